@@ -1,0 +1,197 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+""".ci/check_layers.py [ROOT]: holds every #include and import against the tables below.
+
+The tables are the layer table of the design (CONTRIBUTING.md, "Layers"). A line that
+breaks one is printed as ``file:line: what: rule``, and the exit code is 1.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+# --- The tables -------------------------------------------------------------------
+
+# part: what it may include. A part brings what it may use itself, so `patterns` may
+# also name `trace`; a single header, such as the table of patterns, brings nothing.
+PARTS = {
+    "trace": [],
+    "timeline": ["trace"],
+    "replay": ["timeline"],
+    "patterns": ["replay", "timeline"],
+    "detector": ["patterns/pattern.h", "timeline"],
+    "live": ["trace"],
+    "pipeline": ["patterns", "detector"],
+    "bindings": ["pipeline", "detector", "live"],
+}
+# The same for folders of tests/cpp/ only, which every test may use.
+SHARED_BY_TESTS = {"support": ["trace"]}
+
+
+@dataclass(frozen=True)
+class Library:
+    """Headers of others, and the only files (regular expression) that may use them."""
+
+    headers: str
+    files: str
+    rule: str
+
+
+# The first row that knows a header decides; a header that no row knows is refused.
+LIBRARIES = [
+    Library(r"simdjson", r"trace/.*\.cpp", "simdjson stays in the sources of trace"),
+    Library(r"isa-l|zlib\.h", r"trace/.*\.cpp", "inflaters stay in trace's sources"),
+    Library(
+        r"Python\.h|pybind11/|torch/(extension|python)\.h|torch/csrc/.*pyth|.*pybind",
+        r"bindings/.*",
+        "Python is known to bindings only",
+    ),
+    Library(
+        r"(torch|ATen|c10|caffe2)/",
+        r"(detector|live)/.*\.(h|cpp)|bindings/torch_.*",
+        "torch is known to detector, live and the module _torch only",
+    ),
+    Library(r"cuda|cub/|thrust/", r".*\.cu", "CUDA headers stay in .cu files"),
+    Library(r"(gtest|gmock)/", r"tests/.*", "test headers stay in tests"),
+    Library(r"[a-z_0-9]+$", r".*", "the standard library is free to all"),
+    Library(
+        r"(sys/\w+|fcntl|unistd|pthread|immintrin|emmintrin|arm_neon)\.h$",
+        r".*",
+        "the operating system is free to all",
+    ),
+]
+
+# The parts that need torch, which the module _core must do without.
+TORCH_PARTS = ["detector", "live"]
+
+# Python: what a module of the package may import before anything is called.
+IMPORT_AT_TOP = {"torchtraceap", "numpy", "rich", *sys.stdlib_module_names}
+IMPORT_AT_TOP_OF = {"pytest_plugin.py": {"pytest"}}
+# Modules that need torch to be defined, by subclassing for example: they import what
+# they like, and are themselves imported inside functions, or by one another.
+ON_FIRST_USE = {
+    "torchtraceap._torch",
+    "torchtraceap.sync_run",
+    "torchtraceap.sync_watch",
+}
+
+# --- C++ --------------------------------------------------------------------------
+
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
+
+
+def reach(part: str) -> set[str]:
+    """Return `part` and all it may use, directly or through another part."""
+    found = {part}
+    for used in (PARTS | SHARED_BY_TESTS).get(part, []):
+        found |= reach(used)
+    return found
+
+
+def check_include(file: str, header: str, quoted: bool) -> str | None:
+    """Return the rule that `file` (from cpp/, or tests/ and the same) breaks."""
+    in_tests = file.startswith("tests/")
+    inner = file.removeprefix("tests/")
+    part = inner.split("/")[0]
+    if quoted:
+        target, _, rest = header.partition("/")
+        if not rest:
+            return None if in_tests else 'includes start at cpp/, as "trace/trace.h"'
+        if in_tests and target in SHARED_BY_TESTS:
+            return None
+        if target not in PARTS:
+            return f"{target} is no part; libraries are included with <>"
+        allowed = reach(part)
+        if re.match(r"bindings/(?!torch_)", inner) and target in TORCH_PARTS:
+            return f"the module _core does without torch, so without {target}"
+        if target in allowed or header in allowed:
+            return None
+        return (
+            f"{part} may use {', '.join(sorted(allowed - {part})) or 'no other part'}"
+        )
+    for library in LIBRARIES:
+        if re.match(library.headers, header):
+            allowed_here = re.fullmatch(library.files, file) or (
+                in_tests and re.fullmatch(library.files, inner)
+            )
+            return None if allowed_here else library.rule
+    return "an unknown library; add it to LIBRARIES in .ci/check_layers.py"
+
+
+def check_cpp(root: Path) -> Iterator[str]:
+    """Yield a message for each forbidden include below cpp/ and tests/cpp/."""
+    for base, prefix in (("cpp", ""), ("tests/cpp", "tests/")):
+        for path in sorted((root / base).rglob("*")):
+            if path.suffix not in {".h", ".cpp", ".cu", ".cuh"}:
+                continue
+            inner = path.relative_to(root / base).as_posix()
+            name = prefix + inner
+            known = PARTS | SHARED_BY_TESTS if prefix else PARTS
+            if inner.split("/")[0] not in known:
+                yield f"{path.relative_to(root)}:1: lies in no part of the table"
+                continue
+            for number, line in enumerate(path.read_text().splitlines(), 1):
+                if match := INCLUDE.match(line):
+                    rule = check_include(name, match[2], match[1] == '"')
+                    if rule:
+                        where = f"{path.relative_to(root)}:{number}"
+                        yield f"{where}: includes {match[2]}: {rule}"
+
+
+# --- Python -----------------------------------------------------------------------
+
+
+def imports_at_top(body: list[ast.stmt]) -> Iterator[tuple[int, str]]:
+    """Yield line and dotted name of what is imported when the module is."""
+    for node in body:
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            # The package is flat enough for one reading of a leading dot.
+            module = node.module or ""
+            if node.level:
+                module = f"torchtraceap.{module}".rstrip(".")
+            yield node.lineno, module
+            yield from ((node.lineno, f"{module}.{alias.name}") for alias in node.names)
+        elif isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            yield from imports_at_top(node.orelse)
+        elif not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            for field in ("body", "handlers", "cases", "orelse", "finalbody"):
+                yield from imports_at_top(getattr(node, field, []))
+
+
+def check_python(root: Path) -> Iterator[str]:
+    """Yield a message for each import in the package that comes too early."""
+    package = root / "python" / "torchtraceap"
+    for path in sorted(package.rglob("*.py")):
+        module = path.relative_to(package.parent).with_suffix("")
+        if ".".join(module.parts) in ON_FIRST_USE:
+            continue
+        allowed = IMPORT_AT_TOP | IMPORT_AT_TOP_OF.get(path.name, set())
+        reported = set()
+        for line, name in imports_at_top(ast.parse(path.read_text()).body):
+            late = name in ON_FIRST_USE or name.split(".")[0] not in allowed
+            if late and line not in reported:
+                reported.add(line)
+                yield (
+                    f"{path.relative_to(root)}:{line}: imports {name}: "
+                    "torch, _torch and extras are imported inside the function "
+                    "that uses them"
+                )
+
+
+def main() -> int:
+    """Check the tree given, or the one this file lies in."""
+    root = Path(sys.argv[1] if len(sys.argv) > 1 else Path(__file__).parents[1])
+    broken = [*check_cpp(root), *check_python(root)]
+    print("\n".join(broken) or "layers: every include and import follows the table")
+    return 1 if broken else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

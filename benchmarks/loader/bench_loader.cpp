@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// benchmarks/loader/bench_loader.cpp: the loader against the least simdjson can do.
+//
+// The limit is simdjson's On-Demand parser with a warm parser, over a document that
+// is already in memory, touching the fields the loader reads and keeping nothing: no
+// file, no columns, no interning, and args skipped unchecked. Rounds take turns, so
+// that a busy machine slows all rows alike; the best round of each counts.
+//
+//   g++ -std=c++20 -O3 -Icpp benchmarks/loader/bench_loader.cpp libtta_trace.a
+//       -lsimdjson -lisal -lz -o bench_loader && ./bench_loader trace.json [rounds]
+#include <simdjson.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "trace/trace.h"
+
+namespace {
+
+double cpu_seconds() {
+  timespec now;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+std::string inflate_all(const std::string& path) {
+  gzFile file = gzopen(path.c_str(), "rb");  // reads plain files as well
+  std::string text;
+  std::vector<char> part(1 << 20);
+  for (int n; (n = gzread(file, part.data(), part.size())) > 0;) {
+    text.append(part.data(), static_cast<std::size_t>(n));
+  }
+  gzclose(file);
+  return text;
+}
+
+std::string deflate_all(const std::string& text) {
+  z_stream stream{};
+  deflateInit2(&stream, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY);
+  std::string out(deflateBound(&stream, text.size()), '\0');
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
+  stream.avail_in = static_cast<uInt>(text.size());
+  stream.next_out = reinterpret_cast<Bytef*>(out.data());
+  stream.avail_out = static_cast<uInt>(out.size());
+  deflate(&stream, Z_FINISH);
+  out.resize(stream.total_out);
+  deflateEnd(&stream);
+  return out;
+}
+
+// Touches what the loader reads; the sum keeps the compiler honest.
+double touch(simdjson::ondemand::value event) {
+  double sum = 0;
+  for (auto field : event.get_object()) {
+    const std::string_view key(field.key().raw(), 4);
+    auto value = field.value();
+    if (key.starts_with("ts\"") || key.starts_with("dur\"")) {
+      double number;
+      if (value.get_double().get(number) == simdjson::SUCCESS) sum += number;
+    } else if (key.starts_with("pid\"") || key.starts_with("tid\"")) {
+      sum += static_cast<double>(value.raw_json_token().value().size());
+    } else if (key.starts_with("ph\"") || key.starts_with("cat\"") ||
+               key.starts_with("name")) {
+      sum += value.raw_json_token().value()[1];
+    }
+  }
+  return sum;
+}
+
+double limit(simdjson::ondemand::parser& parser, const simdjson::padded_string& text) {
+  simdjson::ondemand::document document = parser.iterate(text);
+  double sum = 0;
+  const auto walk = [&](simdjson::ondemand::array events) {
+    for (auto event : events) sum += touch(event.value());
+  };
+  if (document.type() == simdjson::ondemand::json_type::array) {
+    walk(document.get_array());
+  } else {
+    walk(document["traceEvents"].get_array());
+  }
+  return sum;
+}
+
+struct Case {
+  const char* name;
+  std::function<void()> run;
+  double best = 1e9;
+};
+
+void write_file(const std::string& path, const std::string& bytes) {
+  std::ofstream(path, std::ios::binary) << bytes;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 2) {
+    std::fprintf(stderr, "usage: %s TRACE [ROUNDS]\n", argv[0]);
+    return 2;
+  }
+  const int rounds = argc > 2 ? std::atoi(argv[2]) : 11;
+  const std::string text = inflate_all(argv[1]);
+  const std::string stem = "/tmp/bench_loader." + std::to_string(getpid());
+  write_file(stem + ".json", text);
+  write_file(stem + ".json.gz", deflate_all(text));
+  const simdjson::padded_string padded(text);
+  simdjson::ondemand::parser parser;
+  const tta::trace::Trace trace = tta::trace::load_file(stem + ".json");
+  volatile double sink = limit(parser, padded);
+
+  std::vector<Case> cases = {
+      {"limit: On-Demand, touch the fields", [&] { sink = limit(parser, padded); }},
+      {"load_file, plain", [&] { tta::trace::load_file(stem + ".json"); }},
+      {"load_file, gzip", [&] { tta::trace::load_file(stem + ".json.gz"); }},
+  };
+  for (int round = 0; round < rounds; ++round) {
+    for (Case& each : cases) {
+      const double start = cpu_seconds();
+      each.run();
+      each.best = std::min(each.best, cpu_seconds() - start);
+    }
+  }
+  const auto events = static_cast<double>(trace.columns.size());
+  std::printf("%s: %.1f MB, %.0f events, %.0f B an event, best of %d, CPU time\n",
+              argv[1], static_cast<double>(text.size()) / 1e6, events,
+              static_cast<double>(text.size()) / events, rounds);
+  std::printf("%-36s %9s %9s %9s %7s\n", "", "ms", "MB/s", "ns/event", "ratio");
+  for (const Case& each : cases) {
+    std::printf("%-36s %9.1f %9.0f %9.1f %7.2f\n", each.name, each.best * 1e3,
+                static_cast<double>(text.size()) / 1e6 / each.best,
+                each.best / events * 1e9, cases[0].best / each.best);
+  }
+  std::printf("gzip against plain: %.2f\n", cases[1].best / cases[2].best);
+  std::remove((stem + ".json").c_str());
+  std::remove((stem + ".json.gz").c_str());
+}

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# cmake/dependencies.cmake: the third-party libraries of `trace`, and GoogleTest.
+
+# --- simdjson: the distribution's package, else one release pinned by hash -------
+find_package(simdjson 3.0 CONFIG QUIET)
+if(NOT simdjson_FOUND)
+  set(version 3.0.1)
+  set(url https://github.com/simdjson/simdjson/archive/refs/tags/v${version}.tar.gz)
+  set(sha256 156b1bc5eb0561b2bd166b46d191fd3d95a3e709cc63761477d3b7aec2b6e9ed)
+  set(archive "${CMAKE_BINARY_DIR}/_deps/simdjson-${version}.tar.gz")
+  # Not FetchContent: its failure is a page of output that does not say which
+  # package would have helped, and all that is needed here are two files.
+  if(NOT EXISTS "${archive}")
+    message(STATUS "simdjson is not installed; downloading ${url}")
+    file(DOWNLOAD "${url}" "${archive}" STATUS status INACTIVITY_TIMEOUT 15 TIMEOUT 120)
+  endif()
+  file(SHA256 "${archive}" found)
+  if(NOT found STREQUAL sha256)
+    file(REMOVE "${archive}")
+    message(FATAL_ERROR "simdjson is not installed, and ${url} could not be had "
+      "(download: ${status}; hash: ${found}). Install it and configure again: "
+      "`apt-get install libsimdjson-dev` (Debian, Ubuntu), "
+      "`dnf install simdjson-devel` (Fedora), `brew install simdjson` (macOS).")
+  endif()
+  file(ARCHIVE_EXTRACT INPUT "${archive}" DESTINATION "${CMAKE_BINARY_DIR}/_deps"
+       PATTERNS "*/singleheader/simdjson.*")
+  set(simdjson_dir "${CMAKE_BINARY_DIR}/_deps/simdjson-${version}/singleheader")
+  add_library(tta_simdjson STATIC "${simdjson_dir}/simdjson.cpp")
+  target_include_directories(tta_simdjson SYSTEM PUBLIC "${simdjson_dir}")
+  add_library(simdjson::simdjson ALIAS tta_simdjson)
+endif()
+
+# --- Inflaters: ISA-L is three times as fast as zlib where it exists -------------
+find_package(ZLIB REQUIRED)
+find_library(ISAL_LIBRARY isal)
+find_path(ISAL_INCLUDE_DIR isa-l/igzip_lib.h)
+if(ISAL_LIBRARY AND ISAL_INCLUDE_DIR)
+  add_library(tta_isal INTERFACE IMPORTED)
+  target_link_libraries(tta_isal INTERFACE ${ISAL_LIBRARY})
+  target_include_directories(tta_isal SYSTEM INTERFACE ${ISAL_INCLUDE_DIR})
+  target_compile_definitions(tta_isal INTERFACE TTA_HAVE_ISAL=1)
+else()
+  message(STATUS "ISA-L not found: gzip is read with zlib (Debian: libisal-dev)")
+endif()
+
+# --- Tests -----------------------------------------------------------------------
+if(TTA_BUILD_TESTS)
+  find_package(GTest CONFIG)
+  if(NOT GTest_FOUND)
+    message(FATAL_ERROR "GoogleTest is not installed: `apt-get install libgtest-dev`, "
+      "or set TTA_BUILD_TESTS=OFF.")
+  endif()
+endif()

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# cmake/part.cmake: one line a part, one line a test, in the lists that use them.
+include(GoogleTest)
+
+add_library(tta_flags INTERFACE)
+target_compile_options(tta_flags INTERFACE -Wall -Wextra)
+if(TTA_WERROR)
+  target_compile_options(tta_flags INTERFACE -Werror)
+endif()
+
+# tta_add_part(<name> [PUBLIC <lib>...] [PRIVATE <lib>...])
+#
+# The static library tta_<name> of cpp/<name>/. PUBLIC is what its headers show,
+# PRIVATE what only its sources use. A part that has no source yet is an empty
+# target, so that the ones above it can be written meanwhile.
+function(tta_add_part name)
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "" "PUBLIC;PRIVATE")
+  # Globbed while the parts are being filled; becomes a list when they settle.
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${name}/*.cpp)
+  if(sources)
+    add_library(tta_${name} STATIC ${sources})
+    target_include_directories(tta_${name} PUBLIC ${PROJECT_SOURCE_DIR}/cpp)
+    target_link_libraries(tta_${name} PUBLIC ${ARG_PUBLIC}
+                                      PRIVATE tta_flags ${ARG_PRIVATE})
+  else()
+    add_library(tta_${name} INTERFACE)
+    target_include_directories(tta_${name} INTERFACE ${PROJECT_SOURCE_DIR}/cpp)
+    target_link_libraries(tta_${name} INTERFACE ${ARG_PUBLIC})
+  endif()
+endfunction()
+
+# tta_add_test(<part>)
+#
+# The program test_<part> of tests/cpp/<part>/, linked with that part alone: what it
+# can reach is what the part may reach. Each TEST is a ctest named <part>.Suite.Name.
+function(tta_add_test part)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${part}/*.cpp)
+  if(NOT sources)
+    return()
+  endif()
+  add_executable(test_${part} ${sources})
+  target_include_directories(test_${part} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
+  target_link_libraries(test_${part} PRIVATE tta_flags tta_${part} GTest::gtest_main)
+  target_compile_definitions(test_${part} PRIVATE
+    TTA_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data")
+  # PRE_TEST: the programs are asked for their tests by ctest, not by the build.
+  gtest_discover_tests(test_${part} TEST_PREFIX ${part}. DISCOVERY_MODE PRE_TEST)
+endfunction()

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// bindings/bind_report.cpp: analysis and its report, field by field.
+#include <pybind11/stl.h>
+
+#include <memory>
+
+#include "bindings/bindings.h"
+#include "pipeline/analyze.h"
+
+namespace tta::bindings {
+namespace {
+
+namespace py = pybind11;
+using namespace pipeline;  // NOLINT: this file is a list of its names
+using patterns::Claim;
+using patterns::Finding;
+using patterns::PatternInfo;
+using patterns::PatternSide;
+using timeline::Frame;
+
+std::string side_name(PatternSide side) {
+  return side == PatternSide::kCpu ? "cpu" : "gpu";
+}
+
+std::string pattern_name(patterns::PatternId id) {
+  return std::string(patterns::info(id).name);
+}
+
+// A value for each row of the pattern table, by name; zeros are left out.
+py::dict by_pattern(const std::vector<std::int64_t>& ns) {
+  py::dict out;
+  for (std::size_t i = 0; i < ns.size(); ++i) {
+    if (ns[i] != 0) out[py::str(std::string(patterns::patterns()[i].name))] = ns[i];
+  }
+  return out;
+}
+
+// A trace and the report on it: what Python holds keeps what the report refers to.
+struct Analysis {
+  std::shared_ptr<trace::Trace> trace;
+  Report report;
+};
+
+void bind_patterns(py::module_& m) {
+  py::class_<PatternInfo>(m, "PatternInfo", "A row of the table of anti-patterns.")
+      .def_property_readonly("name", [](const PatternInfo& p) { return p.name; })
+      .def_property_readonly("side", [](const PatternInfo& p) { return side_name(p.side); })
+      .def_readonly("user_finding", &PatternInfo::user_finding)
+      .def_property_readonly("summary", [](const PatternInfo& p) { return p.summary; })
+      .def_property_readonly("advice", [](const PatternInfo& p) { return p.advice; })
+      .def_property_readonly("subtypes", [](const PatternInfo& p) {
+        return std::vector<std::string>(p.subtypes.begin(), p.subtypes.end());
+      });
+  m.def("patterns", [] {
+    const auto table = patterns::patterns();
+    return std::vector<PatternInfo>(table.begin(), table.end());
+  });
+
+  py::class_<Frame>(m, "Frame", "A line of Python code: where its function begins.")
+      .def_readonly("file", &Frame::file)
+      .def_readonly("line", &Frame::line)
+      .def_readonly("function", &Frame::function)
+      .def_readonly("user", &Frame::user);
+
+  py::class_<Claim>(m, "Claim", "Time taken by one cause, in nanoseconds.")
+      .def_readonly("idle", &Claim::idle)
+      .def_readonly("device", &Claim::device)
+      .def_readonly("begin", &Claim::begin)
+      .def_readonly("end", &Claim::end)
+      .def_readonly("evidence", &Claim::evidence);
+
+  py::class_<Finding>(m, "Finding", "One anti-pattern at one place.")
+      .def_property_readonly("pattern",
+                             [](const Finding& f) { return pattern_name(f.pattern); })
+      .def_property_readonly("subtype",
+                             [](const Finding& f) -> std::string {
+                               const auto& kinds = patterns::info(f.pattern).subtypes;
+                               if (kinds.empty()) return "";
+                               return std::string(kinds[f.subtype]);
+                             })
+      .def_property_readonly(
+          "side", [](const Finding& f) { return side_name(patterns::info(f.pattern).side); })
+      .def_property_readonly(
+          "severity",
+          [](const Finding& f) {
+            return std::array{"low", "medium", "high"}[static_cast<int>(f.severity)];
+          })
+      .def_readonly("count", &Finding::count)
+      .def_readonly("wasted_ns", &Finding::wasted_ns)
+      .def_readonly("idle_ns", &Finding::idle_ns)
+      .def_readonly("location", &Finding::location)
+      .def_readonly("operator_name", &Finding::operator_name)
+      .def_readonly("message", &Finding::message)
+      .def_property_readonly(
+          "advice", [](const Finding& f) { return patterns::info(f.pattern).advice; })
+      .def_readonly("events", &Finding::events)
+      .def_readonly("windows", &Finding::windows)
+      .def_readonly("claims", &Finding::claims);
+}
+
+void bind_parts(py::module_& m) {
+  py::class_<QualityNote>(m, "QualityNote")
+      .def_readonly("kind", &QualityNote::kind)
+      .def_readonly("count", &QualityNote::count)
+      .def_readonly("detail", &QualityNote::detail);
+  py::class_<Quality>(m, "Quality")
+      .def_property_readonly(
+          "verdict",
+          [](const Quality& q) {
+            return std::array{"ok", "degraded", "unusable"}[static_cast<int>(q.verdict)];
+          })
+      .def_readonly("notes", &Quality::notes);
+  py::class_<Device>(m, "Device")
+      .def_readonly("id", &Device::id)
+      .def_readonly("name", &Device::name)
+      .def_readonly("work_rows", &Device::work_rows);
+  py::class_<TraceFacts>(m, "TraceFacts")
+      .def_readonly("path", &TraceFacts::path)
+      .def_readonly("events", &TraceFacts::events)
+      .def_readonly("begin_ns", &TraceFacts::begin_ns)
+      .def_readonly("end_ns", &TraceFacts::end_ns)
+      .def_readonly("devices", &TraceFacts::devices)
+      .def_readonly("rank", &TraceFacts::rank)
+      .def_readonly("world_size", &TraceFacts::world_size);
+  py::class_<BalanceRow>(m, "BalanceRow")
+      .def_readonly("device", &BalanceRow::device)
+      .def_readonly("span_ns", &BalanceRow::span_ns)
+      .def_readonly("busy_ns", &BalanceRow::busy_ns)
+      .def_property_readonly("idle_ns",
+                             [](const BalanceRow& b) { return by_pattern(b.idle_ns); })
+      .def_readonly("unattributed_ns", &BalanceRow::unattributed_ns)
+      .def_property_readonly("excess_ns",
+                             [](const BalanceRow& b) { return by_pattern(b.excess_ns); });
+  py::class_<StepRow>(m, "StepRow")
+      .def_readonly("number", &StepRow::number)
+      .def_readonly("begin_ns", &StepRow::begin_ns)
+      .def_readonly("end_ns", &StepRow::end_ns)
+      .def_readonly("busy_ns", &StepRow::busy_ns);
+  py::class_<timeline::Window>(m, "Window")
+      .def_readonly("begin_ns", &timeline::Window::begin_ns)
+      .def_readonly("end_ns", &timeline::Window::end_ns)
+      .def_readonly("step", &timeline::Window::step)
+      .def_readonly("device", &timeline::Window::device)
+      .def_readonly("pid", &timeline::Window::pid)
+      .def_readonly("events", &timeline::Window::events)
+      .def_readonly("work", &timeline::Window::work);
+  py::class_<Label>(m, "Label")
+      .def_property_readonly("pattern",
+                             [](const Label& l) { return pattern_name(l.pattern); })
+      .def_property_readonly(
+          "side", [](const Label& l) { return side_name(patterns::info(l.pattern).side); })
+      .def_property_readonly(
+          "origin",
+          [](const Label& l) { return l.origin == Origin::kRule ? "rule" : "model"; })
+      .def_readonly("score", &Label::score)
+      .def_readonly("wasted_ns", &Label::wasted_ns);
+  py::class_<WindowRow>(m, "WindowRow")
+      .def_readonly("index", &WindowRow::index)
+      .def_readonly("window", &WindowRow::window)
+      .def_readonly("busy_ns", &WindowRow::busy_ns)
+      .def_readonly("labels", &WindowRow::labels)
+      .def_readonly("cpu_score", &WindowRow::cpu_score)
+      .def_readonly("gpu_score", &WindowRow::gpu_score);
+}
+
+}  // namespace
+
+void bind_report(py::module_& m) {
+  bind_patterns(m);
+  bind_parts(m);
+
+  // Lists are made anew at each access: hold on to them in a loop.
+  py::class_<Analysis>(m, "Report", "What an analysis says. Times in nanoseconds.")
+      .def_property_readonly("trace", [](const Analysis& a) { return a.report.trace; })
+      .def_property_readonly("quality", [](const Analysis& a) { return a.report.quality; })
+      .def_property_readonly("balance", [](const Analysis& a) { return a.report.balance; })
+      .def_property_readonly("steps", [](const Analysis& a) { return a.report.steps; })
+      .def_property_readonly("windows", [](const Analysis& a) { return a.report.windows; })
+      .def_property_readonly("findings",
+                             [](const Analysis& a) { return a.report.findings; })
+      .def(
+          "window_tree",
+          [](const Analysis& a, std::size_t index) {
+            if (index >= a.report.windows.size()) {
+              throw py::index_error("there is no window " + std::to_string(index));
+            }
+            std::vector<std::pair<std::uint32_t, std::int32_t>> out;
+            for (const auto& node : timeline::window_tree(
+                     *a.report.timeline, a.report.windows[index].window)) {
+              out.emplace_back(node.row, node.parent);
+            }
+            return out;
+          },
+          py::arg("index"),
+          "The window's device work under the host events it came from: (row, index of "
+          "the parent in this list or -1), parents first.");
+
+  m.def(
+      "analyze",
+      [](std::shared_ptr<trace::Trace> trace, std::optional<std::uint32_t> max_events) {
+        Options options;
+        if (max_events) options.window.max_events = *max_events;
+        const py::gil_scoped_release release;
+        auto report = pipeline::analyze(*trace, options);
+        return Analysis{std::move(trace), std::move(report)};
+      },
+      py::arg("trace"), py::kw_only(), py::arg("max_events") = py::none());
+}
+
+}  // namespace tta::bindings

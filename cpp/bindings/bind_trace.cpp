@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// bindings/bind_trace.cpp: loading, columns as NumPy views, errors.
+#include <pybind11/numpy.h>
+#include <pybind11/stl.h>
+
+#include <memory>
+
+#include "bindings/bindings.h"
+#include "trace/trace.h"
+
+namespace tta::bindings {
+namespace {
+
+namespace py = pybind11;
+using trace::Trace;
+
+// A read-only view of a column that keeps the trace alive and copies nothing.
+template <typename T>
+py::array view(const std::vector<T>& column, const py::object& owner) {
+  py::array array(py::dtype::of<T>(), {column.size()}, {sizeof(T)}, column.data(), owner);
+  array.attr("flags").attr("writeable") = false;
+  return array;
+}
+
+// A char is one byte of text to NumPy ("S1"), not a number.
+py::array view(const std::vector<char>& column, const py::object& owner) {
+  py::array array(py::dtype("S1"), {column.size()}, {std::size_t{1}}, column.data(),
+                  owner);
+  array.attr("flags").attr("writeable") = false;
+  return array;
+}
+
+py::dict columns_of(const py::object& self) {
+  const auto& columns = self.cast<const Trace&>().columns;
+  py::dict out;
+#define TTA_VIEW(name, type, doc) out[#name] = view(columns.name, self);
+  TTA_COLUMNS(TTA_VIEW)
+#undef TTA_VIEW
+  return out;
+}
+
+py::dict column_docs() {
+  py::dict out;
+#define TTA_DOC(name, type, doc) out[#name] = doc;
+  TTA_COLUMNS(TTA_DOC)
+#undef TTA_DOC
+  return out;
+}
+
+// Names are bytes of the file, validated as UTF-8 on load.
+py::str text(std::string_view s) {
+  return py::reinterpret_steal<py::str>(
+      PyUnicode_DecodeUTF8(s.data(), static_cast<py::ssize_t>(s.size()), "replace"));
+}
+
+py::list strings_of(const Trace& t) {
+  py::list out;
+  for (std::uint32_t id = 0; id < t.strings.size(); ++id) {
+    out.append(text(t.strings.view(id)));
+  }
+  return out;
+}
+
+std::uint32_t checked(const Trace& t, std::int64_t row) {
+  if (row < 0 || static_cast<std::size_t>(row) >= t.columns.size()) {
+    throw py::index_error("row " + std::to_string(row) + " is not in [0, " +
+                          std::to_string(t.columns.size()) + ")");
+  }
+  return static_cast<std::uint32_t>(row);
+}
+
+// The one place where C++ errors become Python's. The class wears the public name.
+void bind_errors(py::module_& m) {
+  static py::handle error = PyErr_NewExceptionWithDoc(
+      "torchtraceap.TraceError",
+      "The bytes are no usable profiler trace.\n\n"
+      "``str()`` says what, where and what to do; ``path``, ``kind``, ``hint``,\n"
+      "``offset`` (bytes) and ``event`` (index in traceEvents) hold the parts, the\n"
+      "last two None where they do not apply.",
+      PyExc_ValueError, nullptr);
+  m.add_object("TraceError", error);
+  py::register_exception_translator([](std::exception_ptr p) {
+    const auto position = [](std::int64_t at) -> py::object {
+      return at < 0 ? py::object(py::none()) : py::object(py::int_(at));
+    };
+    try {
+      if (p) std::rethrow_exception(p);
+    } catch (const trace::TraceError& e) {
+      py::object instance = error(text(e.what()));
+      instance.attr("path") = text(e.path());
+      instance.attr("kind") = text(e.kind());
+      instance.attr("hint") = text(e.hint());
+      instance.attr("offset") = position(e.offset());
+      instance.attr("event") = position(e.event());
+      PyErr_SetObject(error.ptr(), instance.ptr());
+    } catch (const trace::FileNotFound& e) {
+      PyErr_SetObject(PyExc_FileNotFoundError, text(e.what()).ptr());
+    }
+  });
+}
+
+}  // namespace
+
+void bind_trace(py::module_& m) {
+  bind_errors(m);
+
+  py::class_<trace::Warning>(m, "Warning", "Something odd, counted by kind.")
+      .def_readonly("kind", &trace::Warning::kind)
+      .def_readonly("count", &trace::Warning::count)
+      .def_readonly("detail", &trace::Warning::detail);
+
+  py::class_<Trace, std::shared_ptr<Trace>>(m, "Trace", "A profiler trace in memory.")
+      .def_readonly("path", &Trace::path)
+      .def_readonly("text_bytes", &Trace::text_bytes,
+                    "Length of the uncompressed JSON text.")
+      .def_readonly("warnings", &Trace::warnings)
+      .def_property_readonly("columns", &columns_of,
+                             "Column name to a read-only NumPy view, one value a row.")
+      .def_property_readonly("strings", &strings_of, "Names by the ids in columns.")
+      .def_property_readonly(
+          "metadata",
+          [](const Trace& t) {
+            py::dict out;
+            for (const auto& [key, json] : t.metadata) out[text(key)] = text(json);
+            return out;
+          },
+          "Top-level keys other than traceEvents, with their raw JSON.")
+      .def(
+          "name",
+          [](const Trace& t, std::int64_t row) { return text(t.name(checked(t, row))); },
+          py::arg("row"))
+      .def(
+          "read_args",
+          [](const Trace& t, const std::vector<std::int64_t>& rows) {
+            std::vector<std::uint32_t> checked_rows;
+            for (const auto row : rows) checked_rows.push_back(checked(t, row));
+            std::vector<std::string> texts;
+            {
+              const py::gil_scoped_release release;
+              texts = t.read_args(checked_rows);
+            }
+            py::list out;
+            for (const auto& json : texts) out.append(text(json));
+            return out;
+          },
+          py::arg("rows"), "Raw JSON of the args of each row, '' where there are none.")
+      .def(
+          "identity",
+          [](const Trace& t, std::int64_t id) { return text(t.identity(id)); },
+          py::arg("pid_or_tid"), "A pid or tid as the file had it.")
+      .def("__len__", [](const Trace& t) { return t.columns.size(); });
+
+  m.def(
+      "load_file",
+      [](const std::string& path) {
+        const py::gil_scoped_release release;
+        return std::make_shared<Trace>(trace::load_file(path));
+      },
+      py::arg("path"));
+  m.def(
+      "load_bytes",
+      [](const py::bytes& data) {
+        std::string copy = data;
+        const py::gil_scoped_release release;
+        return std::make_shared<Trace>(trace::load_bytes(std::move(copy)));
+      },
+      py::arg("data"));
+
+  m.def("column_docs", &column_docs, "What each column holds.");
+  std::vector<std::string> names, work;
+  for (const auto& category : trace::kCategories) {
+    names.emplace_back(category.name);
+    if (category.device_work) work.emplace_back(category.name);
+  }
+  m.def("category_names", [names] { return names; }, "Names by the category column.");
+  m.def("device_work_categories", [work] { return work; },
+        "Categories during which a device is busy.");
+  m.attr("NO_TIME") = trace::kNoTime;
+  m.attr("NO_ID") = trace::kNoId;
+}
+
+}  // namespace tta::bindings

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// bindings/bindings.h: the files that fill the module _core, one for each part.
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+namespace tta::bindings {
+
+void bind_trace(pybind11::module_& m);
+void bind_report(pybind11::module_& m);
+
+}  // namespace tta::bindings

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// bindings/core_module.cpp: the extension module _core, which needs no torch.
+#include "bindings/bindings.h"
+
+PYBIND11_MODULE(_core, m) {
+  m.doc() = "The C++ core of torchtraceap. Import torchtraceap instead.";
+  tta::bindings::bind_trace(m);
+  tta::bindings::bind_report(m);
+  m.attr("__version__") = TTA_VERSION;
+}

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// patterns/find.cpp: from claims to findings.
+#include "patterns/find.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <tuple>
+
+#include "patterns/rule.h"
+
+namespace tta::patterns {
+namespace {
+
+using timeline::Frame;
+
+constexpr std::size_t kMaxPlaces = 10;  // findings of one pattern, before "elsewhere"
+constexpr std::size_t kMaxEvents = 8;   // evidence listed for a finding
+
+const std::array<const Rule*, 6> kRules = {&kProfilerArtifactRule, &kDataloaderBoundRule,
+                                           &kFrequentMemcpyRule,   &kSyncStallRule,
+                                           &kCommExposedRule,      &kLaunchBoundRule};
+
+std::int64_t cost_of(const std::vector<Claim>& claims) {
+  std::int64_t sum = 0;
+  for (const auto& claim : claims) sum += claim.end - claim.begin;
+  return sum;
+}
+
+// A launch-bound stretch goes through many operators; naming one would mislead.
+bool has_operator(PatternId pattern) { return pattern != PatternId::kLaunchBound; }
+
+struct Place {
+  std::uint8_t subtype = 0;
+  std::string file;
+  std::int64_t line = -1;
+  std::string function;
+  std::string operator_name;
+  auto operator<=>(const Place&) const = default;
+};
+
+void add(Finding& f, const Claim& claim) {
+  const auto length = claim.end - claim.begin;
+  f.wasted_ns += length;
+  if (claim.idle) f.idle_ns += length;
+  f.claims.push_back(claim);
+}
+
+// Fills what follows from the claims: count, evidence, the costliest operator.
+void finish(const timeline::Timeline& t, Finding& f) {
+  std::map<std::uint32_t, std::int64_t> cost;
+  for (const auto& claim : f.claims) cost[claim.evidence] += claim.end - claim.begin;
+  f.count = cost.size();
+  std::vector<std::pair<std::int64_t, std::uint32_t>> order;
+  for (const auto& [row, ns] : cost) order.emplace_back(-ns, row);
+  const auto listed = std::min(order.size(), kMaxEvents);
+  std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(listed),
+                    order.end());
+  for (std::size_t i = 0; i < listed; ++i) f.events.push_back(order[i].second);
+  std::stable_sort(f.claims.begin(), f.claims.end(), [](const Claim& a, const Claim& b) {
+    return std::tie(a.device, a.begin) < std::tie(b.device, b.begin);
+  });
+  const auto span = static_cast<double>(t.span.length()) *
+                    static_cast<double>(std::max<std::size_t>(1, t.devices.size()));
+  const auto share = static_cast<double>(f.wasted_ns) / span;
+  f.severity = share >= 0.10   ? Severity::kHigh
+               : share >= 0.03 ? Severity::kMedium
+                               : Severity::kLow;
+}
+
+std::vector<Finding> group(const timeline::Timeline& t, const Rule& rule,
+                           const std::vector<Claim>& claims) {
+  std::vector<std::uint32_t> rows;
+  for (const auto& claim : claims) rows.push_back(claim.evidence);
+  std::sort(rows.begin(), rows.end());
+  rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
+  const auto frames = timeline::user_frames(t, rows);
+
+  std::map<Place, Finding> places;
+  for (const auto& claim : claims) {
+    const auto at = std::lower_bound(rows.begin(), rows.end(), claim.evidence);
+    const auto& frame = frames[static_cast<std::size_t>(at - rows.begin())];
+    Place place{claim.subtype, "", -1, "", ""};
+    if (frame) {
+      place.file = frame->file;
+      place.line = frame->line;
+      place.function = frame->function;
+    }
+    if (has_operator(rule.pattern)) {
+      const auto owner = t.owner_of(claim.evidence);
+      if (owner != kNoRow) place.operator_name = t.trace->name(owner);
+    }
+    auto& finding = places[place];
+    finding.pattern = rule.pattern;
+    finding.subtype = claim.subtype;
+    finding.location = frame;
+    finding.operator_name = place.operator_name;
+    add(finding, claim);
+  }
+
+  std::vector<Finding> out;
+  for (auto& [place, finding] : places) out.push_back(std::move(finding));
+  const auto costlier = [](const Finding& a, const Finding& b) {
+    return a.wasted_ns > b.wasted_ns;
+  };
+  std::stable_sort(out.begin(), out.end(), costlier);
+  // Keep the costly places, gather the rest, one finding a sub-type.
+  std::map<std::uint8_t, Finding> elsewhere;
+  std::vector<Finding> kept;
+  for (auto& finding : out) {
+    if (kept.size() < kMaxPlaces && finding.wasted_ns >= kMinCost) {
+      kept.push_back(std::move(finding));
+      continue;
+    }
+    auto& rest = elsewhere[finding.subtype];
+    rest.pattern = finding.pattern;
+    rest.subtype = finding.subtype;
+    for (const auto& claim : finding.claims) add(rest, claim);
+  }
+  for (auto& [subtype, rest] : elsewhere) kept.push_back(std::move(rest));
+  for (auto& finding : kept) {
+    finish(t, finding);
+    finding.message = rule.describe(t, finding);
+  }
+  return kept;
+}
+
+}  // namespace
+
+Findings find(const timeline::Timeline& t) {
+  Findings out;
+  Ledger ledger(t);
+  const auto span = static_cast<double>(t.span.length()) *
+                    static_cast<double>(std::max<std::size_t>(1, t.devices.size()));
+  for (const auto* rule : kRules) {
+    const bool user = info(rule->pattern).user_finding;
+    const auto claims = rule->propose(t, ledger);
+    const auto cost = cost_of(claims);
+    if (cost == 0 || (user && cost < kMinCost) ||
+        static_cast<double>(cost) < rule->min_share * span) {
+      continue;
+    }
+    ledger.settle(claims);
+    out.claims.insert(out.claims.end(), claims.begin(), claims.end());
+    if (!user) continue;
+    auto findings = group(t, *rule, claims);
+    std::move(findings.begin(), findings.end(), std::back_inserter(out.findings));
+  }
+  std::stable_sort(out.findings.begin(), out.findings.end(),
+                   [](const Finding& a, const Finding& b) {
+                     return a.wasted_ns > b.wasted_ns;
+                   });
+  return out;
+}
+
+}  // namespace tta::patterns

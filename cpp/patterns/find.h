@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// patterns/find.h: runs every rule over a timeline and gathers what they claim.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "patterns/finding.h"
+#include "timeline/timeline.h"
+
+namespace tta::patterns {
+
+/// What all rules together found.
+struct Findings {
+  std::vector<Finding> findings;  ///< Most wasted first; of user patterns only.
+  std::vector<Claim> claims;      ///< All that count, profiler_artifact included.
+};
+
+/// Runs the rules in the order of the pattern table and groups their claims.
+///
+/// A rule's claims count if together they cost at least kMinCost and the rule's share
+/// of the span. They are grouped by sub-type and source line, or operator where no
+/// line is known; groups under kMinCost, and those beyond the ten costliest of a
+/// pattern, are gathered in one finding without a place. `windows` is left empty.
+///
+/// Cost: about one pass over the rows a rule; args are read where a rule needs them.
+/// Throws what Trace::read_args throws.
+Findings find(const timeline::Timeline& timeline);
+
+}  // namespace tta::patterns

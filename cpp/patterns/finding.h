@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// patterns/finding.h: one anti-pattern at one place in the user's code.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "patterns/pattern.h"
+#include "timeline/frames.h"
+
+namespace tta::patterns {
+
+/// How much of the analysed span a finding wastes.
+enum class Severity : std::uint8_t {
+  kLow,     ///< Under 3 %.
+  kMedium,  ///< 3 % to 10 %.
+  kHigh,    ///< 10 % and more.
+};
+
+/// Time taken by one cause: half-open, nanoseconds on the trace's clock.
+///
+/// Claims on idle time never overlap on one device; the ledger (patterns/ledger.h)
+/// sees to it. Claims on excess time (exposed communication, copies) lie inside the
+/// device's busy time.
+struct Claim {
+  PatternId pattern;
+  std::uint8_t subtype = 0;  ///< Index into PatternInfo::subtypes.
+  bool idle = true;          ///< Idle time, as opposed to excess device or host time.
+  std::int32_t device = -1;  ///< -1 for host time in a trace without device work.
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+  std::uint32_t evidence = 0;  ///< Row of the event that proves it.
+};
+
+/// All claims of one pattern and sub-type at one source line and operator.
+struct Finding {
+  PatternId pattern;
+  std::uint8_t subtype = 0;
+  Severity severity = Severity::kLow;
+  std::uint64_t count = 0;     ///< Occurrences: distinct evidence events.
+  std::int64_t wasted_ns = 0;  ///< Idle plus excess time, each nanosecond once.
+  std::int64_t idle_ns = 0;    ///< The part of `wasted_ns` that is device idle time.
+  /// Deepest user frame; none if the trace holds no Python frames for it, or if the
+  /// finding gathers several lines too small to list.
+  std::optional<timeline::Frame> location;
+  std::string operator_name;            ///< Deepest cpu_op, "" if there is none.
+  std::string message;                  ///< One sentence, in figures.
+  std::vector<std::uint32_t> events;    ///< Rows that prove it, costliest first, <= 8.
+  std::vector<std::uint32_t> windows;   ///< Indices of the windows it touches.
+  std::vector<Claim> claims;            ///< In order of time.
+};
+
+}  // namespace tta::patterns

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// patterns/pattern.h: the one table of anti-patterns. Everything that lists patterns
+// (rules, reports, Python, documentation) reads it from here.
+//
+// The order is the order of precedence: where two causes could explain the same idle
+// nanosecond, the one further up has it. The profiler's own doing comes first (never
+// the user's fault), then causes with the narrowest evidence.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace tta::patterns {
+
+enum class PatternId : std::uint8_t {
+  kProfilerArtifact,
+  kDataloaderBound,
+  kFrequentMemcpy,
+  kSyncStall,
+  kCommExposed,
+  kLaunchBound,
+};
+
+/// Whose code has to change.
+enum class PatternSide : std::uint8_t { kCpu, kGpu };
+
+struct PatternInfo {
+  PatternId id;
+  std::string_view name;  ///< As in reports, JSON and documentation.
+  PatternSide side;
+  bool user_finding;  ///< False: accounted for, never reported as a finding.
+  std::string_view summary;
+  std::string_view advice;
+  std::span<const std::string_view> subtypes;  ///< Empty: the pattern has none.
+};
+
+/// The table, in order of precedence; `kPatterns[i].id == PatternId(i)`.
+std::span<const PatternInfo> patterns();
+
+inline const PatternInfo& info(PatternId id) {
+  return patterns()[static_cast<std::size_t>(id)];
+}
+
+/// Sub-types of sync_stall, in the order of its `subtypes`.
+enum class SyncKind : std::uint8_t {
+  kScalarRead,
+  kDataDependentShape,
+  kBlockingCopy,
+  kEvent,
+  kExplicit,
+};
+
+}  // namespace tta::patterns

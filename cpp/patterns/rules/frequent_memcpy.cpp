@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// patterns/rules/frequent_memcpy.cpp: many small copies between host and device.
+//
+// Each copy costs the same 10 us of host time and its own trip over the bus, however
+// small. The cost is what they take from the device: idle time while the host is busy
+// issuing them (or waiting for them to end), and copy time with no kernel beside it.
+// Copies that only fetch a value to decide on (.item(), nonzero) are sync_stall.
+#include <algorithm>
+#include <optional>
+#include <string_view>
+
+#include "patterns/rule.h"
+#include "trace/args.h"
+
+namespace tta::patterns {
+namespace {
+
+constexpr double kMinShare = 0.01;
+constexpr double kMinPerStep = 10;              // TraceLens: more than 10 copies
+constexpr std::int64_t kSmallBytes = 64 << 10;  // Nsight: up to 64 KiB goes staged
+
+using trace::Category;
+
+// The operators of one copy call, from aten::copy_ up to what the user wrote.
+bool is_copy_operator(std::string_view name) {
+  return name == "aten::copy_" || name == "aten::_to_copy" || name == "aten::to" ||
+         name == "aten::cpu" || name == "aten::cuda";
+}
+
+std::uint32_t outermost_copy(const timeline::Timeline& t, std::uint32_t row) {
+  std::uint32_t outer = kNoRow;
+  for (auto at = t.owner_of(row); at != kNoRow; at = t.tree.parent[at]) {
+    if (t.columns().cat(at) != Category::kCpuOp) break;
+    if (!is_copy_operator(t.trace->name(at))) return kNoRow;  // part of another operator
+    outer = at;
+  }
+  return outer;
+}
+
+std::vector<std::uint32_t> small_copies(const timeline::Timeline& t) {
+  const auto& c = t.columns();
+  std::vector<std::uint32_t> rows, calls;
+  for (const auto& d : t.devices) {
+    for (const auto row : d.rows) {
+      if (c.cat(row) != Category::kGpuMemcpy) continue;
+      const auto name = t.trace->name(row);
+      if (name.find("HtoD") == std::string_view::npos &&
+          name.find("DtoH") == std::string_view::npos &&
+          name.find("HostToDevice") == std::string_view::npos &&
+          name.find("DeviceToHost") == std::string_view::npos) {
+        continue;
+      }
+      if (outermost_copy(t, row) == kNoRow) continue;
+      rows.push_back(row);
+      calls.push_back(t.launch_of(row));
+    }
+  }
+  // NVIDIA states the bytes on the copy, ROCm on the call; unknown is not small.
+  const auto copy_args = t.trace->read_args(rows);
+  const auto call_args = t.trace->read_args(calls);
+  std::vector<std::uint32_t> small;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    auto bytes = trace::int_arg(copy_args[i], "bytes");
+    if (!bytes) bytes = trace::int_arg(call_args[i], "bytes");
+    if (bytes && *bytes < kSmallBytes) small.push_back(rows[i]);
+  }
+  return small;
+}
+
+std::vector<Claim> propose(const timeline::Timeline& t, const Ledger& ledger) {
+  const auto& c = t.columns();
+  const auto copies = small_copies(t);
+  const auto steps = std::max<std::size_t>(1, t.spans.steps.size());
+  if (static_cast<double>(copies.size()) <= kMinPerStep * static_cast<double>(steps)) {
+    return {};
+  }
+  std::vector<Claim> claims;
+  for (std::size_t i = 0; i < t.devices.size(); ++i) {
+    const auto& d = t.devices[i];
+    std::vector<Interval> kernels;
+    for (const auto row : d.rows) {
+      if (c.cat(row) == Category::kKernel) kernels.push_back({c.ts[row], c.end(row)});
+    }
+    const auto computing = timeline::unite(std::move(kernels));
+    std::int64_t issued = t.span.begin, copied = t.span.begin;
+    for (const auto row : copies) {
+      if (c.device[row] != d.device) continue;
+      const auto add = [&](const IntervalSet& parts, bool idle) {
+        for (const auto& p : parts) {
+          claims.push_back({PatternId::kFrequentMemcpy, 0, idle, d.device, p.begin,
+                            p.end, row});
+        }
+      };
+      const auto op = outermost_copy(t, row);
+      const Interval call{std::max(c.ts[op], issued), c.end(op)};
+      if (call.length() > 0) {
+        add(ledger.idle(i, call), true);
+        issued = call.end;
+      }
+      const Interval copy{std::max(c.ts[row], copied), c.end(row)};
+      if (copy.length() > 0) {
+        add(timeline::subtract({copy}, timeline::clip(computing, copy)), false);
+        copied = copy.end;
+      }
+    }
+  }
+  return claims;
+}
+
+std::string describe(const timeline::Timeline& t, const Finding& f) {
+  const auto excess = f.wasted_ns - f.idle_ns;
+  std::string text = std::to_string(f.count) + " copies of less than 64 KiB";
+  if (const auto steps = t.spans.steps.size(); steps > 1) {
+    text += " in " + std::to_string(steps) + " steps";
+  }
+  return text + ": the device idled " + duration_text(f.idle_ns) +
+         " while the host issued them, and copied for " + duration_text(excess) +
+         " with no kernel beside.";
+}
+
+}  // namespace
+
+const Rule kFrequentMemcpyRule{PatternId::kFrequentMemcpy, kMinShare, propose, describe};
+
+}  // namespace tta::patterns

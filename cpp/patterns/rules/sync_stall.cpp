@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// patterns/rules/sync_stall.cpp: the device runs dry because the host waited for it.
+//
+// While the host waits for a busy device nothing is lost; 114-376 ms of blocking calls
+// were seen to cost 0-15 ms. The loss comes after: no new work was launched during the
+// wait, so the device idles until the next launch arrives. That gap is the stall.
+// Without the wait the host would have been ahead by the wait's length and no more,
+// which bounds the stall: the rest of the gap has another cause.
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "patterns/rule.h"
+
+namespace tta::patterns {
+namespace {
+
+constexpr double kMinShare = 0.01;
+
+// The two clocks of a trace differ by microseconds (8-9 us seen on ROCm).
+constexpr std::int64_t kSkew = 10'000;
+
+struct Cause {
+  std::string_view operator_name;
+  SyncKind kind;
+};
+
+// Operators that read device data on the host, by what they do with it.
+constexpr std::array<Cause, 16> kCauses = {{
+    {"aten::_local_scalar_dense", SyncKind::kScalarRead},
+    {"aten::item", SyncKind::kScalarRead},
+    {"aten::is_nonzero", SyncKind::kScalarRead},
+    {"aten::equal", SyncKind::kScalarRead},
+    {"aten::nonzero", SyncKind::kDataDependentShape},
+    {"aten::nonzero_numpy", SyncKind::kDataDependentShape},
+    {"aten::masked_select", SyncKind::kDataDependentShape},
+    {"aten::unique", SyncKind::kDataDependentShape},
+    {"aten::_unique", SyncKind::kDataDependentShape},
+    {"aten::_unique2", SyncKind::kDataDependentShape},
+    {"aten::unique_consecutive", SyncKind::kDataDependentShape},
+    {"aten::unique_dim", SyncKind::kDataDependentShape},
+    {"aten::repeat_interleave", SyncKind::kDataDependentShape},
+    {"aten::bincount", SyncKind::kDataDependentShape},
+    {"aten::_to_copy", SyncKind::kBlockingCopy},
+    {"aten::copy_", SyncKind::kBlockingCopy},
+}};
+
+// The outermost operator that explains the wait decides: nonzero copies its count to
+// the host, and is a data-dependent shape all the same.
+SyncKind kind_of(const timeline::Timeline& t, std::uint32_t wait) {
+  const auto& c = t.columns();
+  const auto call = t.trace->name(wait);
+  auto kind = call.find("Memcpy") != std::string_view::npos ? SyncKind::kBlockingCopy
+              : call.find("Event") != std::string_view::npos ? SyncKind::kEvent
+                                                             : SyncKind::kExplicit;
+  for (auto row = wait; row != kNoRow; row = t.tree.parent[row]) {
+    if (c.cat(row) != trace::Category::kCpuOp) continue;
+    for (const auto& cause : kCauses) {
+      if (t.trace->name(row) == cause.operator_name) kind = std::min(kind, cause.kind);
+    }
+  }
+  return kind;
+}
+
+// The longest wait of the process that was going on when the device ran dry.
+const timeline::HostWait* draining(const timeline::Timeline& t, std::int64_t pid,
+                                   std::int64_t dry) {
+  const timeline::HostWait* longest = nullptr;
+  for (const auto& thread : t.waits) {
+    if (thread.pid != pid) continue;
+    const auto after = std::lower_bound(
+        thread.waits.begin(), thread.waits.end(), dry,
+        [](const timeline::HostWait& w, std::int64_t at) { return w.begin < at; });
+    if (after == thread.waits.begin()) continue;
+    const auto& wait = *std::prev(after);
+    if (wait.end < dry - kSkew) continue;
+    if (longest == nullptr || wait.end - wait.begin > longest->end - longest->begin) {
+      longest = &wait;
+    }
+  }
+  return longest;
+}
+
+std::vector<Claim> propose(const timeline::Timeline& t, const Ledger& ledger) {
+  const auto& c = t.columns();
+  std::vector<Claim> claims;
+  for (std::size_t i = 0; i < t.devices.size(); ++i) {
+    for (const auto& gap : t.devices[i].gaps) {
+      // At the span's end nothing was launched any more: no one was kept waiting.
+      if (gap.next == kNoRow || gap.previous == kNoRow) continue;
+      const auto launch = t.launch_of(gap.next);
+      if (launch == kNoRow || c.ts[launch] <= gap.time.begin) continue;
+      const auto* wait = draining(t, c.pid[launch], gap.time.begin);
+      if (wait == nullptr || c.ts[launch] < wait->end) continue;
+      auto bound = wait->end - wait->begin;
+      const auto kind = static_cast<std::uint8_t>(kind_of(t, wait->row));
+      for (const auto& idle : ledger.idle(i, gap.time)) {
+        const auto end = std::min(idle.end, idle.begin + bound);
+        if (end == idle.begin) break;
+        bound -= end - idle.begin;
+        claims.push_back({PatternId::kSyncStall, kind, true, t.devices[i].device,
+                          idle.begin, end, wait->row});
+      }
+    }
+  }
+  return claims;
+}
+
+std::string describe(const timeline::Timeline& t, const Finding& f) {
+  const std::string call(t.trace->name(f.events.front()));
+  return std::to_string(f.count) + (f.count == 1 ? " wait" : " waits") + " in " + call +
+         ": the device then idled " + duration_text(f.wasted_ns) +
+         " until new work arrived.";
+}
+
+}  // namespace
+
+const Rule kSyncStallRule{PatternId::kSyncStall, kMinShare, propose, describe};
+
+}  // namespace tta::patterns

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// pipeline/analyze.cpp: the whole analysis at a glance. Start reading here.
+#include "pipeline/analyze.h"
+
+#include "patterns/find.h"
+#include "pipeline/balance.h"
+#include "pipeline/label.h"
+#include "pipeline/quality.h"
+#include "timeline/timeline.h"
+
+namespace tta::pipeline {
+
+Report analyze(const trace::Trace& trace, const Options& options) {
+  Report report;
+  report.timeline =
+      std::make_shared<const timeline::Timeline>(timeline::make_timeline(trace));
+  const auto& timeline = *report.timeline;
+  report.trace = read_facts(timeline);
+  report.quality = judge(timeline, report.trace);
+  const auto windows = timeline::make_windows(timeline, options.window);
+  report.steps = make_steps(timeline);
+  if (report.quality.verdict == Verdict::kUnusable) {
+    report.windows = label(timeline, windows, {});
+    return report;
+  }
+  auto found = patterns::find(timeline);
+  report.balance = make_balance(timeline, found.claims);
+  report.windows = label(timeline, windows, found.claims);
+  report.findings = std::move(found.findings);
+  point_to_windows(windows, report.findings);
+  return report;
+}
+
+}  // namespace tta::pipeline

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// pipeline/analyze.h: the straight line from a loaded trace to a report.
+#pragma once
+
+#include "pipeline/report.h"
+#include "timeline/windows.h"
+#include "trace/trace.h"
+
+namespace tta::pipeline {
+
+struct Options {
+  timeline::WindowSpec window;
+};
+
+/// Analyses a trace: timeline, quality, patterns, balance, windows, labels.
+///
+/// A trace whose device side cannot be judged (Verdict::kUnusable) gets windows and
+/// steps, but neither balance nor device findings. O(n log n) in the rows. Safe to call
+/// from several threads on one trace. Throws std::invalid_argument for options out of
+/// range and what Trace::read_args throws.
+Report analyze(const trace::Trace& trace, const Options& options = {});
+
+}  // namespace tta::pipeline

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// pipeline/label.cpp: walks the windows that each claim overlaps.
+#include "pipeline/label.h"
+
+#include <algorithm>
+#include <map>
+
+namespace tta::pipeline {
+namespace {
+
+// Calls visit(index, overlap_ns) for each window of the claim's device it touches.
+// Windows are ordered by device, then time, and tile each device's span.
+template <typename Visit>
+void for_each_window(const std::vector<timeline::Window>& windows,
+                     const patterns::Claim& claim, Visit&& visit) {
+  const auto at_or_after = [](const timeline::Window& w, const patterns::Claim& c) {
+    return w.device != c.device ? w.device < c.device : w.end_ns <= c.begin;
+  };
+  auto it = std::lower_bound(windows.begin(), windows.end(), claim, at_or_after);
+  for (; it != windows.end() && it->device == claim.device && it->begin_ns < claim.end;
+       ++it) {
+    visit(static_cast<std::uint32_t>(it - windows.begin()),
+          std::min(it->end_ns, claim.end) - std::max(it->begin_ns, claim.begin));
+  }
+}
+
+}  // namespace
+
+std::vector<WindowRow> label(const timeline::Timeline& t,
+                             const std::vector<timeline::Window>& windows,
+                             const std::vector<patterns::Claim>& claims) {
+  std::map<std::pair<std::uint32_t, patterns::PatternId>, std::int64_t> wasted;
+  for (const auto& claim : claims) {
+    if (!patterns::info(claim.pattern).user_finding) continue;
+    for_each_window(windows, claim, [&](std::uint32_t index, std::int64_t ns) {
+      wasted[{index, claim.pattern}] += ns;
+    });
+  }
+  std::vector<WindowRow> out;
+  for (std::uint32_t i = 0; i < windows.size(); ++i) {
+    WindowRow row;
+    row.index = i;
+    row.window = windows[i];
+    for (const auto& d : t.devices) {
+      if (d.device == windows[i].device) {
+        row.busy_ns = timeline::total(
+            timeline::clip(d.busy, {windows[i].begin_ns, windows[i].end_ns}));
+      }
+    }
+    out.push_back(std::move(row));
+  }
+  for (const auto& [key, ns] : wasted) {
+    auto& row = out[key.first];
+    const auto length = row.window.end_ns - row.window.begin_ns;
+    const auto score = static_cast<double>(ns) / static_cast<double>(length);
+    row.labels.push_back({key.second, Origin::kRule, std::min(1.0, score), ns});
+    auto& side = patterns::info(key.second).side == patterns::PatternSide::kCpu
+                     ? row.cpu_score
+                     : row.gpu_score;
+    side = std::min(1.0, side + score);
+  }
+  for (auto& row : out) {
+    std::stable_sort(
+        row.labels.begin(), row.labels.end(),
+        [](const Label& a, const Label& b) { return a.wasted_ns > b.wasted_ns; });
+  }
+  return out;
+}
+
+void point_to_windows(const std::vector<timeline::Window>& windows,
+                      std::vector<patterns::Finding>& findings) {
+  for (auto& finding : findings) {
+    auto& touched = finding.windows;
+    for (const auto& claim : finding.claims) {
+      for_each_window(windows, claim, [&](std::uint32_t index, std::int64_t) {
+        if (touched.empty() || touched.back() != index) touched.push_back(index);
+      });
+    }
+    std::sort(touched.begin(), touched.end());
+    touched.erase(std::unique(touched.begin(), touched.end()), touched.end());
+  }
+}
+
+}  // namespace tta::pipeline

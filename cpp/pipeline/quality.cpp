@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// pipeline/quality.cpp: signs of lost records, and the facts in a trace's header.
+#include "pipeline/quality.h"
+
+#include <algorithm>
+#include <set>
+
+#include "trace/args.h"
+
+namespace tta::pipeline {
+namespace {
+
+using trace::Category;
+
+// A few unmatched calls are normal at the borders of the window (R14 of the fault
+// catalogue: flag from 5 % on).
+constexpr double kLostShare = 0.05;
+
+double share(std::uint64_t part, std::uint64_t whole) {
+  return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
+}
+
+std::string of(std::uint64_t part, std::uint64_t whole) {
+  return std::to_string(part) + " of " + std::to_string(whole);
+}
+
+}  // namespace
+
+TraceFacts read_facts(const timeline::Timeline& t) {
+  const auto& trace = *t.trace;
+  TraceFacts facts;
+  facts.path = trace.path;
+  facts.events = trace.columns.size();
+  facts.begin_ns = t.span.begin;
+  facts.end_ns = t.span.end;
+  const auto properties = trace.metadata_json("deviceProperties");
+  trace::for_each_element(properties, [&](std::string_view device) {
+    const auto id = trace::int_arg(device, "id");
+    facts.devices.push_back({static_cast<std::int32_t>(id.value_or(-1)),
+                             trace::string_arg(device, "name").value_or(""), 0});
+  });
+  for (const auto& d : t.devices) {
+    auto it = std::find_if(facts.devices.begin(), facts.devices.end(),
+                           [&](const Device& known) { return known.id == d.device; });
+    if (it == facts.devices.end()) {
+      it = facts.devices.insert(facts.devices.end(), {d.device, "", 0});
+    }
+    it->work_rows = d.rows.size();
+  }
+  const auto distributed = trace.metadata_json("distributedInfo");
+  facts.rank = trace::int_arg(distributed, "rank");
+  facts.world_size = trace::int_arg(distributed, "world_size");
+  return facts;
+}
+
+Quality judge(const timeline::Timeline& t, const TraceFacts& facts) {
+  Quality q;
+  const auto note = [&](Verdict verdict, const char* kind, std::uint64_t count,
+                        std::string detail) {
+    q.verdict = std::max(q.verdict, verdict);
+    q.notes.push_back({kind, count, std::move(detail)});
+  };
+  const auto& links = t.links;
+  if (t.span.length() == 0) {
+    note(Verdict::kUnusable, "no_timed_events", 1,
+         "No event of the trace takes time: there is nothing to analyze.");
+  } else if (t.devices.empty() && links.launches > 0) {
+    note(Verdict::kUnusable, "no_device_work", links.launches,
+         "The program launched device work " + std::to_string(links.launches) +
+             " times, but the trace holds no kernel, copy or memset. The device's "
+             "records were lost or never taken; its time cannot be judged. Record "
+             "again with ProfilerActivity.CUDA and without a second profiler attached.");
+  } else if (t.devices.empty() && !facts.devices.empty()) {
+    note(Verdict::kDegraded, "device_not_recorded", facts.devices.size(),
+         "The trace lists " + std::to_string(facts.devices.size()) +
+             (facts.devices.size() == 1 ? " GPU" : " GPUs") +
+             ", but holds no GPU activity: only the CPU side is analyzed. If the "
+             "program used a GPU, record with ProfilerActivity.CUDA.");
+  }
+  if (!t.devices.empty()) {
+    const auto unlinked = links.device_rows - links.linked - links.queued_before;
+    if (links.launches == 0 && links.linked == 0) {
+      note(Verdict::kDegraded, "no_launches", links.device_rows,
+           "No launch of any device work is in the trace (CPU activity was not "
+           "recorded): idle time cannot be blamed on host code.");
+    } else if (share(unlinked, links.device_rows) >= kLostShare) {
+      note(Verdict::kDegraded, "work_without_launch", unlinked,
+           of(unlinked, links.device_rows) +
+               " device events have no launch in the trace: records were lost, and "
+               "what the host did before them is unknown.");
+    }
+    if (share(links.launches_without_work, links.launches) >= kLostShare) {
+      note(Verdict::kDegraded, "launches_without_work", links.launches_without_work,
+           of(links.launches_without_work, links.launches) +
+               " launches have no device event in the trace: records were lost, and "
+               "idle time is overstated by the work they did.");
+    }
+    if (links.queued_before > 0) {
+      note(Verdict::kOk, "queued_before", links.queued_before,
+           std::to_string(links.queued_before) +
+               " device events were launched before recording began.");
+    }
+    if (links.by_external_id > 0) {
+      note(Verdict::kOk, "linked_by_external_id", links.by_external_id,
+           of(links.by_external_id, links.device_rows) +
+               " device events are linked to their operator and not to their launch: "
+               "the trace has no correlation ids for them.");
+    }
+    if (share(links.skewed, links.linked) >= kLostShare) {
+      note(Verdict::kOk, "clock_skew", links.skewed,
+           of(links.skewed, links.linked) +
+               " device events start before their launch does: the clocks of host and "
+               "device differ.");
+    }
+  }
+  for (const auto& w : t.trace->warnings) note(Verdict::kOk, w.kind.c_str(), w.count,
+                                               w.detail);
+  return q;
+}
+
+}  // namespace tta::pipeline

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// pipeline/report.h: what an analysis says, as plain data. Presentation is Python's.
+//
+// Times are nanoseconds on the trace's own clock, spans half-open.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "patterns/finding.h"
+#include "timeline/timeline.h"
+#include "timeline/windows.h"
+
+namespace tta::pipeline {
+
+/// How far the trace can be trusted.
+enum class Verdict : std::uint8_t {
+  kOk,
+  kDegraded,  ///< Something is missing; the notes say which figures suffer.
+  kUnusable,  ///< Device time cannot be judged; no balance and no device findings.
+};
+
+struct QualityNote {
+  std::string kind;  ///< Stable word, e.g. "launches_without_work".
+  std::uint64_t count = 0;
+  std::string detail;
+};
+
+struct Quality {
+  Verdict verdict = Verdict::kOk;
+  std::vector<QualityNote> notes;  ///< Reasons, and the loader's warnings.
+};
+
+struct Device {
+  std::int32_t id = 0;
+  std::string name;             ///< From deviceProperties; "" if unknown.
+  std::uint64_t work_rows = 0;  ///< Kernels, copies and memsets recorded on it.
+};
+
+struct TraceFacts {
+  std::string path;
+  std::uint64_t events = 0;  ///< Rows: objects with a phase in traceEvents.
+  std::int64_t begin_ns = 0;
+  std::int64_t end_ns = 0;  ///< The analysed span, see timeline/timeline.h.
+  std::vector<Device> devices;
+  std::optional<std::int64_t> rank;
+  std::optional<std::int64_t> world_size;
+};
+
+/// One device's span = busy + each pattern's idle + unattributed, to the nanosecond.
+struct BalanceRow {
+  std::int32_t device = 0;
+  std::int64_t span_ns = 0;
+  std::int64_t busy_ns = 0;
+  std::vector<std::int64_t> idle_ns;  ///< One for each row of patterns(), 0 if none.
+  std::int64_t unattributed_ns = 0;
+  std::vector<std::int64_t> excess_ns;  ///< Part of busy_ns, one for each pattern.
+};
+
+struct StepRow {
+  std::int64_t number = 0;  ///< N of ProfilerStep#N.
+  std::int64_t begin_ns = 0;
+  std::int64_t end_ns = 0;
+  std::int64_t busy_ns = 0;  ///< Of all devices together, inside the step's span.
+};
+
+/// Who said that a window has a pattern.
+enum class Origin : std::uint8_t { kRule, kModel };
+
+struct Label {
+  patterns::PatternId pattern;
+  Origin origin = Origin::kRule;
+  double score = 0;  ///< Share of the window's time wasted, 0 to 1.
+  std::int64_t wasted_ns = 0;
+};
+
+struct WindowRow {
+  std::uint32_t index = 0;
+  timeline::Window window;
+  std::int64_t busy_ns = 0;   ///< Of the window's device; 0 without one.
+  std::vector<Label> labels;  ///< Most wasted first.
+  double cpu_score = 0;       ///< Share wasted by patterns of the CPU side, 0 to 1.
+  double gpu_score = 0;       ///< The same for the GPU side.
+};
+
+struct Report {
+  TraceFacts trace;
+  Quality quality;
+  std::vector<BalanceRow> balance;  ///< Empty for a trace without device work.
+  std::vector<StepRow> steps;
+  std::vector<WindowRow> windows;
+  std::vector<patterns::Finding> findings;  ///< Most wasted first.
+  /// What all of it was read from, for looking closer (timeline::window_tree). Refers
+  /// to the trace, which must outlive it.
+  std::shared_ptr<const timeline::Timeline> timeline;
+};
+
+}  // namespace tta::pipeline

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// timeline/device_time.cpp: one sweep over a device's work in order of start.
+#include "timeline/device_time.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+namespace tta::timeline {
+namespace {
+
+QueueDepth make_queue(const trace::Columns& c, const Links& links,
+                      const std::vector<std::uint32_t>& rows) {
+  std::vector<std::pair<std::int64_t, std::int32_t>> changes;
+  changes.reserve(rows.size() * 2);
+  for (const auto row : rows) {
+    const auto launch = links.launch[row];
+    // Work queued before the window, or skewed clocks: nothing known to be waiting.
+    if (launch == kNoRow || c.ts[launch] >= c.ts[row]) continue;
+    changes.emplace_back(c.ts[launch], 1);
+    changes.emplace_back(c.ts[row], -1);
+  }
+  std::sort(changes.begin(), changes.end());
+  QueueDepth queue;
+  std::int32_t depth = 0;
+  for (const auto& [at, change] : changes) {
+    depth += change;
+    if (!queue.at.empty() && queue.at.back() == at) {
+      queue.depth.back() = depth;
+    } else {
+      queue.at.push_back(at);
+      queue.depth.push_back(depth);
+    }
+  }
+  return queue;
+}
+
+void sweep(const trace::Columns& c, Interval span, DeviceTime& d) {
+  std::int64_t reached = span.begin;
+  std::uint32_t previous = kNoRow;
+  for (const auto row : d.rows) {
+    const auto work = intersect({c.ts[row], c.end(row)}, span);
+    if (work.begin > reached && c.ts[row] < span.end) {
+      d.gaps.push_back({{reached, work.begin}, row, previous});
+    }
+    if (work.length() > 0) {
+      if (!d.busy.empty() && work.begin <= d.busy.back().end) {
+        d.busy.back().end = std::max(d.busy.back().end, work.end);
+      } else {
+        d.busy.push_back(work);
+      }
+    }
+    if (previous == kNoRow || work.end >= reached) previous = row;
+    // A kernel of no length ends a gap as well: the host had launched something.
+    reached = std::max({reached, work.begin, work.end});
+  }
+  if (reached < span.end) d.gaps.push_back({{reached, span.end}, kNoRow, previous});
+  d.busy_ns = total(d.busy);
+}
+
+}  // namespace
+
+std::int32_t QueueDepth::operator()(std::int64_t when) const {
+  const auto it = std::upper_bound(at.begin(), at.end(), when);
+  return it == at.begin() ? 0 : depth[it - at.begin() - 1];
+}
+
+std::vector<DeviceTime> make_device_times(const trace::Trace& t, const Lanes& lanes,
+                                          const Links& links, Interval span) {
+  const auto& c = t.columns;
+  std::map<std::int32_t, DeviceTime> devices;
+  for (const auto& lane : lanes.lanes) {
+    if (!lane.is_stream) continue;
+    auto& rows = devices[lane.device].rows;
+    const auto of_lane = lanes.rows_of(lane);
+    rows.insert(rows.end(), of_lane.begin(), of_lane.end());
+  }
+  std::vector<DeviceTime> out;
+  for (auto& [device, d] : devices) {
+    d.device = device;
+    std::sort(d.rows.begin(), d.rows.end(), [&](auto a, auto b) {
+      return c.ts[a] != c.ts[b] ? c.ts[a] < c.ts[b] : a < b;
+    });
+    sweep(c, span, d);
+    d.queue = make_queue(c, links, d.rows);
+    out.push_back(std::move(d));
+  }
+  return out;
+}
+
+}  // namespace tta::timeline

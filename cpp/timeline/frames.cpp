@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// timeline/frames.cpp: climbs from an event to the user's code.
+#include "timeline/frames.h"
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <unordered_map>
+
+#include "timeline/timeline.h"
+#include "trace/args.h"
+
+namespace tta::timeline {
+namespace {
+
+using trace::Category;
+
+std::optional<Frame> better(const std::optional<Frame>& a,
+                            const std::optional<Frame>& b) {
+  if (!a || !b) return a ? a : b;
+  return owner_of_file(b->file) > owner_of_file(a->file) ? b : a;
+}
+
+class Resolver {
+ public:
+  explicit Resolver(const Timeline& t)
+      : t_(t), c_(t.columns()), ranks_(t.trace->strings.size(), kUnseen) {
+    for (const auto& lane : t.lanes.lanes) {
+      if (lane.is_stream) continue;
+      std::uint32_t frames = 0;
+      for (const auto row : t.lanes.rows_of(lane)) {
+        frames += c_.cat(row) == Category::kPythonFunction;
+      }
+      auto& busiest = python_threads_[lane.pid];
+      if (frames > busiest.second) busiest = {&lane, frames};
+      has_frames_ |= frames > 0;
+    }
+  }
+
+  std::vector<std::optional<Frame>> run(std::span<const std::uint32_t> rows) {
+    std::vector<std::optional<Frame>> out(rows.size());
+    std::vector<std::uint32_t> starts(rows.size());
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      starts[i] = t_.lanes.on_stream(rows[i]) ? t_.launch_of(rows[i]) : rows[i];
+    }
+    if (!has_frames_) read_call_stacks(starts);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      if (starts[i] != kNoRow) out[i] = find(starts[i]);
+    }
+    return out;
+  }
+
+ private:
+  enum : std::int8_t { kUnseen = -2, kNoFrame = -1 };
+
+  std::optional<Frame> find(std::uint32_t row) {
+    auto best = above(row);
+    if (best && best->user) return best;
+    if (const auto forward = forward_of(row); forward != kNoRow) {
+      best = better(best, above(forward));
+      if (best && best->user) return best;
+    }
+    if (has_frames_) best = better(best, elsewhere(row));
+    return best;
+  }
+
+  // The best frame among the row's ancestors: the deepest of the best owner.
+  std::optional<Frame> above(std::uint32_t row) {
+    std::optional<Frame> best;
+    int best_rank = kNoFrame;
+    for (auto at = row; at != kNoRow; at = t_.tree.parent[at]) {
+      if (c_.cat(at) == Category::kPythonFunction) {
+        const auto rank = rank_of(c_.name[at]);
+        if (rank > best_rank) {
+          best_rank = rank;
+          best = parse_frame(t_.trace->name(at));
+        }
+        if (rank == static_cast<int>(FileOwner::kUser)) break;
+      } else if (const auto stack = stacks_.find(at); stack != stacks_.end()) {
+        best = better(best, stack->second);
+        if (best && best->user) break;
+      }
+    }
+    if (best) best->user = owner_of_file(best->file) == FileOwner::kUser;
+    return best;
+  }
+
+  int rank_of(std::uint32_t name) {
+    auto& rank = ranks_[name];
+    if (rank == kUnseen) {
+      rank = kNoFrame;
+      if (const auto frame = parse_frame(t_.trace->strings.view(name))) {
+        rank = static_cast<std::int8_t>(owner_of_file(frame->file));
+      }
+    }
+    return rank;
+  }
+
+  // The operator of the forward pass whose gradient a backward row computes.
+  std::uint32_t forward_of(std::uint32_t row) {
+    for (; row != kNoRow; row = t_.tree.parent[row]) {
+      if (c_.sequence[row] >= 0 && is_backward(row)) break;
+    }
+    if (row == kNoRow) return kNoRow;
+    if (forwards_.empty()) list_forwards();
+    const auto it = forwards_.find(c_.sequence[row]);
+    return it == forwards_.end() ? kNoRow : it->second;
+  }
+
+  bool is_backward(std::uint32_t row) const {
+    const auto name = t_.trace->name(row);
+    return name.starts_with("autograd::engine::evaluate_function") ||
+           name.find("Backward") != std::string_view::npos;
+  }
+
+  // Several operators may carry one number; the last made the graph's node.
+  void list_forwards() {
+    for (std::uint32_t row = 0; row < c_.size(); ++row) {
+      if (c_.sequence[row] < 0 || c_.cat(row) != Category::kCpuOp || is_backward(row)) {
+        continue;
+      }
+      auto& slot = forwards_.emplace(c_.sequence[row], row).first->second;
+      if (c_.ts[row] > c_.ts[slot]) slot = row;
+    }
+  }
+
+  // What the busiest Python thread of the row's process was in at the time: the line
+  // that called backward(), for what autograd's own threads do.
+  std::optional<Frame> elsewhere(std::uint32_t row) {
+    const auto thread = python_threads_.find(c_.pid[row]);
+    if (thread == python_threads_.end() || thread->second.first == nullptr) return {};
+    const auto rows = t_.lanes.rows_of(*thread->second.first);
+    const auto after =
+        std::upper_bound(rows.begin(), rows.end(), c_.ts[row],
+                         [&](std::int64_t at, auto r) { return at < c_.ts[r]; });
+    if (after == rows.begin()) return {};
+    auto at = *std::prev(after);
+    while (at != kNoRow && c_.end(at) <= c_.ts[row]) at = t_.tree.parent[at];
+    return at == kNoRow ? std::nullopt : above(at);
+  }
+
+  // torch 1.8-2.0 wrote the stack into the args of operators, innermost frame first.
+  void read_call_stacks(const std::vector<std::uint32_t>& rows) {
+    std::vector<std::uint32_t> ops;
+    const auto climb = [&](std::uint32_t row) {
+      for (; row != kNoRow; row = t_.tree.parent[row]) {
+        if (c_.args_length[row] > 0 && !c_.cat_info(row).runtime_api) ops.push_back(row);
+      }
+    };
+    for (const auto row : rows) {
+      climb(row);
+      if (row != kNoRow) climb(forward_of(row));
+    }
+    std::sort(ops.begin(), ops.end());
+    ops.erase(std::unique(ops.begin(), ops.end()), ops.end());
+    const auto texts = t_.trace->read_args(ops);
+    for (std::size_t i = 0; i < ops.size(); ++i) {
+      const auto stack = trace::string_arg(texts[i], "Call stack");
+      if (!stack) continue;
+      std::optional<Frame> best;
+      for (std::size_t at = 0; at < stack->size();) {
+        const auto end = std::min(stack->find(';', at), stack->size());
+        best = better(best, parse_frame(std::string_view(*stack).substr(at, end - at)));
+        at = end + 1;
+      }
+      if (best) stacks_.emplace(ops[i], *best);
+    }
+  }
+
+  const Timeline& t_;
+  const trace::Columns& c_;
+  std::vector<std::int8_t> ranks_;  // of each name: FileOwner, or one of the above
+  std::map<std::int64_t, std::pair<const Lane*, std::uint32_t>> python_threads_;
+  std::unordered_map<std::uint32_t, Frame> stacks_;
+  std::unordered_map<std::int64_t, std::uint32_t> forwards_;
+  bool has_frames_ = false;
+};
+
+}  // namespace
+
+std::optional<Frame> parse_frame(std::string_view name) {
+  if (name.starts_with('<')) return std::nullopt;
+  // "path(line): function": the path itself may hold brackets.
+  for (auto open = name.find('('); open != std::string_view::npos;
+       open = name.find('(', open + 1)) {
+    Frame frame;
+    const char* const digits = name.data() + open + 1;
+    const char* const end = name.data() + name.size();
+    const auto [stop, error] = std::from_chars(digits, end, frame.line);
+    if (error != std::errc{} || std::string_view(stop, end).substr(0, 2) != "):") {
+      continue;
+    }
+    frame.file = name.substr(0, open);
+    auto function = std::string_view(stop, end).substr(2);
+    if (function.starts_with(' ')) function.remove_prefix(1);
+    // torch prints freed memory for the frame of an import (its line is then 0).
+    frame.function = frame.line == 0 ? "<module>" : std::string(function);
+    frame.user = owner_of_file(frame.file) == FileOwner::kUser;
+    if (frame.file.empty()) return std::nullopt;
+    return frame;
+  }
+  return std::nullopt;
+}
+
+std::vector<std::optional<Frame>> user_frames(const Timeline& t,
+                                              std::span<const std::uint32_t> rows) {
+  return Resolver(t).run(rows);
+}
+
+}  // namespace tta::timeline

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// timeline/frames.h: the line of the user's own code that an event comes from.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tta::timeline {
+
+struct Timeline;
+
+struct Frame {
+  std::string file;  ///< As the trace has it, often relative to the working folder.
+  std::int64_t line = 0;  ///< Of the function's definition: Kineto records no other.
+  std::string function;
+  bool user = true;  ///< False if only library frames were there.
+
+  bool operator==(const Frame&) const = default;
+};
+
+/// Reads Kineto's "path(line): function"; none for builtins, modules and other names.
+std::optional<Frame> parse_frame(std::string_view name);
+
+/// Whose code a file is.
+enum class FileOwner : std::uint8_t {
+  kTorch,    ///< torch, the standard library, the interpreter, this package.
+  kPackage,  ///< Another installed package: a model library, a serving engine.
+  kUser,
+};
+
+/// Tells by its path whose a file is. Kineto cuts the sys.path entry off, so that a
+/// package is known by its first folder and the standard library by a list of names.
+FileOwner owner_of_file(std::string_view file);
+
+/// Finds the deepest user frame above each row.
+///
+/// Looks at the python_function events that enclose the row on its thread, then at
+/// the `Call stack` args of the operators that do (torch 1.8-2.0), then, for a
+/// backward operator, at the same for its forward operator (equal sequence number),
+/// then at what the process's busiest Python thread was doing at the time. A package's
+/// frame is returned only if no user frame was found, one of torch only if there is
+/// nothing else; both have `user` false.
+///
+/// Cost: the tree's depth a row, plus one pass over the file if it has Call stacks.
+/// Throws what Trace::read_args throws.
+std::vector<std::optional<Frame>> user_frames(const Timeline& timeline,
+                                              std::span<const std::uint32_t> rows);
+
+}  // namespace tta::timeline

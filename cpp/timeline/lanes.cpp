@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// timeline/lanes.cpp: groups rows by thread or stream, then sorts each group.
+#include "timeline/lanes.h"
+
+#include <algorithm>
+#include <numeric>
+#include <tuple>
+#include <unordered_map>
+
+namespace tta::timeline {
+namespace {
+
+using trace::Category;
+using trace::Side;
+
+// MTIA records what a stream waits for beside what it runs; waiting is not work
+// (CUDA's "Stream Wait Event" has a category of its own and needs no such list).
+std::vector<char> device_waits(const trace::Trace& t) {
+  std::vector<char> waits(t.strings.size(), 0);
+  for (const char* name : {"event_wait", "event_record"}) {
+    if (const auto id = t.strings.find(name); id >= 0) waits[id] = 1;
+  }
+  return waits;
+}
+
+struct Key {
+  bool is_stream;
+  std::int64_t pid, tid, stream;
+  std::int32_t device;
+  bool operator==(const Key&) const = default;
+};
+
+struct KeyHash {
+  std::size_t operator()(const Key& k) const {
+    std::uint64_t h = static_cast<std::uint64_t>(k.pid) * 0x9e3779b97f4a7c15ULL;
+    h ^= (static_cast<std::uint64_t>(k.tid) + 0x632be59bd9b4e019ULL + (h << 6));
+    h ^= (static_cast<std::uint64_t>(k.stream) * 31 + k.device + (h >> 7));
+    return h * 2 + (k.is_stream ? 1 : 0);
+  }
+};
+
+// Of rows with equal start and length, the outer one: an annotation or Python frame
+// encloses the operator that fills it, an operator encloses its runtime call.
+int depth_rank(Category c) {
+  switch (c) {
+    case Category::kPythonFunction: return 0;
+    case Category::kUserAnnotation: return 1;
+    case Category::kCpuOp: return 2;
+    default: return 3;
+  }
+}
+
+}  // namespace
+
+Lanes make_lanes(const trace::Trace& t) {
+  const auto& c = t.columns;
+  const auto n = static_cast<std::uint32_t>(c.size());
+  const auto waits = device_waits(t);
+  Lanes out;
+  out.lane.assign(n, kNoLane);
+  std::unordered_map<Key, std::uint32_t, KeyHash> ids;
+  std::vector<std::uint32_t> counts;
+  Key last_key{};
+  std::uint32_t last_id = kNoLane;
+  for (std::uint32_t row = 0; row < n; ++row) {
+    const auto& cat = c.cat_info(row);
+    const bool on_stream = cat.device_work && !waits[c.name[row]];
+    if ((cat.side != Side::kHost && !on_stream) || !c.timed(row)) continue;
+    // A stream is known by device and number; tid only tells AMD's and MTIA's apart
+    // where the file gives no stream.
+    const Key key{on_stream, c.pid[row], on_stream ? 0 : c.tid[row],
+                  on_stream ? (c.stream[row] >= 0 ? c.stream[row] : c.tid[row]) : -1,
+                  on_stream ? c.device[row] : -1};
+    if (last_id == kNoLane || !(key == last_key)) {
+      const auto [it, fresh] = ids.emplace(key, static_cast<std::uint32_t>(ids.size()));
+      if (fresh) {
+        counts.push_back(0);
+        out.lanes.push_back(
+            {on_stream, key.pid, c.tid[row], key.device, key.stream, 0, 0});
+      }
+      last_key = key;
+      last_id = it->second;
+    }
+    out.lane[row] = last_id;
+    ++counts[last_id];
+  }
+
+  // Threads first: a stable renumbering of the lanes.
+  std::vector<std::uint32_t> order(out.lanes.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_partition(order.begin(), order.end(),
+                        [&](auto id) { return !out.lanes[id].is_stream; });
+  std::vector<std::uint32_t> number(order.size());
+  std::vector<Lane> sorted;
+  std::uint32_t at = 0;
+  for (std::uint32_t i = 0; i < order.size(); ++i) {
+    number[order[i]] = i;
+    Lane lane = out.lanes[order[i]];
+    lane.first = lane.last = at;
+    at += counts[order[i]];
+    sorted.push_back(lane);
+  }
+  out.lanes = std::move(sorted);
+  out.rows.resize(at);
+  for (std::uint32_t row = 0; row < n; ++row) {
+    if (out.lane[row] == kNoLane) continue;
+    out.lane[row] = number[out.lane[row]];
+    out.rows[out.lanes[out.lane[row]].last++] = row;
+  }
+
+  const auto before = [&](std::uint32_t a, std::uint32_t b) {
+    if (c.ts[a] != c.ts[b]) return c.ts[a] < c.ts[b];
+    if (c.dur[a] != c.dur[b]) return c.dur[a] > c.dur[b];
+    return std::tuple(depth_rank(c.cat(a)), a) < std::tuple(depth_rank(c.cat(b)), b);
+  };
+  for (const auto& lane : out.lanes) {
+    auto* const first = out.rows.data() + lane.first;
+    auto* const last = out.rows.data() + lane.last;
+    if (!std::is_sorted(first, last, before)) std::sort(first, last, before);
+  }
+  return out;
+}
+
+}  // namespace tta::timeline

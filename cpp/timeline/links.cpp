@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// timeline/links.cpp: launches sorted by (id, process, start), searched for each row.
+#include "timeline/links.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <string_view>
+#include <tuple>
+
+namespace tta::timeline {
+namespace {
+
+using trace::Category;
+
+struct Launch {
+  std::int64_t id, pid, ts;
+  std::uint32_t row;
+};
+
+bool contains(std::string_view text, std::string_view word) {
+  return text.find(word) != std::string_view::npos;
+}
+
+// Names only serve to notice lost records; whether a call launched something is
+// decided by its link. "cudaMemcpy" to or from a symbol is rare enough to pass.
+bool names_a_launch(std::string_view name) {
+  return contains(name, "LaunchKernel") || contains(name, "GraphLaunch") ||
+         contains(name, "MemcpyAsync") || contains(name, "MemsetAsync") ||
+         contains(name, "LaunchCooperativeKernel");
+}
+
+class Linker {
+ public:
+  Linker(const trace::Trace& t, const Lanes& lanes) : t_(t), c_(t.columns) {
+    std::vector<char> launching(t.strings.size(), 0);
+    for (std::uint32_t id = 0; id < t.strings.size(); ++id) {
+      launching[id] = names_a_launch(t.strings.view(id));
+    }
+    for (std::uint32_t row = 0; row < c_.size(); ++row) {
+      if (lanes.lane[row] == kNoLane) continue;
+      const bool runtime = c_.cat_info(row).runtime_api;
+      if (runtime && c_.correlation[row] > 0) {
+        launches_.push_back({c_.correlation[row], c_.pid[row], c_.ts[row], row});
+        if (launching[c_.name[row]]) named_.push_back(row);
+      }
+    }
+    std::sort(launches_.begin(), launches_.end(), before);
+  }
+
+  Links run(const Lanes& lanes) {
+    Links out;
+    out.launch.assign(c_.size(), kNoRow);
+    vote(lanes);
+    std::vector<char> used(c_.size(), 0);
+    for (const auto& lane : lanes.lanes) {
+      if (!lane.is_stream) continue;
+      const auto home = home_.find(lane.device);
+      const std::int64_t pid = home == home_.end() ? trace::kNoId : home->second;
+      bool first_linked = false;
+      for (const auto row : lanes.rows_of(lane)) {
+        ++out.device_rows;
+        auto launch = c_.correlation[row] > 0
+                          ? find(launches_, c_.correlation[row], pid, c_.ts[row])
+                          : kNoRow;
+        if (launch == kNoRow && c_.correlation[row] <= 0) {
+          launch = by_operator(row, pid);
+          out.by_external_id += launch != kNoRow;
+        }
+        if (launch == kNoRow) {
+          out.queued_before += !first_linked;
+          continue;
+        }
+        first_linked = true;
+        out.launch[row] = launch;
+        used[launch] = 1;
+        ++out.linked;
+        out.skewed += c_.ts[row] < c_.ts[launch];
+      }
+    }
+    out.launches = named_.size();
+    for (const auto row : named_) out.launches_without_work += !used[row];
+    return out;
+  }
+
+ private:
+  static bool before(const Launch& a, const Launch& b) {
+    return std::tie(a.id, a.pid, a.ts, a.row) < std::tie(b.id, b.pid, b.ts, b.row);
+  }
+
+  std::uint32_t by_operator(std::uint32_t row, std::int64_t pid) {
+    if (c_.external_id[row] <= 0) return kNoRow;
+    if (!ops_listed_) list_ops();
+    return find(ops_, c_.external_id[row], pid, c_.ts[row]);
+  }
+
+  // On first use only: nearly every trace has correlations and needs no operators.
+  void list_ops() {
+    ops_listed_ = true;
+    for (std::uint32_t row = 0; row < c_.size(); ++row) {
+      if (c_.cat(row) == Category::kCpuOp && c_.external_id[row] > 0 && c_.timed(row)) {
+        ops_.push_back({c_.external_id[row], c_.pid[row], c_.ts[row], row});
+      }
+    }
+    std::sort(ops_.begin(), ops_.end(), before);
+  }
+
+  // Which process feeds each device: that of its first work with a unique id.
+  void vote(const Lanes& lanes) {
+    for (const auto& lane : lanes.lanes) {
+      if (!lane.is_stream || home_.count(lane.device)) continue;
+      for (const auto row : lanes.rows_of(lane)) {
+        const auto [first, last] = range(launches_, c_.correlation[row]);
+        if (last - first != 1) continue;
+        home_[lane.device] = first->pid;
+        break;
+      }
+    }
+  }
+
+  using It = std::vector<Launch>::const_iterator;
+  static std::pair<It, It> range(const std::vector<Launch>& v, std::int64_t id) {
+    const auto less = [](const auto& a, const auto& b) { return a.id < b.id; };
+    return std::equal_range(v.begin(), v.end(), Launch{id, 0, 0, 0}, less);
+  }
+
+  static std::uint32_t find(const std::vector<Launch>& v, std::int64_t id,
+                            std::int64_t pid, std::int64_t ts) {
+    auto [first, last] = range(v, id);
+    if (first == last) return kNoRow;
+    if (last - first == 1) return first->row;
+    // Narrow to the device's own process if it has launches with this id.
+    const auto lo = std::lower_bound(first, last, Launch{id, pid, trace::kNoTime, 0},
+                                     before);
+    const auto hi = std::lower_bound(
+        first, last, Launch{id, pid, std::numeric_limits<std::int64_t>::max(), 0},
+        before);
+    if (lo == hi) {  // of another process, whichever came last before the work
+      auto best = first;
+      for (auto it = first; it != last; ++it) {
+        const bool fits = it->ts <= ts, best_fits = best->ts <= ts;
+        if (fits != best_fits ? fits : (fits ? it->ts > best->ts : it->ts < best->ts)) {
+          best = it;
+        }
+        if (it - first > 64) break;  // a repeat this wild is no link worth a search
+      }
+      return best->row;
+    }
+    const auto after = std::upper_bound(
+        lo, hi, ts, [](std::int64_t when, const Launch& l) { return when < l.ts; });
+    return after == lo ? lo->row : std::prev(after)->row;
+  }
+
+  const trace::Trace& t_;
+  const trace::Columns& c_;
+  std::vector<Launch> launches_, ops_;
+  std::vector<std::uint32_t> named_;
+  std::map<std::int32_t, std::int64_t> home_;
+  bool ops_listed_ = false;
+};
+
+}  // namespace
+
+Links make_links(const trace::Trace& t, const Lanes& lanes) {
+  return Linker(t, lanes).run(lanes);
+}
+
+}  // namespace tta::timeline

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// timeline/links.h: which host call launched which device work.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "timeline/lanes.h"
+#include "trace/trace.h"
+
+namespace tta::timeline {
+
+/// The launch of each device row, and how well the two sides of the trace match.
+struct Links {
+  std::vector<std::uint32_t> launch;  ///< Of each row; kNoRow if it has none.
+
+  std::uint64_t device_rows = 0;     ///< Kernels, copies, memsets on streams.
+  std::uint64_t linked = 0;          ///< Of them, those with a launch.
+  std::uint64_t by_external_id = 0;  ///< Of these, by operator for want of correlation.
+  /// Unlinked rows at the start of a stream: queued before recording began.
+  std::uint64_t queued_before = 0;
+  std::uint64_t skewed = 0;  ///< Linked rows that start before their launch does.
+  /// Calls that launch work by their name (kernel, graph, copy, memset) whose work is
+  /// not in the trace, and all calls of such names.
+  std::uint64_t launches_without_work = 0;
+  std::uint64_t launches = 0;
+};
+
+/// Links by correlation id within a process and in time order.
+///
+/// Ids are no keys: a graph launch shares its id with all its kernels; a file merged
+/// from several ranks repeats ids. Of several launches with one id, those of the
+/// process that the device's unambiguous work came from are taken, and of these the
+/// last that starts no later than the work. Ids 0 and below are absent ids
+/// (ROCm/roctracer#100). Work without an id is linked to the operator with its
+/// External id, and counted. O(n log n), however often an id repeats.
+Links make_links(const trace::Trace& trace, const Lanes& lanes);
+
+}  // namespace tta::timeline

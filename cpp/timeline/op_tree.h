@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// timeline/op_tree.h: which host event encloses which, on each thread.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "timeline/lanes.h"
+#include "trace/trace.h"
+
+namespace tta::timeline {
+
+/// How far a child may outlast its parent and still be its child. Kineto rounds starts
+/// and ends apart, which shows as 1 ns to 1 us of overhang (google/perfetto#928).
+inline constexpr std::int64_t kNestingTolerance = 1'000;
+
+/// The enclosing host event of each row of a thread lane.
+struct OpTree {
+  std::vector<std::uint32_t> parent;  ///< Of each row; kNoRow for roots and the rest.
+
+  /// Returns the deepest event of category `cat` that encloses `row`, or `row` itself
+  /// if it is one; kNoRow if there is none.
+  std::uint32_t enclosing(const trace::Columns& columns, std::uint32_t row,
+                          trace::Category cat) const {
+    while (row != kNoRow && columns.cat(row) != cat) row = parent[row];
+    return row;
+  }
+};
+
+/// Nests the rows of each thread by their times. Linear in the rows times the depth of
+/// what overlaps without nesting.
+OpTree make_op_tree(const trace::Trace& trace, const Lanes& lanes);
+
+}  // namespace tta::timeline

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// timeline/timeline.cpp: the parts of a timeline, in the order they need each other.
+#include "timeline/timeline.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace tta::timeline {
+namespace {
+
+using trace::Category;
+
+constexpr Interval kNothing{std::numeric_limits<std::int64_t>::max(),
+                            std::numeric_limits<std::int64_t>::min()};
+
+void extend(Interval& span, Interval by) {
+  span.begin = std::min(span.begin, by.begin);
+  span.end = std::max(span.end, by.end);
+}
+
+Interval analysed_span(const trace::Columns& c, const Lanes& lanes) {
+  Interval recorded = kNothing, hard = kNothing, soft = kNothing;
+  for (std::uint32_t row = 0; row < c.size(); ++row) {
+    if (!c.timed(row)) continue;
+    const Interval time{c.ts[row], c.end(row)};
+    const auto cat = c.cat(row);
+    if (cat == Category::kTrace) {
+      extend(recorded, time);
+    } else if (lanes.lane[row] != kNoLane) {
+      const bool marks =
+          cat == Category::kUserAnnotation || cat == Category::kPythonFunction;
+      extend(marks ? soft : hard, time);
+    }
+  }
+  if (soft.begin > soft.end) return hard.begin > hard.end ? Interval{} : hard;
+  if (recorded.begin <= recorded.end) soft = intersect(soft, recorded);
+  if (soft.begin < soft.end) extend(hard, soft);
+  return hard.begin > hard.end ? Interval{} : hard;
+}
+
+}  // namespace
+
+std::uint32_t Timeline::owner_of(std::uint32_t row) const {
+  if (lanes.on_stream(row)) row = links.launch[row];
+  if (row == kNoRow) return kNoRow;
+  return tree.enclosing(trace->columns, row, Category::kCpuOp);
+}
+
+bool Timeline::is_communication(std::uint32_t row) const {
+  if (columns().cat(row) != Category::kKernel) return false;
+  // `ncclKernel_*` until NCCL 2.18, `ncclDevKernel_*` since: the prefix covers both.
+  const auto name = trace->name(row);
+  for (const auto* prefix : {"nccl", "rccl", "mscclpp", "oneCCL", "oneccl"}) {
+    if (name.starts_with(prefix)) return true;
+  }
+  for (const auto* part : {"cross_device_reduce", "multimem_all_reduce",
+                           "one_shot_all_reduce", "two_shot_all_reduce"}) {
+    if (name.find(part) != std::string_view::npos) return true;
+  }
+  return false;
+}
+
+Timeline make_timeline(const trace::Trace& trace) {
+  Timeline t;
+  t.trace = &trace;
+  t.lanes = make_lanes(trace);
+  t.span = analysed_span(trace.columns, t.lanes);
+  t.tree = make_op_tree(trace, t.lanes);
+  t.links = make_links(trace, t.lanes);
+  t.spans = make_spans(trace, t.lanes);
+  t.waits = make_host_waits(trace, t.lanes, t.links);
+  t.devices = make_device_times(trace, t.lanes, t.links, t.span);
+  return t;
+}
+
+}  // namespace tta::timeline

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// timeline/timeline.h: a trace laid out in time: who ran what, when, and because of
+// whom. Everything after the loader starts here.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "timeline/device_time.h"
+#include "timeline/host_waits.h"
+#include "timeline/intervals.h"
+#include "timeline/lanes.h"
+#include "timeline/links.h"
+#include "timeline/op_tree.h"
+#include "timeline/spans.h"
+#include "trace/trace.h"
+
+namespace tta::timeline {
+
+/// All that is derived from the columns alone. Refers to the trace, which must outlive
+/// it. Read-only once made; safe to read from several threads.
+struct Timeline {
+  const trace::Trace* trace = nullptr;
+  /// The analysed span: from the first start to the last end of anything on a lane.
+  /// Annotations and Python frames count only inside the profiler's own recording
+  /// window, where the trace states it: unclosed ones reach far beyond.
+  Interval span;
+  Lanes lanes;
+  OpTree tree;
+  Links links;
+  Spans spans;
+  std::vector<ThreadWaits> waits;
+  std::vector<DeviceTime> devices;  ///< Those with work recorded, by number.
+
+  const trace::Columns& columns() const { return trace->columns; }
+
+  /// Returns the launch of a device row, kNoRow if unknown.
+  std::uint32_t launch_of(std::uint32_t row) const { return links.launch[row]; }
+
+  /// Returns the operator a row belongs to: the deepest cpu_op around it, or around its
+  /// launch if it is device work; kNoRow if there is none.
+  std::uint32_t owner_of(std::uint32_t row) const;
+
+  /// Tells whether a device row is communication: a kernel of NCCL, RCCL, MSCCL++ or
+  /// oneCCL, or one of the all-reduce kernels that serving engines bring along.
+  bool is_communication(std::uint32_t row) const;
+};
+
+/// Lays out a trace. O(n log n) in its rows; some 16 bytes a row.
+Timeline make_timeline(const trace::Trace& trace);
+
+}  // namespace tta::timeline

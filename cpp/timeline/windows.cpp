@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// timeline/windows.cpp: cuts a device's time at step borders and by event count.
+#include "timeline/windows.h"
+
+#include <algorithm>
+#include <map>
+#include <stdexcept>
+#include <unordered_map>
+#include <utility>
+
+#include "timeline/timeline.h"
+
+namespace tta::timeline {
+namespace {
+
+using trace::Category;
+
+// The next step begins a few microseconds after the last: such a crack belongs to the
+// step before it. A longer pause (evaluation, checkpoint) is a window of its own.
+constexpr double kCrackShare = 0.1;
+
+struct Border {
+  std::int64_t at;
+  std::int64_t step;  ///< Of the time from here on.
+};
+
+std::vector<Border> step_borders(const Timeline& t, std::int64_t pid) {
+  std::vector<Span> steps;
+  for (const auto& s : t.spans.steps) {
+    if (t.columns().pid[s.row] == pid) steps.push_back(s);
+  }
+  if (steps.empty()) steps = t.spans.steps;
+  std::vector<Border> borders{{t.span.begin, kNoStep}};
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    const auto& s = steps[i];
+    borders.push_back({s.begin, s.number});
+    const auto next = i + 1 < steps.size() ? steps[i + 1].begin : t.span.end;
+    const auto length = static_cast<double>(s.end - s.begin);
+    if (static_cast<double>(next - s.end) > kCrackShare * length) {
+      borders.push_back({s.end, kNoStep});
+    }
+  }
+  std::stable_sort(borders.begin(), borders.end(),
+                   [](const auto& a, const auto& b) { return a.at < b.at; });
+  return borders;
+}
+
+// The process that feeds a device: of most of its launches.
+std::int64_t feeding_process(const Timeline& t, const DeviceTime& d) {
+  const auto& c = t.columns();
+  std::map<std::int64_t, std::uint32_t> votes;
+  for (const auto row : d.rows) {
+    if (const auto launch = t.launch_of(row); launch != kNoRow) ++votes[c.pid[launch]];
+  }
+  const auto best =
+      std::max_element(votes.begin(), votes.end(),
+                       [](const auto& a, const auto& b) { return a.second < b.second; });
+  return best == votes.end() ? c.pid[d.rows.front()] : best->first;
+}
+
+std::int64_t busiest_process(const Timeline& t) {
+  std::map<std::int64_t, std::uint32_t> rows;
+  for (const auto& lane : t.lanes.lanes) {
+    if (!lane.is_stream) rows[lane.pid] += lane.last - lane.first;
+  }
+  const auto best =
+      std::max_element(rows.begin(), rows.end(),
+                       [](const auto& a, const auto& b) { return a.second < b.second; });
+  return best == rows.end() ? 0 : best->first;
+}
+
+struct Start {
+  std::int64_t at;
+  bool work;
+};
+
+std::vector<Start> starts_of(const Timeline& t, std::int64_t pid, const DeviceTime* d) {
+  const auto& c = t.columns();
+  std::vector<Start> starts;
+  for (const auto& lane : t.lanes.lanes) {
+    if (lane.is_stream || lane.pid != pid) continue;
+    for (const auto row : t.lanes.rows_of(lane)) {
+      const auto cat = c.cat(row);
+      if (cat == Category::kPythonFunction || cat == Category::kOverhead) continue;
+      starts.push_back({c.ts[row], false});
+    }
+  }
+  if (d != nullptr) {
+    for (const auto row : d->rows) starts.push_back({c.ts[row], true});
+  }
+  std::sort(starts.begin(), starts.end(),
+            [](const Start& a, const Start& b) { return a.at < b.at; });
+  return starts;
+}
+
+void tile(const Timeline& t, std::int64_t pid, const DeviceTime* d,
+          const WindowSpec& spec, std::vector<Window>& out) {
+  const auto borders = step_borders(t, pid);
+  const auto starts = starts_of(t, pid, d);
+  Window w;
+  w.begin_ns = t.span.begin;
+  w.device = d == nullptr ? -1 : d->device;
+  w.pid = pid;
+  auto border = borders.begin();
+  auto start = starts.begin();
+  // Annotations may begin before the span where it was clipped; they fall in the first.
+  while (w.begin_ns < t.span.end) {
+    while (border != borders.end() && border->at <= w.begin_ns) w.step = (border++)->step;
+    const auto limit =
+        std::min(border == borders.end() ? t.span.end : border->at, t.span.end);
+    w.end_ns = limit;
+    w.events = w.work = 0;
+    for (; start != starts.end() && start->at < limit; ++start) {
+      if (w.events >= spec.max_events && start->at > w.begin_ns) {
+        w.end_ns = start->at;
+        break;
+      }
+      ++w.events;
+      w.work += start->work;
+    }
+    out.push_back(w);
+    w.begin_ns = w.end_ns;
+  }
+  // What starts at the span's very end (no length) belongs to the last window.
+  for (; start != starts.end() && !out.empty(); ++start) {
+    ++out.back().events;
+    out.back().work += start->work;
+  }
+}
+
+}  // namespace
+
+std::vector<Window> make_windows(const Timeline& t, const WindowSpec& spec) {
+  if (spec.max_events == 0) {
+    throw std::invalid_argument("max_events must be at least 1, not 0");
+  }
+  std::vector<Window> out;
+  if (t.span.length() == 0) return out;
+  for (const auto& d : t.devices) tile(t, feeding_process(t, d), &d, spec, out);
+  if (t.devices.empty()) tile(t, busiest_process(t), nullptr, spec, out);
+  return out;
+}
+
+std::vector<WindowNode> window_tree(const Timeline& t, const Window& window) {
+  const auto& c = t.columns();
+  std::vector<WindowNode> nodes;
+  std::unordered_map<std::uint32_t, std::int32_t> index;
+  std::vector<std::uint32_t> chain;
+  const auto add = [&](std::uint32_t row, std::int32_t parent) {
+    const auto [it, fresh] = index.emplace(row, static_cast<std::int32_t>(nodes.size()));
+    if (fresh) nodes.push_back({row, parent});
+    return it->second;
+  };
+  for (const auto& d : t.devices) {
+    if (d.device != window.device) continue;
+    const auto first = std::lower_bound(
+        d.rows.begin(), d.rows.end(), window.begin_ns,
+        [&](std::uint32_t row, std::int64_t at) { return c.ts[row] < at; });
+    const bool last_window = window.end_ns == t.span.end;
+    for (auto it = first; it != d.rows.end(); ++it) {
+      if (c.ts[*it] >= window.end_ns && !last_window) break;
+      chain.clear();
+      for (auto row = t.launch_of(*it); row != kNoRow; row = t.tree.parent[row]) {
+        if (c.cat(row) != Category::kPythonFunction) chain.push_back(row);
+      }
+      std::int32_t parent = -1;
+      for (auto row = chain.rbegin(); row != chain.rend(); ++row) {
+        parent = add(*row, parent);
+      }
+      add(*it, parent);
+    }
+  }
+  return nodes;
+}
+
+}  // namespace tta::timeline

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// timeline/windows.h: tiles the analysed span into windows, the unit of labels.
+//
+// A window is a half-open stretch of one process's (and device's) time. Windows of a
+// device do not overlap and cover the span; one ends at a step border, or when it
+// holds enough events, so that a dense region gets many and a dead one few.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace tta::timeline {
+
+struct Timeline;
+
+inline constexpr std::int64_t kNoStep = -1;
+
+struct WindowSpec {
+  /// Events a window holds before it ends; at least 1. Operators, annotations, runtime
+  /// calls and device work count, by their start. Python frames do not: they come by
+  /// the ten thousand with stacks on, and would cut time by how it was recorded.
+  std::uint32_t max_events = 512;
+};
+
+struct Window {
+  std::int64_t begin_ns = 0;
+  std::int64_t end_ns = 0;
+  std::int64_t step = kNoStep;  ///< N of the ProfilerStep#N it lies in.
+  std::int32_t device = -1;     ///< -1 for a trace without device work.
+  std::int64_t pid = 0;         ///< The process, see trace::Trace::identity.
+  std::uint32_t events = 0;     ///< Events that start in it, as counted above.
+  std::uint32_t work = 0;       ///< Device kernels, copies, memsets that start in it.
+};
+
+/// Tiles the span once for each device with work, or once if there is none.
+///
+/// In order of device, then time. A trace with an empty span gives no windows. Cost:
+/// one pass over the rows. Throws std::invalid_argument if `spec.max_events` is 0.
+std::vector<Window> make_windows(const Timeline& timeline, const WindowSpec& spec);
+
+/// A node of a window's tree: a device event, or a host event above its launch.
+struct WindowNode {
+  std::uint32_t row = 0;
+  std::int32_t parent = -1;  ///< Index of the enclosing node, -1 for a root.
+};
+
+/// Returns the window's device work with the launches, operators and annotations that
+/// it came from, parents before children.
+///
+/// A launch may lie in an earlier window: it belongs to the work it caused. Python
+/// frames are left out. Cost: the work in the window times the depth of the tree.
+std::vector<WindowNode> window_tree(const Timeline& timeline, const Window& window);
+
+}  // namespace tta::timeline

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// trace/args.cpp: walks one flat JSON object without building anything.
+#include "trace/args.h"
+
+#include <charconv>
+
+namespace tta::trace {
+namespace {
+
+using detail::skip_space;
+
+// Length of the string literal that `text` starts with, quotes included; 0 if broken.
+std::size_t string_length(std::string_view text) {
+  for (std::size_t i = 1; i < text.size(); ++i) {
+    if (text[i] == '\\') {
+      ++i;
+    } else if (text[i] == '"') {
+      return i + 1;
+    }
+  }
+  return 0;
+}
+
+void append_utf8(std::string& out, std::uint32_t code) {
+  if (code < 0x80) {
+    out += static_cast<char>(code);
+  } else if (code < 0x800) {
+    out += static_cast<char>(0xc0 | (code >> 6));
+    out += static_cast<char>(0x80 | (code & 0x3f));
+  } else {
+    out += static_cast<char>(0xe0 | (code >> 12));
+    out += static_cast<char>(0x80 | ((code >> 6) & 0x3f));
+    out += static_cast<char>(0x80 | (code & 0x3f));
+  }
+}
+
+}  // namespace
+
+std::size_t value_length(std::string_view text) {
+  if (text.empty()) return 0;
+  if (text.front() == '"') return string_length(text);
+  if (text.front() != '{' && text.front() != '[') {
+    const auto end = text.find_first_of(",]} \t\r\n");
+    return end == std::string_view::npos ? text.size() : end;
+  }
+  std::size_t depth = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char ch = text[i];
+    if (ch == '"') {
+      const auto length = string_length(text.substr(i));
+      if (length == 0) return 0;
+      i += length - 1;
+    } else if (ch == '{' || ch == '[') {
+      ++depth;
+    } else if ((ch == '}' || ch == ']') && --depth == 0) {
+      return i + 1;
+    }
+  }
+  return 0;
+}
+
+std::string_view raw_arg(std::string_view object, std::string_view key) {
+  auto rest = skip_space(object);
+  if (rest.empty() || rest.front() != '{') return {};
+  rest = skip_space(rest.substr(1));
+  while (!rest.empty() && rest.front() == '"') {
+    const auto length = string_length(rest);
+    if (length == 0) return {};
+    const auto name = rest.substr(1, length - 2);
+    rest = skip_space(rest.substr(length));
+    if (rest.empty() || rest.front() != ':') return {};
+    rest = skip_space(rest.substr(1));
+    const auto value = value_length(rest);
+    if (value == 0) return {};
+    if (name == key) return rest.substr(0, value);
+    rest = skip_space(rest.substr(value));
+    if (rest.empty() || rest.front() != ',') return {};
+    rest = skip_space(rest.substr(1));
+  }
+  return {};
+}
+
+std::optional<std::string> string_arg(std::string_view object, std::string_view key) {
+  auto raw = raw_arg(object, key);
+  if (raw.size() < 2 || raw.front() != '"') return std::nullopt;
+  raw = raw.substr(1, raw.size() - 2);
+  std::string out;
+  out.reserve(raw.size());
+  for (std::size_t i = 0; i < raw.size(); ++i) {
+    if (raw[i] != '\\' || i + 1 == raw.size()) {
+      out += raw[i];
+      continue;
+    }
+    switch (const char ch = raw[++i]) {
+      case 'n': out += '\n'; break;
+      case 't': out += '\t'; break;
+      case 'r': out += '\r'; break;
+      case 'b': out += '\b'; break;
+      case 'f': out += '\f'; break;
+      case 'u': {
+        std::uint32_t code = 0xfffd;
+        if (i + 4 < raw.size()) {
+          std::from_chars(raw.data() + i + 1, raw.data() + i + 5, code, 16);
+        }
+        // Halves of a surrogate pair: beyond what paths and names in args need.
+        append_utf8(out, code >= 0xd800 && code < 0xe000 ? 0xfffd : code);
+        i += 4;
+        break;
+      }
+      default: out += ch;
+    }
+  }
+  return out;
+}
+
+std::optional<std::int64_t> int_arg(std::string_view object, std::string_view key) {
+  const auto raw = raw_arg(object, key);
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(raw.data(), raw.data() + raw.size(), value);
+  if (error != std::errc{} || end != raw.data() + raw.size() || raw.empty()) {
+    return std::nullopt;
+  }
+  return value;
+}
+
+}  // namespace tta::trace

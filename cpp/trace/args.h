@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// trace/args.h: single values out of an event's raw args, read on demand.
+//
+// For the few args that no column holds. The text comes from Trace::read_args, which
+// the loader has validated; anything else gives nothing, never a crash.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace tta::trace {
+
+/// Returns the raw JSON value of a top-level key of an object, "" if there is none.
+/// Keys are compared as written (Kineto's own keys have no escapes). Linear.
+std::string_view raw_arg(std::string_view object, std::string_view key);
+
+/// Returns a string value, unescaped; none if the key is absent or no string.
+std::optional<std::string> string_arg(std::string_view object, std::string_view key);
+
+/// Returns an integer value; none if the key is absent, no number, or has a fraction.
+std::optional<std::int64_t> int_arg(std::string_view object, std::string_view key);
+
+/// Calls `visit(raw element)` for each element of a raw JSON array, in order.
+template <typename Visit>
+void for_each_element(std::string_view array, Visit&& visit);
+
+/// Returns the length of the JSON value that `text` starts with (after white space).
+std::size_t value_length(std::string_view text);
+
+// ------------------------------------------------------------------------------------
+
+namespace detail {
+inline std::string_view skip_space(std::string_view text) {
+  const auto at = text.find_first_not_of(" \t\r\n");
+  return at == std::string_view::npos ? std::string_view{} : text.substr(at);
+}
+}  // namespace detail
+
+template <typename Visit>
+void for_each_element(std::string_view array, Visit&& visit) {
+  auto rest = detail::skip_space(array);
+  if (rest.empty() || rest.front() != '[') return;
+  rest = detail::skip_space(rest.substr(1));
+  while (!rest.empty() && rest.front() != ']') {
+    const auto length = value_length(rest);
+    if (length == 0) return;
+    visit(rest.substr(0, length));
+    rest = detail::skip_space(rest.substr(length));
+    if (!rest.empty() && rest.front() == ',') rest = detail::skip_space(rest.substr(1));
+  }
+}
+
+}  // namespace tta::trace

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// trace/beginning.cpp: kinds of file that are mistaken for traces.
+#include "trace/beginning.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <string_view>
+
+namespace tta::trace {
+namespace {
+
+using namespace std::literals;
+
+struct Beginning {
+  std::string_view bytes;
+  const char* kind;
+  const char* cause;
+  const char* hint;
+};
+
+constexpr const char* kUnpack = "Unpack it first; only gzip is read directly.";
+constexpr const char* kUtf8 = "Save it as UTF-8 (PowerShell's > writes UTF-16).";
+constexpr const char* kExport = "Give the .json file that torch.profiler exports.";
+
+constexpr std::array kBeginnings = {
+    Beginning{"PK\x03\x04"sv, "zip", "this is a zip archive, not a trace", kUnpack},
+    Beginning{"\x28\xB5\x2F\xFD"sv, "zstd", "this is zstd-compressed", kUnpack},
+    Beginning{"\xFD" "7zXZ"sv, "xz", "this is xz-compressed", kUnpack},
+    Beginning{"BZh"sv, "bzip2", "this is bzip2-compressed", kUnpack},
+    Beginning{"\x1f\x8b"sv, "nested_gzip", "this is gzip inside gzip",
+              "Unpack it once and try again."},
+    Beginning{"\xFF\xFE"sv, "utf16", "this text is UTF-16, JSON is UTF-8", kUtf8},
+    Beginning{"\xFE\xFF"sv, "utf16", "this text is UTF-16, JSON is UTF-8", kUtf8},
+    Beginning{"{\0"sv, "utf16", "this text is UTF-16, JSON is UTF-8", kUtf8},
+    Beginning{"[\0"sv, "utf16", "this text is UTF-16, JSON is UTF-8", kUtf8},
+    Beginning{"\0{"sv, "utf16", "this text is UTF-16, JSON is UTF-8", kUtf8},
+    Beginning{"\0["sv, "utf16", "this text is UTF-16, JSON is UTF-8", kUtf8},
+    Beginning{"version https://git-lfs"sv, "git_lfs",
+              "this is a git-lfs pointer, not the file it stands for",
+              "Run `git lfs pull` and try again."},
+    Beginning{"\x80\x02"sv, "pickle", "this is a Python pickle, not a trace", kExport},
+    Beginning{"\x80\x04"sv, "pickle", "this is a Python pickle, not a trace", kExport},
+    Beginning{"\x80\x05"sv, "pickle", "this is a Python pickle, not a trace", kExport},
+};
+
+bool is_blank_or_nul(char c) { return is_blank(c) || c == '\0'; }
+
+}  // namespace
+
+void check_beginning(WindowReader& windows, const std::string& path) {
+  const auto fail = [&](const char* kind, const std::string& cause, const char* hint) {
+    throw TraceError(kind, path, cause, hint, 0);
+  };
+  std::string_view text = windows.peek();
+  if (text.starts_with("\xEF\xBB\xBF")) {
+    windows.drop(3);
+    text = windows.peek();
+  }
+  for (const Beginning& known : kBeginnings) {
+    if (text.starts_with(known.bytes)) fail(known.kind, known.cause, known.hint);
+  }
+  // A file that was pre-allocated and never written is all NUL.
+  while (std::all_of(text.begin(), text.end(), is_blank_or_nul)) {
+    if (text.empty()) fail("empty", "the file is empty", "Was the profiler stopped?");
+    windows.drop(text.size());
+    text = windows.peek();
+  }
+  const auto first = std::find_if_not(text.begin(), text.end(), is_blank_or_nul);
+  const char c = *first;
+  if (c == '{' || c == '[') return;
+  if (c == '<') {
+    fail("html", "this looks like HTML or XML (a sign-in page?), not a trace",
+         "Download the file itself.");
+  }
+  fail("not_json", "this does not begin like JSON", kExport);
+}
+
+}  // namespace tta::trace

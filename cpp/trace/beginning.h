@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// trace/beginning.h: looks at the first bytes, so that what is no JSON gets its name.
+#pragma once
+
+#include <string>
+
+#include "trace/windows.h"
+
+namespace tta::trace {
+
+/// Skips a byte order mark. Throws TraceError if the text is empty, blank, or begins
+/// like another known kind of file.
+void check_beginning(WindowReader& windows, const std::string& path);
+
+}  // namespace tta::trace

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// trace/columns.h: the one table of columns; an event is a row number in all of them.
+//
+// Rows are the elements of traceEvents that are objects with a string `ph`, in file
+// order. Row numbers are 32 bits wide: a trace of more than 4.2 billion events is
+// refused.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "trace/category.h"
+
+namespace tta::trace {
+
+/// A time or duration the event does not have (absent, null, no number, too large).
+inline constexpr std::int64_t kNoTime = std::numeric_limits<std::int64_t>::min();
+/// An id, device or stream the event does not have.
+inline constexpr std::int64_t kNoId = -1;
+/// Added to a StringPool id to make a pid or tid of a text such as "stream 7". Real
+/// process, thread and queue numbers are below it (queue pointers take 48 bits).
+inline constexpr std::int64_t kTextIdentity = std::int64_t{1} << 62;
+
+// name, type, what a row holds
+#define TTA_COLUMNS(X)                                                             \
+  X(name, std::uint32_t, "id of the name in Trace::strings; 0 is the empty name")  \
+  X(category, std::uint8_t, "trace::Category")                                     \
+  X(phase, char, "the Chrome phase letter: X, i, M, s, f, ...")                    \
+  X(ts, std::int64_t, "start in nanoseconds, exact from the text; kNoTime if none") \
+  X(dur, std::int64_t, "nanoseconds, may be negative in the file; kNoTime if none") \
+  X(pid, std::int64_t, "number, or kTextIdentity + string id")                     \
+  X(tid, std::int64_t, "number, or kTextIdentity + string id")                     \
+  X(device, std::int32_t, "args.device, else pid of a device row; -1 on the host") \
+  X(stream, std::int64_t, "args.stream, else tid of a device row; -1 on the host") \
+  X(correlation, std::int64_t, "args.correlation; id of a flow event; -1 if none") \
+  X(external_id, std::int64_t, "args.'External id', any spelling; -1 if none")     \
+  X(python_id, std::int64_t, "args.'Python id'; -1 if none")                       \
+  X(python_parent_id, std::int64_t, "args.'Python parent id'; -1 if none")         \
+  X(sequence, std::int64_t, "args.'Sequence number' of autograd; -1 if none")      \
+  X(args_offset, std::uint64_t, "where the args object starts in the JSON text")   \
+  X(args_length, std::uint32_t, "its length in bytes; 0 if the event has no args")
+
+/// Parallel vectors, all of the same length.
+struct Columns {
+#define TTA_COLUMN(name, type, doc) std::vector<type> name;
+  TTA_COLUMNS(TTA_COLUMN)
+#undef TTA_COLUMN
+
+  std::size_t size() const { return ts.size(); }
+  Category cat(std::uint32_t row) const {
+    return static_cast<Category>(category[row]);
+  }
+  const CategoryInfo& cat_info(std::uint32_t row) const { return info(cat(row)); }
+
+  /// Tells whether a row takes a known stretch of time: phase X, `ts`, `dur` >= 0.
+  bool timed(std::uint32_t row) const {
+    return phase[row] == 'X' && ts[row] != kNoTime && dur[row] >= 0;
+  }
+  /// Returns ts + dur of a timed row.
+  std::int64_t end(std::uint32_t row) const { return ts[row] + dur[row]; }
+};
+
+}  // namespace tta::trace

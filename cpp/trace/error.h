@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// trace/error.h: the one exception for bytes that are no usable profiler trace.
+#pragma once
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace tta::trace {
+
+/// Says what is wrong with a trace, where, and what its owner can do about it.
+///
+/// `what()` is the whole message, ready to be shown: file, cause, place, hint.
+/// Positions are -1 where they do not apply. Byte offsets count in the
+/// uncompressed JSON text; for damage in the gzip container itself, `kind` starts
+/// with "gzip" and the offset counts compressed bytes.
+class TraceError : public std::runtime_error {
+ public:
+  TraceError(std::string kind, std::string path, const std::string& cause,
+             std::string hint, std::int64_t offset = -1, std::int64_t event = -1);
+
+  const std::string& kind() const { return kind_; }  ///< Stable word, "truncated".
+  const std::string& path() const { return path_; }  ///< As given; "<bytes>" if none.
+  const std::string& hint() const { return hint_; }  ///< What to do, one sentence.
+  std::int64_t offset() const { return offset_; }
+  std::int64_t event() const { return event_; }  ///< Index in traceEvents.
+
+ private:
+  std::string kind_, path_, hint_;
+  std::int64_t offset_, event_;
+};
+
+/// The file could not be opened: there is none, or the system refused.
+class FileNotFound : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+}  // namespace tta::trace

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// trace/event_reader.h: turns one element of traceEvents into one row.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "trace/grammar.h"
+#include "trace/keys.h"
+#include "trace/raw_strings.h"
+#include "trace/rows.h"
+#include "trace/string_pool.h"
+#include "trace/tally.h"
+
+namespace tta::trace {
+
+class EventReader {
+ public:
+  EventReader(Grammar& grammar, StringPool& strings, Tally& tally);
+
+  /// Reads the object at `object`, around which `depth` brackets are open, into
+  /// `row`. Returns the place after it, or nullptr and a mistake in the grammar.
+  ///
+  /// Nothing is counted yet: if the window ends before what follows the event, it is
+  /// read again. `window_offset` is where the window starts in the text.
+  Place read(Place object, int depth, std::uint64_t window_offset, Row& row);
+
+  /// Finishes the event last read, and counts what was odd. False if it is no event.
+  bool finish(Row& row, Position where);
+
+ private:
+  Place read_member(Key key, Place value, int depth, Row& row);
+  Place read_args(Place object, int depth, Row& row);
+  Place read_time(Place value, int depth, std::int64_t& nanos);
+  Place read_identity(Place value, int depth, std::int64_t& identity);
+  Place read_id(Place value, int depth, std::int64_t& id);
+  Key key_at(Place key) const;
+  char phase_of(std::string_view raw);
+  std::uint32_t name_id(std::string_view raw);
+  std::uint32_t category_index(std::string_view raw);
+  void place_on_device(Row& row);
+  void note(Oddity oddity) { odd_ |= bit(oddity); }
+
+  struct CategoryName {
+    Category category;
+    std::string name;
+    bool counted;  // as unknown
+  };
+
+  Grammar& grammar_;
+  StringPool& strings_;
+  Tally& tally_;
+  RawStrings names_;       // to ids in strings_
+  RawStrings categories_;  // to indexes in category_names_
+  std::vector<CategoryName> category_names_;
+
+  // About the event being read.
+  std::uint32_t odd_ = 0;        // bits of Oddity
+  std::uint32_t seen_ = 0;       // bits of Key, its members
+  std::uint32_t seen_args_ = 0;  // bits of Key, the members of its args
+  std::uint32_t category_ = 0;   // index in category_names_
+  bool has_phase_ = false;
+  std::int64_t flow_id_ = kNoId;
+  std::int64_t device_ = kNoId;
+};
+
+}  // namespace tta::trace

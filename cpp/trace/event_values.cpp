@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// trace/event_values.cpp: single values of an event, whatever type the file gave them.
+#include "trace/escapes.h"
+#include "trace/event_reader.h"
+
+namespace tta::trace {
+namespace {
+
+bool starts_number(char c) { return c == '-' || (c >= '0' && c <= '9'); }
+
+bool has_escape(std::string_view raw) { return raw.find('\\') != raw.npos; }
+
+// ROCm writes a stream as the address of its handle: "0x0".
+bool text_is_hex(std::string_view text, std::int64_t& value) {
+  if (!text.starts_with("0x") || text.size() < 3 || text.size() > 17) return false;
+  std::uint64_t number = 0;
+  for (const char c : text.substr(2)) {
+    const char lower = static_cast<char>(c | 0x20);
+    const bool digit = c >= '0' && c <= '9';
+    if (!digit && (lower < 'a' || lower > 'f')) return false;
+    number = number * 16 + static_cast<unsigned>(digit ? c - '0' : lower - 'a' + 10);
+  }
+  value = static_cast<std::int64_t>(number);  // 15 digits at most: fits
+  return true;
+}
+
+}  // namespace
+
+Place EventReader::read_time(Place value, int depth, std::int64_t& nanos) {
+  const Tokens& tokens = grammar_.tokens();
+  const char* const p = tokens.text + *value;
+  nanos = kNoTime;
+  if (starts_number(*p)) {
+    const Number number = read_micros(p, tokens.limit());
+    if (number.kind == NumberKind::kInvalid) return grammar_.fail(value, "a number");
+    if (number.kind == NumberKind::kOk) nanos = number.value;
+    return value + 1;
+  }
+  std::int64_t read;
+  if (*p == '"' && text_is_micros(tokens.string_at(value), read)) {
+    nanos = read;
+    note(Oddity::kTextNumber);
+  }
+  return grammar_.skip(value, depth);
+}
+
+// Any scalar is an identity: numbers as they are, the rest by its text.
+Place EventReader::read_identity(Place value, int depth, std::int64_t& identity) {
+  const Tokens& tokens = grammar_.tokens();
+  const char* const p = tokens.text + *value;
+  std::int64_t number;
+  if (starts_number(*p)) {
+    const Number read = read_integer(p, tokens.limit());
+    if (read.kind == NumberKind::kInvalid) return grammar_.fail(value, "a number");
+    if (read.kind == NumberKind::kOk && read.value < kTextIdentity) {
+      identity = read.value;
+      return value + 1;
+    }
+  } else if (*p == '"') {
+    // In 2021 files one thread is 25738 in some events and "25738" in others.
+    if (text_is_integer(tokens.string_at(value), number) && number < kTextIdentity) {
+      identity = number;
+    } else {
+      identity = kTextIdentity + name_id(tokens.string_at(value));
+    }
+    return value + 1;
+  }
+  identity = kNoId;
+  const Place after = grammar_.skip(value, depth);
+  if (after == nullptr) return nullptr;
+  if (*p == '{' || *p == '[') {
+    note(Oddity::kBadIdentity);
+  } else {
+    identity = kTextIdentity + name_id(tokens.value_text(value, after));
+  }
+  return after;
+}
+
+Place EventReader::read_id(Place value, int depth, std::int64_t& id) {
+  const Tokens& tokens = grammar_.tokens();
+  const char* const p = tokens.text + *value;
+  id = kNoId;
+  if (starts_number(*p)) {
+    const Number number = read_integer(p, tokens.limit());
+    switch (number.kind) {
+      case NumberKind::kOk:
+        id = number.value;
+        break;
+      case NumberKind::kOutOfRange:
+        note(Oddity::kIdOutOfRange);
+        break;
+      case NumberKind::kFraction:
+        note(Oddity::kBadId);
+        break;
+      case NumberKind::kInvalid:
+        return grammar_.fail(value, "a number");
+    }
+    return value + 1;
+  }
+  if (*p == '"') {
+    const std::string_view text = tokens.string_at(value);
+    std::int64_t number;
+    if (text_is_integer(text, number)) {
+      id = number;
+      note(Oddity::kTextNumber);
+    } else if (text_is_hex(text, number)) {
+      id = number;
+    } else {
+      note(Oddity::kBadId);
+    }
+  } else if (*p != 'n') {  // null is how Kineto says that there is none
+    note(Oddity::kBadId);
+  }
+  return grammar_.skip(value, depth);
+}
+
+Key EventReader::key_at(Place key) const {
+  const Tokens& tokens = grammar_.tokens();
+  const char* const token = tokens.text + *key;
+  std::uint32_t length = key[1] - key[0];
+  while (is_blank(token[length - 1])) --length;
+  const Key found = key_of(token, length);
+  if (found != Key::kOther || !tokens.escapes) return found;
+  const std::string_view raw(token + 1, length - 2);
+  if (!has_escape(raw)) return Key::kOther;
+  std::string text = '"' + unescape(raw) + '"';
+  const auto unescaped_length = static_cast<std::uint32_t>(text.size());
+  text.resize(text.size() + kKeyBytes);
+  return key_of(text.data(), unescaped_length);
+}
+
+char EventReader::phase_of(std::string_view raw) {
+  if (raw.size() == 1 && raw[0] > ' ' && raw[0] < 0x7f) return raw[0];
+  const std::string text = unescape(raw);
+  if (text.size() == 1 && text[0] > ' ' && text[0] < 0x7f) return text[0];
+  note(Oddity::kOddPhase);
+  return '?';
+}
+
+std::uint32_t EventReader::name_id(std::string_view raw) {
+  return names_.find(raw, [this](std::string_view text) -> RawStrings::Entry {
+    if (has_escape(text)) return {strings_.intern(unescape(text)), {}};
+    const std::uint32_t id = strings_.intern(text);
+    return {id, strings_.view(id)};
+  });
+}
+
+std::uint32_t EventReader::category_index(std::string_view raw) {
+  if (raw.empty()) return 0;
+  return categories_.find(raw, [this](std::string_view text) -> RawStrings::Entry {
+    std::string name = unescape(text);
+    const Category category = category_of(name);
+    category_names_.push_back({category, std::move(name), false});
+    return {static_cast<std::uint32_t>(category_names_.size() - 1), {}};
+  });
+}
+
+}  // namespace tta::trace

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// trace/gzip_reader.cpp: a gzip file of any number of members as one text.
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "trace/gzip.h"
+#include "trace/source.h"
+
+namespace tta::trace {
+namespace {
+
+constexpr std::size_t kInputBytes = std::size_t{256} << 10;
+// Small traces may be anything: a ratio says nothing about a few repeated events.
+constexpr std::uint64_t kRatioExempt = std::uint64_t{64} << 20;
+
+class GzipReader final : public TextReader {
+ public:
+  GzipReader(std::unique_ptr<ByteReader> bytes, std::string path, std::uint64_t size,
+             const LoadOptions& limits)
+      : bytes_(std::move(bytes)),
+        path_(std::move(path)),
+        size_(size),
+        limits_(limits),
+        input_(kInputBytes) {
+    inflater_.start();
+  }
+
+  std::size_t read(char* to, std::size_t size) override {
+    char* out = to;
+    char* const out_end = to + size;
+    while (out < out_end && !done_) {
+      // Without input the inflater may still hold output that found no room before.
+      if (at_ == end_) refill();
+      const char* const before = at_;
+      char* const out_before = out;
+      const Inflater::Status status = inflater_.run(at_, end_, out, out_end);
+      produced_ += static_cast<std::uint64_t>(out - out_before);
+      check_limits();
+      switch (status) {
+        case Inflater::Status::kMore:
+          if (at_ != before || out != out_before) break;
+          if (at_ != end_) damaged();
+          fail("gzip_truncated", "the gzip data ends in the middle: the file was cut",
+               "Copy or download it again; if the run was killed, record again.");
+        case Inflater::Status::kMemberEnd:
+          ++members_;
+          next_member();
+          break;
+        case Inflater::Status::kDamaged:
+          damaged();
+          break;
+        case Inflater::Status::kBadCheck:
+          fail("gzip_checksum",
+               "the gzip checksum does not match: the content is not what was written",
+               "Copy or download the file again.");
+        case Inflater::Status::kBadHeader:
+          fail(members_ == 0 ? "gzip_header" : "gzip_trailing",
+               members_ == 0 ? "the gzip header is not valid"
+                             : "something that is no gzip follows the gzip data",
+               "Copy or download the file again.");
+      }
+    }
+    return static_cast<std::size_t>(out - to);
+  }
+
+  void skip(std::uint64_t size) override {
+    std::vector<char> scratch(std::min<std::uint64_t>(size, kInputBytes));
+    while (size > 0) {
+      const auto part = std::min<std::uint64_t>(size, scratch.size());
+      const std::size_t n = read(scratch.data(), part);
+      if (n < part) return;
+      size -= n;
+    }
+  }
+
+  double progress() const override {
+    return static_cast<double>(position()) / static_cast<double>(size_);
+  }
+
+ private:
+  // How many compressed bytes have been used.
+  std::uint64_t position() const {
+    return loaded_ - static_cast<std::uint64_t>(end_ - at_);
+  }
+
+  bool refill() {
+    const std::size_t n = bytes_->read_at(loaded_, input_.data(), input_.size());
+    loaded_ += n;
+    at_ = input_.data();
+    end_ = at_ + n;
+    return n > 0;
+  }
+
+  // What may follow a member: another one, zeros to the end (tape blocks), nothing.
+  void next_member() {
+    if (at_ == end_ && !refill()) {
+      done_ = true;
+      return;
+    }
+    if (*at_ != '\0') {
+      inflater_.start();
+      return;
+    }
+    do {
+      at_ = std::find_if(at_, end_, [](char c) { return c != '\0'; });
+      if (at_ != end_) {
+        fail("gzip_trailing", "something that is no gzip follows the gzip data",
+             "Copy or download the file again.");
+      }
+    } while (refill());
+    done_ = true;
+  }
+
+  void check_limits() const {
+    if (produced_ > limits_.max_text_bytes) {
+      fail("gzip_limit",
+           "it inflates to more than the limit of " +
+               std::to_string(limits_.max_text_bytes) + " bytes",
+           "If the trace is meant to be this large, raise max_text_bytes.");
+    }
+    if (produced_ > kRatioExempt &&
+        static_cast<double>(produced_) > limits_.max_ratio * static_cast<double>(size_)) {
+      fail("gzip_bomb",
+           "it inflates to more than " +
+               std::to_string(std::llround(limits_.max_ratio)) +
+               " times its size, where a trace shrinks 10 to 20 times",
+           "If the file is trusted, raise max_ratio.");
+    }
+  }
+
+  [[noreturn]] void damaged() const {
+    fail("gzip_damaged", "the gzip data is damaged", "Copy or download it again.");
+  }
+
+  [[noreturn]] void fail(const char* kind, const std::string& cause,
+                         const char* hint) const {
+    throw TraceError(kind, path_, cause, hint, static_cast<std::int64_t>(position()));
+  }
+
+  std::unique_ptr<ByteReader> bytes_;
+  std::string path_;
+  std::uint64_t size_;
+  LoadOptions limits_;
+  std::vector<char> input_;
+  const char* at_ = nullptr;
+  const char* end_ = nullptr;
+  std::uint64_t loaded_ = 0;
+  std::uint64_t produced_ = 0;
+  std::uint64_t members_ = 0;
+  bool done_ = false;
+  Inflater inflater_;
+};
+
+}  // namespace
+
+std::unique_ptr<TextReader> read_gzip(std::unique_ptr<ByteReader> bytes,
+                                      const std::string& path, std::uint64_t size,
+                                      const LoadOptions& limits) {
+  return std::make_unique<GzipReader>(std::move(bytes), path, size, limits);
+}
+
+}  // namespace tta::trace

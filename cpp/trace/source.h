@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// trace/source.h: where JSON text comes from: a file or memory, plain or gzip.
+//
+// Files are read into own buffers and never mapped: a file that is cut while it is
+// mapped kills the process. A source is told apart by its content, not by its name.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "trace/trace.h"
+
+namespace tta::trace {
+
+/// Bytes as they are stored, before any decompression.
+class ByteReader {
+ public:
+  virtual ~ByteReader() = default;
+  /// Reads up to `size` bytes at `offset`; fewer only at the end.
+  virtual std::size_t read_at(std::uint64_t offset, char* to, std::size_t size) = 0;
+};
+
+/// One pass over the JSON text, from its start. Not thread-safe.
+class TextReader {
+ public:
+  virtual ~TextReader() = default;
+  /// Reads the next `size` bytes; fewer only at the end of the text.
+  virtual std::size_t read(char* to, std::size_t size) = 0;
+  /// Drops the next `size` bytes, or what is left if that is less.
+  virtual void skip(std::uint64_t size) = 0;
+  /// Tells which part of the stored bytes has been used, 0 to 1.
+  virtual double progress() const = 0;
+};
+
+/// Remembers a place of text so that passes over it can be started at any time, from
+/// any thread.
+class Source {
+ public:
+  /// Throws FileNotFound, or TraceError if `path` is no regular file.
+  static std::shared_ptr<const Source> file(const std::string& path,
+                                            const LoadOptions& limits);
+  static std::shared_ptr<const Source> memory(std::string bytes,
+                                              const LoadOptions& limits);
+
+  virtual ~Source() = default;
+
+  /// Starts a pass. Throws FileNotFound, TraceError of kind "changed" if the file has
+  /// another size or time stamp than at first.
+  std::unique_ptr<TextReader> open() const;
+
+  const std::string& path() const { return path_; }
+  std::uint64_t stored_bytes() const { return size_; }
+
+ protected:
+  Source(std::string path, std::uint64_t size, const LoadOptions& limits)
+      : path_(std::move(path)), size_(size), limits_(limits) {}
+
+  virtual std::unique_ptr<ByteReader> open_bytes() const = 0;
+
+ private:
+  std::string path_;
+  std::uint64_t size_;
+  LoadOptions limits_;
+};
+
+/// Reads gzip. Throws TraceError, of a kind that starts with "gzip", on damage.
+std::unique_ptr<TextReader> read_gzip(std::unique_ptr<ByteReader> bytes,
+                                      const std::string& path, std::uint64_t size,
+                                      const LoadOptions& limits);
+
+}  // namespace tta::trace

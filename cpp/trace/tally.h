@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// trace/tally.h: counts what was odd but harmless, with the first place of each kind.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "trace/trace.h"
+
+namespace tta::trace {
+
+// id, Warning::kind, what was done
+#define TTA_ODDITIES(X)                                                               \
+  X(kSkippedElement, "skipped_element",                                               \
+    "elements of traceEvents that are no objects were skipped")                       \
+  X(kNoPhase, "no_phase", "events without a text 'ph' were skipped")                  \
+  X(kOddPhase, "odd_phase", "events whose 'ph' is not one ASCII letter have phase '?'") \
+  X(kBadName, "bad_name", "events whose 'name' is no text were kept without a name")  \
+  X(kBadCategory, "bad_category", "events whose 'cat' is no text have no category")   \
+  X(kBadIdentity, "bad_identity", "a 'pid' or 'tid' that is a list or object was ignored") \
+  X(kBadTs, "bad_ts", "events whose 'ts' is no number in range are untimed")          \
+  X(kMissingTs, "missing_ts", "complete events (ph X) without 'ts' are untimed")      \
+  X(kMissingDur, "missing_dur",                                                       \
+    "complete events (ph X) without a usable 'dur' are untimed")                      \
+  X(kNegativeDur, "negative_dur", "negative durations were kept, but count in no sum") \
+  X(kTextNumber, "text_number", "numbers written as text were read as numbers")       \
+  X(kBadId, "bad_id", "ids that are no integers were ignored")                        \
+  X(kIdOutOfRange, "id_out_of_range", "ids beyond 64 signed bits were ignored")       \
+  X(kBadArgs, "bad_args", "'args' that are no objects were ignored")                  \
+  X(kDuplicateKey, "duplicate_key", "of keys that repeat, the last value was taken")  \
+  X(kUnknownCategory, "unknown_category", "categories this version does not know")    \
+  X(kLoneSurrogate, "lone_surrogate",                                                 \
+    "escapes of half a character (\\ud800) were replaced in names")                   \
+  X(kUnclosedList, "unclosed_list",                                                   \
+    "the list has no closing bracket, which the format allows; it may have been cut")
+
+enum class Oddity : std::uint8_t {
+#define TTA_ID(id, kind, text) id,
+  TTA_ODDITIES(TTA_ID)
+#undef TTA_ID
+      kCount,
+};
+
+/// The bit of an oddity, to collect those of one event.
+constexpr std::uint32_t bit(Oddity oddity) {
+  return std::uint32_t{1} << static_cast<int>(oddity);
+}
+static_assert(static_cast<int>(Oddity::kCount) <= 32);
+
+/// A byte offset in the JSON text and, if it is inside, an index in traceEvents.
+struct Position {
+  std::uint64_t offset = 0;
+  std::int64_t event = -1;
+};
+
+class Tally {
+ public:
+  void count(Oddity oddity, Position where, std::uint64_t times = 1);
+
+  /// Counts each oddity whose bit is set, once.
+  void count_bits(std::uint32_t bits, Position where) {
+    for (; bits != 0; bits &= bits - 1) {
+      count(static_cast<Oddity>(std::countr_zero(bits)), where);
+    }
+  }
+
+  /// Counts an unknown category once; call it once for each distinct name.
+  void count_category(std::string_view name, Position where);
+
+  /// Returns one warning for each kind seen, in the order of the table.
+  std::vector<Warning> warnings() const;
+
+ private:
+  struct Entry {
+    std::uint64_t times = 0;
+    Position first;
+  };
+  std::array<Entry, static_cast<std::size_t>(Oddity::kCount)> entries_;
+  std::string categories_;  // names for the message
+  std::size_t named_ = 0;
+};
+
+}  // namespace tta::trace

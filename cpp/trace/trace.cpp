@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// trace/trace.cpp: metadata, identities, and the args of rows fetched again.
+#include "trace/trace.h"
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+#include <stdexcept>
+
+#include "trace/source.h"
+
+namespace tta::trace {
+namespace {
+
+// Reads pieces of text in ascending order of place, through one buffer.
+class ForwardReader {
+ public:
+  explicit ForwardReader(const Source& source)
+      : source_(source), reader_(source.open()), buffer_(std::size_t{256} << 10) {}
+
+  std::string read(std::uint64_t offset, std::size_t length) {
+    if (offset >= begin_ + held_) {
+      reader_->skip(offset - (begin_ + held_));
+      begin_ = offset;
+      held_ = 0;
+    }
+    std::string piece;
+    while (piece.size() < length) {
+      const std::size_t from = offset + piece.size() - begin_;
+      if (from == held_) {
+        refill();
+        continue;
+      }
+      const std::size_t part = std::min(length - piece.size(), held_ - from);
+      piece.append(buffer_.data() + from, part);
+    }
+    return piece;
+  }
+
+ private:
+  void refill() {
+    begin_ += held_;
+    held_ = reader_->read(buffer_.data(), buffer_.size());
+    if (held_ > 0) return;
+    throw TraceError("changed", source_.path(), "the file is shorter than it was",
+                     "Load the trace again.", static_cast<std::int64_t>(begin_));
+  }
+
+  const Source& source_;
+  std::unique_ptr<TextReader> reader_;
+  std::vector<char> buffer_;
+  std::uint64_t begin_ = 0;  // of the buffer, in the text
+  std::size_t held_ = 0;
+};
+
+}  // namespace
+
+std::string_view Trace::metadata_json(std::string_view key) const {
+  for (const auto& [name, json] : metadata) {
+    if (name == key) return json;
+  }
+  return {};
+}
+
+std::string Trace::identity(std::int64_t pid_or_tid) const {
+  if (pid_or_tid < kTextIdentity) return std::to_string(pid_or_tid);
+  return std::string(
+      strings.view(static_cast<std::uint32_t>(pid_or_tid - kTextIdentity)));
+}
+
+std::vector<std::string> Trace::read_args(std::span<const std::uint32_t> rows) const {
+  std::vector<std::string> texts(rows.size());
+  std::vector<std::size_t> order;  // of the rows that have args, by place
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (rows[i] >= columns.size()) {
+      throw std::invalid_argument("rows: " + std::to_string(rows[i]) +
+                                  " is not below the number of events, " +
+                                  std::to_string(columns.size()));
+    }
+    if (columns.args_length[rows[i]] > 0) order.push_back(i);
+  }
+  if (order.empty()) return texts;
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return rows[a] < rows[b];  // rows are in file order
+  });
+  ForwardReader reader(*source);
+  const std::size_t* before = nullptr;
+  for (const std::size_t& i : order) {
+    const std::uint32_t row = rows[i];
+    if (before != nullptr && rows[*before] == row) {
+      texts[i] = texts[*before];
+    } else {
+      texts[i] = reader.read(columns.args_offset[row], columns.args_length[row]);
+      if (texts[i].front() != '{' || texts[i].back() != '}') {
+        throw TraceError("changed", path, "the file's content is not what was loaded",
+                         "Load the trace again.",
+                         static_cast<std::int64_t>(columns.args_offset[row]), row);
+      }
+    }
+    before = &i;
+  }
+  return texts;
+}
+
+}  // namespace tta::trace

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// trace/trace.h: a profiler trace in memory: columns, names, metadata, what was odd.
+//
+// Everything downstream reads a Trace and nothing downstream reads a file. The raw
+// text of args is not kept (it is the greater part of a trace); `read_args` fetches
+// it again from where the trace came from.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "trace/columns.h"
+#include "trace/error.h"
+#include "trace/string_pool.h"
+
+namespace tta::trace {
+
+/// Something odd that was repaired, skipped or ignored, counted by kind.
+struct Warning {
+  std::string kind;         ///< Stable word, e.g. "missing_dur".
+  std::uint64_t count = 0;  ///< How many times.
+  std::string detail;       ///< A sentence with the first place it was seen.
+};
+
+/// Where the text came from, so that args can be fetched again.
+class Source;
+
+struct Trace {
+  std::string path;  ///< As given; "<bytes>" for a trace from memory.
+  Columns columns;
+  StringPool strings;
+  /// Top-level members other than traceEvents: key and raw JSON value, file order.
+  std::vector<std::pair<std::string, std::string>> metadata;
+  std::vector<Warning> warnings;
+  std::uint64_t text_bytes = 0;  ///< Length of the uncompressed JSON text.
+  std::shared_ptr<const Source> source;
+
+  std::string_view name(std::uint32_t row) const {
+    return strings.view(columns.name[row]);
+  }
+  /// Returns the raw JSON of a top-level key, empty if there is none.
+  std::string_view metadata_json(std::string_view key) const;
+
+  /// Returns the raw JSON text of the args of each row, "" for a row without args.
+  ///
+  /// Costs one pass over the file (a gzip stream is inflated again from its start,
+  /// up to the last row asked for), so ask for many rows at once. Safe from several
+  /// threads. Throws TraceError of kind "changed" if the file is no longer what was
+  /// loaded, FileNotFound if it is gone.
+  std::vector<std::string> read_args(std::span<const std::uint32_t> rows) const;
+
+  /// Writes a pid or tid as the file had it.
+  std::string identity(std::int64_t pid_or_tid) const;
+};
+
+struct LoadOptions {
+  /// Refuses gzip that inflates to more than this, and to more than `max_ratio` times
+  /// its size (real traces shrink 10-20x; a bomb 1,000x). Traces under 64 MiB of text
+  /// are exempt from the ratio.
+  std::uint64_t max_text_bytes = std::uint64_t{64} << 30;
+  double max_ratio = 200.0;
+  /// Text handled at a time. Only speed depends on it, never the result, which is
+  /// why tests set it: it moves the cuts. More is used where one event needs more.
+  std::size_t window_bytes = std::size_t{512} << 10;
+};
+
+/// Reads a trace file: JSON or gzip, told apart by content and not by name.
+///
+/// Takes the object form ({"traceEvents": [...], ...}, keys in any order) and the
+/// list form. The text is validated as JSON, also where nothing is read from it. The
+/// result has no row in doubt: what was odd but harmless is in `warnings`.
+///
+/// Throws FileNotFound if `path` cannot be opened; TraceError, with byte offset and
+/// event number, if it is a folder, empty, no JSON, damaged, or no trace.
+Trace load_file(const std::string& path, const LoadOptions& options = {});
+
+/// Reads a trace from memory, JSON or gzip. The bytes are moved into the trace.
+Trace load_bytes(std::string bytes, const LoadOptions& options = {});
+
+}  // namespace tta::trace

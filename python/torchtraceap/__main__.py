@@ -1,0 +1,7 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""__main__.py: makes ``python -m torchtraceap`` the same program as ``torchtraceap``."""
+
+from torchtraceap.cli import main
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""analysis.py: the two verbs of the package, `load` and `analyze`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import Any, Protocol, cast, overload
+
+from torchtraceap import _core
+from torchtraceap.report import Report
+
+
+class Profiler(Protocol):
+    """A torch.profiler.profile, told by its members: torch is never imported here."""
+
+    @property
+    def profiler(self) -> Any: ...
+
+    def events(self) -> Any: ...
+
+
+Source = str | os.PathLike[str] | bytes | bytearray | memoryview | _core.Trace
+
+
+def load(
+    source: str | os.PathLike[str] | bytes | bytearray | memoryview,
+) -> _core.Trace:
+    """Load a profiler trace without analysing it::
+
+        trace = torchtraceap.load("trace.json.gz")
+        trace.columns["dur"], trace.name(0), trace.warnings
+
+    Args:
+        source: Path of a ``.json`` or ``.json.gz`` file, told apart by content, or
+            that file's bytes.
+
+    Returns:
+        The events as NumPy columns, with all that was odd about the file.
+
+    Raises:
+        TraceError: The file is a folder, empty, damaged, or no profiler trace. The
+            message says what, where and what to do.
+        FileNotFoundError: There is no such file, or it may not be read.
+        TypeError: ``source`` is neither a path nor bytes.
+    """
+    if isinstance(source, bytes | bytearray | memoryview):
+        return _core.load_bytes(bytes(source))
+    if isinstance(source, str | os.PathLike):
+        return _core.load_file(os.fspath(source))
+    raise TypeError(_wanted("a path or bytes", source))
+
+
+@overload
+def analyze(source: Source | Profiler, *, max_events: int | None = None) -> Report: ...
+@overload
+def analyze(
+    source: Iterable[Source], *, max_events: int | None = None
+) -> list[Report]: ...
+def analyze(
+    source: Source | Profiler | Iterable[Source], *, max_events: int | None = None
+) -> Report | list[Report]:
+    """Label every window of a profiler trace and say what wastes time in it.
+
+    Call it on a trace already saved, or use it as the profiler's handler::
+
+        report = torchtraceap.analyze("trace.json.gz")
+        print(report.summary())
+
+        with torch.profiler.profile(on_trace_ready=torchtraceap.analyze) as prof:
+            train_one_epoch()
+        report = prof.torchtraceap_reports[-1]
+
+    The profiler discards what a handler returns. A report made from a profiler is
+    therefore also appended to ``prof.torchtraceap_reports``, one for each recorded
+    cycle. The user's own exports work before and after.
+
+    Args:
+        source: Path of a trace (``.json`` or ``.json.gz``), its bytes, a ``Trace``
+            from ``load``, or a profiler that has stopped recording. A list or other
+            iterable of these (but no profilers) gives a list of reports.
+        max_events: Events that a window may hold. None keeps the core's default.
+
+    Returns:
+        The report, or one for each member of the iterable, in its order.
+
+    Raises:
+        TraceError: The bytes are no profiler trace. The message names the file and
+            the place in it, what was expected there and what to do.
+        FileNotFoundError: There is no such file, or it may not be read.
+        ValueError: ``max_events`` is less than one, or a profiler has recorded
+            nothing. ``TraceError`` is a ValueError too.
+        TypeError: ``source`` is none of the above.
+
+    As a handler it raises none of these but warns, so that a training run goes on.
+    """
+    options: dict[str, Any] = {}
+    if max_events is not None:
+        if max_events < 1:
+            raise ValueError(f"max_events must be at least 1, but is {max_events}")
+        options["max_events"] = max_events
+
+    if isinstance(source, _core.Trace):
+        return Report(_core.analyze(source, **options), source)
+    if isinstance(source, str | os.PathLike | bytes | bytearray | memoryview):
+        trace = load(source)
+        return Report(_core.analyze(trace, **options), trace)
+    if _is_profiler(source):
+        from torchtraceap.session import analyze_profiler
+
+        # None only inside a handler, where nobody sees it.
+        return cast(Report, analyze_profiler(source, **options))
+    if isinstance(source, Iterable):
+        return [analyze(one, **options) for one in source]
+    raise TypeError(
+        _wanted("a path, bytes, a Trace, a profiler or a list of paths", source)
+    )
+
+
+def _is_profiler(source: object) -> bool:
+    # The second is what torch.autograd.profiler.profile has.
+    return (hasattr(source, "profiler") and hasattr(source, "events")) or hasattr(
+        source, "kineto_results"
+    )
+
+
+def _wanted(what: str, source: object) -> str:
+    return f"source must be {what}, but is of type {type(source).__name__}"

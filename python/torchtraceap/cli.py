@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""cli.py: the program ``torchtraceap``.
+
+Exit codes: 0 fine; 2 bad usage or bad input, with a message that says what, where and
+what to do. Bad input never ends in a traceback.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from typing import TextIO
+
+from torchtraceap import _core
+from torchtraceap.analysis import analyze, load
+from torchtraceap.json_form import json_text
+from torchtraceap.report import Report
+from torchtraceap.safe_text import encodable, printable
+
+_OK, _BAD_INPUT, _INTERRUPTED = 0, 2, 130
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the program with `arguments` (None: those of the process); return its exit
+    code. Usage errors and ``--help`` raise SystemExit, as argparse does."""
+    options = _parser().parse_args(arguments)
+    try:
+        code: int = options.run(options)
+        # What cannot be written must be known here, not after the exit code is set.
+        if sys.stdout is not None:
+            sys.stdout.flush()
+        return code
+    except BrokenPipeError:
+        # The reader has seen enough (`| head`). Python would complain at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _OK
+    except OSError as error:
+        return _complain(f"cannot write to standard output: {error.strerror or error}")
+    except KeyboardInterrupt:
+        return _INTERRUPTED
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="torchtraceap",
+        description="Say where a PyTorch profiler trace wastes time, by which "
+        "anti-pattern, on which line.",
+    )
+    parser.add_argument(
+        "--version", action="version", version=f"torchtraceap {_core.__version__}"
+    )
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    command = commands.add_parser(
+        "analyze", help="label the windows of traces and list what wastes time"
+    )
+    command.add_argument("traces", nargs="+", metavar="TRACE", help=".json or .json.gz")
+    command.add_argument(
+        "--json",
+        metavar="F",
+        help="write the report to F (-: to standard output, in place of the text); "
+        "an array of reports for several traces",
+    )
+    command.add_argument(
+        "--windows",
+        metavar="N",
+        type=_count,
+        default=5,
+        help="list the N windows that waste most (default: 5)",
+    )
+    command.set_defaults(run=_analyze)
+
+    command = commands.add_parser(
+        "inspect", help="tell what is in a trace and what is odd about it"
+    )
+    command.add_argument("trace", metavar="TRACE", help=".json or .json.gz")
+    command.add_argument(
+        "--json", action="store_true", help="print one JSON object in one line"
+    )
+    command.set_defaults(run=_inspect)
+    return parser
+
+
+def _analyze(options: argparse.Namespace) -> int:
+    reports: list[Report] = []
+    failed: list[str] = []
+    for path in options.traces:
+        try:
+            report = analyze(path)
+        except (ValueError, OSError, MemoryError) as error:
+            _complain(_reason(path, error))
+            failed.append(path)
+            continue
+        if options.json != "-":
+            _say(("\n" if reports else "") + report.summary(windows=options.windows))
+        reports.append(report)
+    if failed and len(options.traces) > 1:
+        _complain(
+            f"{len(failed)} of {len(options.traces)} traces failed: "
+            + ", ".join(failed)
+        )
+    if options.json is not None and reports:
+        forms = [report.to_dict() for report in reports]
+        text = json_text(forms[0] if len(options.traces) == 1 else forms)
+        if options.json == "-":
+            _say(text)
+        elif not _write(options.json, text):
+            return _BAD_INPUT
+    return _BAD_INPUT if failed else _OK
+
+
+def _inspect(options: argparse.Namespace) -> int:
+    from torchtraceap.inspection import inspect_trace, inspection_text
+
+    try:
+        facts = inspect_trace(load(options.trace))
+    except (ValueError, OSError, MemoryError) as error:
+        return _complain(_reason(options.trace, error))
+    _say(json_text(facts, indent=None) if options.json else inspection_text(facts))
+    return _OK
+
+
+def _write(path: str, text: str) -> bool:
+    try:
+        with open(path, "w", encoding="ascii") as file:
+            file.write(text + "\n")
+    except OSError as error:
+        _complain(
+            f"cannot write {path}: {error.strerror or error}. Give --json a file in a "
+            "folder that exists and may be written to, or - for standard output"
+        )
+        return False
+    return True
+
+
+def _reason(path: str, error: BaseException) -> str:
+    """Return what is wrong with a trace; messages of the core name it themselves."""
+    if isinstance(error, MemoryError):
+        return f"{path}: does not fit into memory. Record fewer steps, or free some"
+    return str(error)
+
+
+def _say(text: str) -> None:
+    _print(text, sys.stdout)
+
+
+def _complain(text: str) -> int:
+    """Print a message and return the exit code that goes with it."""
+    _print(f"torchtraceap: {printable(text)}", sys.stderr)
+    return _BAD_INPUT
+
+
+def _print(text: str, file: TextIO | None) -> None:
+    if file is not None:  # As under pythonw, or with the descriptor closed.
+        print(encodable(text, file.encoding), file=file)
+
+
+def _count(text: str) -> int:
+    number = int(text)
+    if number < 0:
+        raise argparse.ArgumentTypeError(f"{number} is negative")
+    return number

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""facts.py: what a report says of the trace as a whole."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from torchtraceap import _core
+from torchtraceap.units import us_from_ns
+
+
+@dataclass(frozen=True)
+class Device:
+    """A device that the trace lists or that worked in it."""
+
+    id: int
+    name: str  # "" if the trace does not tell.
+    events: int  # Kernels, copies and memsets recorded on it.
+
+
+@dataclass(frozen=True)
+class TraceFacts:
+    """What the trace is. Times are on its own clock."""
+
+    path: str  # As given; "<bytes>" for a trace from memory.
+    events: int
+    start_us: float
+    end_us: float
+    devices: tuple[Device, ...]
+    rank: int | None
+    world_size: int | None
+
+    @property
+    def span_us(self) -> float:
+        """Length of the analysed time, device work or not."""
+        return self.end_us - self.start_us
+
+    @property
+    def device_time_us(self) -> float:
+        """The span once for each working device: what findings are a share of."""
+        return self.span_us * max(1, len(self.working_devices))
+
+    @property
+    def working_devices(self) -> tuple[Device, ...]:
+        """The devices with work in the trace; none for a CPU-only one."""
+        return tuple(d for d in self.devices if d.events)
+
+
+@dataclass(frozen=True)
+class Note:
+    """Something about the trace that a reader of the figures should know."""
+
+    kind: str  # Stable word, such as "launches_without_work".
+    count: int
+    detail: str
+
+
+@dataclass(frozen=True)
+class Quality:
+    """How far the trace can be trusted."""
+
+    verdict: str  # "ok", "degraded" or "unusable".
+    warnings: tuple[Note, ...]
+
+
+@dataclass(frozen=True)
+class Balance:
+    """Where one device's time went: span = busy + idle by pattern + unattributed."""
+
+    device: int
+    span_us: float
+    busy_us: float
+    idle_us: dict[str, float]  # By pattern, each of the core's table.
+    unattributed_us: float  # Idle time that no pattern explains.
+    excess_us: dict[str, float]  # Part of `busy_us` that a pattern wastes.
+
+    @property
+    def busy_fraction(self) -> float:
+        """Share of the span in which the device worked, 0 to 1."""
+        return self.busy_us / self.span_us if self.span_us else 0.0
+
+
+@dataclass(frozen=True)
+class Step:
+    """One ``ProfilerStep#N``."""
+
+    number: int
+    start_us: float
+    end_us: float
+    busy_us: float  # Of all devices together.
+
+
+def read_facts(core: _core.TraceFacts) -> TraceFacts:
+    """Convert the core's facts."""
+    return TraceFacts(
+        path=core.path,
+        events=core.events,
+        start_us=us_from_ns(core.begin_ns),
+        end_us=us_from_ns(core.end_ns),
+        devices=tuple(Device(d.id, d.name, d.work_rows) for d in core.devices),
+        rank=core.rank,
+        world_size=core.world_size,
+    )
+
+
+def read_quality(core: _core.Quality) -> Quality:
+    """Convert the core's verdict."""
+    notes = tuple(Note(n.kind, n.count, n.detail) for n in core.notes)
+    return Quality(core.verdict, notes)
+
+
+def read_balance(core: _core.BalanceRow) -> Balance:
+    """Convert one row of the core's balance; patterns without time become zeros."""
+    idle, excess = core.idle_ns, core.excess_ns
+    names = [p.name for p in _core.patterns()]
+    return Balance(
+        device=core.device,
+        span_us=us_from_ns(core.span_ns),
+        busy_us=us_from_ns(core.busy_ns),
+        idle_us={name: us_from_ns(idle.get(name, 0)) for name in names},
+        unattributed_us=us_from_ns(core.unattributed_ns),
+        excess_us={name: us_from_ns(excess.get(name, 0)) for name in names},
+    )
+
+
+def read_step(core: _core.StepRow) -> Step:
+    """Convert one row of the core's steps."""
+    return Step(
+        number=core.number,
+        start_us=us_from_ns(core.begin_ns),
+        end_us=us_from_ns(core.end_ns),
+        busy_us=us_from_ns(core.busy_ns),
+    )

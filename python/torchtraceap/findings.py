@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""findings.py: anti-patterns at places of the user's code, with their evidence."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+
+from torchtraceap import _core
+from torchtraceap.units import us_from_ns
+
+
+@dataclass(frozen=True)
+class Location:
+    """A function of Python code."""
+
+    file: str  # As the trace has it, often relative to a folder of sys.path.
+    line: int  # Where the function begins: the profiler records no other.
+    function: str
+    user: bool  # False if only library code was there.
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}"
+
+
+@dataclass(frozen=True)
+class Event:
+    """An event of the trace that proves a finding. Times on the trace's clock."""
+
+    index: int  # Row in ``Trace.columns``.
+    name: str
+    start_us: float
+    duration_us: float
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One anti-pattern at one place, with what it cost."""
+
+    id: str  # The same for the same pattern at the same place of another trace.
+    pattern: str
+    subtype: str  # "" if the pattern has none.
+    side: str  # "cpu" or "gpu": whose code has to change.
+    severity: str  # "low", "medium" (3 % of the span and more), "high" (10 %).
+    count: int
+    wasted_us: float  # Idle and excess time; no microsecond is in two findings.
+    idle_us: float  # The part of `wasted_us` in which the device was idle.
+    recoverable_us: float | None  # None: not replayed.
+    recoverable_fraction: float | None  # Of the span. None: not replayed.
+    location: Location | None  # None: no Python frames, or several small places.
+    operator: str  # Deepest operator above the evidence, "" if none.
+    message: str
+    advice: str
+    windows: tuple[int, ...]  # Indices into ``Report.windows``.
+    events: tuple[Event, ...]  # Costliest first, at most eight.
+
+    @property
+    def kind(self) -> str:
+        """The pattern, with its sub-type if it has one: ``sync_stall (event)``."""
+        return f"{self.pattern} ({self.subtype})" if self.subtype else self.pattern
+
+
+def read_findings(core: list[_core.Finding], trace: _core.Trace) -> tuple[Finding, ...]:
+    """Convert the core's findings, in its order: most wasted time first."""
+    starts, durations = trace.columns["ts"], trace.columns["dur"]
+
+    def event(row: int) -> Event:
+        # A row of evidence took time, so both of its times are known.
+        start, duration = int(starts[row]), int(durations[row])
+        name = trace.name(row)
+        return Event(row, name, us_from_ns(start), us_from_ns(duration))
+
+    findings = []
+    taken: set[str] = set()
+    for f in core:
+        where = f.location
+        findings.append(
+            Finding(
+                id=_new_id(f, taken),
+                pattern=f.pattern,
+                subtype=f.subtype,
+                side=f.side,
+                severity=f.severity,
+                count=f.count,
+                wasted_us=us_from_ns(f.wasted_ns),
+                idle_us=us_from_ns(f.idle_ns),
+                recoverable_us=None,
+                recoverable_fraction=None,
+                location=where
+                and Location(where.file, where.line, where.function, where.user),
+                operator=f.operator_name,
+                message=f.message,
+                advice=f.advice,
+                windows=tuple(f.windows),
+                events=tuple(event(row) for row in f.events),
+            )
+        )
+    return tuple(findings)
+
+
+def _new_id(finding: _core.Finding, taken: set[str]) -> str:
+    where = finding.location
+    place = (where.file, where.line, where.function) if where else None
+    parts = (finding.subtype, place, finding.operator_name)
+    digest = hashlib.sha256(repr(parts).encode("utf-8", "backslashreplace"))
+    base = f"{finding.pattern}-{digest.hexdigest()[:8]}"
+    name, number = base, 2
+    while name in taken:
+        name, number = f"{base}-{number}", number + 1
+    taken.add(name)
+    return name

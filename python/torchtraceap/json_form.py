@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""json_form.py: the report as JSON; report.schema.json and docs/formats.md say how.
+
+Members may be added without notice. Removing one, or changing what it means, takes a
+new ``SCHEMA_VERSION``.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from torchtraceap import _core
+
+if TYPE_CHECKING:
+    from torchtraceap.facts import Balance
+    from torchtraceap.findings import Finding
+    from torchtraceap.report import Report
+    from torchtraceap.windows import Window
+
+SCHEMA_VERSION = 1
+
+
+def report_form(report: Report) -> dict[str, object]:
+    """Return `report` as what ``json.dumps`` takes."""
+    trace, quality = report.trace, report.quality
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "tool": {"name": "torchtraceap", "version": _core.__version__},
+        "trace": {
+            "path": trace.path,
+            "events": trace.events,
+            "span_us": trace.span_us,
+            "devices": [
+                {"id": d.id, "name": d.name, "events": d.events} for d in trace.devices
+            ],
+            "rank": trace.rank,
+            "world_size": trace.world_size,
+            "steps": len(report.steps),
+            "quality": {
+                "verdict": quality.verdict,
+                "warnings": [
+                    {"kind": n.kind, "count": n.count, "detail": n.detail}
+                    for n in quality.warnings
+                ],
+            },
+        },
+        "balance": [_balance_form(row) for row in report.balance],
+        "windows": [_window_form(window) for window in report.windows],
+        "findings": [_finding_form(finding) for finding in report.findings],
+    }
+
+
+def json_text(value: object, indent: int | None = 1) -> str:
+    """Return `value` as JSON in plain ASCII, so that any terminal can take it."""
+    return json.dumps(value, indent=indent, ensure_ascii=True, allow_nan=False)
+
+
+def _balance_form(row: Balance) -> dict[str, Any]:
+    return {
+        "device": row.device,
+        "span_us": row.span_us,
+        "busy_us": row.busy_us,
+        "idle_us": {**row.idle_us, "unattributed": row.unattributed_us},
+    }
+
+
+def _window_form(window: Window) -> dict[str, Any]:
+    return {
+        "index": window.index,
+        "start_us": window.start_us,
+        "end_us": window.end_us,
+        "step": window.step,
+        "device": window.device,
+        "cpu_score": window.cpu_score,
+        "gpu_score": window.gpu_score,
+        "recoverable_fraction": None,
+        "labels": [
+            {
+                "pattern": label.pattern,
+                "side": label.side,
+                "score": label.score,
+                "origin": label.origin,
+                "wasted_us": label.wasted_us,
+            }
+            for label in window.labels
+        ],
+    }
+
+
+def _finding_form(finding: Finding) -> dict[str, Any]:
+    where = finding.location
+    return {
+        "id": finding.id,
+        "pattern": finding.pattern,
+        "side": finding.side,
+        "severity": finding.severity,
+        "count": finding.count,
+        "wasted_us": finding.wasted_us,
+        "recoverable_us": finding.recoverable_us,
+        "recoverable_fraction": finding.recoverable_fraction,
+        "location": where
+        and {"file": where.file, "line": where.line, "function": where.function},
+        "operator": finding.operator,
+        "windows": list(finding.windows),
+        "events": [
+            {
+                "index": event.index,
+                "name": event.name,
+                "start_us": event.start_us,
+                "duration_us": event.duration_us,
+            }
+            for event in finding.events
+        ],
+        "message": finding.message,
+        "advice": finding.advice,
+        "docs": None,
+    }

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""report.py: what an analysis says, and the forms it can be had in.
+
+Times are microseconds on the trace's own clock (``start_us``, ``end_us``) or lengths
+of time; spans are half-open.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from torchtraceap import _core
+from torchtraceap.facts import (
+    Balance,
+    Step,
+    read_balance,
+    read_facts,
+    read_quality,
+    read_step,
+)
+from torchtraceap.findings import Finding, read_findings
+from torchtraceap.units import time_text
+from torchtraceap.windows import Window, read_windows
+
+if TYPE_CHECKING:
+    from torchtraceap.tables import Tables
+
+
+class Report:
+    """The analysis of one trace. Made by ``torchtraceap.analyze``.
+
+    Attributes:
+        trace: Path, number of events, analysed time, devices, rank.
+        quality: How far the trace can be trusted, and why.
+
+    The rest is converted on first use. A report keeps its trace in memory.
+    """
+
+    def __init__(self, core: _core.Report, trace: _core.Trace) -> None:
+        self._core = core
+        self._trace = trace
+        self.trace = read_facts(core.trace)
+        self.quality = read_quality(core.quality)
+
+    @cached_property
+    def findings(self) -> tuple[Finding, ...]:
+        """Anti-patterns at places of the user's code, most wasted time first."""
+        return read_findings(self._core.findings, self._trace)
+
+    @cached_property
+    def windows(self) -> tuple[Window, ...]:
+        """Tiles of the analysed time with their labels, by device, then time."""
+        return read_windows(self._core, self._trace)
+
+    @cached_property
+    def balance(self) -> tuple[Balance, ...]:
+        """Where each device's time went; empty for a trace without device work."""
+        return tuple(read_balance(row) for row in self._core.balance)
+
+    @cached_property
+    def steps(self) -> tuple[Step, ...]:
+        """The profiler's steps, in order of time; often there are none."""
+        return tuple(read_step(row) for row in self._core.steps)
+
+    def summary(self, *, windows: bool | int = False, findings: int = 10) -> str:
+        """Return the report as plain text for people.
+
+        Args:
+            windows: How many labeled windows to list, the most wasteful first.
+                True lists ten.
+            findings: How many findings to list. The rest are counted.
+
+        Raises:
+            ValueError: One of the numbers is negative.
+        """
+        from torchtraceap.summary import write_summary
+
+        for name, value in (("windows", windows), ("findings", findings)):
+            if value < 0:
+                raise ValueError(f"{name} must not be negative, but is {value}")
+        return write_summary(self, 10 if windows is True else int(windows), findings)
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the report in its JSON form, as docs/formats.md describes it."""
+        from torchtraceap.json_form import report_form
+
+        return report_form(self)
+
+    def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
+        """Return the report as JSON text; write it to ``path`` too if that is given.
+
+        The text is plain ASCII. Its form has a version and a schema, which the
+        package carries as ``report.schema.json``.
+
+        Raises:
+            OSError: ``path`` cannot be written.
+        """
+        from torchtraceap.json_form import json_text
+
+        text = json_text(self.to_dict())
+        if path is not None:
+            with open(path, "w", encoding="ascii") as file:
+                file.write(text + "\n")
+        return text
+
+    def to_pandas(self) -> Tables:
+        """Return windows, labels, findings and balance as pandas DataFrames.
+
+        ``report.to_pandas().windows`` or ``windows, labels, findings, balance = ...``.
+
+        Raises:
+            ImportError: pandas is not installed; the message names the extra.
+        """
+        from torchtraceap.tables import make_tables
+
+        return make_tables(self)
+
+    def __repr__(self) -> str:
+        from torchtraceap.safe_text import printable
+
+        return (
+            f"<torchtraceap.Report of {printable(self.trace.path)}: "
+            f"{self.trace.events} events, {time_text(self.trace.span_us)}, "
+            f"{self.quality.verdict}, {len(self.findings)} findings>"
+        )
+
+    def _repr_html_(self) -> str:
+        from torchtraceap.html_table import findings_table
+
+        return findings_table(self)

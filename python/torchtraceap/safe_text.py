@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""safe_text.py: makes text from a trace safe to show.
+
+Names in a trace are whatever the profiled program chose. Shown raw, they could drive
+a terminal, forge a line of the report or reverse its reading order.
+"""
+
+import unicodedata
+
+# Controls, formats (bidirectional and zero-width marks), lone surrogates, private and
+# unassigned characters, line and paragraph separators.
+_UNSAFE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+
+# What our own text needs where the terminal's encoding has no such characters.
+_ASCII = str.maketrans({"×": "x", "µ": "u", "…": "...", "–": "-"})
+
+
+def printable(text: str, width: int = 0) -> str:
+    """Return `text` on one line, with unsafe characters written as escapes.
+
+    A ``width`` greater than zero is the longest result; the middle is left out, for
+    names often differ at their ends.
+    """
+    if not (text.isascii() and text.isprintable()):
+        text = "".join(_escaped(c) for c in text)
+    if width <= 0 or len(text) <= width:
+        return text
+    tail = (width - 1) // 2
+    return text[: width - 1 - tail] + "…" + text[len(text) - tail :]
+
+
+def encodable(text: str, encoding: str | None) -> str:
+    """Return `text` in characters that `encoding` (None: unknown) can write."""
+    encoding = encoding or "ascii"
+    try:
+        text.encode(encoding)
+    except UnicodeEncodeError:
+        text = text.translate(_ASCII)
+        return text.encode(encoding, "backslashreplace").decode(encoding)
+    except LookupError:
+        return encodable(text, "ascii")
+    return text
+
+
+def _escaped(c: str) -> str:
+    if unicodedata.category(c) not in _UNSAFE:
+        return c
+    code = ord(c)
+    if code < 0x100:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""session.py: analyses what a torch profiler recorded, as its handler or afterwards."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+import weakref
+from dataclasses import replace
+from types import FrameType
+from typing import Any
+
+from torchtraceap import live
+from torchtraceap.analysis import analyze
+from torchtraceap.report import Report
+
+
+def analyze_profiler(prof: Any, **options: Any) -> Report | None:
+    """Analyses the last cycle of a profiler and keeps the report on the profiler.
+
+    ``torchtraceap.analyze`` comes here for a profiler, be it the ``on_trace_ready``
+    handler, called inside one, or called after the ``with`` block. The report is
+    appended to ``prof.torchtraceap_reports``: one for each recorded cycle, a second
+    analysis of the same cycle replacing the first.
+
+    Inside a handler, nothing that goes wrong here ends the user's run: it becomes a
+    RuntimeWarning, the cycle has no report, and None is returned. Elsewhere it raises
+    what `live.load` and ``analyze`` raise.
+    """
+    try:
+        trace, kept = live.load(prof)
+        report = analyze(trace, **options)
+    except Exception as error:
+        if not _inside_handler(prof):
+            raise
+        warnings.warn(
+            f"torchtraceap did not analyse this cycle: {error}",
+            RuntimeWarning,
+            stacklevel=3,
+        )
+        return None
+    # The path of an unlinked file tells nobody anything.
+    report.trace = replace(report.trace, path="<profiler>")
+    vars(report)["_kept"] = kept  # lets the trace fetch args
+    _keep(prof, report)
+    return report
+
+
+def _keep(prof: Any, report: Report) -> None:
+    results = live.inner_profile(prof).kineto_results
+    state = vars(prof)
+    reports: list[Report] = state.setdefault("torchtraceap_reports", [])
+    last = state.get("_torchtraceap_results")
+    if last is not None and last() is results:
+        reports[-1] = report
+    else:
+        reports.append(report)
+        state["_torchtraceap_results"] = weakref.ref(results)
+
+
+def _inside_handler(prof: Any) -> bool:
+    """Tells whether `prof` is further up the stack, calling its on_trace_ready."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        code = frame.f_code
+        if code.co_name == "_trace_ready" and frame.f_locals.get("self") is prof:
+            return True
+        frame = frame.f_back
+    return False

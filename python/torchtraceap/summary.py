@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""summary.py: the report as plain text: what the trace is, where its time went, what
+to do. All text from the trace passes through `printable`.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchtraceap.safe_text import printable
+from torchtraceap.text_table import align
+from torchtraceap.units import share_text, time_text
+
+if TYPE_CHECKING:
+    from torchtraceap.facts import Balance, TraceFacts
+    from torchtraceap.findings import Finding
+    from torchtraceap.report import Report
+
+_WIDTH = 88
+_PLACE_WIDTH = 48  # A location; the longest of real traces are far longer.
+_NAME_WIDTH = 40  # An operator or device.
+
+
+def write_summary(report: Report, windows: int, findings: int) -> str:
+    """Return the text, with at most so many windows and findings listed."""
+    blocks = [
+        list(_heading(report)),
+        list(_findings(report, findings)),
+        list(_windows(report, windows)),
+        list(_advice(report, findings)),
+    ]
+    return "\n\n".join("\n".join(block) for block in blocks if block)
+
+
+def _heading(report: Report) -> Iterator[str]:
+    trace = report.trace
+    parts = [f"{trace.events:,} events", time_text(trace.span_us)]
+    if report.steps:
+        parts.append(_count(len(report.steps), "step"))
+    if trace.rank is not None and (trace.world_size or 0) > 1:
+        parts.append(f"rank {trace.rank} of {trace.world_size}")
+    parts.append(_devices(trace))
+    yield f"{printable(trace.path)}: {', '.join(parts)}"
+    if report.quality.verdict != "ok":
+        yield f"Quality: {report.quality.verdict}"
+        for note in report.quality.warnings:
+            yield from _wrapped(f"- {printable(note.detail)}", "  ")
+    for row in report.balance:
+        yield from _wrapped(_balance(row), "  ")
+
+
+def _devices(trace: TraceFacts) -> str:
+    working = trace.working_devices
+    if not working:
+        return "CPU only" if not trace.devices else "no device activity"
+    names = {d.name for d in working if d.name}
+    text = printable(" and ".join(sorted(names)) or "unnamed device", _NAME_WIDTH)
+    return text if len(working) == 1 else f"{len(working)} × {text}"
+
+
+def _balance(row: Balance) -> str:
+    idle = [(us, name) for name, us in row.idle_us.items() if us > 0]
+    shares = [
+        f"{name} {share_text(us, row.span_us)}" for us, name in sorted(idle)[::-1]
+    ]
+    shares.append(f"unattributed {share_text(row.unattributed_us, row.span_us)}")
+    text = (
+        f"Device {row.device}: busy {share_text(row.busy_us, row.span_us)} "
+        f"({time_text(row.busy_us)} of {time_text(row.span_us)}); "
+        f"idle by cause: {', '.join(shares)}"
+    )
+    excess = [(us, name) for name, us in row.excess_us.items() if us > 0]
+    if excess:
+        shares = [
+            f"{n} {share_text(us, row.span_us)}" for us, n in sorted(excess)[::-1]
+        ]
+        text += f"; wasted while busy: {', '.join(shares)}"
+    return text
+
+
+def _findings(report: Report, limit: int) -> Iterator[str]:
+    if not report.findings:
+        yield _nothing_found(report)
+        return
+    yield "Findings, most wasted time first:"
+    total_us = report.trace.device_time_us
+    shown = report.findings[:limit]
+    rows = [
+        (
+            place_text(finding),
+            finding.kind,
+            f"×{finding.count}",
+            time_text(finding.wasted_us),
+            share_text(finding.wasted_us, total_us),
+        )
+        for finding in shown
+    ]
+    for line in align(rows, right=(2, 3, 4)):
+        yield f"  {line}"
+    rest = report.findings[limit:]
+    if rest:
+        wasted_us = sum(finding.wasted_us for finding in rest)
+        yield f"  and {len(rest)} more, {time_text(wasted_us)} together"
+    if report.balance:
+        left_us = sum(row.unattributed_us for row in report.balance)
+        yield (
+            f"Unattributed: {time_text(left_us)} idle "
+            f"({share_text(left_us, total_us)}) that no rule explains."
+        )
+    if not any(finding.location for finding in report.findings):
+        yield (
+            "No source lines: the trace holds no Python frames. Record it with "
+            "torch.profiler.profile(with_stack=True)."
+        )
+
+
+def _nothing_found(report: Report) -> str:
+    if report.quality.verdict == "unusable":
+        return "Findings: none can be given for such a trace."
+    return "Findings: none."
+
+
+def place_text(finding: Finding) -> str:
+    """Write where a finding is: source line, else operator, else what it gathers."""
+    where = finding.location
+    if where is None:
+        return printable(finding.operator, _NAME_WIDTH) or "(several small places)"
+    file = printable(where.file)
+    tail = f":{where.line} {printable(where.function, _NAME_WIDTH)}"
+    if len(file) + len(tail) > _PLACE_WIDTH:
+        keep = max(_PLACE_WIDTH - len(tail) - 1, 12)
+        file = "…" + file[-keep:]
+    return file + tail + ("" if where.user else " (library)")
+
+
+def _windows(report: Report, limit: int) -> Iterator[str]:
+    labeled = [window for window in report.windows if window.labels]
+    if limit == 0 or not labeled:
+        return
+    worst = sorted(labeled, key=lambda w: w.wasted_us, reverse=True)[:limit]
+    yield (
+        f"Windows, most wasted time first ({len(worst)} of {len(labeled)} labeled, "
+        f"{len(report.windows)} in all; starts are from the beginning):"
+    )
+    rows = [("#", "start", "length", "step", "device", "busy", "labels")]
+    for window in worst:
+        labels = [
+            f"{label.pattern} {share_text(label.score, 1)}"
+            + (f" ({label.origin})" if label.origin != "rule" else "")
+            for label in window.labels
+        ]
+        on_device = window.device is not None
+        rows.append(
+            (
+                str(window.index),
+                time_text(window.start_us - report.trace.start_us),
+                time_text(window.duration_us),
+                "-" if window.step is None else str(window.step),
+                str(window.device) if on_device else "-",
+                share_text(window.busy_us, window.duration_us) if on_device else "-",
+                ", ".join(labels),
+            )
+        )
+    for line in align(rows, right=(0, 1, 2, 3, 4, 5)):
+        yield f"  {line}"
+
+
+def _advice(report: Report, limit: int) -> Iterator[str]:
+    advice = {f.pattern: f.advice for f in report.findings[:limit]}
+    if advice:
+        yield "What helps:"
+    for pattern, text in advice.items():
+        yield from _wrapped(f"{pattern}: {text}", "    ", first="  ")
+
+
+def _wrapped(text: str, indent: str, first: str = "") -> list[str]:
+    return textwrap.wrap(
+        text,
+        _WIDTH,
+        initial_indent=first,
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")

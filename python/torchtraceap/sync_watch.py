@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""sync_watch.py: without a GPU, notes the operators that would wait for one.
+
+It sees each operator as Python's dispatcher does, before it runs, with the Python
+stack still there. So the line is the exact line also where no function is called
+(`if t:`, `x[mask]`), which the profiler's stacks cannot tell; and what the CPU's own
+kernels read back inside an operator does not count as a wait.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from torchtraceap.source_lines import Line, deepest_user_line, display_path, stack
+from torchtraceap.sync_check import Observation, Stall
+from torchtraceap.sync_ops import BY_OPERATOR, PRINT, host_code
+
+
+class SyncWatch:
+    """Records from `start` to `stop` on the calling thread. Loads torch."""
+
+    def __init__(self) -> None:
+        self._mode = _Mode()
+        self._open = ExitStack()
+
+    def start(self) -> None:
+        self._open.enter_context(self._mode)
+        self._open.enter_context(_noting_prints(self._mode))
+
+    def abandon(self) -> None:
+        self._open.close()
+
+    def stop(self) -> Observation:
+        self.abandon()
+        return Observation(
+            tuple(
+                _stall(line, operator, count)
+                for (line, operator), count in self._mode.found.items()
+            ),
+            scope=_scope(self._mode.found, self._mode.on_host),
+        )
+
+
+class _Mode(TorchDispatchMode):  # type: ignore[misc]
+    supports_higher_order_operators = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: Counter[tuple[Line | None, str]] = Counter()
+        self.on_host: Counter[str] = Counter()
+
+    @classmethod
+    def ignore_compile_internals(cls) -> bool:
+        # Compiled code stays compiled (torch 2.13); else torch would skip it, and
+        # refuse to run what was compiled with fullgraph=True.
+        return True
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        kwargs = kwargs or {}
+        schema = getattr(func, "_schema", None)  # higher-order operators have none
+        if schema is not None:
+            row = BY_OPERATOR.get(schema.name)
+            if row is not None and row.applies((args, kwargs)):
+                self.note(schema.name)
+        return func(*args, **kwargs)
+
+    def note(self, operator: str) -> None:
+        lines = stack(sys._getframe(2))
+        for line in lines:
+            host = host_code(line.file, line.function)
+            if host is not None:
+                self.on_host[host.what] += 1
+                return
+        self.found[deepest_user_line(lines), operator] += 1
+
+
+@contextmanager
+def _noting_prints(mode: _Mode) -> Iterator[None]:
+    """Notes where tensors become text: torch turns dispatch modes off to do that."""
+    to_text = torch._tensor_str._str
+    thread = threading.get_ident()
+
+    def noting(*args: Any, **kwargs: Any) -> Any:
+        if threading.get_ident() == thread:
+            mode.note(PRINT)
+        return to_text(*args, **kwargs)
+
+    torch._tensor_str._str = noting
+    try:
+        yield
+    finally:
+        torch._tensor_str._str = to_text
+
+
+def _stall(line: Line | None, operator: str, count: int) -> Stall:
+    row = BY_OPERATOR[operator]
+    return Stall(
+        line=line,
+        operator=operator,
+        count=count,
+        wasted_us=None,
+        what=f"{row.written}: {row.why}",
+        advice=row.instead,
+        names=row.names,
+    )
+
+
+def _scope(found: Counter[tuple[Line | None, str]], on_host: Counter[str]) -> str:
+    text = (
+        "Checked on a machine without a GPU: which operators would make the CPU wait "
+        "for one.\n"
+        "Not known here: how long; copies to the host (.cpu(), .to('cpu'), .tolist(), "
+        ".numpy());\n"
+        "and which tensors your code keeps on the CPU on purpose: they look the same."
+    )
+    example = next((line for line, _ in found if line is not None), None)
+    if example is not None:
+        file = display_path(example.file).rpartition("/")[2]
+        text += f"\nTo tolerate a line: allow=[{f'{file}:{example.line}'!r}]"
+    if on_host:
+        counts = ", ".join(f"{count} by {what}" for what, count in on_host.items())
+        text += f"\nNot counted, because they stay on the CPU anyway: {counts}."
+    return text

@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""units.py: the one border between the core's nanoseconds and our microseconds."""
+
+
+def us_from_ns(ns: int) -> float:
+    """Return microseconds; the nearest float, so exact to the ns for 100 days."""
+    return ns / 1000
+
+
+def time_text(us: float) -> str:
+    """Write a duration for people, with three digits: ``412 µs``, ``12.4 ms``."""
+    for unit, size in (("s", 1e6), ("ms", 1e3)):
+        # 999.5 would be written as 1e+03 of the smaller unit.
+        if abs(us) >= size * 0.9995:
+            return f"{_three_digits(us / size)} {unit}"
+    return f"{_three_digits(us)} µs"
+
+
+def share_text(part: float, whole: float) -> str:
+    """Write a share in percent: ``15.3 %``, ``<0.1 %``; ``-`` of nothing."""
+    if whole <= 0:
+        return "-"
+    percent = 100 * part / whole
+    if 0 < percent < 0.05:
+        return "<0.1 %"
+    # What is not quite the whole must not look like it.
+    if part < whole and percent >= 99.95:
+        return ">99.9 %"
+    return f"{percent:.1f} %"
+
+
+def _three_digits(value: float) -> str:
+    whole_digits = len(str(int(abs(value))))
+    text = f"{value:.{max(0, 3 - whole_digits)}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text

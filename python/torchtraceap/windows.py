@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""windows.py: the labeled stretches of time that a report consists of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from torchtraceap import _core
+from torchtraceap.units import us_from_ns
+
+
+@dataclass(frozen=True)
+class Label:
+    """A pattern that a window shows."""
+
+    pattern: str
+    side: str  # "cpu" or "gpu": whose code has to change.
+    score: float  # Share of the window's time wasted, 0 to 1.
+    origin: str  # "rule": exact; "model": a calibrated guess.
+    wasted_us: float
+
+
+@dataclass(frozen=True)
+class Node:
+    """An event of a window's tree: device work, or a host event that led to it."""
+
+    index: int  # Row in ``Trace.columns``.
+    name: str
+    category: str
+    start_us: float
+    duration_us: float
+    children: list[Node] = field(default_factory=list)
+
+    def walk(self) -> Iterator[Node]:
+        """Yield this node and all below it, parents first."""
+        open_nodes = [self]
+        while open_nodes:
+            node = open_nodes.pop()
+            yield node
+            open_nodes.extend(reversed(node.children))
+
+
+@dataclass(frozen=True)
+class Window:
+    """A half-open stretch of one device's time, on the trace's clock.
+
+    The windows of a device do not overlap and cover the analysed span. Without
+    device work there is one such row of windows, whose ``device`` is None.
+    """
+
+    index: int
+    start_us: float
+    end_us: float
+    step: int | None  # N of the ProfilerStep#N it lies in.
+    device: int | None
+    events: int  # Operators, annotations, calls and device work that start in it.
+    busy_us: float  # Of the device; 0 without one.
+    labels: tuple[Label, ...]  # Most wasted time first.
+    cpu_score: float  # Share wasted by patterns of the CPU side, 0 to 1.
+    gpu_score: float  # The same for the GPU side.
+    _core: _core.Report = field(repr=False, compare=False)
+    _trace: _core.Trace = field(repr=False, compare=False)
+
+    @property
+    def duration_us(self) -> float:
+        """Length of the window."""
+        return self.end_us - self.start_us
+
+    @property
+    def wasted_us(self) -> float:
+        """Time that its labels waste together."""
+        return sum(label.wasted_us for label in self.labels)
+
+    def tree(self) -> list[Node]:
+        """Return the device work that starts in the window, under what caused it.
+
+        The roots are the outermost operators and annotations, or the work itself if
+        its launch is not in the trace. Launches may lie before the window. Made anew
+        at each call, at a cost of the window's work times the depth of the tree.
+        """
+        columns = self._trace.columns
+        starts, durations = columns["ts"], columns["dur"]
+        category, categories = columns["category"], _core.category_names()
+        roots: list[Node] = []
+        nodes: list[Node] = []
+        for row, parent in self._core.window_tree(self.index):
+            node = Node(
+                index=row,
+                name=self._trace.name(row),
+                category=categories[int(category[row])],
+                start_us=us_from_ns(int(starts[row])),
+                duration_us=us_from_ns(int(durations[row])),
+            )
+            nodes.append(node)
+            (roots if parent < 0 else nodes[parent].children).append(node)
+        return roots
+
+
+def read_windows(core: _core.Report, trace: _core.Trace) -> tuple[Window, ...]:
+    """Convert the core's windows: in order of device, then time."""
+    return tuple(_read_window(row, core, trace) for row in core.windows)
+
+
+def _read_window(
+    row: _core.WindowRow, core: _core.Report, trace: _core.Trace
+) -> Window:
+    window = row.window
+    return Window(
+        index=row.index,
+        start_us=us_from_ns(window.begin_ns),
+        end_us=us_from_ns(window.end_ns),
+        step=None if window.step == _core.NO_ID else window.step,
+        device=None if window.device == _core.NO_ID else window.device,
+        events=window.events,
+        busy_us=us_from_ns(row.busy_ns),
+        labels=tuple(
+            Label(x.pattern, x.side, x.score, x.origin, us_from_ns(x.wasted_ns))
+            for x in row.labels
+        ),
+        cpu_score=row.cpu_score,
+        gpu_score=row.gpu_score,
+        _core=core,
+        _trace=trace,
+    )

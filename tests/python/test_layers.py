@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""tests/python/test_layers.py: the layer check finds what it is there to find."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+def check(root: Path) -> tuple[int, str]:
+    done = subprocess.run(
+        [sys.executable, ROOT / ".ci" / "check_layers.py", root],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stderr == ""
+    return done.returncode, done.stdout
+
+
+def check_file(root: Path, file: str, text: str) -> tuple[int, str]:
+    path = root / file
+    path.parent.mkdir(parents=True)
+    path.write_text(text)
+    return check(root)
+
+
+def test_this_tree_is_clean() -> None:
+    assert check(ROOT) == (
+        0,
+        "layers: every include and import follows the table\n",
+    )
+
+
+@pytest.mark.parametrize(
+    ("file", "line", "rule"),
+    [
+        ("cpp/trace/a.cpp", '#include "timeline/lanes.h"', "no other part"),
+        ("cpp/timeline/a.h", '#include "patterns/pattern.h"', "may use trace"),
+        ("cpp/timeline/a.cpp", "#include <simdjson.h>", "simdjson stays"),
+        ("cpp/trace/a.h", "#include <simdjson.h>", "simdjson stays"),
+        ("cpp/trace/a.h", "#include <zlib.h>", "inflaters stay"),
+        ("cpp/patterns/a.cpp", "#include <torch/torch.h>", "torch is known to"),
+        ("cpp/pipeline/a.cpp", "#include <pybind11/stl.h>", "Python is known to"),
+        ("cpp/live/a.cpp", "#include <torch/extension.h>", "Python is known to"),
+        ("cpp/detector/a.cpp", '#include "patterns/finding.h"', "may use"),
+        ("cpp/detector/a.cu", "#include <torch/torch.h>", "torch is known to"),
+        ("cpp/bindings/core_a.cpp", "#include <torch/torch.h>", "torch is known"),
+        ("cpp/bindings/core_a.cpp", '#include "live/live.h"', "without torch"),
+        ("cpp/trace/a.cpp", "#include <boost/any.hpp>", "unknown library"),
+        ("cpp/trace/a.cpp", '#include "b.h"', "includes start at cpp/"),
+        ("cpp/trace/a.cpp", '#include "zlib/zlib.h"', "no part"),
+        ("cpp/trace/a.h", "#include <gtest/gtest.h>", "stay in tests"),
+        ("cpp/helpers/a.h", "", "lies in no part"),
+        ("tests/cpp/trace/a.cpp", '#include "timeline/lanes.h"', "no other part"),
+        ("tests/cpp/timeline/a.cpp", "#include <torch/torch.h>", "torch is known"),
+        ("cpp/trace/a.cpp", '#include "support/build.h"', "no part"),
+        ("tests/cpp/support/a.h", '#include "timeline/lanes.h"', "may use trace"),
+        ("python/torchtraceap/a.py", "import torch", "inside the function"),
+        ("python/torchtraceap/a.py", "from torch import nn", "inside the function"),
+        ("python/torchtraceap/a.py", "from . import _torch", "inside the function"),
+        (
+            "python/torchtraceap/a.py",
+            "from .sync_watch import a",
+            "inside the function",
+        ),
+        ("python/torchtraceap/a.py", "if True:\n import pandas", "inside the function"),
+        ("python/torchtraceap/a.py", "class A:\n import torch", "inside the function"),
+    ],
+)
+def test_a_forbidden_line_is_found(
+    tmp_path: Path, file: str, line: str, rule: str
+) -> None:
+    code, output = check_file(tmp_path, file, line)
+    assert code == 1
+    assert output.startswith(f"{file}:")
+    assert rule in output
+    assert output.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("file", "line"),
+    [
+        ("cpp/trace/a.cpp", "#include <simdjson.h>\n#include <sys/mman.h>"),
+        ("cpp/patterns/rules/a.cpp", '#include "trace/trace.h"\n#include <vector>'),
+        ("cpp/detector/a.cpp", '#include "patterns/pattern.h"'),
+        ("cpp/live/a.h", "#include <torch/torch.h>"),
+        ("cpp/bindings/torch_a.cpp", "#include <torch/extension.h>"),
+        ("cpp/bindings/core_a.cpp", "#include <pybind11/pybind11.h>"),
+        ("tests/cpp/trace/a.cpp", "#include <gtest/gtest.h>\n#include <zlib.h>"),
+        ("tests/cpp/timeline/a.cpp", '#include "build.h"\n#include "trace/build.h"'),
+        ("tests/cpp/trace/a.cpp", '#include "support/build.h"'),
+        ("tests/cpp/support/a.h", '#include "trace/trace.h"'),
+        ("python/torchtraceap/a.py", "def f():\n import torch\n from . import _torch"),
+        (
+            "python/torchtraceap/a.py",
+            "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n import torch",
+        ),
+        ("python/torchtraceap/sync_watch.py", "import torch\nfrom . import sync_run"),
+        ("python/torchtraceap/pytest_plugin.py", "import pytest"),
+    ],
+)
+def test_an_allowed_line_is_let_pass(tmp_path: Path, file: str, line: str) -> None:
+    assert check_file(tmp_path, file, line)[0] == 0
+
+
+def test_importing_the_package_imports_no_torch() -> None:
+    code = (
+        "import sys, torchtraceap, torchtraceap.cli, torchtraceap.pytest_plugin\n"
+        "assert not {'torch', 'pandas', 'pyarrow'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
