@@ -48,8 +48,9 @@ class AdamTogether(Training):
     """Updates all parameters together: fused on a GPU, foreach elsewhere."""
 
     def make_optimizer(self) -> torch.optim.Optimizer:
-        how = "fused" if self.device.type == "cuda" else "foreach"
-        return torch.optim.AdamW(self.model.parameters(), **{how: True})
+        cuda = self.device.type == "cuda"
+        parameters = self.model.parameters()
+        return torch.optim.AdamW(parameters, fused=cuda, foreach=not cuda)
 
 
 class FillsGradients(Training):

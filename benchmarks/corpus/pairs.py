@@ -169,7 +169,8 @@ def causes(pair: Pair) -> list[dict[str, str | int]]:
     as the profiler writes it, ``file(first line): name``. A pair whose cause is a
     global switch has none.
     """
-    mark = re.compile(rf"^\s*(?P<code>.+?)\s+# cause: {re.escape(pair.name)}$", re.M)
+    pattern = rf"^\s*(?P<code>.+?)\s+# cause: {re.escape(pair.name)}$"
+    mark = re.compile(pattern, re.MULTILINE)
     found = []
     for path in sorted(FOLDER.glob("*.py")):
         text = path.read_text("utf-8")

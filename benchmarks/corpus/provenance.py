@@ -75,7 +75,9 @@ def cpu_name() -> str:
 def output(*command: str) -> str | None:
     """Give what ``command`` prints, or None where it is missing or fails."""
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=20)
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=20, check=False
+        )
     except (OSError, subprocess.TimeoutExpired):
         return None
     return done.stdout.strip() or None if done.returncode == 0 else None

@@ -44,7 +44,8 @@ struct Analysis {
 void bind_patterns(py::module_& m) {
   py::class_<PatternInfo>(m, "PatternInfo", "A row of the table of anti-patterns.")
       .def_property_readonly("name", [](const PatternInfo& p) { return p.name; })
-      .def_property_readonly("side", [](const PatternInfo& p) { return side_name(p.side); })
+      .def_property_readonly("side",
+                             [](const PatternInfo& p) { return side_name(p.side); })
       .def_readonly("user_finding", &PatternInfo::user_finding)
       .def_property_readonly("summary", [](const PatternInfo& p) { return p.summary; })
       .def_property_readonly("advice", [](const PatternInfo& p) { return p.advice; })
@@ -79,12 +80,13 @@ void bind_patterns(py::module_& m) {
                                return std::string(kinds[f.subtype]);
                              })
       .def_property_readonly(
-          "side", [](const Finding& f) { return side_name(patterns::info(f.pattern).side); })
-      .def_property_readonly(
-          "severity",
-          [](const Finding& f) {
-            return std::array{"low", "medium", "high"}[static_cast<int>(f.severity)];
-          })
+          "side",
+          [](const Finding& f) { return side_name(patterns::info(f.pattern).side); })
+      .def_property_readonly("severity",
+                             [](const Finding& f) {
+                               return std::array{"low", "medium",
+                                                 "high"}[static_cast<int>(f.severity)];
+                             })
       .def_readonly("count", &Finding::count)
       .def_readonly("wasted_ns", &Finding::wasted_ns)
       .def_readonly("idle_ns", &Finding::idle_ns)
@@ -104,11 +106,12 @@ void bind_parts(py::module_& m) {
       .def_readonly("count", &QualityNote::count)
       .def_readonly("detail", &QualityNote::detail);
   py::class_<Quality>(m, "Quality")
-      .def_property_readonly(
-          "verdict",
-          [](const Quality& q) {
-            return std::array{"ok", "degraded", "unusable"}[static_cast<int>(q.verdict)];
-          })
+      .def_property_readonly("verdict",
+                             [](const Quality& q) {
+                               return std::array{
+                                   "ok", "degraded",
+                                   "unusable"}[static_cast<int>(q.verdict)];
+                             })
       .def_readonly("notes", &Quality::notes);
   py::class_<Device>(m, "Device")
       .def_readonly("id", &Device::id)
@@ -129,8 +132,13 @@ void bind_parts(py::module_& m) {
       .def_property_readonly("idle_ns",
                              [](const BalanceRow& b) { return by_pattern(b.idle_ns); })
       .def_readonly("unattributed_ns", &BalanceRow::unattributed_ns)
-      .def_property_readonly("excess_ns",
-                             [](const BalanceRow& b) { return by_pattern(b.excess_ns); });
+      .def_property_readonly(
+          "excess_ns", [](const BalanceRow& b) { return by_pattern(b.excess_ns); });
+  py::class_<Unexplained>(m, "Unexplained")
+      .def_readonly("device", &Unexplained::device)
+      .def_readonly("begin_ns", &Unexplained::begin_ns)
+      .def_readonly("end_ns", &Unexplained::end_ns)
+      .def_readonly("during", &Unexplained::during);
   py::class_<StepRow>(m, "StepRow")
       .def_readonly("number", &StepRow::number)
       .def_readonly("begin_ns", &StepRow::begin_ns)
@@ -148,7 +156,8 @@ void bind_parts(py::module_& m) {
       .def_property_readonly("pattern",
                              [](const Label& l) { return pattern_name(l.pattern); })
       .def_property_readonly(
-          "side", [](const Label& l) { return side_name(patterns::info(l.pattern).side); })
+          "side",
+          [](const Label& l) { return side_name(patterns::info(l.pattern).side); })
       .def_property_readonly(
           "origin",
           [](const Label& l) { return l.origin == Origin::kRule ? "rule" : "model"; })
@@ -172,10 +181,15 @@ void bind_report(py::module_& m) {
   // Lists are made anew at each access: hold on to them in a loop.
   py::class_<Analysis>(m, "Report", "What an analysis says. Times in nanoseconds.")
       .def_property_readonly("trace", [](const Analysis& a) { return a.report.trace; })
-      .def_property_readonly("quality", [](const Analysis& a) { return a.report.quality; })
-      .def_property_readonly("balance", [](const Analysis& a) { return a.report.balance; })
+      .def_property_readonly("quality",
+                             [](const Analysis& a) { return a.report.quality; })
+      .def_property_readonly("balance",
+                             [](const Analysis& a) { return a.report.balance; })
+      .def_property_readonly("unexplained",
+                             [](const Analysis& a) { return a.report.unexplained; })
       .def_property_readonly("steps", [](const Analysis& a) { return a.report.steps; })
-      .def_property_readonly("windows", [](const Analysis& a) { return a.report.windows; })
+      .def_property_readonly("windows",
+                             [](const Analysis& a) { return a.report.windows; })
       .def_property_readonly("findings",
                              [](const Analysis& a) { return a.report.findings; })
       .def(

@@ -17,7 +17,8 @@ using trace::Trace;
 // A read-only view of a column that keeps the trace alive and copies nothing.
 template <typename T>
 py::array view(const std::vector<T>& column, const py::object& owner) {
-  py::array array(py::dtype::of<T>(), {column.size()}, {sizeof(T)}, column.data(), owner);
+  py::array array(py::dtype::of<T>(), {column.size()}, {sizeof(T)}, column.data(),
+                  owner);
   array.attr("flags").attr("writeable") = false;
   return array;
 }
@@ -127,7 +128,9 @@ void bind_trace(py::module_& m) {
           "Top-level keys other than traceEvents, with their raw JSON.")
       .def(
           "name",
-          [](const Trace& t, std::int64_t row) { return text(t.name(checked(t, row))); },
+          [](const Trace& t, std::int64_t row) {
+            return text(t.name(checked(t, row)));
+          },
           py::arg("row"))
       .def(
           "read_args",
@@ -173,8 +176,9 @@ void bind_trace(py::module_& m) {
     if (category.device_work) work.emplace_back(category.name);
   }
   m.def("category_names", [names] { return names; }, "Names by the category column.");
-  m.def("device_work_categories", [work] { return work; },
-        "Categories during which a device is busy.");
+  m.def(
+      "device_work_categories", [work] { return work; },
+      "Categories during which a device is busy.");
   m.attr("NO_TIME") = trace::kNoTime;
   m.attr("NO_ID") = trace::kNoId;
 }

@@ -17,9 +17,9 @@ using timeline::Frame;
 constexpr std::size_t kMaxPlaces = 10;  // findings of one pattern, before "elsewhere"
 constexpr std::size_t kMaxEvents = 8;   // evidence listed for a finding
 
-const std::array<const Rule*, 6> kRules = {&kProfilerArtifactRule, &kDataloaderBoundRule,
-                                           &kFrequentMemcpyRule,   &kSyncStallRule,
-                                           &kCommExposedRule,      &kLaunchBoundRule};
+const std::array<const Rule*, 6> kRules = {
+    &kProfilerArtifactRule, &kDataloaderBoundRule, &kFrequentMemcpyRule,
+    &kSyncStallRule,        &kCommExposedRule,     &kLaunchBoundRule};
 
 std::int64_t cost_of(const std::vector<Claim>& claims) {
   std::int64_t sum = 0;
@@ -57,9 +57,10 @@ void finish(const timeline::Timeline& t, Finding& f) {
   std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(listed),
                     order.end());
   for (std::size_t i = 0; i < listed; ++i) f.events.push_back(order[i].second);
-  std::stable_sort(f.claims.begin(), f.claims.end(), [](const Claim& a, const Claim& b) {
-    return std::tie(a.device, a.begin) < std::tie(b.device, b.begin);
-  });
+  std::stable_sort(f.claims.begin(), f.claims.end(),
+                   [](const Claim& a, const Claim& b) {
+                     return std::tie(a.device, a.begin) < std::tie(b.device, b.begin);
+                   });
   const auto span = static_cast<double>(t.span.length()) *
                     static_cast<double>(std::max<std::size_t>(1, t.devices.size()));
   const auto share = static_cast<double>(f.wasted_ns) / span;
@@ -146,10 +147,9 @@ Findings find(const timeline::Timeline& t) {
     auto findings = group(t, *rule, claims);
     std::move(findings.begin(), findings.end(), std::back_inserter(out.findings));
   }
-  std::stable_sort(out.findings.begin(), out.findings.end(),
-                   [](const Finding& a, const Finding& b) {
-                     return a.wasted_ns > b.wasted_ns;
-                   });
+  std::stable_sort(
+      out.findings.begin(), out.findings.end(),
+      [](const Finding& a, const Finding& b) { return a.wasted_ns > b.wasted_ns; });
   return out;
 }
 

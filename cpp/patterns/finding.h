@@ -45,11 +45,11 @@ struct Finding {
   /// Deepest user frame; none if the trace holds no Python frames for it, or if the
   /// finding gathers several lines too small to list.
   std::optional<timeline::Frame> location;
-  std::string operator_name;            ///< Deepest cpu_op, "" if there is none.
-  std::string message;                  ///< One sentence, in figures.
-  std::vector<std::uint32_t> events;    ///< Rows that prove it, costliest first, <= 8.
-  std::vector<std::uint32_t> windows;   ///< Indices of the windows it touches.
-  std::vector<Claim> claims;            ///< In order of time.
+  std::string operator_name;           ///< Deepest cpu_op, "" if there is none.
+  std::string message;                 ///< One sentence, in figures.
+  std::vector<std::uint32_t> events;   ///< Rows that prove it, costliest first, <= 8.
+  std::vector<std::uint32_t> windows;  ///< Indices of the windows it touches.
+  std::vector<Claim> claims;           ///< In order of time.
 };
 
 }  // namespace tta::patterns

@@ -6,6 +6,7 @@
 #include "pipeline/balance.h"
 #include "pipeline/label.h"
 #include "pipeline/quality.h"
+#include "pipeline/unexplained.h"
 #include "timeline/timeline.h"
 
 namespace tta::pipeline {
@@ -25,6 +26,7 @@ Report analyze(const trace::Trace& trace, const Options& options) {
   }
   auto found = patterns::find(timeline);
   report.balance = make_balance(timeline, found.claims);
+  report.unexplained = find_unexplained(timeline, found.claims);
   report.windows = label(timeline, windows, found.claims);
   report.findings = std::move(found.findings);
   point_to_windows(windows, report.findings);

@@ -8,6 +8,19 @@ namespace tta::pipeline {
 
 using timeline::Interval;
 
+timeline::IntervalSet unattributed(const timeline::DeviceTime& device,
+                                   const std::vector<patterns::Claim>& claims) {
+  std::vector<Interval> gaps, claimed;
+  for (const auto& gap : device.gaps) gaps.push_back(gap.time);
+  for (const auto& claim : claims) {
+    if (claim.idle && claim.device == device.device) {
+      claimed.push_back({claim.begin, claim.end});
+    }
+  }
+  return timeline::subtract(timeline::unite(std::move(gaps)),
+                            timeline::unite(std::move(claimed)));
+}
+
 std::vector<BalanceRow> make_balance(const timeline::Timeline& t,
                                      const std::vector<patterns::Claim>& claims) {
   const auto patterns = patterns::patterns().size();
@@ -19,18 +32,12 @@ std::vector<BalanceRow> make_balance(const timeline::Timeline& t,
     row.busy_ns = d.busy_ns;
     row.idle_ns.assign(patterns, 0);
     row.excess_ns.assign(patterns, 0);
-    std::vector<Interval> claimed;
     for (const auto& claim : claims) {
       if (claim.device != d.device) continue;
       const auto pattern = static_cast<std::size_t>(claim.pattern);
       (claim.idle ? row.idle_ns : row.excess_ns)[pattern] += claim.end - claim.begin;
-      if (claim.idle) claimed.push_back({claim.begin, claim.end});
     }
-    std::vector<Interval> gaps;
-    for (const auto& gap : d.gaps) gaps.push_back(gap.time);
-    const auto idle = timeline::unite(std::move(gaps));
-    const auto rest =
-        timeline::total(timeline::subtract(idle, timeline::unite(std::move(claimed))));
+    const auto rest = timeline::total(unattributed(d, claims));
     row.unattributed_ns = rest;
     auto sum = row.busy_ns + rest;
     for (const auto ns : row.idle_ns) sum += ns;

@@ -15,6 +15,10 @@ namespace tta::pipeline {
 std::vector<BalanceRow> make_balance(const timeline::Timeline& timeline,
                                      const std::vector<patterns::Claim>& claims);
 
+/// What of a device's idle time no claim covers.
+timeline::IntervalSet unattributed(const timeline::DeviceTime& device,
+                                   const std::vector<patterns::Claim>& claims);
+
 /// Lists the profiler's steps with the device time in each.
 std::vector<StepRow> make_steps(const timeline::Timeline& timeline);
 

@@ -24,6 +24,17 @@ std::string of(std::uint64_t part, std::uint64_t whole) {
   return std::to_string(part) + " of " + std::to_string(whole);
 }
 
+// Time in which the host was blocked by a device that ran nothing, on any device.
+std::int64_t waited_for_nothing(const timeline::Timeline& t) {
+  std::vector<timeline::Interval> waits, busy;
+  for (const auto& thread : t.waits) {
+    for (const auto& wait : thread.waits) waits.push_back({wait.begin, wait.end});
+  }
+  for (const auto& d : t.devices) busy.insert(busy.end(), d.busy.begin(), d.busy.end());
+  return timeline::total(
+      timeline::subtract(timeline::unite(waits), timeline::unite(busy)));
+}
+
 }  // namespace
 
 TraceFacts read_facts(const timeline::Timeline& t) {
@@ -65,11 +76,12 @@ Quality judge(const timeline::Timeline& t, const TraceFacts& facts) {
     note(Verdict::kUnusable, "no_timed_events", 1,
          "No event of the trace takes time: there is nothing to analyze.");
   } else if (t.devices.empty() && links.launches > 0) {
-    note(Verdict::kUnusable, "no_device_work", links.launches,
-         "The program launched device work " + std::to_string(links.launches) +
-             " times, but the trace holds no kernel, copy or memset. The device's "
-             "records were lost or never taken; its time cannot be judged. Record "
-             "again with ProfilerActivity.CUDA and without a second profiler attached.");
+    note(
+        Verdict::kUnusable, "no_device_work", links.launches,
+        "The program launched device work " + std::to_string(links.launches) +
+            " times, but the trace holds no kernel, copy or memset. The device's "
+            "records were lost or never taken; its time cannot be judged. Record "
+            "again with ProfilerActivity.CUDA and without a second profiler attached.");
   } else if (t.devices.empty() && !facts.devices.empty()) {
     note(Verdict::kDegraded, "device_not_recorded", facts.devices.size(),
          "The trace lists " + std::to_string(facts.devices.size()) +
@@ -78,7 +90,8 @@ Quality judge(const timeline::Timeline& t, const TraceFacts& facts) {
              "program used a GPU, record with ProfilerActivity.CUDA.");
   }
   if (!t.devices.empty()) {
-    const auto unlinked = links.device_rows - links.linked - links.queued_before;
+    const auto unlinked =
+        links.device_rows - links.linked - links.queued_before - links.without_id;
     if (links.launches == 0 && links.linked == 0) {
       note(Verdict::kDegraded, "no_launches", links.device_rows,
            "No launch of any device work is in the trace (CPU activity was not "
@@ -103,8 +116,23 @@ Quality judge(const timeline::Timeline& t, const TraceFacts& facts) {
     if (links.by_external_id > 0) {
       note(Verdict::kOk, "linked_by_external_id", links.by_external_id,
            of(links.by_external_id, links.device_rows) +
-               " device events are linked to their operator and not to their launch: "
-               "the trace has no correlation ids for them.");
+               " device events are linked to the host by External id: the trace has no "
+               "correlation ids for them.");
+    }
+    if (links.without_id > 0) {
+      note(Verdict::kOk, "work_without_id", links.without_id,
+           of(links.without_id, links.device_rows) +
+               " device events carry no id by which to find their launch: what led to "
+               "them is unknown.");
+    }
+    const auto waited = waited_for_nothing(t);
+    if (share(static_cast<std::uint64_t>(waited),
+              static_cast<std::uint64_t>(t.span.length())) >= kLostShare) {
+      note(Verdict::kDegraded, "wait_without_work", 1,
+           "The host waited " + std::to_string(waited / 1'000'000) +
+               " ms for a device that shows no work meanwhile: it was busy with work "
+               "that is not in the trace (queued before recording began, or lost). "
+               "That time is not known to be idle.");
     }
     if (share(links.skewed, links.linked) >= kLostShare) {
       note(Verdict::kOk, "clock_skew", links.skewed,
@@ -113,8 +141,8 @@ Quality judge(const timeline::Timeline& t, const TraceFacts& facts) {
                "device differ.");
     }
   }
-  for (const auto& w : t.trace->warnings) note(Verdict::kOk, w.kind.c_str(), w.count,
-                                               w.detail);
+  for (const auto& w : t.trace->warnings)
+    note(Verdict::kOk, w.kind.c_str(), w.count, w.detail);
   return q;
 }
 

@@ -60,6 +60,15 @@ struct BalanceRow {
   std::vector<std::int64_t> excess_ns;  ///< Part of busy_ns, one for each pattern.
 };
 
+/// A long idle stretch that no pattern accounts for.
+struct Unexplained {
+  std::int32_t device = 0;
+  std::int64_t begin_ns = 0;
+  std::int64_t end_ns = 0;
+  /// Row of what the host was doing for most of it; none if nothing is recorded.
+  std::optional<std::uint32_t> during;
+};
+
 struct StepRow {
   std::int64_t number = 0;  ///< N of ProfilerStep#N.
   std::int64_t begin_ns = 0;
@@ -89,7 +98,8 @@ struct WindowRow {
 struct Report {
   TraceFacts trace;
   Quality quality;
-  std::vector<BalanceRow> balance;  ///< Empty for a trace without device work.
+  std::vector<BalanceRow> balance;       ///< Empty for a trace without device work.
+  std::vector<Unexplained> unexplained;  ///< Longest first, for each device.
   std::vector<StepRow> steps;
   std::vector<WindowRow> windows;
   std::vector<patterns::Finding> findings;  ///< Most wasted first.

@@ -23,7 +23,7 @@ struct Gap {
 
 /// Launches of a device that had been made but not started, as a step function.
 struct QueueDepth {
-  std::vector<std::int64_t> at;      ///< Times of change, ascending.
+  std::vector<std::int64_t> at;     ///< Times of change, ascending.
   std::vector<std::int32_t> depth;  ///< From at[i] to at[i + 1].
 
   /// Returns the depth at a moment; 0 before the first change. O(log n).

@@ -10,40 +10,102 @@ namespace {
 
 // First folders of packages whose inside is nobody's own line: the framework itself.
 constexpr std::array<std::string_view, 8> kFramework = {
-    "torch", "functorch", "torchgen", "triton", "numpy", "_pytest", "pluggy",
-    "torchtraceap"};
+    "torch", "functorch", "torchgen", "triton",
+    "numpy", "_pytest",   "pluggy",   "torchtraceap"};
 
 // First folders of installed packages that call torch, most used first. A package that
 // is missing here counts as the user's own: better one line too many than none.
-constexpr std::array<std::string_view, 48> kPackages = {
-    "transformers", "accelerate",    "lightning",  "pytorch_lightning",
-    "deepspeed",    "diffusers",     "vllm",       "sglang",
-    "torchvision",  "torchaudio",    "timm",       "datasets",
-    "pandas",       "PIL",           "xformers",   "flash_attn",
-    "peft",         "trl",           "einops",     "torchrec",
-    "fbgemm_gpu",   "megatron",      "apex",       "bitsandbytes",
-    "fairscale",    "ignite",        "torchtune",  "torchtitan",
-    "torchao",      "torchmetrics",  "sentence_transformers", "tokenizers",
-    "safetensors",  "huggingface_hub", "monai",    "detectron2",
-    "mmcv",         "mmengine",      "ultralytics", "composer",
-    "streaming",    "webdataset",    "ray",        "aiter",
-    "xfuser",       "IPython",       "ipykernel",  "scipy"};
+constexpr std::array<std::string_view, 52> kPackages = {"transformers",
+                                                        "accelerate",
+                                                        "lightning",
+                                                        "pytorch_lightning",
+                                                        "deepspeed",
+                                                        "diffusers",
+                                                        "vllm",
+                                                        "sglang",
+                                                        "torchvision",
+                                                        "torchaudio",
+                                                        "timm",
+                                                        "datasets",
+                                                        "pandas",
+                                                        "PIL",
+                                                        "xformers",
+                                                        "flash_attn",
+                                                        "peft",
+                                                        "trl",
+                                                        "einops",
+                                                        "torchrec",
+                                                        "fbgemm_gpu",
+                                                        "megatron",
+                                                        "apex",
+                                                        "bitsandbytes",
+                                                        "fairscale",
+                                                        "ignite",
+                                                        "torchtune",
+                                                        "torchtitan",
+                                                        "torchao",
+                                                        "torchmetrics",
+                                                        "sentence_transformers",
+                                                        "tokenizers",
+                                                        "safetensors",
+                                                        "huggingface_hub",
+                                                        "monai",
+                                                        "detectron2",
+                                                        "mmcv",
+                                                        "mmengine",
+                                                        "ultralytics",
+                                                        "composer",
+                                                        "streaming",
+                                                        "webdataset",
+                                                        "ray",
+                                                        "aiter",
+                                                        "xfuser",
+                                                        "IPython",
+                                                        "ipykernel",
+                                                        "scipy",
+                                                        "flashinfer",
+                                                        "tqdm",
+                                                        "sgl_kernel",
+                                                        "deep_gemm"};
 
 // Modules of the standard library that show up around training and serving loops. Names
 // that users also give their scripts (profile, test, code, types) are left out.
 constexpr std::array<std::string_view, 70> kStandard = {
-    "threading",  "contextlib", "runpy",     "functools", "queue",     "socket",
-    "selectors",  "ssl",        "json",      "pickle",    "copy",      "random",
-    "logging",    "multiprocessing", "concurrent", "asyncio", "importlib", "typing",
-    "inspect",    "abc",        "enum",      "re",        "collections", "os",
-    "posixpath",  "tempfile",   "weakref",   "warnings",  "dataclasses", "traceback",
-    "linecache",  "tokenize",   "subprocess", "signal",   "uuid",      "codecs",
-    "zipfile",    "shutil",     "heapq",     "numbers",   "operator",  "string",
-    "textwrap",   "html",       "xml",       "urllib",    "http",      "email",
-    "unittest",   "encodings",  "ctypes",    "pdb",       "bdb",       "argparse",
-    "gzip",       "csv",        "hashlib",   "base64",    "platform",  "pathlib",
-    "ast",        "site",       "sysconfig", "genericpath", "copyreg", "bisect",
-    "pprint",     "sre_parse",  "sre_compile", "stat"};
+    "threading",   "contextlib",
+    "runpy",       "functools",
+    "queue",       "socket",
+    "selectors",   "ssl",
+    "json",        "pickle",
+    "copy",        "random",
+    "logging",     "multiprocessing",
+    "concurrent",  "asyncio",
+    "importlib",   "typing",
+    "inspect",     "abc",
+    "enum",        "re",
+    "collections", "os",
+    "posixpath",   "tempfile",
+    "weakref",     "warnings",
+    "dataclasses", "traceback",
+    "linecache",   "tokenize",
+    "subprocess",  "signal",
+    "uuid",        "codecs",
+    "zipfile",     "shutil",
+    "heapq",       "numbers",
+    "operator",    "string",
+    "textwrap",    "html",
+    "xml",         "urllib",
+    "http",        "email",
+    "unittest",    "encodings",
+    "ctypes",      "pdb",
+    "bdb",         "argparse",
+    "gzip",        "csv",
+    "hashlib",     "base64",
+    "platform",    "pathlib",
+    "ast",         "site",
+    "sysconfig",   "genericpath",
+    "copyreg",     "bisect",
+    "pprint",      "sre_parse",
+    "sre_compile", "stat"};
 
 template <std::size_t N>
 bool has(const std::array<std::string_view, N>& names, std::string_view name) {
@@ -54,6 +116,8 @@ bool has(const std::array<std::string_view, N>& names, std::string_view name) {
 
 FileOwner owner_of_file(std::string_view file) {
   if (file.empty() || file.front() == '<') return FileOwner::kTorch;
+  // What torch.compile wrote: /tmp/torchinductor_<user>/xy/<hash>.py.
+  if (file.find("torchinductor_") != std::string_view::npos) return FileOwner::kTorch;
   // An absolute path into an installation names the package after this folder.
   bool installed = false;
   for (const std::string_view folder : {"site-packages", "dist-packages"}) {

@@ -144,7 +144,8 @@ class Resolver {
     std::vector<std::uint32_t> ops;
     const auto climb = [&](std::uint32_t row) {
       for (; row != kNoRow; row = t_.tree.parent[row]) {
-        if (c_.args_length[row] > 0 && !c_.cat_info(row).runtime_api) ops.push_back(row);
+        if (c_.args_length[row] > 0 && !c_.cat_info(row).runtime_api)
+          ops.push_back(row);
       }
     };
     for (const auto row : rows) {

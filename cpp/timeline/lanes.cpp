@@ -43,10 +43,14 @@ struct KeyHash {
 // encloses the operator that fills it, an operator encloses its runtime call.
 int depth_rank(Category c) {
   switch (c) {
-    case Category::kPythonFunction: return 0;
-    case Category::kUserAnnotation: return 1;
-    case Category::kCpuOp: return 2;
-    default: return 3;
+    case Category::kPythonFunction:
+      return 0;
+    case Category::kUserAnnotation:
+      return 1;
+    case Category::kCpuOp:
+      return 2;
+    default:
+      return 3;
   }
 }
 

@@ -23,10 +23,9 @@ bool contains(std::string_view text, std::string_view word) {
 }
 
 // Names only serve to notice lost records; whether a call launched something is
-// decided by its link. "cudaMemcpy" to or from a symbol is rare enough to pass.
+// decided by its link.
 bool names_a_launch(std::string_view name) {
   return contains(name, "LaunchKernel") || contains(name, "GraphLaunch") ||
-         contains(name, "MemcpyAsync") || contains(name, "MemsetAsync") ||
          contains(name, "LaunchCooperativeKernel");
 }
 
@@ -64,11 +63,15 @@ class Linker {
                           ? find(launches_, c_.correlation[row], pid, c_.ts[row])
                           : kNoRow;
         if (launch == kNoRow && c_.correlation[row] <= 0) {
-          launch = by_operator(row, pid);
+          launch = by_external_id(row, pid);
           out.by_external_id += launch != kNoRow;
         }
         if (launch == kNoRow) {
-          out.queued_before += !first_linked;
+          if (c_.correlation[row] <= 0) {
+            ++out.without_id;
+          } else {
+            out.queued_before += !first_linked;
+          }
           continue;
         }
         first_linked = true;
@@ -88,21 +91,27 @@ class Linker {
     return std::tie(a.id, a.pid, a.ts, a.row) < std::tie(b.id, b.pid, b.ts, b.row);
   }
 
-  std::uint32_t by_operator(std::uint32_t row, std::int64_t pid) {
+  std::uint32_t by_external_id(std::uint32_t row, std::int64_t pid) {
     if (c_.external_id[row] <= 0) return kNoRow;
-    if (!ops_listed_) list_ops();
-    return find(ops_, c_.external_id[row], pid, c_.ts[row]);
+    if (!by_external_listed_) list_by_external_id();
+    const auto call = find(calls_, c_.external_id[row], pid, c_.ts[row]);
+    return call != kNoRow ? call : find(ops_, c_.external_id[row], pid, c_.ts[row]);
   }
 
-  // On first use only: nearly every trace has correlations and needs no operators.
-  void list_ops() {
-    ops_listed_ = true;
+  // On first use only: nearly every trace has correlations and needs none of this.
+  void list_by_external_id() {
+    by_external_listed_ = true;
     for (std::uint32_t row = 0; row < c_.size(); ++row) {
-      if (c_.cat(row) == Category::kCpuOp && c_.external_id[row] > 0 && c_.timed(row)) {
-        ops_.push_back({c_.external_id[row], c_.pid[row], c_.ts[row], row});
+      if (c_.external_id[row] <= 0 || !c_.timed(row)) continue;
+      const Launch launch{c_.external_id[row], c_.pid[row], c_.ts[row], row};
+      if (c_.cat(row) == Category::kCpuOp) ops_.push_back(launch);
+      if (c_.cat_info(row).runtime_api && c_.correlation[row] <= 0 &&
+          names_a_launch(t_.name(row))) {
+        calls_.push_back(launch);
       }
     }
     std::sort(ops_.begin(), ops_.end(), before);
+    std::sort(calls_.begin(), calls_.end(), before);
   }
 
   // Which process feeds each device: that of its first work with a unique id.
@@ -130,8 +139,8 @@ class Linker {
     if (first == last) return kNoRow;
     if (last - first == 1) return first->row;
     // Narrow to the device's own process if it has launches with this id.
-    const auto lo = std::lower_bound(first, last, Launch{id, pid, trace::kNoTime, 0},
-                                     before);
+    const auto lo =
+        std::lower_bound(first, last, Launch{id, pid, trace::kNoTime, 0}, before);
     const auto hi = std::lower_bound(
         first, last, Launch{id, pid, std::numeric_limits<std::int64_t>::max(), 0},
         before);
@@ -153,10 +162,10 @@ class Linker {
 
   const trace::Trace& t_;
   const trace::Columns& c_;
-  std::vector<Launch> launches_, ops_;
+  std::vector<Launch> launches_, calls_, ops_;
   std::vector<std::uint32_t> named_;
   std::map<std::int32_t, std::int64_t> home_;
-  bool ops_listed_ = false;
+  bool by_external_listed_ = false;
 };
 
 }  // namespace

@@ -16,12 +16,14 @@ struct Links {
 
   std::uint64_t device_rows = 0;     ///< Kernels, copies, memsets on streams.
   std::uint64_t linked = 0;          ///< Of them, those with a launch.
-  std::uint64_t by_external_id = 0;  ///< Of these, by operator for want of correlation.
+  std::uint64_t by_external_id = 0;  ///< Of these, for want of a correlation id.
+  std::uint64_t without_id = 0;      ///< Unlinked rows that carry no id to link by.
   /// Unlinked rows at the start of a stream: queued before recording began.
   std::uint64_t queued_before = 0;
   std::uint64_t skewed = 0;  ///< Linked rows that start before their launch does.
-  /// Calls that launch work by their name (kernel, graph, copy, memset) whose work is
-  /// not in the trace, and all calls of such names.
+  /// Calls that launch a kernel or a graph, by their name, whose work is not in the
+  /// trace, and all calls of such names. Copies and memsets are not counted: those of
+  /// no bytes have no device record (seen: cublasLt on H100).
   std::uint64_t launches_without_work = 0;
   std::uint64_t launches = 0;
 };
@@ -32,8 +34,9 @@ struct Links {
 /// from several ranks repeats ids. Of several launches with one id, those of the
 /// process that the device's unambiguous work came from are taken, and of these the
 /// last that starts no later than the work. Ids 0 and below are absent ids
-/// (ROCm/roctracer#100). Work without an id is linked to the operator with its
-/// External id, and counted. O(n log n), however often an id repeats.
+/// (ROCm/roctracer#100). Work without an id is linked by its External id, and counted:
+/// to the runtime call that has the same one and no correlation either (older ROCm),
+/// else to the operator. O(n log n), however often an id repeats.
 Links make_links(const trace::Trace& trace, const Lanes& lanes);
 
 }  // namespace tta::timeline

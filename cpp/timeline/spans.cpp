@@ -46,9 +46,15 @@ Spans make_spans(const trace::Trace& t, const Lanes& lanes) {
           out.steps.push_back(span);
           break;
         }
-        case SpanKind::kLoader: out.loader.push_back(span); break;
-        case SpanKind::kOptimizer: out.optimizer.push_back(span); break;
-        case SpanKind::kAnnotation: out.annotations.push_back(span); break;
+        case SpanKind::kLoader:
+          out.loader.push_back(span);
+          break;
+        case SpanKind::kOptimizer:
+          out.optimizer.push_back(span);
+          break;
+        case SpanKind::kAnnotation:
+          out.annotations.push_back(span);
+          break;
       }
     }
   }

@@ -52,9 +52,9 @@ std::int64_t feeding_process(const Timeline& t, const DeviceTime& d) {
   for (const auto row : d.rows) {
     if (const auto launch = t.launch_of(row); launch != kNoRow) ++votes[c.pid[launch]];
   }
-  const auto best =
-      std::max_element(votes.begin(), votes.end(),
-                       [](const auto& a, const auto& b) { return a.second < b.second; });
+  const auto best = std::max_element(
+      votes.begin(), votes.end(),
+      [](const auto& a, const auto& b) { return a.second < b.second; });
   return best == votes.end() ? c.pid[d.rows.front()] : best->first;
 }
 
@@ -63,9 +63,9 @@ std::int64_t busiest_process(const Timeline& t) {
   for (const auto& lane : t.lanes.lanes) {
     if (!lane.is_stream) rows[lane.pid] += lane.last - lane.first;
   }
-  const auto best =
-      std::max_element(rows.begin(), rows.end(),
-                       [](const auto& a, const auto& b) { return a.second < b.second; });
+  const auto best = std::max_element(
+      rows.begin(), rows.end(),
+      [](const auto& a, const auto& b) { return a.second < b.second; });
   return best == rows.end() ? 0 : best->first;
 }
 
@@ -105,7 +105,8 @@ void tile(const Timeline& t, std::int64_t pid, const DeviceTime* d,
   auto start = starts.begin();
   // Annotations may begin before the span where it was clipped; they fall in the first.
   while (w.begin_ns < t.span.end) {
-    while (border != borders.end() && border->at <= w.begin_ns) w.step = (border++)->step;
+    while (border != borders.end() && border->at <= w.begin_ns)
+      w.step = (border++)->step;
     const auto limit =
         std::min(border == borders.end() ? t.span.end : border->at, t.span.end);
     w.end_ns = limit;
@@ -147,7 +148,8 @@ std::vector<WindowNode> window_tree(const Timeline& t, const Window& window) {
   std::unordered_map<std::uint32_t, std::int32_t> index;
   std::vector<std::uint32_t> chain;
   const auto add = [&](std::uint32_t row, std::int32_t parent) {
-    const auto [it, fresh] = index.emplace(row, static_cast<std::int32_t>(nodes.size()));
+    const auto [it, fresh] =
+        index.emplace(row, static_cast<std::int32_t>(nodes.size()));
     if (fresh) nodes.push_back({row, parent});
     return it->second;
   };

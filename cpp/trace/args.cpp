@@ -92,11 +92,21 @@ std::optional<std::string> string_arg(std::string_view object, std::string_view 
       continue;
     }
     switch (const char ch = raw[++i]) {
-      case 'n': out += '\n'; break;
-      case 't': out += '\t'; break;
-      case 'r': out += '\r'; break;
-      case 'b': out += '\b'; break;
-      case 'f': out += '\f'; break;
+      case 'n':
+        out += '\n';
+        break;
+      case 't':
+        out += '\t';
+        break;
+      case 'r':
+        out += '\r';
+        break;
+      case 'b':
+        out += '\b';
+        break;
+      case 'f':
+        out += '\f';
+        break;
       case 'u': {
         std::uint32_t code = 0xfffd;
         if (i + 4 < raw.size()) {
@@ -107,7 +117,8 @@ std::optional<std::string> string_arg(std::string_view object, std::string_view 
         i += 4;
         break;
       }
-      default: out += ch;
+      default:
+        out += ch;
     }
   }
   return out;

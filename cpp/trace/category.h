@@ -20,32 +20,32 @@ enum class Side : std::uint8_t {
 };
 
 // id, Kineto's name today, side, occupies the device, launches or waits (runtime API)
-#define TTA_CATEGORIES(X)                                         \
-  X(kUnknown, "unknown", kNone, false, false)                     \
-  X(kCpuOp, "cpu_op", kHost, false, false)                        \
-  X(kUserAnnotation, "user_annotation", kHost, false, false)      \
-  X(kPythonFunction, "python_function", kHost, false, false)      \
-  X(kCudaRuntime, "cuda_runtime", kHost, false, true)             \
-  X(kCudaDriver, "cuda_driver", kHost, false, true)               \
-  X(kMtiaRuntime, "mtia_runtime", kHost, false, true)             \
-  X(kGlowRuntime, "glow_runtime", kHost, false, true)             \
-  X(kXpuRuntime, "xpu_runtime", kHost, false, true)               \
-  X(kXpuDriver, "xpu_driver", kHost, false, true)                 \
-  X(kPrivateUse1Runtime, "privateuse1_runtime", kHost, false, true) \
-  X(kPrivateUse1Driver, "privateuse1_driver", kHost, false, true) \
-  X(kKernel, "kernel", kDevice, true, false)                      \
-  X(kGpuMemcpy, "gpu_memcpy", kDevice, true, false)               \
-  X(kGpuMemset, "gpu_memset", kDevice, true, false)               \
-  X(kMtiaCcpEvents, "mtia_ccp_events", kDevice, true, false)      \
-  X(kHpuOp, "hpu_op", kDevice, true, false)                       \
+#define TTA_CATEGORIES(X)                                             \
+  X(kUnknown, "unknown", kNone, false, false)                         \
+  X(kCpuOp, "cpu_op", kHost, false, false)                            \
+  X(kUserAnnotation, "user_annotation", kHost, false, false)          \
+  X(kPythonFunction, "python_function", kHost, false, false)          \
+  X(kCudaRuntime, "cuda_runtime", kHost, false, true)                 \
+  X(kCudaDriver, "cuda_driver", kHost, false, true)                   \
+  X(kMtiaRuntime, "mtia_runtime", kHost, false, true)                 \
+  X(kGlowRuntime, "glow_runtime", kHost, false, true)                 \
+  X(kXpuRuntime, "xpu_runtime", kHost, false, true)                   \
+  X(kXpuDriver, "xpu_driver", kHost, false, true)                     \
+  X(kPrivateUse1Runtime, "privateuse1_runtime", kHost, false, true)   \
+  X(kPrivateUse1Driver, "privateuse1_driver", kHost, false, true)     \
+  X(kKernel, "kernel", kDevice, true, false)                          \
+  X(kGpuMemcpy, "gpu_memcpy", kDevice, true, false)                   \
+  X(kGpuMemset, "gpu_memset", kDevice, true, false)                   \
+  X(kMtiaCcpEvents, "mtia_ccp_events", kDevice, true, false)          \
+  X(kHpuOp, "hpu_op", kDevice, true, false)                           \
   X(kGpuUserAnnotation, "gpu_user_annotation", kDevice, false, false) \
-  X(kCudaSync, "cuda_sync", kDevice, false, false)                \
+  X(kCudaSync, "cuda_sync", kDevice, false, false)                    \
   X(kCudaProfilerRange, "cuda_profiler_range", kDevice, false, false) \
-  X(kMtiaInsight, "mtia_insight", kDevice, false, false)          \
-  X(kOverhead, "overhead", kHost, false, false)                   \
-  X(kCpuInstantEvent, "cpu_instant_event", kHost, false, false)   \
-  X(kTrace, "Trace", kNone, false, false)                         \
-  X(kAc2g, "ac2g", kNone, false, false)                           \
+  X(kMtiaInsight, "mtia_insight", kDevice, false, false)              \
+  X(kOverhead, "overhead", kHost, false, false)                       \
+  X(kCpuInstantEvent, "cpu_instant_event", kHost, false, false)       \
+  X(kTrace, "Trace", kNone, false, false)                             \
+  X(kAc2g, "ac2g", kNone, false, false)                               \
   X(kFwdBwd, "fwdbwd", kNone, false, false)
 
 enum class Category : std::uint8_t {

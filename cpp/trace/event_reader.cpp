@@ -34,6 +34,34 @@ constexpr std::uint32_t bit(Key key) {
 
 }  // namespace
 
+// The usual forms of values; event_values.cpp has all others.
+
+inline Place EventReader::read_time(Place value, int depth, std::int64_t& nanos) {
+  const char* const p = grammar_.tokens().text + *value;
+  return read_micros_fast(p, nanos) ? value + 1 : read_odd_time(value, depth, nanos);
+}
+
+inline Place EventReader::read_identity(Place value, int depth, std::int64_t& identity) {
+  const char* const p = grammar_.tokens().text + *value;
+  if (read_integer_fast(p, identity)) return value + 1;
+  return read_odd_identity(value, depth, identity);
+}
+
+inline Place EventReader::read_id(Place value, int depth, std::int64_t& id) {
+  const char* const p = grammar_.tokens().text + *value;
+  return read_integer_fast(p, id) ? value + 1 : read_odd_id(value, depth, id);
+}
+
+inline Key EventReader::key_at(Place key) const {
+  const Tokens& tokens = grammar_.tokens();
+  const char* const token = tokens.text + *key;
+  std::uint32_t length = key[1] - key[0];
+  while (is_blank(token[length - 1])) --length;
+  const Key found = key_of(token, length);
+  if (found != Key::kOther || !tokens.escapes) return found;
+  return escaped_key({token + 1, length - 2});
+}
+
 EventReader::EventReader(Grammar& grammar, StringPool& strings, Tally& tally)
     : grammar_(grammar), strings_(strings), tally_(tally) {
   category_names_.push_back({Category::kUnknown, "", true});  // of events without one

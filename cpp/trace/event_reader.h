@@ -34,9 +34,13 @@ class EventReader {
   Place read_member(Key key, Place value, int depth, Row& row);
   Place read_args(Place object, int depth, Row& row);
   Place read_time(Place value, int depth, std::int64_t& nanos);
+  Place read_odd_time(Place value, int depth, std::int64_t& nanos);
   Place read_identity(Place value, int depth, std::int64_t& identity);
+  Place read_odd_identity(Place value, int depth, std::int64_t& identity);
   Place read_id(Place value, int depth, std::int64_t& id);
+  Place read_odd_id(Place value, int depth, std::int64_t& id);
   Key key_at(Place key) const;
+  Key escaped_key(std::string_view raw) const;
   char phase_of(std::string_view raw);
   std::uint32_t name_id(std::string_view raw);
   std::uint32_t category_index(std::string_view raw);

@@ -26,7 +26,7 @@ bool text_is_hex(std::string_view text, std::int64_t& value) {
 
 }  // namespace
 
-Place EventReader::read_time(Place value, int depth, std::int64_t& nanos) {
+Place EventReader::read_odd_time(Place value, int depth, std::int64_t& nanos) {
   const Tokens& tokens = grammar_.tokens();
   const char* const p = tokens.text + *value;
   nanos = kNoTime;
@@ -45,7 +45,7 @@ Place EventReader::read_time(Place value, int depth, std::int64_t& nanos) {
 }
 
 // Any scalar is an identity: numbers as they are, the rest by its text.
-Place EventReader::read_identity(Place value, int depth, std::int64_t& identity) {
+Place EventReader::read_odd_identity(Place value, int depth, std::int64_t& identity) {
   const Tokens& tokens = grammar_.tokens();
   const char* const p = tokens.text + *value;
   std::int64_t number;
@@ -76,7 +76,7 @@ Place EventReader::read_identity(Place value, int depth, std::int64_t& identity)
   return after;
 }
 
-Place EventReader::read_id(Place value, int depth, std::int64_t& id) {
+Place EventReader::read_odd_id(Place value, int depth, std::int64_t& id) {
   const Tokens& tokens = grammar_.tokens();
   const char* const p = tokens.text + *value;
   id = kNoId;
@@ -114,19 +114,12 @@ Place EventReader::read_id(Place value, int depth, std::int64_t& id) {
   return grammar_.skip(value, depth);
 }
 
-Key EventReader::key_at(Place key) const {
-  const Tokens& tokens = grammar_.tokens();
-  const char* const token = tokens.text + *key;
-  std::uint32_t length = key[1] - key[0];
-  while (is_blank(token[length - 1])) --length;
-  const Key found = key_of(token, length);
-  if (found != Key::kOther || !tokens.escapes) return found;
-  const std::string_view raw(token + 1, length - 2);
+Key EventReader::escaped_key(std::string_view raw) const {
   if (!has_escape(raw)) return Key::kOther;
-  std::string text = '"' + unescape(raw) + '"';
-  const auto unescaped_length = static_cast<std::uint32_t>(text.size());
-  text.resize(text.size() + kKeyBytes);
-  return key_of(text.data(), unescaped_length);
+  std::string token = '"' + unescape(raw) + '"';
+  const auto length = static_cast<std::uint32_t>(token.size());
+  token.resize(token.size() + kKeyBytes);
+  return key_of(token.data(), length);
 }
 
 char EventReader::phase_of(std::string_view raw) {

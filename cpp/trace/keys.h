@@ -2,9 +2,9 @@
 // trace/keys.h: tells the few keys of events and of args that are read from all others.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
-#include <cstring>
 #include <string_view>
 
 #include "trace/number.h"
@@ -40,12 +40,14 @@ enum class Key : std::uint8_t {
 
 namespace detail {
 
-// A key as its token: eight bytes that stand in a register, and the rest.
+// A key as its token, in words that are compared in registers: the first eight bytes
+// (zeros after a shorter one), the eight after them, the last eight.
 struct KeySlot {
   std::uint64_t head = 0;
+  std::uint64_t middle = 0;
+  std::uint64_t tail = 0;
   std::uint32_t length = 0;  // with both quotes
   Key key = Key::kOther;
-  char text[24] = {};
 };
 
 struct KeyTable {
@@ -60,16 +62,20 @@ struct KeyTable {
 };
 
 constexpr KeySlot key_slot(Key key, std::string_view name) {
-  KeySlot slot;
-  slot.key = key;
-  slot.length = static_cast<std::uint32_t>(name.size() + 2);
-  slot.text[0] = slot.text[slot.length - 1] = '"';
-  for (std::size_t i = 0; i < name.size(); ++i) slot.text[i + 1] = name[i];
-  for (int i = 7; i >= 0; --i) {
-    slot.head = slot.head << 8 | static_cast<unsigned char>(slot.text[i]);
-  }
-  return slot;
+  const auto length = static_cast<std::uint32_t>(name.size() + 2);
+  const auto word = [&](std::uint32_t from) {
+    std::uint64_t bytes = 0;
+    for (std::uint32_t i = std::min(from + 8, length); i-- > from;) {
+      const bool quote = i == 0 || i == length - 1;
+      bytes = bytes << 8 | static_cast<unsigned char>(quote ? '"' : name[i - 1]);
+    }
+    return bytes;
+  };
+  const std::uint64_t tail = length > 8 ? word(length - 8) : 0;
+  return {word(0), length > 16 ? word(8) : 0, tail, length, key};
 }
+
+static_assert(sizeof(KeySlot) == 32, "a slot is found by a shift");
 
 // Tries factors until each key has a slot of its own; the compiler does it.
 constexpr KeyTable make_key_table() {
@@ -83,6 +89,7 @@ constexpr KeyTable make_key_table() {
     table.factor = factor;
     bool fits = true;
     for (const KeySlot& key : keys) {
+      if (key.length > 24) throw "head, middle and tail must cover a key";
       KeySlot& slot = table.slots[KeyTable::slot_of(key.head, key.length, factor)];
       if (slot.length != 0) {
         fits = false;
@@ -98,8 +105,8 @@ inline constexpr KeyTable kKeyTable = make_key_table();
 
 }  // namespace detail
 
-/// Bytes from the start of a key that must be readable.
-inline constexpr std::size_t kKeyBytes = 24;
+/// Bytes after the first quote of a key that must be readable.
+inline constexpr std::size_t kKeyBytes = 8;
 
 /// Tells which key the token is that starts with the quote at `token` and is `length`
 /// bytes long with both quotes.
@@ -110,9 +117,8 @@ inline Key key_of(const char* token, std::uint32_t length) {
   const auto& slot =
       table.slots[detail::KeyTable::slot_of(head, length, table.factor)];
   if (slot.head != head || slot.length != length) return Key::kOther;
-  if (length > 8 && std::memcmp(token + 8, slot.text + 8, length - 8) != 0) {
-    return Key::kOther;
-  }
+  if (length > 8 && slot.tail != detail::load8(token + length - 8)) return Key::kOther;
+  if (length > 16 && slot.middle != detail::load8(token + 8)) return Key::kOther;
   return slot.key;
 }
 

@@ -99,24 +99,24 @@ bool is_number_slow(const char* p, const char* limit) {
   return take_apart(p, limit).valid;
 }
 
-Number read_integer_slow(const char* p, const char* limit) {
+}  // namespace detail
+
+Number read_integer(const char* p, const char* limit) {
   bool exact;
   const Number number = scaled(take_apart(p, limit), 0, exact);
   return exact ? number : Number{0, NumberKind::kFraction};
 }
 
-Number read_micros_slow(const char* p, const char* limit) {
+Number read_micros(const char* p, const char* limit) {
   bool exact;
   return scaled(take_apart(p, limit), 3, exact);
 }
-
-}  // namespace detail
 
 bool text_is_integer(std::string_view text, std::int64_t& value) {
   const char* digits = text.data() + text.starts_with('-');
   const char* limit = text.data() + text.size();
   if (!std::all_of(digits, limit, is_digit)) return false;
-  const Number number = detail::read_integer_slow(text.data(), limit);
+  const Number number = read_integer(text.data(), limit);
   value = number.value;
   return number.kind == NumberKind::kOk;
 }
@@ -127,7 +127,7 @@ bool text_is_micros(std::string_view text, std::int64_t& nanos) {
   if (text.empty() || !is_digit(text.back())) return false;
   const auto ends = [](char c) { return detail::ends_scalar(c); };
   if (std::any_of(text.data(), limit, ends)) return false;
-  const Number number = detail::read_micros_slow(text.data(), limit);
+  const Number number = read_micros(text.data(), limit);
   nanos = number.value;
   return number.kind == NumberKind::kOk;
 }

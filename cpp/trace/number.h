@@ -87,8 +87,6 @@ inline bool read_digits(const char*& p, std::uint64_t& value) {
 }
 
 bool is_number_slow(const char* p, const char* limit);
-Number read_integer_slow(const char* p, const char* limit);
-Number read_micros_slow(const char* p, const char* limit);
 
 }  // namespace detail
 
@@ -103,39 +101,44 @@ inline bool is_number(const char* p, const char* limit) {
   return detail::is_number_slow(p, limit);
 }
 
-/// Reads the JSON number at `p` as an integer. 5.0 and 5e2 are integers too.
-inline Number read_integer(const char* p, const char* limit) {
+/// Reads an integer of up to 16 digits; false if anything else stands at `p`.
+inline bool read_integer_fast(const char* p, std::int64_t& number) {
   const char* digits = p + (*p == '-');
   std::uint64_t value;
-  if (detail::read_digits(digits, value) && detail::ends_scalar(*digits)) {
-    const auto number = static_cast<std::int64_t>(value);
-    return {*p == '-' ? -number : number, NumberKind::kOk};
-  }
-  return detail::read_integer_slow(p, limit);
+  if (!detail::read_digits(digits, value) || !detail::ends_scalar(*digits)) return false;
+  number = static_cast<std::int64_t>(value);
+  if (*p == '-') number = -number;
+  return true;
 }
 
-/// Reads the JSON number at `p`, in microseconds, as nanoseconds; beyond three
-/// decimals it rounds half to even.
-inline Number read_micros(const char* p, const char* limit) {
+/// Reads microseconds of up to 16 digits and 3 decimals as nanoseconds; false if
+/// anything else stands at `p`.
+inline bool read_micros_fast(const char* p, std::int64_t& nanos) {
   constexpr std::uint64_t kMaxMicros = 9'223'372'036'854'774;
   const char* rest = p + (*p == '-');
-  std::uint64_t micros;
-  if (detail::read_digits(rest, micros) && micros <= kMaxMicros) {
-    std::uint64_t nanos = micros * 1000;
-    if (*rest == '.') {
-      const std::uint64_t word = detail::load8(rest + 1);
-      const int n = detail::leading_digits(word);
-      if (n == 0 || n > 3) return detail::read_micros_slow(p, limit);
-      nanos += detail::digits_value(word, n) * detail::kPowersOf10[3 - n];
-      rest += 1 + n;
-    }
-    if (detail::ends_scalar(*rest)) {
-      const auto number = static_cast<std::int64_t>(nanos);
-      return {*p == '-' ? -number : number, NumberKind::kOk};
-    }
+  std::uint64_t value;
+  if (!detail::read_digits(rest, value) || value > kMaxMicros) return false;
+  value *= 1000;
+  if (*rest == '.') {
+    const std::uint64_t word = detail::load8(rest + 1);
+    const int n = detail::leading_digits(word);
+    if (n == 0 || n > 3) return false;
+    value += detail::digits_value(word, n) * detail::kPowersOf10[3 - n];
+    rest += 1 + n;
   }
-  return detail::read_micros_slow(p, limit);
+  if (!detail::ends_scalar(*rest)) return false;
+  nanos = static_cast<std::int64_t>(value);
+  if (*p == '-') nanos = -nanos;
+  return true;
 }
+
+/// Reads any JSON number at `p` as an integer; 5.0 and 5e2 are integers too. `limit`
+/// is the end of the text.
+Number read_integer(const char* p, const char* limit);
+
+/// Reads any JSON number at `p`, in microseconds, as nanoseconds; beyond three
+/// decimals it rounds half to even.
+Number read_micros(const char* p, const char* limit);
 
 /// The same for the text of a JSON string: true if all of it is one such number.
 bool text_is_integer(std::string_view text, std::int64_t& value);

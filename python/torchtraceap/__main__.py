@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""__main__.py: makes ``python -m torchtraceap`` the same program as ``torchtraceap``."""
+"""__main__.py: makes ``python -m torchtraceap`` the program ``torchtraceap``."""
 
 from torchtraceap.cli import main
 

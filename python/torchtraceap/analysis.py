@@ -51,8 +51,11 @@ def load(
     raise TypeError(_wanted("a path or bytes", source))
 
 
+# A str is an iterable of strings too, but means a path.
 @overload
-def analyze(source: Source | Profiler, *, max_events: int | None = None) -> Report: ...
+def analyze(  # type: ignore[overload-overlap]
+    source: Source | Profiler, *, max_events: int | None = None
+) -> Report: ...
 @overload
 def analyze(
     source: Iterable[Source], *, max_events: int | None = None

@@ -32,12 +32,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if sys.stdout is not None:
             sys.stdout.flush()
         return code
-    except BrokenPipeError:
-        # The reader has seen enough (`| head`). Python would complain at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return _OK
     except OSError as error:
-        return _complain(f"cannot write to standard output: {error.strerror or error}")
+        # What is still buffered cannot be written either; Python would try at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if isinstance(error, BrokenPipeError):
+            return _OK  # The reader has seen enough, as in `| head`.
+        return _complain(f"cannot write to standard output: {error.strerror}")
     except KeyboardInterrupt:
         return _INTERRUPTED
 

@@ -15,7 +15,7 @@ class Location:
     """A function of Python code."""
 
     file: str  # As the trace has it, often relative to a folder of sys.path.
-    line: int  # Where the function begins: the profiler records no other.
+    line: int  # Of the call if the trace has it, else where the function begins.
     function: str
     user: bool  # False if only library code was there.
 
@@ -86,8 +86,9 @@ def read_findings(core: list[_core.Finding], trace: _core.Trace) -> tuple[Findin
                 idle_us=us_from_ns(f.idle_ns),
                 recoverable_us=None,
                 recoverable_fraction=None,
-                location=where
-                and Location(where.file, where.line, where.function, where.user),
+                location=Location(where.file, where.line, where.function, where.user)
+                if where
+                else None,
                 operator=f.operator_name,
                 message=f.message,
                 advice=f.advice,

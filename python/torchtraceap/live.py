@@ -34,11 +34,12 @@ _NO_ROOM = (
 )
 
 
-def load(prof: Any) -> tuple[_core.Trace, KeptTrace | None]:
+def load(prof: Any) -> _core.Trace:
     """Loads the cycle that `prof`, which has stopped recording, recorded last.
 
     `prof` is a torch.profiler.profile or a torch.autograd.profiler.profile. The trace
-    can fetch args only as long as the second value, if there is one, is alive.
+    can fetch args until the next cycle begins or `prof` goes, as the text is not held
+    any longer than that.
 
     Raises ValueError if nothing was recorded, RuntimeError if the trace was exported
     before and this torch cannot export it again, OSError if there is no room for it,
@@ -58,13 +59,13 @@ def load(prof: Any) -> tuple[_core.Trace, KeptTrace | None]:
         )
     kept = _kept(inner)
     if kept is None:
-        return _core.load_bytes(_python_export(prof, inner)), None
+        return _core.load_bytes(_python_export(prof, inner))
     if getattr(prof, "_use_cupti_monitor", False):
         # This back end merges its device events into each file as it is exported.
         with _private_path() as path:
             prof.export_chrome_trace(path)
-            return _core.load_bytes(_read(path)), None
-    return kept.load(), kept
+            return _core.load_bytes(_read(path))
+    return kept.load()
 
 
 def inner_profile(prof: Any) -> Any:

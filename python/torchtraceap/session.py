@@ -28,8 +28,7 @@ def analyze_profiler(prof: Any, **options: Any) -> Report | None:
     what `live.load` and ``analyze`` raise.
     """
     try:
-        trace, kept = live.load(prof)
-        report = analyze(trace, **options)
+        report = analyze(live.load(prof), **options)
     except Exception as error:
         if not _inside_handler(prof):
             raise
@@ -41,7 +40,6 @@ def analyze_profiler(prof: Any, **options: Any) -> Report | None:
         return None
     # The path of an unlinked file tells nobody anything.
     report.trace = replace(report.trace, path="<profiler>")
-    vars(report)["_kept"] = kept  # lets the trace fetch args
     _keep(prof, report)
     return report
 

@@ -5,6 +5,7 @@ to do. All text from the trace passes through `printable`.
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -42,7 +43,8 @@ def _heading(report: Report) -> Iterator[str]:
     if trace.rank is not None and (trace.world_size or 0) > 1:
         parts.append(f"rank {trace.rank} of {trace.world_size}")
     parts.append(_devices(trace))
-    yield f"{printable(trace.path)}: {', '.join(parts)}"
+    yield printable(trace.path)
+    yield from _wrapped(", ".join(parts), "  ")
     if report.quality.verdict != "ok":
         yield f"Quality: {report.quality.verdict}"
         for note in report.quality.warnings:
@@ -54,9 +56,12 @@ def _heading(report: Report) -> Iterator[str]:
 def _devices(trace: TraceFacts) -> str:
     working = trace.working_devices
     if not working:
-        return "CPU only" if not trace.devices else "no device activity"
-    names = {d.name for d in working if d.name}
-    text = printable(" and ".join(sorted(names)) or "unnamed device", _NAME_WIDTH)
+        listed = _count(len(trace.devices), "device")
+        return f"{listed} listed, no work recorded" if trace.devices else "CPU only"
+    # A trace may list the machine's devices by other numbers than its work has.
+    names = {d.name for d in working if d.name} or {d.name for d in trace.devices}
+    text = " and ".join(sorted(names - {""})) or "device without a name"
+    text = printable(text, _NAME_WIDTH)
     return text if len(working) == 1 else f"{len(working)} × {text}"
 
 
@@ -81,57 +86,57 @@ def _balance(row: Balance) -> str:
 
 
 def _findings(report: Report, limit: int) -> Iterator[str]:
-    if not report.findings:
-        yield _nothing_found(report)
-        return
-    yield "Findings, most wasted time first:"
     total_us = report.trace.device_time_us
-    shown = report.findings[:limit]
-    rows = [
-        (
-            place_text(finding),
-            finding.kind,
-            f"×{finding.count}",
-            time_text(finding.wasted_us),
-            share_text(finding.wasted_us, total_us),
-        )
-        for finding in shown
-    ]
-    for line in align(rows, right=(2, 3, 4)):
-        yield f"  {line}"
-    rest = report.findings[limit:]
-    if rest:
-        wasted_us = sum(finding.wasted_us for finding in rest)
-        yield f"  and {len(rest)} more, {time_text(wasted_us)} together"
+    if report.findings:
+        yield "Findings, most wasted time first:"
+        placed = {f.pattern for f in report.findings if f.location or f.operator}
+        rows = [
+            (
+                _place(finding, finding.pattern in placed),
+                finding.kind,
+                f"×{finding.count}",
+                time_text(finding.wasted_us),
+                share_text(finding.wasted_us, total_us),
+            )
+            for finding in report.findings[:limit]
+        ]
+        for line in align(rows, right=(2, 3, 4)):
+            yield f"  {line}"
+        if rest := report.findings[limit:]:
+            wasted = time_text(sum(finding.wasted_us for finding in rest))
+            yield f"  and {len(rest)} more, {wasted} together"
+    else:
+        yield f"Findings: {_why_none(report)}"
     if report.balance:
         left_us = sum(row.unattributed_us for row in report.balance)
-        yield (
-            f"Unattributed: {time_text(left_us)} idle "
-            f"({share_text(left_us, total_us)}) that no rule explains."
-        )
-    if not any(finding.location for finding in report.findings):
-        yield (
-            "No source lines: the trace holds no Python frames. Record it with "
-            "torch.profiler.profile(with_stack=True)."
+        left, share = time_text(left_us), share_text(left_us, total_us)
+        yield f"Unattributed: {left} idle ({share}) that no rule explains."
+    if report.findings and not any(f.location for f in report.findings):
+        yield from _wrapped(
+            "No source lines: the trace has no Python frames here. Record it with "
+            "torch.profiler.profile(with_stack=True).",
+            "  ",
         )
 
 
-def _nothing_found(report: Report) -> str:
+def _why_none(report: Report) -> str:
     if report.quality.verdict == "unusable":
-        return "Findings: none can be given for such a trace."
-    return "Findings: none."
+        return "none can be given for this trace."
+    if not report.balance:
+        return "none on the host's side, the only one in this trace."
+    return "none."
 
 
-def place_text(finding: Finding) -> str:
-    """Write where a finding is: source line, else operator, else what it gathers."""
+def _place(finding: Finding, others_placed: bool) -> str:
+    """Write where a finding is: source line, else operator, else why neither."""
     where = finding.location
     if where is None:
-        return printable(finding.operator, _NAME_WIDTH) or "(several small places)"
+        nowhere = "(several small places)" if others_placed else "(no source line)"
+        return printable(finding.operator, _NAME_WIDTH) or nowhere
     file = printable(where.file)
     tail = f":{where.line} {printable(where.function, _NAME_WIDTH)}"
-    if len(file) + len(tail) > _PLACE_WIDTH:
-        keep = max(_PLACE_WIDTH - len(tail) - 1, 12)
-        file = "…" + file[-keep:]
+    while len(file) + len(tail) > _PLACE_WIDTH and "/" in file[2:]:
+        file = "…/" + file[2:].partition("/")[2]
     return file + tail + ("" if where.user else " (library)")
 
 
@@ -142,9 +147,9 @@ def _windows(report: Report, limit: int) -> Iterator[str]:
     worst = sorted(labeled, key=lambda w: w.wasted_us, reverse=True)[:limit]
     yield (
         f"Windows, most wasted time first ({len(worst)} of {len(labeled)} labeled, "
-        f"{len(report.windows)} in all; starts are from the beginning):"
+        f"{len(report.windows)} in all):"
     )
-    rows = [("#", "start", "length", "step", "device", "busy", "labels")]
+    rows = [("#", "from", "length", "step", "device", "busy", "labels")]
     for window in worst:
         labels = [
             f"{label.pattern} {share_text(label.score, 1)}"
@@ -155,7 +160,7 @@ def _windows(report: Report, limit: int) -> Iterator[str]:
         rows.append(
             (
                 str(window.index),
-                time_text(window.start_us - report.trace.start_us),
+                "+" + time_text(window.start_us - report.trace.start_us),
                 time_text(window.duration_us),
                 "-" if window.step is None else str(window.step),
                 str(window.device) if on_device else "-",
@@ -176,14 +181,16 @@ def _advice(report: Report, limit: int) -> Iterator[str]:
 
 
 def _wrapped(text: str, indent: str, first: str = "") -> list[str]:
-    return textwrap.wrap(
-        text,
+    lines = textwrap.wrap(
+        # A number stays with its unit.
+        re.sub(r"(\d) (s\b|ms\b|µs\b|%)", "\\1\xa0\\2", text),
         _WIDTH,
         initial_indent=first,
         subsequent_indent=indent,
         break_long_words=False,
         break_on_hyphens=False,
     )
+    return [line.replace("\xa0", " ") for line in lines]
 
 
 def _count(number: int, noun: str) -> str:

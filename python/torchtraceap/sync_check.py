@@ -75,7 +75,12 @@ def decide(
     total = sum(stall.count for stall in counted)
     left_out = sum(stall.count for stall in observation.stalls) - total
     lines = [f"{_headline(counted)} (max_count={max_count})"]
-    lines += [_describe(stall) for stall in counted]
+    explained: set[str] = set()
+    for stall in counted:
+        lines.append(_describe(stall))
+        if stall.what not in explained:
+            explained.add(stall.what)
+            lines += [f"      {stall.what}", f"      instead: {stall.advice}"]
     if left_out:
         lines.append(f"  and {left_out} that are allowed or shorter than over_us")
     lines.append(observation.scope)
@@ -214,8 +219,9 @@ class SyncCheck:
             raise SyncStalls(self.verdict.message)
 
     def _start(self) -> None:
-        self._recorder = _new_recorder()
-        self._recorder.start()
+        recorder = _new_recorder()
+        recorder.start()
+        self._recorder = recorder
 
 
 def _new_recorder() -> Recorder:
@@ -250,11 +256,7 @@ def _describe(stall: Stall) -> str:
     place = str(stall.line) if stall.line else "(no Python line was recorded)"
     cost = "" if stall.wasted_us is None else f", {stall.wasted_us:,.0f} µs idle"
     operator = f"  {stall.operator}" if stall.operator else ""
-    return (
-        f"  {place}{operator}  ×{stall.count}{cost}\n"
-        f"      {stall.what}\n"
-        f"      instead: {stall.advice}"
-    )
+    return f"  {place}{operator}  ×{stall.count}{cost}"
 
 
 def _headline(stalls: Sequence[Stall]) -> str:

@@ -52,7 +52,7 @@ class SyncRun:
         self._prof.stop()
         if not own:
             return Observation((), "", problem=_NESTED)
-        trace, _kept = live.load(self._prof)
+        trace = live.load(self._prof)
         report = analyze(trace)
         if not report.trace.working_devices:
             return Observation(

@@ -59,11 +59,9 @@ def make_tables(report: Report) -> Tables:
         balance=pd.DataFrame(balance),
     )
     # Whole numbers that may be missing would otherwise become floats.
-    for table, columns in ((tables.windows, ("step", "device")),) + (
-        (tables.findings, ("line",)),
-    ):
-        for column in columns:
-            table[column] = table[column].astype("Int64")
+    for column in ("step", "device"):
+        tables.windows[column] = tables.windows[column].astype("Int64")
+    tables.findings["line"] = tables.findings["line"].astype("Int64")
     return tables
 
 

@@ -59,7 +59,7 @@ class Window:
     labels: tuple[Label, ...]  # Most wasted time first.
     cpu_score: float  # Share wasted by patterns of the CPU side, 0 to 1.
     gpu_score: float  # The same for the GPU side.
-    _core: _core.Report = field(repr=False, compare=False)
+    _report: _core.Report = field(repr=False, compare=False)
     _trace: _core.Trace = field(repr=False, compare=False)
 
     @property
@@ -84,7 +84,7 @@ class Window:
         category, categories = columns["category"], _core.category_names()
         roots: list[Node] = []
         nodes: list[Node] = []
-        for row, parent in self._core.window_tree(self.index):
+        for row, parent in self._report.window_tree(self.index):
             node = Node(
                 index=row,
                 name=self._trace.name(row),
@@ -120,6 +120,6 @@ def _read_window(
         ),
         cpu_score=row.cpu_score,
         gpu_score=row.gpu_score,
-        _core=core,
+        _report=core,
         _trace=trace,
     )

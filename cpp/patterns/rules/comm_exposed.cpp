@@ -34,8 +34,8 @@ std::vector<Claim> propose(const timeline::Timeline& t, const Ledger&) {
       reached = time.end;
       for (const auto& part :
            timeline::subtract({time}, timeline::clip(computing, time))) {
-        claims.push_back({PatternId::kCommExposed, 0, false, d.device, part.begin,
-                          part.end, row});
+        claims.push_back(
+            {PatternId::kCommExposed, 0, false, d.device, part.begin, part.end, row});
       }
     }
   }

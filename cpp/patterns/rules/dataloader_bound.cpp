@@ -55,15 +55,16 @@ std::vector<Claim> propose(const timeline::Timeline& t, const Ledger& ledger) {
 std::string describe(const timeline::Timeline& t, const Finding& f) {
   const std::string batches =
       std::to_string(f.count) + (f.count == 1 ? " batch" : " batches");
-  const std::string how = f.subtype == 1
-                              ? "worker processes did not keep up"
-                              : "loaded in the main process (num_workers=0)";
+  const std::string how = f.subtype == 1 ? "worker processes did not keep up"
+                                         : "loaded in the main process (num_workers=0)";
   if (t.devices.empty()) {
     return "The step waited " + duration_text(f.wasted_ns) + " for " + batches + ": " +
            how + ".";
   }
-  return "The device idled " + duration_text(f.wasted_ns) + " while the program waited "
-         "for " + batches + ": " + how + ".";
+  return "The device idled " + duration_text(f.wasted_ns) +
+         " while the program waited "
+         "for " +
+         batches + ": " + how + ".";
 }
 
 }  // namespace

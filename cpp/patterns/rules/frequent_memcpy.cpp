@@ -31,7 +31,8 @@ std::uint32_t outermost_copy(const timeline::Timeline& t, std::uint32_t row) {
   std::uint32_t outer = kNoRow;
   for (auto at = t.owner_of(row); at != kNoRow; at = t.tree.parent[at]) {
     if (t.columns().cat(at) != Category::kCpuOp) break;
-    if (!is_copy_operator(t.trace->name(at))) return kNoRow;  // part of another operator
+    if (!is_copy_operator(t.trace->name(at)))
+      return kNoRow;  // part of another operator
     outer = at;
   }
   return outer;
@@ -87,8 +88,8 @@ std::vector<Claim> propose(const timeline::Timeline& t, const Ledger& ledger) {
       if (c.device[row] != d.device) continue;
       const auto add = [&](const IntervalSet& parts, bool idle) {
         for (const auto& p : parts) {
-          claims.push_back({PatternId::kFrequentMemcpy, 0, idle, d.device, p.begin,
-                            p.end, row});
+          claims.push_back(
+              {PatternId::kFrequentMemcpy, 0, idle, d.device, p.begin, p.end, row});
         }
       };
       const auto op = outermost_copy(t, row);
@@ -120,6 +121,7 @@ std::string describe(const timeline::Timeline& t, const Finding& f) {
 
 }  // namespace
 
-const Rule kFrequentMemcpyRule{PatternId::kFrequentMemcpy, kMinShare, propose, describe};
+const Rule kFrequentMemcpyRule{PatternId::kFrequentMemcpy, kMinShare, propose,
+                               describe};
 
 }  // namespace tta::patterns

@@ -24,6 +24,9 @@ constexpr std::int64_t kMaxPause = 200'000;
 // From the end of a launch call to the kernel's start: 2-10 us; more is queueing.
 constexpr std::int64_t kMaxLatency = 50'000;
 
+// Fewer late launches than this are incidents and not a way of running.
+constexpr std::size_t kMinLaunches = 10;
+
 using trace::Category;
 
 // Stretches of a thread in which operators and runtime calls begin or end at most
@@ -53,10 +56,12 @@ std::vector<Claim> propose(const timeline::Timeline& t, const Ledger& ledger) {
   const auto& c = t.columns();
   std::map<std::uint32_t, IntervalSet> by_lane;
   std::vector<Claim> claims;
+  std::size_t late = 0;
   for (std::size_t i = 0; i < t.devices.size(); ++i) {
     for (const auto& gap : t.devices[i].gaps) {
       const auto launch = gap.next == kNoRow ? kNoRow : t.launch_of(gap.next);
       if (launch == kNoRow || c.ts[launch] <= gap.time.begin) continue;
+      const auto before = claims.size();
       const auto lane = t.lanes.lane[launch];
       const auto [it, fresh] = by_lane.try_emplace(lane);
       if (fresh) it->second = dispatching(t, t.lanes.lanes[lane]);
@@ -68,10 +73,13 @@ std::vector<Claim> propose(const timeline::Timeline& t, const Ledger& ledger) {
         }
       };
       const auto called = std::clamp(c.end(launch), gap.time.begin, gap.time.end);
-      for (const auto& part : timeline::clip(host, {gap.time.begin, called})) claim(part);
+      for (const auto& part : timeline::clip(host, {gap.time.begin, called}))
+        claim(part);
       if (gap.time.end - called <= kMaxLatency) claim({called, gap.time.end});
+      late += claims.size() > before;
     }
   }
+  if (late < kMinLaunches) claims.clear();
   return claims;
 }
 
@@ -85,14 +93,15 @@ std::string describe(const timeline::Timeline& t, const Finding& f) {
   }
   std::string median;
   if (!lengths.empty()) {
-    const auto middle = lengths.begin() + static_cast<std::ptrdiff_t>(lengths.size() / 2);
+    const auto middle =
+        lengths.begin() + static_cast<std::ptrdiff_t>(lengths.size() / 2);
     std::nth_element(lengths.begin(), middle, lengths.end());
     median = " (median kernel " + duration_text(*middle) + ")";
   }
   return "Before " + std::to_string(f.count) +
-         (f.count == 1 ? " launch" : " launches") + " the device had already run dry, " +
-         duration_text(f.wasted_ns) + " in all, while the host was dispatching" + median +
-         ".";
+         (f.count == 1 ? " launch" : " launches") +
+         " the device had already run dry, " + duration_text(f.wasted_ns) +
+         " in all, while the host was dispatching" + median + ".";
 }
 
 }  // namespace

@@ -49,7 +49,8 @@ std::vector<Claim> propose(const timeline::Timeline& t, const Ledger& ledger) {
     IntervalSet taken;
     for (const auto row : rows) {
       Interval part{c.ts[row], c.end(row)};
-      if (c.cat(row) != Category::kOverhead) part.begin = std::max(part.begin, last_work);
+      if (c.cat(row) != Category::kOverhead)
+        part.begin = std::max(part.begin, last_work);
       const auto fresh = timeline::subtract(ledger.idle(i, part), taken);
       for (const auto& piece : fresh) {
         claims.push_back({PatternId::kProfilerArtifact, 0, true, d.device, piece.begin,

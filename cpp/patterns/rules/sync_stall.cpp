@@ -50,7 +50,7 @@ constexpr std::array<Cause, 16> kCauses = {{
 SyncKind kind_of(const timeline::Timeline& t, std::uint32_t wait) {
   const auto& c = t.columns();
   const auto call = t.trace->name(wait);
-  auto kind = call.find("Memcpy") != std::string_view::npos ? SyncKind::kBlockingCopy
+  auto kind = call.find("Memcpy") != std::string_view::npos  ? SyncKind::kBlockingCopy
               : call.find("Event") != std::string_view::npos ? SyncKind::kEvent
                                                              : SyncKind::kExplicit;
   for (auto row = wait; row != kNoRow; row = t.tree.parent[row]) {

@@ -83,11 +83,40 @@ TEST(Analyze, LostKernelsDegradeFromFivePercentOn) {
   EXPECT_EQ(lose(5), Verdict::kDegraded);
 }
 
+TEST(Analyze, AWaitForADeviceThatShowsNoWorkMeansLostRecords) {
+  const auto waiting = [](double ms) {
+    return analyze(TraceText()
+                       .call("hipMemcpyWithStream", 0, ms * 1000, 1)
+                       .launched(ms * 1000 + 10, ms * 1000 + 20, 100'000, 2)
+                       .load());
+  };
+  EXPECT_TRUE(has_note(waiting(10), "wait_without_work"));
+  EXPECT_EQ(waiting(10).quality.verdict, Verdict::kDegraded);
+  EXPECT_FALSE(has_note(waiting(1), "wait_without_work"));
+}
+
+TEST(Analyze, ALongGapWithoutAPatternSaysWhatTheHostWasIn) {
+  // A first launch that loads its module for 50 ms: no pattern of today's table.
+  const auto trace = TraceText()
+                         .launched(0, 10, 1000, 1)
+                         .op("aten::add", 1500, 51'000)              // 2
+                         .call("cudaLaunchKernel", 1600, 50'000, 2)  // 3
+                         .kernel(51'700, 1000, 2)
+                         .load();
+  const auto report = analyze(trace);
+  ASSERT_EQ(report.unexplained.size(), 1u);
+  EXPECT_EQ(report.unexplained[0].begin_ns, 1'010'000);
+  EXPECT_EQ(report.unexplained[0].end_ns, 51'700'000);
+  EXPECT_EQ(report.unexplained[0].during, 3u);
+}
+
 TEST(Analyze, ReadsRankAndDevices) {
   const auto trace =
       TraceText()
-          .header(R"("distributedInfo": {"backend": "nccl", "rank": 3, "world_size": 8})")
-          .header(R"("deviceProperties": [{"id": 0, "name": "NVIDIA H100"}, {"id": 1}])")
+          .header(
+              R"("distributedInfo": {"backend": "nccl", "rank": 3, "world_size": 8})")
+          .header(
+              R"("deviceProperties": [{"id": 0, "name": "NVIDIA H100"}, {"id": 1}])")
           .launched(0, 10, 5, 1)
           .load();
   const auto report = analyze(trace);

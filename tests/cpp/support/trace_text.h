@@ -16,8 +16,9 @@ namespace tta::test {
 class TraceText {
  public:
   /// Adds a host event.
-  TraceText& host(const std::string& cat, const std::string& name, double ts, double dur,
-                  const std::string& args = "", int tid = 1, int pid = 100) {
+  TraceText& host(const std::string& cat, const std::string& name, double ts,
+                  double dur, const std::string& args = "", int tid = 1,
+                  int pid = 100) {
     return event(cat, name, ts, dur, pid, tid, args);
   }
   TraceText& op(const std::string& name, double ts, double dur,
@@ -54,7 +55,8 @@ class TraceText {
                      ", \"correlation\": " + std::to_string(correlation) + more);
   }
   /// Launches a kernel by cudaLaunchKernel (5 us) at `at`, to run at [ts, ts + dur).
-  TraceText& launched(double at, double ts, double dur, int correlation, int stream = 7) {
+  TraceText& launched(double at, double ts, double dur, int correlation,
+                      int stream = 7) {
     return call("cudaLaunchKernel", at, 5, correlation)
         .kernel(ts, dur, correlation, "gemm", stream);
   }
@@ -68,12 +70,12 @@ class TraceText {
   }
 
  private:
-  TraceText& event(const std::string& cat, const std::string& name, double ts, double dur,
-                   int pid, int tid, const std::string& args) {
+  TraceText& event(const std::string& cat, const std::string& name, double ts,
+                   double dur, int pid, int tid, const std::string& args) {
     char text[128];
     std::snprintf(text, sizeof text,
-                  ", \"pid\": %d, \"tid\": %d, \"ts\": %.3f, \"dur\": %.3f", pid, tid, ts,
-                  dur);
+                  ", \"pid\": %d, \"tid\": %d, \"ts\": %.3f, \"dur\": %.3f", pid, tid,
+                  ts, dur);
     if (!events_.empty()) events_ += ",\n";
     events_ += "{\"ph\": \"X\", \"cat\": \"" + cat + "\", \"name\": \"" + name + "\"" +
                text + ", \"args\": {" + args + "}}";

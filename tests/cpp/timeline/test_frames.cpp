@@ -26,7 +26,8 @@ TEST(Frames, ParsesPathLineFunction) {
   EXPECT_EQ(parse_frame("train.py(88): step"), (Frame{"train.py", 88, "step", true}));
   EXPECT_EQ(parse_frame("a (b)/train.py(7): <lambda>"),
             (Frame{"a (b)/train.py", 7, "<lambda>", true}));
-  EXPECT_EQ(parse_frame("<built-in method item of Tensor object at 0x7f>"), std::nullopt);
+  EXPECT_EQ(parse_frame("<built-in method item of Tensor object at 0x7f>"),
+            std::nullopt);
   EXPECT_EQ(parse_frame("nn.Module: Linear_0"), std::nullopt);
   EXPECT_EQ(parse_frame("torch/nn/functional.py"), std::nullopt);
   EXPECT_EQ(parse_frame(""), std::nullopt);
@@ -91,8 +92,8 @@ TEST(Frames, ABackwardOperatorLeadsToItsForwardLine) {
           .op("autograd::engine::evaluate_function: AddmmBackward0", 40, 20,
               R"("Sequence number": 12)", 2)
           .call("cudaLaunchKernel", 45, 5, 1, 2)
-          .op("autograd::engine::evaluate_function: torch::autograd::AccumulateGrad", 70,
-              20, "", 2)
+          .op("autograd::engine::evaluate_function: torch::autograd::AccumulateGrad",
+              70, 20, "", 2)
           .load();
   EXPECT_EQ(place_of(trace, 4), "model.py:30");
   // Without a sequence number: the line that was running backward().

@@ -15,12 +15,12 @@ using test::TraceText;
 
 TEST(OpTree, NestsByTimeOnEachThreadAlone) {
   const auto trace = TraceText()
-                         .op("outer", 0, 100)                   // 0
-                         .op("inner", 10, 20)                   // 1
-                         .op("other thread", 10, 20, "", 2)     // 2
-                         .op("late child", 90, 10.5)            // 3: 0.5 us over
-                         .op("overlaps", 95, 50)                // 4: no child
-                         .op("same start", 0, 50)               // 5: inside 0, holds 1
+                         .op("outer", 0, 100)                // 0
+                         .op("inner", 10, 20)                // 1
+                         .op("other thread", 10, 20, "", 2)  // 2
+                         .op("late child", 90, 10.5)         // 3: 0.5 us over
+                         .op("overlaps", 95, 50)             // 4: no child
+                         .op("same start", 0, 50)            // 5: inside 0, holds 1
                          .load();
   const auto t = make_timeline(trace);
   EXPECT_EQ(t.tree.parent[0], kNoRow);
@@ -54,15 +54,16 @@ TEST(Links, GraphLaunchOwnsAllItsKernels) {
 }
 
 TEST(Links, RepeatedIdsGoToTheOwnProcessAndTheLastLaunchBefore) {
-  const auto trace = TraceText()
-                         .call("cudaLaunchKernel", 0, 1, 1)          // 0: unique: votes
-                         .kernel(2, 1, 1)                            // 1
-                         .call("cudaLaunchKernel", 10, 1, 5)         // 2
-                         .call("cudaLaunchKernel", 20, 1, 5)         // 3
-                         .call("cudaLaunchKernel", 21, 1, 5, 1, 200)  // 4: other process
-                         .kernel(15, 1, 5)                           // 5
-                         .kernel(25, 1, 5)                           // 6
-                         .load();
+  const auto trace =
+      TraceText()
+          .call("cudaLaunchKernel", 0, 1, 1)           // 0: unique: votes
+          .kernel(2, 1, 1)                             // 1
+          .call("cudaLaunchKernel", 10, 1, 5)          // 2
+          .call("cudaLaunchKernel", 20, 1, 5)          // 3
+          .call("cudaLaunchKernel", 21, 1, 5, 1, 200)  // 4: other process
+          .kernel(15, 1, 5)                            // 5
+          .kernel(25, 1, 5)                            // 6
+          .load();
   const auto t = make_timeline(trace);
   EXPECT_EQ(t.launch_of(5), 2u);
   EXPECT_EQ(t.launch_of(6), 3u);
@@ -73,7 +74,7 @@ TEST(Links, CountsWhatHasNoOtherSide) {
                          .kernel(0, 1, 77)  // queued before the window
                          .call("cudaLaunchKernel", 5, 1, 1)
                          .kernel(10, 1, 1)
-                         .kernel(20, 1, 78)                  // lost its launch
+                         .kernel(20, 1, 78)                   // lost its launch
                          .call("cudaLaunchKernel", 30, 1, 2)  // lost its kernel
                          .call("cudaEventRecord", 31, 1, 3)   // launches nothing
                          .load();
@@ -86,14 +87,31 @@ TEST(Links, CountsWhatHasNoOtherSide) {
 }
 
 TEST(Links, ZeroIsNoIdAndTheOperatorStandsIn) {
-  const auto trace = TraceText()
-                         .op("aten::mm", 0, 10, "\"External id\": 4")
-                         .call("hipLaunchKernel", 1, 1, 0)
-                         .device_work("kernel", "k", 20, 5, 0, ", \"External id\": 4", 7, 0)
-                         .load();
+  const auto trace =
+      TraceText()
+          .op("aten::mm", 0, 10, "\"External id\": 4")
+          .call("hipLaunchKernel", 1, 1, 0)
+          .device_work("kernel", "k", 20, 5, 0, ", \"External id\": 4", 7, 0)
+          .load();
   const auto t = make_timeline(trace);
   EXPECT_EQ(t.launch_of(2), 0u);
   EXPECT_EQ(t.links.by_external_id, 1u);
+}
+
+TEST(Links, OlderRocmLinksLaunchAndKernelByExternalId) {
+  // There an operator's External id is of another series than a launch's.
+  const auto trace =
+      TraceText()
+          .op("aten::mm", 0, 10, R"("External id": 2)")
+          .host("cuda_runtime", "hipExtModuleLaunchKernel", 1, 1, R"("External id": 2)")
+          .device_work("kernel", "k", 20, 5, 0, R"(, "External id": 2)", 7, 0)
+          .device_work("kernel", "k", 30, 5, 0, "", 7, 0)
+          .load();
+  const auto t = make_timeline(trace);
+  EXPECT_EQ(t.launch_of(2), 1u);
+  EXPECT_EQ(t.owner_of(2), 0u);
+  EXPECT_EQ(t.links.by_external_id, 1u);
+  EXPECT_EQ(t.links.without_id, 1u);
 }
 
 TEST(Links, AKernelBeforeItsLaunchIsLinkedAndCounted) {
@@ -108,9 +126,9 @@ TEST(DeviceTime, BusyIsAUnionOverStreamsAndGapsAreTheRest) {
   const auto trace = TraceText()
                          .op("all", 0, 100)
                          .launched(1, 10, 20, 1)
-                         .launched(2, 20, 20, 2, 8)   // overlaps on another stream
+                         .launched(2, 20, 20, 2, 8)  // overlaps on another stream
                          .launched(3, 50, 10, 3)
-                         .launched(4, 55, 2, 4)       // inside the one before
+                         .launched(4, 55, 2, 4)  // inside the one before
                          .load();
   const auto t = make_timeline(trace);
   ASSERT_EQ(t.devices.size(), 1u);
@@ -175,9 +193,9 @@ TEST(Timeline, NamesOfCollectivesOldAndNew) {
 TEST(HostWaits, ByNameAndByOutlastingTheCopy) {
   const auto trace = TraceText()
                          .call("cudaStreamSynchronize", 0, 10, 1)
-                         .call("cudaMemcpyAsync", 20, 30, 2)   // returns after its copy
+                         .call("cudaMemcpyAsync", 20, 30, 2)  // returns after its copy
                          .copy("Memcpy DtoH (Device -> Pageable)", 40, 5, 2, 4)
-                         .call("cudaMemcpyAsync", 60, 3, 3)    // truly asynchronous
+                         .call("cudaMemcpyAsync", 60, 3, 3)  // truly asynchronous
                          .copy("Memcpy HtoD (Pinned -> Device)", 70, 5, 3, 4)
                          .call("cudaStreamWaitEvent", 80, 3, 4)
                          .call("cudaMemcpy", 90, 3, 5)

@@ -65,14 +65,14 @@ TEST(Windows, ManyEventsAtOneMomentStayTogether) {
 
 TEST(Windows, EachDeviceIsTiledAndItsTreeHoldsKernelsUnderTheirOperators) {
   const auto trace = TraceText()
-                         .note("forward", 0, 50)                              // 0
-                         .python("train.py(3): step", 1, 48)                  // 1
-                         .op("aten::linear", 2, 40)                           // 2
-                         .op("aten::addmm", 5, 30)                            // 3
-                         .call("cudaLaunchKernel", 10, 5, 1)                  // 4
-                         .kernel(60, 20, 1)                                   // 5
-                         .kernel(90, 5, 99)                                   // 6: unlinked
-                         .kernel(60, 20, 98, "gemm", 7, 1)                    // device 1
+                         .note("forward", 0, 50)              // 0
+                         .python("train.py(3): step", 1, 48)  // 1
+                         .op("aten::linear", 2, 40)           // 2
+                         .op("aten::addmm", 5, 30)            // 3
+                         .call("cudaLaunchKernel", 10, 5, 1)  // 4
+                         .kernel(60, 20, 1)                   // 5
+                         .kernel(90, 5, 99)                   // 6: unlinked
+                         .kernel(60, 20, 98, "gemm", 7, 1)    // device 1
                          .load();
   const auto t = make_timeline(trace);
   const auto windows = make_windows(t, {});

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// pipeline/unexplained.cpp: what is left of the gaps, longest first.
+#include "pipeline/unexplained.h"
+
+#include <algorithm>
+
+#include "pipeline/balance.h"
+
+namespace tta::pipeline {
+namespace {
+
+using timeline::Interval;
+using timeline::kNoRow;
+
+constexpr std::size_t kMost = 3;
+constexpr std::int64_t kMinLength = 1'000'000;
+constexpr double kMinShare = 0.02;
+
+// The thread that ended the idle time, or the one with the most to tell.
+const timeline::Lane* thread_of(const timeline::Timeline& t,
+                                const timeline::DeviceTime& device, Interval idle) {
+  for (const auto& gap : device.gaps) {
+    if (gap.time.begin > idle.begin || gap.time.end < idle.end) continue;
+    const auto launch = gap.next == kNoRow ? kNoRow : t.launch_of(gap.next);
+    if (launch != kNoRow) return &t.lanes.lanes[t.lanes.lane[launch]];
+  }
+  const timeline::Lane* longest = nullptr;
+  for (const auto& lane : t.lanes.lanes) {
+    if (lane.is_stream) continue;
+    if (longest == nullptr || lane.last - lane.first > longest->last - longest->first) {
+      longest = &lane;
+    }
+  }
+  return longest;
+}
+
+std::uint32_t filling(const timeline::Timeline& t, const timeline::Lane& lane,
+                      Interval idle) {
+  const auto& c = t.columns();
+  std::uint32_t deepest = kNoRow;
+  for (const auto row : t.lanes.rows_of(lane)) {
+    if (c.ts[row] >= idle.end) break;
+    const auto inside = timeline::intersect({c.ts[row], c.end(row)}, idle).length();
+    // Rows come by start, outer before inner: the last that fills it is the deepest.
+    if (inside * 2 >= idle.length()) deepest = row;
+  }
+  return deepest;
+}
+
+}  // namespace
+
+std::vector<Unexplained> find_unexplained(const timeline::Timeline& t,
+                                          const std::vector<patterns::Claim>& claims) {
+  std::vector<Unexplained> out;
+  for (const auto& d : t.devices) {
+    auto left = unattributed(d, claims);
+    std::stable_sort(left.begin(), left.end(),
+                     [](Interval a, Interval b) { return a.length() > b.length(); });
+    const auto least = std::max(
+        kMinLength,
+        static_cast<std::int64_t>(kMinShare * static_cast<double>(t.span.length())));
+    for (std::size_t i = 0; i < std::min(left.size(), kMost); ++i) {
+      if (left[i].length() < least) break;
+      const auto* thread = thread_of(t, d, left[i]);
+      Unexplained stretch{d.device, left[i].begin, left[i].end, std::nullopt};
+      if (thread != nullptr) {
+        const auto row = filling(t, *thread, left[i]);
+        if (row != kNoRow) stretch.during = row;
+      }
+      out.push_back(stretch);
+    }
+  }
+  return out;
+}
+
+}  // namespace tta::pipeline

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""test_import_cost.py: who does not use torch does not wait for it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = {"torch", "numpy", "pandas", "rich", "nbformat"}
+
+
+@pytest.mark.parametrize("module", ["torchtraceap", "torchtraceap.pytest_plugin"])
+def test_import_loads_nothing_heavy(module: str) -> None:
+    code = f"import sys, {module}; print(*sys.modules)"
+    out = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert HEAVY.isdisjoint(out.stdout.split())
+
+
+def test_a_pytest_start_loads_nothing_heavy(pytester: pytest.Pytester) -> None:
+    """The plugin is there by its entry point; a test that does not use it is free."""
+    pytester.makepyfile(
+        f"""
+        import sys
+
+        def test_it(request):
+            manager = request.config.pluginmanager
+            assert manager.get_plugin("torchtraceap").__name__ == (
+                "torchtraceap.pytest_plugin")
+            assert {HEAVY!r}.isdisjoint(sys.modules)
+        """
+    )
+    pytester.runpytest_subprocess().assert_outcomes(passed=1)
+
+
+pytest_plugins = ["pytester"]
