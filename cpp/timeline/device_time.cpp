@@ -40,7 +40,7 @@ void sweep(const trace::Columns& c, Interval span, DeviceTime& d) {
   std::uint32_t previous = kNoRow;
   for (const auto row : d.rows) {
     const auto work = intersect({c.ts[row], c.end(row)}, span);
-    if (work.begin > reached && c.ts[row] < span.end) {
+    if (work.begin > reached) {
       d.gaps.push_back({{reached, work.begin}, row, previous});
     }
     if (work.length() > 0) {

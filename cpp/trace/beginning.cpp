@@ -26,7 +26,9 @@ constexpr const char* kExport = "Give the .json file that torch.profiler exports
 constexpr std::array kBeginnings = {
     Beginning{"PK\x03\x04"sv, "zip", "this is a zip archive, not a trace", kUnpack},
     Beginning{"\x28\xB5\x2F\xFD"sv, "zstd", "this is zstd-compressed", kUnpack},
-    Beginning{"\xFD" "7zXZ"sv, "xz", "this is xz-compressed", kUnpack},
+    Beginning{"\xFD"
+              "7zXZ"sv,
+              "xz", "this is xz-compressed", kUnpack},
     Beginning{"BZh"sv, "bzip2", "this is bzip2-compressed", kUnpack},
     Beginning{"\x1f\x8b"sv, "nested_gzip", "this is gzip inside gzip",
               "Unpack it once and try again."},

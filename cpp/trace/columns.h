@@ -16,6 +16,9 @@ namespace tta::trace {
 
 /// A time or duration the event does not have (absent, null, no number, too large).
 inline constexpr std::int64_t kNoTime = std::numeric_limits<std::int64_t>::min();
+/// Times and lengths from here on, either way, are no event's: 2^61 ns is the year 2043.
+/// Below it no sum or difference that an analysis takes can overflow.
+inline constexpr std::int64_t kTimeLimit = std::int64_t{1} << 61;
 /// An id, device or stream the event does not have.
 inline constexpr std::int64_t kNoId = -1;
 /// Added to a StringPool id to make a pid or tid of a text such as "stream 7". Real
@@ -51,9 +54,11 @@ struct Columns {
   Category cat(std::uint32_t row) const { return static_cast<Category>(category[row]); }
   const CategoryInfo& cat_info(std::uint32_t row) const { return info(cat(row)); }
 
-  /// Tells whether a row takes a known stretch of time: phase X, `ts`, `dur` >= 0.
+  /// Tells whether a row takes a known stretch of time: phase X, `ts` and `dur` below
+  /// kTimeLimit, `dur` not negative.
   bool timed(std::uint32_t row) const {
-    return phase[row] == 'X' && ts[row] != kNoTime && dur[row] >= 0;
+    return phase[row] == 'X' && ts[row] > -kTimeLimit && ts[row] < kTimeLimit &&
+           dur[row] >= 0 && dur[row] < kTimeLimit;
   }
   /// Returns ts + dur of a timed row.
   std::int64_t end(std::uint32_t row) const { return ts[row] + dur[row]; }

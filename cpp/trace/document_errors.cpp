@@ -15,7 +15,8 @@ namespace {
 constexpr std::size_t kContext = 20;  // characters shown on each side
 
 constexpr const char* kRecordAgain =
-    "The file was cut: the run was killed, or the disk was full. Copy or record it again.";
+    "The file was cut: the run was killed, or the disk was full. Copy or record it "
+    "again.";
 constexpr const char* kExpectTrace =
     "Expected is what torch.profiler exports: an object with a list traceEvents.";
 constexpr const char* kBrokenWriter =
@@ -63,8 +64,9 @@ void Document::fail_grammar(const Mistake& mistake) const {
   const std::string_view text(tokens.text, *tokens.end);
   const std::uint64_t offset = window_->offset + at;
   if (mistake.expected == nullptr) {
-    fail("too_deep", "brackets are nested more than " + std::to_string(kMaxDepth) +
-             " deep", "This is hardly a profiler trace.", offset);
+    fail("too_deep",
+         "brackets are nested more than " + std::to_string(kMaxDepth) + " deep",
+         "This is hardly a profiler trace.", offset);
   }
   const std::string_view found = text.substr(at);
   const std::size_t before = std::min(at, kContext);
@@ -126,7 +128,8 @@ void Document::fail_trailing(Place at) const {
   const std::string_view found =
       std::string_view(tokens.text, *tokens.end).substr(*at, kContext);
   fail("trailing_content",
-       "something follows the end of the trace: `" + printable(found, 4 * kContext) + "`",
+       "something follows the end of the trace: `" + printable(found, 4 * kContext) +
+           "`",
        "Two traces in one file, or two processes writing one path? Keep one of them.",
        window_->offset + *at);
 }

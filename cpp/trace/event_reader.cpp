@@ -41,7 +41,8 @@ inline Place EventReader::read_time(Place value, int depth, std::int64_t& nanos)
   return read_micros_fast(p, nanos) ? value + 1 : read_odd_time(value, depth, nanos);
 }
 
-inline Place EventReader::read_identity(Place value, int depth, std::int64_t& identity) {
+inline Place EventReader::read_identity(Place value, int depth,
+                                        std::int64_t& identity) {
   const char* const p = grammar_.tokens().text + *value;
   if (read_integer_fast(p, identity)) return value + 1;
   return read_odd_identity(value, depth, identity);
@@ -93,7 +94,8 @@ Place EventReader::read(Place at, int depth, std::uint64_t window_offset, Row& r
   }
 }
 
-inline Place EventReader::read_member(Key key, Place value, int depth, Row& row) {
+[[gnu::always_inline]] inline Place EventReader::read_member(Key key, Place value,
+                                                             int depth, Row& row) {
   const Tokens& tokens = grammar_.tokens();
   const bool is_string = tokens.at(value) == '"';
   switch (key) {

@@ -10,7 +10,8 @@ Place Grammar::fail(Place at, const char* expected) {
 }
 
 Place Grammar::fail_member(Place at) {
-  return tokens_.at(at) == '"' ? fail(at + 1, "':'") : fail(at, "a key in double quotes");
+  return tokens_.at(at) == '"' ? fail(at + 1, "':'")
+                               : fail(at, "a key in double quotes");
 }
 
 // Written as states and jumps: what may come next depends on where in the text one is,

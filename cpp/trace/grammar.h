@@ -20,7 +20,8 @@ inline constexpr int kMaxDepth = 1024;
 /// The first thing that broke the grammar.
 struct Mistake {
   Place at = nullptr;
-  const char* expected = nullptr;  ///< "a value", "',' or '}'"; nullptr: nested too deep.
+  const char* expected =
+      nullptr;  ///< "a value", "',' or '}'"; nullptr: nested too deep.
 };
 
 class Grammar {

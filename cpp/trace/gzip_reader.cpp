@@ -15,6 +15,8 @@ constexpr std::size_t kInputBytes = std::size_t{256} << 10;
 // Small traces may be anything: a ratio says nothing about a few repeated events.
 constexpr std::uint64_t kRatioExempt = std::uint64_t{64} << 20;
 
+constexpr const char* kAgain = "Copy or download the file again.";
+
 class GzipReader final : public TextReader {
  public:
   GzipReader(std::unique_ptr<ByteReader> bytes, std::string path, std::uint64_t size,
@@ -54,12 +56,10 @@ class GzipReader final : public TextReader {
         case Inflater::Status::kBadCheck:
           fail("gzip_checksum",
                "the gzip checksum does not match: the content is not what was written",
-               "Copy or download the file again.");
+               kAgain);
         case Inflater::Status::kBadHeader:
-          fail(members_ == 0 ? "gzip_header" : "gzip_trailing",
-               members_ == 0 ? "the gzip header is not valid"
-                             : "something that is no gzip follows the gzip data",
-               "Copy or download the file again.");
+          if (members_ > 0) trailing();
+          fail("gzip_header", "the gzip header is not valid", kAgain);
       }
     }
     return static_cast<std::size_t>(out - to);
@@ -99,16 +99,13 @@ class GzipReader final : public TextReader {
       done_ = true;
       return;
     }
-    if (*at_ != '\0') {
+    if (*at_ == '\x1f') {
       inflater_.start();
       return;
     }
     do {
       at_ = std::find_if(at_, end_, [](char c) { return c != '\0'; });
-      if (at_ != end_) {
-        fail("gzip_trailing", "something that is no gzip follows the gzip data",
-             "Copy or download the file again.");
-      }
+      if (at_ != end_) trailing();
     } while (refill());
     done_ = true;
   }
@@ -121,7 +118,8 @@ class GzipReader final : public TextReader {
            "If the trace is meant to be this large, raise max_text_bytes.");
     }
     if (produced_ > kRatioExempt &&
-        static_cast<double>(produced_) > limits_.max_ratio * static_cast<double>(size_)) {
+        static_cast<double>(produced_) >
+            limits_.max_ratio * static_cast<double>(size_)) {
       fail("gzip_bomb",
            "it inflates to more than " +
                std::to_string(std::llround(limits_.max_ratio)) +
@@ -131,7 +129,11 @@ class GzipReader final : public TextReader {
   }
 
   [[noreturn]] void damaged() const {
-    fail("gzip_damaged", "the gzip data is damaged", "Copy or download it again.");
+    fail("gzip_damaged", "the gzip data is damaged", kAgain);
+  }
+
+  [[noreturn]] void trailing() const {
+    fail("gzip_trailing", "something that is no gzip follows the gzip data", kAgain);
   }
 
   [[noreturn]] void fail(const char* kind, const std::string& cause,

@@ -12,23 +12,23 @@
 namespace tta::trace {
 
 // Members of an event, then members of args. Kineto spells one of them in two ways.
-#define TTA_KEYS(X)                       \
-  X(kPhase, "ph")                         \
-  X(kCategory, "cat")                     \
-  X(kName, "name")                        \
-  X(kPid, "pid")                          \
-  X(kTid, "tid")                          \
-  X(kTs, "ts")                            \
-  X(kDur, "dur")                          \
-  X(kId, "id")                            \
-  X(kArgs, "args")                        \
-  X(kDevice, "device")                    \
-  X(kStream, "stream")                    \
-  X(kCorrelation, "correlation")          \
-  X(kExternalId, "External id")           \
-  X(kExternalId2, "external id")          \
-  X(kPythonId, "Python id")               \
-  X(kPythonParentId, "Python parent id")  \
+#define TTA_KEYS(X)                      \
+  X(kPhase, "ph")                        \
+  X(kCategory, "cat")                    \
+  X(kName, "name")                       \
+  X(kPid, "pid")                         \
+  X(kTid, "tid")                         \
+  X(kTs, "ts")                           \
+  X(kDur, "dur")                         \
+  X(kId, "id")                           \
+  X(kArgs, "args")                       \
+  X(kDevice, "device")                   \
+  X(kStream, "stream")                   \
+  X(kCorrelation, "correlation")         \
+  X(kExternalId, "External id")          \
+  X(kExternalId2, "external id")         \
+  X(kPythonId, "Python id")              \
+  X(kPythonParentId, "Python parent id") \
   X(kSequence, "Sequence number")
 
 enum class Key : std::uint8_t {
@@ -114,8 +114,7 @@ inline Key key_of(const char* token, std::uint32_t length) {
   std::uint64_t head = detail::load8(token);
   if (length < 8) head &= (std::uint64_t{1} << (8 * length)) - 1;
   constexpr const detail::KeyTable& table = detail::kKeyTable;
-  const auto& slot =
-      table.slots[detail::KeyTable::slot_of(head, length, table.factor)];
+  const auto& slot = table.slots[detail::KeyTable::slot_of(head, length, table.factor)];
   if (slot.head != head || slot.length != length) return Key::kOther;
   if (length > 8 && slot.tail != detail::load8(token + length - 8)) return Key::kOther;
   if (length > 16 && slot.middle != detail::load8(token + 8)) return Key::kOther;

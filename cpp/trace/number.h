@@ -105,7 +105,8 @@ inline bool is_number(const char* p, const char* limit) {
 inline bool read_integer_fast(const char* p, std::int64_t& number) {
   const char* digits = p + (*p == '-');
   std::uint64_t value;
-  if (!detail::read_digits(digits, value) || !detail::ends_scalar(*digits)) return false;
+  if (!detail::read_digits(digits, value) || !detail::ends_scalar(*digits))
+    return false;
   number = static_cast<std::int64_t>(value);
   if (*p == '-') number = -number;
   return true;

@@ -37,7 +37,8 @@ class RawStrings {
   template <typename EntryOf>
   std::uint32_t find(std::string_view raw, EntryOf&& entry_of) {
     const std::uint64_t hash = hash_of(raw);
-    for (std::size_t i = hash & (slots_.size() - 1);; i = (i + 1) & (slots_.size() - 1)) {
+    for (std::size_t i = hash & (slots_.size() - 1);;
+         i = (i + 1) & (slots_.size() - 1)) {
       Slot& slot = slots_[i];
       if (slot.text == nullptr) {
         const Entry entry = entry_of(raw);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// trace/rows.cpp: moving batches into the columns.
+// trace/rows.cpp: moving batches into the columns, and memory for them.
 #include "trace/rows.h"
 
 #include <sys/mman.h>
@@ -7,30 +7,40 @@
 #include <algorithm>
 #include <cstdint>
 #include <new>
+#include <vector>
 
 namespace tta::trace {
 namespace {
 
-// First-touch page faults of the columns cost as much as parsing does. Huge pages are
-// asked for where a column spans several of them; the system is free to ignore it.
+constexpr std::size_t kPage = 4096;
+constexpr std::size_t kHugePage = std::size_t{2} << 20;
+
+// Touching the columns' memory for the first time, page by page, would cost half as
+// much as parsing does, so large columns ask for huge pages. The size makes the block
+// that malloc maps, with its header, a whole number of huge pages: such blocks are
+// placed on their boundaries by Linux since 6.7. All of this is only a wish.
 template <typename T>
 void reserve(std::vector<T>& column, std::size_t rows) {
-  column.reserve(rows);
-#ifdef MADV_HUGEPAGE
-  constexpr std::uintptr_t kHugePage = std::uintptr_t{2} << 20;
-  const auto begin = reinterpret_cast<std::uintptr_t>(column.data());
-  const std::uintptr_t first = (begin + kHugePage - 1) / kHugePage * kHugePage;
-  const std::uintptr_t last = (begin + rows * sizeof(T)) / kHugePage * kHugePage;
-  if (last > first + kHugePage) {
-    madvise(reinterpret_cast<void*>(first), last - first, MADV_HUGEPAGE);
+  std::size_t bytes = rows * sizeof(T);
+  if (bytes < kHugePage / 2) {
+    column.reserve(rows);
+    return;
   }
+  bytes = (bytes + kPage + kHugePage - 1) / kHugePage * kHugePage - kPage;
+  column.reserve(bytes / sizeof(T));
+#ifdef MADV_HUGEPAGE
+  const auto address = reinterpret_cast<std::uintptr_t>(column.data());
+  const std::uintptr_t first = address / kPage * kPage;
+  const std::uintptr_t last = (address + bytes + kPage - 1) / kPage * kPage;
+  madvise(reinterpret_cast<void*>(first), last - first, MADV_HUGEPAGE);
 #endif
 }
 
 }  // namespace
 
 void Rows::flush() {
-#define TTA_MOVE(name, type, doc) \
+  if (columns_.size() + count_ > columns_.ts.capacity()) grow();
+#define TTA_MOVE(name, type, doc)                               \
   columns_.name.insert(columns_.name.end(), batch_.name.data(), \
                        batch_.name.data() + count_);
   TTA_COLUMNS(TTA_MOVE)
@@ -38,15 +48,15 @@ void Rows::flush() {
   count_ = 0;
 }
 
-void Rows::expect(std::size_t total) {
+// Grows by half at least, so that bad guesses cannot make the whole quadratic; and at
+// most eightfold, so that a file with an odd beginning cannot ask for the moon.
+void Rows::grow() {
   const std::size_t capacity = columns_.ts.capacity();
-  if (size() + kBatch <= capacity) return;
-  // At least doubling, so that bad guesses cannot make the whole quadratic; at most
-  // eightfold, so that a file with an odd beginning cannot ask for the moon.
-  const std::size_t wanted =
-      std::clamp(total, 2 * capacity + 16 * kBatch, 8 * capacity + (std::size_t{1} << 20));
+  const std::size_t least = capacity + capacity / 2 + 16 * kBatch;
+  const std::size_t most = 8 * capacity + (expected_ == 0 ? 0 : std::size_t{1} << 20);
+  const std::size_t rows = std::clamp(expected_, least, std::max(least, most));
   try {
-#define TTA_RESERVE(name, type, doc) reserve(columns_.name, wanted);
+#define TTA_RESERVE(name, type, doc) reserve(columns_.name, rows);
     TTA_COLUMNS(TTA_RESERVE)
 #undef TTA_RESERVE
   } catch (const std::bad_alloc&) {

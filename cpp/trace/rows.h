@@ -33,9 +33,9 @@ class Rows {
   /// Moves the open batch into the columns.
   void flush();
 
-  /// Prepares for about `total` rows in all. Address space, not memory: a good guess
-  /// spares the copies of a growing vector, a bad one costs nothing.
-  void expect(std::size_t total);
+  /// Tells how many rows there will be in all, about. Address space, not memory: a
+  /// good guess spares the copies of a growing vector, a bad one costs little.
+  void expect(std::size_t total) { expected_ = total; }
 
   /// How many rows there are, the open batch included.
   std::size_t size() const { return columns_.size() + count_; }
@@ -48,7 +48,10 @@ class Rows {
 #undef TTA_ARRAY
   };
 
+  void grow();
+
   Columns& columns_;
+  std::size_t expected_ = 0;
   std::size_t count_ = 0;
   Batch batch_;
 };

@@ -56,15 +56,15 @@ class OpenFile final : public ByteReader {
   std::size_t read_at(std::uint64_t offset, char* to, std::size_t size) override {
     std::size_t done = 0;
     while (done < size) {
-      const ssize_t n = pread(descriptor_, to + done, size - done,
-                              static_cast<off_t>(offset + done));
+      const ssize_t n =
+          pread(descriptor_, to + done, size - done, static_cast<off_t>(offset + done));
       if (n < 0 && errno == EINTR) continue;
       if (n < 0) {
-        throw TraceError("read_error", path_,
-                         std::string("the system cannot read it: ") +
-                             std::strerror(errno),
-                         "Copy the file to a sound disk and try again.",
-                         static_cast<std::int64_t>(offset + done));
+        throw TraceError(
+            "read_error", path_,
+            std::string("the system cannot read it: ") + std::strerror(errno),
+            "Copy the file to a sound disk and try again.",
+            static_cast<std::int64_t>(offset + done));
       }
       if (n == 0) break;
       done += static_cast<std::size_t>(n);

@@ -14,28 +14,30 @@
 namespace tta::trace {
 
 // id, Warning::kind, what was done
-#define TTA_ODDITIES(X)                                                               \
-  X(kSkippedElement, "skipped_element",                                               \
-    "elements of traceEvents that are no objects were skipped")                       \
-  X(kNoPhase, "no_phase", "events without a text 'ph' were skipped")                  \
-  X(kOddPhase, "odd_phase", "events whose 'ph' is not one ASCII letter have phase '?'") \
-  X(kBadName, "bad_name", "events whose 'name' is no text were kept without a name")  \
-  X(kBadCategory, "bad_category", "events whose 'cat' is no text have no category")   \
-  X(kBadIdentity, "bad_identity", "a 'pid' or 'tid' that is a list or object was ignored") \
-  X(kBadTs, "bad_ts", "events whose 'ts' is no number in range are untimed")          \
-  X(kMissingTs, "missing_ts", "complete events (ph X) without 'ts' are untimed")      \
-  X(kMissingDur, "missing_dur",                                                       \
-    "complete events (ph X) without a usable 'dur' are untimed")                      \
+#define TTA_ODDITIES(X)                                                                \
+  X(kSkippedElement, "skipped_element",                                                \
+    "elements of traceEvents that are no objects were skipped")                        \
+  X(kNoPhase, "no_phase", "events without a text 'ph' were skipped")                   \
+  X(kOddPhase, "odd_phase",                                                            \
+    "events whose 'ph' is not one ASCII letter have phase '?'")                        \
+  X(kBadName, "bad_name", "events whose 'name' is no text were kept without a name")   \
+  X(kBadCategory, "bad_category", "events whose 'cat' is no text have no category")    \
+  X(kBadIdentity, "bad_identity",                                                      \
+    "a 'pid' or 'tid' that is a list or object was ignored")                           \
+  X(kBadTs, "bad_ts", "events whose 'ts' is no number in range are untimed")           \
+  X(kMissingTs, "missing_ts", "complete events (ph X) without 'ts' are untimed")       \
+  X(kMissingDur, "missing_dur",                                                        \
+    "complete events (ph X) without a usable 'dur' are untimed")                       \
   X(kNegativeDur, "negative_dur", "negative durations were kept, but count in no sum") \
-  X(kTextNumber, "text_number", "numbers written as text were read as numbers")       \
-  X(kBadId, "bad_id", "ids that are no integers were ignored")                        \
-  X(kIdOutOfRange, "id_out_of_range", "ids beyond 64 signed bits were ignored")       \
-  X(kBadArgs, "bad_args", "'args' that are no objects were ignored")                  \
-  X(kDuplicateKey, "duplicate_key", "of keys that repeat, the last value was taken")  \
-  X(kUnknownCategory, "unknown_category", "categories this version does not know")    \
-  X(kLoneSurrogate, "lone_surrogate",                                                 \
-    "escapes of half a character (\\ud800) were replaced in names")                   \
-  X(kUnclosedList, "unclosed_list",                                                   \
+  X(kTextNumber, "text_number", "numbers written as text were read as numbers")        \
+  X(kBadId, "bad_id", "ids that are no integers were ignored")                         \
+  X(kIdOutOfRange, "id_out_of_range", "ids beyond 64 signed bits were ignored")        \
+  X(kBadArgs, "bad_args", "'args' that are no objects were ignored")                   \
+  X(kDuplicateKey, "duplicate_key", "of keys that repeat, the last value was taken")   \
+  X(kUnknownCategory, "unknown_category", "categories this version does not know")     \
+  X(kLoneSurrogate, "lone_surrogate",                                                  \
+    "escapes of half a character (\\ud800) were replaced in names")                    \
+  X(kUnclosedList, "unclosed_list",                                                    \
     "the list has no closing bracket, which the format allows; it may have been cut")
 
 enum class Oddity : std::uint8_t {

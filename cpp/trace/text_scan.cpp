@@ -66,7 +66,8 @@ TextScan scan_text(std::string_view text) {
     if (c == '\\') {
       // Stage 1 lets a backslash escape outside strings too. A byte that must be
       // looked at itself is not skipped.
-      const bool skip = i + 1 < text.size() && bytes[i + 1] >= 0x20 && bytes[i + 1] < 0x80;
+      const bool skip =
+          i + 1 < text.size() && bytes[i + 1] >= 0x20 && bytes[i + 1] < 0x80;
       i += skip ? 2 : 1;
       continue;
     }

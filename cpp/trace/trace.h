@@ -67,7 +67,7 @@ struct LoadOptions {
   double max_ratio = 200.0;
   /// Text handled at a time. Only speed depends on it, never the result, which is
   /// why tests set it: it moves the cuts. More is used where one event needs more.
-  std::size_t window_bytes = std::size_t{512} << 10;
+  std::size_t window_bytes = std::size_t{256} << 10;
 };
 
 /// Reads a trace file: JSON or gzip, told apart by content and not by name.

@@ -63,7 +63,7 @@ class WindowReader {
   std::size_t capacity_;
   std::size_t size_ = 0;
   bool started_ = false;
-  bool ended_ = false;  // the reader has no more
+  bool ended_ = false;                 // the reader has no more
   std::size_t patched_at_ = kNowhere;  // where the sentinel replaced a byte
   char patched_byte_ = '\0';
   std::uint64_t escapes_checked_ = 0;  // offset in the text

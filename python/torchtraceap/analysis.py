@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from typing import Any, Protocol, cast, overload
+from typing import TYPE_CHECKING, Any, Protocol, cast, overload
 
 from torchtraceap import _core
-from torchtraceap.report import Report
+
+if TYPE_CHECKING:
+    from torchtraceap.report import Report
 
 
 class Profiler(Protocol):
@@ -47,7 +49,13 @@ def load(
     if isinstance(source, bytes | bytearray | memoryview):
         return _core.load_bytes(bytes(source))
     if isinstance(source, str | os.PathLike):
-        return _core.load_file(os.fspath(source))
+        path = os.fsdecode(source)
+        try:
+            path.encode()
+        except UnicodeEncodeError:  # A name of bytes that are no UTF-8.
+            with open(path, "rb") as file:
+                return _core.load_bytes(file.read())
+        return _core.load_file(path)
     raise TypeError(_wanted("a path or bytes", source))
 
 
@@ -103,16 +111,17 @@ def analyze(
             raise ValueError(f"max_events must be at least 1, but is {max_events}")
         options["max_events"] = max_events
 
-    if isinstance(source, _core.Trace):
-        return Report(_core.analyze(source, **options), source)
     if isinstance(source, str | os.PathLike | bytes | bytearray | memoryview):
-        trace = load(source)
-        return Report(_core.analyze(trace, **options), trace)
+        source = load(source)
+    if isinstance(source, _core.Trace):
+        from torchtraceap.report import Report
+
+        return Report(_core.analyze(source, **options), source)
     if _is_profiler(source):
         from torchtraceap.session import analyze_profiler
 
         # None only inside a handler, where nobody sees it.
-        return cast(Report, analyze_profiler(source, **options))
+        return cast("Report", analyze_profiler(source, **options))
     if isinstance(source, Iterable):
         return [analyze(one, **options) for one in source]
     raise TypeError(

@@ -129,16 +129,18 @@ def _write(path: str, text: str) -> bool:
     except OSError as error:
         _complain(
             f"cannot write {path}: {error.strerror or error}. Give --json a file in a "
-            "folder that exists and may be written to, or - for standard output"
+            "folder that exists and may be written to, or - for standard output."
         )
         return False
     return True
 
 
 def _reason(path: str, error: BaseException) -> str:
-    """Return what is wrong with a trace; messages of the core name it themselves."""
+    """Return what is wrong with a trace; the core's messages name it themselves."""
     if isinstance(error, MemoryError):
-        return f"{path}: does not fit into memory. Record fewer steps, or free some"
+        return f"{path}: does not fit into memory. Record fewer steps, or free some."
+    if isinstance(error, FileNotFoundError):
+        return f"{error}. Check the path and whether the file may be read."
     return str(error)
 
 
@@ -158,7 +160,6 @@ def _print(text: str, file: TextIO | None) -> None:
 
 
 def _count(text: str) -> int:
-    number = int(text)
-    if number < 0:
-        raise argparse.ArgumentTypeError(f"{number} is negative")
-    return number
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is no number from 0 up")
+    return int(text)

@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 
 from torchtraceap import _core
+from torchtraceap.events import Event, read_events
 from torchtraceap.units import us_from_ns
 
 
@@ -21,16 +21,6 @@ class Location:
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}"
-
-
-@dataclass(frozen=True)
-class Event:
-    """An event of the trace that proves a finding. Times on the trace's clock."""
-
-    index: int  # Row in ``Trace.columns``.
-    name: str
-    start_us: float
-    duration_us: float
 
 
 @dataclass(frozen=True)
@@ -62,14 +52,6 @@ class Finding:
 
 def read_findings(core: list[_core.Finding], trace: _core.Trace) -> tuple[Finding, ...]:
     """Convert the core's findings, in its order: most wasted time first."""
-    starts, durations = trace.columns["ts"], trace.columns["dur"]
-
-    def event(row: int) -> Event:
-        # A row of evidence took time, so both of its times are known.
-        start, duration = int(starts[row]), int(durations[row])
-        name = trace.name(row)
-        return Event(row, name, us_from_ns(start), us_from_ns(duration))
-
     findings = []
     taken: set[str] = set()
     for f in core:
@@ -93,13 +75,15 @@ def read_findings(core: list[_core.Finding], trace: _core.Trace) -> tuple[Findin
                 message=f.message,
                 advice=f.advice,
                 windows=tuple(f.windows),
-                events=tuple(event(row) for row in f.events),
+                events=read_events(trace, f.events),
             )
         )
     return tuple(findings)
 
 
 def _new_id(finding: _core.Finding, taken: set[str]) -> str:
+    import hashlib
+
     where = finding.location
     place = (where.file, where.line, where.function) if where else None
     parts = (finding.subtype, place, finding.operator_name)

@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from torchtraceap import _core
+from torchtraceap.events import Unexplained, read_unexplained
 from torchtraceap.facts import (
     Balance,
     Step,
@@ -58,6 +59,12 @@ class Report:
     def balance(self) -> tuple[Balance, ...]:
         """Where each device's time went; empty for a trace without device work."""
         return tuple(read_balance(row) for row in self._core.balance)
+
+    @cached_property
+    def unexplained(self) -> tuple[Unexplained, ...]:
+        """The longest idle stretches without a pattern, by device, longest first."""
+        core = self._core.unexplained
+        return tuple(read_unexplained(stretch, self._trace) for stretch in core)
 
     @cached_property
     def steps(self) -> tuple[Step, ...]:

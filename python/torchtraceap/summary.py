@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING
 from torchtraceap.safe_text import printable
 from torchtraceap.text_table import align
 from torchtraceap.units import share_text, time_text
+from torchtraceap.window_table import window_lines
 
 if TYPE_CHECKING:
+    from torchtraceap.events import Unexplained
     from torchtraceap.facts import Balance, TraceFacts
     from torchtraceap.findings import Finding
     from torchtraceap.report import Report
@@ -29,7 +31,7 @@ def write_summary(report: Report, windows: int, findings: int) -> str:
     blocks = [
         list(_heading(report)),
         list(_findings(report, findings)),
-        list(_windows(report, windows)),
+        list(window_lines(report, windows)),
         list(_advice(report, findings)),
     ]
     return "\n\n".join("\n".join(block) for block in blocks if block)
@@ -110,13 +112,22 @@ def _findings(report: Report, limit: int) -> Iterator[str]:
     if report.balance:
         left_us = sum(row.unattributed_us for row in report.balance)
         left, share = time_text(left_us), share_text(left_us, total_us)
-        yield f"Unattributed: {left} idle ({share}) that no rule explains."
+        yield f"Unattributed: {left} ({share}) that no rule explains."
+        for stretch in sorted(report.unexplained, key=lambda s: -s.duration_us)[:3]:
+            yield f"  {_stretch(stretch, report.trace)}"
     if report.findings and not any(f.location for f in report.findings):
         yield from _wrapped(
             "No source lines: the trace has no Python frames here. Record it with "
             "torch.profiler.profile(with_stack=True).",
             "  ",
         )
+
+
+def _stretch(stretch: Unexplained, trace: TraceFacts) -> str:
+    during = stretch.during
+    name = printable(during.name, _NAME_WIDTH) if during else "nothing recorded"
+    start = time_text(stretch.start_us - trace.start_us)
+    return f"{time_text(stretch.duration_us)} from +{start}; on the host: {name}"
 
 
 def _why_none(report: Report) -> str:
@@ -138,38 +149,6 @@ def _place(finding: Finding, others_placed: bool) -> str:
     while len(file) + len(tail) > _PLACE_WIDTH and "/" in file[2:]:
         file = "…/" + file[2:].partition("/")[2]
     return file + tail + ("" if where.user else " (library)")
-
-
-def _windows(report: Report, limit: int) -> Iterator[str]:
-    labeled = [window for window in report.windows if window.labels]
-    if limit == 0 or not labeled:
-        return
-    worst = sorted(labeled, key=lambda w: w.wasted_us, reverse=True)[:limit]
-    yield (
-        f"Windows, most wasted time first ({len(worst)} of {len(labeled)} labeled, "
-        f"{len(report.windows)} in all):"
-    )
-    rows = [("#", "from", "length", "step", "device", "busy", "labels")]
-    for window in worst:
-        labels = [
-            f"{label.pattern} {share_text(label.score, 1)}"
-            + (f" ({label.origin})" if label.origin != "rule" else "")
-            for label in window.labels
-        ]
-        on_device = window.device is not None
-        rows.append(
-            (
-                str(window.index),
-                "+" + time_text(window.start_us - report.trace.start_us),
-                time_text(window.duration_us),
-                "-" if window.step is None else str(window.step),
-                str(window.device) if on_device else "-",
-                share_text(window.busy_us, window.duration_us) if on_device else "-",
-                ", ".join(labels),
-            )
-        )
-    for line in align(rows, right=(0, 1, 2, 3, 4, 5)):
-        yield f"  {line}"
 
 
 def _advice(report: Report, limit: int) -> Iterator[str]:

@@ -9,9 +9,10 @@ from torch.profiler import ProfilerActivity, profile
 from torchtraceap import live
 from torchtraceap.analysis import analyze
 from torchtraceap.call_lines import line_at
-from torchtraceap.findings import Event, Finding
+from torchtraceap.events import Event
+from torchtraceap.findings import Finding
 from torchtraceap.source_lines import Line
-from torchtraceap.sync_check import Observation, from_report
+from torchtraceap.sync_verdict import Observation, from_report
 
 _SCOPE = (
     "Measured on the GPU: the time it was idle because the CPU waited for it. Waits "

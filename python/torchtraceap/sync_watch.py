@@ -20,8 +20,8 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from torchtraceap.source_lines import Line, deepest_user_line, display_path, stack
-from torchtraceap.sync_check import Observation, Stall
 from torchtraceap.sync_ops import BY_OPERATOR, PRINT, host_code
+from torchtraceap.sync_verdict import Observation, Stall
 
 
 class SyncWatch:

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-HEAVY = {"torch", "numpy", "pandas", "rich", "nbformat"}
+HEAVY = {"torch", "numpy", "pandas", "rich"}
 
 
 @pytest.mark.parametrize("module", ["torchtraceap", "torchtraceap.pytest_plugin"])

@@ -96,10 +96,10 @@ def test_rows_are_the_events(pair: tuple) -> None:
     trace, truth = pair
     names = trace.category_names
     columns = trace.columns
-    rows = zip(columns["phase"].tolist(), columns["category"].tolist(), strict=True)
+    phases = columns["phase"].tobytes().decode("ascii")
     got = collections.Counter(
-        (phase if isinstance(phase, str) else chr(phase), names[category])
-        for phase, category in rows
+        (phase, names[category])
+        for phase, category in zip(phases, columns["category"].tolist(), strict=True)
     )
     expected = collections.Counter(
         (event["ph"], ALIASES.get(event.get("cat"), event.get("cat", "unknown")))

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import torchtraceap
-from torchtraceap import live, session
+from torchtraceap import kept_trace, live, session
 
 torch = pytest.importorskip("torch")
 from torch.profiler import (  # noqa: E402
@@ -177,7 +177,9 @@ def test_the_copy_is_kinetos_file(
 
     removed = shutil.rmtree
     monkeypatch.setattr(
-        live.shutil, "rmtree", lambda path, **kw: (keep(path), removed(path, **kw))
+        kept_trace.shutil,
+        "rmtree",
+        lambda path, **kw: (keep(path), removed(path, **kw)),
     )
     prof = recorded(on_trace_ready=torchtraceap.analyze, record_shapes=True)
     prof.export_chrome_trace(str(tmp_path / "copy.json"))
@@ -269,7 +271,7 @@ def test_errors_in_a_handler_do_not_end_the_run(
 def test_an_export_before_on_an_older_torch(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(live, "_repeatable", lambda export: False)
+    monkeypatch.setattr(live, "is_repeatable", lambda export: False)
     prof = recorded()
     prof.export_chrome_trace(str(tmp_path / "trace.json"))
     with pytest.raises(RuntimeError, match="call analyze first"):

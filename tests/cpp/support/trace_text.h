@@ -65,9 +65,10 @@ class TraceText {
     return *this;
   }
 
-  trace::Trace load() const {
-    return trace::load_bytes("{" + header_ + "\"traceEvents\": [" + events_ + "]}");
+  std::string text() const {
+    return "{" + header_ + "\"traceEvents\": [" + events_ + "]}";
   }
+  trace::Trace load() const { return trace::load_bytes(text()); }
 
  private:
   TraceText& event(const std::string& cat, const std::string& name, double ts,

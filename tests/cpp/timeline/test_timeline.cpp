@@ -144,8 +144,12 @@ TEST(DeviceTime, BusyIsAUnionOverStreamsAndGapsAreTheRest) {
 }
 
 TEST(DeviceTime, AKernelOfNoLengthEndsAGapAndLosesNothing) {
-  const auto trace =
-      TraceText().op("all", 0, 100).launched(1, 10, 20, 1).launched(2, 50, 0, 2).load();
+  const auto trace = TraceText()
+                         .op("all", 0, 100)
+                         .launched(1, 10, 20, 1)
+                         .launched(2, 50, 0, 2)
+                         .launched(3, 100, 0, 3)  // at the very end of the span
+                         .load();
   const auto t = make_timeline(trace);
   const auto& d = t.devices[0];
   const auto idle = std::accumulate(

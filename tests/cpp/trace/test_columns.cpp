@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// tests/cpp/trace/test_columns.cpp: which value of an event goes where.
+#include "trace/samples.h"
+
+namespace tta::trace {
+namespace {
+
+TEST(Columns, HoldAnEventOfKineto) {
+  const Trace trace = load_bytes(around(R"(
+    {"ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 7,
+     "ts": 4372189311950.743, "dur": 12.5,
+     "args": {"External id": 17, "device": 1, "stream": 9, "correlation": 42}})"));
+  const Columns& c = trace.columns;
+  ASSERT_EQ(c.size(), 1u);
+  EXPECT_EQ(c.phase[0], 'X');
+  EXPECT_EQ(c.cat(0), Category::kKernel);
+  EXPECT_EQ(trace.name(0), "gemm");
+  EXPECT_EQ(c.ts[0], 4372189311950743);
+  EXPECT_EQ(c.dur[0], 12500);
+  EXPECT_EQ(c.pid[0], 0);
+  EXPECT_EQ(c.tid[0], 7);
+  EXPECT_EQ(c.device[0], 1);
+  EXPECT_EQ(c.stream[0], 9);
+  EXPECT_EQ(c.correlation[0], 42);
+  EXPECT_EQ(c.external_id[0], 17);
+  EXPECT_EQ(c.python_id[0], kNoId);
+  EXPECT_TRUE(trace.warnings.empty());
+  EXPECT_TRUE(c.timed(0));
+}
+
+TEST(Columns, DoNotDependOnTheOrderOfKeys) {
+  const Trace trace = load_bytes(around(R"(
+    {"args": {"ts": 5, "ph": "M", "args": {"device": 8}, "correlation": 3, "device": 2},
+     "dur": 2, "ts": 1, "tid": 5, "pid": 4, "name": "n", "cat": "kernel", "ph": "X"})"));
+  EXPECT_EQ(trace.columns.ts[0], 1000);
+  EXPECT_EQ(trace.columns.dur[0], 2000);
+  EXPECT_EQ(trace.columns.phase[0], 'X');
+  EXPECT_EQ(trace.columns.device[0], 2);
+  EXPECT_EQ(trace.columns.correlation[0], 3);
+}
+
+TEST(Columns, UnescapeKeysAndShareEqualNames) {
+  const Trace trace = load_bytes(around(
+      R"({"p\u0068": "X", "\u0074s": 1, "dur" : 2, "name": "\u0061\tb", "cat": "cpu\u005fop",
+          "args": {"Sequence\u0020number": 5, "Python id": 6, "Python parent id": 7}},
+         {"ph": "\u0058", "ts": 1, "dur": 2, "name": "a\tb", "cat": "cpu_op",
+          "args": {"external id": 8, "Python parent id": null}})"));
+  ASSERT_EQ(trace.columns.size(), 2u);
+  EXPECT_EQ(trace.name(0), "a\tb");
+  EXPECT_EQ(trace.columns.name[0], trace.columns.name[1]);
+  EXPECT_EQ(trace.strings.size(), 2u);
+  EXPECT_EQ(trace.columns.ts[0], 1000);
+  EXPECT_EQ(trace.columns.dur[0], 2000);
+  EXPECT_EQ(trace.columns.cat(0), Category::kCpuOp);
+  EXPECT_EQ(trace.columns.phase[1], 'X');
+  EXPECT_EQ(trace.columns.sequence[0], 5);
+  EXPECT_EQ(trace.columns.python_id[0], 6);
+  EXPECT_EQ(trace.columns.python_parent_id[0], 7);
+  EXPECT_EQ(trace.columns.external_id[1], 8);
+  EXPECT_EQ(trace.columns.python_parent_id[1], kNoId);
+  EXPECT_TRUE(trace.warnings.empty());
+}
+
+TEST(Columns, NamesMayBeAnything) {
+  const std::string astral = "\xF0\x9D\x84\x9E";
+  const Trace trace = load_bytes(around(R"({"ph": "M", "name": "\ud834\udd1e"},
+      {"ph": "M", "name": ")" + astral + R"("}, {"ph": "M", "name": "nul\u0000nul"},
+      {"ph": "M", "name": ""}, {"ph": "M"}, {"ph": "M", "name": "\ud834 \udd1e"},
+      {"ph": "M", "name": "\"\\\/\b\f\n\r\t"})"));
+  EXPECT_EQ(trace.name(0), astral);
+  EXPECT_EQ(trace.columns.name[0], trace.columns.name[1]);
+  EXPECT_EQ(trace.name(2), std::string_view("nul\0nul", 7));
+  EXPECT_EQ(trace.columns.name[3], 0u);
+  EXPECT_EQ(trace.columns.name[4], 0u);
+  EXPECT_EQ(trace.name(5), "\xEF\xBF\xBD \xEF\xBF\xBD");
+  EXPECT_EQ(trace.name(6), "\"\\/\b\f\n\r\t");
+  EXPECT_EQ(warned(trace, "lone_surrogate"), 2u);
+}
+
+TEST(Columns, IdentitiesAreNumbersOrTexts) {
+  const Trace trace = load_bytes(around(R"(
+    {"ph": "M", "pid": 25738, "tid": "25738"}, {"ph": "M", "pid": "Spans", "tid": ""},
+    {"ph": "M", "pid": null, "tid": true},     {"ph": "M", "pid": -1, "tid": 1.5},
+    {"ph": "M", "pid": 18446744073709551615, "tid": "007"}, {"ph": "M"},
+    {"ph": "M", "pid": [1], "tid": {}}, {"ph": "M", "pid": 4611686018427387904})"));
+  const Columns& c = trace.columns;
+  EXPECT_EQ(c.pid[0], 25738);
+  EXPECT_EQ(c.tid[0], 25738);
+  EXPECT_EQ(trace.identity(c.pid[1]), "Spans");
+  EXPECT_EQ(c.tid[1], kTextIdentity);
+  EXPECT_EQ(trace.identity(c.tid[1]), "");
+  EXPECT_EQ(trace.identity(c.pid[2]), "null");
+  EXPECT_EQ(trace.identity(c.tid[2]), "true");
+  EXPECT_EQ(c.pid[3], -1);
+  EXPECT_EQ(trace.identity(c.tid[3]), "1.5");
+  EXPECT_EQ(trace.identity(c.pid[4]), "18446744073709551615");
+  EXPECT_EQ(trace.identity(c.tid[4]), "007");
+  EXPECT_EQ(c.pid[5], kNoId);
+  EXPECT_EQ(c.pid[6], kNoId);
+  EXPECT_EQ(warned(trace, "bad_identity"), 1u);
+  EXPECT_EQ(trace.identity(c.pid[7]), "4611686018427387904");
+  EXPECT_EQ(trace.identity(-1), "-1");
+}
+
+TEST(Columns, DeviceAndStreamOfDeviceRowsOnly) {
+  const Trace trace = load_bytes(around(R"(
+    {"ph": "X", "cat": "Kernel", "ts": 1, "dur": 1, "pid": 3, "tid": "stream 7"},
+    {"ph": "X", "cat": "kernel", "ts": 1, "dur": 1, "pid": 3, "tid": 7,
+     "args": {"device": 0, "stream": "0x2f"}},
+    {"ph": "X", "cat": "kernel", "ts": 1, "dur": 1, "pid": "gpu", "tid": "x"},
+    {"ph": "X", "cat": "mtia_runtime", "ts": 1, "dur": 1, "pid": 3, "tid": 7,
+     "args": {"device": 0, "stream": 9}},
+    {"ph": "X", "cat": "kernel", "ts": 1, "dur": 1, "pid": 3000000000, "tid": 7})"));
+  const Columns& c = trace.columns;
+  EXPECT_EQ(c.device, (std::vector<std::int32_t>{3, 0, -1, -1, -1}));
+  EXPECT_EQ(c.stream, (std::vector<std::int64_t>{7, 47, -1, -1, 7}));
+  EXPECT_EQ(warned(trace, "id_out_of_range"), 1u);
+}
+
+TEST(Columns, FlowIdsAreCorrelations) {
+  const Trace trace = load_bytes(around(R"(
+    {"ph": "s", "id": 9, "cat": "ac2g", "ts": 1, "args": {"correlation": 5}},
+    {"args": {"correlation": 5}, "id": "10", "ph": "f", "cat": "async_gpu", "ts": 1},
+    {"ph": "X", "id": 11, "cat": "cpu_op", "ts": 1, "dur": 1},
+    {"ph": "t", "cat": "ac2g", "ts": 1})"));
+  EXPECT_EQ(trace.columns.correlation, (std::vector<std::int64_t>{9, 10, -1, -1}));
+  EXPECT_EQ(trace.columns.cat(1), Category::kAc2g);
+}
+
+TEST(Columns, TheLastOfRepeatedKeysWins) {
+  const Trace trace = load_bytes(around(R"(
+    {"ph": "X", "ts": 1, "ts": 2, "dur": 1, "args": {"device": 1, "correlation": 5},
+     "args": {"correlation": 6, "correlation": 7}, "cat": "kernel", "pid": 4}
+    )"));
+  EXPECT_EQ(trace.columns.ts[0], 2000);
+  EXPECT_EQ(trace.columns.correlation[0], 7);
+  EXPECT_EQ(trace.columns.device[0], 4);
+  EXPECT_EQ(warned(trace, "duplicate_key"), 1u);
+  EXPECT_EQ(trace.read_args(std::vector<std::uint32_t>{0})[0],
+            R"({"correlation": 6, "correlation": 7})");
+}
+
+TEST(Columns, IdsThatDoNotFitAreAbsent) {
+  const Trace trace = load_event(R"("ts": 1, "dur": 1, "args": {
+    "correlation": 9223372036854775808, "External id": 18446744073709551616,
+    "Python id": 9223372036854775807, "Python parent id": 1.5, "Sequence number": "x",
+    "device": 1e400, "stream": [1]})");
+  EXPECT_EQ(trace.columns.correlation[0], kNoId);
+  EXPECT_EQ(trace.columns.external_id[0], kNoId);
+  EXPECT_EQ(trace.columns.python_id[0], INT64_MAX);
+  EXPECT_EQ(trace.columns.python_parent_id[0], kNoId);
+  EXPECT_EQ(trace.columns.sequence[0], kNoId);
+  EXPECT_EQ(warned(trace, "id_out_of_range"), 1u);
+  EXPECT_EQ(warned(trace, "bad_id"), 1u);
+}
+
+TEST(Category, KnowsEveryNameAndAlias) {
+  for (const CategoryInfo& known : kCategories) {
+    EXPECT_EQ(category_of(known.name), known.id);
+  }
+  for (const CategoryAlias& alias : kCategoryAliases) {
+    EXPECT_EQ(category_of(alias.name), alias.id);
+  }
+  EXPECT_EQ(category_of("kernel "), Category::kUnknown);
+}
+
+}  // namespace
+}  // namespace tta::trace

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""conftest.py: the traces that tests read, and reports on them made once."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import torchtraceap
+
+ROOT = Path(__file__).resolve().parents[2]
+
+Run = Callable[..., "subprocess.CompletedProcess[bytes]"]
+
+
+@pytest.fixture(scope="session")
+def root() -> Path:
+    """The root of the tree."""
+    return ROOT
+
+
+@pytest.fixture(scope="session")
+def data() -> Path:
+    """The folder of small real traces; its README tells where they are from."""
+    return ROOT / "tests" / "data"
+
+
+@pytest.fixture(scope="session")
+def slow_loader(data: Path) -> torchtraceap.Report:
+    """ResNet-50 fed by a loader without workers: CUDA, source lines, six steps."""
+    path = data / "kineto2021-v100-resnet50-workers0-memory.json.gz"
+    return torchtraceap.analyze(path)
+
+
+@pytest.fixture(scope="session")
+def inference(data: Path) -> torchtraceap.Report:
+    """A small model on an H100, with Python frames."""
+    return torchtraceap.analyze(data / "h100-vit-nsfw-inference.json.gz")
+
+
+@pytest.fixture(scope="session")
+def cpu_only(data: Path) -> torchtraceap.Report:
+    """A CPU trace without a device."""
+    return torchtraceap.analyze(data / "cpu-macos-resnet18.json.gz")
+
+
+@pytest.fixture(scope="session")
+def program() -> Run:
+    """Runs ``python -m torchtraceap``; takes the options of subprocess.run."""
+
+    def run(*arguments: object, **options: Any) -> subprocess.CompletedProcess[bytes]:
+        command = [sys.executable, "-m", "torchtraceap", *map(str, arguments)]
+        if "stdout" not in options:
+            options.setdefault("capture_output", True)
+        return subprocess.run(command, check=False, timeout=60, **options)
+
+    return run

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""test_analyze.py: what `load` and `analyze` take, return and refuse."""
+
+from __future__ import annotations
+
+import gzip
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import torchtraceap
+from torchtraceap import analyze, load
+
+TINY = "mi250-rocm62-tiny.json.gz"
+
+
+@pytest.fixture
+def tiny(data: Path) -> Path:
+    return data / TINY
+
+
+def test_sources_of_every_kind_say_the_same(tiny: Path, tmp_path: Path) -> None:
+    packed = tiny.read_bytes()
+    plain = tmp_path / "named.anyhow"
+    plain.write_bytes(gzip.decompress(packed))
+    expected = analyze(str(tiny)).to_dict()
+    for source in (
+        tiny,
+        packed,
+        bytearray(packed),
+        memoryview(packed),
+        gzip.decompress(packed),
+        plain,
+        load(tiny),
+    ):
+        got = analyze(source).to_dict()
+        got["trace"]["path"] = expected["trace"]["path"]
+        assert got == expected, type(source)
+
+
+def test_several_paths_give_a_list_in_their_order(data: Path) -> None:
+    names = [TINY, "cpu-macos-resnet18.json.gz"]
+    for paths in ([data / n for n in names], (str(data / n) for n in names)):
+        reports = analyze(paths)
+        assert [os.path.basename(report.trace.path) for report in reports] == names
+    assert analyze([]) == []
+
+
+def test_one_bad_trace_of_several_is_named(data: Path, tmp_path: Path) -> None:
+    bad = tmp_path / "bad.json"
+    bad.write_text("[1")
+    with pytest.raises(torchtraceap.TraceError, match=r"bad\.json"):
+        analyze([data / TINY, bad])
+
+
+def test_the_two_resnets_are_told_apart(
+    data: Path, slow_loader: torchtraceap.Report
+) -> None:
+    """Without workers the loader is to blame, with four of them it is not."""
+    fast = analyze(data / "kineto2021-v100-resnet50-workers4.json.gz")
+    assert slow_loader.findings[0].pattern == "dataloader_bound"
+    assert slow_loader.findings[0].subtype == "single_process"
+    where = slow_loader.findings[0].location
+    assert where is not None and str(where) == "resnet50_profiler_api.py:42"
+    share = [
+        report.balance[0].idle_us["dataloader_bound"] / report.balance[0].span_us
+        for report in (slow_loader, fast)
+    ]
+    assert share[0] > 0.3
+    assert share[1] < 0.1 * share[0]
+    assert slow_loader.balance[0].busy_fraction < fast.balance[0].busy_fraction
+
+
+def test_max_events_sets_the_size_of_windows(tiny: Path) -> None:
+    few, many = analyze(tiny), analyze(tiny, max_events=20)
+    assert len(many.windows) > len(few.windows)
+    assert max(window.events for window in many.windows) <= 20
+    with pytest.raises(ValueError, match="max_events must be at least 1, but is 0"):
+        analyze(tiny, max_events=0)
+
+
+def test_a_trace_outlives_its_columns_source(tiny: Path) -> None:
+    starts = load(tiny).columns["ts"]
+    assert starts.size == len(load(tiny))
+    assert not starts.flags.writeable
+
+
+@pytest.mark.parametrize(
+    ("text", "kind_of_error"),
+    [
+        (b"", "empty"),
+        (b"hello", "JSON"),
+        (b'{"a": 1}', "traceEvents"),
+        (b'{"traceEvents": [{"ph": "X", "ts": 1, "du', "ends too early"),
+        (b"\x1f\x8b\x08\x00", "gzip"),
+    ],
+)
+def test_bad_bytes_are_refused_with_reasons(text: bytes, kind_of_error: str) -> None:
+    with pytest.raises(torchtraceap.TraceError, match=kind_of_error) as caught:
+        load(text)
+    error: Any = caught.value
+    assert isinstance(error, ValueError)
+    assert type(error).__module__ == "torchtraceap"
+    assert error.path == "<bytes>" and error.kind and error.hint
+    assert error.hint in str(error)
+    assert 15 <= len(str(error)) <= 2000
+
+
+def test_missing_files_and_folders(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="gone"):
+        analyze(tmp_path / "gone.json")
+    with pytest.raises(torchtraceap.TraceError, match="folder"):
+        analyze(tmp_path)
+
+
+@pytest.mark.parametrize("source", [None, 3, 1.5, object()])
+def test_other_types_are_refused(source: Any) -> None:
+    with pytest.raises(TypeError, match=type(source).__name__):
+        analyze(source)
+    with pytest.raises(TypeError, match=type(source).__name__):
+        load(source)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="file names are text there")
+def test_a_file_name_that_is_no_utf8(tiny: Path, tmp_path: Path) -> None:
+    path = os.fsencode(tmp_path) + b"/a\xff.json.gz"
+    try:
+        with open(path, "wb") as file:
+            file.write(tiny.read_bytes())
+    except OSError:
+        pytest.skip("this file system takes no such names")
+    report = analyze(os.fsdecode(path))
+    assert report.trace.events == len(load(tiny))
+    assert report.summary()
+
+
+def test_a_profiler_goes_to_the_session(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is told by its members, so that torch need not be imported to ask."""
+    from torchtraceap import session
+
+    calls = []
+    monkeypatch.setattr(
+        session, "analyze_profiler", lambda prof, **options: calls.append(options)
+    )
+
+    class Profiler:
+        profiler = None
+
+        def events(self) -> None: ...
+
+    class AutogradProfiler:
+        kineto_results = None
+
+    analyze(Profiler())
+    analyze(AutogradProfiler(), max_events=7)  # type: ignore[call-overload]
+    assert calls == [{}, {"max_events": 7}]

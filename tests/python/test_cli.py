@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""test_cli.py: the program, run as users run it."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import torchtraceap
+
+Run = Callable[..., "subprocess.CompletedProcess[bytes]"]
+TINY = "mi250-rocm62-tiny.json.gz"
+LOADER = "kineto2021-v100-resnet50-workers0-memory.json.gz"
+
+
+def refusal(result: subprocess.CompletedProcess[bytes]) -> str:
+    """Return the message of a refusal, which must be one and no traceback."""
+    text = result.stderr.decode()
+    assert result.returncode == 2, text
+    assert "Traceback" not in text
+    assert text.startswith("torchtraceap: ")
+    assert 15 <= len(text) <= 2000
+    return text
+
+
+def test_analyze_prints_findings_and_windows(program: Run, data: Path) -> None:
+    result = program("analyze", data / LOADER, "--windows", 2)
+    assert result.returncode == 0 and result.stderr == b""
+    report = torchtraceap.analyze(data / LOADER)
+    assert result.stdout.decode() == report.summary(windows=2) + "\n"
+    assert "(2 of " in result.stdout.decode()
+
+
+def test_the_script_is_the_same_program(data: Path) -> None:
+    script = Path(sys.executable).with_name("torchtraceap")
+    if not script.exists():
+        pytest.skip("the package is not installed, only on the path")
+    out = subprocess.run([script, "--version"], capture_output=True, check=True)
+    assert out.stdout.decode() == f"torchtraceap {torchtraceap.__version__}\n"
+
+
+def test_version(program: Run) -> None:
+    assert program("--version").stdout.decode() == (
+        f"torchtraceap {torchtraceap.__version__}\n"
+    )
+
+
+def test_json_to_a_file_and_to_standard_output(
+    program: Run, data: Path, tmp_path: Path
+) -> None:
+    target = tmp_path / "report.json"
+    result = program("analyze", data / TINY, "--json", target)
+    assert result.returncode == 0
+    assert result.stdout.decode().startswith(str(data / TINY))
+    form = json.loads(target.read_text())
+    assert form == torchtraceap.analyze(data / TINY).to_dict()
+    result = program("analyze", data / TINY, "--json", "-")
+    assert json.loads(result.stdout) == form
+
+
+def test_several_traces(program: Run, data: Path, tmp_path: Path) -> None:
+    bad = tmp_path / "bad.json"
+    bad.write_text("{}")
+    other = data / "cpu-macos-resnet18.json.gz"
+    result = program(
+        "analyze", data / TINY, bad, other, "--json", tmp_path / "all.json"
+    )
+    text = refusal(result)
+    assert "1 of 3 traces failed: " in text and str(bad) in text
+    out = result.stdout.decode()
+    assert str(data / TINY) in out and str(other) in out
+    forms = json.loads((tmp_path / "all.json").read_text())
+    assert [form["trace"]["path"] for form in forms] == [str(data / TINY), str(other)]
+
+
+BAD = {
+    "empty": b"",
+    "no JSON": b"hello\n",
+    "no trace": b'{"a": [1, 2]}',
+    "a list of numbers": b"[1, 2]",
+    "cut": b'{"traceEvents": [{"ph": "X", "ts": 1, "du',
+    "a cut gzip": gzip.compress(b'{"traceEvents": []}' * 99)[:60],
+    "no UTF-8": b'{"traceEvents": [{"ph": "X", "name": "\xff"}]}',
+}
+
+
+@pytest.mark.parametrize("command", ["analyze", "inspect"])
+@pytest.mark.parametrize("case", BAD)
+def test_bad_files_are_refused(
+    program: Run, tmp_path: Path, command: str, case: str
+) -> None:
+    path = tmp_path / "bad.json"
+    path.write_bytes(BAD[case])
+    assert str(path) in refusal(program(command, path))
+
+
+@pytest.mark.parametrize("command", ["analyze", "inspect"])
+def test_what_is_no_file_is_refused(program: Run, tmp_path: Path, command: str) -> None:
+    assert "folder" in refusal(program(command, tmp_path))
+    assert "Check the path" in refusal(program(command, tmp_path / "gone.json"))
+    text = refusal(program(command, tmp_path / "gone\x1b[31m\u202e.json"))
+    assert "\x1b" not in text and "\u202e" not in text
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["analyze"],
+        ["frobnicate"],
+        ["analyze", "x.json", "--windows", "-1"],
+        ["analyze", "x.json", "--windows", "many"],
+        ["inspect", "x.json", "y.json"],
+    ],
+)
+def test_bad_usage(program: Run, arguments: list[str]) -> None:
+    result = program(*arguments)
+    assert result.returncode == 2
+    assert b"usage: torchtraceap" in result.stderr
+    assert b"Traceback" not in result.stderr
+
+
+def test_targets_that_cannot_be_written(
+    program: Run, data: Path, tmp_path: Path
+) -> None:
+    for target in (tmp_path / "no" / "x.json", tmp_path):
+        result = program("analyze", data / TINY, "--json", target)
+        assert str(target) in refusal(result)
+        assert result.stdout  # The text is not lost for it.
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full")
+def test_a_full_disk(program: Run, data: Path) -> None:
+    with open("/dev/full", "wb") as full:
+        result = program("analyze", data / TINY, stdout=full, stderr=subprocess.PIPE)
+    assert "standard output" in refusal(result)
+
+
+def test_a_reader_that_stops_early(data: Path) -> None:
+    """As `| head` does; the pipe is closed before anything is written."""
+    command = [sys.executable, "-m", "torchtraceap", "analyze", str(data / LOADER)]
+    command += ["--json", "-"]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None and process.stderr is not None
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait(60) == 0
+
+
+def test_closed_output(program: Run, data: Path) -> None:
+    script = f'exec "{sys.executable}" -m torchtraceap analyze "{data / TINY}" >&-'
+    result = subprocess.run(["sh", "-c", script], stderr=subprocess.PIPE, check=False)
+    assert b"Traceback" not in result.stderr
+    assert result.returncode in (0, 2)
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252", "utf-8"])
+def test_terminals_of_every_encoding(program: Run, data: Path, encoding: str) -> None:
+    environment = os.environ | {"PYTHONIOENCODING": encoding}
+    result = program("analyze", data / LOADER, env=environment)
+    assert result.returncode == 0 and result.stderr == b""
+    text = result.stdout.decode(encoding)
+    assert ("×6" if encoding != "ascii" else "x6") in text
+
+
+def test_nothing_is_written_next_to_the_trace(
+    program: Run, data: Path, tmp_path: Path
+) -> None:
+    trace = tmp_path / "trace.json.gz"
+    trace.write_bytes((data / TINY).read_bytes())
+    assert program("analyze", trace, cwd=tmp_path).returncode == 0
+    assert program("inspect", trace, cwd=tmp_path).returncode == 0
+    assert [path.name for path in tmp_path.iterdir()] == ["trace.json.gz"]

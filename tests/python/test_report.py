@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""test_report.py: the report's parts and the forms it comes in."""
+
+from __future__ import annotations
+
+import builtins
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import torchtraceap
+from torchtraceap import _core
+
+
+def test_parts_are_in_microseconds_of_the_core(
+    slow_loader: torchtraceap.Report,
+) -> None:
+    report, core = slow_loader, slow_loader._core
+    assert report.trace.span_us == (core.trace.end_ns - core.trace.begin_ns) / 1000
+    assert report.findings[0].wasted_us == core.findings[0].wasted_ns / 1000
+    assert report.windows[3].start_us == core.windows[3].window.begin_ns / 1000
+    assert report.balance[0].busy_us == core.balance[0].busy_ns / 1000
+    assert report.steps[1].start_us == core.steps[1].begin_ns / 1000
+    assert [step.number for step in report.steps] == [5, 6, 7, 8, 9, 10]
+    assert report.windows[3].step == core.windows[3].window.step
+    event = report.findings[0].events[0]
+    assert event.name == report._trace.name(event.index)
+    assert event.start_us == int(report._trace.columns["ts"][event.index]) / 1000
+
+
+def test_every_pattern_has_a_place_in_the_balance(
+    slow_loader: torchtraceap.Report,
+) -> None:
+    names = [pattern.name for pattern in _core.patterns()]
+    assert list(slow_loader.balance[0].idle_us) == names
+    assert list(slow_loader.balance[0].excess_us) == names
+
+
+def test_a_tree_leads_from_operators_to_kernels(
+    inference: torchtraceap.Report,
+) -> None:
+    window = max(inference.windows, key=lambda w: w.busy_us)
+    roots = window.tree()
+    kernels = [
+        path for root in roots for path in paths_of(root) if path[-1] == "kernel"
+    ]
+    assert any(path[0] in ("cpu_op", "user_annotation") for path in kernels)
+    assert all("python_function" not in path for path in kernels)
+    for node in (node for root in roots for node in root.walk()):
+        assert node.duration_us >= 0
+        assert node.name == inference._trace.name(node.index)
+
+
+def paths_of(node: torchtraceap.windows.Node) -> list[list[str]]:
+    below = [path for child in node.children for path in paths_of(child)]
+    return [[node.category]] + [[node.category, *path] for path in below]
+
+
+def test_ids_of_findings_last(data: Path, slow_loader: torchtraceap.Report) -> None:
+    again = torchtraceap.analyze(slow_loader.trace.path)
+    assert [f.id for f in again.findings] == [f.id for f in slow_loader.findings]
+    other = torchtraceap.analyze(data / "kineto2021-v100-resnet50-workers4.json.gz")
+    same = {f.id: f for f in other.findings}
+    shared = [f for f in slow_loader.findings if f.id in same]
+    assert shared
+    for finding in shared:
+        assert finding.pattern == same[finding.id].pattern
+        assert finding.location == same[finding.id].location
+
+
+def test_the_summary_tells_the_story(slow_loader: torchtraceap.Report) -> None:
+    text = slow_loader.summary(windows=3)
+    lines = text.splitlines()
+    assert lines[1] == "75,718 events, 1.07 s, 6 steps, Tesla V100-DGXS-32GB"
+    assert lines[2].startswith(
+        "Device 0: busy 56.6 % (604 ms of 1.07 s); idle by cause:"
+    )
+    first = lines[lines.index("Findings, most wasted time first:") + 1]
+    assert re.fullmatch(
+        r"  resnet50_profiler_api\.py:42 <module> +dataloader_bound \(single_process\)"
+        r" +×6 +356 ms +33\.\d %",
+        first,
+    )
+    assert "Unattributed: " in text
+    assert "3 of " in text and "labeled" in text
+    assert "num_workers" in text
+    assert "Windows" not in slow_loader.summary()
+    assert "Quality" not in text
+
+
+def test_the_summary_lists_as_much_as_asked(slow_loader: torchtraceap.Report) -> None:
+    text = slow_loader.summary(findings=2)
+    assert f"and {len(slow_loader.findings) - 2} more, " in text
+    assert slow_loader.summary(windows=True) == slow_loader.summary(windows=10)
+    for wrong in ({"windows": -1}, {"findings": -2}):
+        with pytest.raises(ValueError, match="must not be negative"):
+            slow_loader.summary(**wrong)
+
+
+def test_a_cpu_trace_is_not_told_of_devices(cpu_only: torchtraceap.Report) -> None:
+    text = cpu_only.summary(windows=True)
+    assert "CPU only" in text
+    assert not re.search("idle|busy|GPU|Device", text)
+    assert cpu_only.balance == () and cpu_only.quality.verdict == "ok"
+    assert {window.device for window in cpu_only.windows} == {None}
+
+
+def test_a_device_without_work_is_spoken_of(data: Path) -> None:
+    listed = torchtraceap.analyze(data / "cpu-laptop-vae-python-stacks.json.gz")
+    text = listed.summary()
+    assert "1 device listed, no work recorded" in text
+    assert "lists 1 GPU, but holds no GPU activity" in text
+    lost = torchtraceap.analyze(data / "a100-cupti-range-no-kernels.json.gz")
+    text = lost.summary()
+    assert "Quality: unusable" in text
+    assert "holds no kernel" in text
+    assert "none can be given" in text
+
+
+def test_missing_source_lines_are_explained(data: Path) -> None:
+    report = torchtraceap.analyze(data / "mi250-rocm62-tiny.json.gz")
+    assert report.findings and report.findings[0].location is None
+    assert "with_stack=True" in report.summary()
+
+
+def test_pandas(
+    slow_loader: torchtraceap.Report, cpu_only: torchtraceap.Report
+) -> None:
+    pytest.importorskip("pandas")
+    windows, labels, findings, balance = slow_loader.to_pandas()
+    assert len(windows) == len(slow_loader.windows)
+    assert len(labels) == sum(len(w.labels) for w in slow_loader.windows)
+    assert list(findings["id"]) == [f.id for f in slow_loader.findings]
+    assert findings["line"][0] == 42
+    row = balance.iloc[0]
+    idle = sum(row[name] for name in balance if name.startswith("idle_"))
+    assert row["busy_us"] + idle == pytest.approx(row["span_us"])
+    # A trace without findings and devices has the same columns.
+    empty = cpu_only.to_pandas()
+    assert list(empty.findings.columns) == list(findings.columns)
+    assert list(empty.windows.columns) == list(windows.columns)
+    assert list(empty.labels.columns) == list(labels.columns)
+    assert empty.windows["device"].isna().all()
+
+
+def test_pandas_missing_is_told_by_its_extra(
+    slow_loader: torchtraceap.Report, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = builtins.__import__
+
+    def without_pandas(name: str, *args: Any, **kwargs: Any) -> Any:
+        if name == "pandas":
+            raise ImportError("No module named 'pandas'")
+        return real(name, *args, **kwargs)
+
+    monkeypatch.setattr(builtins, "__import__", without_pandas)
+    with pytest.raises(ImportError, match=r"torchtraceap\[pandas\]"):
+        slow_loader.to_pandas()

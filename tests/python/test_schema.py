@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""test_schema.py: the JSON form keeps to the schema that the package carries."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Iterator
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import torchtraceap
+
+jsonschema = pytest.importorskip("jsonschema")
+
+
+@pytest.fixture(scope="module")
+def schema() -> dict[str, Any]:
+    text = (files("torchtraceap") / "report.schema.json").read_text("utf-8")
+    schema: dict[str, Any] = json.loads(text)
+    jsonschema.Draft202012Validator.check_schema(schema)
+    return schema
+
+
+@pytest.fixture(scope="module")
+def validator(schema: dict[str, Any]) -> Any:
+    return jsonschema.Draft202012Validator(schema)
+
+
+@pytest.fixture(scope="module")
+def forms(data: Path) -> list[Any]:
+    """The JSON form of every trace in the tree."""
+    return [
+        json.loads(torchtraceap.analyze(path).to_json())
+        for path in sorted(data.glob("*.json.gz"))
+    ]
+
+
+def test_reports_are_valid(validator: Any, forms: list[Any]) -> None:
+    for form in forms:
+        validator.validate(form)
+    empty = torchtraceap.analyze(b'{"traceEvents": []}')
+    validator.validate(json.loads(empty.to_json()))
+
+
+def test_the_schema_lists_every_member(schema: Any, forms: list[Any]) -> None:
+    """It allows others, for readers of later versions; we write none of those."""
+    for form in forms:
+        assert list(unlisted(form, schema, schema)) == []
+
+
+def unlisted(value: Any, node: Any, schema: Any) -> Iterator[str]:
+    if "$ref" in node:
+        node = schema["$defs"][node["$ref"].rpartition("/")[2]]
+    for choice in node.get("anyOf", []):
+        if value is not None:
+            yield from unlisted(value, choice, schema)
+    if isinstance(value, dict) and "properties" in node:
+        for key, member in value.items():
+            if key in node["properties"]:
+                yield from unlisted(member, node["properties"][key], schema)
+            elif "additionalProperties" not in node:
+                yield key
+        yield from (key for key in node["required"] if key not in value)
+    if isinstance(value, list):
+        for member in value:
+            yield from unlisted(member, node["items"], schema)
+
+
+def test_members_are_required_and_described(schema: Any) -> None:
+    for name, node in schema["$defs"].items():
+        if "properties" in node and name != "balance":
+            assert set(node["required"]) == set(node["properties"]), name
+
+
+@pytest.mark.parametrize(
+    ("path", "wrong"),
+    [
+        (["schema_version"], 2),
+        (["trace", "quality", "verdict"], "fine"),
+        (["trace", "events"], -1),
+        (["trace", "span_us"], None),
+        (["windows", 0, "cpu_score"], 1.5),
+        (["windows", 0, "start_us"], "0"),
+        (["findings", 0, "severity"], "terrible"),
+        (["findings", 0, "location"], {"file": "a.py"}),
+        (["findings", 0, "pattern"], "No Pattern"),
+        (["findings", 0, "wasted_us"], -1),
+        (["balance", 0, "idle_us"], {}),
+    ],
+)
+def test_wrong_reports_are_refused(
+    validator: Any, slow_loader: torchtraceap.Report, path: list[Any], wrong: Any
+) -> None:
+    form = copy.deepcopy(slow_loader.to_dict())
+    at: Any = form
+    for key in path[:-1]:
+        at = at[key]
+    at[path[-1]] = wrong
+    assert not validator.is_valid(form)
+
+
+def test_the_form_says_what_the_report_says(slow_loader: torchtraceap.Report) -> None:
+    form: Any = json.loads(slow_loader.to_json())
+    assert form["tool"] == {"name": "torchtraceap", "version": torchtraceap.__version__}
+    assert form["trace"]["steps"] == 6
+    assert form["trace"]["quality"]["verdict"] == "ok"
+    balance = form["balance"][0]
+    total = balance["busy_us"] + sum(balance["idle_us"].values())
+    assert total == pytest.approx(balance["span_us"])
+    first = form["findings"][0]
+    assert first["location"]["line"] == 42
+    assert first["recoverable_us"] is None and first["recoverable_fraction"] is None
+    assert [w["index"] for w in form["windows"]] == list(range(len(form["windows"])))
+
+
+def test_to_json_writes_what_it_returns(
+    slow_loader: torchtraceap.Report, tmp_path: Path
+) -> None:
+    text = slow_loader.to_json(tmp_path / "report.json")
+    assert (tmp_path / "report.json").read_text("ascii") == text + "\n"
+    with pytest.raises(OSError):
+        slow_loader.to_json(tmp_path / "no" / "report.json")

@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""test_sync_watch.py: without a GPU, what would wait for one, and on which line."""
+
+from __future__ import annotations
+
+import pathlib
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import torchtraceap
+from torchtraceap.sync_check import SyncCheck, SyncStalls
+from torchtraceap.sync_ops import SYNC_OPS
+
+torch = pytest.importorskip("torch")
+
+if torch.cuda.is_available():
+    pytest.skip("these watch a run without a GPU", allow_module_level=True)
+
+HERE = pathlib.Path(__file__).resolve()
+
+
+def test_the_docs_have_the_table_of_operators() -> None:
+    docs = (HERE.parents[2] / "docs" / "pytest.md").read_text(encoding="utf-8")
+    for row in SYNC_OPS:
+        for text in (row.written, row.why, row.instead):
+            assert text in docs
+
+
+def lines_of(code: Callable[[], object], **options: Any) -> list[tuple[str, int]]:
+    """Operators that would wait, with their line counted from that of `code`."""
+    check = SyncCheck(**options)
+    try:
+        with check:
+            code()
+    except SyncStalls:
+        pass
+    assert check.verdict is not None
+    first = code.__code__.co_firstlineno  # type: ignore[attr-defined]
+    found = []
+    for one in check.verdict.stalls:
+        assert one.line is not None and one.line.file == str(HERE), one
+        found += [(one.operator.removeprefix("aten::"), one.line.line - first)]
+    return sorted(found, key=lambda pair: pair[1])
+
+
+def test_lines_are_exact_also_where_nothing_is_called() -> None:
+    def code() -> None:
+        x = torch.randn(8)
+        if x.sum() > 0:
+            float(x[0])
+        x[x > 0]
+        print(x)
+        (
+            x
+            .sum()
+            .item()
+        )  # fmt: skip
+
+    scalar = "_local_scalar_dense"
+    assert [pair for pair in lines_of(code) if pair[1] != 3] == [
+        (scalar, 2),
+        ("index", 4),
+        ("Tensor.__repr__", 5),
+        (scalar, 9 if sys.version_info >= (3, 11) else 7),
+    ]
+
+
+WAITS = {
+    "item": lambda x: x[0].item(),
+    "bool": lambda x: bool(x[0] > 0),
+    "where": lambda x: torch.where(x > 0),
+    "masked_select": lambda x: x.masked_select(x > 0),
+    "index_put": lambda x: x.__setitem__(x > 0, x.flip(0)[x > 0]),
+    "unique": torch.unique,
+    "unique_consecutive": torch.unique_consecutive,
+    "repeat_interleave": lambda x: x.repeat_interleave(torch.ones(8).long()),
+    "bincount": lambda x: torch.bincount(torch.ones(3).long()),
+    "equal": lambda x: torch.equal(x, x),
+    "allclose": lambda x: torch.allclose(x, x),
+    "inv": lambda x: torch.linalg.inv(torch.eye(3)),
+    "eigh": lambda x: torch.linalg.eigh(torch.eye(3)),
+    "format": lambda x: f"{x[0]:.2f}",
+    "clip": lambda x: torch.nn.utils.clip_grad_norm_([x], 1.0, error_if_nonfinite=True),
+}
+DOES_NOT_WAIT = {
+    "fill by mask": lambda x: x.__setitem__(x > 0, 1.0),
+    "index by numbers": lambda x: x[torch.ones(3).long()],
+    "repeat_interleave": lambda x: x.repeat_interleave(
+        torch.ones(8).long(), output_size=8
+    ),
+    "repeat_interleave by number": lambda x: x.repeat_interleave(2),
+    "where with values": lambda x: torch.where(x > 0, x, 0),
+    "all": lambda x: torch.isfinite(x).all(),
+    "inv_ex": lambda x: torch.linalg.inv_ex(torch.eye(3)),
+    "multinomial": lambda x: torch.multinomial(x.abs() + 1, 2),
+    "clip": lambda x: torch.nn.utils.clip_grad_norm_([x], 1.0),
+}
+
+
+def fresh() -> Any:
+    x = torch.randn(8)
+    x.grad = torch.randn(8)
+    return x
+
+
+@pytest.mark.parametrize("name", WAITS)
+def test_waits(name: str) -> None:
+    x = fresh()
+    with pytest.raises(SyncStalls), SyncCheck():
+        WAITS[name](x)
+
+
+@pytest.mark.parametrize("name", DOES_NOT_WAIT)
+def test_does_not_wait(name: str) -> None:
+    x = fresh()
+    with SyncCheck():
+        DOES_NOT_WAIT[name](x)
+
+
+@pytest.mark.parametrize("optimizer", ["SGD", "Adam", "AdamW", "RMSprop", "NAdam"])
+def test_a_whole_training_step_is_clean(optimizer: str) -> None:
+    """Step counters and samplers read values too, but of tensors on the CPU."""
+    model = torch.nn.Linear(4, 1)
+    data = torch.utils.data.TensorDataset(torch.randn(8, 4))
+    opt = getattr(torch.optim, optimizer)(model.parameters(), lr=0.1)
+    with SyncCheck() as check:
+        for (x,) in torch.utils.data.DataLoader(data, batch_size=4, shuffle=True):
+            model(x).pow(2).mean().backward()
+            opt.step()
+            opt.zero_grad()
+    assert check.verdict is not None
+    assert "by the data loader" in check.verdict.message
+
+
+def test_backward_has_the_line_that_called_it() -> None:
+    class Reads(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx: Any, grad: Any) -> Any:
+            grad.item()
+            return grad
+
+    def code() -> None:
+        Reads.apply(torch.ones((), requires_grad=True)).backward()
+
+    offset = Reads.backward.__code__.co_firstlineno + 2 - code.__code__.co_firstlineno
+    assert lines_of(code) == [("_local_scalar_dense", offset)]
+
+
+def test_compiled_code_stays_compiled() -> None:
+    compiled: list[Any] = []
+
+    def backend(graph: Any, inputs: Any) -> Any:
+        compiled.append(graph)
+        return graph.forward
+
+    @torch.compile(backend=backend, fullgraph=True)
+    def whole(x: Any) -> Any:
+        return (x @ x).relu()
+
+    @torch.compile(backend=backend)
+    def broken(x: Any) -> Any:
+        return x * x.sum().item()
+
+    with SyncCheck():
+        whole(torch.ones(2, 2))
+    assert compiled
+    with pytest.raises(SyncStalls, match=HERE.name), SyncCheck():
+        broken(torch.ones(2, 2))
+
+
+def test_warmup() -> None:
+    with SyncCheck(warmup=1) as check:
+        torch.ones(3).sum().item()
+        check.step()
+        torch.ones(3).sum()
+    with pytest.raises(SyncStalls), SyncCheck(warmup=1) as check:
+        check.step()
+        torch.ones(3).sum().item()
+    with pytest.raises(ValueError, match="nothing was checked"), SyncCheck(warmup=2):
+        pass
+
+
+def test_errors_of_the_code_come_through_and_all_is_undone() -> None:
+    to_text = torch._tensor_str._str
+    with pytest.raises(KeyError), SyncCheck():
+        torch.ones(3).sum().item()
+        raise KeyError
+    assert torch._tensor_str._str is to_text
+    with SyncCheck() as check:
+        pass
+    torch.ones(3).sum().item()
+    assert check.verdict is not None and check.verdict.ok
+
+
+def test_the_code_may_use_a_profiler() -> None:
+    cpu = [torch.profiler.ProfilerActivity.CPU]
+    with SyncCheck(), torch.profiler.profile(activities=cpu) as prof:
+        torch.ones(3).sum()
+    assert torchtraceap.analyze(prof).trace.events

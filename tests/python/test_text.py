@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""test_text.py: text for people: safe whatever a trace holds, and readable."""
+
+from __future__ import annotations
+
+import json
+from html.parser import HTMLParser
+from typing import Any
+
+import pytest
+
+import torchtraceap
+from torchtraceap.safe_text import encodable, printable
+from torchtraceap.units import share_text, time_text
+
+# A name that would recolour a terminal, forge a line, reverse text and run a script.
+HOSTILE = "\x1b[31mred\nforged line\u202egnp.js\x9b<script>alert(1)</script>"
+
+
+@pytest.fixture(scope="module")
+def hostile() -> torchtraceap.Report:
+    """A loader that keeps a device waiting, all of whose names are hostile."""
+    loader = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__" + HOSTILE
+    common: dict[str, Any] = {"ph": "X", "pid": 1, "tid": 1}
+    events = []
+    for step in range(6):
+        start = step * 10_000
+        events += [
+            {**common, "cat": "user_annotation", "name": loader}
+            | {"ts": start, "dur": 9_000},
+            {**common, "cat": "cpu_op", "name": "aten::mm" + HOSTILE}
+            | {"ts": start + 9_100, "dur": 200},
+            {**common, "cat": "cuda_runtime", "name": "cudaLaunchKernel"}
+            | {"ts": start + 9_150, "dur": 50, "args": {"correlation": step + 1}},
+            {"ph": "X", "pid": 0, "tid": 7, "cat": "kernel", "name": HOSTILE}
+            | {"ts": start + 9_300, "dur": 300}
+            | {"args": {"correlation": step + 1, "device": 0, "stream": 7}},
+        ]
+    document = {
+        "deviceProperties": [{"id": 0, "name": HOSTILE}],
+        HOSTILE: 1,
+        "traceEvents": events,
+    }
+    return torchtraceap.analyze(json.dumps(document).encode())
+
+
+def test_names_from_the_trace_are_harmless(hostile: torchtraceap.Report) -> None:
+    assert hostile.findings
+    for text in (hostile.summary(windows=True), repr(hostile)):
+        assert text.replace("\n", "").isprintable()
+        assert "\u202e" not in text
+        assert not any(line.startswith("forged") for line in text.splitlines())
+    assert json.loads(hostile.to_json())["trace"]["devices"][0]["name"] == HOSTILE
+    assert hostile.to_json().replace("\n", "").isprintable()
+
+
+def test_the_notebook_table_holds_no_markup_of_the_trace(
+    hostile: torchtraceap.Report, slow_loader: torchtraceap.Report
+) -> None:
+    seen = set()
+
+    class Tags(HTMLParser):
+        def handle_starttag(self, tag: str, attrs: list[Any]) -> None:
+            seen.add(tag)
+            assert not attrs
+
+    parser = Tags()
+    parser.feed(hostile._repr_html_())
+    parser.feed(slow_loader._repr_html_())
+    assert seen <= {"p", "table", "thead", "tbody", "tr", "th", "td", "code"}
+    assert "resnet50_profiler_api.py:42" in slow_loader._repr_html_()
+
+
+def test_printable() -> None:
+    assert printable("aten::mm × 2") == "aten::mm × 2"
+    assert printable("a\x1b\n\u202e\ud800\U000e0001") == (
+        r"a\x1b\x0a\u202e\ud800\U000e0001"
+    )
+    assert printable("abcdefghij", 5) == "ab…ij"
+    assert len(printable("x" * 99, 40)) == 40
+
+
+def test_encodable() -> None:
+    assert encodable("12 µs ×3 …", "utf-8") == "12 µs ×3 …"
+    assert encodable("12 µs ×3 …", "ascii") == "12 us x3 ..."
+    assert encodable("12 µs 測", "latin-1") == r"12 us \u6e2c"
+    assert encodable("×", None) == encodable("×", "no-such-encoding") == "x"
+
+
+@pytest.mark.parametrize(
+    ("us", "text"),
+    [
+        (0, "0 µs"),
+        (0.13, "0.13 µs"),
+        (412.4, "412 µs"),
+        (999.4, "999 µs"),
+        (999.5, "1 ms"),
+        (12_400, "12.4 ms"),
+        (1_234_567, "1.23 s"),
+        (43_425_400, "43.4 s"),
+        (1e10, "10000 s"),
+    ],
+)
+def test_time_text(us: float, text: str) -> None:
+    assert time_text(us) == text
+
+
+def test_share_text() -> None:
+    assert share_text(1, 3) == "33.3 %"
+    assert share_text(0, 3) == "0.0 %"
+    assert share_text(1, 1_000_000) == "<0.1 %"
+    assert share_text(999_999, 1_000_000) == ">99.9 %"
+    assert share_text(3, 3) == "100.0 %"
+    assert share_text(1, 0) == "-"

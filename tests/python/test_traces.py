@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""test_traces.py: what must hold for every real trace there is.
+
+test_loader.py compares the events themselves with Python's json.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+import torchtraceap
+from torchtraceap.inspection import inspect_trace
+
+ROOT = Path(__file__).resolve().parents[2]
+DATA = ROOT / "tests" / "data"
+# More traces, kept outside the tree for their size; most machines have none.
+SHARED = ROOT.parent / "shared" / "traces"
+TRACES = {path.name: path for path in SHARED.glob("*.json.gz")}
+TRACES |= {path.name: path for path in DATA.glob("*.json.gz")}
+
+
+class Case(NamedTuple):
+    """A trace and its report."""
+
+    trace: torchtraceap.Trace
+    report: torchtraceap.Report
+
+
+@pytest.fixture(scope="module", params=sorted(TRACES))
+def case(request: pytest.FixtureRequest) -> Iterator[Case]:
+    """Loads and analyses each file once, and lets go of it."""
+    trace = torchtraceap.load(TRACES[request.param])
+    yield Case(trace, torchtraceap.analyze(trace))
+
+
+def test_every_event_is_counted(case: Case) -> None:
+    facts = inspect_trace(case.trace)
+    assert facts["events"] == sum(facts["phases"].values()) == len(case.trace)
+    assert facts["x"] == sum(facts["categories"].values())
+    assert case.report.trace.events == len(case.trace) > 0
+    assert sum(d.events for d in case.report.trace.devices) <= facts["gpu"]
+
+
+def test_the_balance_closes_to_the_nanosecond(case: Case) -> None:
+    for row in case.report._core.balance:
+        parts = row.busy_ns + sum(row.idle_ns.values()) + row.unattributed_ns
+        assert parts == row.span_ns
+        assert min(row.busy_ns, row.unattributed_ns, *row.idle_ns.values()) >= 0
+
+
+def test_windows_tile_the_span_of_each_device(case: Case) -> None:
+    facts = case.report._core.trace
+    windows = [row.window for row in case.report._core.windows]
+    tiled = {
+        device: [(w.begin_ns, w.end_ns) for w in of_device]
+        for device, of_device in itertools.groupby(windows, lambda w: w.device)
+    }
+    assert len(windows) == sum(map(len, tiled.values()))
+    for tiles in tiled.values():
+        assert tiles[0][0] == facts.begin_ns
+        assert tiles[-1][1] == facts.end_ns
+        assert all(begin < end for begin, end in tiles)
+        assert all(a[1] == b[0] for a, b in itertools.pairwise(tiles))
+    working = {device.id for device in case.report.trace.working_devices}
+    if facts.end_ns > facts.begin_ns:
+        assert {w.device for w in case.report.windows} == (working or {None})
+
+
+def test_labels_and_findings_agree_with_the_windows(case: Case) -> None:
+    report = case.report
+    for window in report.windows:
+        assert sum(label.score for label in window.labels) <= 1 + 1e-9
+        wasted = [label.wasted_us for label in window.labels]
+        assert wasted == sorted(wasted, reverse=True)
+    for finding in report.findings:
+        assert finding.count > 0 and finding.wasted_us > 0 and finding.events
+        for index in finding.windows:
+            labels = {label.pattern for label in report.windows[index].labels}
+            assert finding.pattern in labels
+    ids = [finding.id for finding in report.findings]
+    assert len(set(ids)) == len(ids)
+
+
+def test_findings_cost_no_more_than_there_is(case: Case) -> None:
+    for row in case.report._core.balance:
+        idle = sum(
+            claim.end - claim.begin
+            for finding in case.report._core.findings
+            for claim in finding.claims
+            if claim.idle and claim.device == row.device
+        )
+        assert idle <= row.span_ns - row.busy_ns
+
+
+def test_trees_hang_together(case: Case) -> None:
+    for window in case.report.windows[:3]:
+        nodes = [node for root in window.tree() for node in root.walk()]
+        assert len({node.index for node in nodes}) == len(nodes)
+        assert all(node.name for node in nodes)
+
+
+def test_the_summary_says_something_sensible(case: Case) -> None:
+    report = case.report
+    text = report.summary(windows=5)
+    assert report.trace.path in text
+    assert text.replace("\n", "").isprintable()
+    if not report.trace.working_devices:
+        assert not report.balance
+        assert "idle" not in text.lower()
+        assert "busy" not in text.split("Windows", 1)[0]
+    if report.trace.devices and not report.trace.working_devices:
+        assert report.quality.verdict != "ok"
+    if report.quality.verdict != "ok":
+        assert f"Quality: {report.quality.verdict}" in text
