@@ -15,14 +15,14 @@ import os
 import platform
 import subprocess
 import time
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import torchtraceap
 from torchtraceap.units import share_text, time_text
 
 ROOT = Path(__file__).resolve().parents[1]
-HEAD = ("trace", "origin", "device", "events", "span", "busy", "windows", "labeled")
-HEAD += ("findings", "costliest finding", "its share", "quality", "seconds")
+HEAD = ("trace", "origin", "device", "events", "span", "windows", "labeled", "busy")
+HEAD += ("unattributed", "findings", "costliest", "its share", "quality", "seconds")
 
 
 def main() -> None:
@@ -45,7 +45,7 @@ def main() -> None:
         f"Commit {commit()}, {processor()}, Python {platform.python_version()}. "
         f"{len(paths)} traces in {seconds:.1f} s; the last column is loading and "
         "analysis of one, measured once on a machine with other work to do. "
-        "Busy and the share are of the analysed time, once for each device at work.\n"
+        "Shares are of the analysed time, once for each device at work.\n"
     )
     for cells in (HEAD, ["---"] * len(HEAD), *rows):
         print(f"| {' | '.join(cells)} |")
@@ -58,19 +58,23 @@ def row_of(path: Path, origin: dict[str, str]) -> list[str]:
     seconds = time.perf_counter() - before
     total_us = report.trace.device_time_us
     busy_us = sum(row.busy_us for row in report.balance)
+    left_us = sum(row.unattributed_us for row in report.balance)
     first = report.findings[0] if report.findings else None
-    where = first and (first.location or first.operator)
+    where = "no line"
+    if first and first.location:
+        where = f"{PurePosixPath(first.location.file).name}:{first.location.line}"
     cells = [
         path.name.removesuffix(".json.gz"),
         f"{origin.get('origin_repo', '')} ({origin.get('licence', '')})",
         origin.get("gpu", "").strip(" -") or "not named",
         f"{report.trace.events:,}",
         time_text(report.trace.span_us),
-        share_text(busy_us, total_us) if report.balance else "-",
         str(len(report.windows)),
         str(sum(bool(window.labels) for window in report.windows)),
+        share_text(busy_us, total_us) if report.balance else "-",
+        share_text(left_us, total_us) if report.balance else "-",
         str(len(report.findings)),
-        f"{first.kind} at {where or 'no line'}" if first else "-",
+        f"{first.kind}, {where}" if first else "-",
         share_text(first.wasted_us, total_us) if first else "-",
         report.quality.verdict,
         f"{seconds:.2f}",

@@ -30,10 +30,12 @@ Trace load(std::shared_ptr<const Source> source, const LoadOptions& options) {
           static_cast<double>(document.rows().size()) / progress * 1.25));
     }
     document.finish(windows);
-  } catch (const TraceError&) {
+  } catch (const TraceError& error) {
     // Damage in the container shows as nonsense in the text. Read on to its checksum:
     // if that is wrong, its error says more than this one.
-    reader->skip(std::numeric_limits<std::uint64_t>::max());
+    if (!error.kind().starts_with("gzip")) {
+      reader->skip(std::numeric_limits<std::uint64_t>::max());
+    }
     throw;
   }
   trace.source = std::move(source);

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from types import TracebackType
 from typing import Protocol
 
-from torchtraceap.sync_verdict import Observation, Verdict, decide
+from torchtraceap.sync_verdict import OVER_US, Observation, Verdict, decide
 
 
 class SyncStalls(AssertionError):
@@ -52,7 +52,7 @@ class SyncCheck:
     def __init__(
         self,
         *,
-        over_us: float = 50.0,
+        over_us: float = OVER_US,
         max_count: int = 0,
         allow: Iterable[str] = (),
         warmup: int = 0,

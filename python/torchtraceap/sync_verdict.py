@@ -15,6 +15,8 @@ from torchtraceap.source_lines import Line, display_path, resolve
 
 #: The pattern that this check is about, as in the core's table.
 PATTERN = "sync_stall"
+#: Shorter waits than this are hard to tell from the cost of any launch.
+OVER_US = 50.0
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,7 @@ class Verdict:
 def decide(
     observation: Observation,
     *,
-    over_us: float = 50.0,
+    over_us: float = OVER_US,
     max_count: int = 0,
     allow: Sequence[str] = (),
 ) -> Verdict:
