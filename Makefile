@@ -12,7 +12,7 @@ PYTHON ?= python3
 TORCH_SPEC ?= torch==2.13.0
 # Empty: pip's own index.
 TORCH_INDEX ?=
-DEMO_TRACE ?= tests/data/h100-vit-nsfw-inference.json.gz
+DEMO_TRACE ?= tests/data/kineto2021-v100-resnet50-workers0-memory.json.gz
 
 SHELL := /bin/bash
 VENV := $(CURDIR)/.venv

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // bindings/bind_report.cpp: analysis and its report, field by field.
 #include <pybind11/stl.h>
+#include <pybind11/typing.h>
 
 #include <memory>
 
@@ -27,10 +28,11 @@ std::string pattern_name(patterns::PatternId id) {
 }
 
 // A value for each row of the pattern table, by name; zeros are left out.
-py::dict by_pattern(const std::vector<std::int64_t>& ns) {
-  py::dict out;
+py::typing::Dict<py::str, py::int_> by_pattern(const std::vector<std::int64_t>& ns) {
+  py::typing::Dict<py::str, py::int_> out;
   for (std::size_t i = 0; i < ns.size(); ++i) {
-    if (ns[i] != 0) out[py::str(std::string(patterns::patterns()[i].name))] = ns[i];
+    if (ns[i] != 0)
+      out[py::str(std::string(patterns::patterns()[i].name))] = py::int_(ns[i]);
   }
   return out;
 }

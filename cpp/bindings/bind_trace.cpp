@@ -2,6 +2,7 @@
 // bindings/bind_trace.cpp: loading, columns as NumPy views, errors.
 #include <pybind11/numpy.h>
 #include <pybind11/stl.h>
+#include <pybind11/typing.h>
 
 #include <memory>
 
@@ -31,17 +32,17 @@ py::array view(const std::vector<char>& column, const py::object& owner) {
   return array;
 }
 
-py::dict columns_of(const py::object& self) {
+py::typing::Dict<py::str, py::array> columns_of(const py::object& self) {
   const auto& columns = self.cast<const Trace&>().columns;
-  py::dict out;
+  py::typing::Dict<py::str, py::array> out;
 #define TTA_VIEW(name, type, doc) out[#name] = view(columns.name, self);
   TTA_COLUMNS(TTA_VIEW)
 #undef TTA_VIEW
   return out;
 }
 
-py::dict column_docs() {
-  py::dict out;
+py::typing::Dict<py::str, py::str> column_docs() {
+  py::typing::Dict<py::str, py::str> out;
 #define TTA_DOC(name, type, doc) out[#name] = doc;
   TTA_COLUMNS(TTA_DOC)
 #undef TTA_DOC
@@ -54,12 +55,26 @@ py::str text(std::string_view s) {
       PyUnicode_DecodeUTF8(s.data(), static_cast<py::ssize_t>(s.size()), "replace"));
 }
 
-py::list strings_of(const Trace& t) {
-  py::list out;
+py::typing::List<py::str> strings_of(const Trace& t) {
+  py::typing::List<py::str> out;
   for (std::uint32_t id = 0; id < t.strings.size(); ++id) {
     out.append(text(t.strings.view(id)));
   }
   return out;
+}
+
+std::vector<std::string> category_names() {
+  std::vector<std::string> names;
+  for (const auto& category : trace::kCategories) names.emplace_back(category.name);
+  return names;
+}
+
+std::vector<std::string> device_work_categories() {
+  std::vector<std::string> names;
+  for (const auto& category : trace::kCategories) {
+    if (category.device_work) names.emplace_back(category.name);
+  }
+  return names;
 }
 
 std::uint32_t checked(const Trace& t, std::int64_t row) {
@@ -70,16 +85,8 @@ std::uint32_t checked(const Trace& t, std::int64_t row) {
   return static_cast<std::uint32_t>(row);
 }
 
-// The one place where C++ errors become Python's. The class wears the public name.
-void bind_errors(py::module_& m) {
-  static py::handle error = PyErr_NewExceptionWithDoc(
-      "torchtraceap.TraceError",
-      "The bytes are no usable profiler trace.\n\n"
-      "``str()`` says what, where and what to do; ``path``, ``kind``, ``hint``,\n"
-      "``offset`` (bytes) and ``event`` (index in traceEvents) hold the parts, the\n"
-      "last two None where they do not apply.",
-      PyExc_ValueError, nullptr);
-  m.add_object("TraceError", error);
+// The one place where C++ errors become Python's.
+void bind_errors() {
   py::register_exception_translator([](std::exception_ptr p) {
     const auto position = [](std::int64_t at) -> py::object {
       return at < 0 ? py::object(py::none()) : py::object(py::int_(at));
@@ -87,13 +94,11 @@ void bind_errors(py::module_& m) {
     try {
       if (p) std::rethrow_exception(p);
     } catch (const trace::TraceError& e) {
-      py::object instance = error(text(e.what()));
-      instance.attr("path") = text(e.path());
-      instance.attr("kind") = text(e.kind());
-      instance.attr("hint") = text(e.hint());
-      instance.attr("offset") = position(e.offset());
-      instance.attr("event") = position(e.event());
-      PyErr_SetObject(error.ptr(), instance.ptr());
+      const auto type = py::module_::import("torchtraceap.errors").attr("TraceError");
+      const py::object error =
+          type(text(e.what()), text(e.path()), text(e.kind()), text(e.hint()),
+               position(e.offset()), position(e.event()));
+      PyErr_SetObject(type.ptr(), error.ptr());
     } catch (const trace::FileNotFound& e) {
       PyErr_SetObject(PyExc_FileNotFoundError, text(e.what()).ptr());
     }
@@ -103,7 +108,7 @@ void bind_errors(py::module_& m) {
 }  // namespace
 
 void bind_trace(py::module_& m) {
-  bind_errors(m);
+  bind_errors();
 
   py::class_<trace::Warning>(m, "Warning", "Something odd, counted by kind.")
       .def_readonly("kind", &trace::Warning::kind)
@@ -117,11 +122,14 @@ void bind_trace(py::module_& m) {
       .def_readonly("warnings", &Trace::warnings)
       .def_property_readonly("columns", &columns_of,
                              "Column name to a read-only NumPy view, one value a row.")
+      .def_property_readonly(
+          "category_names", [](const Trace&) { return category_names(); },
+          "Names of the categories, by the numbers in the category column.")
       .def_property_readonly("strings", &strings_of, "Names by the ids in columns.")
       .def_property_readonly(
           "metadata",
           [](const Trace& t) {
-            py::dict out;
+            py::typing::Dict<py::str, py::str> out;
             for (const auto& [key, json] : t.metadata) out[text(key)] = text(json);
             return out;
           },
@@ -142,7 +150,7 @@ void bind_trace(py::module_& m) {
               const py::gil_scoped_release release;
               texts = t.read_args(checked_rows);
             }
-            py::list out;
+            py::typing::List<py::str> out;
             for (const auto& json : texts) out.append(text(json));
             return out;
           },
@@ -170,15 +178,9 @@ void bind_trace(py::module_& m) {
       py::arg("data"));
 
   m.def("column_docs", &column_docs, "What each column holds.");
-  std::vector<std::string> names, work;
-  for (const auto& category : trace::kCategories) {
-    names.emplace_back(category.name);
-    if (category.device_work) work.emplace_back(category.name);
-  }
-  m.def("category_names", [names] { return names; }, "Names by the category column.");
-  m.def(
-      "device_work_categories", [work] { return work; },
-      "Categories during which a device is busy.");
+  m.def("category_names", &category_names, "Names by the category column.");
+  m.def("device_work_categories", &device_work_categories,
+        "Categories during which a device is busy.");
   m.attr("NO_TIME") = trace::kNoTime;
   m.attr("NO_ID") = trace::kNoId;
 }

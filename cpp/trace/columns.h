@@ -16,8 +16,8 @@ namespace tta::trace {
 
 /// A time or duration the event does not have (absent, null, no number, too large).
 inline constexpr std::int64_t kNoTime = std::numeric_limits<std::int64_t>::min();
-/// Times and lengths from here on, either way, are no event's: 2^61 ns is the year 2043.
-/// Below it no sum or difference that an analysis takes can overflow.
+/// Times and lengths from here on, either way, are no event's: 2^61 ns is the year
+/// 2043. Below it no sum or difference that an analysis takes can overflow.
 inline constexpr std::int64_t kTimeLimit = std::int64_t{1} << 61;
 /// An id, device or stream the event does not have.
 inline constexpr std::int64_t kNoId = -1;

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// trace/event_reader.cpp: the members of an event, and what follows from them together.
+// trace/event_reader.cpp: the members of an event and of its args, in one pass.
 #include "trace/event_reader.h"
 
-#include <limits>
-
-#include "trace/escapes.h"
+#include "trace/keys.h"
 
 namespace tta::trace {
 namespace {
@@ -28,9 +26,15 @@ constexpr Row kEmptyRow = {
     .args_length = 0,
 };
 
-constexpr std::uint32_t bit(Key key) {
-  return key == Key::kOther ? 0 : std::uint32_t{1} << static_cast<int>(key);
-}
+constexpr ShortKey kPhase("ph");
+constexpr ShortKey kCategory("cat");
+constexpr ShortKey kName("name");
+constexpr ShortKey kPid("pid");
+constexpr ShortKey kTid("tid");
+constexpr ShortKey kTs("ts");
+constexpr ShortKey kDur("dur");
+constexpr ShortKey kArgs("args");
+constexpr ShortKey kId("id");
 
 }  // namespace
 
@@ -53,194 +57,166 @@ inline Place EventReader::read_id(Place value, int depth, std::int64_t& id) {
   return read_integer_fast(p, id) ? value + 1 : read_odd_id(value, depth, id);
 }
 
-inline Key EventReader::key_at(Place key) const {
-  const Tokens& tokens = grammar_.tokens();
-  const char* const token = tokens.text + *key;
-  std::uint32_t length = key[1] - key[0];
-  while (is_blank(token[length - 1])) --length;
-  const Key found = key_of(token, length);
-  if (found != Key::kOther || !tokens.escapes) return found;
-  return escaped_key({token + 1, length - 2});
+inline char EventReader::read_phase(Place value) {
+  const char* const p = grammar_.tokens().text + *value;
+  const bool usual = p[1] > ' ' && p[1] < 0x7f && p[1] != '\\' && p[2] == '"';
+  return usual ? p[1] : odd_phase(grammar_.tokens().string_at(value));
 }
 
-EventReader::EventReader(Grammar& grammar, StringPool& strings, Tally& tally)
-    : grammar_(grammar), strings_(strings), tally_(tally) {
-  category_names_.push_back({Category::kUnknown, "", true});  // of events without one
-}
-
+// Keys are tried in the order in which Kineto writes them, each on the member after
+// the one that matched before: an event laid out as usual takes one round, in which
+// every branch is easy to predict. Any other order only takes more rounds.
 Place EventReader::read(Place at, int depth, std::uint64_t window_offset, Row& row) {
-  const char* const text = grammar_.tokens().text;
+  const Tokens& tokens = grammar_.tokens();
+  const char* const text = tokens.text;
   row = kEmptyRow;
-  odd_ = seen_ = seen_args_ = category_ = 0;
-  has_phase_ = false;
+  odd_ = category_ = 0;
+  has_phase_ = has_ts_ = false;
   flow_id_ = device_ = kNoId;
   ++depth;
-  ++at;
-  if (text[*at] == '}') return at + 1;
-  for (;;) {
-    if (text[at[0]] != '"' || text[at[1]] != ':') return grammar_.fail_member(at);
-    const Key key = key_at(at);
-    if (seen_ & bit(key)) note(Oddity::kDuplicateKey);
-    seen_ |= bit(key);
-    const Place value = at + 2;
-    at = read_member(key, value, depth, row);
-    if (at == nullptr) return nullptr;
-    if (key == Key::kArgs && row.args_length != 0) {
-      row.args_offset = window_offset + *value;
-    }
-    const char c = text[*at++];
-    if (c == ',') continue;
-    return c == '}' ? at : grammar_.fail(at - 1, "',' or '}'");
-  }
-}
 
-[[gnu::always_inline]] inline Place EventReader::read_member(Key key, Place value,
-                                                             int depth, Row& row) {
-  const Tokens& tokens = grammar_.tokens();
-  const bool is_string = tokens.at(value) == '"';
-  switch (key) {
-    case Key::kPhase:
-      has_phase_ = is_string;
-      if (is_string) row.phase = phase_of(tokens.string_at(value));
-      return grammar_.skip(value, depth);
-    case Key::kCategory:
-      category_ = is_string ? category_index(tokens.string_at(value)) : 0;
-      if (!is_string) note(Oddity::kBadCategory);
-      return grammar_.skip(value, depth);
-    case Key::kName:
-      row.name = is_string ? name_id(tokens.string_at(value)) : 0;
-      if (!is_string) note(Oddity::kBadName);
-      return grammar_.skip(value, depth);
-    case Key::kPid:
-      return read_identity(value, depth, row.pid);
-    case Key::kTid:
-      return read_identity(value, depth, row.tid);
-    case Key::kTs:
-      value = read_time(value, depth, row.ts);
-      if (row.ts == kNoTime) note(Oddity::kBadTs);
-      return value;
-    case Key::kDur:
-      return read_time(value, depth, row.dur);
-    case Key::kId:
-      return read_id(value, depth, flow_id_);
-    case Key::kArgs: {
-      row.args_length = 0;
-      if (tokens.at(value) != '{') {
-        if (tokens.at(value) != 'n') note(Oddity::kBadArgs);
-        return grammar_.skip(value, depth);
-      }
-      const Place after = read_args(value, depth, row);
-      if (after != nullptr) row.args_length = after[-1] + 1 - *value;
-      return after;
+  std::uint64_t key = 0;  // the first bytes of the token at `at`
+  std::uint32_t seen = 0;
+  bool matched = false;
+  const auto start_member = [&] {
+    if (text[at[0]] != '"' || text[at[1]] != ':') {
+      at = grammar_.fail_member(at);
+      return false;
     }
-    default:
-      return grammar_.skip(value, depth);
+    key = detail::load8(text + *at);
+    return true;
+  };
+  // Moves on from a value; false if the event ends there or breaks the grammar.
+  const auto next_member = [&] {
+    if (at == nullptr) return false;
+    const char c = text[*at++];
+    if (c == ',') return start_member();
+    if (c != '}') at = grammar_.fail(at - 1, "',' or '}'");
+    return false;
+  };
+  // Reads the value if the key is this one; true if there is no further member.
+  const auto ends_with = [&](const ShortKey& known, std::uint32_t bit, auto read) {
+    if (!known.is(key)) return false;
+    matched = true;
+    if (seen & bit) note(Oddity::kDuplicateKey);
+    seen |= bit;
+    at = read(at + 2);
+    return !next_member();
+  };
+
+  if (text[*++at] == '}') return at + 1;
+  if (!start_member()) return at;
+  std::string plain_key;
+  for (;;) {
+    matched = false;
+    if (ends_with(kPhase, 1, [&](Place value) {
+          has_phase_ = text[*value] == '"';
+          if (has_phase_) row.phase = read_phase(value);
+          return grammar_.skip(value, depth);
+        })) {
+      return at;
+    }
+    if (ends_with(kCategory, 2, [&](Place value) {
+          const bool is_text = text[*value] == '"';
+          category_ = is_text ? category_index(tokens.string_at(value)) : 0;
+          if (!is_text) note(Oddity::kBadCategory);
+          return grammar_.skip(value, depth);
+        })) {
+      return at;
+    }
+    if (ends_with(kName, 4, [&](Place value) {
+          const bool is_text = text[*value] == '"';
+          row.name = is_text ? name_id(tokens.string_at(value)) : 0;
+          if (!is_text) note(Oddity::kBadName);
+          return grammar_.skip(value, depth);
+        })) {
+      return at;
+    }
+    if (ends_with(kPid, 8, [&](Place value) {
+          return read_identity(value, depth, row.pid);
+        })) {
+      return at;
+    }
+    if (ends_with(kTid, 16, [&](Place value) {
+          return read_identity(value, depth, row.tid);
+        })) {
+      return at;
+    }
+    if (ends_with(kTs, 32, [&](Place value) {
+          has_ts_ = true;
+          const Place after = read_time(value, depth, row.ts);
+          if (row.ts == kNoTime) note(Oddity::kBadTs);
+          return after;
+        })) {
+      return at;
+    }
+    if (ends_with(kDur, 64, [&](Place value) {
+          return read_time(value, depth, row.dur);
+        })) {
+      return at;
+    }
+    if (ends_with(kArgs, 128, [&](Place value) {
+          row.args_offset = window_offset + *value;
+          return read_args(value, depth, row);
+        })) {
+      return at;
+    }
+    if (ends_with(kId, 256, [&](Place value) {
+          return read_id(value, depth, flow_id_);
+        })) {
+      return at;
+    }
+    if (matched) {
+      plain_key.clear();
+      continue;
+    }
+    if (tokens.escapes && plain_key.empty() && unescape_key(at, plain_key)) {
+      key = detail::load8(plain_key.data());
+      continue;
+    }
+    plain_key.clear();
+    at = grammar_.skip(at + 2, depth);
+    if (!next_member()) return at;
   }
 }
 
 Place EventReader::read_args(Place at, int depth, Row& row) {
-  const char* const text = grammar_.tokens().text;
-  seen_args_ = 0;
+  const Tokens& tokens = grammar_.tokens();
+  const char* const text = tokens.text;
+  const Place object = at;
   device_ = row.stream = row.correlation = row.external_id = kNoId;
   row.python_id = row.python_parent_id = row.sequence = kNoId;
+  row.args_length = 0;
+  if (text[*at] != '{') {
+    if (text[*at] != 'n') note(Oddity::kBadArgs);
+    return grammar_.skip(at, depth);
+  }
   ++depth;
+  std::uint32_t seen = 0;
   ++at;
-  if (text[*at] == '}') return at + 1;
-  for (;;) {
+  for (char c = text[*at] == '}' ? '}' : ','; c != '}';) {
     if (text[at[0]] != '"' || text[at[1]] != ':') return grammar_.fail_member(at);
-    const Key key = key_at(at);
-    const Place value = at + 2;
-    std::int64_t* id = nullptr;
-    switch (key) {
-      case Key::kDevice:
-        id = &device_;
-        break;
-      case Key::kStream:
-        id = &row.stream;
-        break;
-      case Key::kCorrelation:
-        id = &row.correlation;
-        break;
-      case Key::kExternalId:
-      case Key::kExternalId2:
-        id = &row.external_id;
-        break;
-      case Key::kPythonId:
-        id = &row.python_id;
-        break;
-      case Key::kPythonParentId:
-        id = &row.python_parent_id;
-        break;
-      case Key::kSequence:
-        id = &row.sequence;
-        break;
-      default:
-        break;
-    }
-    if (id == nullptr) {
-      at = grammar_.skip(value, depth);
+    ArgKey key = arg_key(text + *at);
+    if (key == ArgKey::kOther && tokens.escapes) key = escaped_arg_key(at);
+    at += 2;
+    if (key == ArgKey::kOther) {
+      at = grammar_.skip(at, depth);
     } else {
-      if (seen_args_ & bit(key)) note(Oddity::kDuplicateKey);
-      seen_args_ |= bit(key);
-      at = read_id(value, depth, *id);
+      const std::uint32_t bit = std::uint32_t{1} << static_cast<int>(key);
+      if (seen & bit) note(Oddity::kDuplicateKey);
+      seen |= bit;
+      at = read_id(at, depth, id_of(key, row));
     }
     if (at == nullptr) return nullptr;
-    const char c = text[*at++];
-    if (c == ',') continue;
-    return c == '}' ? at : grammar_.fail(at - 1, "',' or '}'");
+    c = text[*at];
+    if (c == ',') {
+      ++at;
+    } else if (c != '}') {
+      return grammar_.fail(at, "',' or '}'");
+    }
   }
-}
-
-bool EventReader::finish(Row& row, Position where) {
-  if (!has_phase_) {
-    tally_.count(Oddity::kNoPhase, where);
-    return false;
-  }
-  CategoryName& category = category_names_[category_];
-  row.category = static_cast<std::uint8_t>(category.category);
-  if (category.category == Category::kUnknown && !category.counted) {
-    category.counted = true;
-    tally_.count_category(category.name, where);
-  }
-  if (row.phase == 'X') {
-    if (row.dur == kNoTime) note(Oddity::kMissingDur);
-    if (!(seen_ & bit(Key::kTs))) note(Oddity::kMissingTs);
-  } else if (row.phase == 's' || row.phase == 't' || row.phase == 'f') {
-    row.correlation = flow_id_;
-  }
-  if (row.dur < 0 && row.dur != kNoTime) note(Oddity::kNegativeDur);
-  place_on_device(row);
-  tally_.count_bits(odd_, where);
-  return true;
-}
-
-// Decides device and stream, which only rows of the device side have: runtime calls
-// name a stream too, but do not run there.
-void EventReader::place_on_device(Row& row) {
-  if (info(static_cast<Category>(row.category)).side != Side::kDevice) {
-    row.stream = kNoId;
-    return;
-  }
-  if (device_ == kNoId && row.pid < kTextIdentity) device_ = row.pid;
-  using Device = decltype(row.device);
-  if (device_ < -1 || device_ > std::numeric_limits<Device>::max()) {
-    note(Oddity::kIdOutOfRange);
-  } else {
-    row.device = static_cast<Device>(device_);
-  }
-  if (row.stream != kNoId) return;
-  if (row.tid < kTextIdentity) {
-    row.stream = row.tid;
-    return;
-  }
-  // torch 1.8 wrote "stream 7".
-  std::string_view text =
-      strings_.view(static_cast<std::uint32_t>(row.tid - kTextIdentity));
-  constexpr std::string_view kPrefix = "stream ";
-  if (!text.starts_with(kPrefix)) return;
-  text.remove_prefix(kPrefix.size());
-  std::int64_t stream;
-  if (text_is_integer(text, stream)) row.stream = stream;
+  row.args_length = *at + 1 - *object;
+  return at + 1;
 }
 
 }  // namespace tta::trace

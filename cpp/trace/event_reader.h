@@ -31,7 +31,6 @@ class EventReader {
   bool finish(Row& row, Position where);
 
  private:
-  Place read_member(Key key, Place value, int depth, Row& row);
   Place read_args(Place object, int depth, Row& row);
   Place read_time(Place value, int depth, std::int64_t& nanos);
   Place read_odd_time(Place value, int depth, std::int64_t& nanos);
@@ -39,9 +38,11 @@ class EventReader {
   Place read_odd_identity(Place value, int depth, std::int64_t& identity);
   Place read_id(Place value, int depth, std::int64_t& id);
   Place read_odd_id(Place value, int depth, std::int64_t& id);
-  Key key_at(Place key) const;
-  Key escaped_key(std::string_view raw) const;
-  char phase_of(std::string_view raw);
+  char read_phase(Place value);
+  char odd_phase(std::string_view raw);
+  bool unescape_key(Place key, std::string& token) const;
+  ArgKey escaped_arg_key(Place key) const;
+  std::int64_t& id_of(ArgKey key, Row& row);
   std::uint32_t name_id(std::string_view raw);
   std::uint32_t category_index(std::string_view raw);
   void place_on_device(Row& row);
@@ -61,11 +62,10 @@ class EventReader {
   std::vector<CategoryName> category_names_;
 
   // About the event being read.
-  std::uint32_t odd_ = 0;        // bits of Oddity
-  std::uint32_t seen_ = 0;       // bits of Key, its members
-  std::uint32_t seen_args_ = 0;  // bits of Key, the members of its args
-  std::uint32_t category_ = 0;   // index in category_names_
+  std::uint32_t odd_ = 0;       // bits of Oddity
+  std::uint32_t category_ = 0;  // index in category_names_
   bool has_phase_ = false;
+  bool has_ts_ = false;
   std::int64_t flow_id_ = kNoId;
   std::int64_t device_ = kNoId;
 };

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // trace/event_values.cpp: single values of an event, whatever type the file gave them.
+#include <algorithm>
+
 #include "trace/escapes.h"
 #include "trace/event_reader.h"
 
@@ -114,16 +116,39 @@ Place EventReader::read_odd_id(Place value, int depth, std::int64_t& id) {
   return grammar_.skip(value, depth);
 }
 
-Key EventReader::escaped_key(std::string_view raw) const {
-  if (!has_escape(raw)) return Key::kOther;
-  std::string token = '"' + unescape(raw) + '"';
-  const auto length = static_cast<std::uint32_t>(token.size());
-  token.resize(token.size() + kKeyBytes);
-  return key_of(token.data(), length);
+bool EventReader::unescape_key(Place key, std::string& token) const {
+  const std::string_view raw = grammar_.tokens().string_at(key);
+  if (!has_escape(raw)) return false;
+  token = '"' + unescape(raw) + '"';
+  token.resize(std::max(token.size(), kKeyBytes));
+  return true;
 }
 
-char EventReader::phase_of(std::string_view raw) {
-  if (raw.size() == 1 && raw[0] > ' ' && raw[0] < 0x7f) return raw[0];
+ArgKey EventReader::escaped_arg_key(Place key) const {
+  std::string token;
+  return unescape_key(key, token) ? arg_key(token.data()) : ArgKey::kOther;
+}
+
+std::int64_t& EventReader::id_of(ArgKey key, Row& row) {
+  switch (key) {
+    case ArgKey::kDevice:
+      return device_;
+    case ArgKey::kStream:
+      return row.stream;
+    case ArgKey::kCorrelation:
+      return row.correlation;
+    case ArgKey::kExternalId:
+      return row.external_id;
+    case ArgKey::kPythonId:
+      return row.python_id;
+    case ArgKey::kPythonParentId:
+      return row.python_parent_id;
+    default:
+      return row.sequence;
+  }
+}
+
+char EventReader::odd_phase(std::string_view raw) {
   const std::string text = unescape(raw);
   if (text.size() == 1 && text[0] > ' ' && text[0] < 0x7f) return text[0];
   note(Oddity::kOddPhase);

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // trace/keys.h: tells the few keys of events and of args that are read from all others.
+//
+// Keys are compared as tokens, quotes and all, in registers: equal bytes up to the
+// closing quote are the same key, so its length need not be known. A key with escapes
+// never matches; the caller asks again with its plain form.
 #pragma once
 
-#include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
@@ -11,114 +15,124 @@
 
 namespace tta::trace {
 
-// Members of an event, then members of args. Kineto spells one of them in two ways.
-#define TTA_KEYS(X)                      \
-  X(kPhase, "ph")                        \
-  X(kCategory, "cat")                    \
-  X(kName, "name")                       \
-  X(kPid, "pid")                         \
-  X(kTid, "tid")                         \
-  X(kTs, "ts")                           \
-  X(kDur, "dur")                         \
-  X(kId, "id")                           \
-  X(kArgs, "args")                       \
-  X(kDevice, "device")                   \
-  X(kStream, "stream")                   \
-  X(kCorrelation, "correlation")         \
-  X(kExternalId, "External id")          \
-  X(kExternalId2, "external id")         \
-  X(kPythonId, "Python id")              \
-  X(kPythonParentId, "Python parent id") \
-  X(kSequence, "Sequence number")
+/// Bytes from its first quote on that must be readable where a key is looked up.
+inline constexpr std::size_t kKeyBytes = 24;
 
-enum class Key : std::uint8_t {
+namespace detail {
+
+constexpr std::uint64_t token_word(std::string_view name, std::size_t from) {
+  std::uint64_t word = 0;
+  for (std::size_t i = 0; i < 8 && from + i < name.size() + 2; ++i) {
+    const bool quote = from + i == 0 || from + i == name.size() + 1;
+    const char c = quote ? '"' : name[from + i - 1];
+    word |= std::uint64_t{static_cast<unsigned char>(c)} << (8 * i);
+  }
+  return word;
+}
+
+}  // namespace detail
+
+/// A key of up to six letters. Constant-folds: one mask and one comparison.
+struct ShortKey {
+  std::uint64_t word;
+  std::uint64_t mask;
+
+  constexpr explicit ShortKey(std::string_view name)
+      : word(detail::token_word(name, 0)),
+        mask(~std::uint64_t{0} >> (64 - 8 * (name.size() + 2))) {}
+
+  /// Tells whether the token whose first eight bytes are `token` is this key.
+  constexpr bool is(std::uint64_t token) const { return (token & mask) == word; }
+};
+
+/// The members of args that become columns.
+enum class ArgKey : std::uint8_t {
   kOther,
-#define TTA_ID(id, name) id,
-  TTA_KEYS(TTA_ID)
-#undef TTA_ID
+  kDevice,
+  kStream,
+  kCorrelation,
+  kExternalId,
+  kPythonId,
+  kPythonParentId,
+  kSequence,
 };
 
 namespace detail {
 
-// A key as its token, in words that are compared in registers: the first eight bytes
-// (zeros after a shorter one), the eight after them, the last eight.
-struct KeySlot {
-  std::uint64_t head = 0;
-  std::uint64_t middle = 0;
-  std::uint64_t tail = 0;
-  std::uint32_t length = 0;  // with both quotes
-  Key key = Key::kOther;
+struct ArgToken {
+  std::uint64_t head = 0;    // the first eight bytes of the token
+  std::uint64_t middle = 0;  // bytes 8 to 15, if there are more than 16
+  std::uint64_t tail = 0;    // the last eight
+  std::uint32_t length = 0;
+  ArgKey key = ArgKey::kOther;
+  std::uint8_t next = 0;  // in kArgTokens: another key that begins alike; 0 if none
+
+  constexpr ArgToken() = default;
+  constexpr ArgToken(ArgKey id, std::string_view name, std::uint8_t other = 0)
+      : head(token_word(name, 0)),
+        middle(name.size() + 2 > 16 ? token_word(name, 8) : 0),
+        tail(token_word(name, name.size() - 6)),
+        length(static_cast<std::uint32_t>(name.size() + 2)),
+        key(id),
+        next(other) {}
 };
 
-struct KeyTable {
-  static constexpr int kBits = 5;
-  std::array<KeySlot, 1 << kBits> slots;
+// Kineto spells one of them in two ways. None has fewer than six letters.
+inline constexpr std::array kArgTokens = {
+    ArgToken{ArgKey::kPythonId, "Python id", 1},
+    ArgToken{ArgKey::kPythonParentId, "Python parent id"},
+    ArgToken{ArgKey::kDevice, "device"},
+    ArgToken{ArgKey::kStream, "stream"},
+    ArgToken{ArgKey::kCorrelation, "correlation"},
+    ArgToken{ArgKey::kExternalId, "External id"},
+    ArgToken{ArgKey::kExternalId, "external id"},
+    ArgToken{ArgKey::kSequence, "Sequence number"},
+};
+
+struct ArgTable {
+  static constexpr int kBits = 4;
+  std::array<ArgToken, 1 << kBits> slots;
   std::uint64_t factor = 0;
 
-  static constexpr std::uint64_t slot_of(std::uint64_t head, std::uint32_t length,
-                                         std::uint64_t factor) {
-    return ((head + length) * factor) >> (64 - kBits);
+  static constexpr std::size_t slot_of(std::uint64_t head, std::uint64_t factor) {
+    return (head * factor) >> (64 - kBits);
   }
 };
 
-constexpr KeySlot key_slot(Key key, std::string_view name) {
-  const auto length = static_cast<std::uint32_t>(name.size() + 2);
-  const auto word = [&](std::uint32_t from) {
-    std::uint64_t bytes = 0;
-    for (std::uint32_t i = std::min(from + 8, length); i-- > from;) {
-      const bool quote = i == 0 || i == length - 1;
-      bytes = bytes << 8 | static_cast<unsigned char>(quote ? '"' : name[i - 1]);
-    }
-    return bytes;
-  };
-  const std::uint64_t tail = length > 8 ? word(length - 8) : 0;
-  return {word(0), length > 16 ? word(8) : 0, tail, length, key};
-}
-
-static_assert(sizeof(KeySlot) == 32, "a slot is found by a shift");
-
-// Tries factors until each key has a slot of its own; the compiler does it.
-constexpr KeyTable make_key_table() {
-  constexpr std::array keys = {
-#define TTA_SLOT(id, name) key_slot(Key::id, name),
-      TTA_KEYS(TTA_SLOT)
-#undef TTA_SLOT
-  };
+// Tries factors until each beginning has a slot of its own; the compiler does it.
+constexpr ArgTable make_arg_table() {
   for (std::uint64_t factor = 0x9E3779B97F4A7C15u;; factor += 2) {
-    KeyTable table;
+    ArgTable table;
     table.factor = factor;
     bool fits = true;
-    for (const KeySlot& key : keys) {
-      if (key.length > 24) throw "head, middle and tail must cover a key";
-      KeySlot& slot = table.slots[KeyTable::slot_of(key.head, key.length, factor)];
-      if (slot.length != 0) {
-        fits = false;
-        break;
-      }
-      slot = key;
+    for (const ArgToken& token : kArgTokens) {
+      ArgToken& slot = table.slots[ArgTable::slot_of(token.head, factor)];
+      if (slot.head == token.head) continue;  // reached through `next`
+      fits = fits && slot.length == 0;
+      slot = token;
     }
     if (fits) return table;
   }
 }
 
-inline constexpr KeyTable kKeyTable = make_key_table();
+inline constexpr ArgTable kArgTable = make_arg_table();
 
 }  // namespace detail
 
-/// Bytes after the first quote of a key that must be readable.
-inline constexpr std::size_t kKeyBytes = 8;
-
-/// Tells which key the token is that starts with the quote at `token` and is `length`
-/// bytes long with both quotes.
-inline Key key_of(const char* token, std::uint32_t length) {
-  std::uint64_t head = detail::load8(token);
-  if (length < 8) head &= (std::uint64_t{1} << (8 * length)) - 1;
-  constexpr const detail::KeyTable& table = detail::kKeyTable;
-  const auto& slot = table.slots[detail::KeyTable::slot_of(head, length, table.factor)];
-  if (slot.head != head || slot.length != length) return Key::kOther;
-  if (length > 8 && slot.tail != detail::load8(token + length - 8)) return Key::kOther;
-  if (length > 16 && slot.middle != detail::load8(token + 8)) return Key::kOther;
-  return slot.key;
+/// Tells which key the token is whose first quote is at `token`.
+inline ArgKey arg_key(const char* token) {
+  const std::uint64_t head = detail::load8(token);
+  const auto slot = detail::ArgTable::slot_of(head, detail::kArgTable.factor);
+  const detail::ArgToken* known = &detail::kArgTable.slots[slot];
+  if (known->head != head) return ArgKey::kOther;
+  for (;;) {
+    if (known->tail == detail::load8(token + known->length - 8) &&
+        (known->length <= 16 || known->middle == detail::load8(token + 8))) {
+      return known->key;
+    }
+    if (known->next == 0) return ArgKey::kOther;
+    known = &detail::kArgTokens[known->next];
+  }
 }
 
 }  // namespace tta::trace

@@ -27,7 +27,7 @@ Trace load(std::shared_ptr<const Source> source, const LoadOptions& options) {
       last = window.last;
       const double progress = std::max(reader->progress(), 1e-6);
       document.rows().expect(static_cast<std::size_t>(
-          static_cast<double>(document.rows().size()) / progress * 1.25));
+          static_cast<double>(document.rows().size()) / progress * 1.5));
     }
     document.finish(windows);
   } catch (const TraceError& error) {

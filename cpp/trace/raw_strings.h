@@ -49,7 +49,7 @@ class RawStrings {
         return entry.number;
       }
       if (slot.hash == hash && slot.length == raw.size() &&
-          std::memcmp(slot.text, raw.data(), raw.size()) == 0) {
+          equal(slot.text, raw.data(), raw.size())) {
         return slot.number;
       }
     }
@@ -62,6 +62,16 @@ class RawStrings {
     std::size_t length = 0;
     std::uint32_t number = 0;
   };
+
+  // Nearly always called for equal bytes; names are too short for memcmp to pay.
+  static bool equal(const char* a, const char* b, std::size_t size) {
+    if (size < 8) return std::memcmp(a, b, size) == 0;
+    std::uint64_t differences = detail::load8(a + size - 8) ^ detail::load8(b + size - 8);
+    for (std::size_t i = 0; i + 8 < size; i += 8) {
+      differences |= detail::load8(a + i) ^ detail::load8(b + i);
+    }
+    return differences == 0;
+  }
 
   static std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
     __extension__ using Wide = unsigned __int128;

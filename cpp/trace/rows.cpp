@@ -15,24 +15,28 @@ namespace {
 constexpr std::size_t kPage = 4096;
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
 
-// Touching the columns' memory for the first time, page by page, would cost half as
-// much as parsing does, so large columns ask for huge pages. The size makes the block
-// that malloc maps, with its header, a whole number of huge pages: such blocks are
-// placed on their boundaries by Linux since 6.7. All of this is only a wish.
+// Touching the columns' memory for the first time, page by page, would cost a third of
+// the whole load, so large columns ask for huge pages. The size makes the block that
+// malloc maps, with its header, a whole number of them; Linux (6.7 and later) then
+// places it on their boundary. The header has touched the first one by then, which
+// therefore has to be asked for again. All of this is a wish that may be ignored.
 template <typename T>
 void reserve(std::vector<T>& column, std::size_t rows) {
   std::size_t bytes = rows * sizeof(T);
-  if (bytes < kHugePage / 2) {
+  if (bytes < kHugePage / 4 * 3) {
     column.reserve(rows);
     return;
   }
   bytes = (bytes + kPage + kHugePage - 1) / kHugePage * kHugePage - kPage;
   column.reserve(bytes / sizeof(T));
 #ifdef MADV_HUGEPAGE
-  const auto address = reinterpret_cast<std::uintptr_t>(column.data());
-  const std::uintptr_t first = address / kPage * kPage;
-  const std::uintptr_t last = (address + bytes + kPage - 1) / kPage * kPage;
-  madvise(reinterpret_cast<void*>(first), last - first, MADV_HUGEPAGE);
+  char* const block = reinterpret_cast<char*>(
+      reinterpret_cast<std::uintptr_t>(column.data()) / kPage * kPage);
+  madvise(block, bytes + kPage, MADV_HUGEPAGE);
+  constexpr int kCollapse = 25;  // MADV_COLLAPSE of Linux 6.1; libraries lag behind
+  if (reinterpret_cast<std::uintptr_t>(block) % kHugePage == 0) {
+    madvise(block, kHugePage, kCollapse);
+  }
 #endif
 }
 
@@ -48,11 +52,12 @@ void Rows::flush() {
   count_ = 0;
 }
 
-// Grows by half at least, so that bad guesses cannot make the whole quadratic; and at
-// most eightfold, so that a file with an odd beginning cannot ask for the moon.
+// What is reserved and never touched costs address space only, so growth is generous:
+// each time it happens, all columns are copied. But never more than eightfold, so that
+// a file with an odd beginning cannot ask for the moon.
 void Rows::grow() {
   const std::size_t capacity = columns_.ts.capacity();
-  const std::size_t least = capacity + capacity / 2 + 16 * kBatch;
+  const std::size_t least = 3 * capacity + 16 * kBatch;
   const std::size_t most = 8 * capacity + (expected_ == 0 ? 0 : std::size_t{1} << 20);
   const std::size_t rows = std::clamp(expected_, least, std::max(least, most));
   try {

@@ -133,9 +133,11 @@ void WindowReader::stop(std::size_t cut, const Fault& fault) {
 
 void WindowReader::check_window_escapes(std::size_t cut) {
   const std::uint64_t end = window_.offset + cut;
-  if (end <= escapes_checked_) return;
-  const std::size_t from =
+  std::size_t from =
       escapes_checked_ > window_.offset ? escapes_checked_ - window_.offset : 0;
+  from = std::min(from, cut);  // what is before was checked with the last window
+  window_.tokens.escapes = std::memchr(buffer_.get(), '\\', from) != nullptr;
+  if (from == cut) return;
   const EscapeCheck check = check_escapes({buffer_.get(), cut}, from);
   if (check.lone_surrogates > 0 && lone_surrogates_ == 0) {
     first_lone_ = window_.offset + check.first_lone;

@@ -3,8 +3,9 @@
 
 from typing import TYPE_CHECKING
 
-from torchtraceap._core import Trace, TraceError, __version__
+from torchtraceap._core import Trace, __version__
 from torchtraceap.analysis import analyze, load
+from torchtraceap.errors import TraceError
 
 if TYPE_CHECKING:
     from torchtraceap.report import Report

@@ -69,3 +69,21 @@ def test_absurd_durations_do_not_overflow(program: Run, tmp_path: Path) -> None:
     path.write_text(json.dumps({"traceEvents": events}))
     got = json.loads(program("inspect", path, "--json").stdout)
     assert got["sum_dur_ns"] == 5 * dur * 1000
+
+
+def test_times_that_are_none_do_not_count(program: Run, tmp_path: Path) -> None:
+    x = {"ph": "X", "name": "a"}
+    events = [
+        {**x, "ts": 5, "dur": 2},
+        {**x, "ts": 4, "dur": -3},
+        {**x, "dur": 1},
+        {**x, "ts": 9},
+        {"ph": "i", "name": "a", "ts": 1},
+    ]
+    path = tmp_path / "odd.json"
+    path.write_text(json.dumps({"traceEvents": events}))
+    got = json.loads(program("inspect", path, "--json").stdout)
+    assert (got["x"], got["sum_dur_ns"], got["min_ts_ns"]) == (4, 3000, 4000)
+    path.write_text(json.dumps({"traceEvents": [x]}))
+    got = json.loads(program("inspect", path, "--json").stdout)
+    assert (got["x"], got["sum_dur_ns"], got["min_ts_ns"]) == (1, 0, None)

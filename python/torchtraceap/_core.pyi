@@ -1,0 +1,339 @@
+"""
+The C++ core of torchtraceap. Import torchtraceap instead.
+"""
+
+from __future__ import annotations
+
+import collections.abc
+import typing
+
+import numpy
+
+__all__: list[str] = [
+    "BalanceRow",
+    "Claim",
+    "Device",
+    "Finding",
+    "Frame",
+    "Label",
+    "NO_ID",
+    "NO_TIME",
+    "PatternInfo",
+    "Quality",
+    "QualityNote",
+    "Report",
+    "StepRow",
+    "Trace",
+    "TraceFacts",
+    "Unexplained",
+    "Warning",
+    "Window",
+    "WindowRow",
+    "analyze",
+    "category_names",
+    "column_docs",
+    "device_work_categories",
+    "load_bytes",
+    "load_file",
+    "patterns",
+]
+
+class Warning:
+    """
+    Something odd, counted by kind.
+    """
+    @property
+    def count(self) -> int: ...
+    @property
+    def detail(self) -> str: ...
+    @property
+    def kind(self) -> str: ...
+
+class Trace:
+    """
+    A profiler trace in memory.
+    """
+    def __len__(self) -> int: ...
+    def identity(self, pid_or_tid: typing.SupportsInt | typing.SupportsIndex) -> str:
+        """
+        A pid or tid as the file had it.
+        """
+    def name(self, row: typing.SupportsInt | typing.SupportsIndex) -> str: ...
+    def read_args(
+        self, rows: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex]
+    ) -> list[str]:
+        """
+        Raw JSON of the args of each row, '' where there are none.
+        """
+    @property
+    def category_names(self) -> list[str]:
+        """
+        Names of the categories, by the numbers in the category column.
+        """
+    @property
+    def columns(self) -> dict[str, numpy.ndarray]:
+        """
+        Column name to a read-only NumPy view, one value a row.
+        """
+    @property
+    def metadata(self) -> dict[str, str]:
+        """
+        Top-level keys other than traceEvents, with their raw JSON.
+        """
+    @property
+    def path(self) -> str: ...
+    @property
+    def strings(self) -> list[str]:
+        """
+        Names by the ids in columns.
+        """
+    @property
+    def text_bytes(self) -> int:
+        """
+        Length of the uncompressed JSON text.
+        """
+    @property
+    def warnings(self) -> list[Warning]: ...
+
+class PatternInfo:
+    """
+    A row of the table of anti-patterns.
+    """
+    @property
+    def advice(self) -> str: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def side(self) -> str: ...
+    @property
+    def subtypes(self) -> list[str]: ...
+    @property
+    def summary(self) -> str: ...
+    @property
+    def user_finding(self) -> bool: ...
+
+class Frame:
+    """
+    A line of Python code: where its function begins.
+    """
+    @property
+    def file(self) -> str: ...
+    @property
+    def function(self) -> str: ...
+    @property
+    def line(self) -> int: ...
+    @property
+    def user(self) -> bool: ...
+
+class Claim:
+    """
+    Time taken by one cause, in nanoseconds.
+    """
+    @property
+    def begin(self) -> int: ...
+    @property
+    def device(self) -> int: ...
+    @property
+    def end(self) -> int: ...
+    @property
+    def evidence(self) -> int: ...
+    @property
+    def idle(self) -> bool: ...
+
+class Finding:
+    """
+    One anti-pattern at one place.
+    """
+    @property
+    def advice(self) -> str: ...
+    @property
+    def claims(self) -> list[Claim]: ...
+    @property
+    def count(self) -> int: ...
+    @property
+    def events(self) -> list[int]: ...
+    @property
+    def idle_ns(self) -> int: ...
+    @property
+    def location(self) -> Frame | None: ...
+    @property
+    def message(self) -> str: ...
+    @property
+    def operator_name(self) -> str: ...
+    @property
+    def pattern(self) -> str: ...
+    @property
+    def severity(self) -> str: ...
+    @property
+    def side(self) -> str: ...
+    @property
+    def subtype(self) -> str: ...
+    @property
+    def wasted_ns(self) -> int: ...
+    @property
+    def windows(self) -> list[int]: ...
+
+class QualityNote:
+    @property
+    def count(self) -> int: ...
+    @property
+    def detail(self) -> str: ...
+    @property
+    def kind(self) -> str: ...
+
+class Quality:
+    @property
+    def notes(self) -> list[QualityNote]: ...
+    @property
+    def verdict(self) -> str: ...
+
+class Device:
+    @property
+    def id(self) -> int: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def work_rows(self) -> int: ...
+
+class TraceFacts:
+    @property
+    def begin_ns(self) -> int: ...
+    @property
+    def devices(self) -> list[Device]: ...
+    @property
+    def end_ns(self) -> int: ...
+    @property
+    def events(self) -> int: ...
+    @property
+    def path(self) -> str: ...
+    @property
+    def rank(self) -> int | None: ...
+    @property
+    def world_size(self) -> int | None: ...
+
+class BalanceRow:
+    @property
+    def busy_ns(self) -> int: ...
+    @property
+    def device(self) -> int: ...
+    @property
+    def excess_ns(self) -> dict[str, int]: ...
+    @property
+    def idle_ns(self) -> dict[str, int]: ...
+    @property
+    def span_ns(self) -> int: ...
+    @property
+    def unattributed_ns(self) -> int: ...
+
+class Unexplained:
+    @property
+    def begin_ns(self) -> int: ...
+    @property
+    def device(self) -> int: ...
+    @property
+    def during(self) -> int | None: ...
+    @property
+    def end_ns(self) -> int: ...
+
+class StepRow:
+    @property
+    def begin_ns(self) -> int: ...
+    @property
+    def busy_ns(self) -> int: ...
+    @property
+    def end_ns(self) -> int: ...
+    @property
+    def number(self) -> int: ...
+
+class Window:
+    @property
+    def begin_ns(self) -> int: ...
+    @property
+    def device(self) -> int: ...
+    @property
+    def end_ns(self) -> int: ...
+    @property
+    def events(self) -> int: ...
+    @property
+    def pid(self) -> int: ...
+    @property
+    def step(self) -> int: ...
+    @property
+    def work(self) -> int: ...
+
+class Label:
+    @property
+    def origin(self) -> str: ...
+    @property
+    def pattern(self) -> str: ...
+    @property
+    def score(self) -> float: ...
+    @property
+    def side(self) -> str: ...
+    @property
+    def wasted_ns(self) -> int: ...
+
+class WindowRow:
+    @property
+    def busy_ns(self) -> int: ...
+    @property
+    def cpu_score(self) -> float: ...
+    @property
+    def gpu_score(self) -> float: ...
+    @property
+    def index(self) -> int: ...
+    @property
+    def labels(self) -> list[Label]: ...
+    @property
+    def window(self) -> Window: ...
+
+class Report:
+    """
+    What an analysis says. Times in nanoseconds.
+    """
+    def window_tree(
+        self, index: typing.SupportsInt | typing.SupportsIndex
+    ) -> list[tuple[int, int]]:
+        """
+        The window's device work under the host events it came from: (row, index of the parent in this list or -1), parents first.
+        """
+    @property
+    def balance(self) -> list[BalanceRow]: ...
+    @property
+    def findings(self) -> list[Finding]: ...
+    @property
+    def quality(self) -> Quality: ...
+    @property
+    def steps(self) -> list[StepRow]: ...
+    @property
+    def trace(self) -> TraceFacts: ...
+    @property
+    def unexplained(self) -> list[Unexplained]: ...
+    @property
+    def windows(self) -> list[WindowRow]: ...
+
+def analyze(
+    trace: Trace, *, max_events: typing.SupportsInt | typing.SupportsIndex | None = None
+) -> Report: ...
+def category_names() -> list[str]:
+    """
+    Names by the category column.
+    """
+
+def column_docs() -> dict[str, str]:
+    """
+    What each column holds.
+    """
+
+def device_work_categories() -> list[str]:
+    """
+    Categories during which a device is busy.
+    """
+
+def load_bytes(data: bytes) -> Trace: ...
+def load_file(path: str) -> Trace: ...
+def patterns() -> list[PatternInfo]: ...
+
+NO_ID: int = -1
+NO_TIME: int = -9223372036854775808
+__version__: str = "0.1.0"
