@@ -125,7 +125,7 @@ def _findings(report: Report, limit: int) -> Iterator[str]:
 
 def _stretch(stretch: Unexplained, trace: TraceFacts) -> str:
     during = stretch.during
-    name = printable(during.name, _NAME_WIDTH) if during else "nothing recorded"
+    name = printable(during.name, _NAME_WIDTH) if during else "no event for most of it"
     start = time_text(stretch.start_us - trace.start_us)
     return f"{time_text(stretch.duration_us)} from +{start}; on the host: {name}"
 

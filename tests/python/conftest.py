@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
 import subprocess
 import sys
 from collections.abc import Callable
@@ -60,3 +62,15 @@ def program() -> Run:
         return subprocess.run(command, check=False, timeout=60, **options)
 
     return run
+
+
+@pytest.fixture
+def pytester(pytester: pytest.Pytester) -> pytest.Pytester:
+    """As pytest's own; a test that it runs in this process may use torch.
+
+    pytester forgets the modules that such a test imports, but torch registers names
+    on import and cannot be imported twice. Profiling imports most of it.
+    """
+    if importlib.util.find_spec("torch"):
+        importlib.import_module("torch._inductor.config")
+    return pytester

@@ -17,12 +17,17 @@ import pytest
 import torchtraceap
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-TRACES = sorted(
-    path
+TRACES = [
+    pytest.param(
+        path,
+        id=path.name,
+        # Seconds for Python's json, that is; the loader takes milliseconds.
+        marks=[pytest.mark.slow] if path.stat().st_size > 1_000_000 else [],
+    )
     for folder in (ROOT / "tests" / "data", ROOT.parent / "shared" / "traces")
     for pattern in ("*.json", "*.json.gz")
-    for path in folder.glob(pattern)
-)
+    for path in sorted(folder.glob(pattern))
+]
 
 NO_TIME = np.iinfo(np.int64).min
 NO_ID = -1
@@ -86,7 +91,7 @@ def identity(value: object) -> object:
     return NO_ID if value is None else value
 
 
-@pytest.fixture(scope="module", params=TRACES, ids=lambda path: path.name)
+@pytest.fixture(scope="module", params=TRACES)
 def pair(request: pytest.FixtureRequest) -> tuple:
     """Give one trace twice: as loaded, and as Python's json sees it."""
     return torchtraceap.load(str(request.param)), read_json(request.param)
