@@ -74,7 +74,7 @@ LIBRARIES = [
 TORCH_PARTS = ["detector", "live"]
 
 # Python: what a module of the package may import before anything is called.
-IMPORT_AT_TOP = {"torchtraceap", "numpy", "rich", *sys.stdlib_module_names}
+IMPORT_AT_TOP = {"torchtraceap", "numpy", *sys.stdlib_module_names}
 IMPORT_AT_TOP_OF = {"pytest_plugin.py": {"pytest"}}
 # Modules that need torch to be defined, by subclassing for example: they import what
 # they like, and are themselves imported inside functions, or by one another.

@@ -6,11 +6,13 @@
 // file, no columns, no interning, and args skipped unchecked. Rounds take turns, so
 // that a busy machine slows all rows alike; the best round of each counts.
 //
-//   g++ -std=c++20 -O3 -Icpp benchmarks/loader/bench_loader.cpp libtta_trace.a
-//       -lsimdjson -lisal -lz -o bench_loader && ./bench_loader trace.json [rounds]
+// In the repository root (leave out ISA-L where it is absent):
+//   g++ -std=c++20 -O3 -Icpp -DTTA_HAVE_ISAL=1 benchmarks/loader/bench_loader.cpp
+//       cpp/trace/*.cpp -lsimdjson -lisal -lz -o /tmp/bench_loader
+//   /tmp/bench_loader trace.json.gz [rounds]
 #include <simdjson.h>
-#include <sys/resource.h>
 #include <time.h>
+#include <unistd.h>
 #include <zlib.h>
 
 #include <algorithm>
@@ -18,12 +20,14 @@
 #include <cstdlib>
 #include <fstream>
 #include <functional>
-#include <iterator>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "trace/trace.h"
+
+#define TTA_TEXT_OF(x) #x
+#define TTA_TEXT(x) TTA_TEXT_OF(x)
 
 namespace {
 
@@ -58,7 +62,7 @@ std::string deflate_all(const std::string& text) {
   return out;
 }
 
-// Touches what the loader reads; the sum keeps the compiler honest.
+// Touches what the loader reads; the sum keeps the compiler from leaving it out.
 double touch(simdjson::ondemand::value event) {
   double sum = 0;
   for (auto field : event.get_object()) {
@@ -77,18 +81,26 @@ double touch(simdjson::ondemand::value event) {
   return sum;
 }
 
-double limit(simdjson::ondemand::parser& parser, const simdjson::padded_string& text) {
-  simdjson::ondemand::document document = parser.iterate(text);
+struct Touched {
   double sum = 0;
+  std::size_t events = 0;
+};
+
+Touched limit(simdjson::ondemand::parser& parser, const simdjson::padded_string& text) {
+  simdjson::ondemand::document document = parser.iterate(text);
+  Touched touched;
   const auto walk = [&](simdjson::ondemand::array events) {
-    for (auto event : events) sum += touch(event.value());
+    for (auto event : events) {
+      touched.sum += touch(event.value());
+      ++touched.events;
+    }
   };
   if (document.type() == simdjson::ondemand::json_type::array) {
     walk(document.get_array());
   } else {
     walk(document["traceEvents"].get_array());
   }
-  return sum;
+  return touched;
 }
 
 struct Case {
@@ -96,6 +108,14 @@ struct Case {
   std::function<void()> run;
   double best = 1e9;
 };
+
+std::string processor() {
+  std::ifstream info("/proc/cpuinfo");
+  for (std::string line; std::getline(info, line);) {
+    if (line.starts_with("model name")) return line.substr(line.find(':') + 2);
+  }
+  return "unknown processor";
+}
 
 void write_file(const std::string& path, const std::string& bytes) {
   std::ofstream(path, std::ios::binary) << bytes;
@@ -116,10 +136,16 @@ int main(int argc, char** argv) {
   const simdjson::padded_string padded(text);
   simdjson::ondemand::parser parser;
   const tta::trace::Trace trace = tta::trace::load_file(stem + ".json");
-  volatile double sink = limit(parser, padded);
+  const Touched touched = limit(parser, padded);
+  if (touched.events != trace.columns.size()) {
+    std::fprintf(stderr, "%zu events by simdjson, %zu loaded: nothing to compare\n",
+                 touched.events, trace.columns.size());
+    return 1;
+  }
+  volatile double sink = touched.sum;
 
   std::vector<Case> cases = {
-      {"limit: On-Demand, touch the fields", [&] { sink = limit(parser, padded); }},
+      {"limit: On-Demand, touch the fields", [&] { sink = limit(parser, padded).sum; }},
       {"load_file, plain", [&] { tta::trace::load_file(stem + ".json"); }},
       {"load_file, gzip", [&] { tta::trace::load_file(stem + ".json.gz"); }},
   };
@@ -131,6 +157,8 @@ int main(int argc, char** argv) {
     }
   }
   const auto events = static_cast<double>(trace.columns.size());
+  std::printf("%s, simdjson %s (%s)\n", processor().c_str(), TTA_TEXT(SIMDJSON_VERSION),
+              simdjson::get_active_implementation()->name().c_str());
   std::printf("%s: %.1f MB, %.0f events, %.0f B an event, best of %d, CPU time\n",
               argv[1], static_cast<double>(text.size()) / 1e6, events,
               static_cast<double>(text.size()) / events, rounds);

@@ -59,7 +59,8 @@ void bind_patterns(py::module_& m) {
     return std::vector<PatternInfo>(table.begin(), table.end());
   });
 
-  py::class_<Frame>(m, "Frame", "A line of Python code: where its function begins.")
+  py::class_<Frame>(m, "Frame",
+                    "A place in Python code: see timeline/frames.h for which line.")
       .def_readonly("file", &Frame::file)
       .def_readonly("line", &Frame::line)
       .def_readonly("function", &Frame::function)

@@ -30,6 +30,18 @@ std::int64_t cost_of(const std::vector<Claim>& claims) {
 // A launch-bound stretch goes through many operators; naming one would mislead.
 bool has_operator(PatternId pattern) { return pattern != PatternId::kLaunchBound; }
 
+// Without a source line, the record_function range (but a step) around an event tells
+// at least which phase of the program it was.
+std::string phase_of(const timeline::Timeline& t, std::uint32_t row) {
+  const auto& c = t.columns();
+  for (; row != kNoRow; row = t.tree.parent[row]) {
+    if (c.cat(row) != trace::Category::kUserAnnotation) continue;
+    if (t.trace->name(row).starts_with("ProfilerStep#")) continue;
+    return std::string(t.trace->name(row));
+  }
+  return "";
+}
+
 struct Place {
   std::uint8_t subtype = 0;
   std::string file;
@@ -90,6 +102,8 @@ std::vector<Finding> group(const timeline::Timeline& t, const Rule& rule,
     if (has_operator(rule.pattern)) {
       const auto owner = t.owner_of(claim.evidence);
       if (owner != kNoRow) place.operator_name = t.trace->name(owner);
+    } else if (!frame) {
+      place.operator_name = phase_of(t, claim.evidence);
     }
     auto& finding = places[place];
     finding.pattern = rule.pattern;

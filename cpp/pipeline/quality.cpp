@@ -24,6 +24,26 @@ std::string of(std::uint64_t part, std::uint64_t whole) {
   return std::to_string(part) + " of " + std::to_string(whole);
 }
 
+// A launched kernel starts within microseconds on a free device; what waits this long
+// on one that looks free waits for work that was not recorded.
+constexpr std::int64_t kUnseenWork = 1'000'000;
+
+// Time in which launched work waited on a device that ran nothing.
+std::int64_t queued_behind_nothing(const timeline::Timeline& t) {
+  const auto& c = t.columns();
+  std::int64_t sum = 0;
+  for (const auto& d : t.devices) {
+    for (const auto& gap : d.gaps) {
+      const auto launch =
+          gap.next == timeline::kNoRow ? timeline::kNoRow : t.launch_of(gap.next);
+      if (launch == timeline::kNoRow) continue;
+      const auto waited = gap.time.end - std::max(gap.time.begin, c.end(launch));
+      if (waited >= kUnseenWork) sum += waited;
+    }
+  }
+  return sum;
+}
+
 // Time in which the host was blocked by a device that ran nothing, on any device.
 std::int64_t waited_for_nothing(const timeline::Timeline& t) {
   std::vector<timeline::Interval> waits, busy;
@@ -125,21 +145,18 @@ Quality judge(const timeline::Timeline& t, const TraceFacts& facts) {
                " device events carry no id by which to find their launch: what led to "
                "them is unknown.");
     }
-    const auto waited = waited_for_nothing(t);
-    if (share(static_cast<std::uint64_t>(waited),
-              static_cast<std::uint64_t>(t.span.length())) >= kLostShare) {
-      note(Verdict::kDegraded, "wait_without_work", 1,
-           "The host waited " + std::to_string(waited / 1'000'000) +
+    const auto unseen = [&](const char* kind, std::int64_t ns, const char* who) {
+      if (static_cast<double>(ns) < kLostShare * static_cast<double>(t.span.length())) {
+        return;
+      }
+      note(Verdict::kDegraded, kind, 1,
+           std::string(who) + " waited " + std::to_string(ns / 1'000'000) +
                " ms for a device that shows no work meanwhile: it was busy with work "
                "that is not in the trace (queued before recording began, or lost). "
                "That time is not known to be idle.");
-    }
-    if (share(links.skewed, links.linked) >= kLostShare) {
-      note(Verdict::kOk, "clock_skew", links.skewed,
-           of(links.skewed, links.linked) +
-               " device events start before their launch does: the clocks of host and "
-               "device differ.");
-    }
+    };
+    unseen("wait_without_work", waited_for_nothing(t), "The host");
+    unseen("queued_behind_nothing", queued_behind_nothing(t), "Launched work");
   }
   for (const auto& w : t.trace->warnings)
     note(Verdict::kOk, w.kind.c_str(), w.count, w.detail);

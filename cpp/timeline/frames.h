@@ -15,7 +15,9 @@ struct Timeline;
 
 struct Frame {
   std::string file;  ///< As the trace has it, often relative to the working folder.
-  std::int64_t line = 0;  ///< Of the function's definition: Kineto records no other.
+  /// Of the function's definition in a python_function event, which records no other;
+  /// of the call itself in the Call stack of older traces.
+  std::int64_t line = 0;
   std::string function;
   bool user = true;  ///< False if only library frames were there.
 

@@ -42,7 +42,7 @@ std::vector<ThreadWaits> make_host_waits(const trace::Trace& t, const Lanes& lan
   std::vector<ThreadWaits> out;
   for (const auto& lane : lanes.lanes) {
     if (lane.is_stream) continue;
-    ThreadWaits thread{lane.pid, {}};
+    ThreadWaits thread{lane.pid, lanes.lane[lanes.rows[lane.first]], {}};
     for (const auto row : lanes.rows_of(lane)) {
       if (!c.cat_info(row).runtime_api) continue;
       if (!by_name[c.name[row]] && !outlasts_copy[row]) continue;

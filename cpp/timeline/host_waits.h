@@ -21,6 +21,7 @@ struct HostWait {
 /// Blocking calls of one thread, by start; they do not overlap.
 struct ThreadWaits {
   std::int64_t pid = 0;
+  std::uint32_t lane = 0;  ///< Index into Lanes::lanes.
   std::vector<HostWait> waits;
 };
 

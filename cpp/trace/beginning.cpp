@@ -52,7 +52,7 @@ bool is_blank_or_nul(char c) { return is_blank(c) || c == '\0'; }
 
 void check_beginning(WindowReader& windows, const std::string& path) {
   const auto fail = [&](const char* kind, const std::string& cause, const char* hint) {
-    throw TraceError(kind, path, cause, hint, 0);
+    throw TraceError(kind, path, cause, hint);
   };
   std::string_view text = windows.peek();
   if (text.starts_with("\xEF\xBB\xBF")) {

@@ -33,6 +33,8 @@ class Document {
   void finish(const WindowReader& windows);
 
   Rows& rows() { return rows_; }
+  /// How many elements of traceEvents were taken so far.
+  std::int64_t elements() const { return elements_; }
 
  private:
   enum class State : std::uint8_t {

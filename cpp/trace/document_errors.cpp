@@ -108,7 +108,7 @@ void Document::fail_no_events() const {
     cause = "a single event (one event a line?), not a trace";
     hint = "Put the events into one list. " + hint;
   }
-  fail("not_a_trace", cause, hint, 0);
+  throw TraceError("not_a_trace", trace_.path, cause, hint);
 }
 
 void Document::fail_events_type(Place value) const {

@@ -7,25 +7,6 @@
 namespace tta::trace {
 namespace {
 
-constexpr Row kEmptyRow = {
-    .name = 0,
-    .category = static_cast<std::uint8_t>(Category::kUnknown),
-    .phase = '?',
-    .ts = kNoTime,
-    .dur = kNoTime,
-    .pid = kNoId,
-    .tid = kNoId,
-    .device = -1,
-    .stream = kNoId,
-    .correlation = kNoId,
-    .external_id = kNoId,
-    .python_id = kNoId,
-    .python_parent_id = kNoId,
-    .sequence = kNoId,
-    .args_offset = 0,
-    .args_length = 0,
-};
-
 constexpr ShortKey kPhase("ph");
 constexpr ShortKey kCategory("cat");
 constexpr ShortKey kName("name");
@@ -132,14 +113,12 @@ Place EventReader::read(Place at, int depth, std::uint64_t window_offset, Row& r
         })) {
       return at;
     }
-    if (ends_with(kPid, 8, [&](Place value) {
-          return read_identity(value, depth, row.pid);
-        })) {
+    if (ends_with(kPid, 8,
+                  [&](Place value) { return read_identity(value, depth, row.pid); })) {
       return at;
     }
-    if (ends_with(kTid, 16, [&](Place value) {
-          return read_identity(value, depth, row.tid);
-        })) {
+    if (ends_with(kTid, 16,
+                  [&](Place value) { return read_identity(value, depth, row.tid); })) {
       return at;
     }
     if (ends_with(kTs, 32, [&](Place value) {
@@ -150,9 +129,8 @@ Place EventReader::read(Place at, int depth, std::uint64_t window_offset, Row& r
         })) {
       return at;
     }
-    if (ends_with(kDur, 64, [&](Place value) {
-          return read_time(value, depth, row.dur);
-        })) {
+    if (ends_with(kDur, 64,
+                  [&](Place value) { return read_time(value, depth, row.dur); })) {
       return at;
     }
     if (ends_with(kArgs, 128, [&](Place value) {
@@ -161,9 +139,8 @@ Place EventReader::read(Place at, int depth, std::uint64_t window_offset, Row& r
         })) {
       return at;
     }
-    if (ends_with(kId, 256, [&](Place value) {
-          return read_id(value, depth, flow_id_);
-        })) {
+    if (ends_with(kId, 256,
+                  [&](Place value) { return read_id(value, depth, flow_id_); })) {
       return at;
     }
     if (matched) {

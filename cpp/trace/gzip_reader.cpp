@@ -2,6 +2,7 @@
 // trace/gzip_reader.cpp: a gzip file of any number of members as one text.
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -19,49 +20,16 @@ constexpr const char* kAgain = "Copy or download the file again.";
 
 class GzipReader final : public TextReader {
  public:
-  GzipReader(std::unique_ptr<ByteReader> bytes, std::string path, std::uint64_t size,
+  GzipReader(std::unique_ptr<ByteReader> bytes, std::uint64_t size,
              const LoadOptions& limits)
-      : bytes_(std::move(bytes)),
-        path_(std::move(path)),
-        size_(size),
-        limits_(limits),
-        input_(kInputBytes) {
+      : bytes_(std::move(bytes)), size_(size), limits_(limits), input_(kInputBytes) {
     inflater_.start();
   }
 
   std::size_t read(char* to, std::size_t size) override {
     char* out = to;
     char* const out_end = to + size;
-    while (out < out_end && !done_) {
-      // Without input the inflater may still hold output that found no room before.
-      if (at_ == end_) refill();
-      const char* const before = at_;
-      char* const out_before = out;
-      const Inflater::Status status = inflater_.run(at_, end_, out, out_end);
-      produced_ += static_cast<std::uint64_t>(out - out_before);
-      check_limits();
-      switch (status) {
-        case Inflater::Status::kMore:
-          if (at_ != before || out != out_before) break;
-          if (at_ != end_) damaged();
-          fail("gzip_truncated", "the gzip data ends in the middle: the file was cut",
-               "Copy or download it again; if the run was killed, record again.");
-        case Inflater::Status::kMemberEnd:
-          ++members_;
-          next_member();
-          break;
-        case Inflater::Status::kDamaged:
-          damaged();
-          break;
-        case Inflater::Status::kBadCheck:
-          fail("gzip_checksum",
-               "the gzip checksum does not match: the content is not what was written",
-               kAgain);
-        case Inflater::Status::kBadHeader:
-          if (members_ > 0) trailing();
-          fail("gzip_header", "the gzip header is not valid", kAgain);
-      }
-    }
+    while (out < out_end && !done_) step(out, out_end);
     return static_cast<std::size_t>(out - to);
   }
 
@@ -79,7 +47,42 @@ class GzipReader final : public TextReader {
     return static_cast<double>(position()) / static_cast<double>(size_);
   }
 
+  const Damage* damage() const override { return damage_ ? &*damage_ : nullptr; }
+
  private:
+  void step(char*& out, char* out_end) {
+    // Without input the inflater may still hold output that found no room before.
+    if (at_ == end_) refill();
+    const char* const at_before = at_;
+    const char* const out_before = out;
+    const Inflater::Status status = inflater_.run(at_, end_, out, out_end);
+    produced_ += static_cast<std::uint64_t>(out - out_before);
+    switch (status) {
+      case Inflater::Status::kMore:
+        if (at_ != at_before || out != out_before) break;
+        if (at_ != end_)
+          return fail("gzip_damaged", "the gzip data is damaged", kAgain);
+        return fail("gzip_truncated",
+                    "the gzip data ends in the middle: the file was cut",
+                    "Copy or download it again; if the run was killed, record again.");
+      case Inflater::Status::kMemberEnd:
+        ++members_;
+        next_member();
+        break;
+      case Inflater::Status::kDamaged:
+        return fail("gzip_damaged", "the gzip data is damaged", kAgain);
+      case Inflater::Status::kBadCheck:
+        return fail("gzip_checksum",
+                    "the gzip checksum does not match: the content is not what was "
+                    "written",
+                    kAgain);
+      case Inflater::Status::kBadHeader:
+        if (members_ > 0) return fail_trailing();
+        return fail("gzip_header", "the gzip header is not valid", kAgain);
+    }
+    check_limits();
+  }
+
   // How many compressed bytes have been used.
   std::uint64_t position() const {
     return loaded_ - static_cast<std::uint64_t>(end_ - at_);
@@ -105,21 +108,21 @@ class GzipReader final : public TextReader {
     }
     do {
       at_ = std::find_if(at_, end_, [](char c) { return c != '\0'; });
-      if (at_ != end_) trailing();
+      if (at_ != end_) return fail_trailing();
     } while (refill());
     done_ = true;
   }
 
-  void check_limits() const {
+  void check_limits() {
+    if (damage_) return;
     if (produced_ > limits_.max_text_bytes) {
-      fail("gzip_limit",
-           "it inflates to more than the limit of " +
-               std::to_string(limits_.max_text_bytes) + " bytes",
-           "If the trace is meant to be this large, raise max_text_bytes.");
+      return fail("gzip_limit",
+                  "it inflates to more than the limit of " +
+                      std::to_string(limits_.max_text_bytes) + " bytes",
+                  "If the trace is meant to be this large, raise max_text_bytes.");
     }
-    if (produced_ > kRatioExempt &&
-        static_cast<double>(produced_) >
-            limits_.max_ratio * static_cast<double>(size_)) {
+    const double most = limits_.max_ratio * static_cast<double>(size_);
+    if (produced_ > kRatioExempt && static_cast<double>(produced_) > most) {
       fail("gzip_bomb",
            "it inflates to more than " +
                std::to_string(std::llround(limits_.max_ratio)) +
@@ -128,21 +131,16 @@ class GzipReader final : public TextReader {
     }
   }
 
-  [[noreturn]] void damaged() const {
-    fail("gzip_damaged", "the gzip data is damaged", kAgain);
-  }
-
-  [[noreturn]] void trailing() const {
+  void fail_trailing() {
     fail("gzip_trailing", "something that is no gzip follows the gzip data", kAgain);
   }
 
-  [[noreturn]] void fail(const char* kind, const std::string& cause,
-                         const char* hint) const {
-    throw TraceError(kind, path_, cause, hint, static_cast<std::int64_t>(position()));
+  void fail(const char* kind, std::string cause, const char* hint) {
+    damage_ = {kind, std::move(cause), hint, position()};
+    done_ = true;
   }
 
   std::unique_ptr<ByteReader> bytes_;
-  std::string path_;
   std::uint64_t size_;
   LoadOptions limits_;
   std::vector<char> input_;
@@ -152,15 +150,15 @@ class GzipReader final : public TextReader {
   std::uint64_t produced_ = 0;
   std::uint64_t members_ = 0;
   bool done_ = false;
+  std::optional<Damage> damage_;
   Inflater inflater_;
 };
 
 }  // namespace
 
 std::unique_ptr<TextReader> read_gzip(std::unique_ptr<ByteReader> bytes,
-                                      const std::string& path, std::uint64_t size,
-                                      const LoadOptions& limits) {
-  return std::make_unique<GzipReader>(std::move(bytes), path, size, limits);
+                                      std::uint64_t size, const LoadOptions& limits) {
+  return std::make_unique<GzipReader>(std::move(bytes), size, limits);
 }
 
 }  // namespace tta::trace

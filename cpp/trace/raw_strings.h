@@ -66,7 +66,8 @@ class RawStrings {
   // Nearly always called for equal bytes; names are too short for memcmp to pay.
   static bool equal(const char* a, const char* b, std::size_t size) {
     if (size < 8) return std::memcmp(a, b, size) == 0;
-    std::uint64_t differences = detail::load8(a + size - 8) ^ detail::load8(b + size - 8);
+    std::uint64_t differences =
+        detail::load8(a + size - 8) ^ detail::load8(b + size - 8);
     for (std::size_t i = 0; i + 8 < size; i += 8) {
       differences |= detail::load8(a + i) ^ detail::load8(b + i);
     }

@@ -19,6 +19,25 @@ struct Row {
 #undef TTA_FIELD
 };
 
+inline constexpr Row kEmptyRow = {
+    .name = 0,
+    .category = static_cast<std::uint8_t>(Category::kUnknown),
+    .phase = '?',
+    .ts = kNoTime,
+    .dur = kNoTime,
+    .pid = kNoId,
+    .tid = kNoId,
+    .device = -1,
+    .stream = kNoId,
+    .correlation = kNoId,
+    .external_id = kNoId,
+    .python_id = kNoId,
+    .python_parent_id = kNoId,
+    .sequence = kNoId,
+    .args_offset = 0,
+    .args_length = 0,
+};
+
 class Rows {
  public:
   explicit Rows(Columns& columns) : columns_(columns) {}

@@ -163,7 +163,7 @@ std::unique_ptr<TextReader> Source::open() const {
   std::unique_ptr<ByteReader> bytes = open_bytes();
   char magic[2] = {};
   if (bytes->read_at(0, magic, 2) == 2 && magic[0] == '\x1f' && magic[1] == '\x8b') {
-    return read_gzip(std::move(bytes), path_, size_, limits_);
+    return read_gzip(std::move(bytes), size_, limits_);
   }
   return std::make_unique<PlainReader>(std::move(bytes), size_);
 }

@@ -23,16 +23,28 @@ class ByteReader {
   virtual std::size_t read_at(std::uint64_t offset, char* to, std::size_t size) = 0;
 };
 
+/// What is wrong with a container, found while reading the text out of it.
+struct Damage {
+  std::string kind;  ///< As in TraceError.
+  std::string cause;
+  std::string hint;
+  std::uint64_t offset = 0;  ///< In the stored bytes.
+};
+
 /// One pass over the JSON text, from its start. Not thread-safe.
 class TextReader {
  public:
   virtual ~TextReader() = default;
-  /// Reads the next `size` bytes; fewer only at the end of the text.
+  /// Reads the next `size` bytes; fewer only at the end of the text, or where damage
+  /// ends it.
   virtual std::size_t read(char* to, std::size_t size) = 0;
   /// Drops the next `size` bytes, or what is left if that is less.
   virtual void skip(std::uint64_t size) = 0;
   /// Tells which part of the stored bytes has been used, 0 to 1.
   virtual double progress() const = 0;
+  /// Returns what ended the text before its end, if anything did. All text before it
+  /// was delivered, so that a message can say how much was sound.
+  virtual const Damage* damage() const { return nullptr; }
 };
 
 /// Remembers a place of text so that passes over it can be started at any time, from
@@ -66,9 +78,8 @@ class Source {
   LoadOptions limits_;
 };
 
-/// Reads gzip. Throws TraceError, of a kind that starts with "gzip", on damage.
+/// Reads gzip of any number of members.
 std::unique_ptr<TextReader> read_gzip(std::unique_ptr<ByteReader> bytes,
-                                      const std::string& path, std::uint64_t size,
-                                      const LoadOptions& limits);
+                                      std::uint64_t size, const LoadOptions& limits);
 
 }  // namespace tta::trace

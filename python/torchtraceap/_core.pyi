@@ -114,7 +114,7 @@ class PatternInfo:
 
 class Frame:
     """
-    A line of Python code: where its function begins.
+    A place in Python code: see timeline/frames.h for which line.
     """
     @property
     def file(self) -> str: ...

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from torchtraceap import _core
 
 if TYPE_CHECKING:
+    from torchtraceap.events import Event, Unexplained
     from torchtraceap.facts import Balance
     from torchtraceap.findings import Finding
     from torchtraceap.report import Report
@@ -46,6 +47,7 @@ def report_form(report: Report) -> dict[str, object]:
             },
         },
         "balance": [_balance_form(row) for row in report.balance],
+        "unexplained": [_unexplained_form(stretch) for stretch in report.unexplained],
         "windows": [_window_form(window) for window in report.windows],
         "findings": [_finding_form(finding) for finding in report.findings],
     }
@@ -62,6 +64,25 @@ def _balance_form(row: Balance) -> dict[str, Any]:
         "span_us": row.span_us,
         "busy_us": row.busy_us,
         "idle_us": {**row.idle_us, "unattributed": row.unattributed_us},
+        "excess_us": row.excess_us,
+    }
+
+
+def _unexplained_form(stretch: Unexplained) -> dict[str, Any]:
+    return {
+        "device": stretch.device,
+        "start_us": stretch.start_us,
+        "end_us": stretch.end_us,
+        "during": stretch.during and _event_form(stretch.during),
+    }
+
+
+def _event_form(event: Event) -> dict[str, Any]:
+    return {
+        "index": event.index,
+        "name": event.name,
+        "start_us": event.start_us,
+        "duration_us": event.duration_us,
     }
 
 
@@ -93,6 +114,7 @@ def _finding_form(finding: Finding) -> dict[str, Any]:
     return {
         "id": finding.id,
         "pattern": finding.pattern,
+        "subtype": finding.subtype or None,
         "side": finding.side,
         "severity": finding.severity,
         "count": finding.count,
@@ -103,15 +125,7 @@ def _finding_form(finding: Finding) -> dict[str, Any]:
         and {"file": where.file, "line": where.line, "function": where.function},
         "operator": finding.operator,
         "windows": list(finding.windows),
-        "events": [
-            {
-                "index": event.index,
-                "name": event.name,
-                "start_us": event.start_us,
-                "duration_us": event.duration_us,
-            }
-            for event in finding.events
-        ],
+        "events": [_event_form(event) for event in finding.events],
         "message": finding.message,
         "advice": finding.advice,
         "docs": None,

@@ -62,18 +62,52 @@ SyncKind kind_of(const timeline::Timeline& t, std::uint32_t wait) {
   return kind;
 }
 
-// The longest wait of the process that was going on when the device ran dry.
-const timeline::HostWait* draining(const timeline::Timeline& t, std::int64_t pid,
+// An operator that waits for an event does so by itself: cuDNN measures its algorithms
+// (torch.backends.cudnn.benchmark) in the first iteration. No line of the user's waits.
+bool is_autotuning(const timeline::Timeline& t, std::uint32_t wait) {
+  if (t.trace->name(wait).find("Event") == std::string_view::npos) return false;
+  const auto owner = t.owner_of(wait);
+  return owner != kNoRow && t.trace->name(owner).starts_with("aten::");
+}
+
+// Tells whether a thread was at work of its own during a wait on another thread: then
+// the wait did not hold its launches up.
+bool at_work(const timeline::Timeline& t, std::uint32_t lane,
+             const timeline::HostWait& wait) {
+  const auto& c = t.columns();
+  const auto rows = t.lanes.rows_of(t.lanes.lanes[lane]);
+  const auto works = [&](std::uint32_t row) {
+    return c.cat(row) == trace::Category::kCpuOp || c.cat_info(row).runtime_api;
+  };
+  auto it = std::lower_bound(
+      rows.begin(), rows.end(), wait.begin,
+      [&](std::uint32_t row, std::int64_t at) { return c.ts[row] < at; });
+  if (it != rows.begin()) {
+    for (auto row = *std::prev(it); row != kNoRow; row = t.tree.parent[row]) {
+      if (works(row) && c.end(row) > wait.begin) return true;
+    }
+  }
+  for (; it != rows.end() && c.ts[*it] < wait.end; ++it) {
+    if (works(*it)) return true;
+  }
+  return false;
+}
+
+// The longest wait that was going on when the device ran dry, and that held up the
+// thread which launched next: its own, or one that it had nothing to do without.
+const timeline::HostWait* draining(const timeline::Timeline& t, std::uint32_t launch,
                                    std::int64_t dry) {
   const timeline::HostWait* longest = nullptr;
+  const auto lane = t.lanes.lane[launch];
   for (const auto& thread : t.waits) {
-    if (thread.pid != pid) continue;
+    if (thread.pid != t.columns().pid[launch]) continue;
     const auto after = std::lower_bound(
         thread.waits.begin(), thread.waits.end(), dry,
         [](const timeline::HostWait& w, std::int64_t at) { return w.begin < at; });
     if (after == thread.waits.begin()) continue;
     const auto& wait = *std::prev(after);
-    if (wait.end < dry - kSkew) continue;
+    if (wait.end < dry - kSkew || is_autotuning(t, wait.row)) continue;
+    if (thread.lane != lane && at_work(t, lane, wait)) continue;
     if (longest == nullptr || wait.end - wait.begin > longest->end - longest->begin) {
       longest = &wait;
     }
@@ -90,7 +124,7 @@ std::vector<Claim> propose(const timeline::Timeline& t, const Ledger& ledger) {
       if (gap.next == kNoRow || gap.previous == kNoRow) continue;
       const auto launch = t.launch_of(gap.next);
       if (launch == kNoRow || c.ts[launch] <= gap.time.begin) continue;
-      const auto* wait = draining(t, c.pid[launch], gap.time.begin);
+      const auto* wait = draining(t, launch, gap.time.begin);
       if (wait == nullptr || c.ts[launch] < wait->end) continue;
       auto bound = wait->end - wait->begin;
       const auto kind = static_cast<std::uint8_t>(kind_of(t, wait->row));

@@ -106,6 +106,22 @@ TEST(SyncStall, NamesItsKindByTheOperatorAround) {
   EXPECT_EQ(kind("mine", "hipDeviceSynchronize"),
             static_cast<int>(SyncKind::kExplicit));
   EXPECT_EQ(kind("mine", "cudaEventQuery"), -1);
+  // cuDNN measuring its algorithms is nobody's synchronization.
+  EXPECT_EQ(kind("aten::cudnn_convolution", "cudaEventSynchronize"), -1);
+}
+
+TEST(SyncStall, OfAnotherThreadCountsOnlyIfItHeldTheLaunchUp) {
+  // The wait is on thread 1, the next launch comes from thread 2 (autograd's, say).
+  const auto stall = [](double busy_from) {
+    return find_in(TraceText()
+                       .launched(0, 10, 1000, 1)
+                       .call("cudaStreamSynchronize", 20, 995, 2)
+                       .op("backward", busy_from, 1390 - busy_from, "", 2)
+                       .call("cudaLaunchKernel", 1380, 5, 3, 2)
+                       .kernel(1410, 1000, 3));
+  };
+  EXPECT_EQ(wasted(stall(1100), PatternId::kSyncStall), 400'000);
+  EXPECT_EQ(wasted(stall(500), PatternId::kSyncStall), 0);
 }
 
 TEST(DataloaderBound, CountsIdleTimeInsideTheLoaderOnly) {
@@ -170,6 +186,12 @@ TEST(LaunchBound, APauseIsNotDispatch) {
   // 5 ms of Python between two operators, again and again: not launches' fault.
   const auto found = find_in(eager(20, 5000).python("train.py(1): slow", 0, 100'000));
   EXPECT_EQ(wasted(found, PatternId::kLaunchBound), 0);
+}
+
+TEST(LaunchBound, WithoutSourceLinesNamesThePhase) {
+  const auto found = find_in(
+      eager(100, 50).note("ProfilerStep#1", -1, 6000).note("## forward ##", 0, 5000));
+  EXPECT_EQ(found.findings.at(0).operator_name, "## forward ##");
 }
 
 TEST(LaunchBound, AFewLateLaunchesAreIncidents) {

@@ -95,6 +95,15 @@ TEST(Analyze, AWaitForADeviceThatShowsNoWorkMeansLostRecords) {
   EXPECT_FALSE(has_note(waiting(1), "wait_without_work"));
 }
 
+TEST(Analyze, LaunchedWorkThatWaitsOnAFreeDeviceMeansLostRecords) {
+  const auto queued = [](double start) {
+    return analyze(
+        TraceText().launched(0, 10, 1000, 1).launched(100, start, 9000, 2).load());
+  };
+  EXPECT_TRUE(has_note(queued(2100), "queued_behind_nothing"));
+  EXPECT_FALSE(has_note(queued(2000), "queued_behind_nothing"));
+}
+
 TEST(Analyze, ALongGapWithoutAPatternSaysWhatTheHostWasIn) {
   // A first launch that loads its module for 50 ms: no pattern of today's table.
   const auto trace = TraceText()

@@ -82,7 +82,12 @@ TEST(Gzip, CutAtEveryByte) {
     const TraceError error = refusal(good.substr(0, cut));
     EXPECT_EQ(error.kind(), "gzip_truncated") << cut;
     EXPECT_EQ(error.offset(), static_cast<std::int64_t>(cut));
+    EXPECT_GE(error.event(), 0);
   }
+  // Only the checksum is missing: every event was whole.
+  const TraceError error = refusal(good.substr(0, good.size() - 3));
+  EXPECT_EQ(error.event(), 20);
+  EXPECT_NE(std::string(error.what()).find("after 20 whole events"), std::string::npos);
 }
 
 TEST(Gzip, BombsAreRefused) {
