@@ -25,9 +25,8 @@ PARTS = {
     "replay": ["timeline"],
     "patterns": ["replay", "timeline"],
     "detector": ["patterns/pattern.h", "timeline"],
-    "live": ["trace"],
     "pipeline": ["patterns", "detector"],
-    "bindings": ["pipeline", "detector", "live"],
+    "bindings": ["pipeline", "detector"],
 }
 # The same for folders of tests/cpp/ only, which every test may use.
 SHARED_BY_TESTS = {"support": ["trace"]}
@@ -57,8 +56,8 @@ LIBRARIES = [
     ),
     Library(
         r"(torch|ATen|c10|caffe2)/",
-        r"(detector|live)/.*\.(h|cpp)|bindings/torch_.*",
-        "torch is known to detector, live and the module _torch only",
+        r"detector/.*\.(h|cpp)|bindings/torch_.*",
+        "torch is known to detector and the module _torch only",
     ),
     Library(r"cuda|cub/|thrust/", r".*\.cu", "CUDA headers stay in .cu files"),
     Library(r"(gtest|gmock)/", r"tests/.*", "test headers stay in tests"),
@@ -71,7 +70,7 @@ LIBRARIES = [
 ]
 
 # The parts that need torch, which the module _core must do without.
-TORCH_PARTS = ["detector", "live"]
+TORCH_PARTS = ["detector"]
 
 # Python: what a module of the package may import before anything is called.
 IMPORT_AT_TOP = {"torchtraceap", "numpy", *sys.stdlib_module_names}
