@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "bindings/bindings.h"
+#include "patterns/waits.h"
 #include "pipeline/analyze.h"
 
 namespace tta::bindings {
@@ -72,6 +73,19 @@ void bind_patterns(py::module_& m) {
       .def_readonly("begin", &Claim::begin)
       .def_readonly("end", &Claim::end)
       .def_readonly("evidence", &Claim::evidence);
+
+  py::class_<patterns::Wait>(m, "Wait", "A call in which the host waited for a device.")
+      .def_readonly("row", &patterns::Wait::row)
+      .def_readonly("begin_ns", &patterns::Wait::begin)
+      .def_readonly("end_ns", &patterns::Wait::end)
+      .def_property_readonly("subtype",
+                             [](const patterns::Wait& w) {
+                               const auto& p =
+                                   patterns::info(patterns::PatternId::kSyncStall);
+                               return std::string(p.subtypes[w.subtype]);
+                             })
+      .def_readonly("location", &patterns::Wait::location)
+      .def_readonly("operator_name", &patterns::Wait::operator_name);
 
   py::class_<Finding>(m, "Finding", "One anti-pattern at one place.")
       .def_property_readonly("pattern",
@@ -195,6 +209,10 @@ void bind_report(py::module_& m) {
                              [](const Analysis& a) { return a.report.windows; })
       .def_property_readonly("findings",
                              [](const Analysis& a) { return a.report.findings; })
+      .def_property_readonly(
+          "waits",
+          [](const Analysis& a) { return patterns::list_waits(*a.report.timeline); },
+          "Every call in which the host waited for a device, in order of time.")
       .def(
           "window_tree",
           [](const Analysis& a, std::size_t index) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <set>
 #include <tuple>
 
 #include "patterns/rule.h"
@@ -132,7 +133,10 @@ std::vector<Finding> group(const timeline::Timeline& t, const Rule& rule,
     rest.subtype = finding.subtype;
     for (const auto& claim : finding.claims) add(rest, claim);
   }
-  for (auto& [subtype, rest] : elsewhere) kept.push_back(std::move(rest));
+  // What is left is listed only if it amounts to something; it stays in the balance.
+  for (auto& [subtype, rest] : elsewhere) {
+    if (rest.wasted_ns >= kMinCost) kept.push_back(std::move(rest));
+  }
   for (auto& finding : kept) {
     finish(t, finding);
     finding.message = rule.describe(t, finding);
@@ -141,6 +145,13 @@ std::vector<Finding> group(const timeline::Timeline& t, const Rule& rule,
 }
 
 }  // namespace
+
+std::string devices_text(const Finding& f, bool first_word) {
+  std::set<std::int32_t> devices;
+  for (const auto& claim : f.claims) devices.insert(claim.device);
+  if (devices.size() > 1) return std::to_string(devices.size()) + " devices together";
+  return first_word ? "The device" : "the device";
+}
 
 Findings find(const timeline::Timeline& t) {
   Findings out;
@@ -164,6 +175,7 @@ Findings find(const timeline::Timeline& t) {
   std::stable_sort(
       out.findings.begin(), out.findings.end(),
       [](const Finding& a, const Finding& b) { return a.wasted_ns > b.wasted_ns; });
+  out.unclaimed = ledger.left();
   return out;
 }
 

@@ -14,6 +14,8 @@ namespace tta::patterns {
 struct Findings {
   std::vector<Finding> findings;  ///< Most wasted first; of user patterns only.
   std::vector<Claim> claims;      ///< All that count, profiler_artifact included.
+  /// The idle time that no claim covers, in the order of Timeline::devices.
+  std::vector<timeline::IntervalSet> unclaimed;
 };
 
 /// Runs the rules in the order of the pattern table and groups their claims.

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "patterns/finding.h"
+#include "patterns/ledger.h"
 #include "timeline/timeline.h"
 
 namespace tta::patterns {
@@ -19,29 +20,6 @@ namespace tta::patterns {
 using timeline::Interval;
 using timeline::IntervalSet;
 using timeline::kNoRow;
-
-/// The unclaimed idle time of every device.
-class Ledger {
- public:
-  explicit Ledger(const timeline::Timeline& timeline);
-
-  /// What is left of device `index` (position in Timeline::devices) inside `part`.
-  IntervalSet idle(std::size_t index, Interval part) const {
-    return timeline::clip(left_[index], part);
-  }
-
-  /// Takes the idle claims out. They must lie in what is left, without overlap: each
-  /// nanosecond is given once (asserted).
-  void settle(const std::vector<Claim>& claims);
-
-  std::int64_t left_ns(std::size_t index) const {
-    return timeline::total(left_[index]);
-  }
-
- private:
-  const timeline::Timeline& timeline_;
-  std::vector<IntervalSet> left_;  ///< In the order of Timeline::devices.
-};
 
 struct Rule {
   PatternId pattern;
@@ -59,6 +37,10 @@ inline constexpr std::int64_t kMinCost = 50'000;
 // The rules, each in rules/<pattern>.cpp.
 extern const Rule kProfilerArtifactRule, kDataloaderBoundRule, kFrequentMemcpyRule,
     kSyncStallRule, kCommExposedRule, kLaunchBoundRule;
+
+/// Names the devices of a finding: "The device", or "3 devices together", whose times
+/// are added up.
+std::string devices_text(const Finding& finding, bool first_word = true);
 
 /// Formats nanoseconds for a message: "312 us", "12.4 ms", "3.20 s".
 std::string duration_text(std::int64_t ns);

@@ -25,8 +25,8 @@ Report analyze(const trace::Trace& trace, const Options& options) {
     return report;
   }
   auto found = patterns::find(timeline);
-  report.balance = make_balance(timeline, found.claims);
-  report.unexplained = find_unexplained(timeline, found.claims);
+  report.balance = make_balance(timeline, found);
+  report.unexplained = find_unexplained(timeline, found.unclaimed);
   report.windows = label(timeline, windows, found.claims);
   report.findings = std::move(found.findings);
   point_to_windows(windows, report.findings);

@@ -1,53 +1,98 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// pipeline/balance.cpp: sums of claims, checked against the device's gaps.
+// pipeline/balance.cpp: sums of claims, checked against the device's time.
 #include "pipeline/balance.h"
 
+#include <algorithm>
+#include <numeric>
+#include <span>
 #include <stdexcept>
+#include <string>
+#include <tuple>
 
 namespace tta::pipeline {
 
-using timeline::Interval;
+namespace {
 
-timeline::IntervalSet unattributed(const timeline::DeviceTime& device,
-                                   const std::vector<patterns::Claim>& claims) {
-  std::vector<Interval> gaps, claimed;
-  for (const auto& gap : device.gaps) gaps.push_back(gap.time);
-  for (const auto& claim : claims) {
-    if (claim.idle && claim.device == device.device) {
-      claimed.push_back({claim.begin, claim.end});
-    }
-  }
-  return timeline::subtract(timeline::unite(std::move(gaps)),
-                            timeline::unite(std::move(claimed)));
+using patterns::Claim;
+using Claims = std::span<const Claim* const>;
+
+[[noreturn]] void fail(const std::string& what) {
+  throw std::logic_error(what +
+                         "; this is a defect of torchtraceap, please report it");
 }
 
+// By device, then time.
+std::vector<const Claim*> in_order(const std::vector<Claim>& claims) {
+  std::vector<const Claim*> order;
+  for (const auto& claim : claims) order.push_back(&claim);
+  std::stable_sort(order.begin(), order.end(), [](const Claim* a, const Claim* b) {
+    return std::tie(a->device, a->begin) < std::tie(b->device, b->begin);
+  });
+  return order;
+}
+
+void check_excess(const timeline::DeviceTime& d, Claims claims) {
+  auto busy = d.busy.begin();
+  const Claim* before = nullptr;
+  for (const auto* claim : claims) {
+    if (claim->idle) continue;
+    const auto refuse = [&](const char* why) {
+      fail("the pattern " + std::string(patterns::info(claim->pattern).name) +
+           " claims excess time " + why + ": [" + std::to_string(claim->begin) + ", " +
+           std::to_string(claim->end) + ") ns of device " + std::to_string(d.device));
+    };
+    while (busy != d.busy.end() && busy->end <= claim->begin) ++busy;
+    if (claim->begin >= claim->end || busy == d.busy.end() ||
+        claim->begin < busy->begin || claim->end > busy->end) {
+      refuse("in which the device was not busy");
+    }
+    if (before != nullptr && claim->begin < before->end) {
+      refuse("that is claimed already");
+    }
+    before = claim;
+  }
+}
+
+BalanceRow balance_of(const timeline::Timeline& t, const timeline::DeviceTime& d,
+                      Claims claims, const timeline::IntervalSet& unclaimed) {
+  check_excess(d, claims);
+  BalanceRow row;
+  row.device = d.device;
+  row.span_ns = t.span.length();
+  row.busy_ns = d.busy_ns;
+  row.idle_ns.assign(patterns::patterns().size(), 0);
+  row.excess_ns.assign(patterns::patterns().size(), 0);
+  row.unattributed_ns = timeline::total(unclaimed);
+  for (const auto* claim : claims) {
+    const auto pattern = static_cast<std::size_t>(claim->pattern);
+    (claim->idle ? row.idle_ns : row.excess_ns)[pattern] += claim->end - claim->begin;
+  }
+  const auto sum = std::accumulate(row.idle_ns.begin(), row.idle_ns.end(),
+                                   row.busy_ns + row.unattributed_ns);
+  if (sum != row.span_ns) {
+    fail("the balance of device " + std::to_string(d.device) + " is off by " +
+         std::to_string(sum - row.span_ns) + " ns");
+  }
+  return row;
+}
+
+}  // namespace
+
 std::vector<BalanceRow> make_balance(const timeline::Timeline& t,
-                                     const std::vector<patterns::Claim>& claims) {
-  const auto patterns = patterns::patterns().size();
+                                     const patterns::Findings& found) {
+  const auto claims = in_order(found.claims);
   std::vector<BalanceRow> out;
-  for (const auto& d : t.devices) {
-    BalanceRow row;
-    row.device = d.device;
-    row.span_ns = t.span.length();
-    row.busy_ns = d.busy_ns;
-    row.idle_ns.assign(patterns, 0);
-    row.excess_ns.assign(patterns, 0);
-    for (const auto& claim : claims) {
-      if (claim.device != d.device) continue;
-      const auto pattern = static_cast<std::size_t>(claim.pattern);
-      (claim.idle ? row.idle_ns : row.excess_ns)[pattern] += claim.end - claim.begin;
-    }
-    const auto rest = timeline::total(unattributed(d, claims));
-    row.unattributed_ns = rest;
-    auto sum = row.busy_ns + rest;
-    for (const auto ns : row.idle_ns) sum += ns;
-    if (sum != row.span_ns) {
-      throw std::logic_error("torchtraceap: the balance of device " +
-                             std::to_string(d.device) + " is off by " +
-                             std::to_string(sum - row.span_ns) +
-                             " ns; please report this trace");
-    }
-    out.push_back(std::move(row));
+  auto first = claims.begin();
+  for (std::size_t i = 0; i < t.devices.size(); ++i) {
+    const auto& d = t.devices[i];
+    const auto last = std::find_if(
+        first, claims.end(), [&](const Claim* c) { return c->device != d.device; });
+    out.push_back(balance_of(t, d, {first, last}, found.unclaimed[i]));
+    first = last;
+  }
+  if (!t.devices.empty() && first != claims.end()) {
+    fail("time of device " + std::to_string((*first)->device) +
+         ", which did no work, is claimed");
   }
   return out;
 }

@@ -4,20 +4,20 @@
 
 #include <vector>
 
-#include "patterns/finding.h"
+#include "patterns/find.h"
 #include "pipeline/report.h"
 #include "timeline/timeline.h"
 
 namespace tta::pipeline {
 
-/// Adds the claims up for each device. Throws std::logic_error if busy, claimed and
-/// unattributed time do not sum to the span: a defect of a rule, never of a trace.
+/// Adds the claims up for each device. O(n log n) in the claims, linear in devices and
+/// their busy stretches.
+///
+/// Throws std::logic_error if busy, claimed and unclaimed time do not sum to the span,
+/// or if claims on excess time overlap or are not within the busy time: a defect of a
+/// rule, never of a trace.
 std::vector<BalanceRow> make_balance(const timeline::Timeline& timeline,
-                                     const std::vector<patterns::Claim>& claims);
-
-/// What of a device's idle time no claim covers.
-timeline::IntervalSet unattributed(const timeline::DeviceTime& device,
-                                   const std::vector<patterns::Claim>& claims);
+                                     const patterns::Findings& found);
 
 /// Lists the profiler's steps with the device time in each.
 std::vector<StepRow> make_steps(const timeline::Timeline& timeline);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// pipeline/label.cpp: walks the windows that each claim overlaps.
+// pipeline/label.cpp: walks the windows that claims and busy time overlap.
 #include "pipeline/label.h"
 
 #include <algorithm>
@@ -24,6 +24,22 @@ void for_each_window(const std::vector<timeline::Window>& windows,
   }
 }
 
+// Walks the devices, and each one's busy time, once: windows come in the same order.
+void add_busy_time(const timeline::Timeline& t, std::vector<WindowRow>& rows) {
+  auto row = rows.begin();
+  for (const auto& d : t.devices) {
+    while (row != rows.end() && row->window.device < d.device) ++row;
+    auto busy = d.busy.begin();
+    for (; row != rows.end() && row->window.device == d.device; ++row) {
+      const timeline::Interval window{row->window.begin_ns, row->window.end_ns};
+      while (busy != d.busy.end() && busy->end <= window.begin) ++busy;
+      for (auto it = busy; it != d.busy.end() && it->begin < window.end; ++it) {
+        row->busy_ns += timeline::intersect(*it, window).length();
+      }
+    }
+  }
+}
+
 }  // namespace
 
 std::vector<WindowRow> label(const timeline::Timeline& t,
@@ -36,19 +52,12 @@ std::vector<WindowRow> label(const timeline::Timeline& t,
       wasted[{index, claim.pattern}] += ns;
     });
   }
-  std::vector<WindowRow> out;
+  std::vector<WindowRow> out(windows.size());
   for (std::uint32_t i = 0; i < windows.size(); ++i) {
-    WindowRow row;
-    row.index = i;
-    row.window = windows[i];
-    for (const auto& d : t.devices) {
-      if (d.device == windows[i].device) {
-        row.busy_ns = timeline::total(
-            timeline::clip(d.busy, {windows[i].begin_ns, windows[i].end_ns}));
-      }
-    }
-    out.push_back(std::move(row));
+    out[i].index = i;
+    out[i].window = windows[i];
   }
+  add_busy_time(t, out);
   for (const auto& [key, ns] : wasted) {
     auto& row = out[key.first];
     const auto length = row.window.end_ns - row.window.begin_ns;

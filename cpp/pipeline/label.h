@@ -14,8 +14,8 @@ namespace tta::pipeline {
 ///
 /// A label's score is the share of the window it wastes; a side's score sums its
 /// labels', so that idle shares of one window never exceed 1 together. Claims without a
-/// device (CPU-only traces) count in every window of their time. O(claims + windows
-/// touched).
+/// device (CPU-only traces) count in every window of their time. Linear
+/// in windows, devices and busy stretches, but for sorting what claims touch.
 std::vector<WindowRow> label(const timeline::Timeline& timeline,
                              const std::vector<timeline::Window>& windows,
                              const std::vector<patterns::Claim>& claims);

@@ -46,13 +46,39 @@ std::int64_t queued_behind_nothing(const timeline::Timeline& t) {
 
 // Time in which the host was blocked by a device that ran nothing, on any device.
 std::int64_t waited_for_nothing(const timeline::Timeline& t) {
-  std::vector<timeline::Interval> waits, busy;
+  std::vector<timeline::Interval> all;
+  for (const auto& d : t.devices) all.insert(all.end(), d.busy.begin(), d.busy.end());
+  const auto busy = timeline::unite(std::move(all));
+  std::vector<timeline::Interval> idle;
   for (const auto& thread : t.waits) {
-    for (const auto& wait : thread.waits) waits.push_back({wait.begin, wait.end});
+    for (const auto& wait : thread.waits) {
+      const timeline::Interval time{wait.begin, wait.end};
+      const auto parts = timeline::subtract({time}, timeline::clip(busy, time));
+      if (timeline::total(parts) < kUnseenWork) continue;
+      idle.insert(idle.end(), parts.begin(), parts.end());
+    }
   }
-  for (const auto& d : t.devices) busy.insert(busy.end(), d.busy.begin(), d.busy.end());
-  return timeline::total(
-      timeline::subtract(timeline::unite(waits), timeline::unite(busy)));
+  return timeline::total(timeline::unite(std::move(idle)));
+}
+
+// What Kineto wrote about its own recording: arrays of text under these keys.
+void read_profiler_log(const trace::Trace& t, Quality& q) {
+  for (const auto* key : {"WARNING", "ERROR"}) {
+    std::uint64_t count = 0;
+    std::string first;
+    bool lost = false;
+    trace::for_each_element(t.metadata_json(key), [&](std::string_view message) {
+      if (count++ == 0) first = message.substr(0, 200);
+      for (const auto* word : {"dropped", "lost", "out of range", "buffer is full"}) {
+        lost |= message.find(word) != std::string_view::npos;
+      }
+    });
+    if (count == 0) continue;
+    if (lost) q.verdict = std::max(q.verdict, Verdict::kDegraded);
+    q.notes.push_back({lost ? "profiler_lost_records" : "profiler_log", count,
+                       "The profiler logged " + std::to_string(count) + " " + key +
+                           " messages, the first: " + first});
+  }
 }
 
 }  // namespace
@@ -158,8 +184,20 @@ Quality judge(const timeline::Timeline& t, const TraceFacts& facts) {
     unseen("wait_without_work", waited_for_nothing(t), "The host");
     unseen("queued_behind_nothing", queued_behind_nothing(t), "Launched work");
   }
-  for (const auto& w : t.trace->warnings)
-    note(Verdict::kOk, w.kind.c_str(), w.count, w.detail);
+  read_profiler_log(*t.trace, q);
+  for (const auto& d : t.devices) {
+    if (d.foreign_share < kLostShare) continue;
+    note(Verdict::kDegraded, "shared_device_number", 1,
+         "Several processes launched work on device " + std::to_string(d.device) +
+             ": either they share it, or the file numbers devices of different "
+             "processes alike, and their times are mixed up.");
+  }
+  for (const auto& w : t.trace->warnings) {
+    const bool damage =
+        w.kind == "bad_ts" || w.kind == "missing_dur" || w.kind == "negative_dur";
+    const auto grave = damage && share(w.count, facts.events) >= kLostShare;
+    note(grave ? Verdict::kDegraded : Verdict::kOk, w.kind.c_str(), w.count, w.detail);
+  }
   return q;
 }
 

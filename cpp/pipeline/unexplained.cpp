@@ -4,8 +4,6 @@
 
 #include <algorithm>
 
-#include "pipeline/balance.h"
-
 namespace tta::pipeline {
 namespace {
 
@@ -50,10 +48,11 @@ std::uint32_t filling(const timeline::Timeline& t, const timeline::Lane& lane,
 }  // namespace
 
 std::vector<Unexplained> find_unexplained(const timeline::Timeline& t,
-                                          const std::vector<patterns::Claim>& claims) {
+                                          const std::vector<timeline::IntervalSet>& unclaimed) {
   std::vector<Unexplained> out;
-  for (const auto& d : t.devices) {
-    auto left = unattributed(d, claims);
+  for (std::size_t device = 0; device < t.devices.size(); ++device) {
+    const auto& d = t.devices[device];
+    auto left = unclaimed[device];
     std::stable_sort(left.begin(), left.end(),
                      [](Interval a, Interval b) { return a.length() > b.length(); });
     const auto least = std::max(

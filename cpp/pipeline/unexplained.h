@@ -4,7 +4,6 @@
 
 #include <vector>
 
-#include "patterns/finding.h"
 #include "pipeline/report.h"
 #include "timeline/timeline.h"
 
@@ -16,7 +15,10 @@ namespace tta::pipeline {
 /// With each goes the deepest host event that fills at least half of it, on the thread
 /// that launched the work which ended it: what the host was doing, without saying that
 /// this was the cause. Linear in that thread's events.
-std::vector<Unexplained> find_unexplained(const timeline::Timeline& timeline,
-                                          const std::vector<patterns::Claim>& claims);
+///
+/// `unclaimed` is patterns::Findings::unclaimed.
+std::vector<Unexplained> find_unexplained(
+    const timeline::Timeline& timeline,
+    const std::vector<timeline::IntervalSet>& unclaimed);
 
 }  // namespace tta::pipeline

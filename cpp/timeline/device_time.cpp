@@ -35,6 +35,22 @@ QueueDepth make_queue(const trace::Columns& c, const Links& links,
   return queue;
 }
 
+void find_process(const trace::Columns& c, const Links& links, DeviceTime& d) {
+  std::map<std::int64_t, std::uint32_t> votes;
+  std::uint32_t all = 0, most = 0;
+  for (const auto row : d.rows) {
+    if (links.launch[row] == kNoRow) continue;
+    const auto pid = c.pid[links.launch[row]];
+    const auto count = ++votes[pid];
+    ++all;
+    if (count > most) {
+      most = count;
+      d.pid = pid;
+    }
+  }
+  if (all > 0) d.foreign_share = 1.0 - static_cast<double>(most) / all;
+}
+
 void sweep(const trace::Columns& c, Interval span, DeviceTime& d) {
   std::int64_t reached = span.begin;
   std::uint32_t previous = kNoRow;
@@ -81,6 +97,7 @@ std::vector<DeviceTime> make_device_times(const trace::Trace& t, const Lanes& la
     std::sort(d.rows.begin(), d.rows.end(), [&](auto a, auto b) {
       return c.ts[a] != c.ts[b] ? c.ts[a] < c.ts[b] : a < b;
     });
+    find_process(c, links, d);
     sweep(c, span, d);
     d.queue = make_queue(c, links, d.rows);
     out.push_back(std::move(d));

@@ -36,6 +36,12 @@ struct QueueDepth {
 /// (programmatic dependent launch, google/perfetto#4280): sums would count it twice.
 struct DeviceTime {
   std::int32_t device = 0;
+  /// The process that feeds it: the one of most of its launches; trace::kNoId if no
+  /// launch is known.
+  std::int64_t pid = -1;
+  /// Share of its launches that other processes made: more than a few percent mean
+  /// that devices of several processes go by one number in the file.
+  double foreign_share = 0;
   std::vector<std::uint32_t> rows;  ///< Its work, by start.
   IntervalSet busy;
   std::int64_t busy_ns = 0;

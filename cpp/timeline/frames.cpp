@@ -21,6 +21,9 @@ std::optional<Frame> better(const std::optional<Frame>& a,
   return owner_of_file(b->file) > owner_of_file(a->file) ? b : a;
 }
 
+// Deeper nesting is no program's; without a bound a hostile file makes this quadratic.
+constexpr int kMaxDepth = 2048;
+
 class Resolver {
  public:
   explicit Resolver(const Timeline& t)
@@ -68,7 +71,9 @@ class Resolver {
   std::optional<Frame> above(std::uint32_t row) {
     std::optional<Frame> best;
     int best_rank = kNoFrame;
-    for (auto at = row; at != kNoRow; at = t_.tree.parent[at]) {
+    int depth = 0;
+    for (auto at = row; at != kNoRow && depth < kMaxDepth;
+         at = t_.tree.parent[at], ++depth) {
       if (c_.cat(at) == Category::kPythonFunction) {
         const auto rank = rank_of(c_.name[at]);
         if (rank > best_rank) {
@@ -102,9 +107,10 @@ class Resolver {
       if (c_.sequence[row] >= 0 && is_backward(row)) break;
     }
     if (row == kNoRow) return kNoRow;
-    if (forwards_.empty()) list_forwards();
-    const auto it = forwards_.find(c_.sequence[row]);
-    return it == forwards_.end() ? kNoRow : it->second;
+    if (!forwards_listed_) list_forwards();
+    const auto it = forwards_.find({c_.pid[row], c_.sequence[row]});
+    if (it == forwards_.end() || it->second == kAmbiguous) return kNoRow;
+    return c_.ts[it->second] < c_.ts[row] ? it->second : kNoRow;
   }
 
   bool is_backward(std::uint32_t row) const {
@@ -113,14 +119,23 @@ class Resolver {
            name.find("Backward") != std::string_view::npos;
   }
 
-  // Several operators may carry one number; the last made the graph's node.
+  // Numbers count up on each thread: several operators may carry one, and the last made
+  // the graph's node; on several threads none can be told from the others.
   void list_forwards() {
+    forwards_listed_ = true;
     for (std::uint32_t row = 0; row < c_.size(); ++row) {
-      if (c_.sequence[row] < 0 || c_.cat(row) != Category::kCpuOp || is_backward(row)) {
+      if (c_.sequence[row] < 0 || c_.cat(row) != Category::kCpuOp || is_backward(row) ||
+          t_.lanes.lane[row] == kNoLane) {
         continue;
       }
-      auto& slot = forwards_.emplace(c_.sequence[row], row).first->second;
-      if (c_.ts[row] > c_.ts[slot]) slot = row;
+      const std::pair key{c_.pid[row], c_.sequence[row]};
+      auto& slot = forwards_.emplace(key, row).first->second;
+      if (slot == kAmbiguous) continue;
+      if (t_.lanes.lane[slot] != t_.lanes.lane[row]) {
+        slot = kAmbiguous;
+      } else if (c_.ts[row] > c_.ts[slot]) {
+        slot = row;
+      }
     }
   }
 
@@ -173,7 +188,9 @@ class Resolver {
   std::vector<std::int8_t> ranks_;  // of each name: FileOwner, or one of the above
   std::map<std::int64_t, std::pair<const Lane*, std::uint32_t>> python_threads_;
   std::unordered_map<std::uint32_t, Frame> stacks_;
-  std::unordered_map<std::int64_t, std::uint32_t> forwards_;
+  static constexpr std::uint32_t kAmbiguous = kNoRow;
+  std::map<std::pair<std::int64_t, std::int64_t>, std::uint32_t> forwards_;
+  bool forwards_listed_ = false;
   bool has_frames_ = false;
 };
 

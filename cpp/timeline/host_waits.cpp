@@ -19,38 +19,59 @@ bool blocks_by_name(std::string_view name) {
          !contains(name, "enqueueCommand");  // MTIA's queue: asynchronous by design
 }
 
+constexpr std::int64_t kLongCall = 50'000;
+
+bool blocks_by_copy(const trace::Trace& t, std::uint32_t launch, std::uint32_t copy) {
+  const auto& c = t.columns;
+  const auto name = t.name(copy);
+  if (c.end(launch) + kClockSkew < c.end(copy)) return false;
+  if (contains(name, "DtoD") || contains(name, "Pinned")) return false;
+  return contains(name, "Pageable") || c.dur[launch] >= kLongCall;
+}
+
 }  // namespace
 
 std::vector<ThreadWaits> make_host_waits(const trace::Trace& t, const Lanes& lanes,
-                                         const Links& links) {
+                                         const Links& links, const OpTree& tree) {
   const auto& c = t.columns;
   std::vector<char> by_name(t.strings.size());
   for (std::uint32_t id = 0; id < t.strings.size(); ++id) {
     by_name[id] = blocks_by_name(t.strings.view(id));
   }
-  std::vector<char> outlasts_copy(c.size(), 0);
+  std::vector<char> by_copy(c.size(), 0);
   for (const auto& lane : lanes.lanes) {
     if (!lane.is_stream) continue;
     for (const auto row : lanes.rows_of(lane)) {
       const auto launch = links.launch[row];
       if (launch != kNoRow && c.cat(row) == Category::kGpuMemcpy &&
-          c.cat_info(launch).runtime_api && c.end(launch) >= c.end(row)) {
-        outlasts_copy[launch] = 1;
+          c.cat_info(launch).runtime_api && blocks_by_copy(t, launch, row)) {
+        by_copy[launch] = 1;
       }
     }
   }
   std::vector<ThreadWaits> out;
-  for (const auto& lane : lanes.lanes) {
+  for (std::uint32_t id = 0; id < lanes.lanes.size(); ++id) {
+    const auto& lane = lanes.lanes[id];
     if (lane.is_stream) continue;
-    ThreadWaits thread{lane.pid, lanes.lane[lanes.rows[lane.first]], {}};
+    ThreadWaits thread{lane.pid, id, {}};
+    auto& waits = thread.waits;
     for (const auto row : lanes.rows_of(lane)) {
       if (!c.cat_info(row).runtime_api) continue;
-      if (!by_name[c.name[row]] && !outlasts_copy[row]) continue;
+      if (!by_name[c.name[row]] && !by_copy[row]) continue;
       // A call inside another (hipMemcpyWithStream, then its driver's own) is one wait.
-      if (!thread.waits.empty() && c.ts[row] < thread.waits.back().end) continue;
-      thread.waits.push_back({row, c.ts[row], c.end(row)});
+      if (!waits.empty() && c.ts[row] < waits.back().end) continue;
+      const auto parent = tree.parent[row];
+      if (!waits.empty() && parent != kNoRow &&
+          parent == tree.parent[waits.back().row] &&
+          c.ts[row] - waits.back().end <= kClockSkew) {
+        auto& last = waits.back();
+        if (c.dur[row] > c.dur[last.row]) last.row = row;
+        last.end = c.end(row);
+        continue;
+      }
+      waits.push_back({row, c.ts[row], c.end(row)});
     }
-    if (!thread.waits.empty()) out.push_back(std::move(thread));
+    if (!waits.empty()) out.push_back(std::move(thread));
   }
   return out;
 }

@@ -7,9 +7,13 @@
 
 #include "timeline/lanes.h"
 #include "timeline/links.h"
+#include "timeline/op_tree.h"
 #include "trace/trace.h"
 
 namespace tta::timeline {
+
+/// How far the two clocks of a trace may differ (8-9 us seen on ROCm).
+inline constexpr std::int64_t kClockSkew = 10'000;
 
 /// One blocking call. Whether it cost anything is not said here.
 struct HostWait {
@@ -28,10 +32,13 @@ struct ThreadWaits {
 /// Finds the blocking calls of each thread that has any.
 ///
 /// A call blocks if its name says so (the synchronize calls of CUDA, HIP and MTIA, the
-/// copies without Async), or if it issued a copy and returned no earlier than the copy
-/// ended: cudaMemcpyAsync does that to and from pageable memory, whatever its name.
-/// `Stream Wait Event` makes the device wait, not the host, and is not among them.
+/// copies without Async), or if it issued a copy between host and device and returned
+/// no earlier than the copy ended: cudaMemcpyAsync does that with pageable memory,
+/// whatever its name. Where the file does not tell the kind of memory, it also has to
+/// have taken 50 us, as the call alone may outlast a small copy on a free device.
+/// Adjoining calls of one operator (.item() copies, then synchronizes) are one wait, at
+/// the row of the longer. `Stream Wait Event` makes the device wait, not the host.
 std::vector<ThreadWaits> make_host_waits(const trace::Trace& trace, const Lanes& lanes,
-                                         const Links& links);
+                                         const Links& links, const OpTree& tree);
 
 }  // namespace tta::timeline

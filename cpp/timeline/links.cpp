@@ -3,7 +3,6 @@
 #include "timeline/links.h"
 
 #include <algorithm>
-#include <limits>
 #include <map>
 #include <string_view>
 #include <tuple>
@@ -12,6 +11,10 @@ namespace tta::timeline {
 namespace {
 
 using trace::Category;
+
+// A launch may seem to start after its work by what host and device clocks differ:
+// microseconds in every trace seen. Beyond this it is another launch with the same id.
+constexpr std::int64_t kMaxSkew = 1'000'000;
 
 struct Launch {
   std::int64_t id, pid, ts;
@@ -133,31 +136,36 @@ class Linker {
     return std::equal_range(v.begin(), v.end(), Launch{id, 0, 0, 0}, less);
   }
 
+  // The last launch of one process that starts by `ts`; a launch that starts later only
+  // within what clocks differ, and if there is no other.
+  static It in_time(It first, It last, std::int64_t ts) {
+    const auto after = std::upper_bound(
+        first, last, ts,
+        [](std::int64_t when, const Launch& l) { return when < l.ts; });
+    if (after != first) return std::prev(after);
+    return first != last && first->ts - ts <= kMaxSkew ? first : last;
+  }
+
   static std::uint32_t find(const std::vector<Launch>& v, std::int64_t id,
                             std::int64_t pid, std::int64_t ts) {
-    auto [first, last] = range(v, id);
-    if (first == last) return kNoRow;
-    if (last - first == 1) return first->row;
-    // Narrow to the device's own process if it has launches with this id.
-    const auto lo =
-        std::lower_bound(first, last, Launch{id, pid, trace::kNoTime, 0}, before);
-    const auto hi = std::lower_bound(
-        first, last, Launch{id, pid, std::numeric_limits<std::int64_t>::max(), 0},
-        before);
-    if (lo == hi) {  // of another process, whichever came last before the work
-      auto best = first;
-      for (auto it = first; it != last; ++it) {
-        const bool fits = it->ts <= ts, best_fits = best->ts <= ts;
-        if (fits != best_fits ? fits : (fits ? it->ts > best->ts : it->ts < best->ts)) {
-          best = it;
-        }
-        if (it - first > 64) break;  // a repeat this wild is no link worth a search
-      }
-      return best->row;
+    const auto [first, last] = range(v, id);
+    const auto own = std::equal_range(first, last, Launch{id, pid, 0, 0}, by_process);
+    if (const auto it = in_time(own.first, own.second, ts); it != own.second) {
+      return it->row;
     }
-    const auto after = std::upper_bound(
-        lo, hi, ts, [](std::int64_t when, const Launch& l) { return when < l.ts; });
-    return after == lo ? lo->row : std::prev(after)->row;
+    // None of the device's own process: whichever process came last before the work.
+    It best = last;
+    for (auto at = first; at != last;) {
+      const auto end = std::upper_bound(at, last, *at, by_process);
+      const auto it = in_time(at, end, ts);
+      if (it != end && (best == last || it->ts > best->ts)) best = it;
+      at = end;
+    }
+    return best == last ? kNoRow : best->row;
+  }
+
+  static bool by_process(const Launch& a, const Launch& b) {
+    return std::tie(a.id, a.pid) < std::tie(b.id, b.pid);
   }
 
   const trace::Trace& t_;

@@ -33,7 +33,8 @@ struct Links {
 /// Ids are no keys: a graph launch shares its id with all its kernels; a file merged
 /// from several ranks repeats ids. Of several launches with one id, those of the
 /// process that the device's unambiguous work came from are taken, and of these the
-/// last that starts no later than the work. Ids 0 and below are absent ids
+/// last that starts no later than the work (or, for want of one, at most 1 ms later:
+/// clocks differ). Ids 0 and below are absent ids
 /// (ROCm/roctracer#100). Work without an id is linked by its External id, and counted:
 /// to the runtime call that has the same one and no correlation either (older ROCm),
 /// else to the operator. O(n log n), however often an id repeats.

@@ -27,8 +27,8 @@ struct OpTree {
   }
 };
 
-/// Nests the rows of each thread by their times. Linear in the rows times the depth of
-/// what overlaps without nesting.
+/// Nests the rows of each thread by their times. Linear in the rows, also where they
+/// overlap without nesting.
 OpTree make_op_tree(const trace::Trace& trace, const Lanes& lanes);
 
 }  // namespace tta::timeline

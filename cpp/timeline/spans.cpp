@@ -12,8 +12,17 @@ namespace {
 
 constexpr std::string_view kStepPrefix = "ProfilerStep#";
 
+std::optional<std::int64_t> step_number(std::string_view name) {
+  const auto digits = name.substr(kStepPrefix.size());
+  std::int64_t number = 0;
+  const auto* const last = digits.data() + digits.size();
+  const auto [end, error] = std::from_chars(digits.data(), last, number);
+  if (error != std::errc{} || end != last || number < 0) return std::nullopt;
+  return number;
+}
+
 std::optional<SpanKind> kind_of(std::string_view name) {
-  if (name.starts_with(kStepPrefix)) return SpanKind::kStep;
+  if (name.starts_with(kStepPrefix) && step_number(name)) return SpanKind::kStep;
   if (name.starts_with("enumerate(DataLoader)#") ||
       name.starts_with("enumerate(DataPipe)#")) {
     return SpanKind::kLoader;
@@ -40,12 +49,10 @@ Spans make_spans(const trace::Trace& t, const Lanes& lanes) {
       if (!annotation && !(kind && cat == trace::Category::kCpuOp)) continue;
       Span span{kind.value_or(SpanKind::kAnnotation), row, c.ts[row], c.end(row)};
       switch (span.kind) {
-        case SpanKind::kStep: {
-          const auto digits = t.name(row).substr(kStepPrefix.size());
-          std::from_chars(digits.data(), digits.data() + digits.size(), span.number);
+        case SpanKind::kStep:
+          span.number = *step_number(t.name(row));
           out.steps.push_back(span);
           break;
-        }
         case SpanKind::kLoader:
           out.loader.push_back(span);
           break;

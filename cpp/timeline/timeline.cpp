@@ -60,6 +60,45 @@ bool Timeline::is_communication(std::uint32_t row) const {
   return false;
 }
 
+bool Timeline::at_work(std::uint32_t lane, Interval time) const {
+  const auto& c = columns();
+  const auto rows = lanes.rows_of(lanes.lanes[lane]);
+  const auto works = [&](std::uint32_t row) {
+    return c.cat(row) == Category::kCpuOp || c.cat_info(row).runtime_api;
+  };
+  auto it = std::lower_bound(
+      rows.begin(), rows.end(), time.begin,
+      [&](std::uint32_t row, std::int64_t at) { return c.ts[row] < at; });
+  if (it != rows.begin()) {
+    for (auto row = *std::prev(it); row != kNoRow; row = tree.parent[row]) {
+      if (works(row) && c.end(row) > time.begin) return true;
+    }
+  }
+  for (; it != rows.end() && c.ts[*it] < time.end; ++it) {
+    if (works(*it)) return true;
+  }
+  return false;
+}
+
+bool Timeline::is_closing_sync(std::uint32_t row) const {
+  const auto& c = columns();
+  if (!c.cat_info(row).runtime_api ||
+      trace->name(row).find("DeviceSynchronize") == std::string_view::npos) {
+    return false;
+  }
+  // With stacks on, torch's own frames are around it.
+  for (auto at = tree.parent[row]; at != kNoRow; at = tree.parent[at]) {
+    const auto name = trace->name(at);
+    if (name.starts_with("torch/profiler/profiler.py") &&
+        (name.ends_with(": stop_trace") || name.ends_with(": stop"))) {
+      return true;
+    }
+  }
+  if (tree.parent[row] != kNoRow) return false;
+  const auto rows = lanes.rows_of(lanes.lanes[lanes.lane[row]]);
+  return rows.back() == row;
+}
+
 Timeline make_timeline(const trace::Trace& trace) {
   Timeline t;
   t.trace = &trace;
@@ -68,7 +107,7 @@ Timeline make_timeline(const trace::Trace& trace) {
   t.tree = make_op_tree(trace, t.lanes);
   t.links = make_links(trace, t.lanes);
   t.spans = make_spans(trace, t.lanes);
-  t.waits = make_host_waits(trace, t.lanes, t.links);
+  t.waits = make_host_waits(trace, t.lanes, t.links, t.tree);
   t.devices = make_device_times(trace, t.lanes, t.links, t.span);
   return t;
 }

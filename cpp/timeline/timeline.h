@@ -41,6 +41,14 @@ struct Timeline {
   /// launch if it is device work; kNoRow if there is none.
   std::uint32_t owner_of(std::uint32_t row) const;
 
+  /// Tells whether a thread ran an operator or a runtime call at any moment of `time`.
+  bool at_work(std::uint32_t lane, Interval time) const;
+
+  /// Tells whether a call is the synchronization with which the profiler ends its
+  /// window: of the whole device, and either inside the frames of torch's profiler that
+  /// stop it, or the last event of its thread with nothing around it.
+  bool is_closing_sync(std::uint32_t row) const;
+
   /// Tells whether a device row is communication: a kernel of NCCL, RCCL, MSCCL++ or
   /// oneCCL, or one of the all-reduce kernels that serving engines bring along.
   bool is_communication(std::uint32_t row) const;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <stdexcept>
 #include <unordered_map>
 #include <utility>
@@ -26,10 +27,16 @@ struct Border {
 
 std::vector<Border> step_borders(const Timeline& t, std::int64_t pid) {
   std::vector<Span> steps;
+  std::set<std::int64_t> processes;
+  for (const auto& s : t.spans.steps) processes.insert(t.columns().pid[s.row]);
+  // Steps of another process say nothing here, unless it is the only one with steps:
+  // then the launcher of the work is its helper.
+  const bool own = processes.count(pid) > 0;
   for (const auto& s : t.spans.steps) {
-    if (t.columns().pid[s.row] == pid) steps.push_back(s);
+    if (own ? t.columns().pid[s.row] != pid : processes.size() > 1) continue;
+    if (!steps.empty() && s.end <= steps.back().end) continue;  // nested in the last
+    steps.push_back(s);
   }
-  if (steps.empty()) steps = t.spans.steps;
   std::vector<Border> borders{{t.span.begin, kNoStep}};
   for (std::size_t i = 0; i < steps.size(); ++i) {
     const auto& s = steps[i];
@@ -43,19 +50,6 @@ std::vector<Border> step_borders(const Timeline& t, std::int64_t pid) {
   std::stable_sort(borders.begin(), borders.end(),
                    [](const auto& a, const auto& b) { return a.at < b.at; });
   return borders;
-}
-
-// The process that feeds a device: of most of its launches.
-std::int64_t feeding_process(const Timeline& t, const DeviceTime& d) {
-  const auto& c = t.columns();
-  std::map<std::int64_t, std::uint32_t> votes;
-  for (const auto row : d.rows) {
-    if (const auto launch = t.launch_of(row); launch != kNoRow) ++votes[c.pid[launch]];
-  }
-  const auto best = std::max_element(
-      votes.begin(), votes.end(),
-      [](const auto& a, const auto& b) { return a.second < b.second; });
-  return best == votes.end() ? c.pid[d.rows.front()] : best->first;
 }
 
 std::int64_t busiest_process(const Timeline& t) {
@@ -137,7 +131,10 @@ std::vector<Window> make_windows(const Timeline& t, const WindowSpec& spec) {
   }
   std::vector<Window> out;
   if (t.span.length() == 0) return out;
-  for (const auto& d : t.devices) tile(t, feeding_process(t, d), &d, spec, out);
+  for (const auto& d : t.devices) {
+    tile(t, d.pid == trace::kNoId ? t.columns().pid[d.rows.front()] : d.pid, &d, spec,
+         out);
+  }
   if (t.devices.empty()) tile(t, busiest_process(t), nullptr, spec, out);
   return out;
 }

@@ -32,7 +32,8 @@ struct Window {
   std::uint32_t work = 0;       ///< Device kernels, copies, memsets that start in it.
 };
 
-/// Tiles the span once for each device with work, or once if there is none.
+/// Tiles the span once for each device with work, or once, for the process with the
+/// most events, if there is none.
 ///
 /// In order of device, then time. A trace with an empty span gives no windows. Cost:
 /// one pass over the rows. Throws std::invalid_argument if `spec.max_events` is 0.

@@ -90,12 +90,15 @@ Place Document::member(Place at) {
 
 void Document::add_metadata(std::string_view raw_key, std::string_view value,
                             Place at) {
-  const auto [known, is_new] =
-      metadata_index_.try_emplace(unescape(raw_key), trace_.metadata.size());
-  if (is_new) {
-    trace_.metadata.emplace_back(known->first, value);
+  const std::string key = unescape(raw_key);
+  const std::uint32_t id = metadata_keys_.intern(key);
+  if (id >= metadata_index_.size())
+    metadata_index_.resize(std::size_t{id} + 1, kNowhere);
+  if (metadata_index_[id] == kNowhere) {
+    metadata_index_[id] = trace_.metadata.size();
+    trace_.metadata.emplace_back(key, value);
   } else {
-    trace_.metadata[known->second].second = value;
+    trace_.metadata[metadata_index_[id]].second = value;
     tally_.count(Oddity::kDuplicateKey, position(at));
   }
 }

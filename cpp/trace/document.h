@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <unordered_map>
+#include <vector>
 
 #include "trace/event_reader.h"
 #include "trace/grammar.h"
@@ -76,7 +76,8 @@ class Document {
   bool has_events_ = false;
   std::int64_t elements_ = 0;  // of traceEvents, so far
   const Window* window_ = nullptr;
-  std::unordered_map<std::string, std::size_t> metadata_index_;
+  StringPool metadata_keys_;
+  std::vector<std::size_t> metadata_index_;  // in Trace::metadata, by id in there
 };
 
 }  // namespace tta::trace

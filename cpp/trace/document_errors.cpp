@@ -94,7 +94,7 @@ void Document::fail_truncated() const {
 }
 
 void Document::fail_no_events() const {
-  const auto has = [&](const char* key) { return metadata_index_.contains(key); };
+  const auto has = [&](const char* key) { return metadata_keys_.find(key) > 0; };
   std::string cause = "JSON, but no trace: there is no member traceEvents";
   std::string hint = kExpectTrace;
   if (list_form_) {

@@ -7,15 +7,15 @@
 namespace tta::trace {
 namespace {
 
-constexpr ShortKey kPhase("ph");
-constexpr ShortKey kCategory("cat");
-constexpr ShortKey kName("name");
-constexpr ShortKey kPid("pid");
-constexpr ShortKey kTid("tid");
-constexpr ShortKey kTs("ts");
-constexpr ShortKey kDur("dur");
-constexpr ShortKey kArgs("args");
-constexpr ShortKey kId("id");
+constexpr ShortKey kPhase("ph", 0);
+constexpr ShortKey kCategory("cat", 1);
+constexpr ShortKey kName("name", 2);
+constexpr ShortKey kPid("pid", 3);
+constexpr ShortKey kTid("tid", 4);
+constexpr ShortKey kTs("ts", 5);
+constexpr ShortKey kDur("dur", 6);
+constexpr ShortKey kArgs("args", 7);
+constexpr ShortKey kId("id", 8);
 
 }  // namespace
 
@@ -76,11 +76,11 @@ Place EventReader::read(Place at, int depth, std::uint64_t window_offset, Row& r
     return false;
   };
   // Reads the value if the key is this one; true if there is no further member.
-  const auto ends_with = [&](const ShortKey& known, std::uint32_t bit, auto read) {
+  const auto ends_with = [&](const ShortKey& known, auto read) {
     if (!known.is(key)) return false;
     matched = true;
-    if (seen & bit) note(Oddity::kDuplicateKey);
-    seen |= bit;
+    if (seen & known.bit) note(Oddity::kDuplicateKey);
+    seen |= known.bit;
     at = read(at + 2);
     return !next_member();
   };
@@ -90,22 +90,22 @@ Place EventReader::read(Place at, int depth, std::uint64_t window_offset, Row& r
   std::string plain_key;
   for (;;) {
     matched = false;
-    if (ends_with(kPhase, 1, [&](Place value) {
+    if (ends_with(kPhase, [&](Place value) {
           has_phase_ = text[*value] == '"';
           if (has_phase_) row.phase = read_phase(value);
           return grammar_.skip(value, depth);
         })) {
       return at;
     }
-    if (ends_with(kCategory, 2, [&](Place value) {
+    if (ends_with(kCategory, [&](Place value) {
           const bool is_text = text[*value] == '"';
-          category_ = is_text ? category_index(tokens.string_at(value)) : 0;
+          category_ = is_text ? category_id(tokens.string_at(value)) : 0;
           if (!is_text) note(Oddity::kBadCategory);
           return grammar_.skip(value, depth);
         })) {
       return at;
     }
-    if (ends_with(kName, 4, [&](Place value) {
+    if (ends_with(kName, [&](Place value) {
           const bool is_text = text[*value] == '"';
           row.name = is_text ? name_id(tokens.string_at(value)) : 0;
           if (!is_text) note(Oddity::kBadName);
@@ -113,15 +113,15 @@ Place EventReader::read(Place at, int depth, std::uint64_t window_offset, Row& r
         })) {
       return at;
     }
-    if (ends_with(kPid, 8,
+    if (ends_with(kPid,
                   [&](Place value) { return read_identity(value, depth, row.pid); })) {
       return at;
     }
-    if (ends_with(kTid, 16,
+    if (ends_with(kTid,
                   [&](Place value) { return read_identity(value, depth, row.tid); })) {
       return at;
     }
-    if (ends_with(kTs, 32, [&](Place value) {
+    if (ends_with(kTs, [&](Place value) {
           has_ts_ = true;
           const Place after = read_time(value, depth, row.ts);
           if (row.ts == kNoTime) note(Oddity::kBadTs);
@@ -129,18 +129,17 @@ Place EventReader::read(Place at, int depth, std::uint64_t window_offset, Row& r
         })) {
       return at;
     }
-    if (ends_with(kDur, 64,
+    if (ends_with(kDur,
                   [&](Place value) { return read_time(value, depth, row.dur); })) {
       return at;
     }
-    if (ends_with(kArgs, 128, [&](Place value) {
+    if (ends_with(kArgs, [&](Place value) {
           row.args_offset = window_offset + *value;
           return read_args(value, depth, row);
         })) {
       return at;
     }
-    if (ends_with(kId, 256,
-                  [&](Place value) { return read_id(value, depth, flow_id_); })) {
+    if (ends_with(kId, [&](Place value) { return read_id(value, depth, flow_id_); })) {
       return at;
     }
     if (matched) {

@@ -9,7 +9,6 @@
 
 #include "trace/grammar.h"
 #include "trace/keys.h"
-#include "trace/raw_strings.h"
 #include "trace/rows.h"
 #include "trace/string_pool.h"
 #include "trace/tally.h"
@@ -44,26 +43,28 @@ class EventReader {
   ArgKey escaped_arg_key(Place key) const;
   std::int64_t& id_of(ArgKey key, Row& row);
   std::uint32_t name_id(std::string_view raw);
-  std::uint32_t category_index(std::string_view raw);
+  std::uint32_t category_id(std::string_view raw);
   void place_on_device(Row& row);
   void note(Oddity oddity) { odd_ |= bit(oddity); }
 
   struct CategoryName {
     Category category;
-    std::string name;
     bool counted;  // as unknown
   };
 
   Grammar& grammar_;
   StringPool& strings_;
   Tally& tally_;
-  RawStrings names_;       // to ids in strings_
-  RawStrings categories_;  // to indexes in category_names_
-  std::vector<CategoryName> category_names_;
+  // Names with escapes are looked up as they stand, so that only new ones are
+  // unescaped.
+  StringPool raw_names_;
+  std::vector<std::uint32_t> names_{0};  // in strings_, by id in raw_names_
+  StringPool raw_categories_;
+  std::vector<CategoryName> categories_{{Category::kUnknown, true}};  // by id there
 
   // About the event being read.
   std::uint32_t odd_ = 0;       // bits of Oddity
-  std::uint32_t category_ = 0;  // index in category_names_
+  std::uint32_t category_ = 0;  // id in raw_categories_
   bool has_phase_ = false;
   bool has_ts_ = false;
   std::int64_t flow_id_ = kNoId;

@@ -2,25 +2,24 @@
 // trace/event_row.cpp: what follows from the members of an event together.
 #include <limits>
 
+#include "trace/escapes.h"
 #include "trace/event_reader.h"
 
 namespace tta::trace {
 
 EventReader::EventReader(Grammar& grammar, StringPool& strings, Tally& tally)
-    : grammar_(grammar), strings_(strings), tally_(tally) {
-  category_names_.push_back({Category::kUnknown, "", true});  // of events without one
-}
+    : grammar_(grammar), strings_(strings), tally_(tally) {}
 
 bool EventReader::finish(Row& row, Position where) {
   if (!has_phase_) {
     tally_.count(Oddity::kNoPhase, where);
     return false;
   }
-  CategoryName& category = category_names_[category_];
+  CategoryName& category = categories_[category_];
   row.category = static_cast<std::uint8_t>(category.category);
   if (category.category == Category::kUnknown && !category.counted) {
     category.counted = true;
-    tally_.count_category(category.name, where);
+    tally_.count_category(unescape(raw_categories_.view(category_)), where);
   }
   if (row.phase == 'X') {
     if (row.dur == kNoTime) note(Oddity::kMissingDur);

@@ -156,21 +156,18 @@ char EventReader::odd_phase(std::string_view raw) {
 }
 
 std::uint32_t EventReader::name_id(std::string_view raw) {
-  return names_.find(raw, [this](std::string_view text) -> RawStrings::Entry {
-    if (has_escape(text)) return {strings_.intern(unescape(text)), {}};
-    const std::uint32_t id = strings_.intern(text);
-    return {id, strings_.view(id)};
-  });
+  if (!grammar_.tokens().escapes || !has_escape(raw)) return strings_.intern(raw);
+  const std::uint32_t id = raw_names_.intern(raw);
+  if (id == names_.size()) names_.push_back(strings_.intern(unescape(raw)));
+  return names_[id];
 }
 
-std::uint32_t EventReader::category_index(std::string_view raw) {
-  if (raw.empty()) return 0;
-  return categories_.find(raw, [this](std::string_view text) -> RawStrings::Entry {
-    std::string name = unescape(text);
-    const Category category = category_of(name);
-    category_names_.push_back({category, std::move(name), false});
-    return {static_cast<std::uint32_t>(category_names_.size() - 1), {}};
-  });
+std::uint32_t EventReader::category_id(std::string_view raw) {
+  const std::uint32_t id = raw_categories_.intern(raw);
+  if (id == categories_.size()) {
+    categories_.push_back({category_of(unescape(raw)), false});
+  }
+  return id;
 }
 
 }  // namespace tta::trace

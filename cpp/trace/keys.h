@@ -36,10 +36,12 @@ constexpr std::uint64_t token_word(std::string_view name, std::size_t from) {
 struct ShortKey {
   std::uint64_t word;
   std::uint64_t mask;
+  std::uint32_t bit;  ///< One of its own, for sets of keys.
 
-  constexpr explicit ShortKey(std::string_view name)
+  constexpr ShortKey(std::string_view name, int index)
       : word(detail::token_word(name, 0)),
-        mask(~std::uint64_t{0} >> (64 - 8 * (name.size() + 2))) {}
+        mask(~std::uint64_t{0} >> (64 - 8 * (name.size() + 2))),
+        bit(std::uint32_t{1} << index) {}
 
   /// Tells whether the token whose first eight bytes are `token` is this key.
   constexpr bool is(std::uint64_t token) const { return (token & mask) == word; }

@@ -32,10 +32,11 @@ void check_container(const TextReader& reader, const Document& document,
                      const std::string& path) {
   const Damage* const damage = reader.damage();
   if (damage == nullptr) return;
+  // "At least": an inflater may keep back the last of what it had before the damage.
   const std::int64_t events = document.elements();
   throw TraceError(
       damage->kind, path,
-      damage->cause + ", after " + std::to_string(events) + " whole events",
+      damage->cause + ", after at least " + std::to_string(events) + " whole events",
       damage->hint, static_cast<std::int64_t>(damage->offset), events);
 }
 

@@ -54,13 +54,13 @@ void Rows::flush() {
 
 // What is reserved and never touched costs address space only, so growth is generous:
 // each time it happens, all columns are copied. The first guess waits until there are
-// rows enough to guess from, and none may ask for more than sixteen times what there
+// rows enough to guess from, and none may ask for more than 64 times what there
 // is, so that a file with an odd beginning cannot ask for the moon.
 void Rows::grow() {
   constexpr std::size_t kFirst = 64 * kBatch;
   const std::size_t capacity = columns_.ts.capacity();
   const std::size_t least = capacity == 0 ? kFirst : 3 * capacity;
-  const std::size_t rows = std::clamp(expected_, least, std::max(least, 16 * capacity));
+  const std::size_t rows = std::clamp(expected_, least, std::max(least, 64 * capacity));
   try {
 #define TTA_RESERVE(name, type, doc) reserve(columns_.name, rows);
     TTA_COLUMNS(TTA_RESERVE)

@@ -7,45 +7,115 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 #include <deque>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 namespace tta::trace {
 
+/// Hashes bytes; `seed` chooses among functions that agree on nothing. Reads no byte
+/// beyond `text`.
+inline std::uint64_t hash_bytes(std::string_view text, std::uint64_t seed) {
+  const auto load8 = [](const char* p) {
+    std::uint64_t word;
+    std::memcpy(&word, p, sizeof word);
+    return word;
+  };
+  const auto mix = [](std::uint64_t a, std::uint64_t b) {
+    __extension__ using Wide = unsigned __int128;
+    const Wide product = static_cast<Wide>(a) * b;
+    return static_cast<std::uint64_t>(product) ^
+           static_cast<std::uint64_t>(product >> 64);
+  };
+  constexpr std::uint64_t kOdd1 = 0x9E3779B97F4A7C15u;
+  constexpr std::uint64_t kOdd2 = 0xD1B54A32D192ED03u;
+  const char* p = text.data();
+  std::size_t left = text.size();
+  std::uint64_t hash = seed ^ (left * kOdd2);
+  for (; left > 16; left -= 16, p += 16) {
+    hash = mix(load8(p) ^ kOdd1, load8(p + 8) ^ hash);
+  }
+  std::uint64_t low = 0;
+  std::uint64_t high = 0;
+  if (left >= 8) {
+    low = load8(p);
+    high = load8(p + left - 8);  // overlaps: the same bytes twice do no harm
+  } else if (left >= 4) {
+    std::uint32_t first;
+    std::uint32_t last;
+    std::memcpy(&first, p, sizeof first);
+    std::memcpy(&last, p + left - 4, sizeof last);
+    low = first;
+    high = last;
+  } else {
+    for (std::size_t i = 0; i < left; ++i) {
+      low = low << 8 | static_cast<unsigned char>(p[i]);
+    }
+  }
+  hash = mix(low ^ kOdd2, high ^ hash);
+  return mix(hash, kOdd1);
+}
+
 class StringPool {
  public:
-  StringPool() { intern({}); }
+  StringPool();
   StringPool(StringPool&&) = default;
   StringPool& operator=(StringPool&&) = default;
-  StringPool(const StringPool&) = delete;  // the index points into the storage
+  StringPool(const StringPool&) = delete;  // views are handed out
   StringPool& operator=(const StringPool&) = delete;
 
-  /// Returns the id of `text`, adding it if it is new. Amortized O(length).
+  /// Returns the id of `text`, adding it if it is new. Amortized O(length), for names
+  /// chosen to collide as well: the hash differs from pool to pool.
   std::uint32_t intern(std::string_view text) {
-    if (auto it = ids_.find(text); it != ids_.end()) return it->second;
-    const auto id = static_cast<std::uint32_t>(texts_.size());
-    texts_.emplace_back(text);
-    ids_.emplace(std::string_view(texts_.back()), id);
-    return id;
+    const std::uint64_t hash = hash_bytes(text, seed_);
+    for (std::size_t i = hash & mask();; i = (i + 1) & mask()) {
+      const Slot slot = slots_[i];
+      if (slot.id == kFree) return add(text, hash);
+      if (slot.check == check_of(hash) && same(views_[slot.id], text)) return slot.id;
+    }
   }
 
   /// Returns the text of an id given by `intern`; valid as long as the pool.
-  std::string_view view(std::uint32_t id) const { return texts_[id]; }
+  std::string_view view(std::uint32_t id) const { return views_[id]; }
 
   /// Returns the id of `text`, or -1 if no event has it.
-  std::int64_t find(std::string_view text) const {
-    const auto it = ids_.find(text);
-    return it == ids_.end() ? -1 : static_cast<std::int64_t>(it->second);
-  }
+  std::int64_t find(std::string_view text) const;
 
-  std::size_t size() const { return texts_.size(); }
+  std::size_t size() const { return views_.size(); }
 
  private:
+  static constexpr std::uint32_t kFree = 0xFFFFFFFF;
+  struct Slot {
+    std::uint32_t check = 0;  // the upper half of the hash
+    std::uint32_t id = kFree;
+  };
+
+  static std::uint32_t check_of(std::uint64_t hash) {
+    return static_cast<std::uint32_t>(hash >> 32);
+  }
+  // Nearly always asked about equal texts, which are too short for memcmp to pay.
+  static bool same(std::string_view a, std::string_view b) {
+    if (a.size() != b.size() || a.size() < 8) return a == b;
+    const auto differ = [&](std::size_t at) {
+      std::uint64_t left;
+      std::uint64_t right;
+      std::memcpy(&left, a.data() + at, sizeof left);
+      std::memcpy(&right, b.data() + at, sizeof right);
+      return left ^ right;
+    };
+    std::uint64_t difference = differ(a.size() - 8);
+    for (std::size_t at = 0; at + 8 < a.size(); at += 8) difference |= differ(at);
+    return difference == 0;
+  }
+  std::size_t mask() const { return slots_.size() - 1; }
+  std::uint32_t add(std::string_view text, std::uint64_t hash);
+
   std::deque<std::string> texts_;  // a deque never moves its strings
-  std::unordered_map<std::string_view, std::uint32_t> ids_;
+  std::vector<std::string_view> views_;
+  std::vector<Slot> slots_;        // open addressing, at most half full
+  std::uint64_t seed_;
 };
 
 }  // namespace tta::trace

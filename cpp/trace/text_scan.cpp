@@ -41,7 +41,7 @@ constexpr Fault kControl = {"control_character",
 
 }  // namespace
 
-TextScan scan_text(std::string_view text) {
+TextScan scan_text(std::string_view text, bool ends) {
   TextScan scan;
   const auto* bytes = reinterpret_cast<const unsigned char*>(text.data());
   bool in_string = false;
@@ -56,7 +56,7 @@ TextScan scan_text(std::string_view text) {
     if (c >= 0x80) {
       const std::size_t length = sequence_length(bytes + i, text.size() - i);
       const bool cut = length > text.size() - i;
-      if (length == 0 || (cut && !in_string)) {
+      if (length == 0 || (cut && ends && !in_string)) {
         fault(kBadUtf8, i);
         return scan;
       }

@@ -32,7 +32,8 @@ struct TextScan {
   std::size_t open_string = kNowhere;
 };
 
-/// Scans text that starts outside strings, up to the first fault. Linear.
-TextScan scan_text(std::string_view text);
+/// Scans text that starts outside strings, up to the first fault. `ends` tells that no
+/// more follows; otherwise a UTF-8 sequence may be cut at its end. Linear.
+TextScan scan_text(std::string_view text, bool ends);
 
 }  // namespace tta::trace

@@ -64,8 +64,12 @@ std::string_view Trace::metadata_json(std::string_view key) const {
 
 std::string Trace::identity(std::int64_t pid_or_tid) const {
   if (pid_or_tid < kTextIdentity) return std::to_string(pid_or_tid);
-  return std::string(
-      strings.view(static_cast<std::uint32_t>(pid_or_tid - kTextIdentity)));
+  const auto id = pid_or_tid - kTextIdentity;
+  if (static_cast<std::uint64_t>(id) >= strings.size()) {
+    throw std::out_of_range("identity: " + std::to_string(pid_or_tid) +
+                            " is no pid or tid of this trace");
+  }
+  return std::string(strings.view(static_cast<std::uint32_t>(id)));
 }
 
 std::vector<std::string> Trace::read_args(std::span<const std::uint32_t> rows) const {

@@ -77,7 +77,8 @@ struct LoadOptions {
 /// result has no row in doubt: what was odd but harmless is in `warnings`.
 ///
 /// Throws FileNotFound if `path` cannot be opened; TraceError, with byte offset and
-/// event number, if it is a folder, empty, no JSON, damaged, or no trace.
+/// event number, if it is a folder, pipe or device, empty, no JSON, damaged, or no
+/// trace. Its message says how many whole events precede a cut.
 Trace load_file(const std::string& path, const LoadOptions& options = {});
 
 /// Reads a trace from memory, JSON or gzip. The bytes are moved into the trace.

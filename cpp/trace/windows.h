@@ -44,15 +44,16 @@ class WindowReader {
   const Window& next(std::size_t used);
 
   /// Offset after the last byte read; the length of the text once `last` was seen.
-  std::uint64_t text_end() const { return window_.offset + size_; }
+  std::uint64_t text_end() const { return window_.offset + held_; }
   std::uint64_t lone_surrogates() const { return lone_surrogates_; }
   std::uint64_t first_lone_surrogate() const { return first_lone_; }
 
  private:
+  char* text() { return buffer_.get() + start_; }
   void fill();
   bool grow();
   bool index();
-  std::size_t guess_cut() const;
+  static std::size_t guess_cut(std::string_view text);
   bool cut_at(std::size_t cut);
   void stop(std::size_t cut, const Fault& fault);
   void check_window_escapes(std::size_t cut);
@@ -60,8 +61,11 @@ class WindowReader {
   TextReader& reader_;
   StructuralIndex structurals_;
   std::unique_ptr<char[]> buffer_;
+  std::size_t usual_;   // what a window takes unless a single item needs more
+  std::size_t extent_;  // what the next one may take
   std::size_t capacity_;
-  std::size_t size_ = 0;
+  std::size_t start_ = 0;  // of the text at hand, in the buffer
+  std::size_t held_ = 0;   // how much of it there is
   bool started_ = false;
   bool ended_ = false;                 // the reader has no more
   std::size_t patched_at_ = kNowhere;  // where the sentinel replaced a byte

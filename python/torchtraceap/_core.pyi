@@ -26,6 +26,7 @@ __all__: list[str] = [
     "Trace",
     "TraceFacts",
     "Unexplained",
+    "Wait",
     "Warning",
     "Window",
     "WindowRow",
@@ -139,6 +140,23 @@ class Claim:
     def evidence(self) -> int: ...
     @property
     def idle(self) -> bool: ...
+
+class Wait:
+    """
+    A call in which the host waited for a device.
+    """
+    @property
+    def begin_ns(self) -> int: ...
+    @property
+    def end_ns(self) -> int: ...
+    @property
+    def location(self) -> Frame | None: ...
+    @property
+    def operator_name(self) -> str: ...
+    @property
+    def row(self) -> int: ...
+    @property
+    def subtype(self) -> str: ...
 
 class Finding:
     """
@@ -309,6 +327,11 @@ class Report:
     def trace(self) -> TraceFacts: ...
     @property
     def unexplained(self) -> list[Unexplained]: ...
+    @property
+    def waits(self) -> list[Wait]:
+        """
+        Every call in which the host waited for a device, in order of time.
+        """
     @property
     def windows(self) -> list[WindowRow]: ...
 

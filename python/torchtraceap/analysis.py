@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
+import operator
 import os
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Protocol, cast, overload
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Protocol, SupportsIndex, cast, overload
 
 from torchtraceap import _core
 
@@ -21,6 +22,8 @@ class Profiler(Protocol):
 
     def events(self) -> Any: ...
 
+
+_MOST_EVENTS = 2**32 - 1  # what the core can count
 
 Source = str | os.PathLike[str] | bytes | bytearray | memoryview | _core.Trace
 
@@ -66,10 +69,12 @@ def analyze(  # type: ignore[overload-overlap]
 ) -> Report: ...
 @overload
 def analyze(
-    source: Iterable[Source], *, max_events: int | None = None
+    source: Iterable[Source | Profiler], *, max_events: int | None = None
 ) -> list[Report]: ...
 def analyze(
-    source: Source | Profiler | Iterable[Source], *, max_events: int | None = None
+    source: Source | Profiler | Iterable[Source | Profiler],
+    *,
+    max_events: int | None = None,
 ) -> Report | list[Report]:
     """Label every window of a profiler trace and say what wastes time in it.
 
@@ -84,13 +89,15 @@ def analyze(
 
     The profiler discards what a handler returns. A report made from a profiler is
     therefore also appended to ``prof.torchtraceap_reports``, one for each recorded
-    cycle. The user's own exports work before and after.
+    cycle; the list is made with the first. The user's own exports of the trace work
+    after it; one before works too, with a warning.
 
     Args:
         source: Path of a trace (``.json`` or ``.json.gz``), its bytes, a ``Trace``
             from ``load``, or a profiler that has stopped recording. A list or other
-            iterable of these (but no profilers) gives a list of reports.
-        max_events: Events that a window may hold. None keeps the core's default.
+            iterable of these gives a list of reports.
+        max_events: Events that a window may hold, an int of 1 or more. None keeps
+            the core's default.
 
     Returns:
         The report, or one for each member of the iterable, in its order.
@@ -99,34 +106,44 @@ def analyze(
         TraceError: The bytes are no profiler trace. The message names the file and
             the place in it, what was expected there and what to do.
         FileNotFoundError: There is no such file, or it may not be read.
-        ValueError: ``max_events`` is less than one, or a profiler has recorded
+        ValueError: ``max_events`` is out of range, or a profiler has recorded
             nothing. ``TraceError`` is a ValueError too.
-        TypeError: ``source`` is none of the above.
+        TypeError: ``source`` is none of the above, or ``max_events`` no int.
 
     As a handler it raises none of these but warns, so that a training run goes on.
     """
-    options: dict[str, Any] = {}
-    if max_events is not None:
-        if max_events < 1:
-            raise ValueError(f"max_events must be at least 1, but is {max_events}")
-        options["max_events"] = max_events
+    if _is_profiler(source):
+        from torchtraceap.session import analyze_profiler
 
+        # None only inside a handler, where nobody sees it.
+        return cast("Report", analyze_profiler(source, max_events))
+    check_max_events(max_events)
     if isinstance(source, str | os.PathLike | bytes | bytearray | memoryview):
         source = load(source)
     if isinstance(source, _core.Trace):
         from torchtraceap.report import Report
 
-        return Report(_core.analyze(source, **options), source)
-    if _is_profiler(source):
-        from torchtraceap.session import analyze_profiler
-
-        # None only inside a handler, where nobody sees it.
-        return cast("Report", analyze_profiler(source, **options))
-    if isinstance(source, Iterable):
-        return [analyze(one, **options) for one in source]
+        return Report(_core.analyze(source, max_events=max_events), source)
+    if isinstance(source, Iterable) and not _instead(source):
+        return [analyze(one, max_events=max_events) for one in source]
     raise TypeError(
-        _wanted("a path, bytes, a Trace, a profiler or a list of paths", source)
+        _wanted("a path, bytes, a Trace, a profiler or a list of these", source)
     )
+
+
+def check_max_events(max_events: object) -> None:
+    """Raise what ``analyze`` raises for an option that is not to be used."""
+    if max_events is None:
+        return
+    if isinstance(max_events, bool) or not isinstance(max_events, SupportsIndex):
+        raise TypeError(
+            f"max_events must be an int, but is of type {type(max_events).__name__}"
+        )
+    number = operator.index(max_events)
+    if number < 1:
+        raise ValueError(f"max_events must be at least 1, but is {number}")
+    if number > _MOST_EVENTS:
+        raise ValueError(f"max_events must be at most {_MOST_EVENTS}, but is {number}")
 
 
 def _is_profiler(source: object) -> bool:
@@ -137,4 +154,14 @@ def _is_profiler(source: object) -> bool:
 
 
 def _wanted(what: str, source: object) -> str:
-    return f"source must be {what}, but is of type {type(source).__name__}"
+    text = f"source must be {what}, but is of type {type(source).__name__}"
+    return text + (f": {hint}" if (hint := _instead(source)) else "")
+
+
+def _instead(source: object) -> str:
+    """Return what to pass instead of an iterable that is no list of sources."""
+    if isinstance(source, Mapping):
+        return "of a trace that is loaded already, pass json.dumps(trace).encode()"
+    if hasattr(source, "read"):
+        return "of an open file, pass its path, or the bytes that it holds"
+    return ""

@@ -84,6 +84,13 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _analyze(options: argparse.Namespace) -> int:
+    if options.json not in (None, "-"):
+        for path in options.traces:
+            if _same_file(path, options.json):
+                return _complain(
+                    f"--json {options.json} would overwrite the trace {path}. Give "
+                    "it another file."
+                )
     reports: list[Report] = []
     failed: list[str] = []
     for path in options.traces:
@@ -120,6 +127,13 @@ def _inspect(options: argparse.Namespace) -> int:
         return _complain(_reason(options.trace, error))
     _say(json_text(facts, indent=None) if options.json else inspection_text(facts))
     return _OK
+
+
+def _same_file(one: str, other: str) -> bool:
+    try:
+        return os.path.samefile(one, other)
+    except (OSError, ValueError):  # One is not there; ValueError: no name of a file.
+        return False
 
 
 def _write(path: str, text: str) -> bool:

@@ -11,11 +11,11 @@ from types import FrameType
 from typing import Any
 
 from torchtraceap import live
-from torchtraceap.analysis import analyze
+from torchtraceap.analysis import analyze, check_max_events
 from torchtraceap.report import Report
 
 
-def analyze_profiler(prof: Any, **options: Any) -> Report | None:
+def analyze_profiler(prof: Any, max_events: int | None = None) -> Report | None:
     """Analyses the last cycle of a profiler and keeps the report on the profiler.
 
     ``torchtraceap.analyze`` comes here for a profiler, be it the ``on_trace_ready``
@@ -28,7 +28,8 @@ def analyze_profiler(prof: Any, **options: Any) -> Report | None:
     what `live.load` and ``analyze`` raise.
     """
     try:
-        report = analyze(live.load(prof), **options)
+        check_max_events(max_events)
+        report = analyze(live.load(prof), max_events=max_events)
     except Exception as error:
         if not _inside_handler(prof):
             raise

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from torchtraceap.safe_text import printable
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 _WIDTH = 88
 _PLACE_WIDTH = 48  # A location; the longest of real traces are far longer.
 _NAME_WIDTH = 40  # An operator or device.
+_MOST_PLACES = 10  # Of one pattern, before the core gathers the rest.
 
 
 def write_summary(report: Report, windows: int, findings: int) -> str:
@@ -39,7 +40,7 @@ def write_summary(report: Report, windows: int, findings: int) -> str:
 
 def _heading(report: Report) -> Iterator[str]:
     trace = report.trace
-    parts = [f"{trace.events:,} events", time_text(trace.span_us)]
+    parts = [_count(trace.events, "event"), time_text(trace.span_us)]
     if report.steps:
         parts.append(_count(len(report.steps), "step"))
     if trace.rank is not None and (trace.world_size or 0) > 1:
@@ -91,10 +92,9 @@ def _findings(report: Report, limit: int) -> Iterator[str]:
     total_us = report.trace.device_time_us
     if report.findings:
         yield "Findings, most wasted time first:"
-        placed = {f.pattern for f in report.findings if f.location or f.operator}
         rows = [
             (
-                _place(finding, finding.pattern in placed),
+                _place(finding) or _nowhere(finding, report.findings),
                 finding.kind,
                 f"×{finding.count}",
                 time_text(finding.wasted_us),
@@ -135,20 +135,44 @@ def _why_none(report: Report) -> str:
         return "none can be given for this trace."
     if not report.balance:
         return "none on the host's side, the only one in this trace."
+    left_us = sum(row.unattributed_us for row in report.balance)
+    total_us = report.trace.device_time_us
+    if left_us >= total_us / 2:
+        # No finding, but nothing healthy either.
+        share = share_text(left_us, total_us)
+        return f"none by these rules; {share} of the time is idle and unexplained."
     return "none."
 
 
-def _place(finding: Finding, others_placed: bool) -> str:
-    """Write where a finding is: source line, else operator, else why neither."""
+def _place(finding: Finding) -> str:
+    """Write where a finding is: source line, else operator; "" if it has neither."""
     where = finding.location
     if where is None:
-        nowhere = "(several small places)" if others_placed else "(no source line)"
-        return printable(finding.operator, _NAME_WIDTH) or nowhere
+        return printable(finding.operator, _NAME_WIDTH)
     file = printable(where.file)
-    tail = f":{where.line} {printable(where.function, _NAME_WIDTH)}"
-    while len(file) + len(tail) > _PLACE_WIDTH and "/" in file[2:]:
+    function = printable(where.function, _NAME_WIDTH)
+    line, library = f":{where.line} ", "" if where.user else " (library)"
+    room = _PLACE_WIDTH - len(line) - len(library)
+    while len(file) + len(function) > room and "/" in file[2:]:
         file = "…/" + file[2:].partition("/")[2]
-    return file + tail + ("" if where.user else " (library)")
+    # The line number stays whole, whatever has to go.
+    function = printable(function, max(room // 2, room - len(file)))
+    return printable(file, room - len(function)) + line + function + library
+
+
+def _nowhere(finding: Finding, findings: Sequence[Finding]) -> str:
+    """Say what is true of a finding without a place.
+
+    It may be what the core gathers, small places and those beyond the ten costliest
+    of a pattern, or events around which the trace has no frame and no operator.
+    """
+    others = sum(f.pattern == finding.pattern for f in findings) - 1
+    if others >= _MOST_PLACES:
+        return "(elsewhere)"
+    # One event is not gathered from several places.
+    if finding.count == 1 or not any(f.location for f in findings):
+        return "(no source line)"
+    return "(no single place)"
 
 
 def _advice(report: Report, limit: int) -> Iterator[str]:

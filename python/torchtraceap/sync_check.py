@@ -2,7 +2,7 @@
 """sync_check.py: does a piece of code make the CPU wait for the GPU, and where?
 
 What happens is recorded by sync_watch.py (no GPU: operators that would wait) or
-sync_run.py (GPU: idle time that waiting cost), and judged by sync_verdict.py. The
+sync_run.py (GPU: calls that blocked the CPU), and judged by sync_verdict.py. The
 pytest plugin shows the outcome.
 """
 
@@ -32,8 +32,9 @@ class SyncCheck:
             train_step()
 
     Args:
-        over_us: With a GPU, a wait that left the device idle for less than this on
-            average is tolerated. Without one, times are unknown and it is ignored.
+        over_us: With a GPU, a wait that blocked the CPU for less than this is
+            tolerated, each on its own. Without one, times are unknown and it is
+            ignored.
         max_count: How many waits are tolerated in all.
         allow: What is tolerated: names of operators ("item", "aten::nonzero"), files
             or lines ("metrics.py", "train.py:88"), each with wildcards ("*/hooks/*").

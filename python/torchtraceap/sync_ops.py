@@ -148,20 +148,27 @@ class HostCode:
     file: str  # end of the path, or a folder in it
     function: str  # "" for all
     what: str
+    but_not_from: str = ""  # end of the path of the calling file
 
 
 HOST_CODE = (
     # Adam and its like keep `step` on the CPU unless capturable or fused, and read
-    # it through this function only.
-    HostCode("torch/optim/optimizer.py", "_get_value", "optimizers' step counters"),
+    # it through this function only. ASGD keeps it beside the parameters.
+    HostCode(
+        "torch/optim/optimizer.py",
+        "_get_value",
+        "optimizers' step counters",
+        but_not_from="torch/optim/asgd.py",
+    ),
     HostCode("torch/utils/data/", "", "the data loader"),
 )
 
 
-def host_code(file: str, function: str) -> HostCode | None:
+def host_code(file: str, function: str, caller_file: str) -> HostCode | None:
     """Returns the row that a Python frame belongs to."""
-    path = file.replace("\\", "/")
+    path, caller = file.replace("\\", "/"), caller_file.replace("\\", "/")
     for row in HOST_CODE:
         if row.file in path and row.function in ("", function):
-            return row
+            excepted = row.but_not_from and caller.endswith(row.but_not_from)
+            return None if excepted else row
     return None

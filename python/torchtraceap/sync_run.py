@@ -1,27 +1,24 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""sync_run.py: with a GPU, records a run and measures what its waits cost."""
+"""sync_run.py: with a GPU, records a run and times what blocked the CPU."""
 
 from __future__ import annotations
 
 import torch
-from torch.profiler import ProfilerActivity, profile
+from torch.profiler import ProfilerActivity, profile, record_function
 
 from torchtraceap import live
 from torchtraceap.analysis import analyze
 from torchtraceap.call_lines import line_at
-from torchtraceap.events import Event
-from torchtraceap.findings import Finding
 from torchtraceap.source_lines import Line
 from torchtraceap.sync_verdict import Observation, from_report
 
-_SCOPE = (
-    "Measured on the GPU: the time it was idle because the CPU waited for it. Waits "
-    "during which\nit stayed busy cost nothing and are not counted."
-)
 _NESTED = (
     "Nothing was checked: the code under test uses torch's profiler itself, and only "
     "one can run at\na time. Take one of the two out."
 )
+
+# Marks the end of the code under test: the profiler waits for the GPU as it stops.
+_END = "torchtraceap: end of no_sync_stalls"
 
 
 class SyncRun:
@@ -50,28 +47,19 @@ class SyncRun:
 
     def stop(self) -> Observation:
         own = torch.autograd._profiler_enabled()
+        with record_function(_END):
+            pass
         self._prof.stop()
         if not own:
             return Observation((), "", problem=_NESTED)
         trace = live.load(self._prof)
         report = analyze(trace)
-        if not report.trace.working_devices:
-            return Observation(
-                (),
-                "To check code for the CPU as if it had one, hide it: "
-                "CUDA_VISIBLE_DEVICES= pytest ...",
-                problem="Nothing was checked: the code ran nothing on the GPU.",
-            )
-        if report.quality.verdict == "unusable":
-            reasons = "; ".join(note.detail for note in report.quality.warnings)
-            return Observation(
-                (), "", problem=f"The recording cannot be judged: {reasons}"
-            )
         base = int(trace.metadata["baseTimeNanoseconds"])
-        starts = trace.columns["ts"]
         roots = live.inner_profile(self._prof).kineto_results.experimental_event_tree()
 
-        def line_of(finding: Finding, event: Event) -> Line | None:
-            return line_at(roots, base + int(starts[event.index]), finding.operator)
+        def line_of(time_ns: int, operator: str) -> Line | None:
+            return line_at(roots, base + time_ns, operator)
 
-        return Observation(from_report(report, line_of), _SCOPE)
+        columns = trace.columns
+        ends = columns["ts"][columns["name"] == trace.strings.index(_END)]
+        return from_report(report, line_of, int(ends.min()))

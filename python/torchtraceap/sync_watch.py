@@ -14,6 +14,7 @@ import threading
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from functools import cache
 from typing import Any
 
 import torch
@@ -49,6 +50,25 @@ class SyncWatch:
         )
 
 
+_COMPOSITE = torch._C.DispatchKey.CompositeImplicitAutograd
+
+
+@cache
+def _is_composite(func: Any) -> bool:
+    """Tells whether an operator is only made of others, which is what to look at.
+
+    Autograd takes such operators apart before a mode sees them, but not in
+    torch.inference_mode, where `item` arrives instead of `_local_scalar_dense`.
+    """
+    has_kernel = torch._C._dispatch_has_kernel_for_dispatch_key
+    name = func.name()
+    return has_kernel(name, _COMPOSITE) and not has_kernel(name, "CPU")
+
+
+def _is_nested(argument: Any) -> bool:
+    return isinstance(argument, torch.Tensor) and argument.is_nested  # own kernels
+
+
 class _Mode(TorchDispatchMode):  # type: ignore[misc]
     supports_higher_order_operators = True
 
@@ -69,6 +89,9 @@ class _Mode(TorchDispatchMode):  # type: ignore[misc]
         kwargs = kwargs or {}
         schema = getattr(func, "_schema", None)  # higher-order operators have none
         if schema is not None:
+            if _is_composite(func) and not any(_is_nested(one) for one in args):
+                with self:
+                    return func._op_dk(_COMPOSITE, *args, **kwargs)
             row = BY_OPERATOR.get(schema.name)
             if row is not None and row.applies((args, kwargs)):
                 self.note(schema.name)
@@ -76,8 +99,8 @@ class _Mode(TorchDispatchMode):  # type: ignore[misc]
 
     def note(self, operator: str) -> None:
         lines = stack(sys._getframe(2))
-        for line in lines:
-            host = host_code(line.file, line.function)
+        for line, caller in zip(lines, [*lines[1:], None], strict=True):
+            host = host_code(line.file, line.function, caller.file if caller else "")
             if host is not None:
                 self.on_host[host.what] += 1
                 return

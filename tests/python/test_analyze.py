@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 import gzip
+import io
 import os
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import torchtraceap
@@ -77,8 +79,9 @@ def test_max_events_sets_the_size_of_windows(tiny: Path) -> None:
     few, many = analyze(tiny), analyze(tiny, max_events=20)
     assert len(many.windows) > len(few.windows)
     assert max(window.events for window in many.windows) <= 20
-    with pytest.raises(ValueError, match="max_events must be at least 1, but is 0"):
-        analyze(tiny, max_events=0)
+    numpy_int: Any = np.int64(20)
+    assert len(analyze(tiny, max_events=numpy_int).windows) == len(many.windows)
+    assert len(analyze(tiny, max_events=2**32 - 1).windows) <= len(few.windows)
 
 
 def test_a_trace_outlives_its_columns_source(tiny: Path) -> None:
@@ -123,6 +126,46 @@ def test_other_types_are_refused(source: Any) -> None:
         load(source)
 
 
+@pytest.mark.parametrize(
+    ("source", "hint"),
+    [
+        ({}, "json.dumps"),
+        ({"traceEvents": []}, "json.dumps"),
+        (io.BytesIO(b"{}"), "its path"),
+        (io.StringIO("{}"), "its path"),
+    ],
+)
+def test_what_is_refused_is_told_with_what_to_pass(source: Any, hint: str) -> None:
+    with pytest.raises(TypeError, match=hint):
+        analyze(source)
+    with pytest.raises(TypeError, match=hint):
+        load(source)
+
+
+def test_an_open_file_is_refused(tiny: Path) -> None:
+    with open(tiny, "rb") as file, pytest.raises(TypeError, match="pass its path"):
+        analyze(file)  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize(
+    ("max_events", "error", "text"),
+    [
+        (0, ValueError, "at least 1, but is 0"),
+        (-3, ValueError, "at least 1, but is -3"),
+        (10**30, ValueError, "at most 4294967295"),
+        (1.5, TypeError, "an int, but is of type float"),
+        ("5", TypeError, "an int, but is of type str"),
+        (True, TypeError, "an int, but is of type bool"),
+    ],
+)
+def test_a_wrong_max_events_is_refused(
+    tiny: Path, max_events: Any, error: type[Exception], text: str
+) -> None:
+    for source in (tiny, [tiny], []):
+        with pytest.raises(error, match=f"max_events must be {text}"):
+            analyze(source, max_events=max_events)
+
+
 @pytest.mark.skipif(os.name == "nt", reason="file names are text there")
 def test_a_file_name_that_is_no_utf8(tiny: Path, tmp_path: Path) -> None:
     path = os.fsencode(tmp_path) + b"/a\xff.json.gz"
@@ -142,7 +185,7 @@ def test_a_profiler_goes_to_the_session(monkeypatch: pytest.MonkeyPatch) -> None
 
     calls = []
     monkeypatch.setattr(
-        session, "analyze_profiler", lambda prof, **options: calls.append(options)
+        session, "analyze_profiler", lambda prof, *options: calls.append(options)
     )
 
     class Profiler:
@@ -155,4 +198,5 @@ def test_a_profiler_goes_to_the_session(monkeypatch: pytest.MonkeyPatch) -> None
 
     analyze(Profiler())
     analyze(AutogradProfiler(), max_events=7)  # type: ignore[call-overload]
-    assert calls == [{}, {"max_events": 7}]
+    analyze([Profiler(), AutogradProfiler()])  # type: ignore[list-item]
+    assert calls == [(None,), (7,), (None,), (None,)]

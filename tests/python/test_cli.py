@@ -136,6 +136,27 @@ def test_targets_that_cannot_be_written(
         assert result.stdout  # The text is not lost for it.
 
 
+@pytest.mark.parametrize("kind", ["itself", "hard link", "symbolic link", "other way"])
+def test_a_trace_is_not_overwritten(
+    program: Run, data: Path, tmp_path: Path, kind: str
+) -> None:
+    trace, target = tmp_path / "trace.json.gz", tmp_path / "report.json"
+    content = (data / TINY).read_bytes()
+    trace.write_bytes(content)
+    if kind == "itself":
+        target = trace
+    elif kind == "hard link":
+        target.hardlink_to(trace)
+    elif kind == "symbolic link":
+        target.symlink_to(trace)
+    else:
+        (tmp_path / "folder").mkdir()
+        target = tmp_path / "folder" / ".." / trace.name
+    result = program("analyze", data / TINY, trace, "--json", target)
+    assert f"would overwrite the trace {trace}" in refusal(result)
+    assert result.stdout == b"" and trace.read_bytes() == content
+
+
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full")
 def test_a_full_disk(program: Run, data: Path) -> None:
     with open("/dev/full", "wb") as full:

@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import builtins
+import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ import pytest
 
 import torchtraceap
 from torchtraceap import _core
+from torchtraceap.findings import Finding, Location
 
 
 def test_parts_are_in_microseconds_of_the_core(
@@ -58,16 +61,34 @@ def paths_of(node: torchtraceap.windows.Node) -> list[list[str]]:
     return [[node.category]] + [[node.category, *path] for path in below]
 
 
-def test_ids_of_findings_last(data: Path, slow_loader: torchtraceap.Report) -> None:
+def test_ids_of_findings_last(slow_loader: torchtraceap.Report) -> None:
     again = torchtraceap.analyze(slow_loader.trace.path)
     assert [f.id for f in again.findings] == [f.id for f in slow_loader.findings]
-    other = torchtraceap.analyze(data / "kineto2021-v100-resnet50-workers4.json.gz")
-    same = {f.id: f for f in other.findings}
-    shared = [f for f in slow_loader.findings if f.id in same]
-    assert shared
-    for finding in shared:
-        assert finding.pattern == same[finding.id].pattern
-        assert finding.location == same[finding.id].location
+    (short,), (longer,) = waits_for_a_loader(6).findings, waits_for_a_loader(9).findings
+    assert short.id == longer.id and short.count != longer.count
+    assert str(short.location) == str(longer.location) == "train.py:12"
+    (elsewhere,) = waits_for_a_loader(6, line=13).findings
+    assert elsewhere.pattern == short.pattern and elsewhere.id != short.id
+
+
+def waits_for_a_loader(steps: int, line: int = 12) -> torchtraceap.Report:
+    common: dict[str, Any] = {"ph": "X", "pid": 1, "tid": 1}
+    events = [
+        {**common, "cat": "python_function", "name": f"train.py({line}): main"}
+        | {"ts": 0, "dur": steps * 10_000}
+    ]
+    for step in range(steps):
+        start, launch = step * 10_000, {"correlation": step + 1}
+        events += [
+            {**common, "cat": "user_annotation", "ts": start, "dur": 9_000}
+            | {"name": "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"},
+            {**common, "cat": "cuda_runtime", "name": "cudaLaunchKernel"}
+            | {"ts": start + 9_150, "dur": 50, "args": launch},
+            {"ph": "X", "pid": 0, "tid": 7, "cat": "kernel", "name": "k"}
+            | {"ts": start + 9_300, "dur": 300}
+            | {"args": {**launch, "device": 0, "stream": 7}},
+        ]
+    return torchtraceap.analyze(json.dumps({"traceEvents": events}).encode())
 
 
 def test_the_summary_tells_the_story(slow_loader: torchtraceap.Report) -> None:
@@ -91,8 +112,7 @@ def test_the_summary_tells_the_story(slow_loader: torchtraceap.Report) -> None:
 
 
 def test_the_summary_lists_as_much_as_asked(slow_loader: torchtraceap.Report) -> None:
-    text = slow_loader.summary(findings=2)
-    assert f"and {len(slow_loader.findings) - 2} more, " in text
+    assert f"and {len(slow_loader.findings)} more, " in slow_loader.summary(findings=0)
     assert slow_loader.summary(windows=True) == slow_loader.summary(windows=10)
     for wrong in ({"windows": -1}, {"findings": -2}):
         with pytest.raises(ValueError, match="must not be negative"):
@@ -123,6 +143,76 @@ def test_missing_source_lines_are_explained(data: Path) -> None:
     report = torchtraceap.analyze(data / "mi250-rocm62-tiny.json.gz")
     assert report.findings and report.findings[0].location is None
     assert "with_stack=True" in report.summary()
+
+
+@pytest.fixture
+def tiny(data: Path) -> torchtraceap.Report:
+    return torchtraceap.analyze(data / "mi250-rocm62-tiny.json.gz")
+
+
+def places(report: torchtraceap.Report, findings: list[Finding]) -> list[str]:
+    """The places that the summary has for these findings of it."""
+    vars(report)["findings"] = tuple(findings)
+    lines = report.summary(findings=99).splitlines()
+    first = lines.index("Findings, most wasted time first:") + 1
+    return [
+        re.split(r"  launch_bound", line)[0].strip()
+        for line in lines[first : first + len(findings)]
+    ]
+
+
+def test_places_that_are_not_known_are_not_made_up(tiny: torchtraceap.Report) -> None:
+    nowhere = replace(tiny.findings[0], location=None, operator="", count=24)
+    one = replace(nowhere, count=1)
+    named = replace(nowhere, operator="forward")
+    at = [
+        replace(nowhere, location=Location("a.py", line, "f", True))
+        for line in range(10)
+    ]
+    assert nowhere.pattern == "launch_bound"
+    assert places(tiny, [nowhere]) == ["(no source line)"]
+    assert places(tiny, [named, nowhere]) == ["forward", "(no source line)"]
+    assert places(tiny, [at[0], nowhere]) == ["a.py:0 f", "(no single place)"]
+    assert places(tiny, [at[0], one]) == ["a.py:0 f", "(no source line)"]
+    assert places(tiny, [*at, nowhere])[-1] == "(elsewhere)"
+    assert places(tiny, [*at, one])[-1] == "(elsewhere)"
+
+
+@pytest.mark.parametrize("file", ["x" * 300 + ".py", "d/" * 90 + "long" * 20, "a.py"])
+@pytest.mark.parametrize("function", ["f", "g" * 200])
+@pytest.mark.parametrize("user", [True, False])
+def test_a_place_is_cut_to_the_width_but_for_its_line(
+    tiny: torchtraceap.Report, file: str, function: str, user: bool
+) -> None:
+    where = Location(file, 12345, function, user)
+    (place,) = places(tiny, [replace(tiny.findings[0], location=where)])
+    assert len(place) <= 48
+    assert ":12345 " in place
+    assert place.endswith("(library)") != user
+
+
+def test_no_findings_do_not_read_as_healthy() -> None:
+    def trace(*starts: int) -> torchtraceap.Report:
+        kernel: dict[str, Any] = {
+            "ph": "X",
+            "pid": 0,
+            "tid": 7,
+            "cat": "kernel",
+            "name": "k",
+        }
+        args = {"device": 0, "stream": 7}
+        events = [{**kernel, "ts": ts, "dur": 10, "args": args} for ts in starts]
+        return torchtraceap.analyze(json.dumps({"traceEvents": events}).encode())
+
+    idle = trace(0, 9_990)
+    assert not idle.findings
+    assert (
+        "Findings: none by these rules; 99.8 % of the time is idle and unexplained.\n"
+        in idle.summary()
+    )
+    busy = trace(0).summary()
+    assert busy.splitlines()[1].startswith("1 event, ")
+    assert "none by these rules" not in busy
 
 
 def test_pandas(

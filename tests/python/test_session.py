@@ -268,6 +268,33 @@ def test_errors_in_a_handler_do_not_end_the_run(
         torchtraceap.analyze(prof)
 
 
+@pytest.mark.parametrize("wrong", [0, 1.5, "5"])
+def test_a_wrong_option_in_a_handler_does_not_end_the_run(wrong: Any) -> None:
+    with pytest.warns(RuntimeWarning, match="this cycle: max_events must be"):
+        prof = recorded(
+            on_trace_ready=lambda p: torchtraceap.analyze(p, max_events=wrong)
+        )
+    with pytest.raises((ValueError, TypeError), match="max_events must be"):
+        torchtraceap.analyze(prof, max_events=wrong)
+    assert torchtraceap.analyze(prof).trace.events > 10
+
+
+def test_without_a_recorded_cycle_there_is_no_list() -> None:
+    """Nothing of ours ran, so the docs tell to ask with getattr."""
+    plan = schedule(wait=9, warmup=1, active=1)
+    with profile(
+        activities=CPU, schedule=plan, on_trace_ready=torchtraceap.analyze
+    ) as prof:
+        prof.step()
+    assert getattr(prof, "torchtraceap_reports", []) == []
+
+
+def test_several_profilers() -> None:
+    profs = [recorded(), recorded()]
+    reports = torchtraceap.analyze(profs)
+    assert [prof.torchtraceap_reports for prof in profs] == [[r] for r in reports]
+
+
 def test_an_export_before_on_an_older_torch(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

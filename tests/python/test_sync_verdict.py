@@ -20,7 +20,6 @@ from torchtraceap.sync_check import SyncCheck, SyncStalls
 from torchtraceap.sync_verdict import Observation, Stall, decide
 
 HERE = pathlib.Path(__file__).resolve()
-SHARED = HERE.parents[3] / "shared" / "traces"
 
 
 def stall(
@@ -47,9 +46,9 @@ def test_max_count_counts_calls_not_places() -> None:
     assert not passes(stall(1, count=2), stall(2), max_count=2)
 
 
-def test_over_us_is_the_mean_and_needs_times() -> None:
-    assert passes(stall(count=4, wasted_us=190.0), over_us=50.0)
-    assert not passes(stall(count=4, wasted_us=200.0), over_us=50.0)
+def test_over_us_is_of_each_wait_and_needs_times() -> None:
+    assert passes(*[stall(wasted_us=49.9)] * 9, over_us=50.0)
+    assert not passes(stall(wasted_us=50.0), over_us=50.0)
     assert not passes(stall(wasted_us=None), over_us=1e9)
 
 
@@ -76,15 +75,16 @@ def test_allow_takes_whole_names(not_allowed: str) -> None:
 
 
 def test_message() -> None:
-    stalls = (stall(7, 2), stall(9, 1, 99.5), stall(3, names=("fine",)))
+    long = (stall(9, 1, 80), stall(9, 1, 1e3), stall(9, 1, 10))
+    stalls = (stall(7, 2), *long, stall(3, names=("fine",)))
     verdict = decide(Observation(stalls, "What was checked."), allow=["fine"])
     assert verdict.message.splitlines() == [
         "/home/me/train.py:9: aten::nonzero and 1 more wait for the GPU (max_count=0)",
-        "  /home/me/train.py:9  aten::nonzero  ×1, 100 µs idle",
+        "  /home/me/train.py:9  aten::nonzero  ×2, 1,080 µs blocked",
         "      what",
         "      instead: advice",
         "  /home/me/train.py:7  aten::nonzero  ×2",
-        "  and 1 that are allowed or shorter than over_us",
+        "  and 2 that are allowed or shorter than over_us",
         "What was checked.",
     ]
 
@@ -106,67 +106,122 @@ def test_wrong_options_are_named(options: dict[str, Any]) -> None:
 # --- From a report of a GPU run --------------------------------------------------
 
 
-def test_the_pattern_is_in_the_table() -> None:
-    assert sync_verdict.PATTERN in {p.name for p in torchtraceap._core.patterns()}
+def test_the_kinds_are_those_of_the_core() -> None:
+    (core,) = [p for p in torchtraceap._core.patterns() if p.name == "sync_stall"]
+    assert list(sync_verdict.KINDS) == core.subtypes
 
 
-def gpu_trace(waits: int) -> bytes:
-    """A step that launches, waits and reads, so that the device idles 400 us each."""
-    events: list[dict[str, Any]] = [
-        {"cat": "python_function", "name": "train.py(7): step", "ts": 0, "pid": 1,
-         "tid": 1, "dur": 1000 * waits, "args": {"Python id": 1}},
-    ]  # fmt: skip
-    for n in range(waits + 1):
-        t = 1000 * n
-        host = {"pid": 1, "tid": 1}
-        launch = {"correlation": 2 * n + 1, "External id": 2 * n + 1}
-        events += [
-            {"cat": "cuda_runtime", "name": "cudaLaunchKernel", "ts": t + 10, "dur": 5,
-             "args": launch, **host},
-            {"cat": "kernel", "name": "k", "ts": t + 20, "dur": 500, "pid": 0, "tid": 7,
-             "args": {"device": 0, "stream": 7, **launch}},
-            {"cat": "cpu_op", "name": "aten::_local_scalar_dense", "ts": t + 100,
-             "dur": 430, "args": {"External id": 2 * n + 2}, **host},
-            {"cat": "cuda_runtime", "name": "cudaStreamSynchronize", "ts": t + 110,
-             "dur": 415, "args": {"correlation": 2 * n + 2}, **host},
-        ]  # fmt: skip
+def gpu_trace(*waits: int, lost: int = 0) -> bytes:
+    """A step that launches a kernel and, for each wait (us), another and reads it.
+
+    The last wait ends the step: nothing is launched after it. Of the kernels, the last
+    `lost` are not in the trace.
+    """
+    host = {"pid": 1, "tid": 1}
+    calls: list[dict[str, Any]] = []
+    kernels: list[dict[str, Any]] = []
+    now = 10
+    for n, wait in enumerate((0, *waits)):
+        ids = {"correlation": 2 * n + 1, "External id": 2 * n + 1}
+        begin, end = now + 50, now + 50 + wait
+        calls.append({"cat": "cuda_runtime", "name": "cudaLaunchKernel", "ts": now,
+                      "dur": 5, "args": ids, **host})  # fmt: skip
+        kernels.append({"cat": "kernel", "name": "k", "ts": now + 10,
+                        "dur": end - now - 12, "pid": 0, "tid": 7,
+                        "args": {"device": 0, "stream": 7, **ids}})  # fmt: skip
+        if wait:
+            calls += [
+                {"cat": "cpu_op", "name": "aten::_local_scalar_dense", "ts": begin - 5,
+                 "dur": wait + 10, "args": {"External id": 2 * n + 2}, **host},
+                {"cat": "cuda_runtime", "name": "cudaStreamSynchronize", "ts": begin,
+                 "dur": wait, "args": {"correlation": 2 * n + 2}, **host},
+            ]  # fmt: skip
+        now = end + 10
+    step = {"cat": "python_function", "name": "train.py(7): step", "ts": 0, "dur": now,
+            "args": {"Python id": 1}, **host}  # fmt: skip
+    events = [step, *calls, *kernels[: len(kernels) - lost]]
     return json.dumps({"traceEvents": [{"ph": "X", **e} for e in events]}).encode()
 
 
-def test_stalls_of_a_report() -> None:
-    report = torchtraceap.analyze(gpu_trace(waits=3))
-    (found,) = sync_verdict.from_report(report)
-    assert found.operator == "aten::_local_scalar_dense"
-    assert (found.line, found.count) == (Line("train.py", 7, "step", False), 3)
-    assert found.wasted_us == sum(f.wasted_us for f in report.findings if f.operator)
-    assert 3 * 300 < found.wasted_us <= 3 * 500
-    verdict = decide(Observation((found,), ""))
-    assert "train.py:7 (where step begins)  aten::_local_scalar" in verdict.message
-    assert decide(Observation((found,), ""), over_us=500.0).ok
+def observe(trace: bytes, line: Line | None = None, end_us: float = 1e9) -> Observation:
+    report = torchtraceap.analyze(trace)
+    return sync_verdict.from_report(report, lambda *_: line, int(1e3 * end_us))
 
 
-def test_a_finding_falls_apart_into_its_lines() -> None:
-    report = torchtraceap.analyze(gpu_trace(waits=3))
-    lines = iter([Line("train.py", 12, "step"), Line("train.py", 12, "step"), None])
-    stalls = sync_verdict.from_report(report, lambda finding, event: next(lines))
-    assert [(s.line.line, s.line.exact, s.count) for s in stalls if s.line] == [
-        (12, True, 2),
-        (7, False, 1),
-    ]
-    total = sum(s.wasted_us or 0 for s in stalls)
-    assert total == pytest.approx(sum(f.wasted_us for f in report.findings))
+def test_a_step_without_waits_passes() -> None:
+    verdict = decide(observe(gpu_trace()))
+    assert verdict.ok
+    assert verdict.message.startswith("nothing waits for the GPU")
 
 
-def test_a_recorded_trace() -> None:
-    path = SHARED / "kineto2021-resnet50-autograd-catnames.json.gz"
-    if not path.exists():
-        pytest.skip(f"{path.name} is not at hand")
-    report = torchtraceap.analyze(path)
-    stalls = sync_verdict.from_report(report)
-    wasted = sum(f.wasted_us for f in report.findings if f.pattern == "sync_stall")
-    assert sum(s.wasted_us or 0 for s in stalls) == pytest.approx(wasted)
-    assert not decide(Observation(stalls, "")).ok
-    assert decide(Observation(stalls, ""), over_us=1e9).ok
+def test_a_wait_that_ends_the_step_fails_and_names_its_line() -> None:
+    verdict = decide(observe(gpu_trace(400)))
+    assert not verdict.ok
+    first, place, what, *_ = verdict.message.splitlines()
+    assert first.startswith("train.py:7 (where step begins): aten::_local_scalar_dense")
+    assert place.endswith("aten::_local_scalar_dense  ×1, 400 µs blocked")
+    assert ".item()" in what
+    known = decide(observe(gpu_trace(400), Line("train.py", 12, "step")))
+    assert known.message.startswith("train.py:12: aten::_local_scalar_dense waits for")
+
+
+@pytest.mark.parametrize("allowed", ["item", "scalar_read", "train.py:7"])
+def test_waits_are_allowed_by_name(allowed: str) -> None:
+    assert decide(observe(gpu_trace(400)), allow=[allowed]).ok
+
+
+def test_one_long_wait_among_short_ones_fails() -> None:
+    waits = [20] * 200
+    assert decide(observe(gpu_trace(*waits))).ok
+    waits[77] = 5000
+    observation = observe(gpu_trace(*waits))
+    verdict = decide(observation)
+    assert not verdict.ok
+    assert "×1, 5,000 µs blocked" in verdict.message
+    assert "and 199 that are allowed or shorter" in verdict.message
+    assert decide(observation, max_count=1).ok
+
+
+def test_over_us_is_kept_to_however_long_the_step_is() -> None:
+    observation = observe(gpu_trace(20_000, 40, 40, 40))
+    assert decide(observation, over_us=50, max_count=1).ok
+    assert not decide(observation, over_us=30, max_count=1).ok
+    short = observe(gpu_trace(40, 40, 40))
+    assert decide(short, over_us=50).ok
+    assert not decide(short, over_us=30).ok
+
+
+def test_a_wait_after_the_end_is_not_the_step_s() -> None:
+    # The profiler waits as it stops. Of these two the second begins at 480 us.
+    assert decide(observe(gpu_trace(300, 300), end_us=470), max_count=1).ok
+    assert not decide(observe(gpu_trace(300, 300)), max_count=1).ok
+
+
+@pytest.mark.parametrize(
+    ("trace", "reason"),
+    [
+        (gpu_trace(*[20] * 9, lost=1), "1 of 10 launches have no device event"),
+        (gpu_trace(*[20] * 9, lost=10), "launched device work 10 times"),
+    ],
+)
+def test_a_recording_with_losses_cannot_be_judged(trace: bytes, reason: str) -> None:
+    verdict = decide(observe(trace), over_us=1e9, max_count=99)
+    assert not verdict.ok
+    assert verdict.message.startswith("The recording cannot be judged: ")
+    assert reason in verdict.message
+
+
+def test_a_run_on_the_cpu_alone_cannot_be_judged(data: pathlib.Path) -> None:
+    problem = observe((data / "cpu-macos-resnet18.json.gz").read_bytes()).problem
+    assert problem == "Nothing was checked: the code ran nothing on the GPU."
+
+
+def test_a_recorded_trace(slow_loader: torchtraceap.Report) -> None:
+    observation = sync_verdict.from_report(slow_loader, lambda *_: None, 2**62)
+    waits = slow_loader._core.waits
+    assert len(observation.stalls) == len(waits) > 0
+    assert not decide(observation).ok
+    assert decide(observation, over_us=1e9).ok
 
 
 # --- The half for a GPU, as far as it runs without one ---------------------------
@@ -199,14 +254,32 @@ def test_a_run_with_nothing_on_the_gpu(gpu_half: Any) -> None:
 
 
 def test_a_run_with_stalls(gpu_half: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    report = torchtraceap.analyze(gpu_trace(waits=3))
+    report = torchtraceap.analyze(gpu_trace(300, 400))
     monkeypatch.setattr(gpu_half, "analyze", lambda trace: report)
-    with pytest.raises(SyncStalls, match=r"×\d, \d+ µs idle") as caught, SyncCheck():
+    with pytest.raises(SyncStalls, match=r"×\d, \d+ µs blocked") as caught, SyncCheck():
         for _ in range(5):
             torch.ones(3).sum().item()
     assert "Measured on the GPU" in str(caught.value)
     with SyncCheck(over_us=1000.0):
         torch.ones(3).sum().item()
+
+
+def test_what_the_profiler_does_at_the_end_is_not_judged(
+    gpu_half: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = {}
+
+    def see(report: torchtraceap.Report, line_of: Any, end_ns: int) -> Observation:
+        trace = report._trace
+        for row, start in enumerate(trace.columns["ts"].tolist()):
+            seen[trace.name(row).rpartition(": ")[2]] = start
+        seen["end"] = end_ns
+        return Observation((), "")
+
+    monkeypatch.setattr(gpu_half, "from_report", see)
+    with SyncCheck():
+        torch.ones(3).sum().item()
+    assert seen["aten::item"] < seen["end"] < seen["stop_trace"]
 
 
 def test_a_profiler_inside_and_outside(gpu_half: Any) -> None:

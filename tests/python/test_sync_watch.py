@@ -78,9 +78,25 @@ WAITS = {
     "unique_consecutive": torch.unique_consecutive,
     "repeat_interleave": lambda x: x.repeat_interleave(torch.ones(8).long()),
     "bincount": lambda x: torch.bincount(torch.ones(3).long()),
+    "if": lambda x: 1 if x[0] else 0,
+    "float": lambda x: float(x[0]),
+    "int": lambda x: int(x[0]),
+    "slice": lambda x: x[: torch.tensor(3)],
+    "repr": lambda x: repr(x),
+    "nonzero": torch.nonzero,
+    "argwhere": torch.argwhere,
+    "one_hot": lambda x: torch.nn.functional.one_hot(torch.arange(3)),
+    "arange": lambda x: torch.arange(torch.tensor(3)),
+    "full": lambda x: torch.full((2,), torch.tensor(3)),
+    "mask": lambda x: x[x > 0],
+    "unique_dim": lambda x: torch.unique(x, dim=0),
     "equal": lambda x: torch.equal(x, x),
     "allclose": lambda x: torch.allclose(x, x),
     "inv": lambda x: torch.linalg.inv(torch.eye(3)),
+    "solve": lambda x: torch.linalg.solve(torch.eye(3), torch.eye(3)),
+    "cholesky": lambda x: torch.linalg.cholesky(torch.eye(3)),
+    "svd": lambda x: torch.linalg.svd(torch.eye(3)),
+    "svdvals": lambda x: torch.linalg.svdvals(torch.eye(3)),
     "eigh": lambda x: torch.linalg.eigh(torch.eye(3)),
     "format": lambda x: f"{x[0]:.2f}",
     "clip": lambda x: torch.nn.utils.clip_grad_norm_([x], 1.0, error_if_nonfinite=True),
@@ -97,7 +113,20 @@ DOES_NOT_WAIT = {
     "inv_ex": lambda x: torch.linalg.inv_ex(torch.eye(3)),
     "multinomial": lambda x: torch.multinomial(x.abs() + 1, 2),
     "clip": lambda x: torch.nn.utils.clip_grad_norm_([x], 1.0),
+    "quantile": lambda x: torch.quantile(x, 0.5),
+    "tensor_split": lambda x: torch.tensor_split(x, torch.tensor([1, 2])),
+    "linear": lambda x: torch.nn.functional.linear(x, torch.eye(8)),
+    "attention": lambda x: torch.nn.functional.scaled_dot_product_attention(
+        *torch.randn(3, 1, 1, 4, 4)
+    ),
+    "nested": lambda x: torch.nn.functional.linear(
+        torch.nested.nested_tensor([x[None], torch.randn(3, 8)]), torch.eye(8)
+    ),
 }
+# In inference mode operators made of others arrive whole.
+MODES = pytest.mark.parametrize(
+    "mode", [torch.enable_grad, torch.no_grad, torch.inference_mode]
+)
 
 
 def fresh() -> Any:
@@ -106,18 +135,61 @@ def fresh() -> Any:
     return x
 
 
+@MODES
 @pytest.mark.parametrize("name", WAITS)
-def test_waits(name: str) -> None:
-    x = fresh()
-    with pytest.raises(SyncStalls), SyncCheck():
-        WAITS[name](x)
+def test_waits(name: str, mode: Any) -> None:
+    with mode():
+        x = fresh()
+        with pytest.raises(SyncStalls, match=HERE.name), SyncCheck():
+            WAITS[name](x)
 
 
+@MODES
 @pytest.mark.parametrize("name", DOES_NOT_WAIT)
-def test_does_not_wait(name: str) -> None:
-    x = fresh()
-    with SyncCheck():
-        DOES_NOT_WAIT[name](x)
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
+def test_does_not_wait(name: str, mode: Any) -> None:
+    with mode():
+        x = fresh()
+        with SyncCheck():
+            DOES_NOT_WAIT[name](x)
+
+
+def test_every_operator_of_the_table_is_tried() -> None:
+    tried = set()
+    for name in WAITS:
+        check = SyncCheck()
+        with pytest.raises(SyncStalls), check:
+            WAITS[name](fresh())
+        assert check.verdict is not None
+        tried |= {stall.operator for stall in check.verdict.stalls}
+    for row in SYNC_OPS:
+        assert tried.intersection(row.operators), row.operators
+
+
+@pytest.mark.parametrize("name", [*WAITS, *DOES_NOT_WAIT])
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
+def test_inference_mode_finds_the_same_with_the_same_results(name: str) -> None:
+    code = (WAITS | DOES_NOT_WAIT)[name]
+
+    def run(mode: Any) -> tuple[list[tuple[str, int]], str]:
+        torch.manual_seed(0)
+        with mode():
+            x = fresh()
+            check = SyncCheck(max_count=99)
+            with check:
+                result = code(x)
+        assert check.verdict is not None
+        found = [(stall.operator, stall.count) for stall in check.verdict.stalls]
+        return sorted(found), str(result)
+
+    assert run(torch.no_grad) == run(torch.inference_mode)
+
+
+def test_tensors_of_inference_mode_are_watched_outside_of_it() -> None:
+    with torch.inference_mode():
+        x = torch.ones(3)
+    with pytest.raises(SyncStalls, match="_local_scalar_dense"), SyncCheck():
+        x[0].item()
 
 
 @pytest.mark.parametrize("optimizer", ["SGD", "Adam", "AdamW", "RMSprop", "NAdam"])
@@ -133,6 +205,32 @@ def test_a_whole_training_step_is_clean(optimizer: str) -> None:
             opt.zero_grad()
     assert check.verdict is not None
     assert "by the data loader" in check.verdict.message
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "options"),
+    [
+        ("ASGD", {"foreach": False}),
+        ("ASGD", {"foreach": True}),
+        ("Adafactor", {}),
+        ("LBFGS", {}),
+    ],
+)
+def test_optimizers_that_read_values_of_the_device(
+    optimizer: str, options: dict[str, Any]
+) -> None:
+    model = torch.nn.Linear(4, 1)
+    opt = getattr(torch.optim, optimizer)(model.parameters(), lr=0.1, **options)
+
+    def loss() -> Any:
+        opt.zero_grad()
+        value = model(torch.ones(2, 4)).pow(2).mean()
+        value.backward()
+        return value
+
+    loss()
+    with pytest.raises(SyncStalls, match=HERE.name), SyncCheck():
+        opt.step(loss)
 
 
 def test_backward_has_the_line_that_called_it() -> None:

@@ -31,9 +31,15 @@ std::uint32_t outermost_copy(const timeline::Timeline& t, std::uint32_t row) {
   std::uint32_t outer = kNoRow;
   for (auto at = t.owner_of(row); at != kNoRow; at = t.tree.parent[at]) {
     if (t.columns().cat(at) != Category::kCpuOp) break;
-    if (!is_copy_operator(t.trace->name(at)))
-      return kNoRow;  // part of another operator
-    outer = at;
+    const auto name = t.trace->name(at);
+    if (is_copy_operator(name)) {
+      outer = at;
+      continue;
+    }
+    // Part of another operator (nonzero reads its count); ranges of a module, of DDP or
+    // of a compiled region only enclose it.
+    if (name.starts_with("aten::")) return kNoRow;
+    break;
   }
   return outer;
 }
@@ -71,13 +77,19 @@ std::vector<std::uint32_t> small_copies(const timeline::Timeline& t) {
 std::vector<Claim> propose(const timeline::Timeline& t, const Ledger& ledger) {
   const auto& c = t.columns();
   const auto copies = small_copies(t);
-  const auto steps = std::max<std::size_t>(1, t.spans.steps.size());
-  if (static_cast<double>(copies.size()) <= kMinPerStep * static_cast<double>(steps)) {
-    return {};
-  }
   std::vector<Claim> claims;
   for (std::size_t i = 0; i < t.devices.size(); ++i) {
     const auto& d = t.devices[i];
+    const auto count =
+        std::count_if(copies.begin(), copies.end(),
+                      [&](std::uint32_t row) { return c.device[row] == d.device; });
+    const auto steps =
+        std::count_if(t.spans.steps.begin(), t.spans.steps.end(),
+                      [&](const timeline::Span& s) { return c.pid[s.row] == d.pid; });
+    if (static_cast<double>(count) <=
+        kMinPerStep * static_cast<double>(std::max<std::ptrdiff_t>(1, steps))) {
+      continue;
+    }
     std::vector<Interval> kernels;
     for (const auto row : d.rows) {
       if (c.cat(row) == Category::kKernel) kernels.push_back({c.ts[row], c.end(row)});
@@ -114,7 +126,7 @@ std::string describe(const timeline::Timeline& t, const Finding& f) {
   if (const auto steps = t.spans.steps.size(); steps > 1) {
     text += " in " + std::to_string(steps) + " steps";
   }
-  return text + ": the device idled " + duration_text(f.idle_ns) +
+  return text + ": " + devices_text(f, false) + " idled " + duration_text(f.idle_ns) +
          " while the host issued them, and copied for " + duration_text(excess) +
          " with no kernel beside.";
 }

@@ -4,6 +4,7 @@
 // CUPTI's overhead records (buffer requests and flushes, instrumentation), and the
 // synchronization with which the profiler ends its window: that one comes after the
 // last work and has no operator and no Python frame around it, as a user's would.
+#include <algorithm>
 #include <array>
 #include <string_view>
 
@@ -26,39 +27,67 @@ bool is_overhead(std::string_view name) {
   return false;
 }
 
+// The thread whose launch ended a gap; kNoLane if it is not known.
+std::uint32_t launcher_of(const timeline::Timeline& t, const timeline::Gap& gap) {
+  const auto launch = gap.next == kNoRow ? kNoRow : t.launch_of(gap.next);
+  return launch == kNoRow ? timeline::kNoLane : t.lanes.lane[launch];
+}
+
 std::vector<Claim> propose(const timeline::Timeline& t, const Ledger& ledger) {
   const auto& c = t.columns();
-  std::vector<std::uint32_t> rows;
+  std::vector<std::uint32_t> overheads, closing;
   for (const auto& lane : t.lanes.lanes) {
     if (lane.is_stream) continue;
     for (const auto row : t.lanes.rows_of(lane)) {
       if (c.cat(row) == Category::kOverhead && is_overhead(t.trace->name(row))) {
-        rows.push_back(row);
+        overheads.push_back(row);
       }
     }
   }
-  // The profiler's last synchronization on each thread.
+  std::sort(overheads.begin(), overheads.end(), [&](auto a, auto b) {
+    return c.ts[a] != c.ts[b] ? c.ts[a] < c.ts[b] : a < b;
+  });
   for (const auto& thread : t.waits) {
-    const auto row = thread.waits.back().row;
-    if (t.tree.parent[row] == kNoRow) rows.push_back(row);
+    if (t.is_closing_sync(thread.waits.back().row)) {
+      closing.push_back(thread.waits.back().row);
+    }
   }
+  auto last_work = t.span.begin;  // of all devices: the sync waits for its own only
+  for (const auto& d : t.devices) {
+    if (!d.busy.empty()) last_work = std::max(last_work, d.busy.back().end);
+  }
+  std::vector<Interval> marks;
+  for (const auto& span : t.spans.loader) marks.push_back({span.begin, span.end});
+  const auto loading = timeline::unite(std::move(marks));
+
   std::vector<Claim> claims;
   for (std::size_t i = 0; i < t.devices.size(); ++i) {
     const auto& d = t.devices[i];
-    const auto last_work = d.busy.empty() ? t.span.begin : d.busy.back().end;
-    IntervalSet taken;
-    for (const auto row : rows) {
-      Interval part{c.ts[row], c.end(row)};
-      if (c.cat(row) != Category::kOverhead)
-        part.begin = std::max(part.begin, last_work);
-      const auto fresh = timeline::subtract(ledger.idle(i, part), taken);
-      for (const auto& piece : fresh) {
+    auto reached = t.span.begin;
+    const auto claim = [&](std::uint32_t row, Interval part) {
+      part.begin = std::max(part.begin, reached);
+      for (const auto& piece :
+           timeline::subtract(ledger.idle(i, part), timeline::clip(loading, part))) {
         claims.push_back({PatternId::kProfilerArtifact, 0, true, d.device, piece.begin,
                           piece.end, row});
-        taken.push_back(piece);
+        reached = piece.end;
       }
-      taken = timeline::unite(std::move(taken));
+    };
+    auto gap = d.gaps.begin();
+    for (const auto row : overheads) {
+      while (gap != d.gaps.end() && gap->time.end <= c.ts[row]) ++gap;
+      if (gap == d.gaps.end()) break;
+      // CUPTI's own thread (written with pid -1) holds up whoever calls into CUDA; a
+      // record of another program thread says nothing of the one that launches.
+      const auto launcher = launcher_of(t, *gap);
+      if (c.pid[row] >= 0 && launcher != timeline::kNoLane &&
+          launcher != t.lanes.lane[row]) {
+        continue;
+      }
+      claim(row, {c.ts[row], c.end(row)});
     }
+    for (const auto row : closing)
+      claim(row, {std::max(c.ts[row], last_work), c.end(row)});
   }
   return claims;
 }

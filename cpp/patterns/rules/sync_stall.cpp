@@ -11,14 +11,15 @@
 #include <string_view>
 
 #include "patterns/rule.h"
+#include "patterns/waits.h"
 
 namespace tta::patterns {
 namespace {
 
 constexpr double kMinShare = 0.01;
 
-// The two clocks of a trace differ by microseconds (8-9 us seen on ROCm).
-constexpr std::int64_t kSkew = 10'000;
+// No program nests operators deeper; a hostile file may.
+constexpr int kMaxDepth = 1024;
 
 struct Cause {
   std::string_view operator_name;
@@ -53,10 +54,12 @@ SyncKind kind_of(const timeline::Timeline& t, std::uint32_t wait) {
   auto kind = call.find("Memcpy") != std::string_view::npos  ? SyncKind::kBlockingCopy
               : call.find("Event") != std::string_view::npos ? SyncKind::kEvent
                                                              : SyncKind::kExplicit;
-  for (auto row = wait; row != kNoRow; row = t.tree.parent[row]) {
+  int depth = 0;
+  for (auto row = wait; row != kNoRow && depth < kMaxDepth;
+       row = t.tree.parent[row], ++depth) {
     if (c.cat(row) != trace::Category::kCpuOp) continue;
     for (const auto& cause : kCauses) {
-      if (t.trace->name(row) == cause.operator_name) kind = std::min(kind, cause.kind);
+      if (t.trace->name(row) == cause.operator_name) kind = cause.kind;
     }
   }
   return kind;
@@ -68,29 +71,6 @@ bool is_autotuning(const timeline::Timeline& t, std::uint32_t wait) {
   if (t.trace->name(wait).find("Event") == std::string_view::npos) return false;
   const auto owner = t.owner_of(wait);
   return owner != kNoRow && t.trace->name(owner).starts_with("aten::");
-}
-
-// Tells whether a thread was at work of its own during a wait on another thread: then
-// the wait did not hold its launches up.
-bool at_work(const timeline::Timeline& t, std::uint32_t lane,
-             const timeline::HostWait& wait) {
-  const auto& c = t.columns();
-  const auto rows = t.lanes.rows_of(t.lanes.lanes[lane]);
-  const auto works = [&](std::uint32_t row) {
-    return c.cat(row) == trace::Category::kCpuOp || c.cat_info(row).runtime_api;
-  };
-  auto it = std::lower_bound(
-      rows.begin(), rows.end(), wait.begin,
-      [&](std::uint32_t row, std::int64_t at) { return c.ts[row] < at; });
-  if (it != rows.begin()) {
-    for (auto row = *std::prev(it); row != kNoRow; row = t.tree.parent[row]) {
-      if (works(row) && c.end(row) > wait.begin) return true;
-    }
-  }
-  for (; it != rows.end() && c.ts[*it] < wait.end; ++it) {
-    if (works(*it)) return true;
-  }
-  return false;
 }
 
 // The longest wait that was going on when the device ran dry, and that held up the
@@ -106,8 +86,8 @@ const timeline::HostWait* draining(const timeline::Timeline& t, std::uint32_t la
         [](const timeline::HostWait& w, std::int64_t at) { return w.begin < at; });
     if (after == thread.waits.begin()) continue;
     const auto& wait = *std::prev(after);
-    if (wait.end < dry - kSkew || is_autotuning(t, wait.row)) continue;
-    if (thread.lane != lane && at_work(t, lane, wait)) continue;
+    if (wait.end < dry - timeline::kClockSkew || is_autotuning(t, wait.row)) continue;
+    if (thread.lane != lane && t.at_work(lane, {wait.begin, wait.end})) continue;
     if (longest == nullptr || wait.end - wait.begin > longest->end - longest->begin) {
       longest = &wait;
     }
@@ -143,11 +123,31 @@ std::vector<Claim> propose(const timeline::Timeline& t, const Ledger& ledger) {
 std::string describe(const timeline::Timeline& t, const Finding& f) {
   const std::string call(t.trace->name(f.events.front()));
   return std::to_string(f.count) + (f.count == 1 ? " wait" : " waits") + " in " + call +
-         ": the device then idled " + duration_text(f.wasted_ns) +
+         ": " + devices_text(f, false) + " then idled " + duration_text(f.wasted_ns) +
          " until new work arrived.";
 }
 
 }  // namespace
+
+std::vector<Wait> list_waits(const timeline::Timeline& t) {
+  std::vector<Wait> out;
+  std::vector<std::uint32_t> rows;
+  for (const auto& thread : t.waits) {
+    for (const auto& wait : thread.waits) {
+      if (t.is_closing_sync(wait.row) || is_autotuning(t, wait.row)) continue;
+      const auto owner = t.owner_of(wait.row);
+      out.push_back({wait.row, wait.begin, wait.end,
+                     static_cast<std::uint8_t>(kind_of(t, wait.row)), std::nullopt,
+                     owner == kNoRow ? "" : std::string(t.trace->name(owner))});
+    }
+  }
+  std::stable_sort(out.begin(), out.end(),
+                   [](const Wait& a, const Wait& b) { return a.begin < b.begin; });
+  for (const auto& wait : out) rows.push_back(wait.row);
+  auto frames = timeline::user_frames(t, rows);
+  for (std::size_t i = 0; i < out.size(); ++i) out[i].location = std::move(frames[i]);
+  return out;
+}
 
 const Rule kSyncStallRule{PatternId::kSyncStall, kMinShare, propose, describe};
 

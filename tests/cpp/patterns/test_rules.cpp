@@ -4,6 +4,7 @@
 
 #include "patterns/find.h"
 #include "patterns/rule.h"
+#include "patterns/waits.h"
 #include "support/trace_text.h"
 
 namespace tta::patterns {
@@ -59,9 +60,10 @@ TEST(SyncStall, CostsTheIdleTimeAfterTheWait) {
 }
 
 TEST(SyncStall, CostsNoMoreThanTheWaitItself) {
-  // The host came 115 us before the device was done: it can only win that much.
+  // The host was blocked for 121 us, in the copy and the call after it: that much
+  // further ahead it would have been without, and no more.
   const auto found = find_in(item_in_step(900));
-  EXPECT_EQ(wasted(found, PatternId::kSyncStall), 115'000);
+  EXPECT_EQ(wasted(found, PatternId::kSyncStall), 121'000);
 }
 
 TEST(SyncStall, IsSilentWhereTheDeviceStaysBusy) {
@@ -122,6 +124,74 @@ TEST(SyncStall, OfAnotherThreadCountsOnlyIfItHeldTheLaunchUp) {
   };
   EXPECT_EQ(wasted(stall(1100), PatternId::kSyncStall), 400'000);
   EXPECT_EQ(wasted(stall(500), PatternId::kSyncStall), 0);
+}
+
+TEST(SyncStall, TheOutermostOperatorGivesTheKind) {
+  const auto found = find_in(TraceText()
+                                 .launched(0, 10, 1000, 1)
+                                 .op("aten::repeat_interleave", 15, 1010)
+                                 .op("aten::_local_scalar_dense", 18, 1000)
+                                 .call("cudaStreamSynchronize", 20, 995, 2)
+                                 .launched(1300, 1310, 1000, 3));
+  EXPECT_EQ(found.findings.at(0).subtype,
+            static_cast<int>(SyncKind::kDataDependentShape));
+}
+
+TEST(SyncStall, ASmallPinnedCopyOnAFreeDeviceBlocksNobody) {
+  TraceText text;
+  for (int i = 0; i < 50; ++i) {  // the copy is over before its call returns
+    const double at = i * 600;
+    text.call("cudaMemcpyAsync", at, 12, 100 + i)
+        .copy("Memcpy HtoD (Pinned -> Device)", at + 4, 2, 100 + i, 4)
+        .launched(at + 500, at + 510, 50, 1 + i);
+  }
+  EXPECT_EQ(wasted(find_in(text), PatternId::kSyncStall), 0);
+}
+
+TEST(SyncStall, ClockSkewDoesNotHideIt) {
+  // The call seems to return 3 us before its copy ends.
+  const auto found =
+      find_in(TraceText()
+                  .launched(0, 10, 1000, 1)
+                  .op("aten::item", 18, 1020)
+                  .call("cudaMemcpyAsync", 20, 989, 2)
+                  .copy("Memcpy DtoH (Device -> Pageable)", 1010, 2, 2, 4)
+                  .launched(1400, 1412, 1588, 4));
+  EXPECT_EQ(wasted(found, PatternId::kSyncStall), 400'000);
+}
+
+TEST(ListWaits, HasEachWaitCostlyOrNot) {
+  const auto trace = TraceText()
+                         .python("train.py(12): step", 0, 3000)
+                         .launched(0, 10, 1000, 1)
+                         .op("aten::item", 15, 1010)
+                         .call("cudaMemcpyAsync", 20, 980, 2)
+                         .copy("Memcpy DtoH (Device -> Pageable)", 1000, 2, 2, 4)
+                         .call("cudaStreamSynchronize", 1005, 5, 3)
+                         .host("cuda_runtime", "cudaDeviceSynchronize", 3100, 900)
+                         .load();
+  const auto waits = list_waits(timeline::make_timeline(trace));
+  ASSERT_EQ(waits.size(), 1u);  // nothing follows it; the profiler's own is left out
+  EXPECT_EQ(waits[0].begin, 20'000);
+  EXPECT_EQ(waits[0].end, 1'010'000);
+  EXPECT_EQ(waits[0].operator_name, "aten::item");
+  EXPECT_EQ(waits[0].location->line, 12);
+}
+
+TEST(DataloaderBound, OfAnotherProcessOrAPrefetchThreadHoldsNobodyUp) {
+  const char* mark = "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__";
+  const auto other_process =
+      find_in(TraceText()
+                  .launched(0, 10, 90, 1)
+                  .host("user_annotation", mark, 50, 950, "", 1, 200)
+                  .launched(1100, 1110, 890, 2));
+  EXPECT_EQ(wasted(other_process, PatternId::kDataloaderBound), 0);
+  const auto prefetch = find_in(TraceText()
+                                    .launched(0, 10, 90, 1)
+                                    .note(mark, 50, 950, 9)
+                                    .op("aten::slow_on_cpu", 90, 1000)
+                                    .launched(1100, 1110, 890, 2));
+  EXPECT_EQ(wasted(prefetch, PatternId::kDataloaderBound), 0);
 }
 
 TEST(DataloaderBound, CountsIdleTimeInsideTheLoaderOnly) {
@@ -199,6 +269,28 @@ TEST(LaunchBound, AFewLateLaunchesAreIncidents) {
   EXPECT_GT(wasted(find_in(eager(10, 50)), PatternId::kLaunchBound), 0);
 }
 
+TEST(LaunchBound, OperatorsThatLaunchNothingAreNotLaunching) {
+  // 700 us of operators on CPU tensors before each launch.
+  const auto cpu_work = [](const char* range) {
+    TraceText text;
+    for (int i = 0; i < 20; ++i) {
+      const double at = i * 800;
+      if (*range != 0) text.op(range, at, 799);
+      for (int k = 0; k < 35; ++k) text.op("aten::cos", at + k * 20, 15);
+      text.op("aten::add", at + 710, 40).launched(at + 720, at + 730, 60, i + 1);
+    }
+    return wasted(find_in(text), PatternId::kLaunchBound);
+  };
+  EXPECT_EQ(cpu_work(""), 0);
+  EXPECT_EQ(cpu_work("DistributedDataParallel.forward"), 0);
+}
+
+TEST(LaunchBound, ASlowRuntimeCallBetweenLaunchesIsLeftOut) {
+  auto text = eager(20, 100);  // gaps of 95 us, of which 60 are in cudaMalloc
+  for (int i = 0; i < 20; ++i) text.call("cudaMalloc", i * 100 + 30, 60, 1000 + i);
+  EXPECT_EQ(wasted(find_in(text), PatternId::kLaunchBound), 19 * 35'000 + 20'000);
+}
+
 TEST(LaunchBound, UnderFivePercentIsNormal) {
   EXPECT_EQ(wasted(find_in(eager(100, 200, 196)), PatternId::kLaunchBound), 0);
   EXPECT_GT(wasted(find_in(eager(100, 200, 180)), PatternId::kLaunchBound), 0);
@@ -232,6 +324,12 @@ TEST(FrequentMemcpy, FewOrLargeCopiesAreNone) {
   EXPECT_EQ(wasted(find_in(copies(20, 64 << 10)), PatternId::kFrequentMemcpy), 0);
 }
 
+TEST(FrequentMemcpy, RangesAroundTheCopiesChangeNothing) {
+  const auto found =
+      find_in(copies(20, 256).op("DistributedDataParallel.forward", 0, 790));
+  EXPECT_EQ(found.findings.at(0).wasted_ns, 20 * 35'000);
+}
+
 TEST(CommExposed, IsTheTimeCollectivesRunAlone) {
   const auto trace = [](double compute) {
     return TraceText()
@@ -255,6 +353,26 @@ TEST(ProfilerArtifact, IsAccountedForAndNeverAFinding) {
       artifact += claim.end - claim.begin;
   }
   EXPECT_EQ(artifact, 400'000);
+}
+
+TEST(ProfilerArtifact, LeavesLoadingAndOtherDevicesAlone) {
+  const char* mark = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__";
+  const auto loading =
+      find_in(TraceText()
+                  .launched(0, 10, 90, 1)
+                  .note(mark, 50, 950)
+                  .host("overhead", "Buffer Flush", 100, 800, "", 0, -1)
+                  .launched(1100, 1110, 890, 2));
+  EXPECT_EQ(wasted(loading, PatternId::kDataloaderBound), 900'000);
+  // The last synchronization waits for device 1; device 0 is not idle because of it.
+  const auto two = find_in(TraceText()
+                               .launched(0, 10, 90, 1)
+                               .call("cudaLaunchKernel", 6, 5, 2)
+                               .kernel(20, 1980, 2, "gemm", 7, 1)
+                               .call("cudaDeviceSynchronize", 20, 1985, 3));
+  std::int64_t artifact = 0;
+  for (const auto& claim : two.claims) artifact += claim.end - claim.begin;
+  EXPECT_LE(artifact, 10'000);  // what is left of it after all work, once a device
 }
 
 TEST(Ledger, GivesEachNanosecondOnce) {

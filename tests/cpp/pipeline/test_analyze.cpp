@@ -95,6 +95,26 @@ TEST(Analyze, AWaitForADeviceThatShowsNoWorkMeansLostRecords) {
   EXPECT_FALSE(has_note(waiting(1), "wait_without_work"));
 }
 
+TEST(Analyze, WhatTheProfilerLoggedAndDamagedRowsAreSaid) {
+  TraceText text;
+  text.header(R"("WARNING": ["CUPTI dropped 12345 records"])").launched(0, 10, 900, 1);
+  const auto report = analyze(text.load());
+  EXPECT_EQ(report.quality.verdict, Verdict::kDegraded);
+  EXPECT_TRUE(has_note(report, "profiler_lost_records"));
+  TraceText negative;
+  negative.launched(0, 10, 900, 1).op("a", 5, -3).op("b", 6, -3);
+  EXPECT_EQ(analyze(negative.load()).quality.verdict, Verdict::kDegraded);
+}
+
+TEST(Analyze, DevicesOfTwoProcessesUnderOneNumberAreSaid) {
+  TraceText text;
+  for (int i = 0; i < 20; ++i) {
+    text.call("cudaLaunchKernel", i * 100, 5, 2 * i + 1, 1, i % 2 ? 100 : 200)
+        .kernel(i * 100 + 10, 50, 2 * i + 1);
+  }
+  EXPECT_TRUE(has_note(analyze(text.load()), "shared_device_number"));
+}
+
 TEST(Analyze, LaunchedWorkThatWaitsOnAFreeDeviceMeansLostRecords) {
   const auto queued = [](double start) {
     return analyze(

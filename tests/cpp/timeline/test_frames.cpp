@@ -100,6 +100,19 @@ TEST(Frames, ABackwardOperatorLeadsToItsForwardLine) {
   EXPECT_EQ(place_of(trace, 5), "train.py:5");
 }
 
+TEST(Frames, ASequenceNumberOfTwoThreadsTellsNothing) {
+  const auto trace = TraceText()
+                         .python("a.py(10): forward", 0, 20)
+                         .op("aten::linear", 1, 10, R"("Sequence number": 5)")
+                         .python("b.py(20): forward", 0, 20, 3)
+                         .op("aten::linear", 1, 10, R"("Sequence number": 5)", 3)
+                         .python("train.py(5): step", 30, 100)
+                         .op("autograd::engine::evaluate_function: AddmmBackward0", 40,
+                             20, R"("Sequence number": 5)", 2)
+                         .load();
+  EXPECT_EQ(place_of(trace, 5), "train.py:5");
+}
+
 TEST(Frames, NoneWithoutPython) {
   const auto trace = TraceText().op("aten::mm", 0, 5).load();
   EXPECT_EQ(place_of(trace, 0), "none");

@@ -69,6 +69,25 @@ TEST(Links, RepeatedIdsGoToTheOwnProcessAndTheLastLaunchBefore) {
   EXPECT_EQ(t.launch_of(6), 3u);
 }
 
+TEST(Links, ALaunchLongAfterTheWorkIsNotIts) {
+  const auto trace = TraceText()
+                         .call("cudaLaunchKernel", 0, 1, 1, 1, 200)
+                         .kernel(10, 1, 1)
+                         .kernel(700, 1, 7)  // its own launch is lost
+                         .call("cudaLaunchKernel", 900'010, 1, 7, 1, 100)
+                         .load();
+  EXPECT_EQ(make_timeline(trace).launch_of(2), kNoRow);
+}
+
+TEST(Links, OfManyProcessesTheLastBeforeTheWorkIsTaken) {
+  TraceText text;
+  for (int pid = 0; pid < 200; ++pid) {
+    text.call("cudaLaunchKernel", pid * 10, 1, 5, 1, 1000 + pid);
+  }
+  const auto trace = text.kernel(1990.5, 1, 5).load();
+  EXPECT_EQ(make_timeline(trace).launch_of(200), 199u);
+}
+
 TEST(Links, CountsWhatHasNoOtherSide) {
   const auto trace = TraceText()
                          .kernel(0, 1, 77)  // queued before the window

@@ -86,6 +86,19 @@ TEST(Windows, EachDeviceIsTiledAndItsTreeHoldsKernelsUnderTheirOperators) {
                        {0, -1}, {2, 0}, {3, 1}, {4, 2}, {5, 3}, {6, -1}}));
 }
 
+TEST(Windows, NestedAndUnnumberedStepsAreNoBorders) {
+  const auto trace = TraceText()
+                         .note("ProfilerStep#0", 0, 1000)
+                         .note("ProfilerStep#1", 200, 100)
+                         .note("ProfilerStep#abc", 400, 100)
+                         .load();
+  const auto t = make_timeline(trace);
+  EXPECT_EQ(t.spans.steps.size(), 2u);
+  const auto windows = make_windows(t, {});
+  ASSERT_EQ(windows.size(), 1u);
+  EXPECT_EQ(windows[0].step, 0);
+}
+
 TEST(Windows, RefuseZeroEvents) {
   const auto trace = TraceText().op("a", 0, 1).load();
   const auto t = make_timeline(trace);

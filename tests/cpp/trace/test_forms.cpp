@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // tests/cpp/trace/test_forms.cpp: layouts a trace may have, and places of its parts.
+#include <cstdint>
+#include <limits>
+#include <stdexcept>
+
 #include "trace/samples.h"
 
 namespace tta::trace {
@@ -125,6 +129,21 @@ TEST(Forms, LargeSingleItems) {
   EXPECT_EQ(trace.name(0), name);
   EXPECT_EQ(trace.columns.correlation[1], 5);
   EXPECT_EQ(trace.name(2).size(), 1'000'000u);
+}
+
+TEST(Forms, AnIdentityThatTheTraceDoesNotHaveIsRefused) {
+  const Trace trace = load_bytes(around(
+      R"({"ph": "M", "name": "b", "pid": "Spans", "tid": -7})"));
+  EXPECT_EQ(trace.identity(trace.columns.pid[0]), "Spans");
+  EXPECT_EQ(trace.identity(trace.columns.tid[0]), "-7");
+  EXPECT_EQ(trace.identity(kTextIdentity), "");  // id 0 is the empty text
+  const auto size = static_cast<std::int64_t>(trace.strings.size());
+  EXPECT_NO_THROW(trace.identity(kTextIdentity + size - 1));
+  for (const std::int64_t id :
+       {kTextIdentity + size, kTextIdentity + (std::int64_t{1} << 33),
+        std::numeric_limits<std::int64_t>::max()}) {
+    EXPECT_THROW(trace.identity(id), std::out_of_range) << id;
+  }
 }
 
 }  // namespace

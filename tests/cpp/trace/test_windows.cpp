@@ -84,8 +84,9 @@ TEST(Windows, OddCountsDoNotDependOnThem) {
 TEST(Windows, FaultsAreFoundAtTheSamePlace) {
   const std::string good = kineto_text(8);
   const std::size_t middle = good.find("\"ts\"", good.size() / 2);
-  for (const std::string bad : {"\x01", "\xff", "\"", "\\", "\\x", "x", ",", "{",
-                                "\n\"a\n\"", "\"\xff\"", "\"\\u12x4\""}) {
+  for (const std::string bad :
+       {"\x01", "\xff", "\"", "\\", "\\x", "x", ",", "{", "\n\"a\n\"", "\"\xff\"",
+        "\"\\u12x4\"", "\xc2\xa0", "\xf0\x9d\x84\x9e"}) {
     const std::string text = std::string(good).insert(middle, bad);
     const TraceError control = refusal(text);
     for (std::size_t bytes = 64; bytes <= 2000; bytes += 7) {
@@ -94,6 +95,26 @@ TEST(Windows, FaultsAreFoundAtTheSamePlace) {
       EXPECT_EQ(error.offset(), control.offset()) << bad << bytes;
       EXPECT_EQ(error.event(), control.event()) << bad << bytes;
     }
+  }
+}
+
+TEST(Windows, GrowForLargeItemsAndShrinkAgain) {
+  const std::string large(20'000, 'x');
+  std::string events;
+  for (int i = 0; i < 60; ++i) {
+    if (i > 0) events += ", ";
+    events += R"({"ph": "X", "ts": )" + std::to_string(i) + R"(, "dur": 1, "name": ")" +
+              (i % 20 == 7 ? large : std::string("small")) + R"("})";
+  }
+  const std::string text = "{\"header\": [\"" + large + "\"], \"traceEvents\": [" +
+                           events + "], \"tail\": \"" + large + "\"}";
+  const Trace control = load_bytes(text);
+  ASSERT_EQ(control.columns.size(), 60u);
+  for (std::size_t bytes = 64; bytes <= 30'000; bytes += bytes / 3) {
+    const Trace trace = load_bytes(text, window(bytes));
+    expect_same(control, trace);
+    EXPECT_EQ(trace.metadata, control.metadata) << bytes;
+    EXPECT_EQ(trace.text_bytes, text.size()) << bytes;
   }
 }
 
