@@ -37,7 +37,7 @@ class Finding:
     idle_us: float  # The part of `wasted_us` in which the device was idle.
     recoverable_us: float | None  # None: not replayed.
     recoverable_fraction: float | None  # Of the span. None: not replayed.
-    location: Location | None  # None: no Python frames, or several small places.
+    location: Location | None  # None: no Python frames, or several places.
     operator: str  # Deepest operator above the evidence, "" if none.
     message: str
     advice: str
