@@ -15,12 +15,10 @@ namespace tta::patterns {
 namespace {
 
 [[noreturn]] void refuse(const Claim& claim, const char* why) {
-  throw std::logic_error("the pattern " + std::string(info(claim.pattern).name) +
-                         " claims idle time " + why + ": [" +
-                         std::to_string(claim.begin) + ", " +
-                         std::to_string(claim.end) + ") ns of device " +
-                         std::to_string(claim.device) +
-                         "; this is a defect of torchtraceap, please report it");
+  throw std::logic_error(
+      "the pattern " + std::string(info(claim.pattern).name) + " claims idle time " +
+      why + ": [" + std::to_string(claim.begin) + ", " + std::to_string(claim.end) +
+      ") ns of device " + std::to_string(claim.device) + "; a defect of torchtraceap");
 }
 
 }  // namespace

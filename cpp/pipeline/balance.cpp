@@ -17,8 +17,7 @@ using patterns::Claim;
 using Claims = std::span<const Claim* const>;
 
 [[noreturn]] void fail(const std::string& what) {
-  throw std::logic_error(what +
-                         "; this is a defect of torchtraceap, please report it");
+  throw std::logic_error(what + "; a defect of torchtraceap");
 }
 
 // By device, then time.

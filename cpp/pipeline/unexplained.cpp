@@ -47,8 +47,8 @@ std::uint32_t filling(const timeline::Timeline& t, const timeline::Lane& lane,
 
 }  // namespace
 
-std::vector<Unexplained> find_unexplained(const timeline::Timeline& t,
-                                          const std::vector<timeline::IntervalSet>& unclaimed) {
+std::vector<Unexplained> find_unexplained(
+    const timeline::Timeline& t, const std::vector<timeline::IntervalSet>& unclaimed) {
   std::vector<Unexplained> out;
   for (std::size_t device = 0; device < t.devices.size(); ++device) {
     const auto& d = t.devices[device];

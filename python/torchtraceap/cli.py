@@ -96,7 +96,7 @@ def _analyze(options: argparse.Namespace) -> int:
     for path in options.traces:
         try:
             report = analyze(path)
-        except (ValueError, OSError, MemoryError) as error:
+        except (ValueError, OSError, MemoryError, RuntimeError) as error:
             _complain(_reason(path, error))
             failed.append(path)
             continue
@@ -123,7 +123,7 @@ def _inspect(options: argparse.Namespace) -> int:
 
     try:
         facts = inspect_trace(load(options.trace))
-    except (ValueError, OSError, MemoryError) as error:
+    except (ValueError, OSError, MemoryError, RuntimeError) as error:
         return _complain(_reason(options.trace, error))
     _say(json_text(facts, indent=None) if options.json else inspection_text(facts))
     return _OK
@@ -155,6 +155,11 @@ def _reason(path: str, error: BaseException) -> str:
         return f"{path}: does not fit into memory. Record fewer steps, or free some."
     if isinstance(error, FileNotFoundError):
         return f"{error}. Check the path and whether the file may be read."
+    if isinstance(error, RuntimeError):  # What the core checks of itself failed.
+        return (
+            f"{path}: the analysis failed, not by a fault of the trace: {error}. "
+            "Please report it, with the trace if you can."
+        )
     return str(error)
 
 

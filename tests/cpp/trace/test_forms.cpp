@@ -132,8 +132,8 @@ TEST(Forms, LargeSingleItems) {
 }
 
 TEST(Forms, AnIdentityThatTheTraceDoesNotHaveIsRefused) {
-  const Trace trace = load_bytes(around(
-      R"({"ph": "M", "name": "b", "pid": "Spans", "tid": -7})"));
+  const Trace trace =
+      load_bytes(around(R"({"ph": "M", "name": "b", "pid": "Spans", "tid": -7})"));
   EXPECT_EQ(trace.identity(trace.columns.pid[0]), "Spans");
   EXPECT_EQ(trace.identity(trace.columns.tid[0]), "-7");
   EXPECT_EQ(trace.identity(kTextIdentity), "");  // id 0 is the empty text
