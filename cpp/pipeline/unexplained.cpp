@@ -14,14 +14,8 @@ constexpr std::size_t kMost = 3;
 constexpr std::int64_t kMinLength = 1'000'000;
 constexpr double kMinShare = 0.02;
 
-// The thread that ended the idle time, or the one with the most to tell.
-const timeline::Lane* thread_of(const timeline::Timeline& t,
-                                const timeline::DeviceTime& device, Interval idle) {
-  for (const auto& gap : device.gaps) {
-    if (gap.time.begin > idle.begin || gap.time.end < idle.end) continue;
-    const auto launch = gap.next == kNoRow ? kNoRow : t.launch_of(gap.next);
-    if (launch != kNoRow) return &t.lanes.lanes[t.lanes.lane[launch]];
-  }
+// The thread with the most to tell; none in a trace without host events.
+const timeline::Lane* busiest_thread(const timeline::Timeline& t) {
   const timeline::Lane* longest = nullptr;
   for (const auto& lane : t.lanes.lanes) {
     if (lane.is_stream) continue;
@@ -30,6 +24,17 @@ const timeline::Lane* thread_of(const timeline::Timeline& t,
     }
   }
   return longest;
+}
+
+// The thread that ended the idle time, or null if none is known to have.
+const timeline::Lane* thread_of(const timeline::Timeline& t,
+                                const timeline::DeviceTime& device, Interval idle) {
+  for (const auto& gap : device.gaps) {
+    if (gap.time.begin > idle.begin || gap.time.end < idle.end) continue;
+    const auto launch = gap.next == kNoRow ? kNoRow : t.launch_of(gap.next);
+    if (launch != kNoRow) return &t.lanes.lanes[t.lanes.lane[launch]];
+  }
+  return nullptr;
 }
 
 std::uint32_t filling(const timeline::Timeline& t, const timeline::Lane& lane,
@@ -49,6 +54,7 @@ std::uint32_t filling(const timeline::Timeline& t, const timeline::Lane& lane,
 
 std::vector<Unexplained> find_unexplained(
     const timeline::Timeline& t, const std::vector<timeline::IntervalSet>& unclaimed) {
+  const auto* busiest = busiest_thread(t);
   std::vector<Unexplained> out;
   for (std::size_t device = 0; device < t.devices.size(); ++device) {
     const auto& d = t.devices[device];
@@ -61,6 +67,7 @@ std::vector<Unexplained> find_unexplained(
     for (std::size_t i = 0; i < std::min(left.size(), kMost); ++i) {
       if (left[i].length() < least) break;
       const auto* thread = thread_of(t, d, left[i]);
+      if (thread == nullptr) thread = busiest;
       Unexplained stretch{d.device, left[i].begin, left[i].end, std::nullopt};
       if (thread != nullptr) {
         const auto row = filling(t, *thread, left[i]);
