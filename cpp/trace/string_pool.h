@@ -114,7 +114,7 @@ class StringPool {
 
   std::deque<std::string> texts_;  // a deque never moves its strings
   std::vector<std::string_view> views_;
-  std::vector<Slot> slots_;        // open addressing, at most half full
+  std::vector<Slot> slots_;  // open addressing, at most half full
   std::uint64_t seed_;
 };
 
