@@ -116,10 +116,11 @@ class GzipReader final : public TextReader {
   void check_limits() {
     if (damage_) return;
     if (produced_ > limits_.max_text_bytes) {
-      return fail("gzip_limit",
-                  "it inflates to more than the limit of " +
-                      std::to_string(limits_.max_text_bytes) + " bytes",
-                  "If the trace is meant to be this large, raise max_text_bytes.");
+      return fail(
+          "gzip_limit",
+          "it inflates to more than the limit of " +
+              std::to_string(limits_.max_text_bytes) + " bytes",
+          "If the trace is meant to be this large, unpack it with gunzip first.");
     }
     const double most = limits_.max_ratio * static_cast<double>(size_);
     if (produced_ > kRatioExempt && static_cast<double>(produced_) > most) {
@@ -127,7 +128,7 @@ class GzipReader final : public TextReader {
            "it inflates to more than " +
                std::to_string(std::llround(limits_.max_ratio)) +
                " times its size, where a trace shrinks 10 to 20 times",
-           "If the file is trusted, raise max_ratio.");
+           "If the file is trusted, unpack it with gunzip first.");
     }
   }
 
