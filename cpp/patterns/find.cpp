@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <map>
-#include <set>
 #include <tuple>
 
 #include "patterns/rule.h"
@@ -145,13 +144,6 @@ std::vector<Finding> group(const timeline::Timeline& t, const Rule& rule,
 }
 
 }  // namespace
-
-std::string devices_text(const Finding& f, bool first_word) {
-  std::set<std::int32_t> devices;
-  for (const auto& claim : f.claims) devices.insert(claim.device);
-  if (devices.size() > 1) return std::to_string(devices.size()) + " devices together";
-  return first_word ? "The device" : "the device";
-}
 
 Findings find(const timeline::Timeline& t) {
   Findings out;

@@ -3,7 +3,6 @@
 #include "patterns/ledger.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <stdexcept>
 #include <string>
 #include <tuple>
@@ -67,19 +66,6 @@ void Ledger::settle(const std::vector<Claim>& claims) {
         index, timeline::subtract(left_[index], timeline::unite(std::move(taken))));
   }
   for (auto& [index, rest] : rests) left_[index] = std::move(rest);
-}
-
-std::string duration_text(std::int64_t ns) {
-  char text[32];
-  const auto us = static_cast<double>(ns) / 1e3;
-  if (us < 999.5) {
-    std::snprintf(text, sizeof text, us < 9.95 ? "%.1f us" : "%.0f us", us);
-  } else if (us < 999'500) {
-    std::snprintf(text, sizeof text, us < 99'950 ? "%.1f ms" : "%.0f ms", us / 1e3);
-  } else {
-    std::snprintf(text, sizeof text, "%.2f s", us / 1e6);
-  }
-  return text;
 }
 
 }  // namespace tta::patterns

@@ -34,8 +34,7 @@ std::int64_t queued_behind_nothing(const timeline::Timeline& t) {
   std::int64_t sum = 0;
   for (const auto& d : t.devices) {
     for (const auto& gap : d.gaps) {
-      const auto launch =
-          gap.next == timeline::kNoRow ? timeline::kNoRow : t.launch_of(gap.next);
+      const auto launch = t.launch_of(gap.next);
       if (launch == timeline::kNoRow) continue;
       const auto waited = gap.time.end - std::max(gap.time.begin, c.end(launch));
       if (waited >= kUnseenWork) sum += waited;
@@ -61,6 +60,14 @@ std::int64_t waited_for_nothing(const timeline::Timeline& t) {
   return timeline::total(timeline::unite(std::move(idle)));
 }
 
+// The first 200 bytes, less what would be a part of a character.
+std::string_view beginning_of(std::string_view text) {
+  if (text.size() <= 200) return text;
+  std::size_t end = 200;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;
+  return text.substr(0, end);
+}
+
 // What Kineto wrote about its own recording: arrays of text under these keys.
 void read_profiler_log(const trace::Trace& t, Quality& q) {
   for (const auto* key : {"WARNING", "ERROR"}) {
@@ -68,7 +75,7 @@ void read_profiler_log(const trace::Trace& t, Quality& q) {
     std::string first;
     bool lost = false;
     trace::for_each_element(t.metadata_json(key), [&](std::string_view message) {
-      if (count++ == 0) first = message.substr(0, 200);
+      if (count++ == 0) first = beginning_of(message);
       for (const auto* word : {"dropped", "lost", "out of range", "buffer is full"}) {
         lost |= message.find(word) != std::string_view::npos;
       }

@@ -31,7 +31,7 @@ const timeline::Lane* thread_of(const timeline::Timeline& t,
                                 const timeline::DeviceTime& device, Interval idle) {
   for (const auto& gap : device.gaps) {
     if (gap.time.begin > idle.begin || gap.time.end < idle.end) continue;
-    const auto launch = gap.next == kNoRow ? kNoRow : t.launch_of(gap.next);
+    const auto launch = t.launch_of(gap.next);
     if (launch != kNoRow) return &t.lanes.lanes[t.lanes.lane[launch]];
   }
   return nullptr;

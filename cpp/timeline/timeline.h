@@ -34,8 +34,11 @@ struct Timeline {
 
   const trace::Columns& columns() const { return trace->columns; }
 
-  /// Returns the launch of a device row, kNoRow if unknown.
-  std::uint32_t launch_of(std::uint32_t row) const { return links.launch[row]; }
+  /// Returns the launch of a device row, kNoRow if unknown or if `row` is kNoRow, as
+  /// the next work of a gap at the span's end is.
+  std::uint32_t launch_of(std::uint32_t row) const {
+    return row == kNoRow ? kNoRow : links.launch[row];
+  }
 
   /// Returns the operator a row belongs to: the deepest cpu_op around it, or around its
   /// launch if it is device work; kNoRow if there is none.

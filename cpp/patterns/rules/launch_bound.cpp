@@ -94,7 +94,7 @@ std::vector<Claim> propose(const timeline::Timeline& t, const Ledger& ledger) {
   std::size_t late = 0;
   for (std::size_t i = 0; i < t.devices.size(); ++i) {
     for (const auto& gap : t.devices[i].gaps) {
-      const auto launch = gap.next == kNoRow ? kNoRow : t.launch_of(gap.next);
+      const auto launch = t.launch_of(gap.next);
       if (launch == kNoRow || c.ts[launch] <= gap.time.begin) continue;
       const auto lane = t.lanes.lane[launch];
       const auto [it, fresh] = by_lane.try_emplace(lane);

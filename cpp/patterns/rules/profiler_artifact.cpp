@@ -29,7 +29,7 @@ bool is_overhead(std::string_view name) {
 
 // The thread whose launch ended a gap; kNoLane if it is not known.
 std::uint32_t launcher_of(const timeline::Timeline& t, const timeline::Gap& gap) {
-  const auto launch = gap.next == kNoRow ? kNoRow : t.launch_of(gap.next);
+  const auto launch = t.launch_of(gap.next);
   return launch == kNoRow ? timeline::kNoLane : t.lanes.lane[launch];
 }
 

@@ -106,6 +106,17 @@ TEST(Analyze, WhatTheProfilerLoggedAndDamagedRowsAreSaid) {
   EXPECT_EQ(analyze(negative.load()).quality.verdict, Verdict::kDegraded);
 }
 
+TEST(Analyze, ALongLogMessageIsNotCutInsideACharacter) {
+  std::string message = "[\"";
+  for (int i = 0; i < 150; ++i) message += "\u00e9";
+  const auto report = analyze(TraceText()
+                                  .header("\"ERROR\": " + message + "\"]")
+                                  .launched(0, 10, 900, 1)
+                                  .load());
+  const auto& detail = report.quality.notes.at(0).detail;
+  EXPECT_EQ(detail.substr(detail.size() - 2), "\u00e9");
+}
+
 TEST(Analyze, DevicesOfTwoProcessesUnderOneNumberAreSaid) {
   TraceText text;
   for (int i = 0; i < 20; ++i) {
