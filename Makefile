@@ -12,6 +12,8 @@ PYTHON ?= python3
 TORCH_SPEC ?= torch==2.13.0
 # Empty: pip's own index.
 TORCH_INDEX ?=
+# How long `make fuzz` and each target of `make libfuzzer` look for failures.
+SECONDS = 60
 DEMO_TRACE ?= tests/data/kineto2021-v100-resnet50-workers0-memory.json.gz
 
 SHELL := /bin/bash
@@ -26,7 +28,8 @@ export PATH := $(VENV)/bin:$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test asan no-torch lint format stubs notebook clean distclean
+.PHONY: help setup build demo test no-torch notebook bench asan tsan fuzz libfuzzer large \
+  coverage lint format stubs clean distclean
 
 help:  ## List these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -69,11 +72,6 @@ test: build  ## Run the C++ and the Python tests
 	ctest --preset dev -j 2
 	pytest
 
-asan: $(VENV)/.package  ## Run the C++ tests under the sanitizers
-	cmake --preset asan
-	cmake --build --preset asan
-	ctest --preset asan -j 2
-
 no-torch: $(VENV)/.package  ## Build and run the C++ tests without torch
 	cmake --preset no-torch
 	cmake --build --preset no-torch
@@ -81,6 +79,52 @@ no-torch: $(VENV)/.package  ## Build and run the C++ tests without torch
 
 notebook: build  ## Execute the notebooks
 	pytest --nbmake notebooks
+
+# --- Endurance -------------------------------------------------------------------
+
+asan: $(VENV)/.package  ## Run the C++ tests under the sanitizers
+	cmake --preset asan
+	cmake --build --preset asan
+	ctest --preset asan -j 2
+
+tsan: $(VENV)/.package  ## Run the C++ tests under the thread sanitizer
+	cmake --preset tsan
+	cmake --build --preset tsan
+	ctest --preset tsan -j 2
+
+fuzz: $(VENV)/.package  ## Load damaged traces for SECONDS, from where no run began
+	cmake --preset asan
+	cmake --build --preset asan --target mutate
+	cd build/asan && seq $$(nproc) | xargs -P $$(nproc) -I{} \
+	  tests/cpp/robust/mutate --seed $$RANDOM{} --seconds $(SECONDS)
+
+libfuzzer: $(VENV)/.package  ## Run each libFuzzer target for SECONDS (installs clang)
+	PATH="$${PATH#*:}" .ci/setup.sh $(VENV) clang
+	cmake --preset fuzz
+	cmake --build --preset fuzz --target fuzzers
+	.ci/libfuzzer build/fuzz $(SECONDS)
+
+large: build  ## Load a trace of 4.4 GiB, with one thread and with two
+	cmake --build --preset dev --target large
+	trap 'rm -f build/large.json' EXIT; large=build/dev/tests/cpp/robust/large; \
+	  $$large write build/large.json && $$large check build/large.json 1 && \
+	  $$large check build/large.json 2
+
+coverage: $(VENV)/.package  ## Measure which lines and branches of the loader tests reach
+	pip install --quiet gcovr
+	cmake --preset coverage
+	cmake --build --preset coverage
+	find build/coverage -name '*.gcda' -delete
+	ctest --preset coverage -j 2
+	gcovr --filter cpp/trace/ --exclude-throw-branches --exclude-unreachable-branches \
+	  --sort uncovered-number --print-summary \
+	  --fail-under-line 95 --fail-under-branch 90 build/coverage
+
+# Empty: 45, 300 and 1,000 MB. `make bench BENCH_FLAGS=--quick` prints the targets only.
+BENCH_FLAGS ?=
+
+bench: build  ## Measure the loader against others and write docs/performance.md
+	python benchmarks/loader/run.py $(BENCH_FLAGS)
 
 # --- Care ------------------------------------------------------------------------
 

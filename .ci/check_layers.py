@@ -29,7 +29,7 @@ PARTS = {
     "bindings": ["pipeline", "detector"],
 }
 # The same for folders of tests/cpp/ only, which every test may use.
-SHARED_BY_TESTS = {"support": ["trace"]}
+SHARED_BY_TESTS = {"support": ["trace"], "robust": ["pipeline"]}
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ LIBRARIES = [
     Library(r"simdjson", r"trace/.*\.cpp", "simdjson stays in the sources of trace"),
     Library(
         r"isa-l|zlib\.h",
-        r"trace/.*\.cpp|tests/trace/.*",
+        r"trace/.*\.cpp|tests/(trace|robust|support)/.*",
         "inflaters stay in trace's sources",
     ),
     Library(
@@ -63,7 +63,7 @@ LIBRARIES = [
     Library(r"(gtest|gmock)/", r"tests/.*", "test headers stay in tests"),
     Library(r"[a-z_0-9]+$", r".*", "the standard library is free to all"),
     Library(
-        r"(sys/\w+|fcntl|unistd|pthread|immintrin|emmintrin|arm_neon)\.h$",
+        r"(sys/\w+|dlfcn|fcntl|sched|unistd|pthread|immintrin|emmintrin|arm_neon)\.h$",
         r".*",
         "the operating system is free to all",
     ),

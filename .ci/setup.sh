@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# .ci/setup.sh VENV: installs the system packages that are missing, makes VENV.
+# .ci/setup.sh VENV [clang]: installs the system packages that are missing, makes VENV.
 #
+# With a second word it also installs clang and its libFuzzer, which nothing else needs.
 # What is there is asked of the compiler and of Python, not of the package manager:
 # a header under another prefix, or a Python of one's own, is as good.
 set -euo pipefail
@@ -22,6 +23,10 @@ has_python_header() {
   "$python" -c 'import os, sysconfig
 raise SystemExit(not os.path.exists(sysconfig.get_paths()["include"] + "/Python.h"))'
 }
+has_libfuzzer() {
+  echo 'extern "C" int LLVMFuzzerTestOneInput(const char*, unsigned long) { return 0; }' |
+    clang++-14 -fsanitize=fuzzer,address,undefined -x c++ - -o /dev/null
+}
 
 need g++ g++ --version
 need ccache ccache --version
@@ -32,6 +37,10 @@ need libgtest-dev has_header gtest/gtest.h
 need python3 "$python" --version
 need python3-venv "$python" -c 'import ensurepip, venv'
 need python3-dev has_python_header
+if [[ ${2:-} == clang ]]; then
+  need clang-14 clang++-14 --version
+  need libclang-rt-14-dev has_libfuzzer
+fi
 
 if ((${#missing[@]})); then
   install="apt-get install -y --no-install-recommends ${missing[*]}"

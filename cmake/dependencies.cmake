@@ -30,6 +30,8 @@ if(NOT simdjson_FOUND)
   add_library(simdjson::simdjson ALIAS tta_simdjson)
 endif()
 
+find_package(Threads REQUIRED)
+
 # --- Inflaters: ISA-L is three times as fast as zlib where it exists -------------
 find_package(ZLIB REQUIRED)
 find_library(ISAL_LIBRARY isal)

@@ -3,27 +3,25 @@
 //
 // The limit is simdjson's On-Demand parser with a warm parser, over a document that
 // is already in memory, touching the fields the loader reads and keeping nothing: no
-// file, no columns, no interning, and args skipped unchecked. Rounds take turns, so
-// that a busy machine slows all rows alike; the best round of each counts.
+// file, no columns, no interning, and args skipped unchecked. Rows take turns, so that
+// a busy machine slows all alike. Every loader's figures are counted before.
 //
-// In the repository root (leave out ISA-L where it is absent):
-//   g++ -std=c++20 -O3 -Icpp -DTTA_HAVE_ISAL=1 benchmarks/loader/bench_loader.cpp
-//       cpp/trace/*.cpp -lsimdjson -lisal -lz -o /tmp/bench_loader
-//   /tmp/bench_loader trace.json.gz [rounds]
+//   bench_loader ROUNDS RAW.json GZIP.json.gz COMPACT.json
+//
+// Writes JSON to standard output, seconds of wall clock and of CPU time (of all
+// threads) of every round. bench_loader.cmake builds it; run.py runs it.
 #include <simdjson.h>
 #include <time.h>
-#include <unistd.h>
-#include <zlib.h>
 
-#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "pipeline/analyze.h"
+#include "timeline/timeline.h"
 #include "trace/trace.h"
 
 #define TTA_TEXT_OF(x) #x
@@ -31,35 +29,12 @@
 
 namespace {
 
-double cpu_seconds() {
+using tta::trace::Trace;
+
+double seconds(clockid_t clock) {
   timespec now;
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  clock_gettime(clock, &now);
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
-
-std::string inflate_all(const std::string& path) {
-  gzFile file = gzopen(path.c_str(), "rb");  // reads plain files as well
-  std::string text;
-  std::vector<char> part(1 << 20);
-  for (int n; (n = gzread(file, part.data(), part.size())) > 0;) {
-    text.append(part.data(), static_cast<std::size_t>(n));
-  }
-  gzclose(file);
-  return text;
-}
-
-std::string deflate_all(const std::string& text) {
-  z_stream stream{};
-  deflateInit2(&stream, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY);
-  std::string out(deflateBound(&stream, text.size()), '\0');
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
-  stream.avail_in = static_cast<uInt>(text.size());
-  stream.next_out = reinterpret_cast<Bytef*>(out.data());
-  stream.avail_out = static_cast<uInt>(out.size());
-  deflate(&stream, Z_FINISH);
-  out.resize(stream.total_out);
-  deflateEnd(&stream);
-  return out;
 }
 
 // Touches what the loader reads; the sum keeps the compiler from leaving it out.
@@ -68,13 +43,12 @@ double touch(simdjson::ondemand::value event) {
   for (auto field : event.get_object()) {
     const std::string_view key(field.key().raw(), 4);
     auto value = field.value();
-    if (key.starts_with("ts\"") || key.starts_with("dur\"")) {
+    if (key.starts_with("ts\"") || key == "dur\"") {
       double number;
       if (value.get_double().get(number) == simdjson::SUCCESS) sum += number;
-    } else if (key.starts_with("pid\"") || key.starts_with("tid\"")) {
+    } else if (key == "pid\"" || key == "tid\"") {
       sum += static_cast<double>(value.raw_json_token().value().size());
-    } else if (key.starts_with("ph\"") || key.starts_with("cat\"") ||
-               key.starts_with("name")) {
+    } else if (key.starts_with("ph\"") || key == "cat\"" || key == "name") {
       sum += value.raw_json_token().value()[1];
     }
   }
@@ -103,72 +77,120 @@ Touched limit(simdjson::ondemand::parser& parser, const simdjson::padded_string&
   return touched;
 }
 
-struct Case {
-  const char* name;
-  std::function<void()> run;
-  double best = 1e9;
-};
-
-std::string processor() {
-  std::ifstream info("/proc/cpuinfo");
-  for (std::string line; std::getline(info, line);) {
-    if (line.starts_with("model name")) return line.substr(line.find(':') + 2);
-  }
-  return "unknown processor";
+Trace load(const std::string& path, unsigned threads) {
+  tta::trace::LoadOptions options;
+  options.threads = threads;
+  return tta::trace::load_file(path, options);
 }
 
-void write_file(const std::string& path, const std::string& bytes) {
-  std::ofstream(path, std::ios::binary) << bytes;
+// As figures.py names them.
+std::string figures(const Trace& trace) {
+  const auto& columns = trace.columns;
+  std::size_t x = 0, gpu = 0, flow_s = 0, flow_f = 0;
+  std::int64_t sum = 0;
+  std::int64_t first = tta::trace::kTimeLimit;
+  for (std::uint32_t row = 0; row < columns.size(); ++row) {
+    flow_s += columns.phase[row] == 's';
+    flow_f += columns.phase[row] == 'f';
+    if (columns.phase[row] != 'X') continue;
+    ++x;
+    gpu += columns.cat_info(row).device_work;
+    if (columns.dur[row] > 0) sum += columns.dur[row];
+    if (columns.ts[row] > -tta::trace::kTimeLimit) {
+      first = std::min(first, columns.ts[row]);
+    }
+  }
+  return "{\"events\": " + std::to_string(columns.size()) +
+         ", \"x\": " + std::to_string(x) + ", \"sum_dur_ns\": " + std::to_string(sum) +
+         ", \"min_ts_ns\": " + std::to_string(first) +
+         ", \"gpu\": " + std::to_string(gpu) +
+         ", \"flow_s\": " + std::to_string(flow_s) +
+         ", \"flow_f\": " + std::to_string(flow_f) + "}";
+}
+
+struct Row {
+  std::string name;
+  std::function<void()> run;
+  std::string figures;
+  std::vector<double> wall;
+  std::vector<double> cpu;
+};
+
+void measure(Row& row) {
+  const double wall = seconds(CLOCK_MONOTONIC);
+  const double cpu = seconds(CLOCK_PROCESS_CPUTIME_ID);
+  row.run();
+  row.cpu.push_back(seconds(CLOCK_PROCESS_CPUTIME_ID) - cpu);
+  row.wall.push_back(seconds(CLOCK_MONOTONIC) - wall);
+}
+
+void print(const char* name, const std::vector<double>& values) {
+  std::printf(", \"%s\": [", name);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    std::printf("%s%.6f", i == 0 ? "" : ", ", values[i]);
+  }
+  std::printf("]");
+}
+
+std::vector<Row> rows_of_limit(const char* name, const simdjson::padded_string& text,
+                               simdjson::ondemand::parser& parser, double& sink) {
+  const auto events = limit(parser, text).events;
+  return {{name,
+           [&] { sink = limit(parser, text).sum; },
+           "{\"events\": " + std::to_string(events) + "}",
+           {},
+           {}}};
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc < 2) {
-    std::fprintf(stderr, "usage: %s TRACE [ROUNDS]\n", argv[0]);
+  if (argc != 5) {
+    std::fprintf(stderr, "usage: %s ROUNDS RAW GZIP COMPACT\n", argv[0]);
     return 2;
   }
-  const int rounds = argc > 2 ? std::atoi(argv[2]) : 11;
-  const std::string text = inflate_all(argv[1]);
-  const std::string stem = "/tmp/bench_loader." + std::to_string(getpid());
-  write_file(stem + ".json", text);
-  write_file(stem + ".json.gz", deflate_all(text));
-  const simdjson::padded_string padded(text);
-  simdjson::ondemand::parser parser;
-  const tta::trace::Trace trace = tta::trace::load_file(stem + ".json");
-  const Touched touched = limit(parser, padded);
-  if (touched.events != trace.columns.size()) {
-    std::fprintf(stderr, "%zu events by simdjson, %zu loaded: nothing to compare\n",
-                 touched.events, trace.columns.size());
-    return 1;
+  const int rounds = std::atoi(argv[1]);
+  const auto raw_text = simdjson::padded_string::load(argv[2]).value();
+  const auto compact_text = simdjson::padded_string::load(argv[4]).value();
+  simdjson::ondemand::parser raw_parser;
+  simdjson::ondemand::parser compact_parser;
+  double sink = 0;
+  std::vector<Row> rows = rows_of_limit("limit, raw", raw_text, raw_parser, sink);
+  for (Row& row : rows_of_limit("limit, compact", compact_text, compact_parser, sink)) {
+    rows.push_back(std::move(row));
   }
-  volatile double sink = touched.sum;
-
-  std::vector<Case> cases = {
-      {"limit: On-Demand, touch the fields", [&] { sink = limit(parser, padded).sum; }},
-      {"load_file, plain", [&] { tta::trace::load_file(stem + ".json"); }},
-      {"load_file, gzip", [&] { tta::trace::load_file(stem + ".json.gz"); }},
-  };
-  for (int round = 0; round < rounds; ++round) {
-    for (Case& each : cases) {
-      const double start = cpu_seconds();
-      each.run();
-      each.best = std::min(each.best, cpu_seconds() - start);
+  constexpr const char* kKinds[] = {"raw", "gzip", "compact"};
+  for (int kind = 0; kind < 3; ++kind) {
+    const std::string path = argv[2 + kind];
+    for (const unsigned threads : {1U, 2U}) {
+      rows.push_back({std::string(kKinds[kind]) + ", " + std::to_string(threads) +
+                          (threads == 1 ? " thread" : " threads"),
+                      [path, threads] { load(path, threads); },
+                      figures(load(path, threads)),
+                      {},
+                      {}});
     }
   }
-  const auto events = static_cast<double>(trace.columns.size());
-  std::printf("%s, simdjson %s (%s)\n", processor().c_str(), TTA_TEXT(SIMDJSON_VERSION),
-              simdjson::get_active_implementation()->name().c_str());
-  std::printf("%s: %.1f MB, %.0f events, %.0f B an event, best of %d, CPU time\n",
-              argv[1], static_cast<double>(text.size()) / 1e6, events,
-              static_cast<double>(text.size()) / events, rounds);
-  std::printf("%-36s %9s %9s %9s %7s\n", "", "ms", "MB/s", "ns/event", "ratio");
-  for (const Case& each : cases) {
-    std::printf("%-36s %9.1f %9.0f %9.1f %7.2f\n", each.name, each.best * 1e3,
-                static_cast<double>(text.size()) / 1e6 / each.best,
-                each.best / events * 1e9, cases[0].best / each.best);
+  const Trace trace = load(argv[2], 0);
+  rows.push_back(
+      {"timeline", [&] { tta::timeline::make_timeline(trace); }, {}, {}, {}});
+  rows.push_back({"analysis", [&] { tta::pipeline::analyze(trace); }, {}, {}, {}});
+
+  for (int round = 0; round < rounds; ++round) {
+    for (Row& row : rows) measure(row);
   }
-  std::printf("gzip against plain: %.2f\n", cases[1].best / cases[2].best);
-  std::remove((stem + ".json").c_str());
-  std::remove((stem + ".json.gz").c_str());
+  std::printf(
+      "{\"simdjson\": \"%s (%s)\", \"compiler\": \"%s\", \"sum\": %.0f, "
+      "\"rows\": [",
+      TTA_TEXT(SIMDJSON_VERSION), simdjson::get_active_implementation()->name().c_str(),
+      __VERSION__, sink);
+  for (const Row& row : rows) {
+    std::printf("%s\n{\"name\": \"%s\"", &row == rows.data() ? "" : ",",
+                row.name.c_str());
+    print("wall_s", row.wall);
+    print("cpu_s", row.cpu);
+    if (!row.figures.empty()) std::printf(", \"figures\": %s", row.figures.c_str());
+    std::printf("}");
+  }
+  std::printf("]}\n");
 }

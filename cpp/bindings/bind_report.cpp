@@ -38,6 +38,10 @@ py::typing::Dict<py::str, py::int_> by_pattern(const std::vector<std::int64_t>& 
   return out;
 }
 
+const char* verdict_name(Verdict verdict) {
+  return std::array{"ok", "degraded", "unusable"}[static_cast<int>(verdict)];
+}
+
 // A trace and the report on it: what Python holds keeps what the report refers to.
 struct Analysis {
   std::shared_ptr<trace::Trace> trace;
@@ -121,14 +125,14 @@ void bind_parts(py::module_& m) {
   py::class_<QualityNote>(m, "QualityNote")
       .def_readonly("kind", &QualityNote::kind)
       .def_readonly("count", &QualityNote::count)
-      .def_readonly("detail", &QualityNote::detail);
+      .def_readonly("detail", &QualityNote::detail)
+      .def_property_readonly(
+          "verdict", [](const QualityNote& n) { return verdict_name(n.verdict); });
   py::class_<Quality>(m, "Quality")
       .def_property_readonly("verdict",
-                             [](const Quality& q) {
-                               return std::array{
-                                   "ok", "degraded",
-                                   "unusable"}[static_cast<int>(q.verdict)];
-                             })
+                             [](const Quality& q) { return verdict_name(q.verdict); })
+      .def_readonly("incomplete", &Quality::incomplete)
+      .def_readonly("linking_rate", &Quality::linking_rate)
       .def_readonly("notes", &Quality::notes);
   py::class_<Device>(m, "Device")
       .def_readonly("id", &Device::id)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// bindings/bind_trace.cpp: loading, columns as NumPy views, errors.
+// bindings/bind_trace.cpp: a loaded trace, columns as NumPy views, errors.
 #include <pybind11/numpy.h>
 #include <pybind11/stl.h>
 #include <pybind11/typing.h>
@@ -69,14 +69,6 @@ std::vector<std::string> category_names() {
   return names;
 }
 
-std::vector<std::string> device_work_categories() {
-  std::vector<std::string> names;
-  for (const auto& category : trace::kCategories) {
-    if (category.device_work) names.emplace_back(category.name);
-  }
-  return names;
-}
-
 std::uint32_t checked(const Trace& t, std::int64_t row) {
   if (row < 0 || static_cast<std::size_t>(row) >= t.columns.size()) {
     throw py::index_error("row " + std::to_string(row) + " is not in [0, " +
@@ -97,7 +89,7 @@ void bind_errors() {
       const auto type = py::module_::import("torchtraceap.errors").attr("TraceError");
       const py::object error =
           type(text(e.what()), text(e.path()), text(e.kind()), text(e.hint()),
-               position(e.offset()), position(e.event()));
+               position(e.offset()), position(e.event()), position(e.line()));
       PyErr_SetObject(type.ptr(), error.ptr());
     } catch (const trace::FileNotFound& e) {
       PyErr_SetObject(PyExc_FileNotFoundError, text(e.what()).ptr());
@@ -120,6 +112,8 @@ void bind_trace(py::module_& m) {
       .def_readonly("text_bytes", &Trace::text_bytes,
                     "Length of the uncompressed JSON text.")
       .def_readonly("warnings", &Trace::warnings)
+      .def_readonly("left_out", &Trace::left_out,
+                    "Sound events that the options of loading left out; no rows.")
       .def_property_readonly("columns", &columns_of,
                              "Column name to a read-only NumPy view, one value a row.")
       .def_property_readonly(
@@ -161,26 +155,8 @@ void bind_trace(py::module_& m) {
           py::arg("pid_or_tid"), "A pid or tid as the file had it.")
       .def("__len__", [](const Trace& t) { return t.columns.size(); });
 
-  m.def(
-      "load_file",
-      [](const std::string& path) {
-        const py::gil_scoped_release release;
-        return std::make_shared<Trace>(trace::load_file(path));
-      },
-      py::arg("path"));
-  m.def(
-      "load_bytes",
-      [](const py::bytes& data) {
-        std::string copy = data;
-        const py::gil_scoped_release release;
-        return std::make_shared<Trace>(trace::load_bytes(std::move(copy)));
-      },
-      py::arg("data"));
-
   m.def("column_docs", &column_docs, "What each column holds.");
   m.def("category_names", &category_names, "Names by the category column.");
-  m.def("device_work_categories", &device_work_categories,
-        "Categories during which a device is busy.");
   m.attr("NO_TIME") = trace::kNoTime;
   m.attr("NO_ID") = trace::kNoId;
 }

@@ -7,6 +7,7 @@
 namespace tta::bindings {
 
 void bind_trace(pybind11::module_& m);
+void bind_load(pybind11::module_& m);
 void bind_report(pybind11::module_& m);
 
 }  // namespace tta::bindings

@@ -4,6 +4,7 @@
 
 #include "patterns/find.h"
 #include "pipeline/balance.h"
+#include "pipeline/facts.h"
 #include "pipeline/label.h"
 #include "pipeline/quality.h"
 #include "pipeline/unexplained.h"

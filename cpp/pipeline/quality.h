@@ -7,10 +7,13 @@
 
 namespace tta::pipeline {
 
-/// Reads what the trace says about itself: devices, rank, world size, span.
-TraceFacts read_facts(const timeline::Timeline& timeline);
-
-/// Judges what is missing from the trace. `facts.devices` must be filled.
+/// Judges what is missing from the trace and what is wrong in it. docs/quality.md lists
+/// the kinds of notes, their thresholds and where these come from. `facts.devices` must
+/// be filled.
+///
+/// Of a trace of which a part was loaded (Trace::left_out), what is missing cannot be
+/// judged: what a filter left out looks like what the profiler lost. A note says so.
+/// O(n log n) in the rows.
 Quality judge(const timeline::Timeline& timeline, const TraceFacts& facts);
 
 }  // namespace tta::pipeline

@@ -24,13 +24,20 @@ enum class Verdict : std::uint8_t {
 };
 
 struct QualityNote {
-  std::string kind;  ///< Stable word, e.g. "launches_without_work".
+  std::string kind;  ///< Stable word, e.g. "launches_without_work"; docs/quality.md.
   std::uint64_t count = 0;
   std::string detail;
+  Verdict verdict = Verdict::kOk;  ///< What this alone makes of the trace.
 };
 
 struct Quality {
-  Verdict verdict = Verdict::kOk;
+  Verdict verdict = Verdict::kOk;  ///< The worst of the notes.
+  /// The device did work that is not in the trace: busy time is understated, idle time
+  /// overstated, and a device without findings is not a healthy one.
+  bool incomplete = false;
+  /// Device events with a launch in the trace, of those that carry an id to find it by;
+  /// none if no event carries one.
+  std::optional<double> linking_rate;
   std::vector<QualityNote> notes;  ///< Reasons, and the loader's warnings.
 };
 

@@ -43,7 +43,8 @@ std::uint32_t filling(const timeline::Timeline& t, const timeline::Lane& lane,
   std::uint32_t deepest = kNoRow;
   for (const auto row : t.lanes.rows_of(lane)) {
     if (c.ts[row] >= idle.end) break;
-    const auto inside = timeline::intersect({c.ts[row], c.end(row)}, idle).length();
+    const auto inside =
+        timeline::intersect({c.ts[row], t.tree.end(c, row)}, idle).length();
     // Rows come by start, outer before inner: the last that fills it is the deepest.
     if (inside * 2 >= idle.length()) deepest = row;
   }

@@ -150,7 +150,9 @@ class Resolver {
                          [&](std::int64_t at, auto r) { return at < c_.ts[r]; });
     if (after == rows.begin()) return {};
     auto at = *std::prev(after);
-    while (at != kNoRow && c_.end(at) <= c_.ts[row]) at = t_.tree.parent[at];
+    while (at != kNoRow && t_.tree.end(c_, at) <= c_.ts[row]) {
+      at = t_.tree.parent[at];
+    }
     return at == kNoRow ? std::nullopt : above(at);
   }
 

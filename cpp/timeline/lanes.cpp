@@ -56,7 +56,7 @@ int depth_rank(Category c) {
 
 }  // namespace
 
-Lanes make_lanes(const trace::Trace& t) {
+Lanes make_lanes(const trace::Trace& t, std::span<const std::uint32_t> left_out) {
   const auto& c = t.columns;
   const auto n = static_cast<std::uint32_t>(c.size());
   const auto waits = device_waits(t);
@@ -70,6 +70,10 @@ Lanes make_lanes(const trace::Trace& t) {
     const auto& cat = c.cat_info(row);
     const bool on_stream = cat.device_work && !waits[c.name[row]];
     if ((cat.side != Side::kHost && !on_stream) || !c.timed(row)) continue;
+    if (!left_out.empty() &&
+        std::binary_search(left_out.begin(), left_out.end(), row)) {
+      continue;
+    }
     // A stream is known by device and number; tid only tells AMD's and MTIA's apart
     // where the file gives no stream.
     const Key key{on_stream, c.pid[row], on_stream ? 0 : c.tid[row],

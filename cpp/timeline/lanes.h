@@ -43,7 +43,9 @@ struct Lanes {
   }
 };
 
-/// Sorts the rows of a trace onto lanes. O(n log n) in the longest lane.
-Lanes make_lanes(const trace::Trace& trace);
+/// Sorts the rows of a trace onto lanes, less those left out (ascending). O(n log n) in
+/// the longest lane.
+Lanes make_lanes(const trace::Trace& trace,
+                 std::span<const std::uint32_t> left_out = {});
 
 }  // namespace tta::timeline

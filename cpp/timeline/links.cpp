@@ -4,8 +4,9 @@
 
 #include <algorithm>
 #include <map>
-#include <string_view>
 #include <tuple>
+
+#include "timeline/launch_calls.h"
 
 namespace tta::timeline {
 namespace {
@@ -21,30 +22,14 @@ struct Launch {
   std::uint32_t row;
 };
 
-bool contains(std::string_view text, std::string_view word) {
-  return text.find(word) != std::string_view::npos;
-}
-
-// Names only serve to notice lost records; whether a call launched something is
-// decided by its link.
-bool names_a_launch(std::string_view name) {
-  return contains(name, "LaunchKernel") || contains(name, "GraphLaunch") ||
-         contains(name, "LaunchCooperativeKernel");
-}
-
 class Linker {
  public:
   Linker(const trace::Trace& t, const Lanes& lanes) : t_(t), c_(t.columns) {
-    std::vector<char> launching(t.strings.size(), 0);
-    for (std::uint32_t id = 0; id < t.strings.size(); ++id) {
-      launching[id] = names_a_launch(t.strings.view(id));
-    }
     for (std::uint32_t row = 0; row < c_.size(); ++row) {
       if (lanes.lane[row] == kNoLane) continue;
       const bool runtime = c_.cat_info(row).runtime_api;
       if (runtime && c_.correlation[row] > 0) {
         launches_.push_back({c_.correlation[row], c_.pid[row], c_.ts[row], row});
-        if (launching[c_.name[row]]) named_.push_back(row);
       }
     }
     std::sort(launches_.begin(), launches_.end(), before);
@@ -54,7 +39,6 @@ class Linker {
     Links out;
     out.launch.assign(c_.size(), kNoRow);
     vote(lanes);
-    std::vector<char> used(c_.size(), 0);
     for (const auto& lane : lanes.lanes) {
       if (!lane.is_stream) continue;
       const auto home = home_.find(lane.device);
@@ -79,13 +63,10 @@ class Linker {
         }
         first_linked = true;
         out.launch[row] = launch;
-        used[launch] = 1;
         ++out.linked;
         out.skewed += c_.ts[row] < c_.ts[launch];
       }
     }
-    out.launches = named_.size();
-    for (const auto row : named_) out.launches_without_work += !used[row];
     return out;
   }
 
@@ -171,7 +152,6 @@ class Linker {
   const trace::Trace& t_;
   const trace::Columns& c_;
   std::vector<Launch> launches_, calls_, ops_;
-  std::vector<std::uint32_t> named_;
   std::map<std::int32_t, std::int64_t> home_;
   bool by_external_listed_ = false;
 };

@@ -21,11 +21,6 @@ struct Links {
   /// Unlinked rows at the start of a stream: queued before recording began.
   std::uint64_t queued_before = 0;
   std::uint64_t skewed = 0;  ///< Linked rows that start before their launch does.
-  /// Calls that launch a kernel or a graph, by their name, whose work is not in the
-  /// trace, and all calls of such names. Copies and memsets are not counted: those of
-  /// no bytes have no device record (seen: cublasLt on H100).
-  std::uint64_t launches_without_work = 0;
-  std::uint64_t launches = 0;
 };
 
 /// Links by correlation id within a process and in time order.

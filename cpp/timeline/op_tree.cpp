@@ -5,11 +5,29 @@
 #include <algorithm>
 
 namespace tta::timeline {
+namespace {
+
+using trace::Category;
+
+// How far `row` outlasts `outer`, which started before it and ended inside it.
+std::int64_t overhang(const trace::Columns& c, std::uint32_t row, std::int64_t end,
+                      std::uint32_t outer, std::int64_t outer_end) {
+  if (outer_end - c.ts[row] <= kNestingTolerance || c.ts[outer] == c.ts[row]) return 0;
+  const auto a = c.cat(outer), b = c.cat(row);
+  if ((a == Category::kUserAnnotation && b == Category::kPythonFunction) ||
+      (a == Category::kPythonFunction && b == Category::kUserAnnotation)) {
+    return 0;
+  }
+  return std::max<std::int64_t>(0, end - outer_end - kNestingTolerance);
+}
+
+}  // namespace
 
 OpTree make_op_tree(const trace::Trace& t, const Lanes& lanes) {
   const auto& c = t.columns;
   OpTree tree;
   tree.parent.assign(c.size(), kNoRow);
+  tree.closed_early = find_unclosed(t, lanes);
   // Those rows that may enclose a later one, by start, each ending before the one below
   // it: of two, the later is the nearer, so it hides an earlier that ends no later.
   std::vector<std::uint32_t> open;
@@ -19,16 +37,27 @@ OpTree make_op_tree(const trace::Trace& t, const Lanes& lanes) {
     for (const auto row : lanes.rows_of(lane)) {
       // The least end of a parent: past the row's start, or at it for an event of no
       // length, which is still inside the event at whose very end it is.
-      const bool instant = c.dur[row] == 0;
+      const auto end = tree.end(c, row);
+      const bool instant = end == c.ts[row];
       const auto least =
-          instant ? c.ts[row] : std::max(c.ts[row] + 1, c.end(row) - kNestingTolerance);
+          instant ? c.ts[row] : std::max(c.ts[row] + 1, end - kNestingTolerance);
       // What ends before that is over, or is hidden by this row from now on.
-      while (!open.empty() && c.end(open.back()) < least) open.pop_back();
+      std::int64_t over = 0;
+      while (!open.empty() && tree.end(c, open.back()) < least) {
+        const auto outer = open.back();
+        over = std::max(over, overhang(c, row, end, outer, tree.end(c, outer)));
+        open.pop_back();
+      }
+      if (over > 0) {
+        ++tree.overlapping;
+        tree.largest_overhang =
+            std::max(tree.largest_overhang, over + kNestingTolerance);
+      }
       // Events that overlap without nesting exist (async ranges, unclosed frames); the
       // parent is then the nearest that holds the whole event.
       if (!open.empty()) tree.parent[row] = open.back();
       if (instant) continue;  // encloses nothing
-      while (!open.empty() && c.end(open.back()) <= c.end(row)) open.pop_back();
+      while (!open.empty() && tree.end(c, open.back()) <= end) open.pop_back();
       open.push_back(row);
     }
   }

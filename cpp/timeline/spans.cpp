@@ -4,25 +4,14 @@
 
 #include <algorithm>
 #include <charconv>
-#include <optional>
-#include <string_view>
 
 namespace tta::timeline {
 namespace {
 
 constexpr std::string_view kStepPrefix = "ProfilerStep#";
 
-std::optional<std::int64_t> step_number(std::string_view name) {
-  const auto digits = name.substr(kStepPrefix.size());
-  std::int64_t number = 0;
-  const auto* const last = digits.data() + digits.size();
-  const auto [end, error] = std::from_chars(digits.data(), last, number);
-  if (error != std::errc{} || end != last || number < 0) return std::nullopt;
-  return number;
-}
-
 std::optional<SpanKind> kind_of(std::string_view name) {
-  if (name.starts_with(kStepPrefix) && step_number(name)) return SpanKind::kStep;
+  if (step_number(name)) return SpanKind::kStep;
   if (name.starts_with("enumerate(DataLoader)#") ||
       name.starts_with("enumerate(DataPipe)#")) {
     return SpanKind::kLoader;
@@ -32,6 +21,16 @@ std::optional<SpanKind> kind_of(std::string_view name) {
 }
 
 }  // namespace
+
+std::optional<std::int64_t> step_number(std::string_view name) {
+  if (!name.starts_with(kStepPrefix)) return std::nullopt;
+  const auto digits = name.substr(kStepPrefix.size());
+  std::int64_t number = 0;
+  const auto* const last = digits.data() + digits.size();
+  const auto [end, error] = std::from_chars(digits.data(), last, number);
+  if (error != std::errc{} || end != last || number < 0) return std::nullopt;
+  return number;
+}
 
 Spans make_spans(const trace::Trace& t, const Lanes& lanes) {
   const auto& c = t.columns;

@@ -4,6 +4,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string_view>
 #include <vector>
 
 #include "timeline/lanes.h"
@@ -30,6 +32,9 @@ struct Span {
 struct Spans {
   std::vector<Span> steps, loader, optimizer, annotations;  ///< Each by start.
 };
+
+/// Returns N of the name "ProfilerStep#N", nothing for any other name.
+std::optional<std::int64_t> step_number(std::string_view name);
 
 /// Collects the spans of all threads. torch 1.8 records them as operators, later
 /// versions as user_annotation; their copies on the device are not taken.

@@ -3,15 +3,15 @@
 #include "timeline/timeline.h"
 
 #include <algorithm>
-#include <limits>
+
+#include "timeline/outliers.h"
 
 namespace tta::timeline {
 namespace {
 
 using trace::Category;
 
-constexpr Interval kNothing{std::numeric_limits<std::int64_t>::max(),
-                            std::numeric_limits<std::int64_t>::min()};
+constexpr Interval kNothing{trace::kTimeLimit, -trace::kTimeLimit};
 
 void extend(Interval& span, Interval by) {
   span.begin = std::min(span.begin, by.begin);
@@ -19,7 +19,7 @@ void extend(Interval& span, Interval by) {
 }
 
 Interval analysed_span(const trace::Columns& c, const Lanes& lanes) {
-  Interval recorded = kNothing, hard = kNothing, soft = kNothing;
+  Interval recorded = kNothing, hard = kNothing, soft = kNothing, endless = kNothing;
   for (std::uint32_t row = 0; row < c.size(); ++row) {
     if (!c.timed(row)) continue;
     const Interval time{c.ts[row], c.end(row)};
@@ -29,8 +29,15 @@ Interval analysed_span(const trace::Columns& c, const Lanes& lanes) {
     } else if (lanes.lane[row] != kNoLane) {
       const bool marks =
           cat == Category::kUserAnnotation || cat == Category::kPythonFunction;
-      extend(marks ? soft : hard, time);
+      auto& kind = !marks ? hard : time.length() < kLongRecording ? soft : endless;
+      extend(kind, time);
     }
+  }
+  // A frame of hours is believed where anything else is in proportion to it.
+  Interval rest = hard;
+  extend(rest, soft);
+  if (rest.begin > rest.end || endless.length() / 10 < rest.length()) {
+    extend(soft, endless);
   }
   if (soft.begin > soft.end) return hard.begin > hard.end ? Interval{} : hard;
   if (recorded.begin <= recorded.end) soft = intersect(soft, recorded);
@@ -102,10 +109,15 @@ bool Timeline::is_closing_sync(std::uint32_t row) const {
 Timeline make_timeline(const trace::Trace& trace) {
   Timeline t;
   t.trace = &trace;
-  t.lanes = make_lanes(trace);
-  t.span = analysed_span(trace.columns, t.lanes);
+  t.outliers = find_outliers(trace);
+  t.lanes = make_lanes(trace, t.outliers);
+  // Of a trace loaded in part, rows that only reach into the part do not widen it.
+  t.span = intersect(analysed_span(trace.columns, t.lanes),
+                     {std::max(trace.kept.begin, -trace::kTimeLimit),
+                      std::min(trace.kept.end, trace::kTimeLimit)});
   t.tree = make_op_tree(trace, t.lanes);
   t.links = make_links(trace, t.lanes);
+  t.launch_calls = list_launch_calls(trace, t.lanes, t.links);
   t.spans = make_spans(trace, t.lanes);
   t.waits = make_host_waits(trace, t.lanes, t.links, t.tree);
   t.devices = make_device_times(trace, t.lanes, t.links, t.span);

@@ -10,6 +10,7 @@
 #include "timeline/host_waits.h"
 #include "timeline/intervals.h"
 #include "timeline/lanes.h"
+#include "timeline/launch_calls.h"
 #include "timeline/links.h"
 #include "timeline/op_tree.h"
 #include "timeline/spans.h"
@@ -23,11 +24,15 @@ struct Timeline {
   const trace::Trace* trace = nullptr;
   /// The analysed span: from the first start to the last end of anything on a lane.
   /// Annotations and Python frames count only inside the profiler's own recording
-  /// window, where the trace states it: unclosed ones reach far beyond.
+  /// window, where the trace states it: unclosed ones reach far beyond. An annotation
+  /// or frame of hours does not count, see timeline/outliers.h.
   Interval span;
+  /// Rows that are on no lane because their times are out of all proportion.
+  std::vector<std::uint32_t> outliers;
   Lanes lanes;
   OpTree tree;
   Links links;
+  std::vector<LaunchCall> launch_calls;
   Spans spans;
   std::vector<ThreadWaits> waits;
   std::vector<DeviceTime> devices;  ///< Those with work recorded, by number.

@@ -34,10 +34,6 @@ constexpr std::array kBeginnings = {
               "Unpack it once and try again."},
     Beginning{"\xFF\xFE"sv, "utf16", "this text is UTF-16, JSON is UTF-8", kUtf8},
     Beginning{"\xFE\xFF"sv, "utf16", "this text is UTF-16, JSON is UTF-8", kUtf8},
-    Beginning{"{\0"sv, "utf16", "this text is UTF-16, JSON is UTF-8", kUtf8},
-    Beginning{"[\0"sv, "utf16", "this text is UTF-16, JSON is UTF-8", kUtf8},
-    Beginning{"\0{"sv, "utf16", "this text is UTF-16, JSON is UTF-8", kUtf8},
-    Beginning{"\0["sv, "utf16", "this text is UTF-16, JSON is UTF-8", kUtf8},
     Beginning{"version https://git-lfs"sv, "git_lfs",
               "this is a git-lfs pointer, not the file it stands for",
               "Run `git lfs pull` and try again."},
@@ -45,6 +41,12 @@ constexpr std::array kBeginnings = {
     Beginning{"\x80\x04"sv, "pickle", "this is a Python pickle, not a trace", kExport},
     Beginning{"\x80\x05"sv, "pickle", "this is a Python pickle, not a trace", kExport},
 };
+
+// Without a byte order mark: every other byte of ASCII is zero then.
+bool looks_like_utf16(std::string_view text) {
+  const auto nul = [&](std::size_t i) { return text[i] == '\0'; };
+  return text.size() >= 4 && nul(0) != nul(1) && nul(0) == nul(2) && nul(1) == nul(3);
+}
 
 bool is_blank_or_nul(char c) { return is_blank(c) || c == '\0'; }
 
@@ -62,13 +64,23 @@ void check_beginning(WindowReader& windows, const std::string& path) {
   for (const Beginning& known : kBeginnings) {
     if (text.starts_with(known.bytes)) fail(known.kind, known.cause, known.hint);
   }
+  if (looks_like_utf16(text))
+    fail("utf16", "this text is UTF-16, JSON is UTF-8", kUtf8);
   // A file that was pre-allocated and never written is all NUL.
-  while (std::all_of(text.begin(), text.end(), is_blank_or_nul)) {
+  bool has_nul = false;
+  const char* first = nullptr;
+  for (;;) {
+    first = std::find_if_not(text.begin(), text.end(), is_blank_or_nul);
+    has_nul = has_nul || std::find(text.begin(), first, '\0') != first;
+    if (first != text.end()) break;
     if (text.empty()) fail("empty", "the file is empty", "Was the profiler stopped?");
     windows.drop(text.size());
     text = windows.peek();
   }
-  const auto first = std::find_if_not(text.begin(), text.end(), is_blank_or_nul);
+  if (has_nul) {
+    fail("not_json", "NUL bytes stand before the text",
+         "The file has a hole where nothing was written: copy or record it again.");
+  }
   const char c = *first;
   if (c == '{' || c == '[') return;
   if (c == '<') {

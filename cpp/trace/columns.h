@@ -51,6 +51,12 @@ struct Columns {
 #undef TTA_COLUMN
 
   std::size_t size() const { return ts.size(); }
+  /// Empties all columns; their memory stays.
+  void clear() {
+#define TTA_CLEAR(name, type, doc) name.clear();
+    TTA_COLUMNS(TTA_CLEAR)
+#undef TTA_CLEAR
+  }
   Category cat(std::uint32_t row) const { return static_cast<Category>(category[row]); }
   const CategoryInfo& cat_info(std::uint32_t row) const { return info(cat(row)); }
 

@@ -2,32 +2,42 @@
 // trace/document.cpp: the states of the walk.
 #include "trace/document.h"
 
+#include <utility>
+
 #include "trace/escapes.h"
+#include "trace/mended.h"
+#include "trace/utf8.h"
 
 namespace tta::trace {
 
-Document::Document(Trace& trace)
-    : trace_(trace), events_(grammar_, trace.strings, tally_), rows_(trace.columns) {}
+Document::Document(Trace& trace, const RowFilter& keep, const Limits& limits)
+    : trace_(trace),
+      keep_(keep),
+      limits_(limits),
+      events_(grammar_, trace.strings, tally_),
+      rows_(trace.columns) {}
 
 std::size_t Document::walk(const Window& window) {
   window_ = &window;
   grammar_.set_tokens(window.tokens);
   const Place end = window.tokens.end;
-  Place at = window.tokens.begin;
+  item_ = window.tokens.begin;
   bool inside_item = false;
-  while (at != end && !inside_item) {
-    const Place after = step(at);
+  while (item_ != end && !inside_item) {
+    grammar_.start_item();
+    const Place after = step(item_);
     if (after != nullptr) {
-      at = after;
+      item_ = after;
     } else if (runs_into_end(grammar_.mistake().at)) {
       inside_item = true;
     } else {
       fail_grammar(grammar_.mistake());
     }
   }
+  check_rows();
   if (window.fault.kind != nullptr) fail_fault();
   if (window.last) end_of_text(inside_item);
-  return *at;
+  return *item_;
 }
 
 Place Document::step(Place at) {
@@ -36,6 +46,7 @@ Place Document::step(Place at) {
       return element(at);
     case State::kFirstEvent:
       if (grammar_.tokens().at(at) != ']') return element(at);
+      if (limits_.recover && check_list_end(at) == nullptr) return nullptr;
       state_ = list_form_ ? State::kDone : State::kAfterEvents;
       return at + 1;
     case State::kStart:
@@ -54,6 +65,24 @@ Place Document::step(Place at) {
   fail_trailing(at);
 }
 
+Document::Region Document::region() const {
+  switch (state_) {
+    case State::kStart:
+      return Region::kBegin;
+    case State::kFirstMember:
+    case State::kMember:
+      return has_events_ ? Region::kTail : Region::kHeader;
+    case State::kFirstEvent:
+    case State::kEvent:
+      return Region::kEvents;
+    case State::kAfterEvents:
+      return Region::kTail;
+    case State::kDone:
+      break;
+  }
+  return Region::kDone;
+}
+
 Place Document::start(Place at) {
   const char c = grammar_.tokens().at(at);
   if (c != '{' && c != '[') return grammar_.fail(at, "'{' or '['");
@@ -65,72 +94,97 @@ Place Document::start(Place at) {
 Place Document::member(Place at) {
   const Tokens& tokens = grammar_.tokens();
   if (tokens.at(at) != '"' || tokens.at(at + 1) != ':') return grammar_.fail_member(at);
-  const std::string_view raw_key = tokens.string_at(at);
+  if (probing_) {
+    if (check_members(at) == nullptr) return nullptr;
+    end_probe();
+    grammar_.start_item();
+  }
+  std::string key = unescape(tokens.string_at(at));
   const Place value = at + 2;
-  if (tokens.at(value) == '[' && unescape(raw_key) == "traceEvents") {
-    if (has_events_) {
-      fail("two_event_lists", "there are two lists called traceEvents",
-           "Two traces may have been merged by hand; keep one list.",
-           position(at).offset);
-    }
-    has_events_ = true;
-    state_ = State::kFirstEvent;
+  if (tokens.at(value) == '[' && key == "traceEvents") {
+    if (has_events_ && !limits_.recover) fail_two_lists();
+    if (has_events_) tally_.count(Oddity::kTwoEventLists, position(at));
+    enter_events();
     return value + 1;
   }
+  metadata_keys_.intern(key);  // known even if the text is cut in its value
   constexpr int kDepth = 1;
   const Place after = grammar_.skip(value, kDepth);
   if (after == nullptr) return nullptr;
   const char c = tokens.at(after);
   if (c != ',' && c != '}') return grammar_.fail(after, "',' or '}'");
-  if (unescape(raw_key) == "traceEvents") fail_events_type(value);
-  add_metadata(raw_key, tokens.value_text(value, after), at);
+  if (key == "traceEvents") fail_events_type(value);
+  add_metadata(std::move(key), tokens.value_text(value, after));
   state_ = c == ',' ? State::kMember : State::kDone;
   return after + 1;
 }
 
-void Document::add_metadata(std::string_view raw_key, std::string_view value,
-                            Place at) {
-  const std::string key = unescape(raw_key);
+void Document::add_metadata(std::string key, std::string_view value) {
+  const bool bad_utf8 = grammar_.tokens().bad_utf8;
+  if (bad_utf8) key = replace_bad_utf8(key);
+  std::string json(value);
+  if (bad_utf8 || grammar_.bad_values().count > 0) json = mended(value);
+  count_bad_values();
   const std::uint32_t id = metadata_keys_.intern(key);
   if (id >= metadata_index_.size())
     metadata_index_.resize(std::size_t{id} + 1, kNowhere);
   if (metadata_index_[id] == kNowhere) {
     metadata_index_[id] = trace_.metadata.size();
-    trace_.metadata.emplace_back(key, value);
+    trace_.metadata.emplace_back(std::move(key), std::move(json));
   } else {
-    trace_.metadata[metadata_index_[id]].second = value;
-    tally_.count(Oddity::kDuplicateKey, position(at));
+    trace_.metadata[metadata_index_[id]].second = std::move(json);
+    tally_.count(Oddity::kDuplicateKey, position(item_));
   }
 }
 
 Place Document::element(Place at) {
   const Tokens& tokens = grammar_.tokens();
-  const int depth = list_form_ ? 1 : 2;
+  const int depth = element_depth();
+  if (probing_ && tokens.at(at) == ']') return end_of_list(at);
   const bool is_object = tokens.at(at) == '{';
   Row row;
-  Place after = is_object ? events_.read(at, depth, window_->offset, row)
-                          : grammar_.skip(at, depth);
+  const auto read = [&] {
+    if (is_object) return events_.read(at, depth, window_->offset, row);
+    return tokens.at(at) == '[' ? skip_list(at, depth) : grammar_.skip(at, depth);
+  };
+  const Place after = read();
   if (after == nullptr) return nullptr;
+  State next = State::kEvent;
   const char c = tokens.at(after);
-  if (c == ',') {
-    state_ = State::kEvent;
-    ++after;
-  } else if (c == ']') {
-    state_ = list_form_ ? State::kDone : State::kAfterEvents;
-    ++after;
-  } else if (list_form_ && window_->last && after == tokens.end) {
-    state_ = State::kEvent;
-  } else {
-    return grammar_.fail(after, "',' or ']'");
+  if (c == ']') {
+    next = list_form_ ? State::kDone : State::kAfterEvents;
+  } else if (c != ',') {
+    // An object that the text ends after is whole all the same.
+    const bool at_end = window_->last && after == tokens.end;
+    if (!at_end || !(is_object || list_form_)) {
+      return grammar_.fail(after, "',' or ']'");
+    }
   }
+  if (probing_ && (!is_object || !events_.has_phase())) {
+    return grammar_.fail(at, "an event");
+  }
+  if (limits_.recover && (probing_ || c == ']')) {
+    const Place checked =
+        probing_ ? check_followers(after, row.name != 0) : check_list_end(after);
+    if (checked == nullptr) return nullptr;
+    grammar_.start_item();
+    read();  // again: another one may have been read since
+    if (probing_) end_probe();
+  }
+  if (grammar_.bad_values().count > 0) count_bad_values();
   const Position where = position(at);
+  state_ = next;
   ++elements_;
   if (!is_object) {
     tally_.count(Oddity::kSkippedElement, where);
   } else if (events_.finish(row, where)) {
-    rows_.append(row);
+    if (keep_.keeps(row.phase, row.category, row.ts, row.dur)) {
+      rows_.append(row);
+    } else {
+      ++trace_.left_out;
+    }
   }
-  return after;
+  return after == tokens.end ? after : after + 1;
 }
 
 Place Document::after_events(Place at) {
@@ -141,26 +195,17 @@ Place Document::after_events(Place at) {
 }
 
 void Document::end_of_text(bool inside_item) {
-  const bool open_list = list_form_ && state_ == State::kEvent && !inside_item;
-  if (open_list) {
+  const bool between = state_ == State::kEvent && !inside_item;
+  if (list_form_ && between) {
     // The Chrome trace format lets a writer that was interrupted leave it open.
     tally_.count(Oddity::kUnclosedList, position(window_->tokens.end));
   } else if (state_ != State::kDone) {
     fail_truncated();
   }
-  if (!has_events_ || (list_form_ && elements_ > 0 && rows_.size() == 0)) {
+  const bool no_events = rows_.size() == 0 && trace_.left_out == 0;
+  if (!has_events_ || (list_form_ && elements_ > 0 && no_events)) {
     fail_no_events();
   }
-}
-
-void Document::finish(const WindowReader& windows) {
-  rows_.flush();
-  if (windows.lone_surrogates() > 0) {
-    tally_.count(Oddity::kLoneSurrogate, {windows.first_lone_surrogate(), -1},
-                 windows.lone_surrogates());
-  }
-  trace_.warnings = tally_.warnings();
-  trace_.text_bytes = windows.text_end();
 }
 
 // Tells whether a mistake is only that the window is over. At the end of the text a
@@ -175,8 +220,14 @@ bool Document::runs_into_end(Place at) const {
 }
 
 Position Document::position(Place at) const {
-  const bool in_events = state_ == State::kFirstEvent || state_ == State::kEvent;
-  return {window_->offset + *at, in_events ? elements_ : -1};
+  return {window_->offset + *at, in_events() ? elements_ : -1};
+}
+
+void Document::count_bad_values() {
+  const BadValues& bad = grammar_.bad_values();
+  if (bad.count == 0) return;
+  tally_.count(Oddity::kBadValue,
+               {window_->offset + bad.first, in_events() ? elements_ : -1}, bad.count);
 }
 
 }  // namespace tta::trace

@@ -12,32 +12,21 @@
 namespace tta::trace {
 namespace {
 
-constexpr std::size_t kContext = 20;  // characters shown on each side
-
+constexpr const char* kTruncated = "truncated";
 constexpr const char* kRecordAgain =
     "The file was cut: the run was killed, or the disk was full. Copy or record it "
-    "again.";
+    "again, or use recover (recover=True, --recover) to read what there is.";
 constexpr const char* kExpectTrace =
     "Expected is what torch.profiler exports: an object with a list traceEvents.";
 constexpr const char* kBrokenWriter =
-    "The program that wrote the trace left something unescaped or unfinished there; "
-    "newer versions of torch may not, or delete that event.";
+    "The program that wrote the trace left something unescaped or unfinished there "
+    "(newer versions of torch may not), or two processes wrote to this path at once "
+    "(give each rank its own). Delete that event, or use recover (recover=True, "
+    "--recover) to skip it.";
 
 // What stands where something else was expected, if it has a name.
 const char* name_of(std::string_view text) {
-  constexpr std::array<std::pair<std::string_view, const char*>, 16> kNames = {{
-      {"NaN", "NaN, which is not JSON"},
-      {"nan", "nan, which is not JSON"},
-      {"-nan", "-nan, which is not JSON"},
-      {"Infinity", "Infinity, which is not JSON"},
-      {"-Infinity", "-Infinity, which is not JSON"},
-      {"inf", "inf, which is not JSON"},
-      {"-inf", "-inf, which is not JSON"},
-      {"N/A", "N/A without quotes"},
-      {"None", "a Python word (this is Python, not JSON)"},
-      {"True", "a Python word (this is Python, not JSON)"},
-      {"False", "a Python word (this is Python, not JSON)"},
-      {"undefined", "undefined, which is not JSON"},
+  constexpr std::array<std::pair<std::string_view, const char*>, 4> kNames = {{
       {"'", "single quotes, which are not JSON"},
       {"//", "a comment, which JSON does not have"},
       {"/*", "a comment, which JSON does not have"},
@@ -51,36 +40,50 @@ const char* name_of(std::string_view text) {
 
 }  // namespace
 
+TraceError Document::error(const char* kind, const std::string& cause,
+                           const std::string& hint, std::uint64_t offset) const {
+  return {kind,
+          trace_.path,
+          cause,
+          hint,
+          static_cast<std::int64_t>(offset),
+          in_events() ? elements_ : -1};
+}
+
 void Document::fail(const char* kind, const std::string& cause, const std::string& hint,
                     std::uint64_t offset) const {
-  const bool in_events = state_ == State::kFirstEvent || state_ == State::kEvent;
-  throw TraceError(kind, trace_.path, cause, hint, static_cast<std::int64_t>(offset),
-                   in_events ? elements_ : -1);
+  const bool cut = std::string_view(kind) == kTruncated;
+  const bool event =
+      in_events() && grammar_.tokens().at(item_) == '{' && events_.has_phase();
+  // While probing, this is one of many trials, whose words nobody will read.
+  const auto at = static_cast<std::int64_t>(offset);
+  throw Damaged(
+      probing_ ? TraceError(kind, {}, {}, {}, at) : error(kind, cause, hint, offset),
+      window_->offset + *item_, cut, event);
 }
 
 void Document::fail_grammar(const Mistake& mistake) const {
   const Tokens& tokens = grammar_.tokens();
   const std::size_t at = *mistake.at;
-  const std::string_view text(tokens.text, *tokens.end);
   const std::uint64_t offset = window_->offset + at;
   if (mistake.expected == nullptr) {
     fail("too_deep",
          "brackets are nested more than " + std::to_string(kMaxDepth) + " deep",
-         "This is hardly a profiler trace.", offset);
+         "This is hardly a profiler trace. If it is, use recover (recover=True, "
+         "--recover) to skip that event.",
+         offset);
   }
-  const std::string_view found = text.substr(at);
-  const std::size_t before = std::min(at, kContext);
   std::string cause = "not valid JSON: expected " + std::string(mistake.expected);
+  const std::string_view found(tokens.text + at, *tokens.end - at);
   if (const char* name = name_of(found)) cause += ", found " + std::string(name);
-  cause += ", near `" + printable(text.substr(at - before, before), 4 * kContext) +
-           " >>>" + printable(found.substr(0, kContext), 4 * kContext) + "`";
   fail("invalid_json", cause, kBrokenWriter, offset);
 }
 
 void Document::fail_fault() const {
   const Fault& fault = window_->fault;
-  const std::uint64_t offset = window_->offset + fault.at;
   if (fault.hint == nullptr) fail_truncated();
+  const std::uint64_t offset = window_->offset + fault.at;
+  if (fault.limit) throw error(fault.kind, fault.cause, fault.hint, offset);
   fail(fault.kind, fault.cause, fault.hint, offset);
 }
 
@@ -88,9 +91,16 @@ void Document::fail_truncated() const {
   const bool fault = window_->fault.kind != nullptr;
   const std::uint64_t end =
       window_->offset + (fault ? window_->fault.at : *window_->tokens.end);
-  fail("truncated",
+  fail(kTruncated,
        "the text ends too early, after " + std::to_string(elements_) + " whole events",
        kRecordAgain, end);
+}
+
+void Document::fail_two_lists() const {
+  fail("two_event_lists", "there are two lists called traceEvents",
+       "Two traces may have been merged by hand: keep one list, or use recover "
+       "(recover=True, --recover) to read both.",
+       position(item_).offset);
 }
 
 void Document::fail_no_events() const {
@@ -118,19 +128,15 @@ void Document::fail_events_type(Place value) const {
                      : c == '"' ? "a text"
                      : c == 'n' ? "null"
                                 : "a number or truth value";
-  fail("not_a_trace", std::string("traceEvents is ") + type + ", not a list",
-       kExpectTrace, window_->offset + *value);
+  throw error("not_a_trace", std::string("traceEvents is ") + type + ", not a list",
+              kExpectTrace, window_->offset + *value);
 }
 
 void Document::fail_trailing(Place at) const {
   if (!has_events_) fail_no_events();
-  const Tokens& tokens = grammar_.tokens();
-  const std::string_view found =
-      std::string_view(tokens.text, *tokens.end).substr(*at, kContext);
-  fail("trailing_content",
-       "something follows the end of the trace: `" + printable(found, 4 * kContext) +
-           "`",
-       "Two traces in one file, or two processes writing one path? Keep one of them.",
+  fail("trailing_content", "something follows the end of the trace",
+       "Two traces in one file, or two processes writing one path? Keep one of them, "
+       "or use recover (recover=True, --recover) to read the first.",
        window_->offset + *at);
 }
 

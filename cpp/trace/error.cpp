@@ -14,12 +14,13 @@ constexpr std::size_t kMaxHint = 500;
 
 std::string message(const std::string& kind, const std::string& path,
                     const std::string& cause, const std::string& hint,
-                    std::int64_t offset, std::int64_t event) {
+                    std::int64_t offset, std::int64_t event, std::int64_t line) {
   std::string text = printable(path, kMaxPath) + ": " + printable(cause, kMaxCause);
   if (offset >= 0) {
     text += kind.starts_with("gzip") ? ", at byte " : ", at JSON byte ";
     text += std::to_string(offset);
     if (kind.starts_with("gzip")) text += " of the compressed file";
+    if (line >= 0) text += " (line " + std::to_string(line) + ")";
   }
   if (event >= 0) text += ", traceEvents[" + std::to_string(event) + "]";
   text += ".";
@@ -30,12 +31,27 @@ std::string message(const std::string& kind, const std::string& path,
 }  // namespace
 
 TraceError::TraceError(std::string kind, std::string path, const std::string& cause,
-                       std::string hint, std::int64_t offset, std::int64_t event)
-    : std::runtime_error(message(kind, path, cause, hint, offset, event)),
+                       std::string hint, std::int64_t offset, std::int64_t event,
+                       std::int64_t line)
+    : std::runtime_error(message(kind, path, cause, hint, offset, event, line)),
       kind_(std::move(kind)),
       path_(std::move(path)),
+      cause_(cause),
       hint_(std::move(hint)),
       offset_(offset),
-      event_(event) {}
+      event_(event),
+      line_(line) {}
+
+TraceError TraceError::located(std::int64_t line, const std::string& context) const {
+  return {kind_, path_, cause_ + context, hint_, offset_, event_, line};
+}
+
+TraceError TraceError::with_hint(std::string hint) const {
+  return {kind_, path_, cause_, std::move(hint), offset_, event_, line_};
+}
+
+TraceError TraceError::with_cause(const std::string& more) const {
+  return {kind_, path_, cause_ + more, hint_, offset_, event_, line_};
+}
 
 }  // namespace tta::trace

@@ -164,8 +164,12 @@ Place EventReader::read_args(Place at, int depth, Row& row) {
   row.python_id = row.python_parent_id = row.sequence = kNoId;
   row.args_length = 0;
   if (text[*at] != '{') {
-    if (text[*at] != 'n') note(Oddity::kBadArgs);
-    return grammar_.skip(at, depth);
+    const std::uint32_t bad_values = grammar_.bad_values().count;
+    at = grammar_.skip(at, depth);
+    const bool missing =
+        text[*object] == 'n' || grammar_.bad_values().count != bad_values;
+    if (!missing) note(Oddity::kBadArgs);
+    return at;
   }
   ++depth;
   std::uint32_t seen = 0;

@@ -29,6 +29,9 @@ class EventReader {
   /// Finishes the event last read, and counts what was odd. False if it is no event.
   bool finish(Row& row, Position where);
 
+  /// Tells whether the object last read, even if in vain, had a text `ph`.
+  bool has_phase() const { return has_phase_; }
+
  private:
   Place read_args(Place object, int depth, Row& row);
   Place read_time(Place value, int depth, std::int64_t& nanos);
@@ -39,6 +42,7 @@ class EventReader {
   Place read_odd_id(Place value, int depth, std::int64_t& id);
   char read_phase(Place value);
   char odd_phase(std::string_view raw);
+  std::string plain_text(Place value) const;
   bool unescape_key(Place key, std::string& token) const;
   ArgKey escaped_arg_key(Place key) const;
   std::int64_t& id_of(ArgKey key, Row& row);

@@ -4,6 +4,7 @@
 
 #include "trace/escapes.h"
 #include "trace/event_reader.h"
+#include "trace/utf8.h"
 
 namespace tta::trace {
 namespace {
@@ -34,12 +35,12 @@ Place EventReader::read_odd_time(Place value, int depth, std::int64_t& nanos) {
   nanos = kNoTime;
   if (starts_number(*p)) {
     const Number number = read_micros(p, tokens.limit());
-    if (number.kind == NumberKind::kInvalid) return grammar_.fail(value, "a number");
+    if (number.kind == NumberKind::kInvalid) return grammar_.skip(value, depth);
     if (number.kind == NumberKind::kOk) nanos = number.value;
     return value + 1;
   }
   std::int64_t read;
-  if (*p == '"' && text_is_micros(tokens.string_at(value), read)) {
+  if (*p == '"' && text_is_micros(plain_text(value), read)) {
     nanos = read;
     note(Oddity::kTextNumber);
   }
@@ -53,14 +54,13 @@ Place EventReader::read_odd_identity(Place value, int depth, std::int64_t& ident
   std::int64_t number;
   if (starts_number(*p)) {
     const Number read = read_integer(p, tokens.limit());
-    if (read.kind == NumberKind::kInvalid) return grammar_.fail(value, "a number");
     if (read.kind == NumberKind::kOk && read.value < kTextIdentity) {
       identity = read.value;
       return value + 1;
     }
   } else if (*p == '"') {
     // In 2021 files one thread is 25738 in some events and "25738" in others.
-    if (text_is_integer(tokens.string_at(value), number) && number < kTextIdentity) {
+    if (text_is_integer(plain_text(value), number) && number < kTextIdentity) {
       identity = number;
     } else {
       identity = kTextIdentity + name_id(tokens.string_at(value));
@@ -68,8 +68,9 @@ Place EventReader::read_odd_identity(Place value, int depth, std::int64_t& ident
     return value + 1;
   }
   identity = kNoId;
+  const std::uint32_t bad_values = grammar_.bad_values().count;
   const Place after = grammar_.skip(value, depth);
-  if (after == nullptr) return nullptr;
+  if (after == nullptr || grammar_.bad_values().count != bad_values) return after;
   if (*p == '{' || *p == '[') {
     note(Oddity::kBadIdentity);
   } else {
@@ -95,12 +96,12 @@ Place EventReader::read_odd_id(Place value, int depth, std::int64_t& id) {
         note(Oddity::kBadId);
         break;
       case NumberKind::kInvalid:
-        return grammar_.fail(value, "a number");
+        return grammar_.skip(value, depth);
     }
     return value + 1;
   }
   if (*p == '"') {
-    const std::string_view text = tokens.string_at(value);
+    const std::string text = plain_text(value);
     std::int64_t number;
     if (text_is_integer(text, number)) {
       id = number;
@@ -110,10 +111,16 @@ Place EventReader::read_odd_id(Place value, int depth, std::int64_t& id) {
     } else {
       note(Oddity::kBadId);
     }
-  } else if (*p != 'n') {  // null is how Kineto says that there is none
-    note(Oddity::kBadId);
+    return value + 1;
   }
+  // null is how Kineto says that there is none; NaN and the like count as bad values.
+  if (*p == '{' || *p == '[' || *p == 't' || *p == 'f') note(Oddity::kBadId);
   return grammar_.skip(value, depth);
+}
+
+std::string EventReader::plain_text(Place value) const {
+  const std::string_view raw = grammar_.tokens().string_at(value);
+  return has_escape(raw) ? unescape(raw) : std::string(raw);
 }
 
 bool EventReader::unescape_key(Place key, std::string& token) const {
@@ -156,6 +163,9 @@ char EventReader::odd_phase(std::string_view raw) {
 }
 
 std::uint32_t EventReader::name_id(std::string_view raw) {
+  if (grammar_.tokens().bad_utf8) {
+    return strings_.intern(unescape(replace_bad_utf8(raw)));
+  }
   if (!grammar_.tokens().escapes || !has_escape(raw)) return strings_.intern(raw);
   const std::uint32_t id = raw_names_.intern(raw);
   if (id == names_.size()) names_.push_back(strings_.intern(unescape(raw)));

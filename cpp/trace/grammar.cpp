@@ -3,6 +3,17 @@
 #include "trace/grammar.h"
 
 namespace tta::trace {
+namespace {
+
+constexpr std::ptrdiff_t kLongest = kMaxBadValue;
+
+bool is_bad_value_byte(char c) {
+  const char lower = static_cast<char>(c | 0x20);
+  return (c >= '0' && c <= '9') || (lower >= 'a' && lower <= 'z') || c == '+' ||
+         c == '-' || c == '.' || c == '_' || c == '/';
+}
+
+}  // namespace
 
 Place Grammar::fail(Place at, const char* expected) {
   mistake_ = {at, expected};
@@ -12,6 +23,18 @@ Place Grammar::fail(Place at, const char* expected) {
 Place Grammar::fail_member(Place at) {
   return tokens_.at(at) == '"' ? fail(at + 1, "':'")
                                : fail(at, "a key in double quotes");
+}
+
+// At the end of the text a scalar may have been cut: that is another matter.
+bool Grammar::note_bad_value(Place value) {
+  const char* const first = tokens_.text + *value;
+  const char* p = first;
+  while (p != tokens_.limit() && is_bad_value_byte(*p)) ++p;
+  const bool starts = *first != '_' && *first != '/';
+  const bool ends = p != tokens_.limit() && detail::ends_scalar(*p);
+  if (p == first || p - first > kLongest || !starts || !ends) return false;
+  if (bad_values_.count++ == 0) bad_values_.first = *value;
+  return true;
 }
 
 // Written as states and jumps: what may come next depends on where in the text one is,
@@ -34,7 +57,7 @@ member:
   if (c != '"') {
     if (c == '{') goto object;
     if (c == '[') goto array;
-    if (!is_scalar(at)) return fail(at, "a value");
+    if (!is_scalar(at) && !note_bad_value(at)) return fail(at, "a value");
   }
   ++at;
 after_member:
@@ -56,7 +79,7 @@ element:
   if (c != '"') {
     if (c == '[') goto array;
     if (c == '{') goto object;
-    if (!is_scalar(at)) return fail(at, "a value");
+    if (!is_scalar(at) && !note_bad_value(at)) return fail(at, "a value");
   }
   ++at;
 after_element:

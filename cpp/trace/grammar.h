@@ -7,6 +7,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 
 #include "trace/number.h"
@@ -24,11 +25,26 @@ struct Mistake {
       nullptr;  ///< "a value", "',' or '}'"; nullptr: nested too deep.
 };
 
+/// Scalars that break the grammar by themselves and do no other harm: NaN, inf, N/A,
+/// None, 007, +5, 1.2.3. Writers that paste numbers unchecked leave them behind.
+struct BadValues {
+  std::uint32_t count = 0;
+  std::uint32_t first = 0;  ///< Offset in the window.
+};
+
+/// Such a scalar is made of [A-Za-z0-9+-._/], begins with none of the last two and is
+/// no longer than this. Anything else (comments, quotes, bare keys) is a mistake.
+inline constexpr std::size_t kMaxBadValue = 64;
+
 class Grammar {
  public:
   void set_tokens(const Tokens& tokens) { tokens_ = tokens; }
   const Tokens& tokens() const { return tokens_; }
   const Mistake& mistake() const { return mistake_; }
+
+  /// Starts counting values that are no JSON anew.
+  void start_item() { bad_values_ = {}; }
+  const BadValues& bad_values() const { return bad_values_; }
 
   /// Checks the value at `value`, around which `depth` brackets are open. Returns the
   /// place after it, or nullptr and a mistake. Running into the end of the window is
@@ -37,7 +53,8 @@ class Grammar {
     const char c = tokens_.at(value);
     if (c == '"') return value + 1;
     if (c == '{' || c == '[') return skip_brackets(value, depth);
-    return is_scalar(value) ? value + 1 : fail(value, "a value");
+    return is_scalar(value) || note_bad_value(value) ? value + 1
+                                                     : fail(value, "a value");
   }
 
   /// Checks the scalar at `value`, one that is no string.
@@ -50,9 +67,11 @@ class Grammar {
 
  private:
   Place skip_brackets(Place bracket, int depth);
+  bool note_bad_value(Place value);
 
   Tokens tokens_;
   Mistake mistake_;
+  BadValues bad_values_;
   std::array<char, kMaxDepth> open_;  // the brackets around the current token
 };
 

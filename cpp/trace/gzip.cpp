@@ -29,6 +29,7 @@ std::uint32_t clamp(std::ptrdiff_t size) {
 
 struct Inflater::Impl {
   inflate_state state;
+  int failure = ISAL_DECOMP_OK;  // the first error; nothing is inflated after it
 };
 
 Inflater::Inflater() : impl_(std::make_unique<Impl>()) {
@@ -39,6 +40,7 @@ Inflater::~Inflater() = default;
 
 void Inflater::start() {
   isal_inflate_reset(&impl_->state);
+  impl_->failure = ISAL_DECOMP_OK;
   impl_->state.crc_flag = ISAL_GZIP;
 }
 
@@ -50,12 +52,26 @@ Inflater::Status Inflater::run(const char*& in, const char* in_end, char*& out,
   state.avail_in = clamp(in_end - in);
   state.next_out = reinterpret_cast<std::uint8_t*>(out);
   state.avail_out = clamp(out_end - out);
-  const int code = isal_inflate(&state);
+  if (impl_->failure == ISAL_DECOMP_OK) {
+    const int code = isal_inflate(&state);
+    if (code != ISAL_END_INPUT) impl_->failure = code;
+  }
   in = reinterpret_cast<const char*>(state.next_in);
   out = reinterpret_cast<char*>(state.next_out);
-  switch (code) {
+  if (impl_->failure != ISAL_DECOMP_OK) {
+    // What was inflated before the damage, and had no room, is still in the library's
+    // own buffer. Without it, what a damaged file gives would depend on that room.
+    const std::uint8_t* const held = state.tmp_out_buffer + state.tmp_out_processed;
+    const std::ptrdiff_t n = std::min<std::ptrdiff_t>(
+        state.tmp_out_valid - state.tmp_out_processed, out_end - out);
+    if (n > 0) {
+      out = std::copy(held, held + n, out);
+      state.tmp_out_processed += static_cast<std::int32_t>(n);
+    }
+    if (state.tmp_out_processed < state.tmp_out_valid) return Status::kMore;
+  }
+  switch (impl_->failure) {
     case ISAL_DECOMP_OK:
-    case ISAL_END_INPUT:
       return state.block_state == ISAL_BLOCK_FINISH ? Status::kMemberEnd
                                                     : Status::kMore;
     case ISAL_INCORRECT_CHECKSUM:

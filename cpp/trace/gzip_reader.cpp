@@ -16,14 +16,16 @@ constexpr std::size_t kInputBytes = std::size_t{256} << 10;
 // Small traces may be anything: a ratio says nothing about a few repeated events.
 constexpr std::uint64_t kRatioExempt = std::uint64_t{64} << 20;
 
-constexpr const char* kAgain = "Copy or download the file again.";
+constexpr const char* kAgain =
+    "Copy or download the file again, or use recover (recover=True, --recover) to read "
+    "what there is.";
 
 class GzipReader final : public TextReader {
  public:
   GzipReader(std::unique_ptr<ByteReader> bytes, std::uint64_t size,
              const LoadOptions& limits)
       : bytes_(std::move(bytes)), size_(size), limits_(limits), input_(kInputBytes) {
-    inflater_.start();
+    start_member();
   }
 
   std::size_t read(char* to, std::size_t size) override {
@@ -62,9 +64,10 @@ class GzipReader final : public TextReader {
         if (at_ != at_before || out != out_before) break;
         if (at_ != end_)
           return fail("gzip_damaged", "the gzip data is damaged", kAgain);
-        return fail("gzip_truncated",
-                    "the gzip data ends in the middle: the file was cut",
-                    "Copy or download it again; if the run was killed, record again.");
+        return fail(
+            "gzip_truncated", "the gzip data ends in the middle: the file was cut",
+            "Copy or download it again; if the run was killed, record again, or use "
+            "recover (recover=True, --recover) to read what there is.");
       case Inflater::Status::kMemberEnd:
         ++members_;
         next_member();
@@ -77,8 +80,7 @@ class GzipReader final : public TextReader {
                     "written",
                     kAgain);
       case Inflater::Status::kBadHeader:
-        if (members_ > 0) return fail_trailing();
-        return fail("gzip_header", "the gzip header is not valid", kAgain);
+        return fail_header();
     }
     check_limits();
   }
@@ -102,10 +104,7 @@ class GzipReader final : public TextReader {
       done_ = true;
       return;
     }
-    if (*at_ == '\x1f') {
-      inflater_.start();
-      return;
-    }
+    if (*at_ == '\x1f') return start_member();
     do {
       at_ = std::find_if(at_, end_, [](char c) { return c != '\0'; });
       if (at_ != end_) return fail_trailing();
@@ -120,7 +119,8 @@ class GzipReader final : public TextReader {
           "gzip_limit",
           "it inflates to more than the limit of " +
               std::to_string(limits_.max_text_bytes) + " bytes",
-          "If the trace is meant to be this large, unpack it with gunzip first.");
+          "If the trace is meant to be this large, raise the limit (max_text_bytes=, "
+          "--max-text-bytes), or unpack it with gunzip first.");
     }
     const double most = limits_.max_ratio * static_cast<double>(size_);
     if (produced_ > kRatioExempt && static_cast<double>(produced_) > most) {
@@ -128,8 +128,25 @@ class GzipReader final : public TextReader {
            "it inflates to more than " +
                std::to_string(std::llround(limits_.max_ratio)) +
                " times its size, where a trace shrinks 10 to 20 times",
-           "If the file is trusted, unpack it with gunzip first.");
+           "If the file is trusted, raise the limit (max_ratio=, --max-ratio), or "
+           "unpack "
+           "it with gunzip first.");
     }
+  }
+
+  // ISA-L overlooks flags that RFC 1952 reserves, and says must be refused.
+  void start_member() {
+    constexpr unsigned kReserved = 0xE0;
+    char flags = 0;
+    bytes_->read_at(position() + 3, &flags, 1);
+    if ((static_cast<unsigned char>(flags) & kReserved) != 0) return fail_header();
+    inflater_.start();
+  }
+
+  void fail_header() {
+    if (members_ > 0) return fail_trailing();
+    fail("gzip_header", "the gzip header is not valid",
+         "Copy or download the file again.");
   }
 
   void fail_trailing() {

@@ -43,7 +43,7 @@ void reserve(std::vector<T>& column, std::size_t rows) {
 }  // namespace
 
 void Rows::flush() {
-  if (columns_.size() + count_ > columns_.ts.capacity()) grow();
+  make_room(count_);
 #define TTA_MOVE(name, type, doc)                               \
   columns_.name.insert(columns_.name.end(), batch_.name.data(), \
                        batch_.name.data() + count_);
@@ -52,14 +52,40 @@ void Rows::flush() {
   count_ = 0;
 }
 
+void Rows::append(const Columns& columns, const std::vector<std::uint32_t>& names) {
+  flush();
+  make_room(columns.size());
+  const std::size_t first = columns_.size();
+#define TTA_COPY(name, type, doc) \
+  columns_.name.insert(columns_.name.end(), columns.name.begin(), columns.name.end());
+  TTA_COLUMNS(TTA_COPY)
+#undef TTA_COPY
+  for (std::size_t row = first; row < columns_.size(); ++row) {
+    columns_.name[row] = names[columns_.name[row]];
+  }
+  for (auto* column : {&columns_.pid, &columns_.tid}) {
+    for (std::size_t row = first; row < column->size(); ++row) {
+      std::int64_t& identity = (*column)[row];
+      if (identity < kTextIdentity) continue;
+      const auto name = static_cast<std::size_t>(identity - kTextIdentity);
+      identity = kTextIdentity + names[name];
+    }
+  }
+}
+
+void Rows::make_room(std::size_t rows) {
+  const std::size_t needed = columns_.size() + rows;
+  if (needed > columns_.ts.capacity()) grow(needed);
+}
+
 // What is reserved and never touched costs address space only, so growth is generous:
 // each time it happens, all columns are copied. The first guess waits until there are
 // rows enough to guess from, and none may ask for more than 64 times what there
 // is, so that a file with an odd beginning cannot ask for the moon.
-void Rows::grow() {
-  constexpr std::size_t kFirst = 64 * kBatch;
+void Rows::grow(std::size_t needed) {
+  constexpr std::size_t kFirst = 32 * kBatch;
   const std::size_t capacity = columns_.ts.capacity();
-  const std::size_t least = capacity == 0 ? kFirst : 3 * capacity;
+  const std::size_t least = std::max(needed, capacity == 0 ? kFirst : 3 * capacity);
   const std::size_t rows = std::clamp(expected_, least, std::max(least, 64 * capacity));
   try {
 #define TTA_RESERVE(name, type, doc) reserve(columns_.name, rows);

@@ -7,6 +7,8 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
+#include <vector>
 
 #include "trace/columns.h"
 
@@ -52,6 +54,9 @@ class Rows {
   /// Moves the open batch into the columns.
   void flush();
 
+  /// Appends rows whose name n, also where a pid or tid is a text, is here names[n].
+  void append(const Columns& columns, const std::vector<std::uint32_t>& names);
+
   /// Tells how many rows there will be in all, about. Address space, not memory: a
   /// good guess spares the copies of a growing vector, a bad one costs little.
   void expect(std::size_t total) { expected_ = total; }
@@ -67,7 +72,8 @@ class Rows {
 #undef TTA_ARRAY
   };
 
-  void grow();
+  void make_room(std::size_t rows);
+  void grow(std::size_t needed);
 
   Columns& columns_;
   std::size_t expected_ = 0;

@@ -38,11 +38,12 @@ class OpenFile final : public ByteReader {
     if (!S_ISREG(status.st_mode)) {
       close(descriptor_);
       const bool folder = S_ISDIR(status.st_mode);
-      throw TraceError(folder ? "folder" : "not_a_file", path,
-                       folder ? "this is a folder, not a trace file"
-                              : "this is a pipe or a device, not a trace file",
-                       folder ? "Give the path of one .json or .json.gz file in it."
-                              : "Read it first and pass the bytes.");
+      throw TraceError(
+          folder ? "folder" : "not_a_file", path,
+          folder ? "this is a folder, not a trace file"
+                 : "this is a pipe or a device, not a trace file",
+          folder ? "Give the path of one .json or .json.gz file in it."
+                 : "Save what it gives to a file, or pass the bytes in Python.");
     }
     stamp_ = {static_cast<std::uint64_t>(status.st_size), status.st_mtim.tv_sec,
               status.st_mtim.tv_nsec};

@@ -2,6 +2,7 @@
 // trace/string_pool.cpp: what happens once for each distinct string.
 #include "trace/string_pool.h"
 
+#include <algorithm>
 #include <chrono>
 
 namespace tta::trace {
@@ -24,22 +25,35 @@ std::int64_t StringPool::find(std::string_view text) const {
 }
 
 std::uint32_t StringPool::add(std::string_view text, std::uint64_t hash) {
-  const auto put = [this](Slot slot, std::uint64_t at) {
-    std::size_t i = at & mask();
+  const auto put = [this](std::uint64_t hashed, std::uint32_t id) {
+    std::size_t i = hashed & mask();
     while (slots_[i].id != kFree) i = (i + 1) & mask();
-    slots_[i] = slot;
+    slots_[i] = {check_of(hashed), id};
   };
   const auto id = static_cast<std::uint32_t>(views_.size());
-  views_.push_back(texts_.emplace_back(text));
+  hashes_.push_back(hash);
+  views_.push_back(keep(text));
   if (views_.size() * 2 > slots_.size()) {
     slots_.assign(slots_.size() * 2, Slot{});
-    for (std::uint32_t old = 0; old < id; ++old) {
-      const std::uint64_t again = hash_bytes(views_[old], seed_);
-      put({check_of(again), old}, again);
-    }
+    for (std::uint32_t old = 0; old < id; ++old) put(hashes_[old], old);
   }
-  put({check_of(hash), id}, hash);
+  put(hash, id);
   return id;
+}
+
+std::string_view StringPool::keep(std::string_view text) {
+  constexpr std::size_t kChunk = std::size_t{64} << 10;
+  if (text.size() > chunk_left_) {
+    const std::size_t size = std::max(kChunk, text.size());
+    chunks_.push_back(std::make_unique_for_overwrite<char[]>(size));
+    chunk_at_ = chunks_.back().get();
+    chunk_left_ = size;
+  }
+  char* const kept = chunk_at_;
+  std::copy(text.begin(), text.end(), kept);
+  chunk_at_ += text.size();
+  chunk_left_ -= text.size();
+  return {kept, text.size()};
 }
 
 }  // namespace tta::trace

@@ -8,8 +8,7 @@
 
 #include <cstdint>
 #include <cstring>
-#include <deque>
-#include <string>
+#include <memory>
 #include <string_view>
 #include <vector>
 
@@ -111,10 +110,17 @@ class StringPool {
   }
   std::size_t mask() const { return slots_.size() - 1; }
   std::uint32_t add(std::string_view text, std::uint64_t hash);
+  std::string_view keep(std::string_view text);
 
-  std::deque<std::string> texts_;  // a deque never moves its strings
+  // Texts lie one after another in chunks that never move. A heap block for each, and
+  // hashing all of them anew when the table grows, would make a million distinct
+  // names cost more than the rest of the load.
+  std::vector<std::unique_ptr<char[]>> chunks_;
+  std::size_t chunk_left_ = 0;  // of the last one
+  char* chunk_at_ = nullptr;
   std::vector<std::string_view> views_;
-  std::vector<Slot> slots_;  // open addressing, at most half full
+  std::vector<std::uint64_t> hashes_;  // by id
+  std::vector<Slot> slots_;            // open addressing, at most half full
   std::uint64_t seed_;
 };
 

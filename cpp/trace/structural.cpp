@@ -10,6 +10,10 @@ namespace tta::trace {
 
 static_assert(simdjson::SIMDJSON_PADDING <= kPadding);
 
+// Asked when the program starts: simdjson chooses its path when it is asked first, and
+// would end the process if memory ran out then.
+const bool kIsFallback = simdjson::get_active_implementation()->name() == "fallback";
+
 struct StructuralIndex::Impl {
   std::unique_ptr<simdjson::internal::dom_parser_implementation> parser;
 };
@@ -38,6 +42,10 @@ StageOne StructuralIndex::run(const char* text, std::size_t length) {
                                            length, simdjson::stage1_mode::regular);
   switch (error) {
     case simdjson::SUCCESS:
+      // The path for unknown processors looks for UTF-8 in strings only.
+      if (kIsFallback && !simdjson::validate_utf8(text, length)) {
+        return StageOne::kBadBytes;
+      }
       return StageOne::kOk;
     case simdjson::EMPTY:
       return StageOne::kBlank;

@@ -2,6 +2,8 @@
 // trace/tally.cpp: the wording of warnings.
 #include "trace/tally.h"
 
+#include <algorithm>
+
 #include "trace/printable.h"
 
 namespace tta::trace {
@@ -27,17 +29,46 @@ std::string place(Position where) {
 
 }  // namespace
 
-void Tally::count(Oddity oddity, Position where, std::uint64_t times) {
+std::string_view kind_of(Oddity oddity) {
+  return kWordings[static_cast<std::size_t>(oddity)].kind;
+}
+
+void Tally::count(Oddity oddity, Position where, std::uint64_t times,
+                  std::uint64_t bytes) {
   Entry& entry = entries_[static_cast<std::size_t>(oddity)];
   if (entry.times == 0) entry.first = where;
   entry.times += times;
+  entry.bytes += bytes;
 }
 
 void Tally::count_category(std::string_view name, Position where) {
+  if (!known_.emplace(name).second) return;
+  categories_.push_back({std::string(name), where});
   count(Oddity::kUnknownCategory, where);
-  if (named_ == kMaxNamed) categories_ += ", ...";
-  if (++named_ > kMaxNamed) return;
-  categories_ += (named_ == 1 ? ": " : ", ") + printable(name);
+}
+
+void Tally::add(const Tally& later, std::int64_t first_event) {
+  const auto moved = [&](Position where) {
+    if (where.event >= 0) where.event += first_event;
+    return where;
+  };
+  for (std::size_t i = 0; i < entries_.size(); ++i) {
+    const Entry& entry = later.entries_[i];
+    const auto oddity = static_cast<Oddity>(i);
+    if (entry.times == 0 || oddity == Oddity::kUnknownCategory) continue;
+    count(oddity, moved(entry.first), entry.times, entry.bytes);
+  }
+  for (const Unknown& category : later.categories_) {
+    count_category(category.name, moved(category.first));
+  }
+}
+
+std::string Tally::names() const {
+  std::string names;
+  for (std::size_t i = 0; i < std::min(categories_.size(), kMaxNamed); ++i) {
+    names += (i == 0 ? ": " : ", ") + printable(categories_[i].name);
+  }
+  return categories_.size() > kMaxNamed ? names + ", ..." : names;
 }
 
 std::vector<Warning> Tally::warnings() const {
@@ -46,7 +77,8 @@ std::vector<Warning> Tally::warnings() const {
     const Entry& entry = entries_[i];
     if (entry.times == 0) continue;
     std::string detail = kWordings[i].text;
-    if (i == static_cast<std::size_t>(Oddity::kUnknownCategory)) detail += categories_;
+    if (i == static_cast<std::size_t>(Oddity::kUnknownCategory)) detail += names();
+    if (entry.bytes > 0) detail += ", " + std::to_string(entry.bytes) + " bytes in all";
     warnings.push_back({kWordings[i].kind, entry.times, detail + place(entry.first)});
   }
   return warnings;

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <vector>
 
 #include "trace/trace.h"
@@ -32,13 +33,34 @@ namespace tta::trace {
   X(kTextNumber, "text_number", "numbers written as text were read as numbers")        \
   X(kBadId, "bad_id", "ids that are no integers were ignored")                         \
   X(kIdOutOfRange, "id_out_of_range", "ids beyond 64 signed bits were ignored")        \
+  X(kBadValue, "bad_value",                                                            \
+    "values that are no JSON (NaN, inf, 007) were read as missing")                    \
   X(kBadArgs, "bad_args", "'args' that are no objects were ignored")                   \
   X(kDuplicateKey, "duplicate_key", "of keys that repeat, the last value was taken")   \
   X(kUnknownCategory, "unknown_category", "categories this version does not know")     \
   X(kLoneSurrogate, "lone_surrogate",                                                  \
     "escapes of half a character (\\ud800) were replaced in names")                    \
   X(kUnclosedList, "unclosed_list",                                                    \
-    "the list has no closing bracket, which the format allows; it may have been cut")
+    "the list has no closing bracket, which the format allows; it may have been cut")  \
+  X(kTruncated, "truncated",                                                           \
+    "recovered: the text ends too early; what is unfinished there is lost")            \
+  X(kDamagedEvent, "damaged_event",                                                    \
+    "recovered: damaged places among the events were skipped")                         \
+  X(kDamagedMetadata, "damaged_metadata",                                              \
+    "recovered: damaged top-level members were skipped")                               \
+  X(kBadUtf8, "bad_utf8", "recovered: bytes that are no UTF-8 were replaced")          \
+  X(kTwoEventLists, "two_event_lists",                                                 \
+    "recovered: further lists called traceEvents were read after the first")           \
+  X(kTrailingContent, "trailing_content",                                              \
+    "recovered: what follows the end of the trace was not read")                       \
+  X(kGzipTruncated, "gzip_truncated",                                                  \
+    "recovered: the gzip data ends in the middle; what comes before was read")         \
+  X(kGzipDamaged, "gzip_damaged",                                                      \
+    "recovered: the gzip data is damaged; what comes before was read")                 \
+  X(kGzipChecksum, "gzip_checksum",                                                    \
+    "recovered: the gzip checksum does not match; names and numbers may be wrong")     \
+  X(kGzipTrailing, "gzip_trailing",                                                    \
+    "recovered: what follows the gzip data was not read")
 
 enum class Oddity : std::uint8_t {
 #define TTA_ID(id, kind, text) id,
@@ -46,6 +68,9 @@ enum class Oddity : std::uint8_t {
 #undef TTA_ID
       kCount,
 };
+
+/// Returns its Warning::kind.
+std::string_view kind_of(Oddity oddity);
 
 /// The bit of an oddity, to collect those of one event.
 constexpr std::uint32_t bit(Oddity oddity) {
@@ -61,7 +86,9 @@ struct Position {
 
 class Tally {
  public:
-  void count(Oddity oddity, Position where, std::uint64_t times = 1);
+  /// `bytes` of the text were skipped with it.
+  void count(Oddity oddity, Position where, std::uint64_t times = 1,
+             std::uint64_t bytes = 0);
 
   /// Counts each oddity whose bit is set, once.
   void count_bits(std::uint32_t bits, Position where) {
@@ -70,8 +97,12 @@ class Tally {
     }
   }
 
-  /// Counts an unknown category once; call it once for each distinct name.
+  /// Counts an unknown category; each name counts once.
   void count_category(std::string_view name, Position where);
+
+  /// Adds what was counted in the text that follows, whose first event has the number
+  /// `first_event`.
+  void add(const Tally& later, std::int64_t first_event);
 
   /// Returns one warning for each kind seen, in the order of the table.
   std::vector<Warning> warnings() const;
@@ -79,11 +110,18 @@ class Tally {
  private:
   struct Entry {
     std::uint64_t times = 0;
+    std::uint64_t bytes = 0;
     Position first;
   };
+  std::string names() const;
+
   std::array<Entry, static_cast<std::size_t>(Oddity::kCount)> entries_;
-  std::string categories_;  // names for the message
-  std::size_t named_ = 0;
+  struct Unknown {
+    std::string name;
+    Position first;
+  };
+  std::vector<Unknown> categories_;  // each once
+  std::unordered_set<std::string> known_;
 };
 
 }  // namespace tta::trace

@@ -18,6 +18,7 @@ struct Fault {
   const char* cause = nullptr;  ///< A clause for the message.
   const char* hint = nullptr;   ///< What the owner can do.
   std::size_t at = 0;           ///< Offset of the byte in question.
+  bool limit = false;           ///< No damage, but more than will be read.
 };
 
 struct TextScan {

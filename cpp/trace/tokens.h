@@ -26,6 +26,8 @@ struct Tokens {
   Place begin = nullptr;
   Place end = nullptr;   ///< The sentinel: holds the length of the text.
   bool escapes = false;  ///< There may be backslashes in the text.
+  /// There may be bytes that are no UTF-8 in strings (recovering only).
+  bool bad_utf8 = false;
 
   /// The end of the text.
   const char* limit() const { return text + *end; }

@@ -7,7 +7,9 @@
 #include <numeric>
 #include <stdexcept>
 
+#include "trace/mended.h"
 #include "trace/source.h"
+#include "trace/tally.h"
 
 namespace tta::trace {
 namespace {
@@ -102,6 +104,13 @@ std::vector<std::string> Trace::read_args(std::span<const std::uint32_t> rows) c
       }
     }
     before = &i;
+  }
+  const auto odd = [](const Warning& warning) {
+    return warning.kind == kind_of(Oddity::kBadValue) ||
+           warning.kind == kind_of(Oddity::kBadUtf8);
+  };
+  if (std::any_of(warnings.begin(), warnings.end(), odd)) {
+    for (std::string& text : texts) text = mended(text);
   }
   return texts;
 }

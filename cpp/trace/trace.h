@@ -8,6 +8,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -28,6 +30,27 @@ struct Warning {
   std::string detail;       ///< A sentence with the first place it was seen.
 };
 
+/// Which events become rows. All text is read and validated whatever is kept.
+struct RowFilter {
+  /// Bit n keeps Category n.
+  std::uint64_t categories = ~std::uint64_t{0};
+  /// Keeps what meets [begin, end), in nanoseconds of the file's clock: an event with
+  /// a duration by its stretch, one without by its start. Rows without a usable start
+  /// are kept.
+  std::int64_t begin = std::numeric_limits<std::int64_t>::min();
+  std::int64_t end = std::numeric_limits<std::int64_t>::max();
+
+  /// Tells whether a row is kept. Metadata (phase M) always is: it names threads.
+  bool keeps(char phase, std::uint8_t category, std::int64_t ts,
+             std::int64_t dur) const {
+    if (phase == 'M') return true;
+    if ((categories >> category & 1) == 0) return false;
+    if (ts <= -kTimeLimit || ts >= kTimeLimit) return true;
+    const bool lasts = dur > 0 && dur < kTimeLimit;
+    return ts < end && (ts >= begin || (lasts && ts + dur > begin));
+  }
+};
+
 /// Where the text came from, so that args can be fetched again.
 class Source;
 
@@ -35,10 +58,14 @@ struct Trace {
   std::string path;  ///< As given; "<bytes>" for a trace from memory.
   Columns columns;
   StringPool strings;
-  /// Top-level members other than traceEvents: key and raw JSON value, file order.
+  /// Top-level members other than traceEvents: key and JSON value, file order. Valid
+  /// JSON as in read_args().
   std::vector<std::pair<std::string, std::string>> metadata;
   std::vector<Warning> warnings;
   std::uint64_t text_bytes = 0;  ///< Length of the uncompressed JSON text.
+  /// Sound events that LoadOptions::keep left out; they are no rows.
+  std::uint64_t left_out = 0;
+  RowFilter kept;  ///< LoadOptions::keep: what the rows are a part of.
   std::shared_ptr<const Source> source;
 
   std::string_view name(std::uint32_t row) const {
@@ -47,7 +74,9 @@ struct Trace {
   /// Returns the raw JSON of a top-level key, empty if there is none.
   std::string_view metadata_json(std::string_view key) const;
 
-  /// Returns the raw JSON text of the args of each row, "" for a row without args.
+  /// Returns the JSON text of the args of each row as it stands in the file, "" for a
+  /// row without args. It is valid JSON: what was read as missing (NaN, 007) is null,
+  /// and bytes that are no UTF-8 are U+FFFD.
   ///
   /// Costs one pass over the file (a gzip stream is inflated again from its start,
   /// up to the last row asked for), so ask for many rows at once. Safe from several
@@ -59,6 +88,12 @@ struct Trace {
   std::string identity(std::int64_t pid_or_tid) const;
 };
 
+struct LoadProgress {
+  double fraction = 0;           ///< Of the stored bytes, 0 to 1.
+  std::uint64_t text_bytes = 0;  ///< Read so far.
+  std::uint64_t events = 0;      ///< Elements of traceEvents so far.
+};
+
 struct LoadOptions {
   /// Refuses gzip that inflates to more than this, and to more than `max_ratio` times
   /// its size (real traces shrink 10-20x; a bomb 1,000x). Traces under 64 MiB of text
@@ -68,6 +103,19 @@ struct LoadOptions {
   /// Text handled at a time. Only speed depends on it, never the result, which is
   /// why tests set it: it moves the cuts. More is used where one event needs more.
   std::size_t window_bytes = std::size_t{256} << 10;
+  /// Threads that read and parse; 0 takes those the process may run on, at most 8.
+  /// Only speed depends on it, never the result.
+  unsigned threads = 0;
+  /// Text one thread takes at a time. As with `window_bytes`, tests set it.
+  std::size_t block_bytes = std::size_t{256} << 10;
+  /// Reads what is sound of a damaged file, and counts in `warnings` what is not:
+  /// events that break the grammar are skipped, a cut ends the list, bytes that are no
+  /// UTF-8 become U+FFFD. Limits hold all the same.
+  bool recover = false;
+  RowFilter keep;
+  /// Called now and then from the thread that loads, with no lock held. What it throws
+  /// ends the load and comes out of it.
+  std::function<void(const LoadProgress&)> progress;
 };
 
 /// Reads a trace file: JSON or gzip, told apart by content and not by name.

@@ -12,6 +12,8 @@
 #include <cstdint>
 #include <memory>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "trace/source.h"
 #include "trace/structural.h"
@@ -28,14 +30,41 @@ struct Window {
   Fault fault;
 };
 
+/// Something odd in strings of the text that was used: how often, and where first.
+struct OddBytes {
+  std::uint64_t count = 0;
+  std::uint64_t first = 0;
+};
+
 class WindowReader {
  public:
-  /// `bytes` is what a window holds unless a single item needs more.
-  WindowReader(TextReader& reader, std::size_t bytes);
+  /// `bytes` is what a window holds unless a single item needs more. The reader is at
+  /// `offset` of the text. If `recover`, strings may hold bytes that are no UTF-8.
+  WindowReader(TextReader& reader, std::size_t bytes, std::uint64_t offset = 0,
+               bool recover = false);
 
-  /// Shows the text at hand before the first window, at least 16 bytes if there are
-  /// as many.
+  /// For text in memory only, which restart() lends.
+  explicit WindowReader(std::size_t bytes);
+
+  /// Starts over with `size` bytes of text that begin at `offset`, where kPadding more
+  /// may be written. They are changed while they are lent, and as they were after
+  /// rest(). More text follows them, so no window will be the last.
+  void restart(char* text, std::size_t size, std::uint64_t offset);
+
+  /// Returns the text after what was `used` of the window, as far as it was read. The
+  /// window must not be walked any more.
+  std::string_view rest(std::size_t used);
+
+  /// Ends the window before `offset`, which is in it, with all before it used. What
+  /// comes next is a first window again, and a small one.
+  void leave(std::uint64_t offset);
+
+  /// What peek() and leave() are sure to show, if the text has as much.
+  static constexpr std::size_t kLook = 1024;
+  /// Shows the text at hand before the first window.
   std::string_view peek();
+  /// Tells whether peek() shows all there is.
+  bool at_end() const { return ended_; }
   /// Drops text shown by peek().
   void drop(std::size_t size);
 
@@ -45,34 +74,51 @@ class WindowReader {
 
   /// Offset after the last byte read; the length of the text once `last` was seen.
   std::uint64_t text_end() const { return window_.offset + held_; }
-  std::uint64_t lone_surrogates() const { return lone_surrogates_; }
-  std::uint64_t first_lone_surrogate() const { return first_lone_; }
+  /// Takes all of the window as used, unless rest() or leave() ended it. For the last.
+  void use_all();
+  /// Of the text that was used: half characters (\ud800) and, recovering, bytes that
+  /// are no UTF-8.
+  const OddBytes& lone_surrogates() const { return lone_surrogates_; }
+  const OddBytes& bad_utf8() const { return bad_utf8_; }
 
  private:
-  char* text() { return buffer_.get() + start_; }
-  void fill();
+  char* text() { return base_ + start_; }
+  void unpatch();
+  void fill(std::size_t least);
   bool grow();
   bool index();
+  bool index_slowly(std::string_view extent, bool ends);
+  bool mask_bad_utf8(std::string_view extent, bool ends);
+  void unmask();
+  void settle(std::size_t used);
   static std::size_t guess_cut(std::string_view text);
   bool cut_at(std::size_t cut);
   void stop(std::size_t cut, const Fault& fault);
   void check_window_escapes(std::size_t cut);
 
-  TextReader& reader_;
+  TextReader* reader_;  // none: the text is lent
   StructuralIndex structurals_;
   std::unique_ptr<char[]> buffer_;
-  std::size_t usual_;   // what a window takes unless a single item needs more
-  std::size_t extent_;  // what the next one may take
+  char* base_ = nullptr;  // the buffer or the text that was lent
+  std::size_t usual_;     // what a window takes unless a single item needs more
+  std::size_t extent_;    // what the next one may take
   std::size_t capacity_;
   std::size_t start_ = 0;  // of the text at hand, in the buffer
   std::size_t held_ = 0;   // how much of it there is
   bool started_ = false;
+  std::size_t patched_at_ = kNowhere;  // the sentinel stands here ...
+  char patched_ = '\0';                // ... in the place of this byte
   bool ended_ = false;                 // the reader has no more
-  std::size_t patched_at_ = kNowhere;  // where the sentinel replaced a byte
-  char patched_byte_ = '\0';
-  std::uint64_t escapes_checked_ = 0;  // offset in the text
-  std::uint64_t lone_surrogates_ = 0;
-  std::uint64_t first_lone_ = 0;
+  const bool recover_ = false;
+  // Bytes that stage 1 must not see, while it runs: their places in the extent.
+  std::vector<std::pair<std::size_t, char>> masked_;
+  // Offsets in the text: up to where escapes are checked, after the last of what is
+  // odd, up to where that is counted.
+  std::uint64_t escapes_checked_ = 0;
+  std::uint64_t odd_until_ = 0;
+  std::uint64_t settled_ = 0;
+  OddBytes lone_surrogates_;
+  OddBytes bad_utf8_;
   Window window_;
 };
 

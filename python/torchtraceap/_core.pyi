@@ -16,6 +16,7 @@ __all__: list[str] = [
     "Finding",
     "Frame",
     "Label",
+    "LoadOptions",
     "NO_ID",
     "NO_TIME",
     "PatternInfo",
@@ -32,11 +33,13 @@ __all__: list[str] = [
     "WindowRow",
     "analyze",
     "category_names",
+    "category_number",
     "column_docs",
-    "device_work_categories",
     "load_bytes",
     "load_file",
     "patterns",
+    "step_categories",
+    "step_range",
 ]
 
 class Warning:
@@ -77,6 +80,11 @@ class Trace:
         Column name to a read-only NumPy view, one value a row.
         """
     @property
+    def left_out(self) -> int:
+        """
+        Sound events that the options of loading left out; no rows.
+        """
+    @property
     def metadata(self) -> dict[str, str]:
         """
         Top-level keys other than traceEvents, with their raw JSON.
@@ -95,6 +103,47 @@ class Trace:
         """
     @property
     def warnings(self) -> list[Warning]: ...
+
+class LoadOptions:
+    """
+    trace::LoadOptions; see cpp/trace/trace.h.
+    """
+
+    recover: bool
+    def __init__(self) -> None: ...
+    @property
+    def begin_ns(self) -> int: ...
+    @begin_ns.setter
+    def begin_ns(self, arg1: typing.SupportsInt | typing.SupportsIndex) -> None: ...
+    @property
+    def categories(self) -> int: ...
+    @categories.setter
+    def categories(self, arg1: typing.SupportsInt | typing.SupportsIndex) -> None: ...
+    @property
+    def end_ns(self) -> int: ...
+    @end_ns.setter
+    def end_ns(self, arg1: typing.SupportsInt | typing.SupportsIndex) -> None: ...
+    @property
+    def max_ratio(self) -> float: ...
+    @max_ratio.setter
+    def max_ratio(self, arg1: typing.SupportsFloat | typing.SupportsIndex) -> None: ...
+    @property
+    def max_text_bytes(self) -> int: ...
+    @max_text_bytes.setter
+    def max_text_bytes(
+        self, arg1: typing.SupportsInt | typing.SupportsIndex
+    ) -> None: ...
+    @property
+    def progress(self) -> typing.Any:
+        """
+        Called with fraction, text_bytes and events; or None.
+        """
+    @progress.setter
+    def progress(self, arg0: typing.Any) -> None: ...
+    @property
+    def threads(self) -> int: ...
+    @threads.setter
+    def threads(self, arg1: typing.SupportsInt | typing.SupportsIndex) -> None: ...
 
 class PatternInfo:
     """
@@ -198,8 +247,14 @@ class QualityNote:
     def detail(self) -> str: ...
     @property
     def kind(self) -> str: ...
+    @property
+    def verdict(self) -> str: ...
 
 class Quality:
+    @property
+    def incomplete(self) -> bool: ...
+    @property
+    def linking_rate(self) -> float | None: ...
     @property
     def notes(self) -> list[QualityNote]: ...
     @property
@@ -343,19 +398,32 @@ def category_names() -> list[str]:
     Names by the category column.
     """
 
+def category_number(name: str) -> int | None:
+    """
+    A category by any of its names; None if there is none of this name.
+    """
+
 def column_docs() -> dict[str, str]:
     """
     What each column holds.
     """
 
-def device_work_categories() -> list[str]:
+def load_bytes(data: bytes, options: LoadOptions = ...) -> Trace: ...
+def load_file(path: str, options: LoadOptions = ...) -> Trace: ...
+def patterns() -> list[PatternInfo]: ...
+def step_categories() -> int:
     """
-    Categories during which a device is busy.
+    The mask of the categories that step_range needs.
     """
 
-def load_bytes(data: bytes) -> Trace: ...
-def load_file(path: str) -> Trace: ...
-def patterns() -> list[PatternInfo]: ...
+def step_range(
+    trace: Trace,
+    first: typing.SupportsInt | typing.SupportsIndex,
+    last: typing.SupportsInt | typing.SupportsIndex,
+) -> tuple[int, int]:
+    """
+    When ProfilerStep#first to #last ran: (begin_ns, end_ns).
+    """
 
 NO_ID: int = -1
 NO_TIME: int = -9223372036854775808

@@ -3,14 +3,18 @@
 
 from __future__ import annotations
 
-import operator
 import os
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Protocol, SupportsIndex, cast, overload
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, cast, overload
 
 from torchtraceap import _core
+from torchtraceap.arguments import checked_int
+from torchtraceap.load_options import LoadOptions, LoadPlan, Progress, plan_load
+from torchtraceap.reading import Readable, instead, read_trace, wanted_source
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from torchtraceap.report import Report
 
 
@@ -25,56 +29,107 @@ class Profiler(Protocol):
 
 _MOST_EVENTS = 2**32 - 1  # what the core can count
 
-Source = str | os.PathLike[str] | bytes | bytearray | memoryview | _core.Trace
+Source = Readable | _core.Trace
 
 
 def load(
-    source: str | os.PathLike[str] | bytes | bytearray | memoryview,
+    source: Readable,
+    *,
+    recover: bool = False,
+    threads: int | None = None,
+    categories: Iterable[str] | None = None,
+    skip_categories: Iterable[str] | None = None,
+    steps: int | tuple[int, int] | None = None,
+    time_range_us: tuple[float | None, float | None] | None = None,
+    max_text_bytes: int | None = None,
+    max_ratio: float | None = None,
+    progress: bool | Progress | None = None,
 ) -> _core.Trace:
     """Load a profiler trace without analysing it::
 
         trace = torchtraceap.load("trace.json.gz")
         trace.columns["dur"], trace.name(0), trace.warnings
 
+        few = torchtraceap.load(
+            "huge.json.gz", skip_categories=["python_function"], steps=(3, 5)
+        )
+
+    Ctrl-C ends it within a second; other threads of Python run meanwhile. The whole
+    text is read and validated, whatever is kept of it. ``Trace.left_out`` counts the
+    events that categories, steps or time_range_us left out; rows are numbered without
+    them.
+
     Args:
         source: Path of a ``.json`` or ``.json.gz`` file, told apart by content, or
             that file's bytes.
+        recover: Read what is sound of a damaged file, and count the rest in
+            ``Trace.warnings``, instead of refusing it.
+        threads: Threads that read, 1 to 256. Only speed depends on it. None: as many
+            as the process may run on, at most 8.
+        categories: Keep events of these categories only, by today's names or those of
+            older traces. ``"unknown"`` stands for all events without a known one.
+            Metadata (phase M), which names processes and threads, is always kept.
+        skip_categories: Leave out events of these categories.
+        steps: Keep what meets the time of ``ProfilerStep#first`` to
+            ``ProfilerStep#last``, to the end of the device work that they launched. One
+            number is one step. Reads the file twice.
+        time_range_us: Keep what meets [begin, end), in microseconds of the file's own
+            clock; None leaves an end open. Events without a time are kept.
+        max_text_bytes: Refuse gzip that inflates to more than this.
+        max_ratio: Refuse gzip that inflates to more than this many times its size;
+            ``float("inf")`` refuses none. Small traces are exempt.
+        progress: True shows a bar, False none, None one after a second on a terminal or
+            in a notebook. A callable is called about ten times a second with the
+            fraction of the file that is read, the bytes of text and the events so far,
+            and once at the end with the fraction 1.0; what it raises ends the load and
+            comes out of it. With ``steps`` it counts bytes and events in each of the
+            two passes.
 
     Returns:
         The events as NumPy columns, with all that was odd about the file.
 
     Raises:
-        TraceError: The file is a folder, empty, damaged, or no profiler trace. The
-            message says what, where and what to do.
+        TraceError: The file is a folder, empty, damaged, or no profiler trace, or it
+            has no such ``steps``. The message says what, where and what to do.
         FileNotFoundError: There is no such file, or it may not be read.
-        TypeError: ``source`` is neither a path nor bytes.
+        MemoryError: The trace does not fit into memory.
+        TypeError: ``source`` is neither a path nor bytes, or an option of a wrong type.
+        ValueError: An option is out of range. ``TraceError`` is a ValueError too.
     """
-    if isinstance(source, bytes | bytearray | memoryview):
-        return _core.load_bytes(bytes(source))
-    if isinstance(source, str | os.PathLike):
-        path = os.fsdecode(source)
-        try:
-            path.encode()
-        except UnicodeEncodeError:  # A name of bytes that are no UTF-8.
-            with open(path, "rb") as file:
-                return _core.load_bytes(file.read())
-        return _core.load_file(path)
-    raise TypeError(_wanted("a path or bytes", source))
+    plan = plan_load(
+        recover,
+        threads,
+        categories,
+        skip_categories,
+        steps,
+        time_range_us,
+        max_text_bytes,
+        max_ratio,
+        progress,
+    )
+    return read_trace(source, plan)
 
 
 # A str is an iterable of strings too, but means a path.
 @overload
 def analyze(  # type: ignore[overload-overlap]
-    source: Source | Profiler, *, max_events: int | None = None
+    source: Source | Profiler,
+    *,
+    max_events: int | None = None,
+    **loading: Unpack[LoadOptions],
 ) -> Report: ...
 @overload
 def analyze(
-    source: Iterable[Source | Profiler], *, max_events: int | None = None
+    source: Iterable[Source | Profiler],
+    *,
+    max_events: int | None = None,
+    **loading: Unpack[LoadOptions],
 ) -> list[Report]: ...
 def analyze(
     source: Source | Profiler | Iterable[Source | Profiler],
     *,
     max_events: int | None = None,
+    **loading: Unpack[LoadOptions],
 ) -> Report | list[Report]:
     """Label every window of a profiler trace and say what wastes time in it.
 
@@ -98,6 +153,10 @@ def analyze(
             iterable of these gives a list of reports.
         max_events: Events that a window may hold, an int of 1 or more. None keeps
             the core's default.
+        **loading: Options of ``load`` (recover, threads, categories, skip_categories,
+            steps, time_range_us, max_text_bytes, max_ratio, progress), where the source
+            is a path or bytes. What they leave out is not in the report, and events are
+            numbered without it. A Trace or a profiler takes none of them.
 
     Returns:
         The report, or one for each member of the iterable, in its order.
@@ -106,44 +165,67 @@ def analyze(
         TraceError: The bytes are no profiler trace. The message names the file and
             the place in it, what was expected there and what to do.
         FileNotFoundError: There is no such file, or it may not be read.
-        ValueError: ``max_events`` is out of range, or a profiler has recorded
-            nothing. ``TraceError`` is a ValueError too.
-        TypeError: ``source`` is none of the above, or ``max_events`` no int.
+        MemoryError: The trace does not fit into memory.
+        ValueError: An option is out of range, or a profiler has recorded nothing.
+            ``TraceError`` is a ValueError too.
+        TypeError: ``source`` is none of the above, an option is of a wrong type, or
+            options of loading are given for what is loaded already.
 
     As a handler it raises none of these but warns, so that a training run goes on.
     """
+    if unknown := loading.keys() - LoadOptions.__annotations__.keys():
+        raise TypeError(f"analyze() got an unexpected option {min(unknown)!r}")
+    given = [name for name, value in loading.items() if value not in (None, False)]
+    # What is wrong for a profiler may have to be a warning: the session knows.
+    plan = LoadPlan() if _is_profiler(source) else plan_load(**loading)
+    return _analyze(source, max_events, plan, given)
+
+
+def _analyze(
+    source: Source | Profiler | Iterable[Source | Profiler],
+    max_events: int | None,
+    plan: LoadPlan,
+    given: list[str],
+) -> Report | list[Report]:
     if _is_profiler(source):
         from torchtraceap.session import analyze_profiler
 
         # None only inside a handler, where nobody sees it.
-        return cast("Report", analyze_profiler(source, max_events))
+        return cast("Report", analyze_profiler(source, max_events, given))
     check_max_events(max_events)
     if isinstance(source, str | os.PathLike | bytes | bytearray | memoryview):
-        source = load(source)
+        return _report(read_trace(source, plan), max_events)
     if isinstance(source, _core.Trace):
-        from torchtraceap.report import Report
-
-        return Report(_core.analyze(source, max_events=max_events), source)
-    if isinstance(source, Iterable) and not _instead(source):
-        return [analyze(one, max_events=max_events) for one in source]
+        refuse_loading(given, "a Trace", "Pass them to load")
+        return _report(source, max_events)
+    if isinstance(source, Iterable) and not instead(source):
+        return [
+            cast("Report", _analyze(one, max_events, plan, given)) for one in source
+        ]
     raise TypeError(
-        _wanted("a path, bytes, a Trace, a profiler or a list of these", source)
+        wanted_source("a path, bytes, a Trace, a profiler or a list of these", source)
     )
+
+
+def _report(trace: _core.Trace, max_events: int | None) -> Report:
+    from torchtraceap.report import Report
+
+    return Report(_core.analyze(trace, max_events=max_events), trace)
 
 
 def check_max_events(max_events: object) -> None:
     """Raise what ``analyze`` raises for an option that is not to be used."""
-    if max_events is None:
-        return
-    if isinstance(max_events, bool) or not isinstance(max_events, SupportsIndex):
+    if max_events is not None:
+        checked_int("max_events", max_events, 1, _MOST_EVENTS)
+
+
+def refuse_loading(given: Sequence[str], source: str, instead: str) -> None:
+    """Raise TypeError if options of loading are given for what is loaded already."""
+    if given:
         raise TypeError(
-            f"max_events must be an int, but is of type {type(max_events).__name__}"
+            f"{', '.join(given)}: options of loading do not apply to {source}, which "
+            f"is loaded already. {instead}."
         )
-    number = operator.index(max_events)
-    if number < 1:
-        raise ValueError(f"max_events must be at least 1, but is {number}")
-    if number > _MOST_EVENTS:
-        raise ValueError(f"max_events must be at most {_MOST_EVENTS}, but is {number}")
 
 
 def _is_profiler(source: object) -> bool:
@@ -151,17 +233,3 @@ def _is_profiler(source: object) -> bool:
     return (hasattr(source, "profiler") and hasattr(source, "events")) or hasattr(
         source, "kineto_results"
     )
-
-
-def _wanted(what: str, source: object) -> str:
-    text = f"source must be {what}, but is of type {type(source).__name__}"
-    return text + (f": {hint}" if (hint := _instead(source)) else "")
-
-
-def _instead(source: object) -> str:
-    """Return what to pass instead of an iterable that is no list of sources."""
-    if isinstance(source, Mapping):
-        return "of a trace that is loaded already, pass json.dumps(trace).encode()"
-    if hasattr(source, "read"):
-        return "of an open file, pass its path, or the bytes that it holds"
-    return ""

@@ -15,17 +15,25 @@ from typing import TextIO
 
 from torchtraceap import _core
 from torchtraceap.analysis import analyze, load
+from torchtraceap.cli_loading import loading_options, loading_parser
 from torchtraceap.json_form import json_text
 from torchtraceap.report import Report
 from torchtraceap.safe_text import encodable, printable
 
 _OK, _BAD_INPUT, _INTERRUPTED = 0, 2, 130
+# More is no message; names of files can be long, and longer when escaped.
+_MESSAGE_WIDTH = 1900
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program with `arguments` (None: those of the process); return its exit
     code. Usage errors and ``--help`` raise SystemExit, as argparse does."""
-    options = _parser().parse_args(arguments)
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    try:
+        options.loading = loading_options(options)
+    except ValueError as error:
+        parser.error(str(error))
     try:
         code: int = options.run(options)
         # What cannot be written must be known here, not after the exit code is set.
@@ -52,9 +60,12 @@ def _parser() -> argparse.ArgumentParser:
         "--version", action="version", version=f"torchtraceap {_core.__version__}"
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    loading = loading_parser()
 
     command = commands.add_parser(
-        "analyze", help="label the windows of traces and list what wastes time"
+        "analyze",
+        parents=[loading],
+        help="label the windows of traces and list what wastes time",
     )
     command.add_argument("traces", nargs="+", metavar="TRACE", help=".json or .json.gz")
     command.add_argument(
@@ -73,7 +84,9 @@ def _parser() -> argparse.ArgumentParser:
     command.set_defaults(run=_analyze)
 
     command = commands.add_parser(
-        "inspect", help="tell what is in a trace and what is odd about it"
+        "inspect",
+        parents=[loading],
+        help="tell what is in a trace and what is odd about it",
     )
     command.add_argument("trace", metavar="TRACE", help=".json or .json.gz")
     command.add_argument(
@@ -95,7 +108,7 @@ def _analyze(options: argparse.Namespace) -> int:
     failed: list[str] = []
     for path in options.traces:
         try:
-            report = analyze(path)
+            report = analyze(path, **options.loading)
         except (ValueError, OSError, MemoryError, RuntimeError) as error:
             _complain(_reason(path, error))
             failed.append(path)
@@ -122,7 +135,7 @@ def _inspect(options: argparse.Namespace) -> int:
     from torchtraceap.inspection import inspect_trace, inspection_text
 
     try:
-        facts = inspect_trace(load(options.trace))
+        facts = inspect_trace(load(options.trace, **options.loading))
     except (ValueError, OSError, MemoryError, RuntimeError) as error:
         return _complain(_reason(options.trace, error))
     _say(json_text(facts, indent=None) if options.json else inspection_text(facts))
@@ -169,7 +182,7 @@ def _say(text: str) -> None:
 
 def _complain(text: str) -> int:
     """Print a message and return the exit code that goes with it."""
-    _print(f"torchtraceap: {printable(text)}", sys.stderr)
+    _print(f"torchtraceap: {printable(text, _MESSAGE_WIDTH)}", sys.stderr)
     return _BAD_INPUT
 
 

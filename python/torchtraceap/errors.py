@@ -18,6 +18,7 @@ class TraceError(ValueError):
         kind: A stable word for the fault, such as ``truncated``.
         hint: What to do, one sentence.
         offset: Byte in the uncompressed text, or None.
+        line: Line of that byte, from 1, or None.
         event: Index in ``traceEvents``, or None.
     """
 
@@ -29,6 +30,7 @@ class TraceError(ValueError):
         hint: str = "",
         offset: int | None = None,
         event: int | None = None,
+        line: int | None = None,
     ) -> None:
         super().__init__(message)
         self.path = path
@@ -36,6 +38,7 @@ class TraceError(ValueError):
         self.hint = hint
         self.offset = offset
         self.event = event
+        self.line = line
 
 
 # Shown in tracebacks under the name that users import.

@@ -50,17 +50,27 @@ class TraceFacts:
 class Note:
     """Something about the trace that a reader of the figures should know."""
 
-    kind: str  # Stable word, such as "launches_without_work".
+    kind: str  # Stable word, such as "launches_without_work"; see docs/quality.md.
     count: int
     detail: str
+    verdict: str = "ok"  # What this alone makes of the trace.
 
 
 @dataclass(frozen=True)
 class Quality:
     """How far the trace can be trusted."""
 
-    verdict: str  # "ok", "degraded" or "unusable".
+    verdict: str  # "ok", "degraded" or "unusable": the worst of the warnings.
     warnings: tuple[Note, ...]
+    # Device work is missing: busy time is understated, idle time overstated.
+    incomplete: bool = False
+    # Of the device events that carry an id, those whose launch is in the trace, 0 to 1.
+    linking_rate: float | None = None
+
+    @property
+    def reasons(self) -> tuple[Note, ...]:
+        """The warnings that make the verdict worse than "ok"."""
+        return tuple(note for note in self.warnings if note.verdict != "ok")
 
 
 @dataclass(frozen=True)
@@ -105,8 +115,8 @@ def read_facts(core: _core.TraceFacts) -> TraceFacts:
 
 def read_quality(core: _core.Quality) -> Quality:
     """Convert the core's verdict."""
-    notes = tuple(Note(n.kind, n.count, n.detail) for n in core.notes)
-    return Quality(core.verdict, notes)
+    notes = tuple(Note(n.kind, n.count, n.detail, n.verdict) for n in core.notes)
+    return Quality(core.verdict, notes, core.incomplete, core.linking_rate)
 
 
 def read_balance(core: _core.BalanceRow) -> Balance:

@@ -15,14 +15,17 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 _MANY_KEYS = 24
+# What ``gpu`` counts: the work that CUDA and ROCm record.
+_GPU_WORK = ("kernel", "gpu_memcpy", "gpu_memset")
 
 
 def inspect_trace(trace: _core.Trace) -> dict[str, Any]:
-    """Count what a trace holds; times in nanoseconds, as the file has them.
+    """Count what is loaded of a trace; times in nanoseconds, as the file has them.
 
     ``x`` are the events with a duration of their own (phase X). ``sum_dur_ns`` adds
     those durations that are not negative, ``min_ts_ns`` is the earliest start among
-    them (None: no start is known), ``gpu`` counts those that occupy a device.
+    them (None: no start is known), ``gpu`` counts kernels, copies and memsets.
+    ``left_out`` are the events that the options of loading left out.
     """
     import numpy as np
 
@@ -33,7 +36,7 @@ def inspect_trace(trace: _core.Trace) -> dict[str, Any]:
     x = phase == b"X"
     starts = ts[x & (ts != _core.NO_TIME)]
     names = _core.category_names()
-    work = [names.index(name) for name in _core.device_work_categories()]
+    work = [names.index(name) for name in _GPU_WORK]
     by_category = np.bincount(category[x], minlength=len(names))
     order = np.argsort(-by_category, kind="stable")
     by_phase = {
@@ -44,6 +47,7 @@ def inspect_trace(trace: _core.Trace) -> dict[str, Any]:
         "path": trace.path,
         "text_bytes": trace.text_bytes,
         "events": len(trace),
+        "left_out": trace.left_out,
         "x": int(np.count_nonzero(x)),
         "sum_dur_ns": _exact_sum(dur[x & (dur >= 0)]),
         "min_ts_ns": int(starts.min()) if starts.size else None,
@@ -69,8 +73,10 @@ def inspection_text(facts: dict[str, Any]) -> str:
     keys = [printable(key) for key in facts["top_level"]]
     if len(keys) > _MANY_KEYS:
         keys[_MANY_KEYS:] = [f"and {len(keys) - _MANY_KEYS} more"]
+    left_out = [("left out", f"{n:,} events")] if (n := facts["left_out"]) else []
     rows = [
         ("events", f"{facts['events']:,} ({', '.join(phases)})"),
+        *left_out,
         ("text", f"{facts['text_bytes']:,} bytes"),
         ("durations", f"{time_text(us_from_ns(facts['sum_dur_ns']))} together"),
         ("device work", f"{facts['gpu']:,} kernels, copies and memsets"),

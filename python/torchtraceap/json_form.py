@@ -8,6 +8,7 @@ new ``SCHEMA_VERSION``.
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from torchtraceap import _core
@@ -40,10 +41,9 @@ def report_form(report: Report) -> dict[str, object]:
             "steps": len(report.steps),
             "quality": {
                 "verdict": quality.verdict,
-                "warnings": [
-                    {"kind": n.kind, "count": n.count, "detail": n.detail}
-                    for n in quality.warnings
-                ],
+                "incomplete": quality.incomplete,
+                "linking_rate": quality.linking_rate,
+                "warnings": [asdict(note) for note in quality.warnings],
             },
         },
         "balance": [_balance_form(row) for row in report.balance],

@@ -6,10 +6,18 @@ a terminal, forge a line of the report or reverse its reading order.
 """
 
 import unicodedata
+from collections.abc import Iterator
 
 # Controls, formats (bidirectional and zero-width marks), lone surrogates, private and
-# unassigned characters, line and paragraph separators.
-_UNSAFE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+# unassigned characters, line and paragraph separators, blanks other than " ".
+_UNSAFE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs"})
+# Letters, marks and a symbol by their categories, but nothing is drawn for them:
+# combining grapheme joiner, Hangul fillers, Khmer inherent vowels, blank Braille.
+_INVISIBLE = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
+# Marks that are drawn over the character before them. No script needs more on one;
+# hundreds are drawn over the lines around, and one at the start over our own text.
+_MARKS = frozenset({"Mn", "Me"})
+_MOST_MARKS = 4
 
 # What our own text needs where the terminal's encoding has no such characters.
 _ASCII = str.maketrans({"×": "x", "µ": "u", "…": "...", "–": "-"})
@@ -22,7 +30,7 @@ def printable(text: str, width: int = 0) -> str:
     names often differ at their ends.
     """
     if not (text.isascii() and text.isprintable()):
-        text = "".join(_escaped(c) for c in text)
+        text = "".join(_escape(text))
     if width <= 0 or len(text) <= width:
         return text
     tail = (width - 1) // 2
@@ -42,9 +50,20 @@ def encodable(text: str, encoding: str | None) -> str:
     return text
 
 
+def _escape(text: str) -> Iterator[str]:
+    marks = _MOST_MARKS
+    for c in text:
+        category = unicodedata.category(c)
+        is_mark = category in _MARKS
+        marks = marks + 1 if is_mark else 0
+        hidden = (category in _UNSAFE and c != " ") or c in _INVISIBLE
+        if hidden or marks > _MOST_MARKS:
+            yield _escaped(c)
+        else:
+            yield c
+
+
 def _escaped(c: str) -> str:
-    if unicodedata.category(c) not in _UNSAFE:
-        return c
     code = ord(c)
     if code < 0x100:
         return f"\\x{code:02x}"

@@ -6,16 +6,19 @@ from __future__ import annotations
 import sys
 import warnings
 import weakref
+from collections.abc import Sequence
 from dataclasses import replace
 from types import FrameType
 from typing import Any
 
 from torchtraceap import live
-from torchtraceap.analysis import analyze, check_max_events
+from torchtraceap.analysis import analyze, check_max_events, refuse_loading
 from torchtraceap.report import Report
 
 
-def analyze_profiler(prof: Any, max_events: int | None = None) -> Report | None:
+def analyze_profiler(
+    prof: Any, max_events: int | None = None, loading: Sequence[str] = ()
+) -> Report | None:
     """Analyses the last cycle of a profiler and keeps the report on the profiler.
 
     ``torchtraceap.analyze`` comes here for a profiler, be it the ``on_trace_ready``
@@ -25,10 +28,14 @@ def analyze_profiler(prof: Any, max_events: int | None = None) -> Report | None:
 
     Inside a handler, nothing that goes wrong here ends the user's run: it becomes a
     RuntimeWarning, the cycle has no report, and None is returned. Elsewhere it raises
-    what `live.load` and ``analyze`` raise.
+    what `live.load` and ``analyze`` raise, also if ``loading``, the names of options of
+    loading that were given, is not empty.
     """
     try:
         check_max_events(max_events)
+        refuse_loading(
+            loading, "a profiler", "Export the trace and analyse that file with them"
+        )
         report = analyze(live.load(prof), max_events=max_events)
     except Exception as error:
         if not _inside_handler(prof):

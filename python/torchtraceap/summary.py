@@ -17,7 +17,7 @@ from torchtraceap.window_table import window_lines
 
 if TYPE_CHECKING:
     from torchtraceap.events import Unexplained
-    from torchtraceap.facts import Balance, TraceFacts
+    from torchtraceap.facts import Balance, Quality, TraceFacts
     from torchtraceap.findings import Finding
     from torchtraceap.report import Report
 
@@ -25,6 +25,15 @@ _WIDTH = 88
 _PLACE_WIDTH = 48  # A location; the longest of real traces are far longer.
 _NAME_WIDTH = 40  # An operator or device.
 _MOST_PLACES = 10  # Of one pattern, before the core gathers the rest.
+# Warnings to be told of whatever the verdict: they say what the figures are of.
+_ALWAYS_SAID = {
+    "filtered",
+    "graph_launches_few_kernels",
+    "launches_without_work",
+    "outlier_times",
+    "work_overruns",
+    "work_without_launch",
+}
 
 
 def write_summary(report: Report, windows: int, findings: int) -> str:
@@ -45,22 +54,38 @@ def _heading(report: Report) -> Iterator[str]:
         parts.append(_count(len(report.steps), "step"))
     if trace.rank is not None and (trace.world_size or 0) > 1:
         parts.append(f"rank {trace.rank} of {trace.world_size}")
-    parts.append(_devices(trace))
+    parts.append(_devices(trace, "loaded" if _is_part(report) else "recorded"))
     yield printable(trace.path)
     yield from _wrapped(", ".join(parts), "  ")
-    if report.quality.verdict != "ok":
-        yield f"Quality: {report.quality.verdict}"
-        for note in report.quality.warnings:
-            yield from _wrapped(f"- {printable(note.detail)}", "  ")
+    yield from _quality(report.quality)
     for row in report.balance:
-        yield from _wrapped(_balance(row), "  ")
+        yield from _wrapped(_balance(row, report.quality.incomplete), "  ")
 
 
-def _devices(trace: TraceFacts) -> str:
+def _quality(quality: Quality) -> Iterator[str]:
+    said = [n for n in quality.warnings if n.verdict == "ok" and n.kind in _ALWAYS_SAID]
+    if quality.verdict != "ok":
+        yield f"Quality: {quality.verdict}"
+        for note in (*quality.reasons, *said):
+            yield from _wrapped(f"- {printable(note.detail)}", "  ")
+        rate = quality.linking_rate
+        if rate is not None and rate < 1:
+            text = f"Launches are known of {share_text(rate, 1)} of the device events."
+            yield from _wrapped(f"- {text}", "  ")
+    else:
+        for note in said:
+            yield from _wrapped(f"Note: {printable(note.detail)}", "  ")
+
+
+def _is_part(report: Report) -> bool:
+    return any(note.kind == "filtered" for note in report.quality.warnings)
+
+
+def _devices(trace: TraceFacts, verb: str) -> str:
     working = trace.working_devices
     if not working:
         listed = _count(len(trace.devices), "device")
-        return f"{listed} listed, no work recorded" if trace.devices else "CPU only"
+        return f"{listed} listed, no work {verb}" if trace.devices else "CPU only"
     # A trace may list the machine's devices by other numbers than its work has.
     names = {d.name for d in working if d.name} or {d.name for d in trace.devices}
     text = " and ".join(sorted(names - {""})) or "device without a name"
@@ -68,16 +93,18 @@ def _devices(trace: TraceFacts) -> str:
     return text if len(working) == 1 else f"{len(working)} × {text}"
 
 
-def _balance(row: Balance) -> str:
+def _balance(row: Balance, incomplete: bool) -> str:
     idle = [(us, name) for name, us in row.idle_us.items() if us > 0]
     shares = [
         f"{name} {share_text(us, row.span_us)}" for us, name in sorted(idle)[::-1]
     ]
     shares.append(f"unattributed {share_text(row.unattributed_us, row.span_us)}")
+    # What is not in the trace may have filled any gap.
+    least, most = (" at least", " at most,") if incomplete else ("", "")
     text = (
-        f"Device {row.device}: busy {share_text(row.busy_us, row.span_us)} "
+        f"Device {row.device}: busy{least} {share_text(row.busy_us, row.span_us)} "
         f"({time_text(row.busy_us)} of {time_text(row.span_us)}); "
-        f"idle by cause: {', '.join(shares)}"
+        f"idle{most} by cause: {', '.join(shares)}"
     )
     excess = [(us, name) for name, us in row.excess_us.items() if us > 0]
     if excess:
@@ -90,8 +117,10 @@ def _balance(row: Balance) -> str:
 
 def _findings(report: Report, limit: int) -> Iterator[str]:
     total_us = report.trace.device_time_us
+    incomplete = report.quality.incomplete
     if report.findings:
-        yield "Findings, most wasted time first:"
+        bound = " (upper bounds: device records are missing)" if incomplete else ""
+        yield f"Findings, most wasted time first{bound}:"
         rows = [
             (
                 _place(finding) or _nowhere(finding, report.findings),
@@ -112,7 +141,8 @@ def _findings(report: Report, limit: int) -> Iterator[str]:
     if report.balance:
         left_us = sum(row.unattributed_us for row in report.balance)
         left, share = time_text(left_us), share_text(left_us, total_us)
-        yield f"Unattributed: {left} ({share}) that no rule explains."
+        most = "at most " if incomplete else ""
+        yield f"Unattributed: {most}{left} ({share}) that no rule explains."
         for stretch in sorted(report.unexplained, key=lambda s: -s.duration_us)[:3]:
             yield f"  {_stretch(stretch, report.trace)}"
     if report.findings and not any(f.location for f in report.findings):
@@ -134,7 +164,10 @@ def _why_none(report: Report) -> str:
     if report.quality.verdict == "unusable":
         return "none can be given for this trace."
     if not report.balance:
-        return "none on the host's side, the only one in this trace."
+        only = "loaded" if _is_part(report) else "in this trace"
+        return f"none on the host's side, the only one {only}."
+    if report.quality.incomplete:
+        return "none, but device records are missing: that says nothing of the program."
     left_us = sum(row.unattributed_us for row in report.balance)
     total_us = report.trace.device_time_us
     if left_us >= total_us / 2:

@@ -45,8 +45,6 @@ _NO_WORK = (
     "To check code for the CPU as if it had one, hide it: "
     "CUDA_VISIBLE_DEVICES= pytest ..."
 )
-# Notes that say how a trace was read, not what is missing from it.
-_HARMLESS = {"queued_before", "linked_by_external_id", "work_without_id"}
 
 
 @dataclass(frozen=True)
@@ -124,7 +122,7 @@ def from_report(
         return Observation((), _NO_WORK, problem)
     if report.quality.verdict != "ok":
         # What is missing from the recording may be the very waits.
-        reasons = " ".join(n.detail for n in notes if n.kind not in _HARMLESS)
+        reasons = " ".join(note.detail for note in report.quality.reasons)
         return Observation((), "", f"The recording cannot be judged: {reasons}")
     stalls = []
     for wait in report._core.waits:

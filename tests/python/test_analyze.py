@@ -198,5 +198,5 @@ def test_a_profiler_goes_to_the_session(monkeypatch: pytest.MonkeyPatch) -> None
 
     analyze(Profiler())
     analyze(AutogradProfiler(), max_events=7)  # type: ignore[call-overload]
-    analyze([Profiler(), AutogradProfiler()])  # type: ignore[list-item]
-    assert calls == [(None,), (7,), (None,), (None,)]
+    analyze([Profiler(), AutogradProfiler()], threads=2)  # type: ignore[list-item]
+    assert calls == [(None, []), (7, []), (None, ["threads"]), (None, ["threads"])]

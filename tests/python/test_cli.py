@@ -10,10 +10,12 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import torchtraceap
+from torchtraceap import cli
 
 Run = Callable[..., "subprocess.CompletedProcess[bytes]"]
 TINY = "mi250-rocm62-tiny.json.gz"
@@ -118,6 +120,14 @@ def test_what_is_no_file_is_refused(program: Run, tmp_path: Path, command: str) 
         ["analyze", "x.json", "--windows", "-1"],
         ["analyze", "x.json", "--windows", "many"],
         ["inspect", "x.json", "y.json"],
+        ["inspect", "x.json", "--step", "3:"],
+        ["inspect", "x.json", "--step", "-1"],
+        ["analyze", "x.json", "--step", "7:3"],
+        ["analyze", "x.json", "--skip-category", "gpu"],
+        ["analyze", "x.json", "--threads", "0"],
+        ["analyze", "x.json", "--threads", "many"],
+        ["inspect", "x.json", "--max-ratio", "nan"],
+        ["inspect", "x.json", "--max-text-bytes", "-5"],
     ],
 )
 def test_bad_usage(program: Run, arguments: list[str]) -> None:
@@ -125,6 +135,64 @@ def test_bad_usage(program: Run, arguments: list[str]) -> None:
     assert result.returncode == 2
     assert b"usage: torchtraceap" in result.stderr
     assert b"Traceback" not in result.stderr
+
+
+def inspected(result: subprocess.CompletedProcess[bytes]) -> dict[str, Any]:
+    assert result.returncode == 0, result.stderr.decode()
+    facts: dict[str, Any] = json.loads(result.stdout.splitlines()[-1])
+    return facts
+
+
+def test_both_commands_load_what_they_are_told(program: Run, data: Path) -> None:
+    path = data / LOADER
+    options = ["--step", "6:7", "--skip-category", "cpu_op", "--threads", 2]
+    options += ["--skip-category", "Trace", "--max-ratio", "inf"]
+    trace = torchtraceap.load(path, steps=(6, 7), skip_categories=["cpu_op", "Trace"])
+    facts = inspected(program("inspect", path, "--json", *options))
+    assert (facts["events"], facts["left_out"]) == (len(trace), trace.left_out)
+    assert "cpu_op" not in facts["categories"] and facts["left_out"] > 0
+    text = program("inspect", path, *options).stdout.decode()
+    assert f"left out     {trace.left_out:,} events" in text
+    result = program("analyze", path, "--json", "-", *options)
+    assert json.loads(result.stdout)["trace"]["events"] == len(trace)
+    one = inspected(program("inspect", path, "--json", "--step", 6))
+    assert one["events"] == len(torchtraceap.load(path, steps=6))
+
+
+def test_steps_that_are_not_there(program: Run, data: Path) -> None:
+    text = refusal(program("analyze", data / LOADER, "--step", 4))
+    assert "no ProfilerStep#4" in text and "Its steps are 5 to 10" in text
+
+
+def test_limits_on_gzip(program: Run, data: Path, tmp_path: Path) -> None:
+    result = program("inspect", data / LOADER, "--max-text-bytes", 1000)
+    assert "limit of 1000 bytes" in refusal(result)
+    bomb = tmp_path / "bomb.json.gz"
+    bomb.write_bytes(gzip.compress(b"[" + b" " * 90_000_000 + b"]"))
+    refusal(program("analyze", bomb))
+    assert inspected(program("inspect", bomb, "--json", "--max-ratio", 2000))
+
+
+def test_recover_is_passed_on(
+    data: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    seen: list[dict[str, Any]] = []
+
+    def remember(source: str, **options: Any) -> torchtraceap.Trace:
+        seen.append(options)
+        return torchtraceap.load(data / TINY)
+
+    monkeypatch.setattr(cli, "load", remember)
+    assert cli.main(["inspect", "x.json", "--recover"]) == 0
+    assert cli.main(["inspect", "x.json"]) == 0
+    assert [options["recover"] for options in seen] == [True, False]
+
+
+def test_a_refusal_is_short_whatever_the_name(program: Run, tmp_path: Path) -> None:
+    name = "\u202e" * 80 + ".json"  # 6 characters each where it is shown
+    folder = tmp_path.joinpath(*["\U000e0001" * 60] * 8)
+    refusal(program("inspect", folder / name))
+    refusal(program("analyze", tmp_path / ("x" * 3000)))
 
 
 def test_targets_that_cannot_be_written(

@@ -87,3 +87,31 @@ def test_times_that_are_none_do_not_count(program: Run, tmp_path: Path) -> None:
     path.write_text(json.dumps({"traceEvents": [x]}))
     got = json.loads(program("inspect", path, "--json").stdout)
     assert (got["x"], got["sum_dur_ns"], got["min_ts_ns"]) == (1, 0, None)
+
+
+def test_gpu_counts_kernels_copies_and_memsets_alone(
+    program: Run, tmp_path: Path
+) -> None:
+    """Under all their names, and no other work of a device."""
+    counted_ones = ["kernel", "gpu_memcpy", "gpu_memset", "Kernel", "Memcpy", "Memset"]
+    others = ["mtia_ccp_events", "hpu_op", "gpu_user_annotation", "cuda_sync", "cpu_op"]
+    events = [
+        {"ph": phase, "cat": cat, "name": "a", "ts": 0, "dur": 1}
+        for cat in counted_ones + others
+        for phase in "Xi"
+    ]
+    path = tmp_path / "work.json"
+    path.write_text(json.dumps({"traceEvents": events}))
+    got = json.loads(program("inspect", path, "--json").stdout.splitlines()[-1])
+    assert (got["gpu"], got["x"], got["instants"]) == (6, 11, 11)
+
+
+def test_elements_that_are_no_events_do_not_count(program: Run, tmp_path: Path) -> None:
+    odd = [None, 3, [], {}, {"ph": 3}, {"ph": None}, {"ph": "X"}, {"ph": "long"}]
+    path = tmp_path / "odd.json"
+    path.write_text(json.dumps({"traceEvents": odd}))
+    got = json.loads(program("inspect", path, "--json").stdout.splitlines()[-1])
+    assert (got["events"], got["x"], got["left_out"]) == (2, 1, 0)
+    counts = {w["kind"]: w["count"] for w in got["warnings"]}
+    assert counts["skipped_element"] == 3 and counts["no_phase"] == 3
+    assert all(set(w) == {"kind", "count", "detail"} for w in got["warnings"])

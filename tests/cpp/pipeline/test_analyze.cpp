@@ -5,19 +5,14 @@
 
 #include <numeric>
 
+#include "notes.h"
 #include "support/trace_text.h"
 
 namespace tta::pipeline {
 namespace {
 
+using test::has_note;
 using test::TraceText;
-
-bool has_note(const Report& report, const std::string& kind) {
-  for (const auto& note : report.quality.notes) {
-    if (note.kind == kind) return true;
-  }
-  return false;
-}
 
 TEST(Analyze, BalanceClosesAndLabelsAddUpToFindings) {
   const auto trace = TraceText()
@@ -67,72 +62,6 @@ TEST(Analyze, AListedGpuWithoutActivityIsSaid) {
   const auto report = analyze(trace);
   EXPECT_EQ(report.quality.verdict, Verdict::kDegraded);
   EXPECT_TRUE(has_note(report, "device_not_recorded"));
-}
-
-TEST(Analyze, LostKernelsDegradeFromFivePercentOn) {
-  const auto lose = [](int lost) {
-    TraceText text;
-    for (int i = 0; i < 100; ++i) {
-      text.call("cudaLaunchKernel", i * 10, 5, i + 1);
-      if (i >= lost) text.kernel(i * 10 + 5, 5, i + 1);
-    }
-    return analyze(text.load()).quality.verdict;
-  };
-  EXPECT_EQ(lose(0), Verdict::kOk);
-  EXPECT_EQ(lose(4), Verdict::kOk);
-  EXPECT_EQ(lose(5), Verdict::kDegraded);
-}
-
-TEST(Analyze, AWaitForADeviceThatShowsNoWorkMeansLostRecords) {
-  const auto waiting = [](double ms) {
-    return analyze(TraceText()
-                       .call("hipMemcpyWithStream", 0, ms * 1000, 1)
-                       .launched(ms * 1000 + 10, ms * 1000 + 20, 100'000, 2)
-                       .load());
-  };
-  EXPECT_TRUE(has_note(waiting(10), "wait_without_work"));
-  EXPECT_EQ(waiting(10).quality.verdict, Verdict::kDegraded);
-  EXPECT_FALSE(has_note(waiting(1), "wait_without_work"));
-}
-
-TEST(Analyze, WhatTheProfilerLoggedAndDamagedRowsAreSaid) {
-  TraceText text;
-  text.header(R"("WARNING": ["CUPTI dropped 12345 records"])").launched(0, 10, 900, 1);
-  const auto report = analyze(text.load());
-  EXPECT_EQ(report.quality.verdict, Verdict::kDegraded);
-  EXPECT_TRUE(has_note(report, "profiler_lost_records"));
-  TraceText negative;
-  negative.launched(0, 10, 900, 1).op("a", 5, -3).op("b", 6, -3);
-  EXPECT_EQ(analyze(negative.load()).quality.verdict, Verdict::kDegraded);
-}
-
-TEST(Analyze, ALongLogMessageIsNotCutInsideACharacter) {
-  std::string message = "[\"";
-  for (int i = 0; i < 150; ++i) message += "\u00e9";
-  const auto report = analyze(TraceText()
-                                  .header("\"ERROR\": " + message + "\"]")
-                                  .launched(0, 10, 900, 1)
-                                  .load());
-  const auto& detail = report.quality.notes.at(0).detail;
-  EXPECT_EQ(detail.substr(detail.size() - 2), "\u00e9");
-}
-
-TEST(Analyze, DevicesOfTwoProcessesUnderOneNumberAreSaid) {
-  TraceText text;
-  for (int i = 0; i < 20; ++i) {
-    text.call("cudaLaunchKernel", i * 100, 5, 2 * i + 1, 1, i % 2 ? 100 : 200)
-        .kernel(i * 100 + 10, 50, 2 * i + 1);
-  }
-  EXPECT_TRUE(has_note(analyze(text.load()), "shared_device_number"));
-}
-
-TEST(Analyze, LaunchedWorkThatWaitsOnAFreeDeviceMeansLostRecords) {
-  const auto queued = [](double start) {
-    return analyze(
-        TraceText().launched(0, 10, 1000, 1).launched(100, start, 9000, 2).load());
-  };
-  EXPECT_TRUE(has_note(queued(2100), "queued_behind_nothing"));
-  EXPECT_FALSE(has_note(queued(2000), "queued_behind_nothing"));
 }
 
 TEST(Analyze, ALongGapWithoutAPatternSaysWhatTheHostWasIn) {

@@ -3,16 +3,18 @@
 #pragma once
 
 #include <gtest/gtest.h>
-#include <zlib.h>
 
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "support/gzip.h"
 #include "trace/trace.h"
 
 namespace tta::trace {
+
+using test::gzip;
 
 /// Makes the object form of a trace around comma-separated events.
 inline std::string around(const std::string& events) {
@@ -50,21 +52,6 @@ inline TraceError refusal(std::string bytes, const LoadOptions& options = {}) {
   }
   ADD_FAILURE() << "was not refused";
   return TraceError("none", "", "", "");
-}
-
-/// Compresses as one gzip member.
-inline std::string gzip(std::string_view text) {
-  z_stream stream{};
-  deflateInit2(&stream, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY);
-  std::string out(deflateBound(&stream, text.size()) + 64, '\0');
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
-  stream.avail_in = static_cast<uInt>(text.size());
-  stream.next_out = reinterpret_cast<Bytef*>(out.data());
-  stream.avail_out = static_cast<uInt>(out.size());
-  deflate(&stream, Z_FINISH);
-  out.resize(stream.total_out);
-  deflateEnd(&stream);
-  return out;
 }
 
 /// A trace of `count` events in Kineto's layout, with most of what loaders stumble on.

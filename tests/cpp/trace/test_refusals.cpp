@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // tests/cpp/trace/test_refusals.cpp: what is refused, by which word, and where.
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 
+#include "trace/document.h"
 #include "trace/samples.h"
+#include "trace/source.h"
 
 namespace tta::trace {
 namespace {
@@ -55,7 +58,10 @@ TEST(Refusals, NameWhatTheFileIs) {
       {R"({"traceEvents": [{ph: "M"}]})", "invalid_json"},
       {R"({'traceEvents': []})", "invalid_json"},
       {R"({"traceEvents": [{"ph": "M", "args": {"a": [1, 2}}}]})", "invalid_json"},
-      {R"({"traceEvents": [], "a": nan})", "invalid_json"},
+      {R"({"traceEvents": [], "a": 'x'})", "invalid_json"},
+      {R"({"traceEvents": [], "a": // no
+          1})",
+       "invalid_json"},
       {R"({"traceEvents": [] "a": 1})", "invalid_json"},
       {R"({"traceEvents": [/* no */]})", "invalid_json"},
       {R"({"traceEvents": []], "a": 1})", "invalid_json"},
@@ -66,17 +72,21 @@ TEST(Refusals, NameWhatTheFileIs) {
 }
 
 TEST(Refusals, SayWhere) {
-  const std::string text = around(R"({"ph": "M"}, {"ph": "M", "args": {"a": NaN}})");
+  const std::string text = around(R"({"ph": "M"}, {"ph": "M", "args": {"a": 'b'}})");
   const TraceError error = refusal(text);
-  EXPECT_EQ(error.offset(), static_cast<std::int64_t>(text.find("NaN")));
+  EXPECT_EQ(error.offset(), static_cast<std::int64_t>(text.find("'b'")));
   EXPECT_EQ(error.event(), 1);
   EXPECT_EQ(error.path(), "<bytes>");
   const std::string message = error.what();
-  EXPECT_NE(message.find("expected a value, found NaN"), message.npos) << message;
+  EXPECT_NE(message.find("expected a value, found single quotes"), message.npos)
+      << message;
   EXPECT_NE(message.find("traceEvents[1]"), message.npos) << message;
+  EXPECT_EQ(error.line(), 1);
+  EXPECT_NE(message.find("at JSON byte 76 (line 1)"), message.npos) << message;
+  EXPECT_NE(message.find(R"("args": {"a":  >>>'b'}}]})"), message.npos) << message;
   // Also where the mistake is in the header or after the events.
-  EXPECT_EQ(refusal(R"({"a": x, "traceEvents": []})").event(), -1);
-  EXPECT_EQ(refusal(R"({"traceEvents": [{"ph": "M"}], "a": x})").event(), -1);
+  EXPECT_EQ(refusal(R"({"a": 'x', "traceEvents": []})").event(), -1);
+  EXPECT_EQ(refusal(R"({"traceEvents": [{"ph": "M"}], "a": 'x'})").event(), -1);
 }
 
 TEST(Refusals, UnescapedQuotesAndPathsOfOldTorch) {
@@ -124,14 +134,90 @@ TEST(Refusals, CutAtEveryByte) {
       EXPECT_EQ(error.kind(), blank ? "empty" : "truncated") << cut << error.what();
       if (blank) continue;
       EXPECT_EQ(error.offset(), static_cast<std::int64_t>(cut));
-      // Whole events are those before which a new one or the end begins.
+      // Whole events are those whose last brace is there.
       std::int64_t whole = 0;
-      for (std::size_t at = 0; (at = part.find("\n  },", at)) != part.npos; ++at)
+      for (std::size_t at = 0; (at = part.find("\n  }", at)) != part.npos; ++at)
         ++whole;
-      if (part.find("\n  }\n  ]") != part.npos) whole = 4;
       const std::string words = "after " + std::to_string(whole) + " whole events";
       EXPECT_NE(std::string(error.what()).find(words), std::string::npos)
           << cut << " " << whole << ": " << error.what();
+    }
+  }
+}
+
+TEST(Refusals, SayTheLineAndWhatToDo) {
+  const std::string text = kineto_text(5);
+  const struct {
+    std::string bytes;
+    const char* kind;
+    std::int64_t line;
+    const char* hint;
+  } cases[] = {
+      {std::string(text).replace(text.find("\"ts\""), 1, ""), "invalid_json", 12,
+       "two processes"},
+      {std::string(text).replace(text.find("void"), 1, "\\q"), "bad_escape", 11,
+       "double that backslash"},
+      {std::string(text).replace(text.find("void"), 1, "\n"), "control_character", 11,
+       "Escape it"},
+      {std::string(text).replace(text.find("void"), 1, "\xff"), "bad_utf8", 11,
+       "UTF-8"},
+      {text.substr(0, text.find("void")), "truncated", 11, "recover=True, --recover"},
+      {text + "{", "trailing_content", 1 + std::count(text.begin(), text.end(), '\n'),
+       "two processes"},
+      {gzip(std::string(text).replace(text.find("void"), 1, "\n")), "control_character",
+       11, "Escape it"},
+  };
+  for (const auto& each : cases) {
+    const TraceError error = refusal(each.bytes);
+    EXPECT_EQ(error.kind(), each.kind);
+    EXPECT_EQ(error.line(), each.line) << error.what();
+    EXPECT_NE(error.hint().find(each.hint), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("(line "), std::string::npos);
+  }
+  const std::string wrong = refusal(cases[1].bytes).what();
+  EXPECT_NE(wrong.find(R"("name": " >>>\qoid f<0>(int)"), std::string::npos) << wrong;
+  EXPECT_EQ(refusal("").line(), -1);
+  EXPECT_EQ(refusal(gzip(text).substr(0, 100)).line(), -1);
+}
+
+TEST(Refusals, Utf16WithoutAMark) {
+  for (const char* start : {"{", "\n{", "\r\n  [", "\n\n{\n"}) {
+    for (const bool big : {false, true}) {
+      std::string wide;
+      for (const char c : std::string(start) + "\"traceEvents\": []") {
+        wide += big ? std::string{'\0', c} : std::string{c, '\0'};
+      }
+      EXPECT_EQ(refusal(wide).kind(), "utf16") << start;
+    }
+  }
+}
+
+TEST(Refusals, MoreRowsThanThereAreNumbers) {
+  const std::string text = kineto_text(20);
+  for (const std::uint64_t most : {19u, 20u}) {
+    Trace trace;
+    trace.path = "many.json";
+    Document document(trace, {}, {.rows = most});
+    const auto source = Source::memory(text, {});
+    const auto reader = source->open();
+    WindowReader windows(*reader, 1000);
+    const auto walk = [&] {
+      for (std::size_t used = 0;;) {
+        const Window& window = windows.next(used);
+        used = document.walk(window);
+        if (window.last) return;
+      }
+    };
+    if (most == 20) {
+      EXPECT_NO_THROW(walk());
+      continue;
+    }
+    try {
+      walk();
+      ADD_FAILURE();
+    } catch (const TraceError& error) {
+      EXPECT_EQ(error.kind(), "too_many_events");
+      EXPECT_EQ(error.event(), 19);
     }
   }
 }

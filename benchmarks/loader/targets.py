@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""targets.py: what is asked of the loader, each beside what a run measured.
+
+All are ratios of figures of one run but the times of a Python call. Seconds are the
+best round: CPU time where one thread works, which a busy machine disturbs least, and
+wall clock where several do or whole processes are compared.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+Results = dict[str, Any]
+OURS = "torchtraceap, 2 threads"
+
+
+@dataclass(frozen=True)
+class Target:
+    """One figure; `accept` and `goal` are the least (or the most, if `below`)."""
+
+    what: str
+    measured: float | None  # None: not measured in this run, see note
+    accept: float
+    goal: float
+    below: bool = False
+    unit: str = ""
+    note: str = ""
+
+    @property
+    def verdict(self) -> str:
+        """Say what was reached."""
+        if self.measured is None:
+            return "not measured"
+        sign = -1 if self.below else 1
+        for limit, word in ((self.goal, "goal"), (self.accept, "accept")):
+            if sign * self.measured >= sign * limit:
+                return word
+        return "missed"
+
+
+def best(results: Results, group: str, size: str, name: str, clock: str) -> float:
+    """Return the best round of a row, in seconds; NaN if it was not measured."""
+    row = results[group].get(size, {}).get(name, {})
+    return min(row.get(clock, []), default=float("nan"))
+
+
+def main_size(results: Results) -> str:
+    """Return the input that ratios are taken on: of 300 MB or nearest to it."""
+    sizes = [name for name in results["in_process"] if name.startswith("sim-")]
+    return min(sizes, key=lambda s: abs(int(s.removeprefix("sim-")) - 300))
+
+
+def targets(results: Results) -> Iterator[Target]:
+    """Yield every target with what was measured."""
+    size = main_size(results)
+    smallest = results["python_call"]["input"]
+
+    def row(name: str, clock: str) -> float:
+        return best(results, "in_process", size, name, f"{clock}_s")
+
+    def ratio(above: str, below: str, clock: str) -> float:
+        return row(above, clock) / row(below, clock)
+
+    yield Target(
+        "raw, 1 thread, against the limit row",
+        ratio("limit, raw", "raw, 1 thread", "cpu"),
+        *(0.50, 0.70),
+    )
+    yield Target(
+        "raw, 2 threads, against its own 1 thread (wall)",
+        ratio("raw, 1 thread", "raw, 2 threads", "wall"),
+        *(1.5, 1.8),
+        note="needs two idle cores",
+    )
+    yield Target(
+        "CPU time of raw, 2 threads, against 1 thread",
+        ratio("raw, 2 threads", "raw, 1 thread", "cpu"),
+        *(1.1, 1.1),
+        below=True,
+    )
+    yield Target(
+        "gzip, 1 thread, against raw, 1 thread",
+        ratio("raw, 1 thread", "gzip, 1 thread", "cpu"),
+        *(0.7, 0.85),
+    )
+    yield Target(
+        "gzip, 2 threads, against its own 1 thread (wall)",
+        ratio("gzip, 1 thread", "gzip, 2 threads", "wall"),
+        *(1.4, 1.7),
+        note="needs two idle cores",
+    )
+    for peer, at, accept, goal in (
+        ("msgspec Structs", size, 2.5, 4.0),
+        ("HTA", smallest, 50.0, 100.0),
+    ):
+        ours = best(results, "cold", at, OURS, "wall_s")
+        theirs = best(results, "cold", at, peer, "wall_s")
+        why = results["cold"].get(at, {}).get(peer, {}).get("skipped", "")
+        yield Target(
+            f"against {peer}, {at} (wall)", theirs / ours, accept, goal, note=why
+        )
+    peak = results["cold"].get(size, {}).get(OURS, {}).get("peak_bytes", [])
+    yield Target(
+        "peak memory over the interpreter, x JSON",
+        max(peak, default=float("nan")) / results["text_bytes"][size],
+        *(0.6, 0.35),
+        below=True,
+    )
+    calls = results["python_call"]
+    for which, accept, goal in (("first", 60.0, 45.0), ("later", 40.0, 30.0)):
+        yield Target(
+            f"Python call on {calls['input']}, {which} (wall)",
+            min(calls[which]) * 1e3,
+            *(accept, goal),
+            below=True,
+            unit="ms",
+            note="on a quiet machine",
+        )
+    yield Target(
+        "analysis after load, against load on 1 thread",
+        ratio("analysis", "raw, 1 thread", "cpu"),
+        *(1.0, 0.5),
+        below=True,
+    )
+    for part in ("load", "analysis"):
+        timed = [row for row in results["scaling"] if row[part] is not None]
+        worst = max(timed, key=lambda row: row[part])
+        yield Target(
+            f"t(4N)/t(N), {part}, worst of all kinds",
+            worst[part],
+            *(4.6, 4.2),
+            below=True,
+            note=worst["kind"],
+        )
+
+
+def as_rows(results: Results) -> list[dict[str, Any]]:
+    """Return the targets as the results file holds them."""
+    rows = []
+    for target in targets(results):
+        known = target.measured is not None and target.measured == target.measured
+        fixed = target if known else Target(**{**asdict(target), "measured": None})
+        rows.append({**asdict(fixed), "verdict": fixed.verdict})
+    return rows
+
+
+def lines(rows: list[dict[str, Any]]) -> Iterator[str]:
+    """Write the targets for people."""
+    for row in rows:
+        sign = "<=" if row["below"] else ">="
+        found = "-" if row["measured"] is None else f"{row['measured']:.2f}"
+        note = f" ({row['note']})" if row["note"] else ""
+        limits = f"accept {sign} {row['accept']:g}, goal {sign} {row['goal']:g}"
+        unit = re.sub(r"(.+)", r" \1", row["unit"])
+        yield f"{row['what']:58} {found:>8}{unit}  {limits}: {row['verdict']}{note}"

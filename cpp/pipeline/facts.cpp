@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// pipeline/facts.cpp: the facts in a trace's header, and the devices that worked.
+#include "pipeline/facts.h"
+
+#include <algorithm>
+
+#include "trace/args.h"
+
+namespace tta::pipeline {
+
+TraceFacts read_facts(const timeline::Timeline& t) {
+  const auto& trace = *t.trace;
+  TraceFacts facts;
+  facts.path = trace.path;
+  facts.events = trace.columns.size();
+  facts.begin_ns = t.span.begin;
+  facts.end_ns = t.span.end;
+  const auto properties = trace.metadata_json("deviceProperties");
+  trace::for_each_element(properties, [&](std::string_view device) {
+    const auto id = trace::int_arg(device, "id");
+    facts.devices.push_back({static_cast<std::int32_t>(id.value_or(-1)),
+                             trace::string_arg(device, "name").value_or(""), 0});
+  });
+  for (const auto& d : t.devices) {
+    auto it = std::find_if(facts.devices.begin(), facts.devices.end(),
+                           [&](const Device& known) { return known.id == d.device; });
+    if (it == facts.devices.end()) {
+      it = facts.devices.insert(facts.devices.end(), {d.device, "", 0});
+    }
+    it->work_rows = d.rows.size();
+  }
+  const auto distributed = trace.metadata_json("distributedInfo");
+  facts.rank = trace::int_arg(distributed, "rank");
+  facts.world_size = trace::int_arg(distributed, "world_size");
+  return facts;
+}
+
+}  // namespace tta::pipeline

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// pipeline/lost_records.cpp: what only one side of the trace knows of.
+#include <algorithm>
+
+#include "pipeline/signs.h"
+
+namespace tta::pipeline {
+namespace {
+
+// Launches without work that make a trace incomplete: half of the 5 % of kernels whose
+// loss must not pass unseen (not every kernel has a launch of its own). Sound traces
+// have none, but for one or two at the end of the recording.
+constexpr double kLostLaunches = 0.025;
+
+// A launched kernel starts within microseconds on a free device; what waits this long
+// on one that looks free waits for work that was not recorded.
+constexpr std::int64_t kUnseenWork = 1'000'000;
+
+// Time in which launched work waited on a device that ran nothing.
+std::int64_t queued_behind_nothing(const timeline::Timeline& t) {
+  const auto& c = t.columns();
+  std::int64_t sum = 0;
+  for (const auto& d : t.devices) {
+    for (const auto& gap : d.gaps) {
+      const auto launch = t.launch_of(gap.next);
+      if (launch == timeline::kNoRow) continue;
+      const auto waited = gap.time.end - std::max(gap.time.begin, c.end(launch));
+      if (waited >= kUnseenWork) sum += waited;
+    }
+  }
+  return sum;
+}
+
+// Time in which the host was blocked by a device that ran nothing, on any device.
+std::int64_t waited_for_nothing(const timeline::Timeline& t) {
+  std::vector<timeline::Interval> all;
+  for (const auto& d : t.devices) all.insert(all.end(), d.busy.begin(), d.busy.end());
+  const auto busy = timeline::unite(std::move(all));
+  std::vector<timeline::Interval> idle;
+  for (const auto& thread : t.waits) {
+    for (const auto& wait : thread.waits) {
+      const timeline::Interval time{wait.begin, wait.end};
+      const auto parts = timeline::subtract({time}, timeline::clip(busy, time));
+      if (timeline::total(parts) < kUnseenWork) continue;
+      idle.insert(idle.end(), parts.begin(), parts.end());
+    }
+  }
+  return timeline::total(timeline::unite(std::move(idle)));
+}
+
+void find_unlaunched_work(const timeline::Timeline& t, Quality& q) {
+  const auto& links = t.links;
+  const auto unlinked =
+      links.device_rows - links.linked - links.queued_before - links.without_id;
+  if (t.launch_calls.empty() && links.linked == 0) {
+    add(q, Verdict::kDegraded, "no_launches", links.device_rows,
+        "No launch of any device work is in the trace (CPU activity was not "
+        "recorded): idle time cannot be blamed on host code.");
+  } else if (unlinked > 0) {
+    const bool grave = share(unlinked, links.device_rows) >= kLostShare;
+    add(q, grave ? Verdict::kDegraded : Verdict::kOk, "work_without_launch", unlinked,
+        of(unlinked, links.device_rows) +
+            " device events have no launch in the trace: records of the host were "
+            "lost, and what it did before them is unknown.");
+  }
+}
+
+void find_workless_launches(const timeline::Timeline& t, Quality& q) {
+  std::uint64_t without = 0;
+  for (const auto& call : t.launch_calls) without += call.work == 0;
+  if (without == 0) return;
+  const auto text = of(without, t.launch_calls.size()) +
+                    " launches have no device event in the trace: records were lost, ";
+  if (share(without, t.launch_calls.size()) >= kLostLaunches) {
+    add_loss(q, "launches_without_work", without,
+             text + "and idle time is overstated by the work they did.");
+  } else {
+    add(q, Verdict::kOk, "launches_without_work", without,
+        text + "too few to change the figures by much.");
+  }
+}
+
+}  // namespace
+
+void find_lost_records(const timeline::Timeline& t, Quality& q) {
+  find_unlaunched_work(t, q);
+  find_workless_launches(t, q);
+  const auto unseen = [&](const char* kind, std::int64_t ns, const char* who) {
+    if (static_cast<double>(ns) < kLostShare * static_cast<double>(t.span.length())) {
+      return;
+    }
+    add_loss(q, kind, 1,
+             std::string(who) + " waited " + length_text(ns) +
+                 " for a device that shows no work meanwhile: it was busy with work "
+                 "that is not in the trace (queued before recording began, or lost). "
+                 "That time is not known to be idle.");
+  };
+  unseen("wait_without_work", waited_for_nothing(t), "The host");
+  unseen("queued_behind_nothing", queued_behind_nothing(t), "Launched work");
+}
+
+}  // namespace tta::pipeline

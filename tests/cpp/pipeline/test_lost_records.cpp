@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What is missing from a trace is noticed, and what is not missing is not missed.
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "notes.h"
+#include "pipeline/analyze.h"
+#include "support/trace_text.h"
+
+namespace tta::pipeline {
+namespace {
+
+using test::has_note;
+using test::note_of;
+using test::TraceText;
+
+// A hundred launches, of which the first `lost` have no kernel.
+Report losing(int lost) {
+  TraceText text;
+  for (int i = 0; i < 100; ++i) {
+    text.call("cudaLaunchKernel", i * 10, 5, i + 1);
+    if (i >= lost) text.kernel(i * 10 + 5, 5, i + 1);
+  }
+  return analyze(text.load());
+}
+
+TEST(LostRecords, DegradeFromHalfOfFivePercentOn) {
+  EXPECT_TRUE(losing(0).quality.notes.empty());
+  EXPECT_FALSE(losing(0).quality.incomplete);
+  EXPECT_EQ(losing(2).quality.verdict, Verdict::kOk);
+  EXPECT_EQ(note_of(losing(2), "launches_without_work").count, 2u);
+  EXPECT_EQ(losing(3).quality.verdict, Verdict::kDegraded);
+  EXPECT_TRUE(losing(3).quality.incomplete);
+}
+
+TEST(LostRecords, LaunchesAreKnownByWhatTheyUsuallyDoToo) {
+  // No name of CUDA's or HIP's; nine of ten calls have work.
+  TraceText text;
+  for (int i = 0; i < 10; ++i) {
+    text.call("runFunction", i * 10, 5, i + 1);
+    if (i > 0) text.kernel(i * 10 + 5, 5, i + 1);
+  }
+  const auto report = analyze(text.load());
+  ASSERT_TRUE(has_note(report, "launches_without_work"));
+  EXPECT_EQ(note_of(report, "launches_without_work").count, 1u);
+  // Copies of no bytes leave no record, however many there are.
+  TraceText copies;
+  for (int i = 0; i < 10; ++i) copies.call("cudaMemsetAsync", i * 10, 5, i + 1);
+  copies.device_work("gpu_memset", "Memset", 50, 5, 5, "", 7, 0);
+  EXPECT_FALSE(has_note(analyze(copies.load()), "launches_without_work"));
+}
+
+TEST(LostRecords, LaunchesWithoutCorrelationAreMatchedByExternalId) {
+  // Older ROCm: operator, calls and kernels share an External id, and that is all.
+  const auto old = [](bool lost) {
+    TraceText text;
+    for (int i = 1; i <= 10; ++i) {
+      const auto id = "\"External id\": " + std::to_string(i);
+      text.host("cuda_runtime", "hipLaunchKernel", i * 100, 5, id)
+          .host("cuda_runtime", "hipLaunchKernel", i * 100 + 10, 5, id);
+      if (lost && i == 3) continue;
+      text.device_work("kernel", "k", i * 100 + 20, 5, 0, ", " + id, 7, 0)
+          .device_work("kernel", "k", i * 100 + 25, 5, 0, ", " + id, 7, 0);
+    }
+    return analyze(text.load());
+  };
+  EXPECT_FALSE(has_note(old(false), "launches_without_work"));
+  EXPECT_EQ(note_of(old(true), "launches_without_work").count, 2u);
+  EXPECT_TRUE(old(true).quality.incomplete);
+}
+
+TEST(LostRecords, TheLinkingRateIsOfEventsThatCarryAnId) {
+  EXPECT_EQ(losing(0).quality.linking_rate, 1.0);
+  const auto report = analyze(TraceText()
+                                  .launched(0, 10, 5, 1)
+                                  .kernel(20, 5, 2)   // its launch is not there
+                                  .kernel(30, 5, -1)  // carries no id
+                                  .load());
+  EXPECT_EQ(report.quality.linking_rate, 0.5);
+  const auto none = analyze(TraceText().kernel(30, 5, 0).load());
+  EXPECT_FALSE(none.quality.linking_rate.has_value());
+}
+
+TEST(LostRecords, AFilterIsNoLoss) {
+  TraceText text;
+  text.header(R"("deviceProperties": [{"id": 0, "name": "A100"}])");
+  for (int i = 0; i < 100; ++i) text.launched(i * 10, i * 10 + 200, 5, i + 1);
+  trace::LoadOptions options;
+  options.keep.end = 505'000;  // of the last 20 launches by then, no kernel is
+  auto cut = analyze(trace::load_bytes(text.text(), options));
+  EXPECT_EQ(cut.quality.verdict, Verdict::kOk);
+  ASSERT_TRUE(has_note(cut, "filtered"));
+  EXPECT_GT(note_of(cut, "filtered").count, 90u);
+  // Nor is a device of which nothing was loaded unusable.
+  options.keep.categories =
+      ~(std::uint64_t{1} << static_cast<int>(trace::Category::kKernel));
+  options.keep.end = std::numeric_limits<std::int64_t>::max();
+  EXPECT_EQ(analyze(trace::load_bytes(text.text(), options)).quality.verdict,
+            Verdict::kOk);
+  EXPECT_FALSE(has_note(losing(0), "filtered"));
+}
+
+// Steps of 1000 us with 30 operators and launches each; what `lost` says of the launch
+// `i` of a step decides whether it has its kernel.
+template <typename Lost>
+Report steps(int count, Lost lost) {
+  TraceText text;
+  for (int step = 0; step < count; ++step) {
+    const double begin = step * 1000;
+    text.note("ProfilerStep#" + std::to_string(step), begin, 990);
+    for (int i = 0; i < 30; ++i) {
+      const double at = begin + 10 + i * 30;
+      const int id = step * 30 + i + 1;
+      text.op("aten::add", at, 20).call("cudaLaunchKernel", at + 1, 5, id);
+      if (!lost(step, i)) text.kernel(at + 10, 10, id);
+    }
+  }
+  return analyze(text.load());
+}
+
+TEST(LostSteps, OneOfManyStepsWithoutWork) {
+  const auto report = steps(50, [](int step, int) { return step == 20; });
+  // 2 % of the launches: too few for the share of launches to tell.
+  EXPECT_EQ(note_of(report, "launches_without_work").verdict, Verdict::kOk);
+  ASSERT_TRUE(has_note(report, "steps_without_device_work"));
+  EXPECT_EQ(note_of(report, "steps_without_device_work").count, 1u);
+  EXPECT_EQ(report.quality.verdict, Verdict::kDegraded);
+  EXPECT_TRUE(report.quality.incomplete);
+  const auto whole = steps(50, [](int, int) { return false; });
+  EXPECT_TRUE(whole.quality.notes.empty());
+}
+
+TEST(LostSteps, AStepThatLaunchesNothingIsNoLoss) {
+  TraceText text;
+  text.note("ProfilerStep#1", 0, 990).note("ProfilerStep#2", 1000, 990);
+  for (int i = 0; i < 30; ++i) {
+    text.op("aten::add", 10 + i * 30, 20).launched(11 + i * 30, 20 + i * 30, 10, i + 1);
+  }
+  text.op("aten::add", 1010, 20);  // the last step ends before it launches anything
+  EXPECT_TRUE(analyze(text.load()).quality.notes.empty());
+}
+
+TEST(LostSteps, TheFirstStepLosesItsStart) {
+  const auto losing_first = [](int lost) {
+    return steps(50, [=](int step, int i) { return step == 0 && i < lost; });
+  };
+  EXPECT_FALSE(has_note(losing_first(1), "first_step_deficit"));  // 3.3 %
+  ASSERT_TRUE(has_note(losing_first(2), "first_step_deficit"));   // 6.7 %
+  EXPECT_EQ(losing_first(2).quality.verdict, Verdict::kDegraded);
+  // Where all steps lose alike it is not the start.
+  EXPECT_FALSE(
+      has_note(steps(50, [](int, int i) { return i < 2; }), "first_step_deficit"));
+}
+
+// Launches of graphs, each with the kernels of a name a letter.
+Report graphs(const std::vector<std::string>& launches) {
+  TraceText text;
+  double at = 0;
+  int id = 0;
+  for (const auto& kernels : launches) {
+    text.call("cudaGraphLaunch", at, 5, ++id);
+    for (const char name : kernels) text.kernel(at += 10, 8, id, std::string(1, name));
+    at += 10;
+  }
+  return analyze(text.load());
+}
+
+constexpr const char* kShort = "graph_launches_few_kernels";
+
+TEST(ShortGraphs, LaunchesOfOneGraphThatAllDiffer) {
+  const auto report = graphs({"abcdefghi", "abcdefghj", "abcdefhij", "bcdefghij"});
+  ASSERT_TRUE(has_note(report, kShort));
+  EXPECT_EQ(note_of(report, kShort).count, 4u);
+  EXPECT_TRUE(report.quality.incomplete);
+  // Three are too few to show a habit.
+  EXPECT_FALSE(has_note(graphs({"abcdefghi", "abcdefghj", "abcdefhij"}), kShort));
+}
+
+TEST(ShortGraphs, SetsThatRepeatAreGraphsOfTheirOwn) {
+  EXPECT_FALSE(
+      has_note(graphs({"abcde", "abc", "abcde", "abc", "abcde", "abc"}), kShort));
+  // A model captured in pieces, replayed once: the first and last differ.
+  EXPECT_FALSE(has_note(graphs({"ab", "abcde", "abcde", "abcde", "abcdf"}), kShort));
+  // Different graphs have different kernels.
+  EXPECT_FALSE(has_note(graphs({"abcde", "fghij", "klmno", "pqrst"}), kShort));
+}
+
+TEST(ShortGraphs, SomeCutToLessThanHalf) {
+  const auto report = graphs({"abcde", "abcde", "abcde", "abcde", "ab", "c"});
+  ASSERT_TRUE(has_note(report, kShort));
+  EXPECT_EQ(note_of(report, kShort).count, 2u);
+  EXPECT_FALSE(has_note(graphs({"abcde", "abcde", "abcde", "abc", "bcd"}), kShort));
+}
+
+TEST(ShortGraphs, LaunchesWithNoKernelAtAll) {
+  const auto report = graphs({"abcde", "abcde", ""});
+  EXPECT_EQ(note_of(report, kShort).count, 1u);
+  EXPECT_EQ(report.quality.verdict, Verdict::kDegraded);
+}
+
+}  // namespace
+}  // namespace tta::pipeline

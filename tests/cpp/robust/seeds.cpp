@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// robust/seeds.cpp: real traces cut to size, and texts written for their oddities.
+#include "robust/seeds.h"
+
+#include <zlib.h>
+
+#include <cctype>
+#include <stdexcept>
+
+#include "support/gzip.h"
+
+namespace tta::robust {
+namespace {
+
+constexpr std::size_t kSmall = 1000;
+constexpr std::size_t kLarge = 40'000;
+
+// Kineto's layout with text pids, escapes, decoy borders in nested lists, an unknown
+// category, odd numbers, and metadata behind the events.
+constexpr const char* kKineto = R"json(
+{
+  "schemaVersion": 1,
+  "deviceProperties": [
+    {
+      "id": 0, "name": "NVIDIA {H100}, ]", "computeMajor": 9
+    }
+  ],
+  "traceEvents": [
+  {
+    "ph": "X", "cat": "cpu_op", "name": "aten::\u00e9\n\"q\" \\ 漢", "pid": 4711, "tid": 4712,
+    "ts": 4372189311950.743, "dur": 12.500,
+    "args": {
+      "External id": 3, "Input Dims": [[2, 3], [], [[-1.5e3]]], "s": "},{\"ph\""
+    }
+  },
+  {
+    "ph": "X", "cat": "kernel", "name": "void gemm<7>(int, {})", "pid": 0, "tid": "stream 7",
+    "ts": 4372189311961.000, "dur": 3,
+    "args": {
+      "device": 0, "stream": 7, "correlation": 9, "External id": 3, "queued": 0
+    }
+  },
+  {
+    "ph": "X", "cat": "no such category", "name": "", "pid": "Spans", "tid": -1,
+    "ts": "5", "dur": -1,
+    "args": {
+      "list": [
+  {
+    "ph": "decoy"
+  },
+  {
+    "ph": "decoy"
+  }], "b": [true, false, null]
+    }
+  },
+  {
+    "ph": "s", "id": 9, "pid": 4711, "tid": 4712, "ts": 1.5e3, "cat": "ac2g", "name": "ac2g"
+  },
+  {
+    "name": "process_name", "ph": "M", "ts": 0, "pid": 4711, "tid": 0,
+    "args": {
+      "name": "python"
+    }
+  }
+  ],
+  "traceName": "/tmp/]},{.json",
+  "baseTimeNanoseconds": 1759000000000000000
+}
+)json";
+
+// The list form, compact; launches and work of a device, so that the analysis has
+// something to do.
+std::string list_form() {
+  std::string text = "[";
+  for (int i = 0; i < 6; ++i) {
+    const std::string n = std::to_string(i + 1);
+    const std::string at = std::to_string(100 * i);
+    if (i > 0) text += ',';
+    text +=
+        R"({"ph":"X","cat":"cuda_runtime","name":"cudaLaunchKernel","pid":1,"tid":1,"ts":)" +
+        at + R"(,"dur":5,"args":{"correlation":)" + n + "}}," +
+        R"({"ph":"X","cat":"kernel","name":"k\u0041","pid":0,"tid":7,"ts":)" + at +
+        R"(9,"dur":30,"args":{"device":0,"stream":7,"correlation":)" + n + "}}";
+  }
+  return text + "]";
+}
+
+}  // namespace
+
+std::string read_sample(const std::string& name) {
+  const std::string path = std::string(TTA_TEST_DATA) + "/" + name;
+  gzFile file = gzopen(path.c_str(), "rb");
+  if (file == nullptr) throw std::runtime_error(path + " cannot be opened");
+  std::string text;
+  char buffer[1 << 16];
+  for (int n; (n = gzread(file, buffer, sizeof buffer)) > 0;) {
+    text.append(buffer, static_cast<std::size_t>(n));
+  }
+  gzclose(file);
+  return text;
+}
+
+std::string cut_between_events(std::string_view text, std::size_t bytes) {
+  // Real headers are longer than small documents may be.
+  const std::size_t events = text.find("\"traceEvents\": [");
+  if (events == text.npos) throw std::runtime_error("no traceEvents in a seed");
+  std::string cut = events > bytes / 2 ? "{\n  \"schemaVersion\": 1,\n  "
+                                       : std::string(text.substr(0, events));
+  const std::size_t room = bytes - cut.size();
+  std::size_t end = text.rfind("\n  },", events + room);
+  if (end == text.npos || end < events) end = text.find("\n  },", events);
+  if (end == text.npos) throw std::runtime_error("no border of events in a seed");
+  cut += text.substr(events, end + 4 - events);
+  return cut + "\n  ]\n}\n";
+}
+
+std::string compact(std::string_view text) {
+  std::string out;
+  bool in_string = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (in_string && text[i] == '\\') {
+      out += text[i++];
+    } else if (text[i] == '"') {
+      in_string = !in_string;
+    } else if (!in_string && std::isspace(static_cast<unsigned char>(text[i]))) {
+      continue;
+    }
+    out += text[i];
+  }
+  return out;
+}
+
+std::string gzip(std::string_view text) {
+  constexpr int kFast = 1;
+  return test::gzip(text, kFast);
+}
+
+std::vector<std::string> small_seeds() {
+  std::vector<std::string> seeds = {kKineto, compact(kKineto), list_form()};
+  for (const char* name :
+       {"a100-event-sync-3streams-tiny.json.gz", "mi250-rocm62-tiny.json.gz",
+        "old-catnames-tiny-no-schema.json.gz", "mi300-torch-compile-triton.json.gz"}) {
+    seeds.push_back(cut_between_events(read_sample(name), kSmall));
+  }
+  seeds.push_back(compact(seeds.back()));
+  return seeds;
+}
+
+std::vector<std::string> large_seeds() {
+  std::vector<std::string> seeds;
+  for (const char* name : {"mi250-rocm62-tiny.json.gz", "cpu-macos-resnet18.json.gz",
+                           "kineto2021-computeProperties-tiny.json.gz"}) {
+    seeds.push_back(cut_between_events(read_sample(name), kLarge));
+  }
+  seeds.push_back(compact(seeds.front()));
+  return seeds;
+}
+
+std::string prefix_seed() { return large_seeds().front(); }
+
+}  // namespace tta::robust

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// tests/cpp/trace/test_recover_text.cpp: recovery from damage to bytes, members, gzip.
+#include "trace/recover_samples.h"
+
+namespace tta::trace {
+namespace {
+
+TEST(Recover, BytesThatAreNoUtf8ShowAsReplacements) {
+  const std::string text =
+      R"({"na)"
+      "\xff"
+      R"(me": "a)"
+      "\xc3"
+      R"(", "traceEvents":[)" +
+      events(40,
+             [](int i) {
+               std::string one = event(i);
+               if (i % 4 == 1)
+                 one.replace(one.find("op "), 3, "caf\xe9 \xe6\xbc \\u00e9 ");
+               if (i % 4 == 2)
+                 one.replace(one.find("\\\"x"), 3, "\xf0\x9d\x84 \x80\x80");
+               return one;
+             }) +
+      "]}";
+  EXPECT_EQ(refusal(text).kind(), "bad_utf8");
+  const Trace trace = recover(text);
+  ASSERT_EQ(kept(trace), all_but(40, -1));
+  const std::string bad = "\xEF\xBF\xBD";
+  EXPECT_EQ(trace.name(1), "caf" + bad + " " + bad + " é 1 {é},{[");
+  EXPECT_EQ(trace.name(3), "op 3 {é},{[");
+  EXPECT_EQ(warned(trace, "bad_utf8"), 2u + 10 * 2 + 10 * 3);
+  EXPECT_EQ(trace.warnings.size(), 1u);
+  EXPECT_NE(trace.warnings[0].detail.find("byte 4)"), std::string::npos);
+  EXPECT_EQ(trace.metadata_json("na" + bad + "me"), "\"a" + bad + "\"");
+  const auto args = trace.read_args(std::vector<std::uint32_t>{2, 3});
+  EXPECT_NE(args[0].find("\"s\":\"" + bad + " " + bad + bad + "\"}"), std::string::npos)
+      << args[0];
+  EXPECT_TRUE(event(3).find(args[1]) != std::string::npos) << args[1];
+  EXPECT_EQ(trace.columns.args_offset[2], text.find("{\"External id\":2,"));
+}
+
+TEST(Recover, OddCharactersOfSkippedEventsAreNotCounted) {
+  const std::string text = around(events(30, [](int i) {
+    std::string one = event(i);
+    one.replace(one.find("op "), 3, i % 3 == 0 ? "\\ud800 \xff" : "x");
+    if (i % 2 == 0) one.replace(one.find("\"dur\""), 5, "dur");
+    return one;
+  }));
+  const Trace trace = recover(text);
+  EXPECT_EQ(kept(trace).size(), 15u);
+  EXPECT_EQ(warned(trace, "lone_surrogate"), 5u);
+  EXPECT_EQ(warned(trace, "bad_utf8"), 5u);
+  EXPECT_EQ(warned(trace, "damaged_event"), 15u);
+}
+
+TEST(Recover, DamagedMembersBeforeTheEvents) {
+  for (const std::string header :
+       {"\"a\": 1, \"b\": [1, 2", "\"a\": 1, \"b\" 2", "\"a\": 1, 'b': {}",
+        "\"a\": 1, \"b\": \"x\ny\"", "\"a\": 1, \"b\": \"C:\\python\"",
+        "\"a\": 1, \"b\": \"q\"q\"", "\"a\": 1, \"b\": {\"c\": 2",
+        "\"a\": 1, \"b\": \"\\\"traceEvents\\\": [{\"x"}) {
+    const std::string text =
+        "{" + header + ", \"traceEvents\" : [" + events(5) + "], \"c\": 3}";
+    EXPECT_NE(refusal(text).kind(), "not_a_trace");
+    const Trace trace = recover(text);
+    EXPECT_EQ(kept(trace), all_but(5, -1)) << header;
+    EXPECT_EQ(warned(trace, "damaged_metadata"), 1u) << header;
+    EXPECT_EQ(trace.warnings.size(), 1u) << header;
+    EXPECT_EQ(trace.metadata_json("a"), "1") << header;
+    EXPECT_EQ(trace.metadata_json("c"), "3") << header;
+  }
+}
+
+TEST(Recover, WhatFollowsTheEvents) {
+  const std::string list = "{\"traceEvents\": [" + events(3) + "]";
+  const struct {
+    const char* end;
+    const char* kind;
+  } cases[] = {
+      {", \"a\": 1, \"b\": [1, 2}, \"c\": 3}", "damaged_metadata"},
+      {" \"a\": 1}", "damaged_metadata"},
+      {", \"a\": \"x\ny\"}", "damaged_metadata"},
+      {", \"a\": 1", "truncated"},
+      {", \"a\": 1} {\"traceEvents\": []}", "trailing_content"},
+      {"}}", "trailing_content"},
+      {"} \x01\xff \" \\", "trailing_content"},
+  };
+  for (const auto& [end, kind] : cases) {
+    EXPECT_NE(refusal(list + end).kind(), "not_a_trace");
+    const Trace trace = recover(list + end);
+    EXPECT_EQ(kept(trace), all_but(3, -1)) << end;
+    EXPECT_EQ(warned(trace, kind), 1u) << end;
+    EXPECT_EQ(trace.warnings.size(), 1u) << end;
+  }
+  const Trace two = recover(list + ", \"traceEvents\": [" + events(2) + "], \"a\": 1}");
+  EXPECT_EQ(kept(two), (std::vector<std::int64_t>{0, 1, 2, 0, 1}));
+  EXPECT_EQ(warned(two, "two_event_lists"), 1u);
+  EXPECT_EQ(two.metadata_json("a"), "1");
+}
+
+TEST(Recover, WhatIsNoTraceIsStillRefused) {
+  const struct {
+    std::string bytes;
+    const char* kind;
+  } cases[] = {
+      {"", "empty"},
+      {" \n", "empty"},
+      {std::string(5000, '\0'), "empty"},
+      {gzip(""), "empty"},
+      {"PK\x03\x04", "zip"},
+      {"hello", "not_json"},
+      {"{}", "not_a_trace"},
+      {R"({"traceEvents": 5})", "not_a_trace"},
+      {R"({"nodes": [], "schema": 1})", "not_a_trace"},
+      {R"({"nodes": [1, 2)", "not_a_trace"},
+      {"{\"ph\": \"M\"}\n{\"ph\": \"M\"}", "not_a_trace"},
+      {"[1, 2, 3]", "not_a_trace"},
+      {"[garbage]", "not_a_trace"},
+      {R"({"a": 1 "b": 2})", "invalid_json"},
+  };
+  for (const auto& each : cases) {
+    EXPECT_EQ(refusal(each.bytes, recovering()).kind(), each.kind) << each.bytes;
+  }
+}
+
+TEST(Recover, DamagedGzip) {
+  const std::string text = kineto_text(300);
+  const std::string good = gzip(text);
+  const Trace control = load_bytes(text);
+  std::string bad = good;
+  bad[bad.size() - 6] ^= 1;
+  const Trace checksum = load_bytes(bad, recovering());
+  EXPECT_EQ(checksum.columns.ts, control.columns.ts);
+  EXPECT_EQ(warned(checksum, "gzip_checksum"), 1u);
+  EXPECT_EQ(checksum.warnings.size(), 1u);
+  const Trace trailing = load_bytes(good + "rest", recovering());
+  EXPECT_EQ(trailing.columns.ts, control.columns.ts);
+  EXPECT_EQ(warned(trailing, "gzip_trailing"), 1u);
+  std::size_t before = 0;
+  for (std::size_t cut = 100; cut < good.size(); cut += 37) {
+    const Trace part = load_bytes(good.substr(0, cut), recovering());
+    EXPECT_EQ(warned(part, "gzip_truncated"), 1u) << cut;
+    EXPECT_GE(part.columns.size(), before) << cut;
+    before = part.columns.size();
+    // Exactly the whole events of the text that came out.
+    EXPECT_EQ(part.columns.size(),
+              load_bytes(text.substr(0, part.text_bytes), recovering()).columns.size());
+    EXPECT_TRUE(std::equal(part.columns.ts.begin(), part.columns.ts.end(),
+                           control.columns.ts.begin()));
+  }
+  EXPECT_GT(before, 250u);
+  bad = good;
+  bad[bad.size() / 2] ^= 0x10;
+  const Trace damaged = load_bytes(bad, recovering());
+  EXPECT_EQ(warned(damaged, "gzip_damaged") + warned(damaged, "gzip_checksum"), 1u);
+  EXPECT_GT(damaged.columns.size(), 50u);
+}
+
+TEST(Recover, LimitsHold) {
+  LoadOptions options = recovering();
+  options.max_text_bytes = 1000;
+  const TraceError limit = refusal(gzip(kineto_text(50)), options);
+  EXPECT_EQ(limit.kind(), "gzip_limit");
+  EXPECT_NE(limit.hint().find("max_text_bytes="), std::string::npos);
+  EXPECT_NE(limit.hint().find("--max-text-bytes"), std::string::npos);
+  const std::string blanks = gzip(std::string(std::size_t{80} << 20, ' '));
+  const TraceError bomb = refusal(blanks, recovering());
+  EXPECT_EQ(bomb.kind(), "gzip_bomb");
+  EXPECT_NE(bomb.hint().find("max_ratio="), std::string::npos);
+  EXPECT_NE(bomb.hint().find("--max-ratio"), std::string::npos);
+}
+
+TEST(Recover, DamagedMembersBehindTheEvents) {
+  const std::string first = R"({"traceEvents":[)" + small(1) + "],";
+  const std::string second = R"("traceEvents":[)" + small(2) + "," + small(3) + "]";
+  const Names all = {"e1", "e2", "e3"};
+  const Counts two = {{"damaged_metadata", 1}, {"two_event_lists", 1}};
+  for (const char* member : {R"("m":{"a" 1},)", R"("m":{"a":1,)", R"("m":[1,2},)",
+                             R"("m":"q"q",)", R"("m":"C:\python",)", R"("m" 1,)"}) {
+    expect_recovered(first + member + second + "}", all, two);
+    expect_recovered(first + member + R"("k":1,)" + second + R"(,"z":1})", all, two);
+  }
+  const Trace trace = recover(first + R"("m":{"a" 1,"b":2},"c":3,"d":[4]})");
+  EXPECT_EQ(names(trace), Names{"e1"});
+  EXPECT_EQ(warned(trace, "damaged_metadata"), 1u);
+  EXPECT_EQ(trace.warnings.size(), 1u);
+  EXPECT_EQ(trace.metadata_json("b"), "");
+  EXPECT_EQ(trace.metadata_json("c"), "3");
+  EXPECT_EQ(trace.metadata_json("d"), "[4]");
+}
+
+TEST(Recover, AListOfEventsInsideADamagedMemberHidesNoOther) {
+  const Trace trace = recover(
+      R"({"a":{"b" 1,"traceEvents":[{"ph":"X","name":"WRONG"}]},"k":2,"traceEvents":[)" +
+      small(1) + R"(],"z":1})");
+  EXPECT_EQ(names(trace), (Names{"WRONG", "e1"}));
+  EXPECT_EQ(warned(trace, "two_event_lists"), 1u);
+  EXPECT_GE(warned(trace, "damaged_metadata"), 1u);
+  EXPECT_EQ(warned(trace, "trailing_content"), 0u);
+  EXPECT_EQ(trace.metadata_json("k"), "2");
+  EXPECT_EQ(trace.metadata_json("z"), "1");
+}
+
+TEST(Recover, SaysHowManyBytesWereSkipped) {
+  const auto detail = [](const std::string& text) {
+    const Trace trace = recover(text);
+    EXPECT_EQ(trace.warnings.size(), 1u);
+    return trace.warnings.at(0).detail;
+  };
+  const std::string bad = R"({"ph" 1},{"name":"x"},7,"s",{"a":[]},)";
+  const std::string bytes = " " + std::to_string(bad.size()) + " bytes in all";
+  EXPECT_NE(detail("[" + bad + small(2) + "]").find(bytes), std::string::npos);
+  EXPECT_NE(detail("[" + small(1) + ",," + small(2) + "]").find(" 1 bytes in all"),
+            std::string::npos);
+  const std::string twice =
+      "[" + small(1) + ",{x}," + small(2) + ",{xyz}," + small(3) + "]";
+  EXPECT_NE(detail(twice).find(" 10 bytes in all"), std::string::npos);
+}
+
+TEST(Recover, ARefusalDoesNotAdviseWhatWasTried) {
+  for (const std::string& text :
+       {std::string(R"({"a": 1 "b": 2})"), "{\"a\":" + std::string(2000, '['),
+        std::string("{\"a\":\"\\q\"}"), std::string("{\"a\":\"\xff\n\"}"),
+        std::string("{\"a\":") + std::string(1500, '[') + std::string(1500, ']') + "}",
+        gzip("x").substr(0, 5)}) {
+    for (const bool recover : {false, true}) {
+      LoadOptions options;
+      options.recover = recover;
+      try {
+        load_bytes(text, options);
+      } catch (const TraceError& error) {
+        if (recover) {
+          EXPECT_EQ(error.hint().find("use recover"), std::string::npos);
+          EXPECT_EQ(error.hint().find("--recover"), std::string::npos);
+          EXPECT_TRUE(error.hint().ends_with(".")) << error.hint();
+        }
+      }
+    }
+  }
+}
+
+TEST(Recover, GivesUpOnHostileText) {
+  std::string text = R"({"traceEvents":[)";
+  for (int i = 0; i < 100'000; ++i) text += R"(,{")";
+  const TraceError error = refusal(text, recovering());
+  EXPECT_EQ(error.kind(), "invalid_json");
+  EXPECT_NE(std::string(error.what()).find("recovery gave up"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace tta::trace

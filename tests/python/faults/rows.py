@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""faults/rows.py: F59-F66, phases, counters, the profiler's own rows, lost records."""
+
+from __future__ import annotations
+
+import json
+
+from .build import EVENT, alone, each, encoded, footer, header, raw, text, x
+from .variant import LOADS, Base, Facts, Made, Variant, warns
+
+V = Variant
+OWN_ROWS = (
+    "Iteration Start: PyTorch Profiler",
+    "Buffer Flush",
+    "Activity Buffer Request",
+    "Instrumentation",
+    "Lazy Function Loading",
+)
+STEPS = (
+    "ProfilerStep#0",
+    "ProfilerStep#99999999999999999999",
+    "ProfilerStep#",
+    "ProfilerStep#-1",
+    "ProfilerStep#3 (end)",
+)
+COUNTERS = (
+    "1",
+    "-9223372036854775808",
+    "18446744073709551615",
+    "1.5",
+    '"many"',
+    "null",
+    "[1]",
+)
+KINDS = ("cpu_op", "python_function", "user_annotation")
+EMPTY = Facts()
+
+
+def only(*categories: str):
+    """Keep the events of these categories, which the base has or has not."""
+
+    def make(base: Base) -> Made:
+        kept = [
+            (event, facts)
+            for event, facts in zip(base.events, base.facts_of, strict=True)
+            if json.loads(event).get("cat") in categories
+        ]
+        events = ",\n  ".join(event for event, _ in kept)
+        return Made(
+            encoded(base.head + events + base.tail), sum((f for _, f in kept), EMPTY)
+        )
+
+    return make
+
+
+def without_kernels(every: int):
+    """Lose every n-th kernel, as a full buffer does."""
+
+    def make(base: Base) -> Made:
+        seen, kept = 0, []
+        for event, facts in zip(base.events, base.facts_of, strict=True):
+            seen += facts.gpu
+            if not (facts.gpu and seen % every == 0):
+                kept.append((event, facts))
+        content = base.text(tuple(event for event, _ in kept))
+        return Made(encoded(content), sum((f for _, f in kept), EMPTY))
+
+    return make
+
+
+def phases(letters: str, **members: str) -> tuple[str, Facts]:
+    more = "".join(f', "{key}": {value}' for key, value in members.items())
+    rows = [
+        f'{{"ph": "{c}", "cat": "cpu_op", "name": "p", "pid": 1, "tid": 1, '
+        f'"ts": 9e12{more}}}'
+        for c in letters
+    ]
+    return ", ".join(rows), Facts(events=len(rows))
+
+
+def labels(*args: str) -> tuple[str, Facts]:
+    rows = [
+        f'{{"ph": "M", "name": "process_name", "pid": 4242, "tid": 0, "ts": 0{a}}}'
+        for a in args
+    ]
+    return ", ".join(rows), Facts(events=len(rows))
+
+
+VARIANTS = [
+    V("F59", "pairs of B and E", raw(*phases("BBEE")), LOADS),
+    V("F59", "an end without beginning", raw(*phases("E")), LOADS),
+    V("F59", "5000 levels of B", raw(*phases("B" * 5_000)), LOADS),
+    V(
+        "F59",
+        "asynchronous and object events",
+        raw(*phases("bneSTpFNODPRcC", id="1")),
+        LOADS,
+    ),
+    V("F59", "phases that do not exist", raw(*phases("Qqz9")), LOADS),
+    *(
+        V(
+            "F60",
+            f"a counter of {value}",
+            raw(
+                f'{{"ph": "C", "name": "m", "pid": 1, "ts": 9e12, '
+                f'"args": {{"v": {value}}}}}',
+                EVENT,
+            ),
+            LOADS,
+        )
+        for value in COUNTERS
+    ),
+    V(
+        "F60",
+        "memory beyond 32 bits",
+        raw(
+            '{"ph": "i", "s": "t", "name": "[memory]", "pid": 1, "tid": 1, '
+            '"ts": 9e12, "args": {"Bytes": -4294967296, '
+            '"Addr": 18446744073709551615, "Device Id": -1}}',
+            EVENT,
+        ),
+        LOADS,
+    ),
+    *(
+        V("F61", name, x(cat='"overhead"', name=f'"{name}"', names=(name,)), LOADS)
+        for name in OWN_ROWS
+    ),
+    V(
+        "F61",
+        "spans",
+        x(
+            cat='"Trace"',
+            pid='"Spans"',
+            tid='"PyTorch Profiler"',
+            args='{"Op count": 0}',
+        ),
+        LOADS,
+    ),
+    V("F62", "no step", each(lambda e: e.replace("ProfilerStep#", "Step ")), LOADS),
+    V(
+        "F62",
+        "one number for all",
+        each(lambda e: e.replace("ProfilerStep#4", "ProfilerStep#3")),
+        LOADS,
+    ),
+    *(
+        V(
+            "F62",
+            name,
+            x(cat='"user_annotation"', name=f'"{name}"', names=(name,)),
+            LOADS,
+        )
+        for name in STEPS
+    ),
+    V("F63", "no events", alone('{"traceEvents": []}'), LOADS),
+    V("F63", "no events and no object", alone("[]"), LOADS),
+    V("F63", "no events, with metadata", only(), LOADS),
+    V("F63", "metadata only", only(None), LOADS),
+    *(V("F63", f"{kind} only", only(kind), LOADS) for kind in KINDS),
+    V("F63", "kernels only", only("kernel"), LOADS),
+    V("F63", "no kernels", only("cpu_op", "cuda_runtime", "user_annotation"), LOADS),
+    V(
+        "F64",
+        "metadata rows twice",
+        raw(*labels(*2 * [', "args": {"name": "python"}'])),
+        LOADS,
+    ),
+    V(
+        "F64",
+        "metadata rows in conflict",
+        raw(*labels(', "args": {"name": "a"}', ', "args": {"name": "b"}')),
+        LOADS,
+    ),
+    V(
+        "F64",
+        "metadata rows without args",
+        raw(*labels("", ', "args": {}', ', "args": {"name": 5}')),
+        LOADS,
+    ),
+    V("F65", "no rank", text(lambda t: t.replace('"distributedInfo"', '"was"')), LOADS),
+    V(
+        "F65",
+        "a rank of text",
+        text(lambda t: t.replace('"rank": ', '"rank": "a", "was": ')),
+        LOADS,
+    ),
+    V(
+        "F65",
+        "no object",
+        text(lambda t: t.replace('"distributedInfo"', '"distributedInfo": [1], "was"')),
+        LOADS,
+    ),
+    V(
+        "F65",
+        "a rank twice",
+        header('"distributedInfo": {"rank": 5}'),
+        warns(duplicate_key=1),
+    ),
+    V("F65", "a negative rank", header('"rank": -1'), LOADS),
+    *(V("F66", f"1 kernel of {n} lost", without_kernels(n), LOADS) for n in (1, 2, 5)),
+    V(
+        "F66",
+        "a graph launch without kernels",
+        x(cat='"cuda_runtime"', name='"cudaGraphLaunch"', args='{"correlation": 999}'),
+        LOADS,
+    ),
+    V(
+        "F66",
+        "lost records in the log",
+        footer('"LOG": ["Record counts: Out-of-range = 1510"]'),
+        LOADS,
+    ),
+]

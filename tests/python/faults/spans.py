@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""faults/spans.py: F38-F43, slices that lie oddly to each other."""
+
+from __future__ import annotations
+
+from .base import micros
+from .build import each, first_start, raw
+from .variant import LOADS, Base, Facts, Made, Make, Variant
+
+V = Variant
+
+
+def after_begin(pieces: tuple[tuple[str, str, int, int], ...]) -> Make:
+    """More events, each a category, name, start after the first of all, and length."""
+
+    def make(base: Base) -> Made:
+        begin = first_start(base)
+        texts, facts = [], Facts()
+        for cat, name, ts, dur in pieces:
+            place = '"pid": 0, "tid": 7' if cat == "kernel" else '"pid": 9, "tid": 9'
+            ids = '"device": 0, "stream": 7, ' if cat == "kernel" else ""
+            texts.append(
+                f'{{"ph": "X", "cat": "{cat}", "name": "{name}", {place}, "ts": '
+                f'{micros(begin + ts)}, "dur": {micros(dur)}, '
+                f'"args": {{{ids}"correlation": 4711}}}}'
+            )
+            facts += Facts(1, 1, dur, begin + ts, int(cat == "kernel"))
+        return raw(", ".join(texts), facts)(base)
+
+    return make
+
+
+VARIANTS = [
+    V(
+        "F38",
+        "kernels of no length",
+        after_begin((("kernel", "k", 9_000, 0), ("kernel", "k", 9_000, 0))),
+        LOADS,
+    ),
+    V("F38", "a kernel of 0.2 us", after_begin((("kernel", "k", 9_000, 200),)), LOADS),
+    V(
+        "F39",
+        "a kernel before its launch",
+        after_begin(
+            (
+                ("cuda_runtime", "cudaLaunchKernel", 20_000, 4_000),
+                ("kernel", "k", 12_000, 9_000),
+            )
+        ),
+        LOADS,
+    ),
+    V(
+        "F40",
+        "a child 1 ns too long",
+        after_begin((("cpu_op", "a", 9_000, 9_000), ("cpu_op", "b", 10_000, 8_001))),
+        LOADS,
+    ),
+    V(
+        "F40",
+        "slices that overlap",
+        after_begin((("cpu_op", "a", 9_000, 9_000), ("cpu_op", "b", 12_000, 9_000))),
+        LOADS,
+    ),
+    V(
+        "F40",
+        "kernels that overlap",
+        after_begin((("kernel", "a", 9_000, 9_000), ("kernel", "b", 12_000, 9_000))),
+        LOADS,
+    ),
+    V(
+        "F41",
+        "frames never closed",
+        after_begin(
+            tuple(
+                ("python_function", f"f{i}", 9_000 + i, 900_000 - i) for i in range(40)
+            )
+        ),
+        LOADS,
+    ),
+    V(
+        "F42",
+        "kernels that last seconds",
+        after_begin(
+            (("kernel", "a", 9_000, 3 * 10**9), ("kernel", "b", 30_000, 2_000))
+        ),
+        LOADS,
+    ),
+    V(
+        "F43",
+        "events backwards",
+        lambda b: Made(b.text(b.events[::-1]).encode(), b.facts),
+        LOADS,
+    ),
+    V("F43", "ties", each(lambda e: e), LOADS),
+]

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""faults/strings.py: F15-F19, what a text may not hold, or may hold and seldom does."""
+
+from __future__ import annotations
+
+from .build import NOTHING, arg, footer, header, x
+from .variant import LOADS, METADATA_LOST, ONE_LOST, Refused, Variant, warns
+
+V = Variant
+INVALID = Refused("invalid_json", "expected")
+ESCAPE = Refused("bad_escape", "backslash")
+CONTROL = Refused("control_character", "control character")
+UTF8 = Refused("bad_utf8", "UTF-8")
+REPLACED = warns(bad_utf8=None)
+WINDOWS = r'"torch\cuda\__init__.py"'
+QUOTES = '"Library("_inductor_test", "IMPL")"'
+# Bytes of a name that are no UTF-8, and what becomes of each piece when recovered.
+BYTES = {
+    "a stray byte": "\udcff",
+    "latin-1": "caf\udce9",
+    "overlong": "\udcc0\udc80",
+    "overlong of three": "\udce0\udc80\udc80",
+    "a surrogate": "\udced\udca0\udc80",
+    "beyond U+10FFFF": "\udcf4\udc90\udc80\udc80",
+    "a lone continuation": "\udc80",
+    "a character cut by the quote": "\udce2\udc82",
+}
+
+
+def raw_character(code: int) -> Variant:
+    text = f'"a{chr(code)}b"'
+    return V("F17", f"0x{code:02x} in a name", x(NOTHING, name=text), CONTROL, ONE_LOST)
+
+
+def replaced(piece: str) -> tuple[str, ...]:
+    """Return a name as Unicode recommends to show bytes that are no UTF-8."""
+    return (f"a{piece}b".encode("utf-8", "surrogateescape").decode("utf-8", "replace"),)
+
+
+VARIANTS = [
+    V("F15", "Windows path in a name", x(NOTHING, name=WINDOWS), ESCAPE, ONE_LOST),
+    V("F15", "Windows path in args", arg(WINDOWS, NOTHING), ESCAPE, ONE_LOST),
+    V(
+        "F15",
+        "Windows path in metadata",
+        footer(f'"x": {WINDOWS}'),
+        ESCAPE,
+        METADATA_LOST,
+    ),
+    V(
+        "F15",
+        "a valid Windows path",
+        x(name=r'"C:\new\table"', names=("C:\new\table",)),
+        LOADS,
+    ),
+    V("F15", "a short escape", x(NOTHING, name=r'"\u12"'), ESCAPE, ONE_LOST),
+    V("F15", "an escape of no digits", x(NOTHING, name=r'"\uZZZZ"'), ESCAPE, ONE_LOST),
+    V(
+        "F15",
+        "escapes of every kind",
+        x(name=r'"\"\\\/\b\f\n\r\t\u00e9"', names=('"\\/\b\f\n\r\t\u00e9',)),
+        LOADS,
+    ),
+    V("F16", "quotes in args", arg(QUOTES, NOTHING), INVALID, ONE_LOST),
+    V("F16", "a quote in a name", x(NOTHING, name='"operator""()"'), INVALID, ONE_LOST),
+    V("F16", "quotes in metadata", header(f'"x": {QUOTES}'), INVALID, METADATA_LOST),
+    *(raw_character(code) for code in (0x00, 0x01, 0x08, 0x09, 0x0A, 0x0D, 0x1B, 0x1F)),
+    V("F17", "a tab in args", arg('"a\tb"', NOTHING), CONTROL, ONE_LOST),
+    V("F17", "a newline in a key", arg('{"a\nb": 1}', NOTHING), CONTROL, ONE_LOST),
+    V("F17", "DEL is allowed", x(name='"a\x7fb"', names=("a\x7fb",)), LOADS),
+    *(
+        V(
+            "F18",
+            f"{name} in a name",
+            x(name=f'"a{piece}b"', names=replaced(piece)),
+            UTF8,
+            REPLACED,
+        )
+        for name, piece in BYTES.items()
+    ),
+    V("F18", "bad bytes in args", arg('"a\udcffb"'), UTF8, REPLACED),
+    V("F18", "bad bytes in a key", arg('{"a\udcff": 1}'), UTF8, REPLACED),
+    V("F18", "bad bytes in metadata", header('"x": "a\udcffb"'), UTF8, REPLACED),
+    V(
+        "F18",
+        "bad bytes in a category",
+        x(cat='"cpu\udcff"'),
+        UTF8,
+        warns(bad_utf8=None, unknown_category=1),
+    ),
+    V(
+        "F18",
+        "every length of character",
+        x(name='"\u00e9\u20ac\U0001f600"', names=("\u00e9\u20ac\U0001f600",)),
+        LOADS,
+    ),
+    V(
+        "F19",
+        "half a pair",
+        x(name=r'"a\ud800b"', names=("a\ufffdb",)),
+        warns(lone_surrogate=1),
+    ),
+    V(
+        "F19",
+        "the other half",
+        x(name=r'"a\udc00b"', names=("a\ufffdb",)),
+        warns(lone_surrogate=1),
+    ),
+    V(
+        "F19",
+        "halves in wrong order",
+        x(name=r'"\udc00\ud800"', names=("\ufffd\ufffd",)),
+        warns(lone_surrogate=2),
+    ),
+    V("F19", "a pair", x(name=r'"\ud83d\ude00"', names=("\U0001f600",)), LOADS),
+    V("F19", "an escaped NUL", x(name=r'"a\u0000b"', names=("a\0b",)), LOADS),
+]

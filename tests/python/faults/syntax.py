@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""faults/syntax.py: F22-F25, text that is nearly JSON."""
+
+from __future__ import annotations
+
+from .build import (
+    EVENT,
+    FIVE,
+    NOTHING,
+    arg,
+    footer,
+    header,
+    raw,
+    text,
+    unknown,
+    usual,
+    written,
+    x,
+)
+from .variant import (
+    METADATA_LOST,
+    ONE_LOST,
+    Base,
+    Facts,
+    Made,
+    Make,
+    Refused,
+    Variant,
+    warns,
+)
+
+V = Variant
+INVALID = Refused("invalid_json", "expected")
+QUOTES = '"Library("_inductor_test", "IMPL")"'
+BROKEN = {  # Of one event; the rest of the list is sound.
+    "a trailing comma": '{"ph": "X", "ts": 1, "dur": 2,}',
+    "a trailing comma in args": '{"ph": "X", "args": {"a": 1,}}',
+    "a trailing comma in a list": '{"ph": "X", "args": {"a": [1, 2,]}}',
+    "a missing comma": '{"ph": "X" "ts": 1}',
+    "two commas": '{"ph": "X",, "ts": 1}',
+    "a leading comma": '{, "ph": "X"}',
+    "a missing value": '{"ph": "X", "ts": }',
+    "a missing colon": '{"ph": "X", "ts" 1}',
+    "an equals sign": '{"ph": "X", "ts" = 1}',
+    "a missing key": '{"ph": "X", : 1}',
+    "a key that is no text": '{"ph": "X", 1: 1}',
+    "two values": '{"ph": "X", "ts": 1 2}',
+    "a missing opening quote": '{"ph": "X", name": "a", "ts": 1}',
+    "a missing closing quote": '{"ph": "X", "name": "a, "ts": 1, "dur": 2}',
+    "a missing brace": '{"ph": "X", "args": {"a": 1}',
+    "a brace too many": '{"ph": "X", "args": {"a": 1}}}',
+    "a bracket too many": '{"ph": "X", "args": {"a": [1]]}}',
+    "brackets that do not match": '{"ph": "X", "args": {"a": [1, 2}}',
+    "a line comment": '{"ph": "X", // why\n "ts": 1}',
+    "a block comment": '{"ph": "X", /* why */ "ts": 1}',
+    "a hash comment": '{"ph": "X", # why\n "ts": 1}',
+    "single quotes": "{'ph': 'X', 'ts': 1}",
+    "bare keys": '{ph: "X", ts: 1}',
+    "Python": "{'ph': 'X', 'args': None, 'ok': True}",
+    "a tuple": '{"ph": "X", "args": {"a": (1, 2)}}',
+    "a quote that is not escaped": f'{{"ph": "X", "name": {QUOTES}}}',
+    "an ellipsis": '{"ph": "X", ...}',
+}
+METADATA = {
+    "a broken log array": '"WARNING": ["a" "b"]',
+    "log text without quotes": '"INFO": [INFO:2024-04-11 13:30:02 Record counts]',
+    "pasted metadata": '"user": {"a": }',
+    "brackets that do not match": '"user": {"a": [1, 2}',
+    "a comma too many": '"user": [1, 2,]',
+}
+
+
+def between(mark: str) -> Make:
+    """Put this for a comma between events, which damages the event before it."""
+
+    def make(base: Base) -> Made:
+        half = len(base.events) // 2
+        one, two = base.events[:half], base.events[half:]
+        content = base.head + ", ".join(one) + mark + "\n" + ", ".join(two) + base.tail
+        kept = base.facts_of[: half - 1] + base.facts_of[half:]
+        return Made(content.encode(), sum(kept, Facts()))
+
+    return make
+
+
+def comma_at_end(base: Base) -> Made:
+    return Made((base.text()[: -len(base.tail)] + "," + base.tail).encode(), base.facts)
+
+
+VARIANTS = [
+    *(V("F22", name, raw(event), INVALID, ONE_LOST) for name, event in BROKEN.items()),
+    V(
+        "F22",
+        "broken, the first",
+        raw(BROKEN["a missing colon"], at=0),
+        INVALID,
+        ONE_LOST,
+    ),
+    V(
+        "F22",
+        "broken, the last",
+        raw(BROKEN["a missing colon"], at=1),
+        INVALID,
+        ONE_LOST,
+    ),
+    V(
+        "F22",
+        "two broken",
+        raw(", ".join(2 * [BROKEN["a missing colon"]])),
+        INVALID,
+        warns(damaged_event=2),
+    ),
+    V(
+        "F22",
+        "broken, sound, broken",
+        lambda b: raw(
+            ", ".join([BROKEN["bare keys"], written(usual(b)), BROKEN["bare keys"]]),
+            FIVE,
+        )(b),
+        INVALID,
+        warns(damaged_event=2),
+    ),
+    V("F22", "no comma between events", between(""), INVALID, ONE_LOST),
+    *(
+        V("F22", f"{mark} for a comma between events", between(mark), INVALID, ONE_LOST)
+        for mark in ":;]}"
+    ),
+    V(
+        "F22",
+        "a bracket before an event",
+        raw('[{"ph": "i", "ts": 1}'),
+        INVALID,
+        ONE_LOST,
+    ),
+    V(
+        "F22",
+        "a brace before an event",
+        raw('{{"ph": "i", "ts": 1}', EVENT),
+        INVALID,
+        ONE_LOST,
+    ),
+    V(
+        "F22",
+        "a comma after the last event",
+        comma_at_end,
+        INVALID,
+        warns(damaged_event=1),
+    ),
+    V(
+        "F22",
+        "a bare word among events",
+        raw("oops"),
+        warns(bad_value=1, skipped_element=1),
+    ),
+    V(
+        "F23",
+        "Python as a whole",
+        unknown(text(lambda t: t.replace('"', "'"))),
+        INVALID,
+    ),
+    V(
+        "F23",
+        "a comment in the header",
+        text(lambda t: t.replace("{", "{ // a comment\n", 1)),
+        INVALID,
+        METADATA_LOST,
+    ),
+    *(
+        variant
+        for name, member in METADATA.items()
+        for variant in (
+            V("F24", f"{name}, before", header(member), INVALID, METADATA_LOST),
+            V("F24", f"{name}, after", footer(member), INVALID, METADATA_LOST),
+        )
+    ),
+    V(
+        "F25",
+        "damage in args that are not read",
+        arg('{"deep": [{"x": [1 2]}]}', NOTHING),
+        INVALID,
+        ONE_LOST,
+    ),
+    V(
+        "F25",
+        "damage in an unknown member",
+        x(NOTHING, unknown='{"a": [1, 2}'),
+        INVALID,
+        ONE_LOST,
+    ),
+]

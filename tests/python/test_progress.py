@@ -1,0 +1,283 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""test_progress.py: watching a long load and ending it."""
+
+from __future__ import annotations
+
+import fcntl
+import gzip
+import importlib.util
+import itertools
+import os
+import pty
+import signal
+import struct
+import subprocess
+import sys
+import termios
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import torchtraceap
+from torchtraceap import load, progress
+
+SOURCE = "kineto2021-v100-resnet50-workers0-memory.json.gz"
+COPIES = 80  # 2.8 GB of text: seconds for the loader, yet a file of 95 MB
+
+needs_tqdm = pytest.mark.skipif(
+    importlib.util.find_spec("tqdm") is None, reason="tqdm is not installed"
+)
+
+
+@pytest.fixture(scope="session")
+def long_trace(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A trace that takes seconds to load: the events of a real one, many times.
+
+    The members of a gzip file may be repeated without inflating them.
+    """
+    text = gzip.decompress((data / SOURCE).read_bytes())
+    begin = text.index(b"[", text.index(b'"traceEvents"')) + 1
+    events = text[begin : text.rindex(b"]")]
+    member = gzip.compress(events + b",", 6)
+    path = tmp_path_factory.mktemp("long") / "long.json.gz"
+    with open(path, "wb") as file:
+        file.write(gzip.compress(b'{"traceEvents": ['))
+        for _ in range(COPIES):
+            file.write(member)
+        file.write(gzip.compress(events + b"]}", 1))
+    return path
+
+
+# Keeps next to nothing, so that time and not memory is what the load takes.
+LOAD = "torchtraceap.load({path!r}, categories=['Trace'], threads={threads}{more})"
+
+
+@contextmanager
+def python(code: str, **options: Any) -> Iterator[subprocess.Popen[str]]:
+    """Run code in another interpreter, its output as text."""
+    command = [sys.executable, "-c", f"import time, torchtraceap\n{code}"]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, text=True, **options
+    ) as child:
+        try:
+            yield child
+        finally:
+            child.kill()
+
+
+def interrupt(child: subprocess.Popen[str]) -> float:
+    """Send Ctrl-C while the child loads; return how long it went on."""
+    assert child.stdout is not None
+    assert child.stdout.readline() == "loading\n"
+    time.sleep(0.3)
+    begin = time.monotonic()
+    child.send_signal(signal.SIGINT)
+    assert child.stdout.readline() == "interrupted\n"
+    return time.monotonic() - begin
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("threads", [1, 2, 8])
+def test_ctrl_c_ends_a_load_within_a_second(long_trace: Path, threads: int) -> None:
+    # Without a callable of Python, which would see the signal by itself.
+    call = LOAD.format(path=str(long_trace), threads=threads, more=", progress=False")
+    code = f"""
+print("loading", flush=True)
+try:
+    {call}
+    print("loaded")
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+"""
+    with python(code) as child:
+        assert interrupt(child) < 1
+        assert child.wait(10) == 0
+
+
+@pytest.mark.slow
+def test_ctrl_c_ends_the_program_without_a_traceback(long_trace: Path) -> None:
+    command = [sys.executable, "-m", "torchtraceap", "inspect", str(long_trace)]
+    command += ["--skip-category", "cpu_op", "--threads", "1"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as child:
+        time.sleep(1.2)  # Start-up takes some tenths, the load some seconds.
+        assert child.poll() is None
+        begin = time.monotonic()
+        child.send_signal(signal.SIGINT)
+        _, errors = child.communicate(timeout=20)
+        assert time.monotonic() - begin < 1.5  # With the end of the interpreter.
+    assert child.returncode == 130
+    assert errors == ""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("threads", [1, 2])
+def test_other_threads_run_meanwhile(long_trace: Path, threads: int) -> None:
+    done = threading.Event()
+    ticks = []
+
+    def tick() -> None:
+        while not done.wait(0.01):
+            ticks.append(time.monotonic())
+
+    other = threading.Thread(target=tick)
+    other.start()
+    begin = time.monotonic()
+    load(long_trace, categories=["Trace"], threads=threads)
+    end = time.monotonic()
+    done.set()
+    other.join()
+    inside = [begin, *(t for t in ticks if begin < t < end), end]
+    assert end - begin > 0.5
+    assert max(b - a for a, b in itertools.pairwise(inside)) < 0.5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_callable_is_told_how_far_it_is(long_trace: Path, threads: int) -> None:
+    calls: list[tuple[float, int, int]] = []
+    trace = load(
+        long_trace,
+        categories=["Trace"],
+        threads=threads,
+        progress=lambda *call: calls.append(call),
+    )
+    assert calls[-1] == (1.0, trace.text_bytes, len(trace) + trace.left_out)
+    assert len(calls) > 5
+    assert all(0 <= fraction <= 1 for fraction, _, _ in calls)
+    for number in range(3):
+        seen = [call[number] for call in calls]
+        assert seen == sorted(seen)
+    middle = calls[len(calls) // 2]
+    assert 0.2 < middle[0] < 0.8
+    assert middle[1] == pytest.approx(middle[0] * trace.text_bytes, rel=0.2)
+
+
+def test_two_passes_are_one_way(data: Path) -> None:
+    """Also where the load takes no time: then only its end is told."""
+    calls: list[tuple[float, int, int]] = []
+    path = data / SOURCE
+    trace = load(path, steps=6, threads=1, progress=lambda *call: calls.append(call))
+    fractions = [fraction for fraction, _, _ in calls]
+    assert fractions == sorted(fractions)
+    assert calls[-1] == (1.0, trace.text_bytes, 75_718)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("threads", [1, 2])
+def test_what_a_callable_raises_ends_the_load(long_trace: Path, threads: int) -> None:
+    class Enough(Exception):
+        pass
+
+    def stop(*_: float) -> None:
+        raise Enough
+
+    begin = time.monotonic()
+    with pytest.raises(Enough):
+        load(long_trace, categories=["Trace"], threads=threads, progress=stop)
+    assert time.monotonic() - begin < 1
+
+
+def on_terminal(code: str, environment: dict[str, str]) -> str:
+    """Run code with standard error on a terminal; return what it shows."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    shown = b""
+    with python(code, stderr=theirs, env=environment) as child:
+        os.close(theirs)
+        while True:
+            try:
+                piece = os.read(ours, 4096)
+            except OSError:  # The other end is closed.
+                break
+            shown += piece
+        assert child.wait(10) == 0
+    os.close(ours)
+    return shown.decode()
+
+
+@pytest.fixture
+def watched() -> dict[str, str]:
+    """The environment of somebody at a terminal, not of a test."""
+    hidden = {"PYTEST_CURRENT_TEST", "CI"}
+    return {name: value for name, value in os.environ.items() if name not in hidden}
+
+
+@needs_tqdm
+@pytest.mark.slow
+def test_a_bar_on_a_terminal(long_trace: Path, watched: dict[str, str]) -> None:
+    code = LOAD.format(path=str(long_trace), threads=1, more="")
+    shown = on_terminal(code, watched)
+    assert "long.json.gz " in shown and "%|" in shown and " events" in shown
+    # It goes away, and what is written after it begins at the left.
+    assert shown.endswith("\r") and "\n" not in shown
+    for more, environment in (
+        (", progress=False", watched),
+        ("", dict(os.environ)),  # PYTEST_CURRENT_TEST
+    ):
+        code = LOAD.format(path=str(long_trace), threads=1, more=more)
+        assert on_terminal(code, environment) == ""
+
+
+@needs_tqdm
+def test_a_bar_that_is_asked_for(watched: dict[str, str]) -> None:
+    code = "torchtraceap.load(b'[]', progress=True)"
+    assert "100%|" in on_terminal(code, watched)
+    hostile = "\u202e\x1b[31m"
+    code = f"""
+import pathlib, tempfile
+with tempfile.TemporaryDirectory() as folder:
+    path = pathlib.Path(folder, {hostile!r} + ".json")
+    path.write_text("[]")
+    torchtraceap.load(path, progress=True)
+"""
+    shown = on_terminal(code, watched)
+    assert "\u202e" not in shown and "[31m" in shown and "\x1b[31m" not in shown
+
+
+@pytest.mark.slow
+def test_no_bar_in_a_pipe(long_trace: Path, watched: dict[str, str]) -> None:
+    call = LOAD.format(path=str(long_trace), threads=1, more="")
+    code = f"import sys\n{call}\nassert 'tqdm' not in sys.modules"
+    with python(code, stderr=subprocess.PIPE, env=watched) as child:
+        assert child.communicate(timeout=60) == ("", "")
+        assert child.returncode == 0
+
+
+def test_who_watches(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Terminal:
+        closed = False
+
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.delenv("PYTEST_CURRENT_TEST")
+    monkeypatch.delenv("CI", raising=False)
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    assert progress._somebody_watches()
+    seen = []
+    other = threading.Thread(target=lambda: seen.append(progress._somebody_watches()))
+    other.start()
+    other.join()
+    assert seen == [False]
+    monkeypatch.setattr(sys, "stderr", None)
+    assert not progress._somebody_watches()
+
+    class IPython:
+        @staticmethod
+        def get_ipython() -> object:
+            return type("Shell", (), {"kernel": None})()
+
+    monkeypatch.setitem(sys.modules, "IPython", IPython)
+    assert progress._somebody_watches()
+    monkeypatch.setenv("CI", "true")
+    assert not progress._somebody_watches()
+
+
+def test_a_quick_load_shows_nothing(capfd: pytest.CaptureFixture[str]) -> None:
+    torchtraceap.load(b"[]")
+    assert capfd.readouterr() == ("", "")

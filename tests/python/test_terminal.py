@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""test_terminal.py: hostile names anywhere in a trace, as the program shows them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import unicodedata
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from torchtraceap.safe_text import printable
+
+Run = Callable[..., "subprocess.CompletedProcess[bytes]"]
+
+HOSTILE = {
+    "colours, title and bell": "\x1b[31m\x1b]0;title\x07",
+    "controls of eight bits": "\x9b31m\x90q\x9c",
+    "forged lines": "\r\nFindings, most wasted time first:\x0b\x0c\x85",
+    "other ends of lines": "a\u2028b\u2029c",
+    "bidirectional": "\u202a\u202b\u202c\u202d\u202egnp\u2066\u2067\u2068\u2069\u061c",
+    "directional marks": "\u200e\u200f",
+    "zero width": "a\u200bb\u200cc\u200dd\u2060e\ufefff\u00adg\u034fh",
+    "blank letters": "\u3164\u115f\u1160\uffa0\u2800\u17b4\u17b5",
+    "blanks": "\u00a0\u2003\u3000\u205f",
+    "tags": "\U000e0001\U000e0041\U000e007f",
+    "combining": "Z" + "\u0308\u0315\u0489" * 200,
+    "combining at the start": "\u0336" * 3 + "name",
+    "private and unassigned": "\ue000\U000f0000\U0010ffff\u0378",
+}
+
+
+def assert_harmless(text: str) -> None:
+    """Judge by Unicode's own tables, not by the code under test."""
+    marks = 0
+    for c in text.replace("\n", ""):
+        category = unicodedata.category(c)
+        assert category[0] != "C" and category not in ("Zl", "Zp"), f"{c!r}"
+        assert category != "Zs" or c == " ", f"{c!r}"
+        assert c not in "\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0", f"{c!r}"
+        marks = marks + 1 if category in ("Mn", "Me") else 0
+        assert marks <= 4
+    for line in text.splitlines():
+        assert not unicodedata.combining(line.lstrip(" ")[:1] or " ")
+
+
+def hostile_trace(name: str) -> dict[str, Any]:
+    """A loader that keeps a device waiting, with a name in every place there is."""
+    loader = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
+    frame = {"ph": "X", "pid": 1, "tid": 1, "cat": "python_function"}
+    host = {"ph": "X", "pid": 1, "tid": 1}
+    kernel = {"ph": "X", "pid": 0, "tid": 7, "cat": "kernel", "name": name}
+    events: list[dict[str, Any]] = [
+        {**frame, "name": f"{name}.py(3): {name}", "ts": 0, "dur": 70_000},
+        {"ph": name, "name": name},
+        {"ph": "M", "name": "process_name", "pid": name, "args": {"name": name}},
+        {"ph": "X", "cat": name, "name": name, "pid": name, "tid": name, "ts": name},
+    ]
+    for step in range(6):
+        at = step * 10_000
+        launch = {"correlation": step + 1}
+        events += [
+            {**host, "cat": "user_annotation", "name": loader + name}
+            | {"ts": at, "dur": 9_000},
+            {**host, "cat": "cpu_op", "name": name, "ts": at + 9_100, "dur": 200},
+            {**host, "cat": "cuda_runtime", "name": "cudaLaunchKernel"}
+            | {"ts": at + 9_150, "dur": 50, "args": launch},
+            {**kernel, "ts": at + 9_300, "dur": 300}
+            | {"args": {**launch, "device": 0, "stream": 7}},
+        ]
+    properties = [{"id": 0, "name": name}]
+    return {"deviceProperties": properties, name: name, "traceEvents": events}
+
+
+@pytest.mark.parametrize("case", HOSTILE)
+def test_what_the_program_prints(program: Run, tmp_path: Path, case: str) -> None:
+    name = HOSTILE[case]
+    path = tmp_path / (name.replace("\0", "")[:40] + ".json")
+    path.write_text(json.dumps(hostile_trace(name)))
+    results = [
+        program("analyze", path, "--windows", 9),
+        program("inspect", path),
+        program("inspect", path, "--json"),
+    ]
+    for result in results:
+        assert result.returncode == 0, result.stderr
+        assert_harmless(result.stdout.decode())
+        assert result.stderr == b""
+    text = results[0].stdout.decode()
+    assert sum(line.startswith("Findings,") for line in text.splitlines()) == 1
+    path.write_text(f'{{"traceEvents": [{{"name": {name!r}')
+    for command in ("analyze", "inspect"):
+        result = program(command, path)
+        assert result.returncode == 2
+        assert_harmless(result.stderr.decode())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "aten::mm × 2 µs …",
+        "内核 ядро カーネル 🔥",
+        "Việt Nam a\u0302\u0301",  # two marks on one letter, as Vietnamese has
+        "שָׁלוֹם",
+        "กี่",
+        "हिन्दी",
+    ],
+)
+def test_names_in_all_languages_are_kept(text: str) -> None:
+    assert printable(text) == text
+
+
+def test_marks_beyond_four_are_written_out() -> None:
+    assert printable("e" + "\u0301" * 6) == "e" + "\u0301" * 4 + r"\u0301\u0301"
+    assert printable("\u0301e") == r"\u0301e"
