@@ -37,18 +37,23 @@ const timeline::Lane* thread_of(const timeline::Timeline& t,
   return nullptr;
 }
 
+// The deepest event of a thread that fills at least half of the idle time. It then goes
+// on at the middle, so it is around what started last before that.
 std::uint32_t filling(const timeline::Timeline& t, const timeline::Lane& lane,
                       Interval idle) {
   const auto& c = t.columns();
-  std::uint32_t deepest = kNoRow;
-  for (const auto row : t.lanes.rows_of(lane)) {
-    if (c.ts[row] >= idle.end) break;
-    const auto inside =
-        timeline::intersect({c.ts[row], t.tree.end(c, row)}, idle).length();
-    // Rows come by start, outer before inner: the last that fills it is the deepest.
-    if (inside * 2 >= idle.length()) deepest = row;
+  const auto rows = t.lanes.rows_of(lane);
+  const auto middle = idle.begin + idle.length() / 2;
+  const auto after = std::upper_bound(
+      rows.begin(), rows.end(), middle,
+      [&](std::int64_t at, std::uint32_t row) { return at < c.ts[row]; });
+  if (after == rows.begin()) return kNoRow;
+  auto row = *std::prev(after);
+  for (; row != kNoRow; row = t.tree.parent[row]) {
+    const Interval time{c.ts[row], t.tree.end(c, row)};
+    if (timeline::intersect(time, idle).length() * 2 >= idle.length()) break;
   }
-  return deepest;
+  return row;
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include "timeline/windows.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 #include <stdexcept>
@@ -68,29 +69,62 @@ struct Start {
   bool work;
 };
 
-std::vector<Start> starts_of(const Timeline& t, std::int64_t pid, const DeviceTime* d) {
-  const auto& c = t.columns();
-  std::vector<Start> starts;
-  for (const auto& lane : t.lanes.lanes) {
-    if (lane.is_stream || lane.pid != pid) continue;
-    for (const auto row : t.lanes.rows_of(lane)) {
-      const auto cat = c.cat(row);
-      if (cat == Category::kPythonFunction || cat == Category::kOverhead) continue;
-      starts.push_back({c.ts[row], false});
+bool earlier(const Start& a, const Start& b) { return a.at < b.at; }
+
+// A process feeds at most some ten devices. Of one that names a device for each kernel,
+// the windows of those beyond hold device work alone: counting the process's events
+// for each of them again would take quadratic time.
+constexpr std::size_t kMostDevices = 64;
+
+// What the threads of each process start, by time, sorted once for all its devices.
+class HostStarts {
+ public:
+  explicit HostStarts(const Timeline& t) : t_(t) {}
+
+  // Empty once a process has been asked for too often, see above.
+  const std::vector<Start>& of(std::int64_t pid) {
+    static const std::vector<Start> kNone;
+    const auto [it, fresh] = processes_.try_emplace(pid);
+    auto& [asked, starts] = it->second;
+    if (fresh) starts = list(pid);
+    return ++asked <= kMostDevices ? starts : kNone;
+  }
+
+ private:
+  std::vector<Start> list(std::int64_t pid) const {
+    const auto& c = t_.columns();
+    std::vector<Start> starts;
+    for (const auto& lane : t_.lanes.lanes) {
+      if (lane.is_stream || lane.pid != pid) continue;
+      for (const auto row : t_.lanes.rows_of(lane)) {
+        const auto cat = c.cat(row);
+        if (cat == Category::kPythonFunction || cat == Category::kOverhead) continue;
+        starts.push_back({c.ts[row], false});
+      }
     }
+    std::sort(starts.begin(), starts.end(), earlier);
+    return starts;
   }
-  if (d != nullptr) {
-    for (const auto row : d->rows) starts.push_back({c.ts[row], true});
-  }
-  std::sort(starts.begin(), starts.end(),
-            [](const Start& a, const Start& b) { return a.at < b.at; });
+
+  const Timeline& t_;
+  std::map<std::int64_t, std::pair<std::size_t, std::vector<Start>>> processes_;
+};
+
+std::vector<Start> merge(const Timeline& t, const std::vector<Start>& host,
+                         const DeviceTime* d) {
+  if (d == nullptr) return host;
+  std::vector<Start> work, starts;
+  for (const auto row : d->rows) work.push_back({t.columns().ts[row], true});
+  starts.reserve(host.size() + work.size());
+  std::merge(host.begin(), host.end(), work.begin(), work.end(),
+             std::back_inserter(starts), earlier);
   return starts;
 }
 
 void tile(const Timeline& t, std::int64_t pid, const DeviceTime* d,
-          const WindowSpec& spec, std::vector<Window>& out) {
+          const WindowSpec& spec, HostStarts& host, std::vector<Window>& out) {
   const auto borders = step_borders(t, pid);
-  const auto starts = starts_of(t, pid, d);
+  const auto starts = merge(t, host.of(pid), d);
   Window w;
   w.begin_ns = t.span.begin;
   w.device = d == nullptr ? -1 : d->device;
@@ -131,11 +165,12 @@ std::vector<Window> make_windows(const Timeline& t, const WindowSpec& spec) {
   }
   std::vector<Window> out;
   if (t.span.length() == 0) return out;
+  HostStarts host(t);
   for (const auto& d : t.devices) {
     tile(t, d.pid == trace::kNoId ? t.columns().pid[d.rows.front()] : d.pid, &d, spec,
-         out);
+         host, out);
   }
-  if (t.devices.empty()) tile(t, busiest_process(t), nullptr, spec, out);
+  if (t.devices.empty()) tile(t, busiest_process(t), nullptr, spec, host, out);
   return out;
 }
 
