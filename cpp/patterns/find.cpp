@@ -3,7 +3,6 @@
 #include "patterns/find.h"
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <tuple>
 
@@ -17,10 +16,6 @@ using timeline::Frame;
 constexpr std::size_t kMaxPlaces = 10;  // findings of one pattern, before "elsewhere"
 constexpr std::size_t kMaxEvents = 8;   // evidence listed for a finding
 
-const std::array<const Rule*, 6> kRules = {
-    &kProfilerArtifactRule, &kDataloaderBoundRule, &kFrequentMemcpyRule,
-    &kSyncStallRule,        &kCommExposedRule,     &kLaunchBoundRule};
-
 std::int64_t cost_of(const std::vector<Claim>& claims) {
   std::int64_t sum = 0;
   for (const auto& claim : claims) sum += claim.end - claim.begin;
@@ -28,7 +23,10 @@ std::int64_t cost_of(const std::vector<Claim>& claims) {
 }
 
 // A launch-bound stretch goes through many operators; naming one would mislead.
-bool has_operator(PatternId pattern) { return pattern != PatternId::kLaunchBound; }
+bool has_operator(PatternId pattern) {
+  return pattern != PatternId::kLaunchBound && pattern != PatternId::kMissedCudaGraph &&
+         pattern != PatternId::kHostBoundPython && pattern != PatternId::kStepOutlier;
+}
 
 // Without a source line, the record_function range (but a step) around an event tells
 // at least which phase of the program it was.
@@ -81,8 +79,9 @@ void finish(const timeline::Timeline& t, Finding& f) {
                                : Severity::kLow;
 }
 
-std::vector<Finding> group(const timeline::Timeline& t, const Rule& rule,
+std::vector<Finding> group(const Context& context, const Rule& rule,
                            const std::vector<Claim>& claims) {
+  const auto& t = context.timeline;
   std::vector<std::uint32_t> rows;
   for (const auto& claim : claims) rows.push_back(claim.evidence);
   std::sort(rows.begin(), rows.end());
@@ -138,30 +137,33 @@ std::vector<Finding> group(const timeline::Timeline& t, const Rule& rule,
   }
   for (auto& finding : kept) {
     finish(t, finding);
-    finding.message = rule.describe(t, finding);
+    finding.message = rule.describe(context, finding);
   }
   return kept;
 }
 
 }  // namespace
 
-Findings find(const timeline::Timeline& t) {
+Findings find(const timeline::Timeline& t, const timeline::EventArgs& args,
+              const Settings& settings) {
   Findings out;
   Ledger ledger(t);
   const auto span = static_cast<double>(t.span.length()) *
                     static_cast<double>(std::max<std::size_t>(1, t.devices.size()));
-  for (const auto* rule : kRules) {
+  for (const auto* rule : rules()) {
+    if (!settings.enabled(rule->pattern)) continue;
+    const Context context{t, args, ledger, settings.limits(rule->pattern)};
     const bool user = info(rule->pattern).user_finding;
-    const auto claims = rule->propose(t, ledger);
+    const auto claims = rule->propose(context);
     const auto cost = cost_of(claims);
     if (cost == 0 || (user && cost < kMinCost) ||
-        static_cast<double>(cost) < rule->min_share * span) {
+        static_cast<double>(cost) < context.limits[0] * span) {
       continue;
     }
     ledger.settle(claims);
     out.claims.insert(out.claims.end(), claims.begin(), claims.end());
     if (!user) continue;
-    auto findings = group(t, *rule, claims);
+    auto findings = group(context, *rule, claims);
     std::move(findings.begin(), findings.end(), std::back_inserter(out.findings));
   }
   std::stable_sort(

@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "patterns/finding.h"
+#include "patterns/settings.h"
+#include "timeline/event_args.h"
 #include "timeline/timeline.h"
 
 namespace tta::patterns {
@@ -14,7 +16,8 @@ namespace tta::patterns {
 struct Findings {
   std::vector<Finding> findings;  ///< Most wasted first; of user patterns only.
   std::vector<Claim> claims;      ///< All that count, profiler_artifact included.
-  /// The idle time that no claim covers, in the order of Timeline::devices.
+  /// The idle time that no claim covers, in the order of Timeline::devices; of a trace
+  /// without device work, of the process's time.
   std::vector<timeline::IntervalSet> unclaimed;
 };
 
@@ -25,8 +28,9 @@ struct Findings {
 /// line is known; groups under kMinCost, and those beyond the ten costliest of a
 /// pattern, are gathered in one finding without a place. `windows` is left empty.
 ///
-/// Cost: about one pass over the rows a rule; args are read where a rule needs them.
-/// Throws what Trace::read_args throws.
-Findings find(const timeline::Timeline& timeline);
+/// Cost: about one pass over the rows a rule. Throws what Trace::read_args throws (for
+/// the Call stack of old traces).
+Findings find(const timeline::Timeline& timeline, const timeline::EventArgs& args,
+              const Settings& settings = {});
 
 }  // namespace tta::patterns

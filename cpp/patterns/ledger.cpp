@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// patterns/ledger.cpp: keeps the idle time that no rule has claimed yet.
+// patterns/ledger.cpp: keeps the time that no rule has claimed yet.
 #include "patterns/ledger.h"
 
 #include <algorithm>
@@ -8,16 +8,17 @@
 #include <tuple>
 #include <utility>
 
-#include "patterns/rule.h"
-
 namespace tta::patterns {
 namespace {
 
-[[noreturn]] void refuse(const Claim& claim, const char* why) {
-  throw std::logic_error(
-      "the pattern " + std::string(info(claim.pattern).name) + " claims idle time " +
-      why + ": [" + std::to_string(claim.begin) + ", " + std::to_string(claim.end) +
-      ") ns of device " + std::to_string(claim.device) + "; a defect of torchtraceap");
+using timeline::Interval;
+using timeline::IntervalSet;
+
+[[noreturn]] void refuse(const Claim& claim, const std::string& why) {
+  throw std::logic_error("the pattern " + std::string(info(claim.pattern).name) +
+                         " claims " + why + ": [" + std::to_string(claim.begin) + ", " +
+                         std::to_string(claim.end) + ") ns of device " +
+                         std::to_string(claim.device) + "; a defect of torchtraceap");
 }
 
 }  // namespace
@@ -26,46 +27,58 @@ Ledger::Ledger(const timeline::Timeline& t) : timeline_(t) {
   for (const auto& d : t.devices) {
     std::vector<Interval> gaps;
     for (const auto& gap : d.gaps) gaps.push_back(gap.time);
-    left_.push_back(timeline::unite(std::move(gaps)));
+    idle_.push_back(timeline::unite(std::move(gaps)));
+    busy_.push_back(d.busy);
+  }
+  if (t.host) {
+    idle_.push_back(t.span.length() > 0 ? IntervalSet{t.span} : IntervalSet{});
+    busy_.emplace_back();
   }
 }
 
 void Ledger::settle(const std::vector<Claim>& claims) {
-  std::vector<const Claim*> order;
+  std::vector<const Claim*> idle, busy;
   for (const auto& claim : claims) {
-    if (claim.idle) order.push_back(&claim);
+    (claim.idle || claim.device < 0 ? idle : busy).push_back(&claim);
   }
+  std::vector<IntervalSet> idle_left, busy_left;
+  if (!idle.empty()) take(idle, "idle time", idle_left = idle_);
+  if (!busy.empty()) take(busy, "busy time", busy_left = busy_);
+  if (!idle.empty()) idle_ = std::move(idle_left);
+  if (!busy.empty()) busy_ = std::move(busy_left);
+}
+
+void Ledger::take(const std::vector<const Claim*>& claims, const char* what,
+                  std::vector<IntervalSet>& from) const {
+  auto order = claims;
   std::stable_sort(order.begin(), order.end(), [](const Claim* a, const Claim* b) {
     return std::tie(a->device, a->begin) < std::tie(b->device, b->begin);
   });
-  std::vector<std::pair<std::size_t, IntervalSet>> rests;
-  auto device = timeline_.devices.begin();
+  const auto& devices = timeline_.devices;
+  std::size_t index = 0;
   for (auto it = order.begin(); it != order.end();) {
+    const auto number = (*it)->device;
     // Both by number of the device.
-    while (device != timeline_.devices.end() && device->device < (*it)->device)
-      ++device;
-    if (device == timeline_.devices.end() || device->device != (*it)->device) {
-      refuse(**it, "of a device without work");
-    }
-    const auto index = static_cast<std::size_t>(device - timeline_.devices.begin());
-    auto free = left_[index].begin();
+    while (index < devices.size() && devices[index].device < number) ++index;
+    const bool known = index < devices.size() ? devices[index].device == number
+                                              : number < 0 && timeline_.host;
+    if (!known) refuse(**it, what + std::string(" of a device without work"));
+    auto free = from[index].begin();
     std::vector<Interval> taken;
-    for (; it != order.end() && (*it)->device == device->device; ++it) {
+    for (; it != order.end() && (*it)->device == number; ++it) {
       const auto& claim = **it;
-      while (free != left_[index].end() && free->end <= claim.begin) ++free;
-      if (claim.begin >= claim.end || free == left_[index].end() ||
+      while (free != from[index].end() && free->end <= claim.begin) ++free;
+      if (claim.begin >= claim.end || free == from[index].end() ||
           claim.begin < free->begin || claim.end > free->end) {
-        refuse(claim, "that is not left");
+        refuse(claim, what + std::string(" that is not left"));
       }
       if (!taken.empty() && claim.begin < taken.back().end) {
-        refuse(claim, "that it claims already");
+        refuse(claim, what + std::string(" that it claims already"));
       }
       taken.push_back({claim.begin, claim.end});
     }
-    rests.emplace_back(
-        index, timeline::subtract(left_[index], timeline::unite(std::move(taken))));
+    from[index] = timeline::subtract(from[index], timeline::unite(std::move(taken)));
   }
-  for (auto& [index, rest] : rests) left_[index] = std::move(rest);
 }
 
 }  // namespace tta::patterns

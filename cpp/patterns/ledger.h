@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// patterns/ledger.h: the idle time of every device, given out nanosecond by nanosecond.
+// patterns/ledger.h: each device's time, given out nanosecond by nanosecond.
 #pragma once
 
 #include <cstddef>
@@ -10,29 +10,44 @@
 
 namespace tta::patterns {
 
-/// The unclaimed idle time of every device. Refers to the timeline.
+/// The unclaimed time of every device: idle time, which the balance divides among the
+/// patterns, and busy time, of which patterns claim what was spent to no use. In a
+/// trace without device work, the one process's time stands for both. Refers to the
+/// timeline.
 class Ledger {
  public:
   explicit Ledger(const timeline::Timeline& timeline);
 
-  /// What is left of device `index` (position in Timeline::devices) inside `part`.
+  /// What is left of the idle time of device `index` (position in Timeline::devices)
+  /// inside `part`. Of a trace without device work, 0 is Timeline::host and all of its
+  /// time can be claimed, with device -1.
   timeline::IntervalSet idle(std::size_t index, timeline::Interval part) const {
-    return timeline::clip(left_[index], part);
+    return timeline::clip(idle_[index], part);
   }
 
-  /// Takes the idle claims out; claims on excess time do not count here.
+  /// What is left of the busy time of device `index` inside `part`, to be claimed as
+  /// excess. Work on several streams at once is busy once.
+  timeline::IntervalSet busy(std::size_t index, timeline::Interval part) const {
+    return timeline::clip(busy_[index], part);
+  }
+
+  /// Takes the claims out of what is left.
   ///
   /// Throws std::logic_error that names the pattern if a claim is not wholly in what
   /// is left, or overlaps another: each nanosecond is given once. What is left is then
   /// as before. O(n log n) in the claims, linear in what is left of their devices.
   void settle(const std::vector<Claim>& claims);
 
-  /// What is left of all devices, in the order of Timeline::devices.
-  const std::vector<timeline::IntervalSet>& left() const { return left_; }
+  /// What is left of the idle time, in the order of Timeline::devices, or of the one
+  /// process's time.
+  const std::vector<timeline::IntervalSet>& left() const { return idle_; }
 
  private:
+  void take(const std::vector<const Claim*>& claims, const char* what,
+            std::vector<timeline::IntervalSet>& from) const;
+
   const timeline::Timeline& timeline_;
-  std::vector<timeline::IntervalSet> left_;
+  std::vector<timeline::IntervalSet> idle_, busy_;
 };
 
 }  // namespace tta::patterns

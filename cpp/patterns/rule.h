@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// patterns/rule.h: what a rule is, and the idle time that rules share out.
+// patterns/rule.h: what a rule is, what it sees, and the list of all of them.
 //
 // A rule looks for one cause. It proposes claims on stretches of time, with the event
 // that proves each; whether they amount to a finding is decided by their cost, never
-// by a name. Rules run in the order of the pattern table and see only the idle time
-// that the ones before them left.
+// by a name. Rules run in the order of the pattern table and see only the time that
+// the ones before them left.
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "patterns/finding.h"
 #include "patterns/ledger.h"
+#include "patterns/settings.h"
+#include "timeline/event_args.h"
 #include "timeline/timeline.h"
 
 namespace tta::patterns {
@@ -21,13 +24,20 @@ using timeline::Interval;
 using timeline::IntervalSet;
 using timeline::kNoRow;
 
+/// All that a rule may look at.
+struct Context {
+  const timeline::Timeline& timeline;
+  const timeline::EventArgs& args;
+  const Ledger& ledger;  ///< What is left of the time.
+  Limits limits;         ///< Its own thresholds, by their place in its list.
+};
+
 struct Rule {
   PatternId pattern;
-  /// Least share of the analysed span that the claims of the whole trace must cost.
-  double min_share;
-  std::vector<Claim> (*propose)(const timeline::Timeline&, const Ledger&);
+  std::span<const Threshold> thresholds;  ///< First "min_share", see settings.h.
+  std::vector<Claim> (*propose)(const Context&);
   /// One sentence on a finding, in figures. The finding is complete but for it.
-  std::string (*describe)(const timeline::Timeline&, const Finding&);
+  std::string (*describe)(const Context&, const Finding&);
 };
 
 /// Least cost of a finding, and of a pattern, in any trace. Under it a stall is within
@@ -35,8 +45,18 @@ struct Rule {
 inline constexpr std::int64_t kMinCost = 50'000;
 
 // The rules, each in rules/<pattern>.cpp.
-extern const Rule kProfilerArtifactRule, kDataloaderBoundRule, kFrequentMemcpyRule,
-    kSyncStallRule, kCommExposedRule, kLaunchBoundRule;
+extern const Rule kProfilerArtifactRule, kDataloaderBoundRule, kGcPauseRule,
+    kRecompileOrLazyLoadRule, kAllocatorChurnRule, kCpuInitThenCopyRule,
+    kPageableCopyRule, kFrequentMemcpyRule, kDataParallelRule, kSyncStallRule,
+    kLoopIndexingRule, kGraphBreakRule, kUnfusedOptimizerRule, kZeroGradFillRule,
+    kMissedCudaGraphRule, kLaunchBoundRule, kHostBoundPythonRule, kStepOutlierRule,
+    kCommExposedRule, kSmallCollectivesRule, kCommStreamSerialisedRule,
+    kExposedCopyRule, kSlowCopyRule, kRedundantD2dRule, kTensorCoreUnusedRule,
+    kMisalignedGemmRule, kUnfusedAttentionRule, kConvBiasBnRule, kFusibleChainRule,
+    kSmallGridRule, kLowOccupancyRule, kLowConcurrencyRule, kQueueFullRule;
+
+/// All of them, in the order of the pattern table.
+std::span<const Rule* const> rules();
 
 /// Names the devices of a finding: "The device", or "3 devices together", whose times
 /// are added up.
@@ -44,5 +64,9 @@ std::string devices_text(const Finding& finding, bool first_word = true);
 
 /// Formats nanoseconds for a message: "312 us", "12.4 ms", "3.20 s".
 std::string duration_text(std::int64_t ns);
+
+/// Writes a count with its noun: "1 copy", "30 copies".
+std::string count_text(std::uint64_t count, const std::string& one,
+                       const std::string& many);
 
 }  // namespace tta::patterns

@@ -27,4 +27,9 @@ std::string duration_text(std::int64_t ns) {
   return text;
 }
 
+std::string count_text(std::uint64_t count, const std::string& one,
+                       const std::string& many) {
+  return std::to_string(count) + " " + (count == 1 ? one : many);
+}
+
 }  // namespace tta::patterns

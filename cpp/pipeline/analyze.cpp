@@ -25,7 +25,8 @@ Report analyze(const trace::Trace& trace, const Options& options) {
     report.windows = label(timeline, windows, {});
     return report;
   }
-  auto found = patterns::find(timeline);
+  const timeline::EventArgs args(timeline);
+  auto found = patterns::find(timeline, args, options.settings);
   report.balance = make_balance(timeline, found);
   report.unexplained = find_unexplained(timeline, found.unclaimed);
   report.windows = label(timeline, windows, found.claims);

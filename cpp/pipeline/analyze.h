@@ -2,6 +2,7 @@
 // pipeline/analyze.h: the straight line from a loaded trace to a report.
 #pragma once
 
+#include "patterns/settings.h"
 #include "pipeline/report.h"
 #include "timeline/windows.h"
 #include "trace/trace.h"
@@ -10,6 +11,7 @@ namespace tta::pipeline {
 
 struct Options {
   timeline::WindowSpec window;
+  patterns::Settings settings;  ///< Thresholds of the rules, and which run.
 };
 
 /// Analyses a trace: timeline, quality, patterns, balance, windows, labels.

@@ -75,6 +75,28 @@ BalanceRow balance_of(const timeline::Timeline& t, const timeline::DeviceTime& d
   return row;
 }
 
+// What no pattern claimed of a process's time is busy as far as it was in operators.
+BalanceRow balance_of_host(const timeline::Timeline& t, Claims claims,
+                           const timeline::IntervalSet& unclaimed) {
+  BalanceRow row;
+  row.device = -1;
+  row.span_ns = t.span.length();
+  row.idle_ns.assign(patterns::patterns().size(), 0);
+  row.excess_ns.assign(patterns::patterns().size(), 0);
+  row.unattributed_ns = timeline::total(timeline::subtract(unclaimed, t.host->busy));
+  row.busy_ns = timeline::total(unclaimed) - row.unattributed_ns;
+  for (const auto* claim : claims) {
+    row.idle_ns[static_cast<std::size_t>(claim->pattern)] += claim->end - claim->begin;
+  }
+  const auto sum = std::accumulate(row.idle_ns.begin(), row.idle_ns.end(),
+                                   row.busy_ns + row.unattributed_ns);
+  if (sum != row.span_ns) {
+    fail("the balance of the process is off by " + std::to_string(sum - row.span_ns) +
+         " ns");
+  }
+  return row;
+}
+
 }  // namespace
 
 std::vector<BalanceRow> make_balance(const timeline::Timeline& t,
@@ -89,7 +111,11 @@ std::vector<BalanceRow> make_balance(const timeline::Timeline& t,
     out.push_back(balance_of(t, d, {first, last}, found.unclaimed[i]));
     first = last;
   }
-  if (!t.devices.empty() && first != claims.end()) {
+  if (t.host) {
+    out.push_back(balance_of_host(t, {first, claims.end()}, found.unclaimed.front()));
+    first = claims.end();
+  }
+  if (first != claims.end()) {
     fail("time of device " + std::to_string((*first)->device) +
          ", which did no work, is claimed");
   }

@@ -15,12 +15,9 @@ TraceFacts read_facts(const timeline::Timeline& t) {
   facts.events = trace.columns.size();
   facts.begin_ns = t.span.begin;
   facts.end_ns = t.span.end;
-  const auto properties = trace.metadata_json("deviceProperties");
-  trace::for_each_element(properties, [&](std::string_view device) {
-    const auto id = trace::int_arg(device, "id");
-    facts.devices.push_back({static_cast<std::int32_t>(id.value_or(-1)),
-                             trace::string_arg(device, "name").value_or(""), 0});
-  });
+  for (const auto& device : t.properties) {
+    facts.devices.push_back({device.id, device.name, 0});
+  }
   for (const auto& d : t.devices) {
     auto it = std::find_if(facts.devices.begin(), facts.devices.end(),
                            [&](const Device& known) { return known.id == d.device; });

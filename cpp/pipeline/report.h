@@ -58,8 +58,11 @@ struct TraceFacts {
 };
 
 /// One device's span = busy + each pattern's idle + unattributed, to the nanosecond.
+///
+/// A trace without device work has one row, of the process with the most events: its
+/// patterns take what is theirs of all its time, busy is what is left inside operators.
 struct BalanceRow {
-  std::int32_t device = 0;
+  std::int32_t device = 0;  ///< -1 for the process of a trace without device work.
   std::int64_t span_ns = 0;
   std::int64_t busy_ns = 0;
   std::vector<std::int64_t> idle_ns;  ///< One for each row of patterns(), 0 if none.
@@ -105,7 +108,7 @@ struct WindowRow {
 struct Report {
   TraceFacts trace;
   Quality quality;
-  std::vector<BalanceRow> balance;       ///< Empty for a trace without device work.
+  std::vector<BalanceRow> balance;       ///< Empty if the trace is unusable.
   std::vector<Unexplained> unexplained;  ///< Longest first, for each device.
   std::vector<StepRow> steps;
   std::vector<WindowRow> windows;

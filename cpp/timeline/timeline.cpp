@@ -53,6 +53,13 @@ std::uint32_t Timeline::owner_of(std::uint32_t row) const {
   return tree.enclosing(trace->columns, row, Category::kCpuOp);
 }
 
+const DeviceProperties* Timeline::properties_of(std::int32_t device) const {
+  for (const auto& p : properties) {
+    if (p.id == device) return &p;
+  }
+  return nullptr;
+}
+
 bool Timeline::is_communication(std::uint32_t row) const {
   if (columns().cat(row) != Category::kKernel) return false;
   // `ncclKernel_*` until NCCL 2.18, `ncclDevKernel_*` since: the prefix covers both.
@@ -121,6 +128,8 @@ Timeline make_timeline(const trace::Trace& trace) {
   t.spans = make_spans(trace, t.lanes);
   t.waits = make_host_waits(trace, t.lanes, t.links, t.tree);
   t.devices = make_device_times(trace, t.lanes, t.links, t.span);
+  if (t.devices.empty()) t.host = make_host_time(trace, t.lanes, t.spans, t.span);
+  t.properties = read_device_properties(trace);
   return t;
 }
 

@@ -4,9 +4,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
+#include "timeline/device_properties.h"
 #include "timeline/device_time.h"
+#include "timeline/host_time.h"
 #include "timeline/host_waits.h"
 #include "timeline/intervals.h"
 #include "timeline/lanes.h"
@@ -36,6 +39,8 @@ struct Timeline {
   Spans spans;
   std::vector<ThreadWaits> waits;
   std::vector<DeviceTime> devices;  ///< Those with work recorded, by number.
+  std::optional<HostTime> host;     ///< Of a trace without device work.
+  std::vector<DeviceProperties> properties;
 
   const trace::Columns& columns() const { return trace->columns; }
 
@@ -48,6 +53,9 @@ struct Timeline {
   /// Returns the operator a row belongs to: the deepest cpu_op around it, or around its
   /// launch if it is device work; kNoRow if there is none.
   std::uint32_t owner_of(std::uint32_t row) const;
+
+  /// Returns what the header says of a device; null if it does not list it.
+  const DeviceProperties* properties_of(std::int32_t device) const;
 
   /// Tells whether a thread ran an operator or a runtime call at any moment of `time`.
   bool at_work(std::uint32_t lane, Interval time) const;

@@ -53,17 +53,6 @@ std::vector<Border> step_borders(const Timeline& t, std::int64_t pid) {
   return borders;
 }
 
-std::int64_t busiest_process(const Timeline& t) {
-  std::map<std::int64_t, std::uint32_t> rows;
-  for (const auto& lane : t.lanes.lanes) {
-    if (!lane.is_stream) rows[lane.pid] += lane.last - lane.first;
-  }
-  const auto best = std::max_element(
-      rows.begin(), rows.end(),
-      [](const auto& a, const auto& b) { return a.second < b.second; });
-  return best == rows.end() ? 0 : best->first;
-}
-
 struct Start {
   std::int64_t at;
   bool work;
@@ -170,7 +159,7 @@ std::vector<Window> make_windows(const Timeline& t, const WindowSpec& spec) {
     tile(t, d.pid == trace::kNoId ? t.columns().pid[d.rows.front()] : d.pid, &d, spec,
          host, out);
   }
-  if (t.devices.empty()) tile(t, busiest_process(t), nullptr, spec, host, out);
+  if (t.host) tile(t, t.host->pid, nullptr, spec, host, out);
   return out;
 }
 

@@ -3,6 +3,7 @@
 #include "trace/args.h"
 
 #include <charconv>
+#include <cmath>
 
 namespace tta::trace {
 namespace {
@@ -60,28 +61,22 @@ std::size_t value_length(std::string_view text) {
 }
 
 std::string_view raw_arg(std::string_view object, std::string_view key) {
-  auto rest = skip_space(object);
-  if (rest.empty() || rest.front() != '{') return {};
-  rest = skip_space(rest.substr(1));
-  while (!rest.empty() && rest.front() == '"') {
-    const auto length = string_length(rest);
-    if (length == 0) return {};
-    const auto name = rest.substr(1, length - 2);
-    rest = skip_space(rest.substr(length));
-    if (rest.empty() || rest.front() != ':') return {};
-    rest = skip_space(rest.substr(1));
-    const auto value = value_length(rest);
-    if (value == 0) return {};
-    if (name == key) return rest.substr(0, value);
-    rest = skip_space(rest.substr(value));
-    if (rest.empty() || rest.front() != ',') return {};
-    rest = skip_space(rest.substr(1));
-  }
-  return {};
+  std::string_view found;
+  for_each_member(object, [&](std::string_view name, std::string_view value) {
+    if (found.empty() && name == key) found = value;
+  });
+  return found;
 }
 
 std::optional<std::string> string_arg(std::string_view object, std::string_view key) {
-  auto raw = raw_arg(object, key);
+  return as_string(raw_arg(object, key));
+}
+
+std::optional<std::int64_t> int_arg(std::string_view object, std::string_view key) {
+  return as_int(raw_arg(object, key));
+}
+
+std::optional<std::string> as_string(std::string_view raw) {
   if (raw.size() < 2 || raw.front() != '"') return std::nullopt;
   raw = raw.substr(1, raw.size() - 2);
   std::string out;
@@ -124,11 +119,21 @@ std::optional<std::string> string_arg(std::string_view object, std::string_view 
   return out;
 }
 
-std::optional<std::int64_t> int_arg(std::string_view object, std::string_view key) {
-  const auto raw = raw_arg(object, key);
+std::optional<std::int64_t> as_int(std::string_view raw) {
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(raw.data(), raw.data() + raw.size(), value);
   if (error != std::errc{} || end != raw.data() + raw.size() || raw.empty()) {
+    return std::nullopt;
+  }
+  return value;
+}
+
+std::optional<double> as_double(std::string_view raw) {
+  if (raw.size() >= 2 && raw.front() == '"') raw = raw.substr(1, raw.size() - 2);
+  double value = 0;
+  const auto [end, error] = std::from_chars(raw.data(), raw.data() + raw.size(), value);
+  if (error != std::errc{} || end != raw.data() + raw.size() || raw.empty() ||
+      !std::isfinite(value)) {
     return std::nullopt;
   }
   return value;

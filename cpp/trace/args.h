@@ -22,9 +22,24 @@ std::optional<std::string> string_arg(std::string_view object, std::string_view 
 /// Returns an integer value; none if the key is absent, no number, or has a fraction.
 std::optional<std::int64_t> int_arg(std::string_view object, std::string_view key);
 
+/// Calls `visit(key as written, raw value)` for each member of an object, in order. For
+/// many values of one object: the functions above start at its beginning each time.
+template <typename Visit>
+void for_each_member(std::string_view object, Visit&& visit);
+
 /// Calls `visit(raw element)` for each element of a raw JSON array, in order.
 template <typename Visit>
 void for_each_element(std::string_view array, Visit&& visit);
+
+/// Returns a raw value as a string, unescaped; none if it is no string.
+std::optional<std::string> as_string(std::string_view value);
+
+/// Returns a raw value as an integer; none if it is no number or has a fraction.
+std::optional<std::int64_t> as_int(std::string_view value);
+
+/// Returns a raw value as a number; none if it is none. Numbers in strings, as some of
+/// ROCm's args are, count as well.
+std::optional<double> as_double(std::string_view value);
 
 /// Returns the length of the JSON value that `text` starts with (after white space).
 std::size_t value_length(std::string_view text);
@@ -37,6 +52,27 @@ inline std::string_view skip_space(std::string_view text) {
   return at == std::string_view::npos ? std::string_view{} : text.substr(at);
 }
 }  // namespace detail
+
+template <typename Visit>
+void for_each_member(std::string_view object, Visit&& visit) {
+  auto rest = detail::skip_space(object);
+  if (rest.empty() || rest.front() != '{') return;
+  rest = detail::skip_space(rest.substr(1));
+  while (!rest.empty() && rest.front() == '"') {
+    const auto length = value_length(rest);
+    if (length == 0) return;
+    const auto key = rest.substr(1, length - 2);
+    rest = detail::skip_space(rest.substr(length));
+    if (rest.empty() || rest.front() != ':') return;
+    rest = detail::skip_space(rest.substr(1));
+    const auto value = value_length(rest);
+    if (value == 0) return;
+    visit(key, rest.substr(0, value));
+    rest = detail::skip_space(rest.substr(value));
+    if (rest.empty() || rest.front() != ',') return;
+    rest = detail::skip_space(rest.substr(1));
+  }
+}
 
 template <typename Visit>
 void for_each_element(std::string_view array, Visit&& visit) {

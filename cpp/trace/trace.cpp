@@ -76,6 +76,13 @@ std::string Trace::identity(std::int64_t pid_or_tid) const {
 
 std::vector<std::string> Trace::read_args(std::span<const std::uint32_t> rows) const {
   std::vector<std::string> texts(rows.size());
+  visit_args(rows, [&](std::size_t i, std::string_view text) { texts[i] = text; });
+  return texts;
+}
+
+void Trace::visit_args(
+    std::span<const std::uint32_t> rows,
+    const std::function<void(std::size_t, std::string_view)>& visit) const {
   std::vector<std::size_t> order;  // of the rows that have args, by place
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if (rows[i] >= columns.size()) {
@@ -85,34 +92,32 @@ std::vector<std::string> Trace::read_args(std::span<const std::uint32_t> rows) c
     }
     if (columns.args_length[rows[i]] > 0) order.push_back(i);
   }
-  if (order.empty()) return texts;
+  if (order.empty()) return;
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
     return rows[a] < rows[b];  // rows are in file order
   });
+  const bool odd =
+      std::any_of(warnings.begin(), warnings.end(), [](const Warning& warning) {
+        return warning.kind == kind_of(Oddity::kBadValue) ||
+               warning.kind == kind_of(Oddity::kBadUtf8);
+      });
   ForwardReader reader(*source);
+  std::string text;
   const std::size_t* before = nullptr;
   for (const std::size_t& i : order) {
     const std::uint32_t row = rows[i];
-    if (before != nullptr && rows[*before] == row) {
-      texts[i] = texts[*before];
-    } else {
-      texts[i] = reader.read(columns.args_offset[row], columns.args_length[row]);
-      if (texts[i].front() != '{' || texts[i].back() != '}') {
+    if (before == nullptr || rows[*before] != row) {
+      text = reader.read(columns.args_offset[row], columns.args_length[row]);
+      if (text.front() != '{' || text.back() != '}') {
         throw TraceError("changed", path, "the file's content is not what was loaded",
                          "Load the trace again.",
                          static_cast<std::int64_t>(columns.args_offset[row]), row);
       }
+      if (odd) text = mended(text);
     }
+    visit(i, text);
     before = &i;
   }
-  const auto odd = [](const Warning& warning) {
-    return warning.kind == kind_of(Oddity::kBadValue) ||
-           warning.kind == kind_of(Oddity::kBadUtf8);
-  };
-  if (std::any_of(warnings.begin(), warnings.end(), odd)) {
-    for (std::string& text : texts) text = mended(text);
-  }
-  return texts;
 }
 
 }  // namespace tta::trace

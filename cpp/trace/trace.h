@@ -84,6 +84,12 @@ struct Trace {
   /// loaded, FileNotFound if it is gone.
   std::vector<std::string> read_args(std::span<const std::uint32_t> rows) const;
 
+  /// The same one by one, in file order: calls `visit(index into rows, text)` for each
+  /// row with args, so that many rows take no more memory than one.
+  void visit_args(
+      std::span<const std::uint32_t> rows,
+      const std::function<void(std::size_t, std::string_view)>& visit) const;
+
   /// Writes a pid or tid as the file had it.
   std::string identity(std::int64_t pid_or_tid) const;
 };

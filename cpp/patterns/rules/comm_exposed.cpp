@@ -4,19 +4,23 @@
 // The time in which a device runs collectives and nothing else. A collective also
 // waits for its slowest rank, so this can be another rank's fault: one rank's trace
 // does not tell.
-#include <map>
+#include <array>
 
 #include "patterns/rule.h"
 
 namespace tta::patterns {
 namespace {
 
-constexpr double kMinShare = 0.05;  // HTA and TraceLens: 5 % of the window
+constexpr std::array kThresholds = {
+    Threshold{"min_share", 0.05, "share", "HTA and TraceLens: 5 % of the window"},
+};
 
-std::vector<Claim> propose(const timeline::Timeline& t, const Ledger&) {
+std::vector<Claim> propose(const Context& context) {
+  const auto& t = context.timeline;
   const auto& c = t.columns();
   std::vector<Claim> claims;
-  for (const auto& d : t.devices) {
+  for (std::size_t i = 0; i < t.devices.size(); ++i) {
+    const auto& d = t.devices[i];
     std::vector<Interval> work;
     std::vector<std::uint32_t> comm;
     for (const auto row : d.rows) {
@@ -34,15 +38,17 @@ std::vector<Claim> propose(const timeline::Timeline& t, const Ledger&) {
       reached = time.end;
       for (const auto& part :
            timeline::subtract({time}, timeline::clip(computing, time))) {
-        claims.push_back(
-            {PatternId::kCommExposed, 0, false, d.device, part.begin, part.end, row});
+        for (const auto& left : context.ledger.busy(i, part)) {
+          claims.push_back(
+              {PatternId::kCommExposed, 0, false, d.device, left.begin, left.end, row});
+        }
       }
     }
   }
   return claims;
 }
 
-std::string describe(const timeline::Timeline&, const Finding& f) {
+std::string describe(const Context&, const Finding& f) {
   return std::to_string(f.count) + (f.count == 1 ? " collective" : " collectives") +
          " ran for " + duration_text(f.wasted_ns) + " with no computation beside them" +
          " (waiting for the slowest rank included).";
@@ -50,6 +56,6 @@ std::string describe(const timeline::Timeline&, const Finding& f) {
 
 }  // namespace
 
-const Rule kCommExposedRule{PatternId::kCommExposed, kMinShare, propose, describe};
+const Rule kCommExposedRule{PatternId::kCommExposed, kThresholds, propose, describe};
 
 }  // namespace tta::patterns

@@ -7,6 +7,7 @@
 // device's idle time inside these marks. Without device work (a CPU-only recording)
 // it is the marks' own time, as nothing of the step runs meanwhile.
 #include <algorithm>
+#include <array>
 #include <map>
 #include <string_view>
 
@@ -15,9 +16,11 @@
 namespace tta::patterns {
 namespace {
 
-// tb_plugin speaks of a data loading problem from 5 % of a step on, gpu-idle from 20 %;
-// severity grades it here, so that the smaller cases are listed and not shouted.
-constexpr double kMinShare = 0.02;
+constexpr std::array kThresholds = {
+    Threshold{"min_share", 0.02, "share",
+              "tb_plugin warns from 5 % of a step on, gpu-idle from 20 %; severity "
+              "grades it here, so that smaller cases are listed and not shouted"},
+};
 
 std::uint8_t subtype_of(std::string_view name) {
   return name.find("MultiProcessing") != std::string_view::npos ? 1 : 0;
@@ -38,7 +41,9 @@ bool holds_up(const timeline::Timeline& t, const timeline::DeviceTime& d,
   return lane == t.lanes.lane[mark] || !t.at_work(lane, idle);
 }
 
-std::vector<Claim> propose(const timeline::Timeline& t, const Ledger& ledger) {
+std::vector<Claim> propose(const Context& context) {
+  const auto& t = context.timeline;
+  const auto& ledger = context.ledger;
   const auto& c = t.columns();
   std::vector<Claim> claims;
   // Marks nest (a loader over a loader): of one process, each moment counts once.
@@ -50,9 +55,11 @@ std::vector<Claim> propose(const timeline::Timeline& t, const Ledger& ledger) {
     auto& taken = seen[pid];
     const auto subtype = subtype_of(t.trace->name(span.row));
     for (const auto& part : timeline::subtract({time}, timeline::clip(taken, time))) {
-      if (t.devices.empty()) {
-        claims.push_back({PatternId::kDataloaderBound, subtype, false, -1, part.begin,
-                          part.end, span.row});
+      if (t.host && t.host->pid == pid) {
+        for (const auto& left : ledger.idle(0, part)) {
+          claims.push_back({PatternId::kDataloaderBound, subtype, false, -1, left.begin,
+                            left.end, span.row});
+        }
       }
       bool held = t.devices.empty();
       for (std::size_t i = 0; i < t.devices.size(); ++i) {
@@ -77,7 +84,8 @@ std::vector<Claim> propose(const timeline::Timeline& t, const Ledger& ledger) {
   return claims;
 }
 
-std::string describe(const timeline::Timeline& t, const Finding& f) {
+std::string describe(const Context& context, const Finding& f) {
+  const auto& t = context.timeline;
   const std::string batches =
       std::to_string(f.count) + (f.count == 1 ? " batch" : " batches");
   const std::string how = f.subtype == 1 ? "worker processes did not keep up"
@@ -94,7 +102,7 @@ std::string describe(const timeline::Timeline& t, const Finding& f) {
 
 }  // namespace
 
-const Rule kDataloaderBoundRule{PatternId::kDataloaderBound, kMinShare, propose,
+const Rule kDataloaderBoundRule{PatternId::kDataloaderBound, kThresholds, propose,
                                 describe};
 
 }  // namespace tta::patterns

@@ -6,18 +6,20 @@
 // issuing them (or waiting for them to end), and copy time with no kernel beside it.
 // Copies that only fetch a value to decide on (.item(), nonzero) are sync_stall.
 #include <algorithm>
-#include <optional>
+#include <array>
 #include <string_view>
 
 #include "patterns/rule.h"
-#include "trace/args.h"
 
 namespace tta::patterns {
 namespace {
 
-constexpr double kMinShare = 0.01;
-constexpr double kMinPerStep = 10;              // TraceLens: more than 10 copies
-constexpr std::int64_t kSmallBytes = 64 << 10;  // Nsight: up to 64 KiB goes staged
+enum : std::size_t { kMinShare, kMinPerStep, kSmallBytes };
+constexpr std::array kThresholds = {
+    Threshold{"min_share", 0.01, "share", "a hundredth of the time is worth a line"},
+    Threshold{"min_per_step", 10, "count", "TraceLens: more than 10 copies"},
+    Threshold{"small_bytes", 65536, "bytes", "Nsight: up to 64 KiB goes staged"},
+};
 
 using trace::Category;
 
@@ -44,9 +46,10 @@ std::uint32_t outermost_copy(const timeline::Timeline& t, std::uint32_t row) {
   return outer;
 }
 
-std::vector<std::uint32_t> small_copies(const timeline::Timeline& t) {
+std::vector<std::uint32_t> small_copies(const Context& context) {
+  const auto& t = context.timeline;
   const auto& c = t.columns();
-  std::vector<std::uint32_t> rows, calls;
+  std::vector<std::uint32_t> small;
   for (const auto& d : t.devices) {
     for (const auto row : d.rows) {
       if (c.cat(row) != Category::kGpuMemcpy) continue;
@@ -58,25 +61,19 @@ std::vector<std::uint32_t> small_copies(const timeline::Timeline& t) {
         continue;
       }
       if (outermost_copy(t, row) == kNoRow) continue;
-      rows.push_back(row);
-      calls.push_back(t.launch_of(row));
+      // Unknown is not small.
+      const auto bytes = static_cast<double>(context.args.work(row).bytes);
+      if (bytes >= 0 && bytes < context.limits[kSmallBytes]) small.push_back(row);
     }
-  }
-  // NVIDIA states the bytes on the copy, ROCm on the call; unknown is not small.
-  const auto copy_args = t.trace->read_args(rows);
-  const auto call_args = t.trace->read_args(calls);
-  std::vector<std::uint32_t> small;
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    auto bytes = trace::int_arg(copy_args[i], "bytes");
-    if (!bytes) bytes = trace::int_arg(call_args[i], "bytes");
-    if (bytes && *bytes < kSmallBytes) small.push_back(rows[i]);
   }
   return small;
 }
 
-std::vector<Claim> propose(const timeline::Timeline& t, const Ledger& ledger) {
+std::vector<Claim> propose(const Context& context) {
+  const auto& t = context.timeline;
+  const auto& ledger = context.ledger;
   const auto& c = t.columns();
-  const auto copies = small_copies(t);
+  const auto copies = small_copies(context);
   std::vector<Claim> claims;
   for (std::size_t i = 0; i < t.devices.size(); ++i) {
     const auto& d = t.devices[i];
@@ -87,7 +84,8 @@ std::vector<Claim> propose(const timeline::Timeline& t, const Ledger& ledger) {
         std::count_if(t.spans.steps.begin(), t.spans.steps.end(),
                       [&](const timeline::Span& s) { return c.pid[s.row] == d.pid; });
     if (static_cast<double>(count) <=
-        kMinPerStep * static_cast<double>(std::max<std::ptrdiff_t>(1, steps))) {
+        context.limits[kMinPerStep] *
+            static_cast<double>(std::max<std::ptrdiff_t>(1, steps))) {
       continue;
     }
     std::vector<Interval> kernels;
@@ -112,7 +110,10 @@ std::vector<Claim> propose(const timeline::Timeline& t, const Ledger& ledger) {
       }
       const Interval copy{std::max(c.ts[row], copied), c.end(row)};
       if (copy.length() > 0) {
-        add(timeline::subtract({copy}, timeline::clip(computing, copy)), false);
+        for (const auto& part :
+             timeline::subtract({copy}, timeline::clip(computing, copy))) {
+          add(ledger.busy(i, part), false);
+        }
         copied = copy.end;
       }
     }
@@ -120,9 +121,10 @@ std::vector<Claim> propose(const timeline::Timeline& t, const Ledger& ledger) {
   return claims;
 }
 
-std::string describe(const timeline::Timeline& t, const Finding& f) {
+std::string describe(const Context& context, const Finding& f) {
+  const auto& t = context.timeline;
   const auto excess = f.wasted_ns - f.idle_ns;
-  std::string text = std::to_string(f.count) + " copies of less than 64 KiB";
+  std::string text = std::to_string(f.count) + " small copies";
   if (const auto steps = t.spans.steps.size(); steps > 1) {
     text += " in " + std::to_string(steps) + " steps";
   }
@@ -133,7 +135,7 @@ std::string describe(const timeline::Timeline& t, const Finding& f) {
 
 }  // namespace
 
-const Rule kFrequentMemcpyRule{PatternId::kFrequentMemcpy, kMinShare, propose,
+const Rule kFrequentMemcpyRule{PatternId::kFrequentMemcpy, kThresholds, propose,
                                describe};
 
 }  // namespace tta::patterns

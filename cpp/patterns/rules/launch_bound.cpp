@@ -7,6 +7,7 @@
 // waiting, loading, Python code, operators on CPU tensors, a slow runtime call (module
 // loading, cudaMalloc).
 #include <algorithm>
+#include <array>
 #include <map>
 
 #include "patterns/rule.h"
@@ -14,25 +15,32 @@
 namespace tta::patterns {
 namespace {
 
-// TraceLens flags idle from 15 % on; replay on real traces shows gains from about 5 %.
-constexpr double kMinShare = 0.05;
-
-// On the way to a launch, operators begin, end or call the runtime every 5-50 us on
-// every machine seen; with Python between them every 100 us. Twice that is a pause.
-constexpr std::int64_t kMaxPause = 200'000;
-
-// A runtime call that launches nothing takes 1-10 us; from here on it is work.
-constexpr std::int64_t kSlowCall = 50'000;
-
-// A graph launch takes up to 1 ms; one kernel's launch takes more only the first time,
-// when its module is loaded (332 ms seen).
-constexpr std::int64_t kSlowLaunch = 2'000'000;
-
-// From the end of a launch call to the kernel's start: 2-10 us; more is queueing.
-constexpr std::int64_t kMaxLatency = 50'000;
-
-// Fewer late launches than this are incidents and not a way of running.
-constexpr std::size_t kMinLaunches = 10;
+enum : std::size_t {
+  kMinShare,
+  kMaxPause,
+  kSlowCall,
+  kSlowLaunch,
+  kMaxLatency,
+  kMinLaunches
+};
+constexpr std::array kThresholds = {
+    Threshold{"min_share", 0.05, "share",
+              "TraceLens flags idle from 15 % on; replay of real traces shows gains "
+              "from about 5 %"},
+    Threshold{"max_pause", 200, "us",
+              "on the way to a launch, operators begin, end or call the runtime every "
+              "5-50 us on every machine seen, with Python between every 100 us"},
+    Threshold{"slow_call", 50, "us",
+              "a runtime call that launches nothing takes 1-10 us"},
+    Threshold{"slow_launch", 2000, "us",
+              "a graph launch takes up to 1 ms; one kernel's takes more only the first "
+              "time, when its module is loaded (332 ms seen)"},
+    Threshold{"max_latency", 50, "us",
+              "from the end of a launch call to the kernel's start 2-10 us; more is "
+              "queueing"},
+    Threshold{"min_launches", 10, "count",
+              "fewer late launches are incidents and not a way of running"},
+};
 
 using trace::Category;
 
@@ -52,14 +60,15 @@ std::vector<char> launching_rows(const timeline::Timeline& t) {
 }
 
 // Stretches of a thread in which it was on its way from launch to launch.
-IntervalSet dispatching(const timeline::Timeline& t, const timeline::Lane& lane,
+IntervalSet dispatching(const Context& context, const timeline::Lane& lane,
                         const std::vector<char>& launching) {
+  const auto& t = context.timeline;
   const auto& c = t.columns();
   std::vector<std::int64_t> marks;
   std::vector<Interval> slow;
   for (const auto row : t.lanes.rows_of(lane)) {
     if (c.cat_info(row).runtime_api) {
-      if (c.dur[row] >= (launching[row] ? kSlowLaunch : kSlowCall)) {
+      if (c.dur[row] >= context.limits.ns(launching[row] ? kSlowLaunch : kSlowCall)) {
         slow.push_back({c.ts[row], c.end(row)});
       }
     } else if (c.cat(row) == Category::kCpuOp) {
@@ -78,7 +87,7 @@ IntervalSet dispatching(const timeline::Timeline& t, const timeline::Lane& lane,
   std::sort(marks.begin(), marks.end());
   std::vector<Interval> stretches;
   for (std::size_t i = 1; i < marks.size(); ++i) {
-    if (marks[i] - marks[i - 1] <= kMaxPause) {
+    if (marks[i] - marks[i - 1] <= context.limits.ns(kMaxPause)) {
       stretches.push_back({marks[i - 1], marks[i]});
     }
   }
@@ -86,7 +95,9 @@ IntervalSet dispatching(const timeline::Timeline& t, const timeline::Lane& lane,
                             timeline::unite(std::move(slow)));
 }
 
-std::vector<Claim> propose(const timeline::Timeline& t, const Ledger& ledger) {
+std::vector<Claim> propose(const Context& context) {
+  const auto& t = context.timeline;
+  const auto& ledger = context.ledger;
   const auto& c = t.columns();
   const auto launching = launching_rows(t);
   std::map<std::uint32_t, IntervalSet> by_lane;
@@ -98,7 +109,7 @@ std::vector<Claim> propose(const timeline::Timeline& t, const Ledger& ledger) {
       if (launch == kNoRow || c.ts[launch] <= gap.time.begin) continue;
       const auto lane = t.lanes.lane[launch];
       const auto [it, fresh] = by_lane.try_emplace(lane);
-      if (fresh) it->second = dispatching(t, t.lanes.lanes[lane], launching);
+      if (fresh) it->second = dispatching(context, t.lanes.lanes[lane], launching);
       const auto before = claims.size();
       const auto claim = [&](Interval part) {
         for (const auto& idle : ledger.idle(i, part)) {
@@ -110,15 +121,17 @@ std::vector<Claim> propose(const timeline::Timeline& t, const Ledger& ledger) {
       for (const auto& part : timeline::clip(it->second, {gap.time.begin, called})) {
         claim(part);
       }
-      if (gap.time.end - called <= kMaxLatency) claim({called, gap.time.end});
+      if (gap.time.end - called <= context.limits.ns(kMaxLatency))
+        claim({called, gap.time.end});
       late += claims.size() > before;
     }
   }
-  if (late < kMinLaunches) claims.clear();
+  if (static_cast<double>(late) < context.limits[kMinLaunches]) claims.clear();
   return claims;
 }
 
-std::string describe(const timeline::Timeline& t, const Finding& f) {
+std::string describe(const Context& context, const Finding& f) {
+  const auto& t = context.timeline;
   const auto& c = t.columns();
   std::vector<char> own(c.size(), 0);
   for (const auto& claim : f.claims) own[claim.evidence] = 1;
@@ -143,6 +156,6 @@ std::string describe(const timeline::Timeline& t, const Finding& f) {
 
 }  // namespace
 
-const Rule kLaunchBoundRule{PatternId::kLaunchBound, kMinShare, propose, describe};
+const Rule kLaunchBoundRule{PatternId::kLaunchBound, kThresholds, propose, describe};
 
 }  // namespace tta::patterns

@@ -15,6 +15,11 @@ namespace {
 
 using trace::Category;
 
+constexpr std::array kThresholds = {
+    Threshold{"min_share", 0, "share",
+              "always accounted for: it must not be laid at the user's door"},
+};
+
 // CUPTI's names (CUpti_ActivityOverheadKind as Kineto prints it). "Lazy Function
 // Loading" is not among them: the program pays for it without a profiler too.
 constexpr std::array<std::string_view, 4> kOverheads = {
@@ -33,7 +38,9 @@ std::uint32_t launcher_of(const timeline::Timeline& t, const timeline::Gap& gap)
   return launch == kNoRow ? timeline::kNoLane : t.lanes.lane[launch];
 }
 
-std::vector<Claim> propose(const timeline::Timeline& t, const Ledger& ledger) {
+std::vector<Claim> propose(const Context& context) {
+  const auto& t = context.timeline;
+  const auto& ledger = context.ledger;
   const auto& c = t.columns();
   std::vector<std::uint32_t> overheads, closing;
   for (const auto& lane : t.lanes.lanes) {
@@ -92,14 +99,14 @@ std::vector<Claim> propose(const timeline::Timeline& t, const Ledger& ledger) {
   return claims;
 }
 
-std::string describe(const timeline::Timeline&, const Finding& f) {
+std::string describe(const Context&, const Finding& f) {
   return "The profiler's own work left the device idle for " +
          duration_text(f.wasted_ns) + ".";
 }
 
 }  // namespace
 
-// Always accounted for, however small: it must not be laid at the user's door.
-const Rule kProfilerArtifactRule{PatternId::kProfilerArtifact, 0.0, propose, describe};
+const Rule kProfilerArtifactRule{PatternId::kProfilerArtifact, kThresholds, propose,
+                                 describe};
 
 }  // namespace tta::patterns

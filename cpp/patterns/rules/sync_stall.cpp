@@ -16,7 +16,9 @@
 namespace tta::patterns {
 namespace {
 
-constexpr double kMinShare = 0.01;
+constexpr std::array kThresholds = {
+    Threshold{"min_share", 0.01, "share", "a hundredth of the time is worth a line"},
+};
 
 // No program nests operators deeper; a hostile file may.
 constexpr int kMaxDepth = 1024;
@@ -95,7 +97,9 @@ const timeline::HostWait* draining(const timeline::Timeline& t, std::uint32_t la
   return longest;
 }
 
-std::vector<Claim> propose(const timeline::Timeline& t, const Ledger& ledger) {
+std::vector<Claim> propose(const Context& context) {
+  const auto& t = context.timeline;
+  const auto& ledger = context.ledger;
   const auto& c = t.columns();
   std::vector<Claim> claims;
   for (std::size_t i = 0; i < t.devices.size(); ++i) {
@@ -120,7 +124,8 @@ std::vector<Claim> propose(const timeline::Timeline& t, const Ledger& ledger) {
   return claims;
 }
 
-std::string describe(const timeline::Timeline& t, const Finding& f) {
+std::string describe(const Context& context, const Finding& f) {
+  const auto& t = context.timeline;
   const std::string call(t.trace->name(f.events.front()));
   return std::to_string(f.count) + (f.count == 1 ? " wait" : " waits") + " in " + call +
          ": " + devices_text(f, false) + " then idled " + duration_text(f.wasted_ns) +
@@ -149,6 +154,6 @@ std::vector<Wait> list_waits(const timeline::Timeline& t) {
   return out;
 }
 
-const Rule kSyncStallRule{PatternId::kSyncStall, kMinShare, propose, describe};
+const Rule kSyncStallRule{PatternId::kSyncStall, kThresholds, propose, describe};
 
 }  // namespace tta::patterns

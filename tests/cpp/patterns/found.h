@@ -7,9 +7,10 @@
 
 namespace tta::patterns {
 
-inline Findings find_in(const test::TraceText& text) {
+inline Findings find_in(const test::TraceText& text, const Settings& settings = {}) {
   const auto trace = text.load();
-  return find(timeline::make_timeline(trace));
+  const auto timeline = timeline::make_timeline(trace);
+  return find(timeline, timeline::EventArgs(timeline), settings);
 }
 
 inline std::int64_t wasted(const Findings& found, PatternId pattern) {

@@ -136,7 +136,7 @@ TEST(Label, EachWindowHasTheBusyTimeOfItsOwnDevice) {
     text.note("ProfilerStep#" + std::to_string(i), i * 80, 80);
   const auto trace = text.load();
   for (const std::uint32_t most : {1u, 2u, 512u}) {
-    const auto report = analyze(trace, {{most}});
+    const auto report = analyze(trace, {{most}, {}});
     const auto& t = *report.timeline;
     ASSERT_GE(report.windows.size(), t.devices.size());
     std::vector<std::int64_t> sums(t.devices.size(), 0);

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// patterns/marks.h: blame for idle time, given to what the launching thread did.
+//
+// A device runs dry and waits for the next launch. Who is to blame is what the thread
+// that made this launch was doing meanwhile. Most rules of host-side causes only have
+// to say which of a thread's events are theirs.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "patterns/rule.h"
+
+namespace tta::patterns {
+
+/// A stretch of a thread's time in which it did what a rule looks for.
+struct Mark {
+  Interval time;
+  std::uint32_t row = 0;  ///< The event that proves it; on the thread in question.
+  std::uint8_t subtype = 0;
+};
+
+/// Claims the idle time of each device that falls into a mark of the thread which was
+/// to launch next: the mark is on that thread, or that thread did nothing else in the
+/// meantime. Time after the launch was made is not claimed (the host was not late), nor
+/// idle time that no launch ended, unless `at_the_end`.
+///
+/// Of a trace without device work, claims what falls into marks that hold up the main
+/// thread. Where marks overlap, the one that begins first has the time, so give nested
+/// ones once. Marks in any order. O((marks + gaps) log n) a device.
+std::vector<Claim> claim_marks(const Context& context, PatternId pattern,
+                               std::vector<Mark> marks, bool at_the_end = false);
+
+/// Tells whether a thread could not go on because of a mark: it is the mark's own
+/// thread, or ran no operator and no runtime call in that time.
+bool holds_up(const timeline::Timeline& timeline, std::uint32_t lane,
+              std::uint32_t mark, Interval time);
+
+}  // namespace tta::patterns

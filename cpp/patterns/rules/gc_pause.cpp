@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// patterns/rules/gc_pause.cpp: STUB, to be replaced.
+#include <array>
+
+#include "patterns/rule.h"
+
+namespace tta::patterns {
+namespace {
+
+enum : std::size_t { kMinShare };
+constexpr std::array kThresholds = {
+    Threshold{"min_share", 0.01, "share", "STUB"},
+};
+
+std::vector<Claim> propose(const Context&) { return {}; }
+
+std::string describe(const Context&, const Finding&) { return ""; }
+
+}  // namespace
+
+const Rule kGcPauseRule{PatternId::kGcPause, kThresholds, propose, describe};
+
+}  // namespace tta::patterns

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// timeline/event_args.h: the args of events that rules and tables read, of all rows in
+// one pass over the file.
+//
+// A missing arg is not a zero: older versions, ROCm and graph replays leave out most of
+// them. Every number is -1, and every text empty, where the file does not have it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "timeline/timeline.h"
+
+namespace tta::timeline {
+
+/// What a kernel, copy or memset says of itself. ROCm writes grid, block and bytes on
+/// the call that launched the work; they are here all the same.
+struct WorkArgs {
+  std::int64_t blocks = -1;         ///< Of the grid: its three numbers multiplied.
+  std::int64_t block_threads = -1;  ///< Threads of a block.
+  std::int64_t registers = -1;      ///< Per thread.
+  std::int64_t shared_memory = -1;  ///< Of a block, in bytes.
+  double occupancy = -1;            ///< "est. achieved occupancy %", 0 to 100.
+  double blocks_per_sm = -1;        ///< Grid over multiprocessors; may be below 1.
+  double warps_per_sm = -1;
+  std::int64_t bytes = -1;     ///< Of a copy or memset.
+  double bandwidth = -1;       ///< Of a copy, in GB/s.
+  std::int64_t graph_id = -1;  ///< Of a kernel replayed by a graph.
+  /// What limits the occupancy, newest Kineto only: "Warps", "Registers", ...
+  std::string limiting_factors;
+};
+
+/// What torch says of a collective, on the operator and on NVIDIA's kernel.
+struct CollectiveArgs {
+  std::string name;   ///< "allreduce", "_allgather_base", ...
+  std::string dtype;  ///< "Float", "BFloat16", ...
+  std::string group;  ///< "Process Group Name".
+  std::int64_t in_elements = -1;
+  std::int64_t out_elements = -1;
+  std::int64_t group_size = -1;
+  std::int64_t sequence = -1;  ///< "Seq": the same number on every rank.
+
+  /// Returns the larger of input and output in bytes, -1 if elements or type are
+  /// unknown.
+  std::int64_t bytes() const;
+};
+
+/// What an operator says of its inputs; with record_shapes only.
+struct OpArgs {
+  /// Sizes of each input; a scalar or None has no sizes, a list of tensors neither.
+  std::vector<std::vector<std::int64_t>> dims;
+  std::vector<std::string> types;  ///< "float", "c10::Half", "c10::BFloat16", ...
+};
+
+/// The args of all device work, of all collectives, and of the operators whose inputs
+/// some rule looks at (reads_inputs_of). Read-only; safe from several threads.
+class EventArgs {
+ public:
+  /// Reads them in one pass over the file. Throws what Trace::visit_args throws.
+  explicit EventArgs(const Timeline& timeline);
+
+  /// Returns what is known of a row of device work; nothing of any other row.
+  const WorkArgs& work(std::uint32_t row) const { return work_[index_[row]]; }
+  /// Returns what is known of an operator's inputs; null if nothing.
+  const OpArgs* op(std::uint32_t row) const {
+    const auto it = ops_.find(row);
+    return it == ops_.end() ? nullptr : &it->second;
+  }
+  /// Returns the collective that an operator, or a kernel itself, says it is; null if
+  /// none. Kernels of ROCm and gloo say nothing: ask their operator.
+  const CollectiveArgs* collective(std::uint32_t row) const {
+    const auto it = collectives_.find(row);
+    return it == collectives_.end() ? nullptr : &it->second;
+  }
+
+ private:
+  std::vector<std::uint32_t> index_;  // of each row into work_; 0 is "nothing known"
+  std::vector<WorkArgs> work_{1};
+  std::unordered_map<std::uint32_t, OpArgs> ops_;
+  std::unordered_map<std::uint32_t, CollectiveArgs> collectives_;
+};
+
+/// Tells whether the inputs of an operator of this name are read: matrix products,
+/// convolutions, attention, copies and casts.
+bool reads_inputs_of(std::string_view operator_name);
+
+/// Returns the bytes of one element of a type, as torch names it in "dtype" and in
+/// "Input type"; -1 if unknown.
+std::int64_t element_bytes(std::string_view dtype);
+
+}  // namespace tta::timeline
