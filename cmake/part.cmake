@@ -41,8 +41,6 @@ function(tta_add_test part)
   add_executable(test_${part} ${sources})
   target_include_directories(test_${part} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
   target_link_libraries(test_${part} PRIVATE tta_flags tta_${part} GTest::gtest_main)
-  target_compile_definitions(test_${part} PRIVATE
-    TTA_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data")
   # PRE_TEST: the programs are asked for their tests by ctest, not by the build.
   gtest_discover_tests(test_${part} TEST_PREFIX ${part}. DISCOVERY_MODE PRE_TEST)
 endfunction()
