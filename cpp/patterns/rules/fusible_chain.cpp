@@ -17,10 +17,13 @@
 namespace tta::patterns {
 namespace {
 
-enum : std::size_t { kMinShare, kMinLength, kMinRepeats, kSavedShare };
+enum : std::size_t { kMinShare, kMinLength, kMaxLength, kMinRepeats, kSavedShare };
 constexpr std::array kThresholds = {
     Threshold{"min_share", 0.01, "share", "msprof-analyze: 1 % of the time"},
     Threshold{"min_length", 3, "count", "two save too little to change code for"},
+    Threshold{"max_length", 16, "count",
+              "msprof-analyze: 10; longer runs go from parameter to parameter and "
+              "hand nothing on"},
     Threshold{"min_repeats", 5, "count", "msprof-analyze: 5 times the same sequence"},
     Threshold{"saved_share", 0.5, "share",
               "one pass over memory of two, or of three; saved with the write, two of "
@@ -50,8 +53,8 @@ Role role_of(std::string_view name) {
 }
 
 // The function of the user's that a launch is in: the row of its frame; without frames,
-// of the annotation but a step; kNoRow if there is neither. An optimizer's or
-// zero_grad's work has no scope to fuse it in: its kernels belong to other parameters.
+// of the annotation but a step; kNoRow if there is neither. What an optimizer,
+// zero_grad or the accumulation of gradients launches goes from parameter to parameter.
 class Scopes {
  public:
   static constexpr std::uint32_t kNone = kNoRow - 1;  // in an optimizer
@@ -77,7 +80,8 @@ class Scopes {
   bool decide(std::uint32_t row) {
     const auto cat = t_.columns().cat(row);
     const auto name = t_.trace->name(row);
-    if (name.starts_with("Optimizer.")) {
+    if (name.starts_with("Optimizer.") ||
+        name.find("AccumulateGrad") != std::string_view::npos) {
       scope_[row] = kNone;
     } else if (cat == Category::kPythonFunction) {
       const auto frame = timeline::parse_frame(name);
@@ -102,6 +106,12 @@ class Scopes {
 
 using Chain = std::vector<std::uint32_t>;  // rows of elementwise kernels
 
+// One kernel again and again goes from tensor to tensor: a loop over parameters.
+bool several_kinds(const std::vector<std::uint32_t>& key) {
+  return std::any_of(key.begin() + 2, key.end(),
+                     [&](std::uint32_t name) { return name != key[1]; });
+}
+
 // Chains by what they are: the name of their scope, then those of their kernels.
 std::map<std::vector<std::uint32_t>, std::vector<Chain>> chains_of(
     const Context& context) {
@@ -119,7 +129,9 @@ std::map<std::vector<std::uint32_t>, std::vector<Chain>> chains_of(
     std::vector<std::uint32_t> key;
     std::uint32_t scope = kNoRow;
     const auto close = [&] {
-      if (static_cast<double>(chain.size()) >= context.limits[kMinLength]) {
+      const auto length = static_cast<double>(chain.size());
+      if (length >= context.limits[kMinLength] &&
+          length <= context.limits[kMaxLength] && several_kinds(key)) {
         out[key].push_back(chain);
       }
       chain.clear();
@@ -175,11 +187,9 @@ std::vector<Claim> propose(const Context& context) {
 }
 
 std::string describe(const Context&, const Finding& f) {
-  return count_text(f.count, "chain", "chains") + " of " +
-         count_text(f.count + f.claims.size(), "elementwise kernel",
-                    "elementwise kernels") +
-         " handed their data on through memory: fused, at least " +
-         duration_text(f.wasted_ns) + " of it goes.";
+  return count_text(f.count, "chain", "chains") +
+         " of elementwise kernels handed data on through memory: fused, at least " +
+         duration_text(f.wasted_ns) + " of their time goes.";
 }
 
 }  // namespace
