@@ -15,7 +15,14 @@
 namespace tta::patterns {
 namespace {
 
-enum : std::size_t { kMinShare, kMinRepeats, kMaxBody, kMinUnproven, kRealWork, kMaxPause };
+enum : std::size_t {
+  kMinShare,
+  kMinRepeats,
+  kMaxBody,
+  kMinUnproven,
+  kRealWork,
+  kMaxPause
+};
 constexpr std::array kThresholds = {
     Threshold{"min_share", 0.01, "share", "a hundredth of the time is worth a line"},
     Threshold{"min_repeats", 10, "count", "TorchTidy: 10 times the same operators"},
@@ -35,7 +42,7 @@ std::vector<Claim> propose(const Context& context) {
   const auto& t = context.timeline;
   const auto& c = t.columns();
   const auto count = [&](std::size_t i) {
-    return static_cast<std::size_t>(context.limits[i]);
+    return static_cast<std::size_t>(std::min(context.limits[i], 1e9));
   };
   const auto loops =
       find_loops(t, {count(kMinRepeats), count(kMaxBody), count(kMinUnproven)});

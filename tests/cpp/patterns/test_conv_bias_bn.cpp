@@ -22,7 +22,8 @@ TraceText convolution(const std::string& next, bool bias = true) {
   if (bias) {
     text.op("aten::add_", 30, 20).call("cudaLaunchKernel", 35, 5, 2).kernel(300, 30, 2);
   }
-  return text.op("aten::add_", 92, 5)  // of num_batches_tracked
+  return text
+      .op("aten::add_", 92, 5)  // of num_batches_tracked
       .op(next, 100, 50)
       .call("cudaLaunchKernel", 110, 5, 3)
       .kernel(330, 100, 3);
@@ -50,9 +51,7 @@ TEST(ConvBiasBn, CostsTheAddedBiasAndItsGradient) {
   EXPECT_EQ(cost(twice("aten::batch_norm")), 30'000 + 25'000);
 }
 
-TEST(ConvBiasBn, ABiasThatIsUsedIsNone) {
-  EXPECT_EQ(cost(twice("aten::relu")), 0);
-}
+TEST(ConvBiasBn, ABiasThatIsUsedIsNone) { EXPECT_EQ(cost(twice("aten::relu")), 0); }
 
 TEST(ConvBiasBn, WithoutABiasThereIsNothing) {
   EXPECT_EQ(cost(twice("aten::batch_norm", false)), 0);

@@ -83,19 +83,21 @@ TEST(FusibleChain, OneKernelAgainAndAgainHandsNothingOn) {
 
 TEST(FusibleChain, SumsWithinAChainAreCarriedAndNotCounted) {
   // An RMS norm of single operators: pow, mean, mul, mul.
-  EXPECT_EQ(Chains({{kMul, 40}, {"reduce_kernel<MeanOps>", 50}, {kAdd, 60}, {kGelu, 30}},
-                   6)
-                .cost(),
-            6 * 35'000);
+  EXPECT_EQ(
+      Chains({{kMul, 40}, {"reduce_kernel<MeanOps>", 50}, {kAdd, 60}, {kGelu, 30}}, 6)
+          .cost(),
+      6 * 35'000);
   EXPECT_EQ(Chains({{kMul, 40}, {"reduce_kernel<MeanOps>", 50}, {kAdd, 60}}, 20).cost(),
             0);
 }
 
 TEST(FusibleChain, OtherWorkEndsAChain) {
-  EXPECT_EQ(Chains({{kMul, 40}, {kAdd, 60}, {"cudnn_softmax", 9}, {kGelu, 30}}, 20).cost(),
-            0);
-  EXPECT_EQ(Chains({{"multi_tensor_apply_kernel", 40}, {kAdd, 60}, {kGelu, 30}}, 20).cost(),
-            0);
+  EXPECT_EQ(
+      Chains({{kMul, 40}, {kAdd, 60}, {"cudnn_softmax", 9}, {kGelu, 30}}, 20).cost(),
+      0);
+  EXPECT_EQ(
+      Chains({{"multi_tensor_apply_kernel", 40}, {kAdd, 60}, {kGelu, 30}}, 20).cost(),
+      0);
 }
 
 TEST(FusibleChain, OptimizersAndGradientsAreNoScope) {

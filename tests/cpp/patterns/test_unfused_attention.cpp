@@ -59,11 +59,11 @@ TEST(UnfusedAttention, TheBackwardPassCounts) {
   EXPECT_EQ(cost(Model()
                      .op("aten::bmm", 100)
                      .op("aten::bmm", 100)
-                     .op("aten::_softmax_backward_data", 70)
+                     .op("aten::_softmax_backward_data", 170)
                      .op("aten::div", 30)
                      .op("aten::bmm", 100)
                      .op("aten::bmm", 100)),
-            100'000);
+            200'000);
 }
 
 TEST(UnfusedAttention, EachOfManyCountsOnce) {
@@ -97,9 +97,11 @@ TEST(UnfusedAttention, OtherWorkBetweenMeansThatItIsSomethingElse) {
 
 TEST(UnfusedAttention, KnownSizesHaveToFit) {
   const std::string left = R"("Input Dims": [[8, 128, 64], [8, 64, 128]])";
-  EXPECT_EQ(cost(Model().attention(R"("Input Dims": [[8, 128, 128], [8, 128, 64]])", left)),
-            120'000);
-  EXPECT_EQ(cost(Model().attention(R"("Input Dims": [[8, 64, 32], [8, 32, 64]])", left)), 0);
+  EXPECT_EQ(
+      cost(Model().attention(R"("Input Dims": [[8, 128, 128], [8, 128, 64]])", left)),
+      120'000);
+  EXPECT_EQ(
+      cost(Model().attention(R"("Input Dims": [[8, 64, 32], [8, 32, 64]])", left)), 0);
 }
 
 TEST(UnfusedAttention, UnderAHundredthItIsNoFinding) {

@@ -22,7 +22,8 @@ TraceText fills(int n, const std::string& op = "aten::zero_") {
 }
 
 TEST(ZeroGradFill, CostsTheFillsAndTheIdleTimeOfCallingThem) {
-  const auto found = find_in(fills(10).note("Optimizer.zero_grad#SGD.zero_grad", 90, 520));
+  const auto found =
+      find_in(fills(10).note("Optimizer.zero_grad#SGD.zero_grad", 90, 520));
   ASSERT_FALSE(found.findings.empty());
   const auto& f = found.findings[0];
   EXPECT_EQ(f.pattern, PatternId::kZeroGradFill);
