@@ -47,6 +47,7 @@ from typing import Any
 import pytest
 
 import torchtraceap
+from torchtraceap.findings import Finding
 
 torch: Any = pytest.importorskip("torch")
 matcher: Any = pytest.importorskip("torch.profiler._pattern_matcher")
@@ -70,7 +71,7 @@ class Judged:
     def torch_fires(self, pattern: str) -> bool:
         return bool(getattr(matcher, pattern)(self.profile).matched_events())
 
-    def of(self, pattern: str) -> list[torchtraceap.Finding]:
+    def of(self, pattern: str) -> list[Finding]:
         return [f for f in self.report.findings if f.pattern == pattern]
 
 
