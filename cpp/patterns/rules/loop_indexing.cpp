@@ -6,6 +6,7 @@
 // calling. patterns/loops.h tells what counts as a loop.
 #include <algorithm>
 #include <array>
+#include <map>
 
 #include "patterns/host_ops.h"
 #include "patterns/loops.h"
@@ -44,17 +45,26 @@ std::vector<Claim> propose(const Context& context) {
   const auto count = [&](std::size_t i) {
     return static_cast<std::size_t>(std::min(context.limits[i], 1e9));
   };
-  const auto loops =
+  auto loops =
       find_loops(t, {count(kMinRepeats), count(kMaxBody), count(kMinUnproven)});
   // With a device, an operator's time on the host is spent calling, however long.
   const auto real_work = t.host ? context.limits.ns(kRealWork) : trace::kTimeLimit;
+  std::stable_sort(loops.begin(), loops.end(), [&](const Loop& a, const Loop& b) {
+    return c.ts[a.passes[0]] < c.ts[b.passes[0]];
+  });
+  std::map<std::uint32_t, std::int64_t> reached;  // on each thread
   std::vector<Mark> marks;
   for (const auto& loop : loops) {
+    // A loop inside a loop is part of it.
+    const auto lane = t.lanes.lane[loop.passes[0]];
+    const auto [it, first] = reached.try_emplace(lane, loop.end);
+    if (!first && c.ts[loop.passes[0]] < it->second) continue;
+    it->second = loop.end;
     for (std::size_t i = 0; i < loop.passes.size(); ++i) {
       const auto row = loop.passes[i];
       const auto end = i + 1 < loop.passes.size() ? c.ts[loop.passes[i + 1]] : loop.end;
-      for (const auto& part : calling_time(t, t.lanes.lane[row], {c.ts[row], end},
-                                           real_work, context.limits.ns(kMaxPause))) {
+      for (const auto& part : calling_time(t, lane, {c.ts[row], end}, real_work,
+                                           context.limits.ns(kMaxPause))) {
         marks.push_back({part, row, 0});
       }
     }

@@ -13,6 +13,7 @@
 // though fused they would take fewer passes over memory.
 #include <algorithm>
 #include <array>
+#include <map>
 
 #include "patterns/host_ops.h"
 #include "patterns/launched.h"
@@ -104,17 +105,18 @@ Step look_into(const timeline::Timeline& t, const timeline::Span& span) {
 }
 
 // Steps of optimizers, without those around another optimizer's step: what wraps it is
-// judged by what it wraps.
+// judged by what it wraps. Of a thread, they do not overlap.
 std::vector<timeline::Span> innermost_steps(const timeline::Timeline& t) {
   std::vector<timeline::Span> out;
+  std::map<std::uint32_t, timeline::Span> last;  // of each thread
   for (const auto& span : t.spans.optimizer) {
     if (!t.trace->name(span.row).starts_with("Optimizer.step#")) continue;
-    const auto around = [&](const timeline::Span& s) {
-      return t.lanes.lane[s.row] == t.lanes.lane[span.row] && s.end >= span.end;
-    };
-    while (!out.empty() && around(out.back())) out.pop_back();
-    out.push_back(span);
+    const auto [it, first] = last.try_emplace(t.lanes.lane[span.row], span);
+    if (first) continue;
+    if (it->second.end <= span.begin) out.push_back(it->second);
+    it->second = span;
   }
+  for (const auto& [lane, span] : last) out.push_back(span);
   return out;
 }
 

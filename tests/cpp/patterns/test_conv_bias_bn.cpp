@@ -53,6 +53,17 @@ TEST(ConvBiasBn, CostsTheAddedBiasAndItsGradient) {
 
 TEST(ConvBiasBn, ABiasThatIsUsedIsNone) { EXPECT_EQ(cost(twice("aten::relu")), 0); }
 
+TEST(ConvBiasBn, OfTwoOnlyTheNormalizedOne) {
+  TraceText text;
+  for (const double at : {0.0, 1000.0}) {
+    text.op("aten::conv2d", at, 300)
+        .op("aten::_convolution", at + 1, 298)
+        .op("aten::add_", at + 110, at == 0 ? 70 : 90)
+        .op(at == 0 ? "aten::batch_norm" : "aten::relu", at + 310, 100);
+  }
+  EXPECT_EQ(wasted(find_in(text), PatternId::kConvBiasBn), 70'000);
+}
+
 TEST(ConvBiasBn, WithoutABiasThereIsNothing) {
   EXPECT_EQ(cost(twice("aten::batch_norm", false)), 0);
 }

@@ -139,6 +139,22 @@ TEST(LoopIndexing, WithNothingButNamesOnlyManyPassesAreProof) {
   EXPECT_EQ(bare(99, true), 98 * 20'000 + 15'000);
 }
 
+TEST(LoopIndexing, ALoopInsideALoopIsPartOfIt) {
+  TraceText text;
+  text.python("train.py(7): each", -1, 12 * 200 + 2);
+  for (int i = 0; i < 12; ++i) {
+    text.op("aten::select", i * 200, 10, indexed(i))
+        .python("train.py(3): inner", i * 200 + 15, 180);
+    for (int k = 0; k < 12; ++k) {
+      text.op("aten::select", i * 200 + 20 + k * 10, 5, indexed(k));
+    }
+  }
+  const auto found = find_in(text);
+  ASSERT_EQ(found.findings.size(), 1u);
+  EXPECT_EQ(found.findings[0].count, 12u);
+  EXPECT_EQ(found.findings[0].wasted_ns, 11 * 200'000 + 195'000);
+}
+
 TEST(LoopIndexing, AnOperatorThatIndexesForItselfIsNoLoop) {
   TraceText text;
   text.op("aten::unbind", 0, 1000);
