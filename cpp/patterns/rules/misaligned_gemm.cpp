@@ -1,20 +1,194 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// patterns/rules/misaligned_gemm.cpp: STUB, to be replaced.
+// patterns/rules/misaligned_gemm.cpp: half-precision products whose rows do not begin
+// at multiples of 16 bytes, and that are slow for it.
+//
+// Sizes alone prove nothing: today's libraries have tensor core kernels for odd sizes
+// (DLProf withdrew a rule that asked no more). What proves it is the same trace:
+// aligned products of the same type with no more work, whose rate it should reach.
+// Small ones have the harder time, so that the comparison errs to the lower side. The
+// same is true of products with less work a byte; for those with more, memory could be
+// the reason, and they are compared only on devices whose bandwidth is known. Without
+// such products nothing is said, nor where the kernel's name says that it found its
+// data aligned.
+//
+// Only the inner size and the columns count: they are the lengths of the rows in
+// memory. The number of rows matters for transposed inputs alone, which sizes do not
+// show.
+#include <algorithm>
 #include <array>
+#include <cmath>
+#include <cstdio>
+#include <map>
+#include <optional>
+#include <unordered_map>
 
+#include "patterns/device_peaks.h"
+#include "patterns/excess.h"
+#include "patterns/matrix_kernels.h"
 #include "patterns/rule.h"
 
 namespace tta::patterns {
 namespace {
 
-enum : std::size_t { kMinShare };
+enum : std::size_t {
+  kMinShare,
+  kMultiple,
+  kMinKernel,
+  kMinPeers,
+  kMaxRate,
+  kBandwidth
+};
 constexpr std::array kThresholds = {
-    Threshold{"min_share", 0.01, "share", "STUB"},
+    Threshold{"min_share", 0.02, "share",
+              "what is claimed is an estimate: less is within its error"},
+    Threshold{"multiple", 8, "count",
+              "TorchTidy and NVIDIA's guide: 16 bytes, 8 half-precision numbers"},
+    Threshold{"min_kernel", 20, "us",
+              "shorter ones start and end for much of their time"},
+    Threshold{"min_peers", 3, "count",
+              "the rate to compare with is a median: of fewer it is an accident"},
+    Threshold{"max_rate", 0.6, "share",
+              "of the aligned products' rate: tile sizes alone make products of like "
+              "size differ by a third"},
+    Threshold{"bandwidth", 0.5, "share",
+              "of the device's peak: large products limited by memory reach 70-90 %"},
 };
 
-std::vector<Claim> propose(const Context&) { return {}; }
+/// All kernels of one operator.
+struct Gemm {
+  Product product;
+  std::int64_t time = 0;  ///< Of all its kernels together.
+  SoleKernel longest;
+  double rate() const { return product.flops / static_cast<double>(time); }
+};
 
-std::string describe(const Context&, const Finding&) { return ""; }
+// Work and work a byte, in powers of two: what is compared are whole classes, so that
+// cost does not grow with the square of the shapes.
+using Class = std::pair<int, int>;
+Class class_of(const Product& p) {
+  return {static_cast<int>(std::floor(std::log2(p.flops))),
+          static_cast<int>(std::floor(std::log2(p.intensity())))};
+}
+
+// The products of one device and type.
+struct Group {
+  std::vector<Gemm> misaligned;
+  std::map<Class, std::vector<double>> aligned;  ///< Rates, FLOPs a nanosecond.
+};
+
+using Groups = std::map<std::string_view, Group>;
+
+Groups collect(const Context& context, std::size_t index) {
+  const auto& t = context.timeline;
+  std::unordered_map<std::uint32_t, Gemm> gemms;  // by operator
+  std::vector<std::uint32_t> order;
+  for (const auto& kernel : sole_kernels(t, index)) {
+    const auto owner = t.owner_of(kernel.row);
+    const auto* args = owner == kNoRow ? nullptr : context.args.op(owner);
+    if (args == nullptr) continue;
+    const auto [it, fresh] = gemms.try_emplace(owner);
+    auto& gemm = it->second;
+    if (fresh) {
+      const auto product = product_of(t.trace->name(owner), *args);
+      if (product && !product->convolution &&
+          (product->data_type == "c10::Half" ||
+           product->data_type == "c10::BFloat16")) {
+        gemm.product = *product;
+        order.push_back(owner);
+      }
+    }
+    gemm.time += kernel.time.length();
+    if (kernel.time.length() > gemm.longest.time.length()) gemm.longest = kernel;
+  }
+  const auto multiple = static_cast<std::int64_t>(context.limits[kMultiple]);
+  Groups out;
+  for (const auto owner : order) {
+    const auto& gemm = gemms.at(owner);
+    const auto& p = gemm.product;
+    if (gemm.time < context.limits.ns(kMinKernel)) continue;
+    const auto kernel = t.trace->name(gemm.longest.row);
+    const bool says_aligned = kernel.find("align8") != std::string_view::npos ||
+                              kernel.find("align16") != std::string_view::npos;
+    auto& group = out[p.data_type];
+    if (multiple > 0 && (p.inner % multiple != 0 || p.columns % multiple != 0)) {
+      if (!says_aligned) group.misaligned.push_back(gemm);
+    } else {
+      group.aligned[class_of(p)].push_back(gemm.rate());
+    }
+  }
+  return out;
+}
+
+/// The median rate of each class that has enough products.
+std::map<Class, double> medians(const Context& context, Group& group) {
+  std::map<Class, double> out;
+  for (auto& [key, rates] : group.aligned) {
+    if (static_cast<double>(rates.size()) < context.limits[kMinPeers]) continue;
+    const auto middle = rates.begin() + static_cast<std::ptrdiff_t>(rates.size() / 2);
+    std::nth_element(rates.begin(), middle, rates.end());
+    out[key] = *middle;
+  }
+  return out;
+}
+
+// The time, in nanoseconds, that a product should have taken after the aligned ones
+// that it can be compared with; 0 if there are none.
+double expected(const Context& context, const Product& product,
+                const std::map<Class, double>& rates, double bandwidth) {
+  const auto own = class_of(product);
+  const auto memory =
+      bandwidth > 0 ? product.bytes / (bandwidth * context.limits[kBandwidth]) : 0;
+  double best = 0;
+  for (const auto& [key, rate] : rates) {
+    if (key.first > own.first) break;  // by work: all that follow have more
+    const bool comparable = key.second <= own.second;
+    if (!comparable && bandwidth <= 0) continue;
+    const auto due =
+        comparable ? product.flops / rate : std::max(product.flops / rate, memory);
+    if (best == 0 || due < best) best = due;
+  }
+  return best;
+}
+
+std::vector<Claim> propose(const Context& context) {
+  const auto& t = context.timeline;
+  std::vector<Claim> claims;
+  for (std::size_t i = 0; i < t.devices.size(); ++i) {
+    const auto* device = t.properties_of(t.devices[i].device);
+    const auto bandwidth = device == nullptr ? 0 : memory_bandwidth(device->name);
+    for (auto& [type, group] : collect(context, i)) {
+      const auto rates = medians(context, group);
+      for (const auto& gemm : group.misaligned) {
+        const auto due = expected(context, gemm.product, rates, bandwidth);
+        if (due <= 0) continue;
+        const auto rate = due / static_cast<double>(gemm.time);
+        if (rate >= context.limits[kMaxRate]) continue;
+        claim_excess(context, i, gemm.longest, 1 - rate, PatternId::kMisalignedGemm, 0,
+                     claims);
+      }
+    }
+  }
+  return claims;
+}
+
+std::string describe(const Context& context, const Finding& f) {
+  const auto& t = context.timeline;
+  const auto owner = t.owner_of(f.events.front());
+  const auto* args = owner == kNoRow ? nullptr : context.args.op(owner);
+  const auto p =
+      args == nullptr ? std::nullopt : product_of(t.trace->name(owner), *args);
+  std::string sizes;
+  if (p) {
+    sizes = (f.count == 1 ? " (" : " (the costliest: ") + std::to_string(p->rows) +
+            " x " + std::to_string(p->inner) + " times " + std::to_string(p->inner) +
+            " x " + std::to_string(p->columns) + ")";
+  }
+  return count_text(f.count, "product", "products") +
+         " with sizes that are no multiple of " +
+         std::to_string(static_cast<int>(context.limits[kMultiple])) + sizes +
+         " ran at well under the rate of aligned ones of the same trace: " +
+         duration_text(f.wasted_ns) + " more than at theirs.";
+}
 
 }  // namespace
 
