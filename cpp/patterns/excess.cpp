@@ -3,6 +3,7 @@
 #include "patterns/excess.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "timeline/queue_facts.h"
 
@@ -31,11 +32,12 @@ std::vector<SoleKernel> sole_kernels(const timeline::Timeline& t, std::size_t in
 void claim_excess(const Context& context, std::size_t index, const SoleKernel& kernel,
                   double share, PatternId pattern, std::uint8_t subtype,
                   std::vector<Claim>& claims) {
+  if (!(share > 0)) return;
   const auto left = context.ledger.busy(index, kernel.time);
   const auto taken = kernel.time.length() - timeline::total(left);
-  const auto wanted =
-      static_cast<std::int64_t>(share * static_cast<double>(kernel.time.length()));
-  auto excess = std::min(wanted, kernel.lead) - taken;
+  const auto wanted = static_cast<std::int64_t>(
+      std::min(1.0, share) * static_cast<double>(kernel.time.length()));
+  auto excess = std::min<std::int64_t>(wanted, kernel.lead) - taken;
   for (const auto& part : left) {
     if (excess <= 0) break;
     const auto end = std::min(part.end, part.begin + excess);

@@ -100,7 +100,8 @@ Groups collect(const Context& context, std::size_t index) {
     gemm.time += kernel.time.length();
     if (kernel.time.length() > gemm.longest.time.length()) gemm.longest = kernel;
   }
-  const auto multiple = static_cast<std::int64_t>(context.limits[kMultiple]);
+  const auto multiple =
+      static_cast<std::int64_t>(std::min(1e9, context.limits[kMultiple]));
   Groups out;
   for (const auto owner : order) {
     const auto& gemm = gemms.at(owner);
@@ -177,6 +178,8 @@ std::string describe(const Context& context, const Finding& f) {
   const auto* args = owner == kNoRow ? nullptr : context.args.op(owner);
   const auto p =
       args == nullptr ? std::nullopt : product_of(t.trace->name(owner), *args);
+  char number[32];
+  std::snprintf(number, sizeof number, "%g", context.limits[kMultiple]);
   std::string sizes;
   if (p) {
     sizes = (f.count == 1 ? " (" : " (the costliest: ") + std::to_string(p->rows) +
@@ -184,8 +187,7 @@ std::string describe(const Context& context, const Finding& f) {
             " x " + std::to_string(p->columns) + ")";
   }
   return count_text(f.count, "product", "products") +
-         " with sizes that are no multiple of " +
-         std::to_string(static_cast<int>(context.limits[kMultiple])) + sizes +
+         " with sizes that are no multiple of " + number + sizes +
          " ran at well under the rate of aligned ones of the same trace: " +
          duration_text(f.wasted_ns) + " more than at theirs.";
 }

@@ -9,6 +9,8 @@
 // other float32 products of the trace, they are allowed and it chose otherwise: silent.
 // AMD's kernels do not say enough in their names (float32 has MFMA too): silent.
 #include <array>
+#include <cstdio>
+#include <optional>
 #include <string_view>
 #include <unordered_map>
 
@@ -126,6 +128,8 @@ std::string describe(const Context& context, const Finding& f) {
     if (f.claims[i].evidence != last) time += c.dur[f.claims[i].evidence];
     last = f.claims[i].evidence;
   }
+  char times[32];
+  std::snprintf(times, sizeof times, "%g", context.limits[kSpeedup]);
   const auto* device = t.properties_of(c.device[f.events.front()]);
   const bool ampere = device != nullptr && device->compute_major >= 8;
   return count_text(f.count, "kernel", "kernels") +
@@ -135,8 +139,7 @@ std::string describe(const Context& context, const Finding& f) {
          (f.subtype == kFloat64 ? "compute lower precision"
           : ampere              ? "take float32 as TF32, and bfloat16"
                                 : "take float16 (torch.autocast)") +
-         " at least " + std::to_string(static_cast<int>(context.limits[kSpeedup])) +
-         " times as fast.";
+         " at least " + times + " times as fast.";
 }
 
 }  // namespace
