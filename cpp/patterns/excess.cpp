@@ -35,8 +35,8 @@ void claim_excess(const Context& context, std::size_t index, const SoleKernel& k
   if (!(share > 0)) return;
   const auto left = context.ledger.busy(index, kernel.time);
   const auto taken = kernel.time.length() - timeline::total(left);
-  const auto wanted = static_cast<std::int64_t>(
-      std::min(1.0, share) * static_cast<double>(kernel.time.length()));
+  const auto wanted =
+      std::llround(std::min(1.0, share) * static_cast<double>(kernel.time.length()));
   auto excess = std::min<std::int64_t>(wanted, kernel.lead) - taken;
   for (const auto& part : left) {
     if (excess <= 0) break;
