@@ -7,6 +7,7 @@
 // is kept low by leaving out short kernels, kernels with others beside them, and time
 // in which the host was the limit.
 #include <array>
+#include <map>
 
 #include "patterns/excess.h"
 #include "patterns/occupancy.h"
@@ -56,18 +57,25 @@ std::vector<Claim> propose(const Context& context) {
 
 std::string describe(const Context& context, const Finding& f) {
   const auto& t = context.timeline;
-  const auto row = f.events.front();
+  // The grid that cost most; the costliest single kernel may be an odd one out.
+  std::map<std::int64_t, std::int64_t> cost;
+  auto row = f.events.front();
+  for (const auto& claim : f.claims) {
+    auto& own = cost[context.args.work(claim.evidence).blocks];
+    own += claim.end - claim.begin;
+    if (own >= cost[context.args.work(row).blocks]) row = claim.evidence;
+  }
   const auto& work = context.args.work(row);
   const auto* device = t.properties_of(t.columns().device[row]);
   // AMD says compute unit, and its data center devices run 64 threads in step.
   const std::string units =
       device != nullptr && device->warp_size == 64 ? "CUs" : "SMs";
   return count_text(f.count, "kernel", "kernels") + " could not fill the device (" +
-         (f.count == 1 ? "" : "the costliest: ") + "a grid of " +
+         (cost.size() == 1 ? "" : "mostly ") + "a grid of " +
          count_text(static_cast<std::uint64_t>(work.blocks), "block", "blocks") +
          " on " + std::to_string(multiprocessors(work, device)) + " " + units +
-         "); multiprocessors without a block make up for " +
-         duration_text(f.wasted_ns) + " of their time.";
+         "): " + duration_text(f.wasted_ns) +
+         " would be saved if all of it had been at work.";
 }
 
 }  // namespace

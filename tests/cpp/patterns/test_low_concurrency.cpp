@@ -51,9 +51,11 @@ TEST(LowConcurrency, WhatSmallGridTookIsNotCountedTwice) {
   const auto found = find_in(pairs(shape(8)).text);
   EXPECT_EQ(wasted(found, PatternId::kSmallGrid), 10 * 160'000 * 9 / 10);
   EXPECT_EQ(serial(pairs(shape(8))), 10 * 6'000);
-  // Half of 60 us is small_grid's; as much could hide beside 30 us: the same half.
-  EXPECT_EQ(without_small_grid(pairs(shape(40), 30, 60)), 10 * 30'000);
-  EXPECT_EQ(serial(pairs(shape(40), 30, 60)), 0);
+  // Half of 600 us is small_grid's; as much could hide beside 300 us: the same half.
+  KernelText pair;
+  pair.kernel("a", 300, shape(40), 7).kernel("b", 600, shape(40), 8).wait();
+  EXPECT_EQ(without_small_grid(pair), 300'000);
+  EXPECT_EQ(serial(pair), 0);
 }
 
 TEST(LowConcurrency, OneStreamIsNone) {

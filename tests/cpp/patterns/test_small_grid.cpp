@@ -25,6 +25,16 @@ TEST(SmallGrid, CostsTheMultiprocessorsWithoutABlock) {
   EXPECT_NE(f.message.find("a grid of 12 blocks on 80 SMs"), std::string::npos);
 }
 
+TEST(SmallGrid, NamesTheGridThatCostMost) {
+  KernelText trace;
+  trace.kernel("a", 300, shape(1));
+  for (int i = 0; i < 10; ++i) trace.kernel("b", 100, shape(40));
+  const auto found = find_in(trace.wait().text);
+  ASSERT_EQ(found.findings.size(), 1u);
+  EXPECT_NE(found.findings[0].message.find("mostly a grid of 40 blocks on 80 SMs"),
+            std::string::npos);
+}
+
 TEST(SmallGrid, GridsThatNearlyFillTheDeviceAreNone) {
   const auto with = [](int blocks) {
     return small_grid(KernelText().kernel("a", 400, shape(blocks)).wait());
