@@ -5,13 +5,14 @@
 #include <algorithm>
 #include <cmath>
 
-#include "timeline/queue_facts.h"
-
 namespace tta::patterns {
 
-std::vector<SoleKernel> sole_kernels(const timeline::Timeline& t, std::size_t index) {
+SoleKernels::SoleKernels(const timeline::Timeline& t) : timeline_(t), limits_(t) {}
+
+std::vector<SoleKernel> SoleKernels::of(std::size_t index) const {
+  const auto& t = timeline_;
   const auto& c = t.columns();
-  const auto limits = timeline::device_limits(t, index);
+  const auto limits = limits_.of(index);
   std::vector<std::uint32_t> kernels;
   for (const auto row : t.devices[index].rows) {
     if (c.cat(row) == trace::Category::kKernel) kernels.push_back(row);

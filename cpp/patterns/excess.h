@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "patterns/rule.h"
+#include "timeline/queue_facts.h"
 
 namespace tta::patterns {
 
@@ -19,10 +20,20 @@ struct SoleKernel {
   std::int64_t lead = 0;
 };
 
-/// Lists them by start, without communication. Copies beside a kernel do not count:
-/// they take no multiprocessor. O(n log n) in the device's rows.
-std::vector<SoleKernel> sole_kernels(const timeline::Timeline& timeline,
-                                     std::size_t index);
+/// Finds them, for one device after the other.
+class SoleKernels {
+ public:
+  /// Refers to the timeline. O(n log n) in its waits.
+  explicit SoleKernels(const timeline::Timeline& timeline);
+
+  /// Lists those of device `index` by start, without communication. Copies beside a
+  /// kernel do not count: they take no multiprocessor. O(n log n) in the device's rows.
+  std::vector<SoleKernel> of(std::size_t index) const;
+
+ private:
+  const timeline::Timeline& timeline_;
+  timeline::DeviceLimits limits_;
+};
 
 /// Claims the part `share` (0 to 1) of a kernel's time on device `index` as spent to no
 /// use, at its beginning: no more than its lead, and less what earlier rules took of

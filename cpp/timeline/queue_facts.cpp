@@ -75,6 +75,7 @@ void sweep_stream(const Timeline& t, std::vector<Queued>::const_iterator first,
 
 std::vector<QueueFacts> queue_facts(const Timeline& t) {
   std::vector<QueueFacts> out;
+  const DeviceLimits limits(t);
   const auto length = static_cast<double>(std::max<std::int64_t>(1, t.span.length()));
   const auto share = [&](std::vector<Interval> parts) {
     return static_cast<double>(total(unite(std::move(parts)))) / length;
@@ -94,25 +95,39 @@ std::vector<QueueFacts> queue_facts(const Timeline& t) {
     facts.queued_share = share(std::move(sweep.queued));
     facts.ahead_share = share(std::move(sweep.ahead));
     facts.full_share = share(std::move(sweep.full));
-    facts.device_limit_share = share(clip(device_limits(t, i), t.span));
+    facts.device_limit_share = share(clip(limits.of(i), t.span));
     out.push_back(facts);
   }
   return out;
 }
 
-IntervalSet device_limits(const Timeline& t, std::size_t index) {
-  const auto& c = t.columns();
-  const auto& d = t.devices[index];
+DeviceLimits::DeviceLimits(const Timeline& t) : timeline_(t) {
+  std::map<std::int64_t, std::vector<Interval>> waits;
+  for (const auto& thread : t.waits) {
+    auto& of = waits[thread.pid];
+    for (const auto& wait : thread.waits) of.push_back({wait.begin, wait.end});
+  }
+  for (auto& [pid, of] : waits) waits_[pid] = unite(std::move(of));
+}
+
+IntervalSet DeviceLimits::of(std::size_t index) const {
+  const auto& c = timeline_.columns();
+  const auto& d = timeline_.devices[index];
+  const auto found = waits_.find(d.pid);
   std::vector<Interval> parts;
   for (const auto row : d.rows) {
-    const auto launch = t.launch_of(row);
+    const auto launch = timeline_.launch_of(row);
     if (launch != kNoRow && c.end(launch) < c.ts[row]) {
       parts.push_back({c.end(launch), c.ts[row]});
     }
-  }
-  for (const auto& thread : t.waits) {
-    if (thread.pid != d.pid) continue;
-    for (const auto& wait : thread.waits) parts.push_back({wait.begin, wait.end});
+    if (found == waits_.end()) continue;
+    // A wait is for this device if work of it ends meanwhile.
+    const auto wait =
+        std::lower_bound(found->second.begin(), found->second.end(), c.end(row),
+                         [](const Interval& i, std::int64_t at) { return i.end < at; });
+    if (wait != found->second.end() && wait->begin < c.end(row)) {
+      parts.push_back(*wait);
+    }
   }
   return unite(std::move(parts));
 }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <vector>
 
 #include "timeline/timeline.h"
@@ -31,7 +32,7 @@ struct QueueFacts {
   double queued_share = 0;  ///< One or more.
   double ahead_share = 0;   ///< Four or more (torch's own profiler takes this number).
   double full_share = 0;    ///< kFullQueue or more.
-  /// Share of the span in which the device was the limit, see device_limits().
+  /// Share of the span in which the device was the limit, see DeviceLimits.
   double device_limit_share = 0;
   // Launch calls over kSlowLaunchCall that began while kDeepQueue or more launches
   // waited on their stream: most likely they waited for a place.
@@ -43,18 +44,30 @@ struct QueueFacts {
 /// device rows but for sorting them.
 std::vector<QueueFacts> queue_facts(const Timeline& timeline);
 
-/// When device `index` (position in Timeline::devices) was the limit: launched work was
-/// waiting, kernels of a running graph included, or a thread of its process waited in a
-/// blocking call. O(n log n) in the device's rows and the waits.
-IntervalSet device_limits(const Timeline& timeline, std::size_t index);
+/// When each device was the limit: launched work was waiting for it, kernels of a
+/// running graph included, or a thread of its process was in a blocking call while it
+/// worked.
+class DeviceLimits {
+ public:
+  /// Refers to the timeline. O(n log n) in its waits.
+  explicit DeviceLimits(const Timeline& timeline);
 
-/// Tells whether the device was the limit all through `time`, given device_limits():
+  /// Returns these times of device `index` (position in Timeline::devices). O(n log n)
+  /// in its rows.
+  IntervalSet of(std::size_t index) const;
+
+ private:
+  const Timeline& timeline_;
+  std::map<std::int64_t, IntervalSet> waits_;  // by process
+};
+
+/// Tells whether the device was the limit all through `time`, given DeviceLimits::of:
 /// the host was ahead. False of an empty stretch. O(log n).
-bool host_is_ahead(const IntervalSet& device_limits, Interval time);
+bool host_is_ahead(const IntervalSet& limits, Interval time);
 
 /// Returns for how long before `when` the device had been the limit without a break: by
 /// so much can work that ended there be faster and everything after come earlier. 0 if
 /// it was not. O(log n).
-std::int64_t host_lead(const IntervalSet& device_limits, std::int64_t when);
+std::int64_t host_lead(const IntervalSet& limits, std::int64_t when);
 
 }  // namespace tta::timeline

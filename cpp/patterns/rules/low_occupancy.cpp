@@ -42,11 +42,12 @@ std::vector<Claim> propose(const Context& context) {
   const auto& t = context.timeline;
   const auto& c = t.columns();
   std::vector<Claim> claims;
+  const SoleKernels sole(t);
   for (std::size_t i = 0; i < t.devices.size(); ++i) {
     const auto* device = t.properties_of(t.devices[i].device);
     std::vector<SoleKernel> kernels;
     std::unordered_map<std::uint32_t, Group> groups;  // by name
-    for (const auto& kernel : sole_kernels(t, i)) {
+    for (const auto& kernel : sole.of(i)) {
       if (c.dur[kernel.row] < context.limits.ns(kMinKernel)) continue;
       const auto& work = context.args.work(kernel.row);
       const auto filled = fill(work, device);

@@ -16,7 +16,6 @@
 // show.
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstdio>
 #include <map>
 #include <optional>
@@ -25,6 +24,7 @@
 #include "patterns/device_peaks.h"
 #include "patterns/excess.h"
 #include "patterns/matrix_kernels.h"
+#include "patterns/product_rates.h"
 #include "patterns/rule.h"
 
 namespace tta::patterns {
@@ -59,30 +59,21 @@ struct Gemm {
   Product product;
   std::int64_t time = 0;  ///< Of all its kernels together.
   SoleKernel longest;
-  double rate() const { return product.flops / static_cast<double>(time); }
 };
-
-// Work and work a byte, in powers of two: what is compared are whole classes, so that
-// cost does not grow with the square of the shapes.
-using Class = std::pair<int, int>;
-Class class_of(const Product& p) {
-  return {static_cast<int>(std::floor(std::log2(p.flops))),
-          static_cast<int>(std::floor(std::log2(p.intensity())))};
-}
 
 // The products of one device and type.
 struct Group {
   std::vector<Gemm> misaligned;
-  std::map<Class, std::vector<double>> aligned;  ///< Rates, FLOPs a nanosecond.
+  ProductRates aligned;
 };
 
 using Groups = std::map<std::string_view, Group>;
 
-Groups collect(const Context& context, std::size_t index) {
+Groups collect(const Context& context, const std::vector<SoleKernel>& kernels) {
   const auto& t = context.timeline;
   std::unordered_map<std::uint32_t, Gemm> gemms;  // by operator
   std::vector<std::uint32_t> order;
-  for (const auto& kernel : sole_kernels(t, index)) {
+  for (const auto& kernel : kernels) {
     const auto owner = t.owner_of(kernel.row);
     const auto* args = owner == kNoRow ? nullptr : context.args.op(owner);
     if (args == nullptr) continue;
@@ -114,53 +105,25 @@ Groups collect(const Context& context, std::size_t index) {
     if (multiple > 0 && (p.inner % multiple != 0 || p.columns % multiple != 0)) {
       if (!says_aligned) group.misaligned.push_back(gemm);
     } else {
-      group.aligned[class_of(p)].push_back(gemm.rate());
+      group.aligned.add(p, static_cast<double>(gemm.time));
     }
   }
   return out;
 }
 
-/// The median rate of each class that has enough products.
-std::map<Class, double> medians(const Context& context, Group& group) {
-  std::map<Class, double> out;
-  for (auto& [key, rates] : group.aligned) {
-    if (static_cast<double>(rates.size()) < context.limits[kMinPeers]) continue;
-    const auto middle = rates.begin() + static_cast<std::ptrdiff_t>(rates.size() / 2);
-    std::nth_element(rates.begin(), middle, rates.end());
-    out[key] = *middle;
-  }
-  return out;
-}
-
-// The time, in nanoseconds, that a product should have taken after the aligned ones
-// that it can be compared with; 0 if there are none.
-double expected(const Context& context, const Product& product,
-                const std::map<Class, double>& rates, double bandwidth) {
-  const auto own = class_of(product);
-  const auto memory =
-      bandwidth > 0 ? product.bytes / (bandwidth * context.limits[kBandwidth]) : 0;
-  double best = 0;
-  for (const auto& [key, rate] : rates) {
-    if (key.first > own.first) break;  // by work: all that follow have more
-    const bool comparable = key.second <= own.second;
-    if (!comparable && bandwidth <= 0) continue;
-    const auto due =
-        comparable ? product.flops / rate : std::max(product.flops / rate, memory);
-    if (best == 0 || due < best) best = due;
-  }
-  return best;
-}
-
 std::vector<Claim> propose(const Context& context) {
   const auto& t = context.timeline;
   std::vector<Claim> claims;
+  const SoleKernels sole(t);
   for (std::size_t i = 0; i < t.devices.size(); ++i) {
     const auto* device = t.properties_of(t.devices[i].device);
-    const auto bandwidth = device == nullptr ? 0 : memory_bandwidth(device->name);
-    for (auto& [type, group] : collect(context, i)) {
-      const auto rates = medians(context, group);
+    const auto bandwidth =
+        device == nullptr ? 0
+                          : context.limits[kBandwidth] * memory_bandwidth(device->name);
+    for (auto& [type, group] : collect(context, sole.of(i))) {
+      group.aligned.settle(context.limits[kMinPeers]);
       for (const auto& gemm : group.misaligned) {
-        const auto due = expected(context, gemm.product, rates, bandwidth);
+        const auto due = group.aligned.due(gemm.product, bandwidth);
         if (due <= 0) continue;
         const auto rate = due / static_cast<double>(gemm.time);
         if (rate >= context.limits[kMaxRate]) continue;

@@ -5,7 +5,7 @@
 // wait, the device is busy. So no time is claimed and there is no finding, whatever the
 // settings. The facts are timeline::queue_facts(), for reports to quote. Rules need no
 // guard by it: those of the host claim idle time before a late launch, where the queue
-// was empty, and those of the device claim only where timeline::device_limits() has it
+// was empty, and those of the device claim only where timeline::DeviceLimits has it
 // that a faster kernel would have helped (patterns/excess.h).
 #include <array>
 

@@ -34,12 +34,13 @@ constexpr std::array kThresholds = {
 std::vector<Claim> propose(const Context& context) {
   const auto& t = context.timeline;
   std::vector<Claim> claims;
+  const SoleKernels sole(t);
   for (std::size_t i = 0; i < t.devices.size(); ++i) {
     const auto& d = t.devices[i];
     const auto* device = t.properties_of(d.device);
     std::vector<Claim> own;
     std::int64_t small = 0;
-    for (const auto& kernel : sole_kernels(t, i)) {
+    for (const auto& kernel : sole.of(i)) {
       if (t.columns().dur[kernel.row] < context.limits.ns(kMinKernel)) continue;
       const auto filled = fill(context.args.work(kernel.row), device);
       if (!filled || *filled >= 1 || *filled > context.limits[kMaxFill]) continue;

@@ -84,6 +84,7 @@ std::vector<Claim> propose(const Context& context) {
   const auto& t = context.timeline;
   const auto& c = t.columns();
   std::vector<Claim> claims;
+  const SoleKernels sole(t);
   Products products(context);
   for (std::size_t i = 0; i < t.devices.size(); ++i) {
     if (!has_tensor_cores(t.properties_of(t.devices[i].device))) continue;
@@ -95,7 +96,7 @@ std::vector<Claim> propose(const Context& context) {
       bool convolution;
     };
     std::vector<Candidate> candidates;
-    for (const auto& kernel : sole_kernels(t, i)) {
+    for (const auto& kernel : sole.of(i)) {
       const auto name = t.trace->name(kernel.row);
       const bool tensor = uses_tensor_cores(name);
       if (!tensor && !uses_plain_units(name)) continue;

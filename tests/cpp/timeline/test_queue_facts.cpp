@@ -85,7 +85,7 @@ TEST(QueueFacts, AWaitingHostMakesTheDeviceTheLimit) {
                         .launched(300, 310, 100, 3);
   const auto trace = text.load();
   const auto t = make_timeline(trace);
-  const auto limits = device_limits(t, 0);
+  const auto limits = DeviceLimits(t).of(0);
   EXPECT_EQ(limits,
             (IntervalSet{{5'000, 10'000}, {50'000, 215'000}, {305'000, 310'000}}));
   EXPECT_TRUE(host_is_ahead(limits, {60'000, 215'000}));
@@ -95,6 +95,16 @@ TEST(QueueFacts, AWaitingHostMakesTheDeviceTheLimit) {
   EXPECT_EQ(host_lead(limits, 310'000), 5'000);  // up to the very end
   EXPECT_EQ(host_lead(limits, 50'000), 0);
   EXPECT_EQ(host_lead(limits, 410'000), 0);
+}
+
+TEST(QueueFacts, AWaitThatNoWorkOfTheDeviceEndsInIsForSomethingElse) {
+  const auto text = TraceText()
+                        .launched(0, 10, 20, 1)
+                        .call("cudaStreamSynchronize", 50, 165, 2)
+                        .launched(300, 310, 100, 3);
+  const auto trace = text.load();
+  const auto t = make_timeline(trace);
+  EXPECT_EQ(DeviceLimits(t).of(0), (IntervalSet{{5'000, 10'000}, {305'000, 310'000}}));
 }
 
 TEST(QueueFacts, UnknownLaunchesAreNotWaiting) {
