@@ -15,7 +15,7 @@ namespace {
 using trace::Category;
 
 // Operators by whose inputs a rule tells what they do.
-constexpr std::array<std::string_view, 21> kOperators = {
+constexpr std::array<std::string_view, 24> kOperators = {
     "aten::mm",
     "aten::bmm",
     "aten::addmm",
@@ -29,6 +29,9 @@ constexpr std::array<std::string_view, 21> kOperators = {
     "aten::conv3d",
     "aten::conv_transpose2d",
     "aten::cudnn_convolution",
+    "aten::cudnn_convolution_backward",
+    "aten::cudnn_convolution_backward_input",
+    "aten::cudnn_convolution_backward_weight",
     "aten::miopen_convolution",
     "aten::convolution_backward",
     "aten::softmax",
