@@ -11,6 +11,7 @@
 #include <charconv>
 #include <string_view>
 
+#include "patterns/loading_names.h"
 #include "patterns/marks.h"
 #include "patterns/warm_up.h"
 
@@ -31,57 +32,6 @@ constexpr std::array kThresholds = {
 using trace::Category;
 
 enum Kind : std::uint8_t { kFirstIteration, kModuleLoading, kRecompile };
-
-bool has(std::string_view name, std::string_view part) {
-  return name.find(part) != std::string_view::npos;
-}
-
-template <std::size_t n>
-bool has_any(std::string_view name, const std::array<std::string_view, n>& parts) {
-  return std::any_of(parts.begin(), parts.end(),
-                     [&](std::string_view part) { return has(name, part); });
-}
-
-// What a name tells of its rows; worked out once a name.
-enum class Says : std::uint8_t {
-  kNothing,
-  kLoads,     // a runtime call that loads device code
-  kMemory,    // takes or gives back the driver's memory
-  kInOrder,   // waits for the device, or is queued behind it: its length is not its own
-  kLazyLoad,  // CUPTI's record of a function loaded on first use
-  kCompiles,  // torch.compile or Triton compiling
-  kImports,   // Python importing a module
-};
-
-constexpr std::array<std::string_view, 8> kLoading = {
-    "ModuleLoad",       "LibraryLoad",       "ModuleGetFunction", "LibraryGetKernel",
-    "LibraryGetModule", "KernelGetFunction", "LinkAddData",       "LinkComplete"};
-constexpr std::array<std::string_view, 8> kOrdered = {
-    "Synchronize", "Memcpy", "Memset",      "Launch",
-    "StreamWait",  "Event",  "StreamIsCap", "StreamQuery"};
-
-Says says(std::string_view name) {
-  if (name.ends_with("(dynamo_timed)")) return Says::kCompiles;
-  if (has(name, "Lazy Function Loading")) return Says::kLazyLoad;
-  if (name.starts_with("torch/_dynamo/convert_frame.py(")) {
-    return name.ends_with("): _compile") ? Says::kCompiles : Says::kNothing;
-  }
-  if (has(name, "triton/compiler/compiler.py(")) {
-    return name.ends_with("): compile") ? Says::kCompiles : Says::kNothing;
-  }
-  if (name.starts_with("<frozen importlib._bootstrap>(")) {
-    return name.ends_with("): _find_and_load") ? Says::kImports : Says::kNothing;
-  }
-  if (has_any(name, kLoading)) return Says::kLoads;
-  if (memory_call(name) != MemoryCall::kNone) return Says::kMemory;
-  // Making an event may be the first call of all, and set up the device.
-  if (has_any(name, kOrdered) && !has(name, "Create")) return Says::kInOrder;
-  return Says::kNothing;
-}
-
-bool is_driver_call(std::string_view name) {
-  return name.starts_with("cu") || name.starts_with("hip");
-}
 
 class Finder {
  public:
@@ -104,9 +54,12 @@ class Finder {
       called_.assign(t_.trace->strings.size(), 0);
       auto covered = t_.span.begin;
       const auto rows = t_.lanes.rows_of(lane);
-      for (std::size_t i = 0; i < rows.size(); ++i) {
-        const auto row = rows[i];
-        const auto kind = kind_of(rows, i);
+      regions_.clear();
+      for (const auto row : rows) {
+        if (says_[c_.name[row]] == Says::kRuns) regions_.push_back(row);
+      }
+      for (const auto row : rows) {
+        const auto kind = kind_of(row);
         called_[c_.name[row]] = 1;
         if (kind < 0 || t_.tree.end(c_, row) <= covered) continue;
         covered = t_.tree.end(c_, row);
@@ -119,17 +72,16 @@ class Finder {
  private:
   static constexpr int kNone = -1;
 
-  int kind_of(std::span<const std::uint32_t> rows, std::size_t i) const {
-    const auto row = rows[i];
+  int kind_of(std::uint32_t row) const {
     const auto what = says_[c_.name[row]];
     switch (c_.cat(row)) {
       case Category::kOverhead:
         return what == Says::kLazyLoad ? kModuleLoading : kNone;
       case Category::kCpuOp:
       case Category::kUserAnnotation:
-        return what == Says::kCompiles ? compiled(rows, i) : kNone;
+        return what == Says::kCompiles ? compiled(row) : kNone;
       case Category::kPythonFunction:
-        if (what == Says::kCompiles) return compiled(rows, i);
+        if (what == Says::kCompiles) return compiled(row);
         return what == Says::kImports && t_.tree.end(c_, row) - c_.ts[row] >=
                                              context_.limits.ns(kMinImport)
                    ? kFirstIteration
@@ -147,33 +99,25 @@ class Finder {
       if (!warm_.is_first_launch(row)) return kNone;
       return warm_.after_first_step(row) ? kModuleLoading : kFirstIteration;
     }
-    // MTIA's ranges around whole models go by the runtime's category too.
-    if (what == Says::kInOrder || !is_driver_call(t_.trace->name(row))) return kNone;
+    if (what != Says::kSetsUp) return kNone;
     return warm_.cold(row) || !called_[c_.name[row]] ? kFirstIteration : kNone;
   }
 
   // Compiling is part of a first iteration, unless the function had been compiled
   // before: its next run is then "Torch-Compiled Region: <function>/<n>", n above 0.
-  int compiled(std::span<const std::uint32_t> rows, std::size_t i) const {
-    constexpr std::string_view kRegion = "Torch-Compiled Region: ";
-    if (warm_.after_first_step(rows[i])) return kRecompile;
-    const auto end = t_.tree.end(c_, rows[i]);
+  int compiled(std::uint32_t row) const {
+    if (warm_.after_first_step(row)) return kRecompile;
     const auto next = std::lower_bound(
-        rows.begin() + static_cast<std::ptrdiff_t>(i), rows.end(), end,
-        [&](std::uint32_t row, std::int64_t at) { return c_.ts[row] < at; });
-    int looked = 0;
-    for (auto it = next; it != rows.end() && looked < kMaxEventsToRegion;
-         ++it, ++looked) {
-      const auto name = t_.trace->name(*it);
-      if (!name.starts_with(kRegion)) continue;
-      const auto slash = name.find('/');
-      int index = 0;
-      if (slash != std::string_view::npos) {
-        std::from_chars(name.data() + slash + 1, name.data() + name.size(), index);
-      }
-      return index > 0 ? kRecompile : kFirstIteration;
+        regions_.begin(), regions_.end(), t_.tree.end(c_, row),
+        [&](std::uint32_t region, std::int64_t at) { return c_.ts[region] < at; });
+    if (next == regions_.end()) return kFirstIteration;
+    const auto name = t_.trace->name(*next);
+    const auto slash = name.find('/');
+    int index = 0;
+    if (slash != std::string_view::npos) {
+      std::from_chars(name.data() + slash + 1, name.data() + name.size(), index);
     }
-    return kFirstIteration;
+    return index > 0 ? kRecompile : kFirstIteration;
   }
 
   void add(std::uint32_t row, Kind kind) {
@@ -192,15 +136,13 @@ class Finder {
     }
   }
 
-  // A compiled region starts within a few dozen events (guards, prologue).
-  static constexpr int kMaxEventsToRegion = 2000;
-
   const Context& context_;
   const timeline::Timeline& t_;
   const trace::Columns& c_;
   const WarmUp warm_;
   std::vector<Says> says_;
   std::vector<char> launches_, called_;  // of each row; of each name on a thread
+  std::vector<std::uint32_t> regions_;   // of the thread, by start
   std::vector<Mark> marks_;
 };
 
