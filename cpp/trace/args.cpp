@@ -125,10 +125,11 @@ std::optional<std::string> as_string(std::string_view raw) {
 }
 
 std::optional<std::int64_t> as_int(std::string_view raw) {
-  raw = unquoted(raw);
+  const auto text = unquoted(raw);
+  const auto* const limit = text.data() + text.size();
   std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(raw.data(), raw.data() + raw.size(), value);
-  if (error == std::errc{} && end == raw.data() + raw.size()) return value;
+  const auto [end, error] = std::from_chars(text.data(), limit, value);
+  if (error == std::errc{} && end == limit) return value;
   const auto number = as_double(raw);
   constexpr double kExact = 9007199254740992;  // 2^53: beyond, doubles skip integers
   if (!number || std::abs(*number) > kExact || std::trunc(*number) != *number) {

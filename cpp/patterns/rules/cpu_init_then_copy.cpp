@@ -22,8 +22,13 @@
 namespace tta::patterns {
 namespace {
 
+enum : std::size_t { kMinShare, kMaxCall };
 constexpr std::array kThresholds = {
     Threshold{"min_share", 0.01, "share", "a hundredth of the time is worth a line"},
+    Threshold{"max_call", 1000, "us",
+              "besides the copy itself its operators take 50-150 us; where they take "
+              "longer, something else began in them (the first one sets CUDA up: 30 s "
+              "seen)"},
 };
 
 using trace::Category;
@@ -32,9 +37,14 @@ constexpr std::array<std::string_view, 7> kFills = {
     "aten::fill_",   "aten::zero_",      "aten::normal_",     "aten::uniform_",
     "aten::random_", "aten::bernoulli_", "aten::exponential_"};
 // They make memory without content, or stand between a tensor and its copy.
-constexpr std::array<std::string_view, 6> kNeutral = {
-    "aten::empty",      "aten::empty_strided", "aten::empty_like",
-    "aten::pin_memory", "aten::is_pinned",     "aten::detach"};
+constexpr std::array<std::string_view, 7> kNeutral = {
+    "aten::empty",
+    "aten::empty_strided",
+    "aten::empty_like",
+    "aten::pin_memory",
+    "aten::is_pinned",
+    "aten::detach",
+    "aten::_has_compatible_shallow_copy_type"};
 
 // Tensors among which that of a copy is looked for.
 constexpr std::size_t kMaxWaiting = 64;
@@ -44,10 +54,8 @@ bool is_one_of(const std::array<std::string_view, n>& names, std::string_view na
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-/// A pair: the operator that filled and the one that copied.
 struct Pair {
-  std::uint32_t fill = kNoRow;
-  std::uint32_t copy = kNoRow;
+  std::uint32_t fill, copy;  // the operators that did it
 };
 
 // What a tensor's first input held, -1 if that is unknown.
@@ -128,6 +136,7 @@ std::vector<Claim> propose(const Context& context) {
   const auto& c = t.columns();
   // The outermost copy operators that went to a device.
   std::vector<char> copies(c.size(), 0);
+  std::vector<std::int64_t> copying(c.size(), 0);  // time of an operator's copies
   std::vector<std::vector<HostCopy>> listed;
   bool any = false;
   for (const auto& d : t.devices) {
@@ -137,6 +146,7 @@ std::vector<Claim> propose(const Context& context) {
       const auto op = copy_operator(t, copy.row);
       if (op == kNoRow) continue;
       copies[op] = 1;
+      copying[op] += c.dur[copy.row];
       any = true;
     }
   }
@@ -153,7 +163,9 @@ std::vector<Claim> propose(const Context& context) {
   std::vector<char> ours(c.size(), 0);
   for (const auto& pair : pairs) {
     marks.push_back({{c.ts[pair.fill], c.end(pair.fill)}, pair.copy});
-    marks.push_back({{c.ts[pair.copy], c.end(pair.copy)}, pair.copy});
+    if (c.dur[pair.copy] - copying[pair.copy] <= context.limits.ns(kMaxCall)) {
+      marks.push_back({{c.ts[pair.copy], c.end(pair.copy)}, pair.copy});
+    }
     ours[pair.copy] = 1;
   }
   auto claims = claim_marks(context, PatternId::kCpuInitThenCopy, std::move(marks));

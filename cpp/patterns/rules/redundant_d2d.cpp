@@ -3,17 +3,13 @@
 //
 // Copies inside a device, and the kernels of the copy operators (copy_, _to_copy,
 // clone, contiguous): casts where the types of source and destination differ, changes
-// of layout where their strides do, plain copies where neither does. Where the trace
-// has no input types (record_shapes=False), the kernel's name tells casts from strided
-// copies; where that does not either, the rule is silent. Copies that are the work of
-// another operator (repeat, cat, reading a value) or of a collective are not counted.
-//
-// The cost is their time with no other work beside it. Of a program on the CPU alone:
-// the time in which casts held up the main thread.
+// of layout where their strides do, else plain copies. Without input types
+// (record_shapes=False) the kernel's name tells; where it does not, the rule is silent.
+// What is part of another operator (repeat) or of a collective is not counted. The cost
+// is time with nothing beside it; on the CPU alone, that of casts on the main thread.
 #include <algorithm>
 #include <array>
 #include <optional>
-#include <string_view>
 
 #include "patterns/marks.h"
 
@@ -41,13 +37,15 @@ bool copies_only(std::string_view name) {
          name == "aten::contiguous";
 }
 
-// Whether `owner` copies for its own sake, or as a copy operator's part.
+// Whether a copy operator is no part of another operator's work.
 bool is_own_purpose(const timeline::Timeline& t, std::uint32_t owner) {
   const auto name = t.trace->name(owner);
   if (!copies_only(name)) return false;
   const auto parent = t.tree.parent[owner];
-  if (name != "aten::copy_" || parent == kNoRow) return true;
-  if (t.columns().cat(parent) != Category::kCpuOp) return true;
+  if (name != "aten::copy_" || parent == kNoRow ||
+      t.columns().cat(parent) != Category::kCpuOp) {
+    return true;
+  }
   const auto above = t.trace->name(parent);
   if (copies_only(above)) return true;
   return !above.starts_with("aten::") && !above.starts_with("c10d::") &&
@@ -57,19 +55,16 @@ bool is_own_purpose(const timeline::Timeline& t, std::uint32_t owner) {
 // By the first two inputs of copy_: destination and source.
 std::optional<std::uint8_t> kind_by_inputs(const timeline::OpArgs* op) {
   if (op == nullptr || op->types.size() < 2) return std::nullopt;
-  if (timeline::element_bytes(op->types[0]) < 0 ||
-      timeline::element_bytes(op->types[1]) < 0) {
-    return std::nullopt;
-  }
+  const auto to = timeline::element_bytes(op->types[0]);
+  if (std::min(to, timeline::element_bytes(op->types[1])) < 0) return std::nullopt;
   if (op->types[0] != op->types[1]) return kCast;
-  // torch copies equal layouts by a memcpy, so that a kernel means that they differ;
-  // strides, where they are known, may say otherwise.
+  // torch copies equal layouts by a memcpy; strides, if known, may say otherwise.
   const bool same = op->strides.size() >= 2 && !op->strides[0].empty() &&
                     op->strides[0] == op->strides[1];
   return same ? kCopy : kLayout;
 }
 
-// By torch's own names of copy kernels.
+// By torch's names of its copy kernels.
 std::optional<std::uint8_t> kind_by_name(std::string_view kernel) {
   for (const auto* cast : {"WithCast", "float16_copy_kernel", "float8_copy_kernel"}) {
     if (contains(kernel, cast)) return kCast;
@@ -139,12 +134,11 @@ void propose_for(const Context& context, std::size_t i, std::vector<Claim>& clai
 std::uint32_t outermost_cast(const timeline::Timeline& t, std::uint32_t row) {
   const auto& c = t.columns();
   auto outer = row;
-  for (auto at = t.tree.parent[row]; at != kNoRow; at = t.tree.parent[at]) {
+  for (int level = 0; level < 2; ++level) {
+    const auto at = t.tree.parent[outer];
+    if (at == kNoRow || c.cat(at) != Category::kCpuOp) break;
     const auto name = t.trace->name(at);
-    if (c.cat(at) != Category::kCpuOp ||
-        (name != "aten::to" && name != "aten::_to_copy")) {
-      break;
-    }
+    if (name != "aten::to" && name != "aten::_to_copy") break;
     outer = at;
   }
   return outer;
