@@ -139,16 +139,16 @@ constexpr std::array<PatternInfo, 33> kTable = {{
      "Start the collective with async_op=True and wait for it where its result "
      "is used; let FSDP or DDP prefetch.",
      {}},
-    {PatternId::kExposedCopy, "exposed_copy", kGpu, true,
-     "Copies between host and device ran with no computation beside them.",
-     "Copy the next batch while this one computes: non_blocking=True from pinned"
-     " memory on a stream of its own.",
-     {}},
     {PatternId::kSlowCopy, "slow_copy", kGpu, true,
      "Copies were far slower than the link allows.",
      "Pin the host's memory and copy in few large pieces; check the PCIe link "
      "(nvidia-smi -q: current link width) and the NUMA node.",
      kSlowCopyKinds},
+    {PatternId::kExposedCopy, "exposed_copy", kGpu, true,
+     "Copies between host and device ran with no computation beside them.",
+     "Copy the next batch while this one computes: non_blocking=True from pinned"
+     " memory on a stream of its own.",
+     {}},
     {PatternId::kRedundantD2d, "redundant_d2d", kGpu, true,
      "The device copied or converted data that it already had.",
      "Keep one dtype and one memory format through the model: cast once outside "
