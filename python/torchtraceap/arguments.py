@@ -32,10 +32,14 @@ def wrong_number(value: object, most: float | None = None) -> str:
     """
     if isinstance(value, bool) or not isinstance(value, Real):
         return f"must be a number, but is {of_type(value)}"
-    if not (math.isfinite(value) and value >= 0):
-        return f"must be a number from 0 on, but is {float(value)}"
-    if most is not None and value > most:
-        return f"must be at most {most:g}, but is {float(value):g}"
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if not (math.isfinite(number) and number >= 0):
+        return f"must be a number from 0 on, but is {number}"
+    if most is not None and number > most:
+        return f"must be at most {most:g}, but is {number:g}"
     return ""
 
 

@@ -30,7 +30,7 @@ def pattern_forms(name: str | None = None) -> list[dict[str, Any]]:
                 "why": row.why,
             }
         )
-    forms = [
+    forms: list[dict[str, Any]] = [
         {
             "name": pattern.name,
             "side": pattern.side,
@@ -47,7 +47,7 @@ def pattern_forms(name: str | None = None) -> list[dict[str, Any]]:
         return forms
     found = [form for form in forms if form["name"] == name]
     if not found:
-        hint = instead_of(name, (form["name"] for form in forms))
+        hint = instead_of(name, (pattern.name for pattern in _core.patterns()))
         raise ConfigError(f"there is no pattern {name!r}; {hint}")
     return found
 

@@ -120,7 +120,7 @@ def read_quality(core: _core.Quality) -> Quality:
 
 
 def read_balance(core: _core.BalanceRow, names: list[str]) -> Balance:
-    """Convert one row of the core's balance; patterns (``names``) without time get zeros."""
+    """Convert one row of the core's balance; of ``names``, those without time get 0."""
     idle, excess = core.idle_ns, core.excess_ns
     return Balance(
         device=core.device,

@@ -21,8 +21,8 @@ class RuleView:
     """A trace laid out in time, and the time that no rule has claimed so far.
 
     Rows are numbers of events, the same in all arrays; -1 stands for none. Times are
-    int64 nanoseconds on the trace's clock, spans half-open. Arrays may be kept; the view
-    can be asked only while the rule runs.
+    int64 nanoseconds on the trace's clock, spans half-open. Arrays may be kept; the
+    view can be asked only while the rule runs.
 
     Attributes:
         trace: The trace, as ``torchtraceap.load`` gives it.
@@ -84,13 +84,14 @@ class RuleView:
         return self._core.idle(device)
 
     def busy(self, device: int) -> NDArray[np.int64]:
-        """Return what is left of a device's busy time: begin and end of each stretch."""
+        """Return what is left of a device's busy time, in the same form."""
         return self._core.busy(device)
 
     def rows(
         self, *, name: str | re.Pattern[str] | None = None, category: str | None = None
     ) -> NDArray[np.int64]:
-        """Return the rows that took time on a thread or a stream, by their begin.
+        """Return the rows that took time on a thread or a stream, by their begin;
+        of those that begin together, the longer one first.
 
         Args:
             name: Only those with this name, or in whose name the expression is found.
@@ -110,7 +111,8 @@ class RuleView:
             ids = [i for i, text in enumerate(strings) if fits(text)]
             chosen &= np.isin(self.columns["name"], ids)
         rows = np.flatnonzero(chosen)
-        return rows[np.argsort(self.columns["ts"][rows], kind="stable")]
+        starts, lengths = self.columns["ts"][rows], self.columns["dur"][rows]
+        return rows[np.lexsort((-lengths, starts))]
 
     def is_device_work(self, row: int) -> bool:
         """Tell whether an event is a kernel, copy or memset on a stream."""

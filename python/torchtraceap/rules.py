@@ -145,7 +145,7 @@ def _check(made: Rule) -> None:
     name, built_in = made.name, [pattern.name for pattern in _core.patterns()]
     if not isinstance(name, str) or not re.fullmatch("[a-z][a-z0-9_]*", name):
         raise ConfigError(
-            f"the name of a rule must be of small letters, digits and _, but is {name!r}"
+            f"a rule's name must be small letters, digits and _, but is {name!r}"
         )
     if name in built_in or name in _RESERVED:
         raise ConfigError(f"a rule cannot have the name {name!r}: it is taken")

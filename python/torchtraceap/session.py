@@ -29,8 +29,8 @@ def analyze_profiler(
 
     Inside a handler, nothing that goes wrong here ends the user's run: it becomes a
     RuntimeWarning, the cycle has no report, and None is returned. Elsewhere it raises
-    what ``plan``, which checks the options, `live.load` and ``analyze`` raise, also if ``loading``, the names of options of
-    loading that were given, is not empty.
+    what `live.load`, ``analyze`` and ``plan``, which checks its options, raise, also if
+    ``loading``, the names of options of loading that were given, is not empty.
     """
     try:
         analysis = plan()
