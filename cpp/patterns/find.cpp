@@ -16,12 +16,6 @@ using timeline::Frame;
 constexpr std::size_t kMaxPlaces = 10;  // findings of one pattern, before "elsewhere"
 constexpr std::size_t kMaxEvents = 8;   // evidence listed for a finding
 
-std::int64_t cost_of(const std::vector<Claim>& claims) {
-  std::int64_t sum = 0;
-  for (const auto& claim : claims) sum += claim.end - claim.begin;
-  return sum;
-}
-
 // A launch-bound stretch goes through many operators; naming one would mislead.
 bool has_operator(PatternId pattern) {
   return pattern != PatternId::kLaunchBound && pattern != PatternId::kMissedCudaGraph &&
@@ -169,27 +163,17 @@ Findings find(const timeline::Timeline& t, const timeline::EventArgs& args,
     }
     return true;
   };
-  std::vector<PatternId> ids;
   for (const auto& rule : own) {
-    ids.push_back(out.patterns.add(rule.name, rule.side, rule.summary, rule.advice));
-    out.own.push_back({ids.back()});
+    out.own.push_back(
+        {out.patterns.add(rule.name, rule.side, rule.summary, rule.advice)});
   }
   const auto run_own = [&](std::optional<PatternId> before) {
     for (std::size_t i = 0; i < own.size(); ++i) {
       if (own[i].before != before) continue;
       const Context context{t, args, ledger, Limits({&own[i].min_share, 1})};
-      const auto requests = own[i].propose(context);
-      const auto claims = grant(context, ids[i], requests);
       auto& outcome = out.own[i];
-      outcome.requests = requests.size();
-      for (const auto& request : requests)
-        outcome.asked_ns +=
-            timeline::intersect({request.begin, request.end}, t.span).length();
-      outcome.claimed_ns = cost_of(claims);
-      const Ledger whole(t);
-      const auto all = grant({t, args, whole, context.limits}, ids[i], requests);
-      outcome.taken_ns = std::max<std::int64_t>(0, cost_of(all) - outcome.claimed_ns);
-      outcome.counted = count(context, ids[i], describe_own, claims);
+      const auto claims = run(own[i], context, outcome);
+      outcome.counted = count(context, outcome.pattern, describe_own, claims);
     }
   };
   for (const auto* rule : rules()) {
