@@ -5,10 +5,10 @@
 // waits for its slowest rank, so this can be another rank's fault: one rank's trace
 // does not tell. Without device work (gloo) it is the main thread's time in
 // collectives, see comm_on_host.cpp.
-#include <algorithm>
 #include <array>
 
 #include "patterns/comm_on_host.h"
+#include "patterns/communication.h"
 #include "patterns/rule.h"
 
 namespace tta::patterns {
@@ -40,32 +40,19 @@ std::vector<Claim> on_device(const Context& context, std::size_t i) {
   const auto& t = context.timeline;
   const auto& c = t.columns();
   const auto& d = t.devices[i];
-  std::vector<Interval> work, comm;
-  std::vector<std::uint32_t> collectives;
+  std::vector<Interval> comm;
+  std::vector<Mark> marks;
   for (const auto row : d.rows) {
-    const bool is_comm = t.is_communication(row);
-    (is_comm ? comm : work).push_back({c.ts[row], c.end(row)});
-    if (is_comm) collectives.push_back(row);
+    if (!t.is_communication(row)) continue;
+    comm.push_back({c.ts[row], c.end(row)});
+    marks.push_back({comm.back(), row});
   }
-  const auto computing = timeline::unite(std::move(work));
+  const auto computing = computation(t, d);
   const auto communicating = timeline::unite(std::move(comm));
   const auto exposed = timeline::total(timeline::subtract(communicating, computing));
-  std::vector<Claim> claims;
-  if (!matters(context, exposed, timeline::total(communicating))) return claims;
-  std::int64_t reached = t.span.begin;  // collectives overlap each other as well
-  for (const auto row : collectives) {
-    const Interval time{std::max(c.ts[row], reached), c.end(row)};
-    if (time.length() == 0) continue;
-    reached = time.end;
-    for (const auto& part :
-         timeline::subtract({time}, timeline::clip(computing, time))) {
-      for (const auto& left : context.ledger.busy(i, part)) {
-        claims.push_back(
-            {PatternId::kCommExposed, 0, false, d.device, left.begin, left.end, row});
-      }
-    }
-  }
-  return claims;
+  if (!matters(context, exposed, timeline::total(communicating))) return {};
+  return claim_exposed(context, PatternId::kCommExposed, i, std::move(marks),
+                       computing);
 }
 
 std::vector<Claim> propose(const Context& context) {

@@ -13,6 +13,7 @@
 #include <map>
 #include <string_view>
 
+#include "patterns/communication.h"
 #include "patterns/rule.h"
 
 namespace tta::patterns {
@@ -108,53 +109,58 @@ std::int64_t held_since(const Context& context, const Thread& thread,
   return ready;
 }
 
+// Answers how much of a set lies before a moment. O(log n) a question.
+class Covered {
+ public:
+  explicit Covered(IntervalSet set) : set_(std::move(set)), sums_{0} {
+    for (const auto& i : set_) sums_.push_back(sums_.back() + i.length());
+  }
+  std::int64_t before(std::int64_t at) const {
+    const auto it =
+        std::lower_bound(set_.begin(), set_.end(), at,
+                         [](Interval i, std::int64_t x) { return i.end <= x; });
+    const auto sum = sums_[static_cast<std::size_t>(it - set_.begin())];
+    return it == set_.end() ? sum : sum + Interval{it->begin, at}.length();
+  }
+
+ private:
+  IntervalSet set_;
+  std::vector<std::int64_t> sums_;
+};
+
 std::vector<Claim> on_device(const Context& context, std::size_t i) {
   const auto& t = context.timeline;
   const auto& c = t.columns();
   const auto& d = t.devices[i];
-  std::vector<std::pair<Interval, std::uint32_t>> held;
-  std::vector<std::int64_t> comm_starts;
-  std::vector<Interval> work;
+  std::vector<std::int64_t> collectives;  // their starts
   for (const auto row : d.rows) {
-    if (t.is_communication(row)) {
-      comm_starts.push_back(c.ts[row]);
-    } else {
-      work.push_back({c.ts[row], c.end(row)});
+    if (t.is_communication(row)) collectives.push_back(c.ts[row]);
+  }
+  if (collectives.empty()) return {};
+  const auto threads = threads_of(t, d);
+  std::vector<Interval> backward;
+  for (const auto& [lane, thread] : threads) {
+    for (const auto& work : thread.backward) {
+      backward.push_back({c.ts[work.row], c.end(work.row)});
     }
   }
-  if (comm_starts.empty()) return {};
-  const auto computing = timeline::unite(std::move(work));
-  for (const auto& [lane, thread] : threads_of(t, d)) {
+  const Covered covered(timeline::unite(std::move(backward)));
+  std::vector<Mark> held;
+  for (const auto& [lane, thread] : threads) {
     for (const auto& reduction : thread.reductions) {
       const auto since = held_since(context, thread, reduction);
       if (since < 0) continue;
       const auto end = c.end(reduction.row);
-      // No more can be hidden than there was computation up to the next collective.
-      const auto next = std::lower_bound(comm_starts.begin(), comm_starts.end(), end);
-      const auto until = next == comm_starts.end() ? t.span.end : *next;
-      const auto beside = timeline::total(timeline::clip(computing, {end, until}));
-      const auto begin = std::max({since, c.ts[reduction.row], end - beside});
-      held.push_back({{begin, end}, reduction.row});
+      // No more can be hidden than there was to do up to the next collective.
+      const auto next = std::lower_bound(collectives.begin(), collectives.end(), end);
+      const auto until = next == collectives.end() ? t.span.end : *next;
+      const auto beside = covered.before(until) - covered.before(end);
+      held.push_back(
+          {{std::max({since, c.ts[reduction.row], end - beside}), end}, reduction.row});
     }
   }
-  std::stable_sort(held.begin(), held.end(), [](const auto& a, const auto& b) {
-    return a.first.begin < b.first.begin;
-  });
-  std::vector<Claim> claims;
-  auto reached = t.span.begin;
-  for (const auto& [whole, row] : held) {
-    const Interval time{std::max(whole.begin, reached), whole.end};
-    if (time.length() == 0) continue;
-    reached = time.end;
-    for (const auto& part :
-         timeline::subtract({time}, timeline::clip(computing, time))) {
-      for (const auto& left : context.ledger.busy(i, part)) {
-        claims.push_back({PatternId::kCommStreamSerialised, 0, false, d.device,
-                          left.begin, left.end, row});
-      }
-    }
-  }
-  return claims;
+  return claim_exposed(context, PatternId::kCommStreamSerialised, i, std::move(held),
+                       computation(t, d));
 }
 
 std::vector<Claim> propose(const Context& context) {

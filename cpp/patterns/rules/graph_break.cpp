@@ -23,14 +23,13 @@ constexpr std::array kThresholds = {
     Threshold{"min_share", 0.01, "share", "a hundredth of the time is worth a line"},
 };
 
+using timeline::FileOwner;
 using trace::Category;
 
 // No program nests deeper; a hostile file may.
 constexpr int kMaxDepth = 1024;
 
-bool is_region(std::string_view name) {
-  return name.starts_with("Torch-Compiled Region");
-}
+constexpr std::string_view kRegion = "Torch-Compiled Region";
 
 bool is_compilation(std::string_view name) {
   return name.ends_with("(dynamo_timed)") || name == "dynamo";
@@ -48,6 +47,7 @@ class Breaks {
   explicit Breaks(const timeline::Timeline& t) : t_(t), c_(t.columns()) {}
 
   std::vector<Mark> list() {
+    own_code_.assign(c_.size(), 0);
     for (const auto& lane : t_.lanes.lanes) {
       if (!lane.is_stream) read(t_.lanes.rows_of(lane));
     }
@@ -60,19 +60,34 @@ class Breaks {
     return c_.cat(row) == Category::kPythonFunction;
   }
 
+  bool is_wrapper(std::uint32_t row) const {
+    return is_frame(row) && name(row).starts_with("torch/_dynamo/eval_frame.py(") &&
+           name(row).ends_with(": _fn");
+  }
+
   void read(std::span<const std::uint32_t> rows) {
     bool frames = false;
     std::map<std::uint32_t, std::size_t> left;  // holder: where its last region ended
+    for (const auto row : rows) {
+      if (!is_frame(row)) continue;
+      frames = true;
+      const auto caller = t_.tree.parent[row];
+      if (caller == kNoRow || !is_wrapper(caller)) continue;
+      const auto frame = timeline::parse_frame(name(row));
+      if (frame && timeline::owner_of_file(frame->file) != FileOwner::kTorch) {
+        own_code_[caller] = 1;
+      }
+    }
     for (std::size_t i = 0; i < rows.size(); ++i) {
-      frames |= is_frame(rows[i]);
-      if (c_.cat(rows[i]) != Category::kCpuOp || !is_region(name(rows[i]))) continue;
+      if (c_.cat(rows[i]) != Category::kCpuOp || !name(rows[i]).starts_with(kRegion))
+        continue;
       const auto holder = holder_of(rows[i]);
       if (holder == kNoRow) continue;
       const auto [last, first] = left.try_emplace(holder, i);
       // Up to the first region: the holder's own graph, if it is a region itself.
       if (!first || c_.cat(holder) == Category::kCpuOp) {
-        const auto from = first ? holder : rows[last->second];
-        read_island(rows, i, first ? c_.ts[holder] : c_.end(from), frames, first);
+        const auto from = first ? c_.ts[holder] : c_.end(rows[last->second]);
+        read_island(rows, i, from, frames, first);
       }
       last->second = i;
     }
@@ -85,7 +100,8 @@ class Breaks {
     int depth = 0;
     for (auto at = t_.tree.parent[row]; at != kNoRow && depth < kMaxDepth;
          at = t_.tree.parent[at], ++depth) {
-      if (c_.cat(at) == Category::kCpuOp) return is_region(name(at)) ? at : kNoRow;
+      if (c_.cat(at) == Category::kCpuOp)
+        return name(at).starts_with(kRegion) ? at : kNoRow;
       if (is_frame(at) && name(at).starts_with("torch/_dynamo/eval_frame.py(") &&
           name(at).ends_with(": compile_wrapper")) {
         call = at;
@@ -110,7 +126,7 @@ class Breaks {
       if (end > island.end) continue;
       if (c_.cat(row) == Category::kCpuOp && is_compilation(name(row))) {
         compiling.push_back({c_.ts[row], end});
-      } else if (runs_graph(rows, at)) {
+      } else if (runs_graph(row)) {
         island.begin = std::max(island.begin, end);
         graph = true;
       }
@@ -129,24 +145,12 @@ class Breaks {
   // Tells whether a row is a call of a compiled graph: inductor's or autograd's own
   // range, or dynamo's wrapper around one. The same wrapper runs functions kept out of
   // the graph by torch.compiler.disable; these are someone's own code.
-  bool runs_graph(std::span<const std::uint32_t> rows, std::size_t at) const {
-    const auto row = rows[at];
+  bool runs_graph(std::uint32_t row) const {
     if (c_.cat(row) == Category::kCpuOp) {
       return name(row).starts_with("## Call CompiledFxGraph ") ||
              name(row) == "CompiledFunction";
     }
-    if (!is_frame(row) || !name(row).starts_with("torch/_dynamo/eval_frame.py(") ||
-        !name(row).ends_with(": _fn")) {
-      return false;
-    }
-    const auto end = t_.tree.end(c_, row);
-    for (auto in = at + 1; in < rows.size() && c_.ts[rows[in]] < end; ++in) {
-      if (t_.tree.parent[rows[in]] != row || !is_frame(rows[in])) continue;
-      const auto frame = timeline::parse_frame(name(rows[in]));
-      if (frame && timeline::owner_of_file(frame->file) != timeline::FileOwner::kTorch)
-        return false;
-    }
-    return true;
+    return is_wrapper(row) && !own_code_[row];
   }
 
   // Without a sign of the graph's end: what surely is not part of it.
@@ -174,6 +178,7 @@ class Breaks {
 
   const timeline::Timeline& t_;
   const trace::Columns& c_;
+  std::vector<char> own_code_;  // of wrappers: not around a graph
   std::vector<Mark> marks_;
 };
 

@@ -13,6 +13,7 @@
 #include <array>
 #include <string_view>
 
+#include "patterns/communication.h"
 #include "patterns/rule.h"
 
 namespace tta::patterns {
@@ -49,19 +50,6 @@ struct Work {
   bool comm;
 };
 
-// A kernel's own word, else the operator's that launched it (ROCm).
-const timeline::CollectiveArgs* collective_of(const Context& context,
-                                              std::uint32_t row) {
-  const auto& t = context.timeline;
-  if (const auto* own = context.args.collective(row)) return own;
-  for (auto at = t.owner_of(row);
-       at != kNoRow && t.columns().cat(at) == trace::Category::kCpuOp;
-       at = t.tree.parent[at]) {
-    if (const auto* of_operator = context.args.collective(at)) return of_operator;
-  }
-  return nullptr;
-}
-
 class Device {
  public:
   Device(const Context& context, std::size_t index)
@@ -90,7 +78,8 @@ class Device {
       between = 0;
     }
     flush(run);
-    return give_out();
+    return claim_exposed(context_, PatternId::kSmallCollectives, index_,
+                         std::move(excess_), computation(t_, t_.devices[index_]));
   }
 
  private:
@@ -109,7 +98,6 @@ class Device {
   // Lists the device's work as its threads launched it; false if too little of the
   // communication is small.
   bool list() {
-    std::vector<Interval> computing;
     std::int64_t all = 0, small = 0;
     double fastest = 0;
     for (const auto row : t_.devices[index_].rows) {
@@ -120,9 +108,7 @@ class Device {
         w.lane = t_.lanes.lane[launch];
         w.launched = c_.ts[launch];
       }
-      if (!comm) {
-        computing.push_back({c_.ts[row], c_.end(row)});
-      } else {
+      if (comm) {
         w.collective = collective_of(context_, row);
         all += c_.dur[row];
         if (is_small(w)) {
@@ -134,7 +120,6 @@ class Device {
       }
       if (launch != kNoRow) work_.push_back(w);
     }
-    computing_ = timeline::unite(std::move(computing));
     per_us_ = context_.limits[kBytesPerUs];
     if (fastest > 0) per_us_ = std::min(per_us_, fastest);
     std::stable_sort(work_.begin(), work_.end(), [](const Work& a, const Work& b) {
@@ -167,40 +152,13 @@ class Device {
     run.clear();
   }
 
-  struct Excess {
-    Interval time;
-    std::uint32_t row;
-  };
-
-  std::vector<Claim> give_out() {
-    std::stable_sort(
-        excess_.begin(), excess_.end(),
-        [](const Excess& a, const Excess& b) { return a.time.begin < b.time.begin; });
-    std::vector<Claim> claims;
-    auto reached = t_.span.begin;
-    for (const auto& e : excess_) {
-      const Interval time{std::max(e.time.begin, reached), e.time.end};
-      if (time.length() == 0) continue;
-      reached = time.end;
-      for (const auto& part :
-           timeline::subtract({time}, timeline::clip(computing_, time))) {
-        for (const auto& left : context_.ledger.busy(index_, part)) {
-          claims.push_back({PatternId::kSmallCollectives, 0, false,
-                            t_.devices[index_].device, left.begin, left.end, e.row});
-        }
-      }
-    }
-    return claims;
-  }
-
   const Context& context_;
   const timeline::Timeline& t_;
   const trace::Columns& c_;
   std::size_t index_;
   std::vector<Work> work_;
-  IntervalSet computing_;
   double per_us_ = 0;
-  std::vector<Excess> excess_;
+  std::vector<Mark> excess_;
 };
 
 std::vector<Claim> propose(const Context& context) {
