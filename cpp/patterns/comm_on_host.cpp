@@ -24,9 +24,12 @@ bool is_backend_range(std::string_view name) {
          name.starts_with("ucc:");
 }
 
-bool is_collective(std::string_view name) {
-  return name.starts_with("c10d::") || name.starts_with("_c10d_functional::") ||
-         name.starts_with("c10d_functional::");
+bool is_collective(std::string_view name) { return name.starts_with("c10d::"); }
+
+// Of functional collectives; all other operators of a collective only queue it.
+bool is_waiting_operator(std::string_view name) {
+  return name == "_c10d_functional::wait_tensor" ||
+         name == "c10d_functional::wait_tensor";
 }
 
 bool is_wait(std::string_view name) {
@@ -90,10 +93,9 @@ class Host {
     for (const auto row : t_.lanes.rows_of(t_.lanes.lanes[t_.host->lane])) {
       const Interval time{c_.ts[row], t_.tree.end(c_, row)};
       const auto name = t_.trace->name(row);
-      if (c_.cat(row) == Category::kCpuOp && is_collective(name)) {
-        asked = row;
-        asks_.push_back(row);
-        add(operators_, time, row);
+      if (c_.cat(row) == Category::kCpuOp) {
+        if (is_waiting_operator(name)) add(operators_, time, row);
+        if (is_collective(name)) asks_.push_back(asked = row);
       }
       if (c_.cat(row) != Category::kPythonFunction) continue;
       frames = true;
@@ -132,17 +134,15 @@ class Host {
     for (const auto& part : timeline::clip(running_, time)) to.push_back({part, row});
   }
 
-  // When any thread computed: was in an operator that is no collective and, on the main
-  // thread, does not wait for one.
+  // When any thread was in an operator and, on the main thread, not in one that waits
+  // for a collective. To ask for one is work too: the host would do it anyway.
   IntervalSet computation() const {
     std::vector<Interval> main, others, waits;
     for (std::uint32_t lane = 0; lane < t_.lanes.lanes.size(); ++lane) {
       const auto& l = t_.lanes.lanes[lane];
       if (l.is_stream || l.pid != t_.host->pid) continue;
       for (const auto row : t_.lanes.rows_of(l)) {
-        if (c_.cat(row) != Category::kCpuOp || is_collective(t_.trace->name(row))) {
-          continue;
-        }
+        if (c_.cat(row) != Category::kCpuOp) continue;
         const auto parent = t_.tree.parent[row];
         // What its parent is, it is too.
         if (parent != kNoRow && (c_.cat(parent) == Category::kCpuOp ||

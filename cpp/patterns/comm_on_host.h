@@ -27,7 +27,8 @@ struct CommOnHost {
 /// the threads of the backend).
 ///
 /// With Python frames it counts what the main thread spent blocked: in Work.wait(), in
-/// a collective's own operator, or in a backward pass that waits for DDP's buckets.
+/// wait_tensor, or in a backward pass that waits for DDP's buckets. The operators that
+/// ask for a collective only queue it; their time is not waiting.
 /// Without frames, the time of collectives in which no thread ran an operator: what
 /// Python does meanwhile is then unknown. O(n log n) in the process's rows.
 CommOnHost comm_on_host(const timeline::Timeline& timeline);

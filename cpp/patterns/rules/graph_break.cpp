@@ -30,7 +30,6 @@ using trace::Category;
 constexpr int kMaxDepth = 1024;
 
 constexpr std::string_view kRegion = "Torch-Compiled Region";
-
 bool is_compilation(std::string_view name) {
   return name.ends_with("(dynamo_timed)") || name == "dynamo";
 }
@@ -114,14 +113,12 @@ class Breaks {
   // compiled piece since `from`.
   void read_island(std::span<const std::uint32_t> rows, std::size_t i,
                    std::int64_t from, bool frames, bool needs_graph) {
-    const auto region = rows[i];
-    Interval island{from, c_.ts[region]};
+    Interval island{from, c_.ts[rows[i]]};
     auto first = i;  // of the rows that start in it
     while (first > 0 && c_.ts[rows[first - 1]] >= from) --first;
     std::vector<Interval> compiling;
     bool graph = false;
-    for (auto at = first; at < i; ++at) {
-      const auto row = rows[at];
+    for (const auto row : rows.subspan(first, i - first)) {
       const auto end = t_.tree.end(c_, row);
       if (end > island.end) continue;
       if (c_.cat(row) == Category::kCpuOp && is_compilation(name(row))) {
