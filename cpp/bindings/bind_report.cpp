@@ -5,6 +5,7 @@
 
 #include <memory>
 
+#include "bindings/analysis.h"
 #include "bindings/bindings.h"
 #include "patterns/waits.h"
 #include "pipeline/analyze.h"
@@ -14,11 +15,7 @@ namespace {
 
 namespace py = pybind11;
 using namespace pipeline;  // NOLINT: this file is a list of its names
-using patterns::Claim;
-using patterns::Finding;
-using patterns::PatternInfo;
 using patterns::PatternSide;
-using timeline::Frame;
 
 std::string side_name(PatternSide side) {
   return side == PatternSide::kCpu ? "cpu" : "gpu";
@@ -38,87 +35,14 @@ py::typing::Dict<py::str, py::int_> by_pattern(const std::vector<std::int64_t>& 
   return out;
 }
 
-const char* verdict_name(Verdict verdict) {
-  return std::array{"ok", "degraded", "unusable"}[static_cast<int>(verdict)];
+py::typing::Dict<py::str, py::int_> by_pattern(const std::vector<PatternTime>& times) {
+  py::typing::Dict<py::str, py::int_> out;
+  for (const auto& time : times) out[py::str(pattern_name(time.pattern))] = time.ns;
+  return out;
 }
 
-// A trace and the report on it: what Python holds keeps what the report refers to.
-struct Analysis {
-  std::shared_ptr<trace::Trace> trace;
-  Report report;
-};
-
-void bind_patterns(py::module_& m) {
-  py::class_<PatternInfo>(m, "PatternInfo", "A row of the table of anti-patterns.")
-      .def_property_readonly("name", [](const PatternInfo& p) { return p.name; })
-      .def_property_readonly("side",
-                             [](const PatternInfo& p) { return side_name(p.side); })
-      .def_readonly("user_finding", &PatternInfo::user_finding)
-      .def_property_readonly("summary", [](const PatternInfo& p) { return p.summary; })
-      .def_property_readonly("advice", [](const PatternInfo& p) { return p.advice; })
-      .def_property_readonly("subtypes", [](const PatternInfo& p) {
-        return std::vector<std::string>(p.subtypes.begin(), p.subtypes.end());
-      });
-  m.def("patterns", [] {
-    const auto table = patterns::patterns();
-    return std::vector<PatternInfo>(table.begin(), table.end());
-  });
-
-  py::class_<Frame>(m, "Frame",
-                    "A place in Python code: see timeline/frames.h for which line.")
-      .def_readonly("file", &Frame::file)
-      .def_readonly("line", &Frame::line)
-      .def_readonly("function", &Frame::function)
-      .def_readonly("user", &Frame::user);
-
-  py::class_<Claim>(m, "Claim", "Time taken by one cause, in nanoseconds.")
-      .def_readonly("idle", &Claim::idle)
-      .def_readonly("device", &Claim::device)
-      .def_readonly("begin", &Claim::begin)
-      .def_readonly("end", &Claim::end)
-      .def_readonly("evidence", &Claim::evidence);
-
-  py::class_<patterns::Wait>(m, "Wait", "A call in which the host waited for a device.")
-      .def_readonly("row", &patterns::Wait::row)
-      .def_readonly("begin_ns", &patterns::Wait::begin)
-      .def_readonly("end_ns", &patterns::Wait::end)
-      .def_property_readonly("subtype",
-                             [](const patterns::Wait& w) {
-                               const auto& p =
-                                   patterns::info(patterns::PatternId::kSyncStall);
-                               return std::string(p.subtypes[w.subtype]);
-                             })
-      .def_readonly("location", &patterns::Wait::location)
-      .def_readonly("operator_name", &patterns::Wait::operator_name);
-
-  py::class_<Finding>(m, "Finding", "One anti-pattern at one place.")
-      .def_property_readonly("pattern",
-                             [](const Finding& f) { return pattern_name(f.pattern); })
-      .def_property_readonly("subtype",
-                             [](const Finding& f) -> std::string {
-                               const auto& kinds = patterns::info(f.pattern).subtypes;
-                               if (kinds.empty()) return "";
-                               return std::string(kinds[f.subtype]);
-                             })
-      .def_property_readonly(
-          "side",
-          [](const Finding& f) { return side_name(patterns::info(f.pattern).side); })
-      .def_property_readonly("severity",
-                             [](const Finding& f) {
-                               return std::array{"low", "medium",
-                                                 "high"}[static_cast<int>(f.severity)];
-                             })
-      .def_readonly("count", &Finding::count)
-      .def_readonly("wasted_ns", &Finding::wasted_ns)
-      .def_readonly("idle_ns", &Finding::idle_ns)
-      .def_readonly("location", &Finding::location)
-      .def_readonly("operator_name", &Finding::operator_name)
-      .def_readonly("message", &Finding::message)
-      .def_property_readonly(
-          "advice", [](const Finding& f) { return patterns::info(f.pattern).advice; })
-      .def_readonly("events", &Finding::events)
-      .def_readonly("windows", &Finding::windows)
-      .def_readonly("claims", &Finding::claims);
+const char* verdict_name(Verdict verdict) {
+  return std::array{"ok", "degraded", "unusable"}[static_cast<int>(verdict)];
 }
 
 void bind_parts(py::module_& m) {
@@ -160,11 +84,22 @@ void bind_parts(py::module_& m) {
       .def_readonly("begin_ns", &Unexplained::begin_ns)
       .def_readonly("end_ns", &Unexplained::end_ns)
       .def_readonly("during", &Unexplained::during);
+  py::class_<StepBalance>(m, "StepBalance")
+      .def_readonly("devices", &StepBalance::devices)
+      .def_readonly("device", &StepBalance::device)
+      .def_readonly("span_ns", &StepBalance::span_ns)
+      .def_readonly("busy_ns", &StepBalance::busy_ns)
+      .def_property_readonly("idle_ns",
+                             [](const StepBalance& b) { return by_pattern(b.idle); })
+      .def_readonly("unattributed_ns", &StepBalance::unattributed_ns)
+      .def_property_readonly("excess_ns",
+                             [](const StepBalance& b) { return by_pattern(b.excess); });
   py::class_<StepRow>(m, "StepRow")
       .def_readonly("number", &StepRow::number)
       .def_readonly("begin_ns", &StepRow::begin_ns)
       .def_readonly("end_ns", &StepRow::end_ns)
-      .def_readonly("busy_ns", &StepRow::busy_ns);
+      .def_readonly("busy_ns", &StepRow::busy_ns)
+      .def_readonly("balance", &StepRow::balance);
   py::class_<timeline::Window>(m, "Window")
       .def_readonly("begin_ns", &timeline::Window::begin_ns)
       .def_readonly("end_ns", &timeline::Window::end_ns)
@@ -196,11 +131,13 @@ void bind_parts(py::module_& m) {
 }  // namespace
 
 void bind_report(py::module_& m) {
-  bind_patterns(m);
+  bind_findings(m);
   bind_parts(m);
 
   // Lists are made anew at each access: hold on to them in a loop.
-  py::class_<Analysis>(m, "Report", "What an analysis says. Times in nanoseconds.")
+  py::class_<Analysis> report(m, "Report",
+                              "What an analysis says. Times in nanoseconds.");
+  report
       .def_property_readonly("trace", [](const Analysis& a) { return a.report.trace; })
       .def_property_readonly("quality",
                              [](const Analysis& a) { return a.report.quality; })
@@ -233,6 +170,7 @@ void bind_report(py::module_& m) {
           py::arg("index"),
           "The window's device work under the host events it came from: (row, index of "
           "the parent in this list or -1), parents first.");
+  bind_tables(m, report);
 
   m.def(
       "analyze",
