@@ -115,6 +115,11 @@ Stage gain_stage(const Report& r, const Totals& sum, const std::vector<Stage>& b
                   share_text(order[1].first, sum.span_ns) + ").";
       s.figures.push_back({"at_most_" + name(order[1].second), order[1].first});
     }
+    if (sum.unattributed_ns > ns) {
+      s.answer += " More is lost for reasons that no rule knows (" +
+                  share_text(sum.unattributed_ns, sum.span_ns) + ").";
+      s.figures.push_back({"unattributed", sum.unattributed_ns});
+    }
     s.verdict = name(pattern);
     s.severity = severity(ns, sum);
     return s;
@@ -131,13 +136,13 @@ Stage gain_stage(const Report& r, const Totals& sum, const std::vector<Stage>& b
     s.verdict = "kernels";
     s.figures = {{"longest_kernel", ns}};
   } else {
+    const bool operators = sum.devices == 0 && sum.busy_ns >= sum.unattributed_ns;
     s.answer = "No pattern costs as much as 3 %. ";
-    s.answer += sum.devices > 0
-                    ? share_text(sum.unattributed_ns, sum.span_ns) +
-                          " of the time is idle for reasons that no rule knows."
-                    : "The operators themselves take " +
-                          share_text(sum.busy_ns, sum.span_ns) + " of the time.";
-    s.verdict = sum.devices > 0 ? "unattributed" : "operators";
+    s.answer += operators ? "The operators themselves take " +
+                                share_text(sum.busy_ns, sum.span_ns) + " of the time."
+                          : share_text(sum.unattributed_ns, sum.span_ns) +
+                                " of the time passes for reasons that no rule knows.";
+    s.verdict = operators ? "operators" : "unattributed";
     s.figures = {{"unattributed", sum.unattributed_ns}};
   }
   return s;

@@ -79,28 +79,23 @@ Stage limit_stage(const Report& r, const Totals& sum) {
                      " of the time, the device " + share_text(device, span) + ": ";
   const auto apart = share_text(std::abs(host - device), span);
   if (share(sum.idle_ns, span) < kHardlyIdle) {
+    s.verdict = "device";
     s.answer = "The device, idle for only " + share_text(sum.idle_ns, span) +
                ". A faster host would gain next to nothing.";
-    s.verdict = "device";
   } else if (share(std::max(host, device), span) < kInTurns) {
-    s.answer = "Neither alone. " + needs +
-               "they wait for each other in turns; whatever lets the host run ahead "
-               "gains most.";
-    s.severity = severity(sum.idle_ns, sum);
     s.verdict = "turns";
-  } else if (host >= device) {
-    s.answer = "The host. It alone needs " + share_text(host, span) +
-               " of the time, the device " + share_text(device, span) +
-               ": faster kernels gain little before the host has caught up by " +
-               apart + ".";
-    s.severity = severity(host - device, sum);
-    s.verdict = "host";
-  } else {
-    s.answer = "The device. It alone needs " + share_text(device, span) +
-               " of the time, the host " + share_text(host, span) + ": the host has " +
-               apart + " to spare.";
+    s.answer = "Neither. " + needs + "they wait for each other in turns.";
     s.severity = severity(sum.idle_ns, sum);
+  } else if (host >= device) {
+    s.verdict = "host";
+    s.answer = "The host. " + needs +
+               "faster kernels would gain little, the device has " + apart +
+               " to spare.";
+    s.severity = severity(host - device, sum);
+  } else {
     s.verdict = "device";
+    s.answer = "The device. " + needs + "the host has " + apart + " to spare.";
+    s.severity = severity(sum.idle_ns, sum);
   }
   return s;
 }

@@ -81,6 +81,11 @@ def _parser() -> argparse.ArgumentParser:
         default=5,
         help="list the N windows that waste most (default: 5)",
     )
+    command.add_argument(
+        "--tables",
+        action="store_true",
+        help="list kernels, copies and operators too, the ten greatest of each",
+    )
     command.set_defaults(run=_analyze)
 
     command = commands.add_parser(
@@ -115,6 +120,8 @@ def _analyze(options: argparse.Namespace) -> int:
             continue
         if options.json != "-":
             _say(("\n" if reports else "") + report.summary(windows=options.windows))
+            if options.tables and (tables := report.tables()):
+                _say("\n" + tables)
         reports.append(report)
     if failed and len(options.traces) > 1:
         _complain(

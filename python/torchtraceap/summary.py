@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from torchtraceap.facts import Balance, Quality, TraceFacts
     from torchtraceap.findings import Finding
     from torchtraceap.report import Report
+    from torchtraceap.story import Stage
 
 _WIDTH = 88
 _PLACE_WIDTH = 48  # A location; the longest of real traces are far longer.
@@ -60,6 +61,35 @@ def _heading(report: Report) -> Iterator[str]:
     yield from _quality(report.quality)
     for row in report.balance:
         yield from _wrapped(_balance(row, report.quality.incomplete), "  ")
+    yield from _story(report.story)
+
+
+# What the lines above have not said yet.
+_STORY = {
+    "limit": "Limit",
+    "work": "Busy with",
+    "overlap": "Overlap",
+    "gain": "What matters most",
+}
+
+
+def _story(story: Sequence[Stage]) -> Iterator[str]:
+    """Write the stages that say more than the balance, in at most six lines."""
+    for stage in story:
+        if stage.id not in _STORY or not stage.known:
+            continue
+        # Under 3 % of the time it is no news that nothing hides a copy.
+        if stage.id == "overlap" and stage.severity in (None, "low"):
+            continue
+        # The core writes ASCII; a unit of a name is not preceded by a digit and blank.
+        answer = re.sub(r"(\d) us\b", "\\1 µs", printable(stage.answer))
+        yield from _wrapped(f"{_STORY[stage.id]}: {_lowered(answer)}", "  ")
+
+
+def _lowered(answer: str) -> str:
+    """Begin with a small letter, unless the first word is no word of ours."""
+    first = answer.partition(" ")[0]
+    return answer[:1].lower() + answer[1:] if first.istitle() else answer
 
 
 def _quality(quality: Quality) -> Iterator[str]:
@@ -94,6 +124,8 @@ def _devices(trace: TraceFacts, verb: str) -> str:
 
 
 def _balance(row: Balance, incomplete: bool) -> str:
+    if row.device is None:
+        return _host_balance(row)
     idle = [(us, name) for name, us in row.idle_us.items() if us > 0]
     shares = [
         f"{name} {share_text(us, row.span_us)}" for us, name in sorted(idle)[::-1]
@@ -113,6 +145,14 @@ def _balance(row: Balance, incomplete: bool) -> str:
         ]
         text += f"; wasted while busy: {', '.join(shares)}"
     return text
+
+
+def _host_balance(row: Balance) -> str:
+    parts = [(us, name) for name, us in row.idle_us.items() if us > 0]
+    parts.append((row.busy_us, "operators"))
+    shares = [f"{n} {share_text(us, row.span_us)}" for us, n in sorted(parts)[::-1]]
+    shares.append(f"unattributed {share_text(row.unattributed_us, row.span_us)}")
+    return f"CPU: {', '.join(shares)} (of {time_text(row.span_us)})"
 
 
 def _findings(report: Report, limit: int) -> Iterator[str]:
@@ -163,7 +203,7 @@ def _stretch(stretch: Unexplained, trace: TraceFacts) -> str:
 def _why_none(report: Report) -> str:
     if report.quality.verdict == "unusable":
         return "none can be given for this trace."
-    if not report.balance:
+    if not report.trace.working_devices:
         only = "loaded" if _is_part(report) else "in this trace"
         return f"none on the host's side, the only one {only}."
     if report.quality.incomplete:
