@@ -58,7 +58,7 @@ Stage idle_stage(const Report& r, const Totals& sum) {
   std::stable_sort(causes.begin(), causes.end(),
                    [](const auto& a, const auto& b) { return a.first > b.first; });
   if (sum.unattributed_ns > 0) {
-    causes.emplace_back(sum.unattributed_ns, "no rule explains the rest");
+    causes.emplace_back(sum.unattributed_ns, "unattributed");
   }
   if (!causes.empty()) {
     const auto worst = std::max_element(causes.begin(), causes.end());
@@ -91,10 +91,10 @@ Stage work_stage(const Report& r, const Totals& sum) {
     const char* text;
   };
   std::array kinds = {
-      Kind{parts.large_ns, "large_kernels", "kernels of 10 us and more"},
-      Kind{parts.small_ns, "small_kernels", "kernels under 10 us"},
+      Kind{parts.large_ns, "large_kernels", "large kernels"},
+      Kind{parts.small_ns, "small_kernels", "small kernels (<10 us)"},
       Kind{parts.communication_ns, "communication", "communication alone"},
-      Kind{parts.copies_ns, "copies", "copies and memsets alone"}};
+      Kind{parts.copies_ns, "copies", "copies alone"}};
   std::stable_sort(kinds.begin(), kinds.end(),
                    [](const auto& a, const auto& b) { return a.ns > b.ns; });
   s.verdict = kinds[0].word;

@@ -53,9 +53,10 @@ std::map<patterns::PatternId, Cost> costs(const Report& r) {
 
 std::string place(const patterns::Finding& f) {
   if (f.location) {
-    return " at " + end_of(f.location->file) + ":" + std::to_string(f.location->line);
+    return ", most of it at " + end_of(f.location->file) + ":" +
+           std::to_string(f.location->line);
   }
-  return f.operator_name.empty() ? "" : " in " + beginning(f.operator_name);
+  return f.operator_name.empty() ? "" : ", most of it in " + beginning(f.operator_name);
 }
 
 // The kernel that keeps the devices busy longest: its name and for how long.
@@ -106,17 +107,17 @@ Stage gain_stage(const Report& r, const Totals& sum, const std::vector<Stage>& b
   };
   if (!order.empty() && share(order[0].first, sum.span_ns) >= kMatters) {
     const auto [ns, pattern] = order[0];
-    s.answer = name(pattern) + ", most of it" + place(*cost.at(pattern).worst) +
-               ": without it at most " + duration_text(ns) + " (" +
-               share_text(ns, sum.span_ns) + ") less.";
     s.figures = {{"at_most", ns}, {"at_most_" + name(pattern), ns}};
+    s.answer = name(pattern) + ", up to " + duration_text(ns) + " (" +
+               share_text(ns, sum.span_ns) + ")" + place(*cost.at(pattern).worst);
     if (order.size() > 1 && share(order[1].first, sum.span_ns) >= kMatters) {
-      s.answer += " Then " + name(order[1].second) + " (" +
-                  share_text(order[1].first, sum.span_ns) + ").";
+      s.answer += "; then " + name(order[1].second) + " (" +
+                  share_text(order[1].first, sum.span_ns) + ")";
       s.figures.push_back({"at_most_" + name(order[1].second), order[1].first});
     }
+    s.answer += ".";
     if (sum.unattributed_ns > ns) {
-      s.answer += " More is lost for reasons that no rule knows (" +
+      s.answer += " More passes for reasons that no rule knows (" +
                   share_text(sum.unattributed_ns, sum.span_ns) + ").";
       s.figures.push_back({"unattributed", sum.unattributed_ns});
     }

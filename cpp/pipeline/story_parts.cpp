@@ -75,8 +75,8 @@ Stage limit_stage(const Report& r, const Totals& sum) {
   s.figures = {{"host", host},
                {"device", device},
                {"behind", std::max(host, device) - std::min(host, device)}};
-  const auto needs = "The host alone needs " + share_text(host, span) +
-                     " of the time, the device " + share_text(device, span) + ": ";
+  const auto needs = "Alone, the host needs " + share_text(host, span) +
+                     " of the time and the device " + share_text(device, span) + ": ";
   const auto apart = share_text(std::abs(host - device), span);
   if (share(sum.idle_ns, span) < kHardlyIdle) {
     s.verdict = "device";

@@ -38,7 +38,7 @@ struct KernelRow {
   std::int64_t blocks = -1;
   std::int64_t block_threads = -1;
   /// "est. achieved occupancy %", 0 to 100, weighted by the duration of the launches
-  /// that tell it; -1 if none does.
+  /// that tell it; -1 if none does (0 is no answer of a launch that fills its device).
   double occupancy = -1;
 };
 

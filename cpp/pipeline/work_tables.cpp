@@ -74,6 +74,12 @@ CopyKind kind_of(std::string_view name, Category cat) {
   return kind;
 }
 
+// Kineto writes 0 where it could not compute it (seen: much shared memory). One warp a
+// multiprocessor is 1.5 % or more, so 0 is rounded only under that.
+bool tells_occupancy(const timeline::WorkArgs& known) {
+  return known.occupancy > 0 || (known.occupancy == 0 && known.warps_per_sm < 1);
+}
+
 KernelRow finish(std::uint32_t name, const Kernel& kernel) {
   KernelRow row;
   row.name = name;
@@ -145,7 +151,7 @@ WorkTables make_work_tables(const timeline::Timeline& t,
       if (fresh) kernel.communication = t.is_communication(row);
       kernel.times.add(i, dur, inside);
       if (known.blocks >= 0) ++kernel.shapes[{known.blocks, known.block_threads}];
-      if (known.occupancy >= 0) {
+      if (tells_occupancy(known)) {
         kernel.occupancy += known.occupancy * static_cast<double>(dur);
         kernel.known_ns += static_cast<double>(dur);
       }

@@ -81,11 +81,7 @@ def _parser() -> argparse.ArgumentParser:
         default=5,
         help="list the N windows that waste most (default: 5)",
     )
-    command.add_argument(
-        "--tables",
-        action="store_true",
-        help="list kernels, copies and operators too, the ten greatest of each",
-    )
+    command.add_argument("--tables", action="store_true", help="list what ran, too")
     command.set_defaults(run=_analyze)
 
     command = commands.add_parser(

@@ -9,6 +9,7 @@ device's rows have a ``total_us``, the sum of the durations as recorded, and a
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from torchtraceap import _core
 from torchtraceap.units import us_from_ns
@@ -163,7 +164,7 @@ def read_overlap(core: list[_core.OverlapFacts]) -> tuple[Overlap, ...]:
     )
 
 
-def _times(times: _core.WorkTimes) -> dict[str, float]:
+def _times(times: _core.WorkTimes) -> dict[str, Any]:
     return {
         "count": times.count,
         "total_us": us_from_ns(times.sum_ns),

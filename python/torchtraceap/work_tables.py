@@ -39,7 +39,6 @@ def _kernels(report: Report) -> Iterator[str]:
             # Together they may have taken longer than the time in which any ran.
             time_text(k.total_us),
             share_text(k.busy_share, 1),
-            time_text(k.min_us),
             time_text(k.mean_us),
             time_text(k.max_us),
             _NONE if k.blocks is None else f"{k.blocks}",
@@ -49,7 +48,7 @@ def _kernels(report: Report) -> Iterator[str]:
         )
         for k in kernels[:_SHOWN]
     ]
-    head = ("count", "sum", "of busy", "min", "mean", "max")
+    head = ("count", "sum", "of busy", "mean", "max")
     yield from _table(
         f"Kernels{_first(len(rows), len(kernels))}, by the time in which any ran:",
         (*head, "blocks", "threads", "occup.", "name"),
@@ -77,20 +76,21 @@ def _copies(report: Report) -> Iterator[str]:
 
 def _operators(report: Report) -> Iterator[str]:
     operators = report.operators
+    on_device = any(o.work for o in operators)
     rows = [
         (
             str(o.count),
             time_text(o.self_us),
             time_text(o.total_us),
-            time_text(o.self_device_us) if o.work else _NONE,
-            time_text(o.device_us) if o.work else _NONE,
+            *([_time(o.self_device_us), _time(o.device_us)] if on_device else []),
             printable(o.name, _NAME_WIDTH),
         )
         for o in operators[:_SHOWN]
     ]
+    device = ("own device", "device") if on_device else ()
     yield from _table(
         f"Operators{_first(len(rows), len(operators))}, by their own time on the host:",
-        ("count", "own", "total", "own device", "device", "name"),
+        ("count", "own", "total", *device, "name"),
         rows,
     )
 
@@ -115,10 +115,10 @@ def _overlap(report: Report) -> Iterator[str]:
     rows = [
         (
             str(o.device),
-            time_text(o.compute_us),
-            time_text(o.communication_us),
+            _time(o.compute_us),
+            _time(o.communication_us),
             share_text(o.communication_hidden_us, o.communication_us),
-            time_text(o.copy_us),
+            _time(o.copy_us),
             share_text(o.copy_hidden_us, o.copy_us),
         )
         for o in report.overlap[:_SHOWN]
@@ -144,6 +144,10 @@ def _table(
 
 def _first(shown: int, there: int) -> str:
     return f" ({shown} of {there:,})" if there > shown else ""
+
+
+def _time(us: float) -> str:
+    return time_text(us) if us else _NONE
 
 
 def _size(count: int) -> str:
