@@ -22,7 +22,7 @@ Stage busy_stage(const Report& r, const Totals& sum) {
   Stage s{"busy", "Is the device busy?", "", "", true, severity(sum.idle_ns, sum), {}};
   s.figures = {{"span", sum.span_ns},
                {"busy", sum.busy_ns},
-               {"devices", static_cast<std::int64_t>(sum.devices), false}};
+               {"device_count", static_cast<std::int64_t>(sum.devices), false}};
   const auto busy = least(r) + share_text(sum.busy_ns, sum.span_ns);
   if (sum.devices == 0) {
     s.question = "Is the CPU busy?";
@@ -83,8 +83,8 @@ Stage work_stage(const Report& r, const Totals& sum) {
       {"small_kernels", parts.small_ns},
       {"communication_alone", parts.communication_ns},
       {"copies_alone", parts.copies_ns},
-      {"kernels", static_cast<std::int64_t>(parts.kernels), false},
-      {"kernels_under_10_us", static_cast<std::int64_t>(parts.small_kernels), false}};
+      {"kernel_count", static_cast<std::int64_t>(parts.kernels), false},
+      {"small_kernel_count", static_cast<std::int64_t>(parts.small_kernels), false}};
   struct Kind {
     std::int64_t ns;
     const char* word;
