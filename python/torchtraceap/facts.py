@@ -73,6 +73,16 @@ class Quality:
         return tuple(note for note in self.warnings if note.verdict != "ok")
 
 
+class ByPattern(dict[str, float]):
+    """Microseconds by pattern; ``[name]`` of one that is not listed is 0.
+
+    A step lists only the patterns that have time in it: there may be thousands of them.
+    """
+
+    def __missing__(self, name: str) -> float:
+        return 0.0
+
+
 @dataclass(frozen=True)
 class Balance:
     """Where time went: span = busy + idle by pattern + unattributed.
@@ -85,9 +95,9 @@ class Balance:
     device: int | None  # None: no device worked, or several did in the step.
     span_us: float  # Of a step: its length, once for each device.
     busy_us: float
-    idle_us: dict[str, float]  # By pattern, each of the core's table.
+    idle_us: ByPattern  # Of a device: each pattern of the core's table.
     unattributed_us: float  # Idle time that no pattern explains.
-    excess_us: dict[str, float]  # Part of `busy_us` that a pattern wastes.
+    excess_us: ByPattern  # Part of `busy_us` that a pattern wastes.
     devices: int = 1  # How many it is of; 0 without device work.
 
     @property
@@ -128,23 +138,26 @@ def read_quality(core: _core.Quality) -> Quality:
 
 
 def read_balance(core: _core.BalanceRow | _core.StepBalance) -> Balance:
-    """Convert one row of the core's balance; patterns without time become zeros."""
+    """Convert one row of the core's balance; a device's lists every pattern."""
     device = None if core.device == _core.NO_ID else core.device
     if isinstance(core, _core.StepBalance):
-        devices = core.devices
+        devices, zeros = core.devices, {}
     else:
         devices = 0 if device is None else 1
-    idle, excess = core.idle_ns, core.excess_ns
-    names = [p.name for p in _core.patterns()]
+        zeros = {pattern.name: 0.0 for pattern in _core.patterns()}
     return Balance(
         device=device,
         span_us=us_from_ns(core.span_ns),
         busy_us=us_from_ns(core.busy_ns),
-        idle_us={name: us_from_ns(idle.get(name, 0)) for name in names},
+        idle_us=_by_pattern(zeros, core.idle_ns),
         unattributed_us=us_from_ns(core.unattributed_ns),
-        excess_us={name: us_from_ns(excess.get(name, 0)) for name in names},
+        excess_us=_by_pattern(zeros, core.excess_ns),
         devices=devices,
     )
+
+
+def _by_pattern(zeros: dict[str, float], ns: dict[str, int]) -> ByPattern:
+    return ByPattern(zeros | {name: us_from_ns(time) for name, time in ns.items()})
 
 
 def read_step(core: _core.StepRow) -> Step:

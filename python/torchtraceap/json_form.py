@@ -84,17 +84,12 @@ def _step_form(step: Step) -> dict[str, Any]:
             "span_us": balance.span_us,
             "busy_us": balance.busy_us,
             "idle_us": {
-                **_not_zero(balance.idle_us),
+                **balance.idle_us,
                 "unattributed": balance.unattributed_us,
             },
-            "excess_us": _not_zero(balance.excess_us),
+            "excess_us": balance.excess_us,
         },
     }
-
-
-def _not_zero(by_pattern: dict[str, float]) -> dict[str, float]:
-    """Leave out what is 0: a trace may have thousands of steps."""
-    return {name: us for name, us in by_pattern.items() if us}
 
 
 def _unexplained_form(stretch: Unexplained) -> dict[str, Any]:

@@ -55,14 +55,14 @@ def make_tables(report: Report) -> Tables:
         | _row(f, _FINDING_REST)
         for f in report.findings
     ]
+    names = [pattern.name for pattern in _core.patterns()]
     counts = report.kernel_counts.steps
     steps = [
         _row(step, ("number", "start_us", "end_us"))
         | {"kernels": counts.each[i] if counts else None}
-        | (_balance(step.balance) if step.balance else {})
+        | (_balance(step.balance, names) if step.balance else {})
         for i, step in enumerate(report.steps)
     ]
-    names = [pattern.name for pattern in _core.patterns()]
     parts = (
         *_BALANCE,
         *(f"idle_{name}_us" for name in (*names, "unattributed")),
@@ -74,7 +74,9 @@ def make_tables(report: Report) -> Tables:
         findings=pd.DataFrame(
             findings, columns=[*_FINDING, "idle_us", *_LOCATION, *_FINDING_REST]
         ),
-        balance=pd.DataFrame([_balance(b) for b in report.balance], columns=parts),
+        balance=pd.DataFrame(
+            [_balance(b, names) for b in report.balance], columns=parts
+        ),
         steps=pd.DataFrame(steps, columns=[*_STEP, *parts]),
         kernels=_frame(pd, report.kernels, Kernel),
         copies=_frame(pd, report.copies, Copy),
@@ -95,12 +97,12 @@ def make_tables(report: Report) -> Tables:
     return tables
 
 
-def _balance(b: Balance) -> dict[str, Any]:
+def _balance(b: Balance, names: list[str]) -> dict[str, Any]:
     return (
         _row(b, _BALANCE)
-        | {f"idle_{name}_us": us for name, us in b.idle_us.items()}
+        | {f"idle_{name}_us": b.idle_us[name] for name in names}
         | {"idle_unattributed_us": b.unattributed_us}
-        | {f"excess_{name}_us": us for name, us in b.excess_us.items()}
+        | {f"excess_{name}_us": b.excess_us[name] for name in names}
     )
 
 

@@ -16,6 +16,8 @@ from typing import Any, NamedTuple
 # By today's names and those of 2021.
 COPIES = {"gpu_memcpy", "Memcpy", "gpu_memset", "Memset"}
 KERNELS = {"kernel", "Kernel", "mtia_ccp_events", "hpu_op"}
+# MTIA's streams hold what they wait for, too.
+MARKS = {"event_record", "event_wait"}
 OPERATORS = {"cpu_op", "Operator"}
 
 
@@ -46,6 +48,8 @@ def read_events(path: Path) -> list[Raw]:
     out = []
     for e in events:
         if e.get("ph") != "X" or "ts" not in e or "dur" not in e or e["dur"] < 0:
+            continue
+        if e.get("name") in MARKS:
             continue
         begin, length = _ns(e["ts"]), _ns(e["dur"])
         out.append(

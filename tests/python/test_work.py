@@ -14,13 +14,14 @@ from typing import NamedTuple
 import pytest
 
 import torchtraceap
+from torchtraceap.cli import main
 
 from .raw_trace import COPIES, KERNELS, OPERATORS, Raw, length, read_events, union
 from .test_traces import TRACES
 
 # json takes minutes and gigabytes for the largest; theirs are the same rules.
 MEMCPY = {"gpu_memcpy", "Memcpy"}
-MOST_BYTES = 6_000_000
+MOST_BYTES = 3_000_000
 
 
 class Case(NamedTuple):
@@ -82,9 +83,8 @@ def test_kernels_add_up(case: Case) -> None:
                 for g in shapes
                 if all(n > 0 for n in g)
             ]
-            assert (kernel.blocks, kernel.block_threads) in statistics.multimode(
-                products
-            )
+            shape = (kernel.blocks, kernel.block_threads)
+            assert shape in (statistics.multimode(products) or [(None, None)])
 
 
 def test_copies_add_up(case: Case) -> None:
@@ -204,6 +204,10 @@ def test_steps_balance_with_the_busy_time_of_the_file(case: Case) -> None:
             assert balance.idle_ns.get(pattern, 0) >= claims_ns
         assert row.balance is not None
         assert ns(row.balance.busy_us) == balance.busy_ns
+        assert row.balance.idle_us["no_such_pattern"] == 0
+        assert {n for n, us in row.balance.idle_us.items() if us} == set(
+            balance.idle_ns
+        )
 
 
 def test_windows_count_the_kernels_that_start_in_them(case: Case) -> None:
@@ -313,9 +317,9 @@ def test_the_tables_as_text(
     assert max(map(len, text.splitlines())) <= 124
     assert "device" not in cpu_only.tables() and "Kernels" not in cpu_only.tables()
     path = str(data / "mi250-rocm62-tiny.json.gz")
-    assert torchtraceap.cli.main(["analyze", path]) == 0
+    assert main(["analyze", path]) == 0
     plain = capsys.readouterr().out
-    assert torchtraceap.cli.main(["analyze", path, "--tables"]) == 0
+    assert main(["analyze", path, "--tables"]) == 0
     with_tables = capsys.readouterr().out
     tables = torchtraceap.analyze(path).tables()
     assert with_tables == plain + "\n" + tables + "\n"
