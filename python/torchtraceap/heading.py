@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from torchtraceap.story import Stage
 
 NAME_WIDTH = 40  # An operator or device.
+_MOST_DEVICES = 16  # The largest machines that one process feeds.
 # Warnings to be told of whatever the verdict: they say what the figures are of.
 _ALWAYS_SAID = {
     "filtered",
@@ -40,8 +41,10 @@ def heading_lines(report: Report) -> Iterator[str]:
     yield printable(trace.path)
     yield from wrapped(", ".join(parts), "  ")
     yield from _quality(report.quality)
-    for row in report.balance:
+    for row in report.balance[:_MOST_DEVICES]:
         yield from wrapped(_balance(row, report.quality.incomplete), "  ")
+    if more := report.balance[_MOST_DEVICES:]:
+        yield f"and {_count(len(more), 'more device')} in report.balance"
     yield from _story(report.story)
 
 

@@ -171,6 +171,16 @@ def test_a_device_without_work_is_spoken_of(data: Path) -> None:
     assert "none can be given" in text
 
 
+def test_not_every_device_of_many_has_a_line() -> None:
+    kernel: dict[str, Any] = {"ph": "X", "cat": "kernel", "name": "k", "tid": 7}
+    events = [
+        {**kernel, "pid": d, "ts": d, "dur": 10, "args": {"device": d, "stream": 7}}
+        for d in range(20)
+    ]
+    text = torchtraceap.analyze(json.dumps({"traceEvents": events}).encode()).summary()
+    assert text.count("\nDevice ") == 16 and "and 4 more devices in" in text
+
+
 def test_missing_source_lines_are_explained(data: Path) -> None:
     report = torchtraceap.analyze(data / "mi250-rocm62-tiny.json.gz")
     assert report.findings and report.findings[0].location is None
