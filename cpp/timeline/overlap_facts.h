@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// timeline/overlap_facts.h: how much of a device's communication and copies its
-// computation hides.
+// timeline/overlap_facts.h: how much of a device's communication and copies ran beside
+// computation.
 #pragma once
 
 #include <cstdint>
@@ -10,22 +10,19 @@
 
 namespace tta::timeline {
 
-/// One device's time by kind of work. Each number is the length of a union over all
-/// streams, in nanoseconds inside the analysed span: what runs twice at once counts
-/// once.
+/// One device's time by what ran, in nanoseconds inside the span. Each is a union over
+/// all streams, so kinds that run at once count for both.
 struct OverlapFacts {
   std::int32_t device = 0;
-  std::int64_t compute_ns = 0;  ///< All work but communication, copies and memsets.
-  std::int64_t comm_ns = 0;     ///< Kernels of Timeline::is_communication.
-  std::int64_t copy_ns = 0;     ///< Copies of any direction, and memsets.
-
-  std::int64_t hidden_comm_ns = 0;  ///< Communication while computation ran too.
-  std::int64_t hidden_copy_ns = 0;  ///< Copies while computation ran too.
-  std::int64_t comm_copy_ns = 0;    ///< Communication and copies at once.
+  std::int64_t compute_ns = 0;      ///< Kernels but those of communication.
+  std::int64_t comm_ns = 0;         ///< Kernels of collectives, is_communication().
+  std::int64_t copy_ns = 0;         ///< Copies; memsets are not.
+  std::int64_t comm_hidden_ns = 0;  ///< Of comm_ns, with a compute kernel beside.
+  std::int64_t copy_hidden_ns = 0;  ///< Of copy_ns, with a compute kernel beside.
 };
 
-/// Measures each device with work, in the order of Timeline::devices; empty for a trace
-/// without device work. O(n log n) in the device rows.
+/// Measures every device with work, in the order of Timeline::devices. O(n log n) in
+/// the device rows.
 std::vector<OverlapFacts> overlap_facts(const Timeline& timeline);
 
 }  // namespace tta::timeline

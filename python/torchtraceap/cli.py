@@ -82,6 +82,7 @@ def _parser() -> argparse.ArgumentParser:
         default=5,
         help="list the N windows that waste most (default: 5)",
     )
+    command.add_argument("--tables", action="store_true", help="list what ran, too")
     command.set_defaults(run=_analyze)
 
     command = commands.add_parser(
@@ -131,6 +132,8 @@ def _analyze(options: argparse.Namespace) -> int:
             continue
         if options.json != "-":
             say(("\n" if reports else "") + report.summary(windows=options.windows))
+            if options.tables and (tables := report.tables()):
+                say("\n" + tables)
         reports.append(report)
     if failed and len(options.traces) > 1:
         complain(

@@ -28,8 +28,8 @@ TEST(OverlapFacts, UnionsAndWhatTheyShare) {
   EXPECT_EQ(facts[0].compute_ns, 150'000);
   EXPECT_EQ(facts[0].comm_ns, 100'000);        // 120 to 220
   EXPECT_EQ(facts[0].copy_ns, 70'000);         // 140 to 210
-  EXPECT_EQ(facts[0].hidden_comm_ns, 30'000);  // 120 to 150
-  EXPECT_EQ(facts[0].hidden_copy_ns, 10'000);  // 140 to 150
+  EXPECT_EQ(facts[0].comm_hidden_ns, 30'000);  // 120 to 150
+  EXPECT_EQ(facts[0].copy_hidden_ns, 10'000);  // 140 to 150
   EXPECT_EQ(facts[0].comm_copy_ns, 70'000);    // 140 to 210
 }
 
@@ -43,11 +43,11 @@ TEST(OverlapFacts, AMemsetIsACopyAndADeviceHidesOnlyItsOwn) {
   EXPECT_EQ(facts[0].compute_ns, 0);
   EXPECT_EQ(facts[0].copy_ns, 10'000);
   EXPECT_EQ(facts[0].comm_ns, 50'000);
-  EXPECT_EQ(facts[0].hidden_comm_ns, 0);
+  EXPECT_EQ(facts[0].comm_hidden_ns, 0);
   EXPECT_EQ(facts[0].comm_copy_ns, 10'000);
   EXPECT_EQ(facts[1].device, 1);
   EXPECT_EQ(facts[1].compute_ns, 100'000);
-  EXPECT_EQ(facts[1].hidden_comm_ns, 0);
+  EXPECT_EQ(facts[1].comm_hidden_ns, 0);
 }
 
 TEST(OverlapFacts, WorkThatOnlyTouchesIsNotHidden) {
@@ -56,7 +56,7 @@ TEST(OverlapFacts, WorkThatOnlyTouchesIsNotHidden) {
                                   .kernel(100, 50, 2, "ncclDevKernel_AllReduce", 8)
                                   .kernel(150, 50, 3));
   ASSERT_EQ(facts.size(), 1u);
-  EXPECT_EQ(facts[0].hidden_comm_ns, 0);
+  EXPECT_EQ(facts[0].comm_hidden_ns, 0);
   EXPECT_EQ(facts[0].compute_ns, 150'000);
 }
 
