@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
+#include <span>
 #include <tuple>
 
 #include "patterns/rule.h"
@@ -79,19 +81,34 @@ void finish(const timeline::Timeline& t, Finding& f) {
                                : Severity::kLow;
 }
 
-std::vector<Finding> group(const Context& context, const Rule& rule,
-                           const std::vector<Claim>& claims) {
-  const auto& t = context.timeline;
-  std::vector<std::uint32_t> rows;
-  for (const auto& claim : claims) rows.push_back(claim.evidence);
-  std::sort(rows.begin(), rows.end());
-  rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
-  const auto frames = timeline::user_frames(t, rows);
+// The source lines of all evidence. Found at once: it may take a pass over the file.
+class SourceLines {
+ public:
+  SourceLines(const timeline::Timeline& t, const std::vector<Claim>& claims) {
+    for (const auto& claim : claims) {
+      if (info(claim.pattern).user_finding) rows_.push_back(claim.evidence);
+    }
+    std::sort(rows_.begin(), rows_.end());
+    rows_.erase(std::unique(rows_.begin(), rows_.end()), rows_.end());
+    frames_ = timeline::user_frames(t, rows_);
+  }
 
+  const std::optional<Frame>& of(std::uint32_t row) const {
+    const auto at = std::lower_bound(rows_.begin(), rows_.end(), row);
+    return frames_[static_cast<std::size_t>(at - rows_.begin())];
+  }
+
+ private:
+  std::vector<std::uint32_t> rows_;
+  std::vector<std::optional<Frame>> frames_;
+};
+
+std::vector<Finding> group(const Context& context, const Rule& rule,
+                           std::span<const Claim> claims, const SourceLines& lines) {
+  const auto& t = context.timeline;
   std::map<Place, Finding> places;
   for (const auto& claim : claims) {
-    const auto at = std::lower_bound(rows.begin(), rows.end(), claim.evidence);
-    const auto& frame = frames[static_cast<std::size_t>(at - rows.begin())];
+    const auto& frame = lines.of(claim.evidence);
     Place place{claim.subtype, "", -1, "", ""};
     if (frame) {
       place.file = frame->file;
@@ -150,9 +167,17 @@ Findings find(const timeline::Timeline& t, const timeline::EventArgs& args,
   Ledger ledger(t);
   const auto span = static_cast<double>(t.span.length()) *
                     static_cast<double>(std::max<std::size_t>(1, t.devices.size()));
+  struct Found {
+    const Rule* rule;
+    std::size_t first, last;  // of out.claims
+  };
+  std::vector<Found> found;
+  const auto context_of = [&](const Rule& rule) {
+    return Context{t, args, ledger, settings.limits(rule.pattern)};
+  };
   for (const auto* rule : rules()) {
     if (!settings.enabled(rule->pattern)) continue;
-    const Context context{t, args, ledger, settings.limits(rule->pattern)};
+    const auto context = context_of(*rule);
     const bool user = info(rule->pattern).user_finding;
     const auto claims = rule->propose(context);
     const auto cost = cost_of(claims);
@@ -161,9 +186,14 @@ Findings find(const timeline::Timeline& t, const timeline::EventArgs& args,
       continue;
     }
     ledger.settle(claims);
+    const auto first = out.claims.size();
     out.claims.insert(out.claims.end(), claims.begin(), claims.end());
-    if (!user) continue;
-    auto findings = group(context, *rule, claims);
+    if (user) found.push_back({rule, first, out.claims.size()});
+  }
+  const SourceLines lines(t, out.claims);
+  for (const auto& [rule, first, last] : found) {
+    const auto claims = std::span(out.claims).subspan(first, last - first);
+    auto findings = group(context_of(*rule), *rule, claims, lines);
     std::move(findings.begin(), findings.end(), std::back_inserter(out.findings));
   }
   std::stable_sort(
