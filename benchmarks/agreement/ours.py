@@ -15,7 +15,7 @@ from raw import MEMORY, MTIA_WAITS, OUR_COMMUNICATION
 
 import torchtraceap
 
-WORK = ("kernel", "gpu_memcpy", "gpu_memset", "mtia_ccp_events")
+WORK = ("kernel", "gpu_memcpy", "gpu_memset", "mtia_ccp_events", "hpu_op")
 
 
 def union(begin: np.ndarray, end: np.ndarray) -> int:

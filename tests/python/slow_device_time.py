@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from .slow_loader import NO_TIME, SlowTrace
 
-WORK = ("kernel", "gpu_memcpy", "gpu_memset", "mtia_ccp_events")
+WORK = ("kernel", "gpu_memcpy", "gpu_memset", "mtia_ccp_events", "hpu_op")
 # What MTIA's streams waited for is recorded beside what they ran.
 NO_WORK = ("event_wait", "event_record")
 
