@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""hta.py: our figures beside those of Holistic Trace Analysis, difference by difference.
+"""hta.py: our figures beside those of Holistic Trace Analysis, and why they differ.
 
     python benchmarks/agreement/hta.py [--traces FOLDER] [--only PART]
 
@@ -22,11 +22,11 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent / "loader"), str(HERE)]
 
-import environments
-import page
-import raw
-from make_inputs import default_folder
-from ours import ours
+import environments  # noqa: E402
+import page  # noqa: E402
+import raw  # noqa: E402
+from make_inputs import default_folder  # noqa: E402
+from ours import ours  # noqa: E402
 
 ROOT = environments.ROOT
 FIGURES = ("busy", "idle", "compute", "communication", "memory", "overlap")

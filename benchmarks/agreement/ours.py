@@ -51,7 +51,8 @@ def ours(path: Path) -> dict[str, Any]:
     compute = ~memory & ~communication
     devices = np.unique(columns["device"][order])
     busy = sum(
-        union(begin[of], end[of]) for of in (columns["device"][order] == devices[:, None])
+        union(begin[of], end[of])
+        for of in (columns["device"][order] == devices[:, None])
     )
     balance = torchtraceap.analyze(trace)._core.balance
     reported = sum(row.busy_ns for row in balance if row.device >= 0)
