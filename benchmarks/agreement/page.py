@@ -75,8 +75,8 @@ KERNELS = """\
 ## Other figures
 
 *kernels*: names HTA lists, and the largest difference between its sum and ours for the
-ten kernels that took longest. *communication*, *overlap*: milliseconds, and the share of
-communication that runs beside computation. All of HTA's with the same view as above.
+ten kernels that took longest. *communication*, *overlap*: milliseconds, and the share
+of communication that runs beside computation. HTA looks at the same as above.
 """
 
 CANNOT = """\

@@ -8,6 +8,7 @@ is explained when nothing is left after the last.
 
 from __future__ import annotations
 
+import functools
 import gzip
 import json
 import math
@@ -65,6 +66,7 @@ def number(value: Any) -> int:
         return -1
 
 
+@functools.lru_cache(maxsize=1)
 def read(path: Path) -> tuple[list[Row], bool]:
     """Return all rows HTA keeps, and whether it takes the starts for floats."""
     text = path.read_bytes()

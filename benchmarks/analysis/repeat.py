@@ -21,6 +21,8 @@ COUNTED = (
     ("Sequence number",),
 )
 STEP = "ProfilerStep#"
+# Neither what precedes the repetitions nor what follows them may be empty.
+MARK: Event = {"ph": "M", "name": "repeated", "pid": 0, "tid": 0}
 
 
 def write_repeated(source: Path, times: int, target: Path) -> None:
@@ -28,29 +30,26 @@ def write_repeated(source: Path, times: int, target: Path) -> None:
     text = source.read_bytes()
     if text[:2] == b"\x1f\x8b":
         text = gzip.decompress(text)
-    document = json.loads(text, parse_float=str)
+    document = json.loads(text)  # doubles will do: nothing is compared
     events: list[Event] = document.pop("traceEvents")
+    for event in events:
+        if event.get("args") == {}:
+            del event["args"]  # the layout writes none
     body = [e for e in events if is_placed(e)]
-    head = [plain(e) for e in events if not is_placed(e) and e.get("cat") != "Trace"]
+    head = [e for e in events if not is_placed(e) and e.get("cat") != "Trace"]
     begin = min(exact_ns(e["ts"]) for e in body)
     end = max(exact_ns(e["ts"]) + exact_ns(e.get("dur", 0)) for e in body)
     period = -(-(end - begin + 50_000) // 1000) * 1000
     repeat(body, period)
     with open(target, "wb") as file:
-        write_trace(file, Steps({}, head, body, [], period), Compact(), times)
+        write_trace(
+            file, Steps(document, [*head, MARK], body, [MARK], period), Compact(), times
+        )
 
 
 def is_placed(event: Event) -> bool:
     """Tell whether an event is one of the recording's, and repeats."""
     return event.get("ph") not in ("M", None) and event.get("cat") != "Trace"
-
-
-def plain(event: Event) -> Event:
-    """Make numbers of the texts that stand for them."""
-    return {
-        key: float(value) if key in ("ts", "dur") else value
-        for key, value in event.items()
-    }
 
 
 def repeat(events: list[Event], period_ns: int) -> None:
