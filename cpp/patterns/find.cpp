@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
+#include <span>
 #include <tuple>
 
 #include "patterns/rule.h"
@@ -75,19 +77,35 @@ void finish(const timeline::Timeline& t, Finding& f) {
 
 using Describe = std::string (*)(const Context&, const Finding&);
 
-std::vector<Finding> group(const Context& context, PatternId pattern, Describe describe,
-                           const std::vector<Claim>& claims) {
-  const auto& t = context.timeline;
-  std::vector<std::uint32_t> rows;
-  for (const auto& claim : claims) rows.push_back(claim.evidence);
-  std::sort(rows.begin(), rows.end());
-  rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
-  const auto frames = timeline::user_frames(t, rows);
+// The source lines of all evidence. Found at once: it may take a pass over the file.
+class SourceLines {
+ public:
+  SourceLines(const timeline::Timeline& t, const PatternTable& patterns,
+              const std::vector<Claim>& claims) {
+    for (const auto& claim : claims) {
+      if (patterns[claim.pattern].user_finding) rows_.push_back(claim.evidence);
+    }
+    std::sort(rows_.begin(), rows_.end());
+    rows_.erase(std::unique(rows_.begin(), rows_.end()), rows_.end());
+    frames_ = timeline::user_frames(t, rows_);
+  }
 
+  const std::optional<Frame>& of(std::uint32_t row) const {
+    const auto at = std::lower_bound(rows_.begin(), rows_.end(), row);
+    return frames_[static_cast<std::size_t>(at - rows_.begin())];
+  }
+
+ private:
+  std::vector<std::uint32_t> rows_;
+  std::vector<std::optional<Frame>> frames_;
+};
+
+std::vector<Finding> group(const Context& context, PatternId pattern, Describe describe,
+                           std::span<const Claim> claims, const SourceLines& lines) {
+  const auto& t = context.timeline;
   std::map<Place, Finding> places;
   for (const auto& claim : claims) {
-    const auto at = std::lower_bound(rows.begin(), rows.end(), claim.evidence);
-    const auto& frame = frames[static_cast<std::size_t>(at - rows.begin())];
+    const auto& frame = lines.of(claim.evidence);
     Place place{claim.subtype, "", -1, "", ""};
     if (frame) {
       place.file = frame->file;
@@ -146,6 +164,13 @@ Findings find(const timeline::Timeline& t, const timeline::EventArgs& args,
   Ledger ledger(t);
   const auto span = static_cast<double>(t.span.length()) *
                     static_cast<double>(std::max<std::size_t>(1, t.devices.size()));
+  struct Found {
+    PatternId pattern;
+    Describe describe;
+    Limits limits;
+    std::size_t first, last;  // of out.claims
+  };
+  std::vector<Found> found;
   // Takes the claims of one rule if they amount to something.
   const auto count = [&](const Context& context, PatternId pattern, Describe describe,
                          const std::vector<Claim>& claims) {
@@ -156,10 +181,10 @@ Findings find(const timeline::Timeline& t, const timeline::EventArgs& args,
       return false;
     }
     ledger.settle(claims);
+    const auto first = out.claims.size();
     out.claims.insert(out.claims.end(), claims.begin(), claims.end());
     if (user) {
-      auto findings = group(context, pattern, describe, claims);
-      std::move(findings.begin(), findings.end(), std::back_inserter(out.findings));
+      found.push_back({pattern, describe, context.limits, first, out.claims.size()});
     }
     return true;
   };
@@ -183,6 +208,14 @@ Findings find(const timeline::Timeline& t, const timeline::EventArgs& args,
     count(context, rule->pattern, rule->describe, rule->propose(context));
   }
   run_own(std::nullopt);
+  const SourceLines lines(t, out.patterns, out.claims);
+  for (const auto& each : found) {
+    const Context context{t, args, ledger, each.limits};
+    const auto claims =
+        std::span(out.claims).subspan(each.first, each.last - each.first);
+    auto findings = group(context, each.pattern, each.describe, claims, lines);
+    std::move(findings.begin(), findings.end(), std::back_inserter(out.findings));
+  }
   std::stable_sort(
       out.findings.begin(), out.findings.end(),
       [](const Finding& a, const Finding& b) { return a.wasted_ns > b.wasted_ns; });

@@ -219,15 +219,49 @@ std::int64_t element_bytes(std::string_view dtype) {
   return -1;
 }
 
+namespace {
+
+// What a launch says is told to the work that says nothing of its shape itself.
+void complete(WorkArgs& work, const WorkArgs& launch) {
+  if (work.blocks >= 0 || work.bytes >= 0) return;
+  const auto fill = [&](auto field) {
+    if (work.*field < 0) work.*field = launch.*field;
+  };
+  fill(&WorkArgs::blocks);
+  fill(&WorkArgs::block_threads);
+  fill(&WorkArgs::registers);
+  fill(&WorkArgs::shared_memory);
+  fill(&WorkArgs::occupancy);
+  fill(&WorkArgs::blocks_per_sm);
+  fill(&WorkArgs::warps_per_sm);
+  fill(&WorkArgs::bytes);
+  fill(&WorkArgs::bandwidth);
+  fill(&WorkArgs::graph_id);
+  if (!launch.limiting_factors.empty()) work.limiting_factors = launch.limiting_factors;
+}
+
+}  // namespace
+
 EventArgs::EventArgs(const Timeline& t) {
   const auto& c = t.columns();
   index_.assign(c.size(), 0);
-  std::vector<std::uint32_t> rows, of;  // what is read, and whose it is
+  // What is read, all of it in one pass: to inflate a file costs more than the rest.
+  std::vector<std::uint32_t> rows;
+  // Of each launch of such work: its place in `said`, as index_ has that of work.
+  std::vector<std::uint32_t> launches(c.size(), 0);
+  std::vector<WorkArgs> said(1);
   for (const auto& d : t.devices) {
     for (const auto row : d.rows) {
       index_[row] = static_cast<std::uint32_t>(work_.size());
       work_.emplace_back();
       rows.push_back(row);
+      const auto launch = t.launch_of(row);
+      if (launch == kNoRow || launches[launch] != 0 || c.args_length[launch] == 0) {
+        continue;
+      }
+      launches[launch] = static_cast<std::uint32_t>(said.size());
+      said.emplace_back();
+      rows.push_back(launch);
     }
   }
   // Each distinct name is looked at once.
@@ -237,15 +271,26 @@ EventArgs::EventArgs(const Timeline& t) {
     wanted[id] = reads_inputs_of(name) ? 1 : name == "record_param_comms" ? 2 : 0;
   }
   for (std::uint32_t row = 0; row < c.size(); ++row) {
-    if (c.cat(row) == Category::kCpuOp && wanted[c.name[row]] && c.args_length[row]) {
+    if (c.cat(row) == Category::kCpuOp && wanted[c.name[row]] && c.args_length[row] &&
+        launches[row] == 0) {
       rows.push_back(row);
     }
   }
   t.trace->visit_args(rows, [&](std::size_t i, std::string_view text) {
     const auto row = rows[i];
-    if (c.cat(row) == Category::kCpuOp && wanted[c.name[row]] == 1) {
-      auto& op = ops_[row];
-      trace::for_each_member(text, [&](auto k, auto v) { read_op(k, v, op); });
+    // A graph launch has no grid of its own, and a call's stream is no work's.
+    const auto launch = launches[row];
+    const bool op = c.cat(row) == Category::kCpuOp && wanted[c.name[row]] != 0;
+    if (launch != 0) {
+      trace::for_each_member(text, [&](std::string_view key, std::string_view value) {
+        read_work(key, value, said[launch]);
+      });
+      if (!op) return;
+    }
+    if (op && wanted[c.name[row]] == 1) {
+      op_rows_.push_back(row);  // rows come in their order
+      auto& inputs = ops_.emplace_back();
+      trace::for_each_member(text, [&](auto k, auto v) { read_op(k, v, inputs); });
       return;
     }
     CollectiveArgs collective;
@@ -255,23 +300,12 @@ EventArgs::EventArgs(const Timeline& t) {
     });
     if (!collective.name.empty()) collectives_.emplace(row, std::move(collective));
   });
-  // Of work that says nothing of its shape, its launch may.
-  rows.clear();
   for (const auto& d : t.devices) {
     for (const auto row : d.rows) {
       const auto launch = t.launch_of(row);
-      const auto& known = work(row);
-      if (launch == kNoRow || known.blocks >= 0 || known.bytes >= 0) continue;
-      rows.push_back(launch);
-      of.push_back(row);
+      if (launch != kNoRow) complete(work_[index_[row]], said[launches[launch]]);
     }
   }
-  t.trace->visit_args(rows, [&](std::size_t i, std::string_view text) {
-    trace::for_each_member(text, [&](std::string_view key, std::string_view value) {
-      // A graph launch has no grid of its own, and a call's stream is no work's.
-      read_work(key, value, work_[index_[of[i]]]);
-    });
-  });
 }
 
 }  // namespace tta::timeline
