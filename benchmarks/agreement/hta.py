@@ -31,7 +31,7 @@ from ours import ours  # noqa: E402
 ROOT = environments.ROOT
 FIGURES = ("busy", "idle", "compute", "communication", "memory", "overlap")
 RUNS = {"same": False, "defaults": True}
-LISTED = 10  # kernels of each trace in the results
+LISTED = 5  # kernels of each trace in the results
 # HTA adds up doubles of absolute microseconds; more than this is a difference.
 NEAR_US = 0.6
 

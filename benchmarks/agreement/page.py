@@ -75,7 +75,7 @@ KERNELS = """\
 ## Other figures
 
 *kernels*: names HTA lists, and the largest difference between its sum and ours for the
-ten kernels that took longest. *communication*, *overlap*: milliseconds, and the share
+five kernels that took longest. *communication*, *overlap*: milliseconds, and the share
 of communication that runs beside computation. HTA looks at the same as above.
 """
 
@@ -99,10 +99,11 @@ def share(ours: float, theirs: float) -> float:
 def reasons(row: Results, run: str, name: str) -> str:
     """Say which rules make the difference of one figure."""
     changes = row["runs"][run]["changes_us"]
+    most = max((abs(of.get(name, 0.0)) for of in changes.values()), default=0.0)
     parts = [
-        f"{rule} {us / 1e3:+,.3f}"
+        f"{rule} {us / 1e3:+,.{3 if most >= 1 else 6}f}"
         for rule, of in changes.items()
-        if abs(us := of.get(name, 0.0)) >= 0.5
+        if abs(us := of.get(name, 0.0)) > 0.01 * most
     ]
     return ", ".join(parts)
 
@@ -178,6 +179,10 @@ def cannot(results: Results) -> Iterator[str]:
                 ):
                     continue
                 work = "" if row["ours_ns"]["busy"] else "; there is no device work"
+                lost = [
+                    f"{n} {w[1:]}" for w, n in row["strangers"].items() if w[0] == "-"
+                ]
+                work += f"; no `stream` as a number: {', '.join(lost)}" if lost else ""
                 yield f"- {name}{what}, {stage}: {error}{work}\n"
 
 
