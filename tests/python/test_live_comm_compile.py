@@ -231,3 +231,29 @@ def test_functions_compiled_apart() -> None:
             second(x)
 
     assert not found(recorded(run), "graph_break")
+
+
+# --- Compiling again ----------------------------------------------------------------
+
+
+def call_with_new_shapes(compiled: Callable[..., Any]) -> None:
+    for size in range(20, 24):
+        compiled(torch.ones(size))
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_shapes_that_change(dynamic: bool) -> None:
+    torch._dynamo.reset()
+    compiled = torch.compile(without_breaks, backend="eager", dynamic=dynamic)
+    for size in (17, 18):  # warm: with dynamic=True one graph is for all sizes
+        compiled(torch.ones(size))
+    report = recorded(lambda: call_with_new_shapes(compiled))
+    findings = found(report, "recompile_or_lazy_load")
+    if dynamic:
+        assert not findings
+        return
+    assert findings[0].subtype == "recompile"
+    assert findings[0].count == 4
+    assert findings[0].location.function == "call_with_new_shapes"
+    assert findings[0].location.line == line_of(call_with_new_shapes)
+    assert not found(report, "graph_break")
