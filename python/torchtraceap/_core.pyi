@@ -25,24 +25,18 @@ __all__: list[str] = [
     "LoadOptions",
     "NO_ID",
     "NO_TIME",
-<<<<<<< HEAD
-    "OwnOutcome",
-    "OwnRule",
-=======
     "OperatorRow",
     "OverlapFacts",
->>>>>>> story
+    "OwnOutcome",
+    "OwnRule",
     "PatternInfo",
     "Quality",
     "QualityNote",
     "Report",
-<<<<<<< HEAD
     "RuleContext",
     "Settings",
-=======
     "Stage",
     "StepBalance",
->>>>>>> story
     "StepRow",
     "Threshold",
     "Trace",
