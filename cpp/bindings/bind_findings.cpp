@@ -84,8 +84,7 @@ void bind_findings(py::module_& m) {
       .def_readonly("location", &Finding::location)
       .def_readonly("operator_name", &Finding::operator_name)
       .def_readonly("message", &Finding::message)
-      .def_property_readonly("advice",
-                             [](const Named<Finding>& f) { return info(f).advice; })
+      .def_readonly("advice", &Finding::advice)
       .def_readonly("events", &Finding::events)
       .def_readonly("windows", &Finding::windows)
       .def_readonly("claims", &Finding::claims);

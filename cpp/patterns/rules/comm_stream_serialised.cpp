@@ -33,11 +33,10 @@ enum class Role : std::uint8_t { kOther, kGradient, kBackward };
 
 // What a launch is to the backward pass, by the outermost autograd range around it.
 Role role_of(const timeline::Timeline& t, std::uint32_t launch) {
-  constexpr int kMaxDepth = 1024;  // no program nests deeper
   constexpr std::string_view kNode = "autograd::engine::evaluate_function: ";
   int depth = 0;
   auto role = Role::kOther;
-  for (auto at = launch; at != kNoRow && depth < kMaxDepth;
+  for (auto at = launch; at != kNoRow && depth < timeline::kMaxDepth;
        at = t.tree.parent[at], ++depth) {
     if (t.columns().cat(at) != Category::kCpuOp) continue;
     const auto name = t.trace->name(at);

@@ -26,9 +26,6 @@ constexpr std::array kThresholds = {
 using timeline::FileOwner;
 using trace::Category;
 
-// No program nests deeper; a hostile file may.
-constexpr int kMaxDepth = 1024;
-
 constexpr std::string_view kRegion = "Torch-Compiled Region";
 bool is_compilation(std::string_view name) {
   return name.ends_with("(dynamo_timed)") || name == "dynamo";
@@ -97,7 +94,7 @@ class Breaks {
   std::uint32_t holder_of(std::uint32_t row) const {
     std::uint32_t call = kNoRow;
     int depth = 0;
-    for (auto at = t_.tree.parent[row]; at != kNoRow && depth < kMaxDepth;
+    for (auto at = t_.tree.parent[row]; at != kNoRow && depth < timeline::kMaxDepth;
          at = t_.tree.parent[at], ++depth) {
       if (c_.cat(at) == Category::kCpuOp)
         return name(at).starts_with(kRegion) ? at : kNoRow;
