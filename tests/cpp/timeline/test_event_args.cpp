@@ -64,9 +64,12 @@ TEST(EventArgs, WhatTheFileDoesNotSayIsUnknown) {
 }
 
 TEST(EventArgs, OfACopy) {
-  const auto work = work_of(TraceText().call("cudaMemcpyAsync", 0, 5, 1).device_work(
-      "gpu_memcpy", "Memcpy HtoD (Pinned -> Device)", 10, 10, 1,
-      R"(, "bytes": 2097152, "memory bandwidth (GB/s)": 209.7152)", 7, 0));
+  const auto work = work_of(
+      TraceText()
+          .call("cudaMemcpyAsync", 0, 5, 1)
+          .device_work("gpu_memcpy", "Memcpy HtoD (Pinned -> Device)", 10, 10, 1,
+                       R"x(, "bytes": 2097152, "memory bandwidth (GB/s)": 209.7152)x",
+                       7, 0));
   EXPECT_EQ(work.bytes, 2'097'152);
   EXPECT_EQ(work.bandwidth, 209.7152);
 }
@@ -111,7 +114,7 @@ TEST(EventArgs, NumbersInStringsCount) {
 TEST(EventArgs, HostileGridsAreUnknown) {
   const std::string big = "9223372036854775807";
   EXPECT_EQ(work_of(kernel(", \"grid\": [" + big + ", 1, 1]")).blocks, INT64_MAX);
-  for (const std::string grid :
+  for (const std::string& grid :
        {"[" + big + ", 2, 1]", "[" + big + ", " + big + ", " + big + "]",
         std::string("[4, -1, 1]"), std::string("[4, 0, 1]"), std::string("[]"),
         std::string("[[4, 1], 1, 1]"), std::string("[{\"x\": 4}, 1, 1]"),
