@@ -48,8 +48,12 @@ TEST(ExposedCopy, TwoAtOnceAreExposedOnce) {
 }
 
 TEST(ExposedCopy, NeedsALength) {
-  EXPECT_EQ(cost(one(49.9)), 0);
-  EXPECT_EQ(cost(one(50)), 50'000);
+  const auto two = [](double length) {
+    return one(length).device_work("gpu_memcpy", kPinned, 1200, length, 3,
+                                   ", \"bytes\": 20000000", 7, 0);
+  };
+  EXPECT_EQ(cost(two(49.9)), 0);
+  EXPECT_EQ(cost(two(50)), 100'000);
 }
 
 TEST(ExposedCopy, NeedsThreePercent) {
