@@ -96,7 +96,7 @@ std::string unnumbered_device() {
     text +=
         R"({"ph":"X","cat":"kernel","name":"ncclKernel_x","pid":"","tid":7,"ts":)" +
         at + R"(000,"dur":400,"args":{"stream":7,"correlation":)" + n + "}}," +
-        R"({"ph":"X","cat":"gpu_memcpy","name":"Memcpy HtoD (Pinned -> Device)",)" +
+        R"j({"ph":"X","cat":"gpu_memcpy","name":"Memcpy HtoD (Pinned -> Device)",)j" +
         R"("pid":-1,"tid":7,"ts":)" + at +
         R"(500,"dur":400,"args":{"device":-1,"stream":7,"bytes":)" + n + "000000}}";
   }
