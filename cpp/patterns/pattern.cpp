@@ -17,7 +17,7 @@ constexpr Kinds<5> kSyncStallKinds = {"scalar_read", "data_dependent_shape",
                                       "blocking_copy", "event", "explicit"};
 constexpr Kinds<2> kUnfusedOptimizerKinds = {"single_tensor", "many_kernels"};
 constexpr Kinds<2> kSlowCopyKinds = {"large", "small"};
-constexpr Kinds<3> kRedundantD2dKinds = {"cast", "layout", "copy"};
+constexpr Kinds<4> kRedundantD2dKinds = {"cast", "layout", "copy", "graph_buffers"};
 constexpr Kinds<2> kTensorCoreUnusedKinds = {"float32", "float64"};
 constexpr Kinds<5> kLowOccupancyKinds = {"registers", "shared_memory", "block_size",
                                          "grid", "unknown"};

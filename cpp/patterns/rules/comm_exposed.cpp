@@ -74,8 +74,8 @@ std::vector<Claim> propose(const Context& context) {
   return claims;
 }
 
-std::string describe(const Context&, const Finding& f) {
-  if (f.claims.front().device < 0) {
+std::string describe(const Context& context, const Finding& f) {
+  if (context.timeline.host) {
     return "The main thread waited " + duration_text(f.wasted_ns) + " in " +
            count_text(f.count, "collective", "collectives") +
            " with no computation beside (waiting for the slowest rank included).";
