@@ -89,15 +89,14 @@ std::string list_form() {
 // their busy time.
 std::string unnumbered_device() {
   std::string text = "[";
-  for (int i = 0; i < 3; ++i) {
-    const std::string n = std::to_string(i + 1);
-    const std::string at = std::to_string(i);
-    if (i > 0) text += ',';
+  for (int i = 1; i <= 3; ++i) {
+    const std::string n = std::to_string(i);
+    if (i > 1) text += ',';
     text +=
-        R"({"ph":"X","cat":"kernel","name":"ncclKernel_x","pid":"","tid":7,"ts":)" +
-        at + R"(000,"dur":400,"args":{"stream":7,"correlation":)" + n + "}}," +
+        R"({"ph":"X","cat":"kernel","name":"ncclKernel_x","pid":"","tid":7,"ts":)" + n +
+        R"(000,"dur":400,"args":{"stream":7,"correlation":)" + n + "}}," +
         R"j({"ph":"X","cat":"gpu_memcpy","name":"Memcpy HtoD (Pinned -> Device)",)j" +
-        R"("pid":-1,"tid":7,"ts":)" + at +
+        R"("pid":-1,"tid":7,"ts":)" + n +
         R"(500,"dur":400,"args":{"device":-1,"stream":7,"bytes":)" + n + "000000}}";
   }
   return text + "]";
