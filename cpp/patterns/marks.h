@@ -26,8 +26,9 @@ struct Mark {
 /// idle time that no launch ended, unless `at_the_end`.
 ///
 /// Of a trace without device work, claims what falls into marks that hold up the main
-/// thread. Where marks overlap, the one that begins first has the time, so give nested
-/// ones once. Marks in any order. O((marks + gaps) log n) a device.
+/// thread. Where marks overlap, those of the launching thread come first, then the one
+/// that begins first, so give nested ones once. Marks in any order.
+/// O((marks + gaps) log n) a device.
 std::vector<Claim> claim_marks(const Context& context, PatternId pattern,
                                std::vector<Mark> marks, bool at_the_end = false);
 
