@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "bindings/bindings.h"
+#include "bindings/own_rules.h"
 #include "patterns/waits.h"
 #include "pipeline/analyze.h"
 
@@ -24,16 +25,35 @@ std::string side_name(PatternSide side) {
   return side == PatternSide::kCpu ? "cpu" : "gpu";
 }
 
-std::string pattern_name(patterns::PatternId id) {
-  return std::string(patterns::info(id).name);
+using patterns::PatternTable;
+using Table = std::shared_ptr<const PatternTable>;
+
+// A part of a report, with what its PatternIds stand for.
+template <typename Part>
+struct Named : Part {
+  Table patterns;
+};
+
+template <typename Part>
+std::vector<Named<Part>> with_names(const std::vector<Part>& parts, Table patterns) {
+  std::vector<Named<Part>> out;
+  for (const auto& part : parts) out.push_back({part, patterns});
+  return out;
+}
+
+// What the table says of the pattern of a part that has one.
+template <typename Part>
+const PatternInfo& info(const Named<Part>& part) {
+  return (*part.patterns)[part.pattern];
 }
 
 // A value for each row of the pattern table, by name; zeros are left out.
-py::typing::Dict<py::str, py::int_> by_pattern(const std::vector<std::int64_t>& ns) {
+py::typing::Dict<py::str, py::int_> by_pattern(const std::vector<std::int64_t>& ns,
+                                               const PatternTable& patterns) {
   py::typing::Dict<py::str, py::int_> out;
   for (std::size_t i = 0; i < ns.size(); ++i) {
     if (ns[i] != 0)
-      out[py::str(std::string(patterns::patterns()[i].name))] = py::int_(ns[i]);
+      out[py::str(std::string(patterns.rows()[i].name))] = py::int_(ns[i]);
   }
   return out;
 }
@@ -46,6 +66,7 @@ const char* verdict_name(Verdict verdict) {
 struct Analysis {
   std::shared_ptr<trace::Trace> trace;
   Report report;
+  Table patterns = std::make_shared<const PatternTable>(report.patterns);
 };
 
 void bind_patterns(py::module_& m) {
@@ -91,20 +112,19 @@ void bind_patterns(py::module_& m) {
       .def_readonly("location", &patterns::Wait::location)
       .def_readonly("operator_name", &patterns::Wait::operator_name);
 
-  py::class_<Finding>(m, "Finding", "One anti-pattern at one place.")
+  py::class_<Named<Finding>>(m, "Finding", "One anti-pattern at one place.")
       .def_property_readonly("pattern",
-                             [](const Finding& f) { return pattern_name(f.pattern); })
+                             [](const Named<Finding>& f) { return info(f).name; })
       .def_property_readonly("subtype",
-                             [](const Finding& f) -> std::string {
-                               const auto& kinds = patterns::info(f.pattern).subtypes;
+                             [](const Named<Finding>& f) -> std::string {
+                               const auto& kinds = info(f).subtypes;
                                if (kinds.empty()) return "";
                                return std::string(kinds[f.subtype]);
                              })
       .def_property_readonly(
-          "side",
-          [](const Finding& f) { return side_name(patterns::info(f.pattern).side); })
+          "side", [](const Named<Finding>& f) { return side_name(info(f).side); })
       .def_property_readonly("severity",
-                             [](const Finding& f) {
+                             [](const Named<Finding>& f) {
                                return std::array{"low", "medium",
                                                  "high"}[static_cast<int>(f.severity)];
                              })
@@ -114,8 +134,8 @@ void bind_patterns(py::module_& m) {
       .def_readonly("location", &Finding::location)
       .def_readonly("operator_name", &Finding::operator_name)
       .def_readonly("message", &Finding::message)
-      .def_property_readonly(
-          "advice", [](const Finding& f) { return patterns::info(f.pattern).advice; })
+      .def_property_readonly("advice",
+                             [](const Named<Finding>& f) { return info(f).advice; })
       .def_readonly("events", &Finding::events)
       .def_readonly("windows", &Finding::windows)
       .def_readonly("claims", &Finding::claims);
@@ -146,15 +166,17 @@ void bind_parts(py::module_& m) {
       .def_readonly("devices", &TraceFacts::devices)
       .def_readonly("rank", &TraceFacts::rank)
       .def_readonly("world_size", &TraceFacts::world_size);
-  py::class_<BalanceRow>(m, "BalanceRow")
+  py::class_<Named<BalanceRow>>(m, "BalanceRow")
       .def_readonly("device", &BalanceRow::device)
       .def_readonly("span_ns", &BalanceRow::span_ns)
       .def_readonly("busy_ns", &BalanceRow::busy_ns)
-      .def_property_readonly("idle_ns",
-                             [](const BalanceRow& b) { return by_pattern(b.idle_ns); })
-      .def_readonly("unattributed_ns", &BalanceRow::unattributed_ns)
       .def_property_readonly(
-          "excess_ns", [](const BalanceRow& b) { return by_pattern(b.excess_ns); });
+          "idle_ns",
+          [](const Named<BalanceRow>& b) { return by_pattern(b.idle_ns, *b.patterns); })
+      .def_readonly("unattributed_ns", &BalanceRow::unattributed_ns)
+      .def_property_readonly("excess_ns", [](const Named<BalanceRow>& b) {
+        return by_pattern(b.excess_ns, *b.patterns);
+      });
   py::class_<Unexplained>(m, "Unexplained")
       .def_readonly("device", &Unexplained::device)
       .def_readonly("begin_ns", &Unexplained::begin_ns)
@@ -173,22 +195,32 @@ void bind_parts(py::module_& m) {
       .def_readonly("pid", &timeline::Window::pid)
       .def_readonly("events", &timeline::Window::events)
       .def_readonly("work", &timeline::Window::work);
-  py::class_<Label>(m, "Label")
+  py::class_<Named<Label>>(m, "Label")
       .def_property_readonly("pattern",
-                             [](const Label& l) { return pattern_name(l.pattern); })
+                             [](const Named<Label>& l) { return info(l).name; })
       .def_property_readonly(
-          "side",
-          [](const Label& l) { return side_name(patterns::info(l.pattern).side); })
-      .def_property_readonly(
-          "origin",
-          [](const Label& l) { return l.origin == Origin::kRule ? "rule" : "model"; })
+          "side", [](const Named<Label>& l) { return side_name(info(l).side); })
+      .def_property_readonly("origin",
+                             [](const Named<Label>& l) {
+                               return l.origin == Origin::kRule ? "rule" : "model";
+                             })
       .def_readonly("score", &Label::score)
       .def_readonly("wasted_ns", &Label::wasted_ns);
-  py::class_<WindowRow>(m, "WindowRow")
+  using Outcome = Named<patterns::OwnOutcome>;
+  py::class_<Outcome>(m, "OwnOutcome", "What became of an own rule's requests.")
+      .def_property_readonly("pattern", [](const Outcome& o) { return info(o).name; })
+      .def_readonly("requests", &Outcome::requests)
+      .def_readonly("asked_ns", &Outcome::asked_ns)
+      .def_readonly("claimed_ns", &Outcome::claimed_ns)
+      .def_readonly("taken_ns", &Outcome::taken_ns)
+      .def_readonly("counted", &Outcome::counted);
+  py::class_<Named<WindowRow>>(m, "WindowRow")
       .def_readonly("index", &WindowRow::index)
       .def_readonly("window", &WindowRow::window)
       .def_readonly("busy_ns", &WindowRow::busy_ns)
-      .def_readonly("labels", &WindowRow::labels)
+      .def_property_readonly(
+          "labels",
+          [](const Named<WindowRow>& w) { return with_names(w.labels, w.patterns); })
       .def_readonly("cpu_score", &WindowRow::cpu_score)
       .def_readonly("gpu_score", &WindowRow::gpu_score);
 }
@@ -204,15 +236,29 @@ void bind_report(py::module_& m) {
       .def_property_readonly("trace", [](const Analysis& a) { return a.report.trace; })
       .def_property_readonly("quality",
                              [](const Analysis& a) { return a.report.quality; })
-      .def_property_readonly("balance",
-                             [](const Analysis& a) { return a.report.balance; })
+      .def_property_readonly(
+          "balance",
+          [](const Analysis& a) { return with_names(a.report.balance, a.patterns); })
       .def_property_readonly("unexplained",
                              [](const Analysis& a) { return a.report.unexplained; })
       .def_property_readonly("steps", [](const Analysis& a) { return a.report.steps; })
-      .def_property_readonly("windows",
-                             [](const Analysis& a) { return a.report.windows; })
-      .def_property_readonly("findings",
-                             [](const Analysis& a) { return a.report.findings; })
+      .def_property_readonly(
+          "windows",
+          [](const Analysis& a) { return with_names(a.report.windows, a.patterns); })
+      .def_property_readonly(
+          "findings",
+          [](const Analysis& a) { return with_names(a.report.findings, a.patterns); })
+      .def_property_readonly(
+          "own_rules",
+          [](const Analysis& a) { return with_names(a.report.own_rules, a.patterns); })
+      .def_property_readonly(
+          "pattern_names",
+          [](const Analysis& a) {
+            std::vector<std::string> out;
+            for (const auto& p : a.patterns->rows()) out.emplace_back(p.name);
+            return out;
+          },
+          "Of the built-in patterns, then of the user's own rules.")
       .def_property_readonly(
           "waits",
           [](const Analysis& a) { return patterns::list_waits(*a.report.timeline); },
@@ -236,14 +282,19 @@ void bind_report(py::module_& m) {
 
   m.def(
       "analyze",
-      [](std::shared_ptr<trace::Trace> trace, std::optional<std::uint32_t> max_events) {
+      [](std::shared_ptr<trace::Trace> trace, std::optional<std::uint32_t> max_events,
+         const patterns::Settings& settings, const std::vector<BoundRule>& rules) {
         Options options;
+        options.settings = settings;
+        options.own_rules = callable_rules(rules);
         if (max_events) options.window.max_events = *max_events;
         const py::gil_scoped_release release;
         auto report = pipeline::analyze(*trace, options);
         return Analysis{std::move(trace), std::move(report)};
       },
-      py::arg("trace"), py::kw_only(), py::arg("max_events") = py::none());
+      py::arg("trace"), py::kw_only(), py::arg("max_events") = py::none(),
+      py::arg_v("settings", patterns::Settings(), "Settings()"),
+      py::arg_v("rules", std::vector<BoundRule>(), "[]"));
 }
 
 }  // namespace tta::bindings

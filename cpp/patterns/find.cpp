@@ -79,7 +79,9 @@ void finish(const timeline::Timeline& t, Finding& f) {
                                : Severity::kLow;
 }
 
-std::vector<Finding> group(const Context& context, const Rule& rule,
+using Describe = std::string (*)(const Context&, const Finding&);
+
+std::vector<Finding> group(const Context& context, PatternId pattern, Describe describe,
                            const std::vector<Claim>& claims) {
   const auto& t = context.timeline;
   std::vector<std::uint32_t> rows;
@@ -98,14 +100,14 @@ std::vector<Finding> group(const Context& context, const Rule& rule,
       place.line = frame->line;
       place.function = frame->function;
     }
-    if (has_operator(rule.pattern)) {
+    if (has_operator(pattern)) {
       const auto owner = t.owner_of(claim.evidence);
       if (owner != kNoRow) place.operator_name = t.trace->name(owner);
     } else if (!frame) {
       place.operator_name = phase_of(t, claim.evidence);
     }
     auto& finding = places[place];
-    finding.pattern = rule.pattern;
+    finding.pattern = pattern;
     finding.subtype = claim.subtype;
     finding.location = frame;
     finding.operator_name = place.operator_name;
@@ -137,7 +139,7 @@ std::vector<Finding> group(const Context& context, const Rule& rule,
   }
   for (auto& finding : kept) {
     finish(t, finding);
-    finding.message = rule.describe(context, finding);
+    finding.message = describe(context, finding);
   }
   return kept;
 }
@@ -145,27 +147,58 @@ std::vector<Finding> group(const Context& context, const Rule& rule,
 }  // namespace
 
 Findings find(const timeline::Timeline& t, const timeline::EventArgs& args,
-              const Settings& settings) {
+              const Settings& settings, std::span<const OwnRule> own) {
   Findings out;
   Ledger ledger(t);
   const auto span = static_cast<double>(t.span.length()) *
                     static_cast<double>(std::max<std::size_t>(1, t.devices.size()));
-  for (const auto* rule : rules()) {
-    if (!settings.enabled(rule->pattern)) continue;
-    const Context context{t, args, ledger, settings.limits(rule->pattern)};
-    const bool user = info(rule->pattern).user_finding;
-    const auto claims = rule->propose(context);
+  // Takes the claims of one rule if they amount to something.
+  const auto count = [&](const Context& context, PatternId pattern, Describe describe,
+                         const std::vector<Claim>& claims) {
+    const bool user = out.patterns[pattern].user_finding;
     const auto cost = cost_of(claims);
     if (cost == 0 || (user && cost < kMinCost) ||
         static_cast<double>(cost) < context.limits[0] * span) {
-      continue;
+      return false;
     }
     ledger.settle(claims);
     out.claims.insert(out.claims.end(), claims.begin(), claims.end());
-    if (!user) continue;
-    auto findings = group(context, *rule, claims);
-    std::move(findings.begin(), findings.end(), std::back_inserter(out.findings));
+    if (user) {
+      auto findings = group(context, pattern, describe, claims);
+      std::move(findings.begin(), findings.end(), std::back_inserter(out.findings));
+    }
+    return true;
+  };
+  std::vector<PatternId> ids;
+  for (const auto& rule : own) {
+    ids.push_back(out.patterns.add(rule.name, rule.side, rule.summary, rule.advice));
+    out.own.push_back({ids.back()});
   }
+  const auto run_own = [&](std::optional<PatternId> before) {
+    for (std::size_t i = 0; i < own.size(); ++i) {
+      if (own[i].before != before) continue;
+      const Context context{t, args, ledger, Limits({&own[i].min_share, 1})};
+      const auto requests = own[i].propose(context);
+      const auto claims = grant(context, ids[i], requests);
+      auto& outcome = out.own[i];
+      outcome.requests = requests.size();
+      for (const auto& request : requests)
+        outcome.asked_ns +=
+            timeline::intersect({request.begin, request.end}, t.span).length();
+      outcome.claimed_ns = cost_of(claims);
+      const Ledger whole(t);
+      const auto all = grant({t, args, whole, context.limits}, ids[i], requests);
+      outcome.taken_ns = std::max<std::int64_t>(0, cost_of(all) - outcome.claimed_ns);
+      outcome.counted = count(context, ids[i], describe_own, claims);
+    }
+  };
+  for (const auto* rule : rules()) {
+    run_own(rule->pattern);
+    if (!settings.enabled(rule->pattern)) continue;
+    const Context context{t, args, ledger, settings.limits(rule->pattern)};
+    count(context, rule->pattern, rule->describe, rule->propose(context));
+  }
+  run_own(std::nullopt);
   std::stable_sort(
       out.findings.begin(), out.findings.end(),
       [](const Finding& a, const Finding& b) { return a.wasted_ns > b.wasted_ns; });

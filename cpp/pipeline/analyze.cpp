@@ -26,11 +26,13 @@ Report analyze(const trace::Trace& trace, const Options& options) {
     return report;
   }
   const timeline::EventArgs args(timeline);
-  auto found = patterns::find(timeline, args, options.settings);
+  auto found = patterns::find(timeline, args, options.settings, options.own_rules);
   report.balance = make_balance(timeline, found);
   report.unexplained = find_unexplained(timeline, found.unclaimed);
-  report.windows = label(timeline, windows, found.claims);
+  report.windows = label(timeline, windows, found.claims, found.patterns);
   report.findings = std::move(found.findings);
+  report.own_rules = std::move(found.own);
+  report.patterns = std::move(found.patterns);
   point_to_windows(windows, report.findings);
   return report;
 }

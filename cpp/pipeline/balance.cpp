@@ -30,13 +30,14 @@ std::vector<const Claim*> in_order(const std::vector<Claim>& claims) {
   return order;
 }
 
-void check_excess(const timeline::DeviceTime& d, Claims claims) {
+void check_excess(const timeline::DeviceTime& d, Claims claims,
+                  const patterns::PatternTable& patterns) {
   auto busy = d.busy.begin();
   const Claim* before = nullptr;
   for (const auto* claim : claims) {
     if (claim->idle) continue;
     const auto refuse = [&](const char* why) {
-      fail("the pattern " + std::string(patterns::info(claim->pattern).name) +
+      fail("the pattern " + std::string(patterns[claim->pattern].name) +
            " claims excess time " + why + ": [" + std::to_string(claim->begin) + ", " +
            std::to_string(claim->end) + ") ns of device " + std::to_string(d.device));
     };
@@ -53,14 +54,15 @@ void check_excess(const timeline::DeviceTime& d, Claims claims) {
 }
 
 BalanceRow balance_of(const timeline::Timeline& t, const timeline::DeviceTime& d,
-                      Claims claims, const timeline::IntervalSet& unclaimed) {
-  check_excess(d, claims);
+                      Claims claims, const timeline::IntervalSet& unclaimed,
+                      const patterns::PatternTable& patterns) {
+  check_excess(d, claims, patterns);
   BalanceRow row;
   row.device = d.device;
   row.span_ns = t.span.length();
   row.busy_ns = d.busy_ns;
-  row.idle_ns.assign(patterns::patterns().size(), 0);
-  row.excess_ns.assign(patterns::patterns().size(), 0);
+  row.idle_ns.assign(patterns.size(), 0);
+  row.excess_ns.assign(patterns.size(), 0);
   row.unattributed_ns = timeline::total(unclaimed);
   for (const auto* claim : claims) {
     const auto pattern = static_cast<std::size_t>(claim->pattern);
@@ -77,12 +79,13 @@ BalanceRow balance_of(const timeline::Timeline& t, const timeline::DeviceTime& d
 
 // What no pattern claimed of a process's time is busy as far as it was in operators.
 BalanceRow balance_of_host(const timeline::Timeline& t, Claims claims,
-                           const timeline::IntervalSet& unclaimed) {
+                           const timeline::IntervalSet& unclaimed,
+                           const patterns::PatternTable& patterns) {
   BalanceRow row;
   row.device = -1;
   row.span_ns = t.span.length();
-  row.idle_ns.assign(patterns::patterns().size(), 0);
-  row.excess_ns.assign(patterns::patterns().size(), 0);
+  row.idle_ns.assign(patterns.size(), 0);
+  row.excess_ns.assign(patterns.size(), 0);
   row.unattributed_ns = timeline::total(timeline::subtract(unclaimed, t.host->busy));
   row.busy_ns = timeline::total(unclaimed) - row.unattributed_ns;
   for (const auto* claim : claims) {
@@ -108,11 +111,12 @@ std::vector<BalanceRow> make_balance(const timeline::Timeline& t,
     const auto& d = t.devices[i];
     const auto last = std::find_if(
         first, claims.end(), [&](const Claim* c) { return c->device != d.device; });
-    out.push_back(balance_of(t, d, {first, last}, found.unclaimed[i]));
+    out.push_back(balance_of(t, d, {first, last}, found.unclaimed[i], found.patterns));
     first = last;
   }
   if (t.host) {
-    out.push_back(balance_of_host(t, {first, claims.end()}, found.unclaimed.front()));
+    out.push_back(balance_of_host(t, {first, claims.end()}, found.unclaimed.front(),
+                                  found.patterns));
     first = claims.end();
   }
   if (first != claims.end()) {

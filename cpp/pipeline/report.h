@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "patterns/finding.h"
+#include "patterns/own_rule.h"
+#include "patterns/pattern_table.h"
 #include "timeline/timeline.h"
 #include "timeline/windows.h"
 
@@ -106,13 +108,15 @@ struct WindowRow {
 };
 
 struct Report {
+  patterns::PatternTable patterns;  ///< What PatternIds stand for, own rules included.
   TraceFacts trace;
   Quality quality;
   std::vector<BalanceRow> balance;       ///< Empty if the trace is unusable.
   std::vector<Unexplained> unexplained;  ///< Longest first, for each device.
   std::vector<StepRow> steps;
   std::vector<WindowRow> windows;
-  std::vector<patterns::Finding> findings;  ///< Most wasted first.
+  std::vector<patterns::Finding> findings;      ///< Most wasted first.
+  std::vector<patterns::OwnOutcome> own_rules;  ///< Empty if the trace is unusable.
   /// What all of it was read from, for looking closer (timeline::window_tree). Refers
   /// to the trace, which must outlive it.
   std::shared_ptr<const timeline::Timeline> timeline;

@@ -15,7 +15,7 @@ namespace {
 using trace::Category;
 
 // Operators by whose inputs a rule tells what they do.
-constexpr std::array<std::string_view, 21> kOperators = {
+constexpr std::array<std::string_view, 31> kOperators = {
     "aten::mm",
     "aten::bmm",
     "aten::addmm",
@@ -29,6 +29,9 @@ constexpr std::array<std::string_view, 21> kOperators = {
     "aten::conv3d",
     "aten::conv_transpose2d",
     "aten::cudnn_convolution",
+    "aten::cudnn_convolution_backward",
+    "aten::cudnn_convolution_backward_input",
+    "aten::cudnn_convolution_backward_weight",
     "aten::miopen_convolution",
     "aten::convolution_backward",
     "aten::softmax",
@@ -37,6 +40,13 @@ constexpr std::array<std::string_view, 21> kOperators = {
     "aten::copy_",
     "aten::clone",
     "aten::contiguous",
+    "aten::fill_",
+    "aten::zero_",
+    "aten::normal_",
+    "aten::uniform_",
+    "aten::random_",
+    "aten::bernoulli_",
+    "aten::exponential_",
 };
 
 struct Type {
@@ -98,9 +108,7 @@ std::int64_t product(std::string_view array) {
 }
 
 std::int64_t count(std::string_view value) {
-  const auto number = trace::as_double(value);
-  return number && *number >= 0 && *number < 9e18 ? static_cast<std::int64_t>(*number)
-                                                  : -1;
+  return std::max<std::int64_t>(-1, trace::as_int(value).value_or(-1));
 }
 
 double amount(std::string_view value) {
@@ -159,15 +167,28 @@ void read_collective(std::string_view key, std::string_view value,
   }
 }
 
+// A number for each dimension of each input.
+void read_shapes(std::string_view value, std::vector<std::vector<std::int64_t>>& out) {
+  out.clear();
+  trace::for_each_element(value, [&](std::string_view input) {
+    auto& shape = out.emplace_back();
+    bool sound = true;
+    trace::for_each_element(input, [&](std::string_view size) {
+      const auto number = trace::as_int(size);
+      sound = sound && number && *number >= 0;
+      if (sound) shape.push_back(*number);
+    });
+    if (!sound) shape.clear();
+  });
+}
+
 void read_op(std::string_view key, std::string_view value, OpArgs& out) {
   if (key == "Input Dims" || key == "Input dims") {
-    trace::for_each_element(value, [&](std::string_view input) {
-      auto& dims = out.dims.emplace_back();
-      trace::for_each_element(input, [&](std::string_view size) {
-        if (const auto number = trace::as_int(size)) dims.push_back(*number);
-      });
-    });
+    read_shapes(value, out.dims);
+  } else if (key == "Input Strides") {
+    read_shapes(value, out.strides);
   } else if (key == "Input type") {
+    out.types.clear();
     trace::for_each_element(value, [&](std::string_view type) {
       out.types.push_back(trace::as_string(type).value_or(""));
     });

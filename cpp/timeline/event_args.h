@@ -49,8 +49,12 @@ struct CollectiveArgs {
 
 /// What an operator says of its inputs; with record_shapes only.
 struct OpArgs {
-  /// Sizes of each input; a scalar or None has no sizes, a list of tensors neither.
+  /// Sizes of each input; a scalar or None has no sizes, a list of tensors neither, nor
+  /// an input of which one size is no number.
   std::vector<std::vector<std::int64_t>> dims;
+  /// Elements from one index to the next, of each dimension of each input; as `dims`.
+  /// Newer versions than those that have dims and types only.
+  std::vector<std::vector<std::int64_t>> strides;
   std::vector<std::string> types;  ///< "float", "c10::Half", "c10::BFloat16", ...
 };
 
@@ -83,7 +87,7 @@ class EventArgs {
 };
 
 /// Tells whether the inputs of an operator of this name are read: matrix products,
-/// convolutions, attention, copies and casts.
+/// convolutions, attention, copies, casts and fills.
 bool reads_inputs_of(std::string_view operator_name);
 
 /// Returns the bytes of one element of a type, as torch names it in "dtype" and in

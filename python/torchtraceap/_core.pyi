@@ -8,6 +8,7 @@ import collections.abc
 import typing
 
 import numpy
+import numpy.typing
 
 __all__: list[str] = [
     "BalanceRow",
@@ -19,11 +20,16 @@ __all__: list[str] = [
     "LoadOptions",
     "NO_ID",
     "NO_TIME",
+    "OwnOutcome",
+    "OwnRule",
     "PatternInfo",
     "Quality",
     "QualityNote",
     "Report",
+    "RuleContext",
+    "Settings",
     "StepRow",
+    "Threshold",
     "Trace",
     "TraceFacts",
     "Unexplained",
@@ -40,6 +46,7 @@ __all__: list[str] = [
     "patterns",
     "step_categories",
     "step_range",
+    "thresholds",
 ]
 
 class Warning:
@@ -144,6 +151,79 @@ class LoadOptions:
     def threads(self) -> int: ...
     @threads.setter
     def threads(self, arg1: typing.SupportsInt | typing.SupportsIndex) -> None: ...
+
+class RuleContext:
+    """
+    What a rule sees; torchtraceap.RuleView wraps it.
+    """
+    def busy(
+        self, device: typing.SupportsInt | typing.SupportsIndex
+    ) -> numpy.typing.NDArray[numpy.int64]: ...
+    def frames(
+        self, rows: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex]
+    ) -> list[tuple[str, int, str, bool] | None]:
+        """
+        File, line, function and whether it is the user's.
+        """
+    def idle(
+        self, device: typing.SupportsInt | typing.SupportsIndex | None
+    ) -> numpy.typing.NDArray[numpy.int64]: ...
+    def lanes(self) -> numpy.typing.NDArray[numpy.int64]: ...
+    def launches(self) -> numpy.typing.NDArray[numpy.int64]: ...
+    def on_stream(self, row: typing.SupportsInt | typing.SupportsIndex) -> bool:
+        """
+        Whether the event is device work.
+        """
+    def parents(self) -> numpy.typing.NDArray[numpy.int64]: ...
+    def steps(self) -> numpy.typing.NDArray[numpy.int64]: ...
+    @property
+    def devices(self) -> list[int]: ...
+    @property
+    def span(self) -> tuple[int, int]: ...
+
+class Threshold:
+    """
+    A number that a rule decides by.
+    """
+    @property
+    def default(self) -> float: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def pattern(self) -> str: ...
+    @property
+    def unit(self) -> str: ...
+    @property
+    def why(self) -> str: ...
+
+class Settings:
+    """
+    patterns::Settings; see patterns/settings.h.
+    """
+    def __init__(self) -> None: ...
+    def enable(self, pattern: str, on: bool) -> None: ...
+    def set(
+        self,
+        pattern: str,
+        threshold: str,
+        value: typing.SupportsFloat | typing.SupportsIndex,
+    ) -> None: ...
+
+class OwnRule:
+    """
+    patterns::OwnRule; see patterns/own_rule.h.
+    """
+    def __init__(
+        self,
+        *,
+        name: str,
+        side: str,
+        summary: str,
+        advice: str,
+        min_share: typing.SupportsFloat | typing.SupportsIndex,
+        before: str | None,
+        propose: typing.Any,
+    ) -> None: ...
 
 class PatternInfo:
     """
@@ -346,6 +426,23 @@ class Label:
     @property
     def wasted_ns(self) -> int: ...
 
+class OwnOutcome:
+    """
+    What became of an own rule's requests.
+    """
+    @property
+    def asked_ns(self) -> int: ...
+    @property
+    def claimed_ns(self) -> int: ...
+    @property
+    def counted(self) -> bool: ...
+    @property
+    def pattern(self) -> str: ...
+    @property
+    def requests(self) -> int: ...
+    @property
+    def taken_ns(self) -> int: ...
+
 class WindowRow:
     @property
     def busy_ns(self) -> int: ...
@@ -375,6 +472,13 @@ class Report:
     @property
     def findings(self) -> list[Finding]: ...
     @property
+    def own_rules(self) -> list[OwnOutcome]: ...
+    @property
+    def pattern_names(self) -> list[str]:
+        """
+        Of the built-in patterns, then of the user's own rules.
+        """
+    @property
     def quality(self) -> Quality: ...
     @property
     def steps(self) -> list[StepRow]: ...
@@ -391,7 +495,11 @@ class Report:
     def windows(self) -> list[WindowRow]: ...
 
 def analyze(
-    trace: Trace, *, max_events: typing.SupportsInt | typing.SupportsIndex | None = None
+    trace: Trace,
+    *,
+    max_events: typing.SupportsInt | typing.SupportsIndex | None = None,
+    settings: Settings = ...,
+    rules: collections.abc.Sequence[OwnRule] = [],
 ) -> Report: ...
 def category_names() -> list[str]:
     """
@@ -423,6 +531,11 @@ def step_range(
 ) -> tuple[int, int]:
     """
     When ProfilerStep#first to #last ran: (begin_ns, end_ns).
+    """
+
+def thresholds() -> list[Threshold]:
+    """
+    Of all patterns, in the order of their table.
     """
 
 NO_ID: int = -1

@@ -16,6 +16,9 @@ from typing import TextIO
 from torchtraceap import _core
 from torchtraceap.analysis import analyze, load
 from torchtraceap.cli_loading import loading_options, loading_parser
+from torchtraceap.cli_patterns import pattern_forms, patterns_text
+from torchtraceap.cli_rules import rule_options, rules_parser
+from torchtraceap.errors import ConfigError, RuleError
 from torchtraceap.json_form import json_text
 from torchtraceap.report import Report
 from torchtraceap.safe_text import encodable, printable
@@ -31,7 +34,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = _parser()
     options = parser.parse_args(arguments)
     try:
-        options.loading = loading_options(options)
+        if hasattr(options, "recover"):
+            options.loading = loading_options(options)
     except ValueError as error:
         parser.error(str(error))
     try:
@@ -64,7 +68,7 @@ def _parser() -> argparse.ArgumentParser:
 
     command = commands.add_parser(
         "analyze",
-        parents=[loading],
+        parents=[loading, rules_parser()],
         help="label the windows of traces and list what wastes time",
     )
     command.add_argument("traces", nargs="+", metavar="TRACE", help=".json or .json.gz")
@@ -93,6 +97,17 @@ def _parser() -> argparse.ArgumentParser:
         "--json", action="store_true", help="print one JSON object in one line"
     )
     command.set_defaults(run=_inspect)
+
+    command = commands.add_parser(
+        "patterns", help="list what is looked for, and the thresholds"
+    )
+    command.add_argument(
+        "name", nargs="?", metavar="NAME", help="only this one, in full"
+    )
+    command.add_argument(
+        "--json", action="store_true", help="print a JSON array, one object a pattern"
+    )
+    command.set_defaults(run=_patterns)
     return parser
 
 
@@ -104,11 +119,15 @@ def _analyze(options: argparse.Namespace) -> int:
                     f"--json {options.json} would overwrite the trace {path}. Give "
                     "it another file."
                 )
+    try:
+        rules = rule_options(options)
+    except ConfigError as error:
+        return _complain(str(error))
     reports: list[Report] = []
     failed: list[str] = []
     for path in options.traces:
         try:
-            report = analyze(path, **options.loading)
+            report = analyze(path, **rules, **options.loading)
         except (ValueError, OSError, MemoryError, RuntimeError) as error:
             _complain(_reason(path, error))
             failed.append(path)
@@ -142,6 +161,15 @@ def _inspect(options: argparse.Namespace) -> int:
     return _OK
 
 
+def _patterns(options: argparse.Namespace) -> int:
+    try:
+        forms = pattern_forms(options.name)
+    except ConfigError as error:
+        return _complain(str(error))
+    _say(json_text(forms) if options.json else patterns_text(forms))
+    return _OK
+
+
 def _same_file(one: str, other: str) -> bool:
     try:
         return os.path.samefile(one, other)
@@ -168,6 +196,8 @@ def _reason(path: str, error: BaseException) -> str:
         return f"{path}: does not fit into memory. Record fewer steps, or free some."
     if isinstance(error, FileNotFoundError):
         return f"{error}. Check the path and whether the file may be read."
+    if isinstance(error, RuleError):
+        return f"{path}: {error}"
     if isinstance(error, RuntimeError):  # What the core checks of itself failed.
         return (
             f"{path}: the analysis failed, not by a fault of the trace: {error}. "

@@ -119,10 +119,9 @@ def read_quality(core: _core.Quality) -> Quality:
     return Quality(core.verdict, notes, core.incomplete, core.linking_rate)
 
 
-def read_balance(core: _core.BalanceRow) -> Balance:
-    """Convert one row of the core's balance; patterns without time become zeros."""
+def read_balance(core: _core.BalanceRow, names: list[str]) -> Balance:
+    """Convert one row of the core's balance; of ``names``, those without time get 0."""
     idle, excess = core.idle_ns, core.excess_ns
-    names = [p.name for p in _core.patterns()]
     return Balance(
         device=core.device,
         span_us=us_from_ns(core.span_ns),

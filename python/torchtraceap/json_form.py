@@ -46,6 +46,8 @@ def report_form(report: Report) -> dict[str, object]:
                 "warnings": [asdict(note) for note in quality.warnings],
             },
         },
+        "settings": report.settings,
+        "rules": [asdict(outcome) for outcome in report.rules],
         "balance": [_balance_form(row) for row in report.balance],
         "unexplained": [_unexplained_form(stretch) for stretch in report.unexplained],
         "windows": [_window_form(window) for window in report.windows],

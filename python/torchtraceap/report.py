@@ -26,6 +26,8 @@ from torchtraceap.units import time_text
 from torchtraceap.windows import Window, read_windows
 
 if TYPE_CHECKING:
+    from torchtraceap.config import Changes
+    from torchtraceap.rule_outcomes import RuleOutcome
     from torchtraceap.tables import Tables
 
 
@@ -35,15 +37,20 @@ class Report:
     Attributes:
         trace: Path, number of events, analysed time, devices, rank.
         quality: How far the trace can be trusted, and why.
+        settings: The thresholds that were not the defaults, by pattern, with
+            ``enabled`` for rules that were off.
 
     The rest is converted on first use. A report keeps its trace in memory.
     """
 
-    def __init__(self, core: _core.Report, trace: _core.Trace) -> None:
+    def __init__(
+        self, core: _core.Report, trace: _core.Trace, settings: Changes | None = None
+    ) -> None:
         self._core = core
         self._trace = trace
         self.trace = read_facts(core.trace)
         self.quality = read_quality(core.quality)
+        self.settings: Changes = settings or {}
 
     @cached_property
     def findings(self) -> tuple[Finding, ...]:
@@ -58,7 +65,8 @@ class Report:
     @cached_property
     def balance(self) -> tuple[Balance, ...]:
         """Where each device's time went; empty for a trace without device work."""
-        return tuple(read_balance(row) for row in self._core.balance)
+        names = self._core.pattern_names
+        return tuple(read_balance(row, names) for row in self._core.balance)
 
     @cached_property
     def unexplained(self) -> tuple[Unexplained, ...]:
@@ -70,6 +78,13 @@ class Report:
     def steps(self) -> tuple[Step, ...]:
         """The profiler's steps, in order of time; often there are none."""
         return tuple(read_step(row) for row in self._core.steps)
+
+    @cached_property
+    def rules(self) -> tuple[RuleOutcome, ...]:
+        """What became of the claims of the user's own rules, where any ran."""
+        from torchtraceap.rule_outcomes import read_outcome
+
+        return tuple(read_outcome(outcome) for outcome in self._core.own_rules)
 
     def summary(self, *, windows: bool | int = False, findings: int = 10) -> str:
         """Return the report as plain text for people.

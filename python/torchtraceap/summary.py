@@ -10,6 +10,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from torchtraceap.rule_outcomes import outcome_lines
 from torchtraceap.safe_text import printable
 from torchtraceap.text_table import align
 from torchtraceap.units import share_text, time_text
@@ -41,6 +42,7 @@ def write_summary(report: Report, windows: int, findings: int) -> str:
     blocks = [
         list(_heading(report)),
         list(_findings(report, findings)),
+        [part for line in outcome_lines(report) for part in _wrapped(line, "  ")],
         list(window_lines(report, windows)),
         list(_advice(report, findings)),
     ]

@@ -1,20 +1,78 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// patterns/rules/unfused_attention.cpp: STUB, to be replaced.
+// patterns/rules/unfused_attention.cpp: attention as product, softmax, product.
+//
+// Between its two batched products, unfused attention writes and reads the whole matrix
+// of scores for each of scale, mask, softmax and dropout. A fused kernel never stores
+// it. What is claimed are these kernels alone; that the products too write and read
+// the scores, about as much as one softmax does, comes on top and is not claimed, which
+// outweighs the exponentials that a fused kernel has to compute as well.
+//
+// On the CPU exponentials are a good part of a softmax, so only a share is claimed.
+#include <algorithm>
 #include <array>
 
+#include "patterns/attention.h"
+#include "patterns/marks.h"
 #include "patterns/rule.h"
 
 namespace tta::patterns {
 namespace {
 
-enum : std::size_t { kMinShare };
+enum : std::size_t { kMinShare, kCpuShare };
 constexpr std::array kThresholds = {
-    Threshold{"min_share", 0.01, "share", "STUB"},
+    Threshold{"min_share", 0.01, "share", "a hundredth of the time is worth a line"},
+    Threshold{"cpu_share", 0.5, "share",
+              "of these operators' time on a CPU, what is memory and not exponentials: "
+              "a softmax passes over its data three times and computes in one of them"},
 };
 
-std::vector<Claim> propose(const Context&) { return {}; }
+std::vector<Claim> propose(const Context& context) {
+  const auto& t = context.timeline;
+  const auto& c = t.columns();
+  const LaunchedWork launched(t);
+  const auto share = std::min(1.0, context.limits[kCpuShare]);
+  std::vector<Excess> excess;
+  std::vector<Mark> marks;
+  for (const auto& attention : find_attentions(context, launched)) {
+    for (const auto op : attention.saved) {
+      if (t.host) {
+        const auto saved =
+            static_cast<std::int64_t>(share * static_cast<double>(c.dur[op]));
+        marks.push_back({{c.ts[op], c.ts[op] + saved}, attention.softmax, 0});
+      }
+      for (const auto& work : launched.in(t.lanes.lane[op], {c.ts[op], c.end(op)})) {
+        excess.push_back(
+            {work.device, {c.ts[work.row], c.end(work.row)}, attention.softmax, 0});
+      }
+    }
+  }
+  if (t.host) return claim_marks(context, PatternId::kUnfusedAttention, marks);
+  return claim_excess(context, PatternId::kUnfusedAttention, std::move(excess));
+}
 
-std::string describe(const Context&, const Finding&) { return ""; }
+bool in_math_fallback(const timeline::Timeline& t, std::uint32_t row) {
+  for (int depth = 0; row != kNoRow && depth < 16; row = t.tree.parent[row], ++depth) {
+    if (t.trace->name(row).starts_with("aten::_scaled_dot_product_attention_math")) {
+      return true;
+    }
+  }
+  return false;
+}
+
+std::string describe(const Context& context, const Finding& f) {
+  const auto& t = context.timeline;
+  std::string text =
+      count_text(f.count, "attention", "attentions") +
+      " ran as product, softmax, product: what lies between the products took " +
+      duration_text(f.wasted_ns) + (t.host ? " more than" : " that") +
+      " a fused kernel " + (t.host ? "needs." : "does without.");
+  if (in_math_fallback(t, f.events.front())) {
+    text +=
+        " scaled_dot_product_attention itself fell back to this: look at its mask, "
+        "dtype and head size.";
+  }
+  return text;
+}
 
 }  // namespace
 

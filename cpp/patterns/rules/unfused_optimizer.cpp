@@ -1,20 +1,182 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// patterns/rules/unfused_optimizer.cpp: STUB, to be replaced.
+// patterns/rules/unfused_optimizer.cpp: an optimizer that updates parameter by
+// parameter.
+//
+// torch wraps each step in Optimizer.step#<class>.step. If no operator or kernel in it
+// is a fused or multi-tensor one, each parameter took several launches of its own. The
+// cost is what the device idled while the host made them, and what so many kernels take
+// even with nothing to do. From the first update on only: what comes before (gathering
+// parameters, making state) a fused optimizer has to do too.
+//
+// Of a trace without device work, it is the time spent on calling these operators: the
+// fused form makes one call for all parameters. Operators with real work are left out,
+// though fused they would take fewer passes over memory.
+#include <algorithm>
 #include <array>
+#include <map>
 
+#include "patterns/host_ops.h"
+#include "patterns/launched.h"
+#include "patterns/marks.h"
 #include "patterns/rule.h"
 
 namespace tta::patterns {
 namespace {
 
-enum : std::size_t { kMinShare };
+enum : std::size_t {
+  kMinShare,
+  kMinOps,
+  kSmallKernel,
+  kEmptyKernel,
+  kRealWork,
+  kMaxPause
+};
 constexpr std::array kThresholds = {
-    Threshold{"min_share", 0.01, "share", "STUB"},
+    Threshold{"min_share", 0.01, "share", "a hundredth of the time is worth a line"},
+    Threshold{
+        "min_ops", 20, "count",
+        "small kernels, or updates on a CPU, of one step; the fused form launches "
+        "one to four a group of parameters"},
+    Threshold{"small_kernel", 10, "us", "nsys-ai: under 10 us a launch costs more"},
+    Threshold{"empty_kernel", 1.5, "us",
+              "a kernel without work takes 1.5-2.5 us on every device seen"},
+    Threshold{
+        "real_work", 10, "us",
+        "calling an operator on a CPU takes 1-5 us; one that works for longer has "
+        "tens of thousands of elements"},
+    Threshold{"max_pause", 200, "us",
+              "Python between two updates takes less; longer is other work"},
 };
 
-std::vector<Claim> propose(const Context&) { return {}; }
+using trace::Category;
 
-std::string describe(const Context&, const Finding&) { return ""; }
+enum : std::uint8_t { kSingleTensor, kManyKernels };
+
+// torch's own optimizers that have a form for many tensors (foreach, most also fused).
+constexpr std::array<std::string_view, 12> kWithForeach = {
+    "SGD",    "Adam",  "AdamW", "Adagrad", "RMSprop", "Adadelta",
+    "Adamax", "NAdam", "RAdam", "Rprop",   "ASGD",    "Adafactor"};
+
+std::uint8_t subtype_of(std::string_view name) {
+  name.remove_prefix(std::string_view("Optimizer.step#").size());
+  name = name.substr(0, name.find('.'));
+  const auto end = kWithForeach.end();
+  return std::find(kWithForeach.begin(), end, name) != end ? kSingleTensor
+                                                           : kManyKernels;
+}
+
+bool names_many_tensors(std::string_view name) {
+  for (const auto* part : {"multi_tensor", "_foreach_", "fused", "Fused"}) {
+    if (name.find(part) != std::string_view::npos) return true;
+  }
+  return false;
+}
+
+// An operator that updates a parameter or its state, with the arithmetic for it.
+bool is_update(std::string_view name) {
+  for (const auto* part :
+       {"aten::add", "aten::mul", "aten::div", "aten::lerp", "aten::sub", "aten::sqrt",
+        "aten::copy_", "aten::maximum", "aten::neg", "aten::sign"}) {
+    if (name.starts_with(part)) return true;
+  }
+  return false;
+}
+
+// What a step did, from its first update to its last.
+struct Step {
+  Interval updates;
+  std::size_t count = 0;  // of updates
+  bool many = false;      // some operator takes many tensors at once
+};
+
+Step look_into(const timeline::Timeline& t, const timeline::Span& span) {
+  const auto& c = t.columns();
+  Step out;
+  std::int64_t done = span.begin;
+  for (const auto row : rows_in(t, t.lanes.lane[span.row], {span.begin, span.end})) {
+    if (c.cat(row) != Category::kCpuOp) continue;
+    const auto name = t.trace->name(row);
+    out.many |= names_many_tensors(name) && !name.starts_with("Optimizer.");
+    if (!is_update(name) || c.ts[row] < done) continue;
+    if (out.count++ == 0) out.updates.begin = c.ts[row];
+    out.updates.end = done = std::min(c.end(row), span.end);
+  }
+  return out;
+}
+
+// Steps of optimizers, without those around another optimizer's step: what wraps it is
+// judged by what it wraps. Of a thread, they do not overlap.
+std::vector<timeline::Span> innermost_steps(const timeline::Timeline& t) {
+  std::vector<timeline::Span> out;
+  std::map<std::uint32_t, timeline::Span> last;  // of each thread
+  for (const auto& span : t.spans.optimizer) {
+    if (!t.trace->name(span.row).starts_with("Optimizer.step#")) continue;
+    const auto [it, first] = last.try_emplace(t.lanes.lane[span.row], span);
+    if (first) continue;
+    if (it->second.end <= span.begin) out.push_back(it->second);
+    it->second = span;
+  }
+  for (const auto& [lane, span] : last) out.push_back(span);
+  return out;
+}
+
+std::vector<Claim> propose(const Context& context) {
+  const auto& t = context.timeline;
+  const auto& c = t.columns();
+  if (t.spans.optimizer.empty()) return {};
+  const LaunchedWork launched(t);
+  std::vector<Mark> marks;
+  std::vector<Excess> excess;
+  for (const auto& span : innermost_steps(t)) {
+    const auto lane = t.lanes.lane[span.row];
+    const auto step = look_into(t, span);
+    if (step.count == 0 || step.many) continue;
+    const auto subtype = subtype_of(t.trace->name(span.row));
+    if (t.host) {
+      // Without kernels only torch's own are known to have a form for many tensors.
+      if (subtype != kSingleTensor ||
+          static_cast<double>(step.count) <= context.limits[kMinOps]) {
+        continue;
+      }
+      for (const auto& part :
+           calling_time(t, lane, step.updates, context.limits.ns(kRealWork),
+                        context.limits.ns(kMaxPause))) {
+        marks.push_back({part, span.row, subtype});
+      }
+      continue;
+    }
+    std::vector<Excess> small;
+    bool many = false;
+    for (const auto& work : launched.in(lane, step.updates)) {
+      if (c.cat(work.row) != Category::kKernel) continue;
+      many |= names_many_tensors(t.trace->name(work.row));
+      if (c.dur[work.row] >= context.limits.ns(kSmallKernel)) continue;
+      const auto end =
+          std::min(c.end(work.row), c.ts[work.row] + context.limits.ns(kEmptyKernel));
+      small.push_back({work.device, {c.ts[work.row], end}, span.row, subtype});
+    }
+    if (many || static_cast<double>(small.size()) <= context.limits[kMinOps]) continue;
+    marks.push_back({step.updates, span.row, subtype});
+    excess.insert(excess.end(), small.begin(), small.end());
+  }
+  auto claims = claim_marks(context, PatternId::kUnfusedOptimizer, std::move(marks));
+  const auto busy =
+      claim_excess(context, PatternId::kUnfusedOptimizer, std::move(excess));
+  claims.insert(claims.end(), busy.begin(), busy.end());
+  return claims;
+}
+
+std::string describe(const Context& context, const Finding& f) {
+  const auto& t = context.timeline;
+  const auto name = t.trace->name(f.events.front());
+  std::string text = count_text(f.count, "step", "steps") + " (" + std::string(name) +
+                     ") updated the parameters one by one: ";
+  if (t.host)
+    return text + "calling so many operators took " + duration_text(f.wasted_ns) + ".";
+  return text + devices_text(f, false) + " idled " + duration_text(f.idle_ns) +
+         " meanwhile, and small kernels took " +
+         duration_text(f.wasted_ns - f.idle_ns) + " beyond their work.";
+}
 
 }  // namespace
 

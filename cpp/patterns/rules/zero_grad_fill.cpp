@@ -1,20 +1,70 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// patterns/rules/zero_grad_fill.cpp: STUB, to be replaced.
+// patterns/rules/zero_grad_fill.cpp: gradients filled with zeros.
+//
+// zero_grad(set_to_none=False) fills each gradient, one launch and one pass over its
+// memory each; dropping them costs nothing, and the next backward pass then stores
+// instead of adding. That second gain is not claimed. What is: idle time of the device
+// while the host called the fills, and the time of the fills themselves.
 #include <array>
 
+#include "patterns/launched.h"
+#include "patterns/marks.h"
 #include "patterns/rule.h"
 
 namespace tta::patterns {
 namespace {
 
-enum : std::size_t { kMinShare };
 constexpr std::array kThresholds = {
-    Threshold{"min_share", 0.01, "share", "STUB"},
+    Threshold{"min_share", 0.01, "share", "a hundredth of the time is worth a line"},
 };
 
-std::vector<Claim> propose(const Context&) { return {}; }
+using trace::Category;
 
-std::string describe(const Context&, const Finding&) { return ""; }
+// torch's annotation, or the method's frame: of an optimizer or a module.
+bool is_zero_grad(std::string_view name) {
+  return name.starts_with("Optimizer.zero_grad#") || name.ends_with(": zero_grad");
+}
+
+std::vector<Claim> propose(const Context& context) {
+  const auto& t = context.timeline;
+  const auto& c = t.columns();
+  const LaunchedWork launched(t);
+  std::vector<char> inside(c.size(), 0);
+  std::vector<Mark> marks;
+  std::vector<Excess> excess;
+  for (std::uint32_t lane = 0; lane < t.lanes.lanes.size(); ++lane) {
+    if (t.lanes.lanes[lane].is_stream) continue;
+    for (const auto row : t.lanes.rows_of(t.lanes.lanes[lane])) {
+      const auto parent = t.tree.parent[row];
+      const auto name = t.trace->name(row);
+      inside[row] = (parent != kNoRow && inside[parent]) || is_zero_grad(name);
+      if (!inside[row] || c.cat(row) != Category::kCpuOp) continue;
+      if (name != "aten::zero_" && name != "aten::_foreach_zero_") continue;
+      // A fill inside another operator makes a new tensor (zeros) or is seen already.
+      if (parent != kNoRow && c.cat(parent) == Category::kCpuOp &&
+          t.trace->name(parent).starts_with("aten::")) {
+        continue;
+      }
+      const Interval call{c.ts[row], c.end(row)};
+      marks.push_back({call, row, 0});
+      for (const auto& work : launched.in(lane, call)) {
+        excess.push_back({work.device, {c.ts[work.row], c.end(work.row)}, row, 0});
+      }
+    }
+  }
+  auto claims = claim_marks(context, PatternId::kZeroGradFill, std::move(marks));
+  const auto busy = claim_excess(context, PatternId::kZeroGradFill, std::move(excess));
+  claims.insert(claims.end(), busy.begin(), busy.end());
+  return claims;
+}
+
+std::string describe(const Context& context, const Finding& f) {
+  const auto fills = count_text(f.count, "fill", "fills") + " of gradients with zeros";
+  if (context.timeline.host) return fills + " took " + duration_text(f.wasted_ns) + ".";
+  return fills + ": " + devices_text(f, false) + " filled for " +
+         duration_text(f.wasted_ns - f.idle_ns) + " and idled " +
+         duration_text(f.idle_ns) + " while the host called for it.";
+}
 
 }  // namespace
 

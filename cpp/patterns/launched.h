@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// patterns/launched.h: what a thread launched in a stretch of its time, and claims on
+// the busy time of such work.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "patterns/rule.h"
+
+namespace tta::patterns {
+
+/// Device work whose launch is known.
+struct Work {
+  std::int64_t launched = 0;  ///< When its launch call began.
+  std::uint32_t row = 0;
+  std::uint32_t device = 0;  ///< Position in Timeline::devices.
+};
+
+/// All device work with a known launch, by the thread and the time of the launch.
+class LaunchedWork {
+ public:
+  /// O(n log n) in the device rows.
+  explicit LaunchedWork(const timeline::Timeline& timeline);
+
+  /// What thread `lane` launched inside `time`, in order of launch. O(log n).
+  std::span<const Work> in(std::uint32_t lane, Interval time) const;
+
+ private:
+  std::vector<std::vector<Work>> by_lane_;
+};
+
+/// A stretch of a device's time in which it worked to no use.
+struct Excess {
+  std::uint32_t device = 0;  ///< Position in Timeline::devices.
+  Interval time;
+  std::uint32_t row = 0;  ///< The event that proves it.
+  std::uint8_t subtype = 0;
+};
+
+/// Claims what is left of the devices' busy time inside the stretches. Where stretches
+/// of one device overlap, the one that begins first has the time. Any order.
+/// O(n log n).
+std::vector<Claim> claim_excess(const Context& context, PatternId pattern,
+                                std::vector<Excess> excess);
+
+}  // namespace tta::patterns
