@@ -5,6 +5,7 @@
 
 #include <memory>
 
+#include "bindings/analysis.h"
 #include "bindings/bindings.h"
 #include "bindings/own_rules.h"
 #include "patterns/waits.h"
@@ -15,37 +16,7 @@ namespace {
 
 namespace py = pybind11;
 using namespace pipeline;  // NOLINT: this file is a list of its names
-using patterns::Claim;
-using patterns::Finding;
-using patterns::PatternInfo;
-using patterns::PatternSide;
-using timeline::Frame;
-
-std::string side_name(PatternSide side) {
-  return side == PatternSide::kCpu ? "cpu" : "gpu";
-}
-
 using patterns::PatternTable;
-using Table = std::shared_ptr<const PatternTable>;
-
-// A part of a report, with what its PatternIds stand for.
-template <typename Part>
-struct Named : Part {
-  Table patterns;
-};
-
-template <typename Part>
-std::vector<Named<Part>> with_names(const std::vector<Part>& parts, Table patterns) {
-  std::vector<Named<Part>> out;
-  for (const auto& part : parts) out.push_back({part, patterns});
-  return out;
-}
-
-// What the table says of the pattern of a part that has one.
-template <typename Part>
-const PatternInfo& info(const Named<Part>& part) {
-  return (*part.patterns)[part.pattern];
-}
 
 // A value for each row of the pattern table, by name; zeros are left out.
 py::typing::Dict<py::str, py::int_> by_pattern(const std::vector<std::int64_t>& ns,
@@ -58,87 +29,28 @@ py::typing::Dict<py::str, py::int_> by_pattern(const std::vector<std::int64_t>& 
   return out;
 }
 
-const char* verdict_name(Verdict verdict) {
-  return std::array{"ok", "degraded", "unusable"}[static_cast<int>(verdict)];
+py::typing::Dict<py::str, py::int_> by_pattern(const std::vector<PatternTime>& times,
+                                               const PatternTable& patterns) {
+  py::typing::Dict<py::str, py::int_> out;
+  for (const auto& time : times) {
+    out[py::str(std::string(patterns[time.pattern].name))] = time.ns;
+  }
+  return out;
 }
 
-// A trace and the report on it: what Python holds keeps what the report refers to.
-struct Analysis {
-  std::shared_ptr<trace::Trace> trace;
-  Report report;
-  Table patterns = std::make_shared<const PatternTable>(report.patterns);
+// A step, with names for the patterns of its balance.
+struct NamedStep : StepRow {
+  Table patterns;
 };
 
-void bind_patterns(py::module_& m) {
-  py::class_<PatternInfo>(m, "PatternInfo", "A row of the table of anti-patterns.")
-      .def_property_readonly("name", [](const PatternInfo& p) { return p.name; })
-      .def_property_readonly("side",
-                             [](const PatternInfo& p) { return side_name(p.side); })
-      .def_readonly("user_finding", &PatternInfo::user_finding)
-      .def_property_readonly("summary", [](const PatternInfo& p) { return p.summary; })
-      .def_property_readonly("advice", [](const PatternInfo& p) { return p.advice; })
-      .def_property_readonly("subtypes", [](const PatternInfo& p) {
-        return std::vector<std::string>(p.subtypes.begin(), p.subtypes.end());
-      });
-  m.def("patterns", [] {
-    const auto table = patterns::patterns();
-    return std::vector<PatternInfo>(table.begin(), table.end());
-  });
+std::vector<NamedStep> steps_of(const Analysis& a) {
+  std::vector<NamedStep> out;
+  for (const auto& step : a.report.steps) out.push_back({step, a.patterns});
+  return out;
+}
 
-  py::class_<Frame>(m, "Frame",
-                    "A place in Python code: see timeline/frames.h for which line.")
-      .def_readonly("file", &Frame::file)
-      .def_readonly("line", &Frame::line)
-      .def_readonly("function", &Frame::function)
-      .def_readonly("user", &Frame::user);
-
-  py::class_<Claim>(m, "Claim", "Time taken by one cause, in nanoseconds.")
-      .def_readonly("idle", &Claim::idle)
-      .def_readonly("device", &Claim::device)
-      .def_readonly("begin", &Claim::begin)
-      .def_readonly("end", &Claim::end)
-      .def_readonly("evidence", &Claim::evidence);
-
-  py::class_<patterns::Wait>(m, "Wait", "A call in which the host waited for a device.")
-      .def_readonly("row", &patterns::Wait::row)
-      .def_readonly("begin_ns", &patterns::Wait::begin)
-      .def_readonly("end_ns", &patterns::Wait::end)
-      .def_property_readonly("subtype",
-                             [](const patterns::Wait& w) {
-                               const auto& p =
-                                   patterns::info(patterns::PatternId::kSyncStall);
-                               return std::string(p.subtypes[w.subtype]);
-                             })
-      .def_readonly("location", &patterns::Wait::location)
-      .def_readonly("operator_name", &patterns::Wait::operator_name);
-
-  py::class_<Named<Finding>>(m, "Finding", "One anti-pattern at one place.")
-      .def_property_readonly("pattern",
-                             [](const Named<Finding>& f) { return info(f).name; })
-      .def_property_readonly("subtype",
-                             [](const Named<Finding>& f) -> std::string {
-                               const auto& kinds = info(f).subtypes;
-                               if (kinds.empty()) return "";
-                               return std::string(kinds[f.subtype]);
-                             })
-      .def_property_readonly(
-          "side", [](const Named<Finding>& f) { return side_name(info(f).side); })
-      .def_property_readonly("severity",
-                             [](const Named<Finding>& f) {
-                               return std::array{"low", "medium",
-                                                 "high"}[static_cast<int>(f.severity)];
-                             })
-      .def_readonly("count", &Finding::count)
-      .def_readonly("wasted_ns", &Finding::wasted_ns)
-      .def_readonly("idle_ns", &Finding::idle_ns)
-      .def_readonly("location", &Finding::location)
-      .def_readonly("operator_name", &Finding::operator_name)
-      .def_readonly("message", &Finding::message)
-      .def_property_readonly("advice",
-                             [](const Named<Finding>& f) { return info(f).advice; })
-      .def_readonly("events", &Finding::events)
-      .def_readonly("windows", &Finding::windows)
-      .def_readonly("claims", &Finding::claims);
+const char* verdict_name(Verdict verdict) {
+  return std::array{"ok", "degraded", "unusable"}[static_cast<int>(verdict)];
 }
 
 void bind_parts(py::module_& m) {
@@ -182,11 +94,28 @@ void bind_parts(py::module_& m) {
       .def_readonly("begin_ns", &Unexplained::begin_ns)
       .def_readonly("end_ns", &Unexplained::end_ns)
       .def_readonly("during", &Unexplained::during);
-  py::class_<StepRow>(m, "StepRow")
-      .def_readonly("number", &StepRow::number)
-      .def_readonly("begin_ns", &StepRow::begin_ns)
-      .def_readonly("end_ns", &StepRow::end_ns)
-      .def_readonly("busy_ns", &StepRow::busy_ns);
+  using Balance = Named<StepBalance>;
+  py::class_<Balance>(m, "StepBalance")
+      .def_readonly("devices", &Balance::devices)
+      .def_readonly("device", &Balance::device)
+      .def_readonly("span_ns", &Balance::span_ns)
+      .def_readonly("busy_ns", &Balance::busy_ns)
+      .def_property_readonly(
+          "idle_ns", [](const Balance& b) { return by_pattern(b.idle, *b.patterns); })
+      .def_readonly("unattributed_ns", &Balance::unattributed_ns)
+      .def_property_readonly("excess_ns", [](const Balance& b) {
+        return by_pattern(b.excess, *b.patterns);
+      });
+  py::class_<NamedStep>(m, "StepRow")
+      .def_readonly("number", &NamedStep::number)
+      .def_readonly("begin_ns", &NamedStep::begin_ns)
+      .def_readonly("end_ns", &NamedStep::end_ns)
+      .def_readonly("busy_ns", &NamedStep::busy_ns)
+      .def_property_readonly("balance",
+                             [](const NamedStep& s) -> std::optional<Balance> {
+                               if (!s.balance) return std::nullopt;
+                               return Balance{*s.balance, s.patterns};
+                             });
   py::class_<timeline::Window>(m, "Window")
       .def_readonly("begin_ns", &timeline::Window::begin_ns)
       .def_readonly("end_ns", &timeline::Window::end_ns)
@@ -228,11 +157,13 @@ void bind_parts(py::module_& m) {
 }  // namespace
 
 void bind_report(py::module_& m) {
-  bind_patterns(m);
+  bind_findings(m);
   bind_parts(m);
 
   // Lists are made anew at each access: hold on to them in a loop.
-  py::class_<Analysis>(m, "Report", "What an analysis says. Times in nanoseconds.")
+  py::class_<Analysis> report(m, "Report",
+                              "What an analysis says. Times in nanoseconds.");
+  report
       .def_property_readonly("trace", [](const Analysis& a) { return a.report.trace; })
       .def_property_readonly("quality",
                              [](const Analysis& a) { return a.report.quality; })
@@ -241,7 +172,7 @@ void bind_report(py::module_& m) {
           [](const Analysis& a) { return with_names(a.report.balance, a.patterns); })
       .def_property_readonly("unexplained",
                              [](const Analysis& a) { return a.report.unexplained; })
-      .def_property_readonly("steps", [](const Analysis& a) { return a.report.steps; })
+      .def_property_readonly("steps", steps_of)
       .def_property_readonly(
           "windows",
           [](const Analysis& a) { return with_names(a.report.windows, a.patterns); })
@@ -279,6 +210,7 @@ void bind_report(py::module_& m) {
           py::arg("index"),
           "The window's device work under the host events it came from: (row, index of "
           "the parent in this list or -1), parents first.");
+  bind_tables(m, report);
 
   m.def(
       "analyze",

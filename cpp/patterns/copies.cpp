@@ -11,9 +11,6 @@ namespace {
 
 using trace::Category;
 
-// No program nests operators deeper; a hostile file may.
-constexpr int kMaxDepth = 1024;
-
 // NVLink-C2C carries 450 GB/s each way; a rate above twice that is a wrong duration.
 constexpr double kFastestLink = 900;
 
@@ -92,7 +89,7 @@ std::vector<HostCopy> host_copies(const Context& context,
 std::uint32_t copy_operator(const timeline::Timeline& t, std::uint32_t row) {
   std::uint32_t outer = kNoRow;
   auto at = t.owner_of(row);
-  for (int depth = 0; at != kNoRow && depth < kMaxDepth;
+  for (int depth = 0; at != kNoRow && depth < timeline::kMaxDepth;
        at = t.tree.parent[at], ++depth) {
     if (t.columns().cat(at) != Category::kCpuOp) break;
     const auto name = t.trace->name(at);

@@ -55,6 +55,12 @@ void give(PatternId pattern, std::int32_t device, const IntervalSet& left,
 
 }  // namespace
 
+std::int64_t cost_of(const std::vector<Claim>& claims) {
+  std::int64_t sum = 0;
+  for (const auto& claim : claims) sum += claim.end - claim.begin;
+  return sum;
+}
+
 std::vector<Claim> grant(const Context& context, PatternId pattern,
                          const std::vector<Request>& requests) {
   const auto& t = context.timeline;
@@ -81,6 +87,24 @@ std::vector<Claim> grant(const Context& context, PatternId pattern,
     give(pattern, device, context.ledger.busy(index, t.span), std::move(asked.busy),
          claims);
   }
+  return claims;
+}
+
+std::vector<Claim> run(const OwnRule& rule, const Context& context,
+                       OwnOutcome& outcome) {
+  const auto& t = context.timeline;
+  const auto requests = rule.propose(context);
+  const auto claims = grant(context, outcome.pattern, requests);
+  // The same of a ledger from which nothing was taken.
+  const Ledger whole(t);
+  const auto all =
+      grant({t, context.args, whole, context.limits}, outcome.pattern, requests);
+  outcome.requests = requests.size();
+  for (const auto& request : requests)
+    outcome.asked_ns +=
+        timeline::intersect({request.begin, request.end}, t.span).length();
+  outcome.claimed_ns = cost_of(claims);
+  outcome.taken_ns = std::max<std::int64_t>(0, cost_of(all) - outcome.claimed_ns);
   return claims;
 }
 

@@ -47,6 +47,9 @@ struct OwnOutcome {
   bool counted = false;       ///< False: too little, so that nothing of it is claimed.
 };
 
+/// Sums the lengths of claims.
+std::int64_t cost_of(const std::vector<Claim>& claims);
+
 /// Makes claims of requests: of what is left in the ledger, each nanosecond once. Where
 /// requests overlap, one without a device goes first, then the one that begins first.
 ///
@@ -54,6 +57,11 @@ struct OwnOutcome {
 /// did no work. O((requests + gaps) log n) a device.
 std::vector<Claim> grant(const Context& context, PatternId pattern,
                          const std::vector<Request>& requests);
+
+/// Runs a rule and makes claims of its requests. Fills the outcome, whose pattern is
+/// set, but for `counted`. Throws what the rule and grant do.
+std::vector<Claim> run(const OwnRule& rule, const Context& context,
+                       OwnOutcome& outcome);
 
 /// One sentence on a finding of an own rule, in figures.
 std::string describe_own(const Context& context, const Finding& finding);

@@ -124,20 +124,20 @@ constexpr std::array<PatternInfo, 33> kTable = {{
      "Compare a slow step with a usual one: garbage collection, checkpoints, "
      "logging, evaluation, other jobs on the machine.",
      {}},
-    {PatternId::kCommExposed, "comm_exposed", kGpu, true,
-     "Communication ran with no computation beside it.",
-     "Overlap it: gradient bucketing (DDP bucket_cap_mb), async_op=True with "
-     "work between, FSDP prefetch; then look whether another rank is late.",
+    {PatternId::kCommStreamSerialised, "comm_stream_serialised", kGpu, true,
+     "Communication and computation took turns though nothing says they must.",
+     "Start the collective with async_op=True and wait for it where its result "
+     "is used; let FSDP or DDP prefetch.",
      {}},
     {PatternId::kSmallCollectives, "small_collectives", kGpu, true,
      "Many small collectives, each with the latency of a large one.",
      "Put small tensors into one collective: larger DDP buckets (bucket_cap_mb),"
      " torch.distributed's coalescing manager, flattened gradients.",
      {}},
-    {PatternId::kCommStreamSerialised, "comm_stream_serialised", kGpu, true,
-     "Communication and computation took turns though nothing says they must.",
-     "Start the collective with async_op=True and wait for it where its result "
-     "is used; let FSDP or DDP prefetch.",
+    {PatternId::kCommExposed, "comm_exposed", kGpu, true,
+     "Communication ran with no computation beside it.",
+     "Overlap it: gradient bucketing (DDP bucket_cap_mb), async_op=True with "
+     "work between, FSDP prefetch; then look whether another rank is late.",
      {}},
     {PatternId::kSlowCopy, "slow_copy", kGpu, true,
      "Copies were far slower than the link allows.",

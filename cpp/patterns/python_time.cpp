@@ -12,10 +12,10 @@ namespace {
 using trace::Category;
 
 // Methods and functions of C that return when something else has happened.
-constexpr std::array<std::string_view, 11> kWaiting = {
-    "acquire",     "poll",    "select",  "recv",     "recv_into",
-    "accept",      "waitpid", "connect", "recvfrom", "__enter__ of _thread",
-    "run_backward"};
+constexpr std::array<std::string_view, 12> kWaiting = {
+    "acquire",      "poll",    "select",  "recv",     "recv_into",
+    "accept",       "waitpid", "connect", "recvfrom", "__enter__ of _thread",
+    "run_backward", "wait"};
 
 IntervalSet pauses(const timeline::Timeline& t, const timeline::Lane& lane,
                    std::int64_t min_pause) {

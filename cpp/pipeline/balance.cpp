@@ -126,44 +126,4 @@ std::vector<BalanceRow> make_balance(const timeline::Timeline& t,
   return out;
 }
 
-namespace {
-
-// Busy time of one device up to any moment: steps may nest, so that adding up the
-// busy stretches of each would take quadratic time.
-class BusyUntil {
- public:
-  explicit BusyUntil(const timeline::DeviceTime& d) : busy_(d.busy) {
-    for (const auto& part : busy_) sums_.push_back(sums_.back() + part.length());
-  }
-
-  std::int64_t operator()(std::int64_t when) const {
-    const auto after = std::lower_bound(
-        busy_.begin(), busy_.end(), when,
-        [](timeline::Interval part, std::int64_t at) { return part.end <= at; });
-    const auto whole = sums_[static_cast<std::size_t>(after - busy_.begin())];
-    return after == busy_.end()
-               ? whole
-               : whole + timeline::Interval{after->begin, when}.length();
-  }
-
- private:
-  const timeline::IntervalSet& busy_;
-  std::vector<std::int64_t> sums_{0};
-};
-
-}  // namespace
-
-std::vector<StepRow> make_steps(const timeline::Timeline& t) {
-  std::vector<BusyUntil> busy;
-  for (const auto& d : t.devices) busy.emplace_back(d);
-  std::vector<StepRow> out;
-  for (const auto& step : t.spans.steps) {
-    const auto time = timeline::intersect({step.begin, step.end}, t.span);
-    StepRow row{step.number, time.begin, time.begin + time.length(), 0};
-    for (const auto& until : busy) row.busy_ns += until(row.end_ns) - until(time.begin);
-    out.push_back(row);
-  }
-  return out;
-}
-
 }  // namespace tta::pipeline

@@ -6,6 +6,7 @@
 // them. Every number is -1, and every text empty, where the file does not have it.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <unordered_map>
@@ -69,8 +70,8 @@ class EventArgs {
   const WorkArgs& work(std::uint32_t row) const { return work_[index_[row]]; }
   /// Returns what is known of an operator's inputs; null if nothing.
   const OpArgs* op(std::uint32_t row) const {
-    const auto it = ops_.find(row);
-    return it == ops_.end() ? nullptr : &it->second;
+    const auto it = std::lower_bound(op_rows_.begin(), op_rows_.end(), row);
+    return it == op_rows_.end() || *it != row ? nullptr : &ops_[it - op_rows_.begin()];
   }
   /// Returns the collective that an operator, or a kernel itself, says it is; null if
   /// none. Kernels of ROCm and gloo say nothing: ask their operator.
@@ -82,7 +83,8 @@ class EventArgs {
  private:
   std::vector<std::uint32_t> index_;  // of each row into work_; 0 is "nothing known"
   std::vector<WorkArgs> work_{1};
-  std::unordered_map<std::uint32_t, OpArgs> ops_;
+  std::vector<std::uint32_t> op_rows_;  // ascending
+  std::vector<OpArgs> ops_;             // of each of them
   std::unordered_map<std::uint32_t, CollectiveArgs> collectives_;
 };
 

@@ -22,6 +22,10 @@ std::size_t string_length(std::string_view text) {
   return 0;
 }
 
+bool ends_value(char ch) {
+  return ch == ',' || ch == ']' || ch == '}' || detail::is_space(ch);
+}
+
 void append_utf8(std::string& out, std::uint32_t code) {
   if (code < 0x80) {
     out += static_cast<char>(code);
@@ -46,8 +50,9 @@ std::size_t value_length(std::string_view text) {
   if (text.empty()) return 0;
   if (text.front() == '"') return string_length(text);
   if (text.front() != '{' && text.front() != '[') {
-    const auto end = text.find_first_of(",]} \t\r\n");
-    return end == std::string_view::npos ? text.size() : end;
+    std::size_t end = 0;
+    while (end < text.size() && !ends_value(text[end])) ++end;
+    return end;
   }
   std::size_t depth = 0;
   for (std::size_t i = 0; i < text.size(); ++i) {

@@ -59,13 +59,13 @@ def rule_options(options: argparse.Namespace) -> RuleOptions:
         config = project_file()
     rules: list[Rule] = []
     if options.rules:
-        # As with python -m: a script that pip made does not look there.
-        sys.path.insert(0, os.getcwd())
+        # As with python -m, to stay: rules may import when they run. A script that pip
+        # made does not look there.
+        if (folder := os.getcwd()) not in sys.path:
+            sys.path.insert(0, folder)
         try:
             rules = find_rules(options.rules)
         except TypeError as error:
             raise ConfigError(str(error)) from error
-        finally:
-            sys.path.remove(os.getcwd())
     plan_analysis(None, config, rules)
     return RuleOptions(config=config, rules=rules)

@@ -107,8 +107,7 @@ class RuleView:
             chosen &= self.columns["category"] == number
         if name is not None:
             fits = name.__eq__ if isinstance(name, str) else name.search
-            strings = self.trace.strings
-            ids = [i for i, text in enumerate(strings) if fits(text)]
+            ids = [i for i, text in enumerate(self._strings) if fits(text)]
             chosen &= np.isin(self.columns["name"], ids)
         rows = np.flatnonzero(chosen)
         starts, lengths = self.columns["ts"][rows], self.columns["dur"][rows]
@@ -132,6 +131,10 @@ class RuleView:
         around its launch; None if the trace has none. Ask for many at once."""
         found = self._core.frames(self._rows(rows))
         return [place and Location(*place) for place in found]
+
+    @cached_property
+    def _strings(self) -> list[str]:
+        return self.trace.strings
 
     def _rows(self, rows: ArrayLike) -> list[int]:
         import numpy as np
