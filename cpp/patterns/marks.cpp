@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "patterns/dispatching.h"
+
 namespace tta::patterns {
 namespace {
 
@@ -12,7 +14,14 @@ namespace {
 struct Late {
   Interval time;
   std::uint32_t lane = timeline::kNoLane;  // of the launch; kNoLane if unknown
+  // The launch, if it was under way when the device ran dry: late is only it itself.
+  std::uint32_t under_way = kNoRow;
 };
+
+// A launch that takes longer does something else first, such as loading a module. What
+// is shorter and under way when a device runs dry is an ordinary one, and in time.
+constexpr auto kSlowLaunch =
+    static_cast<std::int64_t>(kSlowLaunchThreshold.value) * 1000;
 
 std::vector<Late> late_gaps(const timeline::Timeline& t, const timeline::DeviceTime& d,
                             bool at_the_end) {
@@ -28,9 +37,17 @@ std::vector<Late> late_gaps(const timeline::Timeline& t, const timeline::DeviceT
     const auto called = std::min(gap.time.end, c.end(launch));
     if (c.ts[launch] > gap.time.begin) {
       out.push_back({{gap.time.begin, called}, t.lanes.lane[launch]});
+    } else if (called > gap.time.begin && c.dur[launch] >= kSlowLaunch) {
+      out.push_back({{gap.time.begin, called}, t.lanes.lane[launch], launch});
     }
   }
   return out;
+}
+
+// Tells whether a mark is a call, or holds all of it.
+bool encloses(const trace::Columns& c, const Mark& mark, std::uint32_t call) {
+  return mark.row == call ||
+         (mark.time.begin <= c.ts[call] && mark.time.end >= c.end(call));
 }
 
 // The marks of each thread and of each process, none of a list overlapping another: so
@@ -112,6 +129,7 @@ std::vector<Claim> claim_marks(const Context& context, PatternId pattern,
             from.begin(), from.end(), gap.time.begin,
             [](std::int64_t at, const Mark& m) { return at < m.time.end; });
         for (; mark != from.end() && mark->time.begin < gap.time.end; ++mark) {
+          if (gap.under_way != kNoRow && !encloses(c, *mark, gap.under_way)) continue;
           const auto late = timeline::intersect(gap.time, mark->time);
           if (!own && gap.lane != timeline::kNoLane &&
               !holds_up(t, gap.lane, mark->row, late)) {
@@ -129,7 +147,7 @@ std::vector<Claim> claim_marks(const Context& context, PatternId pattern,
           (d.pid == trace::kNoId || d.pid == t.lanes.lanes[gap.lane].pid)) {
         take(index.of_lane(gap.lane), true);
       }
-      take(index.of_process(d.pid), false);
+      if (gap.under_way == kNoRow) take(index.of_process(d.pid), false);
     }
   }
   return claims;
