@@ -104,9 +104,10 @@ constexpr std::array<PatternInfo, 33> kTable = {{
      {}},
     {PatternId::kMissedCudaGraph, "missed_cuda_graph", kCpu, true,
      "The same kernels were launched one by one in every step.",
-     "The step repeats exactly, so capture it: "
-     "torch.compile(mode=\"reduce-overhead\") or "
-     "torch.cuda.make_graphed_callables.",
+     "This stretch of the step repeats exactly, so capture it: "
+     "torch.compile(mode=\"reduce-overhead\"), "
+     "torch.cuda.make_graphed_callables, or torch.cuda.CUDAGraph around what lies "
+     "between two waits or reads.",
      {}},
     {PatternId::kLaunchBound, "launch_bound", kCpu, true,
      "The device was faster than the host could launch work.",
