@@ -20,24 +20,6 @@ constexpr double kNotable = 0.10;  // unexplained time, beside the work itself
 // "Most of it" is half and more; a place with less than a tenth is one of many.
 constexpr double kMost = 0.50;
 constexpr double kPlace = 0.10;
-constexpr std::size_t kNameWidth = 48;  // names of real kernels run to thousands
-
-bool continues(char byte) { return (static_cast<unsigned char>(byte) & 0xc0) == 0x80; }
-
-// As much of a text as fits, cut between characters of UTF-8.
-std::string beginning(std::string_view text) {
-  if (text.size() <= kNameWidth) return std::string(text);
-  auto width = kNameWidth;
-  while (width > 0 && continues(text[width])) --width;
-  return std::string(text.substr(0, width)) + "...";
-}
-
-std::string end_of(std::string_view path) {
-  if (path.size() <= kNameWidth) return std::string(path);
-  auto at = path.size() - kNameWidth;
-  while (at < path.size() && continues(path[at])) ++at;
-  return "..." + std::string(path.substr(at));
-}
 
 // What a pattern costs, of one kind: measured, or as an upper estimate.
 struct Cost {
@@ -109,6 +91,38 @@ std::pair<std::uint32_t, std::int64_t> longest_kernel(const timeline::Timeline& 
   return best;
 }
 
+// Where no pattern matters: the work itself, or what nobody knows.
+Stage without_pattern(const Report& r, const Totals& sum, Stage s) {
+  const auto busy = share(sum.busy_ns, sum.span_ns);
+  if (sum.devices > 0 && share(sum.unattributed_ns, sum.span_ns) < busy) {
+    const auto [kernel, ns] = longest_kernel(*r.timeline);
+    s.answer = "No pattern costs as much as 3 %; the work itself does.";
+    s.verdict = "kernels";
+    s.figures = {{"longest_kernel", ns}};
+    if (share(sum.unattributed_ns, sum.span_ns) >= kNotable) {
+      s.answer = "No pattern costs as much as 3 %, but " +
+                 share_text(sum.unattributed_ns, sum.span_ns) +
+                 " of the time passes for reasons that no rule knows; most of the rest "
+                 "is the work itself.";
+      s.figures.push_back({"unattributed", sum.unattributed_ns});
+    }
+    s.answer +=
+        " Its longest kernel takes " + share_text(ns, sum.busy_ns) +
+        " of the busy time: " + beginning(r.timeline->trace->strings.view(kernel)) +
+        ".";
+  } else {
+    const bool operators = sum.devices == 0 && sum.busy_ns >= sum.unattributed_ns;
+    s.answer = "No pattern costs as much as 3 %. ";
+    s.answer += operators ? "The operators themselves take " +
+                                share_text(sum.busy_ns, sum.span_ns) + " of the time."
+                          : share_text(sum.unattributed_ns, sum.span_ns) +
+                                " of the time passes for reasons that no rule knows.";
+    s.verdict = operators ? "operators" : "unattributed";
+    s.figures = {{"unattributed", sum.unattributed_ns}};
+  }
+  return s;
+}
+
 }  // namespace
 
 Stage gain_stage(const Report& r, const Totals& sum, const std::vector<Stage>& before) {
@@ -171,34 +185,7 @@ Stage gain_stage(const Report& r, const Totals& sum, const std::vector<Stage>& b
     s.severity = severity(first.ns, sum);
     return s;
   }
-  const auto busy = share(sum.busy_ns, sum.span_ns);
-  if (sum.devices > 0 && share(sum.unattributed_ns, sum.span_ns) < busy) {
-    const auto [kernel, ns] = longest_kernel(*r.timeline);
-    s.answer = "No pattern costs as much as 3 %; the work itself does.";
-    s.verdict = "kernels";
-    s.figures = {{"longest_kernel", ns}};
-    if (share(sum.unattributed_ns, sum.span_ns) >= kNotable) {
-      s.answer = "No pattern costs as much as 3 %, but " +
-                 share_text(sum.unattributed_ns, sum.span_ns) +
-                 " of the time passes for reasons that no rule knows; most of the rest "
-                 "is the work itself.";
-      s.figures.push_back({"unattributed", sum.unattributed_ns});
-    }
-    s.answer +=
-        " Its longest kernel takes " + share_text(ns, sum.busy_ns) +
-        " of the busy time: " + beginning(r.timeline->trace->strings.view(kernel)) +
-        ".";
-  } else {
-    const bool operators = sum.devices == 0 && sum.busy_ns >= sum.unattributed_ns;
-    s.answer = "No pattern costs as much as 3 %. ";
-    s.answer += operators ? "The operators themselves take " +
-                                share_text(sum.busy_ns, sum.span_ns) + " of the time."
-                          : share_text(sum.unattributed_ns, sum.span_ns) +
-                                " of the time passes for reasons that no rule knows.";
-    s.verdict = operators ? "operators" : "unattributed";
-    s.figures = {{"unattributed", sum.unattributed_ns}};
-  }
-  return s;
+  return without_pattern(r, sum, std::move(s));
 }
 
 }  // namespace tta::pipeline

@@ -26,6 +26,9 @@ constexpr double kSilenceRules = 0.50;
 // Recording stacks costs about a microsecond a Python call; so many of them a launch
 // take longer than the launch does.
 constexpr double kManyFrames = 10;
+constexpr std::size_t kNameWidth = 48;  // names of real kernels run to thousands
+
+bool continues(char byte) { return (static_cast<unsigned char>(byte) & 0xc0) == 0x80; }
 
 }  // namespace
 
@@ -69,6 +72,20 @@ std::string share_text(std::int64_t part, std::int64_t whole) {
   char text[32];
   std::snprintf(text, sizeof text, "%.1f %%", percent);
   return text;
+}
+
+std::string beginning(std::string_view text) {
+  if (text.size() <= kNameWidth) return std::string(text);
+  auto width = kNameWidth;
+  while (width > 0 && continues(text[width])) --width;
+  return std::string(text.substr(0, width)) + "...";
+}
+
+std::string end_of(std::string_view path) {
+  if (path.size() <= kNameWidth) return std::string(path);
+  auto at = path.size() - kNameWidth;
+  while (at < path.size() && continues(path[at])) ++at;
+  return "..." + std::string(path.substr(at));
 }
 
 std::string too_little(const Report& r) {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "pipeline/report.h"
@@ -33,6 +34,10 @@ Stage unknown(Stage stage, std::string why);
 
 /// "33.4 %", "<0.1 %".
 std::string share_text(std::int64_t part, std::int64_t whole);
+
+/// The first 48 bytes of a text, or the last, cut between characters of UTF-8.
+std::string beginning(std::string_view text);
+std::string end_of(std::string_view path);
 
 /// Says that so little was recorded (of devices: under 10 operations, or under 100 us)
 /// that conclusions would be chance; "" if it was not.

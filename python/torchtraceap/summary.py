@@ -31,7 +31,7 @@ def write_summary(report: Report, windows: int, findings: int) -> str:
     blocks = [
         list(heading_lines(report)),
         list(_findings(report, findings)),
-        [part for line in outcome_lines(report) for part in _wrapped(line, "  ")],
+        [part for line in outcome_lines(report) for part in wrapped(line, "  ")],
         list(window_lines(report, windows)),
         list(_advice(report, findings)),
     ]

@@ -129,7 +129,7 @@ def test_the_summary_tells_the_story(slow_loader: torchtraceap.Report) -> None:
     )
     assert lines[4].startswith("Limit: the host. Alone, the host needs 98.5 % of the")
     assert lines[6].startswith("Busy with: large kernels 96.6 %, copies alone 2.0 %, ")
-    assert lines[7].startswith("What matters most: dataloader_bound, up to 356 ms (33.")
+    assert lines[7].startswith("What matters most: dataloader_bound, 356 ms (33.")
     assert lines[9:11] == ["", "Findings, most wasted time first:"]
     assert "Unattributed: " in text
     assert "3 of " in text and "labeled" in text
