@@ -56,6 +56,7 @@ def make_tables(report: Report) -> Tables:
         for f in report.findings
     ]
     names = [pattern.name for pattern in _core.patterns()]
+    names += [outcome.rule for outcome in report.rules]
     counts = report.kernel_counts.steps
     steps = [
         _row(step, ("number", "start_us", "end_us"))
