@@ -18,17 +18,49 @@ bool has_operator(PatternId pattern) {
          pattern != PatternId::kHostBoundPython && pattern != PatternId::kStepOutlier;
 }
 
+// Tells whether torch itself put an annotation around each call of a backend.
+bool names_collective(std::string_view name) {
+  return name.starts_with("nccl:") || name.starts_with("rccl:") ||
+         name.starts_with("gloo:");
+}
+
 // Without a source line, the record_function range (but a step) around an event tells
-// at least which phase of the program it was.
-std::string phase_of(const timeline::Timeline& t, std::uint32_t row) {
+// at least which phase of the program it was. `own`: only ranges of the program's own.
+std::string phase_of(const timeline::Timeline& t, std::uint32_t row, bool own = false) {
   const auto& c = t.columns();
   for (int depth = 0; row != kNoRow && depth < timeline::kMaxDepth;
        row = t.tree.parent[row], ++depth) {
     if (c.cat(row) != trace::Category::kUserAnnotation) continue;
     if (t.trace->name(row).starts_with("ProfilerStep#")) continue;
+    if (own && names_collective(t.trace->name(row))) continue;
     return std::string(t.trace->name(row));
   }
   return "";
+}
+
+// What tells most of where an operator was called. Every collective is a
+// record_param_comms, and every copy an aten::copy_: what called it tells more.
+std::string operator_of(const timeline::Timeline& t, std::uint32_t owner,
+                        bool has_line) {
+  const std::string name(t.trace->name(owner));
+  if (name == "aten::copy_" && !has_line) {
+    const auto phase = phase_of(t, owner, true);
+    return phase.empty() ? name : phase;
+  }
+  if (name != "record_param_comms") return name;
+  const auto& c = t.columns();
+  auto row = t.tree.parent[owner];
+  for (int depth = 0; row != kNoRow && depth < timeline::kMaxDepth;
+       row = t.tree.parent[row], ++depth) {
+    if (c.cat(row) == trace::Category::kCpuOp &&
+        t.trace->name(row).starts_with("c10d::")) {
+      return std::string(t.trace->name(row));
+    }
+  }
+  for (const bool own : {true, false}) {
+    if (const auto phase = phase_of(t, owner, own); !phase.empty()) return phase;
+  }
+  return name;
 }
 
 struct Place {
@@ -52,6 +84,9 @@ void finish(const timeline::Timeline& t, Finding& f) {
   std::map<std::uint32_t, std::int64_t> cost;
   for (const auto& claim : f.claims) cost[claim.evidence] += claim.end - claim.begin;
   f.count = cost.size();
+  // Own rules have numbers beyond the table: what they ask for is taken as it is.
+  f.estimate = static_cast<std::size_t>(f.pattern) < patterns().size() &&
+               info(f.pattern).estimate && f.idle_ns * 2 < f.wasted_ns;
   std::vector<std::pair<std::int64_t, std::uint32_t>> order;
   for (const auto& [row, ns] : cost) order.emplace_back(-ns, row);
   const auto listed = std::min(order.size(), kMaxEvents);
@@ -102,7 +137,9 @@ std::vector<Finding> group(const Context& context, PatternId pattern,
     }
     if (has_operator(pattern)) {
       const auto owner = t.owner_of(claim.evidence);
-      if (owner != kNoRow) place.operator_name = t.trace->name(owner);
+      if (owner != kNoRow) {
+        place.operator_name = operator_of(t, owner, frame.has_value());
+      }
     } else if (!frame) {
       place.operator_name = phase_of(t, claim.evidence);
     }
