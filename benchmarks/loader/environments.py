@@ -25,7 +25,7 @@ PACKAGES: dict[str, list[list[str]]] = {
     "ours": [["numpy"]],
     "json": [["msgspec==0.22.0"], ["orjson==3.13.0"], ["pysimdjson==7.0.2"]],
     "tools": [
-        ["pandas==2.3.3", "psutil", "pyyaml", "plotly"],
+        ["pandas==2.3.3", "psutil", "pyyaml", "plotly", "networkx"],
         ["--no-deps", "HolisticTraceAnalysis==0.5.0"],
         ["--no-deps", "torch-tb-profiler==0.4.3"],
     ],

@@ -5,7 +5,9 @@
 
 #include <memory>
 
+#include "bindings/analysis.h"
 #include "bindings/bindings.h"
+#include "bindings/own_rules.h"
 #include "patterns/waits.h"
 #include "pipeline/analyze.h"
 
@@ -14,111 +16,41 @@ namespace {
 
 namespace py = pybind11;
 using namespace pipeline;  // NOLINT: this file is a list of its names
-using patterns::Claim;
-using patterns::Finding;
-using patterns::PatternInfo;
-using patterns::PatternSide;
-using timeline::Frame;
-
-std::string side_name(PatternSide side) {
-  return side == PatternSide::kCpu ? "cpu" : "gpu";
-}
-
-std::string pattern_name(patterns::PatternId id) {
-  return std::string(patterns::info(id).name);
-}
+using patterns::PatternTable;
 
 // A value for each row of the pattern table, by name; zeros are left out.
-py::typing::Dict<py::str, py::int_> by_pattern(const std::vector<std::int64_t>& ns) {
+py::typing::Dict<py::str, py::int_> by_pattern(const std::vector<std::int64_t>& ns,
+                                               const PatternTable& patterns) {
   py::typing::Dict<py::str, py::int_> out;
   for (std::size_t i = 0; i < ns.size(); ++i) {
     if (ns[i] != 0)
-      out[py::str(std::string(patterns::patterns()[i].name))] = py::int_(ns[i]);
+      out[py::str(std::string(patterns.rows()[i].name))] = py::int_(ns[i]);
   }
+  return out;
+}
+
+py::typing::Dict<py::str, py::int_> by_pattern(const std::vector<PatternTime>& times,
+                                               const PatternTable& patterns) {
+  py::typing::Dict<py::str, py::int_> out;
+  for (const auto& time : times) {
+    out[py::str(std::string(patterns[time.pattern].name))] = time.ns;
+  }
+  return out;
+}
+
+// A step, with names for the patterns of its balance.
+struct NamedStep : StepRow {
+  Table patterns;
+};
+
+std::vector<NamedStep> steps_of(const Analysis& a) {
+  std::vector<NamedStep> out;
+  for (const auto& step : a.report.steps) out.push_back({step, a.patterns});
   return out;
 }
 
 const char* verdict_name(Verdict verdict) {
   return std::array{"ok", "degraded", "unusable"}[static_cast<int>(verdict)];
-}
-
-// A trace and the report on it: what Python holds keeps what the report refers to.
-struct Analysis {
-  std::shared_ptr<trace::Trace> trace;
-  Report report;
-};
-
-void bind_patterns(py::module_& m) {
-  py::class_<PatternInfo>(m, "PatternInfo", "A row of the table of anti-patterns.")
-      .def_property_readonly("name", [](const PatternInfo& p) { return p.name; })
-      .def_property_readonly("side",
-                             [](const PatternInfo& p) { return side_name(p.side); })
-      .def_readonly("user_finding", &PatternInfo::user_finding)
-      .def_property_readonly("summary", [](const PatternInfo& p) { return p.summary; })
-      .def_property_readonly("advice", [](const PatternInfo& p) { return p.advice; })
-      .def_property_readonly("subtypes", [](const PatternInfo& p) {
-        return std::vector<std::string>(p.subtypes.begin(), p.subtypes.end());
-      });
-  m.def("patterns", [] {
-    const auto table = patterns::patterns();
-    return std::vector<PatternInfo>(table.begin(), table.end());
-  });
-
-  py::class_<Frame>(m, "Frame",
-                    "A place in Python code: see timeline/frames.h for which line.")
-      .def_readonly("file", &Frame::file)
-      .def_readonly("line", &Frame::line)
-      .def_readonly("function", &Frame::function)
-      .def_readonly("user", &Frame::user);
-
-  py::class_<Claim>(m, "Claim", "Time taken by one cause, in nanoseconds.")
-      .def_readonly("idle", &Claim::idle)
-      .def_readonly("device", &Claim::device)
-      .def_readonly("begin", &Claim::begin)
-      .def_readonly("end", &Claim::end)
-      .def_readonly("evidence", &Claim::evidence);
-
-  py::class_<patterns::Wait>(m, "Wait", "A call in which the host waited for a device.")
-      .def_readonly("row", &patterns::Wait::row)
-      .def_readonly("begin_ns", &patterns::Wait::begin)
-      .def_readonly("end_ns", &patterns::Wait::end)
-      .def_property_readonly("subtype",
-                             [](const patterns::Wait& w) {
-                               const auto& p =
-                                   patterns::info(patterns::PatternId::kSyncStall);
-                               return std::string(p.subtypes[w.subtype]);
-                             })
-      .def_readonly("location", &patterns::Wait::location)
-      .def_readonly("operator_name", &patterns::Wait::operator_name);
-
-  py::class_<Finding>(m, "Finding", "One anti-pattern at one place.")
-      .def_property_readonly("pattern",
-                             [](const Finding& f) { return pattern_name(f.pattern); })
-      .def_property_readonly("subtype",
-                             [](const Finding& f) -> std::string {
-                               const auto& kinds = patterns::info(f.pattern).subtypes;
-                               if (kinds.empty()) return "";
-                               return std::string(kinds[f.subtype]);
-                             })
-      .def_property_readonly(
-          "side",
-          [](const Finding& f) { return side_name(patterns::info(f.pattern).side); })
-      .def_property_readonly("severity",
-                             [](const Finding& f) {
-                               return std::array{"low", "medium",
-                                                 "high"}[static_cast<int>(f.severity)];
-                             })
-      .def_readonly("count", &Finding::count)
-      .def_readonly("wasted_ns", &Finding::wasted_ns)
-      .def_readonly("idle_ns", &Finding::idle_ns)
-      .def_readonly("location", &Finding::location)
-      .def_readonly("operator_name", &Finding::operator_name)
-      .def_readonly("message", &Finding::message)
-      .def_property_readonly(
-          "advice", [](const Finding& f) { return patterns::info(f.pattern).advice; })
-      .def_readonly("events", &Finding::events)
-      .def_readonly("windows", &Finding::windows)
-      .def_readonly("claims", &Finding::claims);
 }
 
 void bind_parts(py::module_& m) {
@@ -146,25 +78,44 @@ void bind_parts(py::module_& m) {
       .def_readonly("devices", &TraceFacts::devices)
       .def_readonly("rank", &TraceFacts::rank)
       .def_readonly("world_size", &TraceFacts::world_size);
-  py::class_<BalanceRow>(m, "BalanceRow")
+  py::class_<Named<BalanceRow>>(m, "BalanceRow")
       .def_readonly("device", &BalanceRow::device)
       .def_readonly("span_ns", &BalanceRow::span_ns)
       .def_readonly("busy_ns", &BalanceRow::busy_ns)
-      .def_property_readonly("idle_ns",
-                             [](const BalanceRow& b) { return by_pattern(b.idle_ns); })
-      .def_readonly("unattributed_ns", &BalanceRow::unattributed_ns)
       .def_property_readonly(
-          "excess_ns", [](const BalanceRow& b) { return by_pattern(b.excess_ns); });
+          "idle_ns",
+          [](const Named<BalanceRow>& b) { return by_pattern(b.idle_ns, *b.patterns); })
+      .def_readonly("unattributed_ns", &BalanceRow::unattributed_ns)
+      .def_property_readonly("excess_ns", [](const Named<BalanceRow>& b) {
+        return by_pattern(b.excess_ns, *b.patterns);
+      });
   py::class_<Unexplained>(m, "Unexplained")
       .def_readonly("device", &Unexplained::device)
       .def_readonly("begin_ns", &Unexplained::begin_ns)
       .def_readonly("end_ns", &Unexplained::end_ns)
       .def_readonly("during", &Unexplained::during);
-  py::class_<StepRow>(m, "StepRow")
-      .def_readonly("number", &StepRow::number)
-      .def_readonly("begin_ns", &StepRow::begin_ns)
-      .def_readonly("end_ns", &StepRow::end_ns)
-      .def_readonly("busy_ns", &StepRow::busy_ns);
+  using Balance = Named<StepBalance>;
+  py::class_<Balance>(m, "StepBalance")
+      .def_readonly("devices", &Balance::devices)
+      .def_readonly("device", &Balance::device)
+      .def_readonly("span_ns", &Balance::span_ns)
+      .def_readonly("busy_ns", &Balance::busy_ns)
+      .def_property_readonly(
+          "idle_ns", [](const Balance& b) { return by_pattern(b.idle, *b.patterns); })
+      .def_readonly("unattributed_ns", &Balance::unattributed_ns)
+      .def_property_readonly("excess_ns", [](const Balance& b) {
+        return by_pattern(b.excess, *b.patterns);
+      });
+  py::class_<NamedStep>(m, "StepRow")
+      .def_readonly("number", &NamedStep::number)
+      .def_readonly("begin_ns", &NamedStep::begin_ns)
+      .def_readonly("end_ns", &NamedStep::end_ns)
+      .def_readonly("busy_ns", &NamedStep::busy_ns)
+      .def_property_readonly("balance",
+                             [](const NamedStep& s) -> std::optional<Balance> {
+                               if (!s.balance) return std::nullopt;
+                               return Balance{*s.balance, s.patterns};
+                             });
   py::class_<timeline::Window>(m, "Window")
       .def_readonly("begin_ns", &timeline::Window::begin_ns)
       .def_readonly("end_ns", &timeline::Window::end_ns)
@@ -173,22 +124,32 @@ void bind_parts(py::module_& m) {
       .def_readonly("pid", &timeline::Window::pid)
       .def_readonly("events", &timeline::Window::events)
       .def_readonly("work", &timeline::Window::work);
-  py::class_<Label>(m, "Label")
+  py::class_<Named<Label>>(m, "Label")
       .def_property_readonly("pattern",
-                             [](const Label& l) { return pattern_name(l.pattern); })
+                             [](const Named<Label>& l) { return info(l).name; })
       .def_property_readonly(
-          "side",
-          [](const Label& l) { return side_name(patterns::info(l.pattern).side); })
-      .def_property_readonly(
-          "origin",
-          [](const Label& l) { return l.origin == Origin::kRule ? "rule" : "model"; })
+          "side", [](const Named<Label>& l) { return side_name(info(l).side); })
+      .def_property_readonly("origin",
+                             [](const Named<Label>& l) {
+                               return l.origin == Origin::kRule ? "rule" : "model";
+                             })
       .def_readonly("score", &Label::score)
       .def_readonly("wasted_ns", &Label::wasted_ns);
-  py::class_<WindowRow>(m, "WindowRow")
+  using Outcome = Named<patterns::OwnOutcome>;
+  py::class_<Outcome>(m, "OwnOutcome", "What became of an own rule's requests.")
+      .def_property_readonly("pattern", [](const Outcome& o) { return info(o).name; })
+      .def_readonly("requests", &Outcome::requests)
+      .def_readonly("asked_ns", &Outcome::asked_ns)
+      .def_readonly("claimed_ns", &Outcome::claimed_ns)
+      .def_readonly("taken_ns", &Outcome::taken_ns)
+      .def_readonly("counted", &Outcome::counted);
+  py::class_<Named<WindowRow>>(m, "WindowRow")
       .def_readonly("index", &WindowRow::index)
       .def_readonly("window", &WindowRow::window)
       .def_readonly("busy_ns", &WindowRow::busy_ns)
-      .def_readonly("labels", &WindowRow::labels)
+      .def_property_readonly(
+          "labels",
+          [](const Named<WindowRow>& w) { return with_names(w.labels, w.patterns); })
       .def_readonly("cpu_score", &WindowRow::cpu_score)
       .def_readonly("gpu_score", &WindowRow::gpu_score);
 }
@@ -196,23 +157,39 @@ void bind_parts(py::module_& m) {
 }  // namespace
 
 void bind_report(py::module_& m) {
-  bind_patterns(m);
+  bind_findings(m);
   bind_parts(m);
 
   // Lists are made anew at each access: hold on to them in a loop.
-  py::class_<Analysis>(m, "Report", "What an analysis says. Times in nanoseconds.")
+  py::class_<Analysis> report(m, "Report",
+                              "What an analysis says. Times in nanoseconds.");
+  report
       .def_property_readonly("trace", [](const Analysis& a) { return a.report.trace; })
       .def_property_readonly("quality",
                              [](const Analysis& a) { return a.report.quality; })
-      .def_property_readonly("balance",
-                             [](const Analysis& a) { return a.report.balance; })
+      .def_property_readonly(
+          "balance",
+          [](const Analysis& a) { return with_names(a.report.balance, a.patterns); })
       .def_property_readonly("unexplained",
                              [](const Analysis& a) { return a.report.unexplained; })
-      .def_property_readonly("steps", [](const Analysis& a) { return a.report.steps; })
-      .def_property_readonly("windows",
-                             [](const Analysis& a) { return a.report.windows; })
-      .def_property_readonly("findings",
-                             [](const Analysis& a) { return a.report.findings; })
+      .def_property_readonly("steps", steps_of)
+      .def_property_readonly(
+          "windows",
+          [](const Analysis& a) { return with_names(a.report.windows, a.patterns); })
+      .def_property_readonly(
+          "findings",
+          [](const Analysis& a) { return with_names(a.report.findings, a.patterns); })
+      .def_property_readonly(
+          "own_rules",
+          [](const Analysis& a) { return with_names(a.report.own_rules, a.patterns); })
+      .def_property_readonly(
+          "pattern_names",
+          [](const Analysis& a) {
+            std::vector<std::string> out;
+            for (const auto& p : a.patterns->rows()) out.emplace_back(p.name);
+            return out;
+          },
+          "Of the built-in patterns, then of the user's own rules.")
       .def_property_readonly(
           "waits",
           [](const Analysis& a) { return patterns::list_waits(*a.report.timeline); },
@@ -233,17 +210,23 @@ void bind_report(py::module_& m) {
           py::arg("index"),
           "The window's device work under the host events it came from: (row, index of "
           "the parent in this list or -1), parents first.");
+  bind_tables(m, report);
 
   m.def(
       "analyze",
-      [](std::shared_ptr<trace::Trace> trace, std::optional<std::uint32_t> max_events) {
+      [](std::shared_ptr<trace::Trace> trace, std::optional<std::uint32_t> max_events,
+         const patterns::Settings& settings, const std::vector<BoundRule>& rules) {
         Options options;
+        options.settings = settings;
+        options.own_rules = callable_rules(rules);
         if (max_events) options.window.max_events = *max_events;
         const py::gil_scoped_release release;
         auto report = pipeline::analyze(*trace, options);
         return Analysis{std::move(trace), std::move(report)};
       },
-      py::arg("trace"), py::kw_only(), py::arg("max_events") = py::none());
+      py::arg("trace"), py::kw_only(), py::arg("max_events") = py::none(),
+      py::arg_v("settings", patterns::Settings(), "Settings()"),
+      py::arg_v("rules", std::vector<BoundRule>(), "[]"));
 }
 
 }  // namespace tta::bindings

@@ -1,169 +1,77 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// patterns/find.cpp: from claims to findings.
+// patterns/find.cpp: runs the rules in their order and keeps what amounts to something.
 #include "patterns/find.h"
 
 #include <algorithm>
-#include <map>
-#include <tuple>
+#include <iterator>
+#include <optional>
+#include <span>
 
+#include "patterns/group.h"
 #include "patterns/rule.h"
 
 namespace tta::patterns {
-namespace {
-
-using timeline::Frame;
-
-constexpr std::size_t kMaxPlaces = 10;  // findings of one pattern, before "elsewhere"
-constexpr std::size_t kMaxEvents = 8;   // evidence listed for a finding
-
-std::int64_t cost_of(const std::vector<Claim>& claims) {
-  std::int64_t sum = 0;
-  for (const auto& claim : claims) sum += claim.end - claim.begin;
-  return sum;
-}
-
-// A launch-bound stretch goes through many operators; naming one would mislead.
-bool has_operator(PatternId pattern) {
-  return pattern != PatternId::kLaunchBound && pattern != PatternId::kMissedCudaGraph &&
-         pattern != PatternId::kHostBoundPython && pattern != PatternId::kStepOutlier;
-}
-
-// Without a source line, the record_function range (but a step) around an event tells
-// at least which phase of the program it was.
-std::string phase_of(const timeline::Timeline& t, std::uint32_t row) {
-  const auto& c = t.columns();
-  for (; row != kNoRow; row = t.tree.parent[row]) {
-    if (c.cat(row) != trace::Category::kUserAnnotation) continue;
-    if (t.trace->name(row).starts_with("ProfilerStep#")) continue;
-    return std::string(t.trace->name(row));
-  }
-  return "";
-}
-
-struct Place {
-  std::uint8_t subtype = 0;
-  std::string file;
-  std::int64_t line = -1;
-  std::string function;
-  std::string operator_name;
-  auto operator<=>(const Place&) const = default;
-};
-
-void add(Finding& f, const Claim& claim) {
-  const auto length = claim.end - claim.begin;
-  f.wasted_ns += length;
-  if (claim.idle) f.idle_ns += length;
-  f.claims.push_back(claim);
-}
-
-// Fills what follows from the claims: count, evidence, the costliest operator.
-void finish(const timeline::Timeline& t, Finding& f) {
-  std::map<std::uint32_t, std::int64_t> cost;
-  for (const auto& claim : f.claims) cost[claim.evidence] += claim.end - claim.begin;
-  f.count = cost.size();
-  std::vector<std::pair<std::int64_t, std::uint32_t>> order;
-  for (const auto& [row, ns] : cost) order.emplace_back(-ns, row);
-  const auto listed = std::min(order.size(), kMaxEvents);
-  std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(listed),
-                    order.end());
-  for (std::size_t i = 0; i < listed; ++i) f.events.push_back(order[i].second);
-  std::stable_sort(f.claims.begin(), f.claims.end(),
-                   [](const Claim& a, const Claim& b) {
-                     return std::tie(a.device, a.begin) < std::tie(b.device, b.begin);
-                   });
-  const auto span = static_cast<double>(t.span.length()) *
-                    static_cast<double>(std::max<std::size_t>(1, t.devices.size()));
-  const auto share = static_cast<double>(f.wasted_ns) / span;
-  f.severity = share >= 0.10   ? Severity::kHigh
-               : share >= 0.03 ? Severity::kMedium
-                               : Severity::kLow;
-}
-
-std::vector<Finding> group(const Context& context, const Rule& rule,
-                           const std::vector<Claim>& claims) {
-  const auto& t = context.timeline;
-  std::vector<std::uint32_t> rows;
-  for (const auto& claim : claims) rows.push_back(claim.evidence);
-  std::sort(rows.begin(), rows.end());
-  rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
-  const auto frames = timeline::user_frames(t, rows);
-
-  std::map<Place, Finding> places;
-  for (const auto& claim : claims) {
-    const auto at = std::lower_bound(rows.begin(), rows.end(), claim.evidence);
-    const auto& frame = frames[static_cast<std::size_t>(at - rows.begin())];
-    Place place{claim.subtype, "", -1, "", ""};
-    if (frame) {
-      place.file = frame->file;
-      place.line = frame->line;
-      place.function = frame->function;
-    }
-    if (has_operator(rule.pattern)) {
-      const auto owner = t.owner_of(claim.evidence);
-      if (owner != kNoRow) place.operator_name = t.trace->name(owner);
-    } else if (!frame) {
-      place.operator_name = phase_of(t, claim.evidence);
-    }
-    auto& finding = places[place];
-    finding.pattern = rule.pattern;
-    finding.subtype = claim.subtype;
-    finding.location = frame;
-    finding.operator_name = place.operator_name;
-    add(finding, claim);
-  }
-
-  std::vector<Finding> out;
-  for (auto& [place, finding] : places) out.push_back(std::move(finding));
-  const auto costlier = [](const Finding& a, const Finding& b) {
-    return a.wasted_ns > b.wasted_ns;
-  };
-  std::stable_sort(out.begin(), out.end(), costlier);
-  // Keep the costly places, gather the rest, one finding a sub-type.
-  std::map<std::uint8_t, Finding> elsewhere;
-  std::vector<Finding> kept;
-  for (auto& finding : out) {
-    if (kept.size() < kMaxPlaces && finding.wasted_ns >= kMinCost) {
-      kept.push_back(std::move(finding));
-      continue;
-    }
-    auto& rest = elsewhere[finding.subtype];
-    rest.pattern = finding.pattern;
-    rest.subtype = finding.subtype;
-    for (const auto& claim : finding.claims) add(rest, claim);
-  }
-  // What is left is listed only if it amounts to something; it stays in the balance.
-  for (auto& [subtype, rest] : elsewhere) {
-    if (rest.wasted_ns >= kMinCost) kept.push_back(std::move(rest));
-  }
-  for (auto& finding : kept) {
-    finish(t, finding);
-    finding.message = rule.describe(context, finding);
-  }
-  return kept;
-}
-
-}  // namespace
 
 Findings find(const timeline::Timeline& t, const timeline::EventArgs& args,
-              const Settings& settings) {
+              const Settings& settings, std::span<const OwnRule> own) {
   Findings out;
   Ledger ledger(t);
   const auto span = static_cast<double>(t.span.length()) *
                     static_cast<double>(std::max<std::size_t>(1, t.devices.size()));
-  for (const auto* rule : rules()) {
-    if (!settings.enabled(rule->pattern)) continue;
-    const Context context{t, args, ledger, settings.limits(rule->pattern)};
-    const bool user = info(rule->pattern).user_finding;
-    const auto claims = rule->propose(context);
+  struct Found {
+    PatternId pattern;
+    Wording wording;
+    Limits limits;
+    std::size_t first, last;  // of out.claims
+  };
+  std::vector<Found> found;
+  // Takes the claims of one rule if they amount to something.
+  const auto count = [&](const Context& context, PatternId pattern, Writer describe,
+                         Writer advise, const std::vector<Claim>& claims) {
+    const bool user = out.patterns[pattern].user_finding;
     const auto cost = cost_of(claims);
     if (cost == 0 || (user && cost < kMinCost) ||
         static_cast<double>(cost) < context.limits[0] * span) {
-      continue;
+      return false;
     }
     ledger.settle(claims);
+    const auto first = out.claims.size();
     out.claims.insert(out.claims.end(), claims.begin(), claims.end());
-    if (!user) continue;
-    auto findings = group(context, *rule, claims);
+    if (user) {
+      found.push_back({pattern,
+                       {describe, advise, out.patterns[pattern].advice},
+                       context.limits,
+                       first,
+                       out.claims.size()});
+    }
+    return true;
+  };
+  for (const auto& rule : own) {
+    out.own.push_back(
+        {out.patterns.add(rule.name, rule.side, rule.summary, rule.advice)});
+  }
+  const auto run_own = [&](std::optional<PatternId> before) {
+    for (std::size_t i = 0; i < own.size(); ++i) {
+      if (own[i].before != before) continue;
+      const Context context{t, args, ledger, Limits({&own[i].min_share, 1})};
+      auto& outcome = out.own[i];
+      const auto claims = run(own[i], context, outcome);
+      outcome.counted = count(context, outcome.pattern, describe_own, nullptr, claims);
+    }
+  };
+  for (const auto* rule : rules()) {
+    run_own(rule->pattern);
+    if (!settings.enabled(rule->pattern)) continue;
+    const Context context{t, args, ledger, settings.limits(rule->pattern)};
+    count(context, rule->pattern, rule->describe, rule->advise, rule->propose(context));
+  }
+  run_own(std::nullopt);
+  const SourceLines lines(t, out.patterns, out.claims);
+  for (const auto& each : found) {
+    const Context context{t, args, ledger, each.limits};
+    const auto claims =
+        std::span(out.claims).subspan(each.first, each.last - each.first);
+    auto findings = group(context, each.pattern, each.wording, claims, lines);
     std::move(findings.begin(), findings.end(), std::back_inserter(out.findings));
   }
   std::stable_sort(

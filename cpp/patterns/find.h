@@ -3,9 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "patterns/finding.h"
+#include "patterns/own_rule.h"
+#include "patterns/pattern_table.h"
 #include "patterns/settings.h"
 #include "timeline/event_args.h"
 #include "timeline/timeline.h"
@@ -14,11 +17,13 @@ namespace tta::patterns {
 
 /// What all rules together found.
 struct Findings {
+  PatternTable patterns;          ///< What PatternIds stand for, own rules included.
   std::vector<Finding> findings;  ///< Most wasted first; of user patterns only.
   std::vector<Claim> claims;      ///< All that count, profiler_artifact included.
   /// The idle time that no claim covers, in the order of Timeline::devices; of a trace
   /// without device work, of the process's time.
   std::vector<timeline::IntervalSet> unclaimed;
+  std::vector<OwnOutcome> own;  ///< One for each own rule that ran, in their order.
 };
 
 /// Runs the rules in the order of the pattern table and groups their claims.
@@ -28,9 +33,12 @@ struct Findings {
 /// line is known; groups under kMinCost, and those beyond the ten costliest of a
 /// pattern, are gathered in one finding without a place. `windows` is left empty.
 ///
+/// Own rules run after these, or before the one they name; their claims count on the
+/// same terms. PatternIds after the built-in ones are theirs, in the order given.
+///
 /// Cost: about one pass over the rows a rule. Throws what Trace::read_args throws (for
-/// the Call stack of old traces).
+/// the Call stack of old traces), PatternTable::add, grant and what own rules throw.
 Findings find(const timeline::Timeline& timeline, const timeline::EventArgs& args,
-              const Settings& settings = {});
+              const Settings& settings = {}, std::span<const OwnRule> own = {});
 
 }  // namespace tta::patterns

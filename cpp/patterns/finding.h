@@ -47,6 +47,7 @@ struct Finding {
   std::optional<timeline::Frame> location;
   std::string operator_name;           ///< Deepest cpu_op, "" if there is none.
   std::string message;                 ///< One sentence, in figures.
+  std::string advice;                  ///< What to do about it.
   std::vector<std::uint32_t> events;   ///< Rows that prove it, costliest first, <= 8.
   std::vector<std::uint32_t> windows;  ///< Indices of the windows it touches.
   std::vector<Claim> claims;           ///< In order of time.

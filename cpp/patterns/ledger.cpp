@@ -14,9 +14,16 @@ namespace {
 using timeline::Interval;
 using timeline::IntervalSet;
 
+// Own rules cannot be at fault: their claims are made by grant().
+std::string name_of(PatternId pattern) {
+  const auto number = static_cast<std::size_t>(pattern);
+  return number < patterns().size() ? std::string(info(pattern).name)
+                                    : "of own rule " + std::to_string(number);
+}
+
 [[noreturn]] void refuse(const Claim& claim, const std::string& why) {
-  throw std::logic_error("the pattern " + std::string(info(claim.pattern).name) +
-                         " claims " + why + ": [" + std::to_string(claim.begin) + ", " +
+  throw std::logic_error("the pattern " + name_of(claim.pattern) + " claims " + why +
+                         ": [" + std::to_string(claim.begin) + ", " +
                          std::to_string(claim.end) + ") ns of device " +
                          std::to_string(claim.device) + "; a defect of torchtraceap");
 }

@@ -18,8 +18,9 @@ constexpr Kinds<5> kSyncStallKinds = {"scalar_read", "data_dependent_shape",
 constexpr Kinds<2> kUnfusedOptimizerKinds = {"single_tensor", "many_kernels"};
 constexpr Kinds<2> kSlowCopyKinds = {"large", "small"};
 constexpr Kinds<3> kRedundantD2dKinds = {"cast", "layout", "copy"};
-constexpr Kinds<4> kLowOccupancyKinds = {"registers", "shared_memory", "block_size",
-                                         "unknown"};
+constexpr Kinds<2> kTensorCoreUnusedKinds = {"float32", "float64"};
+constexpr Kinds<5> kLowOccupancyKinds = {"registers", "shared_memory", "block_size",
+                                         "grid", "unknown"};
 
 constexpr auto kCpu = PatternSide::kCpu;
 constexpr auto kGpu = PatternSide::kGpu;
@@ -123,31 +124,31 @@ constexpr std::array<PatternInfo, 33> kTable = {{
      "Compare a slow step with a usual one: garbage collection, checkpoints, "
      "logging, evaluation, other jobs on the machine.",
      {}},
-    {PatternId::kCommExposed, "comm_exposed", kGpu, true,
-     "Communication ran with no computation beside it.",
-     "Overlap it: gradient bucketing (DDP bucket_cap_mb), async_op=True with "
-     "work between, FSDP prefetch; then look whether another rank is late.",
+    {PatternId::kCommStreamSerialised, "comm_stream_serialised", kGpu, true,
+     "Communication and computation took turns though nothing says they must.",
+     "Start the collective with async_op=True and wait for it where its result "
+     "is used; let FSDP or DDP prefetch.",
      {}},
     {PatternId::kSmallCollectives, "small_collectives", kGpu, true,
      "Many small collectives, each with the latency of a large one.",
      "Put small tensors into one collective: larger DDP buckets (bucket_cap_mb),"
      " torch.distributed's coalescing manager, flattened gradients.",
      {}},
-    {PatternId::kCommStreamSerialised, "comm_stream_serialised", kGpu, true,
-     "Communication and computation took turns though nothing says they must.",
-     "Start the collective with async_op=True and wait for it where its result "
-     "is used; let FSDP or DDP prefetch.",
-     {}},
-    {PatternId::kExposedCopy, "exposed_copy", kGpu, true,
-     "Copies between host and device ran with no computation beside them.",
-     "Copy the next batch while this one computes: non_blocking=True from pinned"
-     " memory on a stream of its own.",
+    {PatternId::kCommExposed, "comm_exposed", kGpu, true,
+     "Communication ran with no computation beside it.",
+     "Overlap it: gradient bucketing (DDP bucket_cap_mb), async_op=True with "
+     "work between, FSDP prefetch; then look whether another rank is late.",
      {}},
     {PatternId::kSlowCopy, "slow_copy", kGpu, true,
      "Copies were far slower than the link allows.",
      "Pin the host's memory and copy in few large pieces; check the PCIe link "
      "(nvidia-smi -q: current link width) and the NUMA node.",
      kSlowCopyKinds},
+    {PatternId::kExposedCopy, "exposed_copy", kGpu, true,
+     "Copies between host and device ran with no computation beside them.",
+     "Copy the next batch while this one computes: non_blocking=True from pinned"
+     " memory on a stream of its own.",
+     {}},
     {PatternId::kRedundantD2d, "redundant_d2d", kGpu, true,
      "The device copied or converted data that it already had.",
      "Keep one dtype and one memory format through the model: cast once outside "
@@ -157,8 +158,9 @@ constexpr std::array<PatternInfo, 33> kTable = {{
     {PatternId::kTensorCoreUnused, "tensor_core_unused", kGpu, true,
      "Matrix products ran without tensor cores.",
      "Run in bfloat16 or float16 (torch.autocast), or allow TF32: "
-     "torch.set_float32_matmul_precision(\"high\").",
-     {}},
+     "torch.set_float32_matmul_precision(\"high\"). Products in float64 belong in "
+     "float32 unless the results need it.",
+     kTensorCoreUnusedKinds},
     {PatternId::kMisalignedGemm, "misaligned_gemm", kGpu, true,
      "Half-precision matrix products had sizes that are no multiple of 8.",
      "Pad the sizes (vocabulary, hidden, batch) to multiples of 8, better 64.",

@@ -38,6 +38,9 @@ struct Rule {
   std::vector<Claim> (*propose)(const Context&);
   /// One sentence on a finding, in figures. The finding is complete but for it.
   std::string (*describe)(const Context&, const Finding&);
+  /// What to do about a finding, where that depends on its sub-type, the device or the
+  /// like; null: what the pattern table says.
+  std::string (*advise)(const Context&, const Finding&) = nullptr;
 };
 
 /// Least cost of a finding, and of a pattern, in any trace. Under it a stall is within

@@ -8,18 +8,39 @@ namespace tta::patterns {
 
 namespace {
 
-constexpr std::array<const Rule*, 33> kRules = {
-    &kProfilerArtifactRule,    &kDataloaderBoundRule,  &kGcPauseRule,
-    &kRecompileOrLazyLoadRule, &kAllocatorChurnRule,   &kCpuInitThenCopyRule,
-    &kPageableCopyRule,        &kFrequentMemcpyRule,   &kDataParallelRule,
-    &kSyncStallRule,           &kLoopIndexingRule,     &kGraphBreakRule,
-    &kUnfusedOptimizerRule,    &kZeroGradFillRule,     &kMissedCudaGraphRule,
-    &kLaunchBoundRule,         &kHostBoundPythonRule,  &kStepOutlierRule,
-    &kCommExposedRule,         &kSmallCollectivesRule, &kCommStreamSerialisedRule,
-    &kExposedCopyRule,         &kSlowCopyRule,         &kRedundantD2dRule,
-    &kTensorCoreUnusedRule,    &kMisalignedGemmRule,   &kUnfusedAttentionRule,
-    &kConvBiasBnRule,          &kFusibleChainRule,     &kSmallGridRule,
-    &kLowOccupancyRule,        &kLowConcurrencyRule,   &kQueueFullRule};
+constexpr std::array<const Rule*, 33> kRules = {&kProfilerArtifactRule,
+                                                &kDataloaderBoundRule,
+                                                &kGcPauseRule,
+                                                &kRecompileOrLazyLoadRule,
+                                                &kAllocatorChurnRule,
+                                                &kCpuInitThenCopyRule,
+                                                &kPageableCopyRule,
+                                                &kFrequentMemcpyRule,
+                                                &kDataParallelRule,
+                                                &kSyncStallRule,
+                                                &kLoopIndexingRule,
+                                                &kGraphBreakRule,
+                                                &kUnfusedOptimizerRule,
+                                                &kZeroGradFillRule,
+                                                &kMissedCudaGraphRule,
+                                                &kLaunchBoundRule,
+                                                &kHostBoundPythonRule,
+                                                &kStepOutlierRule,
+                                                &kCommStreamSerialisedRule,
+                                                &kSmallCollectivesRule,
+                                                &kCommExposedRule,
+                                                &kSlowCopyRule,
+                                                &kExposedCopyRule,
+                                                &kRedundantD2dRule,
+                                                &kTensorCoreUnusedRule,
+                                                &kMisalignedGemmRule,
+                                                &kUnfusedAttentionRule,
+                                                &kConvBiasBnRule,
+                                                &kFusibleChainRule,
+                                                &kSmallGridRule,
+                                                &kLowOccupancyRule,
+                                                &kLowConcurrencyRule,
+                                                &kQueueFullRule};
 
 }  // namespace
 

@@ -22,6 +22,8 @@ std::string listed(const List& list, Name&& name) {
   return out;
 }
 
+}  // namespace
+
 PatternId pattern_named(std::string_view name) {
   for (const auto& p : patterns()) {
     if (p.name == name) return p.id;
@@ -30,8 +32,6 @@ PatternId pattern_named(std::string_view name) {
       "there is no pattern '" + std::string(name) +
       "'; there are: " + listed(patterns(), [](const auto& p) { return p.name; }));
 }
-
-}  // namespace
 
 Settings::Settings() {
   for (const auto* rule : rules()) {
@@ -51,6 +51,14 @@ void Settings::set(std::string_view pattern, std::string_view threshold, double 
       throw std::invalid_argument(std::string(pattern) + "." + std::string(threshold) +
                                   " must be a number from 0 on, in " +
                                   std::string(known[i].unit));
+    }
+    const auto most = known[i].unit == "share"     ? 1
+                      : known[i].unit == "percent" ? 100
+                                                   : 0;
+    if (most > 0 && value > most) {
+      throw std::invalid_argument(std::string(pattern) + "." + std::string(threshold) +
+                                  " is a " + std::string(known[i].unit) +
+                                  " and must be at most " + std::to_string(most));
     }
     rules_[static_cast<std::size_t>(id)].values[i] = value;
     return;

@@ -40,7 +40,8 @@ class Settings {
   Settings();
 
   /// Sets one threshold. Throws std::invalid_argument that lists what there is if
-  /// `pattern` or `threshold` is unknown, and if `value` is negative or not finite.
+  /// `pattern` or `threshold` is unknown, and if `value` is negative, not finite, or
+  /// beyond 1 for a share and 100 for a percent.
   void set(std::string_view pattern, std::string_view threshold, double value);
 
   /// Turns a rule on or off; its time is then left to the others. Throws as set().
@@ -60,6 +61,9 @@ class Settings {
   };
   std::vector<Rule> rules_;  // in the order of the pattern table
 };
+
+/// Finds a built-in pattern. Throws std::invalid_argument that lists them all.
+PatternId pattern_named(std::string_view name);
 
 /// The thresholds of a pattern's rule. The first is always the least share of the
 /// analysed span that the claims of the whole trace must cost ("min_share").

@@ -7,6 +7,7 @@
 #include "pipeline/facts.h"
 #include "pipeline/label.h"
 #include "pipeline/quality.h"
+#include "pipeline/step_balance.h"
 #include "pipeline/unexplained.h"
 #include "timeline/timeline.h"
 
@@ -20,17 +21,21 @@ Report analyze(const trace::Trace& trace, const Options& options) {
   report.trace = read_facts(timeline);
   report.quality = judge(timeline, report.trace);
   const auto windows = timeline::make_windows(timeline, options.window);
-  report.steps = make_steps(timeline);
   if (report.quality.verdict == Verdict::kUnusable) {
+    report.steps = make_steps(timeline, nullptr);
     report.windows = label(timeline, windows, {});
     return report;
   }
-  const timeline::EventArgs args(timeline);
-  auto found = patterns::find(timeline, args, options.settings);
+  report.args = std::make_shared<const timeline::EventArgs>(timeline);
+  auto found =
+      patterns::find(timeline, *report.args, options.settings, options.own_rules);
   report.balance = make_balance(timeline, found);
+  report.steps = make_steps(timeline, &found);
   report.unexplained = find_unexplained(timeline, found.unclaimed);
-  report.windows = label(timeline, windows, found.claims);
+  report.windows = label(timeline, windows, found.claims, found.patterns);
   report.findings = std::move(found.findings);
+  report.own_rules = std::move(found.own);
+  report.patterns = std::move(found.patterns);
   point_to_windows(windows, report.findings);
   return report;
 }

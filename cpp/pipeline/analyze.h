@@ -2,6 +2,9 @@
 // pipeline/analyze.h: the straight line from a loaded trace to a report.
 #pragma once
 
+#include <vector>
+
+#include "patterns/own_rule.h"
 #include "patterns/settings.h"
 #include "pipeline/report.h"
 #include "timeline/windows.h"
@@ -12,6 +15,7 @@ namespace tta::pipeline {
 struct Options {
   timeline::WindowSpec window;
   patterns::Settings settings;  ///< Thresholds of the rules, and which run.
+  std::vector<patterns::OwnRule> own_rules = {};  ///< Run beside the built-in ones.
 };
 
 /// Analyses a trace: timeline, quality, patterns, balance, windows, labels.
@@ -19,7 +23,7 @@ struct Options {
 /// A trace whose device side cannot be judged (Verdict::kUnusable) gets windows and
 /// steps, but neither balance nor device findings. O(n log n) in the rows. Safe to call
 /// from several threads on one trace. Throws std::invalid_argument for options out of
-/// range and what Trace::read_args throws.
+/// range and what patterns::find throws.
 Report analyze(const trace::Trace& trace, const Options& options = {});
 
 }  // namespace tta::pipeline

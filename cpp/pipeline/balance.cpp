@@ -30,13 +30,14 @@ std::vector<const Claim*> in_order(const std::vector<Claim>& claims) {
   return order;
 }
 
-void check_excess(const timeline::DeviceTime& d, Claims claims) {
+void check_excess(const timeline::DeviceTime& d, Claims claims,
+                  const patterns::PatternTable& patterns) {
   auto busy = d.busy.begin();
   const Claim* before = nullptr;
   for (const auto* claim : claims) {
     if (claim->idle) continue;
     const auto refuse = [&](const char* why) {
-      fail("the pattern " + std::string(patterns::info(claim->pattern).name) +
+      fail("the pattern " + std::string(patterns[claim->pattern].name) +
            " claims excess time " + why + ": [" + std::to_string(claim->begin) + ", " +
            std::to_string(claim->end) + ") ns of device " + std::to_string(d.device));
     };
@@ -53,14 +54,15 @@ void check_excess(const timeline::DeviceTime& d, Claims claims) {
 }
 
 BalanceRow balance_of(const timeline::Timeline& t, const timeline::DeviceTime& d,
-                      Claims claims, const timeline::IntervalSet& unclaimed) {
-  check_excess(d, claims);
+                      Claims claims, const timeline::IntervalSet& unclaimed,
+                      const patterns::PatternTable& patterns) {
+  check_excess(d, claims, patterns);
   BalanceRow row;
   row.device = d.device;
   row.span_ns = t.span.length();
   row.busy_ns = d.busy_ns;
-  row.idle_ns.assign(patterns::patterns().size(), 0);
-  row.excess_ns.assign(patterns::patterns().size(), 0);
+  row.idle_ns.assign(patterns.size(), 0);
+  row.excess_ns.assign(patterns.size(), 0);
   row.unattributed_ns = timeline::total(unclaimed);
   for (const auto* claim : claims) {
     const auto pattern = static_cast<std::size_t>(claim->pattern);
@@ -77,12 +79,13 @@ BalanceRow balance_of(const timeline::Timeline& t, const timeline::DeviceTime& d
 
 // What no pattern claimed of a process's time is busy as far as it was in operators.
 BalanceRow balance_of_host(const timeline::Timeline& t, Claims claims,
-                           const timeline::IntervalSet& unclaimed) {
+                           const timeline::IntervalSet& unclaimed,
+                           const patterns::PatternTable& patterns) {
   BalanceRow row;
   row.device = -1;
   row.span_ns = t.span.length();
-  row.idle_ns.assign(patterns::patterns().size(), 0);
-  row.excess_ns.assign(patterns::patterns().size(), 0);
+  row.idle_ns.assign(patterns.size(), 0);
+  row.excess_ns.assign(patterns.size(), 0);
   row.unattributed_ns = timeline::total(timeline::subtract(unclaimed, t.host->busy));
   row.busy_ns = timeline::total(unclaimed) - row.unattributed_ns;
   for (const auto* claim : claims) {
@@ -108,56 +111,17 @@ std::vector<BalanceRow> make_balance(const timeline::Timeline& t,
     const auto& d = t.devices[i];
     const auto last = std::find_if(
         first, claims.end(), [&](const Claim* c) { return c->device != d.device; });
-    out.push_back(balance_of(t, d, {first, last}, found.unclaimed[i]));
+    out.push_back(balance_of(t, d, {first, last}, found.unclaimed[i], found.patterns));
     first = last;
   }
   if (t.host) {
-    out.push_back(balance_of_host(t, {first, claims.end()}, found.unclaimed.front()));
+    out.push_back(balance_of_host(t, {first, claims.end()}, found.unclaimed.front(),
+                                  found.patterns));
     first = claims.end();
   }
   if (first != claims.end()) {
     fail("time of device " + std::to_string((*first)->device) +
          ", which did no work, is claimed");
-  }
-  return out;
-}
-
-namespace {
-
-// Busy time of one device up to any moment: steps may nest, so that adding up the
-// busy stretches of each would take quadratic time.
-class BusyUntil {
- public:
-  explicit BusyUntil(const timeline::DeviceTime& d) : busy_(d.busy) {
-    for (const auto& part : busy_) sums_.push_back(sums_.back() + part.length());
-  }
-
-  std::int64_t operator()(std::int64_t when) const {
-    const auto after = std::lower_bound(
-        busy_.begin(), busy_.end(), when,
-        [](timeline::Interval part, std::int64_t at) { return part.end <= at; });
-    const auto whole = sums_[static_cast<std::size_t>(after - busy_.begin())];
-    return after == busy_.end()
-               ? whole
-               : whole + timeline::Interval{after->begin, when}.length();
-  }
-
- private:
-  const timeline::IntervalSet& busy_;
-  std::vector<std::int64_t> sums_{0};
-};
-
-}  // namespace
-
-std::vector<StepRow> make_steps(const timeline::Timeline& t) {
-  std::vector<BusyUntil> busy;
-  for (const auto& d : t.devices) busy.emplace_back(d);
-  std::vector<StepRow> out;
-  for (const auto& step : t.spans.steps) {
-    const auto time = timeline::intersect({step.begin, step.end}, t.span);
-    StepRow row{step.number, time.begin, time.begin + time.length(), 0};
-    for (const auto& until : busy) row.busy_ns += until(row.end_ns) - until(time.begin);
-    out.push_back(row);
   }
   return out;
 }

@@ -19,7 +19,4 @@ namespace tta::pipeline {
 std::vector<BalanceRow> make_balance(const timeline::Timeline& timeline,
                                      const patterns::Findings& found);
 
-/// Lists the profiler's steps with the device time in each.
-std::vector<StepRow> make_steps(const timeline::Timeline& timeline);
-
 }  // namespace tta::pipeline

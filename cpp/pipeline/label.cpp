@@ -44,10 +44,11 @@ void add_busy_time(const timeline::Timeline& t, std::vector<WindowRow>& rows) {
 
 std::vector<WindowRow> label(const timeline::Timeline& t,
                              const std::vector<timeline::Window>& windows,
-                             const std::vector<patterns::Claim>& claims) {
+                             const std::vector<patterns::Claim>& claims,
+                             const patterns::PatternTable& patterns) {
   std::map<std::pair<std::uint32_t, patterns::PatternId>, std::int64_t> wasted;
   for (const auto& claim : claims) {
-    if (!patterns::info(claim.pattern).user_finding) continue;
+    if (!patterns[claim.pattern].user_finding) continue;
     for_each_window(windows, claim, [&](std::uint32_t index, std::int64_t ns) {
       wasted[{index, claim.pattern}] += ns;
     });
@@ -63,7 +64,7 @@ std::vector<WindowRow> label(const timeline::Timeline& t,
     const auto length = row.window.end_ns - row.window.begin_ns;
     const auto score = static_cast<double>(ns) / static_cast<double>(length);
     row.labels.push_back({key.second, Origin::kRule, std::min(1.0, score), ns});
-    auto& side = patterns::info(key.second).side == patterns::PatternSide::kCpu
+    auto& side = patterns[key.second].side == patterns::PatternSide::kCpu
                      ? row.cpu_score
                      : row.gpu_score;
     side = std::min(1.0, side + score);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "patterns/finding.h"
+#include "patterns/pattern_table.h"
 #include "pipeline/report.h"
 #include "timeline/timeline.h"
 
@@ -18,7 +19,8 @@ namespace tta::pipeline {
 /// in windows, devices and busy stretches, but for sorting what claims touch.
 std::vector<WindowRow> label(const timeline::Timeline& timeline,
                              const std::vector<timeline::Window>& windows,
-                             const std::vector<patterns::Claim>& claims);
+                             const std::vector<patterns::Claim>& claims,
+                             const patterns::PatternTable& patterns = {});
 
 /// Fills `windows` of each finding with the indices its claims touch.
 void point_to_windows(const std::vector<timeline::Window>& windows,

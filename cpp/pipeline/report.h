@@ -11,6 +11,9 @@
 #include <vector>
 
 #include "patterns/finding.h"
+#include "patterns/own_rule.h"
+#include "patterns/pattern_table.h"
+#include "timeline/event_args.h"
 #include "timeline/timeline.h"
 #include "timeline/windows.h"
 
@@ -79,11 +82,32 @@ struct Unexplained {
   std::optional<std::uint32_t> during;
 };
 
+struct PatternTime {
+  patterns::PatternId pattern;
+  std::int64_t ns = 0;
+};
+
+/// A step's span = busy + idle by pattern + unattributed, to the nanosecond, for all
+/// devices of its process together: the span is its length once for each.
+///
+/// Without device work it is that of the one process, as in BalanceRow.
+struct StepBalance {
+  std::uint32_t devices = 0;  ///< 0 for the process of a trace without device work.
+  std::int32_t device = -1;   ///< The only one; -1 if there are several or none.
+  std::int64_t span_ns = 0;
+  std::int64_t busy_ns = 0;
+  std::vector<PatternTime> idle;  ///< Those that are not 0, by pattern.
+  std::int64_t unattributed_ns = 0;
+  std::vector<PatternTime> excess;  ///< Part of busy_ns, as `idle`.
+};
+
 struct StepRow {
   std::int64_t number = 0;  ///< N of ProfilerStep#N.
   std::int64_t begin_ns = 0;
   std::int64_t end_ns = 0;
-  std::int64_t busy_ns = 0;  ///< Of all devices together, inside the step's span.
+  std::int64_t busy_ns = 0;  ///< Of its process's devices together, inside its span.
+  /// None if the trace is unusable, or if the step's process feeds no device.
+  std::optional<StepBalance> balance;
 };
 
 /// Who said that a window has a pattern.
@@ -106,16 +130,21 @@ struct WindowRow {
 };
 
 struct Report {
+  patterns::PatternTable patterns;  ///< What PatternIds stand for, own rules included.
   TraceFacts trace;
   Quality quality;
   std::vector<BalanceRow> balance;       ///< Empty if the trace is unusable.
   std::vector<Unexplained> unexplained;  ///< Longest first, for each device.
   std::vector<StepRow> steps;
   std::vector<WindowRow> windows;
-  std::vector<patterns::Finding> findings;  ///< Most wasted first.
+  std::vector<patterns::Finding> findings;      ///< Most wasted first.
+  std::vector<patterns::OwnOutcome> own_rules;  ///< Empty if the trace is unusable.
   /// What all of it was read from, for looking closer (timeline::window_tree). Refers
   /// to the trace, which must outlive it.
   std::shared_ptr<const timeline::Timeline> timeline;
+  /// The args that rules and tables read, kept because the file may be gone by the time
+  /// a table is asked for; null if the trace is unusable.
+  std::shared_ptr<const timeline::EventArgs> args;
 };
 
 }  // namespace tta::pipeline

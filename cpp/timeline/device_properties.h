@@ -10,8 +10,9 @@
 
 namespace tta::timeline {
 
-/// An element of Kineto's deviceProperties. Numbers that the file does not have are -1:
-/// a missing value is not a zero.
+/// An element of Kineto's deviceProperties. Numbers that the file does not have, or
+/// that cannot be (a negative id, no multiprocessors), are -1: a missing value is no
+/// zero.
 struct DeviceProperties {
   std::int32_t id = -1;
   std::string name;
@@ -26,6 +27,7 @@ struct DeviceProperties {
 };
 
 /// Reads the header's deviceProperties, in the file's order; empty if it has none.
+/// Kineto of early 2021 called them computeProperties, AMD names some by other keys.
 std::vector<DeviceProperties> read_device_properties(const trace::Trace& trace);
 
 }  // namespace tta::timeline

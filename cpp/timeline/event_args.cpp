@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// timeline/event_args.cpp: which rows are read, and which keys hold what.
+// timeline/event_args.cpp: which rows are read, all of them in one pass.
 #include "timeline/event_args.h"
 
 #include <algorithm>
 #include <array>
-#include <limits>
 #include <string_view>
 
+#include "timeline/arg_keys.h"
 #include "trace/args.h"
 
 namespace tta::timeline {
@@ -15,7 +15,7 @@ namespace {
 using trace::Category;
 
 // Operators by whose inputs a rule tells what they do.
-constexpr std::array<std::string_view, 21> kOperators = {
+constexpr std::array<std::string_view, 31> kOperators = {
     "aten::mm",
     "aten::bmm",
     "aten::addmm",
@@ -29,6 +29,9 @@ constexpr std::array<std::string_view, 21> kOperators = {
     "aten::conv3d",
     "aten::conv_transpose2d",
     "aten::cudnn_convolution",
+    "aten::cudnn_convolution_backward",
+    "aten::cudnn_convolution_backward_input",
+    "aten::cudnn_convolution_backward_weight",
     "aten::miopen_convolution",
     "aten::convolution_backward",
     "aten::softmax",
@@ -37,176 +40,65 @@ constexpr std::array<std::string_view, 21> kOperators = {
     "aten::copy_",
     "aten::clone",
     "aten::contiguous",
+    "aten::fill_",
+    "aten::zero_",
+    "aten::normal_",
+    "aten::uniform_",
+    "aten::random_",
+    "aten::bernoulli_",
+    "aten::exponential_",
 };
 
-struct Type {
-  std::string_view name;
-  std::int64_t bytes;
-};
-// c10::ScalarType as "dtype" of collectives, and C++ names as "Input type".
-constexpr std::array<Type, 32> kTypes = {{
-    {"Float", 4},
-    {"Double", 8},
-    {"Half", 2},
-    {"BFloat16", 2},
-    {"Long", 8},
-    {"Int", 4},
-    {"Short", 2},
-    {"Char", 1},
-    {"Byte", 1},
-    {"Bool", 1},
-    {"ComplexFloat", 8},
-    {"ComplexDouble", 16},
-    {"Float8_e4m3fn", 1},
-    {"Float8_e5m2", 1},
-    {"float", 4},
-    {"double", 8},
-    {"c10::Half", 2},
-    {"c10::BFloat16", 2},
-    {"long", 8},
-    {"long int", 8},
-    {"int", 4},
-    {"short", 2},
-    {"short int", 2},
-    {"signed char", 1},
-    {"unsigned char", 1},
-    {"bool", 1},
-    {"Float8_e4m3fnuz", 1},
-    {"Float8_e5m2fnuz", 1},
-    {"c10::complex<float>", 8},
-    {"c10::complex<double>", 16},
-    {"c10::Float8_e4m3fn", 1},
-    {"c10::Float8_e5m2", 1},
-}};
+// CUDA's calls carry ids only; to read them would be to read the args of all launches.
+bool says_nothing_of_work(std::string_view call) { return call.starts_with("cu"); }
 
-// The product of an array's positive numbers; -1 if there are none, one is not, or it
-// does not fit.
-std::int64_t product(std::string_view array) {
-  std::int64_t out = 1;
-  bool any = false, sound = true;
-  trace::for_each_element(array, [&](std::string_view element) {
-    const auto number = trace::as_int(element);
-    any = true;
-    if (!number || *number <= 0 ||
-        out > std::numeric_limits<std::int64_t>::max() / *number) {
-      sound = false;
-    } else if (sound) {
-      out *= *number;
-    }
-  });
-  return any && sound ? out : -1;
-}
-
-std::int64_t count(std::string_view value) {
-  const auto number = trace::as_double(value);
-  return number && *number >= 0 && *number < 9e18 ? static_cast<std::int64_t>(*number)
-                                                  : -1;
-}
-
-double amount(std::string_view value) {
-  const auto number = trace::as_double(value);
-  return number && *number >= 0 ? *number : -1;
-}
-
-// Fills what is not known yet: the work's own args come before those of its launch.
-void read_work(std::string_view key, std::string_view value, WorkArgs& out) {
-  const auto first = [](auto& field, auto found) {
-    if (field < 0) field = found;
+// What a launch says is told to the work that says nothing of its shape itself.
+void complete(WorkArgs& work, const WorkArgs& launch) {
+  if (work.blocks >= 0 || work.bytes >= 0) return;
+  const auto fill = [&](auto field) {
+    if (work.*field < 0) work.*field = launch.*field;
   };
-  if (key == "grid" || key == "grid dim") {
-    first(out.blocks, product(value));
-  } else if (key == "block" || key == "block dim") {
-    first(out.block_threads, product(value));
-  } else if (key == "registers per thread") {
-    first(out.registers, count(value));
-  } else if (key == "shared memory" || key == "shared size") {
-    first(out.shared_memory, count(value));
-  } else if (key == "est. achieved occupancy %") {
-    first(out.occupancy, amount(value));
-  } else if (key == "blocks per SM") {
-    first(out.blocks_per_sm, amount(value));
-  } else if (key == "warps per SM") {
-    first(out.warps_per_sm, amount(value));
-  } else if (key == "bytes" || key == "size") {
-    first(out.bytes, count(value));
-  } else if (key == "memory bandwidth (GB/s)") {
-    first(out.bandwidth, amount(value));
-  } else if (key == "graph id") {
-    first(out.graph_id, count(value));
-  } else if (key == "occupancy" && value.starts_with('{')) {
-    if (auto text = trace::string_arg(value, "limitingFactors")) {
-      out.limiting_factors = std::move(*text);
-    }
-  }
-}
-
-void read_collective(std::string_view key, std::string_view value,
-                     CollectiveArgs& out) {
-  if (key == "Collective name") {
-    out.name = trace::as_string(value).value_or("");
-  } else if (key == "dtype") {
-    out.dtype = trace::as_string(value).value_or("");
-  } else if (key == "Process Group Name") {
-    out.group = trace::as_string(value).value_or("");
-  } else if (key == "In msg nelems") {
-    out.in_elements = count(value);
-  } else if (key == "Out msg nelems") {
-    out.out_elements = count(value);
-  } else if (key == "Group size") {
-    out.group_size = count(value);
-  } else if (key == "Seq") {
-    out.sequence = count(value);
-  }
-}
-
-void read_op(std::string_view key, std::string_view value, OpArgs& out) {
-  if (key == "Input Dims" || key == "Input dims") {
-    trace::for_each_element(value, [&](std::string_view input) {
-      auto& dims = out.dims.emplace_back();
-      trace::for_each_element(input, [&](std::string_view size) {
-        if (const auto number = trace::as_int(size)) dims.push_back(*number);
-      });
-    });
-  } else if (key == "Input type") {
-    trace::for_each_element(value, [&](std::string_view type) {
-      out.types.push_back(trace::as_string(type).value_or(""));
-    });
-  }
+  fill(&WorkArgs::blocks);
+  fill(&WorkArgs::block_threads);
+  fill(&WorkArgs::registers);
+  fill(&WorkArgs::shared_memory);
+  fill(&WorkArgs::occupancy);
+  fill(&WorkArgs::blocks_per_sm);
+  fill(&WorkArgs::warps_per_sm);
+  fill(&WorkArgs::bytes);
+  fill(&WorkArgs::bandwidth);
+  fill(&WorkArgs::graph_id);
+  if (!launch.limiting_factors.empty()) work.limiting_factors = launch.limiting_factors;
 }
 
 }  // namespace
-
-std::int64_t CollectiveArgs::bytes() const {
-  const auto elements = std::max(in_elements, out_elements);
-  const auto each = element_bytes(dtype);
-  if (elements < 0 || each < 0 ||
-      elements > std::numeric_limits<std::int64_t>::max() / each) {
-    return -1;
-  }
-  return elements * each;
-}
 
 bool reads_inputs_of(std::string_view name) {
   return std::find(kOperators.begin(), kOperators.end(), name) != kOperators.end() ||
          name.find("attention") != std::string_view::npos;
 }
 
-std::int64_t element_bytes(std::string_view dtype) {
-  for (const auto& type : kTypes) {
-    if (type.name == dtype) return type.bytes;
-  }
-  return -1;
-}
-
 EventArgs::EventArgs(const Timeline& t) {
   const auto& c = t.columns();
   index_.assign(c.size(), 0);
-  std::vector<std::uint32_t> rows, of;  // what is read, and whose it is
+  // What is read, all of it in one pass: to inflate a file costs more than the rest.
+  std::vector<std::uint32_t> rows;
+  // Of each launch of such work: its place in `said`, as index_ has that of work.
+  std::vector<std::uint32_t> launches(c.size(), 0);
+  std::vector<WorkArgs> said(1);
   for (const auto& d : t.devices) {
     for (const auto row : d.rows) {
       index_[row] = static_cast<std::uint32_t>(work_.size());
       work_.emplace_back();
       rows.push_back(row);
+      const auto launch = t.launch_of(row);
+      if (launch == kNoRow || launches[launch] != 0 || c.args_length[launch] == 0 ||
+          says_nothing_of_work(t.trace->name(launch))) {
+        continue;
+      }
+      launches[launch] = static_cast<std::uint32_t>(said.size());
+      said.emplace_back();
+      rows.push_back(launch);
     }
   }
   // Each distinct name is looked at once.
@@ -216,15 +108,26 @@ EventArgs::EventArgs(const Timeline& t) {
     wanted[id] = reads_inputs_of(name) ? 1 : name == "record_param_comms" ? 2 : 0;
   }
   for (std::uint32_t row = 0; row < c.size(); ++row) {
-    if (c.cat(row) == Category::kCpuOp && wanted[c.name[row]] && c.args_length[row]) {
+    if (c.cat(row) == Category::kCpuOp && wanted[c.name[row]] && c.args_length[row] &&
+        launches[row] == 0) {
       rows.push_back(row);
     }
   }
   t.trace->visit_args(rows, [&](std::size_t i, std::string_view text) {
     const auto row = rows[i];
-    if (c.cat(row) == Category::kCpuOp && wanted[c.name[row]] == 1) {
-      auto& op = ops_[row];
-      trace::for_each_member(text, [&](auto k, auto v) { read_op(k, v, op); });
+    // A graph launch has no grid of its own, and a call's stream is no work's.
+    const auto launch = launches[row];
+    const bool op = c.cat(row) == Category::kCpuOp && wanted[c.name[row]] != 0;
+    if (launch != 0) {
+      trace::for_each_member(text, [&](std::string_view key, std::string_view value) {
+        read_work(key, value, said[launch]);
+      });
+      if (!op) return;
+    }
+    if (op && wanted[c.name[row]] == 1) {
+      op_rows_.push_back(row);  // rows come in their order
+      auto& inputs = ops_.emplace_back();
+      trace::for_each_member(text, [&](auto k, auto v) { read_op(k, v, inputs); });
       return;
     }
     CollectiveArgs collective;
@@ -234,23 +137,12 @@ EventArgs::EventArgs(const Timeline& t) {
     });
     if (!collective.name.empty()) collectives_.emplace(row, std::move(collective));
   });
-  // Of work that says nothing of its shape, its launch may.
-  rows.clear();
   for (const auto& d : t.devices) {
     for (const auto row : d.rows) {
       const auto launch = t.launch_of(row);
-      const auto& known = work(row);
-      if (launch == kNoRow || known.blocks >= 0 || known.bytes >= 0) continue;
-      rows.push_back(launch);
-      of.push_back(row);
+      if (launch != kNoRow) complete(work_[index_[row]], said[launches[launch]]);
     }
   }
-  t.trace->visit_args(rows, [&](std::size_t i, std::string_view text) {
-    trace::for_each_member(text, [&](std::string_view key, std::string_view value) {
-      // A graph launch has no grid of its own, and a call's stream is no work's.
-      read_work(key, value, work_[index_[of[i]]]);
-    });
-  });
 }
 
 }  // namespace tta::timeline

@@ -6,6 +6,7 @@
 // them. Every number is -1, and every text empty, where the file does not have it.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <unordered_map>
@@ -49,8 +50,12 @@ struct CollectiveArgs {
 
 /// What an operator says of its inputs; with record_shapes only.
 struct OpArgs {
-  /// Sizes of each input; a scalar or None has no sizes, a list of tensors neither.
+  /// Sizes of each input; a scalar or None has no sizes, a list of tensors neither, nor
+  /// an input of which one size is no number.
   std::vector<std::vector<std::int64_t>> dims;
+  /// Elements from one index to the next, of each dimension of each input; as `dims`.
+  /// Newer versions than those that have dims and types only.
+  std::vector<std::vector<std::int64_t>> strides;
   std::vector<std::string> types;  ///< "float", "c10::Half", "c10::BFloat16", ...
 };
 
@@ -65,8 +70,8 @@ class EventArgs {
   const WorkArgs& work(std::uint32_t row) const { return work_[index_[row]]; }
   /// Returns what is known of an operator's inputs; null if nothing.
   const OpArgs* op(std::uint32_t row) const {
-    const auto it = ops_.find(row);
-    return it == ops_.end() ? nullptr : &it->second;
+    const auto it = std::lower_bound(op_rows_.begin(), op_rows_.end(), row);
+    return it == op_rows_.end() || *it != row ? nullptr : &ops_[it - op_rows_.begin()];
   }
   /// Returns the collective that an operator, or a kernel itself, says it is; null if
   /// none. Kernels of ROCm and gloo say nothing: ask their operator.
@@ -78,12 +83,13 @@ class EventArgs {
  private:
   std::vector<std::uint32_t> index_;  // of each row into work_; 0 is "nothing known"
   std::vector<WorkArgs> work_{1};
-  std::unordered_map<std::uint32_t, OpArgs> ops_;
+  std::vector<std::uint32_t> op_rows_;  // ascending
+  std::vector<OpArgs> ops_;             // of each of them
   std::unordered_map<std::uint32_t, CollectiveArgs> collectives_;
 };
 
 /// Tells whether the inputs of an operator of this name are read: matrix products,
-/// convolutions, attention, copies and casts.
+/// convolutions, attention, copies, casts and fills.
 bool reads_inputs_of(std::string_view operator_name);
 
 /// Returns the bytes of one element of a type, as torch names it in "dtype" and in

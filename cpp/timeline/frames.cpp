@@ -21,9 +21,6 @@ std::optional<Frame> better(const std::optional<Frame>& a,
   return owner_of_file(b->file) > owner_of_file(a->file) ? b : a;
 }
 
-// Deeper nesting is no program's; without a bound a hostile file makes this quadratic.
-constexpr int kMaxDepth = 2048;
-
 class Resolver {
  public:
   explicit Resolver(const Timeline& t)

@@ -15,6 +15,10 @@ namespace tta::timeline {
 /// and ends apart, which shows as 1 ns to 1 us of overhang (google/perfetto#928).
 inline constexpr std::int64_t kNestingTolerance = 1'000;
 
+/// How far up a tree anything is looked for. Deeper nesting is no program's, and
+/// without a bound a hostile file would make each look as long as the file.
+inline constexpr int kMaxDepth = 2048;
+
 /// The enclosing host event of each row of a thread lane.
 struct OpTree {
   std::vector<std::uint32_t> parent;  ///< Of each row; kNoRow for roots and the rest.
@@ -35,11 +39,14 @@ struct OpTree {
   }
 
   /// Returns the deepest event of category `cat` that encloses `row`, or `row` itself
-  /// if it is one; kNoRow if there is none.
+  /// if it is one; kNoRow if there is none within kMaxDepth.
   std::uint32_t enclosing(const trace::Columns& columns, std::uint32_t row,
                           trace::Category cat) const {
-    while (row != kNoRow && columns.cat(row) != cat) row = parent[row];
-    return row;
+    for (int depth = 0; row != kNoRow && depth < kMaxDepth; ++depth) {
+      if (columns.cat(row) == cat) return row;
+      row = parent[row];
+    }
+    return kNoRow;
   }
 };
 

@@ -22,6 +22,10 @@ std::size_t string_length(std::string_view text) {
   return 0;
 }
 
+bool ends_value(char ch) {
+  return ch == ',' || ch == ']' || ch == '}' || detail::is_space(ch);
+}
+
 void append_utf8(std::string& out, std::uint32_t code) {
   if (code < 0x80) {
     out += static_cast<char>(code);
@@ -35,14 +39,20 @@ void append_utf8(std::string& out, std::uint32_t code) {
   }
 }
 
+std::string_view unquoted(std::string_view raw) {
+  const bool quoted = raw.size() >= 2 && raw.front() == '"' && raw.back() == '"';
+  return quoted ? raw.substr(1, raw.size() - 2) : raw;
+}
+
 }  // namespace
 
 std::size_t value_length(std::string_view text) {
   if (text.empty()) return 0;
   if (text.front() == '"') return string_length(text);
   if (text.front() != '{' && text.front() != '[') {
-    const auto end = text.find_first_of(",]} \t\r\n");
-    return end == std::string_view::npos ? text.size() : end;
+    std::size_t end = 0;
+    while (end < text.size() && !ends_value(text[end])) ++end;
+    return end;
   }
   std::size_t depth = 0;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -77,7 +87,7 @@ std::optional<std::int64_t> int_arg(std::string_view object, std::string_view ke
 }
 
 std::optional<std::string> as_string(std::string_view raw) {
-  if (raw.size() < 2 || raw.front() != '"') return std::nullopt;
+  if (raw.size() < 2 || raw.front() != '"' || raw.back() != '"') return std::nullopt;
   raw = raw.substr(1, raw.size() - 2);
   std::string out;
   out.reserve(raw.size());
@@ -120,20 +130,24 @@ std::optional<std::string> as_string(std::string_view raw) {
 }
 
 std::optional<std::int64_t> as_int(std::string_view raw) {
+  const auto text = unquoted(raw);
+  const auto* const limit = text.data() + text.size();
   std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(raw.data(), raw.data() + raw.size(), value);
-  if (error != std::errc{} || end != raw.data() + raw.size() || raw.empty()) {
+  const auto [end, error] = std::from_chars(text.data(), limit, value);
+  if (error == std::errc{} && end == limit) return value;
+  const auto number = as_double(raw);
+  constexpr double kExact = 9007199254740992;  // 2^53: beyond, doubles skip integers
+  if (!number || std::abs(*number) > kExact || std::trunc(*number) != *number) {
     return std::nullopt;
   }
-  return value;
+  return static_cast<std::int64_t>(*number);
 }
 
 std::optional<double> as_double(std::string_view raw) {
-  if (raw.size() >= 2 && raw.front() == '"') raw = raw.substr(1, raw.size() - 2);
+  raw = unquoted(raw);
   double value = 0;
   const auto [end, error] = std::from_chars(raw.data(), raw.data() + raw.size(), value);
-  if (error != std::errc{} || end != raw.data() + raw.size() || raw.empty() ||
-      !std::isfinite(value)) {
+  if (error != std::errc{} || end != raw.data() + raw.size() || !std::isfinite(value)) {
     return std::nullopt;
   }
   return value;

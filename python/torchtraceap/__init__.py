@@ -5,18 +5,42 @@ from typing import TYPE_CHECKING
 
 from torchtraceap._core import Trace, __version__
 from torchtraceap.analysis import analyze, load
-from torchtraceap.errors import TraceError
+from torchtraceap.errors import ConfigError, RuleError, TraceError
 
 if TYPE_CHECKING:
     from torchtraceap.report import Report
+    from torchtraceap.rule_view import RuleView
+    from torchtraceap.rules import Claim, Rule, rule
 
-__all__ = ["analyze", "load", "Report", "Trace", "TraceError", "__version__"]
+__all__ = [
+    "analyze",
+    "load",
+    "Report",
+    "Trace",
+    "rule",
+    "Claim",
+    "Rule",
+    "RuleView",
+    "TraceError",
+    "ConfigError",
+    "RuleError",
+    "__version__",
+]
+
+# Where names come from that only some users need.
+_ON_FIRST_USE = {
+    "Report": "report",
+    "RuleView": "rule_view",
+    "Claim": "rules",
+    "Rule": "rules",
+    "rule": "rules",
+}
 
 
 def __getattr__(name: str) -> object:
     # Every start of pytest imports this package; what only a report needs can wait.
-    if name == "Report":
-        from torchtraceap.report import Report
+    if module := _ON_FIRST_USE.get(name):
+        from importlib import import_module
 
-        return Report
+        return getattr(import_module(f"torchtraceap.{module}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -8,22 +8,37 @@ import collections.abc
 import typing
 
 import numpy
+import numpy.typing
 
 __all__: list[str] = [
     "BalanceRow",
     "Claim",
+    "CopyRow",
+    "Counts",
     "Device",
+    "Figure",
     "Finding",
     "Frame",
+    "KernelCounts",
+    "KernelRow",
     "Label",
     "LoadOptions",
     "NO_ID",
     "NO_TIME",
+    "OperatorRow",
+    "OverlapFacts",
+    "OwnOutcome",
+    "OwnRule",
     "PatternInfo",
     "Quality",
     "QualityNote",
     "Report",
+    "RuleContext",
+    "Settings",
+    "Stage",
+    "StepBalance",
     "StepRow",
+    "Threshold",
     "Trace",
     "TraceFacts",
     "Unexplained",
@@ -31,6 +46,8 @@ __all__: list[str] = [
     "Warning",
     "Window",
     "WindowRow",
+    "WorkTables",
+    "WorkTimes",
     "analyze",
     "category_names",
     "category_number",
@@ -40,6 +57,7 @@ __all__: list[str] = [
     "patterns",
     "step_categories",
     "step_range",
+    "thresholds",
 ]
 
 class Warning:
@@ -144,6 +162,79 @@ class LoadOptions:
     def threads(self) -> int: ...
     @threads.setter
     def threads(self, arg1: typing.SupportsInt | typing.SupportsIndex) -> None: ...
+
+class RuleContext:
+    """
+    What a rule sees; torchtraceap.RuleView wraps it.
+    """
+    def busy(
+        self, device: typing.SupportsInt | typing.SupportsIndex
+    ) -> numpy.typing.NDArray[numpy.int64]: ...
+    def frames(
+        self, rows: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex]
+    ) -> list[tuple[str, int, str, bool] | None]:
+        """
+        File, line, function and whether it is the user's.
+        """
+    def idle(
+        self, device: typing.SupportsInt | typing.SupportsIndex | None
+    ) -> numpy.typing.NDArray[numpy.int64]: ...
+    def lanes(self) -> numpy.typing.NDArray[numpy.int64]: ...
+    def launches(self) -> numpy.typing.NDArray[numpy.int64]: ...
+    def on_stream(self, row: typing.SupportsInt | typing.SupportsIndex) -> bool:
+        """
+        Whether the event is device work.
+        """
+    def parents(self) -> numpy.typing.NDArray[numpy.int64]: ...
+    def steps(self) -> numpy.typing.NDArray[numpy.int64]: ...
+    @property
+    def devices(self) -> list[int]: ...
+    @property
+    def span(self) -> tuple[int, int]: ...
+
+class Threshold:
+    """
+    A number that a rule decides by.
+    """
+    @property
+    def default(self) -> float: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def pattern(self) -> str: ...
+    @property
+    def unit(self) -> str: ...
+    @property
+    def why(self) -> str: ...
+
+class Settings:
+    """
+    patterns::Settings; see patterns/settings.h.
+    """
+    def __init__(self) -> None: ...
+    def enable(self, pattern: str, on: bool) -> None: ...
+    def set(
+        self,
+        pattern: str,
+        threshold: str,
+        value: typing.SupportsFloat | typing.SupportsIndex,
+    ) -> None: ...
+
+class OwnRule:
+    """
+    patterns::OwnRule; see patterns/own_rule.h.
+    """
+    def __init__(
+        self,
+        *,
+        name: str,
+        side: str,
+        summary: str,
+        advice: str,
+        min_share: typing.SupportsFloat | typing.SupportsIndex,
+        before: str | None,
+        propose: typing.Any,
+    ) -> None: ...
 
 class PatternInfo:
     """
@@ -308,7 +399,25 @@ class Unexplained:
     @property
     def end_ns(self) -> int: ...
 
+class StepBalance:
+    @property
+    def busy_ns(self) -> int: ...
+    @property
+    def device(self) -> int: ...
+    @property
+    def devices(self) -> int: ...
+    @property
+    def excess_ns(self) -> dict[str, int]: ...
+    @property
+    def idle_ns(self) -> dict[str, int]: ...
+    @property
+    def span_ns(self) -> int: ...
+    @property
+    def unattributed_ns(self) -> int: ...
+
 class StepRow:
+    @property
+    def balance(self) -> StepBalance | None: ...
     @property
     def begin_ns(self) -> int: ...
     @property
@@ -346,6 +455,23 @@ class Label:
     @property
     def wasted_ns(self) -> int: ...
 
+class OwnOutcome:
+    """
+    What became of an own rule's requests.
+    """
+    @property
+    def asked_ns(self) -> int: ...
+    @property
+    def claimed_ns(self) -> int: ...
+    @property
+    def counted(self) -> bool: ...
+    @property
+    def pattern(self) -> str: ...
+    @property
+    def requests(self) -> int: ...
+    @property
+    def taken_ns(self) -> int: ...
+
 class WindowRow:
     @property
     def busy_ns(self) -> int: ...
@@ -364,16 +490,28 @@ class Report:
     """
     What an analysis says. Times in nanoseconds.
     """
+    def kernel_counts(self) -> KernelCounts: ...
+    def operators(self) -> list[OperatorRow]: ...
+    def overlap(self) -> list[OverlapFacts]: ...
+    def story(self) -> list[Stage]: ...
     def window_tree(
         self, index: typing.SupportsInt | typing.SupportsIndex
     ) -> list[tuple[int, int]]:
         """
         The window's device work under the host events it came from: (row, index of the parent in this list or -1), parents first.
         """
+    def work_tables(self) -> WorkTables: ...
     @property
     def balance(self) -> list[BalanceRow]: ...
     @property
     def findings(self) -> list[Finding]: ...
+    @property
+    def own_rules(self) -> list[OwnOutcome]: ...
+    @property
+    def pattern_names(self) -> list[str]:
+        """
+        Of the built-in patterns, then of the user's own rules.
+        """
     @property
     def quality(self) -> Quality: ...
     @property
@@ -390,8 +528,140 @@ class Report:
     @property
     def windows(self) -> list[WindowRow]: ...
 
+class Figure:
+    @property
+    def is_time(self) -> bool: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def value(self) -> int: ...
+
+class Stage:
+    """
+    One question of the story, see pipeline/story.h.
+    """
+    @property
+    def answer(self) -> str: ...
+    @property
+    def figures(self) -> list[Figure]: ...
+    @property
+    def id(self) -> str: ...
+    @property
+    def known(self) -> bool: ...
+    @property
+    def question(self) -> str: ...
+    @property
+    def severity(self) -> str | None: ...
+    @property
+    def verdict(self) -> str: ...
+
+class WorkTimes:
+    """
+    See pipeline/tables.h; nanoseconds.
+    """
+    @property
+    def count(self) -> int: ...
+    @property
+    def max_ns(self) -> int: ...
+    @property
+    def min_ns(self) -> int: ...
+    @property
+    def sum_ns(self) -> int: ...
+    @property
+    def union_ns(self) -> int: ...
+
+class KernelRow:
+    @property
+    def block_threads(self) -> int | None: ...
+    @property
+    def blocks(self) -> int | None: ...
+    @property
+    def communication(self) -> bool: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def occupancy(self) -> float | None: ...
+    @property
+    def times(self) -> WorkTimes: ...
+
+class CopyRow:
+    @property
+    def bandwidth(self) -> float | None: ...
+    @property
+    def bytes(self) -> int: ...
+    @property
+    def direction(self) -> str: ...
+    @property
+    def median_bytes(self) -> int: ...
+    @property
+    def memory(self) -> str: ...
+    @property
+    def times(self) -> WorkTimes: ...
+    @property
+    def with_bytes(self) -> int: ...
+
+class WorkTables:
+    @property
+    def copies(self) -> list[CopyRow]: ...
+    @property
+    def kernels(self) -> list[KernelRow]: ...
+
+class OperatorRow:
+    @property
+    def count(self) -> int: ...
+    @property
+    def device_ns(self) -> int: ...
+    @property
+    def max_ns(self) -> int: ...
+    @property
+    def min_ns(self) -> int: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def self_device_ns(self) -> int: ...
+    @property
+    def self_ns(self) -> int: ...
+    @property
+    def total_ns(self) -> int: ...
+    @property
+    def work(self) -> int: ...
+
+class Counts:
+    @property
+    def each(self) -> list[int]: ...
+    @property
+    def max(self) -> int: ...
+    @property
+    def median(self) -> float: ...
+    @property
+    def min(self) -> int: ...
+
+class KernelCounts:
+    @property
+    def steps(self) -> Counts: ...
+    @property
+    def windows(self) -> Counts: ...
+
+class OverlapFacts:
+    @property
+    def comm_hidden_ns(self) -> int: ...
+    @property
+    def comm_ns(self) -> int: ...
+    @property
+    def compute_ns(self) -> int: ...
+    @property
+    def copy_hidden_ns(self) -> int: ...
+    @property
+    def copy_ns(self) -> int: ...
+    @property
+    def device(self) -> int: ...
+
 def analyze(
-    trace: Trace, *, max_events: typing.SupportsInt | typing.SupportsIndex | None = None
+    trace: Trace,
+    *,
+    max_events: typing.SupportsInt | typing.SupportsIndex | None = None,
+    settings: Settings = ...,
+    rules: collections.abc.Sequence[OwnRule] = [],
 ) -> Report: ...
 def category_names() -> list[str]:
     """
@@ -423,6 +693,11 @@ def step_range(
 ) -> tuple[int, int]:
     """
     When ProfilerStep#first to #last ran: (begin_ns, end_ns).
+    """
+
+def thresholds() -> list[Threshold]:
+    """
+    Of all patterns, in the order of their table.
     """
 
 NO_ID: int = -1

@@ -5,17 +5,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, cast, overload
 
 from torchtraceap import _core
-from torchtraceap.arguments import checked_int
+from torchtraceap.analysis_plan import AnalysisPlan, plan_analysis
 from torchtraceap.load_options import LoadOptions, LoadPlan, Progress, plan_load
 from torchtraceap.reading import Readable, instead, read_trace, wanted_source
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
+    from torchtraceap.config import Config
     from torchtraceap.report import Report
+    from torchtraceap.rules import Rule
 
 
 class Profiler(Protocol):
@@ -26,8 +29,6 @@ class Profiler(Protocol):
 
     def events(self) -> Any: ...
 
-
-_MOST_EVENTS = 2**32 - 1  # what the core can count
 
 Source = Readable | _core.Trace
 
@@ -116,6 +117,8 @@ def analyze(  # type: ignore[overload-overlap]
     source: Source | Profiler,
     *,
     max_events: int | None = None,
+    config: Config | None = None,
+    rules: Iterable[Rule | str] = (),
     **loading: Unpack[LoadOptions],
 ) -> Report: ...
 @overload
@@ -123,12 +126,16 @@ def analyze(
     source: Iterable[Source | Profiler],
     *,
     max_events: int | None = None,
+    config: Config | None = None,
+    rules: Iterable[Rule | str] = (),
     **loading: Unpack[LoadOptions],
 ) -> list[Report]: ...
 def analyze(
     source: Source | Profiler | Iterable[Source | Profiler],
     *,
     max_events: int | None = None,
+    config: Config | None = None,
+    rules: Iterable[Rule | str] = (),
     **loading: Unpack[LoadOptions],
 ) -> Report | list[Report]:
     """Label every window of a profiler trace and say what wastes time in it.
@@ -153,6 +160,13 @@ def analyze(
             iterable of these gives a list of reports.
         max_events: Events that a window may hold, an int of 1 or more. None keeps
             the core's default.
+        config: Thresholds other than the defaults, and which rules run: a TOML file,
+            of which ``pyproject.toml`` has them under ``[tool.torchtraceap]``, or a
+            dict such as ``{"patterns": {"sync_stall": {"min_share": 0.02}}}``. None:
+            the defaults; no file is looked for.
+        rules: Rules of your own, as ``torchtraceap.rule`` makes them, or their names:
+            ``"module:function"``, or an entry point of the group
+            ``torchtraceap.rules``. See docs/rules.md.
         **loading: Options of ``load`` (recover, threads, categories, skip_categories,
             steps, time_range_us, max_text_bytes, max_ratio, progress), where the source
             is a path or bytes. What they leave out is not in the report, and events are
@@ -168,6 +182,8 @@ def analyze(
         MemoryError: The trace does not fit into memory.
         ValueError: An option is out of range, or a profiler has recorded nothing.
             ``TraceError`` is a ValueError too.
+        ConfigError: ``config`` or the name of a rule makes no sense. A ValueError too.
+        RuleError: A rule of your own raised something, its cause.
         TypeError: ``source`` is none of the above, an option is of a wrong type, or
             options of loading are given for what is loaded already.
 
@@ -176,47 +192,37 @@ def analyze(
     if unknown := loading.keys() - LoadOptions.__annotations__.keys():
         raise TypeError(f"analyze() got an unexpected option {min(unknown)!r}")
     given = [name for name, value in loading.items() if value not in (None, False)]
-    # What is wrong for a profiler may have to be a warning: the session knows.
-    plan = LoadPlan() if _is_profiler(source) else plan_load(**loading)
-    return _analyze(source, max_events, plan, given)
+    if _is_profiler(source):
+        from torchtraceap.session import analyze_profiler
+
+        # What is wrong may have to be a warning: the session knows. None only inside
+        # a handler, where nobody sees it.
+        plan = partial(plan_analysis, max_events, config, rules)
+        return cast("Report", analyze_profiler(source, plan, given))
+    analysis = plan_analysis(max_events, config, rules)
+    return _analyze(source, analysis, plan_load(**loading), given)
 
 
 def _analyze(
     source: Source | Profiler | Iterable[Source | Profiler],
-    max_events: int | None,
+    analysis: AnalysisPlan,
     plan: LoadPlan,
     given: list[str],
 ) -> Report | list[Report]:
     if _is_profiler(source):
         from torchtraceap.session import analyze_profiler
 
-        # None only inside a handler, where nobody sees it.
-        return cast("Report", analyze_profiler(source, max_events, given))
-    check_max_events(max_events)
+        return cast("Report", analyze_profiler(source, lambda: analysis, given))
     if isinstance(source, str | os.PathLike | bytes | bytearray | memoryview):
-        return _report(read_trace(source, plan), max_events)
+        return analysis.report(read_trace(source, plan))
     if isinstance(source, _core.Trace):
         refuse_loading(given, "a Trace", "Pass them to load")
-        return _report(source, max_events)
+        return analysis.report(source)
     if isinstance(source, Iterable) and not instead(source):
-        return [
-            cast("Report", _analyze(one, max_events, plan, given)) for one in source
-        ]
+        return [cast("Report", _analyze(one, analysis, plan, given)) for one in source]
     raise TypeError(
         wanted_source("a path, bytes, a Trace, a profiler or a list of these", source)
     )
-
-
-def _report(trace: _core.Trace, max_events: int | None) -> Report:
-    from torchtraceap.report import Report
-
-    return Report(_core.analyze(trace, max_events=max_events), trace)
-
-
-def check_max_events(max_events: object) -> None:
-    """Raise what ``analyze`` raises for an option that is not to be used."""
-    if max_events is not None:
-        checked_int("max_events", max_events, 1, _MOST_EVENTS)
 
 
 def refuse_loading(given: Sequence[str], source: str, instead: str) -> None:

@@ -3,7 +3,10 @@
 
 from __future__ import annotations
 
+import math
 import operator
+from collections.abc import Iterable
+from numbers import Real
 from typing import SupportsIndex
 
 
@@ -20,6 +23,34 @@ def checked_int(name: str, value: object, least: int, most: int) -> int:
     if number > most:
         raise ValueError(f"{name} must be at most {most}, but is {_short(number)}")
     return number
+
+
+def wrong_number(value: object, most: float | None = None) -> str:
+    """Return what is wrong with a threshold; "" if it is a number from 0 on.
+
+    ``most`` is the greatest that makes sense.
+    """
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return f"must be a number, but is {of_type(value)}"
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if not (math.isfinite(number) and number >= 0):
+        return f"must be a number from 0 on, but is {number}"
+    if most is not None and number > most:
+        return f"must be at most {most:g}, but is {number:g}"
+    return ""
+
+
+def instead_of(name: str, known: Iterable[str]) -> str:
+    """Return what a message says of a name that is none of ``known``."""
+    import difflib
+
+    names = list(known)
+    if close := difflib.get_close_matches(name, names, n=1):
+        return f"did you mean {close[0]!r}?"
+    return "there are: " + ", ".join(names) if names else "there is none"
 
 
 def of_type(value: object) -> str:

@@ -11,18 +11,18 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
-from typing import TextIO
 
 from torchtraceap import _core
 from torchtraceap.analysis import analyze, load
 from torchtraceap.cli_loading import loading_options, loading_parser
+from torchtraceap.cli_output import BAD_INPUT, complain, say, write
+from torchtraceap.cli_patterns import pattern_forms, patterns_text
+from torchtraceap.cli_rules import rule_options, rules_parser
+from torchtraceap.errors import ConfigError, RuleError
 from torchtraceap.json_form import json_text
 from torchtraceap.report import Report
-from torchtraceap.safe_text import encodable, printable
 
-_OK, _BAD_INPUT, _INTERRUPTED = 0, 2, 130
-# More is no message; names of files can be long, and longer when escaped.
-_MESSAGE_WIDTH = 1900
+_OK, _INTERRUPTED = 0, 130
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -31,7 +31,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = _parser()
     options = parser.parse_args(arguments)
     try:
-        options.loading = loading_options(options)
+        if hasattr(options, "recover"):
+            options.loading = loading_options(options)
     except ValueError as error:
         parser.error(str(error))
     try:
@@ -45,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if isinstance(error, BrokenPipeError):
             return _OK  # The reader has seen enough, as in `| head`.
-        return _complain(f"cannot write to standard output: {error.strerror}")
+        return complain(f"cannot write to standard output: {error.strerror}")
     except KeyboardInterrupt:
         return _INTERRUPTED
 
@@ -64,7 +65,7 @@ def _parser() -> argparse.ArgumentParser:
 
     command = commands.add_parser(
         "analyze",
-        parents=[loading],
+        parents=[loading, rules_parser()],
         help="label the windows of traces and list what wastes time",
     )
     command.add_argument("traces", nargs="+", metavar="TRACE", help=".json or .json.gz")
@@ -81,6 +82,7 @@ def _parser() -> argparse.ArgumentParser:
         default=5,
         help="list the N windows that waste most (default: 5)",
     )
+    command.add_argument("--tables", action="store_true", help="list what ran, too")
     command.set_defaults(run=_analyze)
 
     command = commands.add_parser(
@@ -93,6 +95,17 @@ def _parser() -> argparse.ArgumentParser:
         "--json", action="store_true", help="print one JSON object in one line"
     )
     command.set_defaults(run=_inspect)
+
+    command = commands.add_parser(
+        "patterns", help="list what is looked for, and the thresholds"
+    )
+    command.add_argument(
+        "name", nargs="?", metavar="NAME", help="only this one, in full"
+    )
+    command.add_argument(
+        "--json", action="store_true", help="print a JSON array, one object a pattern"
+    )
+    command.set_defaults(run=_patterns)
     return parser
 
 
@@ -100,24 +113,30 @@ def _analyze(options: argparse.Namespace) -> int:
     if options.json not in (None, "-"):
         for path in options.traces:
             if _same_file(path, options.json):
-                return _complain(
+                return complain(
                     f"--json {options.json} would overwrite the trace {path}. Give "
                     "it another file."
                 )
+    try:
+        rules = rule_options(options)
+    except ConfigError as error:
+        return complain(str(error))
     reports: list[Report] = []
     failed: list[str] = []
     for path in options.traces:
         try:
-            report = analyze(path, **options.loading)
+            report = analyze(path, **rules, **options.loading)
         except (ValueError, OSError, MemoryError, RuntimeError) as error:
-            _complain(_reason(path, error))
+            complain(_reason(path, error))
             failed.append(path)
             continue
         if options.json != "-":
-            _say(("\n" if reports else "") + report.summary(windows=options.windows))
+            say(("\n" if reports else "") + report.summary(windows=options.windows))
+            if options.tables and (tables := report.tables()):
+                say("\n" + tables)
         reports.append(report)
     if failed and len(options.traces) > 1:
-        _complain(
+        complain(
             f"{len(failed)} of {len(options.traces)} traces failed: "
             + ", ".join(failed)
         )
@@ -125,10 +144,10 @@ def _analyze(options: argparse.Namespace) -> int:
         forms = [report.to_dict() for report in reports]
         text = json_text(forms[0] if len(options.traces) == 1 else forms)
         if options.json == "-":
-            _say(text)
-        elif not _write(options.json, text):
-            return _BAD_INPUT
-    return _BAD_INPUT if failed else _OK
+            say(text)
+        elif not write(options.json, text):
+            return BAD_INPUT
+    return BAD_INPUT if failed else _OK
 
 
 def _inspect(options: argparse.Namespace) -> int:
@@ -137,8 +156,17 @@ def _inspect(options: argparse.Namespace) -> int:
     try:
         facts = inspect_trace(load(options.trace, **options.loading))
     except (ValueError, OSError, MemoryError, RuntimeError) as error:
-        return _complain(_reason(options.trace, error))
-    _say(json_text(facts, indent=None) if options.json else inspection_text(facts))
+        return complain(_reason(options.trace, error))
+    say(json_text(facts, indent=None) if options.json else inspection_text(facts))
+    return _OK
+
+
+def _patterns(options: argparse.Namespace) -> int:
+    try:
+        forms = pattern_forms(options.name)
+    except ConfigError as error:
+        return complain(str(error))
+    say(json_text(forms) if options.json else patterns_text(forms))
     return _OK
 
 
@@ -149,46 +177,20 @@ def _same_file(one: str, other: str) -> bool:
         return False
 
 
-def _write(path: str, text: str) -> bool:
-    try:
-        with open(path, "w", encoding="ascii") as file:
-            file.write(text + "\n")
-    except OSError as error:
-        _complain(
-            f"cannot write {path}: {error.strerror or error}. Give --json a file in a "
-            "folder that exists and may be written to, or - for standard output."
-        )
-        return False
-    return True
-
-
 def _reason(path: str, error: BaseException) -> str:
     """Return what is wrong with a trace; the core's messages name it themselves."""
     if isinstance(error, MemoryError):
         return f"{path}: does not fit into memory. Record fewer steps, or free some."
     if isinstance(error, FileNotFoundError):
         return f"{error}. Check the path and whether the file may be read."
+    if isinstance(error, RuleError):
+        return f"{path}: {error}"
     if isinstance(error, RuntimeError):  # What the core checks of itself failed.
         return (
             f"{path}: the analysis failed, not by a fault of the trace: {error}. "
             "Please report it, with the trace if you can."
         )
     return str(error)
-
-
-def _say(text: str) -> None:
-    _print(text, sys.stdout)
-
-
-def _complain(text: str) -> int:
-    """Print a message and return the exit code that goes with it."""
-    _print(f"torchtraceap: {printable(text, _MESSAGE_WIDTH)}", sys.stderr)
-    return _BAD_INPUT
-
-
-def _print(text: str, file: TextIO | None) -> None:
-    if file is not None:  # As under pythonw, or with the descriptor closed.
-        print(encodable(text, file.encoding), file=file)
 
 
 def _count(text: str) -> int:

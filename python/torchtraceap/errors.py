@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""errors.py: the exception for bytes that are no usable profiler trace.
+"""errors.py: the package's exceptions.
 
-The core raises it (cpp/bindings/bind_trace.cpp). It is written in Python so that its
-fields have types and it survives pickling, as between the workers of a pool.
+They are written in Python, also TraceError, which the core raises
+(cpp/bindings/bind_trace.cpp): so their fields have types and they survive pickling, as
+between the workers of a pool.
 """
 
 from __future__ import annotations
@@ -41,5 +42,26 @@ class TraceError(ValueError):
         self.line = line
 
 
+class ConfigError(ValueError):
+    """Settings, or the definition or name of a rule, that make no sense.
+
+    ``str()`` names the file where there is one, and what is known in place of a name
+    that is not.
+    """
+
+
+class RuleError(RuntimeError):
+    """A user's own rule raised something, its cause, or gave no sensible claims.
+
+    Attributes:
+        rule: The name of the rule.
+    """
+
+    def __init__(self, message: str, rule: str = "") -> None:
+        super().__init__(message)
+        self.rule = rule
+
+
 # Shown in tracebacks under the name that users import.
-TraceError.__module__ = "torchtraceap"
+for _error in (TraceError, ConfigError, RuleError):
+    _error.__module__ = "torchtraceap"

@@ -73,20 +73,36 @@ class Quality:
         return tuple(note for note in self.warnings if note.verdict != "ok")
 
 
+class ByPattern(dict[str, float]):
+    """Microseconds by pattern; ``[name]`` of one that is not listed is 0.
+
+    A step lists only the patterns that have time in it: there may be thousands of them.
+    """
+
+    def __missing__(self, name: str) -> float:
+        return 0.0
+
+
 @dataclass(frozen=True)
 class Balance:
-    """Where one device's time went: span = busy + idle by pattern + unattributed."""
+    """Where time went: span = busy + idle by pattern + unattributed.
 
-    device: int
-    span_us: float
+    Of one device; of a step, of all devices that its process feeds, whose times are
+    added up. Without device work it is the time of the one process, of which patterns
+    take theirs and ``busy_us`` is what is left inside operators.
+    """
+
+    device: int | None  # None: no device worked, or several did in the step.
+    span_us: float  # Of a step: its length, once for each device.
     busy_us: float
-    idle_us: dict[str, float]  # By pattern, each of the core's table.
+    idle_us: ByPattern  # Of a device: each pattern of the core's table.
     unattributed_us: float  # Idle time that no pattern explains.
-    excess_us: dict[str, float]  # Part of `busy_us` that a pattern wastes.
+    excess_us: ByPattern  # Part of `busy_us` that a pattern wastes.
+    devices: int = 1  # How many it is of; 0 without device work.
 
     @property
     def busy_fraction(self) -> float:
-        """Share of the span in which the device worked, 0 to 1."""
+        """Share of the span in which the device (or any operator) worked, 0 to 1."""
         return self.busy_us / self.span_us if self.span_us else 0.0
 
 
@@ -97,7 +113,9 @@ class Step:
     number: int
     start_us: float
     end_us: float
-    busy_us: float  # Of all devices together.
+    busy_us: float  # Of its process's devices together.
+    # None: the trace is unusable, or the step's process feeds no device.
+    balance: Balance | None = None
 
 
 def read_facts(core: _core.TraceFacts) -> TraceFacts:
@@ -119,18 +137,29 @@ def read_quality(core: _core.Quality) -> Quality:
     return Quality(core.verdict, notes, core.incomplete, core.linking_rate)
 
 
-def read_balance(core: _core.BalanceRow) -> Balance:
-    """Convert one row of the core's balance; patterns without time become zeros."""
-    idle, excess = core.idle_ns, core.excess_ns
-    names = [p.name for p in _core.patterns()]
+def read_balance(
+    core: _core.BalanceRow | _core.StepBalance, names: Sequence[str] = ()
+) -> Balance:
+    """Convert one row of the core's balance; of ``names``, those without time get 0."""
+    device = None if core.device == _core.NO_ID else core.device
+    if isinstance(core, _core.StepBalance):
+        devices = core.devices
+    else:
+        devices = 0 if device is None else 1
+    zeros = dict.fromkeys(names, 0.0)
     return Balance(
-        device=core.device,
+        device=device,
         span_us=us_from_ns(core.span_ns),
         busy_us=us_from_ns(core.busy_ns),
-        idle_us={name: us_from_ns(idle.get(name, 0)) for name in names},
+        idle_us=_by_pattern(zeros, core.idle_ns),
         unattributed_us=us_from_ns(core.unattributed_ns),
-        excess_us={name: us_from_ns(excess.get(name, 0)) for name in names},
+        excess_us=_by_pattern(zeros, core.excess_ns),
+        devices=devices,
     )
+
+
+def _by_pattern(zeros: dict[str, float], ns: dict[str, int]) -> ByPattern:
+    return ByPattern(zeros | {name: us_from_ns(time) for name, time in ns.items()})
 
 
 def read_step(core: _core.StepRow) -> Step:
@@ -140,4 +169,5 @@ def read_step(core: _core.StepRow) -> Step:
         start_us=us_from_ns(core.begin_ns),
         end_us=us_from_ns(core.end_ns),
         busy_us=us_from_ns(core.busy_ns),
+        balance=None if core.balance is None else read_balance(core.balance),
     )

@@ -45,6 +45,11 @@ class Finding:
     events: tuple[Event, ...]  # Costliest first, at most eight.
 
     @property
+    def docs(self) -> str:
+        """The page that explains the pattern, in torchtraceap's repository."""
+        return f"docs/patterns/{self.pattern}.md"
+
+    @property
     def kind(self) -> str:
         """The pattern, with its sub-type if it has one: ``sync_stall (event)``."""
         return f"{self.pattern} ({self.subtype})" if self.subtype else self.pattern

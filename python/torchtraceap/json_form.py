@@ -15,7 +15,7 @@ from torchtraceap import _core
 
 if TYPE_CHECKING:
     from torchtraceap.events import Event, Unexplained
-    from torchtraceap.facts import Balance
+    from torchtraceap.facts import Balance, Step
     from torchtraceap.findings import Finding
     from torchtraceap.report import Report
     from torchtraceap.windows import Window
@@ -46,7 +46,11 @@ def report_form(report: Report) -> dict[str, object]:
                 "warnings": [asdict(note) for note in quality.warnings],
             },
         },
+        "settings": report.settings,
+        "rules": [asdict(outcome) for outcome in report.rules],
+        "story": [asdict(stage) for stage in report.story],
         "balance": [_balance_form(row) for row in report.balance],
+        "steps": [_step_form(step) for step in report.steps],
         "unexplained": [_unexplained_form(stretch) for stretch in report.unexplained],
         "windows": [_window_form(window) for window in report.windows],
         "findings": [_finding_form(finding) for finding in report.findings],
@@ -65,6 +69,28 @@ def _balance_form(row: Balance) -> dict[str, Any]:
         "busy_us": row.busy_us,
         "idle_us": {**row.idle_us, "unattributed": row.unattributed_us},
         "excess_us": row.excess_us,
+    }
+
+
+def _step_form(step: Step) -> dict[str, Any]:
+    balance = step.balance
+    return {
+        "number": step.number,
+        "start_us": step.start_us,
+        "end_us": step.end_us,
+        "busy_us": step.busy_us,
+        "balance": balance
+        and {
+            "devices": balance.devices,
+            "device": balance.device,
+            "span_us": balance.span_us,
+            "busy_us": balance.busy_us,
+            "idle_us": {
+                **balance.idle_us,
+                "unattributed": balance.unattributed_us,
+            },
+            "excess_us": balance.excess_us,
+        },
     }
 
 
@@ -128,5 +154,5 @@ def _finding_form(finding: Finding) -> dict[str, Any]:
         "events": [_event_form(event) for event in finding.events],
         "message": finding.message,
         "advice": finding.advice,
-        "docs": None,
+        "docs": finding.docs,
     }

@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable, Mapping
 
 from torchtraceap import _core
 from torchtraceap.arguments import of_type
+from torchtraceap.errors import TraceError
 from torchtraceap.load_options import LoadPlan, Progress
 from torchtraceap.progress import reporting
 
@@ -22,6 +24,7 @@ def read_trace(source: Readable, plan: LoadPlan) -> _core.Trace:
             trace = read(plan.core_options(progress=report))
         else:
             # Twice, so that the whole is never in memory: not its Python frames.
+            stamp = _stamp(source)
             first = plan.core_options(
                 categories=_core.step_categories(), progress=_part(report, 0)
             )
@@ -30,6 +33,11 @@ def read_trace(source: Readable, plan: LoadPlan) -> _core.Trace:
                 begin_ns=begin_ns, end_ns=end_ns, progress=_part(report, 1)
             )
             trace = read(second)
+            if _stamp(source) != stamp:
+                path = os.fsdecode(source)  # type: ignore[arg-type]
+                hint = "Load it again when it is whole."
+                message = f"{path}: the file was changed while it was read. {hint}"
+                raise TraceError(message, path, "changed", hint)
         if report is not None:
             report(1.0, trace.text_bytes, len(trace) + trace.left_out)
         return trace
@@ -67,6 +75,16 @@ def _reader(source: Readable) -> tuple[Callable[[_core.LoadOptions], _core.Trace
     else:
         raise TypeError(wanted_source("a path or bytes", source))
     return lambda options: _core.load_bytes(data, options), title
+
+
+def _stamp(source: Readable) -> tuple[int, ...]:
+    """Return what tells one state of a file from the next; nothing of bytes."""
+    if not isinstance(source, str | os.PathLike):
+        return ()
+    with contextlib.suppress(OSError):  # The core says best what is wrong.
+        found = os.stat(source)
+        return (found.st_ino, found.st_size, found.st_mtime_ns)
+    return ()
 
 
 def _part(report: Progress | None, number: int) -> Progress | None:

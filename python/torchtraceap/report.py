@@ -22,10 +22,25 @@ from torchtraceap.facts import (
     read_step,
 )
 from torchtraceap.findings import Finding, read_findings
+from torchtraceap.story import Stage, read_story
 from torchtraceap.units import time_text
 from torchtraceap.windows import Window, read_windows
+from torchtraceap.work import (
+    Copy,
+    Kernel,
+    KernelCounts,
+    Operator,
+    Overlap,
+    read_copies,
+    read_kernel_counts,
+    read_kernels,
+    read_operators,
+    read_overlap,
+)
 
 if TYPE_CHECKING:
+    from torchtraceap.config import Changes
+    from torchtraceap.rule_outcomes import RuleOutcome
     from torchtraceap.tables import Tables
 
 
@@ -35,15 +50,22 @@ class Report:
     Attributes:
         trace: Path, number of events, analysed time, devices, rank.
         quality: How far the trace can be trusted, and why.
+        settings: The thresholds that were not the defaults, by pattern, with
+            ``enabled`` for rules that were off.
 
-    The rest is converted on first use. A report keeps its trace in memory.
+    The rest is made or converted on first use: what ran (``kernels``, ``copies``,
+    ``operators``, ``kernel_counts``, ``overlap``) and the ``story`` cost nothing until
+    they are asked for. A report keeps its trace in memory.
     """
 
-    def __init__(self, core: _core.Report, trace: _core.Trace) -> None:
+    def __init__(
+        self, core: _core.Report, trace: _core.Trace, settings: Changes | None = None
+    ) -> None:
         self._core = core
         self._trace = trace
         self.trace = read_facts(core.trace)
         self.quality = read_quality(core.quality)
+        self.settings: Changes = settings or {}
 
     @cached_property
     def findings(self) -> tuple[Finding, ...]:
@@ -57,8 +79,12 @@ class Report:
 
     @cached_property
     def balance(self) -> tuple[Balance, ...]:
-        """Where each device's time went; empty for a trace without device work."""
-        return tuple(read_balance(row) for row in self._core.balance)
+        """Where each device's time went; without device work, the process's time.
+
+        Empty for an unusable trace.
+        """
+        names = self._core.pattern_names
+        return tuple(read_balance(row, names) for row in self._core.balance)
 
     @cached_property
     def unexplained(self) -> tuple[Unexplained, ...]:
@@ -68,8 +94,51 @@ class Report:
 
     @cached_property
     def steps(self) -> tuple[Step, ...]:
-        """The profiler's steps, in order of time; often there are none."""
+        """The profiler's steps with a balance each; often there are none."""
         return tuple(read_step(row) for row in self._core.steps)
+
+    @cached_property
+    def rules(self) -> tuple[RuleOutcome, ...]:
+        """What became of the claims of the user's own rules, where any ran."""
+        from torchtraceap.rule_outcomes import read_outcome
+
+        return tuple(read_outcome(outcome) for outcome in self._core.own_rules)
+
+    @cached_property
+    def story(self) -> tuple[Stage, ...]:
+        """A guided look: is the device busy, if not why, which side is the limit, what
+        fills the busy time, and what would matter most."""
+        return read_story(self._core.story())
+
+    @cached_property
+    def _work(self) -> _core.WorkTables:
+        return self._core.work_tables()
+
+    @cached_property
+    def kernels(self) -> tuple[Kernel, ...]:
+        """Device work by kernel, the one that keeps the devices busy longest first."""
+        busy_ns = sum(row.busy_ns for row in self._core.balance)
+        return read_kernels(self._work.kernels, busy_ns)
+
+    @cached_property
+    def copies(self) -> tuple[Copy, ...]:
+        """Copies by direction and kind of host memory, and memsets, longest first."""
+        return read_copies(self._work.copies)
+
+    @cached_property
+    def operators(self) -> tuple[Operator, ...]:
+        """Operators by name, most host time of their own first."""
+        return read_operators(self._core.operators())
+
+    @cached_property
+    def kernel_counts(self) -> KernelCounts:
+        """How many kernels each step launches and each window runs."""
+        return read_kernel_counts(self._core.kernel_counts())
+
+    @cached_property
+    def overlap(self) -> tuple[Overlap, ...]:
+        """Each device's computation, communication and copies, and what is hidden."""
+        return read_overlap(self._core.overlap())
 
     def summary(self, *, windows: bool | int = False, findings: int = 10) -> str:
         """Return the report as plain text for people.
@@ -88,6 +157,12 @@ class Report:
             if value < 0:
                 raise ValueError(f"{name} must not be negative, but is {value}")
         return write_summary(self, 10 if windows is True else int(windows), findings)
+
+    def tables(self) -> str:
+        """Return kernels, copies, operators, counts and overlap as plain text."""
+        from torchtraceap.work_tables import write_tables
+
+        return write_tables(self)
 
     def to_dict(self) -> dict[str, object]:
         """Return the report in its JSON form, as docs/formats.md describes it."""
@@ -113,9 +188,9 @@ class Report:
         return text
 
     def to_pandas(self) -> Tables:
-        """Return windows, labels, findings and balance as pandas DataFrames.
+        """Return the report and the tables of what ran as pandas DataFrames.
 
-        ``report.to_pandas().windows`` or ``windows, labels, findings, balance = ...``.
+        ``report.to_pandas().windows``, and so on; ``tables.py`` lists them.
 
         Raises:
             ImportError: pandas is not installed; the message names the extra.

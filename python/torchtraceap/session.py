@@ -6,18 +6,19 @@ from __future__ import annotations
 import sys
 import warnings
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from types import FrameType
 from typing import Any
 
 from torchtraceap import live
-from torchtraceap.analysis import analyze, check_max_events, refuse_loading
+from torchtraceap.analysis import refuse_loading
+from torchtraceap.analysis_plan import AnalysisPlan
 from torchtraceap.report import Report
 
 
 def analyze_profiler(
-    prof: Any, max_events: int | None = None, loading: Sequence[str] = ()
+    prof: Any, plan: Callable[[], AnalysisPlan], loading: Sequence[str] = ()
 ) -> Report | None:
     """Analyses the last cycle of a profiler and keeps the report on the profiler.
 
@@ -28,15 +29,15 @@ def analyze_profiler(
 
     Inside a handler, nothing that goes wrong here ends the user's run: it becomes a
     RuntimeWarning, the cycle has no report, and None is returned. Elsewhere it raises
-    what `live.load` and ``analyze`` raise, also if ``loading``, the names of options of
-    loading that were given, is not empty.
+    what `live.load`, ``analyze`` and ``plan``, which checks its options, raise, also if
+    ``loading``, the names of options of loading that were given, is not empty.
     """
     try:
-        check_max_events(max_events)
+        analysis = plan()
         refuse_loading(
             loading, "a profiler", "Export the trace and analyse that file with them"
         )
-        report = analyze(live.load(prof), max_events=max_events)
+        report = analysis.report(live.load(prof))
     except Exception as error:
         if not _inside_handler(prof):
             raise

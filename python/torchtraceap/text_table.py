@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""text_table.py: columns of plain text."""
+"""text_table.py: columns and paragraphs of plain text."""
 
+import re
+import textwrap
 from collections.abc import Sequence
+
+WIDTH = 88
 
 
 def align(rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> list[str]:
@@ -21,3 +25,16 @@ def align(rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> list[str]
         ]
         lines.append("  ".join(cells).rstrip())
     return lines
+
+
+def wrapped(text: str, indent: str, first: str = "") -> list[str]:
+    """Break a text into lines of the summary's width; numbers keep their units."""
+    lines = textwrap.wrap(
+        re.sub(r"(\d) (s\b|ms\b|µs\b|%)", "\\1\xa0\\2", text),
+        WIDTH,
+        initial_indent=first,
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return [line.replace("\xa0", " ") for line in lines]

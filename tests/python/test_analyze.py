@@ -185,7 +185,9 @@ def test_a_profiler_goes_to_the_session(monkeypatch: pytest.MonkeyPatch) -> None
 
     calls = []
     monkeypatch.setattr(
-        session, "analyze_profiler", lambda prof, *options: calls.append(options)
+        session,
+        "analyze_profiler",
+        lambda prof, plan, given: calls.append((plan().max_events, given)),
     )
 
     class Profiler:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import gzip
 import inspect
 import json
+import os
 import warnings
 from fractions import Fraction
 from pathlib import Path
@@ -153,6 +154,23 @@ def test_steps_reach_to_the_end_of_their_device_work() -> None:
     assert names_of(load(source, steps=1)) == [step, step, "late"]
     one = load(source, steps=1, categories=["kernel"])
     assert names_of(one) == ["late"] and one.left_out == 3
+
+
+def test_a_file_that_changes_between_the_passes(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "trace.json.gz"
+    path.write_bytes((data / STEPS).read_bytes())
+    find = torchtraceap._core.step_range
+
+    def find_while_it_is_written(*args: int) -> tuple[int, int]:
+        os.utime(path, ns=(1, 1))
+        return find(*args)
+
+    monkeypatch.setattr(torchtraceap._core, "step_range", find_while_it_is_written)
+    with pytest.raises(torchtraceap.TraceError, match="changed while it was") as error:
+        load(path, steps=5)
+    assert (error.value.kind, error.value.path) == ("changed", str(path))
 
 
 def test_steps_that_are_not_there(data: Path, tmp_path: Path) -> None:

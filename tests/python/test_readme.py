@@ -67,14 +67,15 @@ def test_the_python_code_runs(
 def test_commands_are_those_of_the_program(readme: str) -> None:
     (block,) = blocks(readme, "")
     commands = re.findall(r"^torchtraceap (\w+)", block, re.MULTILINE)
-    assert commands == ["analyze", "inspect"]
+    assert commands == ["analyze", "inspect", "patterns"]
     for command in commands:
         with pytest.raises(SystemExit, match="0"):
             main([command, "--help"])
 
 
 @pytest.mark.parametrize(
-    "page", ["README.md", "docs/architecture.md", "docs/formats.md"]
+    "page",
+    ["README.md", "docs/architecture.md", "docs/formats.md"],
 )
 def test_links_lead_somewhere(root: Path, page: str) -> None:
     text = (root / page).read_text("utf-8")

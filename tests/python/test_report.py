@@ -33,6 +33,29 @@ def test_parts_are_in_microseconds_of_the_core(
     assert event.start_us == int(report._trace.columns["ts"][event.index]) / 1000
 
 
+def test_each_step_has_a_balance(slow_loader: torchtraceap.Report) -> None:
+    for step in slow_loader.steps:
+        row = step.balance
+        assert row is not None and row.device == 0 and row.devices == 1
+        idle = sum(row.idle_us.values()) + row.unattributed_us
+        assert row.busy_us + idle == pytest.approx(row.span_us)
+        assert row.span_us == pytest.approx(step.end_us - step.start_us)
+        # The loader waits in every step, and nearly all of its wait is in one.
+        assert row.idle_us["dataloader_bound"] > 0.25 * row.span_us
+    waits = [
+        s.balance.idle_us["dataloader_bound"] for s in slow_loader.steps if s.balance
+    ]
+    whole = slow_loader.balance[0].idle_us["dataloader_bound"]
+    assert sum(waits) == pytest.approx(whole, rel=0.01)
+
+
+def test_findings_point_to_the_page_on_their_pattern(
+    slow_loader: torchtraceap.Report,
+) -> None:
+    first = slow_loader.findings[0]
+    assert first.docs == f"docs/patterns/{first.pattern}.md"
+
+
 def test_every_pattern_has_a_place_in_the_balance(
     slow_loader: torchtraceap.Report,
 ) -> None:
@@ -64,10 +87,10 @@ def paths_of(node: torchtraceap.windows.Node) -> list[list[str]]:
 def test_ids_of_findings_last(slow_loader: torchtraceap.Report) -> None:
     again = torchtraceap.analyze(slow_loader.trace.path)
     assert [f.id for f in again.findings] == [f.id for f in slow_loader.findings]
-    (short,), (longer,) = waits_for_a_loader(6).findings, waits_for_a_loader(9).findings
+    short, longer = (waits_for_a_loader(steps).findings[0] for steps in (6, 9))
     assert short.id == longer.id and short.count != longer.count
     assert str(short.location) == str(longer.location) == "train.py:12"
-    (elsewhere,) = waits_for_a_loader(6, line=13).findings
+    elsewhere = waits_for_a_loader(6, line=13).findings[0]
     assert elsewhere.pattern == short.pattern and elsewhere.id != short.id
 
 
@@ -104,6 +127,10 @@ def test_the_summary_tells_the_story(slow_loader: torchtraceap.Report) -> None:
         r" +×6 +356 ms +33\.\d %",
         first,
     )
+    assert lines[4].startswith("Limit: the host. Alone, the host needs 98.5 % of the")
+    assert lines[6].startswith("Busy with: large kernels 96.6 %, copies alone 2.0 %, ")
+    assert lines[7].startswith("What matters most: dataloader_bound, up to 356 ms (33.")
+    assert lines[9:11] == ["", "Findings, most wasted time first:"]
     assert "Unattributed: " in text
     assert "3 of " in text and "labeled" in text
     assert "num_workers" in text
@@ -123,13 +150,18 @@ def test_a_cpu_trace_is_not_told_of_devices(cpu_only: torchtraceap.Report) -> No
     text = cpu_only.summary(windows=True)
     assert "CPU only" in text
     assert not re.search("idle|busy|GPU|Device", text)
-    assert cpu_only.balance == () and cpu_only.quality.verdict == "ok"
+    assert "CPU: operators 97.7 %, unattributed 2.3 %" in text
+    (balance,) = cpu_only.balance
+    assert balance.device is None and balance.devices == 0
+    assert balance.busy_us + balance.unattributed_us == pytest.approx(balance.span_us)
+    assert cpu_only.quality.verdict == "ok"
     assert {window.device for window in cpu_only.windows} == {None}
 
 
 def test_a_device_without_work_is_spoken_of(data: Path) -> None:
     listed = torchtraceap.analyze(data / "cpu-laptop-vae-python-stacks.json.gz")
     text = listed.summary()
+    assert "CPU: dataloader_bound 59.4 %, operators 18.0 %, unattributed 22.6 %" in text
     assert "1 device listed, no work recorded" in text
     assert "lists 1 GPU, but holds no GPU activity" in text
     lost = torchtraceap.analyze(data / "a100-cupti-range-no-kernels.json.gz")
@@ -137,6 +169,16 @@ def test_a_device_without_work_is_spoken_of(data: Path) -> None:
     assert "Quality: unusable" in text
     assert "holds no kernel" in text
     assert "none can be given" in text
+
+
+def test_not_every_device_of_many_has_a_line() -> None:
+    kernel: dict[str, Any] = {"ph": "X", "cat": "kernel", "name": "k", "tid": 7}
+    events = [
+        {**kernel, "pid": d, "ts": d, "dur": 10, "args": {"device": d, "stream": 7}}
+        for d in range(20)
+    ]
+    text = torchtraceap.analyze(json.dumps({"traceEvents": events}).encode()).summary()
+    assert text.count("\nDevice ") == 16 and "and 4 more devices in" in text
 
 
 def test_missing_source_lines_are_explained(data: Path) -> None:
@@ -147,7 +189,10 @@ def test_missing_source_lines_are_explained(data: Path) -> None:
 
 @pytest.fixture
 def tiny(data: Path) -> torchtraceap.Report:
-    return torchtraceap.analyze(data / "mi250-rocm62-tiny.json.gz")
+    report = torchtraceap.analyze(data / "mi250-rocm62-tiny.json.gz")
+    late = tuple(f for f in report.findings if f.pattern == "launch_bound")
+    vars(report)["findings"] = late
+    return report
 
 
 def places(report: torchtraceap.Report, findings: list[Finding]) -> list[str]:
@@ -219,7 +264,7 @@ def test_pandas(
     slow_loader: torchtraceap.Report, cpu_only: torchtraceap.Report
 ) -> None:
     pytest.importorskip("pandas")
-    windows, labels, findings, balance = slow_loader.to_pandas()
+    windows, labels, findings, balance, *_ = slow_loader.to_pandas()
     assert len(windows) == len(slow_loader.windows)
     assert len(labels) == sum(len(w.labels) for w in slow_loader.windows)
     assert list(findings["id"]) == [f.id for f in slow_loader.findings]

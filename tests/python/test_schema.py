@@ -72,7 +72,7 @@ def unlisted(value: Any, node: Any, schema: Any) -> Iterator[str]:
 
 def test_members_are_required_and_described(schema: Any) -> None:
     for name, node in schema["$defs"].items():
-        if "properties" in node and name != "balance":
+        if "properties" in node and "balance" not in name:
             assert set(node["required"]) == set(node["properties"]), name
 
 
@@ -90,6 +90,11 @@ def test_members_are_required_and_described(schema: Any) -> None:
         (["findings", 0, "pattern"], "No Pattern"),
         (["findings", 0, "wasted_us"], -1),
         (["balance", 0, "idle_us"], {}),
+        (["steps", 0, "balance", "busy_us"], None),
+        (["steps", 0, "balance", "idle_us"], {}),
+        (["story", 0, "id"], "hurry"),
+        (["story", 0, "figures"], {"busy_us": "much"}),
+        (["findings", 0, "docs"], "sync_stall.md"),
     ],
 )
 def test_wrong_reports_are_refused(
@@ -111,7 +116,14 @@ def test_the_form_says_what_the_report_says(slow_loader: torchtraceap.Report) ->
     balance = form["balance"][0]
     total = balance["busy_us"] + sum(balance["idle_us"].values())
     assert total == pytest.approx(balance["span_us"])
+    assert [step["number"] for step in form["steps"]] == [5, 6, 7, 8, 9, 10]
+    step = form["steps"][0]["balance"]
+    total = step["busy_us"] + sum(step["idle_us"].values())
+    assert step["devices"] == 1 and total == pytest.approx(step["span_us"])
+    limit = next(stage for stage in form["story"] if stage["id"] == "limit")
+    assert limit["verdict"] == "host" and limit["known"]
     first = form["findings"][0]
+    assert first["docs"] == "docs/patterns/dataloader_bound.md"
     assert first["location"]["line"] == 42
     assert first["recoverable_us"] is None and first["recoverable_fraction"] is None
     assert [w["index"] for w in form["windows"]] == list(range(len(form["windows"])))

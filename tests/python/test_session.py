@@ -16,7 +16,8 @@ import numpy as np
 import pytest
 
 import torchtraceap
-from torchtraceap import kept_trace, live, session
+from torchtraceap import kept_trace, live
+from torchtraceap.analysis_plan import AnalysisPlan
 
 torch = pytest.importorskip("torch")
 from torch.profiler import (  # noqa: E402
@@ -259,7 +260,7 @@ def test_errors_in_a_handler_do_not_end_the_run(
     def broken(*_: object, **__: object) -> None:
         raise torchtraceap.TraceError("what went wrong")
 
-    monkeypatch.setattr(session, "analyze", broken)
+    monkeypatch.setattr(AnalysisPlan, "report", broken)
     with pytest.warns(RuntimeWarning, match="this cycle: what went wrong"):
         prof = recorded(on_trace_ready=torchtraceap.analyze)
     prof.export_chrome_trace(str(tmp_path / "trace.json"))

@@ -1,20 +1,195 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// patterns/rules/cpu_init_then_copy.cpp: STUB, to be replaced.
+// patterns/rules/cpu_init_then_copy.cpp: tensors filled on the CPU, then copied.
+//
+// torch.zeros(...).to(device) fills memory of the host and sends it over the bus, where
+// torch.zeros(..., device=device) launches one kernel. Seen as an operator that fills
+// (fill_, zero_, normal_, ... or what calls it) and launches nothing, followed on its
+// thread by a copy to the device. Operators that make or fill tensors may come between,
+// and other such copies; any other operator may have made the tensor, and ends it.
+// Where sizes are known (record_shapes), they have to agree.
+//
+// The cost is the device's idle time while the thread filled and copied, and the copy
+// itself where no kernel ran beside it.
+#include <algorithm>
 #include <array>
+#include <limits>
+#include <optional>
+#include <string_view>
 
-#include "patterns/rule.h"
+#include "patterns/copies.h"
+#include "patterns/marks.h"
 
 namespace tta::patterns {
 namespace {
 
-enum : std::size_t { kMinShare };
+enum : std::size_t { kMinShare, kMaxCall };
 constexpr std::array kThresholds = {
-    Threshold{"min_share", 0.01, "share", "STUB"},
+    Threshold{"min_share", 0.01, "share", "a hundredth of the time is worth a line"},
+    Threshold{"max_call", 1000, "us",
+              "besides the copy itself its operators take 50-150 us; where they take "
+              "longer, something else began in them (the first one sets CUDA up: 30 s "
+              "seen)"},
 };
 
-std::vector<Claim> propose(const Context&) { return {}; }
+using trace::Category;
 
-std::string describe(const Context&, const Finding&) { return ""; }
+constexpr std::array<std::string_view, 7> kFills = {
+    "aten::fill_",   "aten::zero_",      "aten::normal_",     "aten::uniform_",
+    "aten::random_", "aten::bernoulli_", "aten::exponential_"};
+// They make memory without content, or stand between a tensor and its copy.
+constexpr std::array<std::string_view, 7> kNeutral = {
+    "aten::empty",
+    "aten::empty_strided",
+    "aten::empty_like",
+    "aten::pin_memory",
+    "aten::is_pinned",
+    "aten::detach",
+    "aten::_has_compatible_shallow_copy_type"};
+
+// Tensors among which that of a copy is looked for.
+constexpr std::size_t kMaxWaiting = 64;
+
+template <std::size_t n>
+bool is_one_of(const std::array<std::string_view, n>& names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+struct Pair {
+  std::uint32_t fill, copy;  // the operators that did it
+};
+
+// What a tensor's first input held, -1 if that is unknown.
+std::int64_t elements(const Context& context, std::uint32_t op) {
+  const auto* args = op == kNoRow ? nullptr : context.args.op(op);
+  if (args == nullptr || args->dims.empty() || args->dims[0].empty()) return -1;
+  std::int64_t out = 1;
+  for (const auto size : args->dims[0]) {
+    if (size > 0 && out > std::numeric_limits<std::int64_t>::max() / size) return -1;
+    out *= size;
+  }
+  return out;
+}
+
+// Per row: what it says of the operators around it, gathered from children to parents.
+struct Facts {
+  std::vector<std::uint32_t> fill;  // the last fill inside, or itself; else kNoRow
+  std::vector<char> calls;          // something inside called the runtime
+};
+
+Facts gather(const timeline::Timeline& t, std::span<const std::uint32_t> rows,
+             Facts facts) {
+  const auto& c = t.columns();
+  // Parents come first, so backwards every row is complete before it is passed on.
+  for (auto it = rows.rbegin(); it != rows.rend(); ++it) {
+    const auto row = *it;
+    if (c.cat_info(row).runtime_api) facts.calls[row] = 1;
+    const bool op = c.cat(row) == Category::kCpuOp;
+    if (op && facts.fill[row] == kNoRow && is_one_of(kFills, t.trace->name(row))) {
+      facts.fill[row] = row;
+    }
+    const auto parent = t.tree.parent[row];
+    if (parent == kNoRow) continue;
+    facts.calls[parent] |= facts.calls[row];
+    if (op && c.cat(parent) == Category::kCpuOp && facts.fill[parent] == kNoRow) {
+      facts.fill[parent] = facts.fill[row];
+    }
+  }
+  return facts;
+}
+
+// Goes through a thread's outermost operators in order of time.
+void pair_up(const Context& context, const timeline::Lane& lane, const Facts& facts,
+             const std::vector<char>& copies, std::vector<Pair>& out) {
+  const auto& t = context.timeline;
+  const auto& c = t.columns();
+  std::vector<std::uint32_t> waiting;  // from `head` on: fills that nothing copied yet
+  std::size_t head = 0;
+  auto inside_until = std::numeric_limits<std::int64_t>::min();
+  for (const auto row : t.lanes.rows_of(lane)) {
+    if (c.cat(row) != Category::kCpuOp) continue;
+    // An operator of torch's; what only encloses others (a module's range) is looked
+    // into.
+    const auto name = t.trace->name(row);
+    if (!name.starts_with("aten::") || c.ts[row] < inside_until) continue;
+    inside_until = c.end(row);
+    if (copies[row]) {
+      const auto wanted = elements(context, row);
+      const auto last = std::min(waiting.size(), head + kMaxWaiting);
+      for (auto i = head; i < last; ++i) {
+        const auto has = elements(context, facts.fill[waiting[i]]);
+        if (wanted >= 0 && has >= 0 && wanted != has) continue;
+        out.push_back({waiting[i], row});
+        head = i + 1;
+        break;
+      }
+    } else if (facts.fill[row] != kNoRow) {
+      if (!facts.calls[row]) waiting.push_back(row);  // else it ran on the device
+    } else if (!is_one_of(kNeutral, name)) {
+      waiting.clear();
+      head = 0;
+    }
+  }
+}
+
+std::vector<Claim> propose(const Context& context) {
+  const auto& t = context.timeline;
+  const auto& c = t.columns();
+  // The outermost copy operators that went to a device.
+  std::vector<char> copies(c.size(), 0);
+  std::vector<std::int64_t> copying(c.size(), 0);  // time of an operator's copies
+  std::vector<std::vector<HostCopy>> listed;
+  bool any = false;
+  for (const auto& d : t.devices) {
+    listed.push_back(host_copies(context, d));
+    for (const auto& copy : listed.back()) {
+      if (copy.way != CopyWay::kToDevice) continue;
+      const auto op = copy_operator(t, copy.row);
+      if (op == kNoRow) continue;
+      copies[op] = 1;
+      copying[op] += c.dur[copy.row];
+      any = true;
+    }
+  }
+  if (!any) return {};
+  std::vector<Pair> pairs;
+  Facts facts{std::vector<std::uint32_t>(c.size(), kNoRow),
+              std::vector<char>(c.size(), 0)};
+  for (const auto& lane : t.lanes.lanes) {
+    if (lane.is_stream) continue;
+    facts = gather(t, t.lanes.rows_of(lane), std::move(facts));
+    pair_up(context, lane, facts, copies, pairs);
+  }
+  std::vector<Mark> marks;
+  std::vector<char> ours(c.size(), 0);
+  for (const auto& pair : pairs) {
+    marks.push_back({{c.ts[pair.fill], c.end(pair.fill)}, pair.copy});
+    if (c.dur[pair.copy] - copying[pair.copy] <= context.limits.ns(kMaxCall)) {
+      marks.push_back({{c.ts[pair.copy], c.end(pair.copy)}, pair.copy});
+    }
+    ours[pair.copy] = 1;
+  }
+  auto claims = claim_marks(context, PatternId::kCpuInitThenCopy, std::move(marks));
+  for (std::size_t i = 0; i < t.devices.size(); ++i) {
+    BareTime bare(context, i);
+    for (const auto& copy : listed[i]) {
+      const auto parts = bare.of({c.ts[copy.row], c.end(copy.row)});
+      const auto op = copy_operator(t, copy.row);
+      if (op == kNoRow || !ours[op]) continue;
+      for (const auto& part : parts) {
+        claims.push_back({PatternId::kCpuInitThenCopy, 0, false, t.devices[i].device,
+                          part.begin, part.end, op});
+      }
+    }
+  }
+  return claims;
+}
+
+std::string describe(const Context&, const Finding& f) {
+  return count_text(f.count, "tensor was", "tensors were") +
+         " filled on the CPU and copied: " + devices_text(f, false) + " idled " +
+         duration_text(f.idle_ns) + " meanwhile, and copied " +
+         duration_text(f.wasted_ns - f.idle_ns) + " with no kernel beside.";
+}
 
 }  // namespace
 

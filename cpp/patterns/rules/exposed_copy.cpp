@@ -1,20 +1,60 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// patterns/rules/exposed_copy.cpp: STUB, to be replaced.
+// patterns/rules/exposed_copy.cpp: copies that no kernel hides.
+//
+// The time in which a device copies from or to the host and computes nothing. A copy
+// engine works beside the multiprocessors, so a copy of the next batch can be free.
+// What a copy takes beyond its link's rate is slow_copy's; small copies are
+// frequent_memcpy's.
 #include <array>
 
-#include "patterns/rule.h"
+#include "patterns/copies.h"
 
 namespace tta::patterns {
 namespace {
 
-enum : std::size_t { kMinShare };
+enum : std::size_t { kMinShare, kMinLength };
 constexpr std::array kThresholds = {
-    Threshold{"min_share", 0.01, "share", "STUB"},
+    Threshold{"min_share", 0.03, "share",
+              "copies under 3 % of the time are seldom worth a second stream; "
+              "TraceLens flags 5 %"},
+    Threshold{"min_length", 50, "us",
+              "a second stream and its events cost the host 10-20 us a copy; RatelProf "
+              "looks at copies over 100 us"},
 };
 
-std::vector<Claim> propose(const Context&) { return {}; }
+std::vector<Claim> propose(const Context& context) {
+  const auto& t = context.timeline;
+  const auto& c = t.columns();
+  std::vector<Claim> claims;
+  for (std::size_t i = 0; i < t.devices.size(); ++i) {
+    const auto copies = host_copies(context, t.devices[i]);
+    if (copies.empty()) continue;
+    BareTime bare(context, i);
+    for (const auto& copy : copies) {
+      if (c.dur[copy.row] < context.limits.ns(kMinLength)) continue;
+      for (const auto& part : bare.of({c.ts[copy.row], c.end(copy.row)})) {
+        claims.push_back({PatternId::kExposedCopy, 0, false, t.devices[i].device,
+                          part.begin, part.end, copy.row});
+      }
+    }
+  }
+  return claims;
+}
 
-std::string describe(const Context&, const Finding&) { return ""; }
+std::string describe(const Context& context, const Finding& f) {
+  const auto& t = context.timeline;
+  bool pageable = false;
+  for (const auto& claim : f.claims) {
+    pageable |=
+        t.trace->name(claim.evidence).find("Pageable") != std::string_view::npos;
+  }
+  return count_text(f.count, "copy", "copies") + " between host and device took " +
+         duration_text(f.wasted_ns) + " with no kernel beside" +
+         (f.count == 1 ? " it" : " them") +
+         (pageable ? "; from pageable memory, which has to be pinned before a copy can "
+                     "run beside kernels."
+                   : ".");
+}
 
 }  // namespace
 

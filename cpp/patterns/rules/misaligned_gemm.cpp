@@ -1,20 +1,159 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// patterns/rules/misaligned_gemm.cpp: STUB, to be replaced.
+// patterns/rules/misaligned_gemm.cpp: half-precision products whose rows do not begin
+// at multiples of 16 bytes, and that are slow for it.
+//
+// Sizes alone prove nothing: today's libraries have tensor core kernels for odd sizes
+// (DLProf withdrew a rule that asked no more). What proves it is the same trace:
+// aligned products of the same type with no more work, whose rate it should reach.
+// Small ones have the harder time, so that the comparison errs to the lower side. The
+// same is true of products with less work a byte; for those with more, memory could be
+// the reason, and they are compared only on devices whose bandwidth is known. Without
+// such products nothing is said, nor where the kernel's name says that it found its
+// data aligned.
+//
+// Only the inner size and the columns count: they are the lengths of the rows in
+// memory. The number of rows matters for transposed inputs alone, which sizes do not
+// show.
+#include <algorithm>
 #include <array>
+#include <cstdio>
+#include <map>
+#include <optional>
+#include <unordered_map>
 
+#include "patterns/device_peaks.h"
+#include "patterns/excess.h"
+#include "patterns/matrix_kernels.h"
+#include "patterns/product_rates.h"
 #include "patterns/rule.h"
 
 namespace tta::patterns {
 namespace {
 
-enum : std::size_t { kMinShare };
+enum : std::size_t {
+  kMinShare,
+  kMultiple,
+  kMinKernel,
+  kMinPeers,
+  kMaxRate,
+  kBandwidth
+};
 constexpr std::array kThresholds = {
-    Threshold{"min_share", 0.01, "share", "STUB"},
+    Threshold{"min_share", 0.02, "share",
+              "what is claimed is an estimate: less is within its error"},
+    Threshold{"multiple", 8, "count",
+              "TorchTidy and NVIDIA's guide: 16 bytes, 8 half-precision numbers"},
+    Threshold{"min_kernel", 20, "us",
+              "shorter ones start and end for much of their time"},
+    Threshold{"min_peers", 3, "count",
+              "the rate to compare with is a median: of fewer it is an accident"},
+    Threshold{"max_rate", 0.6, "share",
+              "of the aligned products' rate: tile sizes alone make products of like "
+              "size differ by a third"},
+    Threshold{"bandwidth", 0.5, "share",
+              "of the device's peak: large products limited by memory reach 70-90 %"},
 };
 
-std::vector<Claim> propose(const Context&) { return {}; }
+/// All kernels of one operator.
+struct Gemm {
+  Product product;
+  std::int64_t time = 0;  ///< Of all its kernels together.
+  SoleKernel longest;
+};
 
-std::string describe(const Context&, const Finding&) { return ""; }
+// The products of one device and type.
+struct Group {
+  std::vector<Gemm> misaligned;
+  ProductRates aligned;
+};
+
+using Groups = std::map<std::string_view, Group>;
+
+Groups collect(const Context& context, const std::vector<SoleKernel>& kernels) {
+  const auto& t = context.timeline;
+  std::unordered_map<std::uint32_t, Gemm> gemms;  // by operator
+  std::vector<std::uint32_t> order;
+  for (const auto& kernel : kernels) {
+    const auto owner = t.owner_of(kernel.row);
+    const auto* args = owner == kNoRow ? nullptr : context.args.op(owner);
+    if (args == nullptr) continue;
+    const auto [it, fresh] = gemms.try_emplace(owner);
+    auto& gemm = it->second;
+    if (fresh) {
+      const auto product = product_of(t.trace->name(owner), *args);
+      if (product && !product->convolution &&
+          (product->data_type == "c10::Half" ||
+           product->data_type == "c10::BFloat16")) {
+        gemm.product = *product;
+        order.push_back(owner);
+      }
+    }
+    gemm.time += kernel.time.length();
+    if (kernel.time.length() > gemm.longest.time.length()) gemm.longest = kernel;
+  }
+  const auto multiple =
+      static_cast<std::int64_t>(std::min(1e9, context.limits[kMultiple]));
+  Groups out;
+  for (const auto owner : order) {
+    const auto& gemm = gemms.at(owner);
+    const auto& p = gemm.product;
+    if (gemm.time < context.limits.ns(kMinKernel)) continue;
+    const auto kernel = t.trace->name(gemm.longest.row);
+    const bool says_aligned = kernel.find("align8") != std::string_view::npos ||
+                              kernel.find("align16") != std::string_view::npos;
+    auto& group = out[p.data_type];
+    if (multiple > 0 && (p.inner % multiple != 0 || p.columns % multiple != 0)) {
+      if (!says_aligned) group.misaligned.push_back(gemm);
+    } else {
+      group.aligned.add(p, static_cast<double>(gemm.time));
+    }
+  }
+  return out;
+}
+
+std::vector<Claim> propose(const Context& context) {
+  const auto& t = context.timeline;
+  std::vector<Claim> claims;
+  const SoleKernels sole(t);
+  for (std::size_t i = 0; i < t.devices.size(); ++i) {
+    const auto* device = t.properties_of(t.devices[i].device);
+    const auto bandwidth =
+        device == nullptr ? 0
+                          : context.limits[kBandwidth] * memory_bandwidth(device->name);
+    for (auto& [type, group] : collect(context, sole.of(i))) {
+      group.aligned.settle(context.limits[kMinPeers]);
+      for (const auto& gemm : group.misaligned) {
+        const auto due = group.aligned.due(gemm.product, bandwidth);
+        if (due <= 0) continue;
+        const auto rate = due / static_cast<double>(gemm.time);
+        if (rate >= context.limits[kMaxRate]) continue;
+        claim_excess(context, i, gemm.longest, 1 - rate, PatternId::kMisalignedGemm, 0,
+                     claims);
+      }
+    }
+  }
+  return claims;
+}
+
+std::string describe(const Context& context, const Finding& f) {
+  const auto& t = context.timeline;
+  const auto owner = t.owner_of(f.events.front());
+  const auto* args = owner == kNoRow ? nullptr : context.args.op(owner);
+  const auto p =
+      args == nullptr ? std::nullopt : product_of(t.trace->name(owner), *args);
+  char number[32];
+  std::snprintf(number, sizeof number, "%g", context.limits[kMultiple]);
+  std::string sizes;
+  if (p) {
+    sizes = (f.count == 1 ? " (" : " (the costliest: ") + std::to_string(p->rows) +
+            " x " + std::to_string(p->inner) + " times " + std::to_string(p->inner) +
+            " x " + std::to_string(p->columns) + ")";
+  }
+  return count_text(f.count, "product", "products") +
+         " with sizes that are no multiple of " + number + sizes +
+         " ran at well under the rate of aligned ones of the same trace: " +
+         duration_text(f.wasted_ns) + " more than at theirs.";
+}
 
 }  // namespace
 

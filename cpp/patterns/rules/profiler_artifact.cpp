@@ -3,12 +3,14 @@
 //
 // CUPTI's overhead records (buffer requests and flushes, instrumentation), and the
 // synchronization with which the profiler ends its window: that one comes after the
-// last work and has no operator and no Python frame around it, as a user's would.
+// last work and has no operator and no Python frame around it, as a user's would. Where
+// stacks were recorded, torch's own frames show how long starting and stopping took.
 #include <algorithm>
 #include <array>
+#include <map>
 #include <string_view>
 
-#include "patterns/rule.h"
+#include "patterns/marks.h"
 
 namespace tta::patterns {
 namespace {
@@ -30,6 +32,38 @@ bool is_overhead(std::string_view name) {
     if (name.find(known) != std::string_view::npos) return true;
   }
   return false;
+}
+
+// torch's profiler going from one state to the next: start, stop, and writing the file.
+// What a user's handler does there (on_trace_ready) is not there without it either.
+bool is_transition(std::string_view frame) {
+  constexpr std::array<std::string_view, 6> kSteps = {
+      "): start",       "): stop",       "): step",
+      "): start_trace", "): stop_trace", "): _transit_action"};
+  return frame.starts_with("torch/profiler/profiler.py(") &&
+         std::any_of(kSteps.begin(), kSteps.end(),
+                     [&](std::string_view step) { return frame.ends_with(step); });
+}
+
+std::vector<Mark> transitions(const timeline::Timeline& t) {
+  const auto& c = t.columns();
+  std::vector<char> own(t.trace->strings.size(), 0);
+  for (std::uint32_t id = 0; id < own.size(); ++id) {
+    own[id] = is_transition(t.trace->strings.view(id));
+  }
+  std::vector<Mark> marks;
+  for (const auto& lane : t.lanes.lanes) {
+    if (lane.is_stream) continue;
+    auto covered = t.span.begin;
+    for (const auto row : t.lanes.rows_of(lane)) {
+      if (c.cat(row) != Category::kPythonFunction || !own[c.name[row]]) continue;
+      const auto end = t.tree.end(c, row);
+      if (end <= covered) continue;  // within the outermost of them
+      covered = end;
+      marks.push_back({{c.ts[row], end}, row, 0});
+    }
+  }
+  return marks;
 }
 
 // The thread whose launch ended a gap; kNoLane if it is not known.
@@ -95,6 +129,24 @@ std::vector<Claim> propose(const Context& context) {
     }
     for (const auto row : closing)
       claim(row, {std::max(c.ts[row], last_work), c.end(row)});
+  }
+  // Each moment once: the records above lie partly within these frames.
+  std::map<std::int32_t, std::vector<Interval>> claimed;
+  for (const auto& known : claims) {
+    claimed[known.device].push_back({known.begin, known.end});
+  }
+  std::map<std::int32_t, IntervalSet> taken;
+  for (auto& [device, parts] : claimed)
+    taken[device] = timeline::unite(std::move(parts));
+  for (auto more : claim_marks(context, PatternId::kProfilerArtifact, transitions(t),
+                               /*at_the_end=*/true)) {
+    const Interval time{more.begin, more.end};
+    for (const auto& part :
+         timeline::subtract({time}, timeline::clip(taken[more.device], time))) {
+      more.begin = part.begin;
+      more.end = part.end;
+      claims.push_back(more);
+    }
   }
   return claims;
 }

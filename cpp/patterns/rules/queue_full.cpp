@@ -1,5 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// patterns/rules/queue_full.cpp: STUB, to be replaced.
+// patterns/rules/queue_full.cpp: the host was so far ahead that launching had to wait.
+//
+// This is evidence against causes on the host's side, and costs nothing: while launches
+// wait, the device is busy. So no time is claimed and there is no finding, whatever the
+// settings. The facts are timeline::queue_facts(), for reports to quote. Rules need no
+// guard by it: those of the host claim idle time before a late launch, where the queue
+// was empty, and those of the device claim only where timeline::DeviceLimits has it
+// that a faster kernel would have helped (patterns/excess.h).
 #include <array>
 
 #include "patterns/rule.h"
@@ -7,14 +14,16 @@
 namespace tta::patterns {
 namespace {
 
-enum : std::size_t { kMinShare };
 constexpr std::array kThresholds = {
-    Threshold{"min_share", 0.01, "share", "STUB"},
+    Threshold{"min_share", 0, "share", "claims no time: without effect"},
 };
 
 std::vector<Claim> propose(const Context&) { return {}; }
 
-std::string describe(const Context&, const Finding&) { return ""; }
+// Never called: there is no finding without a claim.
+std::string describe(const Context&, const Finding&) {
+  return "Launches waited for a place in the queue.";
+}
 
 }  // namespace
 

@@ -1,20 +1,83 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// patterns/rules/small_grid.cpp: STUB, to be replaced.
+// patterns/rules/small_grid.cpp: kernels with fewer blocks than multiprocessors.
+//
+// A block runs on one multiprocessor, so the others stand still. What is claimed of a
+// kernel is their share of its time: with as many blocks as multiprocessors the same
+// work would be done in that much less, if work can be batched. That is an estimate; it
+// is kept low by leaving out short kernels, kernels with others beside them, and time
+// in which the host was the limit.
 #include <array>
+#include <map>
 
+#include "patterns/excess.h"
+#include "patterns/occupancy.h"
 #include "patterns/rule.h"
 
 namespace tta::patterns {
 namespace {
 
-enum : std::size_t { kMinShare };
+enum : std::size_t { kMinShare, kMinBusyShare, kMaxFill, kMinKernel };
 constexpr std::array kThresholds = {
-    Threshold{"min_share", 0.01, "share", "STUB"},
+    Threshold{"min_share", 0.02, "share",
+              "what is claimed is an estimate: less is within its error"},
+    Threshold{"min_busy_share", 0.20, "share",
+              "such kernels make a fifth of the device's busy time: a few are part of "
+              "every program"},
+    Threshold{"max_fill", 0.80, "share",
+              "libraries cut products into large tiles and leave up to a fifth of the "
+              "multiprocessors without one, as more, smaller tiles would be slower"},
+    Threshold{"min_kernel", 10, "us",
+              "TraceLens calls kernels under 10 us short: their time is starting and "
+              "ending, which more blocks do not change"},
 };
 
-std::vector<Claim> propose(const Context&) { return {}; }
+std::vector<Claim> propose(const Context& context) {
+  const auto& t = context.timeline;
+  std::vector<Claim> claims;
+  const SoleKernels sole(t);
+  for (std::size_t i = 0; i < t.devices.size(); ++i) {
+    const auto& d = t.devices[i];
+    const auto* device = t.properties_of(d.device);
+    std::vector<Claim> own;
+    std::int64_t small = 0;
+    for (const auto& kernel : sole.of(i)) {
+      if (t.columns().dur[kernel.row] < context.limits.ns(kMinKernel)) continue;
+      const auto filled = fill(context.args.work(kernel.row), device);
+      if (!filled || *filled >= 1 || *filled > context.limits[kMaxFill]) continue;
+      small += kernel.time.length();
+      claim_excess(context, i, kernel, 1 - *filled, PatternId::kSmallGrid, 0, own);
+    }
+    if (static_cast<double>(small) <
+        context.limits[kMinBusyShare] * static_cast<double>(d.busy_ns)) {
+      continue;
+    }
+    claims.insert(claims.end(), own.begin(), own.end());
+  }
+  return claims;
+}
 
-std::string describe(const Context&, const Finding&) { return ""; }
+std::string describe(const Context& context, const Finding& f) {
+  const auto& t = context.timeline;
+  // The grid that cost most; the costliest single kernel may be an odd one out.
+  std::map<std::int64_t, std::int64_t> cost;
+  auto row = f.events.front();
+  for (const auto& claim : f.claims) {
+    auto& own = cost[context.args.work(claim.evidence).blocks];
+    own += claim.end - claim.begin;
+    if (own >= cost[context.args.work(row).blocks]) row = claim.evidence;
+  }
+  const auto& work = context.args.work(row);
+  const auto* device = t.properties_of(t.columns().device[row]);
+  // AMD says compute unit, and its data center devices run 64 threads in step.
+  const std::string units =
+      device != nullptr && device->warp_size == 64 ? "CUs" : "SMs";
+  return count_text(f.count, "kernel", "kernels") + " could not fill the device (" +
+         (cost.size() == 1 ? "" : "mostly ") + "a grid of " +
+         count_text(static_cast<std::uint64_t>(work.blocks), "block", "blocks") +
+         " on " + std::to_string(multiprocessors(work, device)) + " " + units +
+         "): " + duration_text(f.wasted_ns) +
+         " would be saved if all of it had been at work.";
+}
 
 }  // namespace
 

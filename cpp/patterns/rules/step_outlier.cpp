@@ -1,20 +1,113 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// patterns/rules/step_outlier.cpp: STUB, to be replaced.
+// patterns/rules/step_outlier.cpp: single steps far longer than the others, for no
+// reason that another rule found.
+//
+// A step counts as far as it has more unexplained idle time than a usual one has, and
+// no further than it is longer. The first step is never one: what it does once is
+// recompile_or_lazy_load.
+#include <algorithm>
 #include <array>
+#include <cstdlib>
 
-#include "patterns/rule.h"
+#include "patterns/warm_up.h"
 
 namespace tta::patterns {
 namespace {
 
-enum : std::size_t { kMinShare };
+enum : std::size_t { kMinShare, kMinSteps, kDeviations, kMinExcess };
 constexpr std::array kThresholds = {
-    Threshold{"min_share", 0.01, "share", "STUB"},
+    Threshold{"min_share", 0.01, "share", "a hundredth of the time is worth a line"},
+    Threshold{"min_steps", 5, "count",
+              "without the first: of fewer steps no usual length can be told"},
+    Threshold{"deviations", 3, "count",
+              "median absolute deviations over the median, as of SageMaker's 3 sigma"},
+    Threshold{"min_excess", 0.25, "share",
+              "of the median: steps of equal length deviate by almost nothing"},
 };
 
-std::vector<Claim> propose(const Context&) { return {}; }
+std::int64_t median(std::vector<std::int64_t> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
 
-std::string describe(const Context&, const Finding&) { return ""; }
+// Unclaimed idle time of a device in a step; in a CPU-only trace, of the process
+// outside its operators.
+IntervalSet left_in(const Context& context, std::size_t device, Interval step) {
+  const auto& t = context.timeline;
+  auto left = context.ledger.idle(device, step);
+  if (t.host) left = timeline::subtract(left, timeline::clip(t.host->busy, step));
+  return left;
+}
+
+void claim_steps(const Context& context, std::size_t device, std::int32_t number,
+                 const std::vector<timeline::Span>& steps, std::vector<Claim>& claims) {
+  const auto& limits = context.limits;
+  if (static_cast<double>(steps.size()) < limits[kMinSteps] + 1) return;
+  std::vector<std::int64_t> lengths, deviations, idle;
+  std::vector<IntervalSet> left;
+  auto reached = steps.front().end;  // steps may overlap in a damaged file
+  for (std::size_t i = 1; i < steps.size(); ++i) {
+    const Interval time{std::max(reached, steps[i].begin), steps[i].end};
+    reached = std::max(reached, steps[i].end);
+    lengths.push_back(steps[i].end - steps[i].begin);
+    left.push_back(left_in(context, device, time));
+    idle.push_back(timeline::total(left.back()));
+  }
+  const auto usual = median(lengths);
+  for (const auto length : lengths) deviations.push_back(std::abs(length - usual));
+  const auto spread = static_cast<double>(median(deviations));
+  const auto bound = static_cast<double>(usual) +
+                     std::max(limits[kDeviations] * spread,
+                              limits[kMinExcess] * static_cast<double>(usual));
+  const auto usual_idle = median(idle);
+  for (std::size_t i = 0; i < lengths.size(); ++i) {
+    if (static_cast<double>(lengths[i]) <= bound) continue;
+    auto excess = std::min(idle[i] - usual_idle, lengths[i] - usual);
+    // The longest stretches are what a usual step does not have.
+    auto& parts = left[i];
+    std::stable_sort(
+        parts.begin(), parts.end(),
+        [](const Interval& a, const Interval& b) { return a.length() > b.length(); });
+    for (const auto& part : parts) {
+      if (excess <= 0) break;
+      const auto end = std::min(part.end, part.begin + excess);
+      excess -= end - part.begin;
+      claims.push_back({PatternId::kStepOutlier, 0, number >= 0, number, part.begin,
+                        end, steps[i + 1].row});
+    }
+  }
+}
+
+std::vector<Claim> propose(const Context& context) {
+  const auto& t = context.timeline;
+  const auto steps = steps_by_process(t);
+  std::vector<Claim> claims;
+  if (t.host) {
+    const auto own = steps.find(t.host->pid);
+    if (own != steps.end()) claim_steps(context, 0, -1, own->second, claims);
+    return claims;
+  }
+  for (std::size_t i = 0; i < t.devices.size(); ++i) {
+    const auto own = steps.find(t.devices[i].pid);
+    if (own == steps.end()) continue;
+    claim_steps(context, i, t.devices[i].device, own->second, claims);
+  }
+  return claims;
+}
+
+std::string describe(const Context& context, const Finding& f) {
+  const auto& t = context.timeline;
+  const auto row = f.events.front();
+  std::vector<std::int64_t> lengths;
+  for (const auto& step : t.spans.steps) lengths.push_back(step.end - step.begin);
+  return count_text(f.count, "step was", "steps were") + " far longer than the usual " +
+         duration_text(median(lengths)) + " (" + std::string(t.trace->name(row)) +
+         ": " + duration_text(t.columns().dur[row]) +
+         "): " + duration_text(f.wasted_ns) +
+         (t.devices.empty() ? " outside any operator" : " of idle time") +
+         " that nothing else explains.";
+}
 
 }  // namespace
 

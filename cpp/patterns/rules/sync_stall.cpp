@@ -20,9 +20,6 @@ constexpr std::array kThresholds = {
     Threshold{"min_share", 0.01, "share", "a hundredth of the time is worth a line"},
 };
 
-// No program nests operators deeper; a hostile file may.
-constexpr int kMaxDepth = 1024;
-
 struct Cause {
   std::string_view operator_name;
   SyncKind kind;
@@ -57,7 +54,7 @@ SyncKind kind_of(const timeline::Timeline& t, std::uint32_t wait) {
               : call.find("Event") != std::string_view::npos ? SyncKind::kEvent
                                                              : SyncKind::kExplicit;
   int depth = 0;
-  for (auto row = wait; row != kNoRow && depth < kMaxDepth;
+  for (auto row = wait; row != kNoRow && depth < timeline::kMaxDepth;
        row = t.tree.parent[row], ++depth) {
     if (c.cat(row) != trace::Category::kCpuOp) continue;
     for (const auto& cause : kCauses) {

@@ -1,20 +1,147 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// patterns/rules/tensor_core_unused.cpp: STUB, to be replaced.
+// patterns/rules/tensor_core_unused.cpp: matrix products on the ordinary floating point
+// units of a device that has tensor cores.
+//
+// Told by three things together: the operator's inputs are float32 or float64, its
+// kernel's name says that it uses ordinary units (sgemm, simt, scudnn, ...), and the
+// device has tensor cores. A product limited by memory would gain nothing, so sizes
+// must be known and give enough work a byte. Where the library used tensor cores for
+// other float32 products of the trace, they are allowed and it chose otherwise: silent.
+// AMD's kernels do not say enough in their names (float32 has MFMA too): silent.
 #include <array>
+#include <cstdio>
+#include <optional>
+#include <string_view>
+#include <unordered_map>
 
+#include "patterns/excess.h"
+#include "patterns/matrix_kernels.h"
 #include "patterns/rule.h"
 
 namespace tta::patterns {
 namespace {
 
-enum : std::size_t { kMinShare };
+enum : std::size_t { kMinShare, kMinIntensity, kMinKernel, kSpeedup };
 constexpr std::array kThresholds = {
-    Threshold{"min_share", 0.01, "share", "STUB"},
+    Threshold{"min_share", 0.02, "share",
+              "what is claimed is an estimate: less is within its error"},
+    Threshold{"min_intensity", 50, "FLOPs/byte",
+              "without tensor cores, memory stops being the limit at 17 on V100, 10 on "
+              "A100, 20 on H100; twice as fast needs twice that"},
+    Threshold{"min_kernel", 10, "us",
+              "TraceLens calls kernels under 10 us short: starting and ending is their "
+              "time"},
+    Threshold{"speedup", 2, "times",
+              "tensor cores peak at 8 times float32 on V100, A100 and H100, at 2 times "
+              "on consumer devices; the least of these is claimed"},
 };
 
-std::vector<Claim> propose(const Context&) { return {}; }
+bool has_tensor_cores(const timeline::DeviceProperties* device) {
+  // AMD writes its own generations as compute capability: there, warps are of 64 or the
+  // name says so.
+  if (device == nullptr || device->compute_major < 7 || device->warp_size != 32) {
+    return false;
+  }
+  // Turing without: GTX 16, MX and the smallest of the T series.
+  for (const auto* part : {"AMD", "Radeon", "gfx", "GTX 16", "MX4", "MX5", "T400",
+                           "T500", "T600", "T1000", "T1200"}) {
+    if (device->name.find(part) != std::string::npos) return false;
+  }
+  return true;
+}
 
-std::string describe(const Context&, const Finding&) { return ""; }
+constexpr int kFloat64 = 1;
+
+// Sub-type by the inputs' type; -1 if of another.
+int subtype_of(const Product& product) {
+  return product.data_type == "float"    ? 0
+         : product.data_type == "double" ? kFloat64
+                                         : -1;
+}
+
+/// What is known of the operators of a trace, each looked at once.
+class Products {
+ public:
+  explicit Products(const Context& context) : context_(context) {}
+
+  const Product* of(std::uint32_t kernel) {
+    const auto owner = context_.timeline.owner_of(kernel);
+    if (owner == kNoRow) return nullptr;
+    const auto [it, fresh] = known_.try_emplace(owner);
+    const auto* args = fresh ? context_.args.op(owner) : nullptr;
+    if (args != nullptr) {
+      it->second = product_of(context_.timeline.trace->name(owner), *args);
+    }
+    return it->second ? &*it->second : nullptr;
+  }
+
+ private:
+  const Context& context_;
+  std::unordered_map<std::uint32_t, std::optional<Product>> known_;
+};
+
+std::vector<Claim> propose(const Context& context) {
+  const auto& t = context.timeline;
+  const auto& c = t.columns();
+  std::vector<Claim> claims;
+  const SoleKernels sole(t);
+  Products products(context);
+  for (std::size_t i = 0; i < t.devices.size(); ++i) {
+    if (!has_tensor_cores(t.properties_of(t.devices[i].device))) continue;
+    // By type, and products apart from convolutions: each has a switch of its own.
+    std::array<std::array<bool, 2>, 2> allowed{};
+    struct Candidate {
+      SoleKernel kernel;
+      int subtype;
+      bool convolution;
+    };
+    std::vector<Candidate> candidates;
+    for (const auto& kernel : sole.of(i)) {
+      const auto name = t.trace->name(kernel.row);
+      const bool tensor = uses_tensor_cores(name);
+      if (!tensor && !uses_plain_units(name)) continue;
+      const auto* product = products.of(kernel.row);
+      const auto subtype = product == nullptr ? -1 : subtype_of(*product);
+      if (subtype < 0) continue;
+      if (tensor) {
+        allowed[static_cast<std::size_t>(subtype)][product->convolution] = true;
+      } else if (c.dur[kernel.row] >= context.limits.ns(kMinKernel) &&
+                 product->intensity() >= context.limits[kMinIntensity]) {
+        candidates.push_back({kernel, subtype, product->convolution});
+      }
+    }
+    for (const auto& it : candidates) {
+      if (allowed[static_cast<std::size_t>(it.subtype)][it.convolution]) continue;
+      claim_excess(context, i, it.kernel, 1 - 1 / context.limits[kSpeedup],
+                   PatternId::kTensorCoreUnused, static_cast<std::uint8_t>(it.subtype),
+                   claims);
+    }
+  }
+  return claims;
+}
+
+std::string describe(const Context& context, const Finding& f) {
+  const auto& t = context.timeline;
+  const auto& c = t.columns();
+  std::int64_t time = 0;
+  for (std::size_t i = 0, last = kNoRow; i < f.claims.size(); ++i) {
+    // Claims come by time, so those of one kernel follow each other.
+    if (f.claims[i].evidence != last) time += c.dur[f.claims[i].evidence];
+    last = f.claims[i].evidence;
+  }
+  char times[32];
+  std::snprintf(times, sizeof times, "%g", context.limits[kSpeedup]);
+  const auto* device = t.properties_of(c.device[f.events.front()]);
+  const bool ampere = device != nullptr && device->compute_major >= 8;
+  return count_text(f.count, "kernel", "kernels") +
+         " of matrix products or convolutions in " +
+         (f.subtype == kFloat64 ? "float64" : "float32") + " ran for " +
+         duration_text(time) + " without tensor cores, which " +
+         (f.subtype == kFloat64 ? "compute lower precision"
+          : ampere              ? "take float32 as TF32, and bfloat16"
+                                : "take float16 (torch.autocast)") +
+         " at least " + times + " times as fast.";
+}
 
 }  // namespace
 

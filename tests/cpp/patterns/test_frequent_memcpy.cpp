@@ -46,5 +46,41 @@ TEST(FrequentMemcpy, RangesAroundTheCopiesChangeNothing) {
   EXPECT_EQ(found.findings.at(0).wasted_ns, 20 * 35'000);
 }
 
+TEST(FrequentMemcpy, StepsShareTheCopies) {
+  const auto in_steps = [](int n) {
+    return copies(n, 256)
+        .note("ProfilerStep#1", 0, 400)
+        .note("ProfilerStep#2", 400, 460);
+  };
+  EXPECT_EQ(wasted(find_in(in_steps(20)), PatternId::kFrequentMemcpy), 0);
+  EXPECT_GT(wasted(find_in(in_steps(21)), PatternId::kFrequentMemcpy), 0);
+}
+
+TEST(FrequentMemcpy, UnknownSizesAreNotSmall) {
+  EXPECT_EQ(wasted(find_in(copies(20, -1)), PatternId::kFrequentMemcpy), 0);
+}
+
+TEST(FrequentMemcpy, KernelsBesideTheCopiesMakeThemFree) {
+  EXPECT_EQ(wasted(find_in(copies(20, 256).kernel(0, 810, 9, "gemm", 9)),
+                   PatternId::kFrequentMemcpy),
+            0);
+}
+
+TEST(FrequentMemcpy, ALongCallIsAnotherMatter) {
+  const auto with_one_of = [](double length) {
+    return copies(20, 256)
+        .op("aten::to", 2000, length)
+        .op("aten::copy_", 2001, length - 2)
+        .call("cudaMemcpyAsync", 1995 + length, 2, 50)
+        .copy("Memcpy HtoD (Pageable -> Device)", 1998 + length, 2, 50, 256)
+        .launched(2000 + length, 2010 + length, 500, 2);
+  };
+  // All of it but the 1 us from the call's end to the copy; of the longer one the copy.
+  EXPECT_EQ(wasted(find_in(with_one_of(1000)), PatternId::kFrequentMemcpy),
+            20 * 35'000 + 999'000);
+  EXPECT_EQ(wasted(find_in(with_one_of(1001)), PatternId::kFrequentMemcpy),
+            20 * 35'000 + 2'000);
+}
+
 }  // namespace
 }  // namespace tta::patterns

@@ -46,5 +46,26 @@ TEST(ProfilerArtifact, LeavesLoadingAndOtherDevicesAlone) {
   EXPECT_LE(artifact, 10'000);  // what is left of it after all work, once a device
 }
 
+TEST(ProfilerArtifact, StartingAndStoppingWithStacksIsSeenInItsFrames) {
+  const auto artifact = [](const TraceText& text) {
+    std::int64_t sum = 0;
+    for (const auto& claim : find_in(text).claims) {
+      if (claim.pattern == PatternId::kProfilerArtifact) sum += claim.end - claim.begin;
+    }
+    return sum;
+  };
+  const auto text = [](const char* file) {
+    return TraceText()
+        .python(std::string(file) + "(705): start", 0, 6'000)
+        .python(std::string(file) + "(161): start_trace", 10, 5'900)
+        .host("overhead", "Buffer Flush", 1'000, 500, "", 0, -1)
+        .launched(6'500, 6'510, 90, 1)
+        .python(std::string(file) + "(750): stop", 6'600, 400);
+  };
+  // The flush lies within: each moment once.
+  EXPECT_EQ(artifact(text("torch/profiler/profiler.py")), 6'400'000);
+  EXPECT_EQ(artifact(text("my/profiler.py")), 500'000);
+}
+
 }  // namespace
 }  // namespace tta::patterns

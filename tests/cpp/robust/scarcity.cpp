@@ -14,6 +14,7 @@ namespace tta::robust {
 
 std::atomic<std::int64_t> allocations_left = kNever;
 std::atomic<bool> threads_are_refused = false;
+std::atomic<std::uint64_t> threads_started = 0;
 
 }  // namespace tta::robust
 
@@ -78,5 +79,6 @@ extern "C" int pthread_create(pthread_t* thread, const pthread_attr_t* attribute
   if (tta::robust::threads_are_refused) return EAGAIN;
   static const auto real =
       reinterpret_cast<decltype(&pthread_create)>(dlsym(RTLD_NEXT, "pthread_create"));
+  ++tta::robust::threads_started;
   return real(thread, attributes, start, argument);
 }

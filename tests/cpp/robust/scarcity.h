@@ -19,4 +19,7 @@ extern std::atomic<std::int64_t> allocations_left;
 /// While set, no thread can be started.
 extern std::atomic<bool> threads_are_refused;
 
+/// How many threads were started so far.
+extern std::atomic<std::uint64_t> threads_started;
+
 }  // namespace tta::robust

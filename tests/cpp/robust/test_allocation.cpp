@@ -90,6 +90,28 @@ TEST_P(Allocation, WithoutMoreThreadsTheLoadGoesOn) {
   EXPECT_EQ(test::difference(control, trace), "");
 }
 
+// Tests that compare threads with one would pass as well if none were ever started:
+// here it shows from which size of text on they are, also out of gzip.
+TEST_P(Allocation, ThreadsAreStartedWhereThereIsWorkForThem) {
+  std::string text = "[";
+  for (int i = 0; i < 60'000; ++i) {
+    text += std::string(i == 0 ? "" : ",\n") + "{\"ph\": \"X\", \"name\": \"n" +
+            std::to_string(i % 977) + "\", \"ts\": " + std::to_string(i) +
+            ", \"dur\": 1}";
+  }
+  text += "]";
+  trace::LoadOptions options;
+  options.threads = 1;
+  const auto control = trace::load_bytes(text, options);
+  options.threads = threads_;
+  options.block_bytes = 20'000;
+  for (const std::string& bytes : {text, gzip(text)}) {
+    const auto before = threads_started.load();
+    EXPECT_EQ(test::difference(control, trace::load_bytes(bytes, options)), "");
+    EXPECT_EQ(threads_started - before, threads_ - 1);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Threads, Allocation, testing::Values(1u, 2u, 3u));
 
 TEST(AllocationOfAnalysis, Fails) {

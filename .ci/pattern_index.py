@@ -1,0 +1,50 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""pattern_index.py [--write]: the list of patterns, docs/patterns/README.md.
+
+Made of the core's table. tests/python/test_pattern_pages.py compares the two.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from torchtraceap import _core
+
+PAGE = Path(__file__).parents[1] / "docs" / "patterns" / "README.md"
+
+HEAD = """\
+# The patterns
+
+In order of precedence: where two could explain the same idle nanosecond, the one
+further up has it. The side is whose code has to change: the host's (cpu) or the
+device's (gpu).
+`torchtraceap patterns` prints the same, and `torchtraceap patterns NAME` the thresholds
+of one, which [a configuration](../rules.md) can change.
+
+| pattern | side | what happened |
+|---|---|---|
+"""
+
+TAIL = """
+\\* Accounted for in the balance, never reported as a finding.
+
+A pattern of your own: [rules.md](../rules.md).
+"""
+
+
+def index() -> str:
+    """Return the text of the page."""
+    rows = []
+    for p in _core.patterns():
+        star = "" if p.user_finding else " \\*"
+        rows.append(f"| [{p.name}]({p.name}.md){star} | {p.side} | {p.summary} |\n")
+    return HEAD + "".join(rows) + TAIL
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] == ["--write"]:
+        PAGE.write_text(index(), "utf-8")
+    else:
+        print(index(), end="")

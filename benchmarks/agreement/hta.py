@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""hta.py: our figures beside those of Holistic Trace Analysis, and why they differ.
+
+    python benchmarks/agreement/hta.py [--traces FOLDER] [--only PART]
+
+Runs HTA 0.5.0 in an environment of its own on every trace of the folder and of
+tests/data, each twice: looking at what we look at, and with its defaults. Every
+difference is followed up in the raw events: HTA's rules are applied one by one until
+nothing is left (raw.py). Writes benchmarks/results/hta.json and docs/agreement.md, and
+exits with 1 if a difference remains that no rule explains.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE.parent / "loader"), str(HERE)]
+
+import environments  # noqa: E402
+import page  # noqa: E402
+import raw  # noqa: E402
+from make_inputs import default_folder  # noqa: E402
+from ours import ours  # noqa: E402
+
+ROOT = environments.ROOT
+FIGURES = ("busy", "idle", "compute", "communication", "memory", "overlap")
+RUNS = {"same": False, "defaults": True}
+LISTED = 5  # kernels of each trace in the results
+# HTA adds up doubles of absolute microseconds; more than this is a difference.
+NEAR_US = 0.6
+
+
+def theirs(python: Path, path: Path, defaults: bool) -> dict[str, Any]:
+    """Run HTA on one trace; return its figures by our names, in microseconds."""
+    command = [str(python), str(HERE / "hta_figures.py"), str(path)]
+    command += ["--defaults"] if defaults else []
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        return {"fails": {"load": (done.stderr.splitlines() or ["killed"])[-1]}}
+    said = json.loads(done.stdout)
+    out: dict[str, Any] = {"fails": said["fails"]}
+    if "kernel_us" in said:
+        out["busy"] = said["kernel_us"] - said["idle_us"]
+        out["idle"], out["compute"] = said["idle_us"], said["compute_us"]
+    types = said.get("types_us", {})
+    for ours_, their in (("communication", "COMMUNICATION"), ("memory", "MEMORY")):
+        out[ours_] = sum(us for name, us in types.items() if their in name.split())
+    if said.get("overlap_percent") is not None:
+        out["overlap_percent"] = said["overlap_percent"]
+    out["kernels"] = said.get("kernels_us", {})
+    return out
+
+
+def compared(path: Path, python: Path) -> dict[str, Any]:
+    """Return one trace's figures: ours, theirs, and what each rule of HTA's changes."""
+    mine = ours(path)
+    row: dict[str, Any] = {
+        "ours_ns": {name: mine[name] for name in FIGURES},
+        "kernels_ns": top(mine["kernels"]),
+        "runs": {},
+        "strangers": raw.strangers(path),
+        "launches": raw.losses(path),
+    }
+    for run, defaults in RUNS.items():
+        their = theirs(python, path, defaults)
+        exact, steps = raw.bridge(path, defaults)
+        assert all(abs(exact[n] - mine[n]) < 1 for n in FIGURES), (path, exact, mine)
+        changes: dict[str, dict[str, float]] = {}
+        before = exact
+        for rule, after in steps:
+            delta = {n: (after[n] - before[n]) / 1e3 for n in FIGURES}
+            changes[rule] = {n: us for n, us in delta.items() if abs(us) > 1e-6}
+            before = after
+        left = {}
+        for name in FIGURES[:3]:
+            if name in their and abs(their[name] - before[name] / 1e3) > NEAR_US:
+                left[name] = their[name] - before[name] / 1e3
+        kernels = {n: us for n, us in their.pop("kernels", {}).items()}
+        left |= kernel_differences(kernels, raw.kernel_sums(path, defaults))
+        row["runs"][run] = {
+            "theirs_us": their,
+            "kernels_us": {n: kernels[n] for n in row["kernels_ns"] if n in kernels},
+            "kernel_names": len(kernels),
+            "changes_us": {rule: c for rule, c in changes.items() if c},
+            "unexplained_us": left,
+        }
+    return row
+
+
+def top(kernels: dict[str, int]) -> dict[str, int]:
+    """Return the kernels that took longest."""
+    order = sorted(kernels, key=lambda name: (-kernels[name], name))
+    return {name: kernels[name] for name in order[:LISTED]}
+
+
+def kernel_differences(
+    theirs_us: dict[str, float], expected_us: dict[str, float]
+) -> dict[str, float]:
+    """Return kernels whose sum is not what HTA's own rules give."""
+    return {
+        name: us - expected_us.get(name, 0.0)
+        for name, us in theirs_us.items()
+        if abs(us - expected_us.get(name, 0.0)) > NEAR_US
+    }
+
+
+def main() -> None:
+    """Compare all, write both files."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    shared = ROOT.parent / "shared" / "traces"
+    parser.add_argument("--traces", type=Path, default=shared)
+    parser.add_argument("--only", default="", help="part of a file's name")
+    options = parser.parse_args()
+    python, missing = environments.environment(default_folder(), "tools")
+    if missing:
+        sys.exit(f"cannot install {missing}")
+    paths = {p.name: p for p in options.traces.glob("*.json.gz")}
+    paths |= {p.name: p for p in (ROOT / "tests" / "data").glob("*.json.gz")}
+    results: dict[str, Any] = {"machine": environments.machine(), "hta": "0.5.0"}
+    results["traces"] = {}
+    for name in sorted(paths, key=lambda n: paths[n].stat().st_size):
+        if options.only in name:
+            results["traces"][name] = row = compared(paths[name], python)
+            left = {r: v["unexplained_us"] for r, v in row["runs"].items()}
+            print(name, {r: v for r, v in left.items() if v} or "explained", flush=True)
+    unexplained = [
+        name
+        for name, row in results["traces"].items()
+        if any(run["unexplained_us"] for run in row["runs"].values())
+    ]
+    if not options.only:
+        results["traces"] = dict(sorted(results["traces"].items()))
+        kept = ROOT / "benchmarks" / "results" / "hta.json"
+        kept.write_text(json.dumps(results, indent=1) + "\n")
+        (ROOT / "docs" / "agreement.md").write_text(page.page(results))
+    if unexplained:
+        sys.exit("differences without a reason: " + ", ".join(unexplained))
+
+
+if __name__ == "__main__":
+    main()

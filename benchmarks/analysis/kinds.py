@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""kinds.py: hostile traces that drive rules far, beside those of loader/hostile.py."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from hostile import CPU, Text, launched, x
+
+LAUNCHER = '"pid":1,"tid":2'
+
+
+def marks_and_devices(n: int) -> Text:
+    """Loader ranges and devices, as many of each: no pair of them may be tried."""
+    for i in range(n):
+        yield from launched(100 * i, i + 1, i)
+        name = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
+        yield x("user_annotation", name, CPU, 100 * i + 20, 60)
+
+
+def deep_stacks(n: int) -> Text:
+    """Launches with gaps between them under a thousand Python frames."""
+    depth = 1_000
+    for i in range(depth):
+        args = f'"Python id":{i + 1},"Python parent id":{i}'
+        name = f"program.py({i + 1}): level"
+        yield x("python_function", name, CPU, i, 100 * n + 4 * depth - 2 * i, args)
+    for i in range(n):
+        yield from launched(depth + 100 * i, i + 1)
+
+
+def annotated_gaps(n: int) -> Text:
+    """A gap after every kernel, each in an annotation with a name of its own."""
+    for i in range(n):
+        yield x("user_annotation", f"part {i}", CPU, 100 * i, 90)
+        yield from launched(100 * i + 1, i + 1)
+
+
+def collectives(n: int) -> Text:
+    """Collectives that overlap one another and half of the compute beside them."""
+    for i in range(n):
+        about = (
+            f'"Collective name":"allreduce","In msg nelems":{i % 4096 + 1},'
+            f'"Out msg nelems":{i % 4096 + 1},"dtype":"Float","Group size":8,'
+            f'"Process Group Name":"{i % 16}","Seq":{i}'
+        )
+        yield x("cpu_op", "record_param_comms", CPU, 40 * i, 4, about)
+        yield x(
+            *("cuda_runtime", "cudaLaunchKernel", CPU, 40 * i + 1, 2),
+            f'"correlation":{2 * i + 1}',
+        )
+        args = f'"correlation":{2 * i + 1},"device":0,"stream":{20 + i % 4},{about}'
+        place = f'"pid":0,"tid":{20 + i % 4}'
+        yield x("kernel", "ncclDevKernel_AllReduce", place, 40 * i + 6, 60, args)
+        yield x(
+            *("cuda_runtime", "cudaLaunchKernel", LAUNCHER, 40 * i, 2),
+            f'"correlation":{2 * i + 2}',
+        )
+        args = f'"correlation":{2 * i + 2},"device":0,"stream":7'
+        yield x("kernel", "gemm", '"pid":0,"tid":7', 40 * i + 4, 20, args)
+
+
+def waits_and_copies(n: int) -> Text:
+    """Scalars read back after every kernel: copies, waits, operators around them."""
+    for i in range(n):
+        at = 100 * i
+        yield from launched(at, 2 * i + 1)
+        yield x("cpu_op", "aten::_local_scalar_dense", CPU, at + 10, 60)
+        link = f'"correlation":{2 * i + 2}'
+        yield x("cuda_runtime", "cudaMemcpyAsync", CPU, at + 11, 4, link)
+        yield x("cuda_runtime", "cudaStreamSynchronize", CPU, at + 16, 50)
+        args = f'{link},"device":0,"stream":7,"bytes":4'
+        name = "Memcpy DtoH (Device -> Pageable)"
+        yield x("gpu_memcpy", name, '"pid":0,"tid":7', at + 20, 2, args)
+
+
+def indexed_loops(n: int) -> Text:
+    """One loop of selections, each with the same few operators after it."""
+    yield x("user_annotation", "loop", CPU, 0, 40 * n)
+    for i in range(n):
+        for k, name in enumerate(("aten::select", "aten::mul", "aten::sum")):
+            yield x("cpu_op", name, CPU, 40 * i + 10 * k, 8, '"Input Dims":[[64],[64]]')
+        yield from launched(40 * i + 11, i + 1)
+
+
+KINDS: dict[str, tuple[Callable[[int], Text], int]] = {
+    "loader marks, devices": (marks_and_devices, 1_000),
+    "launches under deep stacks": (deep_stacks, 15_000),
+    "annotated gaps": (annotated_gaps, 25_000),
+    "overlapping collectives": (collectives, 15_000),
+    "waits and copies": (waits_and_copies, 15_000),
+    "loop of selections": (indexed_loops, 20_000),
+}

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// bindings/analysis.h: what Python holds as a report.
+#pragma once
+
+#include <pybind11/pybind11.h>
+#include <pybind11/typing.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "pipeline/report.h"
+#include "timeline/event_args.h"
+#include "trace/trace.h"
+
+namespace tta::bindings {
+
+using Table = std::shared_ptr<const patterns::PatternTable>;
+
+/// A trace and the report on it: what Python holds keeps what the report refers to.
+struct Analysis {
+  std::shared_ptr<trace::Trace> trace;
+  pipeline::Report report;
+  Table patterns = std::make_shared<const patterns::PatternTable>(report.patterns);
+};
+
+/// A part of a report, with what its PatternIds stand for.
+template <typename Part>
+struct Named : Part {
+  Table patterns;
+};
+
+template <typename Part>
+std::vector<Named<Part>> with_names(const std::vector<Part>& parts, Table patterns) {
+  std::vector<Named<Part>> out;
+  for (const auto& part : parts) out.push_back({part, patterns});
+  return out;
+}
+
+/// What the table says of the pattern of a part that has one.
+template <typename Part>
+const patterns::PatternInfo& info(const Named<Part>& part) {
+  return (*part.patterns)[part.pattern];
+}
+
+inline std::string side_name(patterns::PatternSide side) {
+  return side == patterns::PatternSide::kCpu ? "cpu" : "gpu";
+}
+
+/// Adds the table of patterns, findings, claims and waits.
+void bind_findings(pybind11::module_& m);
+
+/// Adds what is made when it is asked for: the story and the tables.
+void bind_tables(pybind11::module_& m, pybind11::class_<Analysis>& report);
+
+}  // namespace tta::bindings

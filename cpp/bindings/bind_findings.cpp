@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// bindings/bind_findings.cpp: the table of patterns, and findings with their claims.
+#include <pybind11/stl.h>
+
+#include <array>
+
+#include "bindings/analysis.h"
+#include "patterns/waits.h"
+
+namespace tta::bindings {
+namespace {
+
+namespace py = pybind11;
+using patterns::Claim;
+using patterns::Finding;
+using patterns::PatternInfo;
+using patterns::PatternSide;
+using timeline::Frame;
+
+}  // namespace
+
+void bind_findings(py::module_& m) {
+  py::class_<PatternInfo>(m, "PatternInfo", "A row of the table of anti-patterns.")
+      .def_property_readonly("name", [](const PatternInfo& p) { return p.name; })
+      .def_property_readonly("side",
+                             [](const PatternInfo& p) { return side_name(p.side); })
+      .def_readonly("user_finding", &PatternInfo::user_finding)
+      .def_property_readonly("summary", [](const PatternInfo& p) { return p.summary; })
+      .def_property_readonly("advice", [](const PatternInfo& p) { return p.advice; })
+      .def_property_readonly("subtypes", [](const PatternInfo& p) {
+        return std::vector<std::string>(p.subtypes.begin(), p.subtypes.end());
+      });
+  m.def("patterns", [] {
+    const auto table = patterns::patterns();
+    return std::vector<PatternInfo>(table.begin(), table.end());
+  });
+
+  py::class_<Frame>(m, "Frame",
+                    "A place in Python code: see timeline/frames.h for which line.")
+      .def_readonly("file", &Frame::file)
+      .def_readonly("line", &Frame::line)
+      .def_readonly("function", &Frame::function)
+      .def_readonly("user", &Frame::user);
+
+  py::class_<Claim>(m, "Claim", "Time taken by one cause, in nanoseconds.")
+      .def_readonly("idle", &Claim::idle)
+      .def_readonly("device", &Claim::device)
+      .def_readonly("begin", &Claim::begin)
+      .def_readonly("end", &Claim::end)
+      .def_readonly("evidence", &Claim::evidence);
+
+  py::class_<patterns::Wait>(m, "Wait", "A call in which the host waited for a device.")
+      .def_readonly("row", &patterns::Wait::row)
+      .def_readonly("begin_ns", &patterns::Wait::begin)
+      .def_readonly("end_ns", &patterns::Wait::end)
+      .def_property_readonly("subtype",
+                             [](const patterns::Wait& w) {
+                               const auto& p =
+                                   patterns::info(patterns::PatternId::kSyncStall);
+                               return std::string(p.subtypes[w.subtype]);
+                             })
+      .def_readonly("location", &patterns::Wait::location)
+      .def_readonly("operator_name", &patterns::Wait::operator_name);
+
+  py::class_<Named<Finding>>(m, "Finding", "One anti-pattern at one place.")
+      .def_property_readonly("pattern",
+                             [](const Named<Finding>& f) { return info(f).name; })
+      .def_property_readonly("subtype",
+                             [](const Named<Finding>& f) -> std::string {
+                               const auto& kinds = info(f).subtypes;
+                               if (kinds.empty()) return "";
+                               return std::string(kinds[f.subtype]);
+                             })
+      .def_property_readonly(
+          "side", [](const Named<Finding>& f) { return side_name(info(f).side); })
+      .def_property_readonly("severity",
+                             [](const Named<Finding>& f) {
+                               return std::array{"low", "medium",
+                                                 "high"}[static_cast<int>(f.severity)];
+                             })
+      .def_readonly("count", &Finding::count)
+      .def_readonly("wasted_ns", &Finding::wasted_ns)
+      .def_readonly("idle_ns", &Finding::idle_ns)
+      .def_readonly("location", &Finding::location)
+      .def_readonly("operator_name", &Finding::operator_name)
+      .def_readonly("message", &Finding::message)
+      .def_readonly("advice", &Finding::advice)
+      .def_readonly("events", &Finding::events)
+      .def_readonly("windows", &Finding::windows)
+      .def_readonly("claims", &Finding::claims);
+}
+
+}  // namespace tta::bindings

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// bindings/bind_tables.cpp: the parts of a report that are made when asked for.
+#include <pybind11/stl.h>
+#include <pybind11/typing.h>
+
+#include <array>
+#include <utility>
+
+#include "bindings/analysis.h"
+#include "pipeline/story.h"
+#include "pipeline/tables.h"
+#include "timeline/overlap_facts.h"
+
+namespace tta::bindings {
+namespace {
+
+namespace py = pybind11;
+using namespace pipeline;  // NOLINT: this file is a list of its names
+
+// A row of a table, with the name that the trace gives it.
+template <typename Row>
+struct Titled {
+  std::string name;
+  Row row;
+};
+
+template <typename Row>
+std::vector<Titled<Row>> with_titles(const Analysis& a, const std::vector<Row>& rows) {
+  std::vector<Titled<Row>> out;
+  for (const auto& row : rows) {
+    out.push_back({std::string(a.trace->strings.view(row.name)), row});
+  }
+  return out;
+}
+
+struct WorkTablesWithNames {
+  std::vector<Titled<KernelRow>> kernels;
+  std::vector<CopyRow> copies;
+};
+
+WorkTablesWithNames work_tables(const Analysis& a) {
+  const py::gil_scoped_release release;
+  // An unusable trace was not read for them.
+  auto tables = a.report.args
+                    ? make_work_tables(*a.report.timeline, *a.report.args)
+                    : make_work_tables(*a.report.timeline,
+                                       timeline::EventArgs(*a.report.timeline));
+  return {with_titles(a, tables.kernels), std::move(tables.copies)};
+}
+
+std::optional<std::int64_t> known(std::int64_t value) {
+  return value < 0 ? std::nullopt : std::optional(value);
+}
+std::optional<double> known(double value) {
+  return value < 0 ? std::nullopt : std::optional(value);
+}
+
+template <typename Row>
+auto names_of() {
+  return [](const Titled<Row>& n) { return n.name; };
+}
+
+void bind_rows(py::module_& m) {
+  py::class_<WorkTimes>(m, "WorkTimes", "See pipeline/tables.h; nanoseconds.")
+      .def_readonly("count", &WorkTimes::count)
+      .def_readonly("sum_ns", &WorkTimes::sum_ns)
+      .def_readonly("union_ns", &WorkTimes::union_ns)
+      .def_readonly("min_ns", &WorkTimes::min_ns)
+      .def_readonly("max_ns", &WorkTimes::max_ns);
+  using Kernel = Titled<KernelRow>;
+  py::class_<Kernel>(m, "KernelRow")
+      .def_property_readonly("name", names_of<KernelRow>())
+      .def_property_readonly("communication",
+                             [](const Kernel& k) { return k.row.communication; })
+      .def_property_readonly("times", [](const Kernel& k) { return k.row.times; })
+      .def_property_readonly("blocks",
+                             [](const Kernel& k) { return known(k.row.blocks); })
+      .def_property_readonly("block_threads",
+                             [](const Kernel& k) { return known(k.row.block_threads); })
+      .def_property_readonly("occupancy",
+                             [](const Kernel& k) { return known(k.row.occupancy); });
+  py::class_<CopyRow>(m, "CopyRow")
+      .def_readonly("direction", &CopyRow::direction)
+      .def_readonly("memory", &CopyRow::memory)
+      .def_readonly("times", &CopyRow::times)
+      .def_readonly("with_bytes", &CopyRow::with_bytes)
+      .def_readonly("bytes", &CopyRow::bytes)
+      .def_readonly("median_bytes", &CopyRow::median_bytes)
+      .def_property_readonly("bandwidth",
+                             [](const CopyRow& c) { return known(c.bandwidth); });
+  py::class_<WorkTablesWithNames>(m, "WorkTables")
+      .def_readonly("kernels", &WorkTablesWithNames::kernels)
+      .def_readonly("copies", &WorkTablesWithNames::copies);
+  using Operator = Titled<OperatorRow>;
+  py::class_<Operator>(m, "OperatorRow")
+      .def_property_readonly("name", names_of<OperatorRow>())
+      .def_property_readonly("count", [](const Operator& o) { return o.row.count; })
+      .def_property_readonly("total_ns",
+                             [](const Operator& o) { return o.row.total_ns; })
+      .def_property_readonly("self_ns", [](const Operator& o) { return o.row.self_ns; })
+      .def_property_readonly("min_ns", [](const Operator& o) { return o.row.min_ns; })
+      .def_property_readonly("max_ns", [](const Operator& o) { return o.row.max_ns; })
+      .def_property_readonly("device_ns",
+                             [](const Operator& o) { return o.row.device_ns; })
+      .def_property_readonly("self_device_ns",
+                             [](const Operator& o) { return o.row.self_device_ns; })
+      .def_property_readonly("work", [](const Operator& o) { return o.row.work; });
+  py::class_<Counts>(m, "Counts")
+      .def_readonly("each", &Counts::each)
+      .def_readonly("min", &Counts::min)
+      .def_readonly("median", &Counts::median)
+      .def_readonly("max", &Counts::max);
+  py::class_<KernelCounts>(m, "KernelCounts")
+      .def_readonly("steps", &KernelCounts::steps)
+      .def_readonly("windows", &KernelCounts::windows);
+  using timeline::OverlapFacts;
+  py::class_<OverlapFacts>(m, "OverlapFacts")
+      .def_readonly("device", &OverlapFacts::device)
+      .def_readonly("compute_ns", &OverlapFacts::compute_ns)
+      .def_readonly("comm_ns", &OverlapFacts::comm_ns)
+      .def_readonly("copy_ns", &OverlapFacts::copy_ns)
+      .def_readonly("comm_hidden_ns", &OverlapFacts::comm_hidden_ns)
+      .def_readonly("copy_hidden_ns", &OverlapFacts::copy_hidden_ns);
+}
+
+void bind_story(py::module_& m) {
+  py::class_<Figure>(m, "Figure")
+      .def_readonly("name", &Figure::name)
+      .def_readonly("value", &Figure::value)
+      .def_readonly("is_time", &Figure::is_time);
+  py::class_<Stage>(m, "Stage", "One question of the story, see pipeline/story.h.")
+      .def_readonly("id", &Stage::id)
+      .def_readonly("question", &Stage::question)
+      .def_readonly("answer", &Stage::answer)
+      .def_readonly("verdict", &Stage::verdict)
+      .def_readonly("known", &Stage::known)
+      .def_property_readonly("severity",
+                             [](const Stage& s) -> std::optional<std::string> {
+                               if (!s.severity) return std::nullopt;
+                               return std::array{"low", "medium",
+                                                 "high"}[static_cast<int>(*s.severity)];
+                             })
+      .def_readonly("figures", &Stage::figures);
+}
+
+}  // namespace
+
+void bind_tables(py::module_& m, py::class_<Analysis>& report) {
+  bind_story(m);
+  bind_rows(m);
+  using release = py::call_guard<py::gil_scoped_release>;
+  report.def(
+            "story", [](const Analysis& a) { return tell_story(a.report); }, release())
+      .def("work_tables", &work_tables)
+      .def(
+          "operators",
+          [](const Analysis& a) {
+            return with_titles(a, make_operator_table(*a.report.timeline));
+          },
+          release())
+      .def(
+          "kernel_counts", [](const Analysis& a) { return count_kernels(a.report); },
+          release())
+      .def(
+          "overlap",
+          [](const Analysis& a) { return timeline::overlap_facts(*a.report.timeline); },
+          release());
+}
+
+}  // namespace tta::bindings

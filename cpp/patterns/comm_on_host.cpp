@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// patterns/comm_on_host.cpp: who waits, and for which collective.
+//
+// As torch 2.13 records an all_reduce over gloo: the operator c10d::allreduce_ on the
+// thread that asks, which only queues it; the range gloo:all_reduce on a thread of the
+// backend; and, with stacks, the builtin "wait", inside distributed_c10d.py unless
+// async_op=True let the program call it later.
+#include "patterns/comm_on_host.h"
+
+#include <algorithm>
+#include <optional>
+#include <string_view>
+
+namespace tta::patterns {
+namespace {
+
+using timeline::Interval;
+using timeline::IntervalSet;
+using timeline::kNoRow;
+using trace::Category;
+
+bool is_backend_range(std::string_view name) {
+  return name.starts_with("gloo:") || name.starts_with("mpi:") ||
+         name.starts_with("ucc:");
+}
+
+bool is_collective(std::string_view name) { return name.starts_with("c10d::"); }
+
+// Of functional collectives; all other operators of a collective only queue it.
+bool is_waiting_operator(std::string_view name) {
+  return name == "_c10d_functional::wait_tensor" ||
+         name == "c10d_functional::wait_tensor";
+}
+
+bool is_wait(std::string_view name) {
+  return name.starts_with("<built-in method wait of ");
+}
+
+class Host {
+ public:
+  explicit Host(const timeline::Timeline& t) : t_(t), c_(t.columns()) {
+    std::vector<Interval> ranges;
+    for (const auto& span : t.spans.annotations) {
+      if (c_.pid[span.row] == t.host->pid &&
+          is_backend_range(t.trace->name(span.row))) {
+        ranges.push_back({span.begin, span.end});
+        backend_.push_back(span.row);
+      }
+    }
+    running_ = timeline::unite(std::move(ranges));
+  }
+
+  CommOnHost measure() {
+    CommOnHost out;
+    if (running_.empty()) return out;
+    read_main_thread();
+    const auto computing = computation();
+    IntervalSet blocked;
+    // The narrowest first: a backward pass holds the waits of its hooks.
+    for (const auto* list : {&waits_, &operators_, &backwards_}) {
+      std::vector<Interval> seen(blocked.begin(), blocked.end());
+      std::int64_t reached = t_.span.begin;
+      for (const auto& wait : *list) {
+        const Interval time{std::max(wait.time.begin, reached), wait.time.end};
+        if (time.length() == 0) continue;
+        reached = time.end;
+        for (const auto& free :
+             timeline::subtract({time}, timeline::clip(blocked, time))) {
+          for (const auto& part :
+               timeline::subtract({free}, timeline::clip(computing, free))) {
+            out.waits.push_back({part, wait.row});
+          }
+        }
+        seen.push_back(time);
+      }
+      blocked = timeline::unite(std::move(seen));
+    }
+    std::vector<Interval> comm(running_.begin(), running_.end());
+    for (const auto& wait : out.waits) {
+      comm.push_back(wait.time);
+      out.exposed_ns += wait.time.length();
+    }
+    out.comm_ns = timeline::total(timeline::unite(std::move(comm)));
+    return out;
+  }
+
+ private:
+  // Lists what may block the main thread. What does not prove by itself that it waits
+  // for a collective counts only while one is under way.
+  void read_main_thread() {
+    bool frames = false;
+    std::uint32_t asked = kNoRow;  // the last collective's operator
+    for (const auto row : t_.lanes.rows_of(t_.lanes.lanes[t_.host->lane])) {
+      const Interval time{c_.ts[row], t_.tree.end(c_, row)};
+      const auto name = t_.trace->name(row);
+      if (c_.cat(row) == Category::kCpuOp) {
+        if (is_waiting_operator(name)) add(operators_, time, row);
+        if (is_collective(name)) asks_.push_back(asked = row);
+      }
+      if (c_.cat(row) != Category::kPythonFunction) continue;
+      frames = true;
+      if (is_wait(name)) {
+        const auto call = t_.tree.parent[row];
+        if (call != kNoRow && t_.trace->name(call).starts_with(
+                                  "torch/distributed/distributed_c10d.py(")) {
+          // A synchronous call: it waits for what it has just asked for.
+          const bool own = asked != kNoRow && c_.ts[asked] >= c_.ts[call];
+          waits_.push_back({time, own ? asked : row});
+        } else {
+          add(waits_, time, row);
+        }
+      } else if (name.starts_with("<built-in method run_backward of ")) {
+        add(backwards_, time, row);
+      }
+    }
+    if (frames) return;
+    for (const auto row : backend_) {
+      add(backwards_, {c_.ts[row], c_.end(row)}, row);
+    }
+    // The backend's threads know no line and no operator; who asked last does.
+    for (auto& wait : backwards_) {
+      const auto after = std::upper_bound(
+          asks_.begin(), asks_.end(), wait.time.begin,
+          [&](std::int64_t at, std::uint32_t row) { return at < c_.ts[row]; });
+      if (after != asks_.begin()) wait.row = *std::prev(after);
+    }
+    std::stable_sort(backwards_.begin(), backwards_.end(),
+                     [](const CommWait& a, const CommWait& b) {
+                       return a.time.begin < b.time.begin;
+                     });
+  }
+
+  void add(std::vector<CommWait>& to, Interval time, std::uint32_t row) {
+    for (const auto& part : timeline::clip(running_, time)) to.push_back({part, row});
+  }
+
+  // When any thread was in an operator and, on the main thread, not in one that waits
+  // for a collective. To ask for one is work too: the host would do it anyway.
+  IntervalSet computation() const {
+    std::vector<Interval> main, others, waits;
+    for (std::uint32_t lane = 0; lane < t_.lanes.lanes.size(); ++lane) {
+      const auto& l = t_.lanes.lanes[lane];
+      if (l.is_stream || l.pid != t_.host->pid) continue;
+      for (const auto row : t_.lanes.rows_of(l)) {
+        if (c_.cat(row) != Category::kCpuOp) continue;
+        const auto parent = t_.tree.parent[row];
+        // What its parent is, it is too.
+        if (parent != kNoRow && (c_.cat(parent) == Category::kCpuOp ||
+                                 is_backend_range(t_.trace->name(parent)))) {
+          continue;
+        }
+        (lane == t_.host->lane ? main : others).push_back({c_.ts[row], c_.end(row)});
+      }
+    }
+    for (const auto* list : {&waits_, &operators_}) {
+      for (const auto& wait : *list) waits.push_back(wait.time);
+    }
+    const auto at_work = timeline::subtract(timeline::unite(std::move(main)),
+                                            timeline::unite(std::move(waits)));
+    others.insert(others.end(), at_work.begin(), at_work.end());
+    return timeline::unite(std::move(others));
+  }
+
+  const timeline::Timeline& t_;
+  const trace::Columns& c_;
+  std::vector<std::uint32_t> backend_;  // ranges on the backend's threads
+  IntervalSet running_;                 // when a collective was under way
+  std::vector<std::uint32_t> asks_;     // the operators of collectives, by start
+  std::vector<CommWait> waits_, operators_, backwards_;  // by start
+};
+
+}  // namespace
+
+CommOnHost comm_on_host(const timeline::Timeline& t) {
+  return t.host ? Host(t).measure() : CommOnHost{};
+}
+
+}  // namespace tta::patterns

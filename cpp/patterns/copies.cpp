@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// patterns/copies.cpp: which copies there are, and what their link could carry.
+#include "patterns/copies.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+namespace tta::patterns {
+namespace {
+
+using trace::Category;
+
+// NVLink-C2C carries 450 GB/s each way; a rate above twice that is a wrong duration.
+constexpr double kFastestLink = 900;
+
+struct Link {
+  std::string_view device;  // a word of the device's name
+  double rate;
+};
+// Host interfaces of data center devices, 16 lanes of PCIe. 3.0, 4.0 and 5.0 carry
+// 15.8, 31.5 and 63 GB/s by their specification, of which the packets' headers leave
+// about 80 %: 12.5, 25 and 50 are what pinned copies reach. Others (consumer cards,
+// laptops, superchips) are not listed: their slots and links differ.
+constexpr std::array<Link, 24> kLinks = {{
+    {"P100", 12.5}, {"V100", 12.5}, {"T4", 12.5},   {"GP100", 12.5}, {"A100", 25},
+    {"A800", 25},   {"A30", 25},    {"A10", 25},    {"A10G", 25},    {"A40", 25},
+    {"L4", 25},     {"L40", 25},    {"L40S", 25},   {"MI210", 25},   {"H100", 50},
+    {"H800", 50},   {"H20", 50},    {"H200", 50},   {"B200", 50},    {"B300", 50},
+    {"MI300X", 50}, {"MI325X", 50}, {"MI350X", 50}, {"MI355X", 50},
+}};
+
+double rate_by_name(std::string_view name) {
+  while (!name.empty()) {
+    const auto end = std::min(name.find_first_of(" -"), name.size());
+    for (const auto& link : kLinks) {
+      if (link.device == name.substr(0, end)) return link.rate;
+    }
+    name.remove_prefix(std::min(end + 1, name.size()));
+  }
+  return -1;
+}
+
+bool contains(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
+
+bool is_copy_operator(std::string_view name) {
+  return name == "aten::copy_" || name == "aten::_to_copy" || name == "aten::to" ||
+         name == "aten::cpu" || name == "aten::cuda";
+}
+
+}  // namespace
+
+std::vector<HostCopy> host_copies(const Context& context,
+                                  const timeline::DeviceTime& d) {
+  const auto& t = context.timeline;
+  const auto& c = t.columns();
+  std::vector<HostCopy> out;
+  std::array<std::size_t, 2> latest{};  // of each way, that which ends last; + 1
+  for (const auto row : d.rows) {
+    if (c.cat(row) != Category::kGpuMemcpy) continue;
+    const auto name = t.trace->name(row);
+    const bool up = contains(name, "HtoD") || contains(name, "HostToDevice");
+    const bool down = contains(name, "DtoH") || contains(name, "DeviceToHost");
+    if (up == down) continue;
+    HostCopy copy;
+    copy.row = row;
+    copy.way = up ? CopyWay::kToDevice : CopyWay::kToHost;
+    copy.memory = contains(name, "Pageable") ? HostMemory::kPageable
+                  : contains(name, "Pinned") ? HostMemory::kPinned
+                                             : HostMemory::kUnknown;
+    copy.bytes = context.args.work(row).bytes;
+    if (copy.bytes > 0 && c.dur[row] > 0) {
+      const auto rate =
+          static_cast<double>(copy.bytes) / static_cast<double>(c.dur[row]);
+      if (rate <= kFastestLink) copy.rate = rate;
+    }
+    auto& last = latest[static_cast<std::size_t>(copy.way)];
+    if (last > 0 && c.end(out[last - 1].row) > c.ts[row]) {
+      out[last - 1].shared = copy.shared = true;
+    }
+    out.push_back(copy);
+    if (last == 0 || c.end(out[last - 1].row) <= c.end(row)) last = out.size();
+  }
+  return out;
+}
+
+std::uint32_t copy_operator(const timeline::Timeline& t, std::uint32_t row) {
+  std::uint32_t outer = kNoRow;
+  auto at = t.owner_of(row);
+  for (int depth = 0; at != kNoRow && depth < timeline::kMaxDepth;
+       at = t.tree.parent[at], ++depth) {
+    if (t.columns().cat(at) != Category::kCpuOp) break;
+    const auto name = t.trace->name(at);
+    if (is_copy_operator(name)) {
+      outer = at;
+      continue;
+    }
+    // Ranges of a module, of DDP or of a compiled region only enclose the call.
+    if (name.starts_with("aten::")) return kNoRow;
+    break;
+  }
+  return outer;
+}
+
+BareTime::BareTime(const Context& context, std::size_t device)
+    : context_(context), device_(device), reached_(context.timeline.span.begin) {
+  const auto& c = context.timeline.columns();
+  std::vector<Interval> kernels;
+  for (const auto row : context.timeline.devices[device].rows) {
+    if (c.cat(row) == Category::kKernel) kernels.push_back({c.ts[row], c.end(row)});
+  }
+  kernels_ = timeline::unite(std::move(kernels));
+}
+
+IntervalSet BareTime::of(Interval copy) {
+  copy.begin = std::max(copy.begin, reached_);
+  IntervalSet out;
+  if (copy.length() == 0) return out;
+  reached_ = copy.end;
+  for (const auto& part : timeline::subtract({copy}, timeline::clip(kernels_, copy))) {
+    const auto left = context_.ledger.busy(device_, part);
+    out.insert(out.end(), left.begin(), left.end());
+  }
+  return out;
+}
+
+LinkRate link_rate(const timeline::Timeline& t, std::int32_t device,
+                   std::span<const HostCopy> copies, CopyWay way, double large) {
+  double best = -1, pageable = -1;
+  for (const auto& copy : copies) {
+    if (copy.way != way || static_cast<double>(copy.bytes) < large) continue;
+    auto& of = copy.memory == HostMemory::kPageable ? pageable : best;
+    of = std::max(of, copy.rate);
+  }
+  if (best > 0) return {std::max(best, pageable), true};
+  const auto* properties = t.properties_of(device);
+  const auto named = properties == nullptr ? -1 : rate_by_name(properties->name);
+  return named > 0 ? LinkRate{std::max(named, pageable), pageable >= named}
+                   : LinkRate{};
+}
+
+void claim_share(std::vector<Claim>& claims, const Claim& like,
+                 const IntervalSet& parts, double share) {
+  for (const auto& part : parts) {
+    auto claim = like;
+    claim.begin = part.begin;
+    claim.end = part.begin +
+                static_cast<std::int64_t>(static_cast<double>(part.length()) * share);
+    if (claim.end > claim.begin) claims.push_back(claim);
+  }
+}
+
+}  // namespace tta::patterns

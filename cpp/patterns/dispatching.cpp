@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// patterns/dispatching.cpp: follows each launching thread from launch to launch.
+#include "patterns/dispatching.h"
+
+#include <algorithm>
+#include <map>
+
+namespace tta::patterns {
+namespace {
+
+using trace::Category;
+
+// Marks the calls that launched something, and the operators around them.
+std::vector<char> launching_rows(const timeline::Timeline& t) {
+  std::vector<char> launching(t.columns().size(), 0);
+  for (const auto& d : t.devices) {
+    for (const auto row : d.rows) {
+      // What is marked has all its ancestors marked: linear over all launches.
+      for (auto at = t.launch_of(row); at != kNoRow && !launching[at];
+           at = t.tree.parent[at]) {
+        launching[at] = 1;
+      }
+    }
+  }
+  return launching;
+}
+
+// Stretches of a thread in which it was on its way from launch to launch.
+IntervalSet dispatching(const timeline::Timeline& t, const timeline::Lane& lane,
+                        const std::vector<char>& launching,
+                        const DispatchLimits& limits) {
+  const auto& c = t.columns();
+  std::vector<std::int64_t> marks;
+  std::vector<Interval> slow;
+  for (const auto row : t.lanes.rows_of(lane)) {
+    if (c.cat_info(row).runtime_api) {
+      if (c.dur[row] >= (launching[row] ? limits.slow_launch : limits.slow_call)) {
+        slow.push_back({c.ts[row], c.end(row)});
+      }
+    } else if (c.cat(row) == Category::kCpuOp) {
+      // Steps inside an operator that launches are on the way; those inside a range
+      // that only encloses it (a module, DDP) are not.
+      const auto parent = t.tree.parent[row];
+      const bool inside = parent != kNoRow && launching[parent] &&
+                          t.trace->name(parent).starts_with("aten::");
+      if (!launching[row] && !inside) continue;
+    } else {
+      continue;
+    }
+    marks.push_back(c.ts[row]);
+    marks.push_back(c.end(row));
+  }
+  std::sort(marks.begin(), marks.end());
+  std::vector<Interval> stretches;
+  for (std::size_t i = 1; i < marks.size(); ++i) {
+    if (marks[i] - marks[i - 1] <= limits.max_pause) {
+      stretches.push_back({marks[i - 1], marks[i]});
+    }
+  }
+  return timeline::subtract(timeline::unite(std::move(stretches)),
+                            timeline::unite(std::move(slow)));
+}
+
+}  // namespace
+
+std::vector<LateDispatch> late_dispatch(const Context& context,
+                                        const DispatchLimits& limits) {
+  const auto& t = context.timeline;
+  const auto& c = t.columns();
+  const auto launching = launching_rows(t);
+  std::map<std::uint32_t, IntervalSet> by_lane;
+  std::vector<LateDispatch> out;
+  for (std::size_t i = 0; i < t.devices.size(); ++i) {
+    for (const auto& gap : t.devices[i].gaps) {
+      const auto launch = t.launch_of(gap.next);
+      if (launch == kNoRow || c.ts[launch] <= gap.time.begin) continue;
+      const auto lane = t.lanes.lane[launch];
+      const auto [it, fresh] = by_lane.try_emplace(lane);
+      if (fresh) it->second = dispatching(t, t.lanes.lanes[lane], launching, limits);
+      const auto add = [&](Interval part) {
+        for (const auto& idle : context.ledger.idle(i, part)) {
+          out.push_back({i, idle, launch});
+        }
+      };
+      const auto called = std::clamp(c.end(launch), gap.time.begin, gap.time.end);
+      for (const auto& part : timeline::clip(it->second, {gap.time.begin, called})) {
+        add(part);
+      }
+      if (gap.time.end - called <= limits.max_latency) add({called, gap.time.end});
+    }
+  }
+  return out;
+}
+
+std::size_t count_launches(const std::vector<LateDispatch>& stretches) {
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < stretches.size(); ++i) {
+    count += i == 0 || stretches[i].launch != stretches[i - 1].launch ||
+             stretches[i].device != stretches[i - 1].device;
+  }
+  return count;
+}
+
+}  // namespace tta::patterns

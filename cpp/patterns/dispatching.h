@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// patterns/dispatching.h: idle time during which the host was on its way to the launch.
+//
+// A gap is the host's if the call that ended it began after the device had run dry. It
+// is dispatch as far as the launching thread was going through the operators that
+// launch, without a long pause. What they do not account for has another reason:
+// waiting, loading, Python code, operators on CPU tensors, a slow runtime call (module
+// loading, cudaMalloc).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "patterns/rule.h"
+
+namespace tta::patterns {
+
+// The numbers that tell dispatch from everything else; the rules that use them list
+// them among their own.
+inline constexpr Threshold kMaxPauseThreshold{
+    "max_pause", 200, "us",
+    "on the way to a launch, operators begin, end or call the runtime every 5-50 us on "
+    "every machine seen, with Python between every 100 us"};
+inline constexpr Threshold kSlowCallThreshold{
+    "slow_call", 50, "us", "a runtime call that launches nothing takes 1-10 us"};
+inline constexpr Threshold kSlowLaunchThreshold{
+    "slow_launch", 2000, "us",
+    "a graph launch takes up to 1 ms; one kernel's takes more only the first time, "
+    "when "
+    "its module is loaded (332 ms seen)"};
+inline constexpr Threshold kMaxLatencyThreshold{
+    "max_latency", 50, "us",
+    "from the end of a launch call to the kernel's start 2-10 us; more is queueing"};
+
+/// The thresholds above as a rule has them, in nanoseconds.
+struct DispatchLimits {
+  std::int64_t max_pause;
+  std::int64_t slow_call;
+  std::int64_t slow_launch;
+  std::int64_t max_latency;
+};
+
+/// A stretch of unclaimed idle time of a device that ended in a launch.
+struct LateDispatch {
+  std::size_t device = 0;  ///< Index into Timeline::devices.
+  Interval time;
+  std::uint32_t launch = 0;  ///< The call that ended the gap.
+};
+
+/// Lists the unclaimed idle time that passed in dispatch, device by device in order of
+/// time; the stretches of a device do not overlap. O(n log n) in the rows of the
+/// launching threads.
+std::vector<LateDispatch> late_dispatch(const Context& context,
+                                        const DispatchLimits& limits);
+
+/// Counts the launches that stretches belong to, which are in the order above.
+std::size_t count_launches(const std::vector<LateDispatch>& stretches);
+
+}  // namespace tta::patterns

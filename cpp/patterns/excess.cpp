@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// patterns/excess.cpp: kernels alone on a device, and claims on their time.
+#include "patterns/excess.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace tta::patterns {
+
+SoleKernels::SoleKernels(const timeline::Timeline& t) : timeline_(t), limits_(t) {}
+
+std::vector<SoleKernel> SoleKernels::of(std::size_t index) const {
+  const auto& t = timeline_;
+  const auto& c = t.columns();
+  const auto limits = limits_.of(index);
+  std::vector<std::uint32_t> kernels;
+  for (const auto row : t.devices[index].rows) {
+    if (c.cat(row) == trace::Category::kKernel) kernels.push_back(row);
+  }
+  std::vector<SoleKernel> out;
+  auto reached = t.span.begin;
+  for (std::size_t i = 0; i < kernels.size(); ++i) {
+    const auto row = kernels[i];
+    Interval time{std::max(c.ts[row], reached), std::min(c.end(row), t.span.end)};
+    if (i + 1 < kernels.size()) time.end = std::min(time.end, c.ts[kernels[i + 1]]);
+    reached = std::max(reached, c.end(row));
+    if (time.length() == 0 || t.is_communication(row)) continue;
+    out.push_back({row, time, timeline::host_lead(limits, c.end(row))});
+  }
+  return out;
+}
+
+void claim_excess(const Context& context, std::size_t index, const SoleKernel& kernel,
+                  double share, PatternId pattern, std::uint8_t subtype,
+                  std::vector<Claim>& claims) {
+  if (!(share > 0)) return;
+  const auto left = context.ledger.busy(index, kernel.time);
+  const auto taken = kernel.time.length() - timeline::total(left);
+  const auto wanted =
+      std::llround(std::min(1.0, share) * static_cast<double>(kernel.time.length()));
+  auto excess = std::min<std::int64_t>(wanted, kernel.lead) - taken;
+  for (const auto& part : left) {
+    if (excess <= 0) break;
+    const auto end = std::min(part.end, part.begin + excess);
+    claims.push_back({pattern, subtype, false, context.timeline.devices[index].device,
+                      part.begin, end, kernel.row});
+    excess -= end - part.begin;
+  }
+}
+
+}  // namespace tta::patterns

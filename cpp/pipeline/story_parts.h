@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// pipeline/story_parts.h: the stages of a story that draw conclusions, and what all
+// stages count with.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "pipeline/report.h"
+#include "pipeline/story.h"
+
+namespace tta::pipeline {
+
+/// The balance of all devices together.
+struct Totals {
+  std::size_t devices = 0;  ///< 0 for the process of a trace without device work.
+  std::int64_t span_ns = 0, busy_ns = 0, idle_ns = 0, unattributed_ns = 0;
+  std::vector<std::int64_t> idle;  ///< By pattern; with unattributed_ns it is idle_ns.
+};
+
+Totals add_up(const Report& report);
+
+/// The share of `part` as findings are graded; none if it is nothing.
+std::optional<patterns::Severity> severity(std::int64_t part, const Totals& of);
+
+/// `part` / `whole`, 0 of nothing.
+double share(std::int64_t part, std::int64_t whole);
+
+/// Makes a stage one without an answer.
+Stage unknown(Stage stage, std::string why);
+
+/// "33.4 %", "<0.1 %".
+std::string share_text(std::int64_t part, std::int64_t whole);
+
+/// Which side is the limit, see Sides: the one that needs more time. If both would need
+/// well under the span, they wait for each other in turns.
+Stage limit_stage(const Report& report, const Totals& sum);
+
+/// The costliest pattern that the limiting side leaves to gain from; else the costliest
+/// kernel, else what is unexplained. `before` holds the stages so far.
+Stage gain_stage(const Report& report, const Totals& sum,
+                 const std::vector<Stage>& before);
+
+}  // namespace tta::pipeline

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""analysis_plan.py: the options of an analysis, checked and made the core's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from torchtraceap import _core
+from torchtraceap.arguments import checked_int
+
+if TYPE_CHECKING:
+    from torchtraceap.config import Changes, Config
+    from torchtraceap.report import Report
+    from torchtraceap.rules import Rule
+
+_MOST_EVENTS = 2**32 - 1  # what the core can count
+
+
+@dataclass(frozen=True)
+class AnalysisPlan:
+    """Checked options, good for any number of analyses."""
+
+    max_events: int | None = None
+    rules: tuple[Rule, ...] = ()
+    changes: Changes = field(default_factory=dict)
+
+    def report(self, trace: _core.Trace) -> Report:
+        """Analyze a trace. Raises what a user's own rule does, as a RuleError."""
+        from torchtraceap.report import Report
+
+        core = _core.analyze(
+            trace,
+            max_events=self.max_events,
+            settings=self._settings(),
+            rules=self._rules(trace),
+        )
+        return Report(core, trace, self.changes)
+
+    def _settings(self) -> _core.Settings:
+        settings = _core.Settings()
+        own = {rule.name for rule in self.rules}
+        for pattern, changes in self.changes.items():
+            if pattern in own:
+                continue
+            for name, value in changes.items():
+                if name == "enabled":
+                    settings.enable(pattern, bool(value))
+                else:
+                    settings.set(pattern, name, value)
+        return settings
+
+    def _rules(self, trace: _core.Trace) -> list[_core.OwnRule]:
+        made = []
+        for rule in self.rules:
+            changes = self.changes.get(rule.name, {})
+            if changes.get("enabled", True):
+                from torchtraceap.rule_calls import core_rule
+
+                thresholds = {
+                    name: changes.get(name, value)
+                    for name, value in rule.thresholds.items()
+                }
+                made.append(core_rule(rule, thresholds, trace))
+        return made
+
+
+def plan_analysis(
+    max_events: int | None = None,
+    config: Config | None = None,
+    rules: Iterable[Rule | str] = (),
+) -> AnalysisPlan:
+    """Check the options of ``analyze``.
+
+    Raises TypeError, ValueError or ConfigError, which say what is wrong.
+    """
+    if max_events is not None:
+        checked_int("max_events", max_events, 1, _MOST_EVENTS)
+    found: list[Rule] = []
+    if rules != ():
+        from torchtraceap.rules import find_rules
+
+        found = find_rules(rules)
+    changes: Changes = {}
+    if config is not None:
+        from torchtraceap.config import read_changes
+
+        own: Mapping[str, Mapping[str, float]] = {r.name: r.thresholds for r in found}
+        changes = read_changes(config, own)
+    return AnalysisPlan(max_events, tuple(found), changes)

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""cli_patterns.py: the command ``patterns``: what is looked for, by which numbers."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+from typing import Any
+
+from torchtraceap import _core
+from torchtraceap.arguments import instead_of
+from torchtraceap.errors import ConfigError
+from torchtraceap.text_table import align
+
+_WIDTH = 88
+
+
+def pattern_forms(name: str | None = None) -> list[dict[str, Any]]:
+    """Return what is known of all patterns, in order of precedence, or of one.
+
+    Raises ConfigError if there is none of this name.
+    """
+    thresholds: dict[str, list[dict[str, Any]]] = {}
+    for row in _core.thresholds():
+        thresholds.setdefault(row.pattern, []).append(
+            {
+                "name": row.name,
+                "default": row.default,
+                "unit": row.unit,
+                "why": row.why,
+            }
+        )
+    forms: list[dict[str, Any]] = [
+        {
+            "name": pattern.name,
+            "side": pattern.side,
+            "user_finding": pattern.user_finding,
+            "summary": pattern.summary,
+            "advice": pattern.advice,
+            "subtypes": pattern.subtypes,
+            "docs": f"docs/patterns/{pattern.name}.md",
+            "thresholds": thresholds[pattern.name],
+        }
+        for pattern in _core.patterns()
+    ]
+    if name is None:
+        return forms
+    found = [form for form in forms if form["name"] == name]
+    if not found:
+        hint = instead_of(name, (pattern.name for pattern in _core.patterns()))
+        raise ConfigError(f"there is no pattern {name!r}; {hint}")
+    return found
+
+
+def patterns_text(forms: list[dict[str, Any]]) -> str:
+    """Return one pattern in full, or a table of several."""
+    if len(forms) == 1:
+        return "\n".join(_in_full(forms[0]))
+    rows = [("pattern", "side", "summary")]
+    rows += [(form["name"], form["side"], form["summary"]) for form in forms]
+    return "\n".join(
+        [
+            "Patterns, in order of precedence (torchtraceap patterns NAME tells more):",
+            *(f"  {line}" for line in align(rows)),
+        ]
+    )
+
+
+def _in_full(form: dict[str, Any]) -> Iterator[str]:
+    yield f"{form['name']} ({form['side']}): {form['summary']}"
+    if not form["user_finding"]:
+        yield "Accounted for in the balance, never reported as a finding."
+    if form["subtypes"]:
+        yield "Sub-types: " + ", ".join(form["subtypes"])
+    yield from textwrap.wrap(f"What helps: {form['advice']}", _WIDTH)
+    yield "Thresholds:"
+    for row in form["thresholds"]:
+        text = f"{row['name']} = {row['default']:g} {row['unit']}: {row['why']}"
+        yield from textwrap.wrap(
+            text, _WIDTH, initial_indent="  ", subsequent_indent="    "
+        )
+    yield f"More: {form['docs']}"

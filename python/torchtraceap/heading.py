@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""heading.py: how a summary begins: the trace, its quality, where the time went."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from torchtraceap.safe_text import printable
+from torchtraceap.text_table import wrapped
+from torchtraceap.units import share_text, time_text
+
+if TYPE_CHECKING:
+    from torchtraceap.facts import Balance, Quality, TraceFacts
+    from torchtraceap.report import Report
+    from torchtraceap.story import Stage
+
+NAME_WIDTH = 40  # An operator or device.
+_MOST_DEVICES = 16  # The largest machines that one process feeds.
+# Warnings to be told of whatever the verdict: they say what the figures are of.
+_ALWAYS_SAID = {
+    "filtered",
+    "graph_launches_few_kernels",
+    "launches_without_work",
+    "outlier_times",
+    "work_overruns",
+    "work_without_launch",
+}
+
+
+def heading_lines(report: Report) -> Iterator[str]:
+    """Yield what the trace is, how far to trust it, its balance and its story."""
+    trace = report.trace
+    parts = [_count(trace.events, "event"), time_text(trace.span_us)]
+    if report.steps:
+        parts.append(_count(len(report.steps), "step"))
+    if trace.rank is not None and (trace.world_size or 0) > 1:
+        parts.append(f"rank {trace.rank} of {trace.world_size}")
+    parts.append(_devices(trace, "loaded" if is_part(report) else "recorded"))
+    yield printable(trace.path)
+    yield from wrapped(", ".join(parts), "  ")
+    yield from _quality(report.quality)
+    for row in report.balance[:_MOST_DEVICES]:
+        yield from wrapped(_balance(row, report.quality.incomplete), "  ")
+    if more := report.balance[_MOST_DEVICES:]:
+        yield f"and {_count(len(more), 'more device')} in report.balance"
+    yield from _story(report.story)
+
+
+# What the lines above have not said yet.
+_STORY = {
+    "limit": "Limit",
+    "work": "Busy with",
+    "overlap": "Overlap",
+    "gain": "What matters most",
+}
+
+
+def _story(story: Sequence[Stage]) -> Iterator[str]:
+    """Write the stages that say more than the balance, in at most six lines."""
+    for stage in story:
+        if stage.id not in _STORY or not stage.known:
+            continue
+        # Under 3 % of the time it is no news that nothing hides a copy.
+        if stage.id == "overlap" and stage.severity in (None, "low"):
+            continue
+        # The core writes ASCII; a unit of a name is not preceded by a digit and blank.
+        answer = re.sub(r"(\d) us\b", "\\1 µs", printable(stage.answer))
+        yield from wrapped(f"{_STORY[stage.id]}: {_lowered(answer)}", "  ")
+
+
+def _lowered(answer: str) -> str:
+    """Begin with a small letter, unless the first word is no word of ours."""
+    first = answer.partition(" ")[0]
+    return answer[:1].lower() + answer[1:] if first.istitle() else answer
+
+
+def _quality(quality: Quality) -> Iterator[str]:
+    said = [n for n in quality.warnings if n.verdict == "ok" and n.kind in _ALWAYS_SAID]
+    if quality.verdict != "ok":
+        yield f"Quality: {quality.verdict}"
+        for note in (*quality.reasons, *said):
+            yield from wrapped(f"- {printable(note.detail)}", "  ")
+        rate = quality.linking_rate
+        if rate is not None and rate < 1:
+            text = f"Launches are known of {share_text(rate, 1)} of the device events."
+            yield from wrapped(f"- {text}", "  ")
+    else:
+        for note in said:
+            yield from wrapped(f"Note: {printable(note.detail)}", "  ")
+
+
+def is_part(report: Report) -> bool:
+    """Tell whether less than the whole trace was loaded."""
+    return any(note.kind == "filtered" for note in report.quality.warnings)
+
+
+def _devices(trace: TraceFacts, verb: str) -> str:
+    working = trace.working_devices
+    if not working:
+        listed = _count(len(trace.devices), "device")
+        return f"{listed} listed, no work {verb}" if trace.devices else "CPU only"
+    # A trace may list the machine's devices by other numbers than its work has.
+    names = {d.name for d in working if d.name} or {d.name for d in trace.devices}
+    text = " and ".join(sorted(names - {""})) or "device without a name"
+    text = printable(text, NAME_WIDTH)
+    return text if len(working) == 1 else f"{len(working)} × {text}"
+
+
+def _balance(row: Balance, incomplete: bool) -> str:
+    if row.device is None:
+        return _host_balance(row)
+    idle = [(us, name) for name, us in row.idle_us.items() if us > 0]
+    shares = [
+        f"{name} {share_text(us, row.span_us)}" for us, name in sorted(idle)[::-1]
+    ]
+    shares.append(f"unattributed {share_text(row.unattributed_us, row.span_us)}")
+    # What is not in the trace may have filled any gap.
+    least, most = (" at least", " at most,") if incomplete else ("", "")
+    text = (
+        f"Device {row.device}: busy{least} {share_text(row.busy_us, row.span_us)} "
+        f"({time_text(row.busy_us)} of {time_text(row.span_us)}); "
+        f"idle{most} by cause: {', '.join(shares)}"
+    )
+    excess = [(us, name) for name, us in row.excess_us.items() if us > 0]
+    if excess:
+        shares = [
+            f"{n} {share_text(us, row.span_us)}" for us, n in sorted(excess)[::-1]
+        ]
+        text += f"; wasted while busy: {', '.join(shares)}"
+    return text
+
+
+def _host_balance(row: Balance) -> str:
+    parts = [(us, name) for name, us in row.idle_us.items() if us > 0]
+    parts.append((row.busy_us, "operators"))
+    shares = [f"{n} {share_text(us, row.span_us)}" for us, n in sorted(parts)[::-1]]
+    shares.append(f"unattributed {share_text(row.unattributed_us, row.span_us)}")
+    return f"CPU: {', '.join(shares)} (of {time_text(row.span_us)})"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")

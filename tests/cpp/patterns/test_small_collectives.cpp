@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The rule on hand-worked traces: it fires, it stays silent, and where the line is.
+#include <gtest/gtest.h>
+
+#include "patterns/find.h"
+#include "patterns/found.h"
+#include "patterns/rule.h"
+#include "support/trace_text.h"
+
+namespace tta::patterns {
+namespace {
+
+using test::TraceText;
+
+std::string message(int elements, const char* name = "allreduce") {
+  return std::string(", \"Collective name\": \"") + name +
+         "\", \"dtype\": \"Float\", \"Process Group Name\": \"0\", "
+         "\"In msg nelems\": " +
+         std::to_string(elements) + ", \"Out msg nelems\": " + std::to_string(elements);
+}
+
+// n all-reduces of 40 us each, launched and run 50 us apart; `between` kernels are
+// launched, and run on another stream later, between two of them.
+TraceText loop(int n, const std::string& args, int between = 0, double dur = 40) {
+  TraceText text;
+  for (int i = 0; i < n; ++i) {
+    const double at = i * 50;
+    text.call("cudaLaunchKernel", at, 2, i + 1);
+    text.device_work("kernel", "ncclDevKernel_AllReduce_Sum_f32_RING_LL", at + 5, dur,
+                     i + 1, args, 8, 0);
+    for (int k = 0; k < between; ++k) {
+      text.call("cudaLaunchKernel", at + 4 + k, 0.5, 1000 + i * 10 + k);
+      text.kernel(at + 46 + k, 0.5, 1000 + i * 10 + k);
+    }
+  }
+  return text;
+}
+
+TEST(SmallCollectives, AllButOneLessTheTimeTheirBytesTake) {
+  // 5000 floats are 20,000 bytes: 4 us at 5 GB/s. Nine times 40 - 4 us.
+  const auto found = find_in(loop(10, message(5000)));
+  EXPECT_EQ(wasted(found, PatternId::kSmallCollectives), 9 * 36'000);
+  // What is left is communication all the same.
+  EXPECT_EQ(wasted(found, PatternId::kCommExposed), 9 * 4'000 + 40'000);
+}
+
+TEST(SmallCollectives, OfRocmTheOperatorKnowsTheSize) {
+  TraceText text;
+  for (int i = 0; i < 10; ++i) {
+    text.op("record_param_comms", i * 50 - 1, 5, message(5000).substr(2));
+    text.call("hipLaunchKernel", i * 50, 2, i + 1);
+    text.kernel(i * 50 + 5, 40, i + 1, "ncclDevKernel_Generic", 8);
+  }
+  EXPECT_EQ(wasted(find_in(text), PatternId::kSmallCollectives), 9 * 36'000);
+}
+
+TEST(SmallCollectives, OneMebibyteIsNotSmall) {
+  // Below it, at 40 us each, the bytes' own time (210 us) is more than there is.
+  EXPECT_EQ(
+      wasted(find_in(loop(10, message(262'143), 0, 40)), PatternId::kSmallCollectives),
+      0);
+  Settings faster;
+  faster.set("small_collectives", "bytes_per_us", 1e6);
+  EXPECT_GT(
+      wasted(find_in(loop(10, message(262'143)), faster), PatternId::kSmallCollectives),
+      0);
+  EXPECT_EQ(
+      wasted(find_in(loop(10, message(262'144)), faster), PatternId::kSmallCollectives),
+      0);
+}
+
+TEST(SmallCollectives, AnUnknownSizeIsNotSmall) {
+  EXPECT_EQ(wasted(find_in(loop(10, "")), PatternId::kSmallCollectives), 0);
+}
+
+TEST(SmallCollectives, WhatDependsOnLayersBetweenCannotBeMerged) {
+  EXPECT_GT(wasted(find_in(loop(10, message(5000), 1)), PatternId::kSmallCollectives),
+            0);
+  EXPECT_EQ(wasted(find_in(loop(10, message(5000), 2)), PatternId::kSmallCollectives),
+            0);
+}
+
+TEST(SmallCollectives, ABarrierOrAnExchangeCannotBeMerged) {
+  EXPECT_EQ(
+      wasted(find_in(loop(10, message(1, "barrier"))), PatternId::kSmallCollectives),
+      0);
+  EXPECT_EQ(wasted(find_in(loop(10, message(1, "send"))), PatternId::kSmallCollectives),
+            0);
+}
+
+TEST(SmallCollectives, AFifthOfTheCommunicationHasToBeSmall) {
+  const auto beside = [](double large) {  // 400 us of small ones, and a large one
+    return loop(10, message(5000))
+        .call("cudaLaunchKernel", 600, 2, 99)
+        .device_work("kernel", "ncclDevKernel_AllReduce", 610, large, 99,
+                     message(100'000'000), 8, 0);
+  };
+  EXPECT_EQ(wasted(find_in(beside(1599)), PatternId::kSmallCollectives), 9 * 36'000);
+  EXPECT_EQ(wasted(find_in(beside(1601)), PatternId::kSmallCollectives), 0);
+}
+
+TEST(SmallCollectives, ASlowLinkTakesLongerForTheBytes) {
+  // 1 MiB and more in 1,048.576 us: 1 GB/s, at which 20,000 bytes take 20 us.
+  const auto found = find_in(loop(10, message(5000))
+                                 .call("cudaLaunchKernel", 600, 2, 99)
+                                 .device_work("kernel", "ncclDevKernel_AllReduce", 610,
+                                              1048.576, 99, message(262'144), 8, 0));
+  EXPECT_EQ(wasted(found, PatternId::kSmallCollectives), 9 * 20'000);
+}
+
+TEST(SmallCollectives, WhatComputationHidesCostsNothing) {
+  const auto found = find_in(
+      loop(10, message(5000)).call("cudaLaunchKernel", -20, 2, 99).kernel(0, 600, 99));
+  EXPECT_EQ(wasted(found, PatternId::kSmallCollectives), 0);
+}
+
+TEST(SmallCollectives, WaitingForALateRankIsNotLatency) {
+  // Two of ten waited 1 ms; the lower quartile of the run is 40 us.
+  TraceText text;
+  double at = 0;
+  for (int i = 0; i < 10; ++i) {
+    const double dur = i == 3 || i == 6 ? 1000 : 40;
+    text.call("cudaLaunchKernel", at, 2, i + 1)
+        .device_work("kernel", "ncclDevKernel_AllReduce", at + 5, dur, i + 1,
+                     message(5000), 8, 0);
+    at += dur + 10;
+  }
+  EXPECT_EQ(wasted(find_in(text), PatternId::kSmallCollectives), 9 * 36'000);
+}
+
+}  // namespace
+}  // namespace tta::patterns

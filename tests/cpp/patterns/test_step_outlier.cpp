@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The rule on hand-worked traces: it fires, it stays silent, and where the line is.
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "patterns/find.h"
+#include "patterns/found.h"
+#include "patterns/rule.h"
+#include "support/trace_text.h"
+
+namespace tta::patterns {
+namespace {
+
+using test::TraceText;
+
+// Steps of the given lengths in us. Each has a kernel of 600 us at its begin, and one
+// of 100 us that is launched as it ends; no event says why it took longer.
+TraceText steps(const std::vector<double>& lengths) {
+  TraceText text;
+  double at = 0;
+  int id = 0;
+  for (std::size_t i = 0; i < lengths.size(); ++i) {
+    text.note("ProfilerStep#" + std::to_string(i), at, lengths[i]);
+    text.launched(at, at + 10, 600, ++id);
+    text.launched(at + lengths[i] - 110, at + lengths[i] - 100, 100, ++id);
+    at += lengths[i];
+  }
+  return text;
+}
+
+std::int64_t outliers(const TraceText& text) {
+  return wasted(find_in(text), PatternId::kStepOutlier);
+}
+
+TEST(StepOutlier, OneStepFarLongerThanTheOthers) {
+  const auto found = find_in(steps({1000, 1000, 1000, 1000, 5000, 1000}));
+  ASSERT_EQ(found.findings.size(), 1u);
+  EXPECT_EQ(found.findings[0].pattern, PatternId::kStepOutlier);
+  EXPECT_EQ(found.findings[0].wasted_ns, 4'000'000);  // more than a usual step
+  EXPECT_NE(found.findings[0].message.find("ProfilerStep#4"), std::string::npos);
+}
+
+TEST(StepOutlier, TheFirstStepIsNone) {
+  EXPECT_EQ(outliers(steps({5000, 1000, 1000, 1000, 1000, 1000})), 0);
+}
+
+TEST(StepOutlier, OfFewStepsNoneIsUsual) {
+  EXPECT_EQ(outliers(steps({1000, 1000, 1000, 1000, 5000})), 0);
+}
+
+TEST(StepOutlier, AQuarterMoreIsWithinWhatStepsDo) {
+  EXPECT_EQ(outliers(steps({1000, 1000, 1000, 1000, 1250, 1000})), 0);
+  EXPECT_EQ(outliers(steps({1000, 1000, 1000, 1000, 1251, 1000})), 251'000);
+}
+
+TEST(StepOutlier, WhereStepsVaryMoreIsUsual) {
+  // Median 1200, deviations 0, 200, 200, 200, 1000: up to 1800 is usual.
+  EXPECT_EQ(outliers(steps({1000, 1000, 1400, 1200, 1800, 1400})), 0);
+  EXPECT_GT(outliers(steps({1000, 1000, 1400, 1200, 2200, 1400})), 0);
+}
+
+TEST(StepOutlier, WhatAnotherRuleExplainsIsNot) {
+  auto text = steps({1000, 1000, 1000, 1000, 5000, 1000});
+  text.python("Python GC", 4'700, 4'100);
+  const auto found = find_in(text);
+  EXPECT_EQ(wasted(found, PatternId::kGcPause), 4'100'000);
+  EXPECT_EQ(wasted(found, PatternId::kStepOutlier), 0);
+}
+
+TEST(StepOutlier, AStepFullOfWorkIsNone) {
+  auto text = steps({1000, 1000, 1000, 1000, 5000, 1000});
+  text.call("cudaLaunchKernel", 4'600, 5, 999).kernel(4'610, 4'290, 999, "long");
+  EXPECT_EQ(outliers(text), 0);
+}
+
+TEST(StepOutlier, WithoutADeviceItIsTimeOutsideOperators) {
+  const auto with = [](double work) {
+    TraceText text;
+    double at = 0;
+    for (int i = 0; i < 6; ++i) {
+      const double length = i == 3 ? 4'000 : 1'000;
+      text.note("ProfilerStep#" + std::to_string(i), at, length);
+      text.op("aten::mm", at, i == 3 ? work : 900);
+      at += length;
+    }
+    return find_in(text);
+  };
+  const auto found = with(900);
+  ASSERT_EQ(found.findings.size(), 1u);
+  EXPECT_EQ(found.findings[0].wasted_ns, 3'000'000);
+  EXPECT_EQ(found.findings[0].idle_ns, 0);
+  EXPECT_TRUE(with(3'900).findings.empty());
+}
+
+TEST(StepOutlier, UnderAHundredthIsNotWorthALine) {
+  std::vector<double> many(61, 1000);
+  many[40] = 1'500;  // of 61.5 ms
+  EXPECT_EQ(outliers(steps(many)), 0);
+  many[40] = 1'700;
+  EXPECT_EQ(outliers(steps(many)), 700'000);
+}
+
+}  // namespace
+}  // namespace tta::patterns

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""test_balance.py: span = busy + idle by pattern + unattributed, whatever the trace.
+
+In the core's own integers, for traces that no profiler would write, and for real ones
+in any order of events. test_traces.py holds every real trace to it as it is.
+TORCHTRACEAP_RANDOM_TRACES sets how many random ones (default: 300).
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import torchtraceap
+
+from .random_trace import random_trace
+from .slow_device_time import length, union, work_of
+from .slow_loader import Members, Number, SlowTrace, parse
+
+DATA = Path(__file__).resolve().parents[1] / "data"
+RANDOM_TRACES = int(os.environ.get("TORCHTRACEAP_RANDOM_TRACES", "300"))
+GROUP = 50
+LARGEST = 300_000  # bytes of gzip
+SMALL = sorted(p.name for p in DATA.glob("*.json.gz") if p.stat().st_size < LARGEST)
+
+Sums = list[tuple[int, int, int]]
+
+
+def sums(content: bytes) -> Sums:
+    """Return device, span and busy time of each row, having checked that all closes."""
+    core = torchtraceap.analyze(content)._core
+    out = []
+    for row in core.balance:
+        parts = [row.busy_ns, row.unattributed_ns, *row.idle_ns.values()]
+        assert sum(parts) == row.span_ns == core.trace.end_ns - core.trace.begin_ns
+        assert min(parts) >= 0
+        assert all(0 <= ns <= row.busy_ns for ns in row.excess_ns.values())
+        assert sum(row.excess_ns.values()) <= row.busy_ns
+        out.append((row.device, row.span_ns, row.busy_ns))
+    return out
+
+
+def written(value: Any) -> str:
+    """Write what `parse` gave: repeated keys and every digit stay."""
+    if isinstance(value, Members):
+        items = (f"{json.dumps(key)}:{written(item)}" for key, item in value)
+        return "{" + ",".join(items) + "}"
+    if isinstance(value, list):
+        return "[" + ",".join(map(written, value)) + "]"
+    return value if isinstance(value, Number) else json.dumps(value)
+
+
+def shuffled(content: bytes, seed: int) -> bytes:
+    """Return the trace with its events in another order."""
+    document = parse(content)
+    top = document if isinstance(document, Members) else [("traceEvents", document)]
+    (events,) = (value for key, value in top if key == "traceEvents")
+    random.Random(seed).shuffle(events)
+    return written(document).encode()
+
+
+@pytest.mark.parametrize("first", range(0, RANDOM_TRACES, GROUP))
+def test_random_traces_in_any_order(first: int) -> None:
+    devices = 0
+    for seed in range(first, min(first + GROUP, RANDOM_TRACES)):
+        content = random_trace(seed)
+        found = sums(content)
+        assert sums(shuffled(content, seed)) == found, seed
+        devices += sum(device >= 0 for device, _, _ in found)
+    assert devices or RANDOM_TRACES < GROUP  # they do test something
+
+
+@pytest.mark.parametrize("first", range(0, RANDOM_TRACES, GROUP))
+def test_random_traces_are_busy_as_counted(first: int) -> None:
+    """Unless times were left out as those of no recording."""
+    for seed in range(first, min(first + GROUP, RANDOM_TRACES)):
+        content = random_trace(seed)
+        report = torchtraceap.analyze(content)
+        if any(note.kind == "outlier_times" for note in report.quality.warnings):
+            continue
+        work = work_of(SlowTrace(parse(content)))
+        for row in report._core.balance:
+            if row.device >= 0:
+                own = [(w.begin, w.end) for w in work if w.device == row.device]
+                assert row.busy_ns == length(union(own)), seed
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_real_traces_in_any_order(name: str) -> None:
+    content = gzip.decompress((DATA / name).read_bytes())
+    expected = sums(content)
+    for seed in range(3):
+        assert sums(shuffled(content, seed)) == expected

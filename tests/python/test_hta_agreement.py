@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""test_hta_agreement.py: our figures against those that HTA gave for the same traces.
+
+``benchmarks/agreement/hta.py`` ran HTA and recorded what it said, and which of its
+rules make a difference (docs/agreement.md). With these taken off, ours must be HTA's.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+AGREEMENT = ROOT / "benchmarks" / "agreement"
+RECORDED: dict[str, Any] = json.loads(
+    (ROOT / "benchmarks" / "results" / "hta.json").read_text()
+)["traces"]
+PATHS = {
+    path.name: path
+    for folder in (ROOT.parent / "shared" / "traces", ROOT / "tests" / "data")
+    for path in folder.glob("*.json.gz")
+}
+TIMES = ("busy", "idle", "compute")
+NEAR_US = 0.6  # HTA adds up doubles of absolute microseconds
+NEAR_PERCENT = 0.1  # points; HTA rounds to 0.01
+
+
+@pytest.fixture(scope="module")
+def ours() -> Iterator[Any]:
+    """The function that asks torchtraceap what HTA was asked."""
+    before = list(sys.path)
+    sys.path.insert(0, str(AGREEMENT))
+    try:
+        spec = importlib.util.spec_from_file_location("ours", AGREEMENT / "ours.py")
+        assert spec is not None and spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        yield module.ours
+    finally:
+        sys.path[:] = before
+
+
+def test_the_traces_of_the_repository_are_recorded() -> None:
+    names = {path.name for path in (ROOT / "tests" / "data").glob("*.json.gz")}
+    assert names <= set(RECORDED)
+    read = [r for r in RECORDED.values() if "busy" in r["runs"]["same"]["theirs_us"]]
+    assert len(read) > 30
+
+
+@pytest.mark.parametrize("name", sorted(set(RECORDED) & set(PATHS)))
+def test_what_hta_says_is_what_we_say(name: str, ours: Any) -> None:
+    found, row = ours(PATHS[name]), RECORDED[name]
+    for run in row["runs"].values():
+        theirs, changes = run["theirs_us"], run["changes_us"]
+        assert not run["unexplained_us"]
+        for figure in TIMES:
+            if figure in theirs:
+                its_rules = sum(of.get(figure, 0.0) for of in changes.values())
+                expected = found[figure] / 1e3 + its_rules
+                assert theirs[figure] == pytest.approx(expected, abs=NEAR_US), figure
+    same = row["runs"]["same"]
+    plain = not {rule for rule in same["changes_us"] if rule != "rounding"}
+    for kernel, us in same["kernels_us"].items() if plain else ():
+        assert us == pytest.approx(found["kernels"][kernel] / 1e3, abs=NEAR_US)
+    overlap = same["theirs_us"].get("overlap_percent")
+    if plain and overlap is not None:
+        share = 100 * found["overlap"] / found["communication"]
+        assert overlap == pytest.approx(share, abs=NEAR_PERCENT)

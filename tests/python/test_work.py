@@ -1,0 +1,332 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""test_work.py: tables and step balances against sums of the raw JSON, in Python."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import statistics
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+import torchtraceap
+from torchtraceap.cli import main
+
+from .raw_trace import COPIES, KERNELS, OPERATORS, Raw, length, read_events, union
+from .test_traces import TRACES
+
+# json takes minutes and gigabytes for the largest; theirs are the same rules.
+MEMCPY = {"gpu_memcpy", "Memcpy"}
+MOST_BYTES = 3_000_000
+
+
+class Case(NamedTuple):
+    """A trace as Python's json reads it, and the report."""
+
+    events: list[Raw]
+    report: torchtraceap.Report
+
+
+@pytest.fixture(
+    scope="module",
+    params=sorted(n for n, p in TRACES.items() if p.stat().st_size < MOST_BYTES),
+)
+def case(request: pytest.FixtureRequest) -> Iterator[Case]:
+    """Reads each file once, and lets go of it."""
+    path = TRACES[request.param]
+    report = torchtraceap.analyze(path)
+    yield Case(read_events(path), report)
+
+
+def by_name(events: list[Raw]) -> dict[str, list[Raw]]:
+    groups = defaultdict(list)
+    for event in events:
+        groups[event.name].append(event)
+    return groups
+
+
+def union_ns(work: list[Raw]) -> int:
+    """The time in which any of it ran, of each device for itself."""
+    devices = defaultdict(list)
+    for w in work:
+        devices[w.device].append((w.begin, w.end))
+    return sum(e - b for spans in devices.values() for b, e in union(spans))
+
+
+def ns(us: float) -> int:
+    return round(us * 1000)
+
+
+def test_kernels_add_up(case: Case) -> None:
+    raw = by_name([e for e in case.events if e.category in KERNELS])
+    kernels = {k.name: k for k in case.report.kernels}
+    assert set(kernels) == set(raw)
+    assert len(kernels) == len(case.report.kernels)
+    for name, work in raw.items():
+        kernel, durations = kernels[name], [w.end - w.begin for w in work]
+        assert kernel.count == len(work)
+        assert ns(kernel.total_us) == sum(durations)
+        assert ns(kernel.union_us) == union_ns(work) <= sum(durations)
+        assert ns(kernel.min_us) == min(durations)
+        assert ns(kernel.max_us) == max(durations)
+        assert 0 <= kernel.busy_share <= 1
+        shapes = [
+            tuple(w.args["grid"] + w.args["block"]) for w in work if "grid" in w.args
+        ]
+        if shapes:
+            products = [
+                (g[0] * g[1] * g[2], g[3] * g[4] * g[5])
+                for g in shapes
+                if all(n > 0 for n in g)
+            ]
+            shape = (kernel.blocks, kernel.block_threads)
+            assert shape in (statistics.multimode(products) or [(None, None)])
+
+
+def test_copies_add_up(case: Case) -> None:
+    raw = [e for e in case.events if e.category in COPIES]
+    copies = case.report.copies
+    assert sum(c.count for c in copies) == len(raw)
+    assert sum(ns(c.total_us) for c in copies) == sum(e.end - e.begin for e in raw)
+    for copy in copies:
+        of_kind = [
+            e
+            for e in raw
+            if (e.name.startswith("Memset") or copy.direction in e.name)
+            and e.name.startswith("Memset") == (copy.direction == "memset")
+            and (not copy.memory or copy.memory in e.name.lower())
+            and (copy.memory or not any(m in e.name for m in ("Pageable", "Pinned")))
+        ]
+        assert copy.count == len(of_kind), copy
+        assert ns(copy.union_us) == union_ns(of_kind)
+        sizes = [e.args["bytes"] for e in of_kind if "bytes" in e.args]
+        if sizes and len(sizes) == len(of_kind):
+            assert copy.bytes == sum(sizes)
+            assert copy.median_bytes == statistics.median_low(sizes)
+            if copy.total_us:
+                speed = sum(sizes) / (copy.total_us * 1000)
+                assert copy.bandwidth == pytest.approx(speed)
+
+
+def test_operators_add_up(case: Case) -> None:
+    named = ("ProfilerStep#", "Optimizer.", "enumerate(Data")
+    raw = by_name(
+        [
+            e
+            for e in case.events
+            if e.category in OPERATORS and not e.name.startswith(named)
+        ]
+    )
+    operators = {o.name: o for o in case.report.operators}
+    assert set(operators) == set(raw)
+    for name, calls in raw.items():
+        operator, durations = operators[name], [c.end - c.begin for c in calls]
+        assert operator.count == len(calls)
+        assert ns(operator.max_us) == max(durations)
+        assert ns(operator.min_us) == min(durations)
+        assert 0 <= operator.self_us <= operator.total_us + 1e-6
+        assert ns(operator.total_us) <= sum(durations)
+        assert operator.self_device_us <= operator.device_us + 1e-6
+    # Each moment of a thread belongs to one operator: their own times are a union.
+    threads = defaultdict(list)
+    for e in itertools.chain.from_iterable(raw.values()):
+        threads[e.pid, e.tid].append((e.begin, e.end))
+    inside = sum(e - b for spans in threads.values() for b, e in union(spans))
+    own = sum(ns(o.self_us) for o in operators.values())
+    # Siblings may overlap by what Kineto rounds, up to 1 us each.
+    calls = sum(map(len, raw.values()))
+    assert inside <= own + calls and own <= inside + 1000 * calls
+    device = sum(ns(o.self_device_us) for o in operators.values())
+    work = [e for e in case.events if e.category in KERNELS | COPIES]
+    assert device <= sum(e.end - e.begin for e in work)
+
+
+def test_overlap_is_that_of_unions(case: Case) -> None:
+    for row in case.report.overlap:
+        work = [
+            e
+            for e in case.events
+            if e.category in KERNELS | COPIES and e.device == row.device
+        ]
+        comm = {k.name for k in case.report.kernels if k.communication}
+        copies = union((e.begin, e.end) for e in work if e.category in MEMCPY)
+        kernels = [e for e in work if e.category in KERNELS]
+        compute = union((e.begin, e.end) for e in kernels if e.name not in comm)
+        talk = union((e.begin, e.end) for e in kernels if e.name in comm)
+        total = union(compute + talk)
+        assert ns(row.compute_us) == sum(e - b for b, e in compute)
+        assert ns(row.communication_us) == sum(e - b for b, e in talk)
+        alone = sum(e - b for b, e in total) - ns(row.compute_us)
+        assert ns(row.communication_us) - ns(row.communication_hidden_us) == alone
+        assert ns(row.copy_us) == sum(e - b for b, e in copies)
+        either = sum(e - b for b, e in union(compute + copies))
+        hidden = ns(row.compute_us) + ns(row.copy_us) - either
+        assert ns(row.copy_hidden_us) == hidden
+
+
+def test_steps_balance_with_the_busy_time_of_the_file(case: Case) -> None:
+    core = case.report._core
+    devices = defaultdict(list)
+    for e in case.events:
+        if e.category in KERNELS | COPIES:
+            devices[e.device].append((e.begin, e.end))
+    busy = {device: union(spans) for device, spans in devices.items()}
+    for step, row in zip(core.steps, case.report.steps, strict=True):
+        balance = step.balance
+        if balance is None:
+            assert row.balance is None
+            continue
+        parts = sum(balance.idle_ns.values()) + balance.unattributed_ns
+        assert balance.busy_ns + parts == balance.span_ns
+        assert (
+            min([balance.busy_ns, balance.unattributed_ns, *balance.idle_ns.values()])
+            >= 0
+        )
+        assert sum(balance.excess_ns.values()) <= balance.busy_ns
+        assert balance.span_ns == (step.end_ns - step.begin_ns) * max(
+            1, balance.devices
+        )
+        if balance.devices == 1:
+            spans = busy[balance.device]
+            assert balance.busy_ns == length(spans, step.begin_ns, step.end_ns)
+        # What findings claim inside the step is in it; a pattern may have more.
+        claimed: dict[str, int] = defaultdict(int)
+        for finding in core.findings:
+            for c in finding.claims:
+                if balance.devices == 1 and c.device == balance.device and c.idle:
+                    inside = length([(c.begin, c.end)], step.begin_ns, step.end_ns)
+                    claimed[finding.pattern] += inside
+        for pattern, claims_ns in claimed.items():
+            assert balance.idle_ns.get(pattern, 0) >= claims_ns
+        assert row.balance is not None
+        assert ns(row.balance.busy_us) == balance.busy_ns
+        assert row.balance.idle_us["no_such_pattern"] == 0
+        assert {n for n, us in row.balance.idle_us.items() if us} == set(
+            balance.idle_ns
+        )
+
+
+def test_windows_count_the_kernels_that_start_in_them(case: Case) -> None:
+    counts = case.report.kernel_counts
+    if not case.report.trace.working_devices:
+        assert counts.steps is None and counts.windows is None
+        return
+    starts = defaultdict(list)
+    for e in case.events:
+        if e.category in KERNELS:
+            starts[e.device].append(e.begin)
+    assert counts.windows is not None
+    for row, count in zip(case.report._core.windows, counts.windows.each, strict=True):
+        w = row.window
+        assert count == sum(w.begin_ns <= at < w.end_ns for at in starts[w.device])
+    assert counts.windows.median == statistics.median(counts.windows.each)
+    assert counts.windows.min == min(counts.windows.each)
+    assert counts.windows.max == max(counts.windows.each)
+
+
+def test_the_story_rests_on_the_balance(case: Case) -> None:
+    report = case.report
+    story = {stage.id: stage for stage in report.story}
+    text = report.summary()
+    order = ["busy", "idle", "limit", "work", "overlap", "gain"]
+    assert [s.id for s in report.story] == [name for name in order if name in story]
+    if report.quality.verdict == "unusable":
+        assert list(story) == ["busy"] and not story["busy"].known
+        return
+    span = sum(row.span_us for row in report.balance)
+    busy = sum(row.busy_us for row in report.balance)
+    assert story["busy"].figures["span_us"] == pytest.approx(span)
+    assert story["busy"].figures["busy_us"] == pytest.approx(busy)
+    assert story["gain"].known == (report.quality.verdict == "ok")
+    if "idle" in story:
+        figures = dict(story["idle"].figures)
+        idle = figures.pop("idle_us")
+        assert sum(figures.values()) == pytest.approx(idle)
+        assert idle == pytest.approx(span - busy)
+    if "work" in story:
+        figures = story["work"].figures
+        parts = [us for name, us in figures.items() if name.endswith("_us")]
+        assert sum(parts) == pytest.approx(busy)
+    if "limit" in story and story["limit"].known:
+        figures = story["limit"].figures
+        assert figures["device_us"] == pytest.approx(busy)
+        assert 0 <= figures["host_us"] <= span + 1e-3
+    told = re.findall(r"^(Limit|Busy with|Overlap|What matters most): ", text, re.M)
+    known = {"limit", "work", "overlap", "gain"} & {
+        s.id for s in report.story if s.known
+    }
+    assert len(told) - len(known) in (-1, 0)  # What is small is left out.
+    head = text.split("\nFindings", 1)[0]
+    lines = head[head.find("\n" + told[0]) :].splitlines() if told else []
+    assert len(lines) <= 9
+
+
+def test_steps_count_the_kernels_that_they_launched(
+    data: Path, slow_loader: torchtraceap.Report
+) -> None:
+    events = read_events(Path(slow_loader.trace.path))
+    launches = {
+        e.args["correlation"]: e.begin
+        for e in events
+        if e.category in ("cuda_runtime", "Runtime") and "correlation" in e.args
+    }
+    launched = [
+        launches[e.args["correlation"]] for e in events if e.category in KERNELS
+    ]
+    core = slow_loader._core.steps
+    expected = tuple(sum(s.begin_ns <= at < s.end_ns for at in launched) for s in core)
+    assert slow_loader.kernel_counts.steps is not None
+    assert slow_loader.kernel_counts.steps.each == expected
+
+
+def test_tables_as_dataframes(
+    slow_loader: torchtraceap.Report, cpu_only: torchtraceap.Report
+) -> None:
+    pytest.importorskip("pandas")
+    tables = slow_loader.to_pandas()
+    events = read_events(Path(slow_loader.trace.path))
+    total = sum(e.end - e.begin for e in events if e.category in KERNELS)
+    assert tables.kernels["total_us"].sum() == pytest.approx(total / 1000)
+    assert tables.copies["count"].sum() == sum(e.category in COPIES for e in events)
+    assert list(tables.operators["name"]) == [o.name for o in slow_loader.operators]
+    assert len(tables.overlap) == 1
+    steps = tables.steps
+    idle = steps[[name for name in steps if name.startswith("idle_")]].sum(axis=1)
+    assert (steps["busy_us"] + idle - steps["span_us"]).abs().max() < 1e-6
+    assert list(steps["kernels"]) == list(slow_loader.kernel_counts.steps.each)  # type: ignore[union-attr]
+    empty = cpu_only.to_pandas()
+    for name in ("steps", "kernels", "copies", "operators", "overlap"):
+        assert list(getattr(empty, name)) == list(getattr(tables, name)), name
+    assert len(empty.kernels) == 0 and len(empty.operators) > 0
+
+
+def test_the_tables_as_text(
+    slow_loader: torchtraceap.Report,
+    cpu_only: torchtraceap.Report,
+    data: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    text = slow_loader.tables()
+    assert "Kernels (10 of 67), by the time in which any ran:" in text
+    assert "HtoD pageable" in text and "aten::cudnn_convolution" in text
+    assert "1,462 to 1,462 a step, median 1,462 (6 steps)" in text
+    assert max(map(len, text.splitlines())) <= 124
+    assert "device" not in cpu_only.tables() and "Kernels" not in cpu_only.tables()
+    path = str(data / "mi250-rocm62-tiny.json.gz")
+    assert main(["analyze", path]) == 0
+    plain = capsys.readouterr().out
+    assert main(["analyze", path, "--tables"]) == 0
+    with_tables = capsys.readouterr().out
+    tables = torchtraceap.analyze(path).tables()
+    assert with_tables == plain + "\n" + tables + "\n"
+
+
+def test_nothing_is_made_before_it_is_asked_for(data: Path) -> None:
+    report = torchtraceap.analyze(data / "mi250-rocm62-tiny.json.gz")
+    lazy = {"story", "kernels", "copies", "operators", "kernel_counts", "overlap"}
+    assert not lazy & set(vars(report))
+    assert report.kernels and "kernels" in vars(report)
