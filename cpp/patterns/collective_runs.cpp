@@ -79,6 +79,7 @@ class Device {
   // communication is small.
   bool list() {
     std::int64_t all = 0, small = 0;
+    double number = 0, unsized = 0, unsized_small = 0;
     for (const auto row : t_.devices[index_].rows) {
       const auto launch = t_.launch_of(row);
       Work w{row, timeline::kNoLane, c_.ts[row], nullptr, t_.is_communication(row)};
@@ -91,6 +92,9 @@ class Device {
         w.kind = kind_of(context_, row);
         if (w.collective != nullptr) w.bytes = w.collective->bytes();
         all += c_.dur[row];
+        ++number;
+        unsized += w.bytes < 0 ? 1 : 0;
+        unsized_small += w.bytes < 0 && is_small(w) ? 1 : 0;
         if (is_small(w)) {
           small += c_.dur[row];
         } else if (w.bytes >= 0 && c_.dur[row] > 0) {
@@ -103,8 +107,10 @@ class Device {
     std::stable_sort(work_.begin(), work_.end(), [](const Work& a, const Work& b) {
       return std::tie(a.lane, a.launched) < std::tie(b.lane, b.launched);
     });
-    return small > 0 &&
-           static_cast<double>(small) >= small_.share * static_cast<double>(all);
+    if (small == 0) return false;
+    // Told apart by their time, short ones take little of it by definition.
+    if (unsized == number) return unsized_small >= small_.share * number;
+    return static_cast<double>(small) >= small_.share * static_cast<double>(all);
   }
 
   void flush(std::vector<const Work*>& run) {

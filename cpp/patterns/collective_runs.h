@@ -14,7 +14,7 @@ namespace tta::patterns {
 struct SmallCollectives {
   double bytes = 0;           ///< Small is below, where the size is known.
   std::int64_t time_ns = 0;   ///< Where it is not: whose kernel takes less.
-  double share = 0;           ///< Of the communication's time, in small ones, at least.
+  double share = 0;           ///< Of the communication's time, small; see below.
   double between = 0;         ///< Other work launched between two, at most.
   double unsized_length = 0;  ///< Least length of a run of unknown sizes.
 };
@@ -35,7 +35,8 @@ struct CollectiveRuns {
 };
 
 /// Returns the runs of device `index` (position in Timeline::devices); none if too
-/// little of its communication is small. O(n log n) in the device's rows.
+/// little of its communication is small: by time, or where no size is known by number.
+/// O(n log n) in the device's rows.
 CollectiveRuns collective_runs(const Context& context, std::size_t index,
                                const SmallCollectives& small);
 

@@ -74,9 +74,10 @@ std::vector<Claim> propose(const Context& context) {
 std::string describe(const Context& context, const Finding& f) {
   const auto fills = count_text(f.count, "fill", "fills") + " of gradients with zeros";
   if (context.timeline.host) return fills + " took " + duration_text(f.wasted_ns) + ".";
-  return fills + ": " + devices_text(f, false) + " filled for " +
-         duration_text(f.wasted_ns - f.idle_ns) + " and idled " +
-         duration_text(f.idle_ns) + " while the host called for it.";
+  const auto filled = f.wasted_ns - f.idle_ns;
+  return fills + ": " + devices_text(f, false) +
+         (filled > 0 ? " filled for " + duration_text(filled) + " and" : "") +
+         " idled " + duration_text(f.idle_ns) + " while the host called for it.";
 }
 
 }  // namespace
