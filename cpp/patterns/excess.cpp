@@ -4,18 +4,24 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
+#include <unordered_map>
 
 namespace tta::patterns {
 
 SoleKernels::SoleKernels(const timeline::Timeline& t) : timeline_(t), limits_(t) {}
 
-std::vector<SoleKernel> SoleKernels::of(std::size_t index) const {
+std::vector<SoleKernel> SoleKernels::of(std::size_t index, Memsets memsets) const {
   const auto& t = timeline_;
   const auto& c = t.columns();
   const auto limits = limits_.of(index);
   std::vector<std::uint32_t> kernels;
   for (const auto row : t.devices[index].rows) {
-    if (c.cat(row) == trace::Category::kKernel) kernels.push_back(row);
+    const auto cat = c.cat(row);
+    if (cat == trace::Category::kKernel ||
+        (memsets == Memsets::kCounted && cat == trace::Category::kGpuMemset)) {
+      kernels.push_back(row);
+    }
   }
   std::vector<SoleKernel> out;
   auto reached = t.span.begin;
@@ -32,7 +38,7 @@ std::vector<SoleKernel> SoleKernels::of(std::size_t index) const {
 
 void claim_excess(const Context& context, std::size_t index, const SoleKernel& kernel,
                   double share, PatternId pattern, std::uint8_t subtype,
-                  std::vector<Claim>& claims) {
+                  std::vector<Claim>& claims, std::uint32_t evidence) {
   if (!(share > 0)) return;
   const auto left = context.ledger.busy(index, kernel.time);
   const auto taken = kernel.time.length() - timeline::total(left);
@@ -43,9 +49,35 @@ void claim_excess(const Context& context, std::size_t index, const SoleKernel& k
     if (excess <= 0) break;
     const auto end = std::min(part.end, part.begin + excess);
     claims.push_back({pattern, subtype, false, context.timeline.devices[index].device,
-                      part.begin, end, kernel.row});
+                      part.begin, end, evidence == kNoRow ? kernel.row : evidence});
     excess -= end - part.begin;
   }
+}
+
+std::vector<Claim> claim_rows(const Context& context, PatternId pattern,
+                              std::vector<Excess> excess) {
+  std::stable_sort(excess.begin(), excess.end(), [](const Excess& a, const Excess& b) {
+    return std::tie(a.device, a.row) < std::tie(b.device, b.row);
+  });
+  std::vector<Claim> claims;
+  const SoleKernels sole(context.timeline);
+  for (auto first = excess.begin(); first != excess.end();) {
+    const auto last = std::find_if(first, excess.end(), [&](const Excess& e) {
+      return e.device != first->device;
+    });
+    std::unordered_map<std::uint32_t, SoleKernel> kernels;
+    for (const auto& k : sole.of(first->device, SoleKernels::Memsets::kCounted)) {
+      kernels.emplace(k.row, k);
+    }
+    for (; first != last; ++first) {
+      const auto kernel = kernels.find(first->row);
+      if (kernel == kernels.end()) continue;
+      claim_excess(context, first->device, kernel->second, first->share, pattern,
+                   first->subtype, claims, first->evidence);
+      kernels.erase(kernel);
+    }
+  }
+  return claims;
 }
 
 }  // namespace tta::patterns

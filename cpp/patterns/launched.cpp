@@ -3,7 +3,6 @@
 #include "patterns/launched.h"
 
 #include <algorithm>
-#include <tuple>
 
 namespace tta::patterns {
 
@@ -31,28 +30,6 @@ std::span<const Work> LaunchedWork::in(std::uint32_t lane, Interval time) const 
   const auto first = std::lower_bound(works.begin(), works.end(), time.begin, before);
   return {first,
           std::lower_bound(first, works.end(), std::max(time.begin, time.end), before)};
-}
-
-std::vector<Claim> claim_excess(const Context& context, PatternId pattern,
-                                std::vector<Excess> excess) {
-  std::stable_sort(excess.begin(), excess.end(), [](const Excess& a, const Excess& b) {
-    return std::tie(a.device, a.time.begin) < std::tie(b.device, b.time.begin);
-  });
-  std::vector<Claim> claims;
-  std::vector<std::int64_t> reached(context.timeline.devices.size(),
-                                    context.timeline.span.begin);
-  for (const auto& e : excess) {
-    auto& from = reached[e.device];
-    const Interval time{std::max(e.time.begin, from), e.time.end};
-    if (time.length() == 0) continue;
-    for (const auto& part : context.ledger.busy(e.device, time)) {
-      claims.push_back({pattern, e.subtype, false,
-                        context.timeline.devices[e.device].device, part.begin, part.end,
-                        e.row});
-    }
-    from = time.end;
-  }
-  return claims;
 }
 
 }  // namespace tta::patterns

@@ -18,7 +18,6 @@ constexpr Kinds<5> kSyncStallKinds = {"scalar_read", "data_dependent_shape",
 constexpr Kinds<2> kUnfusedOptimizerKinds = {"single_tensor", "many_kernels"};
 constexpr Kinds<2> kSlowCopyKinds = {"large", "small"};
 constexpr Kinds<4> kRedundantD2dKinds = {"cast", "layout", "copy", "graph_buffers"};
-constexpr Kinds<2> kTensorCoreUnusedKinds = {"float32", "float64"};
 constexpr Kinds<5> kLowOccupancyKinds = {"registers", "shared_memory", "block_size",
                                          "grid", "unknown"};
 
@@ -140,8 +139,8 @@ constexpr std::array<PatternInfo, 33> kTable = {{
      true},
     {PatternId::kCommExposed, "comm_exposed", kGpu, true,
      "Communication ran with no computation beside it.",
-     "Overlap it: gradient bucketing (DDP bucket_cap_mb), async_op=True with "
-     "work between, FSDP prefetch; then look whether another rank is late.",
+     "Overlap it: gradients in buckets (DDP bucket_cap_mb), FSDP prefetch, "
+     "async_op=True with work between; then look whether another rank is late.",
      {}},
     {PatternId::kSlowCopy, "slow_copy", kGpu, true,
      "Copies were far slower than the link allows.",
@@ -162,10 +161,9 @@ constexpr std::array<PatternInfo, 33> kTable = {{
      kRedundantD2dKinds},
     {PatternId::kTensorCoreUnused, "tensor_core_unused", kGpu, true,
      "Matrix products ran without tensor cores.",
-     "Run in bfloat16 or float16 (torch.autocast), or allow TF32: "
-     "torch.set_float32_matmul_precision(\"high\"). Products in float64 belong in "
-     "float32 unless the results need it.",
-     kTensorCoreUnusedKinds,
+     "Run in float16 (torch.autocast), bfloat16, or allow TF32: "
+     "torch.set_float32_matmul_precision(\"high\") (both from Ampere on).",
+     {},
      true},
     {PatternId::kMisalignedGemm, "misaligned_gemm", kGpu, true,
      "Half-precision matrix products had sizes that are no multiple of 8.",
