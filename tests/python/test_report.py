@@ -171,7 +171,9 @@ def test_a_cpu_trace_is_not_told_of_devices(cpu_only: torchtraceap.Report) -> No
 def test_a_device_without_work_is_spoken_of(data: Path) -> None:
     listed = torchtraceap.analyze(data / "cpu-laptop-vae-python-stacks.json.gz")
     text = listed.summary()
-    assert "CPU: dataloader_bound 59.4 %, operators 18.0 %, unattributed 22.6 %" in text
+    assert (
+        "CPU: dataloader_bound 59.4 %, operators 18.0 %, profiler_artifact 6." in text
+    )
     assert "1 device listed, no work recorded" in text
     assert "lists 1 GPU, but holds no GPU activity" in text
     lost = torchtraceap.analyze(data / "a100-cupti-range-no-kernels.json.gz")
@@ -348,4 +350,4 @@ def test_a_devices_own_delay_is_apart_from_what_no_rule_explains() -> None:
     (row,) = report.balance
     assert row.delay_us == pytest.approx(19 * 2)
     assert row.unattributed_us >= row.delay_us
-    assert "Kernel-to-kernel delay: 38.0 µs" in report.summary()
+    assert "Kernel-to-kernel delay: 38 µs" in report.summary()
