@@ -53,7 +53,7 @@ PLACES = {"host_bound_python": programs.pick_words}
 
 
 def defined_at(program: Callable[..., Any]) -> int:
-    """Return the line at which the innermost frame that `program` runs its loop in begins.
+    """Return the line at which the frame that runs the loop of `program` begins.
 
     A recorded frame carries the line of its definition, not of the call. A list
     comprehension is a frame of its own, with its own line, in Python before 3.12.
