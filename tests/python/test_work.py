@@ -241,7 +241,8 @@ def test_the_story_rests_on_the_balance(case: Case) -> None:
     busy = sum(row.busy_us for row in report.balance)
     assert story["busy"].figures["span_us"] == pytest.approx(span)
     assert story["busy"].figures["busy_us"] == pytest.approx(busy)
-    assert story["gain"].known == (report.quality.verdict == "ok")
+    if story["gain"].known:
+        assert report.quality.verdict == "ok"
     if "idle" in story:
         figures = dict(story["idle"].figures)
         idle = figures.pop("idle_us")
@@ -253,8 +254,11 @@ def test_the_story_rests_on_the_balance(case: Case) -> None:
         assert sum(parts) == pytest.approx(busy)
     if "limit" in story and story["limit"].known:
         figures = story["limit"].figures
-        assert figures["device_us"] == pytest.approx(busy)
-        assert 0 <= figures["host_us"] <= span + 1e-3
+        # Of what is counted: not the profiler's time, nor what no record tells of.
+        counted = figures["counted_us"]
+        assert 0 < counted <= span + 1e-3
+        assert 0 <= figures["device_us"] <= min(busy, counted) + 1e-3
+        assert 0 <= figures["host_us"] <= counted + 1e-3
     told = re.findall(r"^(Limit|Busy with|Overlap|What matters most): ", text, re.M)
     known = {"limit", "work", "overlap", "gain"} & {
         s.id for s in report.story if s.known
@@ -262,7 +266,7 @@ def test_the_story_rests_on_the_balance(case: Case) -> None:
     assert len(told) - len(known) in (-1, 0)  # What is small is left out.
     head = text.split("\nFindings", 1)[0]
     lines = head[head.find("\n" + told[0]) :].splitlines() if told else []
-    assert len(lines) <= 9
+    assert len(lines) <= 12
 
 
 def test_steps_count_the_kernels_that_they_launched(
