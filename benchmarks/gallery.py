@@ -35,9 +35,9 @@ Made by `python benchmarks/gallery.py FOLDER` at commit {commit}; the verdicts a
 program's own, the judgments were made by reading the raw events
 (`benchmarks/gallery.toml`). Where the traces come from is in [traces.md](traces.md).
 
-{count} traces: {right} right, {partly} partly right, {wrong} wrong. The judgments are of
-the first version that had all rules; what they missed has been mended in part since, and
-those whose costliest finding changed were made again.
+{count} traces: {right} right, {partly} partly right, {wrong} wrong. The judgments are
+of the first version that had all rules; what they missed has been mended in part since,
+and those whose costliest finding changed were made again.
 
 **Where two rules could claim the same time**, the one that stands first in the
 [list of patterns](patterns/README.md) has it: the profiler's own doing before all else,

@@ -3,8 +3,8 @@
 //
 // This is evidence against causes on the host's side, and costs nothing: while launches
 // wait, the device is busy. So no time is claimed and there is no finding, whatever the
-// settings. The facts are timeline::queue_facts(), for reports to quote. Which rules need
-// no guard by it, and why, is in docs/patterns/queue_full.md.
+// settings. The facts are timeline::queue_facts(), for reports to quote. Which rules
+// need no guard by it, and why, is in docs/patterns/queue_full.md.
 #include <array>
 
 #include "patterns/rule.h"

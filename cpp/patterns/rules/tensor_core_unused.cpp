@@ -3,11 +3,11 @@
 // units of a device that has tensor cores.
 //
 // Told by three things together: the operator's inputs are float32, its kernel's name
-// says that it uses ordinary units (sgemm, simt, scudnn, ...), and the device has tensor
-// cores. A product limited by memory would gain nothing, so sizes must be known and give
-// enough work a byte. Where the library used tensor cores for other float32 products of
-// the trace, they are allowed and it chose otherwise: silent.
-// AMD's kernels do not say enough in their names (float32 has MFMA too): silent.
+// says that it uses ordinary units (sgemm, simt, scudnn, ...), and the device has
+// tensor cores. A product limited by memory would gain nothing, so sizes must be known
+// and give enough work a byte. Where the library used tensor cores for other float32
+// products of the trace, they are allowed and it chose otherwise: silent. AMD's kernels
+// do not say enough in their names (float32 has MFMA too): silent.
 //
 // Float64 is left out: no trace tells whether the results need it, and where they do,
 // nothing was wasted.
