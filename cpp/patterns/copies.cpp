@@ -6,6 +6,8 @@
 #include <array>
 #include <string_view>
 
+#include "patterns/facts.h"
+
 namespace tta::patterns {
 namespace {
 
@@ -52,11 +54,14 @@ bool is_copy_operator(std::string_view name) {
 
 }  // namespace
 
-std::vector<HostCopy> host_copies(const Context& context,
-                                  const timeline::DeviceTime& d) {
+const std::vector<HostCopy>& host_copies(const Context& context,
+                                         const timeline::DeviceTime& d) {
   const auto& t = context.timeline;
   const auto& c = t.columns();
-  std::vector<HostCopy> out;
+  const auto index = static_cast<std::size_t>(&d - t.devices.data());
+  const auto [known, fresh] = context.facts.copies.try_emplace(index);
+  auto& out = known->second;
+  if (!fresh) return out;
   std::array<std::size_t, 2> latest{};  // of each way, that which ends last; + 1
   for (const auto row : d.rows) {
     if (c.cat(row) != Category::kGpuMemcpy) continue;

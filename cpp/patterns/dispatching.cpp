@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <map>
 
+#include "patterns/facts.h"
+
 namespace tta::patterns {
 namespace {
 
@@ -30,7 +32,8 @@ IntervalSet dispatching(const timeline::Timeline& t, const timeline::Lane& lane,
                         const std::vector<char>& launching,
                         const DispatchLimits& limits) {
   const auto& c = t.columns();
-  std::vector<std::int64_t> marks;
+  // Begins come in order, and ends where events nest: each after those before it.
+  std::vector<std::int64_t> marks, open;
   std::vector<Interval> slow;
   for (const auto row : t.lanes.rows_of(lane)) {
     if (c.cat_info(row).runtime_api) {
@@ -47,10 +50,15 @@ IntervalSet dispatching(const timeline::Timeline& t, const timeline::Lane& lane,
     } else {
       continue;
     }
+    for (; !open.empty() && open.back() <= c.ts[row]; open.pop_back()) {
+      marks.push_back(open.back());
+    }
     marks.push_back(c.ts[row]);
-    marks.push_back(c.end(row));
+    open.push_back(c.end(row));
   }
-  std::sort(marks.begin(), marks.end());
+  marks.insert(marks.end(), open.rbegin(), open.rend());
+  if (!std::is_sorted(marks.begin(), marks.end()))
+    std::sort(marks.begin(), marks.end());
   std::vector<Interval> stretches;
   for (std::size_t i = 1; i < marks.size(); ++i) {
     if (marks[i] - marks[i - 1] <= limits.max_pause) {
@@ -67,8 +75,12 @@ std::vector<LateDispatch> late_dispatch(const Context& context,
                                         const DispatchLimits& limits) {
   const auto& t = context.timeline;
   const auto& c = t.columns();
-  const auto launching = launching_rows(t);
-  std::map<std::uint32_t, IntervalSet> by_lane;
+  auto& known = context.facts.launching;
+  if (!known) known = launching_rows(t);
+  const auto& launching = *known;
+  auto& by_lane =
+      context.facts
+          .dispatching[{limits.max_pause, limits.slow_call, limits.slow_launch}];
   std::vector<LateDispatch> out;
   for (std::size_t i = 0; i < t.devices.size(); ++i) {
     for (const auto& gap : t.devices[i].gaps) {

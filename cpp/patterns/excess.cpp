@@ -5,11 +5,22 @@
 #include <algorithm>
 #include <cmath>
 
+#include "patterns/facts.h"
+
 namespace tta::patterns {
 
 SoleKernels::SoleKernels(const timeline::Timeline& t) : timeline_(t), limits_(t) {}
 
-std::vector<SoleKernel> SoleKernels::of(std::size_t index) const {
+SoleKernels& sole_kernels(const Context& context) {
+  auto& known = context.facts.sole;
+  if (!known) known.emplace(context.timeline);
+  return *known;
+}
+
+const std::vector<SoleKernel>& SoleKernels::of(std::size_t index) {
+  const auto [known, fresh] = known_.try_emplace(index);
+  auto& out = known->second;
+  if (!fresh) return out;
   const auto& t = timeline_;
   const auto& c = t.columns();
   const auto limits = limits_.of(index);
@@ -17,7 +28,6 @@ std::vector<SoleKernel> SoleKernels::of(std::size_t index) const {
   for (const auto row : t.devices[index].rows) {
     if (c.cat(row) == trace::Category::kKernel) kernels.push_back(row);
   }
-  std::vector<SoleKernel> out;
   auto reached = t.span.begin;
   for (std::size_t i = 0; i < kernels.size(); ++i) {
     const auto row = kernels[i];

@@ -3,8 +3,10 @@
 #include "patterns/group.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <tuple>
+#include <unordered_map>
 
 namespace tta::patterns {
 namespace {
@@ -20,15 +22,15 @@ bool has_operator(PatternId pattern) {
 
 // Without a source line, the record_function range (but a step) around an event tells
 // at least which phase of the program it was.
-std::string phase_of(const timeline::Timeline& t, std::uint32_t row) {
+std::uint32_t phase_of(const timeline::Timeline& t, std::uint32_t row) {
   const auto& c = t.columns();
   for (int depth = 0; row != kNoRow && depth < timeline::kMaxDepth;
        row = t.tree.parent[row], ++depth) {
     if (c.cat(row) != trace::Category::kUserAnnotation) continue;
     if (t.trace->name(row).starts_with("ProfilerStep#")) continue;
-    return std::string(t.trace->name(row));
+    return row;
   }
-  return "";
+  return kNoRow;
 }
 
 struct Place {
@@ -38,6 +40,32 @@ struct Place {
   std::string function;
   std::string operator_name;
   auto operator<=>(const Place&) const = default;
+};
+
+// The same without a text: of frames and of operators their numbers.
+struct Key {
+  std::uint32_t frame, name;
+  std::uint8_t subtype;
+  bool operator==(const Key&) const = default;
+};
+struct Hash {
+  std::size_t operator()(const Key& key) const {
+    const auto both = std::uint64_t{key.frame} << 32 | key.name;
+    return std::hash<std::uint64_t>()(both * 0x9e3779b97f4a7c15u + key.subtype);
+  }
+};
+
+struct FrameHash {
+  std::size_t operator()(const timeline::Frame* frame) const {
+    const auto line = static_cast<std::size_t>(frame->line) * 0x9e3779b97f4a7c15u;
+    const std::hash<std::string_view> text;
+    return text(frame->file) ^ line ^ (text(frame->function) << 1);
+  }
+};
+struct SameLine {
+  bool operator()(const timeline::Frame* a, const timeline::Frame* b) const {
+    return a->line == b->line && a->function == b->function && a->file == b->file;
+  }
 };
 
 void add(Finding& f, const Claim& claim) {
@@ -80,38 +108,53 @@ SourceLines::SourceLines(const timeline::Timeline& t, const PatternTable& patter
   std::sort(rows_.begin(), rows_.end());
   rows_.erase(std::unique(rows_.begin(), rows_.end()), rows_.end());
   frames_ = timeline::user_frames(t, rows_);
+  std::unordered_map<const timeline::Frame*, std::uint32_t, FrameHash, SameLine> known;
+  places_.reserve(frames_.size());
+  for (const auto& frame : frames_) {
+    const auto next = static_cast<std::uint32_t>(known.size() + 1);
+    places_.push_back(frame ? known.try_emplace(&*frame, next).first->second : 0);
+  }
 }
 
-const std::optional<timeline::Frame>& SourceLines::of(std::uint32_t row) const {
-  const auto at = std::lower_bound(rows_.begin(), rows_.end(), row);
-  return frames_[static_cast<std::size_t>(at - rows_.begin())];
+std::size_t SourceLines::at(std::uint32_t row) const {
+  const auto found = std::lower_bound(rows_.begin(), rows_.end(), row);
+  return static_cast<std::size_t>(found - rows_.begin());
 }
 
 std::vector<Finding> group(const Context& context, PatternId pattern,
                            const Wording& wording, std::span<const Claim> claims,
                            const SourceLines& lines) {
   const auto& t = context.timeline;
-  std::map<Place, Finding> places;
+  std::unordered_map<Key, Finding, Hash> by_key;
   for (const auto& claim : claims) {
-    const auto& frame = lines.of(claim.evidence);
-    Place place{claim.subtype, "", -1, "", ""};
-    if (frame) {
-      place.file = frame->file;
-      place.line = frame->line;
-      place.function = frame->function;
-    }
+    auto named = kNoRow;
     if (has_operator(pattern)) {
-      const auto owner = t.owner_of(claim.evidence);
-      if (owner != kNoRow) place.operator_name = t.trace->name(owner);
-    } else if (!frame) {
-      place.operator_name = phase_of(t, claim.evidence);
+      named = t.owner_of(claim.evidence);
+    } else if (lines.place(claim.evidence) == 0) {
+      named = phase_of(t, claim.evidence);
     }
-    auto& finding = places[place];
-    finding.pattern = pattern;
-    finding.subtype = claim.subtype;
-    finding.location = frame;
-    finding.operator_name = place.operator_name;
+    const auto name = named == kNoRow ? kNoRow : t.columns().name[named];
+    const auto [it, fresh] =
+        by_key.try_emplace({lines.place(claim.evidence), name, claim.subtype});
+    auto& finding = it->second;
+    if (fresh) {
+      finding.pattern = pattern;
+      finding.subtype = claim.subtype;
+      finding.location = lines.of(claim.evidence);
+      if (named != kNoRow) finding.operator_name = t.trace->name(named);
+    }
     add(finding, claim);
+  }
+  // In an order that does not depend on numbers.
+  std::map<Place, Finding> places;
+  for (auto& [key, finding] : by_key) {
+    Place place{finding.subtype, "", -1, "", finding.operator_name};
+    if (finding.location) {
+      place.file = finding.location->file;
+      place.line = finding.location->line;
+      place.function = finding.location->function;
+    }
+    places.emplace(std::move(place), std::move(finding));
   }
 
   std::vector<Finding> out;

@@ -22,11 +22,19 @@ class SourceLines {
               const std::vector<Claim>& claims);
 
   /// Returns the frame of a row that is evidence of a user's finding.
-  const std::optional<timeline::Frame>& of(std::uint32_t row) const;
+  const std::optional<timeline::Frame>& of(std::uint32_t row) const {
+    return frames_[at(row)];
+  }
+  /// Returns a number that rows share if their frames have the same file, line and
+  /// function, and 0 if there is no frame.
+  std::uint32_t place(std::uint32_t row) const { return places_[at(row)]; }
 
  private:
+  std::size_t at(std::uint32_t row) const;
+
   std::vector<std::uint32_t> rows_;  // ascending
   std::vector<std::optional<timeline::Frame>> frames_;
+  std::vector<std::uint32_t> places_;
 };
 
 /// How a rule writes of a finding; see patterns/rule.h.

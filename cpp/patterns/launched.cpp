@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <tuple>
 
+#include "patterns/facts.h"
+
 namespace tta::patterns {
 
 LaunchedWork::LaunchedWork(const timeline::Timeline& t)
@@ -31,6 +33,12 @@ std::span<const Work> LaunchedWork::in(std::uint32_t lane, Interval time) const 
   const auto first = std::lower_bound(works.begin(), works.end(), time.begin, before);
   return {first,
           std::lower_bound(first, works.end(), std::max(time.begin, time.end), before)};
+}
+
+const LaunchedWork& launched_work(const Context& context) {
+  auto& known = context.facts.launched;
+  if (!known) known.emplace(context.timeline);
+  return *known;
 }
 
 std::vector<Claim> claim_excess(const Context& context, PatternId pattern,

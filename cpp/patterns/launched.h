@@ -32,6 +32,9 @@ class LaunchedWork {
   std::vector<std::vector<Work>> by_lane_;
 };
 
+/// The same for all rules of an analysis, made once.
+const LaunchedWork& launched_work(const Context& context);
+
 /// A stretch of a device's time in which it worked to no use.
 struct Excess {
   std::uint32_t device = 0;  ///< Position in Timeline::devices.

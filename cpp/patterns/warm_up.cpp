@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 
+#include "patterns/facts.h"
+
 namespace tta::patterns {
 namespace {
 
@@ -111,6 +113,12 @@ WarmUp::WarmUp(const timeline::Timeline& t) : timeline_(t) {
     const auto& step = steps_[pid].front();
     warm_from_[pid] = in_first > 2 * *middle ? step.end : step.begin;
   }
+}
+
+const WarmUp& warm_up(const Context& context) {
+  auto& known = context.facts.warm_up;
+  if (!known) known.emplace(context.timeline);
+  return *known;
 }
 
 bool WarmUp::cold(std::uint32_t row) const {

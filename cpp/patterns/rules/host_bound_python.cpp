@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <unordered_map>
 
 #include "patterns/marks.h"
 #include "patterns/python_time.h"
@@ -62,10 +63,12 @@ std::vector<Claim> propose(const Context& context) {
 
 std::string describe(const Context& context, const Finding& f) {
   const auto& t = context.timeline;
-  std::map<std::string_view, std::int64_t> functions;
+  std::unordered_map<std::uint32_t, std::int64_t> of_name;
   for (const auto& claim : f.claims) {
-    functions[t.trace->name(claim.evidence)] += claim.end - claim.begin;
+    of_name[t.columns().name[claim.evidence]] += claim.end - claim.begin;
   }
+  std::map<std::string_view, std::int64_t> functions;
+  for (const auto& [id, ns] : of_name) functions[t.trace->strings.view(id)] = ns;
   const auto most = std::max_element(
       functions.begin(), functions.end(),
       [](const auto& a, const auto& b) { return a.second < b.second; });

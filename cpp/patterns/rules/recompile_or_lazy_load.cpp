@@ -36,7 +36,10 @@ enum Kind : std::uint8_t { kFirstIteration, kModuleLoading, kRecompile };
 class Finder {
  public:
   explicit Finder(const Context& context)
-      : context_(context), t_(context.timeline), c_(t_.columns()), warm_(t_) {
+      : context_(context),
+        t_(context.timeline),
+        c_(t_.columns()),
+        warm_(warm_up(context)) {
     const auto& names = t_.trace->strings;
     for (std::uint32_t id = 0; id < names.size(); ++id)
       says_.push_back(says(names.view(id)));
@@ -139,7 +142,7 @@ class Finder {
   const Context& context_;
   const timeline::Timeline& t_;
   const trace::Columns& c_;
-  const WarmUp warm_;
+  const WarmUp& warm_;
   std::vector<Says> says_;
   std::vector<char> launches_, called_;  // of each row; of each name on a thread
   std::vector<std::uint32_t> regions_;   // of the thread, by start

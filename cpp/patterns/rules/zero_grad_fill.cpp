@@ -28,7 +28,7 @@ bool is_zero_grad(std::string_view name) {
 std::vector<Claim> propose(const Context& context) {
   const auto& t = context.timeline;
   const auto& c = t.columns();
-  const LaunchedWork launched(t);
+  const auto& launched = launched_work(context);
   std::vector<char> inside(c.size(), 0);
   std::vector<Mark> marks;
   std::vector<Excess> excess;
