@@ -27,6 +27,7 @@ void bind_findings(py::module_& m) {
       .def_readonly("user_finding", &PatternInfo::user_finding)
       .def_property_readonly("summary", [](const PatternInfo& p) { return p.summary; })
       .def_property_readonly("advice", [](const PatternInfo& p) { return p.advice; })
+      .def_readonly("estimate", &PatternInfo::estimate)
       .def_property_readonly("subtypes", [](const PatternInfo& p) {
         return std::vector<std::string>(p.subtypes.begin(), p.subtypes.end());
       });
@@ -81,6 +82,7 @@ void bind_findings(py::module_& m) {
       .def_readonly("count", &Finding::count)
       .def_readonly("wasted_ns", &Finding::wasted_ns)
       .def_readonly("idle_ns", &Finding::idle_ns)
+      .def_readonly("estimate", &Finding::estimate)
       .def_readonly("location", &Finding::location)
       .def_readonly("operator_name", &Finding::operator_name)
       .def_readonly("message", &Finding::message)

@@ -86,6 +86,7 @@ void bind_parts(py::module_& m) {
           "idle_ns",
           [](const Named<BalanceRow>& b) { return by_pattern(b.idle_ns, *b.patterns); })
       .def_readonly("unattributed_ns", &BalanceRow::unattributed_ns)
+      .def_readonly("delay_ns", &BalanceRow::delay_ns)
       .def_property_readonly("excess_ns", [](const Named<BalanceRow>& b) {
         return by_pattern(b.excess_ns, *b.patterns);
       });

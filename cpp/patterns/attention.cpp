@@ -121,12 +121,16 @@ void add_attentions(const Context& context, std::uint32_t lane,
                     std::vector<Attention>& out) {
   const auto& t = context.timeline;
   const auto& c = t.columns();
-  std::uint32_t product = kNoRow;
+  std::uint32_t product = kNoRow, before = kNoRow;
   Attention open;
   std::size_t between = 0;
+  bool may_follow =
+      false;  // the last found was a backward pass, and nothing came since
   auto done = t.span.begin;  // what is inside an operator already seen
   const auto restart = [&](std::uint32_t from) {
     product = from;
+    before = kNoRow;
+    may_follow = false;
     open = {};
     between = 0;
   };
@@ -144,11 +148,21 @@ void add_attentions(const Context& context, std::uint32_t lane,
     if (role == kAside && has_children[row]) continue;
     done = c.end(row);
     if (role == kProduct) {
+      const auto last = between == 0 ? product : kNoRow;
+      bool backward = false;
       if (product != kNoRow && open.softmax != kNoRow) {
-        const bool backward = t.trace->name(open.softmax).ends_with("_backward_data");
-        if (backward || fit(context, product, row)) out.push_back(open);
+        backward = t.trace->name(open.softmax).ends_with("_backward_data");
+        if (backward || fit(context, product, row)) {
+          open.products = {product, row};
+          if (backward && before != kNoRow) open.products.push_back(before);
+          out.push_back(open);
+        }
+      } else if (may_follow && last != kNoRow) {
+        out.back().products.push_back(row);
       }
       restart(row);
+      before = last;
+      may_follow = backward;
     } else if (product != kNoRow && role != kAside) {
       if (++between > kMaxBetween || (role == kSoftmax && open.softmax != kNoRow)) {
         restart(kNoRow);

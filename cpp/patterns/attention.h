@@ -16,6 +16,9 @@ struct Attention {
   /// The operators between the products that a fused kernel does on the fly: scale,
   /// mask, softmax, dropout. In order of time.
   std::vector<std::uint32_t> saved;
+  /// The products around, which a fused kernel replaces as well; in the backward pass
+  /// also the one right before and after them, with nothing between.
+  std::vector<std::uint32_t> products;
 };
 
 /// Finds the attentions of all threads. Nothing but what scales, masks or prepares an

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "patterns/marks.h"
@@ -19,6 +20,30 @@ IntervalSet computation(const timeline::Timeline& timeline,
 /// operator that launched it (ROCm). Null if nothing.
 const timeline::CollectiveArgs* collective_of(const Context& context,
                                               std::uint32_t row);
+
+/// What a collective does, whatever its library calls it.
+enum class CollectiveKind : std::uint8_t {
+  kOther,  ///< Or unknown: barriers, send and receive.
+  kAllReduce,
+  kReduceScatter,
+  kAllGather,
+  kAllToAll,
+  kBroadcast,
+  kReduce,
+};
+
+/// Returns the kind that a name says: of a collective, an operator or a kernel
+/// ("allreduce", "_allgather_base", "ncclDevKernel_AllReduce_Sum_f32_RING_LL").
+CollectiveKind kind_named(std::string_view name);
+
+/// Returns the kind of a device's or the host's collective: by what is known of it,
+/// else by its own name, else by the operator's.
+CollectiveKind kind_of(const Context& context, std::uint32_t row);
+
+/// Returns the bytes that each rank has to send for a collective, at least: of its
+/// larger side, 2 (n-1)/n by an all-reduce and (n-1)/n by what gathers or scatters, n
+/// ranks; -1 if size, type, kind or number of ranks are unknown.
+double bytes_sent(const timeline::CollectiveArgs& collective);
 
 /// Claims as excess what of the marks, on device `index` of Timeline::devices, no
 /// `computing` hides and the ledger has left. Where marks overlap, the one that begins

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <string_view>
 
 #include "patterns/facts.h"
@@ -58,8 +59,7 @@ const std::vector<HostCopy>& host_copies(const Context& context,
                                          const timeline::DeviceTime& d) {
   const auto& t = context.timeline;
   const auto& c = t.columns();
-  const auto index = static_cast<std::size_t>(&d - t.devices.data());
-  const auto [known, fresh] = context.facts.copies.try_emplace(index);
+  const auto [known, fresh] = context.facts.copies.try_emplace(&d);
   auto& out = known->second;
   if (!fresh) return out;
   std::array<std::size_t, 2> latest{};  // of each way, that which ends last; + 1
@@ -109,6 +109,44 @@ std::uint32_t copy_operator(const timeline::Timeline& t, std::uint32_t row) {
   return outer;
 }
 
+Held first_input(const Context& context, std::uint32_t op) {
+  Held out;
+  const auto* args = op == kNoRow ? nullptr : context.args.op(op);
+  if (args == nullptr || args->dims.empty() || args->dims[0].empty()) return out;
+  if (!args->types.empty()) out.type = args->types[0];
+  constexpr auto kMost = std::numeric_limits<std::int64_t>::max();
+  std::int64_t elements = 1;
+  for (const auto size : args->dims[0]) {
+    if (size > 0 && elements > kMost / size) return out;
+    elements *= size;
+  }
+  out.elements = elements;
+  const auto each = timeline::element_bytes(out.type);
+  if (each > 0 && elements <= kMost / each) out.bytes = elements * each;
+  return out;
+}
+
+std::vector<std::int64_t> first_kernels(const timeline::Timeline& t) {
+  const auto& c = t.columns();
+  std::vector<std::int64_t> first;
+  std::map<std::int64_t, std::int64_t> of_process;
+  for (const auto& d : t.devices) {
+    const auto kernel = std::find_if(d.rows.begin(), d.rows.end(), [&](auto row) {
+      return c.cat(row) == Category::kKernel;
+    });
+    first.push_back(kernel == d.rows.end() ? std::numeric_limits<std::int64_t>::max()
+                                           : c.ts[*kernel]);
+    if (d.pid == trace::kNoId) continue;
+    const auto [it, fresh] = of_process.emplace(d.pid, first.back());
+    it->second = std::min(it->second, first.back());
+  }
+  for (std::size_t i = 0; i < first.size(); ++i) {
+    const auto pid = t.devices[i].pid;
+    if (pid != trace::kNoId) first[i] = of_process.at(pid);
+  }
+  return first;
+}
+
 BareTime::BareTime(const Context& context, std::size_t device)
     : context_(context), device_(device), reached_(context.timeline.span.begin) {
   const auto& c = context.timeline.columns();
@@ -147,12 +185,14 @@ LinkRate link_rate(const timeline::Timeline& t, std::int32_t device,
 }
 
 void claim_share(std::vector<Claim>& claims, const Claim& like,
-                 const IntervalSet& parts, double share) {
+                 const IntervalSet& parts, double share, std::int64_t most) {
   for (const auto& part : parts) {
     auto claim = like;
+    const auto wanted =
+        static_cast<std::int64_t>(static_cast<double>(part.length()) * share);
     claim.begin = part.begin;
-    claim.end = part.begin +
-                static_cast<std::int64_t>(static_cast<double>(part.length()) * share);
+    claim.end = part.begin + std::min(wanted, most);
+    most -= claim.end - claim.begin;
     if (claim.end > claim.begin) claims.push_back(claim);
   }
 }

@@ -4,7 +4,9 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "patterns/rule.h"
@@ -37,6 +39,20 @@ const std::vector<HostCopy>& host_copies(const Context& context,
 /// operator, as nonzero does to read its count.
 std::uint32_t copy_operator(const timeline::Timeline& timeline, std::uint32_t row);
 
+/// What an operator's first input holds, with record_shapes; -1 and "" if unknown, as
+/// they are of a single number.
+struct Held {
+  std::int64_t elements = -1;
+  std::string type;
+  std::int64_t bytes = -1;
+};
+Held first_input(const Context& context, std::uint32_t op);
+
+/// Returns for each device when the first kernel of its process began (on any device),
+/// the largest number if there is none: no earlier copy had a kernel to hide behind.
+/// Linear in the device rows.
+std::vector<std::int64_t> first_kernels(const timeline::Timeline& timeline);
+
 /// Gives out the time in which a device did nothing but copy, each moment once and
 /// only what the ledger has left. Ask in order of start. O(log n) a copy.
 class BareTime {
@@ -66,7 +82,9 @@ LinkRate link_rate(const timeline::Timeline& timeline, std::int32_t device,
                    std::span<const HostCopy> copies, CopyWay way, double large);
 
 /// Claims `share` of each part, from its start: what a faster copy would have saved.
+/// No more than `most` ns of all parts.
 void claim_share(std::vector<Claim>& claims, const Claim& like,
-                 const IntervalSet& parts, double share);
+                 const IntervalSet& parts, double share,
+                 std::int64_t most = std::numeric_limits<std::int64_t>::max());
 
 }  // namespace tta::patterns

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <map>
+#include <string_view>
 
+#include "patterns/describing_names.h"
 #include "patterns/facts.h"
 
 namespace tta::patterns {
@@ -27,26 +29,64 @@ std::vector<char> launching_rows(const timeline::Timeline& t) {
   return launching;
 }
 
+// Of each name of a trace, whether it is that of such an operator.
+std::vector<char> describing_names(const trace::Trace& trace) {
+  std::vector<char> out(trace.strings.size());
+  for (std::uint32_t id = 0; id < trace.strings.size(); ++id) {
+    out[id] = describes_a_tensor(trace.strings.view(id));
+  }
+  return out;
+}
+
+// Operators that only describe a tensor nest no deeper (reshape, view; t, transpose,
+// as_strided).
+constexpr int kMaxSteps = 8;
+
+// Tells, of an operator that launched nothing, whether it was on the way to a launch:
+// a step inside an operator that launches, but not one inside a range that only
+// encloses it (a module, DDP); or one that describes a tensor, but not as a step of an
+// operator that computes on the host.
+bool on_the_way(const timeline::Timeline& t, std::uint32_t row,
+                const std::vector<char>& launching, const std::vector<char>& describing,
+                const DispatchLimits& limits) {
+  const auto& c = t.columns();
+  const auto parent = t.tree.parent[row];
+  if (parent != kNoRow && launching[parent] &&
+      t.trace->name(parent).starts_with("aten::")) {
+    return true;
+  }
+  if (!describing[c.name[row]] || c.dur[row] > limits.max_pause) return false;
+  int depth = 0;
+  for (auto at = parent; at != kNoRow && !launching[at] && depth < kMaxSteps;
+       at = t.tree.parent[at], ++depth) {
+    if (t.trace->name(at).starts_with("aten::") && !describing[c.name[at]]) {
+      return false;
+    }
+  }
+  return true;
+}
+
 // Stretches of a thread in which it was on its way from launch to launch.
 IntervalSet dispatching(const timeline::Timeline& t, const timeline::Lane& lane,
                         const std::vector<char>& launching,
+                        const std::vector<char>& describing,
                         const DispatchLimits& limits) {
   const auto& c = t.columns();
   // Begins come in order, and ends where events nest: each after those before it.
   std::vector<std::int64_t> marks, open;
-  std::vector<Interval> slow;
+  std::vector<Interval> slow, stretches;
   for (const auto row : t.lanes.rows_of(lane)) {
     if (c.cat_info(row).runtime_api) {
       if (c.dur[row] >= (launching[row] ? limits.slow_launch : limits.slow_call)) {
         slow.push_back({c.ts[row], c.end(row)});
+      } else if (launching[row]) {
+        // However long it is, nothing else goes on inside a launch (a graph's).
+        stretches.push_back({c.ts[row], c.end(row)});
       }
     } else if (c.cat(row) == Category::kCpuOp) {
-      // Steps inside an operator that launches are on the way; those inside a range
-      // that only encloses it (a module, DDP) are not.
-      const auto parent = t.tree.parent[row];
-      const bool inside = parent != kNoRow && launching[parent] &&
-                          t.trace->name(parent).starts_with("aten::");
-      if (!launching[row] && !inside) continue;
+      if (!launching[row] && !on_the_way(t, row, launching, describing, limits)) {
+        continue;
+      }
     } else {
       continue;
     }
@@ -57,9 +97,9 @@ IntervalSet dispatching(const timeline::Timeline& t, const timeline::Lane& lane,
     open.push_back(c.end(row));
   }
   marks.insert(marks.end(), open.rbegin(), open.rend());
-  if (!std::is_sorted(marks.begin(), marks.end()))
+  if (!std::is_sorted(marks.begin(), marks.end())) {
     std::sort(marks.begin(), marks.end());
-  std::vector<Interval> stretches;
+  }
   for (std::size_t i = 1; i < marks.size(); ++i) {
     if (marks[i] - marks[i - 1] <= limits.max_pause) {
       stretches.push_back({marks[i - 1], marks[i]});
@@ -78,6 +118,7 @@ std::vector<LateDispatch> late_dispatch(const Context& context,
   auto& known = context.facts.launching;
   if (!known) known = launching_rows(t);
   const auto& launching = *known;
+  const auto describing = describing_names(*t.trace);
   auto& by_lane =
       context.facts
           .dispatching[{limits.max_pause, limits.slow_call, limits.slow_launch}];
@@ -88,7 +129,9 @@ std::vector<LateDispatch> late_dispatch(const Context& context,
       if (launch == kNoRow || c.ts[launch] <= gap.time.begin) continue;
       const auto lane = t.lanes.lane[launch];
       const auto [it, fresh] = by_lane.try_emplace(lane);
-      if (fresh) it->second = dispatching(t, t.lanes.lanes[lane], launching, limits);
+      if (fresh) {
+        it->second = dispatching(t, t.lanes.lanes[lane], launching, describing, limits);
+      }
       const auto add = [&](Interval part) {
         for (const auto& idle : context.ledger.idle(i, part)) {
           out.push_back({i, idle, launch});
@@ -99,6 +142,16 @@ std::vector<LateDispatch> late_dispatch(const Context& context,
         add(part);
       }
       if (gap.time.end - called <= limits.max_latency) add({called, gap.time.end});
+    }
+  }
+  return out;
+}
+
+std::set<std::int64_t> processes_with_graphs(const timeline::Timeline& t) {
+  std::set<std::int64_t> out;
+  for (const auto& call : t.launch_calls) {
+    if (t.trace->name(call.row).find("GraphLaunch") != std::string_view::npos) {
+      out.insert(t.columns().pid[call.row]);
     }
   }
   return out;

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
+#include <unordered_map>
 
 #include "patterns/facts.h"
 
@@ -17,8 +19,8 @@ SoleKernels& sole_kernels(const Context& context) {
   return *known;
 }
 
-const std::vector<SoleKernel>& SoleKernels::of(std::size_t index) {
-  const auto [known, fresh] = known_.try_emplace(index);
+const std::vector<SoleKernel>& SoleKernels::of(std::size_t index, Memsets memsets) {
+  const auto [known, fresh] = known_.try_emplace({index, memsets});
   auto& out = known->second;
   if (!fresh) return out;
   const auto& t = timeline_;
@@ -26,7 +28,11 @@ const std::vector<SoleKernel>& SoleKernels::of(std::size_t index) {
   const auto limits = limits_.of(index);
   std::vector<std::uint32_t> kernels;
   for (const auto row : t.devices[index].rows) {
-    if (c.cat(row) == trace::Category::kKernel) kernels.push_back(row);
+    const auto cat = c.cat(row);
+    if (cat == trace::Category::kKernel ||
+        (memsets == Memsets::kCounted && cat == trace::Category::kGpuMemset)) {
+      kernels.push_back(row);
+    }
   }
   auto reached = t.span.begin;
   for (std::size_t i = 0; i < kernels.size(); ++i) {
@@ -42,7 +48,7 @@ const std::vector<SoleKernel>& SoleKernels::of(std::size_t index) {
 
 void claim_excess(const Context& context, std::size_t index, const SoleKernel& kernel,
                   double share, PatternId pattern, std::uint8_t subtype,
-                  std::vector<Claim>& claims) {
+                  std::vector<Claim>& claims, std::uint32_t evidence) {
   if (!(share > 0)) return;
   const auto left = context.ledger.busy(index, kernel.time);
   const auto taken = kernel.time.length() - timeline::total(left);
@@ -53,9 +59,36 @@ void claim_excess(const Context& context, std::size_t index, const SoleKernel& k
     if (excess <= 0) break;
     const auto end = std::min(part.end, part.begin + excess);
     claims.push_back({pattern, subtype, false, context.timeline.devices[index].device,
-                      part.begin, end, kernel.row});
+                      part.begin, end, evidence == kNoRow ? kernel.row : evidence});
     excess -= end - part.begin;
   }
+}
+
+std::vector<Claim> claim_rows(const Context& context, PatternId pattern,
+                              std::vector<Excess> excess) {
+  std::stable_sort(excess.begin(), excess.end(), [](const Excess& a, const Excess& b) {
+    return std::tie(a.device, a.row) < std::tie(b.device, b.row);
+  });
+  std::vector<Claim> claims;
+  if (excess.empty()) return claims;
+  auto& sole = sole_kernels(context);
+  for (auto first = excess.begin(); first != excess.end();) {
+    const auto last = std::find_if(first, excess.end(), [&](const Excess& e) {
+      return e.device != first->device;
+    });
+    std::unordered_map<std::uint32_t, SoleKernel> kernels;
+    for (const auto& k : sole.of(first->device, SoleKernels::Memsets::kCounted)) {
+      kernels.emplace(k.row, k);
+    }
+    for (; first != last; ++first) {
+      const auto kernel = kernels.find(first->row);
+      if (kernel == kernels.end()) continue;
+      claim_excess(context, first->device, kernel->second, first->share, pattern,
+                   first->subtype, claims, first->evidence);
+      kernels.erase(kernel);
+    }
+  }
+  return claims;
 }
 
 }  // namespace tta::patterns

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "patterns/rule.h"
@@ -27,15 +28,19 @@ class SoleKernels {
   /// Refers to the timeline. O(n log n) in its waits.
   explicit SoleKernels(const timeline::Timeline& timeline);
 
+  /// Whether memsets are listed, and count beside a kernel, as kernels do.
+  enum class Memsets : std::uint8_t { kLeftOut, kCounted };
+
   /// Lists those of device `index` by start, without communication. Copies beside a
   /// kernel do not count: they take no multiprocessor. O(n log n) in the device's rows.
   /// They are kept: of each device found once.
-  const std::vector<SoleKernel>& of(std::size_t index);
+  const std::vector<SoleKernel>& of(std::size_t index,
+                                    Memsets memsets = Memsets::kLeftOut);
 
  private:
   const timeline::Timeline& timeline_;
   timeline::DeviceLimits limits_;
-  std::map<std::size_t, std::vector<SoleKernel>> known_;
+  std::map<std::pair<std::size_t, Memsets>, std::vector<SoleKernel>> known_;
 };
 
 /// The same for all rules of an analysis, made once.
@@ -43,9 +48,25 @@ SoleKernels& sole_kernels(const Context& context);
 
 /// Claims the part `share` (0 to 1) of a kernel's time on device `index` as spent to no
 /// use, at its beginning: no more than its lead, and less what earlier rules took of
-/// it, since cures of one kernel do not add up. Appends to `claims`.
+/// it, since cures of one kernel do not add up. What proves it is `evidence`, kNoRow
+/// for the kernel itself. Appends to `claims`.
 void claim_excess(const Context& context, std::size_t index, const SoleKernel& kernel,
                   double share, PatternId pattern, std::uint8_t subtype,
-                  std::vector<Claim>& claims);
+                  std::vector<Claim>& claims, std::uint32_t evidence = kNoRow);
+
+/// A kernel or memset that could have been faster, or left out.
+struct Excess {
+  std::uint32_t device = 0;  ///< Position in Timeline::devices.
+  std::uint32_t row = 0;     ///< The kernel or memset.
+  double share = 1;          ///< Of its time, 0 to 1.
+  std::uint32_t evidence = 0;
+  std::uint8_t subtype = 0;
+};
+
+/// Makes the claims of claim_excess for each row, once for a row that comes again;
+/// rows of other work (copies, communication) claim nothing. Any order. O(n log n) in
+/// `excess` and the rows of the devices concerned.
+std::vector<Claim> claim_rows(const Context& context, PatternId pattern,
+                              std::vector<Excess> excess);
 
 }  // namespace tta::patterns

@@ -6,7 +6,6 @@
 #pragma once
 
 #include <array>
-#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -25,8 +24,8 @@ struct Facts {
   std::optional<LaunchedWork> launched;
   std::optional<SoleKernels> sole;
   std::optional<WarmUp> warm_up;
-  /// Of each device that was asked about, by its position in Timeline::devices.
-  std::map<std::size_t, std::vector<HostCopy>> copies;
+  /// Of each device that was asked about.
+  std::map<const timeline::DeviceTime*, std::vector<HostCopy>> copies;
   /// Of each row, whether it launches device work or encloses what does.
   std::optional<std::vector<char>> launching;
   /// When each thread is on the way to a launch, by the thresholds that tell.

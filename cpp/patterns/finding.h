@@ -42,6 +42,8 @@ struct Finding {
   std::uint64_t count = 0;     ///< Occurrences: distinct evidence events.
   std::int64_t wasted_ns = 0;  ///< Idle plus excess time, each nanosecond once.
   std::int64_t idle_ns = 0;    ///< The part of `wasted_ns` that is device idle time.
+  /// Most of `wasted_ns` is an upper estimate, see PatternInfo::estimate.
+  bool estimate = false;
   /// Deepest user frame; none if the trace holds no Python frames for it, or if the
   /// finding gathers several lines too small to list.
   std::optional<timeline::Frame> location;

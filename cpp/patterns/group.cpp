@@ -20,17 +20,50 @@ bool has_operator(PatternId pattern) {
          pattern != PatternId::kHostBoundPython && pattern != PatternId::kStepOutlier;
 }
 
+// Tells whether torch itself put an annotation around each call of a backend.
+bool names_collective(std::string_view name) {
+  return name.starts_with("nccl:") || name.starts_with("rccl:") ||
+         name.starts_with("gloo:");
+}
+
 // Without a source line, the record_function range (but a step) around an event tells
-// at least which phase of the program it was.
-std::uint32_t phase_of(const timeline::Timeline& t, std::uint32_t row) {
+// at least which phase of the program it was. `own`: only ranges of the program's own.
+std::uint32_t phase_of(const timeline::Timeline& t, std::uint32_t row,
+                       bool own = false) {
   const auto& c = t.columns();
   for (int depth = 0; row != kNoRow && depth < timeline::kMaxDepth;
        row = t.tree.parent[row], ++depth) {
     if (c.cat(row) != trace::Category::kUserAnnotation) continue;
     if (t.trace->name(row).starts_with("ProfilerStep#")) continue;
-    return row;
+    if (own && names_collective(t.trace->name(row))) continue;
+    return t.trace->name(row).empty() ? kNoRow : row;
   }
   return kNoRow;
+}
+
+// What tells most of where an operator was called: its row, or that of what called it.
+// Every collective is a record_param_comms, and every copy an aten::copy_.
+std::uint32_t operator_of(const timeline::Timeline& t, std::uint32_t owner,
+                          bool has_line) {
+  const auto name = t.trace->name(owner);
+  if (name == "aten::copy_" && !has_line) {
+    const auto phase = phase_of(t, owner, true);
+    return phase == kNoRow ? owner : phase;
+  }
+  if (name != "record_param_comms") return owner;
+  const auto& c = t.columns();
+  auto row = t.tree.parent[owner];
+  for (int depth = 0; row != kNoRow && depth < timeline::kMaxDepth;
+       row = t.tree.parent[row], ++depth) {
+    if (c.cat(row) == trace::Category::kCpuOp &&
+        t.trace->name(row).starts_with("c10d::")) {
+      return row;
+    }
+  }
+  for (const bool own : {true, false}) {
+    if (const auto phase = phase_of(t, owner, own); phase != kNoRow) return phase;
+  }
+  return owner;
 }
 
 struct Place {
@@ -55,19 +88,6 @@ struct Hash {
   }
 };
 
-struct FrameHash {
-  std::size_t operator()(const timeline::Frame* frame) const {
-    const auto line = static_cast<std::size_t>(frame->line) * 0x9e3779b97f4a7c15u;
-    const std::hash<std::string_view> text;
-    return text(frame->file) ^ line ^ (text(frame->function) << 1);
-  }
-};
-struct SameLine {
-  bool operator()(const timeline::Frame* a, const timeline::Frame* b) const {
-    return a->line == b->line && a->function == b->function && a->file == b->file;
-  }
-};
-
 void add(Finding& f, const Claim& claim) {
   const auto length = claim.end - claim.begin;
   f.wasted_ns += length;
@@ -80,6 +100,9 @@ void finish(const timeline::Timeline& t, Finding& f) {
   std::map<std::uint32_t, std::int64_t> cost;
   for (const auto& claim : f.claims) cost[claim.evidence] += claim.end - claim.begin;
   f.count = cost.size();
+  // Own rules have numbers beyond the table: what they ask for is taken as it is.
+  f.estimate = static_cast<std::size_t>(f.pattern) < patterns().size() &&
+               info(f.pattern).estimate && f.idle_ns * 2 < f.wasted_ns;
   std::vector<std::pair<std::int64_t, std::uint32_t>> order;
   for (const auto& [row, ns] : cost) order.emplace_back(-ns, row);
   const auto listed = std::min(order.size(), kMaxEvents);
@@ -100,27 +123,6 @@ void finish(const timeline::Timeline& t, Finding& f) {
 
 }  // namespace
 
-SourceLines::SourceLines(const timeline::Timeline& t, const PatternTable& patterns,
-                         const std::vector<Claim>& claims) {
-  for (const auto& claim : claims) {
-    if (patterns[claim.pattern].user_finding) rows_.push_back(claim.evidence);
-  }
-  std::sort(rows_.begin(), rows_.end());
-  rows_.erase(std::unique(rows_.begin(), rows_.end()), rows_.end());
-  frames_ = timeline::user_frames(t, rows_);
-  std::unordered_map<const timeline::Frame*, std::uint32_t, FrameHash, SameLine> known;
-  places_.reserve(frames_.size());
-  for (const auto& frame : frames_) {
-    const auto next = static_cast<std::uint32_t>(known.size() + 1);
-    places_.push_back(frame ? known.try_emplace(&*frame, next).first->second : 0);
-  }
-}
-
-std::size_t SourceLines::at(std::uint32_t row) const {
-  const auto found = std::lower_bound(rows_.begin(), rows_.end(), row);
-  return static_cast<std::size_t>(found - rows_.begin());
-}
-
 std::vector<Finding> group(const Context& context, PatternId pattern,
                            const Wording& wording, std::span<const Claim> claims,
                            const SourceLines& lines) {
@@ -129,7 +131,10 @@ std::vector<Finding> group(const Context& context, PatternId pattern,
   for (const auto& claim : claims) {
     auto named = kNoRow;
     if (has_operator(pattern)) {
-      named = t.owner_of(claim.evidence);
+      const auto owner = t.owner_of(claim.evidence);
+      if (owner != kNoRow) {
+        named = operator_of(t, owner, lines.place(claim.evidence) != 0);
+      }
     } else if (lines.place(claim.evidence) == 0) {
       named = phase_of(t, claim.evidence);
     }

@@ -3,7 +3,6 @@
 #include "patterns/launched.h"
 
 #include <algorithm>
-#include <tuple>
 
 #include "patterns/facts.h"
 
@@ -39,28 +38,6 @@ const LaunchedWork& launched_work(const Context& context) {
   auto& known = context.facts.launched;
   if (!known) known.emplace(context.timeline);
   return *known;
-}
-
-std::vector<Claim> claim_excess(const Context& context, PatternId pattern,
-                                std::vector<Excess> excess) {
-  std::stable_sort(excess.begin(), excess.end(), [](const Excess& a, const Excess& b) {
-    return std::tie(a.device, a.time.begin) < std::tie(b.device, b.time.begin);
-  });
-  std::vector<Claim> claims;
-  std::vector<std::int64_t> reached(context.timeline.devices.size(),
-                                    context.timeline.span.begin);
-  for (const auto& e : excess) {
-    auto& from = reached[e.device];
-    const Interval time{std::max(e.time.begin, from), e.time.end};
-    if (time.length() == 0) continue;
-    for (const auto& part : context.ledger.busy(e.device, time)) {
-      claims.push_back({pattern, e.subtype, false,
-                        context.timeline.devices[e.device].device, part.begin, part.end,
-                        e.row});
-    }
-    from = time.end;
-  }
-  return claims;
 }
 
 }  // namespace tta::patterns

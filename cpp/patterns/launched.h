@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// patterns/launched.h: what a thread launched in a stretch of its time, and claims on
-// the busy time of such work.
+// patterns/launched.h: what a thread launched in a stretch of its time.
 #pragma once
 
 #include <cstddef>
@@ -34,19 +33,5 @@ class LaunchedWork {
 
 /// The same for all rules of an analysis, made once.
 const LaunchedWork& launched_work(const Context& context);
-
-/// A stretch of a device's time in which it worked to no use.
-struct Excess {
-  std::uint32_t device = 0;  ///< Position in Timeline::devices.
-  Interval time;
-  std::uint32_t row = 0;  ///< The event that proves it.
-  std::uint8_t subtype = 0;
-};
-
-/// Claims what is left of the devices' busy time inside the stretches. Where stretches
-/// of one device overlap, the one that begins first has the time. Any order.
-/// O(n log n).
-std::vector<Claim> claim_excess(const Context& context, PatternId pattern,
-                                std::vector<Excess> excess);
 
 }  // namespace tta::patterns

@@ -45,8 +45,10 @@ Ledger::Ledger(const timeline::Timeline& t) : timeline_(t) {
 
 void Ledger::settle(const std::vector<Claim>& claims) {
   std::vector<const Claim*> idle, busy;
+  // A device's number says nothing: work without one is kept under -1.
+  const bool on_host = timeline_.host.has_value();
   for (const auto& claim : claims) {
-    (claim.idle || claim.device < 0 ? idle : busy).push_back(&claim);
+    (claim.idle || on_host ? idle : busy).push_back(&claim);
   }
   std::vector<IntervalSet> idle_left, busy_left;
   if (!idle.empty()) take(idle, "idle time", idle_left = idle_);
@@ -68,7 +70,7 @@ void Ledger::take(const std::vector<const Claim*>& claims, const char* what,
     // Both by number of the device.
     while (index < devices.size() && devices[index].device < number) ++index;
     const bool known = index < devices.size() ? devices[index].device == number
-                                              : number < 0 && timeline_.host;
+                                              : number == -1 && timeline_.host;
     if (!known) refuse(**it, what + std::string(" of a device without work"));
     auto free = from[index].begin();
     std::vector<Interval> taken;

@@ -3,6 +3,9 @@
 #include "patterns/marks.h"
 
 #include <algorithm>
+#include <unordered_map>
+
+#include "patterns/dispatching.h"
 
 namespace tta::patterns {
 namespace {
@@ -11,7 +14,14 @@ namespace {
 struct Late {
   Interval time;
   std::uint32_t lane = timeline::kNoLane;  // of the launch; kNoLane if unknown
+  // The launch, if it was under way when the device ran dry: late is only it itself.
+  std::uint32_t under_way = kNoRow;
 };
+
+// A launch that takes longer does something else first, such as loading a module. What
+// is shorter and under way when a device runs dry is an ordinary one, and in time.
+constexpr auto kSlowLaunch =
+    static_cast<std::int64_t>(kSlowLaunchThreshold.value) * 1000;
 
 std::vector<Late> late_gaps(const timeline::Timeline& t, const timeline::DeviceTime& d,
                             bool at_the_end) {
@@ -27,10 +37,55 @@ std::vector<Late> late_gaps(const timeline::Timeline& t, const timeline::DeviceT
     const auto called = std::min(gap.time.end, c.end(launch));
     if (c.ts[launch] > gap.time.begin) {
       out.push_back({{gap.time.begin, called}, t.lanes.lane[launch]});
+    } else if (called > gap.time.begin && c.dur[launch] >= kSlowLaunch) {
+      out.push_back({{gap.time.begin, called}, t.lanes.lane[launch], launch});
     }
   }
   return out;
 }
+
+// Tells whether a mark is a call, or holds all of it.
+bool encloses(const trace::Columns& c, const Mark& mark, std::uint32_t call) {
+  return mark.row == call ||
+         (mark.time.begin <= c.ts[call] && mark.time.end >= c.end(call));
+}
+
+// The marks of each thread and of each process, none of a list overlapping another: so
+// that each moment of a gap is looked at once, however many threads a file has.
+class MarkIndex {
+ public:
+  /// Marks by begin.
+  MarkIndex(const trace::Columns& c, const timeline::Lanes& lanes,
+            const std::vector<Mark>& marks) {
+    for (const auto& mark : marks) {
+      add(by_lane_[lanes.lane[mark.row]], mark);
+      add(by_process_[c.pid[mark.row]], mark);
+      add(all_, mark);
+    }
+  }
+
+  const std::vector<Mark>& of_lane(std::uint32_t lane) const {
+    const auto it = by_lane_.find(lane);
+    return it == by_lane_.end() ? none_ : it->second;
+  }
+  /// All marks if the process is not known.
+  const std::vector<Mark>& of_process(std::int64_t pid) const {
+    if (pid == trace::kNoId) return all_;
+    const auto it = by_process_.find(pid);
+    return it == by_process_.end() ? none_ : it->second;
+  }
+
+ private:
+  static void add(std::vector<Mark>& list, Mark mark) {
+    if (!list.empty())
+      mark.time.begin = std::max(mark.time.begin, list.back().time.end);
+    if (mark.time.length() > 0) list.push_back(mark);
+  }
+
+  std::unordered_map<std::uint32_t, std::vector<Mark>> by_lane_;
+  std::unordered_map<std::int64_t, std::vector<Mark>> by_process_;
+  std::vector<Mark> all_, none_;
+};
 
 }  // namespace
 
@@ -63,29 +118,36 @@ std::vector<Claim> claim_marks(const Context& context, PatternId pattern,
     }
     return claims;
   }
+  const MarkIndex index(c, t.lanes, marks);
   for (std::size_t i = 0; i < t.devices.size(); ++i) {
     const auto& d = t.devices[i];
-    const auto gaps = late_gaps(t, d, at_the_end);
-    auto reached = t.span.begin;
-    for (const auto& mark : marks) {
-      if (d.pid != trace::kNoId && d.pid != c.pid[mark.row]) continue;
-      const Interval time{std::max(mark.time.begin, reached), mark.time.end};
-      if (time.length() == 0) continue;
-      auto gap = std::upper_bound(
-          gaps.begin(), gaps.end(), time.begin,
-          [](std::int64_t at, const Late& g) { return at < g.time.end; });
-      for (; gap != gaps.end() && gap->time.begin < time.end; ++gap) {
-        const auto late = timeline::intersect(gap->time, time);
-        if (late.length() == 0 || (gap->lane != timeline::kNoLane &&
-                                   !holds_up(t, gap->lane, mark.row, late))) {
-          continue;
+    for (const auto& gap : late_gaps(t, d, at_the_end)) {
+      std::vector<Interval> taken;
+      const auto take = [&](const std::vector<Mark>& from, bool own) {
+        const auto before = timeline::unite(taken);
+        auto mark = std::upper_bound(
+            from.begin(), from.end(), gap.time.begin,
+            [](std::int64_t at, const Mark& m) { return at < m.time.end; });
+        for (; mark != from.end() && mark->time.begin < gap.time.end; ++mark) {
+          if (gap.under_way != kNoRow && !encloses(c, *mark, gap.under_way)) continue;
+          const auto late = timeline::intersect(gap.time, mark->time);
+          if (!own && gap.lane != timeline::kNoLane &&
+              !holds_up(t, gap.lane, mark->row, late)) {
+            continue;
+          }
+          for (const auto& part : timeline::subtract(context.ledger.idle(i, late),
+                                                     timeline::clip(before, late))) {
+            claims.push_back({pattern, mark->subtype, true, d.device, part.begin,
+                              part.end, mark->row});
+            taken.push_back(part);
+          }
         }
-        for (const auto& part : context.ledger.idle(i, late)) {
-          claims.push_back(
-              {pattern, mark.subtype, true, d.device, part.begin, part.end, mark.row});
-          reached = std::max(reached, part.end);
-        }
+      };
+      if (gap.lane != timeline::kNoLane &&
+          (d.pid == trace::kNoId || d.pid == t.lanes.lanes[gap.lane].pid)) {
+        take(index.of_lane(gap.lane), true);
       }
+      if (gap.under_way == kNoRow) take(index.of_process(d.pid), false);
     }
   }
   return claims;

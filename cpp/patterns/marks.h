@@ -23,11 +23,14 @@ struct Mark {
 /// Claims the idle time of each device that falls into a mark of the thread which was
 /// to launch next: the mark is on that thread, or that thread did nothing else in the
 /// meantime. Time after the launch was made is not claimed (the host was not late), nor
-/// idle time that no launch ended, unless `at_the_end`.
+/// idle time that no launch ended, unless `at_the_end`. A launch that was under way
+/// when the device ran dry is late only if it was slow (2 ms, see dispatching.h) and a
+/// mark is that launch or holds all of it.
 ///
 /// Of a trace without device work, claims what falls into marks that hold up the main
-/// thread. Where marks overlap, the one that begins first has the time, so give nested
-/// ones once. Marks in any order. O((marks + gaps) log n) a device.
+/// thread. Where marks overlap, those of the launching thread come first, then the one
+/// that begins first, so give nested ones once. Marks in any order.
+/// O((marks + gaps) log n) a device.
 std::vector<Claim> claim_marks(const Context& context, PatternId pattern,
                                std::vector<Mark> marks, bool at_the_end = false);
 

@@ -1,49 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// patterns/matrix_kernels.cpp: names of libraries' kernels, shapes of operators.
+// patterns/matrix_kernels.cpp: what operators compute, by their inputs.
 #include "patterns/matrix_kernels.h"
 
 #include <algorithm>
-#include <array>
-#include <span>
 #include <vector>
 
 namespace tta::patterns {
 namespace {
 
 using Dims = std::vector<std::int64_t>;
-
-bool contains_any(std::string_view name, std::span<const std::string_view> parts) {
-  return std::any_of(parts.begin(), parts.end(), [&](std::string_view part) {
-    return name.find(part) != std::string_view::npos;
-  });
-}
-
-// The instruction (884, 1688, 16816: m, n, k of one tensor core operation), or what
-// only tensor cores compute with.
-constexpr std::array<std::string_view, 17> kTensorCores = {
-    "tensorop", "884",   "1688",     "16816",  "161616", "16832",
-    "hmma",     "imma",  "dmma",     "wmma",   "wgmma",  "gmma",
-    "tf32",     "nvjet", "bf16bf16", "f16f16", "umma"};
-
-constexpr std::array<std::string_view, 10> kPlainUnits = {"sgemm",
-                                                          "dgemm",
-                                                          "simt",
-                                                          "ffma",
-                                                          "scudnn",
-                                                          "dcudnn",
-                                                          "dgrad_engine<float",
-                                                          "wgrad_alg0_engine<float",
-                                                          "dgrad2d_alg1",
-                                                          "wgrad2d_"};
-
-constexpr std::array<std::string_view, 24> kTunedNames = {
-    "gemm",  "gemv",  "Gemm",        "GEMM",      "cutlass", "xmma",
-    "nvjet", "mma",   "cudnn",       "conv",      "Conv",    "winograd",
-    "fmha",  "flash", "attn",        "attention", "Attn",    "Attention",
-    "fft",   "Cijk_", "triton_tem_", "bmm_",      "cublas",  "marlin"};
-
-constexpr std::array<std::string_view, 8> kTunedOperators = {
-    "mm", "linear", "conv", "attention", "fft", "lstm", "gru", "_rnn"};
 
 double product(const Dims& dims, std::size_t from = 0) {
   double out = 1;
@@ -115,21 +80,6 @@ std::optional<Product> convolution(const Dims& small, const Dims& large,
 }
 
 }  // namespace
-
-bool uses_tensor_cores(std::string_view kernel) {
-  return contains_any(kernel, kTensorCores);
-}
-
-bool uses_plain_units(std::string_view kernel) {
-  return contains_any(kernel, kPlainUnits) && !uses_tensor_cores(kernel);
-}
-
-bool is_tuned(const timeline::Timeline& t, std::uint32_t row) {
-  if (contains_any(t.trace->name(row), kTunedNames)) return true;
-  const auto owner = t.owner_of(row);
-  return owner != timeline::kNoRow &&
-         contains_any(t.trace->name(owner), kTunedOperators);
-}
 
 std::optional<Product> product_of(std::string_view name, const timeline::OpArgs& args) {
   if (!name.starts_with("aten::")) return {};

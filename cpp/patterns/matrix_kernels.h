@@ -26,6 +26,10 @@ bool uses_plain_units(std::string_view kernel);
 /// of these libraries', or the operator it belongs to is of that kind.
 bool is_tuned(const timeline::Timeline& timeline, std::uint32_t row);
 
+/// Tells whether the name of a kernel, or of its operator, is of one that reads and
+/// writes memory and computes little: elementwise, sums, norms, copies.
+bool is_memory_bound(const timeline::Timeline& timeline, std::uint32_t row);
+
 /// What an operator computes, as far as the sizes of its inputs tell.
 struct Product {
   bool convolution = false;

@@ -17,8 +17,7 @@ constexpr Kinds<5> kSyncStallKinds = {"scalar_read", "data_dependent_shape",
                                       "blocking_copy", "event", "explicit"};
 constexpr Kinds<2> kUnfusedOptimizerKinds = {"single_tensor", "many_kernels"};
 constexpr Kinds<2> kSlowCopyKinds = {"large", "small"};
-constexpr Kinds<3> kRedundantD2dKinds = {"cast", "layout", "copy"};
-constexpr Kinds<2> kTensorCoreUnusedKinds = {"float32", "float64"};
+constexpr Kinds<4> kRedundantD2dKinds = {"cast", "layout", "copy", "graph_buffers"};
 constexpr Kinds<5> kLowOccupancyKinds = {"registers", "shared_memory", "block_size",
                                          "grid", "unknown"};
 
@@ -65,7 +64,8 @@ constexpr std::array<PatternInfo, 33> kTable = {{
      "Copies from or to pageable memory made the host wait.",
      "Pin the host's memory (DataLoader(pin_memory=True), tensor.pin_memory()) "
      "and copy with non_blocking=True.",
-     {}},
+     {},
+     true},
     {PatternId::kFrequentMemcpy, "frequent_memcpy", kCpu, true,
      "Many small copies between host and device.",
      "Make the tensors on the device (device=...), or gather them into one "
@@ -97,16 +97,18 @@ constexpr std::array<PatternInfo, 33> kTable = {{
      "The optimizer updated the parameters one by one.",
      "Build the optimizer with fused=True or foreach=True, e.g. "
      "torch.optim.AdamW(..., fused=True).",
-     kUnfusedOptimizerKinds},
+     kUnfusedOptimizerKinds,
+     true},
     {PatternId::kZeroGradFill, "zero_grad_fill", kCpu, true,
      "Gradients were filled with zeros instead of dropped.",
      "Call optimizer.zero_grad(set_to_none=True), the default since torch 2.0.",
      {}},
     {PatternId::kMissedCudaGraph, "missed_cuda_graph", kCpu, true,
      "The same kernels were launched one by one in every step.",
-     "The step repeats exactly, so capture it: "
-     "torch.compile(mode=\"reduce-overhead\") or "
-     "torch.cuda.make_graphed_callables.",
+     "This stretch of the step repeats exactly, so capture it: "
+     "torch.compile(mode=\"reduce-overhead\"), "
+     "torch.cuda.make_graphed_callables, or torch.cuda.CUDAGraph around what lies "
+     "between two waits or reads.",
      {}},
     {PatternId::kLaunchBound, "launch_bound", kCpu, true,
      "The device was faster than the host could launch work.",
@@ -133,17 +135,19 @@ constexpr std::array<PatternInfo, 33> kTable = {{
      "Many small collectives, each with the latency of a large one.",
      "Put small tensors into one collective: larger DDP buckets (bucket_cap_mb),"
      " torch.distributed's coalescing manager, flattened gradients.",
-     {}},
+     {},
+     true},
     {PatternId::kCommExposed, "comm_exposed", kGpu, true,
      "Communication ran with no computation beside it.",
-     "Overlap it: gradient bucketing (DDP bucket_cap_mb), async_op=True with "
-     "work between, FSDP prefetch; then look whether another rank is late.",
+     "Overlap it: gradients in buckets (DDP bucket_cap_mb), FSDP prefetch, "
+     "async_op=True with work between; then look whether another rank is late.",
      {}},
     {PatternId::kSlowCopy, "slow_copy", kGpu, true,
      "Copies were far slower than the link allows.",
      "Pin the host's memory and copy in few large pieces; check the PCIe link "
      "(nvidia-smi -q: current link width) and the NUMA node.",
-     kSlowCopyKinds},
+     kSlowCopyKinds,
+     true},
     {PatternId::kExposedCopy, "exposed_copy", kGpu, true,
      "Copies between host and device ran with no computation beside them.",
      "Copy the next batch while this one computes: non_blocking=True from pinned"
@@ -157,19 +161,21 @@ constexpr std::array<PatternInfo, 33> kTable = {{
      kRedundantD2dKinds},
     {PatternId::kTensorCoreUnused, "tensor_core_unused", kGpu, true,
      "Matrix products ran without tensor cores.",
-     "Run in bfloat16 or float16 (torch.autocast), or allow TF32: "
-     "torch.set_float32_matmul_precision(\"high\"). Products in float64 belong in "
-     "float32 unless the results need it.",
-     kTensorCoreUnusedKinds},
+     "Run in float16 (torch.autocast), bfloat16, or allow TF32: "
+     "torch.set_float32_matmul_precision(\"high\") (both from Ampere on).",
+     {},
+     true},
     {PatternId::kMisalignedGemm, "misaligned_gemm", kGpu, true,
      "Half-precision matrix products had sizes that are no multiple of 8.",
      "Pad the sizes (vocabulary, hidden, batch) to multiples of 8, better 64.",
-     {}},
+     {},
+     true},
     {PatternId::kUnfusedAttention, "unfused_attention", kGpu, true,
      "Attention ran as separate products and softmax.",
      "Use torch.nn.functional.scaled_dot_product_attention, or a model option "
      "for it (attn_implementation=\"sdpa\").",
-     {}},
+     {},
+     true},
     {PatternId::kConvBiasBn, "conv_bias_bn", kGpu, true,
      "A convolution added a bias that the batch norm after it removes.",
      "Make the convolution with bias=False.",
@@ -178,22 +184,26 @@ constexpr std::array<PatternInfo, 33> kTable = {{
      "Chains of small elementwise kernels passed data through memory each time.",
      "Let torch.compile fuse the chain, or use a fused operator (F.layer_norm, "
      "F.gelu, fused optimizers).",
-     {}},
+     {},
+     true},
     {PatternId::kSmallGrid, "small_grid", kGpu, true,
      "Kernels had fewer blocks than the device has multiprocessors.",
      "Give each kernel more work: larger batches, batched instead of single "
      "products, several streams.",
-     {}},
+     {},
+     true},
     {PatternId::kLowOccupancy, "low_occupancy", kGpu, true,
      "Kernels kept few of the device's threads busy.",
      "For kernels of your own: fewer registers or less shared memory a block, "
      "other block sizes; else larger problems or another algorithm.",
-     kLowOccupancyKinds},
+     kLowOccupancyKinds,
+     true},
     {PatternId::kLowConcurrency, "low_concurrency", kGpu, true,
      "Small kernels on several streams ran one after another.",
      "Look what orders the streams (events, the default stream, blocking "
      "copies); or batch the work into fewer, larger kernels.",
-     {}},
+     {},
+     true},
     {PatternId::kQueueFull, "queue_full", kGpu, false,
      "The host was so far ahead that launching had to wait: the device is the "
      "limit.",

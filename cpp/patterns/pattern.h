@@ -61,6 +61,9 @@ struct PatternInfo {
   std::string_view summary;
   std::string_view advice;
   std::span<const std::string_view> subtypes;  ///< Empty: the pattern has none.
+  /// What it claims beyond idle time is an upper estimate, resting on how much faster
+  /// the same work could be. False: it is time that was measured, all of it lost.
+  bool estimate = false;
 };
 
 /// The table, in order of precedence; `kPatterns[i].id == PatternId(i)`.

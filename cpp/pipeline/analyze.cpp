@@ -2,6 +2,9 @@
 // pipeline/analyze.cpp: the whole analysis at a glance. Start reading here.
 #include "pipeline/analyze.h"
 
+#include <map>
+#include <vector>
+
 #include "patterns/find.h"
 #include "pipeline/balance.h"
 #include "pipeline/facts.h"
@@ -12,6 +15,27 @@
 #include "timeline/timeline.h"
 
 namespace tta::pipeline {
+namespace {
+
+using patterns::PatternId;
+
+// The idle time that one pattern has of each device.
+std::vector<timeline::IntervalSet> idle_of(const timeline::Timeline& t,
+                                           const patterns::Findings& found,
+                                           PatternId pattern) {
+  std::map<std::int32_t, std::vector<timeline::Interval>> by_device;
+  for (const auto& claim : found.claims) {
+    if (claim.pattern != pattern || !claim.idle) continue;
+    by_device[claim.device].push_back({claim.begin, claim.end});
+  }
+  std::vector<timeline::IntervalSet> out;
+  for (const auto& d : t.devices) {
+    out.push_back(timeline::unite(std::move(by_device[d.device])));
+  }
+  return out;
+}
+
+}  // namespace
 
 Report analyze(const trace::Trace& trace, const Options& options) {
   Report report;
@@ -30,6 +54,10 @@ Report analyze(const trace::Trace& trace, const Options& options) {
   auto found =
       patterns::find(timeline, *report.args, options.settings, options.own_rules);
   report.balance = make_balance(timeline, found);
+  for (std::size_t i = 0; i < timeline.devices.size(); ++i) {
+    report.balance[i].delay_ns = kernel_delay(timeline, i, found.unclaimed[i]);
+  }
+  report.profiler_idle = idle_of(timeline, found, PatternId::kProfilerArtifact);
   report.steps = make_steps(timeline, &found);
   report.unexplained = find_unexplained(timeline, found.unclaimed);
   report.windows = label(timeline, windows, found.claims, found.patterns);

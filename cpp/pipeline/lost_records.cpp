@@ -15,24 +15,26 @@ constexpr double kLostLaunches = 0.025;
 // A launched kernel starts within microseconds on a free device; what waits this long
 // on one that looks free waits for work that was not recorded.
 constexpr std::int64_t kUnseenWork = 1'000'000;
+constexpr double kSame = 0.9;  // two stretches with more in common are one
 
 // Time in which launched work waited on a device that ran nothing.
-std::int64_t queued_behind_nothing(const timeline::Timeline& t) {
+std::vector<timeline::Interval> queued_behind_nothing(const timeline::Timeline& t) {
   const auto& c = t.columns();
-  std::int64_t sum = 0;
+  std::vector<timeline::Interval> out;
   for (const auto& d : t.devices) {
     for (const auto& gap : d.gaps) {
       const auto launch = t.launch_of(gap.next);
       if (launch == timeline::kNoRow) continue;
-      const auto waited = gap.time.end - std::max(gap.time.begin, c.end(launch));
-      if (waited >= kUnseenWork) sum += waited;
+      const timeline::Interval waited{std::max(gap.time.begin, c.end(launch)),
+                                      gap.time.end};
+      if (waited.length() >= kUnseenWork) out.push_back(waited);
     }
   }
-  return sum;
+  return out;
 }
 
 // Time in which the host was blocked by a device that ran nothing, on any device.
-std::int64_t waited_for_nothing(const timeline::Timeline& t) {
+timeline::IntervalSet waited_for_nothing(const timeline::Timeline& t) {
   std::vector<timeline::Interval> all;
   for (const auto& d : t.devices) all.insert(all.end(), d.busy.begin(), d.busy.end());
   const auto busy = timeline::unite(std::move(all));
@@ -45,7 +47,7 @@ std::int64_t waited_for_nothing(const timeline::Timeline& t) {
       idle.insert(idle.end(), parts.begin(), parts.end());
     }
   }
-  return timeline::total(timeline::unite(std::move(idle)));
+  return timeline::unite(std::move(idle));
 }
 
 void find_unlaunched_work(const timeline::Timeline& t, Quality& q) {
@@ -66,8 +68,33 @@ void find_unlaunched_work(const timeline::Timeline& t, Quality& q) {
 }
 
 void find_workless_launches(const timeline::Timeline& t, Quality& q) {
-  std::uint64_t without = 0;
-  for (const auto& call : t.launch_calls) without += call.work == 0;
+  const auto& c = t.columns();
+  // What was launched after the last record of a device is not lost one by one: the
+  // device was no longer recorded, or the program ended before it came to it.
+  std::int64_t recorded = t.span.begin;
+  for (const auto& d : t.devices) {
+    if (!d.busy.empty()) recorded = std::max(recorded, d.busy.back().end);
+  }
+  std::uint64_t without = 0, after = 0;
+  for (const auto& call : t.launch_calls) {
+    if (call.work > 0) continue;
+    ++(c.ts[call.row] >= recorded ? after : without);
+  }
+  if (after > 0) {
+    const auto text = std::to_string(after) +
+                      (after == 1 ? " launch comes" : " launches come") +
+                      " after the last record of a device, " +
+                      length_text(std::max<std::int64_t>(0, t.span.end - recorded)) +
+                      " before the trace ends: the device was no longer recorded. ";
+    const auto tail = static_cast<double>(t.span.end - recorded);
+    if (tail >= kLostShare * static_cast<double>(t.span.length())) {
+      add_loss(q, "launches_after_recording", after,
+               text + "That time is not known to be idle.");
+    } else {
+      add(q, Verdict::kOk, "launches_after_recording", after,
+          text + "That is too little time to change the figures by much.");
+    }
+  }
   if (without == 0) return;
   const auto text = of(without, t.launch_calls.size()) +
                     " launches have no device event in the trace: records were lost, ";
@@ -85,18 +112,32 @@ void find_workless_launches(const timeline::Timeline& t, Quality& q) {
 void find_lost_records(const timeline::Timeline& t, Quality& q) {
   find_unlaunched_work(t, q);
   find_workless_launches(t, q);
+  const auto grave = [&](std::int64_t ns) {
+    return static_cast<double>(ns) >= kLostShare * static_cast<double>(t.span.length());
+  };
   const auto unseen = [&](const char* kind, std::int64_t ns, const char* who) {
-    if (static_cast<double>(ns) < kLostShare * static_cast<double>(t.span.length())) {
-      return;
-    }
+    if (!grave(ns)) return;
     add_loss(q, kind, 1,
              std::string(who) + " waited " + length_text(ns) +
                  " for a device that shows no work meanwhile: it was busy with work "
                  "that is not in the trace (queued before recording began, or lost). "
                  "That time is not known to be idle.");
   };
-  unseen("wait_without_work", waited_for_nothing(t), "The host");
-  unseen("queued_behind_nothing", queued_behind_nothing(t), "Launched work");
+  const auto waited = waited_for_nothing(t);
+  auto stretches = queued_behind_nothing(t);
+  std::int64_t queued_ns = 0;
+  for (const auto& stretch : stretches) queued_ns += stretch.length();
+  const auto queued = timeline::unite(std::move(stretches));
+  const auto both =
+      timeline::total(waited) - timeline::total(timeline::subtract(waited, queued));
+  const auto longer = std::max(timeline::total(waited), timeline::total(queued));
+  // The same stretch, seen from both sides, is no second reason.
+  if (grave(both) && static_cast<double>(both) > kSame * static_cast<double>(longer)) {
+    unseen("wait_without_work", timeline::total(waited), "The host and launched work");
+    return;
+  }
+  unseen("wait_without_work", timeline::total(waited), "The host");
+  unseen("queued_behind_nothing", queued_ns, "Launched work");
 }
 
 }  // namespace tta::pipeline

@@ -3,11 +3,53 @@
 #include "pipeline/quality.h"
 
 #include <algorithm>
+#include <map>
+#include <vector>
 
 #include "pipeline/signs.h"
 
 namespace tta::pipeline {
 namespace {
+
+// Collectives of libraries that exist for GPUs only, by torch's annotations.
+std::uint64_t gpu_collectives(const timeline::Timeline& t) {
+  const auto& strings = t.trace->strings;
+  std::vector<char> gpu(strings.size(), 0);
+  for (std::uint32_t id = 0; id < gpu.size(); ++id) {
+    const auto name = strings.view(id);
+    gpu[id] = name.starts_with("nccl:") || name.starts_with("rccl:");
+  }
+  const auto& names = t.columns().name;
+  std::uint64_t out = 0;
+  for (const auto& lane : t.lanes.lanes) {
+    if (lane.is_stream) continue;
+    for (const auto row : t.lanes.rows_of(lane)) out += gpu[names[row]] != 0;
+  }
+  return out;
+}
+
+// A process with fewer events than this share of the busiest one's is a helper.
+constexpr double kManyEvents = 0.10;
+
+// Without device work, one process is analyzed; the trace may have several.
+void note_other_processes(const timeline::Timeline& t, Quality& q) {
+  std::map<std::int64_t, std::uint64_t> rows;
+  for (const auto& lane : t.lanes.lanes) {
+    if (!lane.is_stream) rows[lane.pid] += lane.last - lane.first;
+  }
+  const auto busiest = rows[t.host->pid];
+  std::uint64_t many = 0, all = 0;
+  for (const auto& [pid, n] : rows) {
+    many += share(n, busiest) >= kManyEvents;
+    all += n;
+  }
+  if (many < 2) return;
+  add(q, Verdict::kOk, "several_processes", many,
+      std::to_string(many) +
+          " processes have events. Balance and findings are of process " +
+          std::to_string(t.host->pid) + " alone, which has most of them (" +
+          of(busiest, all) + ").");
+}
 
 // Whether there is anything to judge: time, and a device's work where some was
 // launched.
@@ -32,7 +74,16 @@ void find_what_there_is(const timeline::Timeline& t, const TraceFacts& facts,
             (facts.devices.size() == 1 ? " GPU" : " GPUs") +
             ", but holds no GPU activity: only the CPU side is analyzed. If the "
             "program used a GPU, record with ProfilerActivity.CUDA.");
+  } else if (const auto calls = t.devices.empty() && whole ? gpu_collectives(t) : 0;
+             calls > 0) {
+    add(q, Verdict::kDegraded, "device_not_recorded", calls,
+        "The trace has " + std::to_string(calls) +
+            (calls == 1 ? " collective" : " collectives") +
+            " of NCCL or RCCL, which run on GPUs only, but no GPU activity: a GPU "
+            "program recorded without its GPU. Only the CPU side is analyzed; record "
+            "with ProfilerActivity.CUDA.");
   }
+  if (t.host) note_other_processes(t, q);
   const auto& links = t.links;
   const auto with_id = links.device_rows - links.without_id;
   if (with_id > 0) q.linking_rate = share(links.linked, with_id);

@@ -70,12 +70,16 @@ struct BalanceRow {
   std::int64_t busy_ns = 0;
   std::vector<std::int64_t> idle_ns;  ///< One for each row of patterns(), 0 if none.
   std::int64_t unattributed_ns = 0;
+  /// Part of unattributed_ns: short gaps between kernels that were queued, the time
+  /// that a device takes from one to the next; see pipeline/unexplained.h.
+  std::int64_t delay_ns = 0;
   std::vector<std::int64_t> excess_ns;  ///< Part of busy_ns, one for each pattern.
 };
 
-/// A long idle stretch that no pattern accounts for.
+/// A long idle stretch that no pattern accounts for; of a trace without device work,
+/// one in which the process was in no operator.
 struct Unexplained {
-  std::int32_t device = 0;
+  std::int32_t device = 0;  ///< -1 for the process of a trace without device work.
   std::int64_t begin_ns = 0;
   std::int64_t end_ns = 0;
   /// Row of what the host was doing for most of it; none if nothing is recorded.
@@ -135,6 +139,8 @@ struct Report {
   Quality quality;
   std::vector<BalanceRow> balance;       ///< Empty if the trace is unusable.
   std::vector<Unexplained> unexplained;  ///< Longest first, for each device.
+  /// Idle time that recording itself caused, as Timeline::devices.
+  std::vector<timeline::IntervalSet> profiler_idle;
   std::vector<StepRow> steps;
   std::vector<WindowRow> windows;
   std::vector<patterns::Finding> findings;      ///< Most wasted first.

@@ -16,47 +16,56 @@ using patterns::duration_text;
 
 // What costs less is not what matters most: the bound of a finding of medium severity.
 constexpr double kMatters = 0.03;
-constexpr std::size_t kNameWidth = 48;  // names of real kernels run to thousands
+constexpr double kNotable = 0.10;  // unexplained time, beside the work itself
+// "Most of it" is half and more; a place with less than a tenth is one of many.
+constexpr double kMost = 0.50;
+constexpr double kPlace = 0.10;
 
-bool continues(char byte) { return (static_cast<unsigned char>(byte) & 0xc0) == 0x80; }
-
-// As much of a text as fits, cut between characters of UTF-8.
-std::string beginning(std::string_view text) {
-  if (text.size() <= kNameWidth) return std::string(text);
-  auto width = kNameWidth;
-  while (width > 0 && continues(text[width])) --width;
-  return std::string(text.substr(0, width)) + "...";
-}
-
-std::string end_of(std::string_view path) {
-  if (path.size() <= kNameWidth) return std::string(path);
-  auto at = path.size() - kNameWidth;
-  while (at < path.size() && continues(path[at])) ++at;
-  return "..." + std::string(path.substr(at));
-}
-
+// What a pattern costs, of one kind: measured, or as an upper estimate.
 struct Cost {
-  std::int64_t idle_ns = 0, wasted_ns = 0;
-  const patterns::Finding* worst = nullptr;  // the findings come worst first
+  patterns::PatternId pattern{};
+  std::int64_t ns = 0;
+  std::map<std::string, std::int64_t> places;  // by their text
 };
-
-std::map<patterns::PatternId, Cost> costs(const Report& r) {
-  std::map<patterns::PatternId, Cost> out;
-  for (const auto& f : r.findings) {
-    auto& cost = out[f.pattern];
-    cost.idle_ns += f.idle_ns;
-    cost.wasted_ns += f.wasted_ns;
-    if (cost.worst == nullptr) cost.worst = &f;
-  }
-  return out;
-}
 
 std::string place(const patterns::Finding& f) {
   if (f.location) {
-    return ", most of it at " + end_of(f.location->file) + ":" +
-           std::to_string(f.location->line);
+    return "at " + end_of(f.location->file) + ":" + std::to_string(f.location->line);
   }
-  return f.operator_name.empty() ? "" : ", most of it in " + beginning(f.operator_name);
+  return f.operator_name.empty() ? "" : "in " + beginning(f.operator_name);
+}
+
+// The patterns by what they cost, costliest first. A finding of both kinds of time
+// counts with each for itself.
+std::vector<Cost> costs(const Report& r, bool estimates, bool only_idle) {
+  std::map<patterns::PatternId, Cost> sums;
+  for (const auto& f : r.findings) {
+    const auto excess = f.wasted_ns - f.idle_ns;
+    const bool estimate = r.patterns[f.pattern].estimate;
+    std::int64_t ns = estimates ? 0 : f.idle_ns;
+    if (!only_idle && estimate == estimates) ns += excess;
+    if (ns == 0) continue;
+    auto& cost = sums[f.pattern];
+    cost.pattern = f.pattern;
+    cost.ns += ns;
+    cost.places[place(f)] += ns;
+  }
+  std::vector<Cost> out;
+  for (auto& [pattern, cost] : sums) out.push_back(std::move(cost));
+  std::stable_sort(out.begin(), out.end(),
+                   [](const Cost& a, const Cost& b) { return a.ns > b.ns; });
+  return out;
+}
+
+// Where most of it is, or the largest part, if that is any place to begin with.
+std::string place_text(const Cost& cost) {
+  const auto worst = std::max_element(
+      cost.places.begin(), cost.places.end(),
+      [](const auto& a, const auto& b) { return a.second < b.second; });
+  if (worst->first.empty() || share(worst->second, cost.ns) < kPlace) return "";
+  if (share(worst->second, cost.ns) >= kMost) return ", most of it " + worst->first;
+  return ", the largest part (" + share_text(worst->second, cost.ns) + ") " +
+         worst->first;
 }
 
 // The kernel that keeps the devices busy longest: its name and for how long.
@@ -82,60 +91,25 @@ std::pair<std::uint32_t, std::int64_t> longest_kernel(const timeline::Timeline& 
   return best;
 }
 
-}  // namespace
-
-Stage gain_stage(const Report& r, const Totals& sum, const std::vector<Stage>& before) {
-  Stage s{"gain", "What would matter most?", "", "", true, {}, {}};
-  if (r.quality.verdict != Verdict::kOk) {
-    return unknown(s, "That is not said of a recording whose quality is degraded.");
-  }
-  const bool host_limits =
-      std::any_of(before.begin(), before.end(), [](const Stage& stage) {
-        return stage.id == "limit" && stage.verdict == "host";
-      });
-  // Where the host is the limit, a device that wastes less only waits longer.
-  const bool only_idle = host_limits && sum.devices > 0;
-  std::vector<std::pair<std::int64_t, patterns::PatternId>> order;
-  const auto cost = costs(r);
-  for (const auto& [pattern, of] : cost) {
-    order.emplace_back(only_idle ? of.idle_ns : of.wasted_ns, pattern);
-  }
-  std::stable_sort(order.begin(), order.end(),
-                   [](const auto& a, const auto& b) { return a.first > b.first; });
-  const auto name = [&](patterns::PatternId id) {
-    return std::string(r.patterns[id].name);
-  };
-  if (!order.empty() && share(order[0].first, sum.span_ns) >= kMatters) {
-    const auto [ns, pattern] = order[0];
-    s.figures = {{"at_most", ns}, {"at_most_" + name(pattern), ns}};
-    s.answer = name(pattern) + ", up to " + duration_text(ns) + " (" +
-               share_text(ns, sum.span_ns) + ")" + place(*cost.at(pattern).worst);
-    if (order.size() > 1 && share(order[1].first, sum.span_ns) >= kMatters) {
-      s.answer += "; then " + name(order[1].second) + " (" +
-                  share_text(order[1].first, sum.span_ns) + ")";
-      s.figures.push_back({"at_most_" + name(order[1].second), order[1].first});
-    }
-    s.answer += ".";
-    if (sum.unattributed_ns > ns) {
-      s.answer += " More passes for reasons that no rule knows (" +
-                  share_text(sum.unattributed_ns, sum.span_ns) + ").";
-      s.figures.push_back({"unattributed", sum.unattributed_ns});
-    }
-    s.verdict = name(pattern);
-    s.severity = severity(ns, sum);
-    return s;
-  }
+// Where no pattern matters: the work itself, or what nobody knows.
+Stage without_pattern(const Report& r, const Totals& sum, Stage s) {
   const auto busy = share(sum.busy_ns, sum.span_ns);
   if (sum.devices > 0 && share(sum.unattributed_ns, sum.span_ns) < busy) {
     const auto [kernel, ns] = longest_kernel(*r.timeline);
-    s.answer =
-        "No pattern costs as much as 3 %; the work itself does. Its longest kernel "
-        "takes " +
-        share_text(ns, sum.busy_ns) +
-        " of the busy time: " + beginning(r.timeline->trace->strings.view(kernel)) +
-        ".";
+    s.answer = "No pattern costs as much as 3 %; the work itself does.";
     s.verdict = "kernels";
     s.figures = {{"longest_kernel", ns}};
+    if (share(sum.unattributed_ns, sum.span_ns) >= kNotable) {
+      s.answer = "No pattern costs as much as 3 %, but " +
+                 share_text(sum.unattributed_ns, sum.span_ns) +
+                 " of the time passes for reasons that no rule knows; most of the rest "
+                 "is the work itself.";
+      s.figures.push_back({"unattributed", sum.unattributed_ns});
+    }
+    s.answer +=
+        " Its longest kernel takes " + share_text(ns, sum.busy_ns) +
+        " of the busy time: " + beginning(r.timeline->trace->strings.view(kernel)) +
+        ".";
   } else {
     const bool operators = sum.devices == 0 && sum.busy_ns >= sum.unattributed_ns;
     s.answer = "No pattern costs as much as 3 %. ";
@@ -147,6 +121,71 @@ Stage gain_stage(const Report& r, const Totals& sum, const std::vector<Stage>& b
     s.figures = {{"unattributed", sum.unattributed_ns}};
   }
   return s;
+}
+
+}  // namespace
+
+Stage gain_stage(const Report& r, const Totals& sum, const std::vector<Stage>& before) {
+  Stage s{"gain", "What would matter most?", "", "", true, {}, {}};
+  if (r.quality.verdict != Verdict::kOk) {
+    return unknown(s, "That is not said of a recording whose quality is degraded.");
+  }
+  if (auto little = too_little(r); !little.empty()) return unknown(s, little);
+  if (mostly_profiler(r, sum)) {
+    return unknown(
+        s,
+        "That cannot be said: the devices waited for the profiler nearly all "
+        "of the time.");
+  }
+  const bool host_limits =
+      std::any_of(before.begin(), before.end(), [](const Stage& stage) {
+        return stage.id == "limit" && stage.verdict == "host";
+      });
+  // Where the host is the limit, a device that wastes less only waits longer.
+  const bool only_idle = host_limits && sum.devices > 0;
+  const auto name = [&](const Cost& cost) {
+    return std::string(r.patterns[cost.pattern].name);
+  };
+  const auto matters = [&](const std::vector<Cost>& of, std::size_t i) {
+    return i < of.size() && share(of[i].ns, sum.span_ns) >= kMatters;
+  };
+  // What was measured goes before what is estimated, and neither into one sum.
+  const auto measured = costs(r, false, only_idle);
+  const auto estimated = costs(r, true, only_idle);
+  const bool sure = matters(measured, 0);
+  if (sure || matters(estimated, 0)) {
+    const auto& order = sure ? measured : estimated;
+    const auto& first = order[0];
+    const std::string kind = sure ? "at_most_" : "estimate_";
+    s.figures = {{"at_most", first.ns}, {kind + name(first), first.ns}};
+    s.answer = name(first) + (sure ? ", " : ", by estimate up to ") +
+               duration_text(first.ns) + " (" + share_text(first.ns, sum.span_ns) +
+               ")" + place_text(first);
+    if (first.pattern == patterns::PatternId::kLaunchBound ||
+        first.pattern == patterns::PatternId::kHostBoundPython) {
+      s.answer += stacks_text(r);
+    }
+    if (matters(order, 1)) {
+      s.answer += "; then " + name(order[1]) + " (" + (sure ? "" : "up to ") +
+                  share_text(order[1].ns, sum.span_ns) + ")";
+      s.figures.push_back({kind + name(order[1]), order[1].ns});
+    }
+    s.answer += ".";
+    if (sure && matters(estimated, 0)) {
+      s.answer += " By estimate, " + name(estimated[0]) + " costs up to " +
+                  share_text(estimated[0].ns, sum.span_ns) + ".";
+      s.figures.push_back({"estimate_" + name(estimated[0]), estimated[0].ns});
+    }
+    if (sum.unattributed_ns > first.ns) {
+      s.answer += " More passes for reasons that no rule knows (" +
+                  share_text(sum.unattributed_ns, sum.span_ns) + ").";
+      s.figures.push_back({"unattributed", sum.unattributed_ns});
+    }
+    s.verdict = name(first);
+    s.severity = severity(first.ns, sum);
+    return s;
+  }
+  return without_pattern(r, sum, std::move(s));
 }
 
 }  // namespace tta::pipeline

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "pipeline/report.h"
@@ -34,11 +35,27 @@ Stage unknown(Stage stage, std::string why);
 /// "33.4 %", "<0.1 %".
 std::string share_text(std::int64_t part, std::int64_t whole);
 
+/// The first 48 bytes of a text, or the last, cut between characters of UTF-8.
+std::string beginning(std::string_view text);
+std::string end_of(std::string_view path);
+
+/// Says that so little was recorded (of devices: under 10 operations, or under 100 us)
+/// that conclusions would be chance; "" if it was not.
+std::string too_little(const Report& report);
+
+/// Tells whether the devices waited for the profiler nearly all of the time.
+bool mostly_profiler(const Report& report, const Totals& sum);
+
+/// A reservation for conclusions on the host's speed, with a blank before: stacks were
+/// recorded, more than 10 Python calls a launch, and that slows the host; else "".
+std::string stacks_text(const Report& report);
+
 /// Which side is the limit, see Sides: the one that needs more time. If both would need
 /// well under the span, they wait for each other in turns.
 Stage limit_stage(const Report& report, const Totals& sum);
 
-/// The costliest pattern that the limiting side leaves to gain from; else the costliest
+/// The costliest pattern that the limiting side leaves to gain from, by measured time
+/// if that amounts to anything, else by what is estimated; else the costliest
 /// kernel, else what is unexplained. `before` holds the stages so far.
 Stage gain_stage(const Report& report, const Totals& sum,
                  const std::vector<Stage>& before);

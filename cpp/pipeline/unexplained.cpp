@@ -11,8 +11,13 @@ using timeline::Interval;
 using timeline::kNoRow;
 
 constexpr std::size_t kMost = 3;
+// Which, of a span too short for the first, is long; in no span is less than the last.
 constexpr std::int64_t kMinLength = 1'000'000;
+constexpr double kLongShare = 0.05;
 constexpr double kMinShare = 0.02;
+// From the end of a kernel to the start of one that waits in the same queue, devices of
+// the traces known take 0.5 to 2.5 us.
+constexpr std::int64_t kDelay = 3'000;
 
 // The thread with the most to tell; none in a trace without host events.
 const timeline::Lane* busiest_thread(const timeline::Timeline& t) {
@@ -56,33 +61,67 @@ std::uint32_t filling(const timeline::Timeline& t, const timeline::Lane& lane,
   return row;
 }
 
+// The longest of some stretches; `thread_for` tells whose events to look at.
+template <typename ThreadFor>
+void list_longest(const timeline::Timeline& t, timeline::IntervalSet left,
+                  std::int32_t device, const ThreadFor& thread_for,
+                  std::vector<Unexplained>& out) {
+  std::stable_sort(left.begin(), left.end(),
+                   [](Interval a, Interval b) { return a.length() > b.length(); });
+  const auto span = static_cast<double>(t.span.length());
+  const auto least =
+      std::max(std::min(kMinLength, static_cast<std::int64_t>(kLongShare * span)),
+               static_cast<std::int64_t>(kMinShare * span));
+  for (std::size_t i = 0; i < std::min(left.size(), kMost); ++i) {
+    if (left[i].length() < least) break;
+    const timeline::Lane* thread = thread_for(left[i]);
+    Unexplained stretch{device, left[i].begin, left[i].end, std::nullopt};
+    if (thread != nullptr) {
+      const auto row = filling(t, *thread, left[i]);
+      if (row != kNoRow) stretch.during = row;
+    }
+    out.push_back(stretch);
+  }
+}
+
 }  // namespace
 
 std::vector<Unexplained> find_unexplained(
     const timeline::Timeline& t, const std::vector<timeline::IntervalSet>& unclaimed) {
-  const auto* busiest = busiest_thread(t);
   std::vector<Unexplained> out;
+  if (t.host) {
+    list_longest(
+        t, timeline::subtract(unclaimed.front(), t.host->busy), -1,
+        [&](Interval) { return &t.lanes.lanes[t.host->lane]; }, out);
+    return out;
+  }
+  const auto* busiest = busiest_thread(t);
   for (std::size_t device = 0; device < t.devices.size(); ++device) {
     const auto& d = t.devices[device];
-    auto left = unclaimed[device];
-    std::stable_sort(left.begin(), left.end(),
-                     [](Interval a, Interval b) { return a.length() > b.length(); });
-    const auto least = std::max(
-        kMinLength,
-        static_cast<std::int64_t>(kMinShare * static_cast<double>(t.span.length())));
-    for (std::size_t i = 0; i < std::min(left.size(), kMost); ++i) {
-      if (left[i].length() < least) break;
-      const auto* thread = thread_of(t, d, left[i]);
-      if (thread == nullptr) thread = busiest;
-      Unexplained stretch{d.device, left[i].begin, left[i].end, std::nullopt};
-      if (thread != nullptr) {
-        const auto row = filling(t, *thread, left[i]);
-        if (row != kNoRow) stretch.during = row;
-      }
-      out.push_back(stretch);
-    }
+    const auto thread_for = [&](Interval stretch) {
+      const auto* thread = thread_of(t, d, stretch);
+      return thread == nullptr ? busiest : thread;
+    };
+    list_longest(t, unclaimed[device], d.device, thread_for, out);
   }
   return out;
+}
+
+std::int64_t kernel_delay(const timeline::Timeline& t, std::size_t device,
+                          const timeline::IntervalSet& unclaimed) {
+  const auto& c = t.columns();
+  std::int64_t sum = 0;
+  auto left = unclaimed.begin();
+  for (const auto& gap : t.devices[device].gaps) {
+    while (left != unclaimed.end() && left->end <= gap.time.begin) ++left;
+    if (left == unclaimed.end()) break;
+    // Of a gap that a rule took a part of, it is for the rule to say.
+    if (*left != gap.time || gap.time.length() >= kDelay) continue;
+    const auto launch = t.launch_of(gap.next);
+    if (gap.previous == kNoRow || launch == kNoRow) continue;
+    if (c.end(launch) <= gap.time.begin) sum += gap.time.length();
+  }
+  return sum;
 }
 
 }  // namespace tta::pipeline

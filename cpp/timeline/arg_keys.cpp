@@ -70,6 +70,17 @@ std::int64_t product(std::string_view array) {
   return any && sound ? out : -1;
 }
 
+// A hash of an array's numbers in their order (FNV-1a, a number at a time); never
+// negative.
+std::int64_t shape(std::string_view array) {
+  std::uint64_t hash = 14695981039346656037u;
+  trace::for_each_element(array, [&](std::string_view element) {
+    hash ^= static_cast<std::uint64_t>(trace::as_int(element).value_or(-1));
+    hash *= 1099511628211u;
+  });
+  return static_cast<std::int64_t>(hash >> 1);
+}
+
 std::int64_t count(std::string_view value) {
   return std::max<std::int64_t>(-1, trace::as_int(value).value_or(-1));
 }
@@ -119,8 +130,10 @@ void read_work(std::string_view key, std::string_view value, WorkArgs& out) {
   };
   if (key == "grid" || key == "grid dim") {
     first(out.blocks, product(value));
+    if (out.blocks >= 0) first(out.grid_shape, shape(value));
   } else if (key == "block" || key == "block dim") {
     first(out.block_threads, product(value));
+    if (out.block_threads >= 0) first(out.block_shape, shape(value));
   } else if (key == "registers per thread") {
     first(out.registers, count(value));
   } else if (key == "shared memory" || key == "shared size") {

@@ -60,6 +60,8 @@ void complete(WorkArgs& work, const WorkArgs& launch) {
   };
   fill(&WorkArgs::blocks);
   fill(&WorkArgs::block_threads);
+  fill(&WorkArgs::grid_shape);
+  fill(&WorkArgs::block_shape);
   fill(&WorkArgs::registers);
   fill(&WorkArgs::shared_memory);
   fill(&WorkArgs::occupancy);

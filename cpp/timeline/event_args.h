@@ -21,6 +21,9 @@ namespace tta::timeline {
 struct WorkArgs {
   std::int64_t blocks = -1;         ///< Of the grid: its three numbers multiplied.
   std::int64_t block_threads = -1;  ///< Threads of a block.
+  /// Of each, a number that tells it from others of the same size: (2, 4, 1) is not
+  /// (4, 2, 1).
+  std::int64_t grid_shape = -1, block_shape = -1;
   std::int64_t registers = -1;      ///< Per thread.
   std::int64_t shared_memory = -1;  ///< Of a block, in bytes.
   double occupancy = -1;            ///< "est. achieved occupancy %", 0 to 100.

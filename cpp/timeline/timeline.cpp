@@ -99,7 +99,9 @@ bool Timeline::at_work(std::uint32_t lane, Interval time) const {
       rows.begin(), rows.end(), time.begin,
       [&](std::uint32_t row, std::int64_t at) { return c.ts[row] < at; });
   if (it != rows.begin()) {
-    for (auto row = *std::prev(it); row != kNoRow; row = tree.parent[row]) {
+    int depth = 0;
+    for (auto row = *std::prev(it); row != kNoRow && depth < kMaxDepth;
+         row = tree.parent[row], ++depth) {
       if (works(row) && c.end(row) > time.begin) return true;
     }
   }
@@ -116,7 +118,9 @@ bool Timeline::is_closing_sync(std::uint32_t row) const {
     return false;
   }
   // With stacks on, torch's own frames are around it.
-  for (auto at = tree.parent[row]; at != kNoRow; at = tree.parent[at]) {
+  int depth = 0;
+  for (auto at = tree.parent[row]; at != kNoRow && depth < kMaxDepth;
+       at = tree.parent[at], ++depth) {
     const auto name = trace->name(at);
     if (name.starts_with("torch/profiler/profiler.py") &&
         (name.ends_with(": stop_trace") || name.ends_with(": stop"))) {

@@ -35,6 +35,7 @@ def pattern_forms(name: str | None = None) -> list[dict[str, Any]]:
             "name": pattern.name,
             "side": pattern.side,
             "user_finding": pattern.user_finding,
+            "basis": "estimate" if pattern.estimate else "measured",
             "summary": pattern.summary,
             "advice": pattern.advice,
             "subtypes": pattern.subtypes,

@@ -21,9 +21,9 @@ class Event:
 
 @dataclass(frozen=True)
 class Unexplained:
-    """A long stretch of a device's idle time that no pattern accounts for."""
+    """A long stretch of idle time that no pattern accounts for."""
 
-    device: int
+    device: int | None  # None: of the process in a trace without device work.
     start_us: float
     end_us: float
     during: Event | None  # What the host was in for most of it; None: unrecorded.
@@ -53,7 +53,7 @@ def read_unexplained(core: _core.Unexplained, trace: _core.Trace) -> Unexplained
     """Convert one stretch."""
     during = [] if core.during is None else [core.during]
     return Unexplained(
-        device=core.device,
+        device=None if core.device == _core.NO_ID else core.device,
         start_us=us_from_ns(core.begin_ns),
         end_us=us_from_ns(core.end_ns),
         during=next(iter(read_events(trace, during)), None),

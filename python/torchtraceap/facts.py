@@ -100,6 +100,9 @@ class Balance:
     unattributed_us: float  # Idle time that no pattern explains.
     excess_us: ByPattern  # Part of `busy_us` that a pattern wastes.
     devices: int = 1  # How many it is of; 0 without device work.
+    # Of a device, part of `unattributed_us`: gaps under 3 µs between kernels that were
+    # queued, its own way from one to the next. 0 of a step.
+    delay_us: float = 0.0
 
     @property
     def busy_fraction(self) -> float:
@@ -156,6 +159,7 @@ def read_balance(
         unattributed_us=us_from_ns(core.unattributed_ns),
         excess_us=_by_pattern(zeros, core.excess_ns),
         devices=devices,
+        delay_us=us_from_ns(getattr(core, "delay_ns", 0)),
     )
 
 

@@ -34,6 +34,8 @@ class Finding:
     severity: str  # "low", "medium" (3 % of the span and more), "high" (10 %).
     count: int
     wasted_us: float  # Idle and excess time; no microsecond is in two findings.
+    # "measured", or "estimate": mostly an upper bound, what faster work could save.
+    basis: str
     idle_us: float  # The part of `wasted_us` in which the device was idle.
     recoverable_us: float | None  # None: not replayed.
     recoverable_fraction: float | None  # Of the span. None: not replayed.
@@ -70,6 +72,7 @@ def read_findings(core: list[_core.Finding], trace: _core.Trace) -> tuple[Findin
                 severity=f.severity,
                 count=f.count,
                 wasted_us=us_from_ns(f.wasted_ns),
+                basis="estimate" if f.estimate else "measured",
                 idle_us=us_from_ns(f.idle_ns),
                 recoverable_us=None,
                 recoverable_fraction=None,

@@ -12,7 +12,7 @@ from torchtraceap.text_table import wrapped
 from torchtraceap.units import share_text, time_text
 
 if TYPE_CHECKING:
-    from torchtraceap.facts import Balance, Quality, TraceFacts
+    from torchtraceap.facts import Balance, Note, Quality, TraceFacts
     from torchtraceap.report import Report
     from torchtraceap.story import Stage
 
@@ -22,8 +22,10 @@ _MOST_DEVICES = 16  # The largest machines that one process feeds.
 _ALWAYS_SAID = {
     "filtered",
     "graph_launches_few_kernels",
+    "launches_after_recording",
     "launches_without_work",
     "outlier_times",
+    "several_processes",
     "work_overruns",
     "work_without_launch",
 }
@@ -40,7 +42,7 @@ def heading_lines(report: Report) -> Iterator[str]:
     parts.append(_devices(trace, "loaded" if is_part(report) else "recorded"))
     yield printable(trace.path)
     yield from wrapped(", ".join(parts), "  ")
-    yield from _quality(report.quality)
+    yield from _quality(report.quality, sum(d.events for d in trace.devices))
     for row in report.balance[:_MOST_DEVICES]:
         yield from wrapped(_balance(row, report.quality.incomplete), "  ")
     if more := report.balance[_MOST_DEVICES:]:
@@ -76,8 +78,16 @@ def _lowered(answer: str) -> str:
     return answer[:1].lower() + answer[1:] if first.istitle() else answer
 
 
-def _quality(quality: Quality) -> Iterator[str]:
-    said = [n for n in quality.warnings if n.verdict == "ok" and n.kind in _ALWAYS_SAID]
+def _is_said(note: Note, device_events: int) -> bool:
+    """Tell whether a note is for the summary though the verdict is "ok"."""
+    if note.kind == "work_without_id":
+        return note.count * 2 > device_events
+    return note.kind in _ALWAYS_SAID
+
+
+def _quality(quality: Quality, device_events: int) -> Iterator[str]:
+    notes = [n for n in quality.warnings if n.verdict == "ok"]
+    said = [n for n in notes if _is_said(n, device_events)]
     if quality.verdict != "ok":
         yield f"Quality: {quality.verdict}"
         for note in (*quality.reasons, *said):

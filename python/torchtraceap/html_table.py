@@ -37,7 +37,8 @@ def _row(finding: Finding, total_us: float) -> str:
         f"{where} {where.function}" if where else finding.operator,
         finding.kind,
         str(finding.count),
-        time_text(finding.wasted_us),
+        ("up to " if finding.basis == "estimate" else "")
+        + time_text(finding.wasted_us),
         share_text(finding.wasted_us, total_us),
         finding.message,
     )

@@ -68,6 +68,7 @@ def _balance_form(row: Balance) -> dict[str, Any]:
         "span_us": row.span_us,
         "busy_us": row.busy_us,
         "idle_us": {**row.idle_us, "unattributed": row.unattributed_us},
+        "delay_us": row.delay_us,
         "excess_us": row.excess_us,
     }
 
@@ -145,6 +146,7 @@ def _finding_form(finding: Finding) -> dict[str, Any]:
         "severity": finding.severity,
         "count": finding.count,
         "wasted_us": finding.wasted_us,
+        "basis": finding.basis,
         "recoverable_us": finding.recoverable_us,
         "recoverable_fraction": finding.recoverable_fraction,
         "location": where

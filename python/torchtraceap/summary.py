@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from torchtraceap.report import Report
 
 _PLACE_WIDTH = 48  # A location; the longest of real traces are far longer.
+_NOTABLE = 0.01  # Of the time: from here on the devices' own delay is said.
 _MOST_PLACES = 10  # Of one pattern, before the core gathers the rest.
 
 
@@ -48,7 +49,7 @@ def _findings(report: Report, limit: int) -> Iterator[str]:
                 _place(finding) or _nowhere(finding, report.findings),
                 finding.kind,
                 f"×{finding.count}",
-                time_text(finding.wasted_us),
+                _most(finding) + time_text(finding.wasted_us),
                 share_text(finding.wasted_us, total_us),
             )
             for finding in report.findings[:limit]
@@ -56,15 +57,23 @@ def _findings(report: Report, limit: int) -> Iterator[str]:
         for line in align(rows, right=(2, 3, 4)):
             yield f"  {line}"
         if rest := report.findings[limit:]:
-            wasted = time_text(sum(finding.wasted_us for finding in rest))
-            yield f"  and {len(rest)} more, {wasted} together"
+            yield f"  and {len(rest)} more, {_together(rest)}"
     else:
         yield f"Findings: {_why_none(report)}"
     if report.balance:
-        left_us = sum(row.unattributed_us for row in report.balance)
+        delay_us = sum(row.delay_us for row in report.balance)
+        if delay_us < _NOTABLE * total_us:
+            delay_us = 0.0
+        left_us = sum(row.unattributed_us for row in report.balance) - delay_us
         left, share = time_text(left_us), share_text(left_us, total_us)
         most = "at most " if incomplete else ""
         yield f"Unattributed: {most}{left} ({share}) that no rule explains."
+        if delay_us:
+            delay, share = time_text(delay_us), share_text(delay_us, total_us)
+            yield (
+                f"Kernel-to-kernel delay: {most}{delay} ({share}) in gaps under 3 µs "
+                "between queued kernels; fewer, larger kernels have less of it."
+            )
         for stretch in sorted(report.unexplained, key=lambda s: -s.duration_us)[:3]:
             yield f"  {_stretch(stretch, report.trace)}"
     if report.findings and not any(f.location for f in report.findings):
@@ -73,6 +82,23 @@ def _findings(report: Report, limit: int) -> Iterator[str]:
             "torch.profiler.profile(with_stack=True).",
             "  ",
         )
+
+
+def _most(finding: Finding) -> str:
+    return "up to " if finding.basis == "estimate" else ""
+
+
+def _together(findings: Sequence[Finding]) -> str:
+    """Write what findings cost, measured and estimated time each by itself."""
+    sums = {"measured": 0.0, "estimate": 0.0}
+    for finding in findings:
+        sums[finding.basis] += finding.wasted_us
+    parts = []
+    if sums["measured"]:
+        parts.append(f"{time_text(sums['measured'])} together")
+    if sums["estimate"]:
+        parts.append(f"up to {time_text(sums['estimate'])} by estimate")
+    return ", ".join(parts)
 
 
 def _stretch(stretch: Unexplained, trace: TraceFacts) -> str:
@@ -131,8 +157,9 @@ def _nowhere(finding: Finding, findings: Sequence[Finding]) -> str:
 
 
 def _advice(report: Report, limit: int) -> Iterator[str]:
-    advice = {f.pattern: f.advice for f in report.findings[:limit]}
+    # One pattern may have several: by sub-type, device or vendor.
+    advice = dict.fromkeys((f.pattern, f.advice) for f in report.findings[:limit])
     if advice:
         yield "What helps:"
-    for pattern, text in advice.items():
+    for pattern, text in advice:
         yield from wrapped(f"{pattern}: {text}", "    ", first="  ")

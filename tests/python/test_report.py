@@ -14,7 +14,9 @@ import pytest
 
 import torchtraceap
 from torchtraceap import _core
+from torchtraceap.cli_patterns import pattern_forms
 from torchtraceap.findings import Finding, Location
+from torchtraceap.units import time_text
 
 
 def test_parts_are_in_microseconds_of_the_core(
@@ -129,7 +131,7 @@ def test_the_summary_tells_the_story(slow_loader: torchtraceap.Report) -> None:
     )
     assert lines[4].startswith("Limit: the host. Alone, the host needs 98.5 % of the")
     assert lines[6].startswith("Busy with: large kernels 96.6 %, copies alone 2.0 %, ")
-    assert lines[7].startswith("What matters most: dataloader_bound, up to 356 ms (33.")
+    assert lines[7].startswith("What matters most: dataloader_bound, 356 ms (33.")
     assert lines[9:11] == ["", "Findings, most wasted time first:"]
     assert "Unattributed: " in text
     assert "3 of " in text and "labeled" in text
@@ -293,3 +295,49 @@ def test_pandas_missing_is_told_by_its_extra(
     monkeypatch.setattr(builtins, "__import__", without_pandas)
     with pytest.raises(ImportError, match=r"torchtraceap\[pandas\]"):
         slow_loader.to_pandas()
+
+
+def test_estimates_are_told_from_measured_time() -> None:
+    report = waits_for_a_loader(6)
+    (measured, *_) = report.findings
+    assert measured.basis == "measured"
+    form: Any = report.to_dict()["findings"]
+    assert form[0]["basis"] == "measured"
+    assert "up to" not in report.summary()
+    guess = replace(measured, basis="estimate", advice="Another advice.")
+    report.__dict__["findings"] = (measured, guess)
+    text = report.summary()
+    cost = time_text(measured.wasted_us)
+    assert text.count(f"up to {cost} ") == 1 and text.count(cost) > 1
+    # Both cures are told, and their costs are no one sum.
+    assert "dataloader_bound: Another advice." in text
+    assert "dataloader_bound: " + measured.advice.split()[0] in text
+    assert f"and 2 more, {cost} together, up to {cost} by estimate" in report.summary(
+        findings=0
+    )
+
+
+def test_patterns_that_estimate_are_listed_as_such() -> None:
+    estimates = {pattern.name for pattern in _core.patterns() if pattern.estimate}
+    assert {"small_grid", "low_occupancy", "fusible_chain"} <= estimates
+    assert not estimates & {"sync_stall", "comm_exposed", "dataloader_bound"}
+    forms = {form["name"]: form["basis"] for form in pattern_forms(None)}
+    assert forms["small_grid"] == "estimate" and forms["sync_stall"] == "measured"
+
+
+def test_a_devices_own_delay_is_apart_from_what_no_rule_explains() -> None:
+    events: list[dict[str, Any]] = []
+    for i in range(20):
+        launch = {"correlation": i + 1}
+        events += [
+            {"ph": "X", "pid": 1, "tid": 1, "cat": "cuda_runtime", "ts": i * 6}
+            | {"name": "cudaLaunchKernel", "dur": 5, "args": launch},
+            {"ph": "X", "pid": 0, "tid": 7, "cat": "kernel", "name": "k"}
+            | {"ts": 200 + i * 52, "dur": 50}
+            | {"args": {**launch, "device": 0, "stream": 7}},
+        ]
+    report = torchtraceap.analyze(json.dumps({"traceEvents": events}).encode())
+    (row,) = report.balance
+    assert row.delay_us == pytest.approx(19 * 2)
+    assert row.unattributed_us >= row.delay_us
+    assert "Kernel-to-kernel delay: 38.0 µs" in report.summary()

@@ -6,6 +6,7 @@
 // does not tell. Without device work (gloo) it is the main thread's time in
 // collectives, see comm_on_host.cpp.
 #include <array>
+#include <cstdio>
 
 #include "patterns/comm_on_host.h"
 #include "patterns/communication.h"
@@ -14,18 +15,36 @@
 namespace tta::patterns {
 namespace {
 
-enum : std::size_t { kMinShare, kExposedShare, kMinOverlap, kMinComm };
+enum : std::size_t {
+  kMinShare,
+  kExposedShare,
+  kMinOverlap,
+  kMinComm,
+  kRateBytes,
+  kWaitRate
+};
 constexpr std::array kThresholds = {
     Threshold{"min_share", 0.01, "share", "a hundredth of the time is worth a line"},
-    Threshold{"exposed_share", 0.05, "share",
-              "HTA and TraceLens: 5 % of the window, however much else is hidden"},
+    Threshold{
+        "exposed_share", 0.05, "share",
+        "HTA and TraceLens: so much of the window counts however well the rest is "
+        "hidden"},
     Threshold{"min_overlap", 0.7, "share",
-              "TraceLens: under 70 % hidden, below exposed_share too"},
+              "TraceLens: with less hidden nothing overlaps as it should, which counts "
+              "below exposed_share too"},
     Threshold{"min_comm", 100, "us",
               "TraceLens: the overlap of less communication says nothing"},
+    Threshold{
+        "rate_bytes", 1 << 20, "bytes",
+        "msprof-analyze: from 1 MB on the link's rate shows, below it is latency"},
+    Threshold{"wait_rate", 1000, "bytes",
+              "a microsecond, 1 GB/s: a few percent of PCIe 4 x16 (32 GB/s) or of one "
+              "link between accelerators (25-64 GB/s)"},
 };
 
-// Either of the peers' two tests: much of the time, or much of the communication.
+// One rule: exposed communication counts if it costs much of the time, or if it shows
+// that nothing overlaps. A large program with good overlap can lose much; a program
+// without any is worth changing while it still loses little.
 bool matters(const Context& context, std::int64_t exposed, std::int64_t comm) {
   const auto of_comm = static_cast<double>(comm);
   const auto hidden = of_comm - static_cast<double>(exposed);
@@ -74,19 +93,83 @@ std::vector<Claim> propose(const Context& context) {
   return claims;
 }
 
-std::string describe(const Context&, const Finding& f) {
-  if (f.claims.front().device < 0) {
+// At which rate the large ones of these collectives sent, in bytes a microsecond; -1 if
+// none is known to be large. A kernel's time includes its waiting.
+double rate_of(const Context& context, const Finding& f) {
+  const auto& c = context.timeline.columns();
+  double bytes = 0, time = 0;
+  std::uint32_t last = kNoRow;
+  for (const auto& claim : f.claims) {
+    if (claim.evidence == last) continue;
+    last = claim.evidence;
+    const auto* collective =
+        context.timeline.host ? nullptr : collective_of(context, claim.evidence);
+    const auto sent = collective == nullptr ? -1 : bytes_sent(*collective);
+    if (sent <= 0 || static_cast<double>(collective->bytes()) <
+                         std::max(1.0, context.limits[kRateBytes])) {
+      continue;
+    }
+    bytes += sent;
+    time += static_cast<double>(c.dur[last]) / 1e3;
+  }
+  return time > 0 ? bytes / time : -1;
+}
+
+bool waits_most_likely(const Context& context, double rate) {
+  return rate >= 0 && rate < context.limits[kWaitRate];
+}
+
+std::string describe(const Context& context, const Finding& f) {
+  if (context.timeline.host) {
     return "The main thread waited " + duration_text(f.wasted_ns) + " in " +
            count_text(f.count, "collective", "collectives") +
            " with no computation beside (waiting for the slowest rank included).";
   }
-  return std::to_string(f.count) + (f.count == 1 ? " collective" : " collectives") +
-         " ran for " + duration_text(f.wasted_ns) + " with no computation beside them" +
-         " (waiting for the slowest rank included).";
+  const auto rate = rate_of(context, f);
+  std::string text = count_text(f.count, "collective", "collectives") + " ran for " +
+                     duration_text(f.wasted_ns) + " with no computation beside " +
+                     (f.count == 1 ? "it" : "them");
+  if (rate < 0) return text + " (waiting for the slowest rank included).";
+  char number[32];
+  std::snprintf(number, sizeof number, "%.1f", rate / 1e3);
+  text += ", at " + std::string(number) + " GB/s";
+  return text + (waits_most_likely(context, rate)
+                     ? ": most of it is likely waiting for a late rank."
+                     : " (waiting for the slowest rank included).");
+}
+
+std::string advise(const Context& context, const Finding& f) {
+  const auto overlap = [&]() -> std::string {
+    switch (kind_of(context, f.events.front())) {
+      case CollectiveKind::kAllReduce:
+      case CollectiveKind::kReduceScatter:
+        return "Overlap gradients' reduction with the backward pass: buckets (DDP "
+               "bucket_cap_mb, FSDP), async_op=True with work between.";
+      case CollectiveKind::kAllGather:
+        return "Gather before it is needed: FSDP prefetch (forward_prefetch, "
+               "backward_prefetch), async_op=True with work between.";
+      case CollectiveKind::kAllToAll:
+        return "Pipeline it with the next batch: split the batch in two, and exchange "
+               "one half (async_op=True) while the other computes.";
+      case CollectiveKind::kBroadcast:
+      case CollectiveKind::kReduce:
+      case CollectiveKind::kOther:
+        break;
+    }
+    return "Start it earlier and wait for it later: async_op=True (isend, irecv) with "
+           "work between.";
+  }();
+  if (waits_most_likely(context, rate_of(context, f))) {
+    return "Look first which rank comes late, and why: compare the ranks' traces. "
+           "Then: " +
+           overlap;
+  }
+  return overlap + " Then look whether another rank is late.";
 }
 
 }  // namespace
 
-const Rule kCommExposedRule{PatternId::kCommExposed, kThresholds, propose, describe};
+const Rule kCommExposedRule{PatternId::kCommExposed, kThresholds, propose, describe,
+                            advise};
 
 }  // namespace tta::patterns

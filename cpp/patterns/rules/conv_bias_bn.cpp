@@ -11,6 +11,7 @@
 #include <array>
 #include <unordered_set>
 
+#include "patterns/excess.h"
 #include "patterns/launched.h"
 #include "patterns/marks.h"
 #include "patterns/rule.h"
@@ -90,7 +91,7 @@ std::vector<Claim> propose(const Context& context) {
     const Interval call{c.ts[row], c.end(row)};
     if (t.host) marks.push_back({call, row, 0});
     for (const auto& work : launched.in(t.lanes.lane[row], call)) {
-      excess.push_back({work.device, {c.ts[work.row], c.end(work.row)}, row, 0});
+      excess.push_back({work.device, work.row, 1, row, 0});
     }
   };
   for (std::uint32_t row = 0; row < c.size(); ++row) {
@@ -120,7 +121,7 @@ std::vector<Claim> propose(const Context& context) {
     if (node != kNoRow && sequences.contains(c.sequence[node])) claim(row);
   }
   if (t.host) return claim_marks(context, PatternId::kConvBiasBn, std::move(marks));
-  return claim_excess(context, PatternId::kConvBiasBn, std::move(excess));
+  return claim_rows(context, PatternId::kConvBiasBn, std::move(excess));
 }
 
 std::string describe(const Context&, const Finding& f) {

@@ -6,14 +6,13 @@
 // (fill_, zero_, normal_, ... or what calls it) and launches nothing, followed on its
 // thread by a copy to the device. Operators that make or fill tensors may come between,
 // and other such copies; any other operator may have made the tensor, and ends it.
-// Where sizes are known (record_shapes), they have to agree.
+// Sizes and types have to be known (record_shapes) and to agree: else any fill, of a
+// sum that stays on the CPU say, would be blamed for the copy of the next batch.
 //
-// The cost is the device's idle time while the thread filled and copied, and the copy
-// itself where no kernel ran beside it.
+// The cost is the device's idle time meanwhile, and the copy itself where it ran alone.
 #include <algorithm>
 #include <array>
 #include <limits>
-#include <optional>
 #include <string_view>
 
 #include "patterns/copies.h"
@@ -46,28 +45,32 @@ constexpr std::array<std::string_view, 7> kNeutral = {
     "aten::detach",
     "aten::_has_compatible_shallow_copy_type"};
 
-// Tensors among which that of a copy is looked for.
-constexpr std::size_t kMaxWaiting = 64;
+constexpr std::size_t kMaxWaiting = 64;  // tensors looked through for a copy's
 
 template <std::size_t n>
 bool is_one_of(const std::array<std::string_view, n>& names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
+// What an operator copied to devices; no bytes if in several parts.
+struct Copied {
+  bool any = false;
+  std::int64_t ns = 0;
+  std::int64_t bytes = -1;
+};
+
 struct Pair {
   std::uint32_t fill, copy;  // the operators that did it
 };
 
-// What a tensor's first input held, -1 if that is unknown.
-std::int64_t elements(const Context& context, std::uint32_t op) {
-  const auto* args = op == kNoRow ? nullptr : context.args.op(op);
-  if (args == nullptr || args->dims.empty() || args->dims[0].empty()) return -1;
-  std::int64_t out = 1;
-  for (const auto size : args->dims[0]) {
-    if (size > 0 && out > std::numeric_limits<std::int64_t>::max() / size) return -1;
-    out *= size;
+// Tells whether what was copied can only be what was filled: both sizes and types are
+// known and equal, or, where the copy's operator says nothing, its bytes are as many.
+bool same_tensor(const Held& filled, const Held& copied, std::int64_t bytes) {
+  if (filled.elements <= 0 || filled.type.empty()) return false;
+  if (copied.elements >= 0 && !copied.type.empty()) {
+    return copied.elements == filled.elements && copied.type == filled.type;
   }
-  return out;
+  return filled.bytes > 0 && filled.bytes == bytes;
 }
 
 // Per row: what it says of the operators around it, gathered from children to parents.
@@ -99,7 +102,7 @@ Facts gather(const timeline::Timeline& t, std::span<const std::uint32_t> rows,
 
 // Goes through a thread's outermost operators in order of time.
 void pair_up(const Context& context, const timeline::Lane& lane, const Facts& facts,
-             const std::vector<char>& copies, std::vector<Pair>& out) {
+             const std::vector<Copied>& copies, std::vector<Pair>& out) {
   const auto& t = context.timeline;
   const auto& c = t.columns();
   std::vector<std::uint32_t> waiting;  // from `head` on: fills that nothing copied yet
@@ -107,23 +110,22 @@ void pair_up(const Context& context, const timeline::Lane& lane, const Facts& fa
   auto inside_until = std::numeric_limits<std::int64_t>::min();
   for (const auto row : t.lanes.rows_of(lane)) {
     if (c.cat(row) != Category::kCpuOp) continue;
-    // An operator of torch's; what only encloses others (a module's range) is looked
-    // into.
+    // An operator of torch's; what only encloses others is looked into.
     const auto name = t.trace->name(row);
     if (!name.starts_with("aten::") || c.ts[row] < inside_until) continue;
     inside_until = c.end(row);
-    if (copies[row]) {
-      const auto wanted = elements(context, row);
+    if (copies[row].any) {
+      const auto wanted = first_input(context, row);
       const auto last = std::min(waiting.size(), head + kMaxWaiting);
       for (auto i = head; i < last; ++i) {
-        const auto has = elements(context, facts.fill[waiting[i]]);
-        if (wanted >= 0 && has >= 0 && wanted != has) continue;
+        const auto has = first_input(context, facts.fill[waiting[i]]);
+        if (!same_tensor(has, wanted, copies[row].bytes)) continue;
         out.push_back({waiting[i], row});
         head = i + 1;
         break;
       }
-    } else if (facts.fill[row] != kNoRow) {
-      if (!facts.calls[row]) waiting.push_back(row);  // else it ran on the device
+    } else if (facts.fill[row] != kNoRow) {  // if with a call, on the device
+      if (!facts.calls[row]) waiting.push_back(row);
     } else if (!is_one_of(kNeutral, name)) {
       waiting.clear();
       head = 0;
@@ -134,20 +136,18 @@ void pair_up(const Context& context, const timeline::Lane& lane, const Facts& fa
 std::vector<Claim> propose(const Context& context) {
   const auto& t = context.timeline;
   const auto& c = t.columns();
-  // The outermost copy operators that went to a device.
-  std::vector<char> copies(c.size(), 0);
-  std::vector<std::int64_t> copying(c.size(), 0);  // time of an operator's copies
+  std::vector<Copied> copies(c.size());  // of outermost copy operators
   std::vector<std::vector<HostCopy>> listed;
   bool any = false;
   for (const auto& d : t.devices) {
     listed.push_back(host_copies(context, d));
     for (const auto& copy : listed.back()) {
-      if (copy.way != CopyWay::kToDevice) continue;
-      const auto op = copy_operator(t, copy.row);
+      const bool up = copy.way == CopyWay::kToDevice;
+      const auto op = up ? copy_operator(t, copy.row) : kNoRow;
       if (op == kNoRow) continue;
-      copies[op] = 1;
-      copying[op] += c.dur[copy.row];
       any = true;
+      auto& copied = copies[op];
+      copied = {true, copied.ns + c.dur[copy.row], copied.any ? -1 : copy.bytes};
     }
   }
   if (!any) return {};
@@ -163,7 +163,7 @@ std::vector<Claim> propose(const Context& context) {
   std::vector<char> ours(c.size(), 0);
   for (const auto& pair : pairs) {
     marks.push_back({{c.ts[pair.fill], c.end(pair.fill)}, pair.copy});
-    if (c.dur[pair.copy] - copying[pair.copy] <= context.limits.ns(kMaxCall)) {
+    if (c.dur[pair.copy] - copies[pair.copy].ns <= context.limits.ns(kMaxCall)) {
       marks.push_back({{c.ts[pair.copy], c.end(pair.copy)}, pair.copy});
     }
     ours[pair.copy] = 1;

@@ -4,7 +4,8 @@
 // The time in which a device copies from or to the host and computes nothing. A copy
 // engine works beside the multiprocessors, so a copy of the next batch can be free.
 // What a copy takes beyond its link's rate is slow_copy's; small copies are
-// frequent_memcpy's.
+// frequent_memcpy's. Before the process's first kernel nothing can hide a copy: that is
+// a model on its way to the device, once.
 #include <array>
 
 #include "patterns/copies.h"
@@ -25,6 +26,7 @@ constexpr std::array kThresholds = {
 std::vector<Claim> propose(const Context& context) {
   const auto& t = context.timeline;
   const auto& c = t.columns();
+  const auto first = first_kernels(t);
   std::vector<Claim> claims;
   for (std::size_t i = 0; i < t.devices.size(); ++i) {
     const auto copies = host_copies(context, t.devices[i]);
@@ -32,6 +34,7 @@ std::vector<Claim> propose(const Context& context) {
     BareTime bare(context, i);
     for (const auto& copy : copies) {
       if (c.dur[copy.row] < context.limits.ns(kMinLength)) continue;
+      if (c.ts[copy.row] < first[i]) continue;
       for (const auto& part : bare.of({c.ts[copy.row], c.end(copy.row)})) {
         claims.push_back({PatternId::kExposedCopy, 0, false, t.devices[i].device,
                           part.begin, part.end, copy.row});

@@ -4,13 +4,14 @@
 // Each kernel of a chain reads from memory what the one before it wrote there. Fused,
 // at least this reading goes, and the writing too where nothing else (a backward pass)
 // needs the value: of an elementwise kernel's two or three passes over memory one or
-// two. Half of all kernels but the longest is claimed for that. Which kernel reads
-// whose output is not in a trace, so chains have to repeat, within one function.
+// two. Half of all kernels but the longest is claimed for that, where the host was
+// ahead (launching less is launch_bound's to say). Which kernel reads whose output is
+// not in a trace, so chains have to repeat, within one function.
 #include <algorithm>
 #include <array>
 #include <map>
 
-#include "patterns/launched.h"
+#include "patterns/excess.h"
 #include "patterns/rule.h"
 #include "timeline/frames.h"
 
@@ -103,7 +104,6 @@ class Scopes {
   std::vector<char> known_;
   std::vector<std::uint32_t> scope_, path_;
 };
-
 using Chain = std::vector<std::uint32_t>;  // rows of elementwise kernels
 
 // One kernel again and again goes from tensor to tensor: a loop over parameters.
@@ -176,20 +176,20 @@ std::vector<Claim> propose(const Context& context) {
                            [&](auto a, auto b) { return c.dur[a] < c.dur[b]; });
       for (const auto row : chain) {
         if (row == *longest) continue;
-        const auto saved = std::min(1.0, context.limits[kSavedShare]) *
-                           static_cast<double>(c.dur[row]);
-        const auto end = c.ts[row] + static_cast<std::int64_t>(saved);
-        excess.push_back({device->second, {c.ts[row], end}, chain.front(), 0});
+        excess.push_back(
+            {device->second, row, context.limits[kSavedShare], chain.front(), 0});
       }
     }
   }
-  return claim_excess(context, PatternId::kFusibleChain, std::move(excess));
+  return claim_rows(context, PatternId::kFusibleChain, std::move(excess));
 }
 
 std::string describe(const Context&, const Finding& f) {
   return count_text(f.count, "chain", "chains") +
-         " of elementwise kernels handed data on through memory: fused, at least " +
-         duration_text(f.wasted_ns) + " of their time goes.";
+         " of elementwise kernels handed data on through memory: fused, they would "
+         "take "
+         "up to " +
+         duration_text(f.wasted_ns) + " less.";
 }
 
 }  // namespace

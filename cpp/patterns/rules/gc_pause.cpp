@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // patterns/rules/gc_pause.cpp: Python's garbage collector stopped the thread.
 //
-// Recorded: "Python GC" events (torch 2.9 and later with record_python_gc_info and
+// Recorded: "Python GC" events (recent torch with record_python_gc_info and
 // with_stack), or a frame of gc.collect. Conjectured: a builtin that only puts an
 // element into a container, where nothing can take long but a collection that it set
 // off. A long gap without any event is no evidence: anything may have happened in it.

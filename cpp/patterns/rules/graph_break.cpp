@@ -180,12 +180,12 @@ std::vector<Claim> propose(const Context& context) {
   return claim_marks(context, PatternId::kGraphBreak, Breaks(context.timeline).list());
 }
 
-std::string describe(const Context&, const Finding& f) {
+std::string describe(const Context& context, const Finding& f) {
+  const bool on_host = context.timeline.host.has_value();
   return "The compiled code was left " + count_text(f.count, "time", "times") +
          " in the middle of a call: " +
-         (f.claims.front().device < 0 ? "" : devices_text(f, false) + " idled for ") +
-         duration_text(f.wasted_ns) +
-         (f.claims.front().device < 0 ? " went into" : " while there was") +
+         (on_host ? "" : devices_text(f, false) + " idled for ") +
+         duration_text(f.wasted_ns) + (on_host ? " went into" : " while there was") +
          " eager code and guard checks before the next compiled piece.";
 }
 

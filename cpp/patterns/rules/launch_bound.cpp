@@ -19,15 +19,13 @@ enum : std::size_t {
   kMinLaunches
 };
 constexpr std::array kThresholds = {
-    Threshold{"min_share", 0.05, "share",
-              "TraceLens flags idle from 15 % on; replay of real traces shows gains "
-              "from about 5 %"},
+    Threshold{"min_share", 0.05, "share", "chosen; TraceLens flags idle from 15 % on"},
     kMaxPauseThreshold,
     kSlowCallThreshold,
     kSlowLaunchThreshold,
     kMaxLatencyThreshold,
     Threshold{"min_launches", 10, "count",
-              "fewer late launches are incidents and not a way of running"},
+              "chosen: fewer late launches are incidents and not a way of running"},
 };
 
 std::vector<Claim> propose(const Context& context) {
@@ -69,8 +67,24 @@ std::string describe(const Context& context, const Finding& f) {
          duration_text(*middle) + " (median).";
 }
 
+// Whoever launches graphs already knows of them; what is late is what they left out.
+std::string advise(const Context& context, const Finding& f) {
+  const auto& t = context.timeline;
+  const auto graphs = processes_with_graphs(t);
+  const auto launched = [&](const Claim& claim) {
+    return graphs.contains(t.columns().pid[claim.evidence]);
+  };
+  if (std::any_of(f.claims.begin(), f.claims.end(), launched)) {
+    return "This process launches CUDA graphs already. Move the launches that are left "
+           "into the graph, or prepare the next graph's inputs while the one before "
+           "it runs.";
+  }
+  return std::string(info(PatternId::kLaunchBound).advice);
+}
+
 }  // namespace
 
-const Rule kLaunchBoundRule{PatternId::kLaunchBound, kThresholds, propose, describe};
+const Rule kLaunchBoundRule{PatternId::kLaunchBound, kThresholds, propose, describe,
+                            advise};
 
 }  // namespace tta::patterns

@@ -5,9 +5,11 @@
 // Judged by kernel name, each by its own duration-weighted average: over all kernels, a
 // well-filled one would hide the others. Libraries' matrix products, convolutions and
 // attention run that way by design (large tiles in registers and shared memory) and
-// are left out. What is claimed: as if speed grew with occupancy up to the threshold
-// and no further. It is not known that it would; kernels with much independent work a
-// thread run well at less.
+// are left out, and so are other kernels whose shared memory is the limit, if no name
+// tells that they are bound by memory: large tiles there are for reuse, as in a matrix
+// product of the user's own. What is claimed: as if speed grew with occupancy up to the
+// threshold and no further. It is not known that it would; kernels with much
+// independent work a thread run well at less.
 #include <array>
 #include <cstdio>
 #include <unordered_map>
@@ -54,6 +56,10 @@ std::vector<Claim> propose(const Context& context) {
       const auto known = occupancy(work, device);
       // A grid that does not reach all multiprocessors is small_grid's.
       if (!filled || *filled < 1 || !known || is_tuned(t, kernel.row)) continue;
+      if (known->limit == OccupancyLimit::kSharedMemory &&
+          !is_memory_bound(t, kernel.row)) {
+        continue;
+      }
       auto& group = groups[c.name[kernel.row]];
       const auto time = static_cast<double>(kernel.time.length());
       group.time += time;

@@ -3,7 +3,8 @@
 //
 // An Async copy from pageable memory is none: the driver moves the data through a
 // pinned buffer of its own, and the call returns when that is done. It costs the
-// device's idle time during the call; after it, as no work could be launched
+// device's idle time during the call (before the copy starts, no more than staging a
+// part of it can take); after it, as no work could be launched
 // meanwhile, up to the call's length, where the copy went to the device (a copy to the
 // host is waited for anyway, to read it: sync_stall); and the time by which the copy
 // was slower than the link, where nothing ran beside it.
@@ -17,7 +18,7 @@
 namespace tta::patterns {
 namespace {
 
-enum : std::size_t { kMinShare, kMinBytes, kLargeBytes };
+enum : std::size_t { kMinShare, kMinBytes, kLargeBytes, kMaxLag };
 constexpr std::array kThresholds = {
     Threshold{"min_share", 0.01, "share", "a hundredth of the time is worth a line"},
     Threshold{"min_bytes", 1 << 16, "bytes",
@@ -25,6 +26,10 @@ constexpr std::array kThresholds = {
               "pinned one takes"},
     Threshold{"large_bytes", 1 << 20, "bytes",
               "from 1 MiB on latency (about 10 us) is little of a copy"},
+    Threshold{
+        "max_lag", 1000, "us",
+        "before a copy starts its first part is staged, a few MB at most: 200-300 "
+        "us seen of 19 MB; of more, something else is the cause"},
 };
 
 struct Call {
@@ -35,13 +40,20 @@ struct Call {
 };
 
 // The part of a gap that a call can be blamed for.
-Interval blamed(const timeline::Timeline& t, const timeline::Gap& gap,
-                const Call& call) {
+Interval blamed(const Context& context, const timeline::DeviceTime& d,
+                const timeline::Gap& gap, const Call& call) {
+  const auto& t = context.timeline;
   const auto& c = t.columns();
+  // Before its first work a device is not known to be recorded, or set up.
+  if (gap.time.end <= c.ts[d.rows.front()]) return {};
   // At the end nothing was launched any more: no one was kept waiting.
   if (gap.next == kNoRow) return {};
   const Interval inside = timeline::intersect(gap.time, call.time);
   const auto next = t.launch_of(gap.next);
+  if (next == call.launch && inside.length() > 0) {
+    const auto most = std::min(c.dur[call.copy], context.limits.ns(kMaxLag));
+    return {std::max(inside.begin, inside.end - most), inside.end};
+  }
   if (next == kNoRow || next == call.launch) return inside;
   // Launched before: the device itself was not ready to go on.
   if (c.ts[next] < call.time.begin) return {};
@@ -91,7 +103,7 @@ void claim_idle(const Context& context, std::size_t i, std::span<const Call> cal
     // The last of the data may still be on its way when the call returns.
     const auto until = call.time.end + timeline::kClockSkew;
     for (; gap != d.gaps.end() && gap->time.begin < until; ++gap) {
-      auto part = blamed(t, *gap, call);
+      auto part = blamed(context, d, *gap, call);
       part.begin = std::max(part.begin, reached);
       if (part.length() == 0) continue;
       for (const auto& idle : context.ledger.idle(i, part)) {

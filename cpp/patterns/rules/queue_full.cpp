@@ -3,10 +3,8 @@
 //
 // This is evidence against causes on the host's side, and costs nothing: while launches
 // wait, the device is busy. So no time is claimed and there is no finding, whatever the
-// settings. The facts are timeline::queue_facts(), for reports to quote. Rules need no
-// guard by it: those of the host claim idle time before a late launch, where the queue
-// was empty, and those of the device claim only where timeline::DeviceLimits has it
-// that a faster kernel would have helped (patterns/excess.h).
+// settings. The facts are timeline::queue_facts(), for reports to quote. Which rules need
+// no guard by it, and why, is in docs/patterns/queue_full.md.
 #include <array>
 
 #include "patterns/rule.h"

@@ -4,12 +4,15 @@
 // Measured against the best large copy of the same way in the same trace, else against
 // the link of the device by its name (patterns/copies.h); against nothing, if neither
 // is known. The cost is what the copy took longer than at that rate, where no kernel
-// ran beside it. Copies that shared the link with another are not judged.
+// ran beside it. Copies that shared the link with another are not judged. Of small ones
+// only that counts which would have brought the next work forward: the copies of a
+// program that its host holds back are not what it waits for.
 #include <algorithm>
 #include <array>
 #include <cstdio>
 
 #include "patterns/copies.h"
+#include "timeline/queue_facts.h"
 
 namespace tta::patterns {
 namespace {
@@ -30,7 +33,9 @@ constexpr std::array kThresholds = {
 
 enum : std::uint8_t { kLarge, kSmall };
 
-void propose_for(const Context& context, std::size_t i, std::vector<Claim>& claims) {
+void propose_for(const Context& context, std::size_t i,
+                 const timeline::DeviceLimits& device_limits,
+                 std::vector<Claim>& claims) {
   const auto& t = context.timeline;
   const auto& c = t.columns();
   const auto& limits = context.limits;
@@ -45,6 +50,7 @@ void propose_for(const Context& context, std::size_t i, std::vector<Claim>& clai
       link_rate(t, device, copies, CopyWay::kToHost, limits[kLargeBytes])};
   const bool many = static_cast<double>(std::count_if(copies.begin(), copies.end(),
                                                       is_small)) > limits[kMinSmall];
+  const auto limit = device_limits.of(i);
   BareTime bare(context, i);
   for (const auto& copy : copies) {
     const auto parts = bare.of({c.ts[copy.row], c.end(copy.row)});
@@ -57,14 +63,16 @@ void propose_for(const Context& context, std::size_t i, std::vector<Claim>& clai
     claim_share(
         claims,
         {PatternId::kSlowCopy, large ? kLarge : kSmall, false, device, 0, 0, copy.row},
-        parts, 1 - copy.rate / link);
+        parts, 1 - copy.rate / link,
+        large ? c.dur[copy.row] : timeline::host_lead(limit, c.end(copy.row)));
   }
 }
 
 std::vector<Claim> propose(const Context& context) {
   std::vector<Claim> claims;
+  const timeline::DeviceLimits limits(context.timeline);
   for (std::size_t i = 0; i < context.timeline.devices.size(); ++i) {
-    propose_for(context, i, claims);
+    propose_for(context, i, limits, claims);
   }
   return claims;
 }

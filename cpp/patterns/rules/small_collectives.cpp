@@ -9,17 +9,30 @@
 // collective takes includes waiting for the slowest rank, which merging would not
 // change: a latency above the run's lower quartile is not counted. Nor is what
 // computation hides.
+//
+// Older versions record no sizes. A collective that ends within `small_time` was small
+// or nearly so, and a long run of them goes from parameter to parameter; longer ones
+// may stand within. Its shortest one moved next to nothing: that is the latency, and
+// what each other but one could save at most.
 #include <algorithm>
 #include <array>
-#include <string_view>
 
+#include "patterns/collective_runs.h"
 #include "patterns/communication.h"
 #include "patterns/rule.h"
 
 namespace tta::patterns {
 namespace {
 
-enum : std::size_t { kMinShare, kSmallBytes, kSmallShare, kMaxBetween, kBytesPerUs };
+enum : std::size_t {
+  kMinShare,
+  kSmallBytes,
+  kSmallShare,
+  kMaxBetween,
+  kBytesPerUs,
+  kSmallTime,
+  kMinRun
+};
 constexpr std::array kThresholds = {
     Threshold{"min_share", 0.01, "share", "a hundredth of the time is worth a line"},
     Threshold{"small_bytes", 1 << 20, "bytes", "msprof-analyze: under 1 MB over RDMA"},
@@ -31,140 +44,53 @@ constexpr std::array kThresholds = {
     Threshold{"bytes_per_us", 5000, "bytes",
               "5 GB/s, half of PCIe 3 x16: what merged messages take at most, unless "
               "the trace's own large collectives are slower"},
+    Threshold{"small_time", 50, "us",
+              "of unknown size: NCCL takes 10-30 us for next to nothing inside a "
+              "machine, and 1 MB takes 50 us at 20 GB/s"},
+    Threshold{"min_run", 10, "count",
+              "of unknown size: small ones in one run; fewer are no loop over "
+              "parameters"},
 };
 
-// Collectives of which several can be made one.
-bool can_merge(std::string_view name) {
-  for (const auto* kind :
-       {"allreduce", "all_reduce", "allgather", "_allgather", "all_gather",
-        "reduce_scatter", "_reduce_scatter", "broadcast", "reduce"}) {
-    if (name.starts_with(kind)) return true;
+// What each of a run but its longest took beyond its bytes' own time.
+void add_excess(const Context& context, const CollectiveRun& run, double bytes_per_us,
+                std::vector<Mark>& out) {
+  const auto& c = context.timeline.columns();
+  std::vector<std::int64_t> lengths;
+  for (const auto& w : run) lengths.push_back(c.dur[w.row]);
+  const auto kept = std::max_element(lengths.begin(), lengths.end()) - lengths.begin();
+  auto sorted = lengths;
+  const bool sized = run.front().bytes >= 0;
+  const auto usual =
+      sorted.begin() + static_cast<std::ptrdiff_t>(sized ? (sorted.size() - 1) / 4 : 0);
+  std::nth_element(sorted.begin(), usual, sorted.end());
+  for (std::size_t i = 0; i < run.size(); ++i) {
+    if (static_cast<std::ptrdiff_t>(i) == kept) continue;
+    const auto bytes = static_cast<double>(std::max<std::int64_t>(0, run[i].bytes));
+    const auto transfer = static_cast<std::int64_t>(
+        std::min(1e15, bytes / std::max(1e-6, bytes_per_us) * 1e3));
+    const auto excess = std::min(lengths[i], *usual) - transfer;
+    const auto begin = c.ts[run[i].row];
+    if (excess > 0) out.push_back({{begin, begin + excess}, run[i].row});
   }
-  return false;
 }
 
-struct Work {
-  std::uint32_t row, lane;
-  std::int64_t launched;
-  const timeline::CollectiveArgs* collective;  // null: no communication, or unknown
-  bool comm;
-};
-
-class Device {
- public:
-  Device(const Context& context, std::size_t index)
-      : context_(context), t_(context.timeline), c_(t_.columns()), index_(index) {}
-
-  std::vector<Claim> claims() {
-    if (!list()) return {};
-    std::vector<const Work*> run;
-    std::size_t between = 0;
-    for (const auto& w : work_) {
-      if (!run.empty() && run.back()->lane != w.lane) flush(run);
-      if (!w.comm) {
-        ++between;
-        continue;
-      }
-      if (!is_small(w) || !can_merge(w.collective->name)) {
-        flush(run);
-      } else {
-        if (!run.empty() &&
-            (static_cast<double>(between) > context_.limits[kMaxBetween] ||
-             !alike(*run.back(), w))) {
-          flush(run);
-        }
-        run.push_back(&w);
-      }
-      between = 0;
-    }
-    flush(run);
-    return claim_exposed(context_, PatternId::kSmallCollectives, index_,
-                         std::move(excess_), computation(t_, t_.devices[index_]));
-  }
-
- private:
-  bool is_small(const Work& w) const {
-    if (w.collective == nullptr) return false;
-    const auto bytes = static_cast<double>(w.collective->bytes());
-    return bytes >= 0 && bytes < context_.limits[kSmallBytes];
-  }
-
-  bool alike(const Work& a, const Work& b) const {
-    return a.collective->name == b.collective->name &&
-           a.collective->group == b.collective->group &&
-           a.collective->dtype == b.collective->dtype;
-  }
-
-  // Lists the device's work as its threads launched it; false if too little of the
-  // communication is small.
-  bool list() {
-    std::int64_t all = 0, small = 0;
-    double fastest = 0;
-    for (const auto row : t_.devices[index_].rows) {
-      const auto launch = t_.launch_of(row);
-      const bool comm = t_.is_communication(row);
-      Work w{row, timeline::kNoLane, c_.ts[row], nullptr, comm};
-      if (launch != kNoRow) {
-        w.lane = t_.lanes.lane[launch];
-        w.launched = c_.ts[launch];
-      }
-      if (comm) {
-        w.collective = collective_of(context_, row);
-        all += c_.dur[row];
-        if (is_small(w)) {
-          small += c_.dur[row];
-        } else if (w.collective != nullptr && c_.dur[row] > 0) {
-          fastest = std::max(fastest, 1e3 * static_cast<double>(w.collective->bytes()) /
-                                          static_cast<double>(c_.dur[row]));
-        }
-      }
-      if (launch != kNoRow) work_.push_back(w);
-    }
-    per_us_ = context_.limits[kBytesPerUs];
-    if (fastest > 0) per_us_ = std::min(per_us_, fastest);
-    std::stable_sort(work_.begin(), work_.end(), [](const Work& a, const Work& b) {
-      return a.lane != b.lane ? a.lane < b.lane : a.launched < b.launched;
-    });
-    return small > 0 && static_cast<double>(small) >=
-                            context_.limits[kSmallShare] * static_cast<double>(all);
-  }
-
-  // Takes the excess of a run, and empties it.
-  void flush(std::vector<const Work*>& run) {
-    if (run.size() > 1) {
-      std::vector<std::int64_t> lengths;
-      for (const auto* w : run) lengths.push_back(c_.dur[w->row]);
-      const auto longest = std::max_element(lengths.begin(), lengths.end());
-      const auto kept = longest - lengths.begin();
-      std::vector<std::int64_t> sorted = lengths;
-      const auto quartile =
-          sorted.begin() + static_cast<std::ptrdiff_t>((sorted.size() - 1) / 4);
-      std::nth_element(sorted.begin(), quartile, sorted.end());
-      for (std::size_t i = 0; i < run.size(); ++i) {
-        if (static_cast<std::ptrdiff_t>(i) == kept) continue;
-        const auto bytes = static_cast<double>(run[i]->collective->bytes());
-        const auto transfer = static_cast<std::int64_t>(bytes / per_us_ * 1e3);
-        const auto excess = std::min(lengths[i], *quartile) - transfer;
-        const auto begin = c_.ts[run[i]->row];
-        if (excess > 0) excess_.push_back({{begin, begin + excess}, run[i]->row});
-      }
-    }
-    run.clear();
-  }
-
-  const Context& context_;
-  const timeline::Timeline& t_;
-  const trace::Columns& c_;
-  std::size_t index_;
-  std::vector<Work> work_;
-  double per_us_ = 0;
-  std::vector<Mark> excess_;
-};
-
 std::vector<Claim> propose(const Context& context) {
+  const auto& t = context.timeline;
+  const SmallCollectives small{context.limits[kSmallBytes],
+                               context.limits.ns(kSmallTime),
+                               context.limits[kSmallShare], context.limits[kMaxBetween],
+                               context.limits[kMinRun]};
   std::vector<Claim> claims;
-  for (std::size_t i = 0; i < context.timeline.devices.size(); ++i) {
-    const auto more = Device(context, i).claims();
+  for (std::size_t i = 0; i < t.devices.size(); ++i) {
+    const auto found = collective_runs(context, i, small);
+    if (found.runs.empty()) continue;
+    auto per_us = context.limits[kBytesPerUs];
+    if (found.fastest > 0) per_us = std::min(per_us, found.fastest);
+    std::vector<Mark> excess;
+    for (const auto& run : found.runs) add_excess(context, run, per_us, excess);
+    const auto more = claim_exposed(context, PatternId::kSmallCollectives, i,
+                                    std::move(excess), computation(t, t.devices[i]));
     claims.insert(claims.end(), more.begin(), more.end());
   }
   return claims;
@@ -176,13 +102,22 @@ std::string describe(const Context& context, const Finding& f) {
   for (const auto& claim : f.claims) {
     if (claim.evidence == last) continue;
     last = claim.evidence;
-    if (const auto* of = collective_of(context, last)) bytes.push_back(of->bytes());
+    const auto* of = collective_of(context, last);
+    if (of != nullptr && of->bytes() >= 0) bytes.push_back(of->bytes());
+  }
+  const auto collectives = count_text(f.count, "collective", "collectives");
+  if (bytes.empty()) {
+    return collectives + " of unknown size took under " +
+           duration_text(context.limits.ns(kSmallTime)) +
+           " each and followed others of their kind: up to " +
+           duration_text(f.wasted_ns) +
+           " of latency that one large one would not have.";
   }
   const auto middle =
       bytes.begin() + static_cast<std::ptrdiff_t>((bytes.size() - 1) / 2);
   std::nth_element(bytes.begin(), middle, bytes.end());
-  return count_text(f.count, "collective", "collectives") + " of " +
-         std::to_string(*middle) + " bytes (median) followed others of their kind: " +
+  return collectives + " of " + std::to_string(*middle) +
+         " bytes (median) followed others of their kind: " +
          duration_text(f.wasted_ns) + " of latency that one large one would not have.";
 }
 

@@ -73,8 +73,8 @@ void claim_steps(const Context& context, std::size_t device, std::int32_t number
       if (excess <= 0) break;
       const auto end = std::min(part.end, part.begin + excess);
       excess -= end - part.begin;
-      claims.push_back({PatternId::kStepOutlier, 0, number >= 0, number, part.begin,
-                        end, steps[i + 1].row});
+      claims.push_back({PatternId::kStepOutlier, 0, !context.timeline.host, number,
+                        part.begin, end, steps[i + 1].row});
     }
   }
 }

@@ -2,22 +2,31 @@
 // patterns/rules/sync_stall.cpp: the device runs dry because the host waited for it.
 //
 // While the host waits for a busy device nothing is lost; 114-376 ms of blocking calls
-// were seen to cost 0-15 ms. The loss comes after: no new work was launched during the
-// wait, so the device idles until the next launch arrives. That gap is the stall.
+// cost 0-15 ms in public traces. The loss comes after: no new work was launched during
+// the wait, so the device idles until the next launch arrives. That gap is the stall.
 // Without the wait the host would have been ahead by the wait's length and no more,
 // which bounds the stall: the rest of the gap has another cause.
 #include <algorithm>
 #include <array>
 #include <string_view>
 
+#include "patterns/drains.h"
 #include "patterns/rule.h"
 #include "patterns/waits.h"
 
 namespace tta::patterns {
 namespace {
 
+enum : std::size_t { kMinShare, kMinWait, kMaxThreads };
 constexpr std::array kThresholds = {
     Threshold{"min_share", 0.01, "share", "a hundredth of the time is worth a line"},
+    Threshold{
+        "min_wait", 50, "us",
+        "chosen, as most profilers flag waits from there on; the calls alone take "
+        "4-20 us on an idle device in public traces"},
+    Threshold{"max_threads", 2, "count",
+              "chosen: of more threads that wait or launch, nobody knows which waits "
+              "for whom (a pool that serves requests)"},
 };
 
 struct Cause {
@@ -64,57 +73,39 @@ SyncKind kind_of(const timeline::Timeline& t, std::uint32_t wait) {
   return kind;
 }
 
-// An operator that waits for an event does so by itself: cuDNN measures its algorithms
-// (torch.backends.cudnn.benchmark) in the first iteration. No line of the user's waits.
-bool is_autotuning(const timeline::Timeline& t, std::uint32_t wait) {
-  if (t.trace->name(wait).find("Event") == std::string_view::npos) return false;
-  const auto owner = t.owner_of(wait);
-  return owner != kNoRow && t.trace->name(owner).starts_with("aten::");
-}
-
-// The longest wait that was going on when the device ran dry, and that held up the
-// thread which launched next: its own, or one that it had nothing to do without.
-const timeline::HostWait* draining(const timeline::Timeline& t, std::uint32_t launch,
-                                   std::int64_t dry) {
-  const timeline::HostWait* longest = nullptr;
-  const auto lane = t.lanes.lane[launch];
-  for (const auto& thread : t.waits) {
-    if (thread.pid != t.columns().pid[launch]) continue;
-    const auto after = std::lower_bound(
-        thread.waits.begin(), thread.waits.end(), dry,
-        [](const timeline::HostWait& w, std::int64_t at) { return w.begin < at; });
-    if (after == thread.waits.begin()) continue;
-    const auto& wait = *std::prev(after);
-    if (wait.end < dry - timeline::kClockSkew || is_autotuning(t, wait.row)) continue;
-    if (thread.lane != lane && t.at_work(lane, {wait.begin, wait.end})) continue;
-    if (longest == nullptr || wait.end - wait.begin > longest->end - longest->begin) {
-      longest = &wait;
-    }
-  }
-  return longest;
-}
-
 std::vector<Claim> propose(const Context& context) {
   const auto& t = context.timeline;
-  const auto& ledger = context.ledger;
   const auto& c = t.columns();
   std::vector<Claim> claims;
+  if (t.waits.empty()) return claims;
+  Drains drains(t, context.limits.ns(kMinWait), context.limits[kMaxThreads]);
   for (std::size_t i = 0; i < t.devices.size(); ++i) {
+    // A wait of which something is left goes on costing as long as the same thread's
+    // launches come late: its lead is still lost. A launch in the queue ends that.
+    Drain drain;
     for (const auto& gap : t.devices[i].gaps) {
-      // At the span's end nothing was launched any more: no one was kept waiting.
-      if (gap.next == kNoRow || gap.previous == kNoRow) continue;
       const auto launch = t.launch_of(gap.next);
-      if (launch == kNoRow || c.ts[launch] <= gap.time.begin) continue;
-      const auto* wait = draining(t, launch, gap.time.begin);
-      if (wait == nullptr || c.ts[launch] < wait->end) continue;
-      auto bound = wait->end - wait->begin;
-      const auto kind = static_cast<std::uint8_t>(kind_of(t, wait->row));
-      for (const auto& idle : ledger.idle(i, gap.time)) {
-        const auto end = std::min(idle.end, idle.begin + bound);
+      // At the span's end nothing was launched any more: no one was kept waiting.
+      if (launch == kNoRow || gap.previous == kNoRow ||
+          c.ts[launch] <= gap.time.begin) {
+        drain = {};
+        continue;
+      }
+      const auto fresh = drains.of(launch, gap.time.begin);
+      if (fresh.wait != nullptr && fresh.wait != drain.wait) drain = fresh;
+      if (drain.wait == nullptr || drain.lane != t.lanes.lane[launch] ||
+          c.ts[launch] < drain.wait->end) {
+        drain = {};
+        continue;
+      }
+      const auto kind = static_cast<std::uint8_t>(kind_of(t, drain.wait->row));
+      const Interval time{gap.time.begin, std::min(gap.time.end, drain.until)};
+      for (const auto& idle : context.ledger.idle(i, time)) {
+        const auto end = std::min(idle.end, idle.begin + drain.left);
         if (end == idle.begin) break;
-        bound -= end - idle.begin;
+        drain.left -= end - idle.begin;
         claims.push_back({PatternId::kSyncStall, kind, true, t.devices[i].device,
-                          idle.begin, end, wait->row});
+                          idle.begin, end, drain.wait->row});
       }
     }
   }

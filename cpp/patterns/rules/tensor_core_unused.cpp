@@ -2,12 +2,15 @@
 // patterns/rules/tensor_core_unused.cpp: matrix products on the ordinary floating point
 // units of a device that has tensor cores.
 //
-// Told by three things together: the operator's inputs are float32 or float64, its
-// kernel's name says that it uses ordinary units (sgemm, simt, scudnn, ...), and the
-// device has tensor cores. A product limited by memory would gain nothing, so sizes
-// must be known and give enough work a byte. Where the library used tensor cores for
-// other float32 products of the trace, they are allowed and it chose otherwise: silent.
+// Told by three things together: the operator's inputs are float32, its kernel's name
+// says that it uses ordinary units (sgemm, simt, scudnn, ...), and the device has tensor
+// cores. A product limited by memory would gain nothing, so sizes must be known and give
+// enough work a byte. Where the library used tensor cores for other float32 products of
+// the trace, they are allowed and it chose otherwise: silent.
 // AMD's kernels do not say enough in their names (float32 has MFMA too): silent.
+//
+// Float64 is left out: no trace tells whether the results need it, and where they do,
+// nothing was wasted.
 #include <array>
 #include <cstdio>
 #include <optional>
@@ -51,15 +54,6 @@ bool has_tensor_cores(const timeline::DeviceProperties* device) {
   return true;
 }
 
-constexpr int kFloat64 = 1;
-
-// Sub-type by the inputs' type; -1 if of another.
-int subtype_of(const Product& product) {
-  return product.data_type == "float"    ? 0
-         : product.data_type == "double" ? kFloat64
-                                         : -1;
-}
-
 /// What is known of the operators of a trace, each looked at once.
 class Products {
  public:
@@ -91,11 +85,10 @@ std::vector<Claim> propose(const Context& context) {
   Products products(context);
   for (std::size_t i = 0; i < t.devices.size(); ++i) {
     if (!has_tensor_cores(t.properties_of(t.devices[i].device))) continue;
-    // By type, and products apart from convolutions: each has a switch of its own.
-    std::array<std::array<bool, 2>, 2> allowed{};
+    // Products apart from convolutions: each has a switch of its own.
+    std::array<bool, 2> allowed{};
     struct Candidate {
       SoleKernel kernel;
-      int subtype;
       bool convolution;
     };
     std::vector<Candidate> candidates;
@@ -103,23 +96,28 @@ std::vector<Claim> propose(const Context& context) {
       const bool tensor = on_tensor_cores(kernel.row);
       if (!tensor && !on_plain_units(kernel.row)) continue;
       const auto* product = products.of(kernel.row);
-      const auto subtype = product == nullptr ? -1 : subtype_of(*product);
-      if (subtype < 0) continue;
+      if (product == nullptr || product->data_type != "float") continue;
       if (tensor) {
-        allowed[static_cast<std::size_t>(subtype)][product->convolution] = true;
+        allowed[product->convolution] = true;
       } else if (c.dur[kernel.row] >= context.limits.ns(kMinKernel) &&
                  product->intensity() >= context.limits[kMinIntensity]) {
-        candidates.push_back({kernel, subtype, product->convolution});
+        candidates.push_back({kernel, product->convolution});
       }
     }
     for (const auto& it : candidates) {
-      if (allowed[static_cast<std::size_t>(it.subtype)][it.convolution]) continue;
+      if (allowed[it.convolution]) continue;
       claim_excess(context, i, it.kernel, 1 - 1 / context.limits[kSpeedup],
-                   PatternId::kTensorCoreUnused, static_cast<std::uint8_t>(it.subtype),
-                   claims);
+                   PatternId::kTensorCoreUnused, 0, claims);
     }
   }
   return claims;
+}
+
+// TF32 and bfloat16 came with Ampere; before, tensor cores take float16 alone.
+bool takes_tf32(const Context& context, const Finding& f) {
+  const auto& t = context.timeline;
+  const auto* device = t.properties_of(t.columns().device[f.events.front()]);
+  return device != nullptr && device->compute_major >= 8;
 }
 
 std::string describe(const Context& context, const Finding& f) {
@@ -133,21 +131,29 @@ std::string describe(const Context& context, const Finding& f) {
   }
   char times[32];
   std::snprintf(times, sizeof times, "%g", context.limits[kSpeedup]);
-  const auto* device = t.properties_of(c.device[f.events.front()]);
-  const bool ampere = device != nullptr && device->compute_major >= 8;
   return count_text(f.count, "kernel", "kernels") +
-         " of matrix products or convolutions in " +
-         (f.subtype == kFloat64 ? "float64" : "float32") + " ran for " +
-         duration_text(time) + " without tensor cores, which " +
-         (f.subtype == kFloat64 ? "compute lower precision"
-          : ampere              ? "take float32 as TF32, and bfloat16"
-                                : "take float16 (torch.autocast)") +
-         " at least " + times + " times as fast.";
+         " of matrix products or convolutions in float32 ran for " +
+         duration_text(time) + " without tensor cores, which take " +
+         (takes_tf32(context, f) ? "float32 as TF32, and bfloat16"
+                                 : "float16 (torch.autocast)") +
+         ": at " + times + " times the speed, up to " + duration_text(f.wasted_ns) +
+         " less.";
+}
+
+std::string advise(const Context& context, const Finding& f) {
+  if (takes_tf32(context, f)) {
+    return "Allow TF32: torch.set_float32_matmul_precision(\"high\") for products, "
+           "torch.backends.cudnn.allow_tf32 for convolutions; or run in bfloat16 "
+           "(torch.autocast).";
+  }
+  return "Run in float16: torch.autocast(\"cuda\", dtype=torch.float16), with "
+         "torch.amp.GradScaler for training. This device's tensor cores take neither "
+         "TF32 nor bfloat16.";
 }
 
 }  // namespace
 
 const Rule kTensorCoreUnusedRule{PatternId::kTensorCoreUnused, kThresholds, propose,
-                                 describe};
+                                 describe, advise};
 
 }  // namespace tta::patterns

@@ -12,6 +12,7 @@
 #include <array>
 
 #include "patterns/attention.h"
+#include "patterns/excess.h"
 #include "patterns/marks.h"
 #include "patterns/rule.h"
 
@@ -41,13 +42,12 @@ std::vector<Claim> propose(const Context& context) {
         marks.push_back({{c.ts[op], c.ts[op] + saved}, attention.softmax, 0});
       }
       for (const auto& work : launched.in(t.lanes.lane[op], {c.ts[op], c.end(op)})) {
-        excess.push_back(
-            {work.device, {c.ts[work.row], c.end(work.row)}, attention.softmax, 0});
+        excess.push_back({work.device, work.row, 1, attention.softmax, 0});
       }
     }
   }
   if (t.host) return claim_marks(context, PatternId::kUnfusedAttention, marks);
-  return claim_excess(context, PatternId::kUnfusedAttention, std::move(excess));
+  return claim_rows(context, PatternId::kUnfusedAttention, std::move(excess));
 }
 
 bool in_math_fallback(const timeline::Timeline& t, std::uint32_t row) {
@@ -63,7 +63,7 @@ std::string describe(const Context& context, const Finding& f) {
   const auto& t = context.timeline;
   std::string text =
       count_text(f.count, "attention", "attentions") +
-      " ran as product, softmax, product: what lies between the products took " +
+      " ran as product, softmax, product: what lies between the products took up to " +
       duration_text(f.wasted_ns) + (t.host ? " more than" : " that") +
       " a fused kernel " + (t.host ? "needs." : "does without.");
   if (in_math_fallback(t, f.events.front())) {

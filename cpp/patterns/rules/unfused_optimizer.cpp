@@ -5,8 +5,9 @@
 // torch wraps each step in Optimizer.step#<class>.step. If no operator or kernel in it
 // is a fused or multi-tensor one, each parameter took several launches of its own. The
 // cost is what the device idled while the host made them, and what so many kernels take
-// even with nothing to do. From the first update on only: what comes before (gathering
-// parameters, making state) a fused optimizer has to do too.
+// even with nothing to do, where the host was ahead. From the first update on only:
+// what comes before (gathering parameters, making state) a fused optimizer has to do
+// too.
 //
 // Of a trace without device work, it is the time spent on calling these operators: the
 // fused form makes one call for all parameters. Operators with real work are left out,
@@ -15,6 +16,7 @@
 #include <array>
 #include <map>
 
+#include "patterns/excess.h"
 #include "patterns/host_ops.h"
 #include "patterns/launched.h"
 #include "patterns/marks.h"
@@ -151,9 +153,10 @@ std::vector<Claim> propose(const Context& context) {
       if (c.cat(work.row) != Category::kKernel) continue;
       many |= names_many_tensors(t.trace->name(work.row));
       if (c.dur[work.row] >= context.limits.ns(kSmallKernel)) continue;
-      const auto end =
-          std::min(c.end(work.row), c.ts[work.row] + context.limits.ns(kEmptyKernel));
-      small.push_back({work.device, {c.ts[work.row], end}, span.row, subtype});
+      const auto empty =
+          static_cast<double>(context.limits.ns(kEmptyKernel)) /
+          static_cast<double>(std::max<std::int64_t>(1, c.dur[work.row]));
+      small.push_back({work.device, work.row, std::min(1.0, empty), span.row, subtype});
     }
     if (many || static_cast<double>(small.size()) <= context.limits[kMinOps]) continue;
     marks.push_back({step.updates, span.row, subtype});
@@ -161,7 +164,7 @@ std::vector<Claim> propose(const Context& context) {
   }
   auto claims = claim_marks(context, PatternId::kUnfusedOptimizer, std::move(marks));
   const auto busy =
-      claim_excess(context, PatternId::kUnfusedOptimizer, std::move(excess));
+      claim_rows(context, PatternId::kUnfusedOptimizer, std::move(excess));
   claims.insert(claims.end(), busy.begin(), busy.end());
   return claims;
 }
@@ -174,7 +177,7 @@ std::string describe(const Context& context, const Finding& f) {
   if (t.host)
     return text + "calling so many operators took " + duration_text(f.wasted_ns) + ".";
   return text + devices_text(f, false) + " idled " + duration_text(f.idle_ns) +
-         " meanwhile, and small kernels took " +
+         " meanwhile, and small kernels took up to " +
          duration_text(f.wasted_ns - f.idle_ns) + " beyond their work.";
 }
 

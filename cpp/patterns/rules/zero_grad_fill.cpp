@@ -4,9 +4,12 @@
 // zero_grad(set_to_none=False) fills each gradient, one launch and one pass over its
 // memory each; dropping them costs nothing, and the next backward pass then stores
 // instead of adding. That second gain is not claimed. What is: idle time of the device
-// while the host called the fills, and the time of the fills themselves.
+// while the host went from fill to fill, and the time of the fills themselves where the
+// host was ahead. Without device work, it is the time of the calls.
+#include <algorithm>
 #include <array>
 
+#include "patterns/excess.h"
 #include "patterns/launched.h"
 #include "patterns/marks.h"
 #include "patterns/rule.h"
@@ -14,8 +17,11 @@
 namespace tta::patterns {
 namespace {
 
+enum : std::size_t { kMinShare, kMaxPause };
 constexpr std::array kThresholds = {
     Threshold{"min_share", 0.01, "share", "a hundredth of the time is worth a line"},
+    Threshold{"max_pause", 200, "us",
+              "Python between two fills takes less; longer is other work"},
 };
 
 using trace::Category;
@@ -29,16 +35,18 @@ std::vector<Claim> propose(const Context& context) {
   const auto& t = context.timeline;
   const auto& c = t.columns();
   const auto& launched = launched_work(context);
-  std::vector<char> inside(c.size(), 0);
+  std::vector<std::uint32_t> inside(c.size(), kNoRow);  // the outermost zero_grad
   std::vector<Mark> marks;
   std::vector<Excess> excess;
   for (std::uint32_t lane = 0; lane < t.lanes.lanes.size(); ++lane) {
     if (t.lanes.lanes[lane].is_stream) continue;
+    auto range = kNoRow;  // of the last mark
     for (const auto row : t.lanes.rows_of(t.lanes.lanes[lane])) {
       const auto parent = t.tree.parent[row];
       const auto name = t.trace->name(row);
-      inside[row] = (parent != kNoRow && inside[parent]) || is_zero_grad(name);
-      if (!inside[row] || c.cat(row) != Category::kCpuOp) continue;
+      if (parent != kNoRow) inside[row] = inside[parent];
+      if (inside[row] == kNoRow && is_zero_grad(name)) inside[row] = row;
+      if (inside[row] == kNoRow || c.cat(row) != Category::kCpuOp) continue;
       if (name != "aten::zero_" && name != "aten::_foreach_zero_") continue;
       // A fill inside another operator makes a new tensor (zeros) or is seen already.
       if (parent != kNoRow && c.cat(parent) == Category::kCpuOp &&
@@ -46,14 +54,19 @@ std::vector<Claim> propose(const Context& context) {
         continue;
       }
       const Interval call{c.ts[row], c.end(row)};
+      if (!t.host && range == inside[row] &&
+          call.begin - marks.back().time.end <= context.limits.ns(kMaxPause)) {
+        marks.back().time.end = std::max(marks.back().time.end, call.begin);
+      }
+      range = inside[row];
       marks.push_back({call, row, 0});
       for (const auto& work : launched.in(lane, call)) {
-        excess.push_back({work.device, {c.ts[work.row], c.end(work.row)}, row, 0});
+        excess.push_back({work.device, work.row, 1, row, 0});
       }
     }
   }
   auto claims = claim_marks(context, PatternId::kZeroGradFill, std::move(marks));
-  const auto busy = claim_excess(context, PatternId::kZeroGradFill, std::move(excess));
+  const auto busy = claim_rows(context, PatternId::kZeroGradFill, std::move(excess));
   claims.insert(claims.end(), busy.begin(), busy.end());
   return claims;
 }
@@ -61,9 +74,10 @@ std::vector<Claim> propose(const Context& context) {
 std::string describe(const Context& context, const Finding& f) {
   const auto fills = count_text(f.count, "fill", "fills") + " of gradients with zeros";
   if (context.timeline.host) return fills + " took " + duration_text(f.wasted_ns) + ".";
-  return fills + ": " + devices_text(f, false) + " filled for " +
-         duration_text(f.wasted_ns - f.idle_ns) + " and idled " +
-         duration_text(f.idle_ns) + " while the host called for it.";
+  const auto filled = f.wasted_ns - f.idle_ns;
+  return fills + ": " + devices_text(f, false) +
+         (filled > 0 ? " filled for " + duration_text(filled) + " and" : "") +
+         " idled " + duration_text(f.idle_ns) + " while the host called for it.";
 }
 
 }  // namespace

@@ -55,6 +55,50 @@ TEST(CommExposed, TheOverlapOfUnder100UsSaysNothing) {
   EXPECT_EQ(wasted(find_in(trace(101)), PatternId::kCommExposed), 101'000);
 }
 
+// One collective of 10 ms alone after 10 ms of computation.
+Finding lone(const std::string& args, const std::string& name = kReduce) {
+  return first(find_in(TraceText()
+                           .launched(0, 0, 10'000, 1)
+                           .call("cudaLaunchKernel", 6, 5, 2)
+                           .device_work("kernel", name, 10'000, 10'000, 2, args, 8, 0)),
+               PatternId::kCommExposed);
+}
+
+std::string message(const std::string& name, int elements) {
+  return ", \"Collective name\": \"" + name +
+         "\", \"dtype\": \"Float\", \"Group size\": 8, \"In msg nelems\": " +
+         std::to_string(elements) + ", \"Out msg nelems\": " + std::to_string(elements);
+}
+
+bool says(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+TEST(CommExposed, ItsRateTellsWhetherItWaited) {
+  // Of n floats each rank sends 2 * 7/8 * 4 n bytes: 7 n in 10,000 us.
+  const auto slow = lone(message("allreduce", 1'428'000));
+  EXPECT_TRUE(says(slow.message, "at 1.0 GB/s: most of it is likely waiting"));
+  EXPECT_TRUE(says(slow.advice, "Look first which rank comes late"));
+  const auto fast = lone(message("allreduce", 1'429'000));
+  EXPECT_TRUE(says(fast.message, "at 1.0 GB/s (waiting for the slowest"));
+  EXPECT_FALSE(says(fast.advice, "Look first"));
+  // Half of it by a gather; nothing is said of less than 1 MiB, or of unknown sizes.
+  EXPECT_TRUE(says(lone(message("_allgather_base", 8'000'000)).message, "2.8 GB/s"));
+  EXPECT_TRUE(says(lone(message("allreduce", 262'144)).message, "GB/s"));
+  EXPECT_FALSE(says(lone(message("allreduce", 262'143)).message, "GB/s"));
+  EXPECT_FALSE(says(lone("").message, "GB/s"));
+}
+
+TEST(CommExposed, AdviceGoesByTheCollective) {
+  EXPECT_TRUE(says(lone("").advice, "bucket_cap_mb"));  // by the kernel's name
+  EXPECT_TRUE(says(lone(message("_reduce_scatter_base", 9)).advice, "bucket_cap_mb"));
+  EXPECT_TRUE(says(lone(message("_allgather_base", 9)).advice, "prefetch"));
+  const auto exchange = lone(message("all_to_allv", 9), "ncclDevKernel_SendRecv");
+  EXPECT_TRUE(says(exchange.advice, "next batch"));
+  EXPECT_FALSE(says(exchange.advice, "bucket"));
+  EXPECT_FALSE(says(lone("", "ncclDevKernel_SendRecv").advice, "bucket"));
+}
+
 // An all_reduce over gloo as torch 2.13 records it: asked for at `at`, under way on the
 // backend's thread for the next 900 us.
 TraceText& gloo(TraceText& text, double at) {

@@ -42,13 +42,30 @@ TraceText twice(const std::string& next, bool bias = true) {
   if (bias) {
     text.op("aten::sum", 210, 20, "", 2)
         .host("cuda_runtime", "cudaLaunchKernel", 215, 5, "\"correlation\": 4", 2)
-        .kernel(460, 25, 4);
+        .kernel(460, 25, 4)
+        .launched(230, 485, 30, 10);
   }
   return text;
 }
 
 TEST(ConvBiasBn, CostsTheAddedBiasAndItsGradient) {
   EXPECT_EQ(cost(twice("aten::batch_norm")), 30'000 + 25'000);
+}
+
+TEST(ConvBiasBn, WhatAnotherStreamHidesCostsNothing) {
+  EXPECT_EQ(cost(twice("aten::batch_norm").launched(20, 200, 300, 11, 8)), 0);
+}
+
+TEST(ConvBiasBn, WhereTheHostIsTheLimitItCostsNothing) {
+  TraceText text;  // each kernel starts right after its launch
+  text.op("aten::conv2d", 0, 290)
+      .op("aten::_convolution", 1, 288)
+      .launched(5, 12, 80, 1)
+      .op("aten::add_", 100, 90)
+      .launched(105, 112, 80, 2)
+      .op("aten::batch_norm", 300, 50)
+      .launched(305, 312, 80, 3);
+  EXPECT_EQ(cost(text), 0);
 }
 
 TEST(ConvBiasBn, ABiasThatIsUsedIsNone) { EXPECT_EQ(cost(twice("aten::relu")), 0); }

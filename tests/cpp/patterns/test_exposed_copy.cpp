@@ -48,13 +48,33 @@ TEST(ExposedCopy, TwoAtOnceAreExposedOnce) {
 }
 
 TEST(ExposedCopy, NeedsALength) {
-  EXPECT_EQ(cost(one(49.9)), 0);
-  EXPECT_EQ(cost(one(50)), 50'000);
+  const auto two = [](double length) {
+    return one(length).device_work("gpu_memcpy", kPinned, 1200, length, 3,
+                                   ", \"bytes\": 20000000", 7, 0);
+  };
+  EXPECT_EQ(cost(two(49.9)), 0);
+  EXPECT_EQ(cost(two(50)), 100'000);
 }
 
 TEST(ExposedCopy, NeedsThreePercent) {
   EXPECT_EQ(cost(one(100).kernel(1110, 2250, 3)), 0);
   EXPECT_EQ(cost(one(100).kernel(1110, 2200, 3)), 100'000);
+}
+
+TEST(ExposedCopy, BeforeTheFirstKernelNothingCouldHideIt) {
+  const auto then = [](double kernel, int pid) {
+    return TraceText()
+        .call("cudaMemcpyAsync", 0, 5, 1)
+        .copy(kPinned, 10, 1000, 1, 20'000'000)
+        .call("cudaLaunchKernel", 6, 3, 2, 1, pid)
+        .kernel(kernel, 500, 2, "gemm", 9, 1)
+        .call("cudaLaunchKernel", 1000, 5, 3)
+        .kernel(1010, 500, 3);
+  };
+  EXPECT_EQ(cost(then(10, 100)), 1'000'000);  // that of its process, on any device
+  EXPECT_EQ(cost(then(10.1, 100)), 0);
+  EXPECT_EQ(cost(then(10, 200)), 0);  // not of another process
+  EXPECT_EQ(cost(TraceText().copy(kPinned, 10, 1000, 1, 20'000'000)), 0);
 }
 
 TEST(ExposedCopy, CopiesInsideOrBetweenDevicesAreNone) {

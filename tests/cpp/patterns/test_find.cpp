@@ -32,6 +32,49 @@ TEST(Ledger, GivesEachNanosecondOnce) {
   EXPECT_EQ(wasted(found, PatternId::kSyncStall), 120'000);  // 610 - 490
 }
 
+// Where the file gives a device no number it is kept under -1, as host time is.
+TEST(Ledger, KeepsBothTimesOfADeviceWithoutANumber) {
+  const auto trace = TraceText()
+                         .kernel(0, 100, 1, "gemm", 7, -1)
+                         .kernel(300, 100, 2, "gemm", 7, -1)
+                         .load();
+  const auto t = timeline::make_timeline(trace);
+  ASSERT_EQ(t.devices.at(0).device, -1);
+  Ledger ledger(t);
+  ledger.settle({{PatternId::kSyncStall, 0, true, -1, 100'000, 150'000, 0},
+                 {PatternId::kCommExposed, 0, false, -1, 20'000, 100'000, 0}});
+  EXPECT_EQ(ledger.idle(0, t.span), (IntervalSet{{150'000, 300'000}}));
+  EXPECT_EQ(ledger.busy(0, t.span), (IntervalSet{{0, 20'000}, {300'000, 400'000}}));
+  EXPECT_THROW(
+      ledger.settle({{PatternId::kCommExposed, 0, false, -1, 100'000, 150'000, 0}}),
+      std::logic_error);
+}
+
+TEST(Find, ADeviceWithoutANumberIsADevice) {
+  // Each step: a gemm, a collective alone, a copy alone; one step idles far longer.
+  TraceText text;
+  double at = 0;
+  for (int i = 0; i < 20; ++i) {
+    const double length = i == 10 ? 20'000 : 4'000;
+    text.note("ProfilerStep#" + std::to_string(i), at, length)
+        .call("cudaLaunchKernel", at, 5, 3 * i + 1)
+        .kernel(at, 1000, 3 * i + 1, "gemm", 7, -1)
+        .kernel(at + 1000, 1000, 3 * i + 2, "ncclDevKernel_AllReduce", 7, -1)
+        .device_work("gpu_memcpy", "Memcpy HtoD (Pinned -> Device)", at + 2000, 1000,
+                     3 * i + 3, ", \"bytes\": 20000000", 7, -1);
+    at += length;
+  }
+  const auto found = find_in(text);
+  const auto& comm = first(found, PatternId::kCommExposed);
+  EXPECT_EQ(comm.wasted_ns, 20'000'000);
+  EXPECT_EQ(comm.idle_ns, 0);
+  EXPECT_NE(comm.message.find("ran for 20.0 ms"), std::string::npos) << comm.message;
+  EXPECT_EQ(wasted(found, PatternId::kExposedCopy), 20'000'000);
+  const auto& outlier = first(found, PatternId::kStepOutlier);
+  EXPECT_EQ(outlier.wasted_ns, 16'000'000);
+  EXPECT_EQ(outlier.idle_ns, 16'000'000);
+}
+
 TEST(Find, SmallPlacesAreGatheredInOneFinding) {
   TraceText text;
   for (int i = 0; i < 30; ++i) {

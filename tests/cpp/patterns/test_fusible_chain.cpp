@@ -2,6 +2,8 @@
 // The rule on hand-worked traces: it fires, it stays silent, and where the line is.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "patterns/found.h"
 
 namespace tta::patterns {
@@ -121,6 +123,37 @@ TEST(FusibleChain, AChainStaysWithinOneFunction) {
   };
   EXPECT_EQ(cost(2), 0);
   EXPECT_EQ(cost(3), 6 * 35'000);
+}
+
+TEST(FusibleChain, ChainsBesideOtherKernelsCostNothing) {
+  const auto beside = [](double length) {  // a product on a stream of its own
+    Chains chains(kThree, 6);
+    chains.text().call("cudaLaunchKernel", 900, 5, 999);
+    chains.text().kernel(5'000, length, 999, "gemm", 8);
+    return chains.cost();
+  };
+  EXPECT_EQ(beside(6 * 430), 0);
+  EXPECT_EQ(beside(3 * 430), 3 * 35'000);
+}
+
+TEST(FusibleChain, WhereTheHostIsTheLimitFasterKernelsGainNothing) {
+  const auto cost = [](double period) {  // kernels of 20 us, one launched each `period`
+    TraceText text;
+    int id = 0;
+    double device = 0;
+    for (int i = 0; i < 50; ++i) {
+      for (const auto& name : {kMul, kAdd, kGelu, std::string("ampere_sgemm")}) {
+        const auto host = id * period;
+        device = std::max(device, host + 7);
+        ++id;
+        text.call("cudaLaunchKernel", host, 5, id).kernel(device, 20, id, name);
+        device += 20;
+      }
+    }
+    return wasted(find_in(text), PatternId::kFusibleChain);
+  };
+  EXPECT_EQ(cost(60), 0);
+  EXPECT_GT(cost(6), 50 * 19'000);
 }
 
 TEST(FusibleChain, UnderAHundredthItIsNoFinding) {

@@ -77,6 +77,74 @@ TEST(LaunchBound, ASlowRuntimeCallBetweenLaunchesIsLeftOut) {
   EXPECT_EQ(wasted(find_in(text), PatternId::kLaunchBound), 19 * 35'000 + 20'000);
 }
 
+// Graphs of 500 us, each launched by a call of `launch` us with Python of 598 us
+// before.
+TraceText graphs(double launch) {
+  TraceText text;
+  for (int i = 0; i < 20; ++i) {
+    const double at = i * (launch + 600);
+    text.call("cudaGraphLaunch", at, launch, i + 1).kernel(at + launch + 2, 500, i + 1);
+  }
+  return text;
+}
+
+TEST(LaunchBound, TheInsideOfALongLaunchIsNoPause) {
+  // The first begins with the span. The 98 us of Python before each stay out.
+  EXPECT_EQ(wasted(find_in(graphs(900)), PatternId::kLaunchBound), 19 * 902'000);
+  EXPECT_EQ(wasted(find_in(graphs(1999)), PatternId::kLaunchBound), 19 * 2'001'000);
+  EXPECT_EQ(wasted(find_in(graphs(2000)), PatternId::kLaunchBound), 0);
+}
+
+TEST(LaunchBound, AdvisesThoseWhoUseGraphsAlready) {
+  const auto advice = [](const TraceText& text) {
+    return find_in(text).findings.at(0).advice;
+  };
+  EXPECT_NE(advice(graphs(900)).find("launches CUDA graphs already"),
+            std::string::npos);
+  EXPECT_EQ(advice(eager(100, 50)).find("already"), std::string::npos);
+}
+
+// Between two operators that launch, 335 us of others of 80 us with a step each.
+TraceText with_steps(const char* around, const char* op, const char* inner) {
+  TraceText text;
+  for (int i = 0; i < 20; ++i) {
+    const double at = i * 400;
+    text.op("aten::add", at, 40).launched(at + 10, at + 20, 5, i + 1);
+    if (*around != 0) text.op(around, at + 45, 350);
+    for (int k = 0; k < 4; ++k) {
+      text.op(op, at + 50 + k * 85, 80).op(inner, at + 60 + k * 85, 60);
+    }
+  }
+  return text;
+}
+
+TEST(LaunchBound, ViewsBetweenLaunchesAreDispatch) {
+  const auto of = [](const char* around, const char* op, const char* inner) {
+    return wasted(find_in(with_steps(around, op, inner)), PatternId::kLaunchBound);
+  };
+  EXPECT_EQ(of("", "aten::t", "aten::transpose"), 19 * 395'000 + 20'000);
+  EXPECT_EQ(of("TBackward", "aten::t", "aten::transpose"), 19 * 395'000 + 20'000);
+  // The same as steps of an operator that computes on the host.
+  EXPECT_EQ(of("aten::stack", "aten::unsqueeze", "aten::as_strided"),
+            of("", "aten::cos", "aten::sin"));
+  EXPECT_LT(of("", "aten::cos", "aten::sin"), 20 * 100'000);
+}
+
+TEST(LaunchBound, AViewThatTakesLongIsSomethingElse) {
+  const auto of = [](double view) {
+    TraceText text;
+    for (int i = 0; i < 20; ++i) {
+      const double at = i * 300;
+      text.op("aten::add", at, 40).launched(at + 10, at + 20, 5, i + 1);
+      text.op("aten::empty", at + 60, view);
+    }
+    return wasted(find_in(text), PatternId::kLaunchBound);
+  };
+  EXPECT_EQ(of(200), 19 * 295'000 + 20'000);
+  // From the operator's end no mark until the next one: 260 us.
+  EXPECT_EQ(of(201), 19 * 35'000 + 20'000);
+}
+
 TEST(LaunchBound, UnderFivePercentIsNormal) {
   EXPECT_EQ(wasted(find_in(eager(100, 200, 196)), PatternId::kLaunchBound), 0);
   EXPECT_GT(wasted(find_in(eager(100, 200, 180)), PatternId::kLaunchBound), 0);

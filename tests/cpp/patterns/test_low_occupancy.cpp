@@ -19,7 +19,7 @@ std::int64_t low(const KernelText& trace) {
 
 OccupancyLimit limit_of(const std::string& args) {
   KernelText trace;
-  trace.kernel("mine", 1000, args).wait();
+  trace.kernel("my_softmax", 1000, args).wait();
   const auto found = find_in(trace.text);
   EXPECT_EQ(found.findings.size(), 1u);
   return static_cast<OccupancyLimit>(found.findings.at(0).subtype);
@@ -74,6 +74,37 @@ TEST(LowOccupancy, TunedLibrariesAndSmallGridsAreNone) {
   EXPECT_GT(low(KernelText().kernel("mine", 1000, occupied(10, shape(80))).wait()), 0);
 }
 
+TEST(LowOccupancy, NamesAreReadByWords) {
+  for (const auto* name :
+       {"GammaBetaBackwardCUDAKernel", "convert_kernel", "comm_kernel", "bilinear"}) {
+    EXPECT_GT(low(KernelText().kernel(name, 1000, occupied(10)).wait()), 0) << name;
+  }
+  for (const auto* name : {"matmul_kernel", "my_mma_v2", "conv2d_c1_k1", "MyConv",
+                           "implicit_convolve", "ConvolutionKernel", "fp8Gemm"}) {
+    EXPECT_EQ(low(KernelText().kernel(name, 1000, occupied(10)).wait()), 0) << name;
+  }
+  const auto of = [](const std::string& op) {
+    KernelText text;
+    text.text.op(op, text.launch - 0.2, 5.6);
+    return low(text.kernel("kernel_0", 1000, occupied(10)).wait());
+  };
+  EXPECT_EQ(of("aten::addmm"), 0);
+  EXPECT_EQ(of("aten::_thnn_fused_lstm_cell"), 0);
+  EXPECT_GT(of("record_param_comms"), 0);
+  EXPECT_GT(of("aten::upsample_bilinear2d"), 0);
+}
+
+TEST(LowOccupancy, ManyBytesOfSharedMemoryMayBeForReuse) {
+  const auto with = [](const std::string& name, int shared) {
+    return low(KernelText()
+                   .kernel(name, 1000, occupied(10, shape(8000, 128, 32, shared)))
+                   .wait());
+  };
+  EXPECT_EQ(with("mine", 90 << 10), 0);
+  EXPECT_EQ(with("my_softmax", 90 << 10), 600'000);
+  EXPECT_EQ(with("mine", 0), 600'000);
+}
+
 TEST(LowOccupancy, UnknownIsNotLow) {
   EXPECT_EQ(low(KernelText().kernel("mine", 1000, ", \"grid\": [800, 1, 1]").wait()),
             0);
@@ -111,20 +142,21 @@ TEST(LowOccupancy, TheProfilersOwnWordComesFirst) {
 
 TEST(LowOccupancy, IsComputedWhereKinetoSaysNothing) {
   // One block of 128 threads with 90 KiB: 6.25 %, a quarter of the quarter.
-  EXPECT_EQ(
-      low(KernelText().kernel("mine", 1000, shape(8000, 128, 32, 90 << 10)).wait()),
-      750'000);
+  EXPECT_EQ(low(KernelText()
+                    .kernel("my_softmax", 1000, shape(8000, 128, 32, 90 << 10))
+                    .wait()),
+            750'000);
   // Compute capability 8 keeps 1 KiB a block: 48 KiB twice no longer fit into 96.
   const auto with = [](int major) {
     return low(KernelText(device_header("x", major))
-                   .kernel("mine", 1000, shape(8000, 128, 32, 48 << 10))
+                   .kernel("my_softmax", 1000, shape(8000, 128, 32, 48 << 10))
                    .wait());
   };
   EXPECT_EQ(with(7), 500'000);
   EXPECT_EQ(with(8), 750'000);
   // AMD's limits are others.
   EXPECT_EQ(low(KernelText(device_header("AMD Instinct MI300X", 9, 4, 64))
-                    .kernel("mine", 1000, shape(8000, 128, 32, 90 << 10))
+                    .kernel("my_softmax", 1000, shape(8000, 128, 32, 90 << 10))
                     .wait()),
             0);
 }

@@ -76,6 +76,24 @@ TEST(Marks, AreNotToBlameIfTheLaunchWasEarly) {
                 {});
 }
 
+TEST(Marks, TakeASlowLaunchThatWasUnderWayAlready) {
+  // The call began 365 us before the device ran dry and took 3 ms: it loaded a module.
+  const auto slow = [](double mark, double begin, double dur, int thread = 1) {
+    return TraceText()
+        .launched(0, 10, 990, 1)
+        .call("cudaLaunchKernel", 635, dur, 2)
+        .kernel(635 + dur + 5, 90, 2)
+        .note("mark", begin, mark, thread);
+  };
+  expect_claims(Case(slow(3000, 635, 3000)).claims(), {{1000, 3635}});
+  expect_claims(Case(slow(3100, 600, 3000)).claims(), {{1000, 3635}});
+  // Not what only overlaps it, nor another thread's, nor an ordinary launch's.
+  expect_claims(Case(slow(500, 1500, 3000)).claims(), {});
+  expect_claims(Case(slow(3000, 635, 3000, 2)).claims(), {});
+  expect_claims(Case(slow(2000, 635, 2000)).claims(), {{1000, 2635}});
+  expect_claims(Case(slow(1999, 635, 1999)).claims(), {});
+}
+
 TEST(Marks, OfAnotherThreadCountIfTheLauncherHadNothingToDo) {
   const auto other = gap().note("mark", 1100, 400, 2);
   expect_claims(Case(other).claims(), {{1100, 1500}});

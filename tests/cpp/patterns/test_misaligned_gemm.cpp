@@ -66,6 +66,35 @@ TEST(MisalignedGemm, OtherTypesUnknownSizesAndAlignedKernelsAreNone) {
   EXPECT_GT(misaligned(kOdd, 400, 3, "cutlass_75_tensorop_f16_s1688gemm_align1"), 0);
 }
 
+std::string batch(int m, int k, int n) {
+  const auto one = [](int a, int b) {
+    return "[4, " + std::to_string(a) + ", " + std::to_string(b) + "]";
+  };
+  return "\"Input Dims\": [" + one(m, k) + ", " + one(k, n) +
+         "], \"Input type\": [\"c10::Half\", \"c10::Half\"]";
+}
+
+TEST(MisalignedGemm, WhatAFusedAttentionReplacesIsLeftToIt) {
+  const auto cost = [](const std::string& between, bool backward) {
+    KernelText trace(kUnlisted);
+    const auto bmm = [&](const std::string& args, double dur) {
+      trace.op("aten::bmm", args, "gemm", dur);
+    };
+    for (int i = 0; i < 3; ++i) bmm(batch(1024, 64, 1024), 20);
+    trace.op("aten::relu", "", "relu", 5);
+    if (backward) bmm(batch(1025, 1025, 64), 400);
+    bmm(batch(1025, 64, 1025), 400);
+    trace.op(between, "", "softmax", 5);
+    bmm(batch(1025, 1025, 64), 400);
+    if (backward) bmm(batch(1025, 1025, 64), 400);
+    return wasted(find_in(trace.wait().text), PatternId::kMisalignedGemm);
+  };
+  EXPECT_EQ(cost("aten::_softmax", false), 0);
+  EXPECT_EQ(cost("aten::_softmax_backward_data", true), 0);
+  EXPECT_GT(cost("aten::_softmax", true), 700'000);  // the outer two are not its
+  EXPECT_GT(cost("aten::relu", false), 700'000);
+}
+
 TEST(MisalignedGemm, NeedsThreePeersWithNoMoreWork) {
   EXPECT_EQ(misaligned(kOdd, 400, 2), 0);
   // A little less than theirs, with as much work a byte.

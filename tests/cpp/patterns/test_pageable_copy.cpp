@@ -48,6 +48,38 @@ TEST(PageableCopy, CostsNoMoreIdleTimeThanTheCallIsLong) {
   EXPECT_EQ(cost(stalled(kPageable, 150, 900)), 200'000);
 }
 
+// A copy that starts at `copy`, in a call from 0 to 3000 us; the device is dry from 10
+// us on until then, and busy after it.
+TraceText late(double copy, double length) {
+  return TraceText()
+      .launched(-100, -90, 100, 1)
+      .op("aten::copy_", -5, 3010)
+      .call("cudaMemcpyAsync", 0, 3000, 2)
+      .copy(kPageable, copy, length, 2, 1'200'000)
+      .launched(copy - 20, copy + length, 6000, 3, 9);
+}
+
+TEST(PageableCopy, BeforeItStartsItCostsWhatStagingAPartCanTake) {
+  EXPECT_EQ(cost(late(110, 200)), 100'000);
+  EXPECT_EQ(cost(late(210, 200)), 200'000);
+  EXPECT_EQ(cost(late(1210, 200)), 200'000);  // no longer than the copy itself
+  EXPECT_EQ(cost(late(1010, 1500)), 1'000'000);
+  EXPECT_EQ(cost(late(1110, 1500)), 1'000'000);  // nor than max_lag
+}
+
+TEST(PageableCopy, BeforeTheDevicesFirstWorkItCostsNothing) {
+  const auto first = [](double kernel) {
+    return TraceText()
+        .op("aten::copy_", 0, 1000)
+        .call("cudaMemcpyAsync", 10, 900, 2)
+        .copy(kPageable, 500, 400, 2, 1 << 20)
+        .kernel(kernel, 10, 1)
+        .kernel(900, 1000, 3);
+  };
+  EXPECT_EQ(cost(first(900)), 0);
+  EXPECT_EQ(cost(first(1)), 400'000);
+}
+
 TEST(PageableCopy, OfACopyToTheHostOnlyTheCallCounts) {
   // 120-200 and 290-300: what follows, the program's reading it would cost as well.
   EXPECT_EQ(cost(stalled("Memcpy DtoH (Device -> Pageable)", 200)), 90'000);

@@ -20,8 +20,8 @@ constexpr auto kStrided = R"("Input type": ["float", "float", "Scalar"],
 constexpr auto kSame = R"("Input type": ["float", "float", "Scalar"],
     "Input Strides": [[64, 1], [64, 1], []])";
 
-// A kernel of `length` us that copies for aten::copy_ inside `outer`, and others that
-// make the device busy for 2000 us in all.
+// A kernel of `length` us that copies for aten::copy_ inside `outer`, and another,
+// launched before it starts, that makes the device busy for 2000 us in all.
 TraceText copying(double length, const std::string& args,
                   const std::string& outer = "aten::_to_copy",
                   const std::string& kernel = "some_kernel") {
@@ -29,8 +29,8 @@ TraceText copying(double length, const std::string& args,
       .op(outer, 0, 40)
       .op("aten::copy_", 2, 36, args)
       .call("cudaLaunchKernel", 10, 5, 1)
-      .kernel(20, length, 1, kernel)
-      .launched(50, 20 + length, 2000 - length, 2);
+      .kernel(60, length, 1, kernel)
+      .launched(50, 60 + length, 2000 - length, 2);
 }
 
 Findings found(const TraceText& text) { return find_in(text); }
@@ -73,8 +73,8 @@ TEST(RedundantD2d, AMemcpyInsideADeviceIsAPlainCopy) {
   text.op("aten::clone", 0, 40)
       .op("aten::copy_", 2, 36)
       .call("cudaMemcpyAsync", 10, 5, 1)
-      .copy("Memcpy DtoD (Device -> Device)", 20, 200, 1, 1 << 20)
-      .launched(50, 220, 1800, 2);
+      .copy("Memcpy DtoD (Device -> Device)", 60, 200, 1, 1 << 20)
+      .launched(50, 260, 1800, 2);
   const auto copy = found(text);
   ASSERT_FALSE(copy.findings.empty());
   EXPECT_EQ(copy.findings[0].subtype, 2);
@@ -96,19 +96,43 @@ TEST(RedundantD2d, CopiesWithTheHostAndOtherKernelsAreNone) {
   TraceText text;
   text.op("aten::copy_", 2, 36, kCast)
       .call("cudaMemcpyAsync", 10, 5, 1)
-      .copy("Memcpy HtoD (Pinned -> Device)", 20, 200, 1, 1 << 10)
-      .launched(50, 220, 1800, 2);
+      .copy("Memcpy HtoD (Pinned -> Device)", 60, 200, 1, 1 << 10)
+      .launched(50, 260, 1800, 2);
   EXPECT_EQ(cost(text), 0);
   EXPECT_EQ(cost(TraceText()
                      .op("aten::mul", 2, 36, kCast)
-                     .launched(10, 20, 200, 1)
-                     .launched(50, 220, 1800, 2)),
+                     .launched(10, 60, 200, 1)
+                     .launched(50, 260, 1800, 2)),
             0);
 }
 
 TEST(RedundantD2d, CostsNothingBesideOtherWork) {
-  EXPECT_EQ(cost(copying(200, kCast).kernel(20, 80, 9, "gemm", 9)), 120'000);
-  EXPECT_EQ(cost(copying(200, kCast).kernel(20, 200, 9, "gemm", 9)), 0);
+  EXPECT_EQ(cost(copying(200, kCast).kernel(60, 80, 9, "gemm", 9)), 120'000);
+  EXPECT_EQ(cost(copying(200, kCast).kernel(60, 200, 9, "gemm", 9)), 0);
+}
+
+TEST(RedundantD2d, CountsWhatBringsTheNextWorkForward) {
+  // The next launch call ends `before` us ahead of the copy's end, at 260.
+  const auto ahead = [](double before) {
+    return TraceText()
+        .op("aten::_to_copy", 0, 40)
+        .op("aten::copy_", 2, 36, kCast)
+        .call("cudaLaunchKernel", 10, 5, 1)
+        .kernel(20, 240, 1, "some_kernel")
+        .launched(255 - before, 275, 1760, 2);
+  };
+  EXPECT_EQ(cost(ahead(130)), 130'000);
+  EXPECT_EQ(cost(ahead(-5)), 0);  // the host was the limit
+  EXPECT_EQ(cost(ahead(-5).call("cudaStreamSynchronize", 50, 210, 9)), 210'000);
+}
+
+TEST(RedundantD2d, AdvisesByItsKind) {
+  const auto advice = [](const std::string& args) {
+    return find_in(copying(200, args)).findings.at(0).advice;
+  };
+  EXPECT_NE(advice(kCast).find("F.rms_norm"), std::string::npos);
+  EXPECT_NE(advice(kStrided).find("channels_last"), std::string::npos);
+  EXPECT_NE(advice(kSame).find(".clone()"), std::string::npos);
 }
 
 TEST(RedundantD2d, CastsOfACpuProgramHoldUpItsMainThread) {

@@ -25,7 +25,8 @@ std::int64_t cost(const TraceText& text) {
 // One copy of 1000 us at 20 GB/s, and one of as long of `bytes`.
 TraceText beside_a_fast_one(int bytes, const std::string& slow = kPinned) {
   return TraceText()
-      .copy(kPinned, 0, 1000, 1, 20'000'000)
+      .kernel(0, 1, 9)
+      .copy(kPinned, 1, 999, 1, 19'980'000)
       .copy(slow, 1000, 1000, 2, bytes);
 }
 
@@ -38,7 +39,7 @@ TEST(SlowCopy, IsMeasuredAgainstTheBestOfTheTrace) {
   EXPECT_NE(finding.message.find("4.0 GB/s where 20.0 GB/s were reached"),
             std::string::npos);
   // The rest of both is what their link takes, with nothing beside it.
-  EXPECT_EQ(wasted(found, PatternId::kExposedCopy), 1'200'000);
+  EXPECT_EQ(wasted(found, PatternId::kExposedCopy), 1'199'000);
 }
 
 TEST(SlowCopy, HalfTheRateIsEnough) {
@@ -89,11 +90,15 @@ TEST(SlowCopy, CopiesInsideOrBetweenDevicesAreNone) {
   }
 }
 
-TraceText small(int n, int bytes = 4096) {
+// Copies of 10 us each, one every 20 us, whose calls ended `ahead` before their starts.
+TraceText small(int n, double ahead = 40) {
   TraceText text;
   text.header(kA100);
-  for (int i = 0; i < n; ++i) text.copy(kPinned, i * 20, 10, 100 + i, bytes);
-  return text;
+  for (int i = 0; i <= n; ++i) {
+    text.call("cudaMemcpyAsync", 100 + i * 20 - ahead - 3, 3, 100 + i);
+    if (i < n) text.copy(kPinned, 100 + i * 20, 10, 100 + i, 4096);
+  }
+  return text.kernel(100 + n * 20, 100, 100 + n);
 }
 
 TEST(SlowCopy, SmallOnesTakeLatency) {
@@ -102,6 +107,12 @@ TEST(SlowCopy, SmallOnesTakeLatency) {
   EXPECT_EQ(found.findings[0].subtype, 1);
   EXPECT_EQ(found.findings[0].wasted_ns, 11 * 9836);  // 0.4096 of 25 GB/s
   EXPECT_EQ(cost(small(10)), 0);
+}
+
+TEST(SlowCopy, OfSmallOnesCountsWhatBringsTheNextWorkForward) {
+  // Each call ends 4 us before the copy before ends, or after it.
+  EXPECT_EQ(cost(small(30, 14)), 30 * 4000);
+  EXPECT_EQ(cost(small(30, 9)), 0);
 }
 
 TEST(SlowCopy, AWrongDurationIsNoReference) {

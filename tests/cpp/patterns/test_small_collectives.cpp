@@ -2,6 +2,7 @@
 // The rule on hand-worked traces: it fires, it stays silent, and where the line is.
 #include <gtest/gtest.h>
 
+#include "patterns/communication.h"
 #include "patterns/find.h"
 #include "patterns/found.h"
 #include "patterns/rule.h"
@@ -69,8 +70,45 @@ TEST(SmallCollectives, OneMebibyteIsNotSmall) {
       0);
 }
 
-TEST(SmallCollectives, AnUnknownSizeIsNotSmall) {
-  EXPECT_EQ(wasted(find_in(loop(10, "")), PatternId::kSmallCollectives), 0);
+TEST(SmallCollectives, OfUnknownSizeShortOnesInALongRunAreSmall) {
+  const auto cost = [](int n, double dur, const std::string& args = "") {
+    return wasted(find_in(loop(n, args, 0, dur)), PatternId::kSmallCollectives);
+  };
+  EXPECT_EQ(cost(10, 40), 9 * 40'000);
+  EXPECT_EQ(cost(9, 40), 0);
+  EXPECT_EQ(cost(10, 49.9), 9 * 49'900);
+  EXPECT_EQ(cost(10, 50), 0);
+  // A kind without sizes, as torch before 2.3 has it, counts the same.
+  EXPECT_EQ(cost(10, 40, ", \"Collective name\": \"allreduce\""), 9 * 40'000);
+  EXPECT_EQ(cost(10, 40, ", \"Collective name\": \"send\""), 0);
+}
+
+TEST(SmallCollectives, OfUnknownSizeEachSavesTheShortestAtMost) {
+  TraceText text;
+  double at = 0;
+  for (int i = 0; i < 12; ++i) {  // 11 of 20 to 40 us, and a large one among them
+    const double dur = i == 5 ? 90 : i == 7 ? 20 : 40;
+    text.call("cudaLaunchKernel", at, 2, i + 1);
+    text.kernel(at + 5, dur, i + 1, "ncclKernel_AllReduce_RING_LL_Sum_float", 8);
+    at += dur + 10;
+  }
+  const auto found = find_in(text);
+  EXPECT_EQ(wasted(found, PatternId::kSmallCollectives), 10 * 20'000);
+  EXPECT_NE(first(found, PatternId::kSmallCollectives).message.find("unknown size"),
+            std::string::npos);
+}
+
+TEST(SmallCollectives, KindsAreReadFromAnyName) {
+  using enum CollectiveKind;
+  EXPECT_EQ(kind_named("ncclDevKernel_AllReduce_Sum_f32_RING_LL"), kAllReduce);
+  EXPECT_EQ(kind_named("nccl:_reduce_scatter_base"), kReduceScatter);
+  EXPECT_EQ(kind_named("_allgather_base"), kAllGather);
+  EXPECT_EQ(kind_named("c10d::alltoall_base_"), kAllToAll);
+  EXPECT_EQ(kind_named("all_to_allv"), kAllToAll);
+  EXPECT_EQ(kind_named("ncclDevKernel_Reduce_Sum_f32_RING_LL"), kReduce);
+  EXPECT_EQ(kind_named("reduce"), kReduce);
+  EXPECT_EQ(kind_named("ncclDevKernel_SendRecv"), kOther);
+  EXPECT_EQ(kind_named("barrier"), kOther);
 }
 
 TEST(SmallCollectives, WhatDependsOnLayersBetweenCannotBeMerged) {

@@ -94,18 +94,78 @@ TEST(SyncStall, NamesItsKindByTheOperatorAround) {
   EXPECT_EQ(kind("aten::cudnn_convolution", "cudaEventSynchronize"), -1);
 }
 
-TEST(SyncStall, OfAnotherThreadCountsOnlyIfItHeldTheLaunchUp) {
-  // The wait is on thread 1, the next launch comes from thread 2 (autograd's, say).
-  const auto stall = [](double busy_from) {
-    return find_in(TraceText()
-                       .launched(0, 10, 1000, 1)
-                       .call("cudaStreamSynchronize", 20, 995, 2)
-                       .op("backward", busy_from, 1390 - busy_from, "", 2)
-                       .call("cudaLaunchKernel", 1380, 5, 3, 2)
-                       .kernel(1410, 1000, 3));
+// The wait is on thread 1, the next launch comes from thread 2.
+TraceText on_two_threads(double busy_from, const char* op = "serve") {
+  return TraceText()
+      .launched(0, 10, 1000, 1)
+      .call("cudaStreamSynchronize", 20, 995, 2)
+      .op(op, busy_from, 1390 - busy_from, "", 2)
+      .call("cudaLaunchKernel", 1380, 5, 3, 2)
+      .kernel(1410, 1000, 3);
+}
+
+TEST(SyncStall, OfAnotherThreadCountsUntilWorkBegins) {
+  const auto stall = [](const TraceText& text) {
+    return wasted(find_in(text), PatternId::kSyncStall);
   };
-  EXPECT_EQ(wasted(stall(1100), PatternId::kSyncStall), 400'000);
-  EXPECT_EQ(wasted(stall(500), PatternId::kSyncStall), 0);
+  // The device is dry from 1,010 us, thread 2 goes to work at 1,100 us.
+  EXPECT_EQ(stall(on_two_threads(1100)), 90'000);
+  // At work during the wait: it did not wait.
+  EXPECT_EQ(stall(on_two_threads(500)), 0);
+  // Any thread's work ends it.
+  EXPECT_EQ(stall(on_two_threads(1100).op("aten::add", 1070, 5, "", 3)), 60'000);
+  // Autograd's thread works for the one that waited.
+  EXPECT_EQ(stall(on_two_threads(1100, "autograd::engine::evaluate_function: Mul")),
+            400'000);
+}
+
+TEST(SyncStall, AmongManyThreadsNobodyKnowsWhoWaitsForWhom) {
+  const auto third = [](const char* op) {
+    return wasted(
+        find_in(on_two_threads(1100, op).call("cudaStreamSynchronize", -50, 5, 9, 3)),
+        PatternId::kSyncStall);
+  };
+  EXPECT_EQ(third("serve"), 0);
+  EXPECT_EQ(third("autograd::engine::evaluate_function: Mul"), 400'000);
+}
+
+// A wait of `wait` us, then kernels of 10 us whose launches come 100 us late each.
+TraceText late_after_a_wait(double wait) {
+  TraceText text;
+  text.launched(0, 10, 1000, 1).call("cudaStreamSynchronize", 1015 - wait, wait, 2);
+  for (int i = 0; i < 5; ++i) {
+    const double at = 1110 + i * 110;
+    text.launched(at - 7, at, 10, 10 + i);
+  }
+  return text;
+}
+
+TEST(SyncStall, GoesOnWhileTheSameThreadIsLate) {
+  const auto stall = [](const TraceText& text) {
+    return wasted(find_in(text), PatternId::kSyncStall);
+  };
+  // Gaps of 100 us at 1,010, 1,120, 1,230, ...: as long as the wait was.
+  EXPECT_EQ(stall(late_after_a_wait(250)), 250'000);
+  EXPECT_EQ(stall(late_after_a_wait(995)), 500'000);
+  // A launch in the queue at 1,120: the host had caught up.
+  EXPECT_EQ(stall(late_after_a_wait(250)
+                      .call("cudaLaunchKernel", 1104, 2, 99)
+                      .kernel(1125, 95, 99)),
+            100'000);
+}
+
+TEST(SyncStall, ACallThatIsShortWaitedForNothing) {
+  const auto many = [](double wait) {
+    TraceText text;
+    for (int i = 0; i < 10; ++i) {
+      const double at = i * 1000;
+      text.launched(at, at + 10, 500, 10 + i)
+          .call("cudaStreamSynchronize", at + 511 - wait, wait, 100 + i);
+    }
+    return wasted(find_in(text), PatternId::kSyncStall);
+  };
+  EXPECT_EQ(many(49.9), 0);
+  EXPECT_EQ(many(50), 9 * 50'000);
 }
 
 TEST(SyncStall, TheOutermostOperatorGivesTheKind) {

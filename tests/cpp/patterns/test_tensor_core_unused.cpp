@@ -44,10 +44,12 @@ TEST(TensorCoreUnused, SaysWhichTypeAndWhatWouldUseThem) {
   const auto volta = found(kVolta, "float", "volta_sgemm_128x64_nn");
   EXPECT_EQ(volta.subtype, 0);
   EXPECT_NE(volta.message.find("float16"), std::string::npos);
+  EXPECT_NE(volta.advice.find("GradScaler"), std::string::npos);
+  EXPECT_EQ(volta.advice.find("set_float32_matmul_precision"), std::string::npos);
   EXPECT_NE(volta.message.find("ran for 400 us"), std::string::npos);
   const auto ampere = found(kAmpere, "float", "ampere_sgemm_128x64_nn");
   EXPECT_NE(ampere.message.find("TF32"), std::string::npos);
-  EXPECT_EQ(found(kAmpere, "double", "ampere_dgemm_64x64_nn").subtype, 1);
+  EXPECT_NE(ampere.advice.find("set_float32_matmul_precision"), std::string::npos);
 }
 
 TEST(TensorCoreUnused, TensorCoresAndOtherTypesAreNone) {
@@ -58,6 +60,8 @@ TEST(TensorCoreUnused, TensorCoresAndOtherTypesAreNone) {
     EXPECT_EQ(one(kAmpere, mm("float"), name), 0) << name;
   }
   EXPECT_EQ(one(kVolta, mm("c10::Half"), "volta_sgemm_128x64_nn"), 0);
+  EXPECT_EQ(one(kVolta, mm("double"), "volta_dgemm_128x64_nn"), 0);
+  EXPECT_EQ(one(kAmpere, mm("double"), "ampere_dgemm_64x64_nn"), 0);
 }
 
 TEST(TensorCoreUnused, DevicesWithoutOrUnknownAreNone) {

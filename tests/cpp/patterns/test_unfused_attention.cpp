@@ -55,6 +55,24 @@ TEST(UnfusedAttention, CostsWhatLiesBetweenTheProducts) {
   EXPECT_EQ(f.operator_name, "aten::_softmax");
 }
 
+TEST(UnfusedAttention, WhatAnotherStreamHidesCostsNothing) {
+  auto text = Model().attention().text();
+  text.call("cudaLaunchKernel", 80, 5, 99).kernel(10'000, 500, 99, "gemm", 8);
+  EXPECT_EQ(wasted(find_in(text), PatternId::kUnfusedAttention), 0);
+}
+
+TEST(UnfusedAttention, WhereTheHostIsTheLimitFasterKernelsGainNothing) {
+  TraceText text;
+  int id = 0;
+  for (const auto* name : {"aten::bmm", "aten::div", "aten::_softmax", "aten::bmm"}) {
+    const double at = id * 100;
+    ++id;
+    text.op(name, at, 99).call("cudaLaunchKernel", at + 1, 5, id);
+    text.kernel(at + 10, 60, id);
+  }
+  EXPECT_EQ(wasted(find_in(text), PatternId::kUnfusedAttention), 0);
+}
+
 TEST(UnfusedAttention, TheBackwardPassCounts) {
   EXPECT_EQ(cost(Model()
                      .op("aten::bmm", 100)

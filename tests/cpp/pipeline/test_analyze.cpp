@@ -6,12 +6,14 @@
 #include <numeric>
 
 #include "notes.h"
+#include "patterns/device_text.h"
 #include "support/trace_text.h"
 
 namespace tta::pipeline {
 namespace {
 
 using test::has_note;
+using test::note_of;
 using test::TraceText;
 
 TEST(Analyze, BalanceClosesAndLabelsAddUpToFindings) {
@@ -62,6 +64,111 @@ TEST(Analyze, AListedGpuWithoutActivityIsSaid) {
   const auto report = analyze(trace);
   EXPECT_EQ(report.quality.verdict, Verdict::kDegraded);
   EXPECT_TRUE(has_note(report, "device_not_recorded"));
+}
+
+TEST(Analyze, CollectivesOfNcclNeedAGpu) {
+  const auto with = [](const char* collective) {
+    const auto trace =
+        TraceText().op("aten::mm", 0, 100).note(collective, 100, 50).load();
+    return analyze(trace);
+  };
+  const auto report = with("nccl:all_reduce");
+  EXPECT_EQ(report.quality.verdict, Verdict::kDegraded);
+  EXPECT_EQ(note_of(report, "device_not_recorded").count, 1u);
+  EXPECT_EQ(with("gloo:all_reduce").quality.verdict, Verdict::kOk);
+}
+
+TEST(Analyze, OfSeveralProcessesOneIsAnalyzedAndThatIsSaid) {
+  const auto with = [](int others) {
+    TraceText text;
+    for (int i = 0; i < 20; ++i) text.op("aten::mm", i * 100, 50);
+    for (int i = 0; i < others; ++i) {
+      text.host("cpu_op", "aten::mm", i * 100, 50, "", 1, 200);
+    }
+    const auto trace = text.load();
+    return analyze(trace);
+  };
+  EXPECT_FALSE(has_note(with(1), "several_processes"));  // 5 % of the other's events
+  const auto note = note_of(with(2), "several_processes");
+  EXPECT_EQ(note.count, 2u);
+  EXPECT_NE(note.detail.find("process 100 alone"), std::string::npos) << note.detail;
+  EXPECT_NE(note.detail.find("20 of 22"), std::string::npos) << note.detail;
+}
+
+// The operator of what a collective cost, whose launch `wraps` puts into its place.
+template <typename Wrap>
+std::string operator_named(const Wrap& wrap) {
+  TraceText text;
+  text.launched(0, 10, 100, 1);
+  text.op("record_param_comms", 20, 20).call("cudaLaunchKernel", 25, 5, 2);
+  text.kernel(110, 5000, 2, "ncclDevKernel_AllReduce_Sum_f32_RING_LL", 8);
+  wrap(text);
+  const auto trace = text.load();
+  const auto report = analyze(trace);
+  return report.findings.empty() ? "" : report.findings[0].operator_name;
+}
+
+TEST(Analyze, ACollectiveIsNamedByWhatCalledIt) {
+  EXPECT_EQ(operator_named([](TraceText& text) {
+              text.op("c10d::allreduce_", 15, 30).note("nccl:all_reduce", 18, 25);
+            }),
+            "c10d::allreduce_");
+  EXPECT_EQ(operator_named([](TraceText& text) {
+              text.note("nccl:all_reduce", 18, 25).note("## alltoall_fwd ##", 12, 40);
+            }),
+            "## alltoall_fwd ##");
+  EXPECT_EQ(operator_named([](TraceText& text) {
+              text.note("nccl:all_reduce", 18, 25).note("ProfilerStep#1", 12, 40);
+            }),
+            "nccl:all_reduce");
+  EXPECT_EQ(operator_named([](TraceText&) {}), "record_param_comms");
+}
+
+TEST(Analyze, ACopyWithoutALineIsNamedByItsRange) {
+  const auto named = [](bool range, bool line) {
+    TraceText text;
+    text.launched(0, 10, 100, 1).op("aten::copy_", 15, 30);
+    text.call("cudaMemcpyAsync", 20, 20, 2);
+    text.copy("Memcpy HtoD (Pinned -> Device)", 110, 5000, 2, 100'000'000);
+    if (range) text.note("## load ##", 12, 40);
+    if (line) text.python("train.py(3): main", 0, 60);
+    const auto trace = text.load();
+    const auto report = analyze(trace);
+    return report.findings.empty() ? "" : report.findings[0].operator_name;
+  };
+  EXPECT_EQ(named(true, false), "## load ##");
+  EXPECT_EQ(named(true, true), "aten::copy_");
+  EXPECT_EQ(named(false, false), "aten::copy_");
+}
+
+// Waits for the next batch, which is idle time.
+Report losing_to_a_loader() {
+  TraceText text;
+  for (int i = 0; i < 5; ++i) {
+    const auto at = i * 10'000.0;
+    text.note("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", at, 9'000);
+    text.launched(at + 9'150, at + 9'300, 300, i + 1);
+  }
+  static const auto trace = text.load();
+  return analyze(trace);
+}
+
+TEST(Analyze, WhatRestsOnFasterWorkIsAnEstimate) {
+  // Pageable: idle time is measured, whatever the pattern estimates beyond.
+  for (const auto& p : patterns::patterns()) {
+    EXPECT_TRUE(p.user_finding || !p.estimate) << p.name;
+  }
+  EXPECT_TRUE(patterns::info(patterns::PatternId::kSmallGrid).estimate);
+  EXPECT_FALSE(patterns::info(patterns::PatternId::kCommExposed).estimate);
+  // A grid of 12 blocks on 80 multiprocessors.
+  patterns::KernelText text;
+  text.kernel("a", 1000, patterns::shape(800)).kernel("b", 400, patterns::shape(12));
+  const auto trace = text.wait().text.load();
+  const auto report = analyze(trace);
+  ASSERT_EQ(report.findings.size(), 1u);
+  EXPECT_EQ(report.findings[0].pattern, patterns::PatternId::kSmallGrid);
+  EXPECT_TRUE(report.findings[0].estimate);
+  EXPECT_FALSE(losing_to_a_loader().findings[0].estimate);
 }
 
 TEST(Analyze, ALongGapWithoutAPatternSaysWhatTheHostWasIn) {

@@ -124,6 +124,22 @@ TEST(Balance, RefusesClaimsThatCannotBe) {
   check({excess(3, 0, 60)}, "device 3");
 }
 
+TEST(Balance, ADeviceWithoutANumberHasBothTimes) {
+  TraceText text;
+  for (int i = 0; i < 4; ++i) {
+    text.kernel(i * 1000, 300, 2 * i + 1, "gemm", 7, -1)
+        .kernel(i * 1000 + 300, 500, 2 * i + 2, "ncclDevKernel_AllReduce", 7, -1);
+  }
+  const auto trace = text.load();
+  const auto report = analyze(trace);
+  ASSERT_EQ(report.balance.size(), 1u);
+  const auto& row = report.balance[0];
+  EXPECT_EQ(row.device, -1);
+  EXPECT_EQ(row.busy_ns, 3'200'000);
+  EXPECT_EQ(row.excess_ns[static_cast<std::size_t>(PatternId::kCommExposed)],
+            2'000'000);
+}
+
 TEST(Label, EachWindowHasTheBusyTimeOfItsOwnDevice) {
   TraceText text;
   // Four devices that work one after another, and again; a long kernel fills windows.

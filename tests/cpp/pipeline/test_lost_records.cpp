@@ -121,6 +121,48 @@ Report steps(int count, Lost lost) {
   return analyze(text.load());
 }
 
+TEST(LostRecords, LaunchesAfterTheLastRecordAreSaidApart) {
+  const auto ending = [](double last) {
+    TraceText text;
+    for (int i = 0; i < 100; ++i) text.launched(i * 100, i * 100 + 5, 95, i + 1);
+    // The device is at work until 10,000 us; then five more, up to `last`.
+    for (int i = 0; i < 5; ++i) {
+      text.call("cudaLaunchKernel", last - 30 + i * 6, 5, 200 + i);
+    }
+    return analyze(text.load());
+  };
+  constexpr const char* kAfter = "launches_after_recording";
+  EXPECT_FALSE(has_note(ending(10'400), "launches_without_work"));
+  EXPECT_EQ(note_of(ending(10'400), kAfter).count, 5u);
+  EXPECT_EQ(ending(10'400).quality.verdict, Verdict::kOk);
+  // Of a twentieth of the time nobody knows what the device did.
+  EXPECT_EQ(ending(10'600).quality.verdict, Verdict::kDegraded);
+  EXPECT_TRUE(ending(10'600).quality.incomplete);
+  EXPECT_FALSE(has_note(losing(5), kAfter));
+}
+
+TEST(LostRecords, OneStretchIsOneReasonFromBothSides) {
+  // The host waits from 10 us on for work of 50 us that starts at `start`, and that was
+  // launched before.
+  const auto waiting = [](double launched, double start) {
+    TraceText text;
+    text.launched(launched, start, 50, 1);
+    for (int i = 0; i < 9; ++i)
+      text.launched(start + 100 + i * 9, start + 200, 5, i + 2);
+    text.call("cudaDeviceSynchronize", 10, start + 40 - 10, 100, 2);
+    return analyze(text.load());
+  };
+  const auto both = waiting(0, 5000);
+  EXPECT_TRUE(has_note(both, "wait_without_work"));
+  EXPECT_FALSE(has_note(both, "queued_behind_nothing"));
+  EXPECT_NE(note_of(both, "wait_without_work").detail.find("and launched work"),
+            std::string::npos);
+  // Launched a fifth of the time later, they are two.
+  const auto apart = waiting(1000, 5000);
+  EXPECT_TRUE(has_note(apart, "wait_without_work"));
+  EXPECT_TRUE(has_note(apart, "queued_behind_nothing"));
+}
+
 TEST(LostSteps, OneOfManyStepsWithoutWork) {
   const auto report = steps(50, [](int step, int) { return step == 20; });
   // 2 % of the launches: too few for the share of launches to tell.

@@ -90,6 +90,7 @@ TEST(Story, LaunchesIntoAFullQueueAreWaits) {
   // The 1201st call blocks for 400 us, the one after it takes 40 us as by chance.
   text.call("cudaLaunchKernel", 7800, 400, 2000).kernel(130'000, 50, 2000);
   text.call("cudaLaunchKernel", 8300, 40, 2001).kernel(131'000, 50, 2001);
+  text.op("aten::mm", 8345, 130'000);  // or nobody knew what the host did meanwhile
   const auto trace = text.load();
   const auto t = timeline::make_timeline(trace);
   const auto sides = measure_sides(t);
@@ -128,12 +129,12 @@ TEST(Story, BusyTimeIsDividedWithoutRemainder) {
 
 TEST(Story, WhatMattersIsTheCostliestPatternWithItsPlace) {
   TraceText text;
-  for (int i = 0; i < 5; ++i) {
+  for (int i = 0; i < 10; ++i) {
     const auto at = i * 10'000.0;
     text.note("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", at, 9'000);
     text.launched(at + 9'150, at + 9'300, 300, i + 1);
   }
-  text.python("train.py(12): main", 0, 50'000);
+  text.python("train.py(12): main", 0, 100'000);
   const auto story = story_of(text.load());
   EXPECT_EQ(story.at("idle").verdict, "dataloader_bound");
   const auto& gain = story.at("gain");
@@ -146,14 +147,13 @@ TEST(Story, WhatMattersIsTheCostliestPatternWithItsPlace) {
 
 TEST(Story, WithoutAPatternTheWorkItselfMatters) {
   const std::string name(60, 'k');
-  const auto trace = TraceText()
-                         .op("aten::mm", 0, 1000)
-                         .call("cudaLaunchKernel", 1, 5, 1)
-                         .kernel(10, 900, 1, name)
-                         .call("cudaLaunchKernel", 8, 5, 2)
-                         .kernel(910, 85, 2, "add")
-                         .load();
-  const auto gain = story_of(trace).at("gain");
+  TraceText text;
+  text.op("aten::mm", 0, 1000).call("cudaLaunchKernel", 0, 5, 1);
+  text.kernel(10, 900, 1, name);
+  for (int i = 0; i < 9; ++i) {
+    text.call("cudaLaunchKernel", 8 + i * 6, 5, i + 2).kernel(910 + i * 9, 9, i + 2);
+  }
+  const auto gain = story_of(text.load()).at("gain");
   EXPECT_EQ(gain.verdict, "kernels");
   EXPECT_EQ(figure(gain, "longest_kernel"), 900'000);
   EXPECT_NE(gain.answer.find(std::string(48, 'k') + "..."), std::string::npos);

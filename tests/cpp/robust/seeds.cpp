@@ -85,6 +85,23 @@ std::string list_form() {
   return text + "]";
 }
 
+// Collectives alone on a device without a number, and slow copies to it: rules claim
+// their busy time.
+std::string unnumbered_device() {
+  std::string text = "[";
+  for (int i = 1; i <= 3; ++i) {
+    const std::string n = std::to_string(i);
+    if (i > 1) text += ',';
+    text +=
+        R"({"ph":"X","cat":"kernel","name":"ncclKernel_x","pid":"","tid":7,"ts":)" + n +
+        R"(000,"dur":400,"args":{"stream":7,"correlation":)" + n + "}}," +
+        R"j({"ph":"X","cat":"gpu_memcpy","name":"Memcpy HtoD (Pinned -> Device)",)j" +
+        R"("pid":-1,"tid":7,"ts":)" + n +
+        R"(500,"dur":400,"args":{"device":-1,"stream":7,"bytes":)" + n + "000000}}";
+  }
+  return text + "]";
+}
+
 }  // namespace
 
 std::string read_sample(const std::string& name) {
@@ -136,7 +153,8 @@ std::string gzip(std::string_view text) {
 }
 
 std::vector<std::string> small_seeds() {
-  std::vector<std::string> seeds = {kKineto, compact(kKineto), list_form()};
+  std::vector<std::string> seeds = {kKineto, compact(kKineto), list_form(),
+                                    unnumbered_device()};
   for (const char* name :
        {"a100-event-sync-3streams-tiny.json.gz", "mi250-rocm62-tiny.json.gz",
         "old-catnames-tiny-no-schema.json.gz", "mi300-torch-compile-triton.json.gz"}) {
