@@ -10,8 +10,8 @@ using Kinds = std::array<std::string_view, n>;
 
 constexpr Kinds<2> kDataloaderBoundKinds = {"single_process", "multi_process"};
 constexpr Kinds<2> kGcPauseKinds = {"recorded", "conjectured"};
-constexpr Kinds<3> kRecompileOrLazyLoadKinds = {"first_iteration", "module_loading",
-                                                "recompile"};
+constexpr Kinds<4> kRecompileOrLazyLoadKinds = {"first_iteration", "module_loading",
+                                                "recompile", "late_compile"};
 constexpr Kinds<2> kAllocatorChurnKinds = {"allocate", "release"};
 constexpr Kinds<5> kSyncStallKinds = {"scalar_read", "data_dependent_shape",
                                       "blocking_copy", "event", "explicit"};
@@ -44,10 +44,8 @@ constexpr std::array<PatternInfo, 33> kTable = {{
      kGcPauseKinds},
     {PatternId::kRecompileOrLazyLoad, "recompile_or_lazy_load", kCpu, true,
      "Code was compiled or loaded while the device waited.",
-     "Warm up before what matters: run a few iterations first, keep shapes "
-     "stable or mark them dynamic (torch._dynamo.mark_dynamic, dynamic=True), "
-     "look at TORCH_LOGS=recompiles; CUDA_MODULE_LOADING=EAGER moves loading to "
-     "the start.",
+     "Warm up before what matters: run a few iterations first, with every shape "
+     "that will occur.",
      kRecompileOrLazyLoadKinds},
     {PatternId::kAllocatorChurn, "allocator_churn", kCpu, true,
      "Device memory was taken from or given back to the driver within the steps.",

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <tuple>
 
 #include "patterns/facts.h"
 
@@ -76,20 +77,22 @@ WarmUp::WarmUp(const timeline::Timeline& t) : timeline_(t) {
     if (steps.size() < 2) continue;
     for (const auto& step : steps) steps_[pid].push_back({step.begin, step.end});
   }
-  // The earliest launch of each kernel, by process and name.
-  std::map<std::pair<std::int64_t, std::uint32_t>, std::uint32_t> first;
+  // The earliest launch of each kernel, by process, stream and name.
+  std::map<std::tuple<std::int64_t, std::uint32_t, std::uint32_t>, std::uint32_t> first;
   for (const auto& d : t.devices) {
     for (const auto row : d.rows) {
       const auto launch = t.launch_of(row);
       if (launch == kNoRow || c.cat(row) != trace::Category::kKernel) continue;
-      const auto [it, fresh] = first.try_emplace({c.pid[launch], c.name[row]}, launch);
+      const auto [it, fresh] =
+          first.try_emplace({c.pid[launch], t.lanes.lane[row], c.name[row]}, launch);
       if (!fresh && c.ts[launch] < c.ts[it->second]) it->second = launch;
     }
   }
   for (const auto& [kernel, launch] : first) {
     first_launches_.insert(launch);
-    if (steps_.contains(kernel.first)) continue;
-    auto& warm = warm_from_.try_emplace(kernel.first, t.span.begin).first->second;
+    const auto pid = std::get<0>(kernel);
+    if (steps_.contains(pid)) continue;
+    auto& warm = warm_from_.try_emplace(pid, t.span.begin).first->second;
     warm = std::max(warm, c.end(launch));
   }
 

@@ -33,14 +33,20 @@ class WarmUp {
   /// With two steps or more that is before the first step, and in the first step if it
   /// made more than twice as many memory calls as the steps after it do (median).
   /// Without, it is up to the last launch of a kernel that the process had not
-  /// launched before: an iteration that repeats an earlier one launches nothing new.
+  /// launched on that stream before: an iteration that repeats an earlier one launches
+  /// nothing new. (A stream's first use takes memory of its own.)
   bool cold(std::uint32_t row) const;
 
   /// Tells whether a row started after the first of its process's steps.
   bool after_first_step(std::uint32_t row) const;
 
+  /// Tells whether a row's process has two steps or more.
+  bool has_steps(std::uint32_t row) const {
+    return steps_.contains(timeline_.columns().pid[row]);
+  }
+
   /// Tells whether a call launched a kernel that its process, as far as the trace
-  /// shows, had never launched.
+  /// shows, had never launched on that stream.
   bool is_first_launch(std::uint32_t row) const {
     return first_launches_.contains(row);
   }

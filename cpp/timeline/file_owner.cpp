@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// timeline/file_owner.cpp: tells user code from libraries by a file's path.
+// timeline/file_owner.cpp: reads the names of frames; tells user code from libraries by
+// a file's path.
 #include <algorithm>
 #include <array>
+#include <charconv>
 
 #include "timeline/frames.h"
 
@@ -113,6 +115,30 @@ bool has(const std::array<std::string_view, N>& names, std::string_view name) {
 }
 
 }  // namespace
+
+std::optional<Frame> parse_frame(std::string_view name) {
+  if (name.starts_with('<')) return std::nullopt;
+  // "path(line): function": the path itself may hold brackets.
+  for (auto open = name.find('('); open != std::string_view::npos;
+       open = name.find('(', open + 1)) {
+    Frame frame;
+    const char* const digits = name.data() + open + 1;
+    const char* const end = name.data() + name.size();
+    const auto [stop, error] = std::from_chars(digits, end, frame.line);
+    if (error != std::errc{} || std::string_view(stop, end).substr(0, 2) != "):") {
+      continue;
+    }
+    frame.file = name.substr(0, open);
+    auto function = std::string_view(stop, end).substr(2);
+    if (function.starts_with(' ')) function.remove_prefix(1);
+    // torch prints freed memory for the frame of an import (its line is then 0).
+    frame.function = frame.line == 0 ? "<module>" : std::string(function);
+    frame.user = owner_of_file(frame.file) == FileOwner::kUser;
+    if (frame.file.empty()) return std::nullopt;
+    return frame;
+  }
+  return std::nullopt;
+}
 
 FileOwner owner_of_file(std::string_view file) {
   if (file.empty() || file.front() == '<') return FileOwner::kTorch;

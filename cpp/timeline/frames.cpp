@@ -3,7 +3,6 @@
 #include "timeline/frames.h"
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <unordered_map>
 
@@ -43,7 +42,7 @@ class Resolver {
     for (std::size_t i = 0; i < rows.size(); ++i) {
       starts[i] = t_.lanes.on_stream(rows[i]) ? t_.launch_of(rows[i]) : rows[i];
     }
-    if (!has_frames_) read_call_stacks(starts);
+    if (!has_frames_ && may_have_call_stacks()) read_call_stacks(starts);
     for (std::size_t i = 0; i < rows.size(); ++i) {
       if (starts[i] != kNoRow) out[i] = find(starts[i]);
     }
@@ -52,6 +51,7 @@ class Resolver {
 
  private:
   enum : std::int8_t { kUnseen = -2, kNoFrame = -1 };
+  static constexpr std::size_t kHead = 1024;  // operators to look at for a Call stack
 
   std::optional<Frame> find(std::uint32_t row) {
     auto best = above(row);
@@ -97,7 +97,7 @@ class Resolver {
     auto& rank = ranks_[name];
     if (rank == kUnseen) {
       rank = kNoFrame;
-      if (const auto frame = parse_frame(t_.trace->strings.view(name))) {
+      if (const auto& frame = frame_of(name)) {
         rank = static_cast<std::int8_t>(owner_of_file(frame->file));
       }
     }
@@ -106,10 +106,11 @@ class Resolver {
 
   // The operator of the forward pass whose gradient a backward row computes.
   std::uint32_t forward_of(std::uint32_t row) {
-    for (; row != kNoRow; row = t_.tree.parent[row]) {
+    int depth = 0;
+    for (; row != kNoRow && depth < kMaxDepth; row = t_.tree.parent[row], ++depth) {
       if (c_.sequence[row] >= 0 && is_backward(row)) break;
     }
-    if (row == kNoRow) return kNoRow;
+    if (row == kNoRow || depth == kMaxDepth) return kNoRow;
     if (!forwards_listed_) list_forwards();
     const auto it = forwards_.find({c_.pid[row], c_.sequence[row]});
     if (it == forwards_.end() || it->second == kAmbiguous) return kNoRow;
@@ -159,11 +160,28 @@ class Resolver {
     return at == kNoRow ? std::nullopt : above(at);
   }
 
-  // torch 1.8-2.0 wrote the stack into the args of operators, innermost frame first.
+  // torch 1.8-2.0 wrote the stack into the args of operators, innermost frame first. A
+  // file has them on most operators or on none: those at its head tell, and spare a
+  // pass over the rest.
+  bool may_have_call_stacks() const {
+    std::vector<std::uint32_t> head;
+    for (std::uint32_t row = 0; row < c_.size() && head.size() < kHead; ++row) {
+      if (c_.cat(row) == Category::kCpuOp && c_.args_length[row] > 0)
+        head.push_back(row);
+    }
+    const auto texts = t_.trace->read_args(head);
+    return std::any_of(texts.begin(), texts.end(), [](const auto& text) {
+      return !trace::raw_arg(text, "Call stack").empty();
+    });
+  }
+
   void read_call_stacks(const std::vector<std::uint32_t>& rows) {
+    std::vector<char> visited(c_.size(), 0);
     std::vector<std::uint32_t> ops;
     const auto climb = [&](std::uint32_t row) {
-      for (; row != kNoRow; row = t_.tree.parent[row]) {
+      // Above a row that was visited all have been.
+      for (; row != kNoRow && !visited[row]; row = t_.tree.parent[row]) {
+        visited[row] = 1;
         if (c_.args_length[row] > 0 && !c_.cat_info(row).runtime_api)
           ops.push_back(row);
       }
@@ -173,7 +191,6 @@ class Resolver {
       if (row != kNoRow) climb(forward_of(row));
     }
     std::sort(ops.begin(), ops.end());
-    ops.erase(std::unique(ops.begin(), ops.end()), ops.end());
     const auto texts = t_.trace->read_args(ops);
     for (std::size_t i = 0; i < ops.size(); ++i) {
       const auto stack = trace::string_arg(texts[i], "Call stack");
@@ -201,30 +218,6 @@ class Resolver {
 };
 
 }  // namespace
-
-std::optional<Frame> parse_frame(std::string_view name) {
-  if (name.starts_with('<')) return std::nullopt;
-  // "path(line): function": the path itself may hold brackets.
-  for (auto open = name.find('('); open != std::string_view::npos;
-       open = name.find('(', open + 1)) {
-    Frame frame;
-    const char* const digits = name.data() + open + 1;
-    const char* const end = name.data() + name.size();
-    const auto [stop, error] = std::from_chars(digits, end, frame.line);
-    if (error != std::errc{} || std::string_view(stop, end).substr(0, 2) != "):") {
-      continue;
-    }
-    frame.file = name.substr(0, open);
-    auto function = std::string_view(stop, end).substr(2);
-    if (function.starts_with(' ')) function.remove_prefix(1);
-    // torch prints freed memory for the frame of an import (its line is then 0).
-    frame.function = frame.line == 0 ? "<module>" : std::string(function);
-    frame.user = owner_of_file(frame.file) == FileOwner::kUser;
-    if (frame.file.empty()) return std::nullopt;
-    return frame;
-  }
-  return std::nullopt;
-}
 
 std::vector<std::optional<Frame>> user_frames(const Timeline& t,
                                               std::span<const std::uint32_t> rows) {

@@ -47,7 +47,8 @@ FileOwner owner_of_file(std::string_view file);
 /// frame is returned only if no user frame was found, one of torch only if there is
 /// nothing else; both have `user` false.
 ///
-/// Cost: the tree's depth a row, plus one pass over the file if it has Call stacks.
+/// Cost: the tree's depth (at most kMaxDepth) a row, plus one pass over the file if
+/// the operators at its head have Call stacks.
 /// Throws what Trace::read_args throws.
 std::vector<std::optional<Frame>> user_frames(const Timeline& timeline,
                                               std::span<const std::uint32_t> rows);

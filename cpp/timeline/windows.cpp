@@ -5,53 +5,17 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
-#include <set>
 #include <stdexcept>
 #include <unordered_map>
 #include <utility>
 
+#include "timeline/step_borders.h"
 #include "timeline/timeline.h"
 
 namespace tta::timeline {
 namespace {
 
 using trace::Category;
-
-// The next step begins a few microseconds after the last: such a crack belongs to the
-// step before it. A longer pause (evaluation, checkpoint) is a window of its own.
-constexpr double kCrackShare = 0.1;
-
-struct Border {
-  std::int64_t at;
-  std::int64_t step;  ///< Of the time from here on.
-};
-
-std::vector<Border> step_borders(const Timeline& t, std::int64_t pid) {
-  std::vector<Span> steps;
-  std::set<std::int64_t> processes;
-  for (const auto& s : t.spans.steps) processes.insert(t.columns().pid[s.row]);
-  // Steps of another process say nothing here, unless it is the only one with steps:
-  // then the launcher of the work is its helper.
-  const bool own = processes.count(pid) > 0;
-  for (const auto& s : t.spans.steps) {
-    if (own ? t.columns().pid[s.row] != pid : processes.size() > 1) continue;
-    if (!steps.empty() && s.end <= steps.back().end) continue;  // nested in the last
-    steps.push_back(s);
-  }
-  std::vector<Border> borders{{t.span.begin, kNoStep}};
-  for (std::size_t i = 0; i < steps.size(); ++i) {
-    const auto& s = steps[i];
-    borders.push_back({s.begin, s.number});
-    const auto next = i + 1 < steps.size() ? steps[i + 1].begin : t.span.end;
-    const auto length = static_cast<double>(s.end - s.begin);
-    if (static_cast<double>(next - s.end) > kCrackShare * length) {
-      borders.push_back({s.end, kNoStep});
-    }
-  }
-  std::stable_sort(borders.begin(), borders.end(),
-                   [](const auto& a, const auto& b) { return a.at < b.at; });
-  return borders;
-}
 
 struct Start {
   std::int64_t at;
@@ -68,7 +32,11 @@ constexpr std::size_t kMostDevices = 64;
 // What the threads of each process start, by time, sorted once for all its devices.
 class HostStarts {
  public:
-  explicit HostStarts(const Timeline& t) : t_(t) {}
+  explicit HostStarts(const Timeline& t) : t_(t) {
+    for (const auto& lane : t.lanes.lanes) {
+      if (!lane.is_stream) threads_[lane.pid].push_back(&lane);
+    }
+  }
 
   // Empty once a process has been asked for too often, see above.
   const std::vector<Start>& of(std::int64_t pid) {
@@ -83,9 +51,10 @@ class HostStarts {
   std::vector<Start> list(std::int64_t pid) const {
     const auto& c = t_.columns();
     std::vector<Start> starts;
-    for (const auto& lane : t_.lanes.lanes) {
-      if (lane.is_stream || lane.pid != pid) continue;
-      for (const auto row : t_.lanes.rows_of(lane)) {
+    const auto threads = threads_.find(pid);
+    if (threads == threads_.end()) return starts;
+    for (const auto* lane : threads->second) {
+      for (const auto row : t_.lanes.rows_of(*lane)) {
         const auto cat = c.cat(row);
         if (cat == Category::kPythonFunction || cat == Category::kOverhead) continue;
         starts.push_back({c.ts[row], false});
@@ -96,6 +65,7 @@ class HostStarts {
   }
 
   const Timeline& t_;
+  std::map<std::int64_t, std::vector<const Lane*>> threads_;
   std::map<std::int64_t, std::pair<std::size_t, std::vector<Start>>> processes_;
 };
 
@@ -111,8 +81,9 @@ std::vector<Start> merge(const Timeline& t, const std::vector<Start>& host,
 }
 
 void tile(const Timeline& t, std::int64_t pid, const DeviceTime* d,
-          const WindowSpec& spec, HostStarts& host, std::vector<Window>& out) {
-  const auto borders = step_borders(t, pid);
+          const WindowSpec& spec, const StepBorders& steps, HostStarts& host,
+          std::vector<Window>& out) {
+  const auto& borders = steps.of(pid);
   const auto starts = merge(t, host.of(pid), d);
   Window w;
   w.begin_ns = t.span.begin;
@@ -154,12 +125,13 @@ std::vector<Window> make_windows(const Timeline& t, const WindowSpec& spec) {
   }
   std::vector<Window> out;
   if (t.span.length() == 0) return out;
+  const StepBorders steps(t);
   HostStarts host(t);
   for (const auto& d : t.devices) {
     tile(t, d.pid == trace::kNoId ? t.columns().pid[d.rows.front()] : d.pid, &d, spec,
-         host, out);
+         steps, host, out);
   }
-  if (t.host) tile(t, t.host->pid, nullptr, spec, host, out);
+  if (t.host) tile(t, t.host->pid, nullptr, spec, steps, host, out);
   return out;
 }
 

@@ -129,10 +129,18 @@ def test_the_summary_tells_the_story(slow_loader: torchtraceap.Report) -> None:
         r" +×6 +356 ms +33\.\d %",
         first,
     )
-    assert lines[4].startswith("Limit: the host. Alone, the host needs 98.5 % of the")
-    assert lines[6].startswith("Busy with: large kernels 96.6 %, copies alone 2.0 %, ")
-    assert lines[7].startswith("What matters most: dataloader_bound, 356 ms (33.")
-    assert lines[9:11] == ["", "Findings, most wasted time first:"]
+    told = next(i for i, line in enumerate(lines) if line.startswith("Limit"))
+    assert lines[told].startswith(
+        "Limit: the host. Alone, the host needs 98.5 % of the"
+    )
+    assert lines[told + 2].startswith(
+        "Busy with: large kernels 96.6 %, copies alone 2.0 %, "
+    )
+    assert lines[told + 3].startswith(
+        "What matters most: dataloader_bound, 356 ms (33."
+    )
+    listed = lines.index("Findings, most wasted time first:")
+    assert lines[listed - 1 : listed + 1] == ["", "Findings, most wasted time first:"]
     assert "Unattributed: " in text
     assert "3 of " in text and "labeled" in text
     assert "num_workers" in text
@@ -163,7 +171,9 @@ def test_a_cpu_trace_is_not_told_of_devices(cpu_only: torchtraceap.Report) -> No
 def test_a_device_without_work_is_spoken_of(data: Path) -> None:
     listed = torchtraceap.analyze(data / "cpu-laptop-vae-python-stacks.json.gz")
     text = listed.summary()
-    assert "CPU: dataloader_bound 59.4 %, operators 18.0 %, unattributed 22.6 %" in text
+    assert (
+        "CPU: dataloader_bound 59.4 %, operators 18.0 %, profiler_artifact 6." in text
+    )
     assert "1 device listed, no work recorded" in text
     assert "lists 1 GPU, but holds no GPU activity" in text
     lost = torchtraceap.analyze(data / "a100-cupti-range-no-kernels.json.gz")
@@ -340,4 +350,4 @@ def test_a_devices_own_delay_is_apart_from_what_no_rule_explains() -> None:
     (row,) = report.balance
     assert row.delay_us == pytest.approx(19 * 2)
     assert row.unattributed_us >= row.delay_us
-    assert "Kernel-to-kernel delay: 38.0 µs" in report.summary()
+    assert "Kernel-to-kernel delay: 38 µs" in report.summary()

@@ -220,8 +220,7 @@ class Samples:
         return 40
 
     def __getitem__(self, index: int) -> int:
-        if self.seconds > 0:  # sleep(0) gives the processor away
-            time.sleep(self.seconds)
+        time.sleep(self.seconds)
         return index
 
 
@@ -234,9 +233,10 @@ def test_a_loader_without_workers(judge: Judge) -> None:
 
 
 def test_a_loader_without_workers_that_takes_no_time(judge: Judge) -> None:
-    loader = torch.utils.data.DataLoader(Samples(0), batch_size=40)
+    loader = torch.utils.data.DataLoader(Samples(0), batch_size=20)
     work = torch.ones(1500, 1500)
-    judged = judge(lambda: [work @ work for _ in loader for _ in range(20)])
+    # Much work: on a busy machine the loader's thread may lose its turn for some ms.
+    judged = judge(lambda: [work @ work for _ in loader for _ in range(12)])
     assert judged.torch_fires("SynchronizedDataLoaderPattern")
     assert not judged.of("dataloader_bound")
 

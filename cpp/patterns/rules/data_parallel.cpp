@@ -10,6 +10,7 @@
 #include <array>
 #include <map>
 #include <string_view>
+#include <utility>
 
 #include "patterns/marks.h"
 #include "patterns/rule.h"
@@ -33,20 +34,67 @@ bool is_backward(std::string_view name) {
          name == "BroadcastBackward";
 }
 
-// When threads of the process other than `lane` ran operators.
-IntervalSet others_at_work(const timeline::Timeline& t, std::int64_t pid,
-                           std::uint32_t lane) {
-  const auto& c = t.columns();
-  std::vector<Interval> work;
-  for (std::uint32_t i = 0; i < t.lanes.lanes.size(); ++i) {
-    const auto& l = t.lanes.lanes[i];
-    if (l.is_stream || l.pid != pid || i == lane) continue;
-    for (const auto row : t.lanes.rows_of(l)) {
-      if (c.cat(row) == Category::kCpuOp) work.push_back({c.ts[row], c.end(row)});
+// When which threads of one process ran operators.
+class Work {
+ public:
+  Work(const timeline::Timeline& t, std::int64_t pid) {
+    const auto& c = t.columns();
+    std::vector<Change> changes;
+    for (std::uint32_t i = 0; i < t.lanes.lanes.size(); ++i) {
+      const auto& lane = t.lanes.lanes[i];
+      if (lane.is_stream || lane.pid != pid) continue;
+      std::vector<Interval> busy;
+      for (const auto row : t.lanes.rows_of(lane)) {
+        if (c.cat(row) == Category::kCpuOp) busy.push_back({c.ts[row], c.end(row)});
+      }
+      for (const auto& part : timeline::unite(std::move(busy))) {
+        changes.push_back({part.begin, i, 1});
+        changes.push_back({part.end, i, -1});
+      }
     }
+    std::sort(changes.begin(), changes.end(),
+              [](const Change& a, const Change& b) { return a.at < b.at; });
+    sweep(changes);
   }
-  return timeline::unite(std::move(work));
-}
+
+  // When any of them but `lane` ran operators inside `time`.
+  IntervalSet of_others(std::uint32_t lane, Interval time) const {
+    std::vector<Interval> out = timeline::clip(several_, time);
+    const auto first = std::partition_point(
+        alone_.begin(), alone_.end(),
+        [&](const auto& part) { return part.first.end <= time.begin; });
+    for (auto it = first; it != alone_.end() && it->first.begin < time.end; ++it) {
+      if (it->second == lane) continue;
+      out.push_back(timeline::intersect(it->first, time));
+    }
+    return timeline::unite(std::move(out));
+  }
+
+ private:
+  struct Change {
+    std::int64_t at = 0;
+    std::uint32_t lane = 0;
+    int by = 0;
+  };
+
+  void sweep(const std::vector<Change>& changes) {
+    std::vector<Interval> several;
+    int working = 0;
+    std::uint64_t lanes = 0;  // the sum of the threads at work: of one, itself
+    for (std::size_t i = 0; i < changes.size(); ++i) {
+      working += changes[i].by;
+      lanes += changes[i].by > 0 ? changes[i].lane : -std::uint64_t{changes[i].lane};
+      if (i + 1 == changes.size() || changes[i + 1].at == changes[i].at) continue;
+      const Interval part{changes[i].at, changes[i + 1].at};
+      if (working > 1) several.push_back(part);
+      if (working == 1) alone_.emplace_back(part, static_cast<std::uint32_t>(lanes));
+    }
+    several_ = timeline::unite(std::move(several));
+  }
+
+  std::vector<std::pair<Interval, std::uint32_t>> alone_;  // one thread, and which
+  IntervalSet several_;                                    // more than one
+};
 
 std::vector<Claim> propose(const Context& context) {
   const auto& t = context.timeline;
@@ -59,20 +107,18 @@ std::vector<Claim> propose(const Context& context) {
            static_cast<double>(it->second) >= context.limits[kMinDevices];
   };
   std::vector<Mark> marks;
-  std::map<std::uint32_t, IntervalSet> others;  // of each thread that runs a forward
-  std::map<std::int64_t, bool> used;
+  std::map<std::int64_t, Work> used;  // of each process that has a forward
   for (const auto& span : t.spans.annotations) {
     if (t.trace->name(span.row) != "DataParallel.forward" ||
         !feeds_several(c.pid[span.row])) {
       continue;
     }
-    used[c.pid[span.row]] = true;
-    const auto lane = t.lanes.lane[span.row];
-    const auto [it, fresh] = others.try_emplace(lane);
-    if (fresh) it->second = others_at_work(t, c.pid[span.row], lane);
+    const auto pid = c.pid[span.row];
+    auto work = used.find(pid);
+    if (work == used.end()) work = used.emplace(pid, Work(t, pid)).first;
     const Interval time{span.begin, span.end};
-    for (const auto& part :
-         timeline::subtract({time}, timeline::clip(it->second, time))) {
+    const auto others = work->second.of_others(t.lanes.lane[span.row], time);
+    for (const auto& part : timeline::subtract({time}, others)) {
       marks.push_back({part, span.row});
     }
   }

@@ -11,7 +11,8 @@
 #include <map>
 #include <string_view>
 
-#include "patterns/rule.h"
+#include "patterns/frame_costs.h"
+#include "patterns/marks.h"
 
 namespace tta::patterns {
 namespace {
@@ -26,19 +27,16 @@ std::uint8_t subtype_of(std::string_view name) {
   return name.find("MultiProcessing") != std::string_view::npos ? 1 : 0;
 }
 
-// Tells whether the thread that launched a gap's end had to wait for the mark: it is
-// the mark's own, or did nothing else meanwhile (autograd's thread, between steps).
-// A mark on a prefetching thread holds no one up.
-bool holds_up(const timeline::Timeline& t, const timeline::DeviceTime& d,
-              std::uint32_t mark, Interval idle) {
+// Tells whether the thread that launched a gap's end had to wait for the mark. A mark
+// on a prefetching thread holds no one up.
+bool holds_up_next(const timeline::Timeline& t, const timeline::DeviceTime& d,
+                   std::uint32_t mark, Interval idle) {
   const auto gap = std::upper_bound(
       d.gaps.begin(), d.gaps.end(), idle.begin,
       [](std::int64_t at, const timeline::Gap& g) { return at < g.time.end; });
   if (gap == d.gaps.end() || gap->next == kNoRow) return true;
   const auto launch = t.launch_of(gap->next);
-  if (launch == kNoRow) return true;
-  const auto lane = t.lanes.lane[launch];
-  return lane == t.lanes.lane[mark] || !t.at_work(lane, idle);
+  return launch == kNoRow || holds_up(t, t.lanes.lane[launch], mark, idle);
 }
 
 std::vector<Claim> propose(const Context& context) {
@@ -66,7 +64,7 @@ std::vector<Claim> propose(const Context& context) {
         const auto& d = t.devices[i];
         if (d.pid != trace::kNoId && d.pid != pid) continue;
         for (const auto& idle : ledger.idle(i, part)) {
-          if (!holds_up(t, d, span.row, idle)) continue;
+          if (!holds_up_next(t, d, span.row, idle)) continue;
           held = true;
           claims.push_back({PatternId::kDataloaderBound, subtype, true, d.device,
                             idle.begin, idle.end, span.row});
@@ -84,20 +82,61 @@ std::vector<Claim> propose(const Context& context) {
   return claims;
 }
 
+// How many batches were waited for. The loader's last answer, that there are no more,
+// is a mark too: what took less than a tenth of the mean is no batch.
+std::uint64_t batches_of(const Finding& f) {
+  std::map<std::uint32_t, std::int64_t> cost;
+  for (const auto& claim : f.claims) cost[claim.evidence] += claim.end - claim.begin;
+  const auto count = static_cast<std::int64_t>(cost.size());
+  return static_cast<std::uint64_t>(std::count_if(
+      cost.begin(), cost.end(),
+      [&](const auto& mark) { return 10 * mark.second * count >= f.wasted_ns; }));
+}
+
+// What ran inside the marks, as far as Python frames tell: the innermost of each
+// moment. `waited` is set to the time of all, of several devices once.
+std::vector<PythonStretch> inside(const timeline::Timeline& t, const Finding& f,
+                                  std::int64_t& waited) {
+  waited = 0;
+  std::map<std::uint32_t, std::vector<Interval>> parts;  // by thread
+  for (const auto& claim : f.claims) {
+    parts[t.lanes.lane[claim.evidence]].push_back({claim.begin, claim.end});
+  }
+  std::vector<PythonStretch> out;
+  for (auto& [lane, times] : parts) {
+    const auto idle = timeline::unite(std::move(times));
+    waited += timeline::total(idle);
+    for (const auto& stretch : python_self_time(t, lane, 0)) {
+      const auto part = timeline::clip(idle, stretch.time);
+      if (!part.empty()) {
+        const auto length = timeline::total(part);
+        out.push_back({{part[0].begin, part[0].begin + length}, stretch.frame});
+      }
+    }
+  }
+  return out;
+}
+
 std::string describe(const Context& context, const Finding& f) {
   const auto& t = context.timeline;
-  const std::string batches =
-      std::to_string(f.count) + (f.count == 1 ? " batch" : " batches");
   const std::string how = f.subtype == 1 ? "worker processes did not keep up"
                                          : "loaded in the main process (num_workers=0)";
-  if (t.devices.empty()) {
-    return "The step waited " + duration_text(f.wasted_ns) + " for " + batches + ": " +
-           how + ".";
+  auto out = t.host ? "The step waited " + duration_text(f.wasted_ns) + " for "
+                    : devices_text(f) + " idled " + duration_text(f.wasted_ns) +
+                          " while the program waited for ";
+  out += count_text(batches_of(f), "batch", "batches") + ": " + how;
+  std::int64_t waited = 0;
+  const auto stretches = inside(t, f, waited);
+  const auto most = deepest_of_most(t, stretches, waited, true);
+  if (!most) return out + ".";
+  out += ". " + duration_text(most->ns) + " went into " +
+         std::string(t.trace->name(most->row));
+  const auto caller =
+      deepest_of_most(t, stretches, waited, true, timeline::FileOwner::kPackage);
+  if (caller && t.trace->name(caller->row) != t.trace->name(most->row)) {
+    out += ", called from " + std::string(t.trace->name(caller->row));
   }
-  return "The device idled " + duration_text(f.wasted_ns) +
-         " while the program waited "
-         "for " +
-         batches + ": " + how + ".";
+  return out + ".";
 }
 
 }  // namespace

@@ -82,8 +82,9 @@ class Breaks {
       const auto [last, first] = left.try_emplace(holder, i);
       // Up to the first region: the holder's own graph, if it is a region itself.
       if (!first || c_.cat(holder) == Category::kCpuOp) {
-        const auto from = first ? c_.ts[holder] : c_.end(rows[last->second]);
-        read_island(rows, i, from, frames, first);
+        const auto after = first ? holder : rows[last->second];
+        const auto from = first ? c_.ts[holder] : c_.end(after);
+        read_island(rows, i, from, after, frames, first);
       }
       last->second = i;
     }
@@ -107,12 +108,16 @@ class Breaks {
   }
 
   // Marks the eager time that ends with the region rows[i] and begins after the last
-  // compiled piece since `from`.
+  // compiled piece since `from`, in rows that come behind the row `after`: by time
+  // alone, regions of no length would each go through all before them.
   void read_island(std::span<const std::uint32_t> rows, std::size_t i,
-                   std::int64_t from, bool frames, bool needs_graph) {
+                   std::int64_t from, std::uint32_t after, bool frames,
+                   bool needs_graph) {
     Interval island{from, c_.ts[rows[i]]};
     auto first = i;  // of the rows that start in it
-    while (first > 0 && c_.ts[rows[first - 1]] >= from) --first;
+    while (first > 0 && rows[first - 1] != after && c_.ts[rows[first - 1]] >= from) {
+      --first;
+    }
     std::vector<Interval> compiling;
     bool graph = false;
     for (const auto row : rows.subspan(first, i - first)) {

@@ -7,21 +7,23 @@
 // frames were recorded; without them nobody knows what a pause was spent on.
 #include <algorithm>
 #include <array>
-#include <map>
-#include <unordered_map>
 
+#include "patterns/frame_costs.h"
 #include "patterns/marks.h"
 #include "patterns/python_time.h"
 
 namespace tta::patterns {
 namespace {
 
-enum : std::size_t { kMinShare, kMinPause };
+enum : std::size_t { kMinShare, kMinPause, kDenseFrames };
 constexpr std::array kThresholds = {
     Threshold{"min_share", 0.05, "share",
               "as launch_bound; and recording the frames itself slows Python down"},
     Threshold{"min_pause", 200, "us",
               "the max_pause of launch_bound: shorter pauses are dispatch"},
+    Threshold{"dense_frames", 10, "count",
+              "Python frames a launch (without a device: an operator): recording each "
+              "takes about a microsecond, and as many slow a launch down twofold"},
 };
 
 IntervalSet all_steps(const timeline::Timeline& t) {
@@ -61,26 +63,82 @@ std::vector<Claim> propose(const Context& context) {
   return claim_marks(context, PatternId::kHostBoundPython, std::move(marks), true);
 }
 
+std::vector<PythonStretch> stretches_of(const Finding& f) {
+  std::vector<PythonStretch> out;
+  for (const auto& claim : f.claims)
+    out.push_back({{claim.begin, claim.end}, claim.evidence});
+  return out;
+}
+
+// Tells whether so many frames were recorded that this itself took time.
+bool records_densely(const Context& context) {
+  const auto& t = context.timeline;
+  const auto& c = t.columns();
+  std::size_t frames = 0, work = 0;
+  for (std::uint32_t row = 0; row < c.size(); ++row) {
+    frames += c.cat(row) == trace::Category::kPythonFunction;
+    work += t.host ? c.cat(row) == trace::Category::kCpuOp
+                   : t.lanes.on_stream(row) && t.launch_of(row) != kNoRow;
+  }
+  return static_cast<double>(frames) >
+         context.limits[kDenseFrames] * static_cast<double>(work);
+}
+
+// Names the call that cost most, and, if that is another, the deepest function that
+// most of the cost went through: the line of a whole program's frame is no place.
 std::string describe(const Context& context, const Finding& f) {
   const auto& t = context.timeline;
-  std::unordered_map<std::uint32_t, std::int64_t> of_name;
-  for (const auto& claim : f.claims) {
-    of_name[t.columns().name[claim.evidence]] += claim.end - claim.begin;
+  const auto stretches = stretches_of(f);
+  const auto call = costliest_call(t, stretches);
+  const auto deepest = deepest_of_most(t, stretches, f.wasted_ns, false);
+  const auto text = [&](const FrameCost& cost, const char* where) {
+    return ", " + duration_text(cost.ns) + " of it " + where + " " +
+           std::string(t.trace->name(cost.row));
+  };
+  auto out = t.host ? "No operator ran for " : devices_text(f) + " idled ";
+  out += duration_text(f.wasted_ns) + " while Python ran for itself";
+  if (call) out += text(*call, "in");
+  if (deepest && (!call || t.trace->name(deepest->row) != t.trace->name(call->row))) {
+    out += text(*deepest, call && deepest->ns > call->ns ? "below" : "in");
   }
-  std::map<std::string_view, std::int64_t> functions;
-  for (const auto& [id, ns] : of_name) functions[t.trace->strings.view(id)] = ns;
-  const auto most = std::max_element(
-      functions.begin(), functions.end(),
-      [](const auto& a, const auto& b) { return a.second < b.second; });
-  const std::string who =
-      t.devices.empty() ? "No operator ran for " : devices_text(f) + " idled ";
-  return who + duration_text(f.wasted_ns) + " while Python ran for itself, " +
-         duration_text(most->second) + " of it in " + std::string(most->first) + ".";
+  out += ".";
+  if (records_densely(context)) {
+    out += " Part of it is the recording of Python frames (with_stack) itself.";
+  }
+  return out;
+}
+
+// Tells whether a frame is the code around the kernels that torch.compile made, or
+// runs below it.
+bool is_compiled(const timeline::Timeline& t, std::uint32_t row) {
+  for (int up = 0; row != kNoRow && up < timeline::kMaxDepth;
+       row = t.tree.parent[row], ++up) {
+    const auto name = t.trace->name(row);
+    if (name.find("torchinductor_") != std::string_view::npos ||
+        name.starts_with("Torch-Compiled Region") ||
+        name.starts_with("## Call CompiledFxGraph ")) {
+      return true;
+    }
+  }
+  return false;
+}
+
+std::string advise(const Context& context, const Finding& f) {
+  const auto& t = context.timeline;
+  const auto call = costliest_call(t, stretches_of(f));
+  if (call && is_compiled(t, call->row)) {
+    return "This Python is what torch.compile made: let a CUDA graph replay the "
+           "kernels "
+           "(torch.compile(mode=\"reduce-overhead\")), or leave out its checks of "
+           "sizes "
+           "(torch._inductor.config.size_asserts = False).";
+  }
+  return std::string(info(f.pattern).advice);
 }
 
 }  // namespace
 
 const Rule kHostBoundPythonRule{PatternId::kHostBoundPython, kThresholds, propose,
-                                describe};
+                                describe, advise};
 
 }  // namespace tta::patterns

@@ -8,17 +8,24 @@
 // once; the cost is what the device (of a CPU-only trace, the main thread) waited.
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <string_view>
 
+#include "patterns/loading.h"
 #include "patterns/loading_names.h"
-#include "patterns/marks.h"
-#include "patterns/warm_up.h"
 
 namespace tta::patterns {
 namespace {
 
-enum : std::size_t { kMinShare, kSlowCall, kMinImport };
+enum : std::size_t {
+  kMinShare,
+  kSlowCall,
+  kMinImport,
+  kColdFactor,
+  kMinCold,
+  kLaunchFactor,
+  kLaunchShare,
+  kContext
+};
 constexpr std::array kThresholds = {
     Threshold{"min_share", 0.01, "share", "a hundredth of the time is worth a line"},
     Threshold{
@@ -27,153 +34,95 @@ constexpr std::array kThresholds = {
         "first ones were seen to take 2 ms to 30 s"},
     Threshold{"min_import", 1000, "us",
               "a statement that finds its module loaded takes microseconds"},
-};
-
-using trace::Category;
-
-enum Kind : std::uint8_t { kFirstIteration, kModuleLoading, kRecompile };
-
-class Finder {
- public:
-  explicit Finder(const Context& context)
-      : context_(context),
-        t_(context.timeline),
-        c_(t_.columns()),
-        warm_(warm_up(context)) {
-    const auto& names = t_.trace->strings;
-    for (std::uint32_t id = 0; id < names.size(); ++id)
-      says_.push_back(says(names.view(id)));
-    launches_.resize(c_.size(), 0);
-    for (const auto& d : t_.devices) {
-      for (const auto row : d.rows) {
-        if (t_.launch_of(row) != kNoRow) launches_[t_.launch_of(row)] = 1;
-      }
-    }
-  }
-
-  std::vector<Mark> run() {
-    for (const auto& lane : t_.lanes.lanes) {
-      if (lane.is_stream) continue;
-      called_.assign(t_.trace->strings.size(), 0);
-      auto covered = t_.span.begin;
-      const auto rows = t_.lanes.rows_of(lane);
-      regions_.clear();
-      for (const auto row : rows) {
-        if (says_[c_.name[row]] == Says::kRuns) regions_.push_back(row);
-      }
-      for (const auto row : rows) {
-        const auto kind = kind_of(row);
-        called_[c_.name[row]] = 1;
-        if (kind < 0 || t_.tree.end(c_, row) <= covered) continue;
-        covered = t_.tree.end(c_, row);
-        add(row, static_cast<Kind>(kind));
-      }
-    }
-    return std::move(marks_);
-  }
-
- private:
-  static constexpr int kNone = -1;
-
-  int kind_of(std::uint32_t row) const {
-    const auto what = says_[c_.name[row]];
-    switch (c_.cat(row)) {
-      case Category::kOverhead:
-        return what == Says::kLazyLoad ? kModuleLoading : kNone;
-      case Category::kCpuOp:
-      case Category::kUserAnnotation:
-        return what == Says::kCompiles ? compiled(row) : kNone;
-      case Category::kPythonFunction:
-        if (what == Says::kCompiles) return compiled(row);
-        return what == Says::kImports && t_.tree.end(c_, row) - c_.ts[row] >=
-                                             context_.limits.ns(kMinImport)
-                   ? kFirstIteration
-                   : kNone;
-      default:
-        return c_.cat_info(row).runtime_api ? kind_of_call(row, what) : kNone;
-    }
-  }
-
-  int kind_of_call(std::uint32_t row, Says what) const {
-    if (what == Says::kLoads) return kModuleLoading;
-    if (what == Says::kMemory) return warm_.cold(row) ? kFirstIteration : kNone;
-    if (c_.dur[row] < context_.limits.ns(kSlowCall)) return kNone;
-    if (launches_[row]) {
-      if (!warm_.is_first_launch(row)) return kNone;
-      return warm_.after_first_step(row) ? kModuleLoading : kFirstIteration;
-    }
-    if (what != Says::kSetsUp) return kNone;
-    return warm_.cold(row) || !called_[c_.name[row]] ? kFirstIteration : kNone;
-  }
-
-  // Compiling is part of a first iteration, unless the function had been compiled
-  // before: its next run is then "Torch-Compiled Region: <function>/<n>", n above 0.
-  int compiled(std::uint32_t row) const {
-    if (warm_.after_first_step(row)) return kRecompile;
-    const auto next = std::lower_bound(
-        regions_.begin(), regions_.end(), t_.tree.end(c_, row),
-        [&](std::uint32_t region, std::int64_t at) { return c_.ts[region] < at; });
-    if (next == regions_.end()) return kFirstIteration;
-    const auto name = t_.trace->name(*next);
-    const auto slash = name.find('/');
-    int index = 0;
-    if (slash != std::string_view::npos) {
-      std::from_chars(name.data() + slash + 1, name.data() + name.size(), index);
-    }
-    return index > 0 ? kRecompile : kFirstIteration;
-  }
-
-  void add(std::uint32_t row, Kind kind) {
-    const Interval time{c_.ts[row], t_.tree.end(c_, row)};
-    if (c_.cat(row) != Category::kOverhead || c_.pid[row] >= 0) {
-      marks_.push_back({time, row, kind});
-      return;
-    }
-    // CUPTI writes these on a thread of its own; the thread that launched next waited.
-    for (const auto& d : t_.devices) {
-      const auto gap = std::upper_bound(
-          d.gaps.begin(), d.gaps.end(), time.begin,
-          [](std::int64_t at, const timeline::Gap& g) { return at < g.time.end; });
-      if (gap == d.gaps.end() || t_.launch_of(gap->next) == kNoRow) continue;
-      marks_.push_back({time, t_.launch_of(gap->next), kind});
-    }
-  }
-
-  const Context& context_;
-  const timeline::Timeline& t_;
-  const trace::Columns& c_;
-  const WarmUp& warm_;
-  std::vector<Says> says_;
-  std::vector<char> launches_, called_;  // of each row; of each name on a thread
-  std::vector<std::uint32_t> regions_;   // of the thread, by start
-  std::vector<Mark> marks_;
+    Threshold{"cold_factor", 10, "count",
+              "medians of an operator's calls; cold ones were seen to take 25 to 3000"},
+    Threshold{
+        "min_cold", 1000, "us",
+        "of a first call that shows no loading: a shorter one may be an accident"},
+    Threshold{"launch_factor", 50, "count",
+              "median launches; a full queue's launch is no first one of its kernel"},
+    Threshold{"launch_share", 0.1, "share",
+              "of a trace without steps: what a short one is mostly made of"},
+    Threshold{"context", 1'000'000, "us",
+              "to set up a device takes 0.3 s and more, to load a module less"},
 };
 
 std::vector<Claim> propose(const Context& context) {
-  return claim_marks(context, PatternId::kRecompileOrLazyLoad, Finder(context).run());
+  const auto& limits = context.limits;
+  const LoadingLimits loading{limits.ns(kSlowCall),
+                              limits.ns(kMinImport),
+                              limits[kLaunchFactor],
+                              limits[kLaunchShare],
+                              {limits[kColdFactor], limits.ns(kMinCold)}};
+  return claim_marks(context, PatternId::kRecompileOrLazyLoad,
+                     loading_marks(context, loading));
 }
 
 std::string describe(const Context& context, const Finding& f) {
   const auto& t = context.timeline;
-  const std::string who = t.devices.empty() ? "the program" : devices_text(f, false);
+  const std::string who = t.host ? "the program" : devices_text(f, false);
   const std::string waited = who + " waited " + duration_text(f.wasted_ns);
-  const std::string most(t.trace->name(f.events.front()));
-  switch (f.subtype) {
-    case kModuleLoading:
+  const auto times = count_text(f.count, "time", "times");
+  switch (static_cast<LoadingKind>(f.subtype)) {
+    case LoadingKind::kModuleLoading:
       return count_text(f.count, "load", "loads") + " of device code: " + waited + ".";
-    case kRecompile:
-      return "torch.compile compiled " + count_text(f.count, "time", "times") +
-             " what it had compiled before, or after the first step: " + waited + ".";
-    default:
-      return "The first iteration was not warmed up: " + waited + " for " +
-             count_text(f.count, "first call", "first calls") + ", longest in " + most +
+    case LoadingKind::kRecompile:
+      return "torch.compile compiled " + times +
+             " a function that it had compiled before for other inputs: " + waited +
              ".";
+    case LoadingKind::kLateCompile:
+      return "Code was compiled " + times + " after the first step: " + waited + ".";
+    default:
+      return "Not warmed up: " + waited + " for " +
+             count_text(f.count, "first call", "first calls") + ", the costliest in " +
+             std::string(t.trace->name(f.events.front())) + ".";
   }
+}
+
+// AMD's runtime has no lazy loading to turn off.
+bool on_amd(const timeline::Timeline& t) {
+  const auto& c = t.columns();
+  for (std::uint32_t row = 0; row < c.size(); ++row) {
+    if (!c.cat_info(row).runtime_api) continue;
+    const auto name = t.trace->name(row);
+    if (name.starts_with("hip") || name.starts_with("cu")) return name[0] == 'h';
+  }
+  return false;
+}
+
+std::string advise(const Context& context, const Finding& f) {
+  const auto& t = context.timeline;
+  const auto& c = t.columns();
+  const auto row = f.events.front();
+  switch (static_cast<LoadingKind>(f.subtype)) {
+    case LoadingKind::kModuleLoading:
+      return std::string("Use every kernel once before what matters: run a few ") +
+             "iterations with each shape first" +
+             (on_amd(t) ? "."
+                        : "; CUDA_MODULE_LOADING=EAGER moves loading to the start.");
+    case LoadingKind::kRecompile:
+      return "Keep shapes and other inputs of compiled functions stable, or mark them "
+             "dynamic (torch._dynamo.mark_dynamic, torch.compile(dynamic=True)); "
+             "TORCH_LOGS=recompiles says which guard failed.";
+    case LoadingKind::kLateCompile:
+      return "Run every compiled function once, in each mode (training, evaluation) "
+             "and shape that will occur, before what matters.";
+    default:
+      break;
+  }
+  const auto what = says(t.trace->name(row));
+  if (c.cat_info(row).runtime_api && c.dur[row] >= context.limits.ns(kContext) &&
+      (what == Says::kSetsUp || what == Says::kMemory)) {
+    return "The first call into the driver sets up the device (its context), once in "
+           "a process: do it before recording, and keep the process alive.";
+  }
+  return "Warm up before measuring: run a few iterations first, or leave them out of "
+         "the recording with torch.profiler.schedule(wait=1, warmup=2, active=3).";
 }
 
 }  // namespace
 
 const Rule kRecompileOrLazyLoadRule{PatternId::kRecompileOrLazyLoad, kThresholds,
-                                    propose, describe};
+                                    propose, describe, advise};
 
 }  // namespace tta::patterns

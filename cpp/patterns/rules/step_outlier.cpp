@@ -19,8 +19,9 @@ constexpr std::array kThresholds = {
     Threshold{"min_share", 0.01, "share", "a hundredth of the time is worth a line"},
     Threshold{"min_steps", 5, "count",
               "without the first: of fewer steps no usual length can be told"},
-    Threshold{"deviations", 3, "count",
-              "median absolute deviations over the median, as of SageMaker's 3 sigma"},
+    Threshold{"deviations", 4.45, "count",
+              "median absolute deviations over the median: of normally spread lengths, "
+              "3 standard deviations, as SageMaker takes"},
     Threshold{"min_excess", 0.25, "share",
               "of the median: steps of equal length deviate by almost nothing"},
 };
@@ -99,8 +100,13 @@ std::vector<Claim> propose(const Context& context) {
 std::string describe(const Context& context, const Finding& f) {
   const auto& t = context.timeline;
   const auto row = f.events.front();
+  // The usual length is that of the step's process, as in claim_steps.
+  const auto by_process = steps_by_process(t);
+  const auto& steps = by_process.at(t.columns().pid[row]);
   std::vector<std::int64_t> lengths;
-  for (const auto& step : t.spans.steps) lengths.push_back(step.end - step.begin);
+  for (std::size_t i = 1; i < steps.size(); ++i) {
+    lengths.push_back(steps[i].end - steps[i].begin);
+  }
   return count_text(f.count, "step was", "steps were") + " far longer than the usual " +
          duration_text(median(lengths)) + " (" + std::string(t.trace->name(row)) +
          ": " + duration_text(t.columns().dur[row]) +

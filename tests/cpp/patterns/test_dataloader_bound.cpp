@@ -39,6 +39,45 @@ TEST(DataloaderBound, CountsIdleTimeInsideTheLoaderOnly) {
   EXPECT_NE(found.findings.at(0).message.find("num_workers=0"), std::string::npos);
 }
 
+// Three batches of 900 us, and the answer that there are no more.
+TraceText three_batches(double last) {
+  const char* mark = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__";
+  TraceText text;
+  for (int i = 0; i < 4; ++i) {
+    const double at = 1'000 * i;
+    text.note(mark, at, i < 3 ? 900 : last).launched(at + 910, at + 920, 80, i + 1);
+  }
+  return text;
+}
+
+TEST(DataloaderBound, TheEndOfTheDataIsNoBatch) {
+  const auto message = [](double last) {
+    return first(find_in(three_batches(last)), PatternId::kDataloaderBound).message;
+  };
+  EXPECT_NE(message(60).find("3 batches"), std::string::npos) << message(60);
+  EXPECT_NE(message(400).find("4 batches"), std::string::npos) << message(400);
+}
+
+TEST(DataloaderBound, NamesWhatMostOfTheTimeWentInto) {
+  const auto message = [](double zoom) {
+    auto text = three_batches(60);
+    for (int i = 0; i < 3; ++i) {
+      const double at = 1'000 * i;
+      text.python("transformers/image.py(301): resize", at + 5, 890);
+      text.python("scipy/zoom.py(4): zoom", at + 6, 880);
+      text.python("<built-in function zoom_shift>", at + 8, zoom);
+    }
+    return first(find_in(text), PatternId::kDataloaderBound).message;
+  };
+  EXPECT_NE(message(800).find(
+                "2.4 ms went into <built-in function zoom_shift>, called from scipy"),
+            std::string::npos)
+      << message(800);
+  EXPECT_NE(message(300).find("went into scipy/zoom.py(4): zoom."), std::string::npos)
+      << message(300);
+  EXPECT_EQ(message(300).find("zoom_shift"), std::string::npos);
+}
+
 TEST(DataloaderBound, IsSilentWhileTheDeviceWorks) {
   const auto found =
       find_in(TraceText()

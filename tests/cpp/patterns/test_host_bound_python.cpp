@@ -36,6 +36,61 @@ TEST(HostBoundPython, SelfTimeBetweenLaunchesIsOfTheUsersLine) {
   EXPECT_EQ(found.findings[1].location->file, "train.py");
 }
 
+std::string said(const TraceText& text) {
+  return first(find_in(text), PatternId::kHostBoundPython).message;
+}
+
+TEST(HostBoundPython, ManySmallFramesBelowOneCallAreOneCost) {
+  auto text = two_kernels()
+                  .python("serve.py(3): main", 0, 2'050)
+                  .python("lib/check.py(7): validate", 110, 1'880)
+                  .python("inspect.py(3300): signature", 900, 700);
+  for (int i = 0; i < 10; ++i) {  // 50 us each, 70 us apart: no one of them is long
+    text.python("inspect.py(" + std::to_string(i + 1) + "): part", 901 + 70 * i, 50);
+  }
+  const auto message = said(text);
+  // The outermost call that launches nothing has 1880 of the 1900 us.
+  EXPECT_NE(message.find("1.9 ms of it in lib/check.py(7): validate"),
+            std::string::npos)
+      << message;
+  EXPECT_EQ(message.find("part"), std::string::npos);
+}
+
+TEST(HostBoundPython, ACallThatLaunchesIsNotNamedForWhatItCalls) {
+  const auto message = said(TraceText()
+                                .python("serve.py(3): main", 0, 4'050)
+                                .python("model.py(5): forward", 1, 4'040)
+                                .launched(2, 10, 90, 1)
+                                .python("inspect.py(3300): signature", 200, 1'500)
+                                .launched(4'000, 4'010, 90, 2));
+  EXPECT_NE(message.find("2.4 ms of it in model.py(5): forward"), std::string::npos)
+      << message;
+  // Of 3900 us, signature has 1500: less than most.
+  EXPECT_EQ(message.find("signature"), std::string::npos);
+}
+
+TEST(HostBoundPython, WhatTorchCompileMadeIsNotCompiledAgain) {
+  const auto advice = [](const char* frame) {
+    return first(find_in(two_kernels().python(frame, 0, 2'050)),
+                 PatternId::kHostBoundPython)
+        .advice;
+  };
+  EXPECT_NE(
+      advice("/tmp/torchinductor_root/ab/cab.py(9): call").find("reduce-overhead"),
+      std::string::npos);
+  EXPECT_EQ(advice("train.py(9): step").find("reduce-overhead"), std::string::npos);
+}
+
+TEST(HostBoundPython, ManyFramesCostTimeThemselves) {
+  const auto with = [](int frames) {  // for two launches
+    auto text = two_kernels().python("train.py(3): step", 0, 2'050);
+    for (int i = 1; i < frames; ++i) text.python("train.py(5): f", 600 + i, 0.5);
+    return said(text).find("with_stack") != std::string::npos;
+  };
+  EXPECT_FALSE(with(20));
+  EXPECT_TRUE(with(21));
+}
+
 TEST(HostBoundPython, IsSilentWithoutFrames) {
   EXPECT_EQ(python_time(two_kernels()), 0);
 }

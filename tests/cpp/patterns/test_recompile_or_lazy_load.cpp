@@ -16,7 +16,7 @@ std::int64_t loaded(const TraceText& text) {
   return wasted(find_in(text), PatternId::kRecompileOrLazyLoad);
 }
 
-enum : std::uint8_t { kFirstIteration, kModuleLoading, kRecompile };
+enum : std::uint8_t { kFirstIteration, kModuleLoading, kRecompile, kLateCompile };
 
 // A launch that takes `call` us from 1000 on, of a kernel that is new or was seen.
 TraceText slow_launch(double call, const char* kernel) {
@@ -110,16 +110,128 @@ TEST(RecompileOrLazyLoad, CompilingAgainIsToldFromTheFirstTime) {
   EXPECT_EQ(compile("Torch-Compiled Region: 3/1").findings.at(0).subtype, kRecompile);
 }
 
-TEST(RecompileOrLazyLoad, CompilingAfterTheFirstStepIsCompilingAgain) {
+// Three steps of 10 ms; code is compiled for 7 ms in the second. `first` runs in the
+// first step, `then` after the compilation.
+Findings compiled_late(const std::string& first, const std::string& then) {
   TraceText text;
   for (int i = 0; i < 3; ++i) {
     text.note("ProfilerStep#" + std::to_string(i), i * 10'000, 10'000);
     text.launched(i * 10'000 + 100, i * 10'000 + 110, 90, i + 1);
   }
+  if (!first.empty()) text.op("Torch-Compiled Region: " + first, 500, 50);
   text.note("_compile.compile_inner (dynamo_timed)", 11'000, 7'000);
-  const auto found = find_in(text);
-  EXPECT_EQ(wasted(found, PatternId::kRecompileOrLazyLoad), 7'000'000);
-  EXPECT_EQ(found.findings.at(0).subtype, kRecompile);
+  if (!then.empty()) text.op("Torch-Compiled Region: " + then, 18'100, 50);
+  return find_in(text);
+}
+
+TEST(RecompileOrLazyLoad, AfterTheFirstStepOnlyItsRegionTellsOfCompilingAgain) {
+  const auto of = [](const std::string& first, const std::string& then) {
+    const auto found = compiled_late(first, then);
+    EXPECT_EQ(wasted(found, PatternId::kRecompileOrLazyLoad), 7'000'000);
+    return found.findings.at(0).subtype;
+  };
+  EXPECT_EQ(of("", ""), kLateCompile);
+  EXPECT_EQ(of("0/0", "1/0"), kLateCompile);  // another function's first time
+  EXPECT_EQ(of("0/0", "0/1"), kRecompile);
+  EXPECT_EQ(of("0/1", "0/1"), kLateCompile);  // ran before: not what was compiled now
+}
+
+TEST(RecompileOrLazyLoad, AdviceIsOfWhatHappened) {
+  const auto of = [](const Findings& found) { return found.findings.at(0).advice; };
+  EXPECT_NE(of(compiled_late("0/0", "0/1")).find("mark_dynamic"), std::string::npos);
+  EXPECT_EQ(of(compiled_late("0/0", "1/0")).find("dynamic"), std::string::npos);
+  EXPECT_NE(of(find_in(slow_launch(5'000, "new"))).find("Warm up before measuring"),
+            std::string::npos);
+  const auto loads = [&](const char* name) {
+    return of(find_in(TraceText()
+                          .launched(0, 10, 90, 1)
+                          .call(name, 1'000, 300, 0)
+                          .launched(2'000, 2'010, 90, 2)));
+  };
+  EXPECT_NE(loads("cuModuleLoadData").find("CUDA_MODULE_LOADING"), std::string::npos);
+  const auto first_call = [&](double length) {
+    return of(find_in(TraceText()
+                          .launched(0, 10, 90, 1)
+                          .call("cudaDeviceGetStreamPriorityRange", 1'000, length, 0)
+                          .launched(2'000'000, 2'000'010, 90, 2)));
+  };
+  EXPECT_NE(first_call(1'000'000).find("context"), std::string::npos);
+  EXPECT_EQ(first_call(999'999).find("context"), std::string::npos);
+  const auto amd = find_in(TraceText()
+                               .call("hipLaunchKernel", 0, 5, 1)
+                               .kernel(10, 90, 1)
+                               .call("hipModuleLoadData", 1'000, 300, 0)
+                               .call("hipLaunchKernel", 2'000, 5, 2)
+                               .kernel(2'010, 90, 2));
+  EXPECT_EQ(amd.findings.at(0).subtype, kModuleLoading);
+  EXPECT_EQ(of(amd).find("CUDA"), std::string::npos);
+}
+
+// Four calls of an operator that launches a kernel of 10 us at its end, the first of
+// them of the given length, the others of 20 us; a millisecond apart.
+TraceText operators(double first, const char* name = "aten::addmm") {
+  TraceText text;
+  double at = 0;
+  for (int i = 0; i < 4; ++i) {
+    const double length = i == 0 ? first : 20;
+    text.launched(at, at + 6, 1, 10 + i);
+    text.op(name, at + 20, length);
+    text.launched(at + 20 + length - 6, at + 20 + length, 10, 20 + i);
+    at += length + 1'000;
+  }
+  return text;
+}
+
+TEST(RecompileOrLazyLoad, AFirstCallOfAnOperatorMayBeCold) {
+  const auto found = find_in(operators(1'000));
+  ASSERT_EQ(wasted(found, PatternId::kRecompileOrLazyLoad), 999'000);  // up to launched
+  const auto& cold = first(found, PatternId::kRecompileOrLazyLoad);
+  EXPECT_EQ(cold.subtype, kFirstIteration);
+  EXPECT_NE(cold.message.find("aten::addmm"), std::string::npos);
+  EXPECT_EQ(loaded(operators(999)), 0);
+  EXPECT_EQ(loaded(operators(1'000, "my_range")), 0);  // no operator
+}
+
+TEST(RecompileOrLazyLoad, AnOperatorThatLoadsAFunctionIsColdWheneverItIs) {
+  const auto with = [](double length) {
+    auto text = operators(20);
+    const double at = 5'000;
+    text.op("aten::addmm", at, length);
+    text.host("overhead", "Lazy Function Loading", at + 10, 5, "", 0, -1);
+    return loaded(text.launched(at + length - 6, at + length, 10, 30));
+  };
+  EXPECT_EQ(with(201), 200'000);  // 20 us is usual: the whole of it, up to the launch
+  EXPECT_EQ(with(200), 0);        // the load alone is not worth a line
+}
+
+TEST(RecompileOrLazyLoad, AnOperatorThatWaitsForTheDeviceIsNotCold) {
+  auto text = operators(1'500);
+  text.call("cudaStreamSynchronize", 30, 600, 0);
+  EXPECT_EQ(loaded(text), 0);
+}
+
+TEST(RecompileOrLazyLoad, WithoutStepsALaunchIsSlowIfItIsMostOfAShortTrace) {
+  const auto with = [](double call, double span) {
+    TraceText text;
+    text.launched(0, 10, 90, 1).launched(100, 110, 90, 2);
+    text.call("cudaLaunchKernel", 1'000, call, 3).kernel(1'010 + call, 90, 3, "new");
+    return loaded(text.launched(span - 10, span - 5, 5, 4));
+  };
+  EXPECT_EQ(with(600, 5'990), 600'000);
+  EXPECT_EQ(with(600, 6'010), 0);  // under a tenth
+  EXPECT_EQ(with(250, 2'000), 0);  // 50 launches of 5 us
+  EXPECT_EQ(with(251, 2'000), 251'000);
+}
+
+TEST(RecompileOrLazyLoad, AStreamsFirstKernelIsNewToIt) {
+  const auto with = [](int stream) {
+    TraceText text;
+    text.launched(0, 10, 90, 1).launched(200, 210, 90, 2);
+    text.call("cudaMalloc", 300, 284, 0);
+    return find_in(text.launched(600, 610, 90, 3, stream));
+  };
+  EXPECT_EQ(wasted(with(20), PatternId::kRecompileOrLazyLoad), 284'000);
+  EXPECT_EQ(wasted(with(7), PatternId::kRecompileOrLazyLoad), 0);
 }
 
 TEST(RecompileOrLazyLoad, AnImportIsPartOfTheFirstIteration) {

@@ -55,9 +55,20 @@ TEST(StepOutlier, AQuarterMoreIsWithinWhatStepsDo) {
 }
 
 TEST(StepOutlier, WhereStepsVaryMoreIsUsual) {
-  // Median 1200, deviations 0, 200, 200, 200, 1000: up to 1800 is usual.
-  EXPECT_EQ(outliers(steps({1000, 1000, 1400, 1200, 1800, 1400})), 0);
-  EXPECT_GT(outliers(steps({1000, 1000, 1400, 1200, 2200, 1400})), 0);
+  // Median 1400, deviations 0, 0, 200, 400, 890: up to 1400 + 4.45 * 200 is usual.
+  EXPECT_EQ(outliers(steps({1000, 1000, 1400, 1200, 2290, 1400})), 0);
+  EXPECT_GT(outliers(steps({1000, 1000, 1400, 1200, 2291, 1400})), 0);
+}
+
+TEST(StepOutlier, TheUsualStepIsThatOfTheSameProcessWithoutTheFirst) {
+  auto text = steps({9000, 1000, 1000, 1000, 5000, 1000});
+  for (int i = 0; i < 20; ++i) {  // short steps of a second process
+    text.host("user_annotation", "ProfilerStep#" + std::to_string(i), i * 10, 10, "", 1,
+              200);
+  }
+  const auto found = find_in(text);
+  const auto& message = first(found, PatternId::kStepOutlier).message;
+  EXPECT_NE(message.find("the usual 1.0 ms"), std::string::npos) << message;
 }
 
 TEST(StepOutlier, WhatAnotherRuleExplainsIsNot) {

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// patterns/cold_ops.cpp: compares each operator's own time with that of its name.
+#include "patterns/cold_ops.h"
+
+#include <algorithm>
+#include <map>
+#include <unordered_map>
+#include <utility>
+
+#include "patterns/loading_names.h"
+
+namespace tta::patterns {
+namespace {
+
+using trace::Category;
+
+struct Seen {
+  std::int64_t working = 0;  // own time, less waits for the device
+  std::vector<Interval> inside;
+};
+
+// When code was loaded, by process; records of CUPTI's own thread have none (-1).
+using Loads = std::map<std::int64_t, std::vector<std::int64_t>>;
+
+class Finder {
+ public:
+  explicit Finder(const timeline::Timeline& t) : t_(t), c_(t.columns()) {
+    const auto& names = t.trace->strings;
+    for (std::uint32_t id = 0; id < names.size(); ++id) {
+      says_.push_back(says(names.view(id)));
+    }
+  }
+
+  std::vector<ColdOp> run(const ColdLimits& limits) {
+    list_launching();
+    measure();
+    std::vector<ColdOp> out;
+    for (auto& [key, rows] : calls_) {
+      const auto usual = static_cast<double>(median(rows));
+      for (std::size_t i = 0; i < rows.size(); ++i) {
+        const auto& seen = ops_.at(rows[i]);
+        if (static_cast<double>(seen.working) <= limits.factor * usual) continue;
+        const bool first =
+            i == 0 && rows.size() > limits.later_calls && seen.working >= limits.least;
+        if (first || loads_in(rows[i])) {
+          const Interval time{c_.ts[rows[i]], c_.end(rows[i])};
+          out.push_back(
+              {rows[i], timeline::subtract({time}, timeline::unite(seen.inside))});
+        }
+      }
+    }
+    return out;
+  }
+
+ private:
+  // A range that only names a stretch (a step, the loader) has no namespace.
+  bool is_op(std::uint32_t row) const {
+    return c_.cat(row) == Category::kCpuOp && says_[c_.name[row]] == Says::kNothing &&
+           t_.trace->name(row).find("::") != std::string_view::npos;
+  }
+
+  // By its name: its length is its own as far as it loads what it launches.
+  bool launches(std::uint32_t row) const {
+    return t_.trace->name(row).find("Launch") != std::string_view::npos;
+  }
+
+  void list_launching() {
+    for (const auto& d : t_.devices) {
+      for (const auto row : d.rows) {
+        const auto op = t_.tree.enclosing(c_, t_.launch_of(row), Category::kCpuOp);
+        if (op == kNoRow || !is_op(op)) continue;
+        ops_.try_emplace(op);
+      }
+    }
+  }
+
+  // Lists the calls of each name, in order of time, and what each spent on what else.
+  void measure() {
+    for (const auto& lane : t_.lanes.lanes) {
+      if (lane.is_stream) continue;
+      for (const auto row : t_.lanes.rows_of(lane)) {
+        const auto what = says_[c_.name[row]];
+        if (what == Says::kLoads ||
+            (what == Says::kLazyLoad && c_.cat(row) == Category::kOverhead)) {
+          loads_[std::max<std::int64_t>(-1, c_.pid[row])].push_back(c_.ts[row]);
+        }
+        if (const auto own = ops_.find(row); own != ops_.end()) {
+          own->second.working += c_.dur[row];
+          calls_[{t_.lanes.lane[row], c_.name[row]}].push_back(row);
+        }
+        const auto up = t_.tree.parent[row];
+        if (up == kNoRow) continue;
+        if (c_.cat(row) == Category::kCpuOp) {
+          if (const auto outer = ops_.find(up); outer != ops_.end()) {
+            outer->second.working -= c_.dur[row];
+            outer->second.inside.push_back({c_.ts[row], c_.end(row)});
+          }
+        } else if (what == Says::kInOrder && !launches(row)) {
+          const auto outer = ops_.find(t_.tree.enclosing(c_, up, Category::kCpuOp));
+          if (outer != ops_.end()) outer->second.working -= c_.dur[row];
+        }
+      }
+    }
+    for (auto& [pid, times] : loads_) std::sort(times.begin(), times.end());
+  }
+
+  std::int64_t median(const std::vector<std::uint32_t>& rows) const {
+    std::vector<std::int64_t> values;
+    for (const auto row : rows) values.push_back(ops_.at(row).working);
+    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+    std::nth_element(values.begin(), middle, values.end());
+    return std::max<std::int64_t>(0, *middle);
+  }
+
+  bool loads_in(std::uint32_t row) const {
+    for (const auto pid : {std::int64_t{-1}, c_.pid[row]}) {
+      const auto times = loads_.find(pid);
+      if (times == loads_.end()) continue;
+      const auto next =
+          std::lower_bound(times->second.begin(), times->second.end(), c_.ts[row]);
+      if (next != times->second.end() && *next < c_.end(row)) return true;
+    }
+    return false;
+  }
+
+  const timeline::Timeline& t_;
+  const trace::Columns& c_;
+  std::vector<Says> says_;
+  std::unordered_map<std::uint32_t, Seen> ops_;  // by row
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<std::uint32_t>> calls_;
+  Loads loads_;
+};
+
+}  // namespace
+
+std::vector<ColdOp> cold_ops(const timeline::Timeline& t, const ColdLimits& limits) {
+  if (t.host) return {};
+  return Finder(t).run(limits);
+}
+
+}  // namespace tta::patterns

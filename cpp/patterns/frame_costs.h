@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// patterns/frame_costs.h: which Python function holds most of a cost.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "patterns/python_time.h"
+#include "timeline/frames.h"
+
+namespace tta::patterns {
+
+struct FrameCost {
+  std::uint32_t row = 0;  ///< The first frame of its name that the cost fell into.
+  std::int64_t ns = 0;    ///< What of the cost fell into frames of that name.
+};
+
+/// Returns the deepest function that holds more than half of `of`, frames of files with
+/// at least that owner only; a builtin belongs to kTorch. Each stretch counts for its
+/// innermost frame and all above it; if `inside`, only up to the first event that is no
+/// frame. None if no function holds so much. Linear in the stretches times the depth.
+std::optional<FrameCost> deepest_of_most(
+    const timeline::Timeline& timeline, std::span<const PythonStretch> stretches,
+    std::int64_t of, bool inside,
+    timeline::FileOwner least = timeline::FileOwner::kTorch);
+
+/// Returns the costliest function that only ran Python: each stretch counts for the
+/// outermost frame around it in which no operator and no runtime call ran, or for its
+/// own frame if there is none. Many small frames below one call (inspect.signature) are
+/// one cost. None without stretches. Linear in the rows.
+std::optional<FrameCost> costliest_call(const timeline::Timeline& timeline,
+                                        std::span<const PythonStretch> stretches);
+
+}  // namespace tta::patterns
