@@ -7,6 +7,8 @@
 #include <map>
 #include <string_view>
 
+#include "patterns/facts.h"
+
 namespace tta::patterns {
 namespace {
 
@@ -53,11 +55,13 @@ bool is_copy_operator(std::string_view name) {
 
 }  // namespace
 
-std::vector<HostCopy> host_copies(const Context& context,
-                                  const timeline::DeviceTime& d) {
+const std::vector<HostCopy>& host_copies(const Context& context,
+                                         const timeline::DeviceTime& d) {
   const auto& t = context.timeline;
   const auto& c = t.columns();
-  std::vector<HostCopy> out;
+  const auto [known, fresh] = context.facts.copies.try_emplace(&d);
+  auto& out = known->second;
+  if (!fresh) return out;
   std::array<std::size_t, 2> latest{};  // of each way, that which ends last; + 1
   for (const auto row : d.rows) {
     if (c.cat(row) != Category::kGpuMemcpy) continue;

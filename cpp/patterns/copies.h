@@ -31,8 +31,8 @@ struct HostCopy {
 };
 
 /// Lists a device's copies from and to the host, by start. Linear in its rows.
-std::vector<HostCopy> host_copies(const Context& context,
-                                  const timeline::DeviceTime& device);
+const std::vector<HostCopy>& host_copies(const Context& context,
+                                         const timeline::DeviceTime& device);
 
 /// Returns the outermost operator of the copy call that a row belongs to (aten::to,
 /// .cpu(), copy_, ...); kNoRow if there is none, or if it copies as part of another

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "patterns/describing_names.h"
+#include "patterns/facts.h"
 
 namespace tta::patterns {
 namespace {
@@ -71,7 +72,8 @@ IntervalSet dispatching(const timeline::Timeline& t, const timeline::Lane& lane,
                         const std::vector<char>& describing,
                         const DispatchLimits& limits) {
   const auto& c = t.columns();
-  std::vector<std::int64_t> marks;
+  // Begins come in order, and ends where events nest: each after those before it.
+  std::vector<std::int64_t> marks, open;
   std::vector<Interval> slow, stretches;
   for (const auto row : t.lanes.rows_of(lane)) {
     if (c.cat_info(row).runtime_api) {
@@ -88,10 +90,16 @@ IntervalSet dispatching(const timeline::Timeline& t, const timeline::Lane& lane,
     } else {
       continue;
     }
+    for (; !open.empty() && open.back() <= c.ts[row]; open.pop_back()) {
+      marks.push_back(open.back());
+    }
     marks.push_back(c.ts[row]);
-    marks.push_back(c.end(row));
+    open.push_back(c.end(row));
   }
-  std::sort(marks.begin(), marks.end());
+  marks.insert(marks.end(), open.rbegin(), open.rend());
+  if (!std::is_sorted(marks.begin(), marks.end())) {
+    std::sort(marks.begin(), marks.end());
+  }
   for (std::size_t i = 1; i < marks.size(); ++i) {
     if (marks[i] - marks[i - 1] <= limits.max_pause) {
       stretches.push_back({marks[i - 1], marks[i]});
@@ -107,9 +115,13 @@ std::vector<LateDispatch> late_dispatch(const Context& context,
                                         const DispatchLimits& limits) {
   const auto& t = context.timeline;
   const auto& c = t.columns();
-  const auto launching = launching_rows(t);
+  auto& known = context.facts.launching;
+  if (!known) known = launching_rows(t);
+  const auto& launching = *known;
   const auto describing = describing_names(*t.trace);
-  std::map<std::uint32_t, IntervalSet> by_lane;
+  auto& by_lane =
+      context.facts
+          .dispatching[{limits.max_pause, limits.slow_call, limits.slow_launch}];
   std::vector<LateDispatch> out;
   for (std::size_t i = 0; i < t.devices.size(); ++i) {
     for (const auto& gap : t.devices[i].gaps) {

@@ -7,11 +7,22 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "patterns/facts.h"
+
 namespace tta::patterns {
 
 SoleKernels::SoleKernels(const timeline::Timeline& t) : timeline_(t), limits_(t) {}
 
-std::vector<SoleKernel> SoleKernels::of(std::size_t index, Memsets memsets) const {
+SoleKernels& sole_kernels(const Context& context) {
+  auto& known = context.facts.sole;
+  if (!known) known.emplace(context.timeline);
+  return *known;
+}
+
+const std::vector<SoleKernel>& SoleKernels::of(std::size_t index, Memsets memsets) {
+  const auto [known, fresh] = known_.try_emplace({index, memsets});
+  auto& out = known->second;
+  if (!fresh) return out;
   const auto& t = timeline_;
   const auto& c = t.columns();
   const auto limits = limits_.of(index);
@@ -23,7 +34,6 @@ std::vector<SoleKernel> SoleKernels::of(std::size_t index, Memsets memsets) cons
       kernels.push_back(row);
     }
   }
-  std::vector<SoleKernel> out;
   auto reached = t.span.begin;
   for (std::size_t i = 0; i < kernels.size(); ++i) {
     const auto row = kernels[i];
@@ -60,7 +70,8 @@ std::vector<Claim> claim_rows(const Context& context, PatternId pattern,
     return std::tie(a.device, a.row) < std::tie(b.device, b.row);
   });
   std::vector<Claim> claims;
-  const SoleKernels sole(context.timeline);
+  if (excess.empty()) return claims;
+  auto& sole = sole_kernels(context);
   for (auto first = excess.begin(); first != excess.end();) {
     const auto last = std::find_if(first, excess.end(), [&](const Excess& e) {
       return e.device != first->device;

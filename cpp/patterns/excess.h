@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <utility>
 #include <vector>
 
 #include "patterns/rule.h"
@@ -31,13 +33,18 @@ class SoleKernels {
 
   /// Lists those of device `index` by start, without communication. Copies beside a
   /// kernel do not count: they take no multiprocessor. O(n log n) in the device's rows.
-  std::vector<SoleKernel> of(std::size_t index,
-                             Memsets memsets = Memsets::kLeftOut) const;
+  /// They are kept: of each device found once.
+  const std::vector<SoleKernel>& of(std::size_t index,
+                                    Memsets memsets = Memsets::kLeftOut);
 
  private:
   const timeline::Timeline& timeline_;
   timeline::DeviceLimits limits_;
+  std::map<std::pair<std::size_t, Memsets>, std::vector<SoleKernel>> known_;
 };
+
+/// The same for all rules of an analysis, made once.
+SoleKernels& sole_kernels(const Context& context);
 
 /// Claims the part `share` (0 to 1) of a kernel's time on device `index` as spent to no
 /// use, at its beginning: no more than its lead, and less what earlier rules took of

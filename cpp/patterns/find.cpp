@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 
+#include "patterns/facts.h"
 #include "patterns/group.h"
 #include "patterns/rule.h"
 
@@ -16,6 +17,7 @@ Findings find(const timeline::Timeline& t, const timeline::EventArgs& args,
               const Settings& settings, std::span<const OwnRule> own) {
   Findings out;
   Ledger ledger(t);
+  Facts facts;
   const auto span = static_cast<double>(t.span.length()) *
                     static_cast<double>(std::max<std::size_t>(1, t.devices.size()));
   struct Found {
@@ -53,7 +55,7 @@ Findings find(const timeline::Timeline& t, const timeline::EventArgs& args,
   const auto run_own = [&](std::optional<PatternId> before) {
     for (std::size_t i = 0; i < own.size(); ++i) {
       if (own[i].before != before) continue;
-      const Context context{t, args, ledger, Limits({&own[i].min_share, 1})};
+      const Context context{t, args, ledger, Limits({&own[i].min_share, 1}), facts};
       auto& outcome = out.own[i];
       const auto claims = run(own[i], context, outcome);
       outcome.counted = count(context, outcome.pattern, describe_own, nullptr, claims);
@@ -62,13 +64,13 @@ Findings find(const timeline::Timeline& t, const timeline::EventArgs& args,
   for (const auto* rule : rules()) {
     run_own(rule->pattern);
     if (!settings.enabled(rule->pattern)) continue;
-    const Context context{t, args, ledger, settings.limits(rule->pattern)};
+    const Context context{t, args, ledger, settings.limits(rule->pattern), facts};
     count(context, rule->pattern, rule->describe, rule->advise, rule->propose(context));
   }
   run_own(std::nullopt);
   const SourceLines lines(t, out.patterns, out.claims);
   for (const auto& each : found) {
-    const Context context{t, args, ledger, each.limits};
+    const Context context{t, args, ledger, each.limits, facts};
     const auto claims =
         std::span(out.claims).subspan(each.first, each.last - each.first);
     auto findings = group(context, each.pattern, each.wording, claims, lines);

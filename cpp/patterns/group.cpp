@@ -3,8 +3,10 @@
 #include "patterns/group.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <tuple>
+#include <unordered_map>
 
 namespace tta::patterns {
 namespace {
@@ -26,41 +28,42 @@ bool names_collective(std::string_view name) {
 
 // Without a source line, the record_function range (but a step) around an event tells
 // at least which phase of the program it was. `own`: only ranges of the program's own.
-std::string phase_of(const timeline::Timeline& t, std::uint32_t row, bool own = false) {
+std::uint32_t phase_of(const timeline::Timeline& t, std::uint32_t row,
+                       bool own = false) {
   const auto& c = t.columns();
   for (int depth = 0; row != kNoRow && depth < timeline::kMaxDepth;
        row = t.tree.parent[row], ++depth) {
     if (c.cat(row) != trace::Category::kUserAnnotation) continue;
     if (t.trace->name(row).starts_with("ProfilerStep#")) continue;
     if (own && names_collective(t.trace->name(row))) continue;
-    return std::string(t.trace->name(row));
+    return t.trace->name(row).empty() ? kNoRow : row;
   }
-  return "";
+  return kNoRow;
 }
 
-// What tells most of where an operator was called. Every collective is a
-// record_param_comms, and every copy an aten::copy_: what called it tells more.
-std::string operator_of(const timeline::Timeline& t, std::uint32_t owner,
-                        bool has_line) {
-  const std::string name(t.trace->name(owner));
+// What tells most of where an operator was called: its row, or that of what called it.
+// Every collective is a record_param_comms, and every copy an aten::copy_.
+std::uint32_t operator_of(const timeline::Timeline& t, std::uint32_t owner,
+                          bool has_line) {
+  const auto name = t.trace->name(owner);
   if (name == "aten::copy_" && !has_line) {
     const auto phase = phase_of(t, owner, true);
-    return phase.empty() ? name : phase;
+    return phase == kNoRow ? owner : phase;
   }
-  if (name != "record_param_comms") return name;
+  if (name != "record_param_comms") return owner;
   const auto& c = t.columns();
   auto row = t.tree.parent[owner];
   for (int depth = 0; row != kNoRow && depth < timeline::kMaxDepth;
        row = t.tree.parent[row], ++depth) {
     if (c.cat(row) == trace::Category::kCpuOp &&
         t.trace->name(row).starts_with("c10d::")) {
-      return std::string(t.trace->name(row));
+      return row;
     }
   }
   for (const bool own : {true, false}) {
-    if (const auto phase = phase_of(t, owner, own); !phase.empty()) return phase;
+    if (const auto phase = phase_of(t, owner, own); phase != kNoRow) return phase;
   }
-  return name;
+  return owner;
 }
 
 struct Place {
@@ -70,6 +73,19 @@ struct Place {
   std::string function;
   std::string operator_name;
   auto operator<=>(const Place&) const = default;
+};
+
+// The same without a text: of frames and of operators their numbers.
+struct Key {
+  std::uint32_t frame, name;
+  std::uint8_t subtype;
+  bool operator==(const Key&) const = default;
+};
+struct Hash {
+  std::size_t operator()(const Key& key) const {
+    const auto both = std::uint64_t{key.frame} << 32 | key.name;
+    return std::hash<std::uint64_t>()(both * 0x9e3779b97f4a7c15u + key.subtype);
+  }
 };
 
 void add(Finding& f, const Claim& claim) {
@@ -107,48 +123,43 @@ void finish(const timeline::Timeline& t, Finding& f) {
 
 }  // namespace
 
-SourceLines::SourceLines(const timeline::Timeline& t, const PatternTable& patterns,
-                         const std::vector<Claim>& claims) {
-  for (const auto& claim : claims) {
-    if (patterns[claim.pattern].user_finding) rows_.push_back(claim.evidence);
-  }
-  std::sort(rows_.begin(), rows_.end());
-  rows_.erase(std::unique(rows_.begin(), rows_.end()), rows_.end());
-  frames_ = timeline::user_frames(t, rows_);
-}
-
-const std::optional<timeline::Frame>& SourceLines::of(std::uint32_t row) const {
-  const auto at = std::lower_bound(rows_.begin(), rows_.end(), row);
-  return frames_[static_cast<std::size_t>(at - rows_.begin())];
-}
-
 std::vector<Finding> group(const Context& context, PatternId pattern,
                            const Wording& wording, std::span<const Claim> claims,
                            const SourceLines& lines) {
   const auto& t = context.timeline;
-  std::map<Place, Finding> places;
+  std::unordered_map<Key, Finding, Hash> by_key;
   for (const auto& claim : claims) {
-    const auto& frame = lines.of(claim.evidence);
-    Place place{claim.subtype, "", -1, "", ""};
-    if (frame) {
-      place.file = frame->file;
-      place.line = frame->line;
-      place.function = frame->function;
-    }
+    auto named = kNoRow;
     if (has_operator(pattern)) {
       const auto owner = t.owner_of(claim.evidence);
       if (owner != kNoRow) {
-        place.operator_name = operator_of(t, owner, frame.has_value());
+        named = operator_of(t, owner, lines.place(claim.evidence) != 0);
       }
-    } else if (!frame) {
-      place.operator_name = phase_of(t, claim.evidence);
+    } else if (lines.place(claim.evidence) == 0) {
+      named = phase_of(t, claim.evidence);
     }
-    auto& finding = places[place];
-    finding.pattern = pattern;
-    finding.subtype = claim.subtype;
-    finding.location = frame;
-    finding.operator_name = place.operator_name;
+    const auto name = named == kNoRow ? kNoRow : t.columns().name[named];
+    const auto [it, fresh] =
+        by_key.try_emplace({lines.place(claim.evidence), name, claim.subtype});
+    auto& finding = it->second;
+    if (fresh) {
+      finding.pattern = pattern;
+      finding.subtype = claim.subtype;
+      finding.location = lines.of(claim.evidence);
+      if (named != kNoRow) finding.operator_name = t.trace->name(named);
+    }
     add(finding, claim);
+  }
+  // In an order that does not depend on numbers.
+  std::map<Place, Finding> places;
+  for (auto& [key, finding] : by_key) {
+    Place place{finding.subtype, "", -1, "", finding.operator_name};
+    if (finding.location) {
+      place.file = finding.location->file;
+      place.line = finding.location->line;
+      place.function = finding.location->function;
+    }
+    places.emplace(std::move(place), std::move(finding));
   }
 
   std::vector<Finding> out;

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -11,23 +10,9 @@
 
 #include "patterns/pattern_table.h"
 #include "patterns/rule.h"
+#include "patterns/source_lines.h"
 
 namespace tta::patterns {
-
-/// The source lines of all evidence. Found at once: it may take a pass over the file.
-class SourceLines {
- public:
-  /// Throws what timeline::user_frames throws.
-  SourceLines(const timeline::Timeline& timeline, const PatternTable& patterns,
-              const std::vector<Claim>& claims);
-
-  /// Returns the frame of a row that is evidence of a user's finding.
-  const std::optional<timeline::Frame>& of(std::uint32_t row) const;
-
- private:
-  std::vector<std::uint32_t> rows_;  // ascending
-  std::vector<std::optional<timeline::Frame>> frames_;
-};
 
 /// How a rule writes of a finding; see patterns/rule.h.
 using Writer = std::string (*)(const Context&, const Finding&);

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "patterns/facts.h"
+
 namespace tta::patterns {
 
 LaunchedWork::LaunchedWork(const timeline::Timeline& t)
@@ -30,6 +32,12 @@ std::span<const Work> LaunchedWork::in(std::uint32_t lane, Interval time) const 
   const auto first = std::lower_bound(works.begin(), works.end(), time.begin, before);
   return {first,
           std::lower_bound(first, works.end(), std::max(time.begin, time.end), before)};
+}
+
+const LaunchedWork& launched_work(const Context& context) {
+  auto& known = context.facts.launched;
+  if (!known) known.emplace(context.timeline);
+  return *known;
 }
 
 }  // namespace tta::patterns

@@ -31,4 +31,7 @@ class LaunchedWork {
   std::vector<std::vector<Work>> by_lane_;
 };
 
+/// The same for all rules of an analysis, made once.
+const LaunchedWork& launched_work(const Context& context);
+
 }  // namespace tta::patterns

@@ -22,7 +22,7 @@ class Finder {
       : limits_(limits),
         t_(context.timeline),
         c_(t_.columns()),
-        warm_(t_),
+        warm_(warm_up(context)),
         compilations_(t_) {
     const auto& names = t_.trace->strings;
     for (std::uint32_t id = 0; id < names.size(); ++id)
@@ -135,7 +135,7 @@ class Finder {
   const LoadingLimits limits_;
   const timeline::Timeline& t_;
   const trace::Columns& c_;
-  const WarmUp warm_;
+  const WarmUp& warm_;
   const Compilations compilations_;
   std::vector<Says> says_;
   std::vector<char> launches_, called_;  // of each row; of each name on a thread

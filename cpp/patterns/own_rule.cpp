@@ -97,8 +97,8 @@ std::vector<Claim> run(const OwnRule& rule, const Context& context,
   const auto claims = grant(context, outcome.pattern, requests);
   // The same of a ledger from which nothing was taken.
   const Ledger whole(t);
-  const auto all =
-      grant({t, context.args, whole, context.limits}, outcome.pattern, requests);
+  const auto all = grant({t, context.args, whole, context.limits, context.facts},
+                         outcome.pattern, requests);
   outcome.requests = requests.size();
   for (const auto& request : requests)
     outcome.asked_ns +=

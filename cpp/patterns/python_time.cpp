@@ -20,13 +20,19 @@ constexpr std::array<std::string_view, 12> kWaiting = {
 IntervalSet pauses(const timeline::Timeline& t, const timeline::Lane& lane,
                    std::int64_t min_pause) {
   const auto& c = t.columns();
-  std::vector<std::int64_t> marks = {t.span.begin, t.span.end};
+  // Begins come in order, and ends where events nest: each after those before it.
+  std::vector<std::int64_t> marks = {t.span.begin}, open = {t.span.end};
   for (const auto row : t.lanes.rows_of(lane)) {
     if (c.cat(row) != Category::kCpuOp && !c.cat_info(row).runtime_api) continue;
+    for (; !open.empty() && open.back() <= c.ts[row]; open.pop_back()) {
+      marks.push_back(open.back());
+    }
     marks.push_back(c.ts[row]);
-    marks.push_back(c.end(row));
+    open.push_back(c.end(row));
   }
-  std::sort(marks.begin(), marks.end());
+  marks.insert(marks.end(), open.rbegin(), open.rend());
+  if (!std::is_sorted(marks.begin(), marks.end()))
+    std::sort(marks.begin(), marks.end());
   IntervalSet out;
   for (std::size_t i = 1; i < marks.size(); ++i) {
     if (marks[i] - marks[i - 1] > min_pause) out.push_back({marks[i - 1], marks[i]});

@@ -24,12 +24,15 @@ using timeline::Interval;
 using timeline::IntervalSet;
 using timeline::kNoRow;
 
+struct Facts;
+
 /// All that a rule may look at.
 struct Context {
   const timeline::Timeline& timeline;
   const timeline::EventArgs& args;
   const Ledger& ledger;  ///< What is left of the time.
   Limits limits;         ///< Its own thresholds, by their place in its list.
+  Facts& facts;          ///< What rules share, see patterns/facts.h.
 };
 
 struct Rule {

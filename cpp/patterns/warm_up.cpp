@@ -6,6 +6,8 @@
 #include <array>
 #include <tuple>
 
+#include "patterns/facts.h"
+
 namespace tta::patterns {
 namespace {
 
@@ -114,6 +116,12 @@ WarmUp::WarmUp(const timeline::Timeline& t) : timeline_(t) {
     const auto& step = steps_[pid].front();
     warm_from_[pid] = in_first > 2 * *middle ? step.end : step.begin;
   }
+}
+
+const WarmUp& warm_up(const Context& context) {
+  auto& known = context.facts.warm_up;
+  if (!known) known.emplace(context.timeline);
+  return *known;
 }
 
 bool WarmUp::cold(std::uint32_t row) const {

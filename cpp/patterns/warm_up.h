@@ -58,6 +58,9 @@ class WarmUp {
   std::unordered_set<std::uint32_t> first_launches_;
 };
 
+/// The same for all rules of an analysis, made once.
+const WarmUp& warm_up(const Context& context);
+
 /// Lists each process's steps in the order of time.
 std::map<std::int64_t, std::vector<timeline::Span>> steps_by_process(
     const timeline::Timeline& timeline);

@@ -105,9 +105,26 @@ void read_shapes(std::string_view value, std::vector<std::vector<std::int64_t>>&
   });
 }
 
+// The lengths of keys, as bits: most keys are told apart from all of a list by theirs.
+template <typename... Keys>
+constexpr std::uint32_t lengths_of(Keys... keys) {
+  return ((std::uint32_t{1} << std::string_view(keys).size()) | ...);
+}
+bool may_be_one(std::uint32_t lengths, std::string_view key) {
+  return key.size() < 32 && (lengths >> key.size() & 1) != 0;
+}
+constexpr auto kWorkLengths = lengths_of(
+    "grid", "grid dim", "block", "block dim", "registers per thread", "shared memory",
+    "shared size", "est. achieved occupancy %", "blocks per SM", "warps per SM",
+    "bytes", "size", "memory bandwidth (GB/s)", "graph id", "occupancy");
+constexpr auto kCollectiveLengths =
+    lengths_of("Collective name", "dtype", "Process Group Name", "In msg nelems",
+               "Out msg nelems", "Group size", "Seq");
+
 }  // namespace
 
 void read_work(std::string_view key, std::string_view value, WorkArgs& out) {
+  if (!may_be_one(kWorkLengths, key)) return;
   const auto first = [](auto& field, auto found) {
     if (field < 0) field = found;
   };
@@ -142,6 +159,7 @@ void read_work(std::string_view key, std::string_view value, WorkArgs& out) {
 
 void read_collective(std::string_view key, std::string_view value,
                      CollectiveArgs& out) {
+  if (!may_be_one(kCollectiveLengths, key)) return;
   if (key == "Collective name") {
     out.name = trace::as_string(value).value_or("");
   } else if (key == "dtype") {

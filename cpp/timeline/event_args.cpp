@@ -84,7 +84,7 @@ EventArgs::EventArgs(const Timeline& t) {
   const auto& c = t.columns();
   index_.assign(c.size(), 0);
   // What is read, all of it in one pass: to inflate a file costs more than the rest.
-  std::vector<std::uint32_t> rows;
+  std::vector<char> read(c.size(), 0);
   // Of each launch of such work: its place in `said`, as index_ has that of work.
   std::vector<std::uint32_t> launches(c.size(), 0);
   std::vector<WorkArgs> said(1);
@@ -92,7 +92,7 @@ EventArgs::EventArgs(const Timeline& t) {
     for (const auto row : d.rows) {
       index_[row] = static_cast<std::uint32_t>(work_.size());
       work_.emplace_back();
-      rows.push_back(row);
+      read[row] = 1;
       const auto launch = t.launch_of(row);
       if (launch == kNoRow || launches[launch] != 0 || c.args_length[launch] == 0 ||
           says_nothing_of_work(t.trace->name(launch))) {
@@ -100,7 +100,7 @@ EventArgs::EventArgs(const Timeline& t) {
       }
       launches[launch] = static_cast<std::uint32_t>(said.size());
       said.emplace_back();
-      rows.push_back(launch);
+      read[launch] = 1;
     }
   }
   // Each distinct name is looked at once.
@@ -109,9 +109,10 @@ EventArgs::EventArgs(const Timeline& t) {
     const auto name = t.trace->strings.view(id);
     wanted[id] = reads_inputs_of(name) ? 1 : name == "record_param_comms" ? 2 : 0;
   }
+  std::vector<std::uint32_t> rows;  // in the order of the file, as they are read
   for (std::uint32_t row = 0; row < c.size(); ++row) {
-    if (c.cat(row) == Category::kCpuOp && wanted[c.name[row]] && c.args_length[row] &&
-        launches[row] == 0) {
+    if (read[row] || (c.cat(row) == Category::kCpuOp && wanted[c.name[row]] &&
+                      c.args_length[row] > 0)) {
       rows.push_back(row);
     }
   }

@@ -75,7 +75,7 @@ class Resolver {
         const auto rank = rank_of(c_.name[at]);
         if (rank > best_rank) {
           best_rank = rank;
-          best = parse_frame(t_.trace->name(at));
+          best = frame_of(c_.name[at]);
         }
         if (rank == static_cast<int>(FileOwner::kUser)) break;
       } else if (const auto stack = stacks_.find(at); stack != stacks_.end()) {
@@ -83,15 +83,21 @@ class Resolver {
         if (best && best->user) break;
       }
     }
-    if (best) best->user = owner_of_file(best->file) == FileOwner::kUser;
     return best;
+  }
+
+  // Each name is parsed once, not with each row in the call.
+  const std::optional<Frame>& frame_of(std::uint32_t name) {
+    const auto [it, fresh] = frames_.try_emplace(name);
+    if (fresh) it->second = parse_frame(t_.trace->strings.view(name));
+    return it->second;
   }
 
   int rank_of(std::uint32_t name) {
     auto& rank = ranks_[name];
     if (rank == kUnseen) {
       rank = kNoFrame;
-      if (const auto frame = parse_frame(t_.trace->strings.view(name))) {
+      if (const auto& frame = frame_of(name)) {
         rank = static_cast<std::int8_t>(owner_of_file(frame->file));
       }
     }
@@ -204,6 +210,7 @@ class Resolver {
   std::vector<std::int8_t> ranks_;  // of each name: FileOwner, or one of the above
   std::map<std::int64_t, std::pair<const Lane*, std::uint32_t>> python_threads_;
   std::unordered_map<std::uint32_t, Frame> stacks_;
+  std::unordered_map<std::uint32_t, std::optional<Frame>> frames_;  // by name
   static constexpr std::uint32_t kAmbiguous = kNoRow;
   std::map<std::pair<std::int64_t, std::int64_t>, std::uint32_t> forwards_;
   bool forwards_listed_ = false;

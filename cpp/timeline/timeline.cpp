@@ -45,6 +45,30 @@ Interval analysed_span(const trace::Columns& c, const Lanes& lanes) {
   return hard.begin > hard.end ? Interval{} : hard;
 }
 
+bool names_communication(std::string_view name) {
+  // `ncclKernel_*` until NCCL 2.18, `ncclDevKernel_*` since: the prefix covers both.
+  for (const auto* prefix : {"nccl", "rccl", "mscclpp", "oneCCL", "oneccl"}) {
+    if (name.starts_with(prefix)) return true;
+  }
+  for (const auto* part : {"cross_device_reduce", "multimem_all_reduce",
+                           "one_shot_all_reduce", "two_shot_all_reduce"}) {
+    if (name.find(part) != std::string_view::npos) return true;
+  }
+  return false;
+}
+
+// Each name is looked at once, not with each of its kernels.
+std::vector<char> communication_names(const trace::Trace& trace) {
+  const auto& c = trace.columns;
+  std::vector<char> seen(trace.strings.size(), 0), out(trace.strings.size(), 0);
+  for (std::uint32_t row = 0; row < c.size(); ++row) {
+    if (c.cat(row) != Category::kKernel || seen[c.name[row]]) continue;
+    seen[c.name[row]] = 1;
+    out[c.name[row]] = names_communication(trace.name(row));
+  }
+  return out;
+}
+
 }  // namespace
 
 std::uint32_t Timeline::owner_of(std::uint32_t row) const {
@@ -61,17 +85,8 @@ const DeviceProperties* Timeline::properties_of(std::int32_t device) const {
 }
 
 bool Timeline::is_communication(std::uint32_t row) const {
-  if (columns().cat(row) != Category::kKernel) return false;
-  // `ncclKernel_*` until NCCL 2.18, `ncclDevKernel_*` since: the prefix covers both.
-  const auto name = trace->name(row);
-  for (const auto* prefix : {"nccl", "rccl", "mscclpp", "oneCCL", "oneccl"}) {
-    if (name.starts_with(prefix)) return true;
-  }
-  for (const auto* part : {"cross_device_reduce", "multimem_all_reduce",
-                           "one_shot_all_reduce", "two_shot_all_reduce"}) {
-    if (name.find(part) != std::string_view::npos) return true;
-  }
-  return false;
+  const auto& c = columns();
+  return c.cat(row) == Category::kKernel && communication_names[c.name[row]] != 0;
 }
 
 bool Timeline::at_work(std::uint32_t lane, Interval time) const {
@@ -120,6 +135,7 @@ bool Timeline::is_closing_sync(std::uint32_t row) const {
 Timeline make_timeline(const trace::Trace& trace) {
   Timeline t;
   t.trace = &trace;
+  t.communication_names = communication_names(trace);
   t.outliers = find_outliers(trace);
   t.lanes = make_lanes(trace, t.outliers);
   // Of a trace loaded in part, rows that only reach into the part do not widen it.

@@ -41,6 +41,8 @@ struct Timeline {
   std::vector<DeviceTime> devices;  ///< Those with work recorded, by number.
   std::optional<HostTime> host;     ///< Of a trace without device work.
   std::vector<DeviceProperties> properties;
+  /// By the id of a name: kernels have it, and it is one of communication.
+  std::vector<char> communication_names;
 
   const trace::Columns& columns() const { return trace->columns; }
 

@@ -2,21 +2,40 @@
 // trace/args.cpp: walks one flat JSON object without building anything.
 #include "trace/args.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstring>
 
 namespace tta::trace {
 namespace {
 
 using detail::skip_space;
 
+// Tells whether any of eight bytes is 0.
+constexpr bool has_zero(std::uint64_t bytes) {
+  return ((bytes - 0x0101010101010101u) & ~bytes & 0x8080808080808080u) != 0;
+}
+
+bool has_quote_or_escape(const char* eight_characters) {
+  std::uint64_t eight;
+  std::memcpy(&eight, eight_characters, sizeof eight);
+  return has_zero(eight ^ 0x2222222222222222u) || has_zero(eight ^ 0x5c5c5c5c5c5c5c5cu);
+}
+
 // Length of the string literal that `text` starts with, quotes included; 0 if broken.
 std::size_t string_length(std::string_view text) {
-  for (std::size_t i = 1; i < text.size(); ++i) {
-    if (text[i] == '\\') {
-      ++i;
-    } else if (text[i] == '"') {
-      return i + 1;
+  for (std::size_t i = 1; i < text.size();) {
+    if (i + 8 <= text.size() && !has_quote_or_escape(text.data() + i)) {
+      i += 8;
+      continue;
+    }
+    for (const auto stop = std::min(i + 8, text.size()); i < stop; ++i) {
+      if (text[i] == '\\') {
+        ++i;
+      } else if (text[i] == '"') {
+        return i + 1;
+      }
     }
   }
   return 0;

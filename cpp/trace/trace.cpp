@@ -20,23 +20,28 @@ class ForwardReader {
   explicit ForwardReader(const Source& source)
       : source_(source), reader_(source.open()), buffer_(std::size_t{256} << 10) {}
 
-  std::string read(std::uint64_t offset, std::size_t length) {
+  // Valid until the next call.
+  std::string_view read(std::uint64_t offset, std::size_t length) {
     if (offset >= begin_ + held_) {
       reader_->skip(offset - (begin_ + held_));
       begin_ = offset;
       held_ = 0;
     }
-    std::string piece;
-    while (piece.size() < length) {
-      const std::size_t from = offset + piece.size() - begin_;
+    if (offset + length <= begin_ + held_) {
+      return {buffer_.data() + (offset - begin_), length};
+    }
+    // Across the buffer's end.
+    piece_.clear();
+    while (piece_.size() < length) {
+      const std::size_t from = offset + piece_.size() - begin_;
       if (from == held_) {
         refill();
         continue;
       }
-      const std::size_t part = std::min(length - piece.size(), held_ - from);
-      piece.append(buffer_.data() + from, part);
+      const std::size_t part = std::min(length - piece_.size(), held_ - from);
+      piece_.append(buffer_.data() + from, part);
     }
-    return piece;
+    return piece_;
   }
 
  private:
@@ -53,6 +58,7 @@ class ForwardReader {
   std::vector<char> buffer_;
   std::uint64_t begin_ = 0;  // of the buffer, in the text
   std::size_t held_ = 0;
+  std::string piece_;
 };
 
 }  // namespace
@@ -93,16 +99,20 @@ void Trace::visit_args(
     if (columns.args_length[rows[i]] > 0) order.push_back(i);
   }
   if (order.empty()) return;
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+  const auto before_in_file = [&](std::size_t a, std::size_t b) {
     return rows[a] < rows[b];  // rows are in file order
-  });
+  };
+  if (!std::is_sorted(order.begin(), order.end(), before_in_file)) {
+    std::stable_sort(order.begin(), order.end(), before_in_file);
+  }
   const bool odd =
       std::any_of(warnings.begin(), warnings.end(), [](const Warning& warning) {
         return warning.kind == kind_of(Oddity::kBadValue) ||
                warning.kind == kind_of(Oddity::kBadUtf8);
       });
   ForwardReader reader(*source);
-  std::string text;
+  std::string_view text;
+  std::string whole;  // where a text had to be mended
   const std::size_t* before = nullptr;
   for (const std::size_t& i : order) {
     const std::uint32_t row = rows[i];
@@ -113,7 +123,7 @@ void Trace::visit_args(
                          "Load the trace again.",
                          static_cast<std::int64_t>(columns.args_offset[row]), row);
       }
-      if (odd) text = mended(text);
+      if (odd) text = whole = mended(text);
     }
     visit(i, text);
     before = &i;

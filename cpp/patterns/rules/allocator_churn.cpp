@@ -28,7 +28,7 @@ std::vector<Claim> propose(const Context& context) {
   const auto& t = context.timeline;
   const auto& c = t.columns();
   if (t.devices.empty()) return {};
-  const WarmUp warm(t);
+  const auto& warm = warm_up(context);
   std::vector<MemoryCall> calls;
   for (std::uint32_t id = 0; id < t.trace->strings.size(); ++id) {
     calls.push_back(memory_call(t.trace->strings.view(id)));

@@ -82,7 +82,7 @@ std::vector<Claim> propose(const Context& context) {
   const auto& c = t.columns();
   const auto convolutions = normalized(t);
   if (convolutions.empty()) return {};
-  const LaunchedWork launched(t);
+  const auto& launched = launched_work(context);
   std::unordered_set<std::int64_t> sequences;  // of autograd, of these convolutions
   std::vector<std::uint32_t> sums;
   std::vector<Mark> marks;

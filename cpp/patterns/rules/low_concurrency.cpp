@@ -105,14 +105,14 @@ std::vector<Claim> propose(const Context& context) {
   const auto& t = context.timeline;
   const auto& c = t.columns();
   std::vector<Claim> claims;
-  const SoleKernels sole(t);
+  auto& sole = sole_kernels(context);
   std::optional<Calls> calls;
   for (std::size_t i = 0; i < t.devices.size(); ++i) {
     const auto& d = t.devices[i];
     if (overlap(t, d) > context.limits[kMaxOverlap]) continue;
     if (!calls) calls = ordering_calls(t);
     const auto* device = t.properties_of(d.device);
-    const auto kernels = sole.of(i);
+    const auto& kernels = sole.of(i);
     for (std::size_t k = 1; k < kernels.size(); ++k) {
       const auto &first = kernels[k - 1], &second = kernels[k];
       if (std::min(c.dur[first.row], c.dur[second.row]) <

@@ -44,7 +44,7 @@ std::vector<Claim> propose(const Context& context) {
   const auto& t = context.timeline;
   const auto& c = t.columns();
   std::vector<Claim> claims;
-  const SoleKernels sole(t);
+  auto& sole = sole_kernels(context);
   for (std::size_t i = 0; i < t.devices.size(); ++i) {
     const auto* device = t.properties_of(t.devices[i].device);
     std::vector<SoleKernel> kernels;

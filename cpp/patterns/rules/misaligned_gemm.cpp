@@ -131,7 +131,7 @@ Groups collect(const Context& context, const std::vector<SoleKernel>& kernels,
 std::vector<Claim> propose(const Context& context) {
   const auto& t = context.timeline;
   std::vector<Claim> claims;
-  const SoleKernels sole(t);
+  auto& sole = sole_kernels(context);
   const auto in_attentions = products_of_attentions(context);
   for (std::size_t i = 0; i < t.devices.size(); ++i) {
     const auto* device = t.properties_of(t.devices[i].device);

@@ -34,7 +34,7 @@ constexpr std::array kThresholds = {
 std::vector<Claim> propose(const Context& context) {
   const auto& t = context.timeline;
   std::vector<Claim> claims;
-  const SoleKernels sole(t);
+  auto& sole = sole_kernels(context);
   for (std::size_t i = 0; i < t.devices.size(); ++i) {
     const auto& d = t.devices[i];
     const auto* device = t.properties_of(d.device);

@@ -20,6 +20,7 @@
 #include "patterns/excess.h"
 #include "patterns/matrix_kernels.h"
 #include "patterns/rule.h"
+#include "timeline/by_name.h"
 
 namespace tta::patterns {
 namespace {
@@ -78,7 +79,9 @@ std::vector<Claim> propose(const Context& context) {
   const auto& t = context.timeline;
   const auto& c = t.columns();
   std::vector<Claim> claims;
-  const SoleKernels sole(t);
+  auto& sole = sole_kernels(context);
+  timeline::ByName<uses_tensor_cores> on_tensor_cores(*t.trace);
+  timeline::ByName<uses_plain_units> on_plain_units(*t.trace);
   Products products(context);
   for (std::size_t i = 0; i < t.devices.size(); ++i) {
     if (!has_tensor_cores(t.properties_of(t.devices[i].device))) continue;
@@ -90,9 +93,8 @@ std::vector<Claim> propose(const Context& context) {
     };
     std::vector<Candidate> candidates;
     for (const auto& kernel : sole.of(i)) {
-      const auto name = t.trace->name(kernel.row);
-      const bool tensor = uses_tensor_cores(name);
-      if (!tensor && !uses_plain_units(name)) continue;
+      const bool tensor = on_tensor_cores(kernel.row);
+      if (!tensor && !on_plain_units(kernel.row)) continue;
       const auto* product = products.of(kernel.row);
       if (product == nullptr || product->data_type != "float") continue;
       if (tensor) {

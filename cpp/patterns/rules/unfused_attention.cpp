@@ -30,7 +30,7 @@ constexpr std::array kThresholds = {
 std::vector<Claim> propose(const Context& context) {
   const auto& t = context.timeline;
   const auto& c = t.columns();
-  const LaunchedWork launched(t);
+  const auto& launched = launched_work(context);
   const auto share = std::min(1.0, context.limits[kCpuShare]);
   std::vector<Excess> excess;
   std::vector<Mark> marks;

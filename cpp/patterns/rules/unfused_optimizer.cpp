@@ -126,7 +126,7 @@ std::vector<Claim> propose(const Context& context) {
   const auto& t = context.timeline;
   const auto& c = t.columns();
   if (t.spans.optimizer.empty()) return {};
-  const LaunchedWork launched(t);
+  const auto& launched = launched_work(context);
   std::vector<Mark> marks;
   std::vector<Excess> excess;
   for (const auto& span : innermost_steps(t)) {

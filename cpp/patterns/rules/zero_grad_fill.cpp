@@ -34,7 +34,7 @@ bool is_zero_grad(std::string_view name) {
 std::vector<Claim> propose(const Context& context) {
   const auto& t = context.timeline;
   const auto& c = t.columns();
-  const LaunchedWork launched(t);
+  const auto& launched = launched_work(context);
   std::vector<std::uint32_t> inside(c.size(), kNoRow);  // the outermost zero_grad
   std::vector<Mark> marks;
   std::vector<Excess> excess;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Blame by the launching thread: whose mark takes idle time, and whose does not.
+#include "patterns/facts.h"
 #include "patterns/marks.h"
 
 #include <gtest/gtest.h>
@@ -28,7 +29,8 @@ struct Case {
         marks.push_back({{c.ts[row], c.end(row)}, row, std::uint8_t{other}});
       }
     }
-    const Context context{timeline, args, ledger, Limits({})};
+    Facts facts;
+    const Context context{timeline, args, ledger, Limits({}), facts};
     return claim_marks(context, PatternId::kGcPause, marks, at_the_end);
   }
 

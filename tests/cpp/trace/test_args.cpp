@@ -64,6 +64,20 @@ TEST(Args, NestAsDeepAsTheyLike) {
   EXPECT_EQ(members("{\"a\": " + deep + "}").at(0).second.size(), deep.size());
 }
 
+TEST(Args, AStringEndsAtItsQuoteWhereverThatIs) {
+  for (std::size_t length = 0; length < 40; ++length) {
+    for (std::size_t escape = 0; escape <= length; ++escape) {
+      auto text = '"' + std::string(length, 'x');
+      text.insert(1 + escape, escape % 2 == 0 ? R"(\")" : R"(\\)");
+      EXPECT_EQ(value_length(text), 0u) << text;
+      text += '"';
+      for (const auto* rest : {"", ",", R"("")", "0123456789"}) {
+        EXPECT_EQ(value_length(text + rest), text.size()) << text << rest;
+      }
+    }
+  }
+}
+
 TEST(Args, IntegersAreExactOrNone) {
   EXPECT_EQ(as_int("42"), 42);
   EXPECT_EQ(as_int("-7"), -7);

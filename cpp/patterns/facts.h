@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// patterns/facts.h: what several rules need to know, found out once an analysis.
+//
+// Rules do not read it themselves: launched_work(), sole_kernels(), warm_up(),
+// host_copies() and late_dispatch() fill what is not there yet.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "patterns/copies.h"
+#include "patterns/excess.h"
+#include "patterns/launched.h"
+#include "patterns/warm_up.h"
+
+namespace tta::patterns {
+
+/// Filled as rules ask, of one timeline and its args. For one thread at a time: each
+/// find() has its own.
+struct Facts {
+  std::optional<LaunchedWork> launched;
+  std::optional<SoleKernels> sole;
+  std::optional<WarmUp> warm_up;
+  /// Of each device that was asked about.
+  std::map<const timeline::DeviceTime*, std::vector<HostCopy>> copies;
+  /// Of each row, whether it launches device work or encloses what does.
+  std::optional<std::vector<char>> launching;
+  /// When each thread is on the way to a launch, by the thresholds that tell.
+  std::map<std::array<std::int64_t, 3>, std::map<std::uint32_t, IntervalSet>>
+      dispatching;
+};
+
+}  // namespace tta::patterns

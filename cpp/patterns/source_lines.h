@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// patterns/source_lines.h: the lines that claims point to.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "patterns/finding.h"
+#include "patterns/pattern_table.h"
+#include "timeline/frames.h"
+#include "timeline/timeline.h"
+
+namespace tta::patterns {
+
+/// The source lines of all evidence. Found at once: it may take a pass over the file.
+class SourceLines {
+ public:
+  /// Throws what timeline::user_frames throws.
+  SourceLines(const timeline::Timeline& timeline, const PatternTable& patterns,
+              const std::vector<Claim>& claims);
+
+  /// Returns the frame of a row that is evidence of a user's finding.
+  const std::optional<timeline::Frame>& of(std::uint32_t row) const {
+    return frames_[at(row)];
+  }
+  /// Returns a number that rows share if their frames have the same file, line and
+  /// function, and 0 if there is no frame.
+  std::uint32_t place(std::uint32_t row) const { return places_[at(row)]; }
+
+ private:
+  std::size_t at(std::uint32_t row) const;
+
+  std::vector<std::uint32_t> rows_;  // ascending
+  std::vector<std::optional<timeline::Frame>> frames_;
+  std::vector<std::uint32_t> places_;
+};
+
+}  // namespace tta::patterns
