@@ -16,6 +16,7 @@ constexpr Kinds<2> kAllocatorChurnKinds = {"allocate", "release"};
 constexpr Kinds<5> kSyncStallKinds = {"scalar_read", "data_dependent_shape",
                                       "blocking_copy", "event", "explicit"};
 constexpr Kinds<2> kUnfusedOptimizerKinds = {"single_tensor", "many_kernels"};
+constexpr Kinds<2> kFrequentMemcpyKinds = {"small", "round_trip"};
 constexpr Kinds<2> kSlowCopyKinds = {"large", "small"};
 constexpr Kinds<4> kRedundantD2dKinds = {"cast", "layout", "copy", "graph_buffers"};
 constexpr Kinds<5> kLowOccupancyKinds = {"registers", "shared_memory", "block_size",
@@ -68,7 +69,7 @@ constexpr std::array<PatternInfo, 33> kTable = {{
      "Many small copies between host and device.",
      "Make the tensors on the device (device=...), or gather them into one "
      "pinned buffer and copy once a step with non_blocking=True.",
-     {}},
+     kFrequentMemcpyKinds},
     {PatternId::kDataParallel, "data_parallel", kCpu, true,
      "nn.DataParallel scattered, replicated and gathered in every step.",
      "Use DistributedDataParallel, one process a device: no scatter, no gather, "

@@ -32,6 +32,8 @@ struct WorkArgs {
   std::int64_t bytes = -1;     ///< Of a copy or memset.
   double bandwidth = -1;       ///< Of a copy, in GB/s.
   std::int64_t graph_id = -1;  ///< Of a kernel replayed by a graph.
+  /// Of a copy whose name does not tell it (MTIA): "HOST_TO_DEVICE", "DEVICE_TO_HOST".
+  enum class Way : std::uint8_t { kUnknown, kToDevice, kToHost } way = Way::kUnknown;
   /// What limits the occupancy, newest Kineto only: "Warps", "Registers", ...
   std::string limiting_factors;
 };
