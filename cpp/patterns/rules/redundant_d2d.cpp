@@ -5,9 +5,10 @@
 // clone, contiguous): casts where the types of source and destination differ, changes
 // of layout where their strides do, else plain copies. Without input types
 // (record_shapes=False) the kernel's name tells; where it does not, the rule is silent.
-// What is part of another operator (repeat) or of a collective is not counted. The cost
-// is time with nothing beside it by which the next work could have come earlier, as it
-// was launched already; on the CPU alone, that of casts on the main thread.
+// What is part of another operator (repeat) or of a collective is not counted, but for
+// the changes of memory format that cuDNN and MIOpen make around a convolution. The
+// cost is time with nothing beside it by which the next work could have come earlier,
+// as it was launched already; on the CPU alone, that of casts on the main thread.
 #include <algorithm>
 #include <array>
 #include <optional>
