@@ -77,11 +77,12 @@ TEST(DataParallel, WithoutADeviceItIsNone) {
 
 // A forward pass that sends two buffers from rank 0 first.
 TraceText forward(const char* range = "DistributedDataParallel.forward",
-                  const char* unpack = "aten::unflatten_dense_tensors") {
+                  const char* unpack = "aten::unflatten_dense_tensors",
+                  const char* send = "c10d::broadcast_") {
   TraceText text;
   text.note(range, 0, 1000)
       .op("aten::flatten_dense_tensors", 10, 100)
-      .op("c10d::broadcast_", 120, 50)
+      .op(send, 120, 50)
       .call("cudaLaunchKernel", 130, 5, 1)
       .kernel(140, 20, 1, "ncclKernel_Broadcast_RING_LL_Sum_int8_t", 8)
       .op(unpack, 180, 300);
@@ -106,7 +107,11 @@ TEST(DataParallel, DistributedSendsItsBuffersBeforeEachForward) {
 
 TEST(DataParallel, AModulesOwnBroadcastIsNotThat) {
   EXPECT_EQ(wasted(find_in(forward("forward")), PatternId::kDataParallel), 0);
-  EXPECT_EQ(wasted(find_in(forward("DistributedDataParallel.forward", "aten::split")),
+  const auto* const range = "DistributedDataParallel.forward";
+  EXPECT_EQ(wasted(find_in(forward(range, "aten::split")), PatternId::kDataParallel),
+            0);
+  EXPECT_EQ(wasted(find_in(forward(range, "aten::unflatten_dense_tensors",
+                                   "c10d::allreduce_")),
                    PatternId::kDataParallel),
             0);
 }
