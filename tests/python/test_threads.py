@@ -230,3 +230,26 @@ def test_names_that_are_no_text_for_a_terminal() -> None:
     report = torchtraceap.analyze(gzip.compress(json.dumps(events).encode()))
     assert "\x1b" not in report.tables()
     report.to_json()
+
+
+def test_own_rules_see_and_claim_the_time_of_any_process() -> None:
+    @torchtraceap.rule(side="cpu", summary="Slow ends.", advice="End sooner.")
+    def slow_ends(view: torchtraceap.RuleView) -> Iterator[torchtraceap.Claim]:
+        steps, loads = view.rows(name="ProfilerStep#3"), view.rows(name=LOADER)
+        pids = view.columns["pid"]
+        assert view.idle().tolist() == view.idle(pid=4711).tolist()
+        for row in loads:
+            # The loader's time is taken, each from its own process.
+            left = view.idle(pid=int(pids[row])).tolist()
+            end = int(view.columns["ts"][row] + view.columns["dur"][row])
+            assert left == [[0, 1_000_000], [end, 10_000_000]]
+        with pytest.raises(ValueError, match="process 5 did no work"):
+            view.idle(pid=5)
+        (late,) = (r for r in steps if view.trace.identity(int(pids[r])) == "rank 1")
+        yield torchtraceap.Claim(int(late), begin_ns=4_000_000, end_ns=5_000_000)
+
+    report = torchtraceap.analyze(ranks(2), rules=[slow_ends])
+    times = {row.pid: row.idle_us["slow_ends"] for row in report.balance}
+    assert times == {4711: 0, "rank 1": 1000}
+    (finding,) = (f for f in report.findings if f.pattern == "slow_ends")
+    assert finding.processes == ("rank 1",)
