@@ -156,7 +156,7 @@ Timeline make_timeline(const trace::Trace& trace) {
   t.spans = make_spans(trace, t.lanes);
   t.waits = make_host_waits(trace, t.lanes, t.links, t.tree);
   t.devices = make_device_times(trace, t.lanes, t.links, t.span);
-  if (t.devices.empty()) t.host = make_host_time(trace, t.lanes, t.spans, t.span);
+  if (t.devices.empty()) t.host = make_host_times(trace, t.lanes, t.spans, t.span);
   t.properties = read_device_properties(trace);
   return t;
 }

@@ -61,12 +61,14 @@ std::int64_t median(std::vector<std::int64_t> values) {
   return *middle;
 }
 
-// Unclaimed idle time of a device in a step; in a CPU-only trace, of the process
-// outside its operators.
+// Unclaimed idle time of a device in a step; in a CPU-only trace, of a process outside
+// its operators.
 IntervalSet left_in(const Context& context, std::size_t device, Interval step) {
   const auto& t = context.timeline;
   auto left = context.ledger.idle(device, step);
-  if (t.host) left = timeline::subtract(left, timeline::clip(t.host->busy, step));
+  if (t.host) {
+    left = timeline::subtract(left, timeline::clip(t.host[device].busy, step));
+  }
   return left;
 }
 
@@ -129,10 +131,9 @@ std::vector<Claim> propose(const Context& context) {
   const auto& t = context.timeline;
   const auto steps = steps_by_process(t);
   std::vector<Claim> claims;
-  if (t.host) {
-    const auto own = steps.find(t.host->pid);
-    if (own != steps.end()) claim_steps(context, 0, -1, own->second, claims);
-    return claims;
+  for (std::size_t i = 0; i < t.host.size(); ++i) {
+    const auto own = steps.find(t.host[i].pid);
+    if (own != steps.end()) claim_steps(context, i, -1, own->second, claims);
   }
   for (std::size_t i = 0; i < t.devices.size(); ++i) {
     const auto own = steps.find(t.devices[i].pid);
