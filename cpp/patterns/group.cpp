@@ -97,9 +97,24 @@ void add(Finding& f, const Claim& claim) {
 
 // Fills what follows from the claims: count, evidence, the costliest operator.
 void finish(const timeline::Timeline& t, Finding& f) {
-  std::map<std::uint32_t, std::int64_t> cost;
-  for (const auto& claim : f.claims) cost[claim.evidence] += claim.end - claim.begin;
-  f.count = cost.size();
+  std::vector<std::pair<std::uint32_t, std::int64_t>> cost;  // by evidence
+  for (const auto& claim : f.claims) {
+    if (cost.empty() || cost.back().first != claim.evidence) {
+      cost.emplace_back(claim.evidence, 0);
+    }
+    cost.back().second += claim.end - claim.begin;
+  }
+  std::sort(cost.begin(), cost.end());
+  std::size_t rows = 0;
+  for (const auto& [row, ns] : cost) {
+    if (rows > 0 && cost[rows - 1].first == row) {
+      cost[rows - 1].second += ns;
+    } else {
+      cost[rows++] = {row, ns};
+    }
+  }
+  cost.resize(rows);
+  f.count = rows;
   // Own rules have numbers beyond the table: what they ask for is taken as it is.
   f.estimate = static_cast<std::size_t>(f.pattern) < patterns().size() &&
                info(f.pattern).estimate && f.idle_ns * 2 < f.wasted_ns;
@@ -109,10 +124,12 @@ void finish(const timeline::Timeline& t, Finding& f) {
   std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(listed),
                     order.end());
   for (std::size_t i = 0; i < listed; ++i) f.events.push_back(order[i].second);
-  std::stable_sort(f.claims.begin(), f.claims.end(),
-                   [](const Claim& a, const Claim& b) {
-                     return std::tie(a.device, a.begin) < std::tie(b.device, b.begin);
-                   });
+  const auto before = [](const Claim& a, const Claim& b) {
+    return std::tie(a.device, a.begin) < std::tie(b.device, b.begin);
+  };
+  if (!std::is_sorted(f.claims.begin(), f.claims.end(), before)) {
+    std::stable_sort(f.claims.begin(), f.claims.end(), before);
+  }
   const auto span = static_cast<double>(t.span.length()) *
                     static_cast<double>(std::max<std::size_t>(1, t.devices.size()));
   const auto share = static_cast<double>(f.wasted_ns) / span;
@@ -130,22 +147,20 @@ std::vector<Finding> group(const Context& context, PatternId pattern,
   std::unordered_map<Key, Finding, Hash> by_key;
   for (const auto& claim : claims) {
     auto named = kNoRow;
+    const auto place = lines.place(claim.evidence);
     if (has_operator(pattern)) {
       const auto owner = t.owner_of(claim.evidence);
-      if (owner != kNoRow) {
-        named = operator_of(t, owner, lines.place(claim.evidence) != 0);
-      }
-    } else if (lines.place(claim.evidence) == 0) {
+      if (owner != kNoRow) named = operator_of(t, owner, place != 0);
+    } else if (place == 0) {
       named = phase_of(t, claim.evidence);
     }
     const auto name = named == kNoRow ? kNoRow : t.columns().name[named];
-    const auto [it, fresh] =
-        by_key.try_emplace({lines.place(claim.evidence), name, claim.subtype});
+    const auto [it, fresh] = by_key.try_emplace({place, name, claim.subtype});
     auto& finding = it->second;
     if (fresh) {
       finding.pattern = pattern;
       finding.subtype = claim.subtype;
-      finding.location = lines.of(claim.evidence);
+      finding.location = lines.frame(place);
       if (named != kNoRow) finding.operator_name = t.trace->name(named);
     }
     add(finding, claim);

@@ -60,9 +60,12 @@ void Ledger::settle(const std::vector<Claim>& claims) {
 void Ledger::take(const std::vector<const Claim*>& claims, const char* what,
                   std::vector<IntervalSet>& from) const {
   auto order = claims;
-  std::stable_sort(order.begin(), order.end(), [](const Claim* a, const Claim* b) {
+  const auto before = [](const Claim* a, const Claim* b) {
     return std::tie(a->device, a->begin) < std::tie(b->device, b->begin);
-  });
+  };
+  if (!std::is_sorted(order.begin(), order.end(), before)) {
+    std::stable_sort(order.begin(), order.end(), before);
+  }
   const auto& devices = timeline_.devices;
   std::size_t index = 0;
   for (auto it = order.begin(); it != order.end();) {

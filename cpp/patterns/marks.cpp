@@ -98,10 +98,14 @@ std::vector<Claim> claim_marks(const Context& context, PatternId pattern,
                                std::vector<Mark> marks, bool at_the_end) {
   const auto& t = context.timeline;
   const auto& c = t.columns();
-  std::stable_sort(marks.begin(), marks.end(), [](const Mark& a, const Mark& b) {
-    return a.time.begin < b.time.begin;
-  });
   std::vector<Claim> claims;
+  if (marks.empty()) return claims;
+  const auto before = [](const Mark& a, const Mark& b) {
+    return a.time.begin < b.time.begin;
+  };
+  if (!std::is_sorted(marks.begin(), marks.end(), before)) {
+    std::stable_sort(marks.begin(), marks.end(), before);
+  }
   if (t.host) {
     auto reached = t.span.begin;
     for (const auto& mark : marks) {
@@ -119,12 +123,13 @@ std::vector<Claim> claim_marks(const Context& context, PatternId pattern,
     return claims;
   }
   const MarkIndex index(c, t.lanes, marks);
+  std::vector<Interval> taken;  // of the gap at hand
   for (std::size_t i = 0; i < t.devices.size(); ++i) {
     const auto& d = t.devices[i];
     for (const auto& gap : late_gaps(t, d, at_the_end)) {
-      std::vector<Interval> taken;
+      taken.clear();
       const auto take = [&](const std::vector<Mark>& from, bool own) {
-        const auto before = timeline::unite(taken);
+        const auto given = timeline::unite(taken);
         auto mark = std::upper_bound(
             from.begin(), from.end(), gap.time.begin,
             [](std::int64_t at, const Mark& m) { return at < m.time.end; });
@@ -135,8 +140,11 @@ std::vector<Claim> claim_marks(const Context& context, PatternId pattern,
               !holds_up(t, gap.lane, mark->row, late)) {
             continue;
           }
-          for (const auto& part : timeline::subtract(context.ledger.idle(i, late),
-                                                     timeline::clip(before, late))) {
+          auto left = context.ledger.idle(i, late);
+          if (!given.empty()) {
+            left = timeline::subtract(left, timeline::clip(given, late));
+          }
+          for (const auto& part : left) {
             claims.push_back({pattern, mark->subtype, true, d.device, part.begin,
                               part.end, mark->row});
             taken.push_back(part);
