@@ -95,31 +95,39 @@ void add(Finding& f, const Claim& claim) {
   f.claims.push_back(claim);
 }
 
+// Adds up what each event proves. All findings use one table of all rows, of which
+// only those at hand are touched.
+class CostOfRows {
+ public:
+  explicit CostOfRows(std::size_t rows) : place_(rows, kNoRow) {}
+
+  /// The sum of each row that is evidence, negative so that the costliest sorts first.
+  std::vector<std::pair<std::int64_t, std::uint32_t>> of(
+      const std::vector<Claim>& claims) {
+    std::vector<std::pair<std::int64_t, std::uint32_t>> out;
+    for (const auto& claim : claims) {
+      auto& place = place_[claim.evidence];
+      if (place == kNoRow) {
+        place = static_cast<std::uint32_t>(out.size());
+        out.emplace_back(0, claim.evidence);
+      }
+      out[place].first -= claim.end - claim.begin;
+    }
+    for (const auto& [ns, row] : out) place_[row] = kNoRow;
+    return out;
+  }
+
+ private:
+  std::vector<std::uint32_t> place_;
+};
+
 // Fills what follows from the claims: count, evidence, the costliest operator.
-void finish(const timeline::Timeline& t, Finding& f) {
-  std::vector<std::pair<std::uint32_t, std::int64_t>> cost;  // by evidence
-  for (const auto& claim : f.claims) {
-    if (cost.empty() || cost.back().first != claim.evidence) {
-      cost.emplace_back(claim.evidence, 0);
-    }
-    cost.back().second += claim.end - claim.begin;
-  }
-  std::sort(cost.begin(), cost.end());
-  std::size_t rows = 0;
-  for (const auto& [row, ns] : cost) {
-    if (rows > 0 && cost[rows - 1].first == row) {
-      cost[rows - 1].second += ns;
-    } else {
-      cost[rows++] = {row, ns};
-    }
-  }
-  cost.resize(rows);
-  f.count = rows;
+void finish(const timeline::Timeline& t, CostOfRows& costs, Finding& f) {
+  auto order = costs.of(f.claims);
+  f.count = order.size();
   // Own rules have numbers beyond the table: what they ask for is taken as it is.
   f.estimate = static_cast<std::size_t>(f.pattern) < patterns().size() &&
                info(f.pattern).estimate && f.idle_ns * 2 < f.wasted_ns;
-  std::vector<std::pair<std::int64_t, std::uint32_t>> order;
-  for (const auto& [row, ns] : cost) order.emplace_back(-ns, row);
   const auto listed = std::min(order.size(), kMaxEvents);
   std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(listed),
                     order.end());
@@ -200,8 +208,9 @@ std::vector<Finding> group(const Context& context, PatternId pattern,
   for (auto& [subtype, rest] : elsewhere) {
     if (rest.wasted_ns >= kMinCost) kept.push_back(std::move(rest));
   }
+  CostOfRows costs(t.columns().size());
   for (auto& finding : kept) {
-    finish(t, finding);
+    finish(t, costs, finding);
     finding.message = wording.describe(context, finding);
     finding.advice =
         wording.advise ? wording.advise(context, finding) : std::string(wording.advice);
