@@ -9,6 +9,7 @@
 
 #include "patterns/describing_names.h"
 #include "patterns/facts.h"
+#include "patterns/fed_devices.h"
 #include "timeline/by_name.h"
 
 namespace tta::patterns {
@@ -126,7 +127,7 @@ std::vector<LateDispatch> late_dispatch(const Context& context,
       context.facts
           .dispatching[{limits.max_pause, limits.slow_call, limits.slow_launch}];
   std::vector<LateDispatch> out;
-  for (std::size_t i = 0; i < t.devices.size(); ++i) {
+  for (const auto i : fed_devices(t)) {
     for (const auto& gap : t.devices[i].gaps) {
       const auto launch = t.launch_of(gap.next);
       if (launch == kNoRow || c.ts[launch] <= gap.time.begin) continue;

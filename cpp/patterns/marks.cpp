@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "patterns/dispatching.h"
+#include "patterns/fed_devices.h"
 
 namespace tta::patterns {
 namespace {
@@ -124,10 +125,12 @@ std::vector<Claim> claim_marks(const Context& context, PatternId pattern,
   }
   const MarkIndex index(c, t.lanes, marks);
   std::vector<Interval> taken;  // of the gap at hand
-  for (std::size_t i = 0; i < t.devices.size(); ++i) {
+  for (const auto i : fed_devices(t)) {
     const auto& d = t.devices[i];
     for (const auto& gap : late_gaps(t, d, at_the_end)) {
       taken.clear();
+      const auto free = context.ledger.idle(i, gap.time);
+      if (free.empty()) continue;
       const auto take = [&](const std::vector<Mark>& from, bool own) {
         const auto given = timeline::unite(taken);
         auto mark = std::upper_bound(
@@ -140,7 +143,7 @@ std::vector<Claim> claim_marks(const Context& context, PatternId pattern,
               !holds_up(t, gap.lane, mark->row, late)) {
             continue;
           }
-          auto left = context.ledger.idle(i, late);
+          auto left = timeline::clip(free, late);
           if (!given.empty()) {
             left = timeline::subtract(left, timeline::clip(given, late));
           }

@@ -9,6 +9,7 @@
 #include <array>
 #include <cstdlib>
 
+#include "patterns/fed_devices.h"
 #include "patterns/warm_up.h"
 
 namespace tta::patterns {
@@ -89,7 +90,7 @@ std::vector<Claim> propose(const Context& context) {
     if (own != steps.end()) claim_steps(context, 0, -1, own->second, claims);
     return claims;
   }
-  for (std::size_t i = 0; i < t.devices.size(); ++i) {
+  for (const auto i : fed_devices(t)) {
     const auto own = steps.find(t.devices[i].pid);
     if (own == steps.end()) continue;
     claim_steps(context, i, t.devices[i].device, own->second, claims);
