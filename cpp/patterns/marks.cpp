@@ -137,6 +137,8 @@ std::vector<Claim> claim_marks(const Context& context, PatternId pattern,
             from.begin(), from.end(), gap.time.begin,
             [](std::int64_t at, const Mark& m) { return at < m.time.end; });
         for (; mark != from.end() && mark->time.begin < gap.time.end; ++mark) {
+          // Of the thread's own all was taken before.
+          if (!own && t.lanes.lane[mark->row] == gap.lane) continue;
           if (gap.under_way != kNoRow && !encloses(c, *mark, gap.under_way)) continue;
           const auto late = timeline::intersect(gap.time, mark->time);
           if (!own && gap.lane != timeline::kNoLane &&

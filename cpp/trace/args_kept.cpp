@@ -10,7 +10,7 @@
 namespace tta::trace {
 namespace {
 
-constexpr std::uint64_t kFree = std::uint64_t{1} << 20;
+constexpr std::uint64_t kFree = std::uint64_t{64} << 10;
 constexpr std::uint64_t kShare = 16;
 
 }  // namespace

@@ -122,7 +122,7 @@ class KeptArgs {
   static constexpr std::uint64_t kNoLimit = std::uint64_t{1} << 62;
 
   /// Keeps what a row says, one beyond all before. Where so little repeats that all the
-  /// texts would be more than a sixteenth of what was read (`read_bytes`, and 1 MiB),
+  /// texts would be more than a sixteenth of what was read (`read_bytes`, and 64 KiB),
   /// gives up and keeps nothing.
   void add(std::uint32_t row, std::string_view object, std::uint64_t read_bytes);
 
