@@ -192,7 +192,10 @@ void Document::keep_args(const Row& row, const Position& where) {
   const auto object = events_.kept_args();
   if (object.empty()) return;
   const auto& kind = info(static_cast<Category>(row.category));
-  if (kind.id != Category::kCpuOp && !kind.runtime_api && !kind.device_work) return;
+  const bool names = row.phase == 'M';  // metadata: processes and threads
+  if (!names && kind.id != Category::kCpuOp && !kind.runtime_api && !kind.device_work) {
+    return;
+  }
   trace_.kept_args.add(static_cast<std::uint32_t>(rows_.size()), object, where.offset);
 }
 
