@@ -39,7 +39,8 @@ struct Runs {
 void compare(const trace::Columns& c, std::size_t device,
              const std::vector<std::uint32_t>& runs, const UnevenLimits& limits,
              std::vector<UnevenKernel>& out) {
-  if (runs.size() < limits.min_runs + 1) return;
+  // The first run is left out, and one alone has nothing to be compared with.
+  if (runs.size() < std::max<std::size_t>(2, limits.min_runs + 1)) return;
   std::vector<std::int64_t> lengths;
   for (auto run = runs.begin() + 1; run != runs.end(); ++run) {
     lengths.push_back(c.dur[*run]);
