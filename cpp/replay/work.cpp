@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// replay/work.cpp: device work, one after the other on its stream, each after its
+// launch.
+#include <algorithm>
+
+#include "replay/draft.h"
+
+namespace tta::replay {
+namespace {
+
+// A launch call this much longer than usual loads a module first: its kernel starts
+// when the call returns (0.3-3 s seen).
+constexpr std::int64_t kLoadsModule = 10;
+// Work queued before the trace began holds up what was launched first: the streams'
+// first launches within 5 ms of the first that starts half a millisecond late.
+constexpr std::int64_t kLate = 500'000;
+constexpr std::int64_t kWithFirst = 5'000'000;
+
+void add_launch(Draft& d, const Task& task, bool idle, bool waits) {
+  const auto& m = d.model;
+  const auto& call = m.calls.all[task.call];
+  const auto name = d.timeline().columns().name[call.row];
+  const auto usual = m.calibration.typical(name);
+  const auto usual_latency = m.calibration.launch(name, task);
+  // A call that waits for the work returns after it.
+  const bool from_end = usual_latency.from_end && !waits;
+  const auto from = from_end ? call.end_point : call.begin_point;
+  const auto took = d.apart(from, task.start_point);
+  const auto length = call.end - call.begin;
+  auto latency = usual_latency.ns;
+  if (!waits && !from_end && usual >= 0 &&
+      length > kLoadsModule * std::max<std::int64_t>(usual, 1'000) &&
+      task.begin >= call.begin + length / 2) {
+    latency = std::min(latency - usual, task.begin - call.end);
+    d.add(call.end_point, task.start_point, latency, EdgeKind::kLaunch);
+    return;
+  }
+  // Where the work began before its call returned, the latency is known to be less.
+  if (task.begin >= call.begin && task.begin < call.end) {
+    latency = std::min(latency, took);
+  }
+  if (d.options.keep_oddities && idle &&
+      (task.of_graph || task.copy == CopyKind::kUpPageableLarge)) {
+    latency = took;  // a graph is set up, a large copy staged: no constant fits
+  }
+  d.add(from, task.start_point, latency, EdgeKind::kLaunch);
+}
+
+void anchor_first(Draft& d) {
+  auto& m = d.model;
+  const auto late = residuals(m.points, d.edges);
+  std::int64_t first_late = -1;
+  for (const auto i : m.tasks.by_launch) {
+    const auto& task = m.tasks.all[i];
+    if (late[task.start_point] > kLate) {
+      first_late = m.calls.all[task.call].begin;
+      break;
+    }
+  }
+  for (std::size_t s = 0; s < m.tasks.streams.size(); ++s) {
+    for (auto i = m.tasks.first[s]; i < m.tasks.first[s + 1]; ++i) {
+      const auto& task = m.tasks.all[i];
+      const bool first = i == m.tasks.first[s];
+      if (task.call == kNone && first) {
+        d.add(kOrigin, task.start_point, d.recorded(task.start_point),
+              EdgeKind::kAnchor);
+        ++m.anchored_tasks;
+      }
+      if (task.call == kNone) continue;
+      const auto launched = m.calls.all[task.call].begin;
+      if (first_late >= 0 && late[task.start_point] > kLate &&
+          launched <= first_late + kWithFirst) {
+        d.add(kOrigin, task.start_point, d.recorded(task.start_point),
+              EdgeKind::kAnchor, Provenance::kInferred);
+        ++m.anchored_tasks;
+      }
+      break;
+    }
+  }
+}
+
+}  // namespace
+
+void add_tasks(Draft& d) {
+  auto& m = d.model;
+  const auto& c = d.timeline().columns();
+  std::vector<char> waits(m.calls.all.size(), 0);
+  for (const auto& w : m.waits) waits[w.call] = 1;
+  for (std::size_t s = 0; s < m.tasks.streams.size(); ++s) {
+    const Task* before = nullptr;
+    for (auto i = m.tasks.first[s]; i < m.tasks.first[s + 1]; ++i) {
+      auto& task = m.tasks.all[i];
+      const auto lane = m.tasks.streams[s];
+      task.start_point = d.add_point(PointKind::kTaskStart, lane, task.row, task.begin);
+      task.end_point = d.add_point(PointKind::kTaskEnd, lane, task.row, task.end);
+      d.add(task.start_point, task.end_point, task.end - task.begin, EdgeKind::kWork);
+      if (before != nullptr) {
+        const auto apart = task.begin - before->end;
+        const bool overlaps = d.options.keep_oddities && apart < 0;
+        const auto gap = overlaps
+                             ? apart
+                             : m.calibration.gap(c.name[before->row], c.name[task.row],
+                                                 before->kind, task.kind);
+        d.add(before->end_point, task.start_point, gap, EdgeKind::kFifo);
+      }
+      if (task.call != kNone && task.first_of_call) {
+        const auto called = m.calls.all[task.call].begin;
+        add_launch(d, task, before == nullptr || before->end <= called,
+                   waits[task.call] != 0);
+      }
+      before = &task;
+    }
+  }
+  anchor_first(d);
+}
+
+}  // namespace tta::replay
