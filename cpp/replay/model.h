@@ -64,10 +64,13 @@ struct Model {
   std::vector<StepPoints> steps;
   std::uint64_t dropped_edges = 0;   ///< Rules that ran backwards in recorded time.
   std::uint64_t anchored_tasks = 0;  ///< Queued before the trace began.
+  std::vector<char> woken;       ///< Of each point: another thread's part leads to it.
+  std::vector<char> call_waits;  ///< Of each call: it is in `waits`, not copied.
   /// Launches that a stream took before the next had to wait; 0: never seen.
   std::int64_t queue_places = 0;
   Graph graph{1, {}};
 
+  bool waits_in(std::uint32_t call) const { return call_waits[call] != 0; }
   /// Returns when each point was recorded.
   std::vector<std::int64_t> recorded() const;
 };

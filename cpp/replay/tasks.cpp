@@ -42,6 +42,7 @@ Tasks find_tasks(const timeline::Timeline& t, const timeline::EventArgs& args,
   const auto& c = t.columns();
   timeline::ByName<launches_a_graph> graph(*t.trace);
   Tasks out;
+  out.of_call.assign(calls.all.size(), 0);
   for (std::uint32_t lane = 0; lane < t.lanes.lanes.size(); ++lane) {
     const auto& l = t.lanes.lanes[lane];
     if (!l.is_stream || l.first == l.last) continue;
@@ -58,12 +59,14 @@ Tasks find_tasks(const timeline::Timeline& t, const timeline::EventArgs& args,
         task.copy = kind_of_copy(t.trace->name(row), args.work(row).bytes);
       }
       if (call != kNone) {
+        ++out.of_call[call];
         task.of_graph = graph(calls.all[call].row);
         task.first_of_call = call != before;
         out.inversions +=
             before != kNone && calls.all[call].begin < calls.all[before].begin;
         before = call;
       }
+      out.queued_before += before == kNone;
       out.all.push_back(task);
     }
   }

@@ -116,13 +116,13 @@ void add_threads(Draft& d) {
   }
   m.hand_overs = find_hand_overs(t, activity_of(t, threads));
   m.sequences.resize(t.lanes.lanes.size());
-  std::map<std::uint32_t, std::int64_t> woken;  // threads that another one started
+  std::map<std::uint32_t, std::int64_t> started;  // threads that another one started
   for (const auto& h : m.hand_overs) {
-    if (h.first) woken[h.to] = h.to_begin;
+    if (h.first) started[h.to] = h.to_begin;
   }
   for (const auto lane : threads) {
     const auto begin = extent(t, lane).begin;
-    if (const auto it = woken.find(lane); it != woken.end() && it->second <= begin) {
+    if (const auto it = started.find(lane); it != started.end() && it->second <= begin) {
       continue;
     }
     marks[lane].push_back({begin, PointKind::kThread, kNoRow, 0, false});
@@ -164,11 +164,15 @@ void add_threads(Draft& d) {
     }
   }
   for (const auto& [id, s] : steps) m.steps.push_back(s);
+  std::vector<PointId> woken;
   for (std::size_t i = 0; i < m.hand_overs.size(); ++i) {
     if (out[i] == kOrigin || in[i] == kOrigin) continue;
+    woken.push_back(in[i]);
     d.add(out[i], in[i], d.apart(out[i], in[i]), EdgeKind::kHandOver,
           Provenance::kInferred);
   }
+  m.woken.assign(m.points.size(), 0);
+  for (const auto p : woken) m.woken[p] = 1;
 }
 
 }  // namespace tta::replay

@@ -9,7 +9,8 @@ namespace tta::replay {
 void add_waits(Draft& d) {
   auto& m = d.model;
   const auto& c = d.timeline().columns();
-  std::vector<char> waits(m.calls.all.size(), 0);
+  auto& waits = m.call_waits;
+  waits.assign(m.calls.all.size(), 0);
   for (const auto& w : m.waits) {
     if (w.copied) continue;
     waits[w.call] = 1;
