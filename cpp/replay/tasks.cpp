@@ -43,6 +43,7 @@ Tasks find_tasks(const timeline::Timeline& t, const timeline::EventArgs& args,
   timeline::ByName<launches_a_graph> graph(*t.trace);
   Tasks out;
   out.of_call.assign(calls.all.size(), 0);
+  out.of_row.assign(c.size(), kNone);
   for (std::uint32_t lane = 0; lane < t.lanes.lanes.size(); ++lane) {
     const auto& l = t.lanes.lanes[lane];
     if (!l.is_stream || l.first == l.last) continue;
@@ -67,6 +68,7 @@ Tasks find_tasks(const timeline::Timeline& t, const timeline::EventArgs& args,
         before = call;
       }
       out.queued_before += before == kNone;
+      out.of_row[row] = static_cast<std::uint32_t>(out.all.size());
       out.all.push_back(task);
     }
   }

@@ -44,7 +44,8 @@ struct Tasks {
   std::vector<std::uint32_t> first;  ///< Of each, its first task; one more at the end.
   /// Tasks with a call, by begin of the call, those of one call by start.
   std::vector<std::uint32_t> by_launch;
-  std::vector<std::uint32_t> of_call;  ///< Of each call: how many tasks it launched.
+  std::vector<std::uint32_t> of_row;   ///< The task of a row; kNone of no device work.
+  std::vector<std::uint32_t> of_call;  ///< Of each call: its number of tasks.
   std::uint64_t queued_before = 0;     ///< At the begin of a stream, without a launch.
   std::uint64_t inversions = 0;        ///< Tasks launched before their predecessor.
 };
