@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <set>
 #include <tuple>
 #include <unordered_map>
 
@@ -100,6 +101,13 @@ void finish(const timeline::Timeline& t, Finding& f) {
   std::map<std::uint32_t, std::int64_t> cost;
   for (const auto& claim : f.claims) cost[claim.evidence] += claim.end - claim.begin;
   f.count = cost.size();
+  std::set<std::int64_t> pids;
+  for (const auto& claim : f.claims) {
+    const auto index = index_of(t, claim);
+    pids.insert(t.host ? t.host[index].pid : t.devices[index].pid);
+  }
+  pids.erase(trace::kNoId);
+  f.pids.assign(pids.begin(), pids.end());
   // Own rules have numbers beyond the table: what they ask for is taken as it is.
   f.estimate = static_cast<std::size_t>(f.pattern) < patterns().size() &&
                info(f.pattern).estimate && f.idle_ns * 2 < f.wasted_ns;
@@ -113,8 +121,8 @@ void finish(const timeline::Timeline& t, Finding& f) {
                    [](const Claim& a, const Claim& b) {
                      return std::tie(a.device, a.begin) < std::tie(b.device, b.begin);
                    });
-  const auto span = static_cast<double>(t.span.length()) *
-                    static_cast<double>(std::max<std::size_t>(1, t.devices.size()));
+  const auto parts = std::max<std::size_t>(1, t.devices.size() + t.host.size());
+  const auto span = static_cast<double>(t.span.length()) * static_cast<double>(parts);
   const auto share = static_cast<double>(f.wasted_ns) / span;
   f.severity = share >= 0.10   ? Severity::kHigh
                : share >= 0.03 ? Severity::kMedium

@@ -94,9 +94,11 @@ class Finder {
     if (what == Says::kMemory)
       return warm_.cold(row) ? Found(kFirstIteration) : std::nullopt;
     if (launches_[row]) {
+      // A graph's launch brings hundreds of kernels: longer than others' it always is.
       const bool slow =
           c_.dur[row] >= limits_.slow_call ||
-          (!warm_.has_steps(row) && static_cast<double>(c_.dur[row]) > slow_launch_);
+          (!warm_.has_steps(row) && static_cast<double>(c_.dur[row]) > slow_launch_ &&
+           t_.trace->name(row).find("GraphLaunch") == std::string_view::npos);
       if (!slow || !warm_.is_first_launch(row)) return std::nullopt;
       return warm_.after_first_step(row) ? kModuleLoading : kFirstIteration;
     }

@@ -103,18 +103,17 @@ std::vector<Claim> claim_marks(const Context& context, PatternId pattern,
   });
   std::vector<Claim> claims;
   if (t.host) {
-    auto reached = t.span.begin;
+    std::vector<std::int64_t> reached(t.host.size(), t.span.begin);
     for (const auto& mark : marks) {
-      const Interval time{std::max(mark.time.begin, reached), mark.time.end};
-      if (time.length() == 0 || c.pid[mark.row] != t.host->pid ||
-          !holds_up(t, t.host->lane, mark.row, time)) {
-        continue;
-      }
-      for (const auto& part : context.ledger.idle(0, time)) {
+      const auto i = t.host.index_of(c.pid[mark.row]);
+      if (i == timeline::HostTimes::kNone) continue;
+      const Interval time{std::max(mark.time.begin, reached[i]), mark.time.end};
+      if (time.length() == 0 || !holds_up(t, t.host[i].lane, mark.row, time)) continue;
+      for (const auto& part : context.ledger.idle(i, time)) {
         claims.push_back(
             {pattern, mark.subtype, false, -1, part.begin, part.end, mark.row});
       }
-      reached = time.end;
+      reached[i] = time.end;
     }
     return claims;
   }

@@ -16,6 +16,10 @@ constexpr Kinds<2> kAllocatorChurnKinds = {"allocate", "release"};
 constexpr Kinds<5> kSyncStallKinds = {"scalar_read", "data_dependent_shape",
                                       "blocking_copy", "event", "explicit"};
 constexpr Kinds<2> kUnfusedOptimizerKinds = {"single_tensor", "many_kernels"};
+constexpr Kinds<2> kDataParallelKinds = {"module", "buffers"};
+constexpr Kinds<2> kSmallCollectivesKinds = {"latency", "issuing"};
+constexpr Kinds<2> kStepOutlierKinds = {"step", "kernel"};
+constexpr Kinds<2> kFrequentMemcpyKinds = {"small", "round_trip"};
 constexpr Kinds<2> kSlowCopyKinds = {"large", "small"};
 constexpr Kinds<4> kRedundantD2dKinds = {"cast", "layout", "copy", "graph_buffers"};
 constexpr Kinds<5> kLowOccupancyKinds = {"registers", "shared_memory", "block_size",
@@ -73,12 +77,12 @@ constexpr std::array<PatternInfo, 33> kTable = {{
      "Many small copies between host and device.",
      "Make the tensors on the device (device=...), or gather them into one "
      "pinned buffer and copy once a step with non_blocking=True.",
-     {}},
+     kFrequentMemcpyKinds},
     {PatternId::kDataParallel, "data_parallel", kCpu, true,
-     "nn.DataParallel scattered, replicated and gathered in every step.",
+     "Data parallelism kept the host busy around every forward pass.",
      "Use DistributedDataParallel, one process a device: no scatter, no gather, "
      "no copy of the module in each step.",
-     {}},
+     kDataParallelKinds},
     {PatternId::kSyncStall, "sync_stall", kCpu, true,
      "The host waited for the device, and the device then ran dry.",
      "Keep the value on the device: accumulate losses as tensors and read them "
@@ -108,6 +112,12 @@ constexpr std::array<PatternInfo, 33> kTable = {{
      "Gradients were filled with zeros instead of dropped.",
      "Call optimizer.zero_grad(set_to_none=True), the default since torch 2.0.",
      {}},
+    {PatternId::kSmallCollectives, "small_collectives", kGpu, true,
+     "Many small collectives, each with the latency of a large one.",
+     "Put small tensors into one collective: larger DDP buckets (bucket_cap_mb),"
+     " torch.distributed's coalescing manager, flattened gradients.",
+     kSmallCollectivesKinds,
+     true},
     {PatternId::kMissedCudaGraph, "missed_cuda_graph", kCpu, true,
      "The same kernels were launched one by one in every step.",
      "This stretch of the step repeats exactly, so capture it: "
@@ -127,21 +137,15 @@ constexpr std::array<PatternInfo, 33> kTable = {{
      "process), or let torch.compile take the Python away.",
      {}},
     {PatternId::kStepOutlier, "step_outlier", kCpu, true,
-     "Single steps took far longer than the others.",
+     "Single steps or kernels took far longer than the others.",
      "Compare a slow step with a usual one: garbage collection, checkpoints, "
      "logging, evaluation, other jobs on the machine.",
-     {}},
+     kStepOutlierKinds},
     {PatternId::kCommStreamSerialised, "comm_stream_serialised", kGpu, true,
      "Communication and computation took turns though nothing says they must.",
      "Start the collective with async_op=True and wait for it where its result "
      "is used; let FSDP or DDP prefetch.",
      {}},
-    {PatternId::kSmallCollectives, "small_collectives", kGpu, true,
-     "Many small collectives, each with the latency of a large one.",
-     "Put small tensors into one collective: larger DDP buckets (bucket_cap_mb),"
-     " torch.distributed's coalescing manager, flattened gradients.",
-     {},
-     true},
     {PatternId::kCommExposed, "comm_exposed", kGpu, true,
      "Communication ran with no computation beside it.",
      "Overlap it: gradients in buckets (DDP bucket_cap_mb), FSDP prefetch, "

@@ -73,6 +73,15 @@ void complete(WorkArgs& work, const WorkArgs& launch) {
   if (!launch.limiting_factors.empty()) work.limiting_factors = launch.limiting_factors;
 }
 
+// The name in what Kineto makes of it: "thread 1182 (pt_autograd_0)". Before it knows a
+// thread's own name it writes the program's; the last one counts.
+std::string own_name(std::string_view text) {
+  if (!text.starts_with("thread ") || !text.ends_with(")")) return std::string(text);
+  const auto open = text.find(" (");
+  if (open == std::string_view::npos) return std::string(text);
+  return std::string(text.substr(open + 2, text.size() - open - 3));
+}
+
 }  // namespace
 
 bool reads_inputs_of(std::string_view name) {
@@ -107,17 +116,29 @@ EventArgs::EventArgs(const Timeline& t) {
   std::vector<char> wanted(t.trace->strings.size(), 0);
   for (std::uint32_t id = 0; id < wanted.size(); ++id) {
     const auto name = t.trace->strings.view(id);
-    wanted[id] = reads_inputs_of(name) ? 1 : name == "record_param_comms" ? 2 : 0;
+    wanted[id] = reads_inputs_of(name)          ? 1
+                 : name == "record_param_comms" ? 2
+                 : name == "thread_name"        ? 3
+                                                : 0;
   }
+  const auto names_thread = [&](std::uint32_t row) {
+    return c.phase[row] == 'M' && wanted[c.name[row]] == 3;
+  };
   std::vector<std::uint32_t> rows;  // in the order of the file, as they are read
   for (std::uint32_t row = 0; row < c.size(); ++row) {
-    if (read[row] || (c.cat(row) == Category::kCpuOp && wanted[c.name[row]] &&
+    if (read[row] || ((c.cat(row) == Category::kCpuOp ? wanted[c.name[row]] != 0
+                                                      : names_thread(row)) &&
                       c.args_length[row] > 0)) {
       rows.push_back(row);
     }
   }
   t.trace->visit_args(rows, [&](std::size_t i, std::string_view text) {
     const auto row = rows[i];
+    if (names_thread(row)) {
+      auto name = trace::string_arg(text, "name").value_or("");
+      if (!name.empty()) threads_[{c.pid[row], c.tid[row]}] = own_name(name);
+      return;
+    }
     // A graph launch has no grid of its own, and a call's stream is no work's.
     const auto launch = launches[row];
     const bool op = c.cat(row) == Category::kCpuOp && wanted[c.name[row]] != 0;

@@ -8,8 +8,11 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <string>
+#include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "timeline/timeline.h"
@@ -32,6 +35,8 @@ struct WorkArgs {
   std::int64_t bytes = -1;     ///< Of a copy or memset.
   double bandwidth = -1;       ///< Of a copy, in GB/s.
   std::int64_t graph_id = -1;  ///< Of a kernel replayed by a graph.
+  /// Of a copy whose name does not tell it (MTIA): "HOST_TO_DEVICE", "DEVICE_TO_HOST".
+  enum class Way : std::uint8_t { kUnknown, kToDevice, kToHost } way = Way::kUnknown;
   /// What limits the occupancy, newest Kineto only: "Warps", "Registers", ...
   std::string limiting_factors;
 };
@@ -63,7 +68,8 @@ struct OpArgs {
 };
 
 /// The args of all device work, of all collectives, and of the operators whose inputs
-/// some rule looks at (reads_inputs_of). Read-only; safe from several threads.
+/// some rule looks at (reads_inputs_of), and the names of threads. Read-only; safe from
+/// several threads.
 class EventArgs {
  public:
   /// Reads them in one pass over the file. Throws what Trace::visit_args throws.
@@ -75,6 +81,11 @@ class EventArgs {
   const OpArgs* op(std::uint32_t row) const {
     const auto it = std::lower_bound(op_rows_.begin(), op_rows_.end(), row);
     return it == op_rows_.end() || *it != row ? nullptr : &ops_[it - op_rows_.begin()];
+  }
+  /// Returns what the file calls a thread ("pt_autograd_0"), "" if it does not name it.
+  std::string_view thread_name(std::int64_t pid, std::int64_t tid) const {
+    const auto it = threads_.find({pid, tid});
+    return it == threads_.end() ? std::string_view() : it->second;
   }
   /// Returns the collective that an operator, or a kernel itself, says it is; null if
   /// none. Kernels of ROCm and gloo say nothing: ask their operator.
@@ -89,6 +100,7 @@ class EventArgs {
   std::vector<std::uint32_t> op_rows_;  // ascending
   std::vector<OpArgs> ops_;             // of each of them
   std::unordered_map<std::uint32_t, CollectiveArgs> collectives_;
+  std::map<std::pair<std::int64_t, std::int64_t>, std::string> threads_;
 };
 
 /// Tells whether the inputs of an operator of this name are read: matrix products,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from torchtraceap import _core
 from torchtraceap.events import Event, read_events
+from torchtraceap.identity import identity
 from torchtraceap.units import us_from_ns
 
 
@@ -45,6 +46,8 @@ class Finding:
     advice: str
     windows: tuple[int, ...]  # Indices into ``Report.windows``.
     events: tuple[Event, ...]  # Costliest first, at most eight.
+    # The processes whose time it is, or that feed the devices, as far as known.
+    processes: tuple[int | str, ...] = ()
 
     @property
     def docs(self) -> str:
@@ -84,6 +87,7 @@ def read_findings(core: list[_core.Finding], trace: _core.Trace) -> tuple[Findin
                 advice=f.advice,
                 windows=tuple(f.windows),
                 events=read_events(trace, f.events),
+                processes=tuple(identity(trace, pid) for pid in f.pids),
             )
         )
     return tuple(findings)

@@ -38,6 +38,7 @@ def report_form(report: Report) -> dict[str, object]:
             ],
             "rank": trace.rank,
             "world_size": trace.world_size,
+            "processes": trace.processes,
             "steps": len(report.steps),
             "quality": {
                 "verdict": quality.verdict,
@@ -51,6 +52,7 @@ def report_form(report: Report) -> dict[str, object]:
         "story": [asdict(stage) for stage in report.story],
         "balance": [_balance_form(row) for row in report.balance],
         "steps": [_step_form(step) for step in report.steps],
+        "threads": [asdict(thread) for thread in report.threads],
         "unexplained": [_unexplained_form(stretch) for stretch in report.unexplained],
         "windows": [_window_form(window) for window in report.windows],
         "findings": [_finding_form(finding) for finding in report.findings],
@@ -65,6 +67,7 @@ def json_text(value: object, indent: int | None = 1) -> str:
 def _balance_form(row: Balance) -> dict[str, Any]:
     return {
         "device": row.device,
+        "pid": row.pid,
         "span_us": row.span_us,
         "busy_us": row.busy_us,
         "idle_us": {**row.idle_us, "unattributed": row.unattributed_us},
@@ -77,6 +80,7 @@ def _step_form(step: Step) -> dict[str, Any]:
     balance = step.balance
     return {
         "number": step.number,
+        "pid": step.pid,
         "start_us": step.start_us,
         "end_us": step.end_us,
         "busy_us": step.busy_us,
@@ -98,6 +102,7 @@ def _step_form(step: Step) -> dict[str, Any]:
 def _unexplained_form(stretch: Unexplained) -> dict[str, Any]:
     return {
         "device": stretch.device,
+        "pid": stretch.pid,
         "start_us": stretch.start_us,
         "end_us": stretch.end_us,
         "during": stretch.during and _event_form(stretch.during),
@@ -120,6 +125,7 @@ def _window_form(window: Window) -> dict[str, Any]:
         "end_us": window.end_us,
         "step": window.step,
         "device": window.device,
+        "pid": window.pid,
         "cpu_score": window.cpu_score,
         "gpu_score": window.gpu_score,
         "recoverable_fraction": None,
@@ -152,6 +158,7 @@ def _finding_form(finding: Finding) -> dict[str, Any]:
         "location": where
         and {"file": where.file, "line": where.line, "function": where.function},
         "operator": finding.operator,
+        "processes": list(finding.processes),
         "windows": list(finding.windows),
         "events": [_event_form(event) for event in finding.events],
         "message": finding.message,

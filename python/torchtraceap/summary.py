@@ -46,7 +46,8 @@ def _findings(report: Report, limit: int) -> Iterator[str]:
         yield f"Findings, most wasted time first{bound}:"
         rows = [
             (
-                _place(finding) or _nowhere(finding, report.findings),
+                (_place(finding) or _nowhere(finding, report.findings))
+                + _whose(finding, report.trace),
                 finding.kind,
                 f"×{finding.count}",
                 _most(finding) + time_text(finding.wasted_us),
@@ -105,7 +106,10 @@ def _stretch(stretch: Unexplained, trace: TraceFacts) -> str:
     during = stretch.during
     name = printable(during.name, NAME_WIDTH) if during else "no event for most of it"
     start = time_text(stretch.start_us - trace.start_us)
-    return f"{time_text(stretch.duration_us)} from +{start}; on the host: {name}"
+    where = "on the host"
+    if trace.processes > 1:
+        where = f"in process {printable(str(stretch.pid), NAME_WIDTH)}"
+    return f"{time_text(stretch.duration_us)} from +{start}; {where}: {name}"
 
 
 def _why_none(report: Report) -> str:
@@ -139,6 +143,16 @@ def _place(finding: Finding) -> str:
     # The line number stays whole, whatever has to go.
     function = printable(function, max(room // 2, room - len(file)))
     return printable(file, room - len(function)) + line + function + library
+
+
+def _whose(finding: Finding, trace: TraceFacts) -> str:
+    """Say which processes without a device a finding is of, if not of all."""
+    those = finding.processes
+    if len(those) >= trace.processes:
+        return ""
+    if len(those) == 1:
+        return f" (process {printable(str(those[0]), NAME_WIDTH)})"
+    return f" ({len(those):,} of {trace.processes:,} processes)"
 
 
 def _nowhere(finding: Finding, findings: Sequence[Finding]) -> str:

@@ -53,8 +53,8 @@ std::vector<Claim> propose(const Context& context) {
     auto& taken = seen[pid];
     const auto subtype = subtype_of(t.trace->name(span.row));
     for (const auto& part : timeline::subtract({time}, timeline::clip(taken, time))) {
-      if (t.host && t.host->pid == pid) {
-        for (const auto& left : ledger.idle(0, part)) {
+      if (const auto i = t.host.index_of(pid); i != timeline::HostTimes::kNone) {
+        for (const auto& left : ledger.idle(i, part)) {
           claims.push_back({PatternId::kDataloaderBound, subtype, false, -1, left.begin,
                             left.end, span.row});
         }

@@ -47,8 +47,8 @@ std::vector<Claim> propose(const Context& context) {
     for (const auto& stretch :
          python_self_time(t, lane, context.limits.ns(kMinPause))) {
       IntervalSet parts = {stretch.time};
-      if (t.host) {
-        parts = timeline::subtract(parts, timeline::clip(t.host->busy, stretch.time));
+      if (const auto* process = t.host.of(t.lanes.lanes[lane].pid)) {
+        parts = timeline::subtract(parts, timeline::clip(process->busy, stretch.time));
       } else if (stretch.time.end > last_launch) {
         // After the last launch nothing waits, unless the step goes on.
         parts = timeline::clip(steps, stretch.time);
