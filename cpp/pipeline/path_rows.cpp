@@ -27,13 +27,33 @@ enum Part {
 
 constexpr std::size_t kPlaces = 10;
 // Segments looked at for their lines: the longest. More would not be listed.
-constexpr std::size_t kLooked = 4096;
+constexpr std::size_t kLooked = 1024;
+// Between two calls: shorter ones are told by the call that ends them.
+constexpr std::int64_t kLooksInside = 50'000;
 
-// The row that a segment's time belongs to: the call before which a thread worked, or
-// after which; a call; device work.
+// The row that a segment's time belongs to: what a thread was in for longest between
+// two calls, else the call after or before it; a call; device work.
 std::uint32_t row_of(const replay::Model& m, const replay::Edge& e) {
-  const auto to = m.points[e.to].row, from = m.points[e.from].row;
-  return to != timeline::kNoRow ? to : from;
+  const auto &from = m.points[e.from], &to = m.points[e.to];
+  const auto row = to.row != timeline::kNoRow ? to.row : from.row;
+  if (e.kind != EdgeKind::kThink || to.recorded - from.recorded < kLooksInside) {
+    return row;
+  }
+  const auto& t = *m.timeline;
+  const auto& c = t.columns();
+  const auto rows = t.lanes.rows_of(t.lanes.lanes[to.lane]);
+  auto longest = row;
+  std::int64_t most = 0;
+  for (auto it =
+           std::lower_bound(rows.begin(), rows.end(), m.begin + from.recorded,
+                            [&](auto r, std::int64_t when) { return c.ts[r] < when; });
+       it != rows.end() && c.ts[*it] < m.begin + to.recorded; ++it) {
+    const auto inside = std::min(t.tree.end(c, *it), m.begin + to.recorded) - c.ts[*it];
+    if (inside <= most) continue;
+    most = inside;
+    longest = *it;
+  }
+  return longest;
 }
 
 Part part_of(const replay::Model& m, const replay::Edge& e) {
@@ -59,43 +79,51 @@ Part part_of(const replay::Model& m, const replay::Edge& e) {
   }
 }
 
-PathRow row_for(const replay::Model& m, const std::vector<replay::Segment>& path) {
-  PathRow out;
-  out.by_category = path_categories_of(m, path);
+// A path, and the rows that it is longest in, with the time in each.
+struct Draft {
+  PathRow row;
+  std::vector<std::pair<std::int64_t, std::uint32_t>> longest;
+};
+
+Draft draft_of(const replay::Model& m, const std::vector<replay::Segment>& path) {
+  Draft out;
+  out.row.by_category = path_categories_of(m, path);
   std::map<std::uint32_t, std::int64_t> rows;
   for (const auto& s : path) {
-    const auto& e = m.graph.edges()[s.edge];
     const auto ns = s.end - s.begin;
-    out.span_ns += ns;
-    if (const auto row = row_of(m, e); row != timeline::kNoRow) rows[row] += ns;
+    out.row.span_ns += ns;
+    const auto row = row_of(m, m.graph.edges()[s.edge]);
+    if (row != timeline::kNoRow) rows[row] += ns;
   }
-  std::vector<std::pair<std::int64_t, std::uint32_t>> longest;
-  for (const auto& [row, ns] : rows) longest.emplace_back(ns, row);
-  std::sort(longest.rbegin(), longest.rend());
-  if (longest.size() > kLooked) longest.resize(kLooked);
-  std::vector<std::uint32_t> looked;
-  for (const auto& [ns, row] : longest) looked.push_back(row);
-  const auto& t = *m.timeline;
-  const auto frames = timeline::user_frames(t, looked);
+  for (const auto& [row, ns] : rows) out.longest.emplace_back(ns, row);
+  std::sort(out.longest.rbegin(), out.longest.rend());
+  if (out.longest.size() > kLooked) out.longest.resize(kLooked);
+  return out;
+}
+
+// Gathers the rows by line, or by operator where there is none.
+void add_places(const timeline::Timeline& t,
+                const std::map<std::uint32_t, std::optional<timeline::Frame>>& frames,
+                Draft& draft) {
   std::map<std::tuple<std::string, std::int64_t, std::string>, PathPlace> places;
-  for (std::size_t i = 0; i < looked.size(); ++i) {
+  for (const auto& [ns, row] : draft.longest) {
     PathPlace place;
-    place.location = frames[i];
+    place.location = frames.at(row);
     if (!place.location) {
-      const auto owner = t.owner_of(looked[i]);
-      place.name = t.trace->name(owner == timeline::kNoRow ? looked[i] : owner);
+      const auto owner = t.owner_of(row);
+      place.name = t.trace->name(owner == timeline::kNoRow ? row : owner);
     }
     const auto& f = place.location;
     auto& of =
         places[{f ? f->file : "", f ? f->line : 0, f ? f->function : place.name}];
-    place.ns = of.ns + longest[i].first;
+    place.ns = of.ns + ns;
     of = std::move(place);
   }
-  for (auto& [key, place] : places) out.places.push_back(std::move(place));
-  std::stable_sort(out.places.begin(), out.places.end(),
+  auto& out = draft.row.places;
+  for (auto& [key, place] : places) out.push_back(std::move(place));
+  std::stable_sort(out.begin(), out.end(),
                    [](auto& a, auto& b) { return a.ns > b.ns; });
-  if (out.places.size() > kPlaces) out.places.resize(kPlaces);
-  return out;
+  if (out.size() > kPlaces) out.resize(kPlaces);
 }
 
 }  // namespace
@@ -119,14 +147,27 @@ std::vector<std::int64_t> path_categories_of(const replay::Model& m,
 std::vector<PathRow> critical_paths(const replay::Model& m) {
   const auto weights = m.graph.weights();
   const auto times = m.graph.schedule(weights);
-  std::vector<PathRow> out;
-  out.push_back(
-      row_for(m, replay::critical_path(m, weights, times, replay::last_point(times))));
+  std::vector<Draft> drafts;
+  drafts.push_back(
+      draft_of(m, replay::critical_path(m, weights, times, replay::last_point(times))));
   for (const auto& step : m.steps) {
-    auto row = row_for(
-        m, replay::critical_path(m, weights, times, step.end, times[step.begin]));
-    row.step = step.number;
-    out.push_back(std::move(row));
+    drafts.push_back(draft_of(
+        m, replay::critical_path(m, weights, times, step.end, times[step.begin])));
+    drafts.back().row.step = step.number;
+  }
+  // All lines at once: to find them may take a pass over the file.
+  std::map<std::uint32_t, std::optional<timeline::Frame>> frames;
+  for (const auto& draft : drafts) {
+    for (const auto& [ns, row] : draft.longest) frames[row];
+  }
+  std::vector<std::uint32_t> rows;
+  for (const auto& [row, frame] : frames) rows.push_back(row);
+  const auto found = timeline::user_frames(*m.timeline, rows);
+  for (std::size_t i = 0; i < rows.size(); ++i) frames[rows[i]] = found[i];
+  std::vector<PathRow> out;
+  for (auto& draft : drafts) {
+    add_places(*m.timeline, frames, draft);
+    out.push_back(std::move(draft.row));
   }
   return out;
 }

@@ -109,18 +109,19 @@ Recovery recover(const Report& report) {
     return out;
   }
   const replay::Pricer pricer(model);
-  replay::Change all;
-  bool estimate = false;
+  replay::Change all, measured;
   for (std::size_t i = 0; i < report.findings.size(); ++i) {
     const auto& finding = report.findings[i];
     const auto change = patterns::fix_of(*report.timeline, report.patterns, finding);
     out.gains[i] = pricer.gain(pricer.replay(change), finding.estimate);
-    estimate = estimate || finding.estimate;
     all.add(change);
+    if (!finding.estimate) measured.add(change);
   }
   if (all.empty()) return out;
   const auto fixed = pricer.replay(all);
-  out.together = pricer.gain(fixed, estimate);
+  out.together = pricer.gain(fixed);
+  // To be counted on is only what was measured.
+  out.together->low = pricer.gain(pricer.replay(measured)).low;
   out.windows = window_shares(report, model, pricer, fixed);
   return out;
 }
