@@ -71,9 +71,12 @@ void Ledger::take(const std::vector<const Claim*>& claims, const char* what,
     }
     order.push_back({index, claim});
   }
-  std::stable_sort(order.begin(), order.end(), [](const Taken& a, const Taken& b) {
+  const auto before = [](const Taken& a, const Taken& b) {
     return std::tie(a.index, a.claim->begin) < std::tie(b.index, b.claim->begin);
-  });
+  };
+  if (!std::is_sorted(order.begin(), order.end(), before)) {
+    std::stable_sort(order.begin(), order.end(), before);
+  }
   for (auto it = order.begin(); it != order.end();) {
     const auto index = it->index;
     auto free = from[index].begin();

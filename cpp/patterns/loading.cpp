@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "patterns/compilations.h"
+#include "patterns/fed_devices.h"
 #include "patterns/loading_names.h"
 #include "patterns/warm_up.h"
 
@@ -125,7 +126,8 @@ class Finder {
       return;
     }
     // CUPTI writes these on a thread of its own; the thread that launched next waited.
-    for (const auto& d : t_.devices) {
+    for (const auto i : fed_) {
+      const auto& d = t_.devices[i];
       const auto gap = std::upper_bound(
           d.gaps.begin(), d.gaps.end(), time.begin,
           [](std::int64_t at, const timeline::Gap& g) { return at < g.time.end; });
@@ -139,6 +141,7 @@ class Finder {
   const trace::Columns& c_;
   const WarmUp& warm_;
   const Compilations compilations_;
+  const std::vector<std::size_t> fed_ = fed_devices(t_);
   std::vector<Says> says_;
   std::vector<char> launches_, called_;  // of each row; of each name on a thread
   double slow_launch_ = 0;  // longer ones are slow where there are no steps

@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "timeline/sort_runs.h"
 #include "timeline/step_borders.h"
 #include "timeline/timeline.h"
 
@@ -60,7 +61,7 @@ class HostStarts {
         starts.push_back({c.ts[row], false});
       }
     }
-    std::sort(starts.begin(), starts.end(), earlier);
+    sort_runs(starts, earlier);
     return starts;
   }
 

@@ -11,6 +11,7 @@
 #include <map>
 #include <string_view>
 
+#include "patterns/fed_devices.h"
 #include "patterns/frame_costs.h"
 #include "patterns/marks.h"
 
@@ -45,6 +46,7 @@ std::vector<Claim> propose(const Context& context) {
   const auto& c = t.columns();
   std::vector<Claim> claims;
   // Marks nest (a loader over a loader): of one process, each moment counts once.
+  const auto fed = fed_devices(t);
   std::map<std::int64_t, IntervalSet> seen;
   for (const auto& span : t.spans.loader) {
     const auto time = timeline::intersect({span.begin, span.end}, t.span);
@@ -60,7 +62,7 @@ std::vector<Claim> propose(const Context& context) {
         }
       }
       bool held = t.devices.empty();
-      for (std::size_t i = 0; i < t.devices.size(); ++i) {
+      for (const auto i : fed) {
         const auto& d = t.devices[i];
         if (d.pid != trace::kNoId && d.pid != pid) continue;
         for (const auto& idle : ledger.idle(i, part)) {

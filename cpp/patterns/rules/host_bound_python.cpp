@@ -89,7 +89,7 @@ bool records_densely(const Context& context) {
 std::string describe(const Context& context, const Finding& f) {
   const auto& t = context.timeline;
   const auto stretches = stretches_of(f);
-  const auto call = costliest_call(t, stretches);
+  const auto call = costliest_call(context, stretches);
   const auto deepest = deepest_of_most(t, stretches, f.wasted_ns, false);
   const auto text = [&](const FrameCost& cost, const char* where) {
     return ", " + duration_text(cost.ns) + " of it " + where + " " +
@@ -125,7 +125,7 @@ bool is_compiled(const timeline::Timeline& t, std::uint32_t row) {
 
 std::string advise(const Context& context, const Finding& f) {
   const auto& t = context.timeline;
-  const auto call = costliest_call(t, stretches_of(f));
+  const auto call = costliest_call(context, stretches_of(f));
   if (call && is_compiled(t, call->row)) {
     return "This Python is what torch.compile made: let a CUDA graph replay the "
            "kernels "

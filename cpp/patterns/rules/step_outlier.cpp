@@ -15,6 +15,7 @@
 #include <cstdlib>
 
 #include "patterns/excess.h"
+#include "patterns/fed_devices.h"
 #include "patterns/uneven_kernels.h"
 #include "patterns/warm_up.h"
 
@@ -135,7 +136,7 @@ std::vector<Claim> propose(const Context& context) {
     const auto own = steps.find(t.host[i].pid);
     if (own != steps.end()) claim_steps(context, i, -1, own->second, claims);
   }
-  for (std::size_t i = 0; i < t.devices.size(); ++i) {
+  for (const auto i : fed_devices(t)) {
     const auto own = steps.find(t.devices[i].pid);
     if (own == steps.end()) continue;
     claim_steps(context, i, t.devices[i].device, own->second, claims);
