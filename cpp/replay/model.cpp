@@ -34,7 +34,7 @@ Model make_model(const timeline::Timeline& t, const timeline::EventArgs& args,
   m.begin = t.span.begin;
   m.calls = find_calls(t);
   m.tasks = find_tasks(t, args, m.calls);
-  const auto constants = constants_of(t, m.calls);
+  const auto constants = options.constants.value_or(constants_of(t, m.calls));
   const auto sync_rows = find_sync_rows(t, m.calls, m.tasks);
   m.waits = find_waits(t, constants, m.calls, m.tasks, sync_rows);
   m.calibration = options.calibrate
