@@ -20,7 +20,8 @@ std::string inflate(const fs::path& path) {
   if (file == nullptr) throw std::runtime_error("cannot open " + path.string());
   std::string out;
   std::vector<char> part(std::size_t{1} << 20);
-  for (int n; (n = gzread(file, part.data(), static_cast<unsigned>(part.size()))) > 0;) {
+  for (int n;
+       (n = gzread(file, part.data(), static_cast<unsigned>(part.size()))) > 0;) {
     out.append(part.data(), static_cast<std::size_t>(n));
   }
   gzclose(file);
@@ -38,7 +39,8 @@ std::string category(std::string_view row) {
 
 std::optional<std::string> trace_text(const std::string& name) {
   const auto root = fs::path(TTA_ROOT);
-  for (const auto& folder : {root / "tests/data", root.parent_path() / "shared/traces"}) {
+  for (const auto& folder :
+       {root / "tests/data", root.parent_path() / "shared/traces"}) {
     const auto path = folder / (name + ".json.gz");
     if (fs::exists(path)) return inflate(path);
   }

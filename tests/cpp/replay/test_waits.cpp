@@ -169,8 +169,7 @@ TEST(Waits, ThreadsThatTakeTurnsWaitForEachOther) {
   ASSERT_EQ(r.model.hand_overs.size(), 4u);
   Change change;
   const auto begin = r.model.begin;
-  change.hide(r.timeline.lanes.lane[1],
-              {begin + 200'000, begin + 300'000});
+  change.hide(r.timeline.lanes.lane[1], {begin + 200'000, begin + 300'000});
   const auto times = r.model.graph.schedule(change.weights(r.model));
   EXPECT_EQ(span_of(r.times) - span_of(times), 100'000) << "main waits for it, twice";
 }
