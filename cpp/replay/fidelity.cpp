@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <limits>
 
 #include "replay/accept.h"
 #include "replay/draft.h"
@@ -72,7 +73,7 @@ bool contains(std::string_view text, std::string_view part) {
 // captured, nor those that the trace ended before.
 void measure_launches(const Model& m, Fidelity& f) {
   const auto& trace = *m.timeline->trace;
-  std::int64_t last = m.begin;
+  auto last = m.tasks.all.empty() ? std::numeric_limits<std::int64_t>::max() : m.begin;
   for (const auto& task : m.tasks.all) last = std::max(last, task.end);
   auto lane = timeline::kNoLane;
   bool captures = false;

@@ -94,6 +94,20 @@ TEST(Damage, TheSmallestThingsAreTold) {
   EXPECT_EQ(kinds(judge(Replayed(t.text()).model)), "lost_work ");
 }
 
+TEST(Damage, LaunchesOfWhichNothingIsRecordedAreALoss) {
+  const auto text = trace_text("a100-cupti-range-no-kernels");
+  ASSERT_TRUE(text);
+  const auto f = judge(Replayed(*text).model);
+  EXPECT_EQ(f.launch_calls, 77u);
+  EXPECT_EQ(kinds(f), "lost_work ");
+}
+
+TEST(Damage, ATraceOfTheHostAloneLosesNothing) {
+  const auto text = trace_text("cpu-macos-resnet18");
+  ASSERT_TRUE(text);
+  EXPECT_TRUE(judge(Replayed(*text).model).replayable);
+}
+
 TEST(Damage, ACaptureRunsNothingAndTheLastLaunchesMayNotHaveRun) {
   TraceText t;
   t.call("cudaStreamBeginCapture", 0, 5, 1000);
