@@ -63,7 +63,7 @@ Calibration::Calibration(const timeline::Timeline& t, const Constants& constants
                          const std::vector<Wait>& waits)
     : constants_(constants) {
   const auto& c = t.columns();
-  std::map<CallAndKind, Launches> from_begin, from_end;
+  std::map<std::pair<CallAndKind, bool>, Launches> from_begin, from_end;
   std::map<std::tuple<std::uint32_t, std::uint32_t>, Samples> gap;
   std::map<std::tuple<TaskKind, TaskKind>, Samples> kind_gap;
   std::map<std::uint32_t, Samples> typical, wait_cost;
@@ -79,14 +79,17 @@ Calibration::Calibration(const timeline::Timeline& t, const Constants& constants
         const auto& call = calls.all[task.call];
         const auto took = task.begin - call.begin;
         if (task.first_of_call && took >= 0) {
-          const CallAndKind key{c.name[call.row], task.kind, task.copy};
           const bool idle = before == nullptr || before->end <= call.begin;
+          const bool rested = before == nullptr || before->end + kRest <= call.begin;
+          const std::pair key{CallAndKind{c.name[call.row], task.kind, task.copy},
+                              rested};
           const auto sample = [&](Launches& of, std::int64_t ns) {
             of.any.push_back(ns);
             if (idle && took <= kMaxLaunch) of.idle.push_back(ns);
           };
           sample(from_begin[key], took);
-          sample(from_end[key], task.begin - call.end);
+          // What starts before its call returns has a latency of its own (work.cpp).
+          if (task.begin >= call.end) sample(from_end[key], task.begin - call.end);
         }
         if (before != nullptr && call.end + kQueuedFor <= before->end &&
             task.begin - before->end <= kMaxGap) {
@@ -117,7 +120,7 @@ Calibration::Calibration(const timeline::Timeline& t, const Constants& constants
     // Some calls hand over at their end, whatever they did before (copies on B200:
     // 12 or 27 us from the begin, 2 us from the end).
     auto& end = from_end[key];
-    const bool ends = end.rest() < begin.rest();
+    const bool ends = !end.idle.empty() && end.rest() < begin.rest();
     launch_[key] = {ends ? end.latency() : begin.latency(), ends};
   }
   for (auto& [key, s] : typical) typical_[key] = quantile(s, 0.5);
@@ -129,9 +132,12 @@ Calibration::Calibration(const timeline::Timeline& t, const Constants& constants
   }
 }
 
-Latency Calibration::launch(std::uint32_t call_name, const Task& task) const {
-  return or_else(launch_, CallAndKind{call_name, task.kind, task.copy},
-                 Latency{constants_.launch, false});
+Latency Calibration::launch(std::uint32_t call_name, const Task& task,
+                            bool rested) const {
+  const CallAndKind key{call_name, task.kind, task.copy};
+  const auto otherwise =
+      or_else(launch_, std::pair{key, !rested}, Latency{constants_.launch, false});
+  return or_else(launch_, std::pair{key, rested}, otherwise);
 }
 
 std::int64_t Calibration::typical(std::uint32_t call_name) const {
