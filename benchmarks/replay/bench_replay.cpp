@@ -14,6 +14,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "json_object.h"
 #include "replay/fidelity.h"
 #include "timeline/event_args.h"
 #include "timeline/timeline.h"
@@ -46,48 +47,11 @@ double span_error(const replay::Model& m, replay::KindSet without = 0) {
   return error(replay::span_of(times), replay::span_of(m.recorded()));
 }
 
-// Members of the object being printed, with the comma before each but the first.
-class Object {
- public:
-  void text(const char* key, const std::string& value) {
-    begin(key);
-    std::printf("\"%s\"", value.c_str());
-  }
-  void number(const char* key, double value) {
-    begin(key);
-    std::printf("%.9g", value);
-  }
-  void count(const char* key, std::uint64_t value) {
-    number(key, static_cast<double>(value));
-  }
-  void truth(const char* key, bool value) {
-    begin(key);
-    std::printf(value ? "true" : "false");
-  }
-  void open(const char* key, char bracket) {
-    begin(key);
-    std::putchar(bracket);
-    comma_ = false;
-  }
-  void close(char bracket) {
-    std::putchar(bracket);
-    comma_ = true;
-  }
-
- private:
-  void begin(const char* key) {
-    std::printf(comma_ ? ",\n  " : "\n  ");
-    if (*key != '\0') std::printf("\"%s\": ", key);
-    comma_ = true;
-  }
-  bool comma_ = false;
-};
-
 void print_waits(Object& o, const char* key, const replay::Recomputed& waits) {
   o.open(key, '{');
   o.count("count", waits.count);
-  o.number("recorded_ms", static_cast<double>(waits.recorded) / 1e6);
-  o.number("error_ms", static_cast<double>(waits.error) / 1e6);
+  o.ms("recorded_ms", waits.recorded);
+  o.ms("error_ms", waits.error);
   o.close('}');
 }
 
@@ -97,8 +61,8 @@ void print_fidelity(Object& o, const replay::Model& m, const replay::Fidelity& f
   for (const auto& r : f.refusals) o.text("", r.kind);
   o.close(']');
   o.truth("informative", f.informative);
-  o.number("span_ms", static_cast<double>(f.span.recorded) / 1e6);
-  o.number("path_on_anchors_ms", static_cast<double>(f.anchored_ns) / 1e6);
+  o.ms("span_ms", f.span.recorded);
+  o.ms("path_on_anchors_ms", f.anchored_ns);
   double worst = 0;
   for (const auto& s : f.steps) {
     worst = std::max(worst, std::abs(error(s.times.replayed, s.times.recorded)));
@@ -110,17 +74,16 @@ void print_fidelity(Object& o, const replay::Model& m, const replay::Fidelity& f
   o.count("queued_before", f.queued_before);
   o.count("explained", f.explained);
   o.count("contradicted", f.contradicted);
-  o.number("unexplained_ms", static_cast<double>(f.unexplained_ns) / 1e6);
+  o.ms("unexplained_ms", f.unexplained_ns);
   o.count("anchored_tasks", m.anchored_tasks);
   o.count("queue_places", static_cast<std::uint64_t>(m.queue_places));
   print_waits(o, "long_waits", f.long_waits);
   print_waits(o, "queue_waits", f.queue_waits);
   print_waits(o, "hand_overs", f.hand_overs);
-  o.number("copied_waits_ms", static_cast<double>(f.copied_waits) / 1e6);
+  o.ms("copied_waits_ms", f.copied_waits);
   o.open("path_ms", '{');
   for (const auto& kind : replay::kEdgeKinds) {
-    o.number(std::string(kind.name).c_str(),
-             static_cast<double>(f.path[static_cast<std::size_t>(kind.id)]) / 1e6);
+    o.ms(kind.name.data(), f.path[static_cast<std::size_t>(kind.id)]);
   }
   o.close('}');
 }
@@ -178,11 +141,11 @@ bool measure(const std::string& path, int rounds, bool first) {
   o.close('}');
   o.open("span_error_without", '{');
   for (const auto& kind : replay::kEdgeKinds) {
-    o.number(std::string(kind.name).c_str(), span_error(m, bit(kind.id)));
+    o.number(kind.name.data(), span_error(m, bit(kind.id)));
   }
-  o.number("all_waits_of_streams",
-           span_error(m, bit(replay::EdgeKind::kStreamWait) |
-                             bit(replay::EdgeKind::kContention)));
+  constexpr auto kBetweenStreams =
+      bit(replay::EdgeKind::kStreamWait) | bit(replay::EdgeKind::kContention);
+  o.number("all_waits_of_streams", span_error(m, kBetweenStreams));
   o.close('}');
   std::printf("\n}");
   return true;

@@ -21,7 +21,7 @@ constexpr std::int64_t kTailShare = 50;  // of a long one: a fiftieth of its len
 // or with the one before, if that does not fill the device.
 constexpr double kWaves = 2, kLastWaves = 2;
 // Tasks looked at for one that is late, so that a file of equal times takes no square.
-constexpr std::ptrdiff_t kLookedAt = 512;
+constexpr std::ptrdiff_t kLookedAt = 128;
 
 class Causes {
  public:

@@ -2,13 +2,13 @@
 // replay/samples.cpp: reads traces, takes them apart, and looks things up in models.
 #include "replay/samples.h"
 
-#include <zlib.h>
-
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>
 #include <filesystem>
 #include <stdexcept>
+
+#include "trace/source.h"
 
 namespace tta::test {
 namespace {
@@ -16,15 +16,9 @@ namespace {
 namespace fs = std::filesystem;
 
 std::string inflate(const fs::path& path) {
-  const auto file = gzopen(path.c_str(), "rb");
-  if (file == nullptr) throw std::runtime_error("cannot open " + path.string());
-  std::string out;
-  std::vector<char> part(std::size_t{1} << 20);
-  for (int n;
-       (n = gzread(file, part.data(), static_cast<unsigned>(part.size()))) > 0;) {
-    out.append(part.data(), static_cast<std::size_t>(n));
-  }
-  gzclose(file);
+  const auto text = trace::Source::file(path.string(), {})->open();
+  std::string out, part(std::size_t{1} << 20, '\0');
+  while (const auto n = text->read(part.data(), part.size())) out.append(part, 0, n);
   return out;
 }
 

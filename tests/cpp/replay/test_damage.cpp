@@ -187,38 +187,5 @@ TEST(Damage, ATraceThatBeginsInAStepSaysSo) {
   EXPECT_EQ(kinds(f).find("launches"), std::string::npos) << "it is no loss";
 }
 
-// A task of stream 20 that is ready at 28 us, beside one of stream 7 of [10, 110) us
-// that fits once in a multiprocessor.
-Replayed crowded(double begins, double blocks_per_sm) {
-  TraceText t;
-  t.header(
-      "\"deviceProperties\": [{\"id\": 0, \"name\": \"x\", \"numSms\": 100, "
-      "\"maxThreadsPerMultiprocessor\": 2048, \"sharedMemPerMultiprocessor\": "
-      "200000}]");
-  t.call("cudaLaunchKernel", 0, 5, 1);
-  t.device_work("kernel", "big", 10, 100, 1,
-                ", \"shared memory\": 180000, \"block\": [256, 1, 1], "
-                "\"blocks per SM\": " +
-                    std::to_string(blocks_per_sm),
-                7, 0);
-  t.launched(20, begins, 3, 2, 20);
-  return Replayed(t.text(), test::by_constants());
-}
-
-std::uint64_t held_up(const Replayed& r) {
-  std::uint64_t n = 0;
-  for (const auto& e : r.model.graph.edges()) n += e.kind == EdgeKind::kContention;
-  return n;
-}
-
-TEST(Damage, AKernelThatFillsTheDeviceTwiceLeavesRoomAtItsTail) {
-  EXPECT_EQ(held_up(crowded(95, 10)), 1u);
-  EXPECT_EQ(crowded(95, 10).starts("gemm"), 8'000 + 100'000 - 15'000);
-  EXPECT_EQ(held_up(crowded(70, 10)), 0u) << "one wave is 10 us";
-  EXPECT_EQ(held_up(crowded(95, 1.9)), 0u) << "all its blocks but a few run at once";
-  EXPECT_EQ(held_up(crowded(50, 10)), 0u) << "no later than a launch may take";
-  EXPECT_EQ(held_up(crowded(70, 64)), 1u) << "beyond what any device holds";
-}
-
 }  // namespace
 }  // namespace tta::replay
