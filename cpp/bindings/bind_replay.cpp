@@ -104,6 +104,7 @@ void bind_replay(py::module_& m, py::class_<Analysis>& report) {
       .def_readonly("changed_span_ns", &Outcome::changed_span_ns)
       .def_readonly("steps", &Outcome::steps)
       .def_readonly("gain", &Outcome::gain)
+      .def_readonly("doubt", &Outcome::doubt)
       .def_property_readonly("path",
                              [](const Outcome& o) { return by_category(o.path); });
   py::class_<Edit>(m, "Edit", "A change asked for, see pipeline/edits.h.")

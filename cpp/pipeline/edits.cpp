@@ -151,6 +151,9 @@ Outcome what_if(const Report& r, const replay::Model& m, std::span<const Edit> e
                          after.times[s.end] - after.times[s.begin]});
   }
   out.gain = pricer.gain(after);
+  if (const auto longer = replay::longer_step(m, before.times, after.times)) {
+    out.doubt = longer->detail;
+  }
   out.path =
       path_categories_of(m, replay::critical_path(m, after.weights, after.times,
                                                   replay::last_point(after.times)));

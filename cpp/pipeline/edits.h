@@ -61,6 +61,7 @@ struct Outcome {
   std::int64_t changed_span_ns = 0;
   std::vector<ChangedStep> steps;
   replay::Gain gain;
+  std::string doubt;  ///< What speaks against the gain, see longer_step; "" if nothing.
   std::vector<std::int64_t> path;  ///< Critical path afterwards, by path_categories().
   replay::WhatIf schedule;
 };

@@ -113,7 +113,11 @@ Recovery recover(const Report& report) {
   for (std::size_t i = 0; i < report.findings.size(); ++i) {
     const auto& finding = report.findings[i];
     const auto change = patterns::fix_of(*report.timeline, report.patterns, finding);
-    out.gains[i] = pricer.gain(pricer.replay(change), finding.estimate);
+    const auto fixed = pricer.replay(change);
+    // A step that gets longer when something is taken away: what was copied as work was
+    // a wait, and no number is better than a wrong one.
+    if (replay::longer_step(model, pricer.unchanged().times, fixed.times)) continue;
+    out.gains[i] = pricer.gain(fixed, finding.estimate);
     all.add(change);
     if (!finding.estimate) measured.add(change);
   }

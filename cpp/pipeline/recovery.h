@@ -47,7 +47,8 @@ struct Recovery {
   std::shared_ptr<const replay::Model> model;
   std::string refusal;
   replay::Fidelity fidelity;
-  /// Of each finding of the report; none unless the trace is replayable.
+  /// Of each finding of the report; none unless the trace is replayable, or where the
+  /// replay without it speaks against itself (replay::longer_step).
   std::vector<std::optional<replay::Gain>> gains;
   /// All of them fixed at once, replayed together: less than their sum where one hides
   /// another, more where only both together shorten the critical path.

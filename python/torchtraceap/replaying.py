@@ -38,6 +38,7 @@ class WhatIf:
     changed_span_us: float
     steps: tuple[StepTimes, ...]
     gain: Gain | None
+    refusals: tuple[str, ...]  # Why no gain may be believed; or empty.
     critical_path: dict[str, float]  # Microseconds by category, with the edits made.
 
     def to_dict(self) -> dict[str, Any]:
@@ -52,6 +53,7 @@ class WhatIf:
             "changed_span_us": self.changed_span_us,
             "steps": [asdict(step) for step in self.steps],
             "gain": self.gain and asdict(self.gain),
+            "refusals": list(self.refusals),
             "critical_path": self.critical_path,
             "fidelity": asdict(self.fidelity),
         }
@@ -67,8 +69,8 @@ class WhatIf:
         ]
         if self.edits:
             lines.append(f"Changed    {time_text(self.changed_span_us)}")
-        if not fidelity.replayable:
-            lines.append("No gain is given: " + "; ".join(fidelity.refusals) + ".")
+        if self.refusals:
+            lines.append("No gain is given: " + "; ".join(self.refusals) + ".")
         elif self.gain:
             low, high = time_text(self.gain.low_us), time_text(self.gain.high_us)
             share = share_text(self.gain.high_us, self.span_us)
@@ -124,6 +126,7 @@ def replay_with(report: Report, edits: tuple[Edit | str, ...]) -> WhatIf:
     made = core_edits(report, edits)
     outcome = core.what_if(analysis, made)
     fidelity = read_fidelity(core.fidelity)
+    refusals = fidelity.refusals + ((outcome.doubt,) if outcome.doubt else ())
     return WhatIf(
         path=report.trace.path,
         edits=tuple(Edit("fix", e) if isinstance(e, str) else e for e in edits),
@@ -140,7 +143,8 @@ def replay_with(report: Report, edits: tuple[Edit | str, ...]) -> WhatIf:
             )
             for step in outcome.steps
         ),
-        gain=read_gain(outcome.gain) if fidelity.replayable and edits else None,
+        gain=read_gain(outcome.gain) if edits and not refusals else None,
+        refusals=refusals,
         critical_path={name: us_from_ns(ns) for name, ns in outcome.path.items()},
     )
 
