@@ -9,10 +9,10 @@ from torchtraceap.errors import ConfigError, RuleError, TraceError
 
 if TYPE_CHECKING:
     from torchtraceap import edits
+    from torchtraceap.replaying import what_if
     from torchtraceap.report import Report
     from torchtraceap.rule_view import RuleView
     from torchtraceap.rules import Claim, Rule, rule
-    from torchtraceap.replaying import what_if
 
 __all__ = [
     "analyze",
