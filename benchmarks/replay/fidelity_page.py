@@ -133,8 +133,8 @@ def page(results: dict[str, Any]) -> str:
         INTRODUCTION.format(machine=machine_text(results["machine"])),
         figures(rows),
         "\n# Each trace\n",
-        "Errors of the span in percent; of a step, the worst. Times in milliseconds; the "
-        "last column is what making the model and one replay take.\n",
+        "Errors of the span in percent; of a step, the worst. Times in milliseconds; "
+        "the last column is what making the model and one replay take.\n",
         table(
             [
                 "trace",
@@ -153,8 +153,8 @@ def page(results: dict[str, Any]) -> str:
             trace_rows(rows),
         ),
         "\n# What each kind of dependency matters\n",
-        "Absolute span errors of the replayable traces without it. Hand-overs hardly show "
-        "here and decide what a fix gains.\n",
+        "Absolute span errors of the replayable traces without it. Hand-overs hardly "
+        "show here and decide what a fix gains.\n",
         ablations(rows),
         "",
     ]
