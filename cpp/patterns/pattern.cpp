@@ -39,7 +39,9 @@ constexpr std::array<PatternInfo, 33> kTable = {{
      "Load in the background: DataLoader(num_workers=4 or more, pin_memory=True,"
      " persistent_workers=True); with workers already, give more of them, a "
      "larger prefetch_factor, or cheaper decoding and augmentation.",
-     kDataloaderBoundKinds},
+     kDataloaderBoundKinds,
+     false,
+     Fix::kEvent},
     {PatternId::kGcPause, "gc_pause", kCpu, true,
      "Python's garbage collector stopped the program.",
      "Collect at moments of your choice: gc.disable() or gc.freeze() after "
@@ -56,7 +58,9 @@ constexpr std::array<PatternInfo, 33> kTable = {{
      "Let the caching allocator keep its memory: do not call "
      "torch.cuda.empty_cache() in the loop, keep shapes stable, or set "
      "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True.",
-     kAllocatorChurnKinds},
+     kAllocatorChurnKinds,
+     false,
+     Fix::kEvent},
     {PatternId::kCpuInitThenCopy, "cpu_init_then_copy", kCpu, true,
      "Tensors were filled on the CPU and then copied to the device.",
      "Make the tensor where it is used: torch.zeros(..., device=device) instead "
@@ -67,7 +71,8 @@ constexpr std::array<PatternInfo, 33> kTable = {{
      "Pin the host's memory (DataLoader(pin_memory=True), tensor.pin_memory()) "
      "and copy with non_blocking=True.",
      {},
-     true},
+     true,
+     Fix::kWait},
     {PatternId::kFrequentMemcpy, "frequent_memcpy", kCpu, true,
      "Many small copies between host and device.",
      "Make the tensors on the device (device=...), or gather them into one "
@@ -83,7 +88,9 @@ constexpr std::array<PatternInfo, 33> kTable = {{
      "Keep the value on the device: accumulate losses as tensors and read them "
      "every N steps, replace data-dependent shapes by masks or torch.where, and "
      "remove explicit synchronization from the step.",
-     kSyncStallKinds},
+     kSyncStallKinds,
+     false,
+     Fix::kWait},
     {PatternId::kLoopIndexing, "loop_indexing", kCpu, true,
      "A Python loop indexed a tensor element by element.",
      "Work on the whole tensor at once: batch the loop's body, or use "

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 from torchtraceap import _core
@@ -49,12 +50,16 @@ def report_form(report: Report) -> dict[str, object]:
         },
         "settings": report.settings,
         "rules": [asdict(outcome) for outcome in report.rules],
+        "replay": _replay_form(report),
         "story": [asdict(stage) for stage in report.story],
         "balance": [_balance_form(row) for row in report.balance],
         "steps": [_step_form(step) for step in report.steps],
         "threads": [asdict(thread) for thread in report.threads],
         "unexplained": [_unexplained_form(stretch) for stretch in report.unexplained],
-        "windows": [_window_form(window) for window in report.windows],
+        "windows": [
+            _window_form(window, share)
+            for window, share in zip_longest(report.windows, report.recovery.windows)
+        ],
         "findings": [_finding_form(finding) for finding in report.findings],
     }
 
@@ -62,6 +67,16 @@ def report_form(report: Report) -> dict[str, object]:
 def json_text(value: object, indent: int | None = 1) -> str:
     """Return `value` as JSON in plain ASCII, so that any terminal can take it."""
     return json.dumps(value, indent=indent, ensure_ascii=True, allow_nan=False)
+
+
+def _replay_form(report: Report) -> dict[str, Any]:
+    recovery = report.recovery
+    return {
+        "refusal": recovery.refusal or None,
+        "fidelity": recovery.fidelity and asdict(recovery.fidelity),
+        "together": recovery.together and asdict(recovery.together),
+        "critical_paths": [asdict(path) for path in report.critical_paths],
+    }
 
 
 def _balance_form(row: Balance) -> dict[str, Any]:
@@ -118,7 +133,7 @@ def _event_form(event: Event) -> dict[str, Any]:
     }
 
 
-def _window_form(window: Window) -> dict[str, Any]:
+def _window_form(window: Window, recoverable: float | None) -> dict[str, Any]:
     return {
         "index": window.index,
         "start_us": window.start_us,
@@ -128,7 +143,7 @@ def _window_form(window: Window) -> dict[str, Any]:
         "pid": window.pid,
         "cpu_score": window.cpu_score,
         "gpu_score": window.gpu_score,
-        "recoverable_fraction": None,
+        "recoverable_fraction": recoverable,
         "labels": [
             {
                 "pattern": label.pattern,
@@ -154,6 +169,7 @@ def _finding_form(finding: Finding) -> dict[str, Any]:
         "wasted_us": finding.wasted_us,
         "basis": finding.basis,
         "recoverable_us": finding.recoverable_us,
+        "recoverable_low_us": finding.recoverable_low_us,
         "recoverable_fraction": finding.recoverable_fraction,
         "location": where
         and {"file": where.file, "line": where.line, "function": where.function},

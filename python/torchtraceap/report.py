@@ -42,6 +42,7 @@ from torchtraceap.work import (
 
 if TYPE_CHECKING:
     from torchtraceap.config import Changes
+    from torchtraceap.recovery import CriticalPath, Recovery
     from torchtraceap.rule_outcomes import RuleOutcome
     from torchtraceap.tables import Tables
 
@@ -72,7 +73,35 @@ class Report:
     @cached_property
     def findings(self) -> tuple[Finding, ...]:
         """Anti-patterns at places of the user's code, most wasted time first."""
-        return read_findings(self._core.findings, self._trace)
+        return read_findings(
+            self._core.findings, self._trace, self.recovery, self.trace.span_us
+        )
+
+    @cached_property
+    def core_replay(self) -> tuple[_core.Replay, _core.Report]:
+        return self._core.replay(), self._core
+
+    @cached_property
+    def recovery(self) -> Recovery:
+        """What fixing the findings would gain, by replaying the trace without them."""
+        from torchtraceap.recovery import read_recovery
+
+        return read_recovery(self.core_replay[0])
+
+    @cached_property
+    def critical_paths(self) -> tuple[CriticalPath, ...]:
+        """What bounds the trace, then each step: chained work, by category and line.
+        Empty if no schedule can be made of the trace."""
+        from torchtraceap.recovery import read_path
+
+        replay = self.core_replay[0]
+        paths = replay.critical_paths() if replay.fidelity else []
+        return tuple(read_path(path) for path in paths)
+
+    @property
+    def event_names(self) -> list[str]:
+        """The distinct names of all events."""
+        return self._trace.strings
 
     @cached_property
     def windows(self) -> tuple[Window, ...]:

@@ -52,13 +52,15 @@ def _findings(report: Report, limit: int) -> Iterator[str]:
                 f"×{finding.count}",
                 _most(finding) + time_text(finding.wasted_us),
                 share_text(finding.wasted_us, total_us),
+                _gain(finding),
             )
             for finding in report.findings[:limit]
         ]
         for line in align(rows, right=(2, 3, 4)):
-            yield f"  {line}"
+            yield f"  {line.rstrip()}"
         if rest := report.findings[limit:]:
             yield f"  and {len(rest)} more, {_together(rest)}"
+        yield from _replayed(report)
     else:
         yield f"Findings: {_why_none(report)}"
     if report.balance:
@@ -82,6 +84,27 @@ def _findings(report: Report, limit: int) -> Iterator[str]:
             "No source lines: the trace has no Python frames here. Record it with "
             "torch.profiler.profile(with_stack=True).",
             "  ",
+        )
+
+
+def _gain(finding: Finding) -> str:
+    gain = finding.recoverable_us
+    return "" if gain is None else f"{time_text(gain)} recoverable"
+
+
+def _replayed(report: Report) -> Iterator[str]:
+    """Say what all fixes together would gain, or why nothing is said of it."""
+    recovery = report.recovery
+    if recovery.refusal:
+        yield from wrapped(
+            f"What fixes would gain is not said: {recovery.refusal}.", "  "
+        )
+    elif gain := recovery.together:
+        span_us = report.trace.span_us
+        yield (
+            f"Replayed without all of them: {time_text(gain.low_us)} to "
+            f"{time_text(gain.high_us)} less of {time_text(span_us)} "
+            f"({share_text(gain.high_us, span_us)})."
         )
 
 

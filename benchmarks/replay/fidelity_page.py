@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""fidelity_page.py: writes docs/replay_fidelity.md from what run.py measured."""
+
+from __future__ import annotations
+
+import statistics
+from typing import Any
+
+from render import table
+
+LARGE = 100  # device tasks: fewer make a replay easy
+INTRODUCTION = """\
+# How near replays come to what was recorded
+
+Written by `python benchmarks/replay/run.py`; not edited by hand. What the columns mean
+is said in [replay.md](replay.md).
+
+{machine}
+
+*null* is the same replay where nothing waits and nothing queues on the device: where it
+is as near, the trace proves nothing. *strict* keeps no oddity of the recording, and
+*constants* measures no constant on the trace: both show how much rests on it. *long
+waits* are the synchronizations and blocking copies over 100 µs, which the replay works
+out, and how far it is off call by call. *copied / recomputed / anchored* are shares of
+the critical path.
+"""
+COPIED = ("think", "call", "work")
+
+
+def machine_text(m: dict[str, Any]) -> str:
+    """Say where the run was made."""
+    dirty = ", changed since" if m["dirty"] else ""
+    return (
+        f"{m['date']}, commit {m['commit']}{dirty}. {m['processor']}, {m['cores']} "
+        f"cores; load average {m['load_before']:.1f} before and {m['load_after']:.1f} "
+        "after."
+    )
+
+
+def percent(share: float) -> str:
+    """Write a signed share."""
+    return f"{100 * share:+.2f}"
+
+
+def shares(row: dict[str, Any]) -> str:
+    """Write what the critical path is made of."""
+    path = row["path_ms"]
+    whole = sum(path.values()) or 1.0
+    copied = sum(path[kind] for kind in COPIED)
+    rest = whole - copied - path["anchor"]
+    return " / ".join(
+        f"{100 * part / whole:.0f}" for part in (copied, rest, path["anchor"])
+    )
+
+
+def trace_rows(rows: list[dict[str, Any]]) -> list[list[str]]:
+    """Return a line of the table for each trace."""
+    out = []
+    for row in rows:
+        error, waits = row["span_error"], row["long_waits"]
+        out.append(
+            [
+                row["trace"],
+                str(row["tasks"]),
+                f"{row['span_ms']:.1f}",
+                percent(error["model"]),
+                percent(error["null"]),
+                percent(error["strict"]),
+                percent(error["constants"]),
+                f"{100 * row['worst_step_error']:.2f}" if row["steps"] else "-",
+                f"{waits['recorded_ms']:.1f} / {waits['error_ms']:.1f}",
+                shares(row),
+                "yes" if row["replayable"] else "; ".join(row["refusals"]),
+                f"{row['make_ms']:.1f} / {row['replay_ms']:.2f}",
+            ]
+        )
+    return out
+
+
+def figures(rows: list[dict[str, Any]]) -> str:
+    """Say what the replayable ones come to."""
+    large = [row for row in rows if row["tasks"] >= LARGE]
+    good = [row for row in large if row["replayable"]]
+    lines = [
+        f"Of {len(large)} traces with {LARGE} or more pieces of device work, "
+        f"{len(good)} are replayable. Absolute span errors of these, in percent:\n"
+    ]
+    found = []
+    for name in ("model", "constants", "strict", "null"):
+        errors = [100 * abs(row["span_error"][name]) for row in good]
+        found.append(
+            [
+                name,
+                f"{statistics.fmean(errors):.3f}",
+                f"{statistics.median(errors):.3f}",
+                f"{max(errors):.2f}",
+            ]
+        )
+    lines.append(table(["replay", "mean", "median", "worst"], found))
+    return "\n".join(lines)
+
+
+def ablations(rows: list[dict[str, Any]]) -> str:
+    """Say what each kind of dependency matters."""
+    good = [row for row in rows if row["tasks"] >= LARGE and row["replayable"]]
+    kinds = good[0]["span_error_without"]
+    out = []
+    for kind in kinds:
+        errors = [100 * abs(row["span_error_without"][kind]) for row in good]
+        worse = sum(
+            abs(row["span_error_without"][kind])
+            > abs(row["span_error"]["model"]) + 0.005
+            for row in good
+        )
+        out.append(
+            [
+                f"`{kind}`",
+                f"{statistics.median(errors):.2f}",
+                f"{statistics.fmean(errors):.2f}",
+                f"{max(errors):.1f}",
+                str(worse),
+            ]
+        )
+    return table(
+        ["left out", "median %", "mean %", "worst %", "traces worse by 0.5 points"], out
+    )
+
+
+def page(results: dict[str, Any]) -> str:
+    """Return the page."""
+    rows = results["traces"]
+    parts = [
+        INTRODUCTION.format(machine=machine_text(results["machine"])),
+        figures(rows),
+        "\n# Each trace\n",
+        "Errors of the span in percent; of a step, the worst. Times in milliseconds; "
+        "the last column is what making the model and one replay take.\n",
+        table(
+            [
+                "trace",
+                "device work",
+                "span",
+                "model",
+                "null",
+                "strict",
+                "constants",
+                "step",
+                "long waits / error",
+                "copied / recomputed / anchored %",
+                "replayable",
+                "make / replay",
+            ],
+            trace_rows(rows),
+        ),
+        "\n# What each kind of dependency matters\n",
+        "Absolute span errors of the replayable traces without it. Hand-overs hardly "
+        "show here and decide what a fix gains.\n",
+        ablations(rows),
+        "",
+    ]
+    return "\n".join(parts)

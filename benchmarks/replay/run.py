@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""run.py: how near replays come to recorded traces, with parts of the model left out.
+
+    python benchmarks/replay/run.py [--traces FOLDER] [--rounds N]
+
+Replays every trace with device work as it is and writes benchmarks/results/replay.json
+and docs/replay_fidelity.md. Builds bench_replay where benchmarks/loader builds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent / "loader")]
+
+import environments  # noqa: E402
+import fidelity_page  # noqa: E402
+from make_inputs import default_folder  # noqa: E402
+
+ROOT = environments.ROOT
+
+
+def build(folder: Path) -> Path:
+    """Build bench_replay as a release; return it."""
+    where = folder / "build-replay"
+    for command in (
+        [
+            *("cmake", "-S", str(ROOT), "-B", str(where), "-G", "Ninja"),
+            *("-DCMAKE_BUILD_TYPE=Release", "-DTTA_BUILD_PYTHON=OFF"),
+            f"-DCMAKE_PROJECT_torchtraceap_INCLUDE={HERE / 'bench_replay.cmake'}",
+        ],
+        ["cmake", "--build", str(where), "--target", "bench_replay"],
+    ):
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode:
+            sys.exit(f"{' '.join(command)}\n{done.stdout[-4000:]}{done.stderr[-4000:]}")
+    return where / "bench_replay"
+
+
+def main() -> None:
+    """Build, replay, write."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    shared = ROOT.parent / "shared" / "traces"
+    parser.add_argument("--traces", type=Path, default=shared)
+    parser.add_argument("--rounds", type=int, default=5)
+    options = parser.parse_args()
+    machine = environments.machine()
+    found = sorted(options.traces.glob("*.json.gz"))
+    found = found or sorted((ROOT / "tests" / "data").glob("*.json.gz"))
+    command = [str(build(default_folder())), str(options.rounds), *map(str, found)]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    machine["load_after"] = os.getloadavg()[0]
+    results = {"machine": machine, "traces": json.loads(done.stdout)}
+    kept = ROOT / "benchmarks" / "results" / "replay.json"
+    kept.write_text(json.dumps(results, indent=1) + "\n")
+    text = fidelity_page.page(results)
+    (ROOT / "docs" / "replay_fidelity.md").write_text(text)
+    print(text)
+
+
+if __name__ == "__main__":
+    main()

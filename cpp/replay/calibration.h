@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// replay/calibration.h: the constants of one trace, where it shows them.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <tuple>
+
+#include "replay/constants.h"
+#include "replay/waits.h"
+
+namespace tta::replay {
+
+/// A queue that was idle for so long takes longer to begin: on an MI300X 13 us after
+/// the end of the call instead of 5 (126 starts: idle for 87 us and less, 91 us and
+/// more).
+inline constexpr std::int64_t kRest = 90'000;
+
+/// How long after a moment of its launch a task starts.
+struct Latency {
+  std::int64_t ns = 0;
+  bool from_end = false;  ///< Of the call, not from its begin.
+};
+
+/// What a trace itself shows of them, where it shows it; else the constants.
+class Calibration {
+ public:
+  /// Keeps the constants.
+  explicit Calibration(const Constants& constants) : constants_(constants) {}
+  /// Measures. O(n log n).
+  Calibration(const timeline::Timeline& timeline, const Constants& constants,
+              const Calls& calls, const Tasks& tasks, const std::vector<Wait>& waits);
+
+  const Constants& constants() const { return constants_; }
+  /// Begin of the launch, or its end, -> start of work on an idle stream; `rested`: one
+  /// that had been idle for kRest when the launch began.
+  Latency launch(std::uint32_t call_name, const Task& task, bool rested) const;
+  /// Length of a call, as the median of its name; -1 if unknown.
+  std::int64_t typical(std::uint32_t call_name) const;
+  /// End of `before` -> start of the next on the stream.
+  std::int64_t gap(std::uint32_t name_before, std::uint32_t name, TaskKind kind_before,
+                   TaskKind kind) const;
+  std::int64_t back(std::uint32_t call_name, const Task* copy) const;
+  std::int64_t wait_cost(std::uint32_t call_name) const;
+
+ private:
+  using CallAndKind = std::tuple<std::uint32_t, TaskKind, CopyKind>;
+  Constants constants_;
+  std::map<std::pair<CallAndKind, bool>, Latency> launch_;
+  std::map<std::uint32_t, std::int64_t> typical_, wait_cost_;
+  std::map<std::tuple<std::uint32_t, std::uint32_t>, std::int64_t> gap_;
+  std::map<std::tuple<TaskKind, TaskKind>, std::int64_t> kind_gap_;
+  std::map<CallAndKind, std::int64_t> back_;
+};
+
+}  // namespace tta::replay

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// replay/change.cpp: finds the edges of what is taken away, and shortens them.
+#include "replay/change.h"
+
+#include <algorithm>
+
+namespace tta::replay {
+namespace {
+
+using timeline::Interval;
+using timeline::IntervalSet;
+
+class Editor {
+ public:
+  explicit Editor(const Model& m) : m_(m), weights(m.graph.weights()) {}
+
+  void hide(std::uint32_t lane, const IntervalSet& set) {
+    if (lane >= m_.sequences.size()) return;
+    for (const auto& part : set) {
+      each_point(lane, part, [&](PointId p, std::int64_t from, std::int64_t to) {
+        const auto inside = timeline::intersect({from, to}, relative(part)).length();
+        const bool whole = inside == to - from;
+        const auto [first, last] = m_.graph.into(p);
+        for (auto i = first; i < last; ++i) {
+          const auto kind = m_.graph.edges()[i].kind;
+          if (kind == EdgeKind::kThink || kind == EdgeKind::kCall ||
+              kind == EdgeKind::kWaitCost) {
+            weights[i] = std::max<std::int64_t>(0, weights[i] - inside);
+          } else if (whole && to > from &&
+                     (kind == EdgeKind::kSync || kind == EdgeKind::kQueue)) {
+            weights[i] = kAbsent;
+          }
+        }
+      });
+    }
+  }
+
+  void drop_waits(std::uint32_t lane, const IntervalSet& set) {
+    if (lane >= m_.sequences.size()) return;
+    const auto& calls = m_.calls.all;
+    for (const auto& part : set) {
+      auto it =
+          std::lower_bound(calls.begin(), calls.end(), std::pair(lane, part.begin),
+                           [](const Call& c, const auto& key) {
+                             return std::pair(c.lane, c.begin) < key;
+                           });
+      for (; it != calls.end() && it->lane == lane && it->begin < part.end; ++it) {
+        const auto name = m_.timeline->columns().name[it->row];
+        const auto [first, last] = m_.graph.into(it->end_point);
+        for (auto i = first; i < last; ++i) {
+          const auto kind = m_.graph.edges()[i].kind;
+          if (kind == EdgeKind::kSync) weights[i] = kAbsent;
+          if (kind == EdgeKind::kCall && it->kind != CallKind::kPlain) {
+            weights[i] = std::min(weights[i], m_.calibration.wait_cost(name));
+          }
+        }
+      }
+    }
+  }
+
+  void edit_task(std::uint32_t row, EdgeKind kind, std::int64_t less, bool start) {
+    const auto* task = find(row);
+    if (task == nullptr) return;
+    const auto [first, last] =
+        m_.graph.into(start ? task->start_point : task->end_point);
+    for (auto i = first; i < last; ++i) {
+      if (m_.graph.edges()[i].kind != kind || weights[i] == kAbsent) continue;
+      weights[i] =
+          start && less == 0
+              ? kAbsent
+              : std::min(weights[i], std::max<std::int64_t>(0, weights[i] - less));
+    }
+  }
+
+  const Task* find(std::uint32_t row) const {
+    const auto task = row < m_.tasks.of_row.size() ? m_.tasks.of_row[row] : kNone;
+    return task == kNone ? nullptr : &m_.tasks.all[task];
+  }
+
+  std::vector<std::int64_t> weights_of() && { return std::move(weights); }
+
+ private:
+  Interval relative(Interval x) const { return {x.begin - m_.begin, x.end - m_.begin}; }
+
+  // Visits the points of a thread that end a stretch which meets `part`.
+  template <class Visit>
+  void each_point(std::uint32_t lane, Interval part, Visit visit) const {
+    const auto& s = m_.sequences[lane];
+    const auto want = relative(part);
+    auto it = std::upper_bound(
+        s.begin(), s.end(), want.begin,
+        [&](std::int64_t t, PointId p) { return t < m_.points[p].recorded; });
+    if (it == s.begin() && it != s.end()) ++it;
+    for (; it != s.end(); ++it) {
+      const auto from = m_.points[*(it - 1)].recorded;
+      if (from >= want.end) break;
+      visit(*it, from, m_.points[*it].recorded);
+    }
+  }
+
+  const Model& m_;
+  std::vector<std::int64_t> weights;
+};
+
+template <class Map>
+void merge(Map& into, const Map& from) {
+  for (const auto& [lane, set] : from) {
+    auto& all = into[lane];
+    all.insert(all.end(), set.begin(), set.end());
+  }
+}
+
+}  // namespace
+
+void Change::hide(std::uint32_t lane, Interval time) { hidden_[lane].push_back(time); }
+void Change::drop_waits(std::uint32_t lane, Interval time) {
+  unwaited_[lane].push_back(time);
+}
+void Change::shorten(std::uint32_t row, Interval part) {
+  shortened_[row].push_back(part);
+}
+void Change::untie(std::uint32_t row) { untied_.insert(row); }
+void Change::drop(std::uint32_t row) { dropped_.insert(row); }
+
+void Change::add(const Change& other) {
+  merge(hidden_, other.hidden_);
+  merge(unwaited_, other.unwaited_);
+  merge(shortened_, other.shortened_);
+  untied_.insert(other.untied_.begin(), other.untied_.end());
+  dropped_.insert(other.dropped_.begin(), other.dropped_.end());
+}
+
+bool Change::empty() const {
+  return hidden_.empty() && unwaited_.empty() && shortened_.empty() &&
+         untied_.empty() && dropped_.empty();
+}
+
+std::vector<std::int64_t> Change::weights(const Model& m) const {
+  Editor edit(m);
+  constexpr auto kAll = std::int64_t{1} << 62;
+  auto hidden = hidden_;
+  std::map<std::uint32_t, std::uint32_t> dropped_of;  // of each call
+  for (const auto row : dropped_) {
+    edit.edit_task(row, EdgeKind::kWork, kAll, false);
+    edit.edit_task(row, EdgeKind::kFifo, kAll, true);
+    const auto* task = edit.find(row);
+    if (task != nullptr && task->call != kNone) ++dropped_of[task->call];
+  }
+  for (const auto& [call, count] : dropped_of) {
+    const auto& c = m.calls.all[call];
+    if (count == m.tasks.of_call[call]) hidden[c.lane].push_back({c.begin, c.end});
+  }
+  for (auto& [lane, set] : hidden) edit.hide(lane, timeline::unite(set));
+  for (const auto& [lane, set] : unwaited_) edit.drop_waits(lane, timeline::unite(set));
+  for (const auto& [row, parts] : shortened_) {
+    const auto* task = edit.find(row);
+    if (task == nullptr || dropped_.contains(row)) continue;
+    const auto own = timeline::clip(timeline::unite(parts), {task->begin, task->end});
+    edit.edit_task(row, EdgeKind::kWork, timeline::total(own), false);
+  }
+  for (const auto row : untied_) {
+    edit.edit_task(row, EdgeKind::kStreamWait, 0, true);
+    edit.edit_task(row, EdgeKind::kContention, 0, true);
+  }
+  return std::move(edit).weights_of();
+}
+
+}  // namespace tta::replay

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// replay/change.h: what a fix would take away, as edits of a model's weights.
+//
+// Changes add up as sets: what two of them both take away is gone once, so the gain of
+// several findings together is replayed and not added. All of them shorten or drop, so
+// no moment ever comes later than before (max-plus: a theorem, and a test).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <vector>
+
+#include "replay/model.h"
+
+namespace tta::replay {
+
+class Change {
+ public:
+  /// The work of a thread in `time` (trace's clock) takes no time: a loader that is
+  /// ahead, a compilation done before. Calls wholly inside wait for nothing either.
+  void hide(std::uint32_t lane, timeline::Interval time);
+  /// Calls of a thread that begin in `time` do not wait for the device: they return
+  /// when they have done their own part.
+  void drop_waits(std::uint32_t lane, timeline::Interval time);
+  /// Device work of this row does without `part` of its time (trace's clock).
+  void shorten(std::uint32_t row, timeline::Interval part);
+  /// Device work of this row starts without regard to other streams.
+  void untie(std::uint32_t row);
+  /// Device work of this row is not done at all, nor launched if its call launched
+  /// nothing else.
+  void drop(std::uint32_t row);
+
+  /// Takes in all that another change takes away.
+  void add(const Change& other);
+  bool empty() const;
+
+  /// Returns the weights of the model's graph with this change made. O(edges), and a
+  /// search for each item.
+  std::vector<std::int64_t> weights(const Model& model) const;
+
+ private:
+  std::map<std::uint32_t, std::vector<timeline::Interval>> hidden_, unwaited_,
+      shortened_;
+  std::set<std::uint32_t> untied_, dropped_;
+};
+
+}  // namespace tta::replay

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// replay/fidelity.cpp: measures the unchanged replay.
+#include "replay/fidelity.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <limits>
+
+#include "replay/accept.h"
+#include "replay/draft.h"
+
+namespace tta::replay {
+namespace {
+
+// A start this near to what its predecessors allow is explained; a constant is off by
+// so much. Beyond kUnexplained a dependency is missing.
+constexpr std::int64_t kExplained = 5'000, kUnexplained = 30'000;
+
+constexpr double kInformative = 0.02;
+
+void add(Recomputed& of, std::int64_t recorded, std::int64_t replayed) {
+  ++of.count;
+  of.recorded += recorded;
+  of.error += std::abs(replayed - recorded);
+}
+
+void measure_waits(const Model& m, std::span<const std::int64_t> times, Fidelity& f) {
+  const auto length = [&](const Call& c) {
+    return times[c.end_point] - times[c.begin_point];
+  };
+  for (const auto& wait : m.waits) {
+    const auto& call = m.calls.all[wait.call];
+    const auto took = call.end - call.begin;
+    if (wait.copied) f.copied_waits += took;
+    if (!wait.copied && took > kLongWait) add(f.long_waits, took, length(call));
+  }
+  for (const auto& e : m.graph.edges()) {
+    const auto from = m.points[e.from], to = m.points[e.to];
+    if (e.kind == EdgeKind::kWaitCost && m.queue_places > 0) {
+      const auto call = m.calls.of_row[to.row];
+      if (m.calls.all[call].kind == CallKind::kPlain && !m.waits_in(call)) {
+        add(f.queue_waits, to.recorded - from.recorded, length(m.calls.all[call]));
+      }
+    }
+  }
+  for (std::size_t lane = 0; lane < m.sequences.size(); ++lane) {
+    const auto& s = m.sequences[lane];
+    for (std::size_t i = 1; i < s.size(); ++i) {
+      const auto& p = m.points[s[i]];
+      if (p.kind != PointKind::kHandOver || !m.woken[s[i]]) continue;
+      add(f.hand_overs, p.recorded - m.points[s[i - 1]].recorded,
+          times[s[i]] - times[s[i - 1]]);
+    }
+  }
+}
+
+void measure_starts(const Model& m, Fidelity& f) {
+  const auto late = residuals(m.points, m.graph.edges());
+  for (const auto& task : m.tasks.all) {
+    const auto by = late[task.start_point];
+    f.launched += task.call != kNone;
+    f.explained += task.call != kNone && std::abs(by) <= kExplained;
+    if (by > kUnexplained) f.unexplained_ns += by;
+  }
+  for (const auto by : late) f.contradicted += by < -kExplained;
+}
+
+bool contains(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
+
+// Launches whose work should be in the trace: not those into a graph that is being
+// captured, nor those that the trace ended before.
+void measure_launches(const Model& m, Fidelity& f) {
+  const auto& trace = *m.timeline->trace;
+  auto last = m.tasks.all.empty() ? std::numeric_limits<std::int64_t>::max() : m.begin;
+  for (const auto& task : m.tasks.all) last = std::max(last, task.end);
+  auto lane = timeline::kNoLane;
+  bool captures = false;
+  for (std::uint32_t i = 0; i < m.calls.all.size(); ++i) {
+    const auto& call = m.calls.all[i];
+    const auto name = trace.name(call.row);
+    if (call.lane != lane) captures = false;
+    lane = call.lane;
+    if (contains(name, "BeginCapture")) captures = true;
+    if (contains(name, "EndCapture")) captures = false;
+    const bool launches =
+        contains(name, "LaunchKernel") || contains(name, "GraphLaunch");
+    if (!launches || captures || call.begin > last) continue;
+    ++f.launch_calls;
+    f.launch_calls_without_work += m.tasks.of_call[i] == 0;
+  }
+}
+
+void measure_path(const Model& m, std::span<const std::int64_t> weights,
+                  std::span<const std::int64_t> times, Fidelity& f) {
+  const auto path = critical_path(m, weights, times, last_point(times));
+  f.path = by_kind(m, path);
+  // A lead-in of Python before the first call is no anchor that hides anything.
+  auto first = span_of(times);
+  for (const auto& call : m.calls.all) first = std::min(first, times[call.begin_point]);
+  for (const auto& task : m.tasks.all) first = std::min(first, times[task.start_point]);
+  for (const auto& s : path) {
+    if (m.graph.edges()[s.edge].kind != EdgeKind::kAnchor) continue;
+    f.anchored_ns += std::max<std::int64_t>(0, s.end - std::max(s.begin, first));
+  }
+}
+
+}  // namespace
+
+std::int64_t span_of(std::span<const std::int64_t> times) {
+  if (times.size() < 2) return 0;
+  const auto [first, last] = std::minmax_element(times.begin() + 1, times.end());
+  return *last - *first;
+}
+
+Fidelity judge(const Model& m) {
+  Fidelity f;
+  const auto weights = m.graph.weights();
+  const auto times = m.graph.schedule(weights);
+  const auto recorded = m.recorded();
+  f.span = {span_of(recorded), span_of(times)};
+  f.null_span = span_of(m.graph.schedule(m.graph.weights(kNullWithout)));
+  f.informative =
+      error({f.span.recorded, f.null_span}) > kInformative && f.span.recorded > 0;
+  for (const auto& s : m.steps) {
+    f.steps.push_back(
+        {s.number,
+         {recorded[s.end] - recorded[s.begin], times[s.end] - times[s.begin]}});
+  }
+  f.tasks = m.tasks.all.size();
+  f.queued_before = m.tasks.queued_before;
+  measure_waits(m, times, f);
+  measure_starts(m, f);
+  measure_launches(m, f);
+  measure_path(m, weights, times, f);
+  accept(f);
+  return f;
+}
+
+std::optional<Refusal> longer_step(const Model& m, std::span<const std::int64_t> before,
+                                   std::span<const std::int64_t> after) {
+  for (std::size_t i = 1; i < m.steps.size(); ++i) {
+    const auto& s = m.steps[i];
+    const auto was = before[s.end] - before[s.begin];
+    const auto is = after[s.end] - after[s.begin];
+    if (error({was, is}) <= kMostStepError || is <= was) continue;
+    return Refusal{"hand_over", "step " + std::to_string(s.number) +
+                                    " would take longer than before, by " +
+                                    percent(error({was, is})) +
+                                    ": a thread waits for something that the replay "
+                                    "takes for its work"};
+  }
+  return {};
+}
+
+}  // namespace tta::replay

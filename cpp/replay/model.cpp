@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// replay/model.cpp: what a trace has, then the edges between, rule by rule.
+#include "replay/model.h"
+
+#include <algorithm>
+
+#include "replay/draft.h"
+
+namespace tta::replay {
+
+std::vector<std::int64_t> Model::recorded() const {
+  std::vector<std::int64_t> out;
+  out.reserve(points.size());
+  for (const auto& p : points) out.push_back(p.recorded);
+  return out;
+}
+
+std::vector<std::int64_t> residuals(const std::vector<Point>& points,
+                                    const std::vector<Edge>& edges) {
+  std::vector<std::int64_t> out(points.size(), kAbsent);
+  for (const auto& e : edges) {
+    out[e.to] = std::max(out[e.to], points[e.from].recorded + e.weight);
+  }
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    out[i] = out[i] == kAbsent ? 0 : points[i].recorded - out[i];
+  }
+  return out;
+}
+
+Model make_model(const timeline::Timeline& t, const timeline::EventArgs& args,
+                 const ModelOptions& options) {
+  Model m;
+  m.timeline = &t;
+  m.begin = t.span.begin;
+  m.calls = find_calls(t);
+  m.tasks = find_tasks(t, args, m.calls);
+  const auto constants = options.constants.value_or(constants_of(t, m.calls));
+  const auto sync_rows = find_sync_rows(t, m.calls, m.tasks);
+  m.waits = find_waits(t, constants, m.calls, m.tasks, sync_rows);
+  m.calibration = options.calibrate
+                      ? Calibration(t, constants, m.calls, m.tasks, m.waits)
+                      : Calibration(constants);
+  Draft d{m, args, options, Issued(t, m.calls, m.tasks), sync_rows, {}};
+  d.add_point(PointKind::kOrigin, timeline::kNoLane, timeline::kNoRow, m.begin);
+  add_threads(d);
+  add_tasks(d);
+  add_anchors(d);
+  add_waits(d);
+  add_queue(d);
+  add_stream_waits(d);
+  if (options.keep_oddities) add_oddities(d);
+  add_late_anchors(d);
+  m.graph = Graph(m.points.size(), std::move(d.edges));
+  return m;
+}
+
+}  // namespace tta::replay

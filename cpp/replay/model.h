@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// replay/model.h: a trace as a graph of moments that can be scheduled again.
+//
+// Host threads keep their order and the time between two calls; launches, streams,
+// synchronizations, blocking copies, the launch queue, waits of streams and hand-overs
+// between threads are rules that say when a thing can happen. Lumos (MLSys '25,
+// arXiv 2504.09307) and dPRO (MLSys '22) replay traces by the same idea.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "replay/calibration.h"
+#include "replay/graph.h"
+#include "replay/hand_over.h"
+
+namespace tta::replay {
+
+enum class PointKind : std::uint8_t {
+  kOrigin,
+  kCallBegin,
+  kCallEnd,
+  kTaskStart,
+  kTaskEnd,
+  kStepBegin,
+  kStepEnd,
+  kThread,    ///< First and last moment of a thread.
+  kHandOver,  ///< Where a thread's part ends or begins.
+};
+
+struct Point {
+  PointKind kind;
+  std::uint32_t lane;     ///< timeline::kNoLane of the origin.
+  std::uint32_t row;      ///< timeline::kNoRow where no row begins or ends.
+  std::int64_t recorded;  ///< Nanoseconds after Model::begin.
+};
+
+struct StepPoints {
+  std::int64_t number;
+  PointId begin, end;
+};
+
+struct ModelOptions {
+  /// Takes constants from the trace where it shows them.
+  bool calibrate = true;
+  /// Keeps what no rule explains: overlap of two kernels of a stream, starts of first
+  /// graphs, coincidences between streams. Without, the replay is `strict`.
+  bool keep_oddities = true;
+  /// Looks for threads that wait for each other. Without, the replay is as exact, and
+  /// what a change saves is wrong: only for tests and measurements.
+  bool hand_overs = true;
+  /// In place of those of the vendor.
+  std::optional<Constants> constants;
+};
+
+/// Refers to the timeline. Read-only once made; safe from several threads.
+struct Model {
+  const timeline::Timeline* timeline = nullptr;
+  Calibration calibration{Constants{}};
+  Calls calls;
+  Tasks tasks;
+  std::vector<Wait> waits;
+  std::vector<HandOver> hand_overs;
+  std::int64_t begin = 0;  ///< On the trace's clock: the first point.
+  std::vector<Point> points;
+  /// Points of each thread in their order, by lane: its part of the schedule.
+  std::vector<std::vector<PointId>> sequences;
+  std::vector<StepPoints> steps;
+  std::uint64_t dropped_edges = 0;   ///< Rules that ran backwards in recorded time.
+  std::uint64_t anchored_tasks = 0;  ///< Queued before the trace began.
+  std::vector<char> woken;       ///< Of each point: another thread's part leads to it.
+  std::vector<char> call_waits;  ///< Of each call: it is in `waits`, not copied.
+  /// Launches that a stream took before the next had to wait; 0: never seen.
+  std::int64_t queue_places = 0;
+  Graph graph{1, {}};
+
+  bool waits_in(std::uint32_t call) const { return call_waits[call] != 0; }
+  /// Returns when each point was recorded.
+  std::vector<std::int64_t> recorded() const;
+};
+
+/// Makes the model of a trace; of one without device work, of its host threads.
+/// O(n log n) in its calls and tasks. Throws CycleError.
+Model make_model(const timeline::Timeline& timeline, const timeline::EventArgs& args,
+                 const ModelOptions& options = {});
+
+}  // namespace tta::replay

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// replay/queue.cpp: a launch returns when its stream has a place for it.
+#include <algorithm>
+#include <vector>
+
+#include "replay/draft.h"
+
+namespace tta::replay {
+namespace {
+
+// A limit is seen where the depth peaks in this range, and of the slow calls beyond
+// kDeep four in five began within kSame of the peak. A peak without that is chance.
+constexpr std::int64_t kLeast = 980, kMost = 1'100, kDeep = 900, kSame = 2;
+constexpr double kSeen = 0.8;
+constexpr std::int64_t kSlowCall = 50'000;
+// Calls that began so near the limit may have waited.
+constexpr std::int64_t kNear = 60;
+// As far as a rule may run against the recording, for rounding and clocks.
+constexpr std::int64_t kSlack = 5'000;
+
+struct Launch {
+  std::uint32_t call;
+  std::int64_t depth;  // launches before it that had not started when it began
+};
+
+// The launches of one stream in order, a graph as one.
+std::vector<std::uint32_t> launches_on(const Model& m, std::size_t s) {
+  std::vector<std::uint32_t> out;
+  for (auto i = m.tasks.first[s]; i < m.tasks.first[s + 1]; ++i) {
+    const auto& task = m.tasks.all[i];
+    if (task.call != kNone && task.first_of_call) out.push_back(i);
+  }
+  return out;
+}
+
+}  // namespace
+
+void add_queue(Draft& d) {
+  auto& m = d.model;
+  if (d.constants().queue_places == 0) return;
+  std::vector<std::vector<std::uint32_t>> streams;
+  std::vector<std::vector<std::int64_t>> depths;
+  std::int64_t peak = 0;
+  for (std::size_t s = 0; s < m.tasks.streams.size(); ++s) {
+    streams.push_back(launches_on(m, s));
+    const auto& of = streams.back();
+    auto& depth = depths.emplace_back();
+    std::size_t started = 0;
+    for (std::size_t n = 0; n < of.size(); ++n) {
+      const auto begin = m.calls.all[m.tasks.all[of[n]].call].begin;
+      while (started < n && m.tasks.all[of[started]].begin <= begin) ++started;
+      depth.push_back(static_cast<std::int64_t>(n - started));
+      peak = std::max(peak, depth.back());
+    }
+  }
+  std::int64_t slow = 0, at_peak = 0;
+  for (std::size_t s = 0; s < streams.size(); ++s) {
+    for (std::size_t n = 0; n < streams[s].size(); ++n) {
+      const auto& call = m.calls.all[m.tasks.all[streams[s][n]].call];
+      if (call.end - call.begin < kSlowCall || depths[s][n] <= kDeep) continue;
+      ++slow;
+      at_peak += depths[s][n] >= peak - kSame;
+    }
+  }
+  if (peak >= kLeast && peak <= kMost && slow > 0 &&
+      static_cast<double>(at_peak) >= kSeen * static_cast<double>(slow)) {
+    m.queue_places = peak;
+  }
+  const auto places = static_cast<std::size_t>(
+      m.queue_places > 0 ? m.queue_places : d.constants().queue_places);
+  std::vector<char> waited(m.calls.all.size(), 0);
+  for (std::size_t s = 0; s < streams.size(); ++s) {
+    const auto& of = streams[s];
+    for (std::size_t n = places; n < of.size(); ++n) {
+      const auto& call = m.calls.all[m.tasks.all[of[n]].call];
+      const auto from = m.tasks.all[of[n - places]].start_point;
+      if (d.apart(from, call.end_point) < d.constants().queue_back - kSlack) {
+        ++m.dropped_edges;
+        continue;
+      }
+      d.add(from, call.end_point, d.constants().queue_back, EdgeKind::kQueue,
+            Provenance::kSemantic);
+      if (m.queue_places > 0 && depths[s][n] >= m.queue_places - kNear) {
+        waited[m.tasks.all[of[n]].call] = 1;
+      }
+    }
+  }
+  if (m.queue_places == 0) return;
+  // What such a call takes besides waiting is what others of its name take.
+  std::vector<std::uint32_t> call_of_point(m.points.size(), kNone);
+  for (std::uint32_t i = 0; i < m.calls.all.size(); ++i) {
+    if (waited[i]) call_of_point[m.calls.all[i].end_point] = i;
+  }
+  for (auto& e : d.edges) {
+    const auto call = e.kind == EdgeKind::kCall ? call_of_point[e.to] : kNone;
+    if (call == kNone) continue;
+    const auto name = d.timeline().columns().name[m.calls.all[call].row];
+    const auto usual = m.calibration.typical(name);
+    e.kind = EdgeKind::kWaitCost;
+    if (usual >= 0) e.weight = std::min(e.weight, usual);
+  }
+}
+
+}  // namespace tta::replay

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// replay/tasks.cpp: rows of streams, with the call that launched each.
+#include "replay/tasks.h"
+
+#include <algorithm>
+#include <numeric>
+#include <string_view>
+
+#include "timeline/by_name.h"
+
+namespace tta::replay {
+namespace {
+
+using trace::Category;
+
+bool contains(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
+
+bool launches_a_graph(std::string_view name) { return contains(name, "GraphLaunch"); }
+
+CopyKind kind_of_copy(std::string_view name, std::int64_t bytes) {
+  const bool up = contains(name, "HtoD") || contains(name, "HostToDevice");
+  const bool down = contains(name, "DtoH") || contains(name, "DeviceToHost");
+  if (!up && !down) return CopyKind::kNotToHost;
+  if (contains(name, "Pinned")) return CopyKind::kFromPinned;
+  if (down) return CopyKind::kDownPageable;
+  // Of unknown size: taken for small, which waits for nothing.
+  return bytes > kStagedBytes ? CopyKind::kUpPageableLarge : CopyKind::kUpPageable;
+}
+
+TaskKind kind_of(Category category) {
+  return category == Category::kGpuMemcpy   ? TaskKind::kCopy
+         : category == Category::kGpuMemset ? TaskKind::kMemset
+                                            : TaskKind::kKernel;
+}
+
+// Correlation ids count up: those of work from before the trace are less than any in
+// it. Work whose launch was lost later has a higher one.
+void judge_queued_before(const timeline::Timeline& t, const Calls& calls, Tasks& of) {
+  const auto& ids = t.columns().correlation;
+  std::int64_t least = 0;
+  for (const auto& call : calls.all) {
+    const auto id = ids[call.row];
+    if (id > 0 && (least == 0 || id < least)) least = id;
+  }
+  for (std::size_t s = 0; s < of.streams.size(); ++s) {
+    bool launch_follows = false;
+    for (auto i = of.first[s + 1]; i-- > of.first[s];) {
+      auto& task = of.all[i];
+      launch_follows = launch_follows || task.call != kNone;
+      if (!task.queued_before) continue;
+      const auto id = ids[task.row];
+      task.queued_before = id > 0 && least > 0 ? id < least : launch_follows;
+      of.queued_before += task.queued_before;
+    }
+  }
+}
+
+}  // namespace
+
+Tasks find_tasks(const timeline::Timeline& t, const timeline::EventArgs& args,
+                 const Calls& calls) {
+  const auto& c = t.columns();
+  timeline::ByName<launches_a_graph> graph(*t.trace);
+  Tasks out;
+  out.of_call.assign(calls.all.size(), 0);
+  out.of_row.assign(c.size(), kNone);
+  for (std::uint32_t lane = 0; lane < t.lanes.lanes.size(); ++lane) {
+    const auto& l = t.lanes.lanes[lane];
+    if (!l.is_stream || l.first == l.last) continue;
+    const auto stream = static_cast<std::uint32_t>(out.streams.size());
+    out.streams.push_back(lane);
+    out.first.push_back(static_cast<std::uint32_t>(out.all.size()));
+    std::uint32_t before = kNone;
+    for (const auto row : t.lanes.rows_of(l)) {
+      const auto launch = t.launch_of(row);
+      const auto call = launch == timeline::kNoRow ? kNone : calls.of_row[launch];
+      Task task{row,  stream, call,  kind_of(c.cat(row)), CopyKind::kNotToHost,
+                true, false,  false, c.ts[row],           c.end(row)};
+      if (task.kind == TaskKind::kCopy) {
+        task.copy = kind_of_copy(t.trace->name(row), args.work(row).bytes);
+      }
+      if (call != kNone) {
+        ++out.of_call[call];
+        task.of_graph = graph(calls.all[call].row);
+        task.first_of_call = call != before;
+        out.inversions +=
+            before != kNone && calls.all[call].begin < calls.all[before].begin;
+        before = call;
+      }
+      task.queued_before = before == kNone;
+      out.of_row[row] = static_cast<std::uint32_t>(out.all.size());
+      out.all.push_back(task);
+    }
+  }
+  out.first.push_back(static_cast<std::uint32_t>(out.all.size()));
+  judge_queued_before(t, calls, out);
+  out.by_launch.resize(out.all.size());
+  std::iota(out.by_launch.begin(), out.by_launch.end(), 0u);
+  std::erase_if(out.by_launch, [&](auto i) { return out.all[i].call == kNone; });
+  std::stable_sort(out.by_launch.begin(), out.by_launch.end(), [&](auto a, auto b) {
+    const auto &x = out.all[a], &y = out.all[b];
+    const auto from = calls.all[x.call].begin, to = calls.all[y.call].begin;
+    return from != to ? from < to : x.begin < y.begin;
+  });
+  return out;
+}
+
+}  // namespace tta::replay

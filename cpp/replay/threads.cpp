@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// replay/threads.cpp: the moments of each thread in order, with the time between them.
+#include <algorithm>
+#include <map>
+
+#include "replay/draft.h"
+
+namespace tta::replay {
+namespace {
+
+using timeline::kNoRow;
+
+// A moment of a thread that is no call.
+struct Mark {
+  std::int64_t when;
+  PointKind kind;
+  std::uint32_t row;
+  std::uint32_t id;  // of the step or hand-over
+  bool waits;        // what came before it was waiting, not work
+};
+
+// Host threads of a trace without device work: those that ran operators.
+std::vector<std::uint32_t> working_threads(const timeline::Timeline& t) {
+  std::vector<std::uint32_t> out;
+  for (std::uint32_t lane = 0; lane < t.lanes.lanes.size(); ++lane) {
+    const auto& l = t.lanes.lanes[lane];
+    if (l.is_stream) continue;
+    const auto rows = t.lanes.rows_of(l);
+    const auto& c = t.columns();
+    if (std::any_of(rows.begin(), rows.end(), [&](auto row) {
+          return c.cat(row) == trace::Category::kCpuOp || c.cat_info(row).runtime_api;
+        })) {
+      out.push_back(lane);
+    }
+  }
+  return out;
+}
+
+// First start and last end of anything on a thread, inside the analysed span.
+timeline::Interval extent(const timeline::Timeline& t, std::uint32_t lane) {
+  const auto rows = t.lanes.rows_of(t.lanes.lanes[lane]);
+  timeline::Interval out{t.span.end, t.span.begin};
+  for (const auto row : rows) {
+    out.begin = std::min(out.begin, std::max(t.columns().ts[row], t.span.begin));
+    out.end = std::max(out.end, std::min(t.tree.end(t.columns(), row), t.span.end));
+  }
+  return out;
+}
+
+class Thread {
+ public:
+  Thread(Draft& draft, std::uint32_t lane) : d_(draft), lane_(lane) {}
+
+  // Puts calls and marks in order. A mark inside a call hangs on the call's begin.
+  void run(std::uint32_t call, std::uint32_t last_call, std::vector<Mark> marks) {
+    std::stable_sort(marks.begin(), marks.end(),
+                     [](auto& a, auto& b) { return a.when < b.when; });
+    auto& calls = d_.model.calls.all;
+    std::size_t mark = 0;
+    for (; call < last_call; ++call) {
+      auto& c = calls[call];
+      for (; mark < marks.size() && marks[mark].when <= c.begin; ++mark) {
+        chain(marks[mark]);
+      }
+      c.begin_point = d_.add_point(PointKind::kCallBegin, lane_, c.row, c.begin);
+      link(c.begin_point, false);
+      c.end_point = d_.add_point(PointKind::kCallEnd, lane_, c.row, c.end);
+      sequence_.push_back(c.end_point);  // its edges: waits.cpp, queue.cpp
+      for (; mark < marks.size() && marks[mark].when < c.end; ++mark) {
+        const auto p = point(marks[mark]);
+        d_.add(c.begin_point, p, marks[mark].when - c.begin, EdgeKind::kThink);
+      }
+    }
+    for (; mark < marks.size(); ++mark) chain(marks[mark]);
+    d_.model.sequences[lane_] = std::move(sequence_);
+  }
+
+  std::map<std::uint32_t, PointId> out, in;   // of hand-overs, by their place
+  std::map<std::uint32_t, StepPoints> steps;  // by their place
+
+ private:
+  PointId point(const Mark& m) {
+    const auto p = d_.add_point(m.kind, lane_, m.row, m.when);
+    if (m.kind == PointKind::kStepBegin) steps[m.id].begin = p;
+    if (m.kind == PointKind::kStepEnd) steps[m.id].end = p;
+    if (m.kind == PointKind::kHandOver && m.id != kNone) (m.waits ? in : out)[m.id] = p;
+    return p;
+  }
+  void chain(const Mark& m) { link(point(m), m.waits); }
+  void link(PointId p, bool waited) {
+    if (!sequence_.empty()) {
+      const auto before = sequence_.back();
+      d_.add(before, p, waited ? 0 : d_.apart(before, p), EdgeKind::kThink);
+    } else if (!waited) {
+      d_.add(kOrigin, p, d_.recorded(p), EdgeKind::kAnchor);
+    }
+    sequence_.push_back(p);
+  }
+
+  Draft& d_;
+  std::uint32_t lane_;
+  std::vector<PointId> sequence_;
+};
+
+}  // namespace
+
+void add_threads(Draft& d) {
+  auto& m = d.model;
+  const auto& t = d.timeline();
+  auto threads = m.tasks.all.empty() ? working_threads(t) : m.calls.threads;
+  std::map<std::uint32_t, std::vector<Mark>> marks;
+  for (const auto lane : threads) marks[lane];
+  for (const auto& step : t.spans.steps) {
+    const auto lane = t.lanes.lane[step.row];
+    if (marks.try_emplace(lane).second) threads.push_back(lane);
+  }
+  if (d.options.hand_overs) m.hand_overs = find_hand_overs(t, activity_of(t, threads));
+  m.sequences.resize(t.lanes.lanes.size());
+  std::map<std::uint32_t, std::int64_t> started;  // threads that another one started
+  for (const auto& h : m.hand_overs) {
+    if (h.first) started[h.to] = h.to_begin;
+  }
+  for (const auto lane : threads) {
+    const auto begin = extent(t, lane).begin;
+    if (const auto it = started.find(lane);
+        it != started.end() && it->second <= begin) {
+      continue;
+    }
+    marks[lane].push_back({begin, PointKind::kThread, kNoRow, 0, false});
+  }
+  for (std::uint32_t i = 0; i < t.spans.steps.size(); ++i) {
+    const auto& s = t.spans.steps[i];
+    auto& of = marks[t.lanes.lane[s.row]];
+    of.push_back({s.begin, PointKind::kStepBegin, s.row, i, false});
+    of.push_back({s.end, PointKind::kStepEnd, s.row, i, false});
+  }
+  for (std::uint32_t i = 0; i < m.hand_overs.size(); ++i) {
+    const auto& h = m.hand_overs[i];
+    marks[h.from].push_back({h.from_end, PointKind::kHandOver, kNoRow, i, false});
+    if (!h.first) {
+      marks[h.to].push_back(
+          {h.waiting_since, PointKind::kHandOver, kNoRow, kNone, false});
+    }
+    marks[h.to].push_back({h.to_begin, PointKind::kHandOver, kNoRow, i, true});
+  }
+  std::map<std::uint32_t, std::size_t> with_calls;
+  for (std::size_t n = 0; n < m.calls.threads.size(); ++n) {
+    with_calls[m.calls.threads[n]] = n;
+  }
+  std::vector<PointId> out(m.hand_overs.size(), kOrigin), in = out;
+  std::map<std::uint32_t, StepPoints> steps;
+  for (const auto lane : threads) {
+    const auto end = extent(t, lane).end;
+    marks[lane].push_back({end, PointKind::kThread, kNoRow, 0, false});
+    const auto it = with_calls.find(lane);
+    const bool has_calls = it != with_calls.end();
+    Thread thread(d, lane);
+    thread.run(has_calls ? m.calls.first[it->second] : 0,
+               has_calls ? m.calls.first[it->second + 1] : 0, std::move(marks[lane]));
+    for (const auto& [id, p] : thread.out) out[id] = p;
+    for (const auto& [id, p] : thread.in) in[id] = p;
+    for (auto& [id, s] : thread.steps) {
+      s.number = t.spans.steps[id].number;
+      steps[id] = s;
+    }
+  }
+  for (const auto& [id, s] : steps) m.steps.push_back(s);
+  std::vector<PointId> woken;
+  for (std::size_t i = 0; i < m.hand_overs.size(); ++i) {
+    if (out[i] == kOrigin || in[i] == kOrigin) continue;
+    woken.push_back(in[i]);
+    d.add(out[i], in[i], d.apart(out[i], in[i]), EdgeKind::kHandOver,
+          Provenance::kInferred);
+  }
+  m.woken.assign(m.points.size(), 0);
+  for (const auto p : woken) m.woken[p] = 1;
+}
+
+}  // namespace tta::replay
