@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// replay/model_program.h: the model of a recorded trace as a program, so that the
+// event-driven scheduler can run it with its work elsewhere.
+#pragma once
+
+#include "replay/model.h"
+#include "replay/program.h"
+
+namespace tta::replay {
+
+struct ModelProgramOptions {
+  /// Kernels wait for room by Contention, and starts that were recorded at the tail of
+  /// a kernel known to fill the device are left to it. Without, all late starts keep
+  /// the cause that the model found for them. A third of the kernels that are ready
+  /// beside a full device start at once all the same, so an unchanged replay is nearer
+  /// without, and only with it does moved work wait.
+  bool contention = false;
+};
+
+/// Makes the program. Work keeps its place: work i is Model::tasks.all[i]. Threads are
+/// those of Model::sequences, by lane; work queued before the trace has a thread of its
+/// own. Synchronizations of a stream or device wait for what that holds when they are
+/// called; the others for the work that the model found. O(n log n).
+Program program_of(const Model& model, const timeline::EventArgs& args,
+                   const ModelProgramOptions& options = {});
+
+}  // namespace tta::replay
