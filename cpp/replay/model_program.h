@@ -10,11 +10,10 @@ namespace tta::replay {
 
 struct ModelProgramOptions {
   /// Kernels wait for room by Contention, and starts that were recorded at the tail of
-  /// a kernel known to fill the device are left to it. Without, all late starts keep
-  /// the cause that the model found for them. A third of the kernels that are ready
-  /// beside a full device start at once all the same, so an unchanged replay is nearer
-  /// without, and only with it does moved work wait.
-  bool contention = false;
+  /// a kernel known to fill the device are left to that rule: needed where work moves.
+  /// Without, each late start keeps the cause that the model found for it, which is
+  /// nearer the static graph's replay and knows nothing of new neighbors.
+  bool contention = true;
 };
 
 /// Makes the program. Work keeps its place: work i is Model::tasks.all[i]. Threads are
