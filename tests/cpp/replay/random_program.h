@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// replay/random_program.h: programs of all shapes, the fixes that apply to them, and the
-// same fixes as a change of the model of the trace that they write.
+// replay/random_program.h: programs of all shapes, the fixes that apply to them, and
+// the same fixes as a change of the model of the trace that they write.
 #pragma once
 
 #include <functional>
@@ -19,13 +19,13 @@ namespace tta::replay::test {
 /// What a program is like, drawn once for it: which limit binds differs.
 struct Shape {
   std::int64_t steps, operators, think, kernel;
-  int streams = 1;         ///< With a second one: events and big kernels on it.
-  int syncs = 0;           ///< Per cent of operators that are followed by one.
-  int copies = 0;          ///< Per cent of operators that are copies.
-  int loads = 0;           ///< Per cent of operators after a slow host operation.
-  bool backward = false;   ///< Half of a step is on another thread.
+  int streams = 1;        ///< With a second one: events and big kernels on it.
+  int syncs = 0;          ///< Per cent of operators that are followed by one.
+  int copies = 0;         ///< Per cent of operators that are copies.
+  int loads = 0;          ///< Per cent of operators after a slow host operation.
+  bool backward = false;  ///< Half of a step is on another thread.
   bool full_queue = false;
-  bool big = false;        ///< Kernels that fill the device, on the second stream.
+  bool big = false;  ///< Kernels that fill the device, on the second stream.
 };
 
 class RandomProgram {
@@ -149,7 +149,8 @@ class RandomProgram {
       w.bytes = bytes;
       w.ns = 1'500 + bytes / 12;  // 12 GB/s
     };
-    if (which == 0) is("Memcpy HtoD (Pageable -> Device)", CopyKind::kUpPageable, 4'096);
+    if (which == 0)
+      is("Memcpy HtoD (Pageable -> Device)", CopyKind::kUpPageable, 4'096);
     if (which == 1) {
       is("Memcpy HtoD (Pageable -> Device)", CopyKind::kUpPageableLarge,
          200'000 + below(2'000'000));
@@ -195,8 +196,10 @@ inline constexpr const char* kFixNames[] = {"drop_syncs", "pin_copies",   "hide_
 /// program's calls: correlation ids count them.
 struct Recorded {
   explicit Recorded(const Program& program, const ModelOptions& options = {})
-      : times(schedule(program)), trace(load(program, times)),
-        timeline(timeline::make_timeline(trace)), args(timeline),
+      : times(schedule(program)),
+        trace(load(program, times)),
+        timeline(timeline::make_timeline(trace)),
+        args(timeline),
         model(make_model(timeline, args, options)) {}
 
   static trace::Trace load(const Program& program, const Schedule& times) {
