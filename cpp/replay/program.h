@@ -50,7 +50,7 @@ struct DeviceWork {
   bool held = true;           ///< A kernel that waits for room; collectives never do.
   std::int64_t bytes = -1;    ///< Of a copy or memset.
   std::uint32_t collective = kNone;    ///< Place in Program::collectives.
-  std::vector<After> after;            ///< Beside the order of its stream.
+  std::vector<After> after{};          ///< Beside the order of its stream.
   std::int64_t latency = kByConstant;  ///< Launch -> start on an idle stream.
   bool from_end = false;               ///< The latency counts from the launch's end.
   bool follows = false;            ///< No latency: it starts behind its predecessor.
