@@ -46,6 +46,7 @@ Model make_model(const timeline::Timeline& t, const timeline::EventArgs& args,
   add_waits(d);
   add_queue(d);
   add_stream_waits(d);
+  add_anchors(d);
   if (options.keep_oddities) add_oddities(d);
   m.graph = Graph(m.points.size(), std::move(d.edges));
   return m;

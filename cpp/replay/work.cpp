@@ -46,39 +46,6 @@ void add_launch(Draft& d, const Task& task, bool idle, bool waits) {
   d.add(from, task.start_point, latency, EdgeKind::kLaunch);
 }
 
-void anchor_first(Draft& d) {
-  auto& m = d.model;
-  const auto late = residuals(m.points, d.edges);
-  std::int64_t first_late = -1;
-  for (const auto i : m.tasks.by_launch) {
-    const auto& task = m.tasks.all[i];
-    if (late[task.start_point] > kLate) {
-      first_late = m.calls.all[task.call].begin;
-      break;
-    }
-  }
-  for (std::size_t s = 0; s < m.tasks.streams.size(); ++s) {
-    for (auto i = m.tasks.first[s]; i < m.tasks.first[s + 1]; ++i) {
-      const auto& task = m.tasks.all[i];
-      const bool first = i == m.tasks.first[s];
-      if (task.call == kNone && first) {
-        d.add(kOrigin, task.start_point, d.recorded(task.start_point),
-              EdgeKind::kAnchor);
-        ++m.anchored_tasks;
-      }
-      if (task.call == kNone) continue;
-      const auto launched = m.calls.all[task.call].begin;
-      if (first_late >= 0 && late[task.start_point] > kLate &&
-          launched <= first_late + kWithFirst) {
-        d.add(kOrigin, task.start_point, d.recorded(task.start_point),
-              EdgeKind::kAnchor, Provenance::kInferred);
-        ++m.anchored_tasks;
-      }
-      break;
-    }
-  }
-}
-
 }  // namespace
 
 void add_tasks(Draft& d) {
@@ -111,7 +78,39 @@ void add_tasks(Draft& d) {
       before = &task;
     }
   }
-  anchor_first(d);
+}
+
+void add_anchors(Draft& d) {
+  auto& m = d.model;
+  const auto late = residuals(m.points, d.edges);
+  std::int64_t first_late = -1;
+  for (const auto i : m.tasks.by_launch) {
+    const auto& task = m.tasks.all[i];
+    if (late[task.start_point] > kLate) {
+      first_late = m.calls.all[task.call].begin;
+      break;
+    }
+  }
+  for (std::size_t s = 0; s < m.tasks.streams.size(); ++s) {
+    for (auto i = m.tasks.first[s]; i < m.tasks.first[s + 1]; ++i) {
+      const auto& task = m.tasks.all[i];
+      const bool first = i == m.tasks.first[s];
+      if (task.call == kNone && first) {
+        d.add(kOrigin, task.start_point, d.recorded(task.start_point),
+              EdgeKind::kAnchor);
+        ++m.anchored_tasks;
+      }
+      if (task.call == kNone) continue;
+      const auto launched = m.calls.all[task.call].begin;
+      if (first_late >= 0 && late[task.start_point] > kLate &&
+          launched <= first_late + kWithFirst) {
+        d.add(kOrigin, task.start_point, d.recorded(task.start_point),
+              EdgeKind::kAnchor, Provenance::kInferred);
+        ++m.anchored_tasks;
+      }
+      break;
+    }
+  }
 }
 
 }  // namespace tta::replay
