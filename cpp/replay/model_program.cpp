@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <stdexcept>
 
 namespace tta::replay {
 namespace {
@@ -16,6 +17,9 @@ class Converter {
     p_.constants = m.calibration.constants();
     if (m.queue_places > 0) p_.constants.queue_places = m.queue_places;
     if (!options.contention) p_.contention.full = 0;
+    if (!options.weights.empty() && options.weights.size() != m.graph.edges().size()) {
+      throw std::invalid_argument("weights of another model");
+    }
     call_of_end_.assign(m.points.size(), kNone);
     task_of_end_.assign(m.points.size(), kNone);
     for (std::uint32_t i = 0; i < m.calls.all.size(); ++i) {
@@ -47,7 +51,11 @@ class Converter {
   template <class Visit>
   void each_into(PointId point, Visit visit) const {
     const auto [first, last] = m_.graph.into(point);
-    for (auto i = first; i < last; ++i) visit(m_.graph.edges()[i]);
+    for (auto i = first; i < last; ++i) {
+      auto e = m_.graph.edges()[i];
+      if (!options_.weights.empty()) e.weight = options_.weights[i];
+      if (e.weight != kAbsent) visit(e);
+    }
   }
 
   void add_work() {
@@ -89,6 +97,7 @@ class Converter {
     each_into(task.end_point, [&](const Edge& e) {
       if (e.kind == EdgeKind::kWork) w.ns = e.weight;
     });
+    w.held = w.held && w.ns > 0;  // what is left out needs no room
     each_into(task.start_point, [&](const Edge& e) {
       if (e.kind == EdgeKind::kFifo) w.gap = e.weight;
       if (e.kind == EdgeKind::kAnchor) w.not_before = e.weight;
@@ -172,7 +181,8 @@ class Converter {
       op.until.push_back({task_of_end_[e.from], e.weight, false});
     });
     const auto* wait = wait_of_[id];
-    if (wait == nullptr || op.until.empty() || wait->copied || wait->contradicted ||
+    if (wait == nullptr || op.until.size() < wait->targets.size() || op.until.empty() ||
+        wait->copied || wait->contradicted ||
         wait->provenance == Provenance::kInferred || wait->copy != kNone ||
         !one_process_) {
       return op;

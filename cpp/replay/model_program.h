@@ -3,6 +3,8 @@
 // event-driven scheduler can run it with its work elsewhere.
 #pragma once
 
+#include <span>
+
 #include "replay/model.h"
 #include "replay/program.h"
 
@@ -14,6 +16,10 @@ struct ModelProgramOptions {
   /// Without, each late start keeps the cause that the model found for it, which is
   /// nearer the static graph's replay and knows nothing of new neighbors.
   bool contention = true;
+  /// Of the model's edges: of a Change, to schedule what it leaves by events. Empty: the
+  /// model's own. An edge taken away is no dependency here either, but for the order of
+  /// a stream, which is what launches make it.
+  std::span<const std::int64_t> weights{};
 };
 
 /// Makes the program. Work keeps its place: work i is Model::tasks.all[i]. Threads are
