@@ -31,7 +31,7 @@ std::int64_t replayed(const Model& m, const std::vector<std::int64_t>& weights) 
   return span_of(m.graph.schedule(weights));
 }
 
-constexpr std::uint64_t kPrograms = 96;
+constexpr std::uint64_t kPrograms = 192;
 
 TEST(SchedulerGains, TheTraceHoldsWhatTheProgramDid) {
   for (std::uint64_t seed = 0; seed < 16; ++seed) {
@@ -57,64 +57,118 @@ TEST(SchedulerGains, AnUnchangedReplayIsNear) {
     errors.push_back(share(span - r.times.end, r.times.end));
     refused += !judge(r.model).replayable;
   }
-  // Measured on 400 programs: 0.15 %, 0.6 %, 3.6 %; 6 % of them are refused.
+  // Measured on 400 programs: 0.14 %, 0.57 %, 1.16 %; 2 of them are refused.
   EXPECT_LT(quantile(errors, 0.5), 0.003);
-  EXPECT_LT(quantile(errors, 0.95), 0.01);
-  EXPECT_LT(quantile(errors, 1), 0.04);
-  EXPECT_LT(refused, static_cast<int>(kPrograms) / 8);
+  EXPECT_LT(quantile(errors, 0.95), 0.008);
+  EXPECT_LT(quantile(errors, 1), 0.015);
+  EXPECT_LE(refused, 2);
 }
 
-// A model's program, scheduled by events, is the static graph's schedule.
+// A model's program, scheduled by events, is the static graph's schedule: to the
+// nanosecond in most, as in 28 of 31 recorded traces of 100 and more device tasks.
 TEST(SchedulerGains, BothEnginesAgreeOnWhatIsUnchanged) {
+  std::vector<double> apart, with_room;
   for (std::uint64_t seed = 0; seed < kPrograms; ++seed) {
     const RandomProgram p(seed);
     const Recorded r(p.program);
     const auto times = r.model.graph.schedule(r.model.graph.weights());
-    const auto s = schedule(program_of(r.model, r.args, {.contention = false}));
     const auto last = *std::max_element(times.begin(), times.end());
-    EXPECT_LT(std::abs(share(s.end - last, last)), 1e-3) << seed;
-    const auto near = program_of(r.model, r.args, {.contention = true});
-    EXPECT_LT(std::abs(share(schedule(near).end - last, last)), 0.05) << seed;
+    const auto end_of = [&](bool contention) {
+      ModelProgramOptions options;
+      options.contention = contention;
+      return schedule(program_of(r.model, r.args, options)).end;
+    };
+    apart.push_back(share(end_of(false) - last, last));
+    with_room.push_back(share(end_of(true) - last, last));
   }
+  EXPECT_EQ(quantile(apart, 0.75), 0);
+  EXPECT_LT(quantile(apart, 1), 3e-3);
+  EXPECT_LT(quantile(with_room, 0.9), 5e-3);
 }
 
-TEST(SchedulerGains, PredictedGainsAreNearTheTrueOnes) {
-  std::map<Fix, std::vector<double>> errors, large;
+struct Errors {
+  std::map<Fix, std::vector<double>> of_span, of_gain;
+  std::vector<double> all;
+
+  void add(Fix fix, std::int64_t predicted, std::int64_t gain, std::int64_t span) {
+    of_span[fix].push_back(share(predicted - gain, span));
+    all.push_back(of_span[fix].back());
+    if (share(gain, span) > 0.05) of_gain[fix].push_back(share(predicted - gain, gain));
+  }
+};
+
+// Calls `visit(program, recording, fix, change, true gain)` for each that applies.
+template <class Visit>
+void each_fix(Visit visit) {
   for (std::uint64_t seed = 0; seed < kPrograms; ++seed) {
     const RandomProgram p(seed);
     const Recorded r(p.program);
-    const auto before = replayed(r.model, r.model.graph.weights());
     for (const auto fix : kFixes) {
-      // Work that is let go beside a kernel that fills the device stays held there:
-      // see OptimisticWhereTheDeviceIsFull.
-      if (fix == Fix::kUntie && p.shape().big) continue;
       Change change;
       const auto fixed = apply(fix, p.program, r, change);
       if (change.empty()) continue;
-      const auto gain = r.times.end - schedule(fixed).end;
-      const auto predicted = before - replayed(r.model, change.weights(r.model));
-      errors[fix].push_back(share(predicted - gain, r.times.end));
-      if (share(gain, r.times.end) > 0.05) {
-        large[fix].push_back(share(predicted - gain, gain));
-      }
+      visit(p, r, fix, change, r.times.end - schedule(fixed).end);
     }
   }
-  // Measured on 400 programs, all fixes: median 0.03 points of the span, 90 % below
-  // 0.5, 99 % below 1.9, worst 7.8 (of 3 ms); of gains over 5 % the median is off by
-  // 0.02 % (hidden host time) to 3.2 % (dropped syncs).
-  std::vector<double> all;
+}
+
+// Measured on 400 programs and 1,694 fixes: off by 0.02 points of the span in the
+// median, 0.4 at 90 %, 1.7 at 99 %, 7.5 at worst (of 3 ms, where a kernel fills the
+// device). Of gains over 5 % the median is off by 0.02 % (hidden host time) to 2.9 %
+// (dropped syncs).
+TEST(SchedulerGains, PredictedGainsAreNearTheTrueOnes) {
+  Errors errors;
+  each_fix([&](auto& p, auto& r, Fix fix, auto& change, std::int64_t gain) {
+    // See the next two tests.
+    if (fix == Fix::kUntie && p.shape().big) return;
+    const auto predicted = replayed(r.model, r.model.graph.weights()) -
+                           replayed(r.model, change.weights(r.model));
+    errors.add(fix, predicted, gain, r.times.end);
+  });
   for (const auto fix : kFixes) {
     const auto name = kFixNames[static_cast<int>(fix)];
-    all.insert(all.end(), errors[fix].begin(), errors[fix].end());
-    EXPECT_GT(errors[fix].size(), 15u) << name;
-    EXPECT_LT(quantile(errors[fix], 0.5), 0.002) << name;
-    EXPECT_LT(quantile(errors[fix], 0.9), 0.015) << name;
-    EXPECT_GT(large[fix].size(), 3u) << name;
-    EXPECT_LT(quantile(large[fix], 0.5), 0.05) << name;
+    EXPECT_GT(errors.of_span[fix].size(), 30u) << name;
+    EXPECT_LT(quantile(errors.of_span[fix], 0.5), 0.002) << name;
+    EXPECT_LT(quantile(errors.of_span[fix], 0.9), 0.01) << name;
+    EXPECT_GT(errors.of_gain[fix].size(), 5u) << name;
+    EXPECT_LT(quantile(errors.of_gain[fix], 0.5), 0.05) << name;
   }
-  EXPECT_LT(quantile(all, 0.5), 0.001);
-  EXPECT_LT(quantile(all, 0.99), 0.025);
-  EXPECT_LT(quantile(all, 1), 0.06);
+  EXPECT_LT(quantile(errors.all, 0.5), 0.0005);
+  EXPECT_LT(quantile(errors.all, 0.99), 0.025);
+  EXPECT_LT(quantile(errors.all, 1), 0.08);
+}
+
+// Fixed edges know nothing of new neighbors: work let go beside a kernel that fills the
+// device waits for room all the same.
+TEST(SchedulerGains, FixedEdgesAreOptimisticWhereTheDeviceIsFull) {
+  std::vector<double> off;
+  each_fix([&](auto& p, auto& r, Fix fix, auto& change, std::int64_t gain) {
+    if (fix != Fix::kUntie || !p.shape().big) return;
+    const auto predicted = replayed(r.model, r.model.graph.weights()) -
+                           replayed(r.model, change.weights(r.model));
+    off.push_back(share(predicted - gain, r.times.end));
+  });
+  EXPECT_GT(off.size(), 20u);
+  EXPECT_GT(quantile(off, 0.5), 0.05);
+  EXPECT_GT(*std::min_element(off.begin(), off.end()), -0.03);
+}
+
+// The same changes by events: 0.02 points in the median, 0.2 at 90 %, 0.6 at 99 %, 2.3
+// at worst, those beside full devices included.
+TEST(SchedulerGains, ByEventsTheyAreNearThereToo) {
+  Errors errors;
+  each_fix([&](auto&, auto& r, Fix fix, auto& change, std::int64_t gain) {
+    const auto weights = change.weights(r.model);
+    ModelProgramOptions changed;
+    changed.weights = weights;
+    const auto predicted = schedule(program_of(r.model, r.args)).end -
+                           schedule(program_of(r.model, r.args, changed)).end;
+    errors.add(fix, predicted, gain, r.times.end);
+  });
+  EXPECT_LT(quantile(errors.all, 0.5), 0.0005);
+  EXPECT_LT(quantile(errors.all, 0.9), 0.005);
+  EXPECT_LT(quantile(errors.all, 0.99), 0.015);
+  EXPECT_LT(quantile(errors.all, 1), 0.03);
 }
 
 }  // namespace
