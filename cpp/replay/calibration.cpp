@@ -85,6 +85,8 @@ Calibration::Calibration(const timeline::Timeline& t, const Constants& constants
   std::map<std::uint32_t, Samples> typical, wait_cost;
   std::map<CallAndKind, Samples> back;
   const auto tied = tied_calls(calls, tasks);
+  std::vector<char> waiting(calls.all.size(), 0);
+  for (const auto& wait : waits) waiting[wait.call] = 1;
   for (const auto& call : calls.all) {
     typical[c.name[call.row]].push_back(call.end - call.begin);
   }
@@ -103,7 +105,8 @@ Calibration::Calibration(const timeline::Timeline& t, const Constants& constants
             if (idle && took <= kMaxLaunch) of.idle.push_back(ns);
           };
           sample(from_begin[key], took);
-          sample(from_end[key], task.begin - call.end);
+          // A call that waits for its work ends after it.
+          if (!waiting[task.call]) sample(from_end[key], task.begin - call.end);
         }
         if (before != nullptr && !tied[task.call] &&
             call.end + kQueuedFor <= before->end &&
@@ -135,7 +138,7 @@ Calibration::Calibration(const timeline::Timeline& t, const Constants& constants
     // Some calls hand over at their end, whatever they did before (copies on B200:
     // 12 or 27 us from the begin, 2 us from the end).
     auto& end = from_end[key];
-    const bool ends = end.rest() < begin.rest();
+    const bool ends = !end.idle.empty() && end.rest() < begin.rest();
     launch_[key] = {ends ? end.latency() : begin.latency(), ends};
   }
   for (auto& [key, s] : typical) typical_[key] = quantile(s, 0.5);
