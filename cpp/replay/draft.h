@@ -44,7 +44,7 @@ void add_queue(Draft& draft);         ///< Places in the launch queue.
 void add_stream_waits(Draft& draft);  ///< Work that waits for another stream.
 /// Work queued before the trace began; asks what the rules above leave unexplained.
 void add_anchors(Draft& draft);
-void add_oddities(Draft& draft);      ///< Late starts that no rule above explains.
+void add_oddities(Draft& draft);  ///< Late starts that no rule above explains.
 
 /// Returns how much later than the edges allow each point was recorded, where those
 /// before it are taken as recorded; 0 for points without edges. Negative: an edge is

@@ -16,9 +16,9 @@ struct ModelProgramOptions {
   /// Without, each late start keeps the cause that the model found for it, which is
   /// nearer the static graph's replay and knows nothing of new neighbors.
   bool contention = true;
-  /// Of the model's edges: of a Change, to schedule what it leaves by events. Empty: the
-  /// model's own. An edge taken away is no dependency here either, but for the order of
-  /// a stream, which is what launches make it.
+  /// Of the model's edges: of a Change, to schedule what it leaves by events. Empty:
+  /// the model's own. An edge taken away is no dependency here either, but for the
+  /// order of a stream, which is what launches make it.
   std::span<const std::int64_t> weights{};
 };
 

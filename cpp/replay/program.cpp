@@ -118,9 +118,12 @@ void move_to_stream(Program& program, const std::vector<std::uint32_t>& work,
   for (const auto w : work) moved.at(w) = 1;
   // Launch order is stream order: who follows a moved one has another one before it.
   std::vector<char> behind_moved(program.streams.size(), 0);
-  for (const auto& thread : program.threads) {
-    for (const auto& op : thread.operations) {
+  for (auto& thread : program.threads) {
+    bool last_moved = false;
+    for (auto& op : thread.operations) {
+      if (op.kind == OpKind::kStreamSync && last_moved) op.stream = stream;
       for (const auto w : op.work) {
+        last_moved = moved[w];
         auto& item = program.work[w];
         auto& behind = behind_moved[item.stream];
         if (moved[w] || behind) item.gap = kByConstant;

@@ -171,8 +171,9 @@ Engine engine_of(const DeviceWork& work);
 
 /// Moves work to another stream of its device: it keeps to that stream's order and no
 /// longer to its own, nor to what was inferred from its place there (After::inferred,
-/// DeviceWork::gap). Waits of the host keep to what they name: work, or a stream with
-/// whatever it then holds. Throws std::out_of_range.
+/// DeviceWork::gap). A synchronization of a stream goes along if the last that its
+/// thread launched before was moved: it was for that, as behind a copy. Other waits
+/// keep to what they name. Linear. Throws std::out_of_range.
 void move_to_stream(Program& program, const std::vector<std::uint32_t>& work,
                     std::uint32_t stream);
 

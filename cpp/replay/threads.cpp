@@ -122,7 +122,8 @@ void add_threads(Draft& d) {
   }
   for (const auto lane : threads) {
     const auto begin = extent(t, lane).begin;
-    if (const auto it = started.find(lane); it != started.end() && it->second <= begin) {
+    if (const auto it = started.find(lane);
+        it != started.end() && it->second <= begin) {
       continue;
     }
     marks[lane].push_back({begin, PointKind::kThread, kNoRow, 0, false});

@@ -33,9 +33,9 @@ std::int64_t TimeMap::between(std::size_t after, std::int64_t recorded) const {
 }
 
 std::int64_t TimeMap::begin(std::int64_t recorded) const {
-  const auto it = std::upper_bound(
-      knots_.begin(), knots_.end(), recorded,
-      [](std::int64_t t, const Knot& k) { return t < k.recorded; });
+  const auto it =
+      std::upper_bound(knots_.begin(), knots_.end(), recorded,
+                       [](std::int64_t t, const Knot& k) { return t < k.recorded; });
   const auto after = static_cast<std::size_t>(it - knots_.begin());
   if (after > 0 && knots_[after - 1].recorded == recorded) {
     return knots_[after - 1].scheduled;
@@ -44,9 +44,9 @@ std::int64_t TimeMap::begin(std::int64_t recorded) const {
 }
 
 std::int64_t TimeMap::end(std::int64_t recorded) const {
-  const auto it = std::lower_bound(
-      knots_.begin(), knots_.end(), recorded,
-      [](const Knot& k, std::int64_t t) { return k.recorded < t; });
+  const auto it =
+      std::lower_bound(knots_.begin(), knots_.end(), recorded,
+                       [](const Knot& k, std::int64_t t) { return k.recorded < t; });
   if (it != knots_.end() && it->recorded == recorded) return it->scheduled;
   return between(static_cast<std::size_t>(it - knots_.begin()), recorded);
 }

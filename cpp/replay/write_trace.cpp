@@ -2,8 +2,7 @@
 // replay/write_trace.cpp: a scheduled program, as Kineto would have recorded it.
 #include "replay/write_trace.h"
 
-#include <fstream>
-#include <stdexcept>
+#include <algorithm>
 
 #include "replay/json_text.h"
 #include "replay/output.h"
@@ -42,8 +41,7 @@ class Writer {
     for (std::size_t i = 0; i < p_.devices.size(); ++i) {
       const auto& d = p_.devices[i];
       out_ << (i == 0 ? "" : ", ") << "{\"id\": " << d.id
-           << ", \"name\": " << quoted(d.name)
-           << ", \"totalGlobalMem\": " << d.memory
+           << ", \"name\": " << quoted(d.name) << ", \"totalGlobalMem\": " << d.memory
            << ", \"computeMajor\": " << d.compute_major
            << ", \"computeMinor\": " << d.compute_minor
            << ", \"numSms\": " << d.multiprocessors << "}";
@@ -107,7 +105,8 @@ class Writer {
           break;
         case OpKind::kHost:
           if (!op.name.empty()) {
-            complete("cpu_op", op.name, pid_, t.tid, times[i], host_args(op, ++external_));
+            complete("cpu_op", op.name, pid_, t.tid, times[i],
+                     host_args(op, ++external_));
           }
           break;
         case OpKind::kSignal:
@@ -155,9 +154,8 @@ class Writer {
       complete(category_of(item), item.name, number(s.device), s.number, s_.work[w],
                ids + work_args(item));
       list_.row('f', "\"id\": " + correlation + ", \"pid\": " + number(s.device) +
-                         ", \"tid\": " + number(s.number) +
-                         ", \"ts\": " + microseconds(s_.work[w].begin) + flow +
-                         ", \"bp\": \"e\"");
+                         ", \"tid\": " + number(s.number) + ", \"ts\": " +
+                         microseconds(s_.work[w].begin) + flow + ", \"bp\": \"e\"");
     }
   }
   std::string work_args(const DeviceWork& item) const {
@@ -193,13 +191,6 @@ void write_program(const Program& program, const Schedule& schedule, std::ostrea
                    std::uint32_t rank) {
   const FailingStream fails(out);
   Writer(program, schedule, out, rank).run();
-}
-
-void write_program(const Program& program, const Schedule& schedule,
-                   const std::string& path, std::uint32_t rank) {
-  auto file = open_output(path);
-  write_program(program, schedule, file, rank);
-  file.close();
 }
 
 }  // namespace tta::replay

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // replay/write_what_if.cpp: a recorded trace again, each row at another time.
-#include <fstream>
 #include <stdexcept>
 
 #include "replay/json_text.h"
@@ -42,8 +41,7 @@ class Writer {
 
  private:
   std::string identity(std::int64_t id) const {
-    return id < trace::kTextIdentity ? std::to_string(id)
-                                     : quoted(trace_.identity(id));
+    return id < trace::kTextIdentity ? std::to_string(id) : quoted(trace_.identity(id));
   }
 
   void write(std::uint32_t row, std::string_view args) {
@@ -95,13 +93,6 @@ void write_what_if(const Model& model, std::span<const std::int64_t> times,
   }
   const FailingStream fails(out);
   Writer(model, times, out).run(note);
-}
-
-void write_what_if(const Model& model, std::span<const std::int64_t> times,
-                   const std::string& note, const std::string& path) {
-  auto file = open_output(path);
-  write_what_if(model, times, note, file);
-  file.close();
 }
 
 }  // namespace tta::replay
