@@ -36,8 +36,11 @@ program's own, the judgments were made by reading the raw events
 (`benchmarks/gallery.toml`). Where the traces come from is in [traces.md](traces.md).
 
 {count} traces: {right} right, {partly} partly right, {wrong} wrong. The judgments are
-of the first version that had all rules; what they missed has been mended in part since,
-and those whose costliest finding changed were made again.
+of the first version that had all rules. Where what they missed has been mended, or the
+costliest finding changed, they were made again ("Judged again"): the figures before
+that are of the events, those after it compare them with what the program says now.
+"Right" is a verdict whose limit, costliest finding and advice the events bear out; what
+it still lacks stands under "Missing" all the same.
 
 **Where two rules could claim the same time**, the one that stands first in the
 [list of patterns](patterns/README.md) has it: the profiler's own doing before all else,

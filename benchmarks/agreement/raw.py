@@ -27,6 +27,7 @@ from figures import DEVICE_WORK, exact_ns
 
 # MTIA's work; what its streams wait for is recorded beside it and is none.
 MTIA, MTIA_WAITS = "mtia_ccp_events", {"event_wait", "event_record"}
+MTIA_COPY = "dma_request"
 MEMORY = {"gpu_memcpy", "gpu_memset", "Memcpy", "Memset"}
 OUR_COMMUNICATION = re.compile(
     r"^(nccl|rccl|mscclpp|oneCCL|oneccl)|cross_device_reduce|multimem_all_reduce"
@@ -91,7 +92,7 @@ def read(path: Path) -> tuple[list[Row], bool]:
 
 def our_type(row: Row) -> str:
     """Return what a row is to us."""
-    if row.cat in MEMORY:
+    if row.cat in MEMORY or (row.cat == MTIA and row.name == MTIA_COPY):
         return "memory"
     return "communication" if OUR_COMMUNICATION.search(row.name) else "compute"
 

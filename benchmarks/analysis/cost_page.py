@@ -16,8 +16,9 @@ INTRODUCTION = """\
 
 Written by `python benchmarks/analysis/run.py`; not edited by hand. *Analysis* is all
 that `analyze` does after the load: links, timeline, quality, every rule, balance,
-windows. It reads the args of device work from the file again, so a gzipped trace is
-inflated a second time. **Ratios of one run count, milliseconds do not.**
+windows. The args that rules read are kept from the load, each text once; only where
+little of them repeats is the file read again (`cpp/trace/args_kept.h`). **Ratios of one
+run count, milliseconds do not.**
 
 {machine}
 """

@@ -84,6 +84,7 @@ void bind_findings(py::module_& m) {
       .def_readonly("idle_ns", &Finding::idle_ns)
       .def_readonly("estimate", &Finding::estimate)
       .def_readonly("location", &Finding::location)
+      .def_readonly("pids", &Finding::pids)
       .def_readonly("operator_name", &Finding::operator_name)
       .def_readonly("message", &Finding::message)
       .def_readonly("advice", &Finding::advice)

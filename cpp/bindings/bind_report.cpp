@@ -76,10 +76,12 @@ void bind_parts(py::module_& m) {
       .def_readonly("begin_ns", &TraceFacts::begin_ns)
       .def_readonly("end_ns", &TraceFacts::end_ns)
       .def_readonly("devices", &TraceFacts::devices)
+      .def_readonly("processes", &TraceFacts::processes)
       .def_readonly("rank", &TraceFacts::rank)
       .def_readonly("world_size", &TraceFacts::world_size);
   py::class_<Named<BalanceRow>>(m, "BalanceRow")
       .def_readonly("device", &BalanceRow::device)
+      .def_readonly("pid", &BalanceRow::pid)
       .def_readonly("span_ns", &BalanceRow::span_ns)
       .def_readonly("busy_ns", &BalanceRow::busy_ns)
       .def_property_readonly(
@@ -92,6 +94,7 @@ void bind_parts(py::module_& m) {
       });
   py::class_<Unexplained>(m, "Unexplained")
       .def_readonly("device", &Unexplained::device)
+      .def_readonly("pid", &Unexplained::pid)
       .def_readonly("begin_ns", &Unexplained::begin_ns)
       .def_readonly("end_ns", &Unexplained::end_ns)
       .def_readonly("during", &Unexplained::during);
@@ -109,6 +112,7 @@ void bind_parts(py::module_& m) {
       });
   py::class_<NamedStep>(m, "StepRow")
       .def_readonly("number", &NamedStep::number)
+      .def_readonly("pid", &NamedStep::pid)
       .def_readonly("begin_ns", &NamedStep::begin_ns)
       .def_readonly("end_ns", &NamedStep::end_ns)
       .def_readonly("busy_ns", &NamedStep::busy_ns)
@@ -212,6 +216,7 @@ void bind_report(py::module_& m) {
           "The window's device work under the host events it came from: (row, index of "
           "the parent in this list or -1), parents first.");
   bind_tables(m, report);
+  bind_replay(m, report);
 
   m.def(
       "analyze",

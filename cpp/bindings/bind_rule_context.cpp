@@ -47,8 +47,15 @@ Numbers intervals(const IntervalSet& set) {
                   [](const auto& part) { return std::array{part.begin, part.end}; });
 }
 
-std::size_t index_of(const timeline::Timeline& t, std::optional<std::int32_t> device) {
-  if (!device && t.host) return 0;
+std::size_t index_of(const timeline::Timeline& t, std::optional<std::int32_t> device,
+                     std::optional<std::int64_t> pid = std::nullopt) {
+  if (!device && t.host) {
+    const auto index = pid ? t.host.index_of(*pid) : 0;
+    if (index != timeline::HostTimes::kNone) return index;
+    throw std::invalid_argument("process " + std::to_string(*pid) +
+                                " did no work in this trace");
+  }
+  if (pid) throw std::invalid_argument("this trace has device work: name a device");
   for (std::size_t i = 0; i < t.devices.size(); ++i) {
     if (device == t.devices[i].device) return i;
   }
@@ -88,11 +95,12 @@ void bind_rule_context(py::module_& m) {
            })
       .def(
           "idle",
-          [](const RuleContext& c, std::optional<std::int32_t> device) {
+          [](const RuleContext& c, std::optional<std::int32_t> device,
+             std::optional<std::int64_t> pid) {
             const auto& t = c.timeline();
-            return intervals((*c).ledger.idle(index_of(t, device), t.span));
+            return intervals((*c).ledger.idle(index_of(t, device, pid), t.span));
           },
-          py::arg("device"))
+          py::arg("device"), py::arg("pid"))
       .def(
           "busy",
           [](const RuleContext& c, std::int32_t device) {

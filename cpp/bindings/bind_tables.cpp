@@ -48,6 +48,12 @@ WorkTablesWithNames work_tables(const Analysis& a) {
   return {with_titles(a, tables.kernels), std::move(tables.copies)};
 }
 
+std::vector<ThreadRow> thread_table(const Analysis& a) {
+  return a.report.args ? make_thread_table(*a.report.timeline, *a.report.args)
+                       : make_thread_table(*a.report.timeline,
+                                           timeline::EventArgs(*a.report.timeline));
+}
+
 std::optional<std::int64_t> known(std::int64_t value) {
   return value < 0 ? std::nullopt : std::optional(value);
 }
@@ -105,6 +111,22 @@ void bind_rows(py::module_& m) {
       .def_property_readonly("self_device_ns",
                              [](const Operator& o) { return o.row.self_device_ns; })
       .def_property_readonly("work", [](const Operator& o) { return o.row.work; });
+  py::class_<ThreadRow>(m, "ThreadRow", "See pipeline/tables.h; nanoseconds.")
+      .def_readonly("pid", &ThreadRow::pid)
+      .def_readonly("tid", &ThreadRow::tid)
+      .def_readonly("name", &ThreadRow::name)
+      .def_readonly("events", &ThreadRow::events)
+      .def_readonly("operators_ns", &ThreadRow::operators_ns)
+      .def_readonly("calls_ns", &ThreadRow::calls_ns)
+      .def_readonly("compile_ns", &ThreadRow::compile_ns)
+      .def_readonly("python_ns", &ThreadRow::python_ns)
+      .def_readonly("loader_ns", &ThreadRow::loader_ns)
+      .def_readonly("wait_comm_ns", &ThreadRow::wait_comm_ns)
+      .def_readonly("wait_device_ns", &ThreadRow::wait_device_ns)
+      .def_readonly("wait_other_ns", &ThreadRow::wait_other_ns)
+      .def_readonly("profiler_ns", &ThreadRow::profiler_ns)
+      .def_readonly("idle_ns", &ThreadRow::idle_ns)
+      .def_property_readonly("busy_ns", &ThreadRow::busy_ns);
   py::class_<Counts>(m, "Counts")
       .def_readonly("each", &Counts::each)
       .def_readonly("min", &Counts::min)
@@ -158,6 +180,7 @@ void bind_tables(py::module_& m, py::class_<Analysis>& report) {
             return with_titles(a, make_operator_table(*a.report.timeline));
           },
           release())
+      .def("threads", &thread_table, release())
       .def(
           "kernel_counts", [](const Analysis& a) { return count_kernels(a.report); },
           release())

@@ -14,17 +14,13 @@ namespace {
 
 using trace::Category;
 
-struct Seen {
-  std::int64_t working = 0;  // own time, less waits for the device
-  std::vector<Interval> inside;
-};
-
 // When code was loaded, by process; records of CUPTI's own thread have none (-1).
 using Loads = std::map<std::int64_t, std::vector<std::int64_t>>;
 
 class Finder {
  public:
-  explicit Finder(const timeline::Timeline& t) : t_(t), c_(t.columns()) {
+  explicit Finder(const timeline::Timeline& t)
+      : t_(t), c_(t.columns()), place_(c_.size(), kNoRow) {
     const auto& names = t.trace->strings;
     for (std::uint32_t id = 0; id < names.size(); ++id) {
       says_.push_back(says(names.view(id)));
@@ -34,22 +30,18 @@ class Finder {
   std::vector<ColdOp> run(const ColdLimits& limits) {
     list_launching();
     measure();
-    std::vector<ColdOp> out;
+    std::vector<std::uint32_t> cold;
     for (auto& [key, rows] : calls_) {
       const auto usual = static_cast<double>(median(rows));
       for (std::size_t i = 0; i < rows.size(); ++i) {
-        const auto& seen = ops_.at(rows[i]);
-        if (static_cast<double>(seen.working) <= limits.factor * usual) continue;
+        const auto working = working_[place_[rows[i]]];
+        if (static_cast<double>(working) <= limits.factor * usual) continue;
         const bool first =
-            i == 0 && rows.size() > limits.later_calls && seen.working >= limits.least;
-        if (first || loads_in(rows[i])) {
-          const Interval time{c_.ts[rows[i]], c_.end(rows[i])};
-          out.push_back(
-              {rows[i], timeline::subtract({time}, timeline::unite(seen.inside))});
-        }
+            i == 0 && rows.size() > limits.later_calls && working >= limits.least;
+        if (first || loads_in(rows[i])) cold.push_back(rows[i]);
       }
     }
-    return out;
+    return less_operators(cold);
   }
 
  private:
@@ -69,7 +61,9 @@ class Finder {
       for (const auto row : d.rows) {
         const auto op = t_.tree.enclosing(c_, t_.launch_of(row), Category::kCpuOp);
         if (op == kNoRow || !is_op(op)) continue;
-        ops_.try_emplace(op);
+        if (place_[op] != kNoRow) continue;
+        place_[op] = static_cast<std::uint32_t>(working_.size());
+        working_.push_back(0);
       }
     }
   }
@@ -84,20 +78,19 @@ class Finder {
             (what == Says::kLazyLoad && c_.cat(row) == Category::kOverhead)) {
           loads_[std::max<std::int64_t>(-1, c_.pid[row])].push_back(c_.ts[row]);
         }
-        if (const auto own = ops_.find(row); own != ops_.end()) {
-          own->second.working += c_.dur[row];
+        if (place_[row] != kNoRow) {
+          working_[place_[row]] += c_.dur[row];
           calls_[{t_.lanes.lane[row], c_.name[row]}].push_back(row);
         }
         const auto up = t_.tree.parent[row];
         if (up == kNoRow) continue;
         if (c_.cat(row) == Category::kCpuOp) {
-          if (const auto outer = ops_.find(up); outer != ops_.end()) {
-            outer->second.working -= c_.dur[row];
-            outer->second.inside.push_back({c_.ts[row], c_.end(row)});
-          }
+          if (place_[up] != kNoRow) working_[place_[up]] -= c_.dur[row];
         } else if (what == Says::kInOrder && !launches(row)) {
-          const auto outer = ops_.find(t_.tree.enclosing(c_, up, Category::kCpuOp));
-          if (outer != ops_.end()) outer->second.working -= c_.dur[row];
+          const auto outer = t_.tree.enclosing(c_, up, Category::kCpuOp);
+          if (outer != kNoRow && place_[outer] != kNoRow) {
+            working_[place_[outer]] -= c_.dur[row];
+          }
         }
       }
     }
@@ -106,10 +99,32 @@ class Finder {
 
   std::int64_t median(const std::vector<std::uint32_t>& rows) const {
     std::vector<std::int64_t> values;
-    for (const auto row : rows) values.push_back(ops_.at(row).working);
+    for (const auto row : rows) values.push_back(working_[place_[row]]);
     const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
     std::nth_element(values.begin(), middle, values.end());
     return std::max<std::int64_t>(0, *middle);
+  }
+
+  // Cuts out of each the operators that it called.
+  std::vector<ColdOp> less_operators(const std::vector<std::uint32_t>& cold) const {
+    std::unordered_map<std::uint32_t, std::vector<Interval>> inside;
+    for (const auto row : cold) inside[row];
+    if (cold.empty()) return {};
+    for (const auto row : t_.lanes.rows) {
+      const auto up = t_.tree.parent[row];
+      if (up == kNoRow || place_[up] == kNoRow || c_.cat(row) != Category::kCpuOp) {
+        continue;
+      }
+      if (const auto outer = inside.find(up); outer != inside.end()) {
+        outer->second.push_back({c_.ts[row], c_.end(row)});
+      }
+    }
+    std::vector<ColdOp> out;
+    for (const auto row : cold) {
+      out.push_back({row, timeline::subtract({{c_.ts[row], c_.end(row)}},
+                                             timeline::unite(inside[row]))});
+    }
+    return out;
   }
 
   bool loads_in(std::uint32_t row) const {
@@ -126,7 +141,8 @@ class Finder {
   const timeline::Timeline& t_;
   const trace::Columns& c_;
   std::vector<Says> says_;
-  std::unordered_map<std::uint32_t, Seen> ops_;  // by row
+  std::vector<std::uint32_t> place_;   // of each row: of operators that launch, in ...
+  std::vector<std::int64_t> working_;  // ... their own time, less waits for the device
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<std::uint32_t>> calls_;
   Loads loads_;
 };

@@ -36,17 +36,18 @@ bool is_wait(std::string_view name) {
   return name.starts_with("<built-in method wait of ");
 }
 
+// What belongs to one process.
+struct Rows {
+  std::vector<std::uint32_t> backend;  // ranges on the backend's threads, by start
+  std::vector<std::uint32_t> lanes;    // its threads
+};
+
 class Host {
  public:
-  explicit Host(const timeline::Timeline& t) : t_(t), c_(t.columns()) {
+  Host(const timeline::Timeline& t, std::uint32_t main, Rows rows)
+      : t_(t), c_(t.columns()), main_(main), rows_(std::move(rows)) {
     std::vector<Interval> ranges;
-    for (const auto& span : t.spans.annotations) {
-      if (c_.pid[span.row] == t.host->pid &&
-          is_backend_range(t.trace->name(span.row))) {
-        ranges.push_back({span.begin, span.end});
-        backend_.push_back(span.row);
-      }
-    }
+    for (const auto row : rows_.backend) ranges.push_back({c_.ts[row], c_.end(row)});
     running_ = timeline::unite(std::move(ranges));
   }
 
@@ -90,7 +91,7 @@ class Host {
   void read_main_thread() {
     bool frames = false;
     std::uint32_t asked = kNoRow;  // the last collective's operator
-    for (const auto row : t_.lanes.rows_of(t_.lanes.lanes[t_.host->lane])) {
+    for (const auto row : t_.lanes.rows_of(t_.lanes.lanes[main_])) {
       const Interval time{c_.ts[row], t_.tree.end(c_, row)};
       const auto name = t_.trace->name(row);
       if (c_.cat(row) == Category::kCpuOp) {
@@ -114,7 +115,7 @@ class Host {
       }
     }
     if (frames) return;
-    for (const auto row : backend_) {
+    for (const auto row : rows_.backend) {
       add(backwards_, {c_.ts[row], c_.end(row)}, row);
     }
     // The backend's threads know no line and no operator; who asked last does.
@@ -138,10 +139,8 @@ class Host {
   // for a collective. To ask for one is work too: the host would do it anyway.
   IntervalSet computation() const {
     std::vector<Interval> main, others, waits;
-    for (std::uint32_t lane = 0; lane < t_.lanes.lanes.size(); ++lane) {
-      const auto& l = t_.lanes.lanes[lane];
-      if (l.is_stream || l.pid != t_.host->pid) continue;
-      for (const auto row : t_.lanes.rows_of(l)) {
+    for (const auto lane : rows_.lanes) {
+      for (const auto row : t_.lanes.rows_of(t_.lanes.lanes[lane])) {
         if (c_.cat(row) != Category::kCpuOp) continue;
         const auto parent = t_.tree.parent[row];
         // What its parent is, it is too.
@@ -149,7 +148,7 @@ class Host {
                                  is_backend_range(t_.trace->name(parent)))) {
           continue;
         }
-        (lane == t_.host->lane ? main : others).push_back({c_.ts[row], c_.end(row)});
+        (lane == main_ ? main : others).push_back({c_.ts[row], c_.end(row)});
       }
     }
     for (const auto* list : {&waits_, &operators_}) {
@@ -163,16 +162,35 @@ class Host {
 
   const timeline::Timeline& t_;
   const trace::Columns& c_;
-  std::vector<std::uint32_t> backend_;  // ranges on the backend's threads
-  IntervalSet running_;                 // when a collective was under way
-  std::vector<std::uint32_t> asks_;     // the operators of collectives, by start
+  std::uint32_t main_;  // its thread
+  Rows rows_;
+  IntervalSet running_;              // when a collective was under way
+  std::vector<std::uint32_t> asks_;  // the operators of collectives, by start
   std::vector<CommWait> waits_, operators_, backwards_;  // by start
 };
 
 }  // namespace
 
-CommOnHost comm_on_host(const timeline::Timeline& t) {
-  return t.host ? Host(t).measure() : CommOnHost{};
+std::vector<CommOnHost> comm_on_host(const timeline::Timeline& t) {
+  std::vector<CommOnHost> out;
+  if (!t.host) return out;
+  std::vector<Rows> rows(t.host.size());
+  for (const auto& span : t.spans.annotations) {
+    const auto i = t.host.index_of(t.columns().pid[span.row]);
+    if (i != timeline::HostTimes::kNone && is_backend_range(t.trace->name(span.row))) {
+      rows[i].backend.push_back(span.row);
+    }
+  }
+  for (std::uint32_t lane = 0; lane < t.lanes.lanes.size(); ++lane) {
+    const auto i = t.host.index_of(t.lanes.lanes[lane].pid);
+    if (i != timeline::HostTimes::kNone && !t.lanes.lanes[lane].is_stream) {
+      rows[i].lanes.push_back(lane);
+    }
+  }
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    out.push_back(Host(t, t.host[i].lane, std::move(rows[i])).measure());
+  }
+  return out;
 }
 
 }  // namespace tta::patterns

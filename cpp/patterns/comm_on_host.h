@@ -22,15 +22,15 @@ struct CommOnHost {
   std::vector<CommWait> waits;  ///< That part, disjoint.
 };
 
-/// Finds them in a trace without device work (Timeline::host); none in any other, and
-/// none if no backend says that it communicated (ranges named gloo:, mpi: or ucc:, on
-/// the threads of the backend).
+/// Finds them for each process of Timeline::host; no entry for a trace with device
+/// work, and an empty one for a process of which no backend says that it communicated
+/// (ranges named gloo:, mpi: or ucc:, on the threads of the backend).
 ///
 /// With Python frames it counts what the main thread spent blocked: in Work.wait(), in
 /// wait_tensor, or in a backward pass that waits for DDP's buckets. The operators that
 /// ask for a collective only queue it; their time is not waiting.
 /// Without frames, the time of collectives in which no thread ran an operator: what
-/// Python does meanwhile is then unknown. O(n log n) in the process's rows.
-CommOnHost comm_on_host(const timeline::Timeline& timeline);
+/// Python does meanwhile is then unknown. O(n log n) in the rows.
+std::vector<CommOnHost> comm_on_host(const timeline::Timeline& timeline);
 
 }  // namespace tta::patterns

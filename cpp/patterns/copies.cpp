@@ -48,11 +48,6 @@ bool contains(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
 
-bool is_copy_operator(std::string_view name) {
-  return name == "aten::copy_" || name == "aten::_to_copy" || name == "aten::to" ||
-         name == "aten::cpu" || name == "aten::cuda";
-}
-
 }  // namespace
 
 const std::vector<HostCopy>& host_copies(const Context& context,
@@ -64,10 +59,13 @@ const std::vector<HostCopy>& host_copies(const Context& context,
   if (!fresh) return out;
   std::array<std::size_t, 2> latest{};  // of each way, that which ends last; + 1
   for (const auto row : d.rows) {
-    if (c.cat(row) != Category::kGpuMemcpy) continue;
+    if (!t.is_copy(row)) continue;
     const auto name = t.trace->name(row);
-    const bool up = contains(name, "HtoD") || contains(name, "HostToDevice");
-    const bool down = contains(name, "DtoH") || contains(name, "DeviceToHost");
+    const auto& known_of_row = context.args.work(row);
+    const bool up = contains(name, "HtoD") || contains(name, "HostToDevice") ||
+                    known_of_row.way == timeline::WorkArgs::Way::kToDevice;
+    const bool down = contains(name, "DtoH") || contains(name, "DeviceToHost") ||
+                      known_of_row.way == timeline::WorkArgs::Way::kToHost;
     if (up == down) continue;
     HostCopy copy;
     copy.row = row;
@@ -75,7 +73,7 @@ const std::vector<HostCopy>& host_copies(const Context& context,
     copy.memory = contains(name, "Pageable") ? HostMemory::kPageable
                   : contains(name, "Pinned") ? HostMemory::kPinned
                                              : HostMemory::kUnknown;
-    copy.bytes = context.args.work(row).bytes;
+    copy.bytes = known_of_row.bytes;
     if (copy.bytes > 0 && c.dur[row] > 0) {
       const auto rate =
           static_cast<double>(copy.bytes) / static_cast<double>(c.dur[row]);
@@ -89,24 +87,6 @@ const std::vector<HostCopy>& host_copies(const Context& context,
     if (last == 0 || c.end(out[last - 1].row) <= c.end(row)) last = out.size();
   }
   return out;
-}
-
-std::uint32_t copy_operator(const timeline::Timeline& t, std::uint32_t row) {
-  std::uint32_t outer = kNoRow;
-  auto at = t.owner_of(row);
-  for (int depth = 0; at != kNoRow && depth < timeline::kMaxDepth;
-       at = t.tree.parent[at], ++depth) {
-    if (t.columns().cat(at) != Category::kCpuOp) break;
-    const auto name = t.trace->name(at);
-    if (is_copy_operator(name)) {
-      outer = at;
-      continue;
-    }
-    // Ranges of a module, of DDP or of a compiled region only enclose the call.
-    if (name.starts_with("aten::")) return kNoRow;
-    break;
-  }
-  return outer;
 }
 
 Held first_input(const Context& context, std::uint32_t op) {
@@ -131,9 +111,8 @@ std::vector<std::int64_t> first_kernels(const timeline::Timeline& t) {
   std::vector<std::int64_t> first;
   std::map<std::int64_t, std::int64_t> of_process;
   for (const auto& d : t.devices) {
-    const auto kernel = std::find_if(d.rows.begin(), d.rows.end(), [&](auto row) {
-      return c.cat(row) == Category::kKernel;
-    });
+    const auto kernel = std::find_if(d.rows.begin(), d.rows.end(),
+                                     [&](auto row) { return t.is_kernel(row); });
     first.push_back(kernel == d.rows.end() ? std::numeric_limits<std::int64_t>::max()
                                            : c.ts[*kernel]);
     if (d.pid == trace::kNoId) continue;
@@ -152,7 +131,7 @@ BareTime::BareTime(const Context& context, std::size_t device)
   const auto& c = context.timeline.columns();
   std::vector<Interval> kernels;
   for (const auto row : context.timeline.devices[device].rows) {
-    if (c.cat(row) == Category::kKernel) kernels.push_back({c.ts[row], c.end(row)});
+    if (context.timeline.is_kernel(row)) kernels.push_back({c.ts[row], c.end(row)});
   }
   kernels_ = timeline::unite(std::move(kernels));
 }

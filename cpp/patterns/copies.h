@@ -34,11 +34,6 @@ struct HostCopy {
 const std::vector<HostCopy>& host_copies(const Context& context,
                                          const timeline::DeviceTime& device);
 
-/// Returns the outermost operator of the copy call that a row belongs to (aten::to,
-/// .cpu(), copy_, ...); kNoRow if there is none, or if it copies as part of another
-/// operator, as nonzero does to read its count.
-std::uint32_t copy_operator(const timeline::Timeline& timeline, std::uint32_t row);
-
 /// What an operator's first input holds, with record_shapes; -1 and "" if unknown, as
 /// they are of a single number.
 struct Held {

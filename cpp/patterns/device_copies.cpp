@@ -44,6 +44,16 @@ std::optional<DeviceCopy> kind_by_name(std::string_view kernel) {
   return std::nullopt;
 }
 
+// The transposes that MIOpen and cuDNN put before and after a kernel that wants the
+// other memory format: launched inside the convolution, without an operator.
+bool changes_format(std::string_view kernel) {
+  for (const auto* part : {"batched_transpose_", "nchwToNhwcKernel", "nhwcToNchwKernel",
+                           "nchwToFoldedNhwcKernel", "foldedNhwcToNchwKernel"}) {
+    if (contains(kernel, part)) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 std::optional<DeviceCopy> kind_by_inputs(const timeline::OpArgs* op) {
@@ -59,6 +69,11 @@ std::optional<DeviceCopy> kind_by_inputs(const timeline::OpArgs* op) {
 
 DeviceCopies::DeviceCopies(const Context& context) : context_(context) {
   const auto& t = context.timeline;
+  const auto& strings = t.trace->strings;
+  changes_format_.resize(strings.size());
+  for (std::uint32_t id = 0; id < strings.size(); ++id) {
+    changes_format_[id] = changes_format(strings.view(id));
+  }
   for (const auto& call : t.launch_calls) {
     if (!contains(t.trace->name(call.row), "GraphLaunch")) continue;
     const auto op = t.tree.enclosing(t.columns(), call.row, Category::kCpuOp);
@@ -86,6 +101,9 @@ std::optional<FoundCopy> DeviceCopies::of(std::uint32_t row) const {
   if (memcpy ? !contains(name, "DtoD") && !contains(name, "DeviceToDevice")
              : cat != Category::kKernel) {
     return std::nullopt;
+  }
+  if (!memcpy && changes_format_[t.columns().name[row]]) {
+    return FoundCopy{DeviceCopy::kLayout, row};
   }
   const auto owner = t.owner_of(row);
   if (owner == kNoRow) {

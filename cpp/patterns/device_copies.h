@@ -28,19 +28,22 @@ struct FoundCopy {
 /// Tells them from other work. Refers to the context.
 class DeviceCopies {
  public:
-  /// Linear in the launch calls and the depth of each.
+  /// Linear in the distinct names, the launch calls and the depth of each.
   explicit DeviceCopies(const Context& context);
 
   /// Tells what a row of device work copies inside its device; none if it is another
   /// kind of work, part of another operator (repeat) or of a collective, or if neither
-  /// inputs nor the kernel's name tell. Climbs at most timeline::kMaxDepth.
+  /// inputs nor the kernel's name tell. The transposes of memory format that libraries
+  /// run inside a convolution are such, by their names. Climbs at most
+  /// timeline::kMaxDepth.
   std::optional<FoundCopy> of(std::uint32_t row) const;
 
  private:
   std::uint32_t graph_call(std::uint32_t owner) const;
 
   const Context& context_;
-  std::vector<char> runs_graph_;  // of each row; empty without graphs
+  std::vector<char> runs_graph_;      // of each row; empty without graphs
+  std::vector<char> changes_format_;  // of each name
 };
 
 /// Tells the kind by the first two inputs of copy_, destination and source; none if

@@ -3,11 +3,14 @@
 #include "patterns/dispatching.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <string_view>
 
 #include "patterns/describing_names.h"
 #include "patterns/facts.h"
+#include "patterns/fed_devices.h"
+#include "timeline/by_name.h"
 
 namespace tta::patterns {
 namespace {
@@ -29,14 +32,7 @@ std::vector<char> launching_rows(const timeline::Timeline& t) {
   return launching;
 }
 
-// Of each name of a trace, whether it is that of such an operator.
-std::vector<char> describing_names(const trace::Trace& trace) {
-  std::vector<char> out(trace.strings.size());
-  for (std::uint32_t id = 0; id < trace.strings.size(); ++id) {
-    out[id] = describes_a_tensor(trace.strings.view(id));
-  }
-  return out;
-}
+using Describing = timeline::ByName<describes_a_tensor>;
 
 // Operators that only describe a tensor nest no deeper (reshape, view; t, transpose,
 // as_strided).
@@ -47,7 +43,7 @@ constexpr int kMaxSteps = 8;
 // encloses it (a module, DDP); or one that describes a tensor, but not as a step of an
 // operator that computes on the host.
 bool on_the_way(const timeline::Timeline& t, std::uint32_t row,
-                const std::vector<char>& launching, const std::vector<char>& describing,
+                const std::vector<char>& launching, Describing& describing,
                 const DispatchLimits& limits) {
   const auto& c = t.columns();
   const auto parent = t.tree.parent[row];
@@ -55,11 +51,11 @@ bool on_the_way(const timeline::Timeline& t, std::uint32_t row,
       t.trace->name(parent).starts_with("aten::")) {
     return true;
   }
-  if (!describing[c.name[row]] || c.dur[row] > limits.max_pause) return false;
+  if (!describing(row) || c.dur[row] > limits.max_pause) return false;
   int depth = 0;
   for (auto at = parent; at != kNoRow && !launching[at] && depth < kMaxSteps;
        at = t.tree.parent[at], ++depth) {
-    if (t.trace->name(at).starts_with("aten::") && !describing[c.name[at]]) {
+    if (t.trace->name(at).starts_with("aten::") && !describing(at)) {
       return false;
     }
   }
@@ -68,20 +64,19 @@ bool on_the_way(const timeline::Timeline& t, std::uint32_t row,
 
 // Stretches of a thread in which it was on its way from launch to launch.
 IntervalSet dispatching(const timeline::Timeline& t, const timeline::Lane& lane,
-                        const std::vector<char>& launching,
-                        const std::vector<char>& describing,
+                        const std::vector<char>& launching, Describing& describing,
                         const DispatchLimits& limits) {
   const auto& c = t.columns();
   // Begins come in order, and ends where events nest: each after those before it.
   std::vector<std::int64_t> marks, open;
-  std::vector<Interval> slow, stretches;
+  std::vector<Interval> slow, calls, steps;
   for (const auto row : t.lanes.rows_of(lane)) {
     if (c.cat_info(row).runtime_api) {
       if (c.dur[row] >= (launching[row] ? limits.slow_launch : limits.slow_call)) {
         slow.push_back({c.ts[row], c.end(row)});
       } else if (launching[row]) {
         // However long it is, nothing else goes on inside a launch (a graph's).
-        stretches.push_back({c.ts[row], c.end(row)});
+        calls.push_back({c.ts[row], c.end(row)});
       }
     } else if (c.cat(row) == Category::kCpuOp) {
       if (!launching[row] && !on_the_way(t, row, launching, describing, limits)) {
@@ -101,10 +96,19 @@ IntervalSet dispatching(const timeline::Timeline& t, const timeline::Lane& lane,
     std::sort(marks.begin(), marks.end());
   }
   for (std::size_t i = 1; i < marks.size(); ++i) {
-    if (marks[i] - marks[i - 1] <= limits.max_pause) {
-      stretches.push_back({marks[i - 1], marks[i]});
+    if (marks[i] - marks[i - 1] > limits.max_pause) continue;
+    if (!steps.empty() && steps.back().end == marks[i - 1]) {
+      steps.back().end = marks[i];
+    } else {
+      steps.push_back({marks[i - 1], marks[i]});
     }
   }
+  // Both are in order of time; sorting them anew took longer than all else here.
+  std::vector<Interval> stretches;
+  stretches.reserve(calls.size() + steps.size());
+  std::merge(calls.begin(), calls.end(), steps.begin(), steps.end(),
+             std::back_inserter(stretches),
+             [](const Interval& a, const Interval& b) { return a.begin < b.begin; });
   return timeline::subtract(timeline::unite(std::move(stretches)),
                             timeline::unite(std::move(slow)));
 }
@@ -118,12 +122,12 @@ std::vector<LateDispatch> late_dispatch(const Context& context,
   auto& known = context.facts.launching;
   if (!known) known = launching_rows(t);
   const auto& launching = *known;
-  const auto describing = describing_names(*t.trace);
+  Describing describing(*t.trace);
   auto& by_lane =
       context.facts
           .dispatching[{limits.max_pause, limits.slow_call, limits.slow_launch}];
   std::vector<LateDispatch> out;
-  for (std::size_t i = 0; i < t.devices.size(); ++i) {
+  for (const auto i : fed_devices(t)) {
     for (const auto& gap : t.devices[i].gaps) {
       const auto launch = t.launch_of(gap.next);
       if (launch == kNoRow || c.ts[launch] <= gap.time.begin) continue;

@@ -2,7 +2,7 @@
 // patterns/facts.h: what several rules need to know, found out once an analysis.
 //
 // Rules do not read it themselves: launched_work(), sole_kernels(), warm_up(),
-// host_copies() and late_dispatch() fill what is not there yet.
+// host_copies(), late_dispatch() and costliest_call() fill what is not there yet.
 #pragma once
 
 #include <array>
@@ -28,6 +28,8 @@ struct Facts {
   std::map<const timeline::DeviceTime*, std::vector<HostCopy>> copies;
   /// Of each row, whether it launches device work or encloses what does.
   std::optional<std::vector<char>> launching;
+  /// Of each row, whether it is an operator or a runtime call, or encloses one.
+  std::optional<std::vector<char>> working;
   /// When each thread is on the way to a launch, by the thresholds that tell.
   std::map<std::array<std::int64_t, 3>, std::map<std::uint32_t, IntervalSet>>
       dispatching;

@@ -12,14 +12,33 @@
 #include "patterns/rule.h"
 
 namespace tta::patterns {
+namespace {
+
+// Leaves the claims that cost enough together: of all devices, or of one process.
+void keep_what_counts(const timeline::Timeline& t, double least_share,
+                      std::int64_t least_ns, std::vector<Claim>& claims) {
+  std::vector<std::int64_t> cost(std::max<std::size_t>(1, t.host.size()));
+  // A claim on what is no one's is refused later, by the ledger.
+  const auto of = [&](const Claim& claim) {
+    const auto index = t.host ? index_of(t, claim) : 0;
+    return index == timeline::HostTimes::kNone ? 0 : index;
+  };
+  for (const auto& claim : claims) cost[of(claim)] += claim.end - claim.begin;
+  const auto least = least_share * static_cast<double>(t.span.length()) *
+                     static_cast<double>(std::max<std::size_t>(1, t.devices.size()));
+  std::erase_if(claims, [&](const Claim& claim) {
+    const auto ns = cost[of(claim)];
+    return ns < least_ns || static_cast<double>(ns) < least;
+  });
+}
+
+}  // namespace
 
 Findings find(const timeline::Timeline& t, const timeline::EventArgs& args,
               const Settings& settings, std::span<const OwnRule> own) {
   Findings out;
   Ledger ledger(t);
   Facts facts;
-  const auto span = static_cast<double>(t.span.length()) *
-                    static_cast<double>(std::max<std::size_t>(1, t.devices.size()));
   struct Found {
     PatternId pattern;
     Wording wording;
@@ -29,13 +48,10 @@ Findings find(const timeline::Timeline& t, const timeline::EventArgs& args,
   std::vector<Found> found;
   // Takes the claims of one rule if they amount to something.
   const auto count = [&](const Context& context, PatternId pattern, Writer describe,
-                         Writer advise, const std::vector<Claim>& claims) {
+                         Writer advise, std::vector<Claim> claims) {
     const bool user = out.patterns[pattern].user_finding;
-    const auto cost = cost_of(claims);
-    if (cost == 0 || (user && cost < kMinCost) ||
-        static_cast<double>(cost) < context.limits[0] * span) {
-      return false;
-    }
+    keep_what_counts(t, context.limits[0], user ? kMinCost : 1, claims);
+    if (claims.empty()) return false;
     ledger.settle(claims);
     const auto first = out.claims.size();
     out.claims.insert(out.claims.end(), claims.begin(), claims.end());

@@ -21,7 +21,7 @@ struct Findings {
   std::vector<Finding> findings;  ///< Most wasted first; of user patterns only.
   std::vector<Claim> claims;      ///< All that count, profiler_artifact included.
   /// The idle time that no claim covers, in the order of Timeline::devices; of a trace
-  /// without device work, of the process's time.
+  /// without device work, the processes' time, in that of Timeline::host.
   std::vector<timeline::IntervalSet> unclaimed;
   std::vector<OwnOutcome> own;  ///< One for each own rule that ran, in their order.
 };
@@ -29,7 +29,8 @@ struct Findings {
 /// Runs the rules in the order of the pattern table and groups their claims.
 ///
 /// A rule's claims count if together they cost at least kMinCost and the rule's share
-/// of the span. They are grouped by sub-type and source line, or operator where no
+/// of the span. Without device work they are judged process by process, so that the
+/// time of many helpers does not hide what one wastes. They are grouped by sub-type and source line, or operator where no
 /// line is known; groups under kMinCost, and those beyond the ten costliest of a
 /// pattern, are gathered in one finding without a place. `windows` is left empty.
 ///

@@ -28,7 +28,9 @@ struct Claim {
   PatternId pattern;
   std::uint8_t subtype = 0;  ///< Index into PatternInfo::subtypes.
   bool idle = true;          ///< Idle time, as opposed to excess device or host time.
-  std::int32_t device = -1;  ///< -1 for host time in a trace without device work.
+  /// -1 for host time in a trace without device work: that of the process of
+  /// `evidence`.
+  std::int32_t device = -1;
   std::int64_t begin = 0;
   std::int64_t end = 0;
   std::uint32_t evidence = 0;  ///< Row of the event that proves it.
@@ -47,7 +49,10 @@ struct Finding {
   /// Deepest user frame; none if the trace holds no Python frames for it, or if the
   /// finding gathers several lines too small to list.
   std::optional<timeline::Frame> location;
-  std::string operator_name;           ///< Deepest cpu_op, "" if there is none.
+  std::string operator_name;  ///< Deepest cpu_op, "" if there is none.
+  /// The processes whose time it is, or that feed the devices whose it is, ascending;
+  /// those that are known.
+  std::vector<std::int64_t> pids;
   std::string message;                 ///< One sentence, in figures.
   std::string advice;                  ///< What to do about it.
   std::vector<std::uint32_t> events;   ///< Rows that prove it, costliest first, <= 8.

@@ -2,25 +2,134 @@
 // patterns/frame_costs.cpp: adds time up along the frames around it.
 #include "patterns/frame_costs.h"
 
+#include <algorithm>
 #include <unordered_map>
 #include <vector>
+
+#include "patterns/facts.h"
 
 namespace tta::patterns {
 namespace {
 
 using trace::Category;
 
-struct Cost {
-  std::uint32_t row = 0;
-  int depth = 0;
-  std::int64_t ns = 0;
-  std::size_t last = 0;  // stretch that was counted last: a recursion counts once
-};
-
 bool is_of(std::string_view frame, timeline::FileOwner least) {
   if (least == timeline::FileOwner::kTorch) return true;
   const auto parsed = timeline::parse_frame(frame);
   return parsed && timeline::owner_of_file(parsed->file) >= least;
+}
+
+// The frames that stretches fell into and all above them, as a tree: thousands of
+// stretches share the frames of a program, and what fell into a frame is summed up once
+// instead of climbed with each.
+class FrameTree {
+ public:
+  /// What of the cost fell into frames of one name.
+  struct Cost {
+    std::uint32_t row = 0;  // the first of them
+    int depth = 0;          // of that
+    std::int64_t ns = 0;
+    int open = 0;  // such frames around the place of the walk
+  };
+
+  FrameTree(const timeline::Timeline& t, bool inside)
+      : t_(t), c_(t.columns()), inside_(inside), node_of_(c_.size(), kNone) {}
+
+  void add(const PythonStretch& stretch) {
+    std::vector<std::uint32_t> fresh;  // frames, innermost first
+    auto row = stretch.frame;
+    if (c_.cat(row) != Category::kPythonFunction) row = inside_ ? kNoRow : above(row);
+    if (row == kNoRow) return;
+    const auto innermost = row;
+    for (; row != kNoRow && node_of_[row] == kNone; row = above(row)) {
+      fresh.push_back(row);
+    }
+    auto parent = row == kNoRow ? kNone : node_of_[row];
+    auto depth =
+        static_cast<int>(fresh.size()) + (parent == kNone ? 0 : nodes_[parent].depth);
+    for (const auto frame : fresh) {
+      const auto next = static_cast<std::uint32_t>(costs_.size());
+      if (by_name_.try_emplace(c_.name[frame], next).second) {
+        costs_.push_back({frame, depth});
+      }
+      --depth;
+    }
+    for (auto frame = fresh.rbegin(); frame != fresh.rend(); ++frame) {
+      const auto node = static_cast<std::uint32_t>(nodes_.size());
+      nodes_.push_back({by_name_.at(c_.name[*frame]), parent});
+      auto& first = parent == kNone ? root_ : nodes_[parent].child;
+      nodes_[node].depth = parent == kNone ? 1 : nodes_[parent].depth + 1;
+      nodes_[node].sibling = first;
+      first = node;
+      node_of_[*frame] = node;
+      parent = node;
+    }
+    nodes_[node_of_[innermost]].ns += stretch.time.length();
+  }
+
+  /// Sums up, once; of each name, in the order in which they were met.
+  const std::vector<Cost>& costs() {
+    for (auto node = nodes_.rbegin(); node != nodes_.rend(); ++node) {
+      if (node->parent != kNone) nodes_[node->parent].ns += node->ns;
+    }
+    // Frames of a name that is around them already are a recursion, counted above.
+    for (auto at = root_; at != kNone;) {
+      auto& cost = costs_[nodes_[at].cost];
+      if (cost.open++ == 0) cost.ns += nodes_[at].ns;
+      if (nodes_[at].child != kNone) {
+        at = nodes_[at].child;
+        continue;
+      }
+      --cost.open;
+      while (at != kNone && nodes_[at].sibling == kNone) {
+        at = nodes_[at].parent;
+        if (at != kNone) --costs_[nodes_[at].cost].open;
+      }
+      if (at != kNone) at = nodes_[at].sibling;
+    }
+    return costs_;
+  }
+
+ private:
+  static constexpr std::uint32_t kNone = 0xffffffff;
+  struct Node {  // parents before their children
+    std::uint32_t cost = 0, parent = kNone, child = kNone, sibling = kNone;
+    int depth = 0;
+    std::int64_t ns = 0;
+  };
+
+  std::uint32_t above(std::uint32_t row) const {
+    row = t_.tree.parent[row];
+    while (row != kNoRow && c_.cat(row) != Category::kPythonFunction) {
+      if (inside_) return kNoRow;
+      row = t_.tree.parent[row];
+    }
+    return row;
+  }
+
+  const timeline::Timeline& t_;
+  const trace::Columns& c_;
+  bool inside_;
+  std::vector<std::uint32_t> node_of_;  // of each row
+  std::vector<Node> nodes_;
+  std::uint32_t root_ = kNone;  // the last of those without a parent
+  std::vector<Cost> costs_;
+  std::unordered_map<std::uint32_t, std::uint32_t> by_name_;  // into costs_
+};
+
+// Marks the rows that are an operator or a runtime call, or hold one.
+const std::vector<char>& working_rows(const Context& context) {
+  auto& known = context.facts.working;
+  if (known) return *known;
+  const auto& t = context.timeline;
+  const auto& c = t.columns();
+  auto& works = known.emplace(c.size(), 0);
+  for (std::uint32_t row = 0; row < c.size(); ++row) {
+    if (c.cat(row) != Category::kCpuOp && !c.cat_info(row).runtime_api) continue;
+    for (auto at = row; at != kNoRow && !works[at]; at = t.tree.parent[at])
+      works[at] = 1;
+  }
+  return works;
 }
 
 }  // namespace
@@ -29,31 +138,10 @@ std::optional<FrameCost> deepest_of_most(const timeline::Timeline& t,
                                          std::span<const PythonStretch> stretches,
                                          std::int64_t of, bool inside,
                                          timeline::FileOwner least) {
-  const auto& c = t.columns();
-  std::unordered_map<std::uint32_t, Cost> costs;  // by name
-  std::vector<std::uint32_t> above;
-  for (std::size_t i = 0; i < stretches.size(); ++i) {
-    above.clear();
-    auto row = stretches[i].frame;
-    for (int up = 0; row != kNoRow && up < timeline::kMaxDepth;
-         row = t.tree.parent[row], ++up) {
-      if (c.cat(row) == Category::kPythonFunction) {
-        above.push_back(row);
-      } else if (inside) {
-        break;
-      }
-    }
-    for (std::size_t k = 0; k < above.size(); ++k) {
-      const auto depth = static_cast<int>(above.size() - k);
-      auto& cost = costs.try_emplace(c.name[above[k]], Cost{above[k], depth, 0, 0})
-                       .first->second;
-      if (cost.last == i + 1) continue;
-      cost.last = i + 1;
-      cost.ns += stretches[i].time.length();
-    }
-  }
-  const Cost* best = nullptr;
-  for (const auto& [name, cost] : costs) {
+  FrameTree tree(t, inside);
+  for (const auto& stretch : stretches) tree.add(stretch);
+  const FrameTree::Cost* best = nullptr;
+  for (const auto& cost : tree.costs()) {
     if (2 * cost.ns <= of || !is_of(t.trace->name(cost.row), least)) continue;
     if (best == nullptr || cost.depth > best->depth ||
         (cost.depth == best->depth && cost.ns > best->ns)) {
@@ -64,15 +152,11 @@ std::optional<FrameCost> deepest_of_most(const timeline::Timeline& t,
   return FrameCost{best->row, best->ns};
 }
 
-std::optional<FrameCost> costliest_call(const timeline::Timeline& t,
+std::optional<FrameCost> costliest_call(const Context& context,
                                         std::span<const PythonStretch> stretches) {
+  const auto& t = context.timeline;
   const auto& c = t.columns();
-  std::vector<char> works(c.size(), 0);  // holds an operator or a runtime call
-  for (std::uint32_t row = 0; row < c.size(); ++row) {
-    if (c.cat(row) != Category::kCpuOp && !c.cat_info(row).runtime_api) continue;
-    for (auto at = row; at != kNoRow && !works[at]; at = t.tree.parent[at])
-      works[at] = 1;
-  }
+  const auto& works = working_rows(context);
   std::unordered_map<std::uint32_t, FrameCost> costs;  // by name
   for (const auto& stretch : stretches) {
     auto top = stretch.frame;

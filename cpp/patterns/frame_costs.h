@@ -19,7 +19,7 @@ struct FrameCost {
 /// Returns the deepest function that holds more than half of `of`, frames of files with
 /// at least that owner only; a builtin belongs to kTorch. Each stretch counts for its
 /// innermost frame and all above it; if `inside`, only up to the first event that is no
-/// frame. None if no function holds so much. Linear in the stretches times the depth.
+/// frame. None if no function holds so much. Linear in the rows.
 std::optional<FrameCost> deepest_of_most(
     const timeline::Timeline& timeline, std::span<const PythonStretch> stretches,
     std::int64_t of, bool inside,
@@ -28,8 +28,9 @@ std::optional<FrameCost> deepest_of_most(
 /// Returns the costliest function that only ran Python: each stretch counts for the
 /// outermost frame around it in which no operator and no runtime call ran, or for its
 /// own frame if there is none. Many small frames below one call (inspect.signature) are
-/// one cost. None without stretches. Linear in the rows.
-std::optional<FrameCost> costliest_call(const timeline::Timeline& timeline,
+/// one cost. None without stretches. Linear in the stretches times the depth, and once
+/// an analysis in the rows.
+std::optional<FrameCost> costliest_call(const Context& context,
                                         std::span<const PythonStretch> stretches);
 
 }  // namespace tta::patterns

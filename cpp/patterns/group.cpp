@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <set>
 #include <tuple>
 #include <unordered_map>
 
@@ -95,26 +96,58 @@ void add(Finding& f, const Claim& claim) {
   f.claims.push_back(claim);
 }
 
+// Adds up what each event proves. All findings use one table of all rows, of which
+// only those at hand are touched.
+class CostOfRows {
+ public:
+  explicit CostOfRows(std::size_t rows) : place_(rows, kNoRow) {}
+
+  /// The sum of each row that is evidence, negative so that the costliest sorts first.
+  std::vector<std::pair<std::int64_t, std::uint32_t>> of(
+      const std::vector<Claim>& claims) {
+    std::vector<std::pair<std::int64_t, std::uint32_t>> out;
+    for (const auto& claim : claims) {
+      auto& place = place_[claim.evidence];
+      if (place == kNoRow) {
+        place = static_cast<std::uint32_t>(out.size());
+        out.emplace_back(0, claim.evidence);
+      }
+      out[place].first -= claim.end - claim.begin;
+    }
+    for (const auto& [ns, row] : out) place_[row] = kNoRow;
+    return out;
+  }
+
+ private:
+  std::vector<std::uint32_t> place_;
+};
+
 // Fills what follows from the claims: count, evidence, the costliest operator.
-void finish(const timeline::Timeline& t, Finding& f) {
-  std::map<std::uint32_t, std::int64_t> cost;
-  for (const auto& claim : f.claims) cost[claim.evidence] += claim.end - claim.begin;
-  f.count = cost.size();
+void finish(const timeline::Timeline& t, CostOfRows& costs, Finding& f) {
+  auto order = costs.of(f.claims);
+  f.count = order.size();
+  std::set<std::int64_t> pids;
+  for (const auto& claim : f.claims) {
+    const auto index = index_of(t, claim);
+    pids.insert(t.host ? t.host[index].pid : t.devices[index].pid);
+  }
+  pids.erase(trace::kNoId);
+  f.pids.assign(pids.begin(), pids.end());
   // Own rules have numbers beyond the table: what they ask for is taken as it is.
   f.estimate = static_cast<std::size_t>(f.pattern) < patterns().size() &&
                info(f.pattern).estimate && f.idle_ns * 2 < f.wasted_ns;
-  std::vector<std::pair<std::int64_t, std::uint32_t>> order;
-  for (const auto& [row, ns] : cost) order.emplace_back(-ns, row);
   const auto listed = std::min(order.size(), kMaxEvents);
   std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(listed),
                     order.end());
   for (std::size_t i = 0; i < listed; ++i) f.events.push_back(order[i].second);
-  std::stable_sort(f.claims.begin(), f.claims.end(),
-                   [](const Claim& a, const Claim& b) {
-                     return std::tie(a.device, a.begin) < std::tie(b.device, b.begin);
-                   });
-  const auto span = static_cast<double>(t.span.length()) *
-                    static_cast<double>(std::max<std::size_t>(1, t.devices.size()));
+  const auto before = [](const Claim& a, const Claim& b) {
+    return std::tie(a.device, a.begin) < std::tie(b.device, b.begin);
+  };
+  if (!std::is_sorted(f.claims.begin(), f.claims.end(), before)) {
+    std::stable_sort(f.claims.begin(), f.claims.end(), before);
+  }
+  const auto parts = std::max<std::size_t>(1, t.devices.size() + t.host.size());
+  const auto span = static_cast<double>(t.span.length()) * static_cast<double>(parts);
   const auto share = static_cast<double>(f.wasted_ns) / span;
   f.severity = share >= 0.10   ? Severity::kHigh
                : share >= 0.03 ? Severity::kMedium
@@ -130,22 +163,20 @@ std::vector<Finding> group(const Context& context, PatternId pattern,
   std::unordered_map<Key, Finding, Hash> by_key;
   for (const auto& claim : claims) {
     auto named = kNoRow;
+    const auto place = lines.place(claim.evidence);
     if (has_operator(pattern)) {
       const auto owner = t.owner_of(claim.evidence);
-      if (owner != kNoRow) {
-        named = operator_of(t, owner, lines.place(claim.evidence) != 0);
-      }
-    } else if (lines.place(claim.evidence) == 0) {
+      if (owner != kNoRow) named = operator_of(t, owner, place != 0);
+    } else if (place == 0) {
       named = phase_of(t, claim.evidence);
     }
     const auto name = named == kNoRow ? kNoRow : t.columns().name[named];
-    const auto [it, fresh] =
-        by_key.try_emplace({lines.place(claim.evidence), name, claim.subtype});
+    const auto [it, fresh] = by_key.try_emplace({place, name, claim.subtype});
     auto& finding = it->second;
     if (fresh) {
       finding.pattern = pattern;
       finding.subtype = claim.subtype;
-      finding.location = lines.of(claim.evidence);
+      finding.location = lines.frame(place);
       if (named != kNoRow) finding.operator_name = t.trace->name(named);
     }
     add(finding, claim);
@@ -185,8 +216,9 @@ std::vector<Finding> group(const Context& context, PatternId pattern,
   for (auto& [subtype, rest] : elsewhere) {
     if (rest.wasted_ns >= kMinCost) kept.push_back(std::move(rest));
   }
+  CostOfRows costs(t.columns().size());
   for (auto& finding : kept) {
-    finish(t, finding);
+    finish(t, costs, finding);
     finding.message = wording.describe(context, finding);
     finding.advice =
         wording.advise ? wording.advise(context, finding) : std::string(wording.advice);

@@ -82,11 +82,6 @@ bool contains_word(std::string_view name, std::span<const std::string_view> word
   return false;
 }
 
-bool is_tuned_name(std::string_view name) {
-  return contains_any(lower_case(name), kTunedParts) ||
-         contains_word(name, kTunedWords);
-}
-
 }  // namespace
 
 bool uses_tensor_cores(std::string_view kernel) {
@@ -97,17 +92,13 @@ bool uses_plain_units(std::string_view kernel) {
   return contains_any(kernel, kPlainUnits) && !uses_tensor_cores(kernel);
 }
 
-bool is_tuned(const timeline::Timeline& t, std::uint32_t row) {
-  if (is_tuned_name(t.trace->name(row))) return true;
-  const auto owner = t.owner_of(row);
-  return owner != timeline::kNoRow && is_tuned_name(t.trace->name(owner));
+bool names_tuned(std::string_view name) {
+  return contains_any(lower_case(name), kTunedParts) ||
+         contains_word(name, kTunedWords);
 }
 
-bool is_memory_bound(const timeline::Timeline& t, std::uint32_t row) {
-  if (contains_any(lower_case(t.trace->name(row)), kMemoryParts)) return true;
-  const auto owner = t.owner_of(row);
-  return owner != timeline::kNoRow &&
-         contains_any(lower_case(t.trace->name(owner)), kMemoryParts);
+bool names_memory_bound(std::string_view name) {
+  return contains_any(lower_case(name), kMemoryParts);
 }
 
 }  // namespace tta::patterns

@@ -37,7 +37,7 @@ Ledger::Ledger(const timeline::Timeline& t) : timeline_(t) {
     idle_.push_back(timeline::unite(std::move(gaps)));
     busy_.push_back(d.busy);
   }
-  if (t.host) {
+  for (std::size_t i = 0; i < t.host.size(); ++i) {
     idle_.push_back(t.span.length() > 0 ? IntervalSet{t.span} : IntervalSet{});
     busy_.emplace_back();
   }
@@ -46,7 +46,7 @@ Ledger::Ledger(const timeline::Timeline& t) : timeline_(t) {
 void Ledger::settle(const std::vector<Claim>& claims) {
   std::vector<const Claim*> idle, busy;
   // A device's number says nothing: work without one is kept under -1.
-  const bool on_host = timeline_.host.has_value();
+  const bool on_host = static_cast<bool>(timeline_.host);
   for (const auto& claim : claims) {
     (claim.idle || on_host ? idle : busy).push_back(&claim);
   }
@@ -59,23 +59,30 @@ void Ledger::settle(const std::vector<Claim>& claims) {
 
 void Ledger::take(const std::vector<const Claim*>& claims, const char* what,
                   std::vector<IntervalSet>& from) const {
-  auto order = claims;
-  std::stable_sort(order.begin(), order.end(), [](const Claim* a, const Claim* b) {
-    return std::tie(a->device, a->begin) < std::tie(b->device, b->begin);
-  });
-  const auto& devices = timeline_.devices;
-  std::size_t index = 0;
+  struct Taken {
+    std::size_t index;
+    const Claim* claim;
+  };
+  std::vector<Taken> order;
+  for (const auto* claim : claims) {
+    const auto index = index_of(timeline_, *claim);
+    if (index == timeline::HostTimes::kNone) {
+      refuse(*claim, what + std::string(" of a device or process without work"));
+    }
+    order.push_back({index, claim});
+  }
+  const auto before = [](const Taken& a, const Taken& b) {
+    return std::tie(a.index, a.claim->begin) < std::tie(b.index, b.claim->begin);
+  };
+  if (!std::is_sorted(order.begin(), order.end(), before)) {
+    std::stable_sort(order.begin(), order.end(), before);
+  }
   for (auto it = order.begin(); it != order.end();) {
-    const auto number = (*it)->device;
-    // Both by number of the device.
-    while (index < devices.size() && devices[index].device < number) ++index;
-    const bool known = index < devices.size() ? devices[index].device == number
-                                              : number == -1 && timeline_.host;
-    if (!known) refuse(**it, what + std::string(" of a device without work"));
+    const auto index = it->index;
     auto free = from[index].begin();
     std::vector<Interval> taken;
-    for (; it != order.end() && (*it)->device == number; ++it) {
-      const auto& claim = **it;
+    for (; it != order.end() && it->index == index; ++it) {
+      const auto& claim = *it->claim;
       while (free != from[index].end() && free->end <= claim.begin) ++free;
       if (claim.begin >= claim.end || free == from[index].end() ||
           claim.begin < free->begin || claim.end > free->end) {
@@ -88,6 +95,20 @@ void Ledger::take(const std::vector<const Claim*>& claims, const char* what,
     }
     from[index] = timeline::subtract(from[index], timeline::unite(std::move(taken)));
   }
+}
+
+std::size_t index_of(const timeline::Timeline& t, const Claim& claim) {
+  if (t.host) {
+    return claim.device == -1 ? t.host.index_of(t.columns().pid[claim.evidence])
+                              : timeline::HostTimes::kNone;
+  }
+  const auto it =
+      std::lower_bound(t.devices.begin(), t.devices.end(), claim.device,
+                       [](const auto& d, std::int32_t n) { return d.device < n; });
+  if (it == t.devices.end() || it->device != claim.device) {
+    return timeline::HostTimes::kNone;
+  }
+  return static_cast<std::size_t>(it - t.devices.begin());
 }
 
 }  // namespace tta::patterns

@@ -12,15 +12,16 @@ namespace tta::patterns {
 
 /// The unclaimed time of every device: idle time, which the balance divides among the
 /// patterns, and busy time, of which patterns claim what was spent to no use. In a
-/// trace without device work, the one process's time stands for both. Refers to the
+/// trace without device work, each process's time stands for both. Refers to the
 /// timeline.
 class Ledger {
  public:
   explicit Ledger(const timeline::Timeline& timeline);
 
   /// What is left of the idle time of device `index` (position in Timeline::devices)
-  /// inside `part`. Of a trace without device work, 0 is Timeline::host and all of its
-  /// time can be claimed, with device -1.
+  /// inside `part`. Of a trace without device work, `index` is a position in
+  /// Timeline::host, and all time of a process can be claimed, with device -1 and an
+  /// event of that process as evidence.
   timeline::IntervalSet idle(std::size_t index, timeline::Interval part) const {
     return timeline::clip(idle_[index], part);
   }
@@ -38,8 +39,8 @@ class Ledger {
   /// as before. O(n log n) in the claims, linear in what is left of their devices.
   void settle(const std::vector<Claim>& claims);
 
-  /// What is left of the idle time, in the order of Timeline::devices, or of the one
-  /// process's time.
+  /// What is left of the idle time, in the order of Timeline::devices, or of the
+  /// processes' time, in that of Timeline::host.
   const std::vector<timeline::IntervalSet>& left() const { return idle_; }
 
  private:
@@ -49,5 +50,9 @@ class Ledger {
   const timeline::Timeline& timeline_;
   std::vector<timeline::IntervalSet> idle_, busy_;
 };
+
+/// Returns whose time a claim takes: a position in Timeline::devices or, where there is
+/// none, in Timeline::host; HostTimes::kNone if it is no one's. O(log n).
+std::size_t index_of(const timeline::Timeline& timeline, const Claim& claim);
 
 }  // namespace tta::patterns

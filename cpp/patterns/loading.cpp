@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "patterns/compilations.h"
+#include "patterns/fed_devices.h"
 #include "patterns/loading_names.h"
 #include "patterns/warm_up.h"
 
@@ -94,9 +95,11 @@ class Finder {
     if (what == Says::kMemory)
       return warm_.cold(row) ? Found(kFirstIteration) : std::nullopt;
     if (launches_[row]) {
+      // A graph's launch brings hundreds of kernels: longer than others' it always is.
       const bool slow =
           c_.dur[row] >= limits_.slow_call ||
-          (!warm_.has_steps(row) && static_cast<double>(c_.dur[row]) > slow_launch_);
+          (!warm_.has_steps(row) && static_cast<double>(c_.dur[row]) > slow_launch_ &&
+           t_.trace->name(row).find("GraphLaunch") == std::string_view::npos);
       if (!slow || !warm_.is_first_launch(row)) return std::nullopt;
       return warm_.after_first_step(row) ? kModuleLoading : kFirstIteration;
     }
@@ -123,7 +126,8 @@ class Finder {
       return;
     }
     // CUPTI writes these on a thread of its own; the thread that launched next waited.
-    for (const auto& d : t_.devices) {
+    for (const auto i : fed_) {
+      const auto& d = t_.devices[i];
       const auto gap = std::upper_bound(
           d.gaps.begin(), d.gaps.end(), time.begin,
           [](std::int64_t at, const timeline::Gap& g) { return at < g.time.end; });
@@ -137,6 +141,7 @@ class Finder {
   const trace::Columns& c_;
   const WarmUp& warm_;
   const Compilations compilations_;
+  const std::vector<std::size_t> fed_ = fed_devices(t_);
   std::vector<Says> says_;
   std::vector<char> launches_, called_;  // of each row; of each name on a thread
   double slow_launch_ = 0;  // longer ones are slow where there are no steps

@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "patterns/dispatching.h"
+#include "patterns/fed_devices.h"
 
 namespace tta::patterns {
 namespace {
@@ -98,45 +99,56 @@ std::vector<Claim> claim_marks(const Context& context, PatternId pattern,
                                std::vector<Mark> marks, bool at_the_end) {
   const auto& t = context.timeline;
   const auto& c = t.columns();
-  std::stable_sort(marks.begin(), marks.end(), [](const Mark& a, const Mark& b) {
-    return a.time.begin < b.time.begin;
-  });
   std::vector<Claim> claims;
+  if (marks.empty()) return claims;
+  const auto before = [](const Mark& a, const Mark& b) {
+    return a.time.begin < b.time.begin;
+  };
+  if (!std::is_sorted(marks.begin(), marks.end(), before)) {
+    std::stable_sort(marks.begin(), marks.end(), before);
+  }
   if (t.host) {
-    auto reached = t.span.begin;
+    std::vector<std::int64_t> reached(t.host.size(), t.span.begin);
     for (const auto& mark : marks) {
-      const Interval time{std::max(mark.time.begin, reached), mark.time.end};
-      if (time.length() == 0 || c.pid[mark.row] != t.host->pid ||
-          !holds_up(t, t.host->lane, mark.row, time)) {
-        continue;
-      }
-      for (const auto& part : context.ledger.idle(0, time)) {
+      const auto i = t.host.index_of(c.pid[mark.row]);
+      if (i == timeline::HostTimes::kNone) continue;
+      const Interval time{std::max(mark.time.begin, reached[i]), mark.time.end};
+      if (time.length() == 0 || !holds_up(t, t.host[i].lane, mark.row, time)) continue;
+      for (const auto& part : context.ledger.idle(i, time)) {
         claims.push_back(
             {pattern, mark.subtype, false, -1, part.begin, part.end, mark.row});
       }
-      reached = time.end;
+      reached[i] = time.end;
     }
     return claims;
   }
   const MarkIndex index(c, t.lanes, marks);
-  for (std::size_t i = 0; i < t.devices.size(); ++i) {
+  std::vector<Interval> taken;  // of the gap at hand
+  for (const auto i : fed_devices(t)) {
     const auto& d = t.devices[i];
     for (const auto& gap : late_gaps(t, d, at_the_end)) {
-      std::vector<Interval> taken;
+      taken.clear();
+      const auto free = context.ledger.idle(i, gap.time);
+      if (free.empty()) continue;
       const auto take = [&](const std::vector<Mark>& from, bool own) {
-        const auto before = timeline::unite(taken);
+        const auto given = timeline::unite(taken);
         auto mark = std::upper_bound(
             from.begin(), from.end(), gap.time.begin,
             [](std::int64_t at, const Mark& m) { return at < m.time.end; });
         for (; mark != from.end() && mark->time.begin < gap.time.end; ++mark) {
+          // Of the thread's own all was taken before.
+          if (!own && t.lanes.lane[mark->row] == gap.lane) continue;
           if (gap.under_way != kNoRow && !encloses(c, *mark, gap.under_way)) continue;
           const auto late = timeline::intersect(gap.time, mark->time);
           if (!own && gap.lane != timeline::kNoLane &&
               !holds_up(t, gap.lane, mark->row, late)) {
             continue;
           }
-          for (const auto& part : timeline::subtract(context.ledger.idle(i, late),
-                                                     timeline::clip(before, late))) {
+          auto left = timeline::clip(free, late);
+          if (!given.empty()) {
+            left = timeline::subtract(left, timeline::clip(given, late));
+          }
+          for (const auto& part : left) {
             claims.push_back({pattern, mark->subtype, true, d.device, part.begin,
                               part.end, mark->row});
             taken.push_back(part);

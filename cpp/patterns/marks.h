@@ -27,8 +27,8 @@ struct Mark {
 /// when the device ran dry is late only if it was slow (2 ms, see dispatching.h) and a
 /// mark is that launch or holds all of it.
 ///
-/// Of a trace without device work, claims what falls into marks that hold up the main
-/// thread. Where marks overlap, those of the launching thread come first, then the one
+/// Of a trace without device work, claims what of a process's time falls into marks
+/// that hold up its main thread. Where marks overlap, those of the launching thread come first, then the one
 /// that begins first, so give nested ones once. Marks in any order.
 /// O((marks + gaps) log n) a device.
 std::vector<Claim> claim_marks(const Context& context, PatternId pattern,

@@ -21,14 +21,15 @@ bool uses_tensor_cores(std::string_view kernel);
 /// opposite are common; both functions are false of them.
 bool uses_plain_units(std::string_view kernel);
 
-/// Tells whether a kernel is of a library that holds much of a multiprocessor in few
-/// threads by design (matrix products, convolutions, attention, FFT): its name is one
-/// of these libraries', or the operator it belongs to is of that kind.
-bool is_tuned(const timeline::Timeline& timeline, std::uint32_t row);
+/// Tells whether a name, of a kernel or of the operator it belongs to, is one of a
+/// library that holds much of a multiprocessor in few threads by design: matrix
+/// products, convolutions, attention, FFT. Long names take microseconds: ask once a
+/// name (timeline/by_name.h).
+bool names_tuned(std::string_view name);
 
-/// Tells whether the name of a kernel, or of its operator, is of one that reads and
-/// writes memory and computes little: elementwise, sums, norms, copies.
-bool is_memory_bound(const timeline::Timeline& timeline, std::uint32_t row);
+/// Tells the same of what reads and writes memory and computes little: elementwise,
+/// sums, norms, copies.
+bool names_memory_bound(std::string_view name);
 
 /// What an operator computes, as far as the sizes of its inputs tell.
 struct Product {

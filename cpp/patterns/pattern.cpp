@@ -16,6 +16,10 @@ constexpr Kinds<2> kAllocatorChurnKinds = {"allocate", "release"};
 constexpr Kinds<5> kSyncStallKinds = {"scalar_read", "data_dependent_shape",
                                       "blocking_copy", "event", "explicit"};
 constexpr Kinds<2> kUnfusedOptimizerKinds = {"single_tensor", "many_kernels"};
+constexpr Kinds<2> kDataParallelKinds = {"module", "buffers"};
+constexpr Kinds<2> kSmallCollectivesKinds = {"latency", "issuing"};
+constexpr Kinds<2> kStepOutlierKinds = {"step", "kernel"};
+constexpr Kinds<2> kFrequentMemcpyKinds = {"small", "round_trip"};
 constexpr Kinds<2> kSlowCopyKinds = {"large", "small"};
 constexpr Kinds<4> kRedundantD2dKinds = {"cast", "layout", "copy", "graph_buffers"};
 constexpr Kinds<5> kLowOccupancyKinds = {"registers", "shared_memory", "block_size",
@@ -35,7 +39,9 @@ constexpr std::array<PatternInfo, 33> kTable = {{
      "Load in the background: DataLoader(num_workers=4 or more, pin_memory=True,"
      " persistent_workers=True); with workers already, give more of them, a "
      "larger prefetch_factor, or cheaper decoding and augmentation.",
-     kDataloaderBoundKinds},
+     kDataloaderBoundKinds,
+     false,
+     Fix::kEvent},
     {PatternId::kGcPause, "gc_pause", kCpu, true,
      "Python's garbage collector stopped the program.",
      "Collect at moments of your choice: gc.disable() or gc.freeze() after "
@@ -52,7 +58,9 @@ constexpr std::array<PatternInfo, 33> kTable = {{
      "Let the caching allocator keep its memory: do not call "
      "torch.cuda.empty_cache() in the loop, keep shapes stable, or set "
      "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True.",
-     kAllocatorChurnKinds},
+     kAllocatorChurnKinds,
+     false,
+     Fix::kEvent},
     {PatternId::kCpuInitThenCopy, "cpu_init_then_copy", kCpu, true,
      "Tensors were filled on the CPU and then copied to the device.",
      "Make the tensor where it is used: torch.zeros(..., device=device) instead "
@@ -63,23 +71,26 @@ constexpr std::array<PatternInfo, 33> kTable = {{
      "Pin the host's memory (DataLoader(pin_memory=True), tensor.pin_memory()) "
      "and copy with non_blocking=True.",
      {},
-     true},
+     true,
+     Fix::kWait},
     {PatternId::kFrequentMemcpy, "frequent_memcpy", kCpu, true,
      "Many small copies between host and device.",
      "Make the tensors on the device (device=...), or gather them into one "
      "pinned buffer and copy once a step with non_blocking=True.",
-     {}},
+     kFrequentMemcpyKinds},
     {PatternId::kDataParallel, "data_parallel", kCpu, true,
-     "nn.DataParallel scattered, replicated and gathered in every step.",
+     "Data parallelism kept the host busy around every forward pass.",
      "Use DistributedDataParallel, one process a device: no scatter, no gather, "
      "no copy of the module in each step.",
-     {}},
+     kDataParallelKinds},
     {PatternId::kSyncStall, "sync_stall", kCpu, true,
      "The host waited for the device, and the device then ran dry.",
      "Keep the value on the device: accumulate losses as tensors and read them "
      "every N steps, replace data-dependent shapes by masks or torch.where, and "
      "remove explicit synchronization from the step.",
-     kSyncStallKinds},
+     kSyncStallKinds,
+     false,
+     Fix::kWait},
     {PatternId::kLoopIndexing, "loop_indexing", kCpu, true,
      "A Python loop indexed a tensor element by element.",
      "Work on the whole tensor at once: batch the loop's body, or use "
@@ -101,6 +112,12 @@ constexpr std::array<PatternInfo, 33> kTable = {{
      "Gradients were filled with zeros instead of dropped.",
      "Call optimizer.zero_grad(set_to_none=True), the default since torch 2.0.",
      {}},
+    {PatternId::kSmallCollectives, "small_collectives", kGpu, true,
+     "Many small collectives, each with the latency of a large one.",
+     "Put small tensors into one collective: larger DDP buckets (bucket_cap_mb),"
+     " torch.distributed's coalescing manager, flattened gradients.",
+     kSmallCollectivesKinds,
+     true},
     {PatternId::kMissedCudaGraph, "missed_cuda_graph", kCpu, true,
      "The same kernels were launched one by one in every step.",
      "This stretch of the step repeats exactly, so capture it: "
@@ -120,21 +137,15 @@ constexpr std::array<PatternInfo, 33> kTable = {{
      "process), or let torch.compile take the Python away.",
      {}},
     {PatternId::kStepOutlier, "step_outlier", kCpu, true,
-     "Single steps took far longer than the others.",
+     "Single steps or kernels took far longer than the others.",
      "Compare a slow step with a usual one: garbage collection, checkpoints, "
      "logging, evaluation, other jobs on the machine.",
-     {}},
+     kStepOutlierKinds},
     {PatternId::kCommStreamSerialised, "comm_stream_serialised", kGpu, true,
      "Communication and computation took turns though nothing says they must.",
      "Start the collective with async_op=True and wait for it where its result "
      "is used; let FSDP or DDP prefetch.",
      {}},
-    {PatternId::kSmallCollectives, "small_collectives", kGpu, true,
-     "Many small collectives, each with the latency of a large one.",
-     "Put small tensors into one collective: larger DDP buckets (bucket_cap_mb),"
-     " torch.distributed's coalescing manager, flattened gradients.",
-     {},
-     true},
     {PatternId::kCommExposed, "comm_exposed", kGpu, true,
      "Communication ran with no computation beside it.",
      "Overlap it: gradients in buckets (DDP bucket_cap_mb), FSDP prefetch, "

@@ -29,12 +29,12 @@ enum class PatternId : std::uint8_t {
   kGraphBreak,
   kUnfusedOptimizer,
   kZeroGradFill,
+  kSmallCollectives,
   kMissedCudaGraph,
   kLaunchBound,
   kHostBoundPython,
   kStepOutlier,
   kCommStreamSerialised,
-  kSmallCollectives,
   kCommExposed,
   kSlowCopy,
   kExposedCopy,
@@ -53,6 +53,16 @@ enum class PatternId : std::uint8_t {
 /// Whose code has to change.
 enum class PatternSide : std::uint8_t { kCpu, kGpu };
 
+/// What a fix takes away of what a finding claims, to be replayed without it.
+enum class Fix : std::uint8_t {
+  /// Of idle time: the launching thread's work in it. Of busy time: the device's.
+  kTime,
+  /// The whole host event that proves it, beside the device's work as well.
+  kEvent,
+  /// That a call waits for the device.
+  kWait,
+};
+
 struct PatternInfo {
   PatternId id;
   std::string_view name;  ///< As in reports, JSON and documentation.
@@ -64,6 +74,7 @@ struct PatternInfo {
   /// What it claims beyond idle time is an upper estimate, resting on how much faster
   /// the same work could be. False: it is time that was measured, all of it lost.
   bool estimate = false;
+  Fix fix = Fix::kTime;
 };
 
 /// The table, in order of precedence; `kPatterns[i].id == PatternId(i)`.

@@ -103,8 +103,8 @@ std::vector<PythonStretch> python_self_time(const timeline::Timeline& t,
 }
 
 std::vector<std::uint32_t> working_lanes(const timeline::Timeline& t) {
-  if (t.host) return {t.host->lane};
   std::set<std::uint32_t> lanes;
+  for (const auto& process : t.host) lanes.insert(process.lane);
   for (const auto& d : t.devices) {
     for (const auto row : d.rows) {
       if (t.launch_of(row) != kNoRow) lanes.insert(t.lanes.lane[t.launch_of(row)]);

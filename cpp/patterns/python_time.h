@@ -28,7 +28,7 @@ std::vector<PythonStretch> python_self_time(const timeline::Timeline& timeline,
 /// socket to be ready, a process, or autograd's threads.
 bool waits_for_others(std::string_view frame);
 
-/// Lists the threads that matter: those that launched device work, or the main thread
+/// Lists the threads that matter: those that launched device work, or the main threads
 /// of a trace without device work. Ascending.
 std::vector<std::uint32_t> working_lanes(const timeline::Timeline& timeline);
 

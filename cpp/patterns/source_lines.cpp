@@ -2,7 +2,6 @@
 // patterns/source_lines.cpp: finds frames, and numbers those that differ.
 #include "patterns/source_lines.h"
 
-#include <algorithm>
 #include <functional>
 #include <string_view>
 #include <unordered_map>
@@ -27,23 +26,26 @@ struct SameLine {
 
 SourceLines::SourceLines(const timeline::Timeline& t, const PatternTable& patterns,
                          const std::vector<Claim>& claims) {
+  std::vector<char> wanted(t.columns().size(), 0);
   for (const auto& claim : claims) {
-    if (patterns[claim.pattern].user_finding) rows_.push_back(claim.evidence);
+    if (patterns[claim.pattern].user_finding) wanted[claim.evidence] = 1;
   }
-  std::sort(rows_.begin(), rows_.end());
-  rows_.erase(std::unique(rows_.begin(), rows_.end()), rows_.end());
-  frames_ = timeline::user_frames(t, rows_);
+  std::vector<std::uint32_t> rows;
+  for (std::uint32_t row = 0; row < wanted.size(); ++row) {
+    if (wanted[row]) rows.push_back(row);
+  }
+  auto found = timeline::shared_user_frames(t, rows);
+  frames_ = std::move(found.frames);
+  // Frames of several names may be one line.
   std::unordered_map<const timeline::Frame*, std::uint32_t, FrameHash, SameLine> known;
-  places_.reserve(frames_.size());
-  for (const auto& frame : frames_) {
-    const auto next = static_cast<std::uint32_t>(known.size() + 1);
-    places_.push_back(frame ? known.try_emplace(&*frame, next).first->second : 0);
+  std::vector<std::uint32_t> numbers;
+  for (std::uint32_t i = 0; i < frames_.size(); ++i) {
+    numbers.push_back(known.try_emplace(&frames_[i], i + 1).first->second);
   }
-}
-
-std::size_t SourceLines::at(std::uint32_t row) const {
-  const auto found = std::lower_bound(rows_.begin(), rows_.end(), row);
-  return static_cast<std::size_t>(found - rows_.begin());
+  places_.resize(wanted.size(), 0);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (found.of[i] != timeline::kNoRow) places_[rows[i]] = numbers[found.of[i]];
+  }
 }
 
 }  // namespace tta::patterns

@@ -21,20 +21,19 @@ class SourceLines {
   SourceLines(const timeline::Timeline& timeline, const PatternTable& patterns,
               const std::vector<Claim>& claims);
 
-  /// Returns the frame of a row that is evidence of a user's finding.
-  const std::optional<timeline::Frame>& of(std::uint32_t row) const {
-    return frames_[at(row)];
+  /// Returns the frame of a place; none for 0.
+  std::optional<timeline::Frame> frame(std::uint32_t place) const {
+    if (place == 0) return std::nullopt;
+    return frames_[place - 1];
   }
-  /// Returns a number that rows share if their frames have the same file, line and
-  /// function, and 0 if there is no frame.
-  std::uint32_t place(std::uint32_t row) const { return places_[at(row)]; }
+  /// Returns the place of a row that is evidence of a user's finding: a number that
+  /// rows share if their frames have the same file, line and function, and 0 if there
+  /// is no frame.
+  std::uint32_t place(std::uint32_t row) const { return places_[row]; }
 
  private:
-  std::size_t at(std::uint32_t row) const;
-
-  std::vector<std::uint32_t> rows_;  // ascending
-  std::vector<std::optional<timeline::Frame>> frames_;
-  std::vector<std::uint32_t> places_;
+  std::vector<timeline::Frame> frames_;
+  std::vector<std::uint32_t> places_;  // of each row; 1 more than that in frames_
 };
 
 }  // namespace tta::patterns

@@ -64,7 +64,7 @@ Report analyze(const trace::Trace& trace, const Options& options) {
   report.findings = std::move(found.findings);
   report.own_rules = std::move(found.own);
   report.patterns = std::move(found.patterns);
-  point_to_windows(windows, report.findings);
+  point_to_windows(timeline, windows, report.findings);
   return report;
 }
 

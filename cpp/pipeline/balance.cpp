@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// pipeline/balance.cpp: sums of claims, checked against the device's time.
+// pipeline/balance.cpp: sums of claims, checked against the time that there is.
 #include "pipeline/balance.h"
 
 #include <algorithm>
@@ -7,7 +7,8 @@
 #include <span>
 #include <stdexcept>
 #include <string>
-#include <tuple>
+
+#include "patterns/ledger.h"
 
 namespace tta::pipeline {
 
@@ -20,14 +21,24 @@ using Claims = std::span<const Claim* const>;
   throw std::logic_error(what + "; a defect of torchtraceap");
 }
 
-// By device, then time.
-std::vector<const Claim*> in_order(const std::vector<Claim>& claims) {
-  std::vector<const Claim*> order;
-  for (const auto& claim : claims) order.push_back(&claim);
-  std::stable_sort(order.begin(), order.end(), [](const Claim* a, const Claim* b) {
-    return std::tie(a->device, a->begin) < std::tie(b->device, b->begin);
-  });
-  return order;
+// Of each device or process, in order of time.
+std::vector<std::vector<const Claim*>> in_order(const timeline::Timeline& t,
+                                                const std::vector<Claim>& claims) {
+  std::vector<std::vector<const Claim*>> out(t.devices.size() + t.host.size());
+  for (const auto& claim : claims) {
+    const auto index = patterns::index_of(t, claim);
+    if (index == timeline::HostTimes::kNone) {
+      fail("time of device " + std::to_string(claim.device) +
+           ", or of a process, which did no work, is claimed");
+    }
+    out[index].push_back(&claim);
+  }
+  for (auto& of_one : out) {
+    std::stable_sort(of_one.begin(), of_one.end(), [](const Claim* a, const Claim* b) {
+      return a->begin < b->begin;
+    });
+  }
+  return out;
 }
 
 void check_excess(const timeline::DeviceTime& d, Claims claims,
@@ -59,6 +70,7 @@ BalanceRow balance_of(const timeline::Timeline& t, const timeline::DeviceTime& d
   check_excess(d, claims, patterns);
   BalanceRow row;
   row.device = d.device;
+  row.pid = d.pid;
   row.span_ns = t.span.length();
   row.busy_ns = d.busy_ns;
   row.idle_ns.assign(patterns.size(), 0);
@@ -78,15 +90,16 @@ BalanceRow balance_of(const timeline::Timeline& t, const timeline::DeviceTime& d
 }
 
 // What no pattern claimed of a process's time is busy as far as it was in operators.
-BalanceRow balance_of_host(const timeline::Timeline& t, Claims claims,
-                           const timeline::IntervalSet& unclaimed,
-                           const patterns::PatternTable& patterns) {
+BalanceRow balance_of(const timeline::Timeline& t, const timeline::HostTime& process,
+                      Claims claims, const timeline::IntervalSet& unclaimed,
+                      const patterns::PatternTable& patterns) {
   BalanceRow row;
   row.device = -1;
+  row.pid = process.pid;
   row.span_ns = t.span.length();
   row.idle_ns.assign(patterns.size(), 0);
   row.excess_ns.assign(patterns.size(), 0);
-  row.unattributed_ns = timeline::total(timeline::subtract(unclaimed, t.host->busy));
+  row.unattributed_ns = timeline::total(timeline::subtract(unclaimed, process.busy));
   row.busy_ns = timeline::total(unclaimed) - row.unattributed_ns;
   for (const auto* claim : claims) {
     row.idle_ns[static_cast<std::size_t>(claim->pattern)] += claim->end - claim->begin;
@@ -94,8 +107,8 @@ BalanceRow balance_of_host(const timeline::Timeline& t, Claims claims,
   const auto sum = std::accumulate(row.idle_ns.begin(), row.idle_ns.end(),
                                    row.busy_ns + row.unattributed_ns);
   if (sum != row.span_ns) {
-    fail("the balance of the process is off by " + std::to_string(sum - row.span_ns) +
-         " ns");
+    fail("the balance of process " + t.trace->identity(process.pid) + " is off by " +
+         std::to_string(sum - row.span_ns) + " ns");
   }
   return row;
 }
@@ -104,24 +117,15 @@ BalanceRow balance_of_host(const timeline::Timeline& t, Claims claims,
 
 std::vector<BalanceRow> make_balance(const timeline::Timeline& t,
                                      const patterns::Findings& found) {
-  const auto claims = in_order(found.claims);
+  const auto claims = in_order(t, found.claims);
   std::vector<BalanceRow> out;
-  auto first = claims.begin();
   for (std::size_t i = 0; i < t.devices.size(); ++i) {
-    const auto& d = t.devices[i];
-    const auto last = std::find_if(
-        first, claims.end(), [&](const Claim* c) { return c->device != d.device; });
-    out.push_back(balance_of(t, d, {first, last}, found.unclaimed[i], found.patterns));
-    first = last;
+    out.push_back(
+        balance_of(t, t.devices[i], claims[i], found.unclaimed[i], found.patterns));
   }
-  if (t.host) {
-    out.push_back(balance_of_host(t, {first, claims.end()}, found.unclaimed.front(),
-                                  found.patterns));
-    first = claims.end();
-  }
-  if (first != claims.end()) {
-    fail("time of device " + std::to_string((*first)->device) +
-         ", which did no work, is claimed");
+  for (std::size_t i = 0; i < t.host.size(); ++i) {
+    out.push_back(
+        balance_of(t, t.host[i], claims[i], found.unclaimed[i], found.patterns));
   }
   return out;
 }

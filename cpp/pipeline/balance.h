@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// pipeline/balance.h: each device's time, accounted for to the nanosecond.
+// pipeline/balance.h: the time of devices, or of processes without one, accounted for
+// to the nanosecond.
 #pragma once
 
 #include <vector>
@@ -10,8 +11,8 @@
 
 namespace tta::pipeline {
 
-/// Adds the claims up for each device. O(n log n) in the claims, linear in devices and
-/// their busy stretches.
+/// Adds the claims up for each device, or for each process of a trace without. O(n log
+/// n) in the claims, linear in devices and their busy stretches.
 ///
 /// Throws std::logic_error if busy, claimed and unclaimed time do not sum to the span,
 /// or if claims on excess time overlap or are not within the busy time: a defect of a

@@ -26,6 +26,7 @@ TraceFacts read_facts(const timeline::Timeline& t) {
     }
     it->work_rows = d.rows.size();
   }
+  facts.processes = t.host.size();
   const auto distributed = trace.metadata_json("distributedInfo");
   facts.rank = trace::int_arg(distributed, "rank");
   facts.world_size = trace::int_arg(distributed, "world_size");

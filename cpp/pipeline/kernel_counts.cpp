@@ -10,12 +10,7 @@ namespace tta::pipeline {
 namespace {
 
 using timeline::kNoRow;
-using trace::Category;
 using Moments = std::vector<std::int64_t>;
-
-bool is_kernel(const trace::Columns& c, std::uint32_t row) {
-  return c.cat(row) != Category::kGpuMemcpy && c.cat(row) != Category::kGpuMemset;
-}
 
 // How many of the ascending moments are in [begin, end).
 std::uint64_t count_in(const Moments& moments, std::int64_t begin, std::int64_t end) {
@@ -50,7 +45,7 @@ std::map<std::int64_t, Moments> launches(const timeline::Timeline& t) {
     if (processes[i] == trace::kNoId) continue;
     auto& moments = out[processes[i]];
     for (const auto row : t.devices[i].rows) {
-      if (!is_kernel(c, row)) continue;
+      if (!t.is_kernel(row)) continue;
       const auto launch = t.launch_of(row);
       moments.push_back(c.ts[launch == kNoRow ? row : launch]);
     }
@@ -88,7 +83,7 @@ KernelCounts count_kernels(const Report& report) {
       for (; next < device->rows.size() && c.ts[device->rows[next]] < w.end_ns;
            ++next) {
         count +=
-            c.ts[device->rows[next]] >= w.begin_ns && is_kernel(c, device->rows[next]);
+            c.ts[device->rows[next]] >= w.begin_ns && t.is_kernel(device->rows[next]);
       }
     }
     windows.push_back(count);

@@ -4,20 +4,53 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
+
+#include "patterns/ledger.h"
 
 namespace tta::pipeline {
 namespace {
 
-// Calls visit(index, overlap_ns) for each window of the claim's device it touches.
-// Windows are ordered by device, then time, and tile each device's span.
+using Windows = std::vector<timeline::Window>;
+
+// Where the windows of each process of a trace without device work are, in the list.
+class OnHost {
+ public:
+  explicit OnHost(const timeline::Timeline& t, const Windows& windows)
+      : t_(t), first_(t.host.size() + 1, windows.size()) {
+    // They come in the processes' order, and each has some.
+    for (std::size_t i = windows.size(); t.host && i-- > 0;) {
+      first_[t.host.index_of(windows[i].pid)] = i;
+    }
+  }
+
+  // The windows a claim may touch: its process's, or all.
+  std::pair<std::size_t, std::size_t> of(const patterns::Claim& claim) const {
+    if (!t_.host) return {0, first_.back()};
+    const auto i = patterns::index_of(t_, claim);
+    if (i == timeline::HostTimes::kNone) return {0, 0};
+    return {first_[i], first_[i + 1]};
+  }
+
+ private:
+  const timeline::Timeline& t_;
+  std::vector<std::size_t> first_;
+};
+
+// Calls visit(index, overlap_ns) for each window of the claim's device or process that
+// it touches. Windows are ordered by that, then time, and tile the span of each.
 template <typename Visit>
-void for_each_window(const std::vector<timeline::Window>& windows,
+void for_each_window(const Windows& windows, const OnHost& on_host,
                      const patterns::Claim& claim, Visit&& visit) {
   const auto at_or_after = [](const timeline::Window& w, const patterns::Claim& c) {
     return w.device != c.device ? w.device < c.device : w.end_ns <= c.begin;
   };
-  auto it = std::lower_bound(windows.begin(), windows.end(), claim, at_or_after);
-  for (; it != windows.end() && it->device == claim.device && it->begin_ns < claim.end;
+  const auto [first, last] = on_host.of(claim);
+  const auto at = [&](std::size_t i) {
+    return windows.begin() + static_cast<std::ptrdiff_t>(i);
+  };
+  auto it = std::lower_bound(at(first), at(last), claim, at_or_after);
+  for (; it != at(last) && it->device == claim.device && it->begin_ns < claim.end;
        ++it) {
     visit(static_cast<std::uint32_t>(it - windows.begin()),
           std::min(it->end_ns, claim.end) - std::max(it->begin_ns, claim.begin));
@@ -46,10 +79,11 @@ std::vector<WindowRow> label(const timeline::Timeline& t,
                              const std::vector<timeline::Window>& windows,
                              const std::vector<patterns::Claim>& claims,
                              const patterns::PatternTable& patterns) {
+  const OnHost on_host(t, windows);
   std::map<std::pair<std::uint32_t, patterns::PatternId>, std::int64_t> wasted;
   for (const auto& claim : claims) {
     if (!patterns[claim.pattern].user_finding) continue;
-    for_each_window(windows, claim, [&](std::uint32_t index, std::int64_t ns) {
+    for_each_window(windows, on_host, claim, [&](std::uint32_t index, std::int64_t ns) {
       wasted[{index, claim.pattern}] += ns;
     });
   }
@@ -77,12 +111,13 @@ std::vector<WindowRow> label(const timeline::Timeline& t,
   return out;
 }
 
-void point_to_windows(const std::vector<timeline::Window>& windows,
+void point_to_windows(const timeline::Timeline& t, const Windows& windows,
                       std::vector<patterns::Finding>& findings) {
+  const OnHost on_host(t, windows);
   for (auto& finding : findings) {
     auto& touched = finding.windows;
     for (const auto& claim : finding.claims) {
-      for_each_window(windows, claim, [&](std::uint32_t index, std::int64_t) {
+      for_each_window(windows, on_host, claim, [&](std::uint32_t index, std::int64_t) {
         if (touched.empty() || touched.back() != index) touched.push_back(index);
       });
     }

@@ -15,15 +15,16 @@ namespace tta::pipeline {
 ///
 /// A label's score is the share of the window it wastes; a side's score sums its
 /// labels', so that idle shares of one window never exceed 1 together. Claims without a
-/// device (CPU-only traces) count in every window of their time. Linear
-/// in windows, devices and busy stretches, but for sorting what claims touch.
+/// device (CPU-only traces) count in the windows of their process. Linear in windows,
+/// devices and busy stretches, but for sorting what claims touch.
 std::vector<WindowRow> label(const timeline::Timeline& timeline,
                              const std::vector<timeline::Window>& windows,
                              const std::vector<patterns::Claim>& claims,
                              const patterns::PatternTable& patterns = {});
 
 /// Fills `windows` of each finding with the indices its claims touch.
-void point_to_windows(const std::vector<timeline::Window>& windows,
+void point_to_windows(const timeline::Timeline& timeline,
+                      const std::vector<timeline::Window>& windows,
                       std::vector<patterns::Finding>& findings);
 
 }  // namespace tta::pipeline

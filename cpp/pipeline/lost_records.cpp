@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "pipeline/signs.h"
+#include "pipeline/sum_until.h"
 
 namespace tta::pipeline {
 namespace {
@@ -38,16 +39,16 @@ timeline::IntervalSet waited_for_nothing(const timeline::Timeline& t) {
   std::vector<timeline::Interval> all;
   for (const auto& d : t.devices) all.insert(all.end(), d.busy.begin(), d.busy.end());
   const auto busy = timeline::unite(std::move(all));
-  std::vector<timeline::Interval> idle;
+  // Summed up, as each of many threads may wait for all of it.
+  const SumUntil busy_until(busy);
+  std::vector<timeline::Interval> waited;
   for (const auto& thread : t.waits) {
     for (const auto& wait : thread.waits) {
       const timeline::Interval time{wait.begin, wait.end};
-      const auto parts = timeline::subtract({time}, timeline::clip(busy, time));
-      if (timeline::total(parts) < kUnseenWork) continue;
-      idle.insert(idle.end(), parts.begin(), parts.end());
+      if (time.length() - busy_until.in(time) >= kUnseenWork) waited.push_back(time);
     }
   }
-  return timeline::unite(std::move(idle));
+  return timeline::subtract(timeline::unite(std::move(waited)), busy);
 }
 
 void find_unlaunched_work(const timeline::Timeline& t, Quality& q) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "pipeline/signs.h"
+#include "timeline/sort_runs.h"
 
 namespace tta::pipeline {
 namespace {
@@ -32,7 +33,7 @@ struct Step {
 class Starts {
  public:
   void push(std::int64_t pid, std::int64_t ts) { marks_.emplace_back(pid, ts); }
-  void sort() { std::sort(marks_.begin(), marks_.end()); }
+  void sort() { timeline::sort_runs(marks_); }
   std::uint64_t count(std::int64_t pid, const timeline::Span& in) const {
     const auto at = [&](std::int64_t ts) {
       return std::lower_bound(marks_.begin(), marks_.end(), Mark{pid, ts});
@@ -54,11 +55,8 @@ bool meets(const timeline::IntervalSet& busy, const timeline::Span& step) {
 std::vector<Step> measure(const timeline::Timeline& t) {
   const auto& c = t.columns();
   Starts operators, launches, without_work;
-  for (std::uint32_t row = 0; row < c.size(); ++row) {
-    if (c.cat(row) == trace::Category::kCpuOp &&
-        t.lanes.lane[row] != timeline::kNoLane) {
-      operators.push(c.pid[row], c.ts[row]);
-    }
+  for (const auto row : t.lanes.rows) {
+    if (c.cat(row) == trace::Category::kCpuOp) operators.push(c.pid[row], c.ts[row]);
   }
   for (const auto& call : t.launch_calls) {
     launches.push(c.pid[call.row], c.ts[call.row]);

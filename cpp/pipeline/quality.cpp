@@ -31,24 +31,24 @@ std::uint64_t gpu_collectives(const timeline::Timeline& t) {
 // A process with fewer events than this share of the busiest one's is a helper.
 constexpr double kManyEvents = 0.10;
 
-// Without device work, one process is analyzed; the trace may have several.
+// Without device work the times of all processes are added up, which a reader of the
+// shares has to know.
 void note_other_processes(const timeline::Timeline& t, Quality& q) {
   std::map<std::int64_t, std::uint64_t> rows;
   for (const auto& lane : t.lanes.lanes) {
     if (!lane.is_stream) rows[lane.pid] += lane.last - lane.first;
   }
-  const auto busiest = rows[t.host->pid];
-  std::uint64_t many = 0, all = 0;
+  const auto busiest = rows[t.host[0].pid];
+  std::uint64_t many = 0;
   for (const auto& [pid, n] : rows) {
     many += share(n, busiest) >= kManyEvents;
-    all += n;
   }
   if (many < 2) return;
   add(q, Verdict::kOk, "several_processes", many,
-      std::to_string(many) +
-          " processes have events. Balance and findings are of process " +
-          std::to_string(t.host->pid) + " alone, which has most of them (" +
-          of(busiest, all) + ").");
+      std::to_string(many) + " processes have many events. " +
+          std::to_string(t.host.size()) +
+          (t.host.size() == 1 ? " has a balance" : " have a balance each") +
+          "; findings add up what they lost, and shares are of their time together.");
 }
 
 // Whether there is anything to judge: time, and a device's work where some was

@@ -56,16 +56,21 @@ struct TraceFacts {
   std::int64_t begin_ns = 0;
   std::int64_t end_ns = 0;  ///< The analysed span, see timeline/timeline.h.
   std::vector<Device> devices;
+  /// Processes that worked, of a trace without device work: rows of the balance.
+  std::uint64_t processes = 0;
   std::optional<std::int64_t> rank;
   std::optional<std::int64_t> world_size;
 };
 
 /// One device's span = busy + each pattern's idle + unattributed, to the nanosecond.
 ///
-/// A trace without device work has one row, of the process with the most events: its
-/// patterns take what is theirs of all its time, busy is what is left inside operators.
+/// A trace without device work has one row for each process that worked, in the order
+/// of Timeline::host: patterns take what is theirs of all its time, busy is what is
+/// left inside operators.
 struct BalanceRow {
-  std::int32_t device = 0;  ///< -1 for the process of a trace without device work.
+  std::int32_t device = 0;  ///< -1 for a process of a trace without device work.
+  std::int64_t pid =
+      -1;  ///< The process, or the one that feeds the device; -1 unknown.
   std::int64_t span_ns = 0;
   std::int64_t busy_ns = 0;
   std::vector<std::int64_t> idle_ns;  ///< One for each row of patterns(), 0 if none.
@@ -77,9 +82,10 @@ struct BalanceRow {
 };
 
 /// A long idle stretch that no pattern accounts for; of a trace without device work,
-/// one in which the process was in no operator.
+/// one in which a process was in no operator.
 struct Unexplained {
-  std::int32_t device = 0;  ///< -1 for the process of a trace without device work.
+  std::int32_t device = 0;  ///< -1 for a process of a trace without device work.
+  std::int64_t pid = -1;    ///< As of BalanceRow.
   std::int64_t begin_ns = 0;
   std::int64_t end_ns = 0;
   /// Row of what the host was doing for most of it; none if nothing is recorded.
@@ -94,9 +100,9 @@ struct PatternTime {
 /// A step's span = busy + idle by pattern + unattributed, to the nanosecond, for all
 /// devices of its process together: the span is its length once for each.
 ///
-/// Without device work it is that of the one process, as in BalanceRow.
+/// Without device work it is that of the step's process, as in BalanceRow.
 struct StepBalance {
-  std::uint32_t devices = 0;  ///< 0 for the process of a trace without device work.
+  std::uint32_t devices = 0;  ///< 0 for a process of a trace without device work.
   std::int32_t device = -1;   ///< The only one; -1 if there are several or none.
   std::int64_t span_ns = 0;
   std::int64_t busy_ns = 0;
@@ -107,6 +113,7 @@ struct StepBalance {
 
 struct StepRow {
   std::int64_t number = 0;  ///< N of ProfilerStep#N.
+  std::int64_t pid = -1;    ///< The process whose step it is.
   std::int64_t begin_ns = 0;
   std::int64_t end_ns = 0;
   std::int64_t busy_ns = 0;  ///< Of its process's devices together, inside its span.
@@ -138,7 +145,7 @@ struct Report {
   TraceFacts trace;
   Quality quality;
   std::vector<BalanceRow> balance;       ///< Empty if the trace is unusable.
-  std::vector<Unexplained> unexplained;  ///< Longest first, for each device.
+  std::vector<Unexplained> unexplained;  ///< Longest first, for each row of `balance`.
   /// Idle time that recording itself caused, as Timeline::devices.
   std::vector<timeline::IntervalSet> profiler_idle;
   std::vector<StepRow> steps;

@@ -146,8 +146,7 @@ BusyParts divide_busy_time(const timeline::Timeline& t) {
   for (const auto& d : t.devices) {
     std::vector<Interval> large, computing, any;
     for (const auto row : d.rows) {
-      const auto cat = c.cat(row);
-      if (cat == Category::kGpuMemcpy || cat == Category::kGpuMemset) continue;
+      if (!t.is_kernel(row)) continue;
       const auto time = timeline::intersect({c.ts[row], c.end(row)}, t.span);
       any.push_back(time);
       if (t.is_communication(row)) continue;

@@ -74,16 +74,19 @@ void gather_devices(const timeline::Timeline& t, const patterns::Findings* found
   }
 }
 
-void gather_host(const timeline::Timeline& t, const patterns::Findings* found,
-                 Processes& processes) {
-  const auto at = processes.find(t.host->pid);
-  if (found == nullptr || at == processes.end()) return;
-  auto& g = at->second;
-  const auto& unclaimed = found->unclaimed.front();
-  g.unattributed = timeline::subtract(unclaimed, t.host->busy);
-  g.busy = timeline::subtract(unclaimed, g.unattributed);
-  for (const auto& claim : found->claims) {
-    g.idle[claim.pattern].push_back({claim.begin, claim.end});
+void gather_hosts(const timeline::Timeline& t, const patterns::Findings& found,
+                  Processes& processes) {
+  for (std::size_t i = 0; i < t.host.size(); ++i) {
+    const auto at = processes.find(t.host[i].pid);
+    if (at == processes.end()) continue;
+    auto& g = at->second;
+    g.unattributed = timeline::subtract(found.unclaimed[i], t.host[i].busy);
+    g.busy = timeline::subtract(found.unclaimed[i], g.unattributed);
+  }
+  for (const auto& claim : found.claims) {
+    const auto at = processes.find(t.columns().pid[claim.evidence]);
+    if (at == processes.end()) continue;
+    at->second.idle[claim.pattern].push_back({claim.begin, claim.end});
   }
 }
 
@@ -136,17 +139,18 @@ std::vector<StepRow> make_steps(const timeline::Timeline& t,
   Processes gathered;
   for (const auto& s : t.spans.steps) gathered[t.columns().pid[s.row]];
   gather_devices(t, found, gathered);
-  if (t.host) gather_host(t, found, gathered);
+  if (t.host && found != nullptr) gather_hosts(t, *found, gathered);
   std::map<std::int64_t, ProcessTime> processes;
   for (const auto& [pid, g] : gathered) processes.emplace(pid, ProcessTime(g));
 
   std::vector<StepRow> out;
   for (const auto& step : t.spans.steps) {
     const auto time = timeline::intersect({step.begin, step.end}, t.span);
-    StepRow row{step.number, time.begin, time.begin + time.length(), 0, std::nullopt};
     const auto pid = t.columns().pid[step.row];
+    StepRow row{step.number, pid,         time.begin, time.begin + time.length(),
+                0,           std::nullopt};
     const auto& p = processes.at(pid);
-    const bool on_host = t.host && t.host->pid == pid;
+    const bool on_host = t.host.of(pid) != nullptr;
     if (p.devices > 0) row.busy_ns = p.busy.in({row.begin_ns, row.end_ns});
     if (found != nullptr && (on_host || p.devices > 0)) {
       row.balance = balance_of(p, on_host, row);

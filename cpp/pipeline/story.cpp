@@ -27,6 +27,11 @@ Stage busy_stage(const Report& r, const Totals& sum) {
   if (sum.devices == 0) {
     s.question = "Is the CPU busy?";
     s.answer = "The trace has no device work. Operators ran " + busy + " of the time";
+    if (r.balance.size() > 1) {
+      s.answer += " of " + std::to_string(r.balance.size()) + " processes, on average";
+      s.figures.push_back(
+          {"process_count", static_cast<std::int64_t>(r.balance.size()), false});
+    }
   } else if (sum.devices == 1) {
     s.answer = "Busy " + busy + " of the time";
   } else {
@@ -40,7 +45,7 @@ Stage busy_stage(const Report& r, const Totals& sum) {
                " to " + share_text(high.busy_ns, high.span_ns) + ")";
   }
   s.answer += ", " + duration_text(sum.busy_ns) + " of " + duration_text(sum.span_ns) +
-              (sum.devices > 1 ? " together." : ".");
+              (r.balance.size() > 1 ? " together." : ".");
   return s;
 }
 

@@ -84,6 +84,43 @@ struct OperatorRow {
 /// (steps, the loader and the optimizer, as torch 1.8 records them) are left out.
 std::vector<OperatorRow> make_operator_table(const timeline::Timeline& timeline);
 
+/// One thread's time: all but `events` are parts of the span, which they add up to.
+///
+/// Each moment counts once, by the innermost event that says something. Time inside a
+/// loader's mark, a compilation or a collective of the backend is that, whatever runs
+/// inside; time in an operator is the operator's, with all that it calls, but for
+/// waits.
+struct ThreadRow {
+  std::int64_t pid = 0;
+  std::int64_t tid = 0;
+  std::string name;  ///< As the trace has it; "" if it does not name it.
+  std::uint64_t events = 0;
+  std::int64_t operators_ns = 0;  ///< Inside operators.
+  std::int64_t calls_ns = 0;      ///< Inside runtime calls outside of operators.
+  std::int64_t compile_ns = 0;    ///< torch.compile or Triton compiling.
+  /// In Python frames or in ranges of the program (no steps), in nothing of the above.
+  std::int64_t python_ns = 0;
+  std::int64_t loader_ns = 0;  ///< Inside the data loader's marks.
+  /// In collectives of CPU tensors: waiting for one, or carrying it out.
+  std::int64_t wait_comm_ns = 0;
+  std::int64_t wait_device_ns = 0;  ///< In calls that wait for a device, host_waits.h.
+  /// In other builtins of Python that wait: for locks, conditions, files, processes,
+  /// autograd's threads, or to have slept.
+  std::int64_t wait_other_ns = 0;
+  std::int64_t profiler_ns = 0;  ///< Inside the profiler's own work.
+  std::int64_t idle_ns = 0;      ///< Without any event, steps aside.
+
+  std::int64_t busy_ns() const {
+    return operators_ns + calls_ns + compile_ns + python_ns;
+  }
+};
+
+/// Divides the span up for each thread, the busiest first. Those without an event in
+/// it, or with none but steps and the profiler's own, are left out. Linear in the rows,
+/// but for comm_on_host().
+std::vector<ThreadRow> make_thread_table(const timeline::Timeline& timeline,
+                                         const timeline::EventArgs& args);
+
 /// Numbers of kernels, and how they are spread.
 struct Counts {
   std::vector<std::uint64_t> each;  ///< In the report's order.

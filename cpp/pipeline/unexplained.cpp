@@ -64,7 +64,7 @@ std::uint32_t filling(const timeline::Timeline& t, const timeline::Lane& lane,
 // The longest of some stretches; `thread_for` tells whose events to look at.
 template <typename ThreadFor>
 void list_longest(const timeline::Timeline& t, timeline::IntervalSet left,
-                  std::int32_t device, const ThreadFor& thread_for,
+                  std::int32_t device, std::int64_t pid, const ThreadFor& thread_for,
                   std::vector<Unexplained>& out) {
   std::stable_sort(left.begin(), left.end(),
                    [](Interval a, Interval b) { return a.length() > b.length(); });
@@ -75,7 +75,7 @@ void list_longest(const timeline::Timeline& t, timeline::IntervalSet left,
   for (std::size_t i = 0; i < std::min(left.size(), kMost); ++i) {
     if (left[i].length() < least) break;
     const timeline::Lane* thread = thread_for(left[i]);
-    Unexplained stretch{device, left[i].begin, left[i].end, std::nullopt};
+    Unexplained stretch{device, pid, left[i].begin, left[i].end, std::nullopt};
     if (thread != nullptr) {
       const auto row = filling(t, *thread, left[i]);
       if (row != kNoRow) stretch.during = row;
@@ -89,11 +89,11 @@ void list_longest(const timeline::Timeline& t, timeline::IntervalSet left,
 std::vector<Unexplained> find_unexplained(
     const timeline::Timeline& t, const std::vector<timeline::IntervalSet>& unclaimed) {
   std::vector<Unexplained> out;
-  if (t.host) {
+  for (std::size_t i = 0; i < t.host.size(); ++i) {
+    const auto& process = t.host[i];
     list_longest(
-        t, timeline::subtract(unclaimed.front(), t.host->busy), -1,
-        [&](Interval) { return &t.lanes.lanes[t.host->lane]; }, out);
-    return out;
+        t, timeline::subtract(unclaimed[i], process.busy), -1, process.pid,
+        [&](Interval) { return &t.lanes.lanes[process.lane]; }, out);
   }
   const auto* busiest = busiest_thread(t);
   for (std::size_t device = 0; device < t.devices.size(); ++device) {
@@ -102,7 +102,7 @@ std::vector<Unexplained> find_unexplained(
       const auto* thread = thread_of(t, d, stretch);
       return thread == nullptr ? busiest : thread;
     };
-    list_longest(t, unclaimed[device], d.device, thread_for, out);
+    list_longest(t, unclaimed[device], d.device, d.pid, thread_for, out);
   }
   return out;
 }

@@ -134,12 +134,15 @@ WorkTables make_work_tables(const timeline::Timeline& t,
       const auto dur = c.dur[row];
       const auto& known = args.work(row);
       const auto inside = timeline::intersect({c.ts[row], c.end(row)}, t.span);
-      if (cat == Category::kGpuMemcpy || cat == Category::kGpuMemset) {
+      if (!t.is_kernel(row)) {
         const auto [kind, fresh] = kinds.try_emplace(c.name[row]);
         // A memset is one by its category, whatever it is called.
         if (fresh) kind->second = kind_of(t.trace->name(row), Category::kGpuMemcpy);
-        auto& row_copies =
-            copies[cat == Category::kGpuMemset ? kind_of("", cat) : kind->second];
+        using Way = timeline::WorkArgs::Way;
+        auto& row_copies = copies[cat == Category::kGpuMemset   ? kind_of("", cat)
+                                  : known.way == Way::kToDevice ? CopyKind{"HtoD", ""}
+                                  : known.way == Way::kToHost   ? CopyKind{"DtoH", ""}
+                                                                : kind->second];
         row_copies.times.add(i, dur, inside);
         if (known.bytes < 0) continue;
         row_copies.bytes.push_back(known.bytes);

@@ -79,14 +79,12 @@ Calibration::Calibration(const timeline::Timeline& t, const Constants& constants
                          const std::vector<Wait>& waits)
     : constants_(constants) {
   const auto& c = t.columns();
-  std::map<CallAndKind, Launches> from_begin, from_end;
+  std::map<std::pair<CallAndKind, bool>, Launches> from_begin, from_end;
   std::map<std::tuple<std::uint32_t, std::uint32_t>, Samples> gap;
   std::map<std::tuple<TaskKind, TaskKind>, Samples> kind_gap;
   std::map<std::uint32_t, Samples> typical, wait_cost;
   std::map<CallAndKind, Samples> back;
   const auto tied = tied_calls(calls, tasks);
-  std::vector<char> waiting(calls.all.size(), 0);
-  for (const auto& wait : waits) waiting[wait.call] = 1;
   for (const auto& call : calls.all) {
     typical[c.name[call.row]].push_back(call.end - call.begin);
   }
@@ -98,15 +96,17 @@ Calibration::Calibration(const timeline::Timeline& t, const Constants& constants
         const auto& call = calls.all[task.call];
         const auto took = task.begin - call.begin;
         if (task.first_of_call && took >= 0) {
-          const CallAndKind key{c.name[call.row], task.kind, task.copy};
           const bool idle = before == nullptr || before->end <= call.begin;
+          const bool rested = before == nullptr || before->end + kRest <= call.begin;
+          const std::pair key{CallAndKind{c.name[call.row], task.kind, task.copy},
+                              rested};
           const auto sample = [&](Launches& of, std::int64_t ns) {
             of.any.push_back(ns);
             if (idle && took <= kMaxLaunch) of.idle.push_back(ns);
           };
           sample(from_begin[key], took);
-          // A call that waits for its work ends after it.
-          if (!waiting[task.call]) sample(from_end[key], task.begin - call.end);
+          // What starts before its call returns has a latency of its own (work.cpp).
+          if (task.begin >= call.end) sample(from_end[key], task.begin - call.end);
         }
         if (before != nullptr && !tied[task.call] &&
             call.end + kQueuedFor <= before->end &&
@@ -150,9 +150,12 @@ Calibration::Calibration(const timeline::Timeline& t, const Constants& constants
   }
 }
 
-Latency Calibration::launch(std::uint32_t call_name, const Task& task) const {
-  return or_else(launch_, CallAndKind{call_name, task.kind, task.copy},
-                 Latency{constants_.launch, false});
+Latency Calibration::launch(std::uint32_t call_name, const Task& task,
+                            bool rested) const {
+  const CallAndKind key{call_name, task.kind, task.copy};
+  const auto otherwise =
+      or_else(launch_, std::pair{key, !rested}, Latency{constants_.launch, false});
+  return or_else(launch_, std::pair{key, rested}, otherwise);
 }
 
 std::int64_t Calibration::typical(std::uint32_t call_name) const {

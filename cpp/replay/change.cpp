@@ -12,12 +12,7 @@ using timeline::IntervalSet;
 
 class Editor {
  public:
-  explicit Editor(const Model& m) : m_(m), weights(m.graph.weights()) {
-    for (std::uint32_t i = 0; i < m.tasks.all.size(); ++i) {
-      of_row_.emplace_back(m.tasks.all[i].row, i);
-    }
-    std::sort(of_row_.begin(), of_row_.end());
-  }
+  explicit Editor(const Model& m) : m_(m), weights(m.graph.weights()) {}
 
   void hide(std::uint32_t lane, const IntervalSet& set) {
     if (lane >= m_.sequences.size()) return;
@@ -78,10 +73,8 @@ class Editor {
   }
 
   const Task* find(std::uint32_t row) const {
-    const auto it =
-        std::lower_bound(of_row_.begin(), of_row_.end(), std::pair(row, 0u));
-    return it == of_row_.end() || it->first != row ? nullptr
-                                                   : &m_.tasks.all[it->second];
+    const auto task = row < m_.tasks.of_row.size() ? m_.tasks.of_row[row] : kNone;
+    return task == kNone ? nullptr : &m_.tasks.all[task];
   }
 
   std::vector<std::int64_t> weights_of() && { return std::move(weights); }
@@ -107,7 +100,6 @@ class Editor {
 
   const Model& m_;
   std::vector<std::int64_t> weights;
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> of_row_;
 };
 
 template <class Map>
@@ -124,9 +116,8 @@ void Change::hide(std::uint32_t lane, Interval time) { hidden_[lane].push_back(t
 void Change::drop_waits(std::uint32_t lane, Interval time) {
   unwaited_[lane].push_back(time);
 }
-void Change::shorten(std::uint32_t row, std::int64_t ns) {
-  auto& longest = shortened_[row];
-  longest = std::max(longest, ns);
+void Change::shorten(std::uint32_t row, Interval part) {
+  shortened_[row].push_back(part);
 }
 void Change::untie(std::uint32_t row) { untied_.insert(row); }
 void Change::drop(std::uint32_t row) { dropped_.insert(row); }
@@ -134,7 +125,7 @@ void Change::drop(std::uint32_t row) { dropped_.insert(row); }
 void Change::add(const Change& other) {
   merge(hidden_, other.hidden_);
   merge(unwaited_, other.unwaited_);
-  for (const auto& [row, ns] : other.shortened_) shorten(row, ns);
+  merge(shortened_, other.shortened_);
   untied_.insert(other.untied_.begin(), other.untied_.end());
   dropped_.insert(other.dropped_.begin(), other.dropped_.end());
 }
@@ -162,8 +153,11 @@ std::vector<std::int64_t> Change::weights(const Model& m) const {
   }
   for (auto& [lane, set] : hidden) edit.hide(lane, timeline::unite(set));
   for (const auto& [lane, set] : unwaited_) edit.drop_waits(lane, timeline::unite(set));
-  for (const auto& [row, ns] : shortened_) {
-    if (!dropped_.contains(row)) edit.edit_task(row, EdgeKind::kWork, ns, false);
+  for (const auto& [row, parts] : shortened_) {
+    const auto* task = edit.find(row);
+    if (task == nullptr || dropped_.contains(row)) continue;
+    const auto own = timeline::clip(timeline::unite(parts), {task->begin, task->end});
+    edit.edit_task(row, EdgeKind::kWork, timeline::total(own), false);
   }
   for (const auto row : untied_) {
     edit.edit_task(row, EdgeKind::kStreamWait, 0, true);

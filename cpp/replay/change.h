@@ -23,8 +23,8 @@ class Change {
   /// Calls of a thread that begin in `time` do not wait for the device: they return
   /// when they have done their own part.
   void drop_waits(std::uint32_t lane, timeline::Interval time);
-  /// Device work of this row takes `ns` less, down to nothing.
-  void shorten(std::uint32_t row, std::int64_t ns);
+  /// Device work of this row does without `part` of its time (trace's clock).
+  void shorten(std::uint32_t row, timeline::Interval part);
   /// Device work of this row starts without regard to other streams.
   void untie(std::uint32_t row);
   /// Device work of this row is not done at all, nor launched if its call launched
@@ -40,8 +40,8 @@ class Change {
   std::vector<std::int64_t> weights(const Model& model) const;
 
  private:
-  std::map<std::uint32_t, std::vector<timeline::Interval>> hidden_, unwaited_;
-  std::map<std::uint32_t, std::int64_t> shortened_;
+  std::map<std::uint32_t, std::vector<timeline::Interval>> hidden_, unwaited_,
+      shortened_;
   std::set<std::uint32_t> untied_, dropped_;
 };
 

@@ -33,4 +33,10 @@ PointId last_point(std::span<const std::int64_t> times);
 using TimeByKind = std::array<std::int64_t, kEdgeKinds.size()>;
 TimeByKind by_kind(const Model& model, const std::vector<Segment>& path);
 
+/// Names of Source, in its order.
+inline constexpr std::array<std::string_view, 3> kSourceNames = {"copied", "recomputed",
+                                                                 "anchored"};
+/// Returns the shares of a path by Source, 0 to 1.
+std::array<double, kSourceNames.size()> by_source(const TimeByKind& path);
+
 }  // namespace tta::replay

@@ -6,6 +6,7 @@
 
 #include "replay/issued.h"
 #include "replay/model.h"
+#include "replay/sync_rows.h"
 
 namespace tta::replay {
 
@@ -14,6 +15,7 @@ struct Draft {
   const timeline::EventArgs& args;
   const ModelOptions& options;
   Issued issued;
+  const std::vector<SyncRow>& sync_rows;
   std::vector<Edge> edges;
 
   const timeline::Timeline& timeline() const { return *model.timeline; }
@@ -39,12 +41,12 @@ struct Draft {
 // Each adds the points or edges of its name.
 void add_threads(Draft& draft);       ///< Calls, steps, hand-overs, in their order.
 void add_tasks(Draft& draft);         ///< Device work, its order on streams, launches.
+void add_anchors(Draft& draft);       ///< Work held up by what the trace lacks.
 void add_waits(Draft& draft);         ///< What calls waited for.
 void add_queue(Draft& draft);         ///< Places in the launch queue.
 void add_stream_waits(Draft& draft);  ///< Work that waits for another stream.
-/// Work queued before the trace began; asks what the rules above leave unexplained.
-void add_anchors(Draft& draft);
-void add_oddities(Draft& draft);  ///< Late starts that no rule above explains.
+void add_oddities(Draft& draft);      ///< Late starts that no rule above explains.
+void add_late_anchors(Draft& draft);  ///< Late starts of work from before the trace.
 
 /// Returns how much later than the edges allow each point was recorded, where those
 /// before it are taken as recorded; 0 for points without edges. Negative: an edge is

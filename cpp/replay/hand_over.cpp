@@ -27,13 +27,21 @@ std::int64_t overlap(const timeline::IntervalSet& a, const timeline::IntervalSet
   return sum;
 }
 
-// The last stretch that begins before `when`; null if there is none.
-const Interval* last_before(const timeline::IntervalSet& set, std::int64_t when) {
-  const auto it =
-      std::lower_bound(set.begin(), set.end(), when,
-                       [](const Interval& x, std::int64_t t) { return x.begin < t; });
-  return it == set.begin() ? nullptr : &*std::prev(it);
-}
+// A thread that may have handed over, asked about later and later moments.
+class Partner {
+ public:
+  explicit Partner(const Activity& of) : of_(&of) {}
+  std::uint32_t lane() const { return of_->lane; }
+  // The last stretch that begins before `when`; null if there is none.
+  const Interval* last_before(std::int64_t when) {
+    while (next_ < of_->time.size() && of_->time[next_].begin < when) ++next_;
+    return next_ == 0 ? nullptr : &of_->time[next_ - 1];
+  }
+
+ private:
+  const Activity* of_;
+  std::size_t next_ = 0;
+};
 
 }  // namespace
 
@@ -67,12 +75,12 @@ std::vector<HandOver> find_hand_overs(const timeline::Timeline& t,
   const auto pid = [&](const Activity& a) { return t.lanes.lanes[a.lane].pid; };
   std::vector<HandOver> out;
   for (const auto& to : threads) {
-    std::vector<const Activity*> partners;
+    std::vector<Partner> partners;
     for (const auto& from : threads) {
       if (&from == &to || pid(from) != pid(to)) continue;
       const auto least = static_cast<double>(std::min(from.total, to.total));
       if (static_cast<double>(overlap(from.time, to.time)) < kMaxOverlap * least) {
-        partners.push_back(&from);
+        partners.emplace_back(from);
       }
     }
     if (partners.empty()) continue;
@@ -83,11 +91,11 @@ std::vector<HandOver> find_hand_overs(const timeline::Timeline& t,
       if (begin - since <= kMinGap) continue;
       HandOver best{0, to.lane, since, begin, since, first};
       bool found = false;
-      for (const auto* from : partners) {
-        const auto* last = last_before(from->time, begin);
+      for (auto& from : partners) {
+        const auto* last = from.last_before(begin);
         if (last == nullptr || last->end > begin || last->end <= best.from_end)
           continue;
-        best.from = from->lane;
+        best.from = from.lane();
         best.from_end = last->end;
         found = true;
       }

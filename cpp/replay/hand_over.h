@@ -35,7 +35,7 @@ std::vector<Activity> activity_of(const timeline::Timeline& timeline,
                                   const std::vector<std::uint32_t>& threads);
 
 /// Finds the hand-overs among these threads, by thread that waited, in it by time.
-/// Looks at the 32 busiest only: O(their number x gaps x log n).
+/// Looks at the 32 busiest only, at each two of them in one walk.
 std::vector<HandOver> find_hand_overs(const timeline::Timeline& timeline,
                                       std::vector<Activity> threads);
 

@@ -4,8 +4,14 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 
 namespace tta::replay {
+namespace {
+
+constexpr std::size_t kStreams = 64, kLaunches = 512;
+
+}  // namespace
 
 Issued::Issued(const timeline::Timeline& t, const Calls& calls, const Tasks& tasks)
     : tasks_(tasks), issued_(tasks.all.size()), known_(tasks.all.size()) {
@@ -32,6 +38,7 @@ Issued::Issued(const timeline::Timeline& t, const Calls& calls, const Tasks& tas
   }
   for (const auto i : tasks.by_launch) {
     const auto call = tasks.all[i].call;
+    launched_.push_back(calls.all[call].begin);
     if (first_task_[call] == kNone) first_task_[call] = i;
     last_task[call] = i;
   }
@@ -53,6 +60,31 @@ std::uint32_t Issued::last_on(std::uint32_t stream, std::int64_t when) const {
   const auto last = issued_.begin() + tasks_.first[stream + 1];
   const auto it = std::lower_bound(first, last, when);
   return it == first ? kNone : static_cast<std::uint32_t>(it - issued_.begin() - 1);
+}
+
+std::size_t Issued::launched_before(std::int64_t when) const {
+  return static_cast<std::size_t>(
+      std::lower_bound(launched_.begin(), launched_.end(), when) - launched_.begin());
+}
+
+std::vector<std::uint32_t> Issued::streams_before(std::int64_t when) const {
+  std::vector<std::uint32_t> out(streams());
+  std::iota(out.begin(), out.end(), 0u);
+  if (out.size() <= kStreams) return out;
+  out.clear();
+  const auto many = launched_before(when);
+  for (std::size_t n = 0; n < std::min(many, kLaunches) && out.size() < kStreams; ++n) {
+    const auto stream = tasks_.all[tasks_.by_launch[many - 1 - n]].stream;
+    if (std::find(out.begin(), out.end(), stream) == out.end()) out.push_back(stream);
+  }
+  return out;
+}
+
+std::uint32_t Issued::first_after(std::uint32_t stream, std::int64_t when) const {
+  const auto first = issued_.begin() + tasks_.first[stream];
+  const auto last = issued_.begin() + tasks_.first[stream + 1];
+  const auto it = std::upper_bound(first, last, when);
+  return it == last ? kNone : static_cast<std::uint32_t>(it - issued_.begin());
 }
 
 std::uint32_t Issued::last_on(std::uint32_t stream, std::int64_t when,

@@ -21,6 +21,8 @@ class Issued {
   /// those that had ended by then, as nothing says that they were launched before.
   std::uint32_t last_on(std::uint32_t stream, std::int64_t when,
                         std::int64_t returned) const;
+  /// Returns the first task of a stream whose launch began after `when`; kNone if none.
+  std::uint32_t first_after(std::uint32_t stream, std::int64_t when) const;
   /// Returns the last task that a thread launched before its call `call`; kNone if
   /// none.
   std::uint32_t last_by_thread(std::uint32_t call) const { return before_[call]; }
@@ -32,6 +34,11 @@ class Issued {
   std::int64_t process(std::uint32_t stream) const { return process_[stream]; }
   std::int32_t device(std::uint32_t stream) const { return device_[stream]; }
   std::size_t streams() const { return process_.size(); }
+  /// Returns the streams that work launched before `when` may be on: all of them, or of
+  /// more than 64 the 64 launched into last, of the last 512 launches.
+  std::vector<std::uint32_t> streams_before(std::int64_t when) const;
+  /// Returns how many of Tasks::by_launch were launched before `when`.
+  std::size_t launched_before(std::int64_t when) const;
   /// When the launch of a task began, or that of the last one before it on its stream.
   std::int64_t issue_time(std::uint32_t task) const { return issued_[task]; }
 
@@ -40,6 +47,7 @@ class Issued {
   std::vector<std::int64_t> issued_;  // of each task, ascending in a stream
   std::vector<std::uint32_t> known_;  // of each task: the last with a launch up to it
   std::vector<std::uint32_t> before_, after_, first_task_;  // of each call
+  std::vector<std::int64_t> launched_;  // begins of calls, of Tasks::by_launch
   std::vector<std::int64_t> process_;
   std::vector<std::int32_t> device_;
 };

@@ -34,20 +34,22 @@ Model make_model(const timeline::Timeline& t, const timeline::EventArgs& args,
   m.begin = t.span.begin;
   m.calls = find_calls(t);
   m.tasks = find_tasks(t, args, m.calls);
-  const auto constants = constants_of(t, m.calls);
-  m.waits = find_waits(t, constants, m.calls, m.tasks);
+  const auto constants = options.constants.value_or(constants_of(t, m.calls));
+  const auto sync_rows = find_sync_rows(t, m.calls, m.tasks);
+  m.waits = find_waits(t, constants, m.calls, m.tasks, sync_rows);
   m.calibration = options.calibrate
                       ? Calibration(t, constants, m.calls, m.tasks, m.waits)
                       : Calibration(constants);
-  Draft d{m, args, options, Issued(t, m.calls, m.tasks), {}};
+  Draft d{m, args, options, Issued(t, m.calls, m.tasks), sync_rows, {}};
   d.add_point(PointKind::kOrigin, timeline::kNoLane, timeline::kNoRow, m.begin);
   add_threads(d);
   add_tasks(d);
+  add_anchors(d);
   add_waits(d);
   add_queue(d);
   add_stream_waits(d);
-  add_anchors(d);
   if (options.keep_oddities) add_oddities(d);
+  add_late_anchors(d);
   m.graph = Graph(m.points.size(), std::move(d.edges));
   return m;
 }

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -47,6 +48,11 @@ struct ModelOptions {
   /// Keeps what no rule explains: overlap of two kernels of a stream, starts of first
   /// graphs, coincidences between streams. Without, the replay is `strict`.
   bool keep_oddities = true;
+  /// Looks for threads that wait for each other. Without, the replay is as exact, and
+  /// what a change saves is wrong: only for tests and measurements.
+  bool hand_overs = true;
+  /// In place of those of the vendor.
+  std::optional<Constants> constants{};
 };
 
 /// Refers to the timeline. Read-only once made; safe from several threads.

@@ -35,6 +35,28 @@ TaskKind kind_of(Category category) {
                                             : TaskKind::kKernel;
 }
 
+// Correlation ids count up: those of work from before the trace are less than any in
+// it. Work whose launch was lost later has a higher one.
+void judge_queued_before(const timeline::Timeline& t, const Calls& calls, Tasks& of) {
+  const auto& ids = t.columns().correlation;
+  std::int64_t least = 0;
+  for (const auto& call : calls.all) {
+    const auto id = ids[call.row];
+    if (id > 0 && (least == 0 || id < least)) least = id;
+  }
+  for (std::size_t s = 0; s < of.streams.size(); ++s) {
+    bool launch_follows = false;
+    for (auto i = of.first[s + 1]; i-- > of.first[s];) {
+      auto& task = of.all[i];
+      launch_follows = launch_follows || task.call != kNone;
+      if (!task.queued_before) continue;
+      const auto id = ids[task.row];
+      task.queued_before = id > 0 && least > 0 ? id < least : launch_follows;
+      of.queued_before += task.queued_before;
+    }
+  }
+}
+
 }  // namespace
 
 Tasks find_tasks(const timeline::Timeline& t, const timeline::EventArgs& args,
@@ -43,6 +65,7 @@ Tasks find_tasks(const timeline::Timeline& t, const timeline::EventArgs& args,
   timeline::ByName<launches_a_graph> graph(*t.trace);
   Tasks out;
   out.of_call.assign(calls.all.size(), 0);
+  out.of_row.assign(c.size(), kNone);
   for (std::uint32_t lane = 0; lane < t.lanes.lanes.size(); ++lane) {
     const auto& l = t.lanes.lanes[lane];
     if (!l.is_stream || l.first == l.last) continue;
@@ -53,8 +76,8 @@ Tasks find_tasks(const timeline::Timeline& t, const timeline::EventArgs& args,
     for (const auto row : t.lanes.rows_of(l)) {
       const auto launch = t.launch_of(row);
       const auto call = launch == timeline::kNoRow ? kNone : calls.of_row[launch];
-      Task task{row,  stream, call,      kind_of(c.cat(row)), CopyKind::kNotToHost,
-                true, false,  c.ts[row], c.end(row)};
+      Task task{row,  stream, call,  kind_of(c.cat(row)), CopyKind::kNotToHost,
+                true, false,  false, c.ts[row],           c.end(row)};
       if (task.kind == TaskKind::kCopy) {
         task.copy = kind_of_copy(t.trace->name(row), args.work(row).bytes);
       }
@@ -66,11 +89,13 @@ Tasks find_tasks(const timeline::Timeline& t, const timeline::EventArgs& args,
             before != kNone && calls.all[call].begin < calls.all[before].begin;
         before = call;
       }
-      out.queued_before += before == kNone;
+      task.queued_before = before == kNone;
+      out.of_row[row] = static_cast<std::uint32_t>(out.all.size());
       out.all.push_back(task);
     }
   }
   out.first.push_back(static_cast<std::uint32_t>(out.all.size()));
+  judge_queued_before(t, calls, out);
   out.by_launch.resize(out.all.size());
   std::iota(out.by_launch.begin(), out.by_launch.end(), 0u);
   std::erase_if(out.by_launch, [&](auto i) { return out.all[i].call == kNone; });

@@ -34,6 +34,7 @@ struct Task {
   CopyKind copy;
   bool first_of_call;  ///< On its stream: a graph's other work follows it.
   bool of_graph;       ///< Its call launched a graph.
+  bool queued_before;  ///< Launched before the trace began, see queued_before below.
   std::int64_t begin, end;
   PointId start_point = 0, end_point = 0;
 };
@@ -44,9 +45,12 @@ struct Tasks {
   std::vector<std::uint32_t> first;  ///< Of each, its first task; one more at the end.
   /// Tasks with a call, by begin of the call, those of one call by start.
   std::vector<std::uint32_t> by_launch;
+  std::vector<std::uint32_t> of_row;   ///< The task of a row; kNone of no device work.
   std::vector<std::uint32_t> of_call;  ///< Of each call: how many tasks it launched.
-  std::uint64_t queued_before = 0;     ///< At the begin of a stream, without a launch.
-  std::uint64_t inversions = 0;        ///< Tasks launched before their predecessor.
+  /// Without a launch, and none on the stream before it: its correlation is less than
+  /// that of every call. Where ids are missing, some launch on the stream follows.
+  std::uint64_t queued_before = 0;
+  std::uint64_t inversions = 0;  ///< Tasks launched before their predecessor.
 };
 
 /// Lists the device work. O(n log n) in it.

@@ -114,7 +114,7 @@ void add_threads(Draft& d) {
     const auto lane = t.lanes.lane[step.row];
     if (marks.try_emplace(lane).second) threads.push_back(lane);
   }
-  m.hand_overs = find_hand_overs(t, activity_of(t, threads));
+  if (d.options.hand_overs) m.hand_overs = find_hand_overs(t, activity_of(t, threads));
   m.sequences.resize(t.lanes.lanes.size());
   std::map<std::uint32_t, std::int64_t> started;  // threads that another one started
   for (const auto& h : m.hand_overs) {

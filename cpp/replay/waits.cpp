@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <string_view>
 
-#include "replay/issued.h"
+#include "replay/events.h"
 
 namespace tta::replay {
 namespace {
@@ -15,9 +15,6 @@ constexpr std::int64_t kWaitingFree = 50'000;
 // A blocking copy returns no earlier than this before its copy ends (chunks of a large
 // one: the last is staged 15-120 us before the end), or a tenth of it.
 constexpr std::int64_t kEarlyReturn = 30'000;
-constexpr std::size_t kRecords = 400;
-// Without records of events, work that ended so shortly before the return.
-constexpr std::int64_t kJustBefore = 50'000;
 
 bool contains(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
@@ -26,21 +23,14 @@ bool contains(std::string_view text, std::string_view part) {
 class Finder {
  public:
   Finder(const timeline::Timeline& t, const Constants& constants, const Calls& calls,
-         const Tasks& tasks)
+         const Tasks& tasks, const std::vector<SyncRow>& rows)
       : t_(t),
         slack_(constants.skew),
         calls_(calls),
         tasks_(tasks),
-        issued_(t, calls, tasks) {
-    for (const auto& call : calls.all) {
-      if (call.kind == CallKind::kEventRecord) records_.push_back(&call);
-    }
-    std::sort(records_.begin(), records_.end(),
-              [](auto* a, auto* b) { return a->begin < b->begin; });
-    for (std::uint32_t i = 0; i < tasks.all.size(); ++i) by_end_.push_back(i);
-    std::sort(by_end_.begin(), by_end_.end(),
-              [&](auto a, auto b) { return tasks.all[a].end < tasks.all[b].end; });
-  }
+        rows_(rows),
+        issued_(t, calls, tasks),
+        events_(calls, tasks, issued_) {}
 
   std::vector<Wait> run() {
     std::vector<Wait> out;
@@ -57,7 +47,7 @@ class Finder {
       } else if (call.kind == CallKind::kStreamSync) {
         stream(i, wait);
       } else if (call.kind == CallKind::kEventSync) {
-        event(call, wait);
+        event(i, wait);
       } else {
         continue;
       }
@@ -95,7 +85,7 @@ class Finder {
     const auto& call = calls_.all[i];
     const auto pid = t_.lanes.lanes[call.lane].pid;
     const auto own = issued_.last_by_thread(i);
-    for (std::uint32_t s = 0; s < issued_.streams(); ++s) {
+    for (const auto s : issued_.streams_before(call.begin)) {
       const auto device =
           own == kNone ? issued_.device(s) : issued_.device(tasks_.all[own].stream);
       if (issued_.device(s) != device) continue;
@@ -112,9 +102,17 @@ class Finder {
 
   void stream(std::uint32_t i, Wait& wait) const {
     const auto& call = calls_.all[i];
-    if (const auto own = issued_.last_by_thread(i); own != kNone) {
-      const auto last =
-          issued_.last_on(tasks_.all[own].stream, call.begin, call.end + slack_);
+    const auto* row = sync_row_of(rows_, i);
+    const auto own = issued_.last_by_thread(i);
+    auto of = own == kNone ? kNone : tasks_.all[own].stream;
+    if (row != nullptr && row->stream != kNone) {
+      of = row->stream;
+      wait.provenance = Provenance::kRecorded;
+    }
+    if (of != kNone) {
+      const auto last = issued_.last_on(of, call.begin, call.end + slack_);
+      // Of a stream that the trace names, nothing may have been launched yet.
+      if (last == kNone && wait.provenance == Provenance::kRecorded) return;
       if (fits(call, last)) {
         wait.targets = {last};
         return;
@@ -123,7 +121,7 @@ class Finder {
     }
     auto best = kNone;
     const auto pid = t_.lanes.lanes[call.lane].pid;
-    for (std::uint32_t s = 0; s < issued_.streams(); ++s) {
+    for (const auto s : issued_.streams_before(call.begin)) {
       if (issued_.process(s) != pid) continue;
       const auto last = issued_.last_on(s, call.begin, call.end + slack_);
       if (!fits(call, last)) continue;
@@ -133,54 +131,38 @@ class Finder {
     if (best != kNone) wait.targets = {best};
   }
 
-  // The event is not recorded: of those recorded before, the one whose work ended
-  // latest during the call.
-  void event(const Call& call, Wait& wait) const {
-    wait.provenance = Provenance::kInferred;
-    auto best = kNone;
-    const auto consider = [&](std::uint32_t task) {
-      if (task == kNone) return;
-      const auto end = tasks_.all[task].end;
-      if (end < call.begin || end > call.end + 1'000) return;
-      if (best == kNone || end > tasks_.all[best].end) best = task;
-    };
-    const auto after = std::upper_bound(
-        records_.begin(), records_.end(), call.begin,
-        [](std::int64_t when, const Call* r) { return when < r->begin; });
-    const auto many = static_cast<std::size_t>(after - records_.begin());
-    for (std::size_t k = 0; k < std::min(many, kRecords); ++k) {
-      const auto* record = *(after - 1 - static_cast<std::ptrdiff_t>(k));
-      const auto id = static_cast<std::uint32_t>(record - calls_.all.data());
-      const auto own = issued_.last_by_thread(id);
-      if (own == kNone) continue;
-      consider(issued_.last_on(tasks_.all[own].stream, record->begin));
-    }
-    if (records_.empty()) {
-      auto it = std::upper_bound(
-          by_end_.begin(), by_end_.end(), call.end + 1'000,
-          [&](std::int64_t when, std::uint32_t i) { return when < tasks_.all[i].end; });
-      if (it != by_end_.begin()) {
-        const auto task = *--it;
-        if (tasks_.all[task].end >= call.end - kJustBefore) consider(task);
+  // The event is recorded, or guessed by when the call returned.
+  void event(std::uint32_t i, Wait& wait) const {
+    const auto& call = calls_.all[i];
+    const auto* row = sync_row_of(rows_, i);
+    if (row != nullptr && row->record != kNone) {
+      const auto work = events_.recorded_by(row->record, row->event_stream);
+      if (work == kNone || fits(call, work)) {
+        wait.provenance = Provenance::kRecorded;
+        if (work != kNone) wait.targets = {work};
+        return;
       }
+      wait.contradicted = true;
     }
-    if (best != kNone) wait.targets = {best};
+    wait.provenance = Provenance::kInferred;
+    if (const auto work = events_.guess(call); work != kNone) wait.targets = {work};
   }
 
   const timeline::Timeline& t_;
   const std::int64_t slack_;
   const Calls& calls_;
   const Tasks& tasks_;
+  const std::vector<SyncRow>& rows_;
   Issued issued_;
-  std::vector<const Call*> records_;
-  std::vector<std::uint32_t> by_end_;
+  Events events_;
 };
 
 }  // namespace
 
 std::vector<Wait> find_waits(const timeline::Timeline& t, const Constants& constants,
-                             const Calls& calls, const Tasks& tasks) {
-  return Finder(t, constants, calls, tasks).run();
+                             const Calls& calls, const Tasks& tasks,
+                             const std::vector<SyncRow>& sync_rows) {
+  return Finder(t, constants, calls, tasks, sync_rows).run();
 }
 
 }  // namespace tta::replay

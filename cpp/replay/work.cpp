@@ -11,17 +11,15 @@ namespace {
 // A launch call this much longer than usual loads a module first: its kernel starts
 // when the call returns (0.3-3 s seen).
 constexpr std::int64_t kLoadsModule = 10;
-// Work queued before the trace began holds up what was launched first: the streams'
-// first launches within 5 ms of the first that starts half a millisecond late.
-constexpr std::int64_t kLate = 500'000;
-constexpr std::int64_t kWithFirst = 5'000'000;
 
-void add_launch(Draft& d, const Task& task, bool idle, bool waits) {
+void add_launch(Draft& d, const Task& task, const Task* before, bool waits) {
   const auto& m = d.model;
   const auto& call = m.calls.all[task.call];
   const auto name = d.timeline().columns().name[call.row];
   const auto usual = m.calibration.typical(name);
-  const auto usual_latency = m.calibration.launch(name, task);
+  const bool idle = before == nullptr || before->end <= call.begin;
+  const bool rested = before == nullptr || before->end + kRest <= call.begin;
+  const auto usual_latency = m.calibration.launch(name, task, rested);
   // A call that waits for the work returns after it.
   const bool from_end = usual_latency.from_end && !waits;
   const auto from = from_end ? call.end_point : call.begin_point;
@@ -73,44 +71,9 @@ void add_tasks(Draft& d) {
         d.add(before->end_point, task.start_point, gap, EdgeKind::kFifo);
       }
       if (task.call != kNone && task.first_of_call) {
-        const auto called = m.calls.all[task.call].begin;
-        add_launch(d, task, before == nullptr || before->end <= called,
-                   waits[task.call] != 0);
+        add_launch(d, task, before, waits[task.call] != 0);
       }
       before = &task;
-    }
-  }
-}
-
-void add_anchors(Draft& d) {
-  auto& m = d.model;
-  const auto late = residuals(m.points, d.edges);
-  std::int64_t first_late = -1;
-  for (const auto i : m.tasks.by_launch) {
-    const auto& task = m.tasks.all[i];
-    if (late[task.start_point] > kLate) {
-      first_late = m.calls.all[task.call].begin;
-      break;
-    }
-  }
-  for (std::size_t s = 0; s < m.tasks.streams.size(); ++s) {
-    for (auto i = m.tasks.first[s]; i < m.tasks.first[s + 1]; ++i) {
-      const auto& task = m.tasks.all[i];
-      const bool first = i == m.tasks.first[s];
-      if (task.call == kNone && first) {
-        d.add(kOrigin, task.start_point, d.recorded(task.start_point),
-              EdgeKind::kAnchor);
-        ++m.anchored_tasks;
-      }
-      if (task.call == kNone) continue;
-      const auto launched = m.calls.all[task.call].begin;
-      if (first_late >= 0 && late[task.start_point] > kLate &&
-          launched <= first_late + kWithFirst) {
-        d.add(kOrigin, task.start_point, d.recorded(task.start_point),
-              EdgeKind::kAnchor, Provenance::kInferred);
-        ++m.anchored_tasks;
-      }
-      break;
     }
   }
 }

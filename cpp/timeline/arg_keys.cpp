@@ -116,7 +116,7 @@ bool may_be_one(std::uint32_t lengths, std::string_view key) {
 constexpr auto kWorkLengths = lengths_of(
     "grid", "grid dim", "block", "block dim", "registers per thread", "shared memory",
     "shared size", "est. achieved occupancy %", "blocks per SM", "warps per SM",
-    "bytes", "size", "memory bandwidth (GB/s)", "graph id", "occupancy");
+    "bytes", "size", "direction", "memory bandwidth (GB/s)", "graph id", "occupancy");
 constexpr auto kCollectiveLengths =
     lengths_of("Collective name", "dtype", "Process Group Name", "In msg nelems",
                "Out msg nelems", "Group size", "Seq");
@@ -150,6 +150,11 @@ void read_work(std::string_view key, std::string_view value, WorkArgs& out) {
     first(out.bandwidth, amount(value));
   } else if (key == "graph id") {
     first(out.graph_id, count(value));
+  } else if (key == "direction") {
+    const auto way = trace::as_string(value).value_or("");
+    out.way = way == "HOST_TO_DEVICE"   ? WorkArgs::Way::kToDevice
+              : way == "DEVICE_TO_HOST" ? WorkArgs::Way::kToHost
+                                        : WorkArgs::Way::kUnknown;
   } else if (key == "occupancy" && value.starts_with('{')) {
     if (auto text = trace::string_arg(value, "limitingFactors")) {
       out.limiting_factors = std::move(*text);

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// timeline/event_args.cpp: which rows are read, all of them in one pass.
+// timeline/event_args.cpp: which rows are read, and what they say.
 #include "timeline/event_args.h"
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <string_view>
 
 #include "timeline/arg_keys.h"
+#include "timeline/by_name.h"
 #include "trace/args.h"
 
 namespace tta::timeline {
@@ -73,6 +75,90 @@ void complete(WorkArgs& work, const WorkArgs& launch) {
   if (!launch.limiting_factors.empty()) work.limiting_factors = launch.limiting_factors;
 }
 
+// The name in what Kineto makes of it: "thread 1182 (pt_autograd_0)". Before it knows a
+// thread's own name it writes the program's; the last one counts.
+std::string own_name(std::string_view text) {
+  if (!text.starts_with("thread ") || !text.ends_with(")")) return std::string(text);
+  const auto open = text.find(" (");
+  if (open == std::string_view::npos) return std::string(text);
+  return std::string(text.substr(open + 2, text.size() - open - 3));
+}
+
+// What rows say, as text: kept by the load, or read again.
+class Texts {
+ public:
+  /// `choose` marks the rows to read, in case it has to be.
+  template <typename Choose>
+  Texts(const Timeline& t, Choose&& choose)
+      : kept_(t.trace->kept_args), number_(t.columns().size(), 0) {
+    if (!kept_.complete()) read_again(t, choose);
+    const auto& from = again_ ? *again_ : kept_;
+    for (std::size_t i = 0; i < from.rows().size(); ++i) {
+      number_[from.rows()[i]] = from.texts()[i];
+    }
+  }
+
+  /// The number of a row's text, 0 if it has none.
+  std::uint32_t of(std::uint32_t row) const { return number_[row]; }
+  std::size_t size() const { return (again_ ? *again_ : kept_).size(); }
+  std::string_view text(std::uint32_t number) const {
+    return (again_ ? *again_ : kept_).text(number);
+  }
+
+ private:
+  template <typename Choose>
+  void read_again(const Timeline& t, Choose&& choose) {
+    std::vector<char> read(number_.size(), 0);
+    choose(read);
+    std::vector<std::uint32_t> rows;  // in the order of the file
+    for (std::uint32_t row = 0; row < read.size(); ++row) {
+      if (read[row]) rows.push_back(row);
+    }
+    again_.emplace();
+    t.trace->visit_args(rows, [&](std::size_t i, std::string_view text) {
+      const auto members = trace::kept_members(text);
+      if (!members.empty()) {
+        again_->add(rows[i], members, trace::KeptArgs::kNoLimit);
+      }
+    });
+  }
+
+  const trace::KeptArgs& kept_;
+  std::optional<trace::KeptArgs> again_;
+  std::vector<std::uint32_t> number_;  // of each row
+};
+
+// What texts say, each read when it is first asked for.
+template <typename Args>
+class Once {
+ public:
+  using Read = void (*)(std::string_view key, std::string_view value, Args& out);
+
+  /// Adds what it reads to `out`; what is there already is what no text says.
+  Once(const Texts& texts, Read read, std::vector<Args>& out)
+      : texts_(texts), read_(read), out_(out), place_(texts.size(), kNoRow) {
+    if (!out.empty()) place_[0] = 0;
+  }
+
+  /// Returns the place in `out` of what a text says.
+  std::uint32_t operator()(std::uint32_t text) {
+    auto& place = place_[text];
+    if (place != kNoRow) return place;
+    place = static_cast<std::uint32_t>(out_.size());
+    auto& args = out_.emplace_back();
+    trace::for_each_member(
+        texts_.text(text),
+        [&](std::string_view key, std::string_view value) { read_(key, value, args); });
+    return place;
+  }
+
+ private:
+  const Texts& texts_;
+  Read read_;
+  std::vector<Args>& out_;
+  std::vector<std::uint32_t> place_;  // of each text
+};
+
 }  // namespace
 
 bool reads_inputs_of(std::string_view name) {
@@ -82,68 +168,79 @@ bool reads_inputs_of(std::string_view name) {
 
 EventArgs::EventArgs(const Timeline& t) {
   const auto& c = t.columns();
-  index_.assign(c.size(), 0);
-  // What is read, all of it in one pass: to inflate a file costs more than the rest.
-  std::vector<char> read(c.size(), 0);
-  // Of each launch of such work: its place in `said`, as index_ has that of work.
-  std::vector<std::uint32_t> launches(c.size(), 0);
-  std::vector<WorkArgs> said(1);
-  for (const auto& d : t.devices) {
-    for (const auto row : d.rows) {
-      index_[row] = static_cast<std::uint32_t>(work_.size());
-      work_.emplace_back();
-      read[row] = 1;
-      const auto launch = t.launch_of(row);
-      if (launch == kNoRow || launches[launch] != 0 || c.args_length[launch] == 0 ||
-          says_nothing_of_work(t.trace->name(launch))) {
-        continue;
-      }
-      launches[launch] = static_cast<std::uint32_t>(said.size());
-      said.emplace_back();
-      read[launch] = 1;
-    }
-  }
+  enum : char { kNothing, kInputs, kCollective, kThread };
   // Each distinct name is looked at once.
-  std::vector<char> wanted(t.trace->strings.size(), 0);
+  std::vector<char> wanted(t.trace->strings.size(), kNothing);
   for (std::uint32_t id = 0; id < wanted.size(); ++id) {
     const auto name = t.trace->strings.view(id);
-    wanted[id] = reads_inputs_of(name) ? 1 : name == "record_param_comms" ? 2 : 0;
+    wanted[id] = reads_inputs_of(name)          ? kInputs
+                 : name == "record_param_comms" ? kCollective
+                 : name == "thread_name"        ? kThread
+                                                : kNothing;
   }
-  std::vector<std::uint32_t> rows;  // in the order of the file, as they are read
-  for (std::uint32_t row = 0; row < c.size(); ++row) {
-    if (read[row] || (c.cat(row) == Category::kCpuOp && wanted[c.name[row]] &&
-                      c.args_length[row] > 0)) {
-      rows.push_back(row);
+  const auto is_op = [&](std::uint32_t row, char what) {
+    return c.cat(row) == Category::kCpuOp && wanted[c.name[row]] == what &&
+           c.args_length[row] > 0;
+  };
+  const auto names_thread = [&](std::uint32_t row) {
+    return c.phase[row] == 'M' && wanted[c.name[row]] == kThread;
+  };
+  // The launch of a row of device work, if it may say something of it.
+  ByName<says_nothing_of_work> silent(*t.trace);
+  const auto launch_of = [&](std::uint32_t row) {
+    const auto launch = t.launch_of(row);
+    return launch == kNoRow || silent(launch) ? kNoRow : launch;
+  };
+  const Texts texts(t, [&](std::vector<char>& read) {
+    for (const auto& d : t.devices) {
+      for (const auto row : d.rows) {
+        read[row] = 1;
+        if (launch_of(row) != kNoRow) read[launch_of(row)] = 1;
+      }
     }
-  }
-  t.trace->visit_args(rows, [&](std::size_t i, std::string_view text) {
-    const auto row = rows[i];
-    // A graph launch has no grid of its own, and a call's stream is no work's.
-    const auto launch = launches[row];
-    const bool op = c.cat(row) == Category::kCpuOp && wanted[c.name[row]] != 0;
-    if (launch != 0) {
-      trace::for_each_member(text, [&](std::string_view key, std::string_view value) {
-        read_work(key, value, said[launch]);
-      });
-      if (!op) return;
+    for (std::uint32_t row = 0; row < c.size(); ++row) {
+      if (is_op(row, kInputs) || is_op(row, kCollective) || names_thread(row)) {
+        read[row] = 1;
+      }
     }
-    if (op && wanted[c.name[row]] == 1) {
-      op_rows_.push_back(row);  // rows come in their order
-      auto& inputs = ops_.emplace_back();
-      trace::for_each_member(text, [&](auto k, auto v) { read_op(k, v, inputs); });
-      return;
-    }
-    CollectiveArgs collective;
-    trace::for_each_member(text, [&](std::string_view key, std::string_view value) {
-      if (index_[row] != 0) read_work(key, value, work_[index_[row]]);
-      read_collective(key, value, collective);
-    });
-    if (!collective.name.empty()) collectives_.emplace(row, std::move(collective));
   });
+
+  Once<CollectiveArgs> collectives(texts, read_collective, collectives_);
+  const auto add_collective = [&](std::uint32_t row) {
+    const auto found = collectives(texts.of(row));
+    if (!collectives_[found].name.empty()) collective_of_.emplace(row, found);
+  };
+  Once<OpArgs> ops(texts, read_op, ops_);
+  op_of_.assign(c.size(), kNoRow);
+  for (std::uint32_t row = 0; row < c.size(); ++row) {
+    if (is_op(row, kInputs)) op_of_[row] = ops(texts.of(row));
+    if (is_op(row, kCollective)) add_collective(row);
+    if (names_thread(row) && texts.of(row) != 0) {
+      const auto text = texts.text(texts.of(row));
+      const auto name = trace::string_arg(text, "name").value_or("");
+      if (!name.empty()) threads_[{c.pid[row], c.tid[row]}] = own_name(name);
+    }
+  }
+
+  work_of_.assign(c.size(), 0);
+  Once<WorkArgs> works(texts, read_work, work_);
+  std::unordered_map<std::uint64_t, std::uint32_t> completed;  // by both places
   for (const auto& d : t.devices) {
     for (const auto row : d.rows) {
-      const auto launch = t.launch_of(row);
-      if (launch != kNoRow) complete(work_[index_[row]], said[launches[launch]]);
+      const auto own = work_of_[row] = works(texts.of(row));
+      if (texts.of(row) != 0) add_collective(row);
+      const auto launch = launch_of(row);
+      if (launch == kNoRow || texts.of(launch) == 0) continue;
+      // A graph launch has no grid of its own, and a call's stream is no work's.
+      const auto said = works(texts.of(launch));
+      const auto next = static_cast<std::uint32_t>(work_.size());
+      const auto [it, fresh] =
+          completed.try_emplace(std::uint64_t{own} << 32 | said, next);
+      if (fresh) {
+        work_.push_back(work_[own]);
+        complete(work_.back(), work_[said]);
+      }
+      work_of_[row] = it->second;
     }
   }
 }

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// timeline/event_args.h: the args of events that rules and tables read, of all rows in
-// one pass over the file.
+// timeline/event_args.h: the args of events that rules and tables read.
 //
 // A missing arg is not a zero: older versions, ROCm and graph replays leave out most of
 // them. Every number is -1, and every text empty, where the file does not have it.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
+#include <map>
 #include <string>
+#include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "timeline/timeline.h"
@@ -32,6 +33,8 @@ struct WorkArgs {
   std::int64_t bytes = -1;     ///< Of a copy or memset.
   double bandwidth = -1;       ///< Of a copy, in GB/s.
   std::int64_t graph_id = -1;  ///< Of a kernel replayed by a graph.
+  /// Of a copy whose name does not tell it (MTIA): "HOST_TO_DEVICE", "DEVICE_TO_HOST".
+  enum class Way : std::uint8_t { kUnknown, kToDevice, kToHost } way = Way::kUnknown;
   /// What limits the occupancy, newest Kineto only: "Warps", "Registers", ...
   std::string limiting_factors;
 };
@@ -63,32 +66,42 @@ struct OpArgs {
 };
 
 /// The args of all device work, of all collectives, and of the operators whose inputs
-/// some rule looks at (reads_inputs_of). Read-only; safe from several threads.
+/// some rule looks at (reads_inputs_of), and the names of threads. Read-only; safe from
+/// several threads.
 class EventArgs {
  public:
-  /// Reads them in one pass over the file. Throws what Trace::visit_args throws.
+  /// Reads them from what the load kept (trace/args_kept.h), each text that differs
+  /// once; where it kept none, in one pass over the file, and throws what
+  /// Trace::visit_args throws.
   explicit EventArgs(const Timeline& timeline);
 
   /// Returns what is known of a row of device work; nothing of any other row.
-  const WorkArgs& work(std::uint32_t row) const { return work_[index_[row]]; }
+  const WorkArgs& work(std::uint32_t row) const { return work_[work_of_[row]]; }
   /// Returns what is known of an operator's inputs; null if nothing.
   const OpArgs* op(std::uint32_t row) const {
-    const auto it = std::lower_bound(op_rows_.begin(), op_rows_.end(), row);
-    return it == op_rows_.end() || *it != row ? nullptr : &ops_[it - op_rows_.begin()];
+    return op_of_[row] == kNoRow ? nullptr : &ops_[op_of_[row]];
+  }
+  /// Returns what the file calls a thread ("pt_autograd_0"), "" if it does not name it.
+  std::string_view thread_name(std::int64_t pid, std::int64_t tid) const {
+    const auto it = threads_.find({pid, tid});
+    return it == threads_.end() ? std::string_view() : it->second;
   }
   /// Returns the collective that an operator, or a kernel itself, says it is; null if
   /// none. Kernels of ROCm and gloo say nothing: ask their operator.
   const CollectiveArgs* collective(std::uint32_t row) const {
-    const auto it = collectives_.find(row);
-    return it == collectives_.end() ? nullptr : &it->second;
+    const auto it = collective_of_.find(row);
+    return it == collective_of_.end() ? nullptr : &collectives_[it->second];
   }
 
  private:
-  std::vector<std::uint32_t> index_;  // of each row into work_; 0 is "nothing known"
+  // Many rows say the same: each has the place of what it says.
+  std::vector<std::uint32_t> work_of_;  // of each row; 0 is "nothing known"
   std::vector<WorkArgs> work_{1};
-  std::vector<std::uint32_t> op_rows_;  // ascending
-  std::vector<OpArgs> ops_;             // of each of them
-  std::unordered_map<std::uint32_t, CollectiveArgs> collectives_;
+  std::vector<std::uint32_t> op_of_;  // of each row; kNoRow is none
+  std::vector<OpArgs> ops_;
+  std::unordered_map<std::uint32_t, std::uint32_t> collective_of_;  // by row
+  std::vector<CollectiveArgs> collectives_;
+  std::map<std::pair<std::int64_t, std::int64_t>, std::string> threads_;
 };
 
 /// Tells whether the inputs of an operator of this name are read: matrix products,

@@ -14,16 +14,13 @@ namespace {
 
 using trace::Category;
 
-std::optional<Frame> better(const std::optional<Frame>& a,
-                            const std::optional<Frame>& b) {
-  if (!a || !b) return a ? a : b;
-  return owner_of_file(b->file) > owner_of_file(a->file) ? b : a;
-}
-
 class Resolver {
  public:
   explicit Resolver(const Timeline& t)
-      : t_(t), c_(t.columns()), ranks_(t.trace->strings.size(), kUnseen) {
+      : t_(t),
+        c_(t.columns()),
+        by_name_(t.trace->strings.size(), kUnseen),
+        above_(c_.size(), kUnseen) {
     for (const auto& lane : t.lanes.lanes) {
       if (lane.is_stream) continue;
       std::uint32_t frames = 0;
@@ -36,72 +33,77 @@ class Resolver {
     }
   }
 
-  std::vector<std::optional<Frame>> run(std::span<const std::uint32_t> rows) {
-    std::vector<std::optional<Frame>> out(rows.size());
+  SharedFrames run(std::span<const std::uint32_t> rows) {
     std::vector<std::uint32_t> starts(rows.size());
     for (std::size_t i = 0; i < rows.size(); ++i) {
       starts[i] = t_.lanes.on_stream(rows[i]) ? t_.launch_of(rows[i]) : rows[i];
     }
     if (!has_frames_ && may_have_call_stacks()) read_call_stacks(starts);
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-      if (starts[i] != kNoRow) out[i] = find(starts[i]);
+    SharedFrames out;
+    for (const auto start : starts) {
+      out.of.push_back(start == kNoRow ? kNoFrame : find(start));
     }
+    out.frames = std::move(frames_);
     return out;
   }
 
  private:
-  enum : std::int8_t { kUnseen = -2, kNoFrame = -1 };
+  // Of frames by their place in frames_.
+  static constexpr std::uint32_t kNoFrame = kNoRow, kUnseen = kNoRow - 1;
   static constexpr std::size_t kHead = 1024;  // operators to look at for a Call stack
 
-  std::optional<Frame> find(std::uint32_t row) {
+  // The frame of the better owner, the first if they are alike.
+  std::uint32_t better(std::uint32_t a, std::uint32_t b) const {
+    if (a == kNoFrame || b == kNoFrame) return a == kNoFrame ? b : a;
+    return owners_[b] > owners_[a] ? b : a;
+  }
+
+  bool is_user(std::uint32_t frame) const {
+    return frame != kNoFrame && frames_[frame].user;
+  }
+
+  std::uint32_t add(std::optional<Frame> frame) {
+    if (!frame) return kNoFrame;
+    owners_.push_back(owner_of_file(frame->file));
+    frames_.push_back(*std::move(frame));
+    return static_cast<std::uint32_t>(frames_.size() - 1);
+  }
+
+  std::uint32_t find(std::uint32_t row) {
     auto best = above(row);
-    if (best && best->user) return best;
+    if (is_user(best)) return best;
     if (const auto forward = forward_of(row); forward != kNoRow) {
       best = better(best, above(forward));
-      if (best && best->user) return best;
+      if (is_user(best)) return best;
     }
     if (has_frames_) best = better(best, elsewhere(row));
     return best;
   }
 
-  // The best frame among the row's ancestors: the deepest of the best owner.
-  std::optional<Frame> above(std::uint32_t row) {
-    std::optional<Frame> best;
-    int best_rank = kNoFrame;
-    int depth = 0;
-    for (auto at = row; at != kNoRow && depth < kMaxDepth;
-         at = t_.tree.parent[at], ++depth) {
-      if (c_.cat(at) == Category::kPythonFunction) {
-        const auto rank = rank_of(c_.name[at]);
-        if (rank > best_rank) {
-          best_rank = rank;
-          best = frame_of(c_.name[at]);
-        }
-        if (rank == static_cast<int>(FileOwner::kUser)) break;
-      } else if (const auto stack = stacks_.find(at); stack != stacks_.end()) {
-        best = better(best, stack->second);
-        if (best && best->user) break;
-      }
+  // The best frame among the row and its ancestors: the deepest of the best owner.
+  // Rows share their ancestors, so that each is looked at once.
+  std::uint32_t above(std::uint32_t row) {
+    path_.clear();
+    while (row != kNoRow && above_[row] == kUnseen) {
+      path_.push_back(row);
+      row = t_.tree.parent[row];
+    }
+    auto best = row == kNoRow ? kNoFrame : above_[row];
+    for (; !path_.empty(); path_.pop_back()) {
+      best = above_[path_.back()] = better(own(path_.back()), best);
     }
     return best;
   }
 
-  // Each name is parsed once, not with each row in the call.
-  const std::optional<Frame>& frame_of(std::uint32_t name) {
-    const auto [it, fresh] = frames_.try_emplace(name);
-    if (fresh) it->second = parse_frame(t_.trace->strings.view(name));
-    return it->second;
-  }
-
-  int rank_of(std::uint32_t name) {
-    auto& rank = ranks_[name];
-    if (rank == kUnseen) {
-      rank = kNoFrame;
-      if (const auto& frame = frame_of(name)) {
-        rank = static_cast<std::int8_t>(owner_of_file(frame->file));
-      }
+  // What a row itself tells. Each name is parsed once, not with each row in the call.
+  std::uint32_t own(std::uint32_t row) {
+    if (c_.cat(row) != Category::kPythonFunction) {
+      const auto stack = stacks_.find(row);
+      return stack == stacks_.end() ? kNoFrame : stack->second;
     }
-    return rank;
+    auto& known = by_name_[c_.name[row]];
+    if (known == kUnseen) known = add(parse_frame(t_.trace->name(row)));
+    return known;
   }
 
   // The operator of the forward pass whose gradient a backward row computes.
@@ -145,19 +147,21 @@ class Resolver {
 
   // What the busiest Python thread of the row's process was in at the time: the line
   // that called backward(), for what autograd's own threads do.
-  std::optional<Frame> elsewhere(std::uint32_t row) {
+  std::uint32_t elsewhere(std::uint32_t row) {
     const auto thread = python_threads_.find(c_.pid[row]);
-    if (thread == python_threads_.end() || thread->second.first == nullptr) return {};
+    if (thread == python_threads_.end() || thread->second.first == nullptr) {
+      return kNoFrame;
+    }
     const auto rows = t_.lanes.rows_of(*thread->second.first);
     const auto after =
         std::upper_bound(rows.begin(), rows.end(), c_.ts[row],
                          [&](std::int64_t at, auto r) { return at < c_.ts[r]; });
-    if (after == rows.begin()) return {};
+    if (after == rows.begin()) return kNoFrame;
     auto at = *std::prev(after);
     while (at != kNoRow && t_.tree.end(c_, at) <= c_.ts[row]) {
       at = t_.tree.parent[at];
     }
-    return at == kNoRow ? std::nullopt : above(at);
+    return at == kNoRow ? kNoFrame : above(at);
   }
 
   // torch 1.8-2.0 wrote the stack into the args of operators, innermost frame first. A
@@ -195,22 +199,26 @@ class Resolver {
     for (std::size_t i = 0; i < ops.size(); ++i) {
       const auto stack = trace::string_arg(texts[i], "Call stack");
       if (!stack) continue;
-      std::optional<Frame> best;
+      auto best = kNoFrame;
       for (std::size_t at = 0; at < stack->size();) {
         const auto end = std::min(stack->find(';', at), stack->size());
-        best = better(best, parse_frame(std::string_view(*stack).substr(at, end - at)));
+        best = better(best,
+                      add(parse_frame(std::string_view(*stack).substr(at, end - at))));
         at = end + 1;
       }
-      if (best) stacks_.emplace(ops[i], *best);
+      if (best != kNoFrame) stacks_.emplace(ops[i], best);
     }
   }
 
   const Timeline& t_;
   const trace::Columns& c_;
-  std::vector<std::int8_t> ranks_;  // of each name: FileOwner, or one of the above
+  std::vector<Frame> frames_;
+  std::vector<FileOwner> owners_;       // of each of them
+  std::vector<std::uint32_t> by_name_;  // kUnseen until asked
+  std::vector<std::uint32_t> above_;    // of each row, the same
+  std::vector<std::uint32_t> path_;     // rows on the way up
   std::map<std::int64_t, std::pair<const Lane*, std::uint32_t>> python_threads_;
-  std::unordered_map<std::uint32_t, Frame> stacks_;
-  std::unordered_map<std::uint32_t, std::optional<Frame>> frames_;  // by name
+  std::unordered_map<std::uint32_t, std::uint32_t> stacks_;  // of operators
   static constexpr std::uint32_t kAmbiguous = kNoRow;
   std::map<std::pair<std::int64_t, std::int64_t>, std::uint32_t> forwards_;
   bool forwards_listed_ = false;
@@ -219,9 +227,19 @@ class Resolver {
 
 }  // namespace
 
+SharedFrames shared_user_frames(const Timeline& t,
+                                std::span<const std::uint32_t> rows) {
+  return Resolver(t).run(rows);
+}
+
 std::vector<std::optional<Frame>> user_frames(const Timeline& t,
                                               std::span<const std::uint32_t> rows) {
-  return Resolver(t).run(rows);
+  const auto found = shared_user_frames(t, rows);
+  std::vector<std::optional<Frame>> out(rows.size());
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    if (found.of[i] != kNoRow) out[i] = found.frames[found.of[i]];
+  }
+  return out;
 }
 
 }  // namespace tta::timeline

@@ -38,6 +38,13 @@ enum class FileOwner : std::uint8_t {
 /// package is known by its first folder and the standard library by a list of names.
 FileOwner owner_of_file(std::string_view file);
 
+/// Frames of many rows; each that differs is there once.
+struct SharedFrames {
+  std::vector<Frame> frames;
+  /// Of each row that was asked about, its place in `frames`; kNoRow if it has none.
+  std::vector<std::uint32_t> of;
+};
+
 /// Finds the deepest user frame above each row.
 ///
 /// Looks at the python_function events that enclose the row on its thread, then at
@@ -47,9 +54,13 @@ FileOwner owner_of_file(std::string_view file);
 /// frame is returned only if no user frame was found, one of torch only if there is
 /// nothing else; both have `user` false.
 ///
-/// Cost: the tree's depth (at most kMaxDepth) a row, plus one pass over the file if
-/// the operators at its head have Call stacks.
+/// Cost: linear in the rows, as those that share what is above them share the climb;
+/// plus one pass over the file if the operators at its head have Call stacks.
 /// Throws what Trace::read_args throws.
+SharedFrames shared_user_frames(const Timeline& timeline,
+                                std::span<const std::uint32_t> rows);
+
+/// The same with a frame for each row.
 std::vector<std::optional<Frame>> user_frames(const Timeline& timeline,
                                               std::span<const std::uint32_t> rows);
 

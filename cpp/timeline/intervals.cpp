@@ -9,16 +9,17 @@ IntervalSet unite(std::vector<Interval> v) {
   if (!std::is_sorted(v.begin(), v.end(), before)) {
     std::sort(v.begin(), v.end(), before);
   }
-  IntervalSet out;
-  for (const auto& i : v) {
+  std::size_t kept = 0;
+  for (const auto i : v) {
     if (i.end <= i.begin) continue;
-    if (!out.empty() && i.begin <= out.back().end) {
-      out.back().end = std::max(out.back().end, i.end);
+    if (kept > 0 && i.begin <= v[kept - 1].end) {
+      v[kept - 1].end = std::max(v[kept - 1].end, i.end);
     } else {
-      out.push_back(i);
+      v[kept++] = i;
     }
   }
-  return out;
+  v.resize(kept);
+  return v;
 }
 
 IntervalSet subtract(const IntervalSet& a, const IntervalSet& b) {

@@ -15,9 +15,7 @@ std::vector<OverlapFacts> overlap_facts(const Timeline& t) {
     for (const auto row : d.rows) {
       const auto cat = c.cat(row);
       if (cat == Category::kGpuMemset) continue;
-      auto& kind = cat == Category::kGpuMemcpy ? copies
-                   : t.is_communication(row)   ? comm
-                                               : compute;
+      auto& kind = t.is_copy(row) ? copies : t.is_communication(row) ? comm : compute;
       kind.push_back(intersect({c.ts[row], c.end(row)}, t.span));
     }
     const auto computing = unite(std::move(compute));

@@ -48,4 +48,9 @@ const std::vector<Border>& StepBorders::of(std::int64_t pid) const {
   return processes_.size() == 1 ? processes_.begin()->second : none_;
 }
 
+const std::vector<Border>& StepBorders::of_own(std::int64_t pid) const {
+  const auto own = processes_.find(pid);
+  return own == processes_.end() ? none_ : own->second;
+}
+
 }  // namespace tta::timeline

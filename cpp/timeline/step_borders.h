@@ -26,6 +26,10 @@ class StepBorders {
   /// with steps: then the launcher of the work is its helper.
   const std::vector<Border>& of(std::int64_t pid) const;
 
+  /// Returns those of the process's own steps alone. For processes without a device:
+  /// each has windows of its own, and none is another's helper.
+  const std::vector<Border>& of_own(std::int64_t pid) const;
+
  private:
   std::map<std::int64_t, std::vector<Border>> processes_;
   std::vector<Border> none_;

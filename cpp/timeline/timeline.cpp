@@ -20,6 +20,7 @@ void extend(Interval& span, Interval by) {
 
 Interval analysed_span(const trace::Columns& c, const Lanes& lanes) {
   Interval recorded = kNothing, hard = kNothing, soft = kNothing, endless = kNothing;
+  auto worked = -trace::kTimeLimit;  // until when a device did
   for (std::uint32_t row = 0; row < c.size(); ++row) {
     if (!c.timed(row)) continue;
     const Interval time{c.ts[row], c.end(row)};
@@ -31,7 +32,13 @@ Interval analysed_span(const trace::Columns& c, const Lanes& lanes) {
           cat == Category::kUserAnnotation || cat == Category::kPythonFunction;
       auto& kind = !marks ? hard : time.length() < kLongRecording ? soft : endless;
       extend(kind, time);
+      if (lanes.on_stream(row)) worked = std::max(worked, time.end);
     }
+  }
+  // What the host went on with when the window had closed, no device's work shows.
+  const auto closed = std::max(recorded.end, worked);
+  if (recorded.begin <= recorded.end && worked > hard.begin && closed > hard.begin) {
+    hard.end = std::min(hard.end, closed);
   }
   // A frame of hours is believed where anything else is in proportion to it.
   Interval rest = hard;
@@ -136,6 +143,7 @@ Timeline make_timeline(const trace::Trace& trace) {
   Timeline t;
   t.trace = &trace;
   t.communication_names = communication_names(trace);
+  t.dma_name = trace.strings.find("dma_request");
   t.outliers = find_outliers(trace);
   t.lanes = make_lanes(trace, t.outliers);
   // Of a trace loaded in part, rows that only reach into the part do not widen it.
@@ -148,7 +156,7 @@ Timeline make_timeline(const trace::Trace& trace) {
   t.spans = make_spans(trace, t.lanes);
   t.waits = make_host_waits(trace, t.lanes, t.links, t.tree);
   t.devices = make_device_times(trace, t.lanes, t.links, t.span);
-  if (t.devices.empty()) t.host = make_host_time(trace, t.lanes, t.spans, t.span);
+  if (t.devices.empty()) t.host = make_host_times(trace, t.lanes, t.spans, t.span);
   t.properties = read_device_properties(trace);
   return t;
 }

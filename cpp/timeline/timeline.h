@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 #include "timeline/device_properties.h"
@@ -28,7 +27,10 @@ struct Timeline {
   /// The analysed span: from the first start to the last end of anything on a lane.
   /// Annotations and Python frames count only inside the profiler's own recording
   /// window, where the trace states it: unclosed ones reach far beyond. An annotation
-  /// or frame of hours does not count, see timeline/outliers.h.
+  /// or frame of hours does not count, see timeline/outliers.h. Where device work is
+  /// recorded, the span ends with the window, or with the last such work if that is
+  /// later: calls that end after it (a request under way, a watchdog's polling) tell
+  /// nothing of the device.
   Interval span;
   /// Rows that are on no lane because their times are out of all proportion.
   std::vector<std::uint32_t> outliers;
@@ -39,10 +41,12 @@ struct Timeline {
   Spans spans;
   std::vector<ThreadWaits> waits;
   std::vector<DeviceTime> devices;  ///< Those with work recorded, by number.
-  std::optional<HostTime> host;     ///< Of a trace without device work.
+  HostTimes host;  ///< The processes of a trace without device work.
   std::vector<DeviceProperties> properties;
   /// By the id of a name: kernels have it, and it is one of communication.
   std::vector<char> communication_names;
+  /// The id of the name by which MTIA's copies go; -1 if none does.
+  std::int64_t dma_name = -1;
 
   const trace::Columns& columns() const { return trace->columns; }
 
@@ -70,6 +74,19 @@ struct Timeline {
   /// Tells whether a device row is communication: a kernel of NCCL, RCCL, MSCCL++ or
   /// oneCCL, or one of the all-reduce kernels that serving engines bring along.
   bool is_communication(std::uint32_t row) const;
+
+  /// Tells whether a device row is a copy: MTIA records its DMA ("dma_request") by the
+  /// category of its kernels.
+  bool is_copy(std::uint32_t row) const {
+    return columns().cat(row) == trace::Category::kGpuMemcpy ||
+           (columns().name[row] == dma_name &&
+            columns().cat(row) == trace::Category::kMtiaCcpEvents);
+  }
+
+  /// Tells whether a device row computes or communicates: no copy, no memset.
+  bool is_kernel(std::uint32_t row) const {
+    return columns().cat(row) != trace::Category::kGpuMemset && !is_copy(row);
+  }
 };
 
 /// Lays out a trace. O(n log n) in its rows; some 16 bytes a row.

@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "timeline/sort_runs.h"
 #include "timeline/step_borders.h"
 #include "timeline/timeline.h"
 
@@ -60,7 +61,7 @@ class HostStarts {
         starts.push_back({c.ts[row], false});
       }
     }
-    std::sort(starts.begin(), starts.end(), earlier);
+    sort_runs(starts, earlier);
     return starts;
   }
 
@@ -83,7 +84,7 @@ std::vector<Start> merge(const Timeline& t, const std::vector<Start>& host,
 void tile(const Timeline& t, std::int64_t pid, const DeviceTime* d,
           const WindowSpec& spec, const StepBorders& steps, HostStarts& host,
           std::vector<Window>& out) {
-  const auto& borders = steps.of(pid);
+  const auto& borders = d == nullptr ? steps.of_own(pid) : steps.of(pid);
   const auto starts = merge(t, host.of(pid), d);
   Window w;
   w.begin_ns = t.span.begin;
@@ -131,7 +132,9 @@ std::vector<Window> make_windows(const Timeline& t, const WindowSpec& spec) {
     tile(t, d.pid == trace::kNoId ? t.columns().pid[d.rows.front()] : d.pid, &d, spec,
          steps, host, out);
   }
-  if (t.host) tile(t, t.host->pid, nullptr, spec, steps, host, out);
+  for (const auto& process : t.host) {
+    tile(t, process.pid, nullptr, spec, steps, host, out);
+  }
   return out;
 }
 

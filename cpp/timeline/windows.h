@@ -2,8 +2,9 @@
 // timeline/windows.h: tiles the analysed span into windows, the unit of labels.
 //
 // A window is a half-open stretch of one process's (and device's) time. Windows of a
-// device do not overlap and cover the span; one ends at a step border, or when it
-// holds enough events, so that a dense region gets many and a dead one few.
+// device, or of a process without one, do not overlap and cover the span; one ends at a
+// step border, or when it holds enough events, so that a dense region gets many and a
+// dead one few.
 #pragma once
 
 #include <cstdint>
@@ -32,11 +33,12 @@ struct Window {
   std::uint32_t work = 0;       ///< Device kernels, copies, memsets that start in it.
 };
 
-/// Tiles the span once for each device with work, or once, for the process with the
-/// most events, if there is none.
+/// Tiles the span once for each device with work, or for each process of
+/// Timeline::host if there is none.
 ///
-/// In order of device, then time. A trace with an empty span gives no windows. Cost:
-/// one pass over the rows. Throws std::invalid_argument if `spec.max_events` is 0.
+/// In order of device or process, then time. A trace with an empty span gives no
+/// windows. Cost: one pass over the rows. Throws std::invalid_argument if
+/// `spec.max_events` is 0.
 std::vector<Window> make_windows(const Timeline& timeline, const WindowSpec& spec);
 
 /// A node of a window's tree: a device event, or a host event above its launch.

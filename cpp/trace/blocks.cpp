@@ -40,7 +40,7 @@ Blocks::Worker::Worker(bool list_form, const LoadOptions& options)
 }
 
 void Blocks::Worker::parse(Block& block) {
-  block.names = &names;
+  block.ids = &ids;
   windows.restart(block.text.get(), block.size, block.offset);
   const std::uint64_t end = block.offset + block.size;
   std::uint64_t done = block.offset;
@@ -58,7 +58,7 @@ void Blocks::Worker::parse(Block& block) {
   block.sound = done == end;
   document.count_oddities(windows);
   windows.rest(0);
-  document.take_part(block.part, known_names);
+  document.take_part(block.part, known);
 }
 
 Blocks::Blocks(Feed& feed, std::uint64_t offset, Document& document, std::string border,
@@ -204,7 +204,7 @@ void Blocks::deliver(Block& block) {
 
 void Blocks::add(Block& block) {
   document_.expect_rows(block.progress);
-  document_.add_part(block.part, *block.names);
+  document_.add_part(block.part, *block.ids, block.offset);
 }
 
 // Gives back what was read and not added.

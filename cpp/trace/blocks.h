@@ -65,7 +65,7 @@ class Blocks {
     double progress = 0;  // of the feed when it was read
     bool sound = false;
     Part part;
-    std::vector<std::uint32_t>* names = nullptr;  // of the thread that parsed it
+    Document::Ids* ids = nullptr;  // of the thread that parsed it
   };
 
   // What a thread keeps from block to block.
@@ -76,8 +76,8 @@ class Blocks {
     Trace trace;
     Document document;
     WindowReader windows;
-    std::size_t known_names = 0;
-    std::vector<std::uint32_t> names;  // ids in the document, by id in `trace`
+    Document::Known known;
+    Document::Ids ids;  // in the document, by id in `trace`
   };
 
   void guarded_work(Worker& worker, bool is_caller);

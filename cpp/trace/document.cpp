@@ -179,12 +179,24 @@ Place Document::element(Place at) {
     tally_.count(Oddity::kSkippedElement, where);
   } else if (events_.finish(row, where)) {
     if (keep_.keeps(row.phase, row.category, row.ts, row.dur)) {
+      keep_args(row, where);
       rows_.append(row);
     } else {
       ++trace_.left_out;
     }
   }
   return after == tokens.end ? after : after + 1;
+}
+
+void Document::keep_args(const Row& row, const Position& where) {
+  const auto object = events_.kept_args();
+  if (object.empty()) return;
+  const auto& kind = info(static_cast<Category>(row.category));
+  const bool names = row.phase == 'M';  // metadata: processes and threads
+  if (!names && kind.id != Category::kCpuOp && !kind.runtime_api && !kind.device_work) {
+    return;
+  }
+  trace_.kept_args.add(static_cast<std::uint32_t>(rows_.size()), object, where.offset);
 }
 
 Place Document::after_events(Place at) {

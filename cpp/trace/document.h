@@ -96,13 +96,21 @@ class Document {
   /// Counts what the windows themselves found odd, when there will be no more of them.
   void count_oddities(WindowReader& windows);
 
-  /// Hands over what was read since the last part. `known` is how many names were
-  /// handed over before; it moves on.
-  void take_part(Part& part, std::size_t& known);
+  /// What a thread has handed over before: names and texts of args.
+  struct Known {
+    std::size_t names = 0, texts = 0;
+  };
+  /// Hands over what was read since the last part; `known` moves on.
+  void take_part(Part& part, Known& known);
 
-  /// Adds the part that follows. `names` are the ids here of the names that the thread
-  /// which read it has handed over, in its order; the new ones are added.
-  void add_part(const Part& part, std::vector<std::uint32_t>& names);
+  /// The ids here of the names and texts that the thread which reads a part has handed
+  /// over, in its order.
+  struct Ids {
+    std::vector<std::uint32_t> names, texts;
+  };
+  /// Adds the part that follows; the ids of what is new are added. The text before it
+  /// has `offset` bytes.
+  void add_part(const Part& part, Ids& ids, std::uint64_t offset);
 
   /// Moves the last rows and the warnings into the trace, after the last window.
   void finish(std::uint64_t text_bytes);
@@ -139,6 +147,7 @@ class Document {
   Place check_close(Place place);
   Place end_of_list(Place at);
   void end_probe();
+  void keep_args(const Row& row, const Position& where);
   void add_metadata(std::string key, std::string_view value);
   void end_of_text(bool inside_item);
   bool runs_into_end(Place at) const;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "trace/document.h"
+#include "trace/mended.h"
 
 namespace tta::trace {
 
@@ -28,24 +29,27 @@ void Document::count_oddities(WindowReader& windows) {
   add(Oddity::kBadUtf8, windows.bad_utf8());
 }
 
-void Document::take_part(Part& part, std::size_t& known) {
+void Document::take_part(Part& part, Known& known) {
   rows_.flush();
   part.columns.clear();
   std::swap(part.columns, trace_.columns);
   part.new_names.clear();
-  for (; known < trace_.strings.size(); ++known) {
-    part.new_names.push_back(trace_.strings.view(static_cast<std::uint32_t>(known)));
+  for (auto& id = known.names; id < trace_.strings.size(); ++id) {
+    part.new_names.push_back(trace_.strings.view(static_cast<std::uint32_t>(id)));
   }
+  trace_.kept_args.take_part(part.kept_args, known.texts);
   part.tally = std::exchange(tally_, {});
   part.elements = std::exchange(elements_, 0);
   part.left_out = std::exchange(trace_.left_out, 0);
 }
 
-void Document::add_part(const Part& part, std::vector<std::uint32_t>& names) {
+void Document::add_part(const Part& part, Ids& ids, std::uint64_t offset) {
   for (const std::string_view name : part.new_names) {
-    names.push_back(trace_.strings.intern(name));
+    ids.names.push_back(trace_.strings.intern(name));
   }
-  rows_.append(part.columns, names);
+  trace_.kept_args.add_part(part.kept_args, static_cast<std::uint32_t>(rows_.size()),
+                            ids.texts, offset);
+  rows_.append(part.columns, ids.names);
   tally_.add(part.tally, elements_);
   elements_ += part.elements;
   trace_.left_out += part.left_out;
@@ -55,6 +59,7 @@ void Document::add_part(const Part& part, std::vector<std::uint32_t>& names) {
 void Document::finish(std::uint64_t text_bytes) {
   rows_.flush();
   trace_.warnings = tally_.warnings();
+  trace_.kept_args.finish(!needs_mending(trace_.warnings));
   trace_.text_bytes = text_bytes;
 }
 

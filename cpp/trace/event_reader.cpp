@@ -2,6 +2,7 @@
 // trace/event_reader.cpp: the members of an event and of its args, in one pass.
 #include "trace/event_reader.h"
 
+#include "trace/args_kept.h"
 #include "trace/keys.h"
 
 namespace tta::trace {
@@ -54,6 +55,7 @@ Place EventReader::read(Place at, int depth, std::uint64_t window_offset, Row& r
   odd_ = category_ = 0;
   has_phase_ = has_ts_ = false;
   flow_id_ = device_ = kNoId;
+  kept_.clear();
   ++depth;
 
   std::uint64_t key = 0;  // the first bytes of the token at `at`
@@ -163,6 +165,7 @@ Place EventReader::read_args(Place at, int depth, Row& row) {
   device_ = row.stream = row.correlation = row.external_id = kNoId;
   row.python_id = row.python_parent_id = row.sequence = kNoId;
   row.args_length = 0;
+  kept_.clear();
   if (text[*at] != '{') {
     const std::uint32_t bad_values = grammar_.bad_values().count;
     at = grammar_.skip(at, depth);
@@ -178,9 +181,11 @@ Place EventReader::read_args(Place at, int depth, Row& row) {
     if (text[at[0]] != '"' || text[at[1]] != ':') return grammar_.fail_member(at);
     ArgKey key = arg_key(text + *at);
     if (key == ArgKey::kOther && tokens.escapes) key = escaped_arg_key(at);
+    const Place member = at;
     at += 2;
     if (key == ArgKey::kOther) {
       at = grammar_.skip(at, depth);
+      if (at != nullptr && is_kept(text + *member)) keep(member, at);
     } else {
       const std::uint32_t bit = std::uint32_t{1} << static_cast<int>(key);
       if (seen & bit) note(Oddity::kDuplicateKey);
@@ -197,6 +202,11 @@ Place EventReader::read_args(Place at, int depth, Row& row) {
   }
   row.args_length = *at + 1 - *object;
   return at + 1;
+}
+
+void EventReader::keep(Place key, Place after) {
+  kept_ += kept_.empty() ? '{' : ',';
+  kept_ += grammar_.tokens().value_text(key, after);
 }
 
 }  // namespace tta::trace

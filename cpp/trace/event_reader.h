@@ -29,11 +29,19 @@ class EventReader {
   /// Finishes the event last read, and counts what was odd. False if it is no event.
   bool finish(Row& row, Position where);
 
+  /// The members of the args of the event last read that are kept (args_kept.h), as an
+  /// object; "" if it has none.
+  std::string_view kept_args() {
+    if (!kept_.empty() && kept_.back() != '}') kept_ += '}';
+    return kept_;
+  }
+
   /// Tells whether the object last read, even if in vain, had a text `ph`.
   bool has_phase() const { return has_phase_; }
 
  private:
   Place read_args(Place object, int depth, Row& row);
+  void keep(Place key, Place after);
   Place read_time(Place value, int depth, std::int64_t& nanos);
   Place read_odd_time(Place value, int depth, std::int64_t& nanos);
   Place read_identity(Place value, int depth, std::int64_t& identity);
@@ -73,6 +81,7 @@ class EventReader {
   bool has_ts_ = false;
   std::int64_t flow_id_ = kNoId;
   std::int64_t device_ = kNoId;
+  std::string kept_;  // members, without the last bracket
 };
 
 }  // namespace tta::trace

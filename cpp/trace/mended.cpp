@@ -2,7 +2,10 @@
 // trace/mended.cpp: copies a value, token by token.
 #include "trace/mended.h"
 
+#include <algorithm>
+
 #include "trace/number.h"
+#include "trace/tally.h"
 #include "trace/tokens.h"
 #include "trace/utf8.h"
 
@@ -42,6 +45,13 @@ std::string mended(std::string_view json) {
     at = end;
   }
   return out;
+}
+
+bool needs_mending(const std::vector<Warning>& warnings) {
+  return std::any_of(warnings.begin(), warnings.end(), [](const Warning& warning) {
+    return warning.kind == kind_of(Oddity::kBadValue) ||
+           warning.kind == kind_of(Oddity::kBadUtf8);
+  });
 }
 
 }  // namespace tta::trace

@@ -4,6 +4,9 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
+
+#include "trace/trace.h"
 
 namespace tta::trace {
 
@@ -11,5 +14,8 @@ namespace tta::trace {
 /// with bytes that are no UTF-8: the former are null there, the latter U+FFFD. What
 /// was sound stays byte for byte. Linear.
 std::string mended(std::string_view json);
+
+/// Tells by what was counted whether a trace has such values.
+bool needs_mending(const std::vector<Warning>& warnings);
 
 }  // namespace tta::trace

@@ -9,7 +9,6 @@
 
 #include "trace/mended.h"
 #include "trace/source.h"
-#include "trace/tally.h"
 
 namespace tta::trace {
 namespace {
@@ -105,11 +104,7 @@ void Trace::visit_args(
   if (!std::is_sorted(order.begin(), order.end(), before_in_file)) {
     std::stable_sort(order.begin(), order.end(), before_in_file);
   }
-  const bool odd =
-      std::any_of(warnings.begin(), warnings.end(), [](const Warning& warning) {
-        return warning.kind == kind_of(Oddity::kBadValue) ||
-               warning.kind == kind_of(Oddity::kBadUtf8);
-      });
+  const bool odd = needs_mending(warnings);
   ForwardReader reader(*source);
   std::string_view text;
   std::string whole;  // where a text had to be mended

@@ -2,8 +2,8 @@
 // trace/trace.h: a profiler trace in memory: columns, names, metadata, what was odd.
 //
 // Everything downstream reads a Trace and nothing downstream reads a file. The raw
-// text of args is not kept (it is the greater part of a trace); `read_args` fetches
-// it again from where the trace came from.
+// text of args is not kept (it is the greater part of a trace) but for a few members;
+// `read_args` fetches it again from where the trace came from.
 #pragma once
 
 #include <cstddef>
@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "trace/args_kept.h"
 #include "trace/columns.h"
 #include "trace/error.h"
 #include "trace/string_pool.h"
@@ -58,6 +59,8 @@ struct Trace {
   std::string path;  ///< As given; "<bytes>" for a trace from memory.
   Columns columns;
   StringPool strings;
+  /// Of operators, runtime calls and device work.
+  KeptArgs kept_args;
   /// Top-level members other than traceEvents: key and JSON value, file order. Valid
   /// JSON as in read_args().
   std::vector<std::pair<std::string, std::string>> metadata;

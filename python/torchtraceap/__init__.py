@@ -8,13 +8,17 @@ from torchtraceap.analysis import analyze, load
 from torchtraceap.errors import ConfigError, RuleError, TraceError
 
 if TYPE_CHECKING:
+    from torchtraceap import edits
     from torchtraceap.report import Report
     from torchtraceap.rule_view import RuleView
     from torchtraceap.rules import Claim, Rule, rule
+    from torchtraceap.replaying import what_if
 
 __all__ = [
     "analyze",
     "load",
+    "what_if",
+    "edits",
     "Report",
     "Trace",
     "rule",
@@ -34,10 +38,15 @@ _ON_FIRST_USE = {
     "Claim": "rules",
     "Rule": "rules",
     "rule": "rules",
+    "what_if": "replaying",
 }
 
 
 def __getattr__(name: str) -> object:
+    if name == "edits":
+        from importlib import import_module
+
+        return import_module("torchtraceap.edits")
     # Every start of pytest imports this package; what only a report needs can wait.
     if module := _ON_FIRST_USE.get(name):
         from importlib import import_module

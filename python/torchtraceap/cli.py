@@ -18,6 +18,7 @@ from torchtraceap.cli_loading import loading_options, loading_parser
 from torchtraceap.cli_output import BAD_INPUT, complain, say, write
 from torchtraceap.cli_patterns import pattern_forms, patterns_text
 from torchtraceap.cli_rules import rule_options, rules_parser
+from torchtraceap.cli_what_if import add_options
 from torchtraceap.errors import ConfigError, RuleError
 from torchtraceap.json_form import json_text
 from torchtraceap.report import Report
@@ -97,6 +98,15 @@ def _parser() -> argparse.ArgumentParser:
     command.set_defaults(run=_inspect)
 
     command = commands.add_parser(
+        "whatif",
+        parents=[loading, rules_parser()],
+        help="replay a trace with changes, and say what they would gain",
+        description="Replay a trace as it is, or with changes made. Several add up.",
+    )
+    add_options(command)
+    command.set_defaults(run=_what_if)
+
+    command = commands.add_parser(
         "patterns", help="list what is looked for, and the thresholds"
     )
     command.add_argument(
@@ -158,6 +168,32 @@ def _inspect(options: argparse.Namespace) -> int:
     except (ValueError, OSError, MemoryError, RuntimeError) as error:
         return complain(_reason(options.trace, error))
     say(json_text(facts, indent=None) if options.json else inspection_text(facts))
+    return _OK
+
+
+def _what_if(options: argparse.Namespace) -> int:
+    from torchtraceap.replaying import replay_with
+
+    if options.json not in (None, "-") and _same_file(options.trace, options.json):
+        return complain(
+            f"--json {options.json} would overwrite the trace. Give it another file."
+        )
+    try:
+        rules = rule_options(options)
+        report = analyze(options.trace, **rules, **options.loading)
+        result = replay_with(report, tuple(options.edits))
+    except ConfigError as error:
+        return complain(str(error))
+    except (ValueError, OSError, MemoryError, RuntimeError) as error:
+        return complain(_reason(options.trace, error))
+    if options.json != "-":
+        say(result.summary())
+    if options.json is not None:
+        text = json_text(result.to_dict())
+        if options.json == "-":
+            say(text)
+        elif not write(options.json, text):
+            return BAD_INPUT
     return _OK
 
 

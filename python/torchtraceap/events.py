@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from torchtraceap import _core
+from torchtraceap.identity import process
 from torchtraceap.units import us_from_ns
 
 
@@ -23,10 +24,11 @@ class Event:
 class Unexplained:
     """A long stretch of idle time that no pattern accounts for."""
 
-    device: int | None  # None: of the process in a trace without device work.
+    device: int | None  # None: of a process in a trace without device work.
     start_us: float
     end_us: float
     during: Event | None  # What the host was in for most of it; None: unrecorded.
+    pid: int | str | None = None  # The process, or the one that feeds the device.
 
     @property
     def duration_us(self) -> float:
@@ -57,4 +59,5 @@ def read_unexplained(core: _core.Unexplained, trace: _core.Trace) -> Unexplained
         start_us=us_from_ns(core.begin_ns),
         end_us=us_from_ns(core.end_ns),
         during=next(iter(read_events(trace, during)), None),
+        pid=process(trace, core.pid),
     )

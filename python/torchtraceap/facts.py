@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from torchtraceap import _core
+from torchtraceap.identity import process
 from torchtraceap.units import us_from_ns
 
 
@@ -30,6 +31,8 @@ class TraceFacts:
     devices: tuple[Device, ...]
     rank: int | None
     world_size: int | None
+    # Of a trace without device work: how many processes worked, each with a balance.
+    processes: int = 0
 
     @property
     def span_us(self) -> float:
@@ -38,8 +41,9 @@ class TraceFacts:
 
     @property
     def device_time_us(self) -> float:
-        """The span once for each working device: what findings are a share of."""
-        return self.span_us * max(1, len(self.working_devices))
+        """The span once for each working device, or for each process of a trace
+        without: what findings are a share of."""
+        return self.span_us * max(1, len(self.working_devices), self.processes)
 
     @property
     def working_devices(self) -> tuple[Device, ...]:
@@ -89,8 +93,8 @@ class Balance:
     """Where time went: span = busy + idle by pattern + unattributed.
 
     Of one device; of a step, of all devices that its process feeds, whose times are
-    added up. Without device work it is the time of the one process, of which patterns
-    take theirs and ``busy_us`` is what is left inside operators.
+    added up. Without device work it is the time of one process, of which patterns take
+    theirs and ``busy_us`` is what is left inside operators.
     """
 
     device: int | None  # None: no device worked, or several did in the step.
@@ -103,6 +107,8 @@ class Balance:
     # Of a device, part of `unattributed_us`: gaps under 3 µs between kernels that were
     # queued, its own way from one to the next. 0 of a step.
     delay_us: float = 0.0
+    # The process whose time it is, or that feeds the device; None: unknown.
+    pid: int | str | None = None
 
     @property
     def busy_fraction(self) -> float:
@@ -120,6 +126,7 @@ class Step:
     busy_us: float  # Of its process's devices together.
     # None: the trace is unusable, or the step's process feeds no device.
     balance: Balance | None = None
+    pid: int | str | None = None  # The process whose step it is.
 
 
 def read_facts(core: _core.TraceFacts) -> TraceFacts:
@@ -132,6 +139,7 @@ def read_facts(core: _core.TraceFacts) -> TraceFacts:
         devices=tuple(Device(d.id, d.name, d.work_rows) for d in core.devices),
         rank=core.rank,
         world_size=core.world_size,
+        processes=core.processes,
     )
 
 
@@ -142,7 +150,9 @@ def read_quality(core: _core.Quality) -> Quality:
 
 
 def read_balance(
-    core: _core.BalanceRow | _core.StepBalance, names: Sequence[str] = ()
+    core: _core.BalanceRow | _core.StepBalance,
+    pid: int | str | None,
+    names: Sequence[str] = (),
 ) -> Balance:
     """Convert one row of the core's balance; of ``names``, those without time get 0."""
     device = None if core.device == _core.NO_ID else core.device
@@ -160,6 +170,7 @@ def read_balance(
         excess_us=_by_pattern(zeros, core.excess_ns),
         devices=devices,
         delay_us=us_from_ns(getattr(core, "delay_ns", 0)),
+        pid=pid,
     )
 
 
@@ -167,12 +178,14 @@ def _by_pattern(zeros: dict[str, float], ns: dict[str, int]) -> ByPattern:
     return ByPattern(zeros | {name: us_from_ns(time) for name, time in ns.items()})
 
 
-def read_step(core: _core.StepRow) -> Step:
+def read_step(core: _core.StepRow, trace: _core.Trace) -> Step:
     """Convert one row of the core's steps."""
+    pid = process(trace, core.pid)
     return Step(
         number=core.number,
         start_us=us_from_ns(core.begin_ns),
         end_us=us_from_ns(core.end_ns),
         busy_us=us_from_ns(core.busy_ns),
-        balance=None if core.balance is None else read_balance(core.balance),
+        balance=None if core.balance is None else read_balance(core.balance, pid),
+        pid=pid,
     )

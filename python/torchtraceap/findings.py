@@ -4,10 +4,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from torchtraceap import _core
 from torchtraceap.events import Event, read_events
+from torchtraceap.identity import identity
 from torchtraceap.units import us_from_ns
+
+if TYPE_CHECKING:
+    from torchtraceap.recovery import Recovery
 
 
 @dataclass(frozen=True)
@@ -37,14 +42,19 @@ class Finding:
     # "measured", or "estimate": mostly an upper bound, what faster work could save.
     basis: str
     idle_us: float  # The part of `wasted_us` in which the device was idle.
-    recoverable_us: float | None  # None: not replayed.
-    recoverable_fraction: float | None  # Of the span. None: not replayed.
+    # What fixing it alone takes off the trace, by replay: at most, and at least to be
+    # counted on. None: the replay of this trace is not to be believed.
+    recoverable_us: float | None
+    recoverable_low_us: float | None
+    recoverable_fraction: float | None  # recoverable_us as a share of the span.
     location: Location | None  # None: no Python frames, or several places.
     operator: str  # Deepest operator above the evidence, "" if none.
     message: str
     advice: str
     windows: tuple[int, ...]  # Indices into ``Report.windows``.
     events: tuple[Event, ...]  # Costliest first, at most eight.
+    # The processes whose time it is, or that feed the devices, as far as known.
+    processes: tuple[int | str, ...] = ()
 
     @property
     def docs(self) -> str:
@@ -57,11 +67,13 @@ class Finding:
         return f"{self.pattern} ({self.subtype})" if self.subtype else self.pattern
 
 
-def read_findings(core: list[_core.Finding], trace: _core.Trace) -> tuple[Finding, ...]:
+def read_findings(
+    core: list[_core.Finding], trace: _core.Trace, recovery: Recovery, span_us: float
+) -> tuple[Finding, ...]:
     """Convert the core's findings, in its order: most wasted time first."""
     findings = []
     taken: set[str] = set()
-    for f in core:
+    for f, gain in zip(core, recovery.gains, strict=True):
         where = f.location
         findings.append(
             Finding(
@@ -74,8 +86,9 @@ def read_findings(core: list[_core.Finding], trace: _core.Trace) -> tuple[Findin
                 wasted_us=us_from_ns(f.wasted_ns),
                 basis="estimate" if f.estimate else "measured",
                 idle_us=us_from_ns(f.idle_ns),
-                recoverable_us=None,
-                recoverable_fraction=None,
+                recoverable_us=gain.high_us if gain else None,
+                recoverable_low_us=gain.low_us if gain else None,
+                recoverable_fraction=_share(gain.high_us, span_us) if gain else None,
                 location=Location(where.file, where.line, where.function, where.user)
                 if where
                 else None,
@@ -84,9 +97,14 @@ def read_findings(core: list[_core.Finding], trace: _core.Trace) -> tuple[Findin
                 advice=f.advice,
                 windows=tuple(f.windows),
                 events=read_events(trace, f.events),
+                processes=tuple(identity(trace, pid) for pid in f.pids),
             )
         )
     return tuple(findings)
+
+
+def _share(part: float, whole: float) -> float:
+    return min(1.0, part / whole) if whole > 0 else 0.0
 
 
 def _new_id(finding: _core.Finding, taken: set[str]) -> str:

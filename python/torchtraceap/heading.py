@@ -40,13 +40,20 @@ def heading_lines(report: Report) -> Iterator[str]:
     if trace.rank is not None and (trace.world_size or 0) > 1:
         parts.append(f"rank {trace.rank} of {trace.world_size}")
     parts.append(_devices(trace, "loaded" if is_part(report) else "recorded"))
+    if trace.processes > 1:
+        parts.append(_count(trace.processes, "process", "es"))
     yield printable(trace.path)
     yield from wrapped(", ".join(parts), "  ")
     yield from _quality(report.quality, sum(d.events for d in trace.devices))
     for row in report.balance[:_MOST_DEVICES]:
-        yield from wrapped(_balance(row, report.quality.incomplete), "  ")
+        if row.device is None:
+            line = _host_balance(row, several=trace.processes > 1)
+        else:
+            line = _balance(row, report.quality.incomplete)
+        yield from wrapped(line, "  ")
     if more := report.balance[_MOST_DEVICES:]:
-        yield f"and {_count(len(more), 'more device')} in report.balance"
+        what = ("more process", "es") if trace.processes else ("more device", "s")
+        yield f"and {_count(len(more), *what)} in report.balance"
     yield from _story(report.story)
 
 
@@ -119,8 +126,6 @@ def _devices(trace: TraceFacts, verb: str) -> str:
 
 
 def _balance(row: Balance, incomplete: bool) -> str:
-    if row.device is None:
-        return _host_balance(row)
     idle = [(us, name) for name, us in row.idle_us.items() if us > 0]
     shares = [
         f"{name} {share_text(us, row.span_us)}" for us, name in sorted(idle)[::-1]
@@ -142,13 +147,14 @@ def _balance(row: Balance, incomplete: bool) -> str:
     return text
 
 
-def _host_balance(row: Balance) -> str:
+def _host_balance(row: Balance, several: bool) -> str:
+    of = f" of process {printable(str(row.pid), NAME_WIDTH)}" if several else ""
     parts = [(us, name) for name, us in row.idle_us.items() if us > 0]
     parts.append((row.busy_us, "operators"))
     shares = [f"{n} {share_text(us, row.span_us)}" for us, n in sorted(parts)[::-1]]
     shares.append(f"unattributed {share_text(row.unattributed_us, row.span_us)}")
-    return f"CPU: {', '.join(shares)} (of {time_text(row.span_us)})"
+    return f"CPU{of}: {', '.join(shares)} (of {time_text(row.span_us)})"
 
 
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" + ("" if number == 1 else "s")
+def _count(number: int, noun: str, plural: str = "s") -> str:
+    return f"{number:,} {noun}" + ("" if number == 1 else plural)

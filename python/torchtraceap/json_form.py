@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 from torchtraceap import _core
@@ -38,6 +39,7 @@ def report_form(report: Report) -> dict[str, object]:
             ],
             "rank": trace.rank,
             "world_size": trace.world_size,
+            "processes": trace.processes,
             "steps": len(report.steps),
             "quality": {
                 "verdict": quality.verdict,
@@ -48,11 +50,16 @@ def report_form(report: Report) -> dict[str, object]:
         },
         "settings": report.settings,
         "rules": [asdict(outcome) for outcome in report.rules],
+        "replay": _replay_form(report),
         "story": [asdict(stage) for stage in report.story],
         "balance": [_balance_form(row) for row in report.balance],
         "steps": [_step_form(step) for step in report.steps],
+        "threads": [asdict(thread) for thread in report.threads],
         "unexplained": [_unexplained_form(stretch) for stretch in report.unexplained],
-        "windows": [_window_form(window) for window in report.windows],
+        "windows": [
+            _window_form(window, share)
+            for window, share in zip_longest(report.windows, report.recovery.windows)
+        ],
         "findings": [_finding_form(finding) for finding in report.findings],
     }
 
@@ -62,9 +69,20 @@ def json_text(value: object, indent: int | None = 1) -> str:
     return json.dumps(value, indent=indent, ensure_ascii=True, allow_nan=False)
 
 
+def _replay_form(report: Report) -> dict[str, Any]:
+    recovery = report.recovery
+    return {
+        "refusal": recovery.refusal or None,
+        "fidelity": recovery.fidelity and asdict(recovery.fidelity),
+        "together": recovery.together and asdict(recovery.together),
+        "critical_paths": [asdict(path) for path in report.critical_paths],
+    }
+
+
 def _balance_form(row: Balance) -> dict[str, Any]:
     return {
         "device": row.device,
+        "pid": row.pid,
         "span_us": row.span_us,
         "busy_us": row.busy_us,
         "idle_us": {**row.idle_us, "unattributed": row.unattributed_us},
@@ -77,6 +95,7 @@ def _step_form(step: Step) -> dict[str, Any]:
     balance = step.balance
     return {
         "number": step.number,
+        "pid": step.pid,
         "start_us": step.start_us,
         "end_us": step.end_us,
         "busy_us": step.busy_us,
@@ -98,6 +117,7 @@ def _step_form(step: Step) -> dict[str, Any]:
 def _unexplained_form(stretch: Unexplained) -> dict[str, Any]:
     return {
         "device": stretch.device,
+        "pid": stretch.pid,
         "start_us": stretch.start_us,
         "end_us": stretch.end_us,
         "during": stretch.during and _event_form(stretch.during),
@@ -113,16 +133,17 @@ def _event_form(event: Event) -> dict[str, Any]:
     }
 
 
-def _window_form(window: Window) -> dict[str, Any]:
+def _window_form(window: Window, recoverable: float | None) -> dict[str, Any]:
     return {
         "index": window.index,
         "start_us": window.start_us,
         "end_us": window.end_us,
         "step": window.step,
         "device": window.device,
+        "pid": window.pid,
         "cpu_score": window.cpu_score,
         "gpu_score": window.gpu_score,
-        "recoverable_fraction": None,
+        "recoverable_fraction": recoverable,
         "labels": [
             {
                 "pattern": label.pattern,
@@ -148,10 +169,12 @@ def _finding_form(finding: Finding) -> dict[str, Any]:
         "wasted_us": finding.wasted_us,
         "basis": finding.basis,
         "recoverable_us": finding.recoverable_us,
+        "recoverable_low_us": finding.recoverable_low_us,
         "recoverable_fraction": finding.recoverable_fraction,
         "location": where
         and {"file": where.file, "line": where.line, "function": where.function},
         "operator": finding.operator,
+        "processes": list(finding.processes),
         "windows": list(finding.windows),
         "events": [_event_form(event) for event in finding.events],
         "message": finding.message,

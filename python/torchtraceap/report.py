@@ -22,7 +22,9 @@ from torchtraceap.facts import (
     read_step,
 )
 from torchtraceap.findings import Finding, read_findings
+from torchtraceap.identity import process
 from torchtraceap.story import Stage, read_story
+from torchtraceap.threads import Thread, read_threads
 from torchtraceap.units import time_text
 from torchtraceap.windows import Window, read_windows
 from torchtraceap.work import (
@@ -40,6 +42,7 @@ from torchtraceap.work import (
 
 if TYPE_CHECKING:
     from torchtraceap.config import Changes
+    from torchtraceap.recovery import CriticalPath, Recovery
     from torchtraceap.rule_outcomes import RuleOutcome
     from torchtraceap.tables import Tables
 
@@ -54,8 +57,8 @@ class Report:
             ``enabled`` for rules that were off.
 
     The rest is made or converted on first use: what ran (``kernels``, ``copies``,
-    ``operators``, ``kernel_counts``, ``overlap``) and the ``story`` cost nothing until
-    they are asked for. A report keeps its trace in memory.
+    ``operators``, ``threads``, ``kernel_counts``, ``overlap``) and the ``story`` cost
+    nothing until they are asked for. A report keeps its trace in memory.
     """
 
     def __init__(
@@ -70,7 +73,35 @@ class Report:
     @cached_property
     def findings(self) -> tuple[Finding, ...]:
         """Anti-patterns at places of the user's code, most wasted time first."""
-        return read_findings(self._core.findings, self._trace)
+        return read_findings(
+            self._core.findings, self._trace, self.recovery, self.trace.span_us
+        )
+
+    @cached_property
+    def core_replay(self) -> tuple[_core.Replay, _core.Report]:
+        return self._core.replay(), self._core
+
+    @cached_property
+    def recovery(self) -> Recovery:
+        """What fixing the findings would gain, by replaying the trace without them."""
+        from torchtraceap.recovery import read_recovery
+
+        return read_recovery(self.core_replay[0])
+
+    @cached_property
+    def critical_paths(self) -> tuple[CriticalPath, ...]:
+        """What bounds the trace, then each step: chained work, by category and line.
+        Empty if no schedule can be made of the trace."""
+        from torchtraceap.recovery import read_path
+
+        replay = self.core_replay[0]
+        paths = replay.critical_paths() if replay.fidelity else []
+        return tuple(read_path(path) for path in paths)
+
+    @property
+    def event_names(self) -> list[str]:
+        """The distinct names of all events."""
+        return self._trace.strings
 
     @cached_property
     def windows(self) -> tuple[Window, ...]:
@@ -79,12 +110,15 @@ class Report:
 
     @cached_property
     def balance(self) -> tuple[Balance, ...]:
-        """Where each device's time went; without device work, the process's time.
+        """Where each device's time went; without device work, each process's time.
 
         Empty for an unusable trace.
         """
         names = self._core.pattern_names
-        return tuple(read_balance(row, names) for row in self._core.balance)
+        return tuple(
+            read_balance(row, process(self._trace, row.pid), names)
+            for row in self._core.balance
+        )
 
     @cached_property
     def unexplained(self) -> tuple[Unexplained, ...]:
@@ -95,7 +129,7 @@ class Report:
     @cached_property
     def steps(self) -> tuple[Step, ...]:
         """The profiler's steps with a balance each; often there are none."""
-        return tuple(read_step(row) for row in self._core.steps)
+        return tuple(read_step(row, self._trace) for row in self._core.steps)
 
     @cached_property
     def rules(self) -> tuple[RuleOutcome, ...]:
@@ -131,6 +165,11 @@ class Report:
         return read_operators(self._core.operators())
 
     @cached_property
+    def threads(self) -> tuple[Thread, ...]:
+        """What each thread of the host did with the time, the busiest first."""
+        return read_threads(self._core.threads(), self._trace, self.trace.span_us)
+
+    @cached_property
     def kernel_counts(self) -> KernelCounts:
         """How many kernels each step launches and each window runs."""
         return read_kernel_counts(self._core.kernel_counts())
@@ -159,7 +198,7 @@ class Report:
         return write_summary(self, 10 if windows is True else int(windows), findings)
 
     def tables(self) -> str:
-        """Return kernels, copies, operators, counts and overlap as plain text."""
+        """Return kernels, copies, operators, threads, counts, overlap as plain text."""
         from torchtraceap.work_tables import write_tables
 
         return write_tables(self)

@@ -75,13 +75,15 @@ class RuleView:
         """Numbers of the devices that worked; none in a CPU-only trace."""
         return self._core.devices
 
-    def idle(self, device: int | None = None) -> NDArray[np.int64]:
+    def idle(
+        self, device: int | None = None, *, pid: int | None = None
+    ) -> NDArray[np.int64]:
         """Return what is left of a device's idle time: begin and end of each stretch.
 
-        Of a CPU-only trace, and only there, None gives what is left of the process's
-        time.
+        Of a CPU-only trace, and only there, None gives what is left of the time of
+        the process with the most events, or of ``pid``, a number as in ``columns``.
         """
-        return self._core.idle(device)
+        return self._core.idle(device, pid)
 
     def busy(self, device: int) -> NDArray[np.int64]:
         """Return what is left of a device's busy time, in the same form."""

@@ -46,18 +46,21 @@ def _findings(report: Report, limit: int) -> Iterator[str]:
         yield f"Findings, most wasted time first{bound}:"
         rows = [
             (
-                _place(finding) or _nowhere(finding, report.findings),
+                (_place(finding) or _nowhere(finding, report.findings))
+                + _whose(finding, report.trace),
                 finding.kind,
                 f"×{finding.count}",
                 _most(finding) + time_text(finding.wasted_us),
                 share_text(finding.wasted_us, total_us),
+                _gain(finding),
             )
             for finding in report.findings[:limit]
         ]
         for line in align(rows, right=(2, 3, 4)):
-            yield f"  {line}"
+            yield f"  {line.rstrip()}"
         if rest := report.findings[limit:]:
             yield f"  and {len(rest)} more, {_together(rest)}"
+        yield from _replayed(report)
     else:
         yield f"Findings: {_why_none(report)}"
     if report.balance:
@@ -84,6 +87,27 @@ def _findings(report: Report, limit: int) -> Iterator[str]:
         )
 
 
+def _gain(finding: Finding) -> str:
+    gain = finding.recoverable_us
+    return "" if gain is None else f"{time_text(gain)} recoverable"
+
+
+def _replayed(report: Report) -> Iterator[str]:
+    """Say what all fixes together would gain, or why nothing is said of it."""
+    recovery = report.recovery
+    if recovery.refusal:
+        yield from wrapped(
+            f"What fixes would gain is not said: {recovery.refusal}.", "  "
+        )
+    elif gain := recovery.together:
+        span_us = report.trace.span_us
+        yield (
+            f"Replayed without all of them: {time_text(gain.low_us)} to "
+            f"{time_text(gain.high_us)} less of {time_text(span_us)} "
+            f"({share_text(gain.high_us, span_us)})."
+        )
+
+
 def _most(finding: Finding) -> str:
     return "up to " if finding.basis == "estimate" else ""
 
@@ -105,7 +129,10 @@ def _stretch(stretch: Unexplained, trace: TraceFacts) -> str:
     during = stretch.during
     name = printable(during.name, NAME_WIDTH) if during else "no event for most of it"
     start = time_text(stretch.start_us - trace.start_us)
-    return f"{time_text(stretch.duration_us)} from +{start}; on the host: {name}"
+    where = "on the host"
+    if trace.processes > 1:
+        where = f"in process {printable(str(stretch.pid), NAME_WIDTH)}"
+    return f"{time_text(stretch.duration_us)} from +{start}; {where}: {name}"
 
 
 def _why_none(report: Report) -> str:
@@ -139,6 +166,16 @@ def _place(finding: Finding) -> str:
     # The line number stays whole, whatever has to go.
     function = printable(function, max(room // 2, room - len(file)))
     return printable(file, room - len(function)) + line + function + library
+
+
+def _whose(finding: Finding, trace: TraceFacts) -> str:
+    """Say which processes without a device a finding is of, if not of all."""
+    those = finding.processes
+    if len(those) >= trace.processes:
+        return ""
+    if len(those) == 1:
+        return f" (process {printable(str(those[0]), NAME_WIDTH)})"
+    return f" ({len(those):,} of {trace.processes:,} processes)"
 
 
 def _nowhere(finding: Finding, findings: Sequence[Finding]) -> str:

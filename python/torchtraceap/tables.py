@@ -7,6 +7,7 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from torchtraceap import _core
+from torchtraceap.threads import Thread
 from torchtraceap.work import Copy, Kernel, Operator, Overlap
 
 if TYPE_CHECKING:
@@ -22,21 +23,23 @@ class Tables(NamedTuple):
     windows: pd.DataFrame  # One row a window.
     labels: pd.DataFrame  # One row a label; `window` is the index of its window.
     findings: pd.DataFrame  # One row a finding, most wasted time first.
-    balance: pd.DataFrame  # One row a device; a column `idle_<pattern>_us` each.
+    # One row a device or process; a column `idle_<pattern>_us` each.
+    balance: pd.DataFrame
     steps: pd.DataFrame  # One row a step, with the columns of `balance`.
     kernels: pd.DataFrame  # One row a kernel, as `Report.kernels`.
     copies: pd.DataFrame  # One row a kind of copy, as `Report.copies`.
     operators: pd.DataFrame  # One row an operator, as `Report.operators`.
     overlap: pd.DataFrame  # One row a device, as `Report.overlap`.
+    threads: pd.DataFrame  # One row a thread, as `Report.threads`.
 
 
-_WINDOW = ("index", "start_us", "end_us", "step", "device", "events", "busy_us")
+_WINDOW = ("index", "start_us", "end_us", "step", "device", "pid", "events", "busy_us")
 _SCORES = ("cpu_score", "gpu_score", "wasted_us")
 _LABEL = ("pattern", "side", "score", "origin", "wasted_us")
 _FINDING = ("id", "pattern", "subtype", "side", "severity", "count", "wasted_us")
 _FINDING_REST = ("operator", "message", "advice", "basis")
 _LOCATION = ("file", "line", "function")
-_BALANCE = ("device", "devices", "span_us", "busy_us")
+_BALANCE = ("device", "devices", "pid", "span_us", "busy_us")
 _STEP = ("number", "start_us", "end_us", "kernels")
 
 
@@ -60,6 +63,7 @@ def make_tables(report: Report) -> Tables:
     counts = report.kernel_counts.steps
     steps = [
         _row(step, ("number", "start_us", "end_us"))
+        | {"pid": step.pid}
         | {"kernels": counts.each[i] if counts else None}
         | (_balance(step.balance, names) if step.balance else {})
         for i, step in enumerate(report.steps)
@@ -83,7 +87,11 @@ def make_tables(report: Report) -> Tables:
         copies=_frame(pd, report.copies, Copy),
         operators=_frame(pd, report.operators, Operator),
         overlap=_frame(pd, report.overlap, Overlap),
+        threads=_frame(pd, report.threads, Thread),
     )
+    for table in (tables.windows, tables.balance, tables.steps):
+        if not any(isinstance(pid, str) for pid in table["pid"]):
+            table["pid"] = table["pid"].astype("Int64")
     # Whole numbers that may be missing would otherwise become floats.
     for table, columns in (
         (tables.windows, ("step", "device")),

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from torchtraceap.safe_text import printable
 from torchtraceap.text_table import align
 from torchtraceap.units import share_text, time_text
 
@@ -23,7 +24,9 @@ def window_lines(report: Report, limit: int) -> Iterator[str]:
         f"Windows, most wasted time first ({len(worst)} of {len(labeled)} labeled, "
         f"{len(report.windows)} in all):"
     )
-    rows = [("#", "from", "length", "step", "device", "busy", "labels")]
+    on_hosts = report.trace.processes > 1
+    where = "process" if on_hosts else "device"
+    rows = [("#", "from", "length", "step", where, "busy", "labels")]
     for window in worst:
         labels = [
             f"{label.pattern} {share_text(label.score, 1)}"
@@ -37,7 +40,11 @@ def window_lines(report: Report, limit: int) -> Iterator[str]:
                 "+" + time_text(window.start_us - report.trace.start_us),
                 time_text(window.duration_us),
                 "-" if window.step is None else str(window.step),
-                str(window.device) if on_device else "-",
+                printable(str(window.pid), 16)
+                if on_hosts
+                else str(window.device)
+                if on_device
+                else "-",
                 share_text(window.busy_us, window.duration_us) if on_device else "-",
                 ", ".join(labels),
             )

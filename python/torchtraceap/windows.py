@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from torchtraceap import _core
+from torchtraceap.identity import process
 from torchtraceap.units import us_from_ns
 
 
@@ -45,8 +46,8 @@ class Node:
 class Window:
     """A half-open stretch of one device's time, on the trace's clock.
 
-    The windows of a device do not overlap and cover the analysed span. Without
-    device work there is one such row of windows, whose ``device`` is None.
+    The windows of a device do not overlap and cover the analysed span. Without device
+    work those of each process do, and ``device`` is None.
     """
 
     index: int
@@ -54,6 +55,7 @@ class Window:
     end_us: float
     step: int | None  # N of the ProfilerStep#N it lies in.
     device: int | None
+    pid: int | str | None  # The process, or the one that feeds the device.
     events: int  # Operators, annotations, calls and device work that start in it.
     busy_us: float  # Of the device; 0 without one.
     labels: tuple[Label, ...]  # Most wasted time first.
@@ -112,6 +114,7 @@ def _read_window(
         end_us=us_from_ns(window.end_ns),
         step=None if window.step == _core.NO_ID else window.step,
         device=None if window.device == _core.NO_ID else window.device,
+        pid=process(trace, window.pid),
         events=window.events,
         busy_us=us_from_ns(row.busy_ns),
         labels=tuple(

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""work_tables.py: kernels, copies and operators as plain text."""
+"""work_tables.py: kernels, copies, operators and more as plain text."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchtraceap.safe_text import printable
-from torchtraceap.text_table import align
+from torchtraceap.text_table import first_of, table_lines
+from torchtraceap.thread_table import thread_lines
 from torchtraceap.units import share_text, time_text
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ def write_tables(report: Report) -> str:
         list(_kernels(report)),
         list(_copies(report)),
         list(_operators(report)),
+        list(thread_lines(report)),
         list(_counts(report)),
         list(_overlap(report)),
     ]
@@ -49,8 +51,8 @@ def _kernels(report: Report) -> Iterator[str]:
         for k in kernels[:_SHOWN]
     ]
     head = ("count", "sum", "of busy", "mean", "max")
-    yield from _table(
-        f"Kernels{_first(len(rows), len(kernels))}, by the time in which any ran:",
+    yield from table_lines(
+        f"Kernels{first_of(len(rows), len(kernels))}, by the time in which any ran:",
         (*head, "blocks", "threads", "occup.", "name"),
         rows,
     )
@@ -71,7 +73,7 @@ def _copies(report: Report) -> Iterator[str]:
         for c in report.copies
     ]
     head = ("count", "sum", "mean", "max", "bytes", "median", "speed", "kind")
-    yield from _table("Copies and memsets:", head, rows)
+    yield from table_lines("Copies and memsets:", head, rows)
 
 
 def _operators(report: Report) -> Iterator[str]:
@@ -88,8 +90,9 @@ def _operators(report: Report) -> Iterator[str]:
         for o in operators[:_SHOWN]
     ]
     device = ("own device", "device") if on_device else ()
-    yield from _table(
-        f"Operators{_first(len(rows), len(operators))}, by their own time on the host:",
+    shown = first_of(len(rows), len(operators))
+    yield from table_lines(
+        f"Operators{shown}, by their own time on the host:",
         ("count", "own", "total", *device, "name"),
         rows,
     )
@@ -123,27 +126,11 @@ def _overlap(report: Report) -> Iterator[str]:
         )
         for o in report.overlap[:_SHOWN]
     ]
-    yield from _table(
-        f"Overlap with computation{_first(len(rows), len(report.overlap))}:",
+    yield from table_lines(
+        f"Overlap with computation{first_of(len(rows), len(report.overlap))}:",
         ("device", "compute", "communication", "hidden", "copies", "hidden"),
         rows,
     )
-
-
-def _table(
-    title: str, head: tuple[str, ...], rows: Sequence[tuple[str, ...]]
-) -> Iterator[str]:
-    if not rows:
-        return
-    yield title
-    # A last column of text stays on the left.
-    right = range(len(head) - (head[-1] in ("name", "kind")))
-    for line in align([head, *rows], right=tuple(right)):
-        yield f"  {line}"
-
-
-def _first(shown: int, there: int) -> str:
-    return f" ({shown} of {there:,})" if there > shown else ""
 
 
 def _time(us: float) -> str:

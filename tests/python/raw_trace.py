@@ -18,6 +18,8 @@ COPIES = {"gpu_memcpy", "Memcpy", "gpu_memset", "Memset"}
 KERNELS = {"kernel", "Kernel", "mtia_ccp_events", "hpu_op"}
 # MTIA's streams hold what they wait for, too.
 MARKS = {"event_record", "event_wait"}
+# ... and its copies by the category of its kernels; which way tells an arg.
+WAYS = {"HOST_TO_DEVICE": "HtoD", "DEVICE_TO_HOST": "DtoH"}
 OPERATORS = {"cpu_op", "Operator"}
 
 
@@ -51,6 +53,10 @@ def read_events(path: Path) -> list[Raw]:
             continue
         if e.get("name") in MARKS:
             continue
+        if e.get("cat") == "mtia_ccp_events" and e["name"] == "dma_request":
+            args = e["args"]
+            e["name"] = f"dma_request {WAYS[args['direction']]}"
+            e["cat"], args["bytes"] = "gpu_memcpy", args["size"]
         begin, length = _ns(e["ts"]), _ns(e["dur"])
         out.append(
             Raw(

@@ -149,6 +149,21 @@ def test_a_collective_that_is_waited_for_without_frames(reductions: Any) -> None
     assert finding.operator == "c10d::allreduce_"
 
 
+@pytest.mark.parametrize("name", ["waits", "waits, no frames", "beside"])
+def test_threads_wait_for_collectives(reductions: Any, name: str) -> None:
+    """The main thread's waits are those of comm_exposed; gloo's have its ranges."""
+    report = reductions[name]
+    exposed_us = report.balance[0].idle_us["comm_exposed"]
+    main = max(report.threads, key=lambda thread: thread.operators_us)
+    backend = [t for t in report.threads if t.wait_comm_us and t is not main]
+    assert all(thread.busy_us == 0 for thread in backend)
+    if name == "beside":
+        assert main.wait_comm_us < main.busy_us
+    else:
+        assert main.wait_comm_us == pytest.approx(exposed_us, abs=0.01 * exposed_us)
+        assert sum(t.wait_comm_us for t in backend) > ROUNDS * 20_000
+
+
 def test_a_collective_beside_work(reductions: Any) -> None:
     assert not found(reductions["beside"], "comm_exposed")
 

@@ -81,13 +81,14 @@ std::vector<Claim> propose(const Context& context) {
     const auto more = on_device(context, i);
     claims.insert(claims.end(), more.begin(), more.end());
   }
-  if (!t.host) return claims;
-  const auto host = comm_on_host(t);
-  if (!matters(context, host.exposed_ns, host.comm_ns)) return claims;
-  for (const auto& wait : host.waits) {
-    for (const auto& left : context.ledger.idle(0, wait.time)) {
-      claims.push_back(
-          {PatternId::kCommExposed, 0, false, -1, left.begin, left.end, wait.row});
+  const auto hosts = comm_on_host(t);
+  for (std::size_t i = 0; i < hosts.size(); ++i) {
+    if (!matters(context, hosts[i].exposed_ns, hosts[i].comm_ns)) continue;
+    for (const auto& wait : hosts[i].waits) {
+      for (const auto& left : context.ledger.idle(i, wait.time)) {
+        claims.push_back(
+            {PatternId::kCommExposed, 0, false, -1, left.begin, left.end, wait.row});
+      }
     }
   }
   return claims;

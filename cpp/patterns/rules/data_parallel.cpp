@@ -6,12 +6,17 @@
 // undoes it. torch marks the forward as DataParallel.forward; what of it no worker
 // thread was at work in is this handing out. Python's lock also slows the workers: that
 // is not provable from one trace and not claimed.
+//
+// DistributedDataParallel has none of this, but sends the module's buffers from rank 0
+// to all before every forward pass, unless it is told not to: the host packs and
+// unpacks them one by one meanwhile.
 #include <algorithm>
 #include <array>
 #include <map>
 #include <string_view>
 #include <utility>
 
+#include "patterns/ddp_buffers.h"
 #include "patterns/marks.h"
 #include "patterns/rule.h"
 
@@ -26,6 +31,8 @@ constexpr std::array kThresholds = {
 };
 
 using trace::Category;
+
+enum : std::uint8_t { kModule, kBuffers };
 
 // Autograd's nodes for what scatter, replicate and gather did. ReduceAddCoalesced is
 // what the gradient of replicate runs.
@@ -107,6 +114,8 @@ std::vector<Claim> propose(const Context& context) {
            static_cast<double>(it->second) >= context.limits[kMinDevices];
   };
   std::vector<Mark> marks;
+  if (!t.devices.empty()) marks = ddp_buffers(t);
+  for (auto& mark : marks) mark.subtype = kBuffers;
   std::map<std::int64_t, Work> used;  // of each process that has a forward
   for (const auto& span : t.spans.annotations) {
     if (t.trace->name(span.row) != "DataParallel.forward" ||
@@ -122,8 +131,7 @@ std::vector<Claim> propose(const Context& context) {
       marks.push_back({part, span.row});
     }
   }
-  if (used.empty()) return {};
-  for (std::uint32_t row = 0; row < c.size(); ++row) {
+  for (std::uint32_t row = 0; row < c.size() && !used.empty(); ++row) {
     if (c.cat(row) == Category::kCpuOp && t.lanes.lane[row] != timeline::kNoLane &&
         is_backward(t.trace->name(row)) && used.contains(c.pid[row])) {
       marks.push_back({{c.ts[row], c.end(row)}, row});
@@ -133,13 +141,27 @@ std::vector<Claim> propose(const Context& context) {
 }
 
 std::string describe(const Context&, const Finding& f) {
+  if (f.subtype == kBuffers) {
+    return devices_text(f) + " idled " + duration_text(f.wasted_ns) + " while " +
+           count_text(f.count, "forward pass", "forward passes") +
+           " of DistributedDataParallel sent the module's buffers from rank 0 and "
+           "copied them back one by one.";
+  }
   return devices_text(f) + " idled " + duration_text(f.wasted_ns) + " while " +
          count_text(f.count, "pass", "passes") +
          " of nn.DataParallel copied inputs, parameters and results between devices.";
 }
 
+std::string advise(const Context&, const Finding& f) {
+  if (f.subtype == kModule) return std::string(info(PatternId::kDataParallel).advice);
+  return "If the ranks need not have equal buffers in training (the running statistics "
+         "of batch norm seldom have to), build DistributedDataParallel with "
+         "broadcast_buffers=False; they can be sent once, before evaluation.";
+}
+
 }  // namespace
 
-const Rule kDataParallelRule{PatternId::kDataParallel, kThresholds, propose, describe};
+const Rule kDataParallelRule{PatternId::kDataParallel, kThresholds, propose, describe,
+                             advise};
 
 }  // namespace tta::patterns

@@ -11,6 +11,7 @@
 #include <map>
 #include <string_view>
 
+#include "patterns/fed_devices.h"
 #include "patterns/frame_costs.h"
 #include "patterns/marks.h"
 
@@ -45,6 +46,7 @@ std::vector<Claim> propose(const Context& context) {
   const auto& c = t.columns();
   std::vector<Claim> claims;
   // Marks nest (a loader over a loader): of one process, each moment counts once.
+  const auto fed = fed_devices(t);
   std::map<std::int64_t, IntervalSet> seen;
   for (const auto& span : t.spans.loader) {
     const auto time = timeline::intersect({span.begin, span.end}, t.span);
@@ -53,14 +55,14 @@ std::vector<Claim> propose(const Context& context) {
     auto& taken = seen[pid];
     const auto subtype = subtype_of(t.trace->name(span.row));
     for (const auto& part : timeline::subtract({time}, timeline::clip(taken, time))) {
-      if (t.host && t.host->pid == pid) {
-        for (const auto& left : ledger.idle(0, part)) {
+      if (const auto i = t.host.index_of(pid); i != timeline::HostTimes::kNone) {
+        for (const auto& left : ledger.idle(i, part)) {
           claims.push_back({PatternId::kDataloaderBound, subtype, false, -1, left.begin,
                             left.end, span.row});
         }
       }
       bool held = t.devices.empty();
-      for (std::size_t i = 0; i < t.devices.size(); ++i) {
+      for (const auto i : fed) {
         const auto& d = t.devices[i];
         if (d.pid != trace::kNoId && d.pid != pid) continue;
         for (const auto& idle : ledger.idle(i, part)) {

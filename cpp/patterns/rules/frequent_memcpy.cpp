@@ -5,11 +5,16 @@
 // small. The cost is what they take from the device: idle time while the thread that
 // launches next is busy issuing them, and copy time with no kernel beside it. Copies
 // that only fetch a value to decide on (.item(), nonzero) are sync_stall.
+//
+// Of any size count the copies of an operator that takes device data to the host and
+// straight back: what comes down goes up again as the device's next work, of the same
+// size. Such an operator ran on the host.
 #include <algorithm>
 #include <array>
 #include <map>
 
 #include "patterns/copies.h"
+#include "patterns/copy_calls.h"
 #include "patterns/marks.h"
 
 namespace tta::patterns {
@@ -28,23 +33,60 @@ constexpr std::array kThresholds = {
         "ones something else began (lazy initialization) or was waited for"},
 };
 
-struct SmallCopy {
+enum : std::uint8_t { kSmall, kRoundTrip };
+
+struct Counted {
   std::uint32_t row = 0;
   std::uint32_t op = 0;  // the copy call as the user wrote it
+  std::uint8_t subtype = kSmall;
 };
 
+// Of each copy, the operator that took its data down and up again; kNoRow if none.
+std::vector<std::uint32_t> round_trips(const timeline::Timeline& t,
+                                       const timeline::DeviceTime& d,
+                                       const std::vector<HostCopy>& copies,
+                                       const std::vector<std::uint32_t>& by_time) {
+  std::vector<std::uint32_t> out(copies.size(), kNoRow);
+  std::map<std::uint32_t, bool> tripped;
+  std::size_t work = 0;
+  for (std::size_t i = 0; i + 1 < copies.size(); ++i) {
+    const auto &down = copies[i], &up = copies[i + 1];
+    while (d.rows[work] != down.row) ++work;
+    if (by_time[i] == kNoRow || down.way != CopyWay::kToHost ||
+        up.way != CopyWay::kToDevice || down.bytes <= 0 || up.bytes != down.bytes ||
+        d.rows[work + 1] != up.row || t.launch_of(up.row) != kNoRow) {
+      continue;
+    }
+    tripped[by_time[i]] = true;
+    out[i + 1] = by_time[i];
+  }
+  for (std::size_t i = 0; i < copies.size(); ++i) {
+    if (tripped.contains(by_time[i])) out[i] = by_time[i];
+  }
+  return out;
+}
+
 // Unknown is not small.
-std::vector<SmallCopy> small_copies(const Context& context,
+std::vector<Counted> counted_copies(const Context& context,
                                     const timeline::DeviceTime& d) {
   const auto& t = context.timeline;
-  std::vector<SmallCopy> small;
-  for (const auto& copy : host_copies(context, d)) {
+  const auto& copies = host_copies(context, d);
+  const auto by_time = operators_by_time(t, d, copies);
+  const auto trips = round_trips(t, d, copies, by_time);
+  std::vector<Counted> out;
+  for (std::size_t i = 0; i < copies.size(); ++i) {
+    const auto& copy = copies[i];
+    if (trips[i] != kNoRow) {
+      out.push_back({copy.row, trips[i], kRoundTrip});
+      continue;
+    }
     const auto bytes = static_cast<double>(copy.bytes);
     if (bytes < 0 || bytes >= context.limits[kSmallBytes]) continue;
-    const auto op = copy_operator(t, copy.row);
-    if (op != kNoRow) small.push_back({copy.row, op});
+    const auto op = by_time[i] == kNoRow ? copy_operator(t, copy.row)
+                                         : copy_operator_around(t, by_time[i]);
+    if (op != kNoRow) out.push_back({copy.row, op});
   }
-  return small;
+  return out;
 }
 
 std::vector<Claim> propose(const Context& context) {
@@ -56,7 +98,7 @@ std::vector<Claim> propose(const Context& context) {
   std::vector<Claim> copying;
   for (std::size_t i = 0; i < t.devices.size(); ++i) {
     const auto& d = t.devices[i];
-    const auto copies = small_copies(context, d);
+    const auto copies = counted_copies(context, d);
     const auto of_process = steps.find(d.pid);
     const auto repeats = of_process == steps.end() ? 1 : of_process->second;
     if (static_cast<double>(copies.size()) <=
@@ -65,12 +107,12 @@ std::vector<Claim> propose(const Context& context) {
     }
     BareTime bare(context, i);
     for (const auto& copy : copies) {
-      if (c.dur[copy.op] <= context.limits.ns(kMaxCall)) {
-        marks.push_back({{c.ts[copy.op], c.end(copy.op)}, copy.op});
+      if (copy.subtype == kRoundTrip || c.dur[copy.op] <= context.limits.ns(kMaxCall)) {
+        marks.push_back({{c.ts[copy.op], c.end(copy.op)}, copy.op, copy.subtype});
       }
       for (const auto& part : bare.of({c.ts[copy.row], c.end(copy.row)})) {
-        copying.push_back({PatternId::kFrequentMemcpy, 0, false, d.device, part.begin,
-                           part.end, copy.op});
+        copying.push_back({PatternId::kFrequentMemcpy, copy.subtype, false, d.device,
+                           part.begin, part.end, copy.op});
       }
     }
   }
@@ -82,18 +124,29 @@ std::vector<Claim> propose(const Context& context) {
 std::string describe(const Context& context, const Finding& f) {
   const auto& t = context.timeline;
   const auto excess = f.wasted_ns - f.idle_ns;
-  std::string text = count_text(f.count, "small copy", "small copies");
+  const bool trip = f.subtype == kRoundTrip;
+  std::string text = trip ? count_text(f.count, "operator", "operators") +
+                                " took device data to the host and back"
+                          : count_text(f.count, "small copy", "small copies");
   if (const auto steps = t.spans.steps.size(); steps > 1) {
     text += " in " + std::to_string(steps) + " steps";
   }
   return text + ": " + devices_text(f, false) + " idled " + duration_text(f.idle_ns) +
-         " while the host issued them, and copied for " + duration_text(excess) +
-         " with no kernel beside.";
+         (trip ? " meanwhile" : " while the host issued them") + ", and copied for " +
+         duration_text(excess) + " with no kernel beside.";
+}
+
+std::string advise(const Context&, const Finding& f) {
+  if (f.subtype == kSmall) return std::string(info(PatternId::kFrequentMemcpy).advice);
+  return "These operators ran on the host, most likely because the device's backend "
+         "has no kernel for them as they are called. Use other operators (out= and "
+         "in-place forms less, torch.empty for torch.zeros where all is written), "
+         "other dtypes or contiguous tensors; or ask the backend's makers for them.";
 }
 
 }  // namespace
 
 const Rule kFrequentMemcpyRule{PatternId::kFrequentMemcpy, kThresholds, propose,
-                               describe};
+                               describe, advise};
 
 }  // namespace tta::patterns

@@ -186,7 +186,7 @@ std::vector<Claim> propose(const Context& context) {
 }
 
 std::string describe(const Context& context, const Finding& f) {
-  const bool on_host = context.timeline.host.has_value();
+  const bool on_host = static_cast<bool>(context.timeline.host);
   return "The compiled code was left " + count_text(f.count, "time", "times") +
          " in the middle of a call: " +
          (on_host ? "" : devices_text(f, false) + " idled for ") +

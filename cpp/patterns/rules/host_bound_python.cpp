@@ -47,8 +47,8 @@ std::vector<Claim> propose(const Context& context) {
     for (const auto& stretch :
          python_self_time(t, lane, context.limits.ns(kMinPause))) {
       IntervalSet parts = {stretch.time};
-      if (t.host) {
-        parts = timeline::subtract(parts, timeline::clip(t.host->busy, stretch.time));
+      if (const auto* process = t.host.of(t.lanes.lanes[lane].pid)) {
+        parts = timeline::subtract(parts, timeline::clip(process->busy, stretch.time));
       } else if (stretch.time.end > last_launch) {
         // After the last launch nothing waits, unless the step goes on.
         parts = timeline::clip(steps, stretch.time);
@@ -89,7 +89,7 @@ bool records_densely(const Context& context) {
 std::string describe(const Context& context, const Finding& f) {
   const auto& t = context.timeline;
   const auto stretches = stretches_of(f);
-  const auto call = costliest_call(t, stretches);
+  const auto call = costliest_call(context, stretches);
   const auto deepest = deepest_of_most(t, stretches, f.wasted_ns, false);
   const auto text = [&](const FrameCost& cost, const char* where) {
     return ", " + duration_text(cost.ns) + " of it " + where + " " +
@@ -125,7 +125,7 @@ bool is_compiled(const timeline::Timeline& t, std::uint32_t row) {
 
 std::string advise(const Context& context, const Finding& f) {
   const auto& t = context.timeline;
-  const auto call = costliest_call(t, stretches_of(f));
+  const auto call = costliest_call(context, stretches_of(f));
   if (call && is_compiled(t, call->row)) {
     return "This Python is what torch.compile made: let a CUDA graph replay the "
            "kernels "

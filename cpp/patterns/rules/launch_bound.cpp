@@ -6,6 +6,7 @@
 #include <array>
 
 #include "patterns/dispatching.h"
+#include "patterns/launched.h"
 
 namespace tta::patterns {
 namespace {
@@ -46,14 +47,16 @@ std::vector<Claim> propose(const Context& context) {
 std::string describe(const Context& context, const Finding& f) {
   const auto& t = context.timeline;
   const auto& c = t.columns();
-  std::vector<char> own(c.size(), 0);
-  for (const auto& claim : f.claims) own[claim.evidence] = 1;
+  const auto& launched = launched_work(context);
+  std::vector<std::uint32_t> launches;
+  for (const auto& claim : f.claims) launches.push_back(claim.evidence);
+  std::sort(launches.begin(), launches.end());
+  launches.erase(std::unique(launches.begin(), launches.end()), launches.end());
   std::vector<std::int64_t> lengths;
-  for (const auto& d : t.devices) {
-    for (const auto row : d.rows) {
-      if (t.launch_of(row) != kNoRow && own[t.launch_of(row)]) {
-        lengths.push_back(c.dur[row]);
-      }
+  for (const auto launch : launches) {
+    const Interval call{c.ts[launch], c.ts[launch] + 1};
+    for (const auto& work : launched.in(t.lanes.lane[launch], call)) {
+      if (t.launch_of(work.row) == launch) lengths.push_back(c.dur[work.row]);
     }
   }
   const auto middle =

@@ -18,6 +18,7 @@
 #include "patterns/matrix_kernels.h"
 #include "patterns/occupancy.h"
 #include "patterns/rule.h"
+#include "timeline/by_name.h"
 
 namespace tta::patterns {
 namespace {
@@ -40,10 +41,21 @@ struct Group {
   double average() const { return weighted / time; }
 };
 
+// Tells something of a kernel by its name, or by that of its operator.
+template <auto Test>
+bool by_either_name(const timeline::Timeline& t, timeline::ByName<Test>& names,
+                    std::uint32_t kernel) {
+  if (names(kernel)) return true;
+  const auto owner = t.owner_of(kernel);
+  return owner != kNoRow && names(owner);
+}
+
 std::vector<Claim> propose(const Context& context) {
   const auto& t = context.timeline;
   const auto& c = t.columns();
   std::vector<Claim> claims;
+  timeline::ByName<names_tuned> tuned(*t.trace);
+  timeline::ByName<names_memory_bound> memory_bound(*t.trace);
   auto& sole = sole_kernels(context);
   for (std::size_t i = 0; i < t.devices.size(); ++i) {
     const auto* device = t.properties_of(t.devices[i].device);
@@ -55,9 +67,10 @@ std::vector<Claim> propose(const Context& context) {
       const auto filled = fill(work, device);
       const auto known = occupancy(work, device);
       // A grid that does not reach all multiprocessors is small_grid's.
-      if (!filled || *filled < 1 || !known || is_tuned(t, kernel.row)) continue;
+      if (!filled || *filled < 1 || !known) continue;
+      if (by_either_name(t, tuned, kernel.row)) continue;
       if (known->limit == OccupancyLimit::kSharedMemory &&
-          !is_memory_bound(t, kernel.row)) {
+          !by_either_name(t, memory_bound, kernel.row)) {
         continue;
       }
       auto& group = groups[c.name[kernel.row]];

@@ -12,6 +12,7 @@
 #include <optional>
 
 #include "patterns/dispatching.h"
+#include "patterns/fed_devices.h"
 #include "patterns/stretches.h"
 #include "patterns/warm_up.h"
 
@@ -70,7 +71,7 @@ std::vector<Claim> propose(const Context& context) {
   std::optional<CaptureEnds> ends;
   std::vector<std::vector<Stretch>> stretches(t.devices.size());
   bool any = false;
-  for (std::size_t i = 0; i < t.devices.size(); ++i) {
+  for (const auto i : fed_devices(t)) {
     const auto& d = t.devices[i];
     const auto own = steps.find(d.pid);
     if (own == steps.end() || graphs.contains(own->first)) continue;

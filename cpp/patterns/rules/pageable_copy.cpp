@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "patterns/copies.h"
+#include "patterns/copy_calls.h"
 #include "patterns/marks.h"
 
 namespace tta::patterns {

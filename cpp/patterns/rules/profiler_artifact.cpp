@@ -10,6 +10,7 @@
 #include <map>
 #include <string_view>
 
+#include "patterns/fed_devices.h"
 #include "patterns/marks.h"
 
 namespace tta::patterns {
@@ -102,7 +103,7 @@ std::vector<Claim> propose(const Context& context) {
   const auto loading = timeline::unite(std::move(marks));
 
   std::vector<Claim> claims;
-  for (std::size_t i = 0; i < t.devices.size(); ++i) {
+  for (const auto i : fed_devices(t)) {
     const auto& d = t.devices[i];
     auto reached = t.span.begin;
     const auto claim = [&](std::uint32_t row, Interval part) {

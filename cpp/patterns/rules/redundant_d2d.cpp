@@ -5,9 +5,10 @@
 // clone, contiguous): casts where the types of source and destination differ, changes
 // of layout where their strides do, else plain copies. Without input types
 // (record_shapes=False) the kernel's name tells; where it does not, the rule is silent.
-// What is part of another operator (repeat) or of a collective is not counted. The cost
-// is time with nothing beside it by which the next work could have come earlier, as it
-// was launched already; on the CPU alone, that of casts on the main thread.
+// What is part of another operator (repeat) or of a collective is not counted, but for
+// the changes of memory format that cuDNN and MIOpen make around a convolution. The
+// cost is time with nothing beside it by which the next work could have come earlier,
+// as it was launched already; on the CPU alone, that of casts on the main thread.
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -87,9 +88,8 @@ std::vector<Claim> propose_on_host(const Context& context) {
   const auto& t = context.timeline;
   const auto& c = t.columns();
   std::vector<Mark> marks;
-  std::int64_t cost = 0;
   for (const auto& lane : t.lanes.lanes) {
-    if (lane.is_stream || lane.pid != t.host->pid) continue;
+    if (lane.is_stream || t.host.of(lane.pid) == nullptr) continue;
     for (const auto row : t.lanes.rows_of(lane)) {
       if (c.cat(row) != Category::kCpuOp || t.trace->name(row) != "aten::copy_" ||
           kind_by_inputs(context.args.op(row)) != DeviceCopy::kCast) {
@@ -103,11 +103,17 @@ std::vector<Claim> propose_on_host(const Context& context) {
     }
   }
   auto claims = claim_marks(context, PatternId::kRedundantD2d, std::move(marks));
-  for (const auto& claim : claims) cost += claim.end - claim.begin;
-  if (static_cast<double>(cost) <
-      context.limits[kMinBusy] * static_cast<double>(timeline::total(t.host->busy))) {
-    claims.clear();
+  // Of each process by itself.
+  std::vector<std::int64_t> cost(t.host.size());
+  std::vector<char> much;
+  for (const auto& claim : claims) {
+    cost[index_of(t, claim)] += claim.end - claim.begin;
   }
+  for (std::size_t i = 0; i < t.host.size(); ++i) {
+    const auto busy = static_cast<double>(timeline::total(t.host[i].busy));
+    much.push_back(static_cast<double>(cost[i]) >= context.limits[kMinBusy] * busy);
+  }
+  std::erase_if(claims, [&](const Claim& claim) { return !much[index_of(t, claim)]; });
   return claims;
 }
 

@@ -14,6 +14,10 @@
 // or nearly so, and a long run of them goes from parameter to parameter; longer ones
 // may stand within. Its shortest one moved next to nothing: that is the latency, and
 // what each other but one could save at most.
+//
+// To issue each costs the host as much as to issue one for all. Where the device runs
+// dry between two of a run, it waits for that: the rule stands before those on
+// launches, which would see only that they come late.
 #include <algorithm>
 #include <array>
 
@@ -75,6 +79,20 @@ void add_excess(const Context& context, const CollectiveRun& run, double bytes_p
   }
 }
 
+enum : std::uint8_t { kLatency, kIssuing };
+
+// From one collective's call to the next of its run: what the host would not have to do
+// again. Both calls on one thread, as runs are.
+void add_issuing(const timeline::Timeline& t, const CollectiveRun& run,
+                 std::vector<Mark>& out) {
+  const auto& c = t.columns();
+  for (std::size_t i = 1; i < run.size(); ++i) {
+    const auto before = t.launch_of(run[i - 1].row), at = t.launch_of(run[i].row);
+    if (before == kNoRow || at == kNoRow) continue;
+    out.push_back({{c.end(before), c.end(at)}, at, kIssuing});
+  }
+}
+
 std::vector<Claim> propose(const Context& context) {
   const auto& t = context.timeline;
   const SmallCollectives small{context.limits[kSmallBytes],
@@ -82,21 +100,34 @@ std::vector<Claim> propose(const Context& context) {
                                context.limits[kSmallShare], context.limits[kMaxBetween],
                                context.limits[kMinRun]};
   std::vector<Claim> claims;
+  std::vector<Mark> issuing;
   for (std::size_t i = 0; i < t.devices.size(); ++i) {
     const auto found = collective_runs(context, i, small);
     if (found.runs.empty()) continue;
     auto per_us = context.limits[kBytesPerUs];
     if (found.fastest > 0) per_us = std::min(per_us, found.fastest);
     std::vector<Mark> excess;
-    for (const auto& run : found.runs) add_excess(context, run, per_us, excess);
+    for (const auto& run : found.runs) {
+      add_excess(context, run, per_us, excess);
+      add_issuing(t, run, issuing);
+    }
     const auto more = claim_exposed(context, PatternId::kSmallCollectives, i,
                                     std::move(excess), computation(t, t.devices[i]));
     claims.insert(claims.end(), more.begin(), more.end());
   }
+  const auto idle =
+      claim_marks(context, PatternId::kSmallCollectives, std::move(issuing));
+  claims.insert(claims.end(), idle.begin(), idle.end());
   return claims;
 }
 
 std::string describe(const Context& context, const Finding& f) {
+  if (f.subtype == kIssuing) {
+    return devices_text(f) + " idled " + duration_text(f.wasted_ns) +
+           " while the host issued " +
+           count_text(f.count, "collective", "collectives") +
+           " one by one, each right after another of its kind.";
+  }
   std::vector<std::int64_t> bytes;
   std::uint32_t last = kNoRow;
   for (const auto& claim : f.claims) {

@@ -5,16 +5,33 @@
 // A step counts as far as it has more unexplained idle time than a usual one has, and
 // no further than it is longer. The first step is never one: what it does once is
 // recompile_or_lazy_load.
+//
+// Single runs of a kernel may be far longer too, where nearly all others on the same
+// inputs take the same time: what the device lost to something outside the program
+// (clocks taken back, another process). Only long kernels tell: of short ones, what the
+// caches hold makes as much of a difference.
 #include <algorithm>
 #include <array>
 #include <cstdlib>
 
+#include "patterns/excess.h"
+#include "patterns/fed_devices.h"
+#include "patterns/uneven_kernels.h"
 #include "patterns/warm_up.h"
 
 namespace tta::patterns {
 namespace {
 
-enum : std::size_t { kMinShare, kMinSteps, kDeviations, kMinExcess };
+enum : std::size_t {
+  kMinShare,
+  kMinSteps,
+  kDeviations,
+  kMinExcess,
+  kMinRuns,
+  kMinKernel,
+  kEvenShare,
+  kEvenRange
+};
 constexpr std::array kThresholds = {
     Threshold{"min_share", 0.01, "share", "a hundredth of the time is worth a line"},
     Threshold{"min_steps", 5, "count",
@@ -24,7 +41,20 @@ constexpr std::array kThresholds = {
               "3 standard deviations, as SageMaker takes"},
     Threshold{"min_excess", 0.25, "share",
               "of the median: steps of equal length deviate by almost nothing"},
+    Threshold{"min_runs", 5, "count",
+              "of equal kernels, without the first: as with steps"},
+    Threshold{"min_kernel", 1000, "us",
+              "chosen: clocks change over milliseconds; shorter kernels differ by what "
+              "the caches hold"},
+    Threshold{
+        "even_share", 0.75, "share",
+        "chosen: of equal kernels; where more differ, their inputs' values decide"},
+    Threshold{"even_range", 0.1, "share",
+              "of the median: eight of ten equal attentions in a public MI300 trace "
+              "are within 4 %"},
 };
+
+enum : std::uint8_t { kStep, kKernel };
 
 std::int64_t median(std::vector<std::int64_t> values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
@@ -32,12 +62,14 @@ std::int64_t median(std::vector<std::int64_t> values) {
   return *middle;
 }
 
-// Unclaimed idle time of a device in a step; in a CPU-only trace, of the process
-// outside its operators.
+// Unclaimed idle time of a device in a step; in a CPU-only trace, of a process outside
+// its operators.
 IntervalSet left_in(const Context& context, std::size_t device, Interval step) {
   const auto& t = context.timeline;
   auto left = context.ledger.idle(device, step);
-  if (t.host) left = timeline::subtract(left, timeline::clip(t.host->busy, step));
+  if (t.host) {
+    left = timeline::subtract(left, timeline::clip(t.host[device].busy, step));
+  }
   return left;
 }
 
@@ -74,32 +106,56 @@ void claim_steps(const Context& context, std::size_t device, std::int32_t number
       if (excess <= 0) break;
       const auto end = std::min(part.end, part.begin + excess);
       excess -= end - part.begin;
-      claims.push_back({PatternId::kStepOutlier, 0, !context.timeline.host, number,
+      claims.push_back({PatternId::kStepOutlier, kStep, !context.timeline.host, number,
                         part.begin, end, steps[i + 1].row});
     }
   }
+}
+
+void claim_kernels(const Context& context, std::vector<Claim>& claims) {
+  const auto& limits = context.limits;
+  const auto& c = context.timeline.columns();
+  std::vector<Excess> excess;
+  for (const auto& kernel : uneven_kernels(
+           context, {static_cast<std::size_t>(limits[kMinRuns]), limits.ns(kMinKernel),
+                     limits[kEvenShare], limits[kEvenRange], limits[kMinExcess]})) {
+    const auto length = static_cast<double>(c.dur[kernel.row]);
+    excess.push_back({static_cast<std::uint32_t>(kernel.device), kernel.row,
+                      1 - static_cast<double>(kernel.usual_ns) / length, kernel.row,
+                      kKernel});
+  }
+  const auto more = claim_rows(context, PatternId::kStepOutlier, std::move(excess));
+  claims.insert(claims.end(), more.begin(), more.end());
 }
 
 std::vector<Claim> propose(const Context& context) {
   const auto& t = context.timeline;
   const auto steps = steps_by_process(t);
   std::vector<Claim> claims;
-  if (t.host) {
-    const auto own = steps.find(t.host->pid);
-    if (own != steps.end()) claim_steps(context, 0, -1, own->second, claims);
-    return claims;
+  for (std::size_t i = 0; i < t.host.size(); ++i) {
+    const auto own = steps.find(t.host[i].pid);
+    if (own != steps.end()) claim_steps(context, i, -1, own->second, claims);
   }
-  for (std::size_t i = 0; i < t.devices.size(); ++i) {
+  for (const auto i : fed_devices(t)) {
     const auto own = steps.find(t.devices[i].pid);
     if (own == steps.end()) continue;
     claim_steps(context, i, t.devices[i].device, own->second, claims);
   }
+  claim_kernels(context, claims);
   return claims;
 }
 
 std::string describe(const Context& context, const Finding& f) {
   const auto& t = context.timeline;
   const auto row = f.events.front();
+  if (f.subtype == kKernel) {
+    const auto longest = t.columns().dur[row];
+    return count_text(f.count, "kernel", "kernels") + " ran " +
+           duration_text(f.wasted_ns) +
+           " longer than nearly all others of the same name on inputs of the same "
+           "sizes (the longest " +
+           duration_text(longest) + ").";
+  }
   // The usual length is that of the step's process, as in claim_steps.
   const auto by_process = steps_by_process(t);
   const auto& steps = by_process.at(t.columns().pid[row]);
@@ -115,8 +171,16 @@ std::string describe(const Context& context, const Finding& f) {
          " that nothing else explains.";
 }
 
+std::string advise(const Context&, const Finding& f) {
+  if (f.subtype == kStep) return std::string(info(PatternId::kStepOutlier).advice);
+  return "Look what else had the device: its clocks under load (power or temperature "
+         "limits), another process on it; or inputs whose values make the kernel "
+         "longer.";
+}
+
 }  // namespace
 
-const Rule kStepOutlierRule{PatternId::kStepOutlier, kThresholds, propose, describe};
+const Rule kStepOutlierRule{PatternId::kStepOutlier, kThresholds, propose, describe,
+                            advise};
 
 }  // namespace tta::patterns

@@ -75,5 +75,46 @@ TEST(DataParallel, WithoutADeviceItIsNone) {
           .findings.empty());
 }
 
+// A forward pass that sends two buffers from rank 0 first.
+TraceText forward(const char* range = "DistributedDataParallel.forward",
+                  const char* unpack = "aten::unflatten_dense_tensors",
+                  const char* send = "c10d::broadcast_") {
+  TraceText text;
+  text.note(range, 0, 1000)
+      .op("aten::flatten_dense_tensors", 10, 100)
+      .op(send, 120, 50)
+      .call("cudaLaunchKernel", 130, 5, 1)
+      .kernel(140, 20, 1, "ncclKernel_Broadcast_RING_LL_Sum_int8_t", 8)
+      .op(unpack, 180, 300);
+  for (int i = 0; i < 2; ++i) {
+    text.op("aten::copy_", 490 + i * 30, 20)
+        .call("cudaMemcpyAsync", 495 + i * 30, 3, 2 + i)
+        .copy("Memcpy DtoD (Device -> Device)", 505 + i * 30, 2, 2 + i, 256);
+  }
+  return text.op("aten::conv2d", 600, 100).launched(650, 660, 340, 9);
+}
+
+TEST(DataParallel, DistributedSendsItsBuffersBeforeEachForward) {
+  const auto found = find_in(forward());
+  // From 10 to 540 us, less what the device did; of a gap until its launch returned:
+  // 10 to 135, 160 to 498, 507 to 528, 537 to 540.
+  EXPECT_EQ(wasted(found, PatternId::kDataParallel), 487'000);
+  const auto& f = first(found, PatternId::kDataParallel);
+  EXPECT_EQ(f.subtype, 1);
+  EXPECT_EQ(f.count, 1u);
+  EXPECT_NE(f.advice.find("broadcast_buffers=False"), std::string::npos);
+}
+
+TEST(DataParallel, AModulesOwnBroadcastIsNotThat) {
+  EXPECT_EQ(wasted(find_in(forward("forward")), PatternId::kDataParallel), 0);
+  const auto* const range = "DistributedDataParallel.forward";
+  EXPECT_EQ(wasted(find_in(forward(range, "aten::split")), PatternId::kDataParallel),
+            0);
+  EXPECT_EQ(wasted(find_in(forward(range, "aten::unflatten_dense_tensors",
+                                   "c10d::allreduce_")),
+                   PatternId::kDataParallel),
+            0);
+}
+
 }  // namespace
 }  // namespace tta::patterns

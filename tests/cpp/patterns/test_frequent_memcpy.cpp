@@ -82,5 +82,87 @@ TEST(FrequentMemcpy, ALongCallIsAnotherMatter) {
             20 * 35'000 + 2'000);
 }
 
+// MTIA's rows: copies name no call, kernels do.
+TraceText& dma(TraceText& text, bool up, double at, int bytes) {
+  return text.device_work("mtia_ccp_events", "dma_request", at, 10, 0,
+                          std::string(", \"direction\": \"") +
+                              (up ? "HOST_TO_DEVICE" : "DEVICE_TO_HOST") +
+                              "\", \"size\": " + std::to_string(bytes),
+                          1, 0);
+}
+
+TraceText& mtia_kernel(TraceText& text, double at) {
+  return text
+      .host("mtia_runtime", "runFunction - job_prep_and_submit_for_execution", at, 20,
+            "\"correlation\": 1")
+      .device_work("mtia_ccp_events", "fc-dtype_Float", at + 10, 500, 1, "", 1, 0);
+}
+
+// n operators of 800 us that copy on the host: both inputs come down, one goes up.
+TraceText round_trips(int n, int up = 1 << 20) {
+  TraceText text;
+  for (int i = 0; i < n; ++i) {
+    const double at = i * 1000;
+    text.op("aten::copy_", at, 800).op("aten::_copy_from", at + 2, 796);
+    dma(text, false, at + 200, 1 << 20);
+    dma(text, false, at + 400, 1 << 20);
+    dma(text, true, at + 600, up);
+  }
+  return mtia_kernel(text, n * 1000);
+}
+
+TEST(FrequentMemcpy, WhatGoesToTheHostAndBackIsARoundTripOfAnySize) {
+  const auto found = find_in(round_trips(4));
+  const auto& f = first(found, PatternId::kFrequentMemcpy);
+  EXPECT_EQ(f.subtype, 1);
+  EXPECT_EQ(f.count, 4u);
+  // Of aten::_copy_from 796 us each, 30 of them copies.
+  EXPECT_EQ(f.idle_ns, 4 * 766'000);
+  EXPECT_EQ(f.wasted_ns, 4 * 796'000);
+  EXPECT_EQ(wasted(find_in(round_trips(3)), PatternId::kFrequentMemcpy), 0);
+}
+
+TEST(FrequentMemcpy, OtherDataUpThanDownIsNoRoundTrip) {
+  EXPECT_EQ(wasted(find_in(round_trips(4, 1 << 19)), PatternId::kFrequentMemcpy), 0);
+}
+
+TEST(FrequentMemcpy, TwoThreadsAtWorkLeaveItInDoubt) {
+  EXPECT_EQ(wasted(find_in(round_trips(4).op("aten::add", 0, 3900, "", 2)),
+                   PatternId::kFrequentMemcpy),
+            0);
+}
+
+TEST(FrequentMemcpy, CopiesBesideTheOperatorsSayNothingOfThem) {
+  // Two of 14 copies run when no operator does: more than one in ten.
+  auto text = round_trips(4);
+  dma(dma(text, true, 900, 480), true, 1900, 480);
+  EXPECT_EQ(wasted(find_in(text), PatternId::kFrequentMemcpy), 0);
+}
+
+TEST(FrequentMemcpy, ByTimeTooSmallCopiesAreThoseOfCopyOperators) {
+  const auto uploads = [](const char* op) {
+    TraceText text;
+    for (int i = 0; i < 11; ++i) {
+      text.op(op, i * 100, 80);
+      dma(text, true, i * 100 + 40, 480);
+    }
+    return wasted(find_in(mtia_kernel(text, 1100)), PatternId::kFrequentMemcpy);
+  };
+  EXPECT_EQ(uploads("aten::to"), 11 * 80'000);
+  EXPECT_EQ(uploads("aten::add"), 0);
+}
+
+TEST(FrequentMemcpy, AKernelsProgramIsNoCopyOfTheUsers) {
+  TraceText text;
+  for (int i = 0; i < 11; ++i) {
+    text.op("aten::to", i * 100, 80)
+        .host("mtia_runtime", "runFunction", i * 100 + 50, 20,
+              "\"correlation\": " + std::to_string(i + 1));
+    dma(text, true, i * 100 + 40, 480);
+    text.device_work("mtia_ccp_events", "cast", i * 100 + 60, 10, i + 1, "", 1, 0);
+  }
+  EXPECT_EQ(wasted(find_in(text), PatternId::kFrequentMemcpy), 0);
+}
+
 }  // namespace
 }  // namespace tta::patterns

@@ -211,16 +211,17 @@ TEST(RecompileOrLazyLoad, AnOperatorThatWaitsForTheDeviceIsNotCold) {
 }
 
 TEST(RecompileOrLazyLoad, WithoutStepsALaunchIsSlowIfItIsMostOfAShortTrace) {
-  const auto with = [](double call, double span) {
+  const auto with = [](double call, double span, const char* by = "cudaLaunchKernel") {
     TraceText text;
     text.launched(0, 10, 90, 1).launched(100, 110, 90, 2);
-    text.call("cudaLaunchKernel", 1'000, call, 3).kernel(1'010 + call, 90, 3, "new");
+    text.call(by, 1'000, call, 3).kernel(1'010 + call, 90, 3, "new");
     return loaded(text.launched(span - 10, span - 5, 5, 4));
   };
-  EXPECT_EQ(with(600, 5'990), 600'000);
-  EXPECT_EQ(with(600, 6'010), 0);  // under a tenth
+  EXPECT_EQ(with(600, 11'990), 600'000);
+  EXPECT_EQ(with(600, 12'010), 0);  // under a twentieth
   EXPECT_EQ(with(250, 2'000), 0);  // 50 launches of 5 us
   EXPECT_EQ(with(251, 2'000), 251'000);
+  EXPECT_EQ(with(600, 5'990, "cudaGraphLaunch"), 0);  // brings many kernels
 }
 
 TEST(RecompileOrLazyLoad, AStreamsFirstKernelIsNewToIt) {

@@ -165,5 +165,21 @@ TEST(RedundantD2d, CastsOfAnotherThreadHoldNoOneUp) {
             0);
 }
 
+TEST(RedundantD2d, ATransposeOfMemoryFormatNeedsNoOperator) {
+  const auto inside = [](const std::string& kernel) {
+    return TraceText()
+        .call("hipLaunchKernel", 10, 5, 1)
+        .kernel(60, 200, 1, kernel)
+        .launched(50, 260, 1800, 2);
+  };
+  const auto layout = found(inside("batched_transpose_64x32_pack_2x1_half"));
+  ASSERT_FALSE(layout.findings.empty());
+  EXPECT_EQ(layout.findings[0].pattern, PatternId::kRedundantD2d);
+  EXPECT_EQ(layout.findings[0].subtype, 1);
+  EXPECT_EQ(layout.findings[0].wasted_ns, 200'000);
+  EXPECT_EQ(cost(inside("void cudnn::ops::nchwToNhwcKernel<__half, float>")), 200'000);
+  EXPECT_EQ(cost(inside("void transpose_readWrite_alignment_kernel<float2>")), 0);
+}
+
 }  // namespace
 }  // namespace tta::patterns

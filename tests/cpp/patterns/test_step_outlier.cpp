@@ -112,5 +112,61 @@ TEST(StepOutlier, UnderAHundredthIsNotWorthALine) {
   EXPECT_EQ(outliers(steps(many)), 700'000);
 }
 
+// Matrix products of the given lengths one after another, launched in time; the device
+// is the limit.
+TraceText products(const std::vector<double>& lengths, bool with_inputs = true,
+                   int kernels_each = 1) {
+  TraceText text;
+  double at = 1'000;
+  int id = 0;
+  for (std::size_t i = 0; i < lengths.size(); ++i) {
+    const double call = 100.0 * static_cast<double>(i);
+    text.op("aten::mm", call, 90,
+            with_inputs ? R"("Input Dims": [[64, 64], [64, 64]],
+                "Input type": ["float", "float"])"
+                        : "");
+    for (int k = 0; k < kernels_each; ++k) {
+      text.launched(call + 10 + 20 * k, at, lengths[i], ++id);
+      at += lengths[i];
+    }
+  }
+  return text.call("cudaDeviceSynchronize", 900, at - 900, 999);
+}
+
+TEST(StepOutlier, OneRunOfEqualKernelsMayBeFarLonger) {
+  const auto found = find_in(products({2000, 2100, 2000, 2000, 3000, 2050}));
+  const auto& f = first(found, PatternId::kStepOutlier);
+  EXPECT_EQ(f.subtype, 1);
+  EXPECT_EQ(f.count, 1u);
+  // Of 2100, 2000, 2000, 3000 and 2050 the median is 2050.
+  EXPECT_EQ(f.wasted_ns, 950'000);
+  EXPECT_EQ(f.idle_ns, 0);
+}
+
+TEST(StepOutlier, WhichKernelsAreEqualAndWhichOfThemIsFarLonger) {
+  const auto cost = [](const std::vector<double>& lengths, bool inputs = true,
+                       int each = 1) {
+    return outliers(products(lengths, inputs, each));
+  };
+  EXPECT_EQ(cost({2000, 2000, 2000, 2000, 2000, 2500}), 500'000);
+  EXPECT_EQ(cost({2000, 2000, 2000, 2000, 2000, 2499}), 0);  // under a quarter over
+  EXPECT_EQ(cost({4000, 2000, 2000, 2000, 2000, 2000}), 0);  // the first may load
+  EXPECT_EQ(cost({2000, 2000, 2000, 2000, 3000}), 0);        // four without the first
+  EXPECT_EQ(cost({999, 999, 999, 999, 999, 1999}), 0);       // too short to tell
+  // Two of five apart: the values decide, or the caches.
+  EXPECT_EQ(cost({2000, 2000, 2000, 2000, 3000, 3000}), 0);
+  EXPECT_EQ(cost({2000, 2000, 2000, 2000, 2000, 3000}, false), 0);
+  // Parts of an operator differ by what they do.
+  EXPECT_EQ(cost({2000, 2000, 2000, 2000, 2000, 3000}, true, 2), 0);
+}
+
+TEST(StepOutlier, AKernelBesideOthersIsSlowerForThat) {
+  const auto text = products({2000, 2000, 2000, 2000, 2000, 3000});
+  EXPECT_EQ(outliers(text), 1'000'000);
+  auto beside = text;
+  beside.launched(50, 12'000, 500, 77, 8);
+  EXPECT_EQ(outliers(beside), 0);
+}
+
 }  // namespace
 }  // namespace tta::patterns

@@ -142,8 +142,10 @@ TEST(StepBalance, WithoutDevicesIsOfTheProcess) {
   const auto found = settled(t, {waits, outside});
   const auto steps = make_steps(t, &found);
   ASSERT_EQ(steps.size(), 2u);
-  expect({1, 0, 0, steps[0].balance->busy_ns, steps[0].balance}, 500, 300, 50, 150, 0);
-  expect({2, 0, 0, steps[1].balance->busy_ns, steps[1].balance}, 500, 200, 250, 50, 0);
+  expect({1, 100, 0, 0, steps[0].balance->busy_ns, steps[0].balance}, 500, 300, 50, 150,
+         0);
+  expect({2, 100, 0, 0, steps[1].balance->busy_ns, steps[1].balance}, 500, 200, 250, 50,
+         0);
   EXPECT_EQ(steps[0].balance->devices, 0u);
   EXPECT_EQ(steps[0].balance->device, -1);
 }

@@ -275,7 +275,7 @@ inline Program apply(Fix fix, const Program& program, const Recorded& recorded,
       if (w.kind != TaskKind::kKernel) continue;
       ++kernels;
       if (fix == Fix::kShorten && kernels % 3 != 0) {
-        change.shorten(row, w.ns / 2);
+        change.shorten(row, {c.ts[row], c.ts[row] + w.ns / 2});
         w.ns -= w.ns / 2;
       }
       if (fix == Fix::kDropKernels && kernels % 3 == 0) {

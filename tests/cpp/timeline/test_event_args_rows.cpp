@@ -114,5 +114,35 @@ TEST(EventArgs, CollectivesOfOperatorsAndKernels) {
   EXPECT_EQ(args.collective(2), nullptr);
 }
 
+TEST(EventArgs, AreTheSameFromTheFileWhereTheLoadKeptNone) {
+  auto trace = TraceText()
+                   .op("aten::mm", 0, 10, R"("Input Dims": [[2, 3], [3, 4]])")
+                   .op("aten::mm", 20, 10, R"("Ev Idx": 4)")
+                   .op("record_param_comms", 40, 4, R"("Collective name": "allreduce")")
+                   .call("hipLaunchKernel", 2, 5, 1)
+                   .device_work("kernel", "gemm", 10, 10, 1,
+                                R"(, "queued": 0, "grid": [4, 1, 1], "size": 3)", 7, 0)
+                   .load();
+  const auto timeline = make_timeline(trace);
+  ASSERT_TRUE(trace.kept_args.complete());
+  const EventArgs kept(timeline);
+  trace.kept_args.finish(false);
+  ASSERT_FALSE(trace.kept_args.complete());
+  const EventArgs read(timeline);
+  for (const auto* args : {&kept, &read}) {
+    EXPECT_EQ(args->work(4).blocks, 4);
+    EXPECT_EQ(args->work(4).bytes, 3);
+    EXPECT_EQ(args->work(3).blocks, -1);
+    ASSERT_NE(args->op(0), nullptr);
+    EXPECT_EQ(args->op(0)->dims,
+              (std::vector<std::vector<std::int64_t>>{{2, 3}, {3, 4}}));
+    ASSERT_NE(args->op(1), nullptr);
+    EXPECT_TRUE(args->op(1)->dims.empty());
+    EXPECT_EQ(args->op(2), nullptr);
+    ASSERT_NE(args->collective(2), nullptr);
+    EXPECT_EQ(args->collective(2)->name, "allreduce");
+  }
+}
+
 }  // namespace
 }  // namespace tta::timeline

@@ -204,6 +204,33 @@ TEST(Timeline, AnUnclosedAnnotationDoesNotStretchTheSpan) {
   EXPECT_EQ(make_timeline(trace).span, (Interval{10'000, 100'000}));
 }
 
+TEST(Timeline, WhatTheHostDoesAfterTheRecordingWindowSaysNothingOfTheDevice) {
+  const auto until = [](double work, bool device) {
+    TraceText text;
+    text.host("Trace", "PyTorch Profiler (0)", 0, 100)
+        .op("work", 20, 30)
+        .call("cudaEventQuery", 110, 5, 9, 2);
+    if (device) text.kernel(40, work - 40, 1);
+    return make_timeline(text.load()).span;
+  };
+  EXPECT_EQ(until(90, true), (Interval{20'000, 100'000}));
+  EXPECT_EQ(until(104, true), (Interval{20'000, 104'000}));  // recorded all the same
+  EXPECT_EQ(until(0, false), (Interval{20'000, 115'000}));
+}
+
+TEST(Timeline, MtiasDmaIsCopiesAmongKernels) {
+  const auto trace =
+      TraceText()
+          .device_work("mtia_ccp_events", "dma_request", 0, 1, 0, "", 1, 0)
+          .device_work("mtia_ccp_events", "fc", 1, 1, 0, "", 1, 0)
+          .kernel(2, 1, 1, "dma_request")
+          .load();
+  const auto t = make_timeline(trace);
+  EXPECT_TRUE(t.is_copy(0));
+  EXPECT_TRUE(t.is_kernel(1));
+  EXPECT_TRUE(t.is_kernel(2));
+}
+
 TEST(Timeline, NamesOfCollectivesOldAndNew) {
   const auto trace = TraceText()
                          .kernel(0, 1, 1, "ncclKernel_AllReduce_RING_LL_Sum_half")

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// bindings/bind_replay.cpp: gains, critical paths and what-ifs, field by field.
+#include <pybind11/stl.h>
+
+#include "bindings/analysis.h"
+#include "pipeline/edits.h"
+
+namespace tta::bindings {
+namespace {
+
+namespace py = pybind11;
+using namespace pipeline;  // NOLINT: this file is a list of its names
+using replay::Fidelity;
+using replay::Gain;
+
+// What Python holds: the replay refers to what the report has laid out.
+struct Replay {
+  std::shared_ptr<const timeline::Timeline> timeline;
+  Recovery recovery;
+};
+
+const replay::Model& model_of(const Replay& r) {
+  if (r.recovery.model == nullptr) throw py::value_error(r.recovery.refusal);
+  return *r.recovery.model;
+}
+
+py::typing::Dict<py::str, py::int_> by_category(const std::vector<std::int64_t>& ns) {
+  py::typing::Dict<py::str, py::int_> out;
+  for (std::size_t i = 0; i < ns.size(); ++i) {
+    out[py::str(path_categories()[i])] = py::int_(ns[i]);
+  }
+  return out;
+}
+
+void bind_fidelity(py::module_& m) {
+  py::class_<replay::Times>(m, "ReplayTimes", "Nanoseconds.")
+      .def_readonly("recorded", &replay::Times::recorded)
+      .def_readonly("replayed", &replay::Times::replayed);
+  py::class_<replay::Recomputed>(m, "Recomputed", "Waits that a replay recomputes.")
+      .def_readonly("count", &replay::Recomputed::count)
+      .def_readonly("recorded", &replay::Recomputed::recorded)
+      .def_readonly("error", &replay::Recomputed::error);
+  py::class_<replay::StepTimes>(m, "StepTimes")
+      .def_readonly("number", &replay::StepTimes::number)
+      .def_readonly("times", &replay::StepTimes::times);
+  py::class_<replay::Refusal>(m, "Refusal", "Why a replay is not to be believed.")
+      .def_readonly("kind", &replay::Refusal::kind)
+      .def_readonly("detail", &replay::Refusal::detail);
+  py::class_<Fidelity>(m, "Fidelity", "How far a replay may be believed.")
+      .def_readonly("replayable", &Fidelity::replayable)
+      .def_readonly("refusals", &Fidelity::refusals)
+      .def_readonly("informative", &Fidelity::informative)
+      .def_readonly("span", &Fidelity::span)
+      .def_readonly("null_span", &Fidelity::null_span)
+      .def_readonly("steps", &Fidelity::steps)
+      .def_readonly("tasks", &Fidelity::tasks)
+      .def_readonly("launched", &Fidelity::launched)
+      .def_readonly("queued_before", &Fidelity::queued_before)
+      .def_readonly("long_waits", &Fidelity::long_waits)
+      .def_readonly("queue_waits", &Fidelity::queue_waits)
+      .def_readonly("hand_overs", &Fidelity::hand_overs)
+      .def_readonly("copied_waits", &Fidelity::copied_waits)
+      .def_readonly("explained", &Fidelity::explained)
+      .def_readonly("unexplained_ns", &Fidelity::unexplained_ns)
+      .def_readonly("contradicted", &Fidelity::contradicted)
+      .def_readonly("anchored_ns", &Fidelity::anchored_ns)
+      .def_property_readonly("shares", [](const Fidelity& f) {
+        py::typing::Dict<py::str, py::float_> out;
+        const auto shares = replay::by_source(f.path);
+        for (std::size_t i = 0; i < shares.size(); ++i) {
+          out[py::str(std::string(replay::kSourceNames[i]))] = shares[i];
+        }
+        return out;
+      });
+}
+
+}  // namespace
+
+void bind_replay(py::module_& m, py::class_<Analysis>& report) {
+  bind_fidelity(m);
+  py::class_<Gain>(m, "Gain", "What a change takes off the span, in nanoseconds.")
+      .def_readonly("low", &Gain::low)
+      .def_readonly("high", &Gain::high)
+      .def_readonly("recomputed", &Gain::recomputed)
+      .def_readonly("inferred", &Gain::inferred);
+  py::class_<PathPlace>(m, "PathPlace")
+      .def_readonly("location", &PathPlace::location)
+      .def_readonly("name", &PathPlace::name)
+      .def_readonly("ns", &PathPlace::ns);
+  py::class_<PathRow>(m, "PathRow", "What bounds a step or the trace.")
+      .def_readonly("step", &PathRow::step)
+      .def_readonly("span_ns", &PathRow::span_ns)
+      .def_property_readonly(
+          "by_category", [](const PathRow& p) { return by_category(p.by_category); })
+      .def_readonly("places", &PathRow::places);
+  py::class_<ChangedStep>(m, "ChangedStep")
+      .def_readonly("number", &ChangedStep::number)
+      .def_readonly("recorded_ns", &ChangedStep::recorded_ns)
+      .def_readonly("replayed_ns", &ChangedStep::replayed_ns)
+      .def_readonly("changed_ns", &ChangedStep::changed_ns);
+  py::class_<Outcome>(m, "Outcome", "A replay with edits made.")
+      .def_readonly("span_ns", &Outcome::span_ns)
+      .def_readonly("replayed_span_ns", &Outcome::replayed_span_ns)
+      .def_readonly("changed_span_ns", &Outcome::changed_span_ns)
+      .def_readonly("steps", &Outcome::steps)
+      .def_readonly("gain", &Outcome::gain)
+      .def_property_readonly("path",
+                             [](const Outcome& o) { return by_category(o.path); });
+  py::class_<Edit>(m, "Edit", "A change asked for, see pipeline/edits.h.")
+      .def(py::init([](const std::string& kind, std::vector<std::uint32_t> of,
+                       double factor) {
+             return Edit{edit_kind(kind), std::move(of), factor};
+           }),
+           py::arg("kind"), py::arg("of"), py::arg("factor") = 1.0);
+  m.def(
+      "edit_kinds", [] { return edit_kinds(); },
+      "Name and meaning of each kind of edit.");
+
+  py::class_<Replay>(m, "Replay", "A report's trace as a schedule.")
+      .def_property_readonly("refusal",
+                             [](const Replay& r) { return r.recovery.refusal; })
+      .def_property_readonly("fidelity",
+                             [](const Replay& r) -> std::optional<Fidelity> {
+                               if (r.recovery.model == nullptr) return std::nullopt;
+                               return r.recovery.fidelity;
+                             })
+      .def_property_readonly("gains", [](const Replay& r) { return r.recovery.gains; })
+      .def_property_readonly("together",
+                             [](const Replay& r) { return r.recovery.together; })
+      .def_property_readonly("windows",
+                             [](const Replay& r) { return r.recovery.windows; })
+      .def("critical_paths",
+           [](const Replay& r) {
+             const auto& model = model_of(r);
+             const py::gil_scoped_release release;
+             return critical_paths(model);
+           })
+      .def(
+          "what_if",
+          [](const Replay& r, const Analysis& a, const std::vector<Edit>& edits) {
+            const auto& model = model_of(r);
+            const py::gil_scoped_release release;
+            return what_if(a.report, model, edits);
+          },
+          py::arg("report"), py::arg("edits"));
+  report.def(
+      "replay",
+      [](const Analysis& a) {
+        const py::gil_scoped_release release;
+        return Replay{a.report.timeline, recover(a.report)};
+      },
+      py::keep_alive<0, 1>(),
+      "Replays the trace, judges the replay and prices the findings.");
+}
+
+}  // namespace tta::bindings

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// pipeline/path_rows.cpp: critical paths by what they are made of and whose line it is.
+#include <algorithm>
+#include <array>
+#include <map>
+#include <tuple>
+
+#include "pipeline/recovery.h"
+
+namespace tta::pipeline {
+namespace {
+
+using replay::EdgeKind;
+using trace::Category;
+
+enum Part {
+  kHost,
+  kCalls,
+  kCompute,
+  kComm,
+  kCopies,
+  kDelay,
+  kHandOver,
+  kOutside,
+  kParts
+};
+
+constexpr std::size_t kPlaces = 10;
+// Segments looked at for their lines: the longest. More would not be listed.
+constexpr std::size_t kLooked = 1024;
+// Between two calls: shorter ones are told by the call that ends them.
+constexpr std::int64_t kLooksInside = 50'000;
+
+// The row that a segment's time belongs to: what a thread was in for longest between
+// two calls, else the call after or before it; a call; device work.
+std::uint32_t row_of(const replay::Model& m, const replay::Edge& e) {
+  const auto &from = m.points[e.from], &to = m.points[e.to];
+  const auto row = to.row != timeline::kNoRow ? to.row : from.row;
+  if (e.kind != EdgeKind::kThink || to.recorded - from.recorded < kLooksInside) {
+    return row;
+  }
+  const auto& t = *m.timeline;
+  const auto& c = t.columns();
+  const auto rows = t.lanes.rows_of(t.lanes.lanes[to.lane]);
+  auto longest = row;
+  std::int64_t most = 0;
+  for (auto it =
+           std::lower_bound(rows.begin(), rows.end(), m.begin + from.recorded,
+                            [&](auto r, std::int64_t when) { return c.ts[r] < when; });
+       it != rows.end() && c.ts[*it] < m.begin + to.recorded; ++it) {
+    const auto inside = std::min(t.tree.end(c, *it), m.begin + to.recorded) - c.ts[*it];
+    if (inside <= most) continue;
+    most = inside;
+    longest = *it;
+  }
+  return longest;
+}
+
+Part part_of(const replay::Model& m, const replay::Edge& e) {
+  switch (e.kind) {
+    case EdgeKind::kAnchor:
+      return kOutside;
+    case EdgeKind::kThink:
+      return kHost;
+    case EdgeKind::kCall:
+    case EdgeKind::kWaitCost:
+      return kCalls;
+    case EdgeKind::kHandOver:
+      return kHandOver;
+    case EdgeKind::kWork: {
+      const auto row = m.points[e.to].row;
+      if (m.timeline->is_communication(row)) return kComm;
+      const auto cat = m.timeline->columns().cat(row);
+      const bool copy = cat == Category::kGpuMemcpy || cat == Category::kGpuMemset;
+      return copy ? kCopies : kCompute;
+    }
+    default:
+      return kDelay;
+  }
+}
+
+// A path, and the rows that it is longest in, with the time in each.
+struct Draft {
+  PathRow row;
+  std::vector<std::pair<std::int64_t, std::uint32_t>> longest;
+};
+
+Draft draft_of(const replay::Model& m, const std::vector<replay::Segment>& path) {
+  Draft out;
+  out.row.by_category = path_categories_of(m, path);
+  std::map<std::uint32_t, std::int64_t> rows;
+  for (const auto& s : path) {
+    const auto ns = s.end - s.begin;
+    out.row.span_ns += ns;
+    const auto row = row_of(m, m.graph.edges()[s.edge]);
+    if (row != timeline::kNoRow) rows[row] += ns;
+  }
+  for (const auto& [row, ns] : rows) out.longest.emplace_back(ns, row);
+  std::sort(out.longest.rbegin(), out.longest.rend());
+  if (out.longest.size() > kLooked) out.longest.resize(kLooked);
+  return out;
+}
+
+// Gathers the rows by line, or by operator where there is none.
+void add_places(const timeline::Timeline& t,
+                const std::map<std::uint32_t, std::optional<timeline::Frame>>& frames,
+                Draft& draft) {
+  std::map<std::tuple<std::string, std::int64_t, std::string>, PathPlace> places;
+  for (const auto& [ns, row] : draft.longest) {
+    PathPlace place;
+    place.location = frames.at(row);
+    if (!place.location) {
+      const auto owner = t.owner_of(row);
+      place.name = t.trace->name(owner == timeline::kNoRow ? row : owner);
+    }
+    const auto& f = place.location;
+    auto& of =
+        places[{f ? f->file : "", f ? f->line : 0, f ? f->function : place.name}];
+    place.ns = of.ns + ns;
+    of = std::move(place);
+  }
+  auto& out = draft.row.places;
+  for (auto& [key, place] : places) out.push_back(std::move(place));
+  std::stable_sort(out.begin(), out.end(),
+                   [](auto& a, auto& b) { return a.ns > b.ns; });
+  if (out.size() > kPlaces) out.resize(kPlaces);
+}
+
+}  // namespace
+
+const std::vector<std::string>& path_categories() {
+  static const std::vector<std::string> names = {
+      "host",   "runtime_calls", "compute",   "communication",
+      "copies", "device_delay",  "hand_over", "before_the_trace"};
+  return names;
+}
+
+std::vector<std::int64_t> path_categories_of(const replay::Model& m,
+                                             const std::vector<replay::Segment>& path) {
+  std::vector<std::int64_t> out(kParts, 0);
+  for (const auto& s : path) {
+    out[part_of(m, m.graph.edges()[s.edge])] += s.end - s.begin;
+  }
+  return out;
+}
+
+std::vector<PathRow> critical_paths(const replay::Model& m) {
+  const auto weights = m.graph.weights();
+  const auto times = m.graph.schedule(weights);
+  std::vector<Draft> drafts;
+  drafts.push_back(
+      draft_of(m, replay::critical_path(m, weights, times, replay::last_point(times))));
+  for (const auto& step : m.steps) {
+    drafts.push_back(draft_of(
+        m, replay::critical_path(m, weights, times, step.end, times[step.begin])));
+    drafts.back().row.step = step.number;
+  }
+  // All lines at once: to find them may take a pass over the file.
+  std::map<std::uint32_t, std::optional<timeline::Frame>> frames;
+  for (const auto& draft : drafts) {
+    for (const auto& [ns, row] : draft.longest) frames[row];
+  }
+  std::vector<std::uint32_t> rows;
+  for (const auto& [row, frame] : frames) rows.push_back(row);
+  const auto found = timeline::user_frames(*m.timeline, rows);
+  for (std::size_t i = 0; i < rows.size(); ++i) frames[rows[i]] = found[i];
+  std::vector<PathRow> out;
+  for (auto& draft : drafts) {
+    add_places(*m.timeline, frames, draft);
+    out.push_back(std::move(draft.row));
+  }
+  return out;
+}
+
+}  // namespace tta::pipeline

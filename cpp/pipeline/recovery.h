@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// pipeline/recovery.h: what fixing the findings would gain, by replaying without them.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "pipeline/report.h"
+#include "replay/fidelity.h"
+#include "replay/gain.h"
+#include "timeline/frames.h"
+
+namespace tta::pipeline {
+
+/// Time on a critical path that one line of the user's code answers for.
+struct PathPlace {
+  std::optional<timeline::Frame> location;
+  std::string name;  ///< The operator or event, where there is no frame.
+  std::int64_t ns = 0;
+};
+
+/// What bounds a step, or the whole trace: its critical path in the unchanged replay.
+struct PathRow {
+  std::optional<std::int64_t> step;  ///< N of ProfilerStep#N; none: the whole trace.
+  std::int64_t span_ns = 0;          ///< Of the path: what it is made of adds up to it.
+  /// By category, in the order of path_categories().
+  std::vector<std::int64_t> by_category;
+  std::vector<PathPlace> places;  ///< The longest first, ten at most.
+};
+
+/// Names of the categories: "python", "runtime_calls", "compute", and so on.
+const std::vector<std::string>& path_categories();
+
+/// Returns what a path is made of, by these categories.
+std::vector<std::int64_t> path_categories_of(const replay::Model& model,
+                                             const std::vector<replay::Segment>& path);
+
+/// Paths of the whole trace and of each step. O(n) in the points on them, and what
+/// timeline::user_frames takes.
+std::vector<PathRow> critical_paths(const replay::Model& model);
+
+struct Recovery {
+  /// Null if the trace cannot be laid out as a graph; `refusal` says why.
+  std::shared_ptr<const replay::Model> model;
+  std::string refusal;
+  replay::Fidelity fidelity;
+  /// Of each finding of the report; none unless the trace is replayable.
+  std::vector<std::optional<replay::Gain>> gains;
+  /// All of them fixed at once, replayed together: less than their sum where one hides
+  /// another, more where only both together shorten the critical path.
+  std::optional<replay::Gain> together;
+  /// Share of each window that goes with all findings fixed, 0 to 1; empty likewise.
+  std::vector<double> windows;
+};
+
+/// Replays a report's trace, judges the replay, and prices the findings if it may be
+/// believed. One replay a finding, O(points + edges) each; nothing is kept.
+Recovery recover(const Report& report);
+
+}  // namespace tta::pipeline

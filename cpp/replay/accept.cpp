@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// replay/accept.cpp: each limit, and the sentence of who breaks it.
+#include "replay/accept.h"
+
+#include <cstdio>
+
+namespace tta::replay {
+namespace {
+
+// Limits of acceptance: 23 of 27 real traces of 100 or more tasks hold them, and every
+// trace that events were removed from breaks several.
+constexpr double kMostSpanError = 0.01, kMostWaitError = 0.05;
+constexpr double kMostContradicted = 0.01, kLeastExplained = 0.9;
+constexpr double kMostUnexplained = 0.02, kMostAnchored = 0.1, kLeastLaunched = 0.95;
+// In 40 real traces every launch has its work.
+constexpr double kMostLost = 0.05;
+
+}  // namespace
+
+std::string percent(double share) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.3g %%", share * 100);
+  return text;
+}
+
+void accept(Fidelity& f) {
+  const auto refuse = [&](const char* kind, std::string detail) {
+    f.refusals.push_back({kind, std::move(detail)});
+  };
+  const auto tasks = static_cast<std::int64_t>(f.tasks);
+  const auto of_tasks = [&](std::uint64_t n) {
+    return ratio(static_cast<std::int64_t>(n), tasks);
+  };
+  if (error(f.span) > kMostSpanError) {
+    refuse("span", "the unchanged replay misses the span by " + percent(error(f.span)));
+  }
+  for (const auto& s : f.steps) {
+    if (error(s.times) <= kMostStepError) continue;
+    refuse("step", "it misses step " + std::to_string(s.number) + " by " +
+                       percent(error(s.times)));
+    break;
+  }
+  if (const auto e = ratio(f.long_waits.error, f.long_waits.recorded);
+      e > kMostWaitError) {
+    refuse("waits", "long waits come out wrong by " + percent(e) + " of their sum");
+  }
+  if (f.tasks > 0 && of_tasks(f.contradicted) > kMostContradicted) {
+    refuse("contradicted", std::to_string(f.contradicted) +
+                               " moments come sooner than a dependency allows");
+  }
+  if (f.launched > 0) {
+    const auto e = ratio(static_cast<std::int64_t>(f.explained),
+                         static_cast<std::int64_t>(f.launched));
+    if (e < kLeastExplained) {
+      refuse("unexplained_starts",
+             "only " + percent(e) +
+                 " of the device work starts when its predecessors allow");
+    }
+  }
+  if (const auto e = ratio(f.unexplained_ns, f.span.recorded); e > kMostUnexplained) {
+    refuse("unexplained_time", "device work starts late by " + percent(e) +
+                                   " of the span, and nothing recorded says why");
+  }
+  if (const auto e = ratio(f.anchored_ns, f.span.replayed); e > kMostAnchored) {
+    refuse("anchored",
+           percent(e) + " of the critical path hangs on work from before the trace");
+  }
+  if (const auto e = ratio(static_cast<std::int64_t>(f.launch_calls_without_work),
+                           static_cast<std::int64_t>(f.launch_calls));
+      e > kMostLost) {
+    refuse("lost_work",
+           percent(e) + " of the launches have no device work in the trace");
+  }
+  if (f.tasks > 0 && of_tasks(f.launched + f.queued_before) < kLeastLaunched) {
+    refuse("launches", "only " + percent(of_tasks(f.launched + f.queued_before)) +
+                           " of the device work has its launch in the trace");
+  }
+  f.replayable = f.refusals.empty();
+}
+
+}  // namespace tta::replay

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// replay/gain.cpp: compares two schedules, and the two critical paths.
+#include "replay/gain.h"
+
+#include <algorithm>
+
+#include "replay/fidelity.h"
+
+namespace tta::replay {
+
+Pricer::Pricer(const Model& m) : model_(m) {
+  unchanged_.weights = m.graph.weights();
+  unchanged_.times = m.graph.schedule(unchanged_.weights);
+  unchanged_.span = span_of(unchanged_.times);
+  const auto path = critical_path(m, unchanged_.weights, unchanged_.times,
+                                  last_point(unchanged_.times));
+  for (const auto& s : path) path_.push_back(s.edge);
+}
+
+WhatIf Pricer::replay(const Change& change) const {
+  WhatIf out;
+  out.weights = change.weights(model_);
+  out.times = model_.graph.schedule(out.weights);
+  out.span = span_of(out.times);
+  return out;
+}
+
+Gain Pricer::gain(const WhatIf& changed, bool estimate) const {
+  Gain out;
+  out.high = std::max<std::int64_t>(0, unchanged_.span - changed.span);
+  if (out.high == 0) return out;
+  out.low =
+      estimate ? 0 : static_cast<std::int64_t>(static_cast<double>(out.high) * kLowEnd);
+  const auto& edges = model_.graph.edges();
+  std::int64_t taken = 0;  // work taken away from the old path
+  for (const auto i : path_) {
+    const auto before = unchanged_.weights[i], after = changed.weights[i];
+    if (info(edges[i].kind).source != Source::kCopied) continue;
+    taken += before - std::max<std::int64_t>(0, after == kAbsent ? 0 : after);
+  }
+  out.recomputed =
+      1 - std::min(1.0, static_cast<double>(std::max<std::int64_t>(0, taken)) /
+                            static_cast<double>(out.high));
+  std::int64_t inferred = 0;
+  for (const auto& s : critical_path(model_, changed.weights, changed.times,
+                                     last_point(changed.times))) {
+    if (edges[s.edge].provenance == Provenance::kInferred) inferred += s.end - s.begin;
+  }
+  out.inferred = changed.span == 0 ? 0
+                                   : static_cast<double>(inferred) /
+                                         static_cast<double>(changed.span);
+  return out;
+}
+
+}  // namespace tta::replay

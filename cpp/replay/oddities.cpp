@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// replay/oddities.cpp: late starts that no rule explains: work that waited for room on
+// the device, and coincidences between streams.
+#include <algorithm>
+
+#include "replay/draft.h"
+#include "replay/room.h"
+
+namespace tta::replay {
+namespace {
+
+constexpr std::int64_t kSlack = 5'000;
+// A start so late has a cause that is missing.
+constexpr std::int64_t kUnexplained = 30'000;
+// A kernel that leaves no room until its last wave: 53 of 68 kernels ready beside one
+// of 64 and more blocks per multiprocessor started at its tail (A100, V100).
+constexpr double kFullDevice = 64;
+constexpr std::int64_t kTail = 50'000, kLongestTail = 300'000;
+constexpr std::int64_t kTailShare = 50;  // of a long one: a fiftieth of its length
+// Of one with fewer blocks, but more than fit at once: room comes with the last wave,
+// or with the one before, if that does not fill the device.
+constexpr double kWaves = 2, kLastWaves = 2;
+// Tasks looked at for one that is late, so that a file of equal times takes no square.
+constexpr std::ptrdiff_t kLookedAt = 512;
+
+class Causes {
+ public:
+  explicit Causes(const Draft& d) : d_(d), room_(*d.timeline().trace) {
+    const auto& all = d.model.tasks.all;
+    by_end_.resize(all.size());
+    for (std::uint32_t i = 0; i < by_end_.size(); ++i) by_end_[i] = i;
+    std::stable_sort(by_end_.begin(), by_end_.end(),
+                     [&](auto a, auto b) { return all[a].end < all[b].end; });
+  }
+
+  // The kernel of another stream that left no room for `task`, ready at `ready`, until
+  // it began; null if there is none.
+  const Task* crowding(const Task& task, std::int64_t ready) const {
+    if (task.kind != TaskKind::kKernel) return nullptr;
+    const auto from = ended_by(task.begin - kTail);
+    const auto to = std::min(ended_by(task.begin + kLongestTail), far(from, kLookedAt));
+    const Task* out = nullptr;
+    for (auto it = from; it < to; ++it) {
+      const auto& big = d_.model.tasks.all[*it];
+      if (big.kind != TaskKind::kKernel || !beside(big, task)) continue;
+      if (big.begin <= ready + kSlack && tail_of(big, task)) out = &big;
+    }
+    return out;
+  }
+
+  // The last task of another stream that ended just before `task` began.
+  const Task* coinciding(const Task& task) const {
+    const auto to = ended_by(task.begin);
+    const auto from = to - std::min(to - by_end_.begin(), kLookedAt);
+    for (auto it = to; it != from;) {
+      const auto& other = d_.model.tasks.all[*--it];
+      if (other.end < task.begin - d_.constants().coincidence) break;
+      // One of no length does not end before it.
+      if (beside(other, task) && other.begin < task.begin) return &other;
+    }
+    return nullptr;
+  }
+
+ private:
+  using Place = std::vector<std::uint32_t>::const_iterator;
+  Place ended_by(std::int64_t when) const {
+    return std::upper_bound(
+        by_end_.begin(), by_end_.end(), when,
+        [&](std::int64_t t, auto i) { return t < d_.model.tasks.all[i].end; });
+  }
+  Place far(Place from, std::ptrdiff_t n) const {
+    return from + std::min(n, by_end_.end() - from);
+  }
+  bool beside(const Task& a, const Task& b) const {
+    return a.stream != b.stream &&
+           d_.issued.device(a.stream) == d_.issued.device(b.stream);
+  }
+  // Whether `task` began when `big` made room.
+  bool tail_of(const Task& big, const Task& task) const {
+    const auto left = big.end - task.begin, length = big.end - big.begin;
+    const auto& args = d_.args.work(big.row);
+    // Kineto of 2021 does not say how many blocks.
+    if (args.blocks_per_sm >= kFullDevice || args.blocks_per_sm < 0) {
+      return left <= std::max(kTail, length / kTailShare);
+    }
+    const auto waves = room_.waves(args, d_.issued.device(big.stream));
+    if (waves < kWaves) return false;
+    const auto last = static_cast<double>(length) * std::min(1.0, kLastWaves / waves);
+    return left >= -d_.constants().coincidence &&
+           static_cast<double>(left) <= last + static_cast<double>(kSlack);
+  }
+
+  const Draft& d_;
+  Room room_;
+  std::vector<std::uint32_t> by_end_;
+};
+
+}  // namespace
+
+void add_oddities(Draft& d) {
+  auto& m = d.model;
+  if (m.tasks.streams.size() < 2) return;
+  const auto late = residuals(m.points, d.edges);
+  const Causes causes(d);
+  for (const auto& task : m.tasks.all) {
+    if (late[task.start_point] <= kUnexplained) continue;
+    const auto* cause = causes.crowding(task, task.begin - late[task.start_point]);
+    if (cause == nullptr) cause = causes.coinciding(task);
+    if (cause == nullptr) continue;
+    d.add(cause->end_point, task.start_point, task.begin - cause->end,
+          EdgeKind::kContention, Provenance::kInferred);
+  }
+}
+
+}  // namespace tta::replay

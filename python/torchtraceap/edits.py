@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""edits.py: changes to ask of a replay, by the names of events and findings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
+
+from torchtraceap import _core
+
+if TYPE_CHECKING:
+    from torchtraceap.report import Report
+
+
+@dataclass(frozen=True)
+class Edit:
+    """One change. Made by the functions below; changes add up as sets."""
+
+    kind: str
+    name: str
+    factor: float = 1.0
+
+
+def fix(what: str) -> Edit:
+    """Fix findings: of a pattern (``"sync_stall"``), at a place (``"train.py:88"``) or
+    with an id of the report."""
+    return Edit("fix", what)
+
+
+def hide(name: str) -> Edit:
+    """Let host events of this name take no time: ``"enumerate(DataLoader)*"``."""
+    return Edit("hide", name)
+
+
+def drop_waits(name: str) -> Edit:
+    """Let calls of this name wait for nothing, or those inside events of this name."""
+    return Edit("drop_waits", name)
+
+
+def pin(name: str = "Memcpy*") -> Edit:
+    """Let copies of this name be pinned and asynchronous: their calls do not wait."""
+    return Edit("pin", name)
+
+
+def capture(name: str) -> Edit:
+    """Launch all that is launched inside events of this name at once, as a CUDA graph
+    does."""
+    return Edit("capture", name)
+
+
+def scale(name: str, factor: float) -> Edit:
+    """Let device work of this name take `factor` of its time, 0 to 1."""
+    if not 0 <= factor <= 1:
+        raise ValueError(f"factor must be from 0 to 1, but is {factor}")
+    return Edit("scale", name, float(factor))
+
+
+def drop_work(name: str) -> Edit:
+    """Do without device work of this name and without its launch."""
+    return Edit("drop_work", name)
+
+
+def overlap(name: str) -> Edit:
+    """Let device work of this name start without waiting for other streams."""
+    return Edit("overlap", name)
+
+
+def core_edits(report: Report, edits: Sequence[Edit | str]) -> list[_core.Edit]:
+    """Look up what edits name; a text stands for ``fix``.
+
+    Raises ValueError for one that names nothing in the trace, TypeError for what is
+    no edit.
+    """
+    made = []
+    for edit in edits:
+        if isinstance(edit, str):
+            edit = fix(edit)
+        if not isinstance(edit, Edit):
+            raise TypeError(
+                "an edit is made by torchtraceap.edits, or a text that names findings, "
+                f"but this is {type(edit).__name__}"
+            )
+        of = _findings(report, edit.name) if edit.kind == "fix" else None
+        if of is None:
+            names = report.event_names
+            of = [i for i, name in enumerate(names) if fnmatchcase(name, edit.name)]
+            if not of:
+                raise ValueError(
+                    f"no event is named {edit.name!r}. Names are compared as a whole, "
+                    "with upper and lower case; * stands for any text."
+                )
+        made.append(_core.Edit(edit.kind, of, edit.factor))
+    return made
+
+
+def _findings(report: Report, what: str) -> list[int]:
+    found = [
+        index
+        for index, finding in enumerate(report.findings)
+        if what in (finding.pattern, finding.kind, finding.id)
+        or (finding.location is not None and str(finding.location).endswith(what))
+    ]
+    if not found:
+        known = sorted({finding.pattern for finding in report.findings})
+        raise ValueError(
+            f"no finding is {what!r}. "
+            + (f"The report has: {', '.join(known)}." if known else "It has none.")
+        )
+    return found

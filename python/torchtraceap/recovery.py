@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""recovery.py: what fixing findings would gain, and how far that may be believed.
+
+The trace is replayed as a schedule, once as it is and once without each finding; see
+docs/replay.md. Where the unchanged replay is not to be believed there are no gains.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from torchtraceap import _core
+from torchtraceap.findings import Location
+from torchtraceap.units import us_from_ns
+
+
+@dataclass(frozen=True)
+class Gain:
+    """Time that a fix takes off the trace, and what that rests on."""
+
+    low_us: float  # What one may count on: 3/4 of high_us; 0 for an estimate.
+    high_us: float  # As replayed.
+    # Share of high_us that is waits made shorter, not work taken away: rests on rules.
+    recomputed_share: float
+    # Share of the critical path afterwards that hangs on inferred dependencies.
+    inferred_share: float
+
+
+@dataclass(frozen=True)
+class Recomputed:
+    """Waits that the replay works out instead of copying them."""
+
+    count: int
+    recorded_us: float
+    error_us: float  # Sum of the differences, call by call.
+
+
+@dataclass(frozen=True)
+class Fidelity:
+    """How near the unchanged replay comes to the recording."""
+
+    replayable: bool
+    refusals: tuple[str, ...]  # Why not, in sentences.
+    span_us: float
+    replayed_span_us: float
+    # Of a replay in which nothing waits: near to span_us, a right span says little.
+    null_span_us: float
+    informative: bool
+    long_waits: Recomputed  # Synchronizations and blocking copies over 100 us.
+    queue_waits: Recomputed
+    hand_overs: Recomputed
+    copied_waits_us: float  # Long calls without known work to wait for.
+    explained_share: float  # Of launched device work: starts when it can.
+    unexplained_us: float  # By how much the rest starts late.
+    # What the critical path is made of, 0 to 1: copied, recomputed, anchored.
+    shares: dict[str, float]
+
+
+@dataclass(frozen=True)
+class PathPlace:
+    """A line's part of a critical path."""
+
+    location: Location | None
+    name: str  # The operator or event where there is no frame.
+    us: float
+
+
+@dataclass(frozen=True)
+class CriticalPath:
+    """What bounds a step, or the whole trace: chained work without which it would be
+    shorter. Its parts add up to span_us."""
+
+    step: int | None  # None: the whole trace.
+    span_us: float
+    by_category: dict[str, float]  # Microseconds, see docs/replay.md.
+    places: tuple[PathPlace, ...]  # Ten at most, the longest first.
+
+
+@dataclass(frozen=True)
+class Recovery:
+    """The replay of a report's trace."""
+
+    fidelity: Fidelity | None  # None: there is no schedule, `refusal` says why.
+    refusal: str  # "" if the trace is replayable.
+    gains: tuple[Gain | None, ...]  # Of each finding, in their order.
+    # All findings fixed at once. Not their sum: one may hide another.
+    together: Gain | None
+    windows: tuple[float, ...]  # Share of each window that goes then; or empty.
+
+
+def read_recovery(core: _core.Replay) -> Recovery:
+    """Convert what the core says."""
+    together = core.together
+    return Recovery(
+        fidelity=read_fidelity(core.fidelity) if core.fidelity else None,
+        refusal=core.refusal,
+        gains=tuple(read_gain(gain) if gain else None for gain in core.gains),
+        together=read_gain(together) if together else None,
+        windows=tuple(core.windows),
+    )
+
+
+def read_gain(core: _core.Gain) -> Gain:
+    """Convert a gain."""
+    return Gain(
+        us_from_ns(core.low), us_from_ns(core.high), core.recomputed, core.inferred
+    )
+
+
+def read_fidelity(core: _core.Fidelity) -> Fidelity:
+    """Convert a judgment."""
+    return Fidelity(
+        replayable=core.replayable,
+        refusals=tuple(refusal.detail for refusal in core.refusals),
+        span_us=us_from_ns(core.span.recorded),
+        replayed_span_us=us_from_ns(core.span.replayed),
+        null_span_us=us_from_ns(core.null_span),
+        informative=core.informative,
+        long_waits=_recomputed(core.long_waits),
+        queue_waits=_recomputed(core.queue_waits),
+        hand_overs=_recomputed(core.hand_overs),
+        copied_waits_us=us_from_ns(core.copied_waits),
+        explained_share=core.explained / core.launched if core.launched else 1.0,
+        unexplained_us=us_from_ns(core.unexplained_ns),
+        shares=dict(core.shares),
+    )
+
+
+def read_path(core: _core.PathRow) -> CriticalPath:
+    """Convert a critical path."""
+    return CriticalPath(
+        step=core.step,
+        span_us=us_from_ns(core.span_ns),
+        by_category={name: us_from_ns(ns) for name, ns in core.by_category.items()},
+        places=tuple(
+            PathPlace(
+                place.location
+                and Location(
+                    place.location.file,
+                    place.location.line,
+                    place.location.function,
+                    place.location.user,
+                ),
+                place.name,
+                us_from_ns(place.ns),
+            )
+            for place in core.places
+        ),
+    )
+
+
+def _recomputed(core: _core.Recomputed) -> Recomputed:
+    return Recomputed(core.count, us_from_ns(core.recorded), us_from_ns(core.error))

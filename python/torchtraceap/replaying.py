@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""replaying.py: a trace replayed with changes, and what that comes to."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from torchtraceap import _core
+from torchtraceap.edits import Edit, core_edits
+from torchtraceap.recovery import Fidelity, Gain, read_fidelity, read_gain
+from torchtraceap.units import share_text, time_text, us_from_ns
+
+if TYPE_CHECKING:
+    from torchtraceap.analysis import Source
+    from torchtraceap.report import Report
+
+
+@dataclass(frozen=True)
+class StepTimes:
+    """One step's length."""
+
+    number: int
+    span_us: float  # As recorded.
+    replayed_span_us: float  # Replayed without a change.
+    changed_span_us: float  # With the edits.
+
+
+@dataclass(frozen=True)
+class WhatIf:
+    """A replay with edits made. ``gain`` is None where it is not to be believed."""
+
+    path: str
+    edits: tuple[Edit, ...]
+    fidelity: Fidelity
+    span_us: float  # As recorded.
+    replayed_span_us: float
+    changed_span_us: float
+    steps: tuple[StepTimes, ...]
+    gain: Gain | None
+    critical_path: dict[str, float]  # Microseconds by category, with the edits made.
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as what ``json.dumps`` takes."""
+        return {
+            "schema_version": 1,
+            "tool": {"name": "torchtraceap", "version": _core.__version__},
+            "trace": {"path": self.path},
+            "edits": [asdict(edit) for edit in self.edits],
+            "span_us": self.span_us,
+            "replayed_span_us": self.replayed_span_us,
+            "changed_span_us": self.changed_span_us,
+            "steps": [asdict(step) for step in self.steps],
+            "gain": self.gain and asdict(self.gain),
+            "critical_path": self.critical_path,
+            "fidelity": asdict(self.fidelity),
+        }
+
+    def summary(self) -> str:
+        """Return the result as plain text for people."""
+        fidelity = self.fidelity
+        lines = [
+            f"Recorded   {time_text(self.span_us)}",
+            f"Replayed   {time_text(self.replayed_span_us)} "
+            f"({_error(self.replayed_span_us, self.span_us)}; without any wait "
+            f"{_error(fidelity.null_span_us, self.span_us)})",
+        ]
+        if self.edits:
+            lines.append(f"Changed    {time_text(self.changed_span_us)}")
+        if not fidelity.replayable:
+            lines.append("No gain is given: " + "; ".join(fidelity.refusals) + ".")
+        elif self.gain:
+            low, high = time_text(self.gain.low_us), time_text(self.gain.high_us)
+            share = share_text(self.gain.high_us, self.span_us)
+            lines.append(f"Gain       {low} to {high} (at most {share})")
+            lines.append(
+                f"           {self.gain.recomputed_share:.0%} of it waits made "
+                f"shorter, {self.gain.inferred_share:.0%} of the path inferred"
+            )
+        shares = ", ".join(f"{v:.0%} {k}" for k, v in fidelity.shares.items() if v)
+        lines.append(f"Rests on   {shares} time on the critical path")
+        for step in self.steps:
+            changed = f" -> {time_text(step.changed_span_us)}" if self.edits else ""
+            lines.append(
+                f"  step {step.number}: {time_text(step.span_us)} recorded, "
+                f"{time_text(step.replayed_span_us)} replayed{changed}"
+            )
+        return "\n".join(lines)
+
+
+def what_if(trace: Source | Report, *edits: Edit | str) -> WhatIf:
+    """Replay a trace with changes made to it::
+
+        result = torchtraceap.what_if("trace.json.gz", "sync_stall")
+        print(result.summary())
+
+        from torchtraceap import edits
+        torchtraceap.what_if(report, edits.scale("*gemm*", 0.5), edits.hide("gc*"))
+
+    Args:
+        trace: A report, or what ``analyze`` takes.
+        edits: What ``torchtraceap.edits`` makes; a text fixes the findings it names, by
+            pattern, place or id. None: the trace is replayed as it is.
+
+    Raises:
+        ValueError: An edit names nothing in the trace, or no schedule can be made of
+            it; the message says why. And what ``analyze`` raises.
+        TypeError: What is given is no edit.
+    """
+    from torchtraceap.analysis import analyze
+    from torchtraceap.report import Report
+
+    report = trace if isinstance(trace, Report) else analyze(trace)
+    if not isinstance(report, Report):
+        raise TypeError("what_if takes one trace, not a list")
+    return replay_with(report, edits)
+
+
+def replay_with(report: Report, edits: tuple[Edit | str, ...]) -> WhatIf:
+    """Replay the trace of a report."""
+    core, analysis = report.core_replay
+    if core.fidelity is None:
+        raise ValueError(f"{report.trace.path} cannot be replayed: {core.refusal}")
+    made = core_edits(report, edits)
+    outcome = core.what_if(analysis, made)
+    fidelity = read_fidelity(core.fidelity)
+    return WhatIf(
+        path=report.trace.path,
+        edits=tuple(Edit("fix", e) if isinstance(e, str) else e for e in edits),
+        fidelity=fidelity,
+        span_us=us_from_ns(outcome.span_ns),
+        replayed_span_us=us_from_ns(outcome.replayed_span_ns),
+        changed_span_us=us_from_ns(outcome.changed_span_ns),
+        steps=tuple(
+            StepTimes(
+                step.number,
+                us_from_ns(step.recorded_ns),
+                us_from_ns(step.replayed_ns),
+                us_from_ns(step.changed_ns),
+            )
+            for step in outcome.steps
+        ),
+        gain=read_gain(outcome.gain) if fidelity.replayable and edits else None,
+        critical_path={name: us_from_ns(ns) for name, ns in outcome.path.items()},
+    )
+
+
+def _error(replayed: float, recorded: float) -> str:
+    return f"{100 * (replayed / recorded - 1):+.2f} %" if recorded else "-"

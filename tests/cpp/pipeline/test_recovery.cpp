@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What fixing findings gains, and edits by name, on traces worked by hand.
+#include "pipeline/recovery.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "pipeline/analyze.h"
+#include "pipeline/edits.h"
+#include "support/trace_text.h"
+
+namespace tta::pipeline {
+namespace {
+
+using test::TraceText;
+
+// Ten steps: load for 2 ms, launch 1 ms of kernels, read the result.
+TraceText loading_steps() {
+  TraceText text;
+  for (int i = 0; i < 10; ++i) {
+    const auto at = i * 4000.0;
+    text.note("ProfilerStep#" + std::to_string(i), at, 3999);
+    text.op("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", at, 2000);
+    text.op("aten::mm", at + 2010, 20);
+    text.launched(at + 2012, at + 2020, 1000, i + 1);
+    text.op("aten::item", at + 2040, 1900);
+    text.call("cudaStreamSynchronize", at + 2050, 978, 1000 + i);
+  }
+  return text;
+}
+
+TEST(Recovery, PricesALoaderByReplay) {
+  const auto trace = loading_steps().load();
+  const auto report = analyze(trace);
+  const auto recovery = recover(report);
+  ASSERT_EQ(recovery.refusal, "");
+  EXPECT_TRUE(recovery.fidelity.replayable);
+  ASSERT_EQ(recovery.gains.size(), report.findings.size());
+  bool found = false;
+  for (std::size_t i = 0; i < report.findings.size(); ++i) {
+    if (report.findings[i].pattern != patterns::PatternId::kDataloaderBound) continue;
+    found = true;
+    ASSERT_TRUE(recovery.gains[i]);
+    // All of the host's loading goes: nothing else can hold it up.
+    EXPECT_EQ(recovery.gains[i]->high, 10 * 2'000'000);
+    EXPECT_EQ(recovery.gains[i]->low, 10 * 1'500'000);
+  }
+  EXPECT_TRUE(found);
+  ASSERT_TRUE(recovery.together);
+  EXPECT_GE(recovery.together->high, 10 * 2'000'000);
+  ASSERT_EQ(recovery.windows.size(), report.windows.size());
+  for (const auto share : recovery.windows) {
+    EXPECT_GE(share, 0);
+    EXPECT_LE(share, 1);
+  }
+}
+
+TEST(Recovery, GivesNoGainWhereLaunchesAreMissing) {
+  TraceText text;
+  for (int i = 0; i < 40; ++i) {
+    text.op("aten::mm", i * 1000.0, 100);
+    text.kernel(i * 1000.0 + 50, 300, 5000 + i);  // none of them with its launch
+  }
+  text.launched(40'000, 40'008, 10, 1).launched(41'000, 41'008, 10, 2);
+  const auto trace = text.load();
+  const auto report = analyze(trace);
+  const auto recovery = recover(report);
+  EXPECT_NE(recovery.refusal, "");
+  for (const auto& gain : recovery.gains) EXPECT_FALSE(gain);
+  EXPECT_FALSE(recovery.together);
+  EXPECT_TRUE(recovery.windows.empty());
+}
+
+TEST(Recovery, PathsAddUpAndNameTheLongest) {
+  const auto trace = loading_steps().load();
+  const auto report = analyze(trace);
+  const auto recovery = recover(report);
+  const auto paths = critical_paths(*recovery.model);
+  ASSERT_EQ(paths.size(), 11u);  // the trace, and ten steps
+  EXPECT_FALSE(paths[0].step);
+  for (const auto& path : paths) {
+    std::int64_t sum = 0;
+    for (const auto ns : path.by_category) sum += ns;
+    EXPECT_EQ(sum, path.span_ns);
+    ASSERT_FALSE(path.places.empty());
+    EXPECT_EQ(path.places[0].name,
+              "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__");
+  }
+  EXPECT_EQ(*paths[3].step, 2);
+  EXPECT_EQ(paths[3].span_ns, 3'999'000);
+}
+
+std::vector<std::uint32_t> ids(const trace::Trace& trace, std::string_view part) {
+  std::vector<std::uint32_t> out;
+  for (std::uint32_t id = 0; id < trace.strings.size(); ++id) {
+    if (trace.strings.view(id).find(part) != std::string_view::npos) out.push_back(id);
+  }
+  return out;
+}
+
+TEST(WhatIf, WithoutEditsIsTheRecording) {
+  const auto trace = loading_steps().load();
+  const auto report = analyze(trace);
+  const auto recovery = recover(report);
+  const auto outcome = what_if(report, *recovery.model, {});
+  EXPECT_EQ(outcome.changed_span_ns, outcome.replayed_span_ns);
+  EXPECT_EQ(outcome.gain.high, 0);
+  ASSERT_EQ(outcome.steps.size(), 10u);
+  EXPECT_EQ(outcome.steps[4].number, 4);
+  EXPECT_EQ(outcome.steps[4].recorded_ns, 3'999'000);
+  EXPECT_EQ(outcome.steps[4].changed_ns, outcome.steps[4].replayed_ns);
+}
+
+TEST(WhatIf, EditsByNameAddUpAsSets) {
+  const auto trace = loading_steps().load();
+  const auto report = analyze(trace);
+  const auto recovery = recover(report);
+  const auto gain = [&](std::vector<Edit> edits) {
+    return what_if(report, *recovery.model, edits).gain.high;
+  };
+  const Edit load{EditKind::kHide, ids(trace, "DataLoader")};
+  const Edit half{EditKind::kScale, ids(trace, "gemm"), 0.5};
+  const Edit wait{EditKind::kDropWaits, ids(trace, "Synchronize")};
+  EXPECT_EQ(gain({load}), 20'000'000);
+  EXPECT_EQ(gain({load, load}), 20'000'000);
+  EXPECT_EQ(gain({half}), 10 * 500'000);
+  EXPECT_GT(gain({wait}), 0);
+  EXPECT_GT(gain({load, half, wait}), gain({load, half}));
+}
+
+TEST(WhatIf, RefusesWhatMakesNoSense) {
+  const auto trace = loading_steps().load();
+  const auto report = analyze(trace);
+  const auto recovery = recover(report);
+  const auto run = [&](Edit edit) {
+    what_if(report, *recovery.model, std::vector<Edit>{std::move(edit)});
+  };
+  EXPECT_THROW(run({EditKind::kScale, {1}, 1.5}), std::invalid_argument);
+  EXPECT_THROW(run({EditKind::kScale, {1}, std::nan("")}), std::invalid_argument);
+  EXPECT_THROW(run({EditKind::kFix, {999}}), std::invalid_argument);
+  EXPECT_NO_THROW(run({EditKind::kHide, {0xffffffff}}));
+  EXPECT_THROW(edit_kind("remove"), std::invalid_argument);
+  EXPECT_EQ(edit_kind("scale"), EditKind::kScale);
+}
+
+}  // namespace
+}  // namespace tta::pipeline

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Changes of a replay with answers worked by hand.
+#include "replay/change.h"
+
+#include <gtest/gtest.h>
+
+#include "replay/fidelity.h"
+#include "replay/gain.h"
+#include "support/trace_text.h"
+
+namespace tta::replay {
+namespace {
+
+using test::TraceText;
+
+// A trace, its model by the default constants, and what both rest on.
+struct Replayed {
+  explicit Replayed(const TraceText& text)
+      : trace(text.load()),
+        timeline(timeline::make_timeline(trace)),
+        args(timeline),
+        model(make_model(timeline, args, {.calibrate = false})) {}
+
+  std::int64_t begin() const { return model.begin; }
+  std::uint32_t row(const std::string& name) const {
+    for (std::uint32_t i = 0; i < trace.columns.size(); ++i) {
+      if (trace.name(i) == name) return i;
+    }
+    ADD_FAILURE() << "no event " << name;
+    return 0;
+  }
+  std::uint32_t lane_of(const std::string& name) const {
+    return timeline.lanes.lane[row(name)];
+  }
+
+  trace::Trace trace;
+  timeline::Timeline timeline;
+  timeline::EventArgs args;
+  Model model;
+};
+
+std::int64_t gain(const Replayed& r, const Change& change) {
+  const Pricer pricer(r.model);
+  return pricer.unchanged().span - pricer.replay(change).span;
+}
+
+// The host launches at 0 and 1000, each kernel 100 us; in between it loads.
+TraceText loading() {
+  return TraceText()
+      .op("first", 0, 5)
+      .launched(0, 8, 100, 1)
+      .op("enumerate(DataLoader)#x.__next__", 100, 800)
+      .launched(1000, 1008, 100, 2)
+      .call("cudaDeviceSynchronize", 1010, 110, 9);
+}
+
+TEST(Change, HiddenHostTimeBringsWhatFollowsForward) {
+  const Replayed r(loading());
+  Change change;
+  const auto lane = r.lane_of("first");
+  change.hide(lane, {r.begin() + 100'000, r.begin() + 900'000});
+  EXPECT_EQ(gain(r, change), 800'000);
+}
+
+TEST(Change, TheSameTimeIsHiddenOnce) {
+  const Replayed r(loading());
+  const auto lane = r.lane_of("first");
+  Change one, other;
+  one.hide(lane, {r.begin() + 100'000, r.begin() + 600'000});
+  other.hide(lane, {r.begin() + 400'000, r.begin() + 900'000});
+  one.add(other);
+  EXPECT_EQ(gain(r, one), 800'000);
+}
+
+TEST(Change, HidingNothingChangesNoWeight) {
+  const Replayed r(loading());
+  Change change;
+  EXPECT_TRUE(change.empty());
+  EXPECT_EQ(change.weights(r.model), r.model.graph.weights());
+  change.hide(r.lane_of("first"), {r.begin() + 5'000'000, r.begin() + 6'000'000});
+  EXPECT_EQ(change.weights(r.model), r.model.graph.weights());
+}
+
+// A kernel of 500 us is waited for; 300 us of work follow, and a second launch.
+TraceText waiting() {
+  return TraceText()
+      .op("first", 0, 1)
+      .launched(0, 8, 500, 1)
+      .call("cudaStreamSynchronize", 20, 496, 9)  // returns 8 us after the kernel
+      .op("work", 520, 290)
+      .launched(816, 824, 50, 2);
+}
+
+TEST(Change, ADroppedWaitLeavesTheCallsOwnCost) {
+  const Replayed r(waiting());
+  Change change;
+  const auto lane = r.lane_of("first");
+  change.drop_waits(lane, {r.begin() + 20'000, r.begin() + 21'000});
+  // The call takes 5 us, so the second launch comes at 25 + 300 = 325. Its kernel then
+  // waits for the first, which ends at 508, and for the 1.2 us from one to the next.
+  const auto weights = change.weights(r.model);
+  const auto times = r.model.graph.schedule(weights);
+  const auto& second = r.model.tasks.all.back();
+  EXPECT_EQ(times[r.model.calls.all.back().begin_point], 325'000);
+  EXPECT_EQ(times[second.start_point], 509'200);
+  EXPECT_EQ(gain(r, change), 874'000 - 559'200);
+}
+
+TEST(Change, AWaitThatBeginsOutsideStays) {
+  const Replayed r(waiting());
+  Change change;
+  change.drop_waits(r.lane_of("first"), {r.begin() + 21'000, r.begin() + 800'000});
+  EXPECT_EQ(gain(r, change), 0);
+}
+
+TEST(Change, AWaitHiddenAsAWholeIsGone) {
+  const Replayed r(waiting());
+  Change change;
+  change.hide(r.lane_of("first"), {r.begin() + 20'000, r.begin() + 516'000});
+  const auto times = r.model.graph.schedule(change.weights(r.model));
+  EXPECT_EQ(times[r.model.calls.all.back().begin_point], 320'000);
+}
+
+TEST(Change, ShortenedWorkIsShorterByEachPartOnce) {
+  const Replayed r(waiting());
+  const auto kernel = r.model.tasks.all.front().row;
+  Change change;
+  change.shorten(kernel, {r.begin() + 8'000, r.begin() + 108'000});
+  change.shorten(kernel, {r.begin() + 58'000, r.begin() + 208'000});
+  EXPECT_EQ(gain(r, change), 200'000);
+  // Beyond the work there is nothing to take.
+  change.shorten(kernel, {r.begin() - 500'000, r.begin() + 900'000});
+  const auto times = r.model.graph.schedule(change.weights(r.model));
+  EXPECT_EQ(times[r.model.tasks.all.front().end_point],
+            times[r.model.tasks.all.front().start_point]);
+}
+
+TEST(Change, DroppedWorkIsNotLaunchedEither) {
+  const Replayed r(TraceText()
+                       .op("first", 0, 1)
+                       .launched(0, 8, 10, 1)
+                       .launched(100, 108, 10, 2)
+                       .launched(200, 208, 10, 3));
+  Change change;
+  change.drop(r.model.tasks.all[1].row);
+  // Its call took 5 us.
+  EXPECT_EQ(gain(r, change), 5'000);
+}
+
+TEST(Change, NothingComesLater) {
+  const Replayed r(waiting());
+  const auto before = r.model.graph.schedule(r.model.graph.weights());
+  const auto lane = r.lane_of("first");
+  for (std::int64_t from = 0; from < 900'000; from += 37'000) {
+    Change change;
+    change.hide(lane, {r.begin() + from, r.begin() + from + 150'000});
+    change.drop_waits(lane, {r.begin() + from, r.begin() + from + 50'000});
+    change.shorten(r.model.tasks.all.front().row,
+                   {r.begin() + from, r.begin() + from + 9});
+    const auto after = r.model.graph.schedule(change.weights(r.model));
+    for (std::size_t p = 0; p < after.size(); ++p) EXPECT_LE(after[p], before[p]);
+  }
+}
+
+TEST(Gain, SaysWhatItRestsOn) {
+  const Replayed r(waiting());
+  const Pricer pricer(r.model);
+  const auto lane = r.lane_of("first");
+  Change wait, work;
+  wait.drop_waits(lane, {r.begin() + 20'000, r.begin() + 21'000});
+  work.hide(lane, {r.begin() + 520'000, r.begin() + 800'000});
+  const auto by_wait = pricer.gain(pricer.replay(wait));
+  const auto by_work = pricer.gain(pricer.replay(work));
+  EXPECT_EQ(by_wait.recomputed, 1);  // no work was taken away
+  EXPECT_EQ(by_work.recomputed, 0);
+  EXPECT_EQ(by_work.high, 280'000);
+  EXPECT_EQ(by_work.low, 210'000);
+  EXPECT_EQ(pricer.gain(pricer.replay(work), true).low, 0);
+}
+
+TEST(CriticalPath, AddsUpToTheSpanAndNamesWhatBinds) {
+  const Replayed r(waiting());
+  const auto weights = r.model.graph.weights();
+  const auto times = r.model.graph.schedule(weights);
+  const auto path = critical_path(r.model, weights, times, last_point(times));
+  const auto parts = by_kind(r.model, path);
+  std::int64_t sum = 0;
+  for (const auto ns : parts) sum += ns;
+  EXPECT_EQ(sum, 874'000);
+  // Launch 8, kernel 500, return 8, then think 300, launch 8 and the second kernel.
+  EXPECT_EQ(parts[static_cast<int>(EdgeKind::kWork)], 550'000);
+  EXPECT_EQ(parts[static_cast<int>(EdgeKind::kSync)], 8'000);
+  EXPECT_EQ(parts[static_cast<int>(EdgeKind::kLaunch)], 16'000);
+  EXPECT_EQ(parts[static_cast<int>(EdgeKind::kThink)], 300'000);
+}
+
+}  // namespace
+}  // namespace tta::replay

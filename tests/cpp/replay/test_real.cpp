@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// replay/test_real.cpp: real traces, replayed and with parts of the model left out.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <set>
+
+#include "replay/change.h"
+#include "replay/samples.h"
+
+namespace tta::replay {
+namespace {
+
+using test::Replayed;
+using test::Rows;
+using test::trace_text;
+using test::value_of;
+
+#define TTA_TRACE_OR_SKIP(variable, name) \
+  const auto variable = trace_text(name); \
+  if (!variable) GTEST_SKIP() << name << ": the public traces are not at hand"
+
+// What is replayable, and that it is: of a trace that means something, ten times nearer
+// than a replay without waits and order.
+class Replayable : public testing::TestWithParam<const char*> {};
+
+TEST_P(Replayable, AndBetterThanTheNullReplay) {
+  TTA_TRACE_OR_SKIP(text, GetParam());
+  const Replayed r(*text);
+  const auto f = judge(r.model);
+  EXPECT_TRUE(f.replayable) << (f.refusals.empty() ? "" : f.refusals[0].detail);
+  const auto model = std::abs(r.span_error());
+  const auto null = std::abs(r.span_error(kNullWithout));
+  EXPECT_EQ(f.informative, null > 0.02);
+  if (f.informative) {
+    EXPECT_LT(10 * model, null);
+  }
+  EXPECT_LT(static_cast<double>(f.long_waits.error),
+            0.05 * static_cast<double>(f.long_waits.recorded) + 1);
+  const Replayed fixed(*text, test::by_constants());
+  EXPECT_LT(std::abs(fixed.span_error()), 0.025) << "by the constants alone";
+}
+
+std::string word(const testing::TestParamInfo<const char*>& info) {
+  std::string name = info.param;
+  std::erase_if(name, [](char c) { return c == '-' || c == '.'; });
+  return name;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Traces, Replayable,
+    testing::Values(
+        "a100x8-nccl-process-groups-rank0of2", "a100x8-nccl-rank3of8-control",
+        "b200x8-vllm-eager-python-stacks-rank0of8", "b300-sglang-deepseek-r1-decode",
+        "b300-sglang-qwen3-moe-decode", "gp100-gpu-user-annotation",
+        "h100-owlv2-large-55MB", "h100-qwen0.5b-chat", "h100-vit-nsfw-inference",
+        "kineto2021-listform-toplevel", "kineto2021-resnet50-autograd-catnames",
+        "kineto2021-v100-resnet50-workers0-memory", "kineto2021-v100-resnet50-workers4",
+        "mi210-gpu-activities-only", "mi300-normalization-microbench",
+        "mi300-owlv2-large-61MB", "mi300-qwen0.5b-chat", "mi300-vit-nsfw-inference",
+        "mi300-xdit-sd35-62MB", "mi300x8-resnet-ddp-rccl-rank0of8",
+        "v100-ns-timestamps-rank0of1", "v100x2-nccl-allreduce-heavy-rank1of2-53MB",
+        "v100x2-nccl-rank1of2-test"),
+    word);
+
+struct Refused {
+  const char* trace;
+  std::set<std::string> kinds;
+};
+
+TEST(Real, TracesThatAreNotWholeAreRefused) {
+  const Refused all[] = {
+      {"nccl-rank000of128-sampled",
+       {"contradicted", "unexplained_starts", "unexplained_time"}},
+      {"nccl-rank001of128-sampled",
+       {"contradicted", "unexplained_starts", "unexplained_time"}},
+      {"mi300-sglang-decode-graph", {"anchored"}},
+      {"mi300-sglang-prefill-decode", {"anchored"}},
+      {"amd-vllm-decode-graph-noname", {"anchored"}},
+      {"amd-vllm-piecewise-graph", {"anchored"}},
+  };
+  for (const auto& [name, kinds] : all) {
+    const auto text = trace_text(name);
+    if (!text) continue;
+    const auto f = judge(Replayed(*text).model);
+    EXPECT_FALSE(f.replayable) << name;
+    std::set<std::string> found;
+    for (const auto& r : f.refusals) found.insert(r.kind);
+    EXPECT_EQ(found, kinds) << name;
+  }
+}
+
+TEST(Real, WithoutSynchronizationsAHostRunsAway) {
+  for (const char* name : {"h100-owlv2-large-55MB", "mi300-owlv2-large-61MB"}) {
+    TTA_TRACE_OR_SKIP(text, name);
+    const Replayed r(*text);
+    EXPECT_LT(r.span_error(bit(EdgeKind::kSync)), r.span_error() - 0.1) << name;
+  }
+}
+
+TEST(Real, WithoutOrderOnStreamsADeviceRunsAway) {
+  TTA_TRACE_OR_SKIP(text, "h100-qwen0.5b-chat");
+  const Replayed r(*text);
+  EXPECT_LT(r.span_error(bit(EdgeKind::kFifo)), r.span_error() - 0.3);
+}
+
+TEST(Real, TheResnetPairNeedsSynchronizationsAndOrder) {
+  TTA_TRACE_OR_SKIP(text, "kineto2021-v100-resnet50-workers4");
+  const Replayed r(*text);
+  EXPECT_LT(std::abs(r.span_error()), 0.001);
+  EXPECT_LT(r.span_error(bit(EdgeKind::kSync)), -0.05);
+  EXPECT_LT(r.span_error(bit(EdgeKind::kFifo)), -0.005);
+}
+
+// The stream that each stream sync waited for, by the call's begin.
+std::map<std::int64_t, std::int64_t> synced(const Replayed& r, Provenance from) {
+  std::map<std::int64_t, std::int64_t> out;
+  for (const auto& w : r.model.waits) {
+    const auto& call = r.model.calls.all[w.call];
+    if (call.kind != CallKind::kStreamSync || w.provenance != from) continue;
+    if (w.targets.size() != 1) continue;
+    const auto lane = r.model.tasks.streams[r.model.tasks.all[w.targets[0]].stream];
+    out[call.begin] = r.timeline.lanes.lanes[lane].stream;
+  }
+  return out;
+}
+
+TEST(Real, GuessedStreamsAreTheRecordedOnes) {
+  TTA_TRACE_OR_SKIP(text, "a100-alexnet-43s-span-sync");
+  const auto recorded = synced(Replayed(*text), Provenance::kRecorded);
+  EXPECT_EQ(recorded.size(), 16u);
+  Rows rows(*text);
+  EXPECT_EQ(rows.drop([](auto& row) { return value_of(row, "cat") == "cuda_sync"; }),
+            41u);
+  EXPECT_EQ(synced(Replayed(rows.text()), Provenance::kSemantic), recorded);
+}
+
+TEST(Real, HandOversAreTheThreadsOfAutogradWithoutItsFlows) {
+  TTA_TRACE_OR_SKIP(text, "kineto2021-v100-resnet50-workers0-memory");
+  const auto pairs = [](const Replayed& r) {
+    std::map<std::pair<std::int64_t, std::int64_t>, int> out;
+    for (const auto& h : r.model.hand_overs) {
+      const auto& lanes = r.timeline.lanes.lanes;
+      ++out[{lanes[h.from].tid, lanes[h.to].tid}];
+    }
+    return out;
+  };
+  Rows rows(*text);
+  const Replayed with(*text);
+  std::set<std::pair<std::int64_t, std::int64_t>> flows;
+  std::map<std::string, std::int64_t> begun;
+  for (const auto& row : rows.all) {
+    const auto name = value_of(row, "name");
+    if (value_of(row, "cat") != "fwdbwd" && name != "fwdbwd") continue;
+    const std::string id(value_of(row, "id"));
+    const auto tid = static_cast<std::int64_t>(test::number_of(row, "tid"));
+    if (value_of(row, "ph") == "s") begun[id] = tid;
+    if (value_of(row, "ph") == "f") flows.emplace(begun.at(id), tid);
+  }
+  rows.drop([](auto& row) {
+    return value_of(row, "cat") == "fwdbwd" || value_of(row, "name") == "fwdbwd";
+  });
+  const auto found = pairs(with);
+  EXPECT_EQ(found, pairs(Replayed(rows.text())));
+  ASSERT_EQ(found.size(), 2u) << "there and back";
+  for (const auto& pair : flows) {
+    EXPECT_TRUE(found.contains(pair)) << pair.first << " -> " << pair.second;
+    EXPECT_EQ(found.at(pair), 6) << "one a step";
+  }
+}
+
+// All that the main thread waited for its loader.
+Change without_loader(const Replayed& r) {
+  Change change;
+  const auto& c = r.timeline.columns();
+  for (std::uint32_t row = 0; row < c.size(); ++row) {
+    if (!r.trace.name(row).starts_with("enumerate(DataLoader)")) continue;
+    change.hide(r.timeline.lanes.lane[row], {c.ts[row], c.end(row)});
+  }
+  return change;
+}
+
+TEST(Real, AModelWithoutHandOversIsFoundOut) {
+  TTA_TRACE_OR_SKIP(text, "kineto2021-v100-resnet50-workers0-memory");
+  ModelOptions options;
+  for (const bool hand_overs : {true, false}) {
+    options.hand_overs = hand_overs;
+    const Replayed r(*text, options);
+    EXPECT_LT(std::abs(r.span_error()), 0.001) << "unchanged, both are as exact";
+    const auto after = r.model.graph.schedule(without_loader(r).weights(r.model));
+    const auto doubt = longer_step(r.model, r.times, after);
+    EXPECT_EQ(doubt.has_value(), !hand_overs);
+    EXPECT_EQ(doubt ? doubt->kind : "hand_over", "hand_over");
+  }
+}
+
+}  // namespace
+}  // namespace tta::replay

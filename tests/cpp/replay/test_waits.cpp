@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// replay/test_waits.cpp: which calls wait, for what, and what says so.
+#include <gtest/gtest.h>
+
+#include "replay/change.h"
+#include "replay/samples.h"
+#include "support/trace_text.h"
+
+namespace tta::replay {
+namespace {
+
+using test::by_constants;
+using test::Replayed;
+using test::TraceText;
+
+// A kernel of 100 us, and a copy launched behind it by a call of [6, 120) us.
+TraceText behind_a_kernel(const std::string& copy, int bytes,
+                          const std::string& call = "cudaMemcpyAsync") {
+  TraceText t;
+  t.launched(0, 10, 100, 1).call(call, 6, 114, 2).copy(copy, 112, 6, 2, bytes);
+  return t;
+}
+
+TEST(Waits, ADownloadToPageableMemoryBlocks) {
+  const auto t = behind_a_kernel("Memcpy DtoH (Device -> Pageable)", 4);
+  const Replayed r(t.text(), by_constants());
+  // Kernel 8000 to 108000, copy 109200 to 115200, return 8000 later.
+  EXPECT_EQ(r.returns("cudaMemcpyAsync"), 123'200);
+  ASSERT_EQ(r.model.waits.size(), 1u);
+  EXPECT_EQ(r.model.waits[0].provenance, Provenance::kSemantic);
+}
+
+TEST(Waits, ASmallUploadIsStagedAtOnce) {
+  const char* name = "Memcpy HtoD (Pageable -> Device)";
+  const Replayed small(behind_a_kernel(name, 65'536).text(), by_constants());
+  EXPECT_EQ(small.returns("cudaMemcpyAsync"), 120'000) << "the call's own length";
+  EXPECT_TRUE(small.model.waits.empty());
+  const Replayed large(behind_a_kernel(name, 65'537).text(), by_constants());
+  EXPECT_EQ(large.returns("cudaMemcpyAsync"), 123'200);
+}
+
+TEST(Waits, PinnedMemoryDoesNotBlockButASynchronousCallDoes) {
+  const char* name = "Memcpy DtoH (Device -> Pinned)";
+  const Replayed async(behind_a_kernel(name, 1 << 20).text(), by_constants());
+  EXPECT_TRUE(async.model.waits.empty());
+  const Replayed sync(behind_a_kernel(name, 1 << 20, "cudaMemcpy").text(),
+                      by_constants());
+  EXPECT_EQ(sync.returns("cudaMemcpy"), 123'200);
+}
+
+TEST(Waits, ACallThatReturnedBeforeItsCopyDidNotBlock) {
+  TraceText t;
+  t.launched(0, 10, 100, 1).call("cudaMemcpyAsync", 6, 4, 2);
+  t.copy("Memcpy DtoH (Device -> Pageable)", 112, 6, 2, 4);
+  const Replayed r(t.text(), by_constants());
+  EXPECT_TRUE(r.model.waits.empty());
+  EXPECT_EQ(r.returns("cudaMemcpyAsync"), 10'000);
+}
+
+TEST(Waits, AStreamSyncWaitsForTheStreamTheThreadUsedLast) {
+  TraceText t;
+  t.launched(0, 10, 900, 1, 7).launched(10, 20, 100, 2, 20);
+  t.call("cudaStreamSynchronize", 16, 112, 3);
+  const Replayed r(t.text(), by_constants());
+  EXPECT_EQ(r.returns("cudaStreamSynchronize"), 18'000 + 100'000 + 8'000);
+}
+
+TEST(Waits, WhereThatEndedTooLateItIsAnother) {
+  TraceText t;
+  t.launched(0, 10, 100, 1, 7).launched(10, 20, 900, 2, 20);
+  t.call("cudaStreamSynchronize", 16, 102, 3);
+  const Replayed r(t.text(), by_constants());
+  EXPECT_EQ(r.returns("cudaStreamSynchronize"), 8'000 + 100'000 + 8'000);
+  EXPECT_TRUE(r.model.waits.at(0).contradicted);
+  EXPECT_EQ(r.model.waits[0].provenance, Provenance::kInferred);
+}
+
+// The same with a row that says which stream it was.
+TEST(Waits, ARowOfTheTraceSaysWhichStream) {
+  TraceText t;
+  t.launched(0, 10, 900, 1, 7).launched(10, 20, 100, 2, 20);
+  t.call("cudaStreamSynchronize", 16, 910, 3);
+  EXPECT_EQ(Replayed(t.text(), by_constants()).returns("cudaStreamSynchronize"),
+            126'000)
+      << "the wrong guess";
+  t.device_work("cuda_sync", "Stream Sync", 16, 910, 3, "", 7, 0);
+  const Replayed r(t.text(), by_constants());
+  EXPECT_EQ(r.returns("cudaStreamSynchronize"), 916'000);
+  EXPECT_EQ(r.model.waits.at(0).provenance, Provenance::kRecorded);
+}
+
+TEST(Waits, AnEventSyncWaitsForTheWorkBeforeItsRecord) {
+  TraceText t;
+  t.launched(0, 10, 100, 1).call("cudaEventRecord", 6, 1, 2);
+  t.launched(10, 111, 100, 3).call("cudaEventRecord", 16, 1, 4);
+  t.call("cudaEventSynchronize", 20, 95, 5);
+  const Replayed r(t.text(), by_constants());
+  EXPECT_EQ(r.returns("cudaEventSynchronize"), 116'000) << "the first one's work";
+  EXPECT_EQ(r.model.waits.at(0).provenance, Provenance::kInferred);
+}
+
+TEST(Waits, ARowOfTheTraceSaysWhichEvent) {
+  TraceText t;  // by the times it could be either: both end during the call
+  t.launched(0, 10, 100, 1).call("cudaEventRecord", 6, 1, 2);
+  t.launched(10, 111, 100, 3).call("cudaEventRecord", 16, 1, 4);
+  t.call("cudaEventSynchronize", 20, 300, 5);
+  EXPECT_EQ(Replayed(t.text(), by_constants()).returns("cudaEventSynchronize"),
+            209'200 + 8'000);
+  t.device_work("cuda_sync", "Event Sync", 20, 300, 5,
+                ", \"wait_on_stream\": 7, \"wait_on_cuda_event_record_corr_id\": 2", -1,
+                0);
+  const Replayed r(t.text(), by_constants());
+  EXPECT_EQ(r.returns("cudaEventSynchronize"), 116'000);
+  EXPECT_EQ(r.model.waits.at(0).provenance, Provenance::kRecorded);
+}
+
+TEST(Waits, ARowOfTheTraceSaysForWhichStreamAStreamWaits) {
+  TraceText t;  // work of 20 is launched next, but it is 21 that waits
+  t.launched(0, 10, 100, 1).call("cudaEventRecord", 6, 1, 2);
+  t.call("cudaStreamWaitEvent", 8, 1, 3).launched(12, 121, 10, 4, 20);
+  t.launched(20, 113, 10, 5, 21);
+  auto strict = by_constants();
+  strict.keep_oddities = false;
+  const auto wait = [](const Replayed& r) {
+    for (const auto& e : r.model.graph.edges()) {
+      if (e.kind == EdgeKind::kStreamWait) return e;
+    }
+    return Edge{};
+  };
+  const Replayed guessed(t.text(), strict);
+  EXPECT_EQ(wait(guessed).provenance, Provenance::kSemantic);
+  EXPECT_EQ(guessed.times[guessed.model.tasks.all[2].start_point], 28'000);
+  t.device_work("cuda_sync", "Stream Wait Event", 8, 1, 3,
+                ", \"wait_on_stream\": 7, \"wait_on_cuda_event_record_corr_id\": 2", 21,
+                0);
+  const Replayed r(t.text(), strict);
+  EXPECT_EQ(wait(r).provenance, Provenance::kRecorded);
+  EXPECT_EQ(r.times[r.model.tasks.all[1].start_point], 20'000);
+  EXPECT_EQ(r.times[r.model.tasks.all[2].start_point], 110'000);
+}
+
+TEST(Waits, ALaunchWaitsForAPlaceInTheQueue) {
+  TraceText t;  // the fourth needs the place of the first, the fifth that of the second
+  for (int i = 0; i < 4; ++i) t.call("cudaLaunchKernel", 5 * i, 5, i + 1);
+  t.call("cudaLaunchKernel", 20, 993, 5);
+  for (int i = 0; i < 5; ++i) t.kernel(10 + 1001 * i, 1000, i + 1);
+  auto options = by_constants();
+  options.constants = Constants::nvidia();
+  options.constants->queue_places = 3;
+  const Replayed r(t.text(), options);
+  const auto fifth = r.call("cudaLaunchKernel", 4);
+  auto weights = r.model.graph.weights();
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    const auto& e = r.model.graph.edges()[i];
+    if (e.kind == EdgeKind::kCall && e.to == fifth.end_point) weights[i] = 5'000;
+  }
+  const auto times = r.model.graph.schedule(weights);
+  // The second kernel starts at 8000 + 1000000 + 1200, and its place is free.
+  EXPECT_EQ(times[fifth.end_point], 1'009'200 + 1'000);
+  EXPECT_EQ(times[r.call("cudaLaunchKernel", 3).end_point], 20'000);
+}
+
+TEST(Waits, ThreadsThatTakeTurnsWaitForEachOther) {
+  TraceText t;
+  t.op("forward", 0, 100).op("backward", 160, 180, "", 2).op("step", 400, 100);
+  t.op("backward", 560, 100, "", 2).op("step", 720, 80);
+  const Replayed r(t.text());
+  EXPECT_EQ(r.times, r.model.recorded());
+  ASSERT_EQ(r.model.hand_overs.size(), 4u);
+  Change change;
+  const auto begin = r.model.begin;
+  change.hide(r.timeline.lanes.lane[1], {begin + 200'000, begin + 300'000});
+  const auto times = r.model.graph.schedule(change.weights(r.model));
+  EXPECT_EQ(span_of(r.times) - span_of(times), 100'000) << "main waits for it, twice";
+}
+
+}  // namespace
+}  // namespace tta::replay

@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""test_threads.py: what threads and processes did, against sums of the raw JSON."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+import torchtraceap
+from torchtraceap.cli import main
+
+from .raw_trace import OPERATORS, Raw, length, read_events, union
+from .test_traces import TRACES
+
+MOST_BYTES = 3_000_000
+DEVICE = re.compile("kernel|memcpy|memset|mtia_ccp|hpu_op|gpu_|cuda_sync", re.I)
+NO_THREAD = {"Trace", "ac2g", "fwdbwd", "", "mtia_insight", "cuda_profiler_range"}
+NAMED = re.compile(r"ProfilerStep#\d+$|Optimizer\.|enumerate\(Data")
+
+
+class Case(NamedTuple):
+    threads: dict[tuple[str, str], list[Raw]]
+    report: torchtraceap.Report
+
+    @property
+    def span(self) -> tuple[int, int]:
+        facts = self.report._core.trace  # A float of today's microseconds is not exact.
+        return facts.begin_ns, facts.end_ns
+
+
+@pytest.fixture(
+    scope="module",
+    params=sorted(n for n, p in TRACES.items() if p.stat().st_size < MOST_BYTES),
+)
+def case(request: pytest.FixtureRequest) -> Iterator[Case]:
+    path = TRACES[request.param]
+    threads = defaultdict(list)
+    for event in read_events(path):
+        if event.category not in NO_THREAD and not DEVICE.search(event.category):
+            threads[str(event.pid), str(event.tid)].append(event)
+    yield Case(threads, torchtraceap.analyze(path))
+
+
+def ns(us: float) -> int:
+    return round(us * 1000)
+
+
+def test_the_parts_of_a_thread_are_the_span(case: Case) -> None:
+    begin, end = case.span
+    for t in case.report.threads:
+        parts = (t.busy_us, t.waiting_us, t.profiler_us, t.idle_us)
+        assert sum(map(ns, parts)) == end - begin
+        working = (t.operators_us, t.calls_us, t.compile_us, t.python_us)
+        assert sum(map(ns, working)) == ns(t.busy_us)
+        waits = (t.wait_loader_us, t.wait_comm_us, t.wait_device_us, t.wait_other_us)
+        assert sum(map(ns, waits)) == ns(t.waiting_us)
+
+
+def test_idle_is_where_no_event_is(case: Case) -> None:
+    noted = {note.kind for note in case.report.quality.warnings}
+    if noted & {"unclosed_frames", "outlier_times"}:
+        pytest.skip("other ends than the file's")
+    if any(e.name.startswith("gloo:") for t in case.threads.values() for e in t):
+        pytest.skip("idle time is told from collectives by all threads together")
+    for t in case.report.threads:
+        events = case.threads[str(t.pid), str(t.tid)]
+        known = union(
+            (e.begin, e.end) for e in events if not e.name.startswith("ProfilerStep#")
+        )
+        assert ns(t.idle_us) == case.span[1] - case.span[0] - length(known, *case.span)
+
+
+def test_operators_are_those_of_the_file(case: Case) -> None:
+    for t in case.report.threads:
+        operators = union(
+            (e.begin, e.end)
+            for e in case.threads[str(t.pid), str(t.tid)]
+            if e.category in OPERATORS and not NAMED.match(e.name)
+        )
+        inside = length(operators, *case.span)
+        assert ns(t.operators_us) <= inside
+        # What is missing waits, loads, compiles, or belongs to the profiler.
+        rest = inside - ns(t.operators_us)
+        # A few events overlap without nesting: the later one counts.
+        known = ns(t.waiting_us) + ns(t.compile_us) + ns(t.profiler_us)
+        assert rest <= known + inside // 1000
+
+
+def test_no_thread_is_left_out(case: Case) -> None:
+    there = {(str(t.pid), str(t.tid)) for t in case.report.threads}
+    assert len(there) == len(case.report.threads)
+    for thread, events in case.threads.items():
+        if any(
+            e.category in OPERATORS
+            and not NAMED.match(e.name)
+            and length([(e.begin, e.end)], *case.span)
+            for e in events
+        ):
+            assert thread in there
+
+
+# --- Several processes ------------------------------------------------------------
+
+LOADER = "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"
+
+
+def event(pid: Any, name: str, ts: int, dur: int, cat: str = "cpu_op") -> Any:
+    return {
+        "ph": "X",
+        "cat": cat,
+        "name": name,
+        "pid": pid,
+        "tid": 1,
+        "ts": ts,
+        "dur": dur,
+    }
+
+
+def ranks(number: int) -> bytes:
+    """Ranks that share a file; each waits for its loader, the later the longer."""
+    events = []
+    for rank in range(number):
+        pid = f"rank {rank}" if rank else 4711
+        events += [
+            event(pid, "ProfilerStep#3", 0, 10_000, "user_annotation"),
+            event(pid, "aten::mm", 0, 1000),
+            event(pid, LOADER, 1000, 1000 * (rank + 1), "user_annotation"),
+            event(pid, "aten::mm", 9000, 1000),
+        ]
+    return json.dumps({"traceEvents": events}).encode()
+
+
+@pytest.fixture(scope="module")
+def two() -> torchtraceap.Report:
+    return torchtraceap.analyze(ranks(2))
+
+
+def test_each_process_has_its_balance(two: torchtraceap.Report) -> None:
+    assert two.trace.processes == 2
+    assert two.trace.device_time_us == 20_000
+    assert [row.pid for row in two.balance] == [4711, "rank 1"]
+    for row, loading in zip(two.balance, (1000, 2000), strict=True):
+        assert row.device is None
+        assert (row.span_us, row.busy_us) == (10_000, 2000)
+        assert row.idle_us["dataloader_bound"] == loading
+        assert row.unattributed_us == 8000 - loading
+    assert {w.pid for w in two.windows} == {4711, "rank 1"}
+    assert {s.pid for s in two.steps} == {4711, "rank 1"}
+    for step in two.steps:
+        assert step.balance is not None
+        assert step.balance.pid == step.pid
+        loading = 1000 if step.pid == 4711 else 2000
+        assert step.balance.idle_us["dataloader_bound"] == loading
+    assert two.findings[0].processes == (4711, "rank 1")
+    assert two.findings[0].wasted_us == 3000
+
+
+def test_the_forms_name_processes(two: torchtraceap.Report) -> None:
+    text = two.summary(windows=True)
+    assert "CPU of process 4711: " in text
+    assert "CPU of process rank 1: " in text
+    assert "; in process 4711: ProfilerStep#3" in text  # 7 ms of nothing
+    assert "2 have a balance each" in " ".join(text.split())
+    form = json.loads(two.to_json())
+    assert [row["pid"] for row in form["balance"]] == [4711, "rank 1"]
+    assert [t["pid"] for t in form["threads"]] == ["rank 1", 4711]  # less idle first
+    assert form["threads"] == [asdict(t) for t in two.threads]
+    assert form["threads"][0]["wait_loader_us"] == 2000
+
+
+def test_a_finding_names_its_process_where_others_have_none() -> None:
+    events = json.loads(ranks(3))["traceEvents"]
+    only = [e for e in events if e["name"] != LOADER or e["pid"] == "rank 1"]
+    report = torchtraceap.analyze(json.dumps(only).encode())
+    assert "(process rank 1)" in report.summary()
+    most = [e for e in events if e["name"] != LOADER or e["pid"] != "rank 1"]
+    report = torchtraceap.analyze(json.dumps(most).encode())
+    assert "(2 of 3 processes)" in report.summary()
+
+
+def test_many_processes_and_threads_do_not_flood(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "many.json"
+    path.write_bytes(ranks(300))
+    assert main(["analyze", str(path), "--tables"]) == 0
+    text = capsys.readouterr().out
+    assert "and 284 more processes in report.balance" in text
+    assert "Threads (10 of 300)" in text
+    assert len(text.splitlines()) < 120
+
+
+def test_tables_show_threads(capsys: pytest.CaptureFixture[str]) -> None:
+    path = TRACES["cpu-laptop-vae-python-stacks.json.gz"]
+    assert main(["analyze", str(path), "--tables"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    first = next(i for i, line in enumerate(lines) if line.startswith("Threads, "))
+    head, main_row, autograd = (line.split() for line in lines[first + 1 : first + 4])
+    assert head[:3] == ["process", "thread", "busy"]
+    assert "loader" in head
+    assert "sync" not in head  # without any, no column
+    assert main_row[:2] == ["1083", "1083"]
+    assert main_row[-1] == "python"
+    assert autograd[:2] == ["1083", "1182"]
+    assert autograd[-1] == "pt_autograd_0"
+
+
+def test_pandas(two: torchtraceap.Report) -> None:
+    pytest.importorskip("pandas")
+    tables = two.to_pandas()
+    assert list(tables.threads["pid"]) == ["rank 1", 4711]
+    assert list(tables.balance["pid"]) == [4711, "rank 1"]
+    assert tables.threads["busy_us"].tolist() == [2000, 2000]
+    numbers = torchtraceap.analyze(ranks(1)).to_pandas()
+    assert str(numbers.windows["pid"].dtype) == "Int64"
+
+
+def test_names_that_are_no_text_for_a_terminal() -> None:
+    name = {"ph": "M", "name": "thread_name", "pid": 4711, "tid": 1}
+    events = json.loads(ranks(1))["traceEvents"]
+    events.append({**name, "args": {"name": "thread 1 (\x1b[31m\ud800)"}})
+    report = torchtraceap.analyze(gzip.compress(json.dumps(events).encode()))
+    assert "\x1b" not in report.tables()
+    report.to_json()
+
+
+def test_own_rules_see_and_claim_the_time_of_any_process() -> None:
+    @torchtraceap.rule(side="cpu", summary="Slow ends.", advice="End sooner.")
+    def slow_ends(view: torchtraceap.RuleView) -> Iterator[torchtraceap.Claim]:
+        steps, loads = view.rows(name="ProfilerStep#3"), view.rows(name=LOADER)
+        pids = view.columns["pid"]
+        assert view.idle().tolist() == view.idle(pid=4711).tolist()
+        for row in loads:
+            # The loader's time is taken, each from its own process.
+            left = view.idle(pid=int(pids[row])).tolist()
+            end = int(view.columns["ts"][row] + view.columns["dur"][row])
+            assert left == [[0, 1_000_000], [end, 10_000_000]]
+        with pytest.raises(ValueError, match="process 5 did no work"):
+            view.idle(pid=5)
+        (late,) = (r for r in steps if view.trace.identity(int(pids[r])) == "rank 1")
+        yield torchtraceap.Claim(int(late), begin_ns=4_000_000, end_ns=5_000_000)
+
+    report = torchtraceap.analyze(ranks(2), rules=[slow_ends])
+    times = {row.pid: row.idle_us["slow_ends"] for row in report.balance}
+    assert times == {4711: 0, "rank 1": 1000}
+    (finding,) = (f for f in report.findings if f.pattern == "slow_ends")
+    assert finding.processes == ("rank 1",)

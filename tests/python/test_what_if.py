@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""test_what_if.py: replays with changes, from Python and from the command line."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torchtraceap
+from torchtraceap import edits
+
+DATA = Path(__file__).parents[1] / "data"
+RESNET = DATA / "kineto2021-v100-resnet50-workers0-memory.json.gz"
+LOADER = "enumerate(DataLoader)*"
+
+
+@pytest.fixture(scope="module")
+def report() -> torchtraceap.Report:
+    return torchtraceap.analyze(RESNET)
+
+
+def test_the_unchanged_replay_is_the_recording(report: torchtraceap.Report) -> None:
+    result = torchtraceap.what_if(report)
+    assert result.gain is None
+    assert result.changed_span_us == result.replayed_span_us
+    assert abs(result.replayed_span_us / result.span_us - 1) < 0.002
+    # Steps from the raw events, by Python's own arithmetic.
+    assert len(result.steps) == 6
+    for step, own in zip(result.steps, report.steps, strict=True):
+        assert step.number == own.number
+        assert step.span_us == own.end_us - own.start_us
+        assert abs(step.replayed_span_us / step.span_us - 1) < 0.005
+
+
+def test_the_loader_is_priced_near_what_workers_gained(
+    report: torchtraceap.Report,
+) -> None:
+    """The same program recorded with four workers takes 126.5 ms a step (median)."""
+    result = torchtraceap.what_if(report, edits.hide(LOADER))
+    steps = sorted(step.changed_span_us / 1000 for step in result.steps)
+    median = (steps[2] + steps[3]) / 2
+    naive = 105.4  # the step less the loader's time
+    assert naive < median < 126.5
+    assert abs(median / 126.5 - 1) < 0.10
+
+
+def test_a_pattern_a_place_and_an_id_name_the_same_finding(
+    report: torchtraceap.Report,
+) -> None:
+    loader = next(f for f in report.findings if f.pattern == "dataloader_bound")
+    by_name = torchtraceap.what_if(report, "dataloader_bound").gain
+    by_id = torchtraceap.what_if(report, loader.id).gain
+    assert by_name is not None
+    assert by_name == by_id
+    assert by_name.high_us == loader.recoverable_us
+    assert by_name.low_us == loader.recoverable_low_us
+    at = torchtraceap.what_if(report, "resnet50_profiler_api.py:42").gain
+    assert at == by_name
+
+
+def test_findings_together_gain_no_more_than_the_trace_has(
+    report: torchtraceap.Report,
+) -> None:
+    together = report.recovery.together
+    assert together is not None
+    gains = [g.high_us for g in report.recovery.gains if g]
+    assert max(gains) <= together.high_us < report.trace.span_us
+    assert together.low_us <= together.high_us
+    everything = torchtraceap.what_if(report, *(f.id for f in report.findings))
+    assert everything.gain is not None
+    assert everything.gain.high_us == together.high_us
+
+
+def test_critical_paths_add_up(report: torchtraceap.Report) -> None:
+    paths = report.critical_paths
+    assert [path.step for path in paths] == [None, *(s.number for s in report.steps)]
+    for path in paths:
+        assert sum(path.by_category.values()) == pytest.approx(path.span_us, abs=0.01)
+        assert sum(place.us for place in path.places) <= path.span_us + 0.01
+    # The loader is the longest part of each step.
+    assert str(paths[1].places[0].location) == "resnet50_profiler_api.py:42"
+
+
+def test_what_names_nothing_is_refused(report: torchtraceap.Report) -> None:
+    with pytest.raises(ValueError, match="no event is named 'gemm'"):
+        torchtraceap.what_if(report, edits.scale("gemm", 0.5))
+    with pytest.raises(ValueError, match="no finding is 'sync_stal'"):
+        torchtraceap.what_if(report, "sync_stal")
+    with pytest.raises(ValueError, match="from 0 to 1"):
+        edits.scale("*", 2)
+    with pytest.raises(TypeError, match="int"):
+        torchtraceap.what_if(report, 3)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="one trace"):
+        torchtraceap.what_if([RESNET])  # type: ignore[arg-type]
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "torchtraceap", "whatif", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_the_command_prints_the_unchanged_replay_as_json() -> None:
+    done = run(str(RESNET), "--json", "-")
+    assert done.returncode == 0, done.stderr
+    form = json.loads(done.stdout)
+    assert form["edits"] == []
+    assert form["gain"] is None
+    assert form["span_us"] > 0
+    assert abs(form["replayed_span_us"] / form["span_us"] - 1) < 0.002
+    assert {"number", "span_us", "replayed_span_us"} <= form["steps"][0].keys()
+    assert form["fidelity"]["replayable"] is True
+    assert sum(form["fidelity"]["shares"].values()) == pytest.approx(1)
+
+
+def test_the_command_takes_several_edits() -> None:
+    both = run(str(RESNET), "--drop", "dataloader_bound", "--scale", "*sgemm*=0.5")
+    assert both.returncode == 0, both.stderr
+    assert "Gain" in both.stdout
+    assert "step 5" in both.stdout
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--scale", "x"),
+        ("--scale", "x=2"),
+        ("--scale", "=0.5"),
+        ("--drop", "nothing_of_the_kind"),
+        ("--hide", "no such event"),
+        ("--json", str(RESNET)),
+    ],
+)
+def test_bad_usage_is_a_message(arguments: tuple[str, ...]) -> None:
+    done = run(str(RESNET), *arguments)
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    assert done.stderr.strip()
+
+
+def test_a_file_that_is_no_trace_is_a_message(tmp_path: Path) -> None:
+    path = tmp_path / "x.json"
+    path.write_text("{}")
+    done = run(str(path))
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
