@@ -101,6 +101,20 @@ TEST(Scheduler, AnEventCarriesWhatItsStreamStillWaitsFor) {
   EXPECT_EQ(p.run().end, 116'000);
 }
 
+TEST(Scheduler, OfTwoEventsOfAStreamTheLaterHolds) {
+  Host p;
+  const auto first = p.add_event(), second = p.add_event();
+  p.kernel(10'000, 0);
+  p.record_event(0, 0, first, 0);
+  p.kernel(100'000, 0);  // [19.2, 119.2)
+  p.record_event(0, 0, second, 0);
+  p.stream_wait(0, 1, first, 0);
+  p.stream_wait(0, 1, second, 0);
+  p.stream_wait(0, 1, first, 0);
+  p.kernel(1'000, 1);
+  EXPECT_EQ(p.run().work[2].begin, 121'200);
+}
+
 TEST(Scheduler, AFullQueueHoldsTheHost) {
   Host p;
   p.constants.queue_places = 3;
@@ -109,6 +123,16 @@ TEST(Scheduler, AFullQueueHoldsTheHost) {
   // The fourth needs the first to have started (at 8), the fifth the second (109.2).
   EXPECT_EQ(s.operations[0][3], (Interval{15'000, 20'000}));
   EXPECT_EQ(s.operations[0][4], (Interval{20'000, 110'200}));
+}
+
+TEST(Scheduler, TheFirstLaunchBeyondTheQueueWaits) {
+  Host p;
+  p.constants.queue_places = 1;
+  DeviceWork slow{"slow", TaskKind::kKernel, 0, 10'000};
+  slow.latency = 50'000;
+  p.launch(0, slow, 5'000);
+  p.kernel(10'000);
+  EXPECT_EQ(last_operation(p.run()), (Interval{5'000, 51'000}));
 }
 
 TEST(Scheduler, EachStreamHasItsQueueAndAGraphTakesOnePlace) {
