@@ -49,6 +49,22 @@ struct Launches {
   std::int64_t rest() { return quantile(idle, 0.5) - latency(); }
 };
 
+// Of each call: the thread had made a stream wait since its launch before, so that what
+// comes before this one's work on its stream is not all that it waited for.
+std::vector<char> tied_calls(const Calls& calls, const Tasks& tasks) {
+  std::vector<char> out(calls.all.size(), 0);
+  for (std::size_t thread = 0; thread < calls.threads.size(); ++thread) {
+    bool waits = false;
+    for (auto i = calls.first[thread]; i < calls.first[thread + 1]; ++i) {
+      waits = waits || calls.all[i].kind == CallKind::kStreamWait;
+      if (tasks.of_call[i] == 0) continue;
+      out[i] = waits;
+      waits = false;
+    }
+  }
+  return out;
+}
+
 template <class Map, class Key>
 typename Map::mapped_type or_else(const Map& map, const Key& key,
                                   typename Map::mapped_type otherwise) {
@@ -68,6 +84,7 @@ Calibration::Calibration(const timeline::Timeline& t, const Constants& constants
   std::map<std::tuple<TaskKind, TaskKind>, Samples> kind_gap;
   std::map<std::uint32_t, Samples> typical, wait_cost;
   std::map<CallAndKind, Samples> back;
+  const auto tied = tied_calls(calls, tasks);
   for (const auto& call : calls.all) {
     typical[c.name[call.row]].push_back(call.end - call.begin);
   }
@@ -91,7 +108,8 @@ Calibration::Calibration(const timeline::Timeline& t, const Constants& constants
           // What starts before its call returns has a latency of its own (work.cpp).
           if (task.begin >= call.end) sample(from_end[key], task.begin - call.end);
         }
-        if (before != nullptr && call.end + kQueuedFor <= before->end &&
+        if (before != nullptr && !tied[task.call] &&
+            call.end + kQueuedFor <= before->end &&
             task.begin - before->end <= kMaxGap) {
           gap[{c.name[before->row], c.name[task.row]}].push_back(task.begin -
                                                                  before->end);

@@ -143,6 +143,7 @@ std::vector<std::int64_t> Change::weights(const Model& m) const {
   for (const auto row : dropped_) {
     edit.edit_task(row, EdgeKind::kWork, kAll, false);
     edit.edit_task(row, EdgeKind::kFifo, kAll, true);
+    edit.edit_task(row, EdgeKind::kLaunch, 0, true);  // nobody waits for its start
     const auto* task = edit.find(row);
     if (task != nullptr && task->call != kNone) ++dropped_of[task->call];
   }

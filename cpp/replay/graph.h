@@ -47,7 +47,9 @@ enum class Provenance : std::uint8_t {
     "end of a thread's part -> begin of another's")                                    \
   X(kContention, "contention", kRecomputed,                                            \
     "end of a kernel that left no room beside it")                                     \
-  X(kWork, "work", kCopied, "start -> end of device work")
+  X(kWork, "work", kCopied, "start -> end of device work")                             \
+  X(kCollective, "collective", kRecomputed,                                            \
+    "last rank's arrival -> end of a collective")
 
 enum class EdgeKind : std::uint8_t {
 #define TTA_EDGE_ID(id, name, source, doc) id,

@@ -44,10 +44,10 @@ Model make_model(const timeline::Timeline& t, const timeline::EventArgs& args,
   d.add_point(PointKind::kOrigin, timeline::kNoLane, timeline::kNoRow, m.begin);
   add_threads(d);
   add_tasks(d);
-  add_anchors(d);
   add_waits(d);
   add_queue(d);
   add_stream_waits(d);
+  add_anchors(d);
   if (options.keep_oddities) add_oddities(d);
   add_late_anchors(d);
   m.graph = Graph(m.points.size(), std::move(d.edges));

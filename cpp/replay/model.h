@@ -52,7 +52,7 @@ struct ModelOptions {
   /// what a change saves is wrong: only for tests and measurements.
   bool hand_overs = true;
   /// In place of those of the vendor.
-  std::optional<Constants> constants;
+  std::optional<Constants> constants{};
 };
 
 /// Refers to the timeline. Read-only once made; safe from several threads.

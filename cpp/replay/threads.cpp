@@ -128,12 +128,19 @@ void add_threads(Draft& d) {
     }
     marks[lane].push_back({begin, PointKind::kThread, kNoRow, 0, false});
   }
-  for (std::uint32_t i = 0; i < t.spans.steps.size(); ++i) {
-    const auto& s = t.spans.steps[i];
-    auto& of = marks[t.lanes.lane[s.row]];
-    of.push_back({s.begin, PointKind::kStepBegin, s.row, i, false});
-    of.push_back({s.end, PointKind::kStepEnd, s.row, i, false});
+  // A step that begins or ends in a gap after the other's part does so once woken.
+  std::map<std::uint32_t, std::vector<std::int64_t>> borders;
+  for (const auto& step : t.spans.steps) {
+    auto& of = borders[t.lanes.lane[step.row]];
+    of.push_back(step.begin);
+    of.push_back(step.end);
   }
+  for (auto& [lane, of] : borders) std::sort(of.begin(), of.end());
+  const auto woken_at = [&](const HandOver& h) {
+    const auto& of = borders[h.to];
+    const auto it = std::lower_bound(of.begin(), of.end(), h.from_end);
+    return it == of.end() ? h.to_begin : std::min(*it, h.to_begin);
+  };
   for (std::uint32_t i = 0; i < m.hand_overs.size(); ++i) {
     const auto& h = m.hand_overs[i];
     marks[h.from].push_back({h.from_end, PointKind::kHandOver, kNoRow, i, false});
@@ -141,7 +148,13 @@ void add_threads(Draft& d) {
       marks[h.to].push_back(
           {h.waiting_since, PointKind::kHandOver, kNoRow, kNone, false});
     }
-    marks[h.to].push_back({h.to_begin, PointKind::kHandOver, kNoRow, i, true});
+    marks[h.to].push_back({woken_at(h), PointKind::kHandOver, kNoRow, i, true});
+  }
+  for (std::uint32_t i = 0; i < t.spans.steps.size(); ++i) {
+    const auto& s = t.spans.steps[i];
+    auto& of = marks[t.lanes.lane[s.row]];
+    of.push_back({s.begin, PointKind::kStepBegin, s.row, i, false});
+    of.push_back({s.end, PointKind::kStepEnd, s.row, i, false});
   }
   std::map<std::uint32_t, std::size_t> with_calls;
   for (std::size_t n = 0; n < m.calls.threads.size(); ++n) {

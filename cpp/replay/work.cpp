@@ -25,7 +25,9 @@ void add_launch(Draft& d, const Task& task, const Task* before, bool waits) {
   const auto from = from_end ? call.end_point : call.begin_point;
   const auto took = d.apart(from, task.start_point);
   const auto length = call.end - call.begin;
-  auto latency = usual_latency.ns;
+  // The end of another such call, which did not wait, says nothing of this one.
+  auto latency =
+      waits && usual_latency.from_end ? d.constants().launch : usual_latency.ns;
   if (!waits && !from_end && usual >= 0 &&
       length > kLoadsModule * std::max<std::int64_t>(usual, 1'000) &&
       task.begin >= call.begin + length / 2) {

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// replay/model_program.cpp: threads and their calls.
+#include "replay/model_program.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "replay/model_reader.h"
+
+namespace tta::replay {
+
+ModelReader::ModelReader(const Model& m, const timeline::EventArgs& args,
+                         const ModelProgramOptions& options)
+    : m_(m), args_(args), options_(options) {
+  p_.constants = m.calibration.constants();
+  if (m.queue_places > 0) p_.constants.queue_places = m.queue_places;
+  if (!options.contention) p_.contention.full = 0;
+  if (!options.weights.empty() && options.weights.size() != m.graph.edges().size()) {
+    throw std::invalid_argument("weights of another model");
+  }
+  call_of_end_.assign(m.points.size(), kNone);
+  task_of_end_.assign(m.points.size(), kNone);
+  for (std::uint32_t i = 0; i < m.calls.all.size(); ++i) {
+    call_of_end_[m.calls.all[i].end_point] = i;
+  }
+  for (std::uint32_t i = 0; i < m.tasks.all.size(); ++i) {
+    task_of_end_[m.tasks.all[i].end_point] = i;
+  }
+  wait_of_.assign(m.calls.all.size(), nullptr);
+  for (const auto& w : m.waits) wait_of_[w.call] = &w;
+  for (std::size_t i = 1; i < m.calls.threads.size(); ++i) {
+    one_process_ = one_process_ && pid(m.calls.threads[i]) == pid(m.calls.threads[0]);
+  }
+}
+
+Program ModelReader::run() {
+  add_work();
+  add_signals();
+  for (std::uint32_t lane = 0; lane < m_.sequences.size(); ++lane) {
+    if (!m_.sequences[lane].empty()) add_thread(lane);
+  }
+  return std::move(p_);
+}
+
+void ModelReader::add_thread(std::uint32_t lane) {
+  const auto& s = m_.sequences[lane];
+  const auto id =
+      p_.add_thread(m_.timeline->lanes.lanes[lane].tid, "lane " + std::to_string(lane));
+  auto& thread = p_.threads[id];
+  for (std::size_t i = 0; i < s.size(); ++i) {
+    if (call_of_end_[s[i]] != kNone) continue;  // its begin was the one before
+    std::int64_t think = 0;
+    each_into(s[i], [&](const Edge& e) {
+      if (e.kind == EdgeKind::kAnchor) thread.begin = e.weight;
+      if (e.kind == EdgeKind::kThink) think = e.weight;
+    });
+    if (think > 0) thread.operations.push_back({OpKind::kHost, think, ""});
+    if (const auto it = awaited_.find(s[i]); it != awaited_.end()) {
+      p_.wait(id, it->second.first, it->second.second);
+    }
+    if (const auto it = given_.find(s[i]); it != given_.end()) {
+      p_.signal(id, it->second);
+    }
+    if (m_.points[s[i]].kind == PointKind::kCallBegin && i + 1 < s.size()) {
+      thread.operations.push_back(operation(call_of_end_[s[i + 1]]));
+    }
+  }
+}
+
+Operation ModelReader::operation(std::uint32_t id) {
+  const auto& call = m_.calls.all[id];
+  Operation op{OpKind::kCall, 0, std::string(m_.timeline->trace->name(call.row))};
+  op.work = std::move(launched_[id]);
+  each_into(call.end_point, [&](const Edge& e) {
+    if (e.kind == EdgeKind::kCall || e.kind == EdgeKind::kWaitCost) op.ns = e.weight;
+    if (e.kind != EdgeKind::kSync) return;
+    op.back = e.weight;
+    op.until.push_back({task_of_end_[e.from], e.weight, false});
+  });
+  name_wait(id, op);
+  return op;
+}
+
+void ModelReader::name_wait(std::uint32_t id, Operation& op) const {
+  const auto& call = m_.calls.all[id];
+  const auto* wait = wait_of_[id];
+  if (wait == nullptr || op.until.size() < wait->targets.size() || op.until.empty() ||
+      wait->copied || wait->contradicted || wait->provenance == Provenance::kInferred ||
+      wait->copy != kNone || !one_process_) {
+    return;
+  }
+  const bool sound = std::all_of(op.until.begin(), op.until.end(), [&](auto& a) {
+    return all_launched_[m_.tasks.all[a.work].stream];
+  });
+  if (!sound) return;
+  if (call.kind == CallKind::kStreamSync) op.kind = OpKind::kStreamSync;
+  if (call.kind == CallKind::kDeviceSync) op.kind = OpKind::kDeviceSync;
+  if (op.kind == OpKind::kCall) return;
+  op.stream = m_.tasks.all[op.until.front().work].stream;
+  op.until.clear();
+}
+
+Program program_of(const Model& model, const timeline::EventArgs& args,
+                   const ModelProgramOptions& options) {
+  return ModelReader(model, args, options).run();
+}
+
+}  // namespace tta::replay

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// replay/model_reader.h: reads the edges of a model back into what they stand for; the
+// inside of model_program.h.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "replay/model_program.h"
+
+namespace tta::replay {
+
+class ModelReader {
+ public:
+  ModelReader(const Model& model, const timeline::EventArgs& args,
+              const ModelProgramOptions& options);
+  Program run();
+
+ private:
+  std::int64_t pid(std::uint32_t lane) const {
+    return m_.timeline->lanes.lanes[lane].pid;
+  }
+  template <class Visit>
+  void each_into(PointId point, Visit visit) const {
+    const auto [first, last] = m_.graph.into(point);
+    for (auto i = first; i < last; ++i) {
+      auto e = m_.graph.edges()[i];
+      if (!options_.weights.empty()) e.weight = options_.weights[i];
+      if (e.weight != kAbsent) visit(e);
+    }
+  }
+
+  void add_work();
+  DeviceWork work(const Task& task) const;
+  // A hand-over is a signal where the one's part ends; inside a call, at its begin.
+  void add_signals();
+  bool in(const std::vector<PointId>& sequence, PointId p) const;
+  void add_thread(std::uint32_t lane);
+  Operation operation(std::uint32_t call);
+  // Makes a call a synchronization by what it is called, where that is sound.
+  void name_wait(std::uint32_t call, Operation& op) const;
+
+  const Model& m_;
+  const timeline::EventArgs& args_;
+  const ModelProgramOptions options_;
+  Program p_;
+  std::vector<std::uint32_t> call_of_end_, task_of_end_;  // of points
+  std::vector<const Wait*> wait_of_;                      // of calls
+  std::vector<std::vector<std::uint32_t>> launched_;      // of calls
+  std::vector<bool> all_launched_;                        // of streams
+  std::map<PointId, std::uint32_t> given_;                // signals
+  std::map<PointId, std::pair<std::uint32_t, std::int64_t>> awaited_;
+  bool one_process_ = true;
+};
+
+}  // namespace tta::replay

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// replay/program.cpp: operations one by one, as a user of CUDA would call them.
+#include "replay/program.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace tta::replay {
+namespace {
+
+template <class List, class Item>
+std::uint32_t append(List& list, Item item) {
+  list.push_back(std::move(item));
+  return static_cast<std::uint32_t>(list.size() - 1);
+}
+
+bool blocks(const DeviceWork& w) {
+  return w.copy == CopyKind::kDownPageable || w.copy == CopyKind::kUpPageableLarge;
+}
+
+const char* name_of_launch(const DeviceWork& w) {
+  return w.kind == TaskKind::kCopy     ? "cudaMemcpyAsync"
+         : w.kind == TaskKind::kMemset ? "cudaMemsetAsync"
+                                       : "cudaLaunchKernel";
+}
+
+}  // namespace
+
+std::uint32_t Program::add_stream(std::int64_t number, std::int32_t device,
+                                  std::uint32_t rank) {
+  return append(streams, ProgramStream{rank, device, number});
+}
+std::uint32_t Program::add_thread(std::int64_t tid, std::string name,
+                                  std::uint32_t rank) {
+  return append(threads, HostThread{rank, tid, std::move(name), 0, {}});
+}
+std::uint32_t Program::add_collective(Collective collective) {
+  return append(collectives, std::move(collective));
+}
+
+void Program::host(std::uint32_t thread, std::int64_t ns, std::string name) {
+  threads.at(thread).operations.push_back({OpKind::kHost, ns, std::move(name)});
+}
+void Program::open(std::uint32_t thread, std::string name) {
+  threads.at(thread).operations.push_back({OpKind::kOpen, 0, std::move(name)});
+}
+void Program::open_span(std::uint32_t thread, std::string name) {
+  threads.at(thread).operations.push_back({OpKind::kOpenSpan, 0, std::move(name)});
+}
+void Program::close(std::uint32_t thread) {
+  threads.at(thread).operations.push_back({OpKind::kClose, 0, ""});
+}
+
+std::uint32_t Program::launch(std::uint32_t thread, DeviceWork item,
+                              std::int64_t call_ns, bool blocking) {
+  Operation op{OpKind::kCall, call_ns, name_of_launch(item)};
+  const bool waits = blocking || blocks(item);
+  const auto place = append(work, std::move(item));
+  op.work = {place};
+  if (waits) op.until.push_back({place});
+  threads.at(thread).operations.push_back(std::move(op));
+  return place;
+}
+
+std::vector<std::uint32_t> Program::launch_graph(std::uint32_t thread,
+                                                 std::vector<DeviceWork> list,
+                                                 std::int64_t call_ns) {
+  Operation op{OpKind::kCall, call_ns, "cudaGraphLaunch"};
+  for (auto& item : list) op.work.push_back(append(work, std::move(item)));
+  auto out = op.work;
+  threads.at(thread).operations.push_back(std::move(op));
+  return out;
+}
+
+void Program::record_event(std::uint32_t thread, std::uint32_t stream,
+                           std::uint32_t event, std::int64_t call_ns) {
+  threads.at(thread).operations.push_back(
+      {OpKind::kEventRecord, call_ns, "cudaEventRecord", event, stream});
+}
+void Program::stream_wait(std::uint32_t thread, std::uint32_t stream,
+                          std::uint32_t event, std::int64_t call_ns) {
+  threads.at(thread).operations.push_back(
+      {OpKind::kStreamWait, call_ns, "cudaStreamWaitEvent", event, stream});
+}
+void Program::event_sync(std::uint32_t thread, std::uint32_t event) {
+  threads.at(thread).operations.push_back(
+      {OpKind::kEventSync, constants.wait_cost, "cudaEventSynchronize", event});
+}
+void Program::stream_sync(std::uint32_t thread, std::uint32_t stream) {
+  threads.at(thread).operations.push_back({OpKind::kStreamSync, constants.wait_cost,
+                                           "cudaStreamSynchronize", kNone, stream});
+}
+void Program::device_sync(std::uint32_t thread, std::uint32_t stream) {
+  threads.at(thread).operations.push_back({OpKind::kDeviceSync, constants.wait_cost,
+                                           "cudaDeviceSynchronize", kNone, stream});
+}
+void Program::signal(std::uint32_t thread, std::uint32_t signal) {
+  threads.at(thread).operations.push_back({OpKind::kSignal, 0, "", signal});
+}
+void Program::wait(std::uint32_t thread, std::uint32_t signal, std::int64_t latency) {
+  threads.at(thread).operations.push_back({OpKind::kWait, latency, "", signal});
+}
+
+Engine engine_of(const DeviceWork& w) {
+  if (w.kind != TaskKind::kCopy || w.copy == CopyKind::kNotToHost) {
+    return Engine::kCompute;
+  }
+  const bool down = w.copy == CopyKind::kDownPageable ||
+                    w.name.find("DtoH") != std::string::npos ||
+                    w.name.find("DeviceToHost") != std::string::npos;
+  return down ? Engine::kDown : Engine::kUp;
+}
+
+void move_to_stream(Program& program, const std::vector<std::uint32_t>& work,
+                    std::uint32_t stream) {
+  program.streams.at(stream);
+  std::vector<char> moved(program.work.size(), 0);
+  for (const auto w : work) moved.at(w) = 1;
+  // Launch order is stream order: who follows a moved one has another one before it.
+  std::vector<char> behind_moved(program.streams.size(), 0);
+  for (auto& thread : program.threads) {
+    bool last_moved = false;
+    for (auto& op : thread.operations) {
+      if (op.kind == OpKind::kStreamSync && last_moved) op.stream = stream;
+      for (const auto w : op.work) {
+        last_moved = moved[w];
+        auto& item = program.work[w];
+        auto& behind = behind_moved[item.stream];
+        if (moved[w] || behind) item.gap = kByConstant;
+        behind = moved[w];
+        std::erase_if(item.after, [&](const After& a) {
+          return a.inferred && (moved[w] || moved[a.work]);
+        });
+        if (moved[w]) {
+          item.stream = stream;
+          item.follows = false;
+        }
+      }
+    }
+  }
+}
+
+}  // namespace tta::replay

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// replay/simulation.h: a program while it happens; the inside of scheduler.h.
+#pragma once
+
+#include <cstdint>
+#include <queue>
+#include <tuple>
+#include <vector>
+
+#include "replay/device_room.h"
+#include "replay/scheduler.h"
+
+namespace tta::replay {
+
+/// A heap of moments; what happens at one causes later ones. How long work takes is
+/// known when it starts, so that its end is too, and who waits for it is told then.
+class Simulation {
+ public:
+  explicit Simulation(const Program& program);
+  /// Once only. Throws DeadlockError.
+  Schedule run();
+
+ private:
+  static constexpr std::int64_t kUnknown = kAbsent;
+
+  // Of a thread: waits to end its operation. Of work: waits to be ready.
+  struct Waiting {
+    std::uint32_t missing = 0;  // moments that are not known yet
+    std::int64_t until = 0;     // the latest of those that are
+  };
+  struct Waiter {
+    bool is_work;
+    std::uint32_t id;
+    std::int64_t ns;  // after the moment
+  };
+  struct Thread : Waiting {
+    std::size_t next = 0;  // operation
+    bool inside = false;   // it has begun
+  };
+  struct Work : Waiting {
+    std::uint64_t launched = 0;  // the how-manieth
+    std::vector<Waiter> on_start, on_end;
+  };
+  struct Stream {
+    std::uint32_t last = kNone;
+    std::vector<std::uint32_t> waits_for;  // until work is launched; one a stream
+    std::vector<std::uint32_t> launches;   // the first work of each
+    std::uint64_t counted = 0;             // the operation that launched last
+  };
+  struct Signal {
+    std::int64_t given = kUnknown;
+    std::vector<Waiter> waiters;
+  };
+  struct Moment {
+    std::int64_t when;
+    std::uint64_t order;
+    std::uint32_t id;
+    bool is_work;
+    bool operator>(const Moment& other) const {
+      return std::tie(when, order) > std::tie(other.when, other.order);
+    }
+  };
+
+  void push(std::int64_t when, std::uint32_t id, bool is_work);
+  Waiting& waiting(const Waiter& waiter);
+  // `waiter` waits for a moment of `work`, which may be known already.
+  void wait_for(std::uint32_t work, bool end, Waiter waiter);
+  void come_to_pass(std::vector<Waiter>& waiters, std::int64_t when);
+  static std::int64_t either(std::int64_t ns, std::int64_t constant) {
+    return ns == kByConstant ? constant : ns;
+  }
+
+  // Ends the operation that a thread is in, and begins others until one takes time.
+  void advance(std::uint32_t thread);
+  void begin(std::uint32_t thread, const Operation& op);
+  // What an event or a wait stands for: the work of a stream as it is now.
+  std::vector<std::uint32_t> held_by(std::uint32_t stream) const;
+  // Adds work to such a list, where the last of each stream stands for those before.
+  void add_to(std::vector<std::uint32_t>& list, std::uint32_t work) const;
+
+  void issue(std::uint32_t thread, const Operation& op, std::uint32_t work);
+  void ready(std::uint32_t work);
+  void arrive(std::uint32_t work);
+  void take(std::uint32_t work, std::int64_t begin);
+  void finish(std::uint32_t work, std::int64_t end);
+  void refuse_deadlock() const;
+
+  const Program& p_;
+  std::vector<Thread> threads_;
+  std::vector<Work> work_;
+  std::vector<Stream> streams_;
+  std::vector<std::vector<std::uint32_t>> events_;  // the work each stands for
+  std::vector<Signal> signals_;
+  std::vector<std::vector<std::uint32_t>> arrived_;  // of each collective
+  std::vector<std::uint32_t> device_;                // of each stream, into rooms_
+  std::vector<DeviceRoom> rooms_;
+  std::priority_queue<Moment, std::vector<Moment>, std::greater<>> heap_;
+  std::uint64_t order_ = 0, operation_ = 0, launched_ = 0;
+  std::int64_t now_ = 0;
+  Schedule out_;
+};
+
+}  // namespace tta::replay

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// replay/write_trace.cpp: a scheduled program, as Kineto would have recorded it.
+#include "replay/write_trace.h"
+
+#include <algorithm>
+
+#include "replay/json_text.h"
+#include "replay/output.h"
+
+namespace tta::replay {
+namespace {
+
+using timeline::Interval;
+
+std::string number(std::int64_t n) { return std::to_string(n); }
+
+const char* category_of(const DeviceWork& w) {
+  return w.kind == TaskKind::kCopy     ? "gpu_memcpy"
+         : w.kind == TaskKind::kMemset ? "gpu_memset"
+                                       : "kernel";
+}
+
+class Writer {
+ public:
+  Writer(const Program& p, const Schedule& s, std::ostream& out, std::uint32_t rank)
+      : p_(p), s_(s), out_(out), list_(out), rank_(rank), pid_(number(100 + rank)) {}
+
+  void run() {
+    header();
+    names();
+    for (std::size_t t = 0; t < p_.threads.size(); ++t) {
+      if (p_.threads[t].rank == rank_) thread(p_.threads[t], s_.operations[t]);
+    }
+    out_ << "\n]}\n";
+  }
+
+ private:
+  void header() {
+    out_ << "{\"schemaVersion\": 1,\n\"torchtraceap\": {\"simulated\": true, \"rank\": "
+         << rank_ << "},\n\"deviceProperties\": [";
+    for (std::size_t i = 0; i < p_.devices.size(); ++i) {
+      const auto& d = p_.devices[i];
+      out_ << (i == 0 ? "" : ", ") << "{\"id\": " << d.id
+           << ", \"name\": " << quoted(d.name) << ", \"totalGlobalMem\": " << d.memory
+           << ", \"computeMajor\": " << d.compute_major
+           << ", \"computeMinor\": " << d.compute_minor
+           << ", \"numSms\": " << d.multiprocessors << "}";
+    }
+    out_ << "],\n";
+    std::uint32_t ranks = 0;
+    for (const auto& t : p_.threads) ranks = std::max(ranks, t.rank + 1);
+    if (ranks > 1) {
+      out_ << "\"distributedInfo\": {\"backend\": \"nccl\", \"rank\": " << rank_
+           << ", \"world_size\": " << ranks << "},\n";
+    }
+    out_ << "\"displayTimeUnit\": \"ms\",\n\"traceEvents\": [";
+  }
+
+  void name(const char* what, const std::string& pid, std::int64_t tid,
+            const std::string& text) {
+    const auto key = std::string(what) == "process_labels" ? "labels" : "name";
+    list_.row('M', "\"name\": " + quoted(what) + ", \"ts\": 0.000, \"pid\": " + pid +
+                       ", \"tid\": " + number(tid) + ", \"args\": {\"" + key +
+                       "\": " + quoted(text) + "}");
+  }
+  void names() {
+    name("process_name", pid_, 0, "python");
+    name("process_labels", pid_, 0, "CPU");
+    for (const auto& t : p_.threads) {
+      if (t.rank == rank_) name("thread_name", pid_, t.tid, "thread " + t.name);
+    }
+    for (const auto& s : p_.streams) {
+      if (s.rank != rank_) continue;
+      name("process_name", number(s.device), 0, "python");
+      name("process_labels", number(s.device), 0, "GPU " + number(s.device));
+      name("thread_name", number(s.device), s.number, "stream " + number(s.number));
+    }
+  }
+
+  void complete(const char* category, const std::string& text, const std::string& pid,
+                std::int64_t tid, Interval time, const std::string& args) {
+    list_.row('X', "\"cat\": " + quoted(category) + ", \"name\": " + quoted(text) +
+                       ", \"pid\": " + pid + ", \"tid\": " + number(tid) +
+                       ", \"ts\": " + microseconds(time.begin) +
+                       ", \"dur\": " + microseconds(time.end - time.begin) +
+                       ", \"args\": {" + args + "}");
+  }
+
+  struct Open {
+    const Operation* op;
+    std::int64_t begin, id;
+  };
+
+  void thread(const HostThread& t, const std::vector<Interval>& times) {
+    std::vector<Open> open;
+    for (std::size_t i = 0; i < times.size(); ++i) {
+      const auto& op = t.operations[i];
+      switch (op.kind) {
+        case OpKind::kOpen:
+        case OpKind::kOpenSpan:
+          open.push_back({&op, times[i].begin, ++external_});
+          break;
+        case OpKind::kClose:
+          close(t, open, times[i].end);
+          break;
+        case OpKind::kHost:
+          if (!op.name.empty()) {
+            complete("cpu_op", op.name, pid_, t.tid, times[i],
+                     host_args(op, ++external_));
+          }
+          break;
+        case OpKind::kSignal:
+        case OpKind::kWait:
+          break;
+        default:
+          call(t, op, times[i], enclosing(open));
+      }
+    }
+    while (!open.empty()) close(t, open, times.back().end);
+  }
+  static std::int64_t enclosing(const std::vector<Open>& open) {
+    for (auto it = open.rbegin(); it != open.rend(); ++it) {
+      if (it->op->kind == OpKind::kOpen) return it->id;
+    }
+    return 0;
+  }
+  static std::string host_args(const Operation& op, std::int64_t id) {
+    return "\"External id\": " + number(id) + (op.args.empty() ? "" : ", ") + op.args;
+  }
+  void close(const HostThread& t, std::vector<Open>& open, std::int64_t end) {
+    const auto& o = open.back();
+    complete(o.op->kind == OpKind::kOpen ? "cpu_op" : "user_annotation", o.op->name,
+             pid_, t.tid, {o.begin, end}, host_args(*o.op, o.id));
+    open.pop_back();
+  }
+
+  void call(const HostThread& t, const Operation& op, Interval time,
+            std::int64_t external) {
+    const auto correlation = number(++correlation_);
+    const auto ids =
+        (external > 0 ? "\"External id\": " + number(external) + ", " : "") +
+        "\"correlation\": " + correlation;
+    complete("cuda_runtime", op.name, pid_, t.tid, time,
+             ids + (op.args.empty() ? "" : ", ") + op.args);
+    const auto flow = ", \"cat\": \"ac2g\", \"name\": \"ac2g\"";
+    if (!op.work.empty()) {
+      list_.row('s', "\"id\": " + correlation + ", \"pid\": " + pid_ +
+                         ", \"tid\": " + number(t.tid) +
+                         ", \"ts\": " + microseconds(time.begin) + flow);
+    }
+    for (const auto w : op.work) {
+      const auto& item = p_.work[w];
+      const auto& s = p_.streams[item.stream];
+      complete(category_of(item), item.name, number(s.device), s.number, s_.work[w],
+               ids + work_args(item));
+      list_.row('f', "\"id\": " + correlation + ", \"pid\": " + number(s.device) +
+                         ", \"tid\": " + number(s.number) + ", \"ts\": " +
+                         microseconds(s_.work[w].begin) + flow + ", \"bp\": \"e\"");
+    }
+  }
+  std::string work_args(const DeviceWork& item) const {
+    const auto& s = p_.streams[item.stream];
+    auto out = ", \"device\": " + number(s.device) +
+               ", \"stream\": " + number(s.number) + ", \"context\": 1";
+    if (item.bytes >= 0) out += ", \"bytes\": " + number(item.bytes);
+    if (item.blocks_per_sm >= 0) {
+      out += ", \"blocks per SM\": " + std::to_string(item.blocks_per_sm);
+    }
+    if (item.collective != kNone) {
+      const auto& c = p_.collectives[item.collective];
+      out += ", \"Collective name\": " + quoted(c.name) +
+             ", \"Process Group Name\": " + quoted(c.group) +
+             ", \"Group size\": " + number(c.members);
+      if (c.sequence >= 0) out += ", \"Seq\": " + number(c.sequence);
+    }
+    return out + (item.args.empty() ? "" : ", ") + item.args;
+  }
+
+  const Program& p_;
+  const Schedule& s_;
+  std::ostream& out_;
+  EventList list_;
+  std::uint32_t rank_;
+  std::string pid_;
+  std::int64_t external_ = 0, correlation_ = 0;
+};
+
+}  // namespace
+
+void write_program(const Program& program, const Schedule& schedule, std::ostream& out,
+                   std::uint32_t rank) {
+  const FailingStream fails(out);
+  Writer(program, schedule, out, rank).run();
+}
+
+}  // namespace tta::replay

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// replay/write_trace.h: schedules as traces in Kineto's JSON, for Perfetto and for
+// torchtraceap itself. Plain text, row by row: memory does not grow with the trace.
+//
+// Both mark what they write in its metadata, under "torchtraceap": no reader takes a
+// schedule for a recording. Streams that fail make them throw std::ios_base::failure;
+// paths that cannot be written, or end in .gz, std::invalid_argument.
+#pragma once
+
+#include <cstdint>
+#include <iosfwd>
+#include <span>
+#include <string>
+
+#include "replay/model.h"
+#include "replay/scheduler.h"
+
+namespace tta::replay {
+
+/// Writes what one rank of a scheduled program did: operators, annotations, calls and
+/// device work, with correlation ids (a call's number in the file, from 1), External
+/// ids, ac2g flows and deviceProperties, as Kineto does. The process is 100 + rank.
+/// Metadata: {"simulated": true, "rank": ...}.
+void write_program(const Program& program, const Schedule& schedule, std::ostream& out,
+                   std::uint32_t rank = 0);
+void write_program(const Program& program, const Schedule& schedule,
+                   const std::string& path, std::uint32_t rank = 0);
+
+/// Writes a recorded trace with all its rows where a changed schedule of its model has
+/// them: `times` of each point, from Graph::schedule or equal in length. Names,
+/// categories and args stay; device work and calls are exactly where the schedule says,
+/// rows between two points of their thread or stream move and stretch with the time
+/// between them, rows of threads that the model leaves out as those of their process's
+/// busiest thread do. Args are read again from the file (Trace::visit_args, and throws
+/// what that throws). Metadata: {"what_if": `note`, "of": path}, beside the trace's
+/// own.
+void write_what_if(const Model& model, std::span<const std::int64_t> times,
+                   const std::string& note, std::ostream& out);
+void write_what_if(const Model& model, std::span<const std::int64_t> times,
+                   const std::string& note, const std::string& path);
+
+}  // namespace tta::replay

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The only cheap source of true gains: programs of all shapes are scheduled, written as
+// a trace, and fixed; what the model of the trace says of the fix is held against what
+// the scheduler makes of the fixed program.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "random_program.h"
+#include "replay/fidelity.h"
+#include "replay/model_program.h"
+
+namespace tta::replay {
+namespace {
+
+using namespace test;
+
+double share(std::int64_t part, std::int64_t whole) {
+  return static_cast<double>(part) / static_cast<double>(whole);
+}
+double quantile(std::vector<double> v, double q) {
+  for (auto& x : v) x = std::abs(x);
+  std::sort(v.begin(), v.end());
+  return v.empty() ? 0 : v[static_cast<std::size_t>(q * double(v.size() - 1))];
+}
+
+std::int64_t replayed(const Model& m, const std::vector<std::int64_t>& weights) {
+  return span_of(m.graph.schedule(weights));
+}
+
+constexpr std::uint64_t kPrograms = 160;
+
+TEST(SchedulerGains, TheTraceHoldsWhatTheProgramDid) {
+  for (std::uint64_t seed = 0; seed < 16; ++seed) {
+    const RandomProgram p(seed);
+    const Recorded r(p.program);
+    EXPECT_EQ(span_of(r.model.recorded()), r.times.end) << seed;
+    ASSERT_EQ(r.model.tasks.all.size(), p.program.work.size()) << seed;
+    std::multiset<std::pair<std::int64_t, std::int64_t>> written, read;
+    for (const auto& w : r.times.work) written.emplace(w.begin, w.end);
+    for (const auto& t : r.model.tasks.all) read.emplace(t.begin, t.end);
+    EXPECT_EQ(written, read) << seed;
+    EXPECT_EQ(r.timeline.links.linked, p.program.work.size()) << seed;
+  }
+}
+
+TEST(SchedulerGains, AnUnchangedReplayIsNear) {
+  std::vector<double> errors;
+  int refused = 0;
+  for (std::uint64_t seed = 0; seed < kPrograms; ++seed) {
+    const RandomProgram p(seed);
+    const Recorded r(p.program);
+    const auto span = replayed(r.model, r.model.graph.weights());
+    errors.push_back(share(span - r.times.end, r.times.end));
+    refused += !judge(r.model).replayable;
+  }
+  // Measured on 400 programs: 0.13 %, 0.51 %, 0.89 %; one of them is refused.
+  EXPECT_LT(quantile(errors, 0.5), 0.003);
+  EXPECT_LT(quantile(errors, 0.95), 0.008);
+  EXPECT_LT(quantile(errors, 1), 0.015);
+  EXPECT_LE(refused, 2);
+}
+
+// A model's program, scheduled by events, is the static graph's schedule: to the
+// nanosecond in most, as in 28 of 31 recorded traces of 100 and more device tasks.
+TEST(SchedulerGains, BothEnginesAgreeOnWhatIsUnchanged) {
+  std::vector<double> apart, with_room;
+  for (std::uint64_t seed = 0; seed < kPrograms; ++seed) {
+    const RandomProgram p(seed);
+    const Recorded r(p.program);
+    const auto times = r.model.graph.schedule(r.model.graph.weights());
+    const auto last = *std::max_element(times.begin(), times.end());
+    const auto end_of = [&](bool contention) {
+      ModelProgramOptions options;
+      options.contention = contention;
+      return schedule(program_of(r.model, r.args, options)).end;
+    };
+    apart.push_back(share(end_of(false) - last, last));
+    with_room.push_back(share(end_of(true) - last, last));
+  }
+  EXPECT_EQ(quantile(apart, 0.75), 0);
+  EXPECT_LT(quantile(apart, 1), 3e-3);
+  EXPECT_LT(quantile(with_room, 0.9), 5e-3);
+}
+
+struct Errors {
+  std::map<Fix, std::vector<double>> of_span, of_gain;
+  std::vector<double> all;
+
+  void add(Fix fix, std::int64_t predicted, std::int64_t gain, std::int64_t span) {
+    of_span[fix].push_back(share(predicted - gain, span));
+    all.push_back(of_span[fix].back());
+    if (share(gain, span) > 0.05) of_gain[fix].push_back(share(predicted - gain, gain));
+  }
+};
+
+// Calls `visit(program, recording, fix, change, true gain)` for each that applies.
+template <class Visit>
+void each_fix(Visit visit) {
+  for (std::uint64_t seed = 0; seed < kPrograms; ++seed) {
+    const RandomProgram p(seed);
+    const Recorded r(p.program);
+    for (const auto fix : kFixes) {
+      Change change;
+      const auto fixed = apply(fix, p.program, r, change);
+      if (change.empty()) continue;
+      visit(p, r, fix, change, r.times.end - schedule(fixed).end);
+    }
+  }
+}
+
+// Measured on 400 programs and 1,694 fixes: off by 0.02 points of the span in the
+// median, 0.4 at 90 %, 1.7 at 99 %, 7.5 at worst (of 3 ms, where a kernel fills the
+// device). Of gains over 5 % the median is off by 0.02 % (hidden host time) to 2.9 %
+// (dropped syncs).
+TEST(SchedulerGains, PredictedGainsAreNearTheTrueOnes) {
+  Errors errors;
+  each_fix([&](auto& p, auto& r, Fix fix, auto& change, std::int64_t gain) {
+    // See the next two tests.
+    if (fix == Fix::kUntie && p.shape().big) return;
+    const auto predicted = replayed(r.model, r.model.graph.weights()) -
+                           replayed(r.model, change.weights(r.model));
+    errors.add(fix, predicted, gain, r.times.end);
+  });
+  for (const auto fix : kFixes) {
+    const auto name = kFixNames[static_cast<int>(fix)];
+    EXPECT_GT(errors.of_span[fix].size(), 25u) << name;
+    EXPECT_LT(quantile(errors.of_span[fix], 0.5), 0.002) << name;
+    EXPECT_LT(quantile(errors.of_span[fix], 0.9), 0.01) << name;
+    EXPECT_GT(errors.of_gain[fix].size(), 4u) << name;
+    EXPECT_LT(quantile(errors.of_gain[fix], 0.5), 0.05) << name;
+  }
+  EXPECT_LT(quantile(errors.all, 0.5), 0.0005);
+  EXPECT_LT(quantile(errors.all, 0.99), 0.025);
+  EXPECT_LT(quantile(errors.all, 1), 0.08);
+}
+
+// Fixed edges know nothing of new neighbors: work let go beside a kernel that fills the
+// device waits for room all the same.
+TEST(SchedulerGains, FixedEdgesAreOptimisticWhereTheDeviceIsFull) {
+  std::vector<double> off;
+  each_fix([&](auto& p, auto& r, Fix fix, auto& change, std::int64_t gain) {
+    if (fix != Fix::kUntie || !p.shape().big) return;
+    const auto predicted = replayed(r.model, r.model.graph.weights()) -
+                           replayed(r.model, change.weights(r.model));
+    off.push_back(share(predicted - gain, r.times.end));
+  });
+  EXPECT_GT(off.size(), 20u);
+  EXPECT_GT(quantile(off, 0.5), 0.05);
+  EXPECT_GT(*std::min_element(off.begin(), off.end()), -0.03);
+}
+
+// The same changes by events: 0.02 points in the median, 0.2 at 90 %, 0.6 at 99 %, 2.3
+// at worst, those beside full devices included.
+TEST(SchedulerGains, ByEventsTheyAreNearThereToo) {
+  Errors errors;
+  each_fix([&](auto&, auto& r, Fix fix, auto& change, std::int64_t gain) {
+    const auto weights = change.weights(r.model);
+    ModelProgramOptions changed;
+    changed.weights = weights;
+    const auto predicted = schedule(program_of(r.model, r.args)).end -
+                           schedule(program_of(r.model, r.args, changed)).end;
+    errors.add(fix, predicted, gain, r.times.end);
+  });
+  EXPECT_LT(quantile(errors.all, 0.5), 0.0005);
+  EXPECT_LT(quantile(errors.all, 0.9), 0.005);
+  EXPECT_LT(quantile(errors.all, 0.99), 0.015);
+  EXPECT_LT(quantile(errors.all, 1), 0.03);
+}
+
+}  // namespace
+}  // namespace tta::replay
