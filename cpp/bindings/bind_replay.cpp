@@ -4,6 +4,7 @@
 
 #include "bindings/analysis.h"
 #include "pipeline/edits.h"
+#include "replay/write_trace.h"
 
 namespace tta::bindings {
 namespace {
@@ -143,7 +144,16 @@ void bind_replay(py::module_& m, py::class_<Analysis>& report) {
             const py::gil_scoped_release release;
             return what_if(a.report, model, edits);
           },
-          py::arg("report"), py::arg("edits"));
+          py::arg("report"), py::arg("edits"))
+      .def(
+          "write",
+          [](const Replay& r, const Outcome& outcome, const std::string& note,
+             const std::string& path) {
+            const auto& model = model_of(r);
+            const py::gil_scoped_release release;
+            replay::write_what_if(model, outcome.schedule.times, note, path);
+          },
+          py::arg("outcome"), py::arg("note"), py::arg("path"));
   report.def(
       "replay",
       [](const Analysis& a) {

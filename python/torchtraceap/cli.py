@@ -182,6 +182,8 @@ def _what_if(options: argparse.Namespace) -> int:
         rules = rule_options(options)
         report = analyze(options.trace, **rules, **options.loading)
         result = replay_with(report, tuple(options.edits))
+        if options.trace_out:
+            result.to_trace(options.trace_out)
     except ConfigError as error:
         return complain(str(error))
     except (ValueError, OSError, MemoryError, RuntimeError) as error:

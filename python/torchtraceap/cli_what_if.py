@@ -51,6 +51,11 @@ def add_options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--json", metavar="F", help="write the result to F (-: to standard output)"
     )
+    command.add_argument(
+        "--trace-out",
+        metavar="F",
+        help="write the changed timeline to F, a trace that Perfetto opens",
+    )
     command.set_defaults(edits=[])
 
 

@@ -3,7 +3,10 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from torchtraceap import _core
@@ -40,6 +43,22 @@ class WhatIf:
     gain: Gain | None
     refusals: tuple[str, ...]  # Why no gain may be believed; or empty.
     critical_path: dict[str, float]  # Microseconds by category, with the edits made.
+    _write: Callable[[str], None] = field(repr=False, compare=False)
+
+    def to_trace(self, path: str | os.PathLike[str]) -> None:
+        """Write the timeline with the edits made as a trace that Perfetto opens and
+        ``analyze`` reads: every event of the recording, moved. It is marked as a
+        what-if in its metadata.
+
+        Raises:
+            ValueError: ``path`` cannot be written, ends in ``.gz``, or is the trace's own.
+            TraceError: The trace's file is no longer what was analysed.
+        """
+        where = os.fspath(path)
+        if os.path.exists(where) and os.path.exists(self.path):
+            if os.path.samefile(where, self.path):
+                raise ValueError(f"{where} is the trace itself; give another file")
+        self._write(where)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as what ``json.dumps`` takes."""
@@ -146,7 +165,17 @@ def replay_with(report: Report, edits: tuple[Edit | str, ...]) -> WhatIf:
         gain=read_gain(outcome.gain) if edits and not refusals else None,
         refusals=refusals,
         critical_path={name: us_from_ns(ns) for name, ns in outcome.path.items()},
+        _write=partial(_write, core, outcome, edits),
     )
+
+
+def _write(
+    core: _core.Replay, outcome: _core.Outcome, edits: Sequence[Edit | str], path: str
+) -> None:
+    note = ", ".join(
+        edit if isinstance(edit, str) else f"{edit.kind} {edit.name}" for edit in edits
+    )
+    core.write(outcome, note or "unchanged", path)
 
 
 def _error(replayed: float, recorded: float) -> str:

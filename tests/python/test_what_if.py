@@ -127,6 +127,25 @@ def test_the_command_takes_several_edits() -> None:
     assert "step 5" in both.stdout
 
 
+def test_the_changed_timeline_is_a_trace(
+    report: torchtraceap.Report, tmp_path: Path
+) -> None:
+    out = tmp_path / "fixed.json"
+    result = torchtraceap.what_if(report, edits.hide(LOADER))
+    result.to_trace(out)
+    form = json.loads(out.read_text())
+    assert "what_if" in json.dumps(form["torchtraceap"])
+    again = torchtraceap.analyze(out)
+    assert again.trace.events == report.trace.events
+    assert again.trace.span_us == pytest.approx(result.changed_span_us, rel=0.01)
+    pattern = {f.pattern for f in again.findings if f.recoverable_us}
+    assert "dataloader_bound" not in pattern
+    with pytest.raises(ValueError, match="gz"):
+        result.to_trace(tmp_path / "fixed.json.gz")
+    with pytest.raises(ValueError, match="trace itself"):
+        result.to_trace(RESNET)
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
