@@ -51,13 +51,13 @@ class WhatIf:
         what-if in its metadata.
 
         Raises:
-            ValueError: ``path`` cannot be written, ends in ``.gz``, or is the trace's own.
+            ValueError: ``path`` cannot be written, ends in ``.gz`` or is the trace.
             TraceError: The trace's file is no longer what was analysed.
         """
         where = os.fspath(path)
-        if os.path.exists(where) and os.path.exists(self.path):
-            if os.path.samefile(where, self.path):
-                raise ValueError(f"{where} is the trace itself; give another file")
+        both = os.path.exists(where) and os.path.exists(self.path)
+        if both and os.path.samefile(where, self.path):
+            raise ValueError(f"{where} is the trace itself; give another file")
         self._write(where)
 
     def to_dict(self) -> dict[str, Any]:
