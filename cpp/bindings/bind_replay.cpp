@@ -127,6 +127,8 @@ void bind_replay(py::module_& m, py::class_<Analysis>& report) {
                                return r.recovery.fidelity;
                              })
       .def_property_readonly("gains", [](const Replay& r) { return r.recovery.gains; })
+      .def_property_readonly("doubts",
+                             [](const Replay& r) { return r.recovery.doubts; })
       .def_property_readonly("together",
                              [](const Replay& r) { return r.recovery.together; })
       .def_property_readonly("windows",

@@ -73,7 +73,7 @@ replay::Change fix_of(const timeline::Timeline& t, const PatternTable& patterns,
     if (claim.evidence == last) continue;
     last = claim.evidence;
     if (fix == Fix::kEvent && !t.lanes.on_stream(last)) {
-      out.hide(lane, {t.columns().ts[last], t.tree.end(t.columns(), last)});
+      out.skip(lane, {t.columns().ts[last], t.tree.end(t.columns(), last)});
     }
     if (fix == Fix::kWait) {
       const auto call = t.lanes.on_stream(last) ? t.launch_of(last) : last;

@@ -32,15 +32,30 @@ class Editor {
       for (const auto id : edit.of) {
         if (id < named.size()) named[id] = 1;
       }
+      const bool host = of_host(edit.kind);
+      bool any = false;
       for (std::uint32_t row = 0; row < c_.size(); ++row) {
         if (!named[c_.name[row]] || t_.lanes.lane[row] == timeline::kNoLane) continue;
-        t_.lanes.on_stream(row) ? edit_work(edit, row) : edit_host(edit, row);
+        if (t_.lanes.on_stream(row) == host) continue;
+        any = true;
+        host ? edit_host(edit, row) : edit_work(edit, row);
+      }
+      if (!any) {
+        throw std::invalid_argument(
+            edit_kinds()[static_cast<std::size_t>(edit.kind)].first +
+            (host ? " takes names of host events, and these are none"
+                  : " takes names of device work, and these are none"));
       }
     }
     return std::move(change_);
   }
 
  private:
+  static bool of_host(EditKind kind) {
+    return kind == EditKind::kHide || kind == EditKind::kDropWaits ||
+           kind == EditKind::kCapture;
+  }
+
   void fix(const Edit& edit) {
     for (const auto i : edit.of) {
       if (i >= r_.findings.size()) {
@@ -80,7 +95,7 @@ class Editor {
   void edit_host(const Edit& edit, std::uint32_t row) {
     const auto lane = t_.lanes.lane[row];
     const Interval time{c_.ts[row], std::max(c_.ts[row] + 1, t_.tree.end(c_, row))};
-    if (edit.kind == EditKind::kHide) change_.hide(lane, time);
+    if (edit.kind == EditKind::kHide) change_.skip(lane, time);
     if (edit.kind == EditKind::kDropWaits) change_.drop_waits(lane, time);
     if (edit.kind == EditKind::kCapture) capture(lane, time);
   }
@@ -151,7 +166,7 @@ Outcome what_if(const Report& r, const replay::Model& m, std::span<const Edit> e
                          after.times[s.end] - after.times[s.begin]});
   }
   out.gain = pricer.gain(after);
-  if (const auto longer = replay::longer_step(m, before.times, after.times)) {
+  if (const auto longer = pricer.longer_step(after)) {
     out.doubt = longer->detail;
   }
   out.path =

@@ -43,7 +43,8 @@ struct Edit {
 };
 
 /// Returns the edits as one change of the trace's replay. Linear in the rows an edit.
-/// Throws std::invalid_argument for a factor out of range or no such finding.
+/// Throws std::invalid_argument for a factor out of range, no such finding, or names
+/// of which no event is of the kind that the edit takes.
 replay::Change change_of(const Report& report, const replay::Model& model,
                          std::span<const Edit> edits);
 

@@ -61,6 +61,21 @@ class TimeMap {
   const std::vector<replay::PointId>* points_ = nullptr;
 };
 
+// Whether a fix gains most of what the replay says. Time that a faster program would
+// take instead is not known, a value that is read may be needed, and one rank cannot
+// tell its collectives from the wait for the others.
+bool may_be_counted_on(const patterns::PatternTable& table,
+                       const patterns::Finding& finding) {
+  if (finding.estimate) return false;
+  const auto fix = table[finding.pattern].fix;
+  const auto needed = [&](patterns::SyncKind kind) {
+    return finding.subtype == static_cast<std::uint8_t>(kind);
+  };
+  return fix == patterns::Fix::kEvent ||
+         (fix == patterns::Fix::kWait && !needed(patterns::SyncKind::kScalarRead) &&
+          !needed(patterns::SyncKind::kDataDependentShape));
+}
+
 std::vector<double> window_shares(const Report& r, const replay::Model& m,
                                   const replay::Pricer& pricer,
                                   const replay::WhatIf& fixed) {
@@ -91,6 +106,7 @@ std::vector<double> window_shares(const Report& r, const replay::Model& m,
 Recovery recover(const Report& report) {
   Recovery out;
   out.gains.resize(report.findings.size());
+  out.doubts.resize(report.findings.size());
   if (report.args == nullptr) {
     out.refusal = "device time cannot be judged in this trace";
     return out;
@@ -109,23 +125,28 @@ Recovery recover(const Report& report) {
     return out;
   }
   const replay::Pricer pricer(model);
-  replay::Change all, measured;
+  replay::Change all, certain;
   for (std::size_t i = 0; i < report.findings.size(); ++i) {
     const auto& finding = report.findings[i];
     const auto change = patterns::fix_of(*report.timeline, report.patterns, finding);
     const auto fixed = pricer.replay(change);
     // A step that gets longer when something is taken away: what was copied as work was
     // a wait, and no number is better than a wrong one.
-    if (replay::longer_step(model, pricer.unchanged().times, fixed.times)) continue;
-    out.gains[i] = pricer.gain(fixed, finding.estimate);
+    if (const auto longer = pricer.longer_step(fixed)) {
+      out.doubts[i] = longer->detail;
+      continue;
+    }
+    const bool counts = may_be_counted_on(report.patterns, finding);
+    out.gains[i] = pricer.gain(fixed, !counts);
     all.add(change);
-    if (!finding.estimate) measured.add(change);
+    if (counts) certain.add(change);
   }
+  out.windows.assign(report.windows.size(), 0);
   if (all.empty()) return out;
   const auto fixed = pricer.replay(all);
+  if (pricer.longer_step(fixed)) return out;
   out.together = pricer.gain(fixed);
-  // To be counted on is only what was measured.
-  out.together->low = pricer.gain(pricer.replay(measured)).low;
+  out.together->low = pricer.gain(pricer.replay(certain)).low;
   out.windows = window_shares(report, model, pricer, fixed);
   return out;
 }

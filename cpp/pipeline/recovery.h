@@ -31,7 +31,7 @@ struct PathRow {
   std::vector<PathPlace> places;  ///< The longest first, ten at most.
 };
 
-/// Names of the categories: "python", "runtime_calls", "compute", and so on.
+/// Names of the categories: "host", "runtime_calls", "compute", and so on.
 const std::vector<std::string>& path_categories();
 
 /// Returns what a path is made of, by these categories.
@@ -50,6 +50,8 @@ struct Recovery {
   /// Of each finding of the report; none unless the trace is replayable, or where the
   /// replay without it speaks against itself (replay::longer_step).
   std::vector<std::optional<replay::Gain>> gains;
+  /// Of each finding, why it has no gain although the trace is replayable; or "".
+  std::vector<std::string> doubts;
   /// All of them fixed at once, replayed together: less than their sum where one hides
   /// another, more where only both together shorten the critical path.
   std::optional<replay::Gain> together;

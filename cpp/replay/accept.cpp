@@ -14,6 +14,8 @@ constexpr double kMostContradicted = 0.01, kLeastExplained = 0.9;
 constexpr double kMostUnexplained = 0.02, kMostAnchored = 0.1, kLeastLaunched = 0.95;
 // In 40 real traces every launch has its work.
 constexpr double kMostLost = 0.05;
+// Copies of no bytes leave no record.
+constexpr double kMostCopiesLost = 0.5;
 
 }  // namespace
 
@@ -70,6 +72,11 @@ void accept(Fidelity& f) {
       e > kMostLost) {
     refuse("lost_work",
            percent(e) + " of the launches have no device work in the trace");
+  }
+  if (const auto e = ratio(static_cast<std::int64_t>(f.copy_calls_without_work),
+                           static_cast<std::int64_t>(f.copy_calls));
+      e > kMostCopiesLost) {
+    refuse("lost_work", percent(e) + " of the copies have no device work in the trace");
   }
   if (f.tasks > 0 && of_tasks(f.launched + f.queued_before) < kLeastLaunched) {
     refuse("launches", "only " + percent(of_tasks(f.launched + f.queued_before)) +

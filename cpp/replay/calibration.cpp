@@ -110,7 +110,7 @@ Calibration::Calibration(const timeline::Timeline& t, const Constants& constants
         }
         if (before != nullptr && !tied[task.call] &&
             call.end + kQueuedFor <= before->end &&
-            task.begin - before->end <= kMaxGap) {
+            std::abs(task.begin - before->end) <= kMaxGap) {
           gap[{c.name[before->row], c.name[task.row]}].push_back(task.begin -
                                                                  before->end);
           kind_gap[{before->kind, task.kind}].push_back(task.begin - before->end);

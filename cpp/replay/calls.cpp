@@ -22,7 +22,8 @@ CallKind kind_of_call(std::string_view name) {
   if (contains(name, "EventQuery")) return CallKind::kEventQuery;
   if (contains(name, "EventRecord")) return CallKind::kEventRecord;
   if (contains(name, "StreamWaitEvent")) return CallKind::kStreamWait;
-  if (name == "cudaFree" || name == "hipFree" || name.starts_with("cuMemFree")) {
+  if (name == "cudaFree" || name == "hipFree" || name == "cuMemFree" ||
+      name == "cuMemFree_v2") {
     return CallKind::kFree;
   }
   return CallKind::kPlain;

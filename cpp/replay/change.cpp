@@ -14,12 +14,12 @@ class Editor {
  public:
   explicit Editor(const Model& m) : m_(m), weights(m.graph.weights()) {}
 
-  void hide(std::uint32_t lane, const IntervalSet& set) {
+  void hide(std::uint32_t lane, const IntervalSet& set, bool waits_too) {
     if (lane >= m_.sequences.size()) return;
     for (const auto& part : set) {
       each_point(lane, part, [&](PointId p, std::int64_t from, std::int64_t to) {
         const auto inside = timeline::intersect({from, to}, relative(part)).length();
-        const bool whole = inside == to - from;
+        const bool whole = waits_too && inside == to - from;
         const auto [first, last] = m_.graph.into(p);
         for (auto i = first; i < last; ++i) {
           const auto kind = m_.graph.edges()[i].kind;
@@ -45,14 +45,9 @@ class Editor {
                              return std::pair(c.lane, c.begin) < key;
                            });
       for (; it != calls.end() && it->lane == lane && it->begin < part.end; ++it) {
-        const auto name = m_.timeline->columns().name[it->row];
         const auto [first, last] = m_.graph.into(it->end_point);
         for (auto i = first; i < last; ++i) {
-          const auto kind = m_.graph.edges()[i].kind;
-          if (kind == EdgeKind::kSync) weights[i] = kAbsent;
-          if (kind == EdgeKind::kCall && it->kind != CallKind::kPlain) {
-            weights[i] = std::min(weights[i], m_.calibration.wait_cost(name));
-          }
+          if (m_.graph.edges()[i].kind == EdgeKind::kSync) weights[i] = kAbsent;
         }
       }
     }
@@ -72,6 +67,19 @@ class Editor {
     }
   }
 
+  // Work that overlapped the one before it on its stream still starts no sooner than
+  // that one does, however short it has become.
+  void keep_order(std::uint32_t row) {
+    const auto* task = find(row);
+    if (task == nullptr || task == &m_.tasks.all.back()) return;
+    const auto& next = *(task + 1);
+    if (next.stream != task->stream) return;
+    const auto length = weights[edge_into(task->end_point, EdgeKind::kWork)];
+    const auto fifo = edge_into(next.start_point, EdgeKind::kFifo);
+    if (fifo == Graph::kNoEdge || weights[fifo] == kAbsent) return;
+    weights[fifo] = std::max(weights[fifo], -length);
+  }
+
   const Task* find(std::uint32_t row) const {
     const auto task = row < m_.tasks.of_row.size() ? m_.tasks.of_row[row] : kNone;
     return task == kNone ? nullptr : &m_.tasks.all[task];
@@ -81,6 +89,14 @@ class Editor {
 
  private:
   Interval relative(Interval x) const { return {x.begin - m_.begin, x.end - m_.begin}; }
+
+  std::uint32_t edge_into(PointId point, EdgeKind kind) const {
+    const auto [first, last] = m_.graph.into(point);
+    for (auto i = first; i < last; ++i) {
+      if (m_.graph.edges()[i].kind == kind) return i;
+    }
+    return Graph::kNoEdge;
+  }
 
   // Visits the points of a thread that end a stretch which meets `part`.
   template <class Visit>
@@ -113,6 +129,7 @@ void merge(Map& into, const Map& from) {
 }  // namespace
 
 void Change::hide(std::uint32_t lane, Interval time) { hidden_[lane].push_back(time); }
+void Change::skip(std::uint32_t lane, Interval time) { skipped_[lane].push_back(time); }
 void Change::drop_waits(std::uint32_t lane, Interval time) {
   unwaited_[lane].push_back(time);
 }
@@ -124,6 +141,7 @@ void Change::drop(std::uint32_t row) { dropped_.insert(row); }
 
 void Change::add(const Change& other) {
   merge(hidden_, other.hidden_);
+  merge(skipped_, other.skipped_);
   merge(unwaited_, other.unwaited_);
   merge(shortened_, other.shortened_);
   untied_.insert(other.untied_.begin(), other.untied_.end());
@@ -131,14 +149,14 @@ void Change::add(const Change& other) {
 }
 
 bool Change::empty() const {
-  return hidden_.empty() && unwaited_.empty() && shortened_.empty() &&
-         untied_.empty() && dropped_.empty();
+  return hidden_.empty() && skipped_.empty() && unwaited_.empty() &&
+         shortened_.empty() && untied_.empty() && dropped_.empty();
 }
 
 std::vector<std::int64_t> Change::weights(const Model& m) const {
   Editor edit(m);
   constexpr auto kAll = std::int64_t{1} << 62;
-  auto hidden = hidden_;
+  auto skipped = skipped_;
   std::map<std::uint32_t, std::uint32_t> dropped_of;  // of each call
   for (const auto row : dropped_) {
     edit.edit_task(row, EdgeKind::kWork, kAll, false);
@@ -149,9 +167,19 @@ std::vector<std::int64_t> Change::weights(const Model& m) const {
   }
   for (const auto& [call, count] : dropped_of) {
     const auto& c = m.calls.all[call];
-    if (count == m.tasks.of_call[call]) hidden[c.lane].push_back({c.begin, c.end});
+    if (count == m.tasks.of_call[call]) skipped[c.lane].push_back({c.begin, c.end});
   }
-  for (auto& [lane, set] : hidden) edit.hide(lane, timeline::unite(set));
+  // Both at once would take the same time twice.
+  for (const auto& [lane, set] : hidden_) {
+    auto own = timeline::unite(set);
+    if (const auto it = skipped.find(lane); it != skipped.end()) {
+      own = timeline::subtract(own, timeline::unite(it->second));
+    }
+    edit.hide(lane, own, false);
+  }
+  for (const auto& [lane, set] : skipped) {
+    edit.hide(lane, timeline::unite(set), true);
+  }
   for (const auto& [lane, set] : unwaited_) edit.drop_waits(lane, timeline::unite(set));
   for (const auto& [row, parts] : shortened_) {
     const auto* task = edit.find(row);
@@ -161,8 +189,9 @@ std::vector<std::int64_t> Change::weights(const Model& m) const {
   }
   for (const auto row : untied_) {
     edit.edit_task(row, EdgeKind::kStreamWait, 0, true);
-    edit.edit_task(row, EdgeKind::kContention, 0, true);
   }
+  for (const auto row : dropped_) edit.keep_order(row);
+  for (const auto& [row, parts] : shortened_) edit.keep_order(row);
   return std::move(edit).weights_of();
 }
 

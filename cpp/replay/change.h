@@ -17,15 +17,20 @@ namespace tta::replay {
 
 class Change {
  public:
-  /// The work of a thread in `time` (trace's clock) takes no time: a loader that is
-  /// ahead, a compilation done before. Calls wholly inside wait for nothing either.
+  /// The work of a thread in `time` (trace's clock) takes no time: launches captured in
+  /// a graph, faster Python. What calls inside wait for, they wait for still.
   void hide(std::uint32_t lane, timeline::Interval time);
+  /// What a thread does in `time` is not done: a loader that is ahead, a compilation
+  /// done before. Calls wholly inside wait for nothing either.
+  void skip(std::uint32_t lane, timeline::Interval time);
   /// Calls of a thread that begin in `time` do not wait for the device: they return
-  /// when they have done their own part.
+  /// when they have done their own part. Those whose length was copied keep it: what
+  /// they did is not known to be waiting.
   void drop_waits(std::uint32_t lane, timeline::Interval time);
   /// Device work of this row does without `part` of its time (trace's clock).
   void shorten(std::uint32_t row, timeline::Interval part);
-  /// Device work of this row starts without regard to other streams.
+  /// Device work of this row waits for no event of another stream; for room on the
+  /// device it waits still.
   void untie(std::uint32_t row);
   /// Device work of this row is not done at all, nor launched if its call launched
   /// nothing else.
@@ -40,7 +45,7 @@ class Change {
   std::vector<std::int64_t> weights(const Model& model) const;
 
  private:
-  std::map<std::uint32_t, std::vector<timeline::Interval>> hidden_, unwaited_,
+  std::map<std::uint32_t, std::vector<timeline::Interval>> hidden_, skipped_, unwaited_,
       shortened_;
   std::set<std::uint32_t> untied_, dropped_;
 };

@@ -86,6 +86,10 @@ void measure_launches(const Model& m, Fidelity& f) {
     if (contains(name, "EndCapture")) captures = false;
     const bool launches =
         contains(name, "LaunchKernel") || contains(name, "GraphLaunch");
+    if (contains(name, "Memcpy") && !captures && call.begin <= last) {
+      ++f.copy_calls;
+      f.copy_calls_without_work += m.tasks.of_call[i] == 0;
+    }
     if (!launches || captures || call.begin > last) continue;
     ++f.launch_calls;
     f.launch_calls_without_work += m.tasks.of_call[i] == 0;
@@ -136,22 +140,6 @@ Fidelity judge(const Model& m) {
   measure_path(m, weights, times, f);
   accept(f);
   return f;
-}
-
-std::optional<Refusal> longer_step(const Model& m, std::span<const std::int64_t> before,
-                                   std::span<const std::int64_t> after) {
-  for (std::size_t i = 1; i < m.steps.size(); ++i) {
-    const auto& s = m.steps[i];
-    const auto was = before[s.end] - before[s.begin];
-    const auto is = after[s.end] - after[s.begin];
-    if (error({was, is}) <= kMostStepError || is <= was) continue;
-    return Refusal{"hand_over", "step " + std::to_string(s.number) +
-                                    " would take longer than before, by " +
-                                    percent(error({was, is})) +
-                                    ": a thread waits for something that the replay "
-                                    "takes for its work"};
-  }
-  return {};
 }
 
 }  // namespace tta::replay

@@ -58,6 +58,8 @@ struct Fidelity {
   /// Launch calls before the last device work ended, but into a graph being captured.
   std::uint64_t launch_calls = 0;
   std::uint64_t launch_calls_without_work = 0;
+  std::uint64_t copy_calls = 0;  ///< The same of copies, of which some have no bytes.
+  std::uint64_t copy_calls_without_work = 0;
   Recomputed long_waits;          ///< Synchronizations and blocking copies over 100 us.
   Recomputed queue_waits;         ///< Launches that found the queue full.
   Recomputed hand_overs;          ///< Gaps of threads that waited for another one.
@@ -74,15 +76,6 @@ struct Fidelity {
 
 /// Judges the unchanged replay. Linear in points and edges.
 Fidelity judge(const Model& model);
-
-/// Returns what speaks against a change, from the schedules without and with it: a step
-/// after the first that takes over 2 % longer, though a change only takes away. Waiting
-/// that no hand-over explains was copied as work, and stands where it is when its cause
-/// moves; so may the wait for a device that was hidden before, seldom: see
-/// Fidelity::steps. Linear in the steps.
-std::optional<Refusal> longer_step(const Model& model,
-                                   std::span<const std::int64_t> before,
-                                   std::span<const std::int64_t> after);
 
 /// Kinds of edges that the null replay leaves out.
 inline constexpr KindSet kNullWithout =

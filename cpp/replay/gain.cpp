@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "replay/fidelity.h"
+#include "replay/accept.h"
 
 namespace tta::replay {
 
@@ -23,6 +23,37 @@ WhatIf Pricer::replay(const Change& change) const {
   out.times = model_.graph.schedule(out.weights);
   out.span = span_of(out.times);
   return out;
+}
+
+// How much of a step's critical path is the device's.
+std::int64_t Pricer::on_device(const WhatIf& schedule, const StepPoints& step) const {
+  const auto parts =
+      by_kind(model_, critical_path(model_, schedule.weights, schedule.times, step.end,
+                                    schedule.times[step.begin]));
+  std::int64_t sum = 0;
+  for (const auto kind : {EdgeKind::kWork, EdgeKind::kFifo, EdgeKind::kSync,
+                          EdgeKind::kQueue, EdgeKind::kStreamWait}) {
+    sum += parts[static_cast<std::size_t>(kind)];
+  }
+  return sum;
+}
+
+std::optional<Refusal> Pricer::longer_step(const WhatIf& changed) const {
+  const auto& before = unchanged_.times;
+  const auto& after = changed.times;
+  for (std::size_t i = 1; i < model_.steps.size(); ++i) {
+    const auto& s = model_.steps[i];
+    const auto was = before[s.end] - before[s.begin];
+    const auto is = after[s.end] - after[s.begin];
+    if (is <= was || error({was, is}) <= kMostStepError) continue;
+    if (on_device(changed, s) - on_device(unchanged_, s) >= is - was) continue;
+    return Refusal{"hand_over", "step " + std::to_string(s.number) +
+                                    " would take longer than before, by " +
+                                    percent(error({was, is})) +
+                                    ": a thread waits for something that the replay "
+                                    "takes for its work"};
+  }
+  return {};
 }
 
 Gain Pricer::gain(const WhatIf& changed, bool estimate) const {

@@ -3,10 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "replay/change.h"
 #include "replay/critical_path.h"
+#include "replay/fidelity.h"
 
 namespace tta::replay {
 
@@ -43,11 +45,19 @@ class Pricer {
   const WhatIf& unchanged() const { return unchanged_; }
   /// Replays with a change. O(points + edges).
   WhatIf replay(const Change& change) const;
+  /// Returns what speaks against a replay: a step after the first that takes over 2 %
+  /// longer, though a change only takes away, and not because it now waits for work
+  /// that the step before left on the device: waiting that no hand-over explains was
+  /// copied as work, and stands where it is when its cause moves. Linear in the steps
+  /// and the paths of those that are longer.
+  std::optional<Refusal> longer_step(const WhatIf& changed) const;
   /// Says what a replay gained. `estimate`: the change is itself an upper bound, so the
   /// low end is nothing.
   Gain gain(const WhatIf& changed, bool estimate = false) const;
 
  private:
+  std::int64_t on_device(const WhatIf& schedule, const StepPoints& step) const;
+
   const Model& model_;
   WhatIf unchanged_;
   std::vector<std::uint32_t> path_;  // edges of the critical path

@@ -42,6 +42,10 @@ void add_stream_waits(Draft& d) {
   auto& m = d.model;
   const auto& tasks = m.tasks.all;
   const auto& order = m.tasks.by_launch;
+  const auto near = [&](const Task& a, const Task& b) {
+    return d.issued.device(a.stream) == d.issued.device(b.stream) &&
+           d.issued.process(a.stream) == d.issued.process(b.stream);
+  };
   for (std::uint32_t i = 0; i < m.calls.all.size(); ++i) {
     const auto& call = m.calls.all[i];
     if (call.kind != CallKind::kStreamWait) continue;
@@ -51,7 +55,8 @@ void add_stream_waits(Draft& d) {
     auto k = d.issued.launched_before(call.begin);
     for (std::size_t looked = 0; k-- > 0 && looked < kBack; ++looked) {
       const auto& from = tasks[order[k]];
-      if (from.stream == tasks[to].stream) continue;
+      // An event of another device is possible, and too rare to guess at.
+      if (from.stream == tasks[to].stream || !near(from, tasks[to])) continue;
       if (tasks[to].begin - from.end < -kSlack) continue;
       add_edge(d, from, tasks[to], Provenance::kSemantic);
       break;

@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from torchtraceap import _core
@@ -85,7 +85,8 @@ def core_edits(report: Report, edits: Sequence[Edit | str]) -> list[_core.Edit]:
         of = _findings(report, edit.name) if edit.kind == "fix" else None
         if of is None:
             names = report.event_names
-            of = [i for i, name in enumerate(names) if fnmatchcase(name, edit.name)]
+            pattern = re.compile(".*".join(map(re.escape, edit.name.split("*"))), re.S)
+            of = [i for i, name in enumerate(names) if pattern.fullmatch(name)]
             if not of:
                 raise ValueError(
                     f"no event is named {edit.name!r}. Names are compared as a whole, "
@@ -100,7 +101,9 @@ def _findings(report: Report, what: str) -> list[int]:
         index
         for index, finding in enumerate(report.findings)
         if what in (finding.pattern, finding.kind, finding.id)
-        or (finding.location is not None and str(finding.location).endswith(what))
+        or (
+            finding.location is not None and f"/{finding.location}".endswith(f"/{what}")
+        )
     ]
     if not found:
         known = sorted({finding.pattern for finding in report.findings})

@@ -74,6 +74,7 @@ def _replay_form(report: Report) -> dict[str, Any]:
     return {
         "refusal": recovery.refusal or None,
         "fidelity": recovery.fidelity and asdict(recovery.fidelity),
+        "doubts": list(recovery.doubts),
         "together": recovery.together and asdict(recovery.together),
         "critical_paths": [asdict(path) for path in report.critical_paths],
     }

@@ -18,7 +18,8 @@ from torchtraceap.units import us_from_ns
 class Gain:
     """Time that a fix takes off the trace, and what that rests on."""
 
-    low_us: float  # What one may count on: 3/4 of high_us; 0 for an estimate.
+    # 3/4 of high_us where most of it can be had, 0 where it is only a bound.
+    low_us: float
     high_us: float  # As replayed.
     # Share of high_us that is waits made shorter, not work taken away: rests on rules.
     recomputed_share: float
@@ -83,6 +84,8 @@ class Recovery:
     fidelity: Fidelity | None  # None: there is no schedule, `refusal` says why.
     refusal: str  # "" if the trace is replayable.
     gains: tuple[Gain | None, ...]  # Of each finding, in their order.
+    # Of each finding: why it has no gain in a replayable trace; or "".
+    doubts: tuple[str, ...]
     # All findings fixed at once. Not their sum: one may hide another.
     together: Gain | None
     windows: tuple[float, ...]  # Share of each window that goes then; or empty.
@@ -95,6 +98,7 @@ def read_recovery(core: _core.Replay) -> Recovery:
         fidelity=read_fidelity(core.fidelity) if core.fidelity else None,
         refusal=core.refusal,
         gains=tuple(read_gain(gain) if gain else None for gain in core.gains),
+        doubts=tuple(core.doubts),
         together=read_gain(together) if together else None,
         windows=tuple(core.windows),
     )

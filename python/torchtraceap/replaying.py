@@ -26,7 +26,7 @@ class StepTimes:
     number: int
     span_us: float  # As recorded.
     replayed_span_us: float  # Replayed without a change.
-    changed_span_us: float  # With the edits.
+    changed_span_us: float | None  # With the edits; None: not to be believed.
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class WhatIf:
     fidelity: Fidelity
     span_us: float  # As recorded.
     replayed_span_us: float
-    changed_span_us: float
+    changed_span_us: float | None  # None: not to be believed, `refusals` says why.
     steps: tuple[StepTimes, ...]
     gain: Gain | None
     refusals: tuple[str, ...]  # Why no gain may be believed; or empty.
@@ -86,7 +86,7 @@ class WhatIf:
             f"({_error(self.replayed_span_us, self.span_us)}; without any wait "
             f"{_error(fidelity.null_span_us, self.span_us)})",
         ]
-        if self.edits:
+        if self.edits and self.changed_span_us is not None:
             lines.append(f"Changed    {time_text(self.changed_span_us)}")
         if self.refusals:
             lines.append("No gain is given: " + "; ".join(self.refusals) + ".")
@@ -98,10 +98,12 @@ class WhatIf:
                 f"           {self.gain.recomputed_share:.0%} of it waits made "
                 f"shorter, {self.gain.inferred_share:.0%} of the path inferred"
             )
-        shares = ", ".join(f"{v:.0%} {k}" for k, v in fidelity.shares.items() if v)
-        lines.append(f"Rests on   {shares} time on the critical path")
+        if not self.edits:
+            shares = ", ".join(f"{v:.0%} {k}" for k, v in fidelity.shares.items() if v)
+            lines.append(f"Rests on   {shares} time on the critical path")
         for step in self.steps:
-            changed = f" -> {time_text(step.changed_span_us)}" if self.edits else ""
+            after = step.changed_span_us if self.edits else None
+            changed = "" if after is None else f" -> {time_text(after)}"
             lines.append(
                 f"  step {step.number}: {time_text(step.span_us)} recorded, "
                 f"{time_text(step.replayed_span_us)} replayed{changed}"
@@ -152,13 +154,13 @@ def replay_with(report: Report, edits: tuple[Edit | str, ...]) -> WhatIf:
         fidelity=fidelity,
         span_us=us_from_ns(outcome.span_ns),
         replayed_span_us=us_from_ns(outcome.replayed_span_ns),
-        changed_span_us=us_from_ns(outcome.changed_span_ns),
+        changed_span_us=None if refusals else us_from_ns(outcome.changed_span_ns),
         steps=tuple(
             StepTimes(
                 step.number,
                 us_from_ns(step.recorded_ns),
                 us_from_ns(step.replayed_ns),
-                us_from_ns(step.changed_ns),
+                None if refusals else us_from_ns(step.changed_ns),
             )
             for step in outcome.steps
         ),

@@ -89,7 +89,7 @@ def _findings(report: Report, limit: int) -> Iterator[str]:
 
 def _gain(finding: Finding) -> str:
     gain = finding.recoverable_us
-    return "" if gain is None else f"{time_text(gain)} recoverable"
+    return "" if gain is None else f"≤ {time_text(gain)} recoverable"
 
 
 def _replayed(report: Report) -> Iterator[str]:
@@ -101,8 +101,12 @@ def _replayed(report: Report) -> Iterator[str]:
         )
     elif gain := recovery.together:
         span_us = report.trace.span_us
+        left_out = sum(bool(doubt) for doubt in recovery.doubts)
+        all_of = (
+            f"{len(report.findings) - left_out} of them" if left_out else "all of them"
+        )
         yield (
-            f"Replayed without all of them: {time_text(gain.low_us)} to "
+            f"Replayed without {all_of}: {time_text(gain.low_us)} to "
             f"{time_text(gain.high_us)} less of {time_text(span_us)} "
             f"({share_text(gain.high_us, span_us)})."
         )

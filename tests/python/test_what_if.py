@@ -88,6 +88,10 @@ def test_critical_paths_add_up(report: torchtraceap.Report) -> None:
 def test_what_names_nothing_is_refused(report: torchtraceap.Report) -> None:
     with pytest.raises(ValueError, match="no event is named 'gemm'"):
         torchtraceap.what_if(report, edits.scale("gemm", 0.5))
+    with pytest.raises(ValueError, match="takes names of device work"):
+        torchtraceap.what_if(report, edits.scale(LOADER, 0.5))
+    with pytest.raises(ValueError, match="no finding is '42'"):
+        torchtraceap.what_if(report, "42")
     with pytest.raises(ValueError, match="no finding is 'sync_stal'"):
         torchtraceap.what_if(report, "sync_stal")
     with pytest.raises(ValueError, match="from 0 to 1"):

@@ -136,10 +136,14 @@ TEST(WhatIf, RefusesWhatMakesNoSense) {
   const auto run = [&](Edit edit) {
     what_if(report, *recovery.model, std::vector<Edit>{std::move(edit)});
   };
-  EXPECT_THROW(run({EditKind::kScale, {1}, 1.5}), std::invalid_argument);
-  EXPECT_THROW(run({EditKind::kScale, {1}, std::nan("")}), std::invalid_argument);
+  EXPECT_THROW(run({EditKind::kScale, ids(trace, "gemm"), 1.5}), std::invalid_argument);
+  EXPECT_THROW(run({EditKind::kScale, ids(trace, "gemm"), std::nan("")}),
+               std::invalid_argument);
   EXPECT_THROW(run({EditKind::kFix, {999}}), std::invalid_argument);
-  EXPECT_NO_THROW(run({EditKind::kHide, {0xffffffff}}));
+  EXPECT_THROW(run({EditKind::kHide, {0xffffffff}}), std::invalid_argument);
+  EXPECT_THROW(run({EditKind::kHide, ids(trace, "gemm")}), std::invalid_argument);
+  EXPECT_THROW(run({EditKind::kScale, ids(trace, "DataLoader"), 0.5}),
+               std::invalid_argument);
   EXPECT_THROW(edit_kind("remove"), std::invalid_argument);
   EXPECT_EQ(edit_kind("scale"), EditKind::kScale);
 }

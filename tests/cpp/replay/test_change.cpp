@@ -116,9 +116,32 @@ TEST(Change, AWaitThatBeginsOutsideStays) {
 TEST(Change, AWaitHiddenAsAWholeIsGone) {
   const Replayed r(waiting());
   Change change;
-  change.hide(r.lane_of("first"), {r.begin() + 20'000, r.begin() + 516'000});
+  change.skip(r.lane_of("first"), {r.begin() + 20'000, r.begin() + 516'000});
   const auto times = r.model.graph.schedule(change.weights(r.model));
   EXPECT_EQ(times[r.model.calls.all.back().begin_point], 320'000);
+}
+
+TEST(Change, WhatIsHiddenStillWaits) {
+  const Replayed r(waiting());
+  Change change;
+  change.hide(r.lane_of("first"), {r.begin() + 20'000, r.begin() + 516'000});
+  EXPECT_EQ(gain(r, change), 0);  // the call returns when its kernel has ended
+}
+
+TEST(Change, ShorterWorkIsOvertakenByNoneOnItsStream) {
+  // Ten kernels of 100 us, each beginning 50 us before the one ahead of it ends.
+  TraceText text;
+  for (int i = 0; i < 10; ++i) {
+    text.launched(6.0 * i, 100 + 50.0 * i, 100, i + 1);
+  }
+  const Replayed r(text);
+  Change change;
+  for (std::size_t i = 0; i < 10; i += 2) change.drop(r.model.tasks.all[i].row);
+  const auto times = r.model.graph.schedule(change.weights(r.model));
+  for (std::size_t i = 1; i < 10; ++i) {
+    EXPECT_GE(times[r.model.tasks.all[i].start_point],
+              times[r.model.tasks.all[i - 1].start_point]);
+  }
 }
 
 TEST(Change, ShortenedWorkIsShorterByEachPartOnce) {

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "replay/change.h"
+#include "replay/gain.h"
 #include "replay/samples.h"
 
 namespace tta::replay {
@@ -175,7 +176,7 @@ Change without_loader(const Replayed& r) {
   const auto& c = r.timeline.columns();
   for (std::uint32_t row = 0; row < c.size(); ++row) {
     if (!r.trace.name(row).starts_with("enumerate(DataLoader)")) continue;
-    change.hide(r.timeline.lanes.lane[row], {c.ts[row], c.end(row)});
+    change.skip(r.timeline.lanes.lane[row], {c.ts[row], c.end(row)});
   }
   return change;
 }
@@ -187,8 +188,8 @@ TEST(Real, AModelWithoutHandOversIsFoundOut) {
     options.hand_overs = hand_overs;
     const Replayed r(*text, options);
     EXPECT_LT(std::abs(r.span_error()), 0.001) << "unchanged, both are as exact";
-    const auto after = r.model.graph.schedule(without_loader(r).weights(r.model));
-    const auto doubt = longer_step(r.model, r.times, after);
+    const Pricer pricer(r.model);
+    const auto doubt = pricer.longer_step(pricer.replay(without_loader(r)));
     EXPECT_EQ(doubt.has_value(), !hand_overs);
     EXPECT_EQ(doubt ? doubt->kind : "hand_over", "hand_over");
   }
