@@ -49,7 +49,7 @@ std::uint32_t row_of(const replay::Model& m, const replay::Edge& e) {
                             [&](auto r, std::int64_t when) { return c.ts[r] < when; });
        it != rows.end() && c.ts[*it] < m.begin + to.recorded; ++it) {
     const auto inside = std::min(t.tree.end(c, *it), m.begin + to.recorded) - c.ts[*it];
-    if (inside <= most) continue;
+    if (inside <= most || timeline::step_number(t.trace->name(*it))) continue;
     most = inside;
     longest = *it;
   }

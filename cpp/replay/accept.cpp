@@ -76,7 +76,8 @@ void accept(Fidelity& f) {
   if (const auto e = ratio(static_cast<std::int64_t>(f.copy_calls_without_work),
                            static_cast<std::int64_t>(f.copy_calls));
       e > kMostCopiesLost) {
-    refuse("lost_work", percent(e) + " of the copies have no device work in the trace");
+    refuse("lost_copies",
+           percent(e) + " of the copies have no device work in the trace");
   }
   if (f.tasks > 0 && of_tasks(f.launched + f.queued_before) < kLeastLaunched) {
     refuse("launches", "only " + percent(of_tasks(f.launched + f.queued_before)) +

@@ -99,7 +99,7 @@ TEST(Damage, LaunchesOfWhichNothingIsRecordedAreALoss) {
   ASSERT_TRUE(text);
   const auto f = judge(Replayed(*text).model);
   EXPECT_EQ(f.launch_calls, 77u);
-  EXPECT_EQ(kinds(f), "lost_work ");
+  EXPECT_EQ(kinds(f), "lost_work lost_copies ");
 }
 
 TEST(Damage, ATraceOfTheHostAloneLosesNothing) {
