@@ -12,13 +12,17 @@ import numpy.typing
 
 __all__: list[str] = [
     "BalanceRow",
+    "ChangedStep",
     "Claim",
     "CopyRow",
     "Counts",
     "Device",
+    "Edit",
+    "Fidelity",
     "Figure",
     "Finding",
     "Frame",
+    "Gain",
     "KernelCounts",
     "KernelRow",
     "Label",
@@ -26,18 +30,26 @@ __all__: list[str] = [
     "NO_ID",
     "NO_TIME",
     "OperatorRow",
+    "Outcome",
     "OverlapFacts",
     "OwnOutcome",
     "OwnRule",
+    "PathPlace",
+    "PathRow",
     "PatternInfo",
     "Quality",
     "QualityNote",
+    "Recomputed",
+    "Refusal",
+    "Replay",
+    "ReplayTimes",
     "Report",
     "RuleContext",
     "Settings",
     "Stage",
     "StepBalance",
     "StepRow",
+    "StepTimes",
     "ThreadRow",
     "Threshold",
     "Trace",
@@ -53,6 +65,7 @@ __all__: list[str] = [
     "category_names",
     "category_number",
     "column_docs",
+    "edit_kinds",
     "load_bytes",
     "load_file",
     "patterns",
@@ -512,6 +525,10 @@ class Report:
     def kernel_counts(self) -> KernelCounts: ...
     def operators(self) -> list[OperatorRow]: ...
     def overlap(self) -> list[OverlapFacts]: ...
+    def replay(self) -> Replay:
+        """
+        Replays the trace, judges the replay and prices the findings.
+        """
     def story(self) -> list[Stage]: ...
     def threads(self) -> list[ThreadRow]: ...
     def window_tree(
@@ -711,6 +728,178 @@ class OverlapFacts:
     @property
     def device(self) -> int: ...
 
+class ReplayTimes:
+    """
+    Nanoseconds.
+    """
+    @property
+    def recorded(self) -> int: ...
+    @property
+    def replayed(self) -> int: ...
+
+class Recomputed:
+    """
+    Waits that a replay recomputes.
+    """
+    @property
+    def count(self) -> int: ...
+    @property
+    def error(self) -> int: ...
+    @property
+    def recorded(self) -> int: ...
+
+class StepTimes:
+    @property
+    def number(self) -> int: ...
+    @property
+    def times(self) -> ReplayTimes: ...
+
+class Refusal:
+    """
+    Why a replay is not to be believed.
+    """
+    @property
+    def detail(self) -> str: ...
+    @property
+    def kind(self) -> str: ...
+
+class Fidelity:
+    """
+    How far a replay may be believed.
+    """
+    @property
+    def anchored_ns(self) -> int: ...
+    @property
+    def contradicted(self) -> int: ...
+    @property
+    def copied_waits(self) -> int: ...
+    @property
+    def explained(self) -> int: ...
+    @property
+    def hand_overs(self) -> Recomputed: ...
+    @property
+    def informative(self) -> bool: ...
+    @property
+    def launched(self) -> int: ...
+    @property
+    def long_waits(self) -> Recomputed: ...
+    @property
+    def null_span(self) -> int: ...
+    @property
+    def queue_waits(self) -> Recomputed: ...
+    @property
+    def queued_before(self) -> int: ...
+    @property
+    def refusals(self) -> list[Refusal]: ...
+    @property
+    def replayable(self) -> bool: ...
+    @property
+    def shares(self) -> dict[str, float]: ...
+    @property
+    def span(self) -> ReplayTimes: ...
+    @property
+    def steps(self) -> list[StepTimes]: ...
+    @property
+    def tasks(self) -> int: ...
+    @property
+    def unexplained_ns(self) -> int: ...
+
+class Gain:
+    """
+    What a change takes off the span, in nanoseconds.
+    """
+    @property
+    def high(self) -> int: ...
+    @property
+    def inferred(self) -> float: ...
+    @property
+    def low(self) -> int: ...
+    @property
+    def recomputed(self) -> float: ...
+
+class PathPlace:
+    @property
+    def location(self) -> Frame | None: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def ns(self) -> int: ...
+
+class PathRow:
+    """
+    What bounds a step or the trace.
+    """
+    @property
+    def by_category(self) -> dict[str, int]: ...
+    @property
+    def places(self) -> list[PathPlace]: ...
+    @property
+    def span_ns(self) -> int: ...
+    @property
+    def step(self) -> int | None: ...
+
+class ChangedStep:
+    @property
+    def changed_ns(self) -> int: ...
+    @property
+    def number(self) -> int: ...
+    @property
+    def recorded_ns(self) -> int: ...
+    @property
+    def replayed_ns(self) -> int: ...
+
+class Outcome:
+    """
+    A replay with edits made.
+    """
+    @property
+    def changed_span_ns(self) -> int: ...
+    @property
+    def doubt(self) -> str: ...
+    @property
+    def gain(self) -> Gain: ...
+    @property
+    def path(self) -> dict[str, int]: ...
+    @property
+    def replayed_span_ns(self) -> int: ...
+    @property
+    def span_ns(self) -> int: ...
+    @property
+    def steps(self) -> list[ChangedStep]: ...
+
+class Edit:
+    """
+    A change asked for, see pipeline/edits.h.
+    """
+    def __init__(
+        self,
+        kind: str,
+        of: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex],
+        factor: typing.SupportsFloat | typing.SupportsIndex = 1.0,
+    ) -> None: ...
+
+class Replay:
+    """
+    A report's trace as a schedule.
+    """
+    def critical_paths(self) -> list[PathRow]: ...
+    def what_if(
+        self, report: Report, edits: collections.abc.Sequence[Edit]
+    ) -> Outcome: ...
+    def write(self, outcome: Outcome, note: str, path: str) -> None: ...
+    @property
+    def doubts(self) -> list[str]: ...
+    @property
+    def fidelity(self) -> Fidelity | None: ...
+    @property
+    def gains(self) -> list[Gain | None]: ...
+    @property
+    def refusal(self) -> str: ...
+    @property
+    def together(self) -> Gain | None: ...
+    @property
+    def windows(self) -> list[float]: ...
+
 def analyze(
     trace: Trace,
     *,
@@ -731,6 +920,11 @@ def category_number(name: str) -> int | None:
 def column_docs() -> dict[str, str]:
     """
     What each column holds.
+    """
+
+def edit_kinds() -> list[tuple[str, str]]:
+    """
+    Name and meaning of each kind of edit.
     """
 
 def load_bytes(data: bytes, options: LoadOptions = ...) -> Trace: ...

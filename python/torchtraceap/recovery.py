@@ -137,20 +137,16 @@ def read_path(core: _core.PathRow) -> CriticalPath:
         span_us=us_from_ns(core.span_ns),
         by_category={name: us_from_ns(ns) for name, ns in core.by_category.items()},
         places=tuple(
-            PathPlace(
-                place.location
-                and Location(
-                    place.location.file,
-                    place.location.line,
-                    place.location.function,
-                    place.location.user,
-                ),
-                place.name,
-                us_from_ns(place.ns),
-            )
+            PathPlace(_location(place.location), place.name, us_from_ns(place.ns))
             for place in core.places
         ),
     )
+
+
+def _location(frame: _core.Frame | None) -> Location | None:
+    if frame is None:
+        return None
+    return Location(frame.file, frame.line, frame.function, frame.user)
 
 
 def _recomputed(core: _core.Recomputed) -> Recomputed:

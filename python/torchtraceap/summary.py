@@ -89,7 +89,9 @@ def _findings(report: Report, limit: int) -> Iterator[str]:
 
 def _gain(finding: Finding) -> str:
     gain = finding.recoverable_us
-    return "" if gain is None else f"≤ {time_text(gain)} recoverable"
+    if gain is None:
+        return ""
+    return f"{'≤ ' if gain else ''}{time_text(gain)} recoverable"
 
 
 def _replayed(report: Report) -> Iterator[str]:
