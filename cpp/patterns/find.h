@@ -30,9 +30,10 @@ struct Findings {
 ///
 /// A rule's claims count if together they cost at least kMinCost and the rule's share
 /// of the span. Without device work they are judged process by process, so that the
-/// time of many helpers does not hide what one wastes. They are grouped by sub-type and source line, or operator where no
-/// line is known; groups under kMinCost, and those beyond the ten costliest of a
-/// pattern, are gathered in one finding without a place. `windows` is left empty.
+/// time of many helpers does not hide what one wastes. They are grouped by sub-type and
+/// source line, or operator where no line is known; groups under kMinCost, and those
+/// beyond the ten costliest of a pattern, are gathered in one finding without a place.
+/// `windows` is left empty.
 ///
 /// Own rules run after these, or before the one they name; their claims count on the
 /// same terms. PatternIds after the built-in ones are theirs, in the order given.

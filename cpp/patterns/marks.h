@@ -28,9 +28,9 @@ struct Mark {
 /// mark is that launch or holds all of it.
 ///
 /// Of a trace without device work, claims what of a process's time falls into marks
-/// that hold up its main thread. Where marks overlap, those of the launching thread come first, then the one
-/// that begins first, so give nested ones once. Marks in any order.
-/// O((marks + gaps) log n) a device.
+/// that hold up its main thread. Where marks overlap, those of the launching thread
+/// come first, then the one that begins first, so give nested ones once. Marks in any
+/// order. O((marks + gaps) log n) a device.
 std::vector<Claim> claim_marks(const Context& context, PatternId pattern,
                                std::vector<Mark> marks, bool at_the_end = false);
 

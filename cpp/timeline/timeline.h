@@ -41,7 +41,7 @@ struct Timeline {
   Spans spans;
   std::vector<ThreadWaits> waits;
   std::vector<DeviceTime> devices;  ///< Those with work recorded, by number.
-  HostTimes host;  ///< The processes of a trace without device work.
+  HostTimes host;                   ///< The processes of a trace without device work.
   std::vector<DeviceProperties> properties;
   /// By the id of a name: kernels have it, and it is one of communication.
   std::vector<char> communication_names;

@@ -219,7 +219,7 @@ TEST(RecompileOrLazyLoad, WithoutStepsALaunchIsSlowIfItIsMostOfAShortTrace) {
   };
   EXPECT_EQ(with(600, 11'990), 600'000);
   EXPECT_EQ(with(600, 12'010), 0);  // under a twentieth
-  EXPECT_EQ(with(250, 2'000), 0);  // 50 launches of 5 us
+  EXPECT_EQ(with(250, 2'000), 0);   // 50 launches of 5 us
   EXPECT_EQ(with(251, 2'000), 251'000);
   EXPECT_EQ(with(600, 5'990, "cudaGraphLaunch"), 0);  // brings many kernels
 }
