@@ -71,13 +71,24 @@ def json_text(value: object, indent: int | None = 1) -> str:
 
 def _replay_form(report: Report) -> dict[str, Any]:
     recovery = report.recovery
-    return {
+    form = {
         "refusal": recovery.refusal or None,
         "fidelity": recovery.fidelity and asdict(recovery.fidelity),
         "doubts": list(recovery.doubts),
         "together": recovery.together and asdict(recovery.together),
         "critical_paths": [asdict(path) for path in report.critical_paths],
     }
+    plain: dict[str, Any] = _lists(form)
+    return plain
+
+
+def _lists(value: Any) -> Any:
+    """Return `value` with a list for each tuple, as JSON gives it back."""
+    if isinstance(value, dict):
+        return {key: _lists(member) for key, member in value.items()}
+    if isinstance(value, list | tuple):
+        return [_lists(member) for member in value]
+    return value
 
 
 def _balance_form(row: Balance) -> dict[str, Any]:

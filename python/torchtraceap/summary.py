@@ -91,7 +91,7 @@ def _gain(finding: Finding) -> str:
     gain = finding.recoverable_us
     if gain is None:
         return ""
-    return f"{'≤ ' if gain else ''}{time_text(gain)} recoverable"
+    return f"{'up to ' if gain else ''}{time_text(gain)} recoverable"
 
 
 def _replayed(report: Report) -> Iterator[str]:

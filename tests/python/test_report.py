@@ -126,7 +126,7 @@ def test_the_summary_tells_the_story(slow_loader: torchtraceap.Report) -> None:
     first = lines[lines.index("Findings, most wasted time first:") + 1]
     assert re.fullmatch(
         r"  resnet50_profiler_api\.py:42 <module> +dataloader_bound \(single_process\)"
-        r" +×6 +356 ms +33\.\d %",
+        r" +×6 +356 ms +33\.\d % +up to 354 ms recoverable",
         first,
     )
     told = next(i for i, line in enumerate(lines) if line.startswith("Limit"))

@@ -125,7 +125,10 @@ def test_the_form_says_what_the_report_says(slow_loader: torchtraceap.Report) ->
     first = form["findings"][0]
     assert first["docs"] == "docs/patterns/dataloader_bound.md"
     assert first["location"]["line"] == 42
-    assert first["recoverable_us"] is None and first["recoverable_fraction"] is None
+    assert first["recoverable_us"] == slow_loader.findings[0].recoverable_us
+    share = first["recoverable_us"] / form["trace"]["span_us"]
+    assert first["recoverable_fraction"] == pytest.approx(share)
+    assert form["replay"]["refusal"] is None
     assert [w["index"] for w in form["windows"]] == list(range(len(form["windows"])))
 
 
