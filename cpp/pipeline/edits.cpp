@@ -126,6 +126,28 @@ class Editor {
 
 }  // namespace
 
+namespace {
+
+// Those of which most can be had: what is hidden or not waited for at the user's own
+// word, and findings that say so. How much faster work can be is a guess.
+std::vector<Edit> certain(const Report& r, std::span<const Edit> edits) {
+  std::vector<Edit> out;
+  for (auto edit : edits) {
+    if (edit.kind == EditKind::kFix) {
+      std::erase_if(edit.of, [&](auto i) {
+        return !may_be_counted_on(r.patterns, r.findings[i]);
+      });
+    } else if (edit.kind != EditKind::kHide && edit.kind != EditKind::kDropWaits &&
+               edit.kind != EditKind::kPin) {
+      continue;
+    }
+    out.push_back(std::move(edit));
+  }
+  return out;
+}
+
+}  // namespace
+
 std::vector<std::pair<std::string, std::string>> edit_kinds() {
   return {
 #define TTA_EDIT_TEXT(id, name, doc) {name, doc},
@@ -166,6 +188,7 @@ Outcome what_if(const Report& r, const replay::Model& m, std::span<const Edit> e
                          after.times[s.end] - after.times[s.begin]});
   }
   out.gain = pricer.gain(after);
+  out.gain.low = pricer.gain(pricer.replay(change_of(r, m, certain(r, edits)))).low;
   if (const auto longer = pricer.longer_step(after)) {
     out.doubt = longer->detail;
   }

@@ -61,9 +61,8 @@ class TimeMap {
   const std::vector<replay::PointId>* points_ = nullptr;
 };
 
-// Whether a fix gains most of what the replay says. Time that a faster program would
-// take instead is not known, a value that is read may be needed, and one rank cannot
-// tell its collectives from the wait for the others.
+}  // namespace
+
 bool may_be_counted_on(const patterns::PatternTable& table,
                        const patterns::Finding& finding) {
   if (finding.estimate) return false;
@@ -75,6 +74,8 @@ bool may_be_counted_on(const patterns::PatternTable& table,
          (fix == patterns::Fix::kWait && !needed(patterns::SyncKind::kScalarRead) &&
           !needed(patterns::SyncKind::kDataDependentShape));
 }
+
+namespace {
 
 std::vector<double> window_shares(const Report& r, const replay::Model& m,
                                   const replay::Pricer& pricer,

@@ -59,6 +59,12 @@ struct Recovery {
   std::vector<double> windows;
 };
 
+/// Tells whether a fix gains most of what the replay says. Time that a faster program
+/// would take instead is not known, a value that is read may be needed, and one rank
+/// cannot tell its collectives from the wait for the others.
+bool may_be_counted_on(const patterns::PatternTable& table,
+                       const patterns::Finding& finding);
+
 /// Replays a report's trace, judges the replay, and prices the findings if it may be
 /// believed. One replay a finding, O(points + edges) each; nothing is kept.
 Recovery recover(const Report& report);

@@ -2,7 +2,7 @@
 // replay/output.h: files and streams that say when they could not be written.
 #pragma once
 
-#include <fstream>
+#include <functional>
 #include <ostream>
 #include <string>
 
@@ -14,7 +14,13 @@ class FailingStream {
   explicit FailingStream(std::ostream& out) : out_(out), before_(out.exceptions()) {
     out_.exceptions(std::ios::failbit | std::ios::badbit);
   }
-  ~FailingStream() { out_.exceptions(before_); }
+  ~FailingStream() {
+    try {
+      out_.exceptions(before_);
+    } catch (const std::ios_base::failure&) {
+      // The stream has failed and would say so once more.
+    }
+  }
   FailingStream(const FailingStream&) = delete;
   FailingStream& operator=(const FailingStream&) = delete;
 
@@ -23,8 +29,10 @@ class FailingStream {
   std::ios::iostate before_;
 };
 
-/// Opens a file to be written anew, as plain text. Throws std::invalid_argument if it
-/// cannot be, or if its name promises gzip.
-std::ofstream open_output(const std::string& path);
+/// Writes a file as plain text, by what `write` puts into a stream that throws. An
+/// existing file is replaced only when all is written. Throws std::invalid_argument if
+/// the file cannot be written, or if its name promises gzip, and what `write` throws.
+void write_file(const std::string& path,
+                const std::function<void(std::ostream&)>& write);
 
 }  // namespace tta::replay

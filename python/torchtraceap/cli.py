@@ -178,6 +178,8 @@ def _what_if(options: argparse.Namespace) -> int:
         return complain(
             f"--json {options.json} would overwrite the trace. Give it another file."
         )
+    if options.trace_out and options.trace_out == options.json:
+        return complain("--json and --trace-out name the same file. Give them two.")
     try:
         rules = rule_options(options)
         report = analyze(options.trace, **rules, **options.loading)

@@ -24,8 +24,8 @@ class Edit:
 
 
 def fix(what: str) -> Edit:
-    """Fix findings: of a pattern (``"sync_stall"``), at a place (``"train.py:88"``) or
-    with an id of the report."""
+    """Fix findings: of a pattern (``"sync_stall"``), at a place (``"train.py:88"``), of
+    an operator, or with an id of the report."""
     return Edit("fix", what)
 
 
@@ -52,6 +52,8 @@ def capture(name: str) -> Edit:
 
 def scale(name: str, factor: float) -> Edit:
     """Let device work of this name take `factor` of its time, 0 to 1."""
+    if not isinstance(factor, int | float):
+        raise TypeError(f"factor must be a number, but is {factor!r}")
     if not 0 <= factor <= 1:
         raise ValueError(f"factor must be from 0 to 1, but is {factor}")
     return Edit("scale", name, float(factor))
@@ -77,10 +79,10 @@ def core_edits(report: Report, edits: Sequence[Edit | str]) -> list[_core.Edit]:
     for edit in edits:
         if isinstance(edit, str):
             edit = fix(edit)
-        if not isinstance(edit, Edit):
+        if not isinstance(edit, Edit) or not isinstance(edit.name, str):
             raise TypeError(
                 "an edit is made by torchtraceap.edits, or a text that names findings, "
-                f"but this is {type(edit).__name__}"
+                f"but this is {edit!r}"
             )
         of = _findings(report, edit.name) if edit.kind == "fix" else None
         if of is None:
@@ -100,7 +102,7 @@ def _findings(report: Report, what: str) -> list[int]:
     found = [
         index
         for index, finding in enumerate(report.findings)
-        if what in (finding.pattern, finding.kind, finding.id)
+        if what in (finding.pattern, finding.kind, finding.id, finding.operator)
         or (
             finding.location is not None and f"/{finding.location}".endswith(f"/{what}")
         )

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from torchtraceap.report import Report
 
 
+_MOST_STEPS = 20  # in the text
+
+
 @dataclass(frozen=True)
 class StepTimes:
     """One step's length."""
@@ -51,10 +54,16 @@ class WhatIf:
         what-if in its metadata.
 
         Raises:
-            ValueError: ``path`` cannot be written, ends in ``.gz`` or is the trace.
+            ValueError: The replay is refused, or ``path`` cannot be written, ends in
+                ``.gz`` or is the trace.
             TraceError: The trace's file is no longer what was analysed.
         """
         where = os.fspath(path)
+        if self.edits and self.refusals:
+            raise ValueError(
+                f"{where} is not written, for the replay is not to be believed: "
+                + "; ".join(self.refusals)
+            )
         both = os.path.exists(where) and os.path.exists(self.path)
         if both and os.path.samefile(where, self.path):
             raise ValueError(f"{where} is the trace itself; give another file")
@@ -83,7 +92,7 @@ class WhatIf:
         lines = [
             f"Recorded   {time_text(self.span_us)}",
             f"Replayed   {time_text(self.replayed_span_us)} "
-            f"({_error(self.replayed_span_us, self.span_us)}; without any wait "
+            f"({_error(self.replayed_span_us, self.span_us)}; if nothing ever waited, "
             f"{_error(fidelity.null_span_us, self.span_us)})",
         ]
         if self.edits and self.changed_span_us is not None:
@@ -100,14 +109,16 @@ class WhatIf:
             )
         if not self.edits:
             shares = ", ".join(f"{v:.0%} {k}" for k, v in fidelity.shares.items() if v)
-            lines.append(f"Rests on   {shares} time on the critical path")
-        for step in self.steps:
+            lines.append(f"Path       {shares} times; see docs/replay.md")
+        for step in self.steps[:_MOST_STEPS]:
             after = step.changed_span_us if self.edits else None
             changed = "" if after is None else f" -> {time_text(after)}"
             lines.append(
                 f"  step {step.number}: {time_text(step.span_us)} recorded, "
                 f"{time_text(step.replayed_span_us)} replayed{changed}"
             )
+        if (rest := len(self.steps) - _MOST_STEPS) > 0:
+            lines.append(f"  and {rest} more steps")
         return "\n".join(lines)
 
 

@@ -107,6 +107,9 @@ def _replayed(report: Report) -> Iterator[str]:
         all_of = (
             f"{len(report.findings) - left_out} of them" if left_out else "all of them"
         )
+        if left_out:
+            doubt = next(doubt for doubt in recovery.doubts if doubt)
+            yield from wrapped(f"No gain is given for {left_out}: {doubt}.", "  ")
         yield (
             f"Replayed without {all_of}: {time_text(gain.low_us)} to "
             f"{time_text(gain.high_us)} less of {time_text(span_us)} "

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import subprocess
 import sys
@@ -96,10 +97,35 @@ def test_what_names_nothing_is_refused(report: torchtraceap.Report) -> None:
         torchtraceap.what_if(report, "sync_stal")
     with pytest.raises(ValueError, match="from 0 to 1"):
         edits.scale("*", 2)
-    with pytest.raises(TypeError, match="int"):
+    with pytest.raises(TypeError, match="but this is 3"):
         torchtraceap.what_if(report, 3)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="one trace"):
         torchtraceap.what_if([RESNET])  # type: ignore[arg-type]
+
+
+def test_a_file_is_replaced_only_by_a_whole_one(tmp_path: Path) -> None:
+    source, out = tmp_path / "source.json", tmp_path / "out.json"
+    source.write_bytes(gzip.decompress(RESNET.read_bytes()))
+    result = torchtraceap.what_if(torchtraceap.analyze(source))
+    out.write_text("kept")
+    source.write_text("{}")
+    with pytest.raises((ValueError, OSError)):
+        result.to_trace(out)
+    assert out.read_text() == "kept"
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["out.json", "source.json"]
+
+
+def test_what_if_counts_on_what_analyze_counts_on(
+    report: torchtraceap.Report,
+) -> None:
+    for finding in report.findings:
+        gain = torchtraceap.what_if(report, finding.id).gain
+        assert gain is not None
+        assert gain.high_us == finding.recoverable_us
+        assert gain.low_us == finding.recoverable_low_us
+    guess = torchtraceap.what_if(report, edits.scale("*", 0.5)).gain
+    assert guess is not None
+    assert guess.low_us == 0 < guess.high_us
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -144,6 +170,10 @@ def test_the_changed_timeline_is_a_trace(
     assert again.trace.span_us == pytest.approx(result.changed_span_us, rel=0.01)
     pattern = {f.pattern for f in again.findings if f.recoverable_us}
     assert "dataloader_bound" not in pattern
+    with pytest.raises(ValueError, match="cannot be written: No space left"):
+        result.to_trace("/dev/full")
+    with pytest.raises(ValueError, match="cannot be written: No such file"):
+        result.to_trace(tmp_path / "missing" / "fixed.json")
     with pytest.raises(ValueError, match="gz"):
         result.to_trace(tmp_path / "fixed.json.gz")
     with pytest.raises(ValueError, match="trace itself"):
