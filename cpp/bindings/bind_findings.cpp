@@ -28,6 +28,8 @@ void bind_findings(py::module_& m) {
       .def_property_readonly("summary", [](const PatternInfo& p) { return p.summary; })
       .def_property_readonly("advice", [](const PatternInfo& p) { return p.advice; })
       .def_readonly("estimate", &PatternInfo::estimate)
+      .def_property_readonly("edit",
+                             [](const PatternInfo& p) { return fix_name(p.fix); })
       .def_property_readonly("subtypes", [](const PatternInfo& p) {
         return std::vector<std::string>(p.subtypes.begin(), p.subtypes.end());
       });

@@ -115,7 +115,12 @@ void bind_replay(py::module_& m, py::class_<Analysis>& report) {
            }),
            py::arg("kind"), py::arg("of"), py::arg("factor") = 1.0);
   m.def(
-      "edit_kinds", [] { return edit_kinds(); },
+      "edit_kinds",
+      [] {
+        std::vector<std::pair<std::string, std::string>> out;
+        for (const auto& e : edit_table()) out.emplace_back(e.name, e.doc);
+        return out;
+      },
       "Name and meaning of each kind of edit.");
 
   py::class_<Replay>(m, "Replay", "A report's trace as a schedule.")

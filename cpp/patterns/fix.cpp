@@ -3,84 +3,173 @@
 #include "patterns/fix.h"
 
 #include <algorithm>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "patterns/ledger.h"
+#include "patterns/overlap_room.h"
+#include "replay/fewer_launches.h"
 
 namespace tta::patterns {
 namespace {
 
+using replay::kNone;
 using timeline::Interval;
 using timeline::kNoLane;
 using timeline::kNoRow;
 
-// The thread of an event, or of the launch of device work.
-std::uint32_t thread_of(const timeline::Timeline& t, std::uint32_t row) {
-  if (t.lanes.on_stream(row)) row = t.launch_of(row);
-  return row == kNoRow ? kNoLane : t.lanes.lane[row];
-}
+class Fixer {
+ public:
+  explicit Fixer(const replay::Model& m)
+      : m_(m), t_(*m.timeline), c_(t_.columns()) {}
 
-// The stretch in which a blocking call, and those it is one wait with, begin.
-Interval wait_around(const timeline::Timeline& t, std::uint32_t lane,
-                     std::uint32_t row) {
-  const auto begin = t.columns().ts[row];
-  const auto thread = std::lower_bound(
-      t.waits.begin(), t.waits.end(), lane,
-      [](const timeline::ThreadWaits& w, std::uint32_t l) { return w.lane < l; });
-  if (thread != t.waits.end() && thread->lane == lane) {
-    const auto after = std::upper_bound(
-        thread->waits.begin(), thread->waits.end(), begin,
-        [](std::int64_t when, const timeline::HostWait& w) { return when < w.begin; });
-    if (after != thread->waits.begin() && begin < std::prev(after)->end) {
-      return {std::prev(after)->begin, std::prev(after)->end};
+  replay::Change run(Fix fix, const Finding& finding) {
+    const auto claims = fix == Fix::kOverlap ? hideable(t_, finding) : finding.claims;
+    std::map<std::uint32_t, std::vector<const Claim*>> proven;  // by evidence
+    for (const auto& claim : claims) {
+      if (!claim.idle && claim.device >= 0) shorten(claim);
+      proven[claim.evidence].push_back(&claim);
+    }
+    for (const auto& [row, own] : proven) fix_one(fix, row, own);
+    return std::move(out_);
+  }
+
+ private:
+  using Claims = std::vector<const Claim*>;
+
+  // What all claims that one event proves come to, beside the device's busy time.
+  void fix_one(Fix fix, std::uint32_t row, const Claims& claims) {
+    const auto lane = thread_of(row);
+    const auto from = t_.lanes.on_stream(row) ? t_.launch_of(row) : row;
+    const auto call = from == kNoRow ? kNone : m_.calls.of_row[from];
+    const bool on_device = claims.front()->device >= 0;
+    switch (fix) {
+      case Fix::kHide:
+        if (!t_.lanes.on_stream(row) && lane != kNoLane) {
+          out_.skip(lane, {c_.ts[row], t_.tree.end(c_, row)});
+        }
+        return;
+      case Fix::kDropWaits:
+      case Fix::kPin:
+        if (from != kNoRow) out_.drop_waits(lane, wait_around(lane, from));
+        return;
+      case Fix::kCapture:
+        if (on_device && call != kNone && capture(call, claims)) return;
+        break;
+      case Fix::kMultiTensor:
+        if (!on_device || t_.lanes.on_stream(row)) break;
+        replay::fuse(m_, lane, {c_.ts[row], t_.tree.end(c_, row)},
+                     replay::Fusion::kSameName, out_);
+        return;
+      case Fix::kFuse:
+        fuse(row, claims);
+        break;
+      case Fix::kBucket:
+        if (t_.lanes.on_stream(row)) {
+          replay::join_before(m_, row, out_);
+        } else if (call != kNone) {
+          const auto time = replay::launching_time(m_, call);
+          if (time) out_.hide(lane, *time);
+        }
+        break;
+      case Fix::kShorten:
+      case Fix::kOverlap:
+        break;
+    }
+    hide(lane, claims);
+  }
+
+  // The claimed time of the thread itself, or in which its device was idle.
+  void hide(std::uint32_t lane, const Claims& claims) {
+    if (lane == kNoLane) return;
+    for (const auto* claim : claims) {
+      if (claim->idle || claim->device < 0) {
+        out_.hide(lane, {claim->begin, claim->end});
+      }
     }
   }
-  return {begin, begin + 1};
-}
 
-// Shortens the device work that took the time: the event itself, if it is of a device,
-// else what started last before it.
-void shorten(const timeline::Timeline& t, const Claim& claim, replay::Change& out) {
-  const auto& c = t.columns();
-  const Interval time{claim.begin, claim.end};
-  const auto row = claim.evidence;
-  if (t.lanes.on_stream(row) &&
-      timeline::intersect(time, {c.ts[row], c.end(row)}).length() > 0) {
-    out.shorten(row, time);
-    return;
+  // A late launch is one with the launch before it.
+  bool capture(std::uint32_t call, const Claims& claims) {
+    auto time = replay::launching_time(m_, call);
+    if (!time) return false;
+    const auto late = claims.front()->begin;
+    if (late - time->begin > kMostPause) time->begin = late;
+    out_.hide(m_.calls.all[call].lane, *time);
+    return true;
   }
-  for (const auto& d : t.devices) {
-    if (d.device != claim.device) continue;
+
+  // A chain goes from the kernel that proves it to the last that time is claimed of.
+  void fuse(std::uint32_t row, const Claims& claims) {
+    const auto first = m_.tasks.of_row[row];
+    if (first == kNone) return;
+    const auto& all = m_.tasks.all;
+    const auto end = m_.tasks.first[all[first].stream + 1];
+    for (auto i = first + 1; i < end && all[i].begin <= claims.back()->begin; ++i) {
+      if (all[i].call == kNone || all[i].kind != replay::TaskKind::kKernel) continue;
+      const auto time = replay::launching_time(m_, all[i].call);
+      if (!time) continue;
+      out_.hide(m_.calls.all[all[i].call].lane, *time);
+      out_.merge(all[i].row);
+    }
+  }
+
+  // The thread of an event, or of the launch of device work.
+  std::uint32_t thread_of(std::uint32_t row) const {
+    if (t_.lanes.on_stream(row)) row = t_.launch_of(row);
+    return row == kNoRow ? kNoLane : t_.lanes.lane[row];
+  }
+
+  // The stretch in which a blocking call, and those it is one wait with, begin.
+  Interval wait_around(std::uint32_t lane, std::uint32_t row) const {
+    const auto begin = c_.ts[row];
+    const auto thread = std::lower_bound(
+        t_.waits.begin(), t_.waits.end(), lane,
+        [](const timeline::ThreadWaits& w, std::uint32_t l) { return w.lane < l; });
+    if (thread != t_.waits.end() && thread->lane == lane) {
+      const auto after = std::upper_bound(
+          thread->waits.begin(), thread->waits.end(), begin,
+          [](std::int64_t when, const timeline::HostWait& w) { return when < w.begin; });
+      if (after != thread->waits.begin() && begin < std::prev(after)->end) {
+        return {std::prev(after)->begin, std::prev(after)->end};
+      }
+    }
+    return {begin, begin + 1};
+  }
+
+  // Shortens the device work that took the time: the event itself, if it is of a device,
+  // else what started last before it.
+  void shorten(const Claim& claim) {
+    const Interval time{claim.begin, claim.end};
+    const auto row = claim.evidence;
+    if (t_.lanes.on_stream(row) &&
+        timeline::intersect(time, {c_.ts[row], c_.end(row)}).length() > 0) {
+      out_.shorten(row, time);
+      return;
+    }
+    const auto device = index_of(t_, claim);
+    if (device >= t_.devices.size()) return;
+    const auto& rows = t_.devices[device].rows;
     auto it = std::upper_bound(
-        d.rows.begin(), d.rows.end(), claim.begin,
-        [&](std::int64_t when, std::uint32_t r) { return when < c.ts[r]; });
+        rows.begin(), rows.end(), claim.begin,
+        [&](std::int64_t when, std::uint32_t r) { return when < c_.ts[r]; });
     // Claims may go on into the next kernels of a chain.
-    if (it != d.rows.begin()) --it;
-    for (; it != d.rows.end() && c.ts[*it] < claim.end; ++it) out.shorten(*it, time);
+    if (it != rows.begin()) --it;
+    for (; it != rows.end() && c_.ts[*it] < claim.end; ++it) out_.shorten(*it, time);
   }
-}
+
+  const replay::Model& m_;
+  const timeline::Timeline& t_;
+  const trace::Columns& c_;
+  replay::Change out_;
+};
 
 }  // namespace
 
-replay::Change fix_of(const timeline::Timeline& t, const PatternTable& patterns,
+replay::Change fix_of(const replay::Model& m, const PatternTable& patterns,
                       const Finding& finding) {
-  const auto fix = patterns[finding.pattern].fix;
-  replay::Change out;
-  auto last = kNoRow;
-  for (const auto& claim : finding.claims) {
-    const auto lane = thread_of(t, claim.evidence);
-    const bool device_time = !claim.idle && claim.device >= 0;
-    if (device_time) shorten(t, claim, out);
-    if (lane == kNoLane) continue;
-    if (fix == Fix::kTime && !device_time) out.hide(lane, {claim.begin, claim.end});
-    if (claim.evidence == last) continue;
-    last = claim.evidence;
-    if (fix == Fix::kEvent && !t.lanes.on_stream(last)) {
-      out.skip(lane, {t.columns().ts[last], t.tree.end(t.columns(), last)});
-    }
-    if (fix == Fix::kWait) {
-      const auto call = t.lanes.on_stream(last) ? t.launch_of(last) : last;
-      if (call != kNoRow) out.drop_waits(lane, wait_around(t, lane, call));
-    }
-  }
-  return out;
+  return Fixer(m).run(patterns[finding.pattern].fix, finding);
 }
 
 }  // namespace tta::patterns

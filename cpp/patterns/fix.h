@@ -8,13 +8,15 @@
 
 namespace tta::patterns {
 
-/// Returns what fixing a finding takes away, by PatternInfo::fix:
-/// - kTime: of idle time that it claims, the work of the thread whose launch was late
-///   (that of its evidence); of busy time, so much of the device work that took it.
-/// - kEvent: the whole of each event that proves it.
-/// - kWait: what the calls that prove it waited for; busy time as above.
-/// O(n log n) in its claims, and a search for each.
-replay::Change fix_of(const timeline::Timeline& timeline, const PatternTable& patterns,
+/// On the way from launch to launch a thread goes through Python for no longer; what is
+/// more than this before a late launch is other work, and stays when launches are
+/// captured. The rules on launches have the same limit (patterns/dispatching.h).
+inline constexpr std::int64_t kMostPause = 200'000;
+
+/// Returns what fixing a finding takes away, by its pattern's edit (TTA_FIXES). Time of
+/// a host without devices is taken off as it is claimed, but for kHide.
+/// O(n log n) in its claims and what they cover; of kOverlap, in the devices' rows.
+replay::Change fix_of(const replay::Model& model, const PatternTable& patterns,
                       const Finding& finding);
 
 }  // namespace tta::patterns

@@ -41,7 +41,7 @@ constexpr std::array<PatternInfo, 33> kTable = {{
      "larger prefetch_factor, or cheaper decoding and augmentation.",
      kDataloaderBoundKinds,
      false,
-     Fix::kEvent},
+     Fix::kHide},
     {PatternId::kGcPause, "gc_pause", kCpu, true,
      "Python's garbage collector stopped the program.",
      "Collect at moments of your choice: gc.disable() or gc.freeze() after "
@@ -60,7 +60,7 @@ constexpr std::array<PatternInfo, 33> kTable = {{
      "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True.",
      kAllocatorChurnKinds,
      false,
-     Fix::kEvent},
+     Fix::kHide},
     {PatternId::kCpuInitThenCopy, "cpu_init_then_copy", kCpu, true,
      "Tensors were filled on the CPU and then copied to the device.",
      "Make the tensor where it is used: torch.zeros(..., device=device) instead "
@@ -72,7 +72,7 @@ constexpr std::array<PatternInfo, 33> kTable = {{
      "and copy with non_blocking=True.",
      {},
      true,
-     Fix::kWait},
+     Fix::kPin},
     {PatternId::kFrequentMemcpy, "frequent_memcpy", kCpu, true,
      "Many small copies between host and device.",
      "Make the tensors on the device (device=...), or gather them into one "
@@ -90,7 +90,7 @@ constexpr std::array<PatternInfo, 33> kTable = {{
      "remove explicit synchronization from the step.",
      kSyncStallKinds,
      false,
-     Fix::kWait},
+     Fix::kDropWaits},
     {PatternId::kLoopIndexing, "loop_indexing", kCpu, true,
      "A Python loop indexed a tensor element by element.",
      "Work on the whole tensor at once: batch the loop's body, or use "
@@ -107,30 +107,38 @@ constexpr std::array<PatternInfo, 33> kTable = {{
      "Build the optimizer with fused=True or foreach=True, e.g. "
      "torch.optim.AdamW(..., fused=True).",
      kUnfusedOptimizerKinds,
-     true},
+     true,
+     Fix::kMultiTensor},
     {PatternId::kZeroGradFill, "zero_grad_fill", kCpu, true,
      "Gradients were filled with zeros instead of dropped.",
      "Call optimizer.zero_grad(set_to_none=True), the default since torch 2.0.",
-     {}},
+     {},
+     false,
+     Fix::kHide},
     {PatternId::kSmallCollectives, "small_collectives", kGpu, true,
      "Many small collectives, each with the latency of a large one.",
      "Put small tensors into one collective: larger DDP buckets (bucket_cap_mb),"
      " torch.distributed's coalescing manager, flattened gradients.",
      kSmallCollectivesKinds,
-     true},
+     true,
+     Fix::kBucket},
     {PatternId::kMissedCudaGraph, "missed_cuda_graph", kCpu, true,
      "The same kernels were launched one by one in every step.",
      "This stretch of the step repeats exactly, so capture it: "
      "torch.compile(mode=\"reduce-overhead\"), "
      "torch.cuda.make_graphed_callables, or torch.cuda.CUDAGraph around what lies "
      "between two waits or reads.",
-     {}},
+     {},
+     false,
+     Fix::kCapture},
     {PatternId::kLaunchBound, "launch_bound", kCpu, true,
      "The device was faster than the host could launch work.",
      "Launch less: torch.compile(mode=\"reduce-overhead\") or CUDA graphs, "
      "larger batches, fused or foreach operators instead of loops over small "
      "tensors.",
-     {}},
+     {},
+     false,
+     Fix::kCapture},
     {PatternId::kHostBoundPython, "host_bound_python", kCpu, true,
      "Python code between the operators kept the device waiting.",
      "Move the work out of the step (precompute, cache, another thread or "
@@ -145,12 +153,16 @@ constexpr std::array<PatternInfo, 33> kTable = {{
      "Communication and computation took turns though nothing says they must.",
      "Start the collective with async_op=True and wait for it where its result "
      "is used; let FSDP or DDP prefetch.",
-     {}},
+     {},
+     false,
+     Fix::kOverlap},
     {PatternId::kCommExposed, "comm_exposed", kGpu, true,
      "Communication ran with no computation beside it.",
      "Overlap it: gradients in buckets (DDP bucket_cap_mb), FSDP prefetch, "
      "async_op=True with work between; then look whether another rank is late.",
-     {}},
+     {},
+     false,
+     Fix::kOverlap},
     {PatternId::kSlowCopy, "slow_copy", kGpu, true,
      "Copies were far slower than the link allows.",
      "Pin the host's memory and copy in few large pieces; check the PCIe link "
@@ -161,7 +173,9 @@ constexpr std::array<PatternInfo, 33> kTable = {{
      "Copies between host and device ran with no computation beside them.",
      "Copy the next batch while this one computes: non_blocking=True from pinned"
      " memory on a stream of its own.",
-     {}},
+     {},
+     false,
+     Fix::kOverlap},
     {PatternId::kRedundantD2d, "redundant_d2d", kGpu, true,
      "The device copied or converted data that it already had.",
      "Keep one dtype and one memory format through the model: cast once outside "
@@ -194,7 +208,8 @@ constexpr std::array<PatternInfo, 33> kTable = {{
      "Let torch.compile fuse the chain, or use a fused operator (F.layer_norm, "
      "F.gelu, fused optimizers).",
      {},
-     true},
+     true,
+     Fix::kFuse},
     {PatternId::kSmallGrid, "small_grid", kGpu, true,
      "Kernels had fewer blocks than the device has multiprocessors.",
      "Give each kernel more work: larger batches, batched instead of single "
@@ -224,5 +239,14 @@ constexpr std::array<PatternInfo, 33> kTable = {{
 }  // namespace
 
 std::span<const PatternInfo> patterns() { return kTable; }
+
+std::string_view fix_name(Fix fix) {
+  constexpr std::string_view kNames[] = {
+#define TTA_FIX_NAME(id, name, doc) name,
+      TTA_FIXES(TTA_FIX_NAME)
+#undef TTA_FIX_NAME
+  };
+  return kNames[static_cast<std::size_t>(fix)];
+}
 
 }  // namespace tta::patterns

@@ -53,15 +53,28 @@ enum class PatternId : std::uint8_t {
 /// Whose code has to change.
 enum class PatternSide : std::uint8_t { kCpu, kGpu };
 
-/// What a fix takes away of what a finding claims, to be replayed without it.
+// id, name in reports, what of a finding is not there in a replay without it. Busy time
+// that it claims is taken off the device's work, whatever the edit.
+#define TTA_FIXES(X)                                                                   \
+  X(kShorten, "shorten", "the launching thread's work in the claimed idle time")       \
+  X(kHide, "hide", "the whole events that prove it, and what they wait for")           \
+  X(kDropWaits, "drop_waits", "that the calls which prove it wait for the device")     \
+  X(kPin, "pin", "that its copies wait for the device: they are asynchronous")         \
+  X(kCapture, "capture", "its launches between two waits but one, as of a CUDA graph") \
+  X(kFuse, "fuse", "the launches of its kernels but one, and the gaps between them")   \
+  X(kMultiTensor, "multi_tensor",                                                      \
+    "the launches and gaps of kernels of one name but the first, in each step of an "  \
+    "optimizer")                                                                       \
+  X(kBucket, "bucket", "the launches of like collectives but the first of each run")   \
+  X(kOverlap, "overlap", "what of its time can run beside other work of its step")
+
+/// The edit of a replay that stands for a pattern's fix.
 enum class Fix : std::uint8_t {
-  /// Of idle time: the launching thread's work in it. Of busy time: the device's.
-  kTime,
-  /// The whole host event that proves it, beside the device's work as well.
-  kEvent,
-  /// That a call waits for the device.
-  kWait,
+#define TTA_FIX_ID(id, name, doc) id,
+  TTA_FIXES(TTA_FIX_ID)
+#undef TTA_FIX_ID
 };
+std::string_view fix_name(Fix fix);
 
 struct PatternInfo {
   PatternId id;
@@ -74,7 +87,7 @@ struct PatternInfo {
   /// What it claims beyond idle time is an upper estimate, resting on how much faster
   /// the same work could be. False: it is time that was measured, all of it lost.
   bool estimate = false;
-  Fix fix = Fix::kTime;
+  Fix fix = Fix::kShorten;
 };
 
 /// The table, in order of precedence; `kPatterns[i].id == PatternId(i)`.

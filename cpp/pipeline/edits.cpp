@@ -7,6 +7,9 @@
 #include <string>
 
 #include "patterns/fix.h"
+#include "replay/accept.h"
+#include "replay/fewer_launches.h"
+#include "replay/model_program.h"
 
 namespace tta::pipeline {
 namespace {
@@ -21,39 +24,50 @@ class Editor {
 
   replay::Change run(std::span<const Edit> edits) {
     for (const auto& edit : edits) {
-      if (edit.kind == EditKind::kFix) {
-        fix(edit);
-        continue;
-      }
       if (!(edit.factor >= 0 && edit.factor <= 1)) {
         throw std::invalid_argument("a factor is from 0 to 1");
       }
-      std::vector<char> named(t_.trace->strings.size(), 0);
-      for (const auto id : edit.of) {
-        if (id < named.size()) named[id] = 1;
+      if (info(edit).takes == Takes::kFindings) {
+        fix(edit);
+        continue;
       }
-      const bool host = of_host(edit.kind);
-      bool any = false;
-      for (std::uint32_t row = 0; row < c_.size(); ++row) {
-        if (!named[c_.name[row]] || t_.lanes.lane[row] == timeline::kNoLane) continue;
-        if (t_.lanes.on_stream(row) == host) continue;
-        any = true;
-        host ? edit_host(edit, row) : edit_work(edit, row);
+      const auto rows = rows_of(edit);
+      if (edit.kind == EditKind::kBucket) {
+        replay::bucket(m_, rows, change_);
+        continue;
       }
-      if (!any) {
-        throw std::invalid_argument(
-            edit_kinds()[static_cast<std::size_t>(edit.kind)].first +
-            (host ? " takes names of host events, and these are none"
-                  : " takes names of device work, and these are none"));
+      for (const auto row : rows) {
+        info(edit).takes == Takes::kHostEvents ? edit_host(edit, row)
+                                               : edit_work(edit, row);
       }
     }
     return std::move(change_);
   }
 
  private:
-  static bool of_host(EditKind kind) {
-    return kind == EditKind::kHide || kind == EditKind::kDropWaits ||
-           kind == EditKind::kCapture;
+  static const EditInfo& info(const Edit& edit) {
+    return edit_table()[static_cast<std::size_t>(edit.kind)];
+  }
+
+  // The events that an edit names.
+  std::vector<std::uint32_t> rows_of(const Edit& edit) const {
+    std::vector<char> named(t_.trace->strings.size(), 0);
+    for (const auto id : edit.of) {
+      if (id < named.size()) named[id] = 1;
+    }
+    const bool host = info(edit).takes == Takes::kHostEvents;
+    std::vector<std::uint32_t> rows;
+    for (std::uint32_t row = 0; row < c_.size(); ++row) {
+      if (!named[c_.name[row]] || t_.lanes.lane[row] == timeline::kNoLane) continue;
+      if (t_.lanes.on_stream(row) != host) rows.push_back(row);
+    }
+    if (rows.empty()) {
+      throw std::invalid_argument(
+          std::string(info(edit).name) +
+          (host ? " takes names of host events, and these are none"
+                : " takes names of device work, and these are none"));
+    }
+    return rows;
   }
 
   void fix(const Edit& edit) {
@@ -61,7 +75,7 @@ class Editor {
       if (i >= r_.findings.size()) {
         throw std::invalid_argument("there is no finding " + std::to_string(i));
       }
-      change_.add(patterns::fix_of(t_, r_.patterns, r_.findings[i]));
+      change_.add(patterns::fix_of(m_, r_.patterns, r_.findings[i]));
     }
   }
 
@@ -95,26 +109,26 @@ class Editor {
   void edit_host(const Edit& edit, std::uint32_t row) {
     const auto lane = t_.lanes.lane[row];
     const Interval time{c_.ts[row], std::max(c_.ts[row] + 1, t_.tree.end(c_, row))};
-    if (edit.kind == EditKind::kHide) change_.skip(lane, time);
-    if (edit.kind == EditKind::kDropWaits) change_.drop_waits(lane, time);
-    if (edit.kind == EditKind::kCapture) capture(lane, time);
-  }
-
-  // The first launch stays for all of them, with what the thread did before it.
-  void capture(std::uint32_t lane, Interval time) {
-    const auto& calls = m_.calls.all;
-    auto it = std::lower_bound(calls.begin(), calls.end(), std::pair(lane, time.begin),
-                               [](const replay::Call& c, const auto& key) {
-                                 return std::pair(c.lane, c.begin) < key;
-                               });
-    std::int64_t from = -1, to = -1;
-    for (; it != calls.end() && it->lane == lane && it->begin < time.end; ++it) {
-      const auto call = static_cast<std::uint32_t>(it - calls.begin());
-      if (m_.tasks.of_call[call] == 0) continue;
-      if (from < 0) from = it->end;
-      to = it->end;
+    using replay::Fusion;
+    switch (edit.kind) {
+      case EditKind::kHide:
+        change_.skip(lane, time);
+        break;
+      case EditKind::kDropWaits:
+        change_.drop_waits(lane, time);
+        break;
+      case EditKind::kCapture:
+        replay::capture(m_, lane, time, change_);
+        break;
+      case EditKind::kFuse:
+        replay::fuse(m_, lane, time, Fusion::kAll, change_);
+        break;
+      case EditKind::kMultiTensor:
+        replay::fuse(m_, lane, time, Fusion::kSameName, change_);
+        break;
+      default:
+        break;
     }
-    if (to > from && from >= 0) change_.hide(lane, {from, to});
   }
 
   const Report& r_;
@@ -124,22 +138,15 @@ class Editor {
   replay::Change change_;
 };
 
-}  // namespace
-
-namespace {
-
-// Those of which most can be had: what is hidden or not waited for at the user's own
-// word, and findings that say so. How much faster work can be is a guess.
+// Those of which most can be had.
 std::vector<Edit> certain(const Report& r, std::span<const Edit> edits) {
   std::vector<Edit> out;
   for (auto edit : edits) {
+    if (!edit_table()[static_cast<std::size_t>(edit.kind)].certain) continue;
     if (edit.kind == EditKind::kFix) {
       std::erase_if(edit.of, [&](auto i) {
         return !may_be_counted_on(r.patterns, r.findings[i]);
       });
-    } else if (edit.kind != EditKind::kHide && edit.kind != EditKind::kDropWaits &&
-               edit.kind != EditKind::kPin) {
-      continue;
     }
     out.push_back(std::move(edit));
   }
@@ -148,20 +155,21 @@ std::vector<Edit> certain(const Report& r, std::span<const Edit> edits) {
 
 }  // namespace
 
-std::vector<std::pair<std::string, std::string>> edit_kinds() {
-  return {
-#define TTA_EDIT_TEXT(id, name, doc) {name, doc},
-      TTA_EDITS(TTA_EDIT_TEXT)
-#undef TTA_EDIT_TEXT
+std::span<const EditInfo> edit_table() {
+  static constexpr EditInfo kTable[] = {
+#define TTA_EDIT_INFO(id, name, takes, certain, doc) {name, Takes::takes, certain, doc},
+      TTA_EDITS(TTA_EDIT_INFO)
+#undef TTA_EDIT_INFO
   };
+  return kTable;
 }
 
 EditKind edit_kind(std::string_view name) {
   std::string known;
-  const auto kinds = edit_kinds();
-  for (std::size_t i = 0; i < kinds.size(); ++i) {
-    if (kinds[i].first == name) return static_cast<EditKind>(i);
-    known += (i == 0 ? "" : ", ") + kinds[i].first;
+  const auto table = edit_table();
+  for (std::size_t i = 0; i < table.size(); ++i) {
+    if (table[i].name == name) return static_cast<EditKind>(i);
+    known += (i == 0 ? "" : ", ") + std::string(table[i].name);
   }
   throw std::invalid_argument("there is no edit '" + std::string(name) +
                               "'; there are: " + known);
@@ -172,13 +180,51 @@ replay::Change change_of(const Report& r, const replay::Model& m,
   return Editor(r, m).run(edits);
 }
 
+namespace {
+
+// Both schedules by events; returns what speaks against them, "" if nothing.
+std::string schedule_by_events(const Report& r, const replay::Model& m,
+                               replay::WhatIf& before, replay::WhatIf& after) {
+  try {
+    for (auto* each : {&before, &after}) {
+      replay::ModelProgramOptions options;
+      options.weights = each->weights;
+      each->times = replay::schedule_by_events(m, *r.args, options);
+      each->span = replay::span_of(each->times);
+    }
+  } catch (const std::runtime_error& error) {  // a deadlock
+    return std::string("the replay by events fails: ") + error.what();
+  }
+  const replay::Times span{replay::span_of(m.recorded()), before.span};
+  if (replay::error(span) <= replay::kMostStepError) return "";
+  return "the replay by events is " + replay::percent(replay::error(span)) +
+         " off without the edits";
+}
+
+}  // namespace
+
 Outcome what_if(const Report& r, const replay::Model& m, std::span<const Edit> edits) {
   Outcome out;
   const replay::Pricer pricer(m);
-  const auto recorded = m.recorded();
-  const auto& before = pricer.unchanged();
+  auto before = pricer.unchanged();
   out.schedule = pricer.replay(change_of(r, m, edits));
-  const auto& after = out.schedule;
+  auto& after = out.schedule;
+  out.gain = pricer.gain(after);
+  out.by_events = std::any_of(edits.begin(), edits.end(), [](const Edit& edit) {
+    return edit.kind == EditKind::kOverlap;
+  });
+  if (out.by_events) {
+    out.doubt = schedule_by_events(r, m, before, after);
+    out.gain.high = std::max<std::int64_t>(0, before.span - after.span);
+  } else {
+    if (const auto longer = pricer.longer_step(after)) out.doubt = longer->detail;
+    out.path =
+        path_categories_of(m, replay::critical_path(m, after.weights, after.times,
+                                                    replay::last_point(after.times)));
+  }
+  const auto sure = pricer.gain(pricer.replay(change_of(r, m, certain(r, edits))));
+  out.gain.low = std::min(sure.low, out.gain.high);
+  const auto recorded = m.recorded();
   out.span_ns = replay::span_of(recorded);
   out.replayed_span_ns = before.span;
   out.changed_span_ns = after.span;
@@ -187,14 +233,6 @@ Outcome what_if(const Report& r, const replay::Model& m, std::span<const Edit> e
                          before.times[s.end] - before.times[s.begin],
                          after.times[s.end] - after.times[s.begin]});
   }
-  out.gain = pricer.gain(after);
-  out.gain.low = pricer.gain(pricer.replay(change_of(r, m, certain(r, edits)))).low;
-  if (const auto longer = pricer.longer_step(after)) {
-    out.doubt = longer->detail;
-  }
-  out.path =
-      path_categories_of(m, replay::critical_path(m, after.weights, after.times,
-                                                  replay::last_point(after.times)));
   return out;
 }
 

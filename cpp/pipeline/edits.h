@@ -6,34 +6,56 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "pipeline/recovery.h"
 
 namespace tta::pipeline {
 
-// id, name, what it does to the events of these names
+/// What the names of an edit stand for.
+enum class Takes : std::uint8_t { kFindings, kHostEvents, kDeviceWork };
+
+// id, name, what it takes, whether most of its gain can be had (what is hidden or not
+// waited for is gone at the user's own word; how much faster work can be is a guess),
+// what it does to the events of these names
 #define TTA_EDITS(X)                                                                   \
-  X(kFix, "fix", "fixes findings, given by their places in the report")                \
-  X(kHide, "hide", "host events take no time: a loader that is ahead, no compilation") \
-  X(kDropWaits, "drop_waits", "calls, or those inside the events, wait for nothing")   \
-  X(kPin, "pin", "copies are pinned and asynchronous: their calls wait for nothing")   \
-  X(kCapture, "capture", "launches inside the events become one, as of a CUDA graph")  \
-  X(kScale, "scale", "device work takes `factor` of its time")                         \
-  X(kDropWork, "drop_work", "device work is not done, nor launched")                   \
-  X(kOverlap, "overlap", "device work starts without waiting for other streams")
+  X(kFix, "fix", kFindings, true, "fixes findings, by their places in the report")     \
+  X(kHide, "hide", kHostEvents, true,                                                  \
+    "host events take no time: a loader that is ahead, no compilation")                \
+  X(kDropWaits, "drop_waits", kHostEvents, true,                                       \
+    "calls, or those inside the events, wait for nothing")                             \
+  X(kPin, "pin", kDeviceWork, true,                                                    \
+    "copies are pinned and asynchronous: their calls wait for nothing")                \
+  X(kCapture, "capture", kHostEvents, false,                                           \
+    "launches inside an event become one, as of a CUDA graph")                         \
+  X(kFuse, "fuse", kHostEvents, false, "kernels launched inside an event become one")  \
+  X(kMultiTensor, "multi_tensor", kHostEvents, false,                                  \
+    "kernels of a name launched inside an event become one for many tensors")          \
+  X(kBucket, "bucket", kDeviceWork, false,                                             \
+    "like collectives right after each other become one")                              \
+  X(kScale, "scale", kDeviceWork, false, "device work takes `factor` of its time")     \
+  X(kDropWork, "drop_work", kDeviceWork, false,                                        \
+    "device work is not done, nor launched")                                           \
+  X(kOverlap, "overlap", kDeviceWork, false,                                           \
+    "device work starts without waiting for other streams")
 
 enum class EditKind : std::uint8_t {
-#define TTA_EDIT_ID(id, name, doc) id,
+#define TTA_EDIT_ID(id, name, takes, certain, doc) id,
   TTA_EDITS(TTA_EDIT_ID)
 #undef TTA_EDIT_ID
 };
 
+struct EditInfo {
+  std::string_view name;
+  Takes takes;
+  bool certain;
+  std::string_view doc;
+};
+/// The table; `edit_table()[i]` is of EditKind(i).
+std::span<const EditInfo> edit_table();
+
 /// Returns the kind of this name; throws std::invalid_argument that lists all names.
 EditKind edit_kind(std::string_view name);
-/// Returns name and meaning of each.
-std::vector<std::pair<std::string, std::string>> edit_kinds();
 
 struct Edit {
   EditKind kind = EditKind::kFix;
@@ -57,17 +79,23 @@ struct ChangedStep {
 };
 
 struct Outcome {
+  /// Scheduled by events (replay/scheduler.h) and not as a static graph: work that may
+  /// overlap meets the limits of the device only there.
+  bool by_events = false;
   std::int64_t span_ns = 0;           ///< As recorded.
   std::int64_t replayed_span_ns = 0;  ///< Replayed without a change.
   std::int64_t changed_span_ns = 0;
   std::vector<ChangedStep> steps;
   replay::Gain gain;
   std::string doubt;  ///< What speaks against the gain, see longer_step; "" if nothing.
-  std::vector<std::int64_t> path;  ///< Critical path afterwards, by path_categories().
+  /// Critical path afterwards, by path_categories(); empty of a schedule by events.
+  std::vector<std::int64_t> path;
   replay::WhatIf schedule;
 };
 
-/// Replays a trace with the edits made; with none, as it is.
+/// Replays a trace with the edits made; with none, as it is. With kOverlap among them,
+/// by events, before and after; a schedule by events that without the edits is over
+/// replay::kMostStepError off is doubted.
 Outcome what_if(const Report& report, const replay::Model& model,
                 std::span<const Edit> edits);
 

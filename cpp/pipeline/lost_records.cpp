@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "pipeline/signs.h"
-#include "pipeline/sum_until.h"
+#include "timeline/sum_until.h"
 
 namespace tta::pipeline {
 namespace {
@@ -40,7 +40,7 @@ timeline::IntervalSet waited_for_nothing(const timeline::Timeline& t) {
   for (const auto& d : t.devices) all.insert(all.end(), d.busy.begin(), d.busy.end());
   const auto busy = timeline::unite(std::move(all));
   // Summed up, as each of many threads may wait for all of it.
-  const SumUntil busy_until(busy);
+  const timeline::SumUntil busy_until(busy);
   std::vector<timeline::Interval> waited;
   for (const auto& thread : t.waits) {
     for (const auto& wait : thread.waits) {

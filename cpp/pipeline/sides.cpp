@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "pipeline/sum_until.h"
+#include "timeline/sum_until.h"
 
 namespace tta::pipeline {
 namespace {
@@ -74,7 +74,7 @@ std::map<std::int32_t, std::vector<Interval>> queued_before(
 }
 
 // How much of a set some sums hold.
-std::int64_t sum_in(const SumUntil& sums, const IntervalSet& set) {
+std::int64_t sum_in(const timeline::SumUntil& sums, const IntervalSet& set) {
   std::int64_t out = 0;
   for (const auto& part : set) out += sums.in(part);
   return out;
@@ -108,13 +108,13 @@ std::optional<Sides> measure_sides(const timeline::Timeline& t,
   // As sums, so that a process of many devices does not cost devices times waits.
   struct Sums {
     std::int64_t silent_ns = 0;
-    SumUntil silent, waits;
+    timeline::SumUntil silent, waits;
   };
   std::map<std::int64_t, Sums> sums;
   for (auto& [pid, waits] : processes) {
     const auto silent = silence(t, pid);
-    sums[pid] = {timeline::total(silent), SumUntil(silent),
-                 SumUntil(timeline::unite(std::move(waits)))};
+    sums[pid] = {timeline::total(silent), timeline::SumUntil(silent),
+                 timeline::SumUntil(timeline::unite(std::move(waits)))};
   }
   auto queued_rows = queued_before(t);
   Sides out;

@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-#include "pipeline/sum_until.h"
+#include "timeline/sum_until.h"
 
 namespace tta::pipeline {
 namespace {
@@ -26,7 +26,7 @@ struct Gathered {
   std::map<PatternId, std::vector<Interval>> idle, excess;
 };
 
-using Sums = std::map<PatternId, SumUntil>;
+using Sums = std::map<PatternId, timeline::SumUntil>;
 
 struct ProcessTime {
   explicit ProcessTime(const Gathered& g)
@@ -34,14 +34,14 @@ struct ProcessTime {
         device(g.devices == 1 ? g.device : -1),
         busy(g.busy),
         unattributed(g.unattributed) {
-    for (const auto& [pattern, time] : g.idle) idle.emplace(pattern, SumUntil(time));
+    for (const auto& [pattern, time] : g.idle) idle.emplace(pattern, timeline::SumUntil(time));
     for (const auto& [pattern, time] : g.excess) {
-      excess.emplace(pattern, SumUntil(time));
+      excess.emplace(pattern, timeline::SumUntil(time));
     }
   }
   std::uint32_t devices;
   std::int32_t device;
-  SumUntil busy, unattributed;
+  timeline::SumUntil busy, unattributed;
   Sums idle, excess;
 };
 

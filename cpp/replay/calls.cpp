@@ -29,6 +29,18 @@ CallKind kind_of_call(std::string_view name) {
   return CallKind::kPlain;
 }
 
+std::pair<std::uint32_t, std::uint32_t> Calls::in(std::uint32_t lane,
+                                                  timeline::Interval time) const {
+  const auto from = [&](std::int64_t when) {
+    const auto it = std::lower_bound(all.begin(), all.end(), std::pair(lane, when),
+                                     [](const Call& c, const auto& key) {
+                                       return std::pair(c.lane, c.begin) < key;
+                                     });
+    return static_cast<std::uint32_t>(it - all.begin());
+  };
+  return {from(time.begin), from(std::max(time.begin, time.end))};
+}
+
 Calls find_calls(const timeline::Timeline& t) {
   const auto& c = t.columns();
   std::vector<CallKind> kinds(t.trace->strings.size());

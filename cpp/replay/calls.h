@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "replay/graph.h"
@@ -41,6 +42,11 @@ struct Calls {
   std::vector<std::uint32_t> of_row;   ///< The call a row is or is part of; kNone.
   std::vector<std::uint32_t> threads;  ///< Lanes, as their calls stand in `all`.
   std::vector<std::uint32_t> first;  ///< Of each, its first call; one more at the end.
+
+  /// Returns the calls of a thread that begin in `time`, as [first, second) of `all`.
+  /// O(log n).
+  std::pair<std::uint32_t, std::uint32_t> in(std::uint32_t lane,
+                                             timeline::Interval time) const;
 };
 
 /// Lists the calls of all threads but those that only ask whether an event has passed:

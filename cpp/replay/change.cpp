@@ -37,15 +37,10 @@ class Editor {
 
   void drop_waits(std::uint32_t lane, const IntervalSet& set) {
     if (lane >= m_.sequences.size()) return;
-    const auto& calls = m_.calls.all;
     for (const auto& part : set) {
-      auto it =
-          std::lower_bound(calls.begin(), calls.end(), std::pair(lane, part.begin),
-                           [](const Call& c, const auto& key) {
-                             return std::pair(c.lane, c.begin) < key;
-                           });
-      for (; it != calls.end() && it->lane == lane && it->begin < part.end; ++it) {
-        const auto [first, last] = m_.graph.into(it->end_point);
+      const auto [from, to] = m_.calls.in(lane, part);
+      for (auto call = from; call < to; ++call) {
+        const auto [first, last] = m_.graph.into(m_.calls.all[call].end_point);
         for (auto i = first; i < last; ++i) {
           if (m_.graph.edges()[i].kind == EdgeKind::kSync) weights[i] = kAbsent;
         }
@@ -78,6 +73,15 @@ class Editor {
     const auto fifo = edge_into(next.start_point, EdgeKind::kFifo);
     if (fifo == Graph::kNoEdge || weights[fifo] == kAbsent) return;
     weights[fifo] = std::max(weights[fifo], -length);
+  }
+
+  void merge(std::uint32_t row) {
+    const auto* task = find(row);
+    if (task == nullptr) return;
+    const auto fifo = edge_into(task->start_point, EdgeKind::kFifo);
+    if (fifo == Graph::kNoEdge || weights[fifo] == kAbsent) return;
+    weights[fifo] = std::min<std::int64_t>(weights[fifo], 0);
+    edit_task(row, EdgeKind::kLaunch, 0, true);
   }
 
   const Task* find(std::uint32_t row) const {
@@ -119,7 +123,7 @@ class Editor {
 };
 
 template <class Map>
-void merge(Map& into, const Map& from) {
+void take_in(Map& into, const Map& from) {
   for (const auto& [lane, set] : from) {
     auto& all = into[lane];
     all.insert(all.end(), set.begin(), set.end());
@@ -138,19 +142,21 @@ void Change::shorten(std::uint32_t row, Interval part) {
 }
 void Change::untie(std::uint32_t row) { untied_.insert(row); }
 void Change::drop(std::uint32_t row) { dropped_.insert(row); }
+void Change::merge(std::uint32_t row) { merged_.insert(row); }
 
 void Change::add(const Change& other) {
-  merge(hidden_, other.hidden_);
-  merge(skipped_, other.skipped_);
-  merge(unwaited_, other.unwaited_);
-  merge(shortened_, other.shortened_);
+  take_in(hidden_, other.hidden_);
+  take_in(skipped_, other.skipped_);
+  take_in(unwaited_, other.unwaited_);
+  take_in(shortened_, other.shortened_);
   untied_.insert(other.untied_.begin(), other.untied_.end());
   dropped_.insert(other.dropped_.begin(), other.dropped_.end());
+  merged_.insert(other.merged_.begin(), other.merged_.end());
 }
 
 bool Change::empty() const {
   return hidden_.empty() && skipped_.empty() && unwaited_.empty() &&
-         shortened_.empty() && untied_.empty() && dropped_.empty();
+         shortened_.empty() && untied_.empty() && dropped_.empty() && merged_.empty();
 }
 
 std::vector<std::int64_t> Change::weights(const Model& m) const {
@@ -189,6 +195,9 @@ std::vector<std::int64_t> Change::weights(const Model& m) const {
   }
   for (const auto row : untied_) {
     edit.edit_task(row, EdgeKind::kStreamWait, 0, true);
+  }
+  for (const auto row : merged_) {
+    if (!dropped_.contains(row)) edit.merge(row);
   }
   for (const auto row : dropped_) edit.keep_order(row);
   for (const auto& [row, parts] : shortened_) edit.keep_order(row);

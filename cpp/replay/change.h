@@ -36,6 +36,10 @@ class Change {
   /// nothing else.
   void drop(std::uint32_t row);
 
+  /// Kernel of this row becomes part of the work before it on its stream: no launch to
+  /// wait for and no gap between. The first of a stream stays as it is.
+  void merge(std::uint32_t row);
+
   /// Takes in all that another change takes away.
   void add(const Change& other);
   bool empty() const;
@@ -47,7 +51,7 @@ class Change {
  private:
   std::map<std::uint32_t, std::vector<timeline::Interval>> hidden_, skipped_, unwaited_,
       shortened_;
-  std::set<std::uint32_t> untied_, dropped_;
+  std::set<std::uint32_t> untied_, dropped_, merged_;
 };
 
 }  // namespace tta::replay

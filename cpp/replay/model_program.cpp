@@ -18,6 +18,7 @@ ModelReader::ModelReader(const Model& m, const timeline::EventArgs& args,
   if (!options.weights.empty() && options.weights.size() != m.graph.edges().size()) {
     throw std::invalid_argument("weights of another model");
   }
+  places_.resize(m.points.size());
   call_of_end_.assign(m.points.size(), kNone);
   task_of_end_.assign(m.points.size(), kNone);
   for (std::uint32_t i = 0; i < m.calls.all.size(); ++i) {
@@ -36,6 +37,7 @@ ModelReader::ModelReader(const Model& m, const timeline::EventArgs& args,
 Program ModelReader::run() {
   add_work();
   add_signals();
+  thread_begin_.assign(p_.threads.size(), 0);
   for (std::uint32_t lane = 0; lane < m_.sequences.size(); ++lane) {
     if (!m_.sequences[lane].empty()) add_thread(lane);
   }
@@ -48,7 +50,13 @@ void ModelReader::add_thread(std::uint32_t lane) {
       p_.add_thread(m_.timeline->lanes.lanes[lane].tid, "lane " + std::to_string(lane));
   auto& thread = p_.threads[id];
   for (std::size_t i = 0; i < s.size(); ++i) {
-    if (call_of_end_[s[i]] != kNone) continue;  // its begin was the one before
+    const auto last = [&] {
+      return static_cast<std::uint32_t>(thread.operations.size()) - 1;
+    };
+    if (call_of_end_[s[i]] != kNone) {  // its begin was the one before
+      places_[s[i]] = {id, last(), true};
+      continue;
+    }
     std::int64_t think = 0;
     each_into(s[i], [&](const Edge& e) {
       if (e.kind == EdgeKind::kAnchor) thread.begin = e.weight;
@@ -61,10 +69,38 @@ void ModelReader::add_thread(std::uint32_t lane) {
     if (const auto it = given_.find(s[i]); it != given_.end()) {
       p_.signal(id, it->second);
     }
+    places_[s[i]] = {id, last(), true};
     if (m_.points[s[i]].kind == PointKind::kCallBegin && i + 1 < s.size()) {
       thread.operations.push_back(operation(call_of_end_[s[i + 1]]));
     }
   }
+  thread_begin_.push_back(thread.begin);
+}
+
+std::vector<std::int64_t> ModelReader::times(const Schedule& schedule) const {
+  std::vector<std::int64_t> out(m_.points.size(), kAbsent);
+  for (std::size_t i = 0; i < m_.tasks.all.size(); ++i) {
+    out[m_.tasks.all[i].start_point] = schedule.work[i].begin;
+    out[m_.tasks.all[i].end_point] = schedule.work[i].end;
+  }
+  out[kOrigin] = 0;
+  // Where another thread's part hangs on no point of its own: as long after as ever.
+  for (const auto p : m_.graph.order()) {
+    if (out[p] != kAbsent) continue;
+    const auto& at = places_[p];
+    if (at.thread == kNone) {
+      out[p] = 0;
+      each_into(p, [&](const Edge& e) {
+        out[p] = std::max(out[p], out[e.from] + e.weight);
+      });
+    } else if (at.operation == kNone) {
+      out[p] = thread_begin_[at.thread];
+    } else {
+      const auto& time = schedule.operations[at.thread][at.operation];
+      out[p] = at.at_end ? time.end : time.begin;
+    }
+  }
+  return out;
 }
 
 Operation ModelReader::operation(std::uint32_t id) {
@@ -103,6 +139,13 @@ void ModelReader::name_wait(std::uint32_t id, Operation& op) const {
 Program program_of(const Model& model, const timeline::EventArgs& args,
                    const ModelProgramOptions& options) {
   return ModelReader(model, args, options).run();
+}
+
+std::vector<std::int64_t> schedule_by_events(const Model& model,
+                                             const timeline::EventArgs& args,
+                                             const ModelProgramOptions& options) {
+  ModelReader reader(model, args, options);
+  return reader.times(schedule(reader.run()));
 }
 
 }  // namespace tta::replay

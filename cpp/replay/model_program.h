@@ -29,4 +29,10 @@ struct ModelProgramOptions {
 Program program_of(const Model& model, const timeline::EventArgs& args,
                    const ModelProgramOptions& options = {});
 
+/// Schedules a model by events. Returns when each of its points comes to pass, as
+/// Graph::schedule does. O(n log n). Throws what schedule() of scheduler.h throws.
+std::vector<std::int64_t> schedule_by_events(const Model& model,
+                                             const timeline::EventArgs& args,
+                                             const ModelProgramOptions& options = {});
+
 }  // namespace tta::replay

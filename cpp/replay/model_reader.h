@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "replay/model_program.h"
+#include "replay/scheduler.h"
 
 namespace tta::replay {
 
@@ -17,8 +18,16 @@ class ModelReader {
   ModelReader(const Model& model, const timeline::EventArgs& args,
               const ModelProgramOptions& options);
   Program run();
+  /// When the points come to pass in a schedule of the program that run() returned.
+  std::vector<std::int64_t> times(const Schedule& schedule) const;
 
  private:
+  // Where in the program a point of a thread is: the begin or end of an operation.
+  struct Place {
+    std::uint32_t thread = kNone, operation = kNone;  // none: the thread's begin
+    bool at_end = false;
+  };
+
   std::int64_t pid(std::uint32_t lane) const {
     return m_.timeline->lanes.lanes[lane].pid;
   }
@@ -52,6 +61,8 @@ class ModelReader {
   std::vector<bool> all_launched_;                        // of streams
   std::map<PointId, std::uint32_t> given_;                // signals
   std::map<PointId, std::pair<std::uint32_t, std::int64_t>> awaited_;
+  std::vector<Place> places_;  // of points
+  std::vector<std::int64_t> thread_begin_;
   bool one_process_ = true;
 };
 

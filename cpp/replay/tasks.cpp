@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <numeric>
 #include <string_view>
+#include <tuple>
+#include <utility>
 
 #include "timeline/by_name.h"
 
@@ -101,10 +103,18 @@ Tasks find_tasks(const timeline::Timeline& t, const timeline::EventArgs& args,
   std::erase_if(out.by_launch, [&](auto i) { return out.all[i].call == kNone; });
   std::stable_sort(out.by_launch.begin(), out.by_launch.end(), [&](auto a, auto b) {
     const auto &x = out.all[a], &y = out.all[b];
-    const auto from = calls.all[x.call].begin, to = calls.all[y.call].begin;
-    return from != to ? from < to : x.begin < y.begin;
+    return std::tuple(calls.all[x.call].begin, x.call, x.begin) <
+           std::tuple(calls.all[y.call].begin, y.call, y.begin);
   });
   return out;
+}
+
+std::span<const std::uint32_t> Tasks::of(const Calls& calls, std::uint32_t call) const {
+  const auto key = [&](std::uint32_t c) { return std::pair(calls.all[c].begin, c); };
+  const auto it = std::lower_bound(
+      by_launch.begin(), by_launch.end(), key(call),
+      [&](std::uint32_t task, const auto& k) { return key(all[task].call) < k; });
+  return {it, it + of_call[call]};
 }
 
 }  // namespace tta::replay

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "replay/calls.h"
@@ -51,6 +52,9 @@ struct Tasks {
   /// that of every call. Where ids are missing, some launch on the stream follows.
   std::uint64_t queued_before = 0;
   std::uint64_t inversions = 0;  ///< Tasks launched before their predecessor.
+
+  /// Returns the tasks that a call launched, by start. O(log n).
+  std::span<const std::uint32_t> of(const Calls& calls, std::uint32_t call) const;
 };
 
 /// Lists the device work. O(n log n) in it.

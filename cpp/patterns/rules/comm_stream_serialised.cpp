@@ -15,6 +15,7 @@
 
 #include "patterns/communication.h"
 #include "patterns/rule.h"
+#include "timeline/sum_until.h"
 
 namespace tta::patterns {
 namespace {
@@ -108,25 +109,6 @@ std::int64_t held_since(const Context& context, const Thread& thread,
   return ready;
 }
 
-// Answers how much of a set lies before a moment. O(log n) a question.
-class Covered {
- public:
-  explicit Covered(IntervalSet set) : set_(std::move(set)), sums_{0} {
-    for (const auto& i : set_) sums_.push_back(sums_.back() + i.length());
-  }
-  std::int64_t before(std::int64_t at) const {
-    const auto it =
-        std::lower_bound(set_.begin(), set_.end(), at,
-                         [](Interval i, std::int64_t x) { return i.end <= x; });
-    const auto sum = sums_[static_cast<std::size_t>(it - set_.begin())];
-    return it == set_.end() ? sum : sum + Interval{it->begin, at}.length();
-  }
-
- private:
-  IntervalSet set_;
-  std::vector<std::int64_t> sums_;
-};
-
 std::vector<Claim> on_device(const Context& context, std::size_t i) {
   const auto& t = context.timeline;
   const auto& c = t.columns();
@@ -143,7 +125,7 @@ std::vector<Claim> on_device(const Context& context, std::size_t i) {
       backward.push_back({c.ts[work.row], c.end(work.row)});
     }
   }
-  const Covered covered(timeline::unite(std::move(backward)));
+  const timeline::SumUntil covered(timeline::unite(std::move(backward)));
   std::vector<Mark> held;
   for (const auto& [lane, thread] : threads) {
     for (const auto& reduction : thread.reductions) {
@@ -153,7 +135,7 @@ std::vector<Claim> on_device(const Context& context, std::size_t i) {
       // No more can be hidden than there was to do up to the next collective.
       const auto next = std::lower_bound(collectives.begin(), collectives.end(), end);
       const auto until = next == collectives.end() ? t.span.end : *next;
-      const auto beside = covered.before(until) - covered.before(end);
+      const auto beside = covered.in({end, until});
       held.push_back(
           {{std::max({since, c.ts[reduction.row], end - beside}), end}, reduction.row});
     }

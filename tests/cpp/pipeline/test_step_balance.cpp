@@ -8,7 +8,7 @@
 
 #include "patterns/ledger.h"
 #include "pipeline/analyze.h"
-#include "pipeline/sum_until.h"
+#include "timeline/sum_until.h"
 #include "support/trace_text.h"
 
 namespace tta::pipeline {
@@ -167,15 +167,15 @@ TEST(StepBalance, RefusesPartsThatDoNotAddUp) {
 }
 
 TEST(StepBalance, SumsIntervalsThatOverlapEachForItself) {
-  const SumUntil sum({{0, 100}, {50, 60}, {90, 200}, {300, 300}});
+  const timeline::SumUntil sum({{0, 100}, {50, 60}, {90, 200}, {300, 300}});
   EXPECT_EQ(sum.in({0, 1000}), 220);
   EXPECT_EQ(sum.in({55, 95}), 40 + 5 + 5);
   EXPECT_EQ(sum.in({100, 100}), 0);
   EXPECT_EQ(sum.in({250, 300}), 0);
-  EXPECT_EQ(SumUntil().in({0, 10}), 0);
+  EXPECT_EQ(timeline::SumUntil().in({0, 10}), 0);
   // Epochs of 2^60 ns, as of today, and many of them: no sum may overflow.
   const auto now = std::int64_t{1} << 60;
-  const SumUntil late(std::vector<timeline::Interval>(100, {now, now + 7}));
+  const timeline::SumUntil late(std::vector<timeline::Interval>(100, {now, now + 7}));
   EXPECT_EQ(late.in({now - 5, now + 3}), 300);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// pipeline/sum_until.h: how much of many intervals lies in any stretch of time.
+// timeline/sum_until.h: how much of many intervals lies in any stretch of time.
 #pragma once
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 
 #include "timeline/intervals.h"
 
-namespace tta::pipeline {
+namespace tta::timeline {
 
 /// Sums of intervals that may overlap, each for itself, up to any moment.
 ///
@@ -18,7 +18,7 @@ namespace tta::pipeline {
 class SumUntil {
  public:
   SumUntil() = default;
-  explicit SumUntil(const std::vector<timeline::Interval>& intervals) {
+  explicit SumUntil(const std::vector<Interval>& intervals) {
     std::vector<std::int64_t> begins, ends;
     for (const auto& i : intervals) {
       if (i.length() == 0) continue;
@@ -30,7 +30,7 @@ class SumUntil {
   }
 
   /// How much of all intervals lies in `part`, in nanoseconds. O(log n).
-  std::int64_t in(timeline::Interval part) const {
+  std::int64_t in(Interval part) const {
     if (part.length() == 0) return 0;
     return static_cast<std::int64_t>(until(part.end) - until(part.begin));
   }
@@ -60,4 +60,4 @@ class SumUntil {
   Moments begins_, ends_;
 };
 
-}  // namespace tta::pipeline
+}  // namespace tta::timeline

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// replay/fewer_launches.h: many launches as one, in the ways that programs have for it.
+//
+// What a launch shares with the one before it in its thread costs the host nothing of
+// its own: from the end of that one to the end of this one the thread does something
+// else, or is ahead. A graph, a fused kernel and a bucket end where the host waits.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "replay/change.h"
+
+namespace tta::replay {
+
+/// A launch that takes over so many times what is typical of its name does something
+/// else inside, as loading a module, and does that still (LaunchKernel of 1.6 s in
+/// Kineto's ResNet-50 sample).
+inline constexpr std::int64_t kSlowLaunch = 10;
+
+/// Returns what a thread does for launch `call` alone: the time since the launch before
+/// it, on the trace's clock. None if nothing was launched before, or if the thread
+/// waited for the device since or in it. Linear in the calls between the two.
+std::optional<timeline::Interval> launching_time(const Model& model,
+                                                 std::uint32_t call);
+
+/// Launches all that a thread launches in `time` at once, as a CUDA graph does: between
+/// two waits the first launch stays for all. Work takes as long as before.
+void capture(const Model& model, std::uint32_t lane, timeline::Interval time,
+             Change& out);
+
+/// What becomes of kernels that are launched in a stretch of a thread's time.
+enum class Fusion : std::uint8_t {
+  kAll,       ///< All between two waits are one kernel.
+  kSameName,  ///< Those of a name are one kernel for many tensors (foreach).
+};
+
+/// Makes kernels one: no launches and no gaps between them. How much less memory they
+/// move then is not known: their work takes as long as before.
+void fuse(const Model& model, std::uint32_t lane, timeline::Interval time,
+          Fusion fusion, Change& out);
+
+/// Puts work into one with the work of its name right before it on its stream, where
+/// that is in `rows` as well: a collective of many tensors. Each but the first does
+/// without its launch and, of its length, without what the shortest of them takes: its
+/// latency. Rows in any order. O(n log n).
+void bucket(const Model& model, std::span<const std::uint32_t> rows, Change& out);
+
+/// The same of one row, but for its length. Returns false if no like work is before it.
+bool join_before(const Model& model, std::uint32_t row, Change& out);
+
+}  // namespace tta::replay
