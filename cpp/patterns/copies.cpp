@@ -8,10 +8,12 @@
 #include <string_view>
 
 #include "patterns/facts.h"
+#include "timeline/by_name.h"
 
 namespace tta::patterns {
 namespace {
 
+using timeline::contains;
 using trace::Category;
 
 // NVLink-C2C carries 450 GB/s each way; a rate above twice that is a wrong duration.
@@ -42,10 +44,6 @@ double rate_by_name(std::string_view name) {
     name.remove_prefix(std::min(end + 1, name.size()));
   }
   return -1;
-}
-
-bool contains(std::string_view text, std::string_view part) {
-  return text.find(part) != std::string_view::npos;
 }
 
 }  // namespace

@@ -5,14 +5,13 @@
 #include <algorithm>
 #include <string_view>
 
+#include "timeline/by_name.h"
+
 namespace tta::patterns {
 namespace {
 
+using timeline::contains;
 using trace::Category;
-
-bool contains(std::string_view text, std::string_view part) {
-  return text.find(part) != std::string_view::npos;
-}
 
 bool copies_only(std::string_view name) {
   return name == "aten::copy_" || name == "aten::_to_copy" || name == "aten::clone" ||

@@ -11,11 +11,8 @@
 namespace tta::replay {
 namespace {
 
+using timeline::contains;
 using trace::Category;
-
-bool contains(std::string_view text, std::string_view part) {
-  return text.find(part) != std::string_view::npos;
-}
 
 bool launches_a_graph(std::string_view name) { return contains(name, "GraphLaunch"); }
 

@@ -10,6 +10,11 @@
 
 namespace tta::timeline {
 
+/// Tells whether a name has this part, letter for letter.
+inline bool contains(std::string_view name, std::string_view part) {
+  return name.find(part) != std::string_view::npos;
+}
+
 /// Remembers what `Test`, bool(std::string_view), says of each name: thousands of rows
 /// share one. Refers to the trace. Not for several threads.
 template <auto Test>

@@ -4,15 +4,13 @@
 
 #include <unordered_map>
 
+#include "timeline/by_name.h"
+
 namespace tta::timeline {
 namespace {
 
 // Of the calls of a launching name, even in a trace that lost most of its kernels.
 constexpr double kLaunchingShare = 0.25;
-
-bool contains(std::string_view text, std::string_view word) {
-  return text.find(word) != std::string_view::npos;
-}
 
 bool names_a_copy(std::string_view name) {
   return contains(name, "emcpy") || contains(name, "emset");
