@@ -11,6 +11,7 @@ namespace tta::patterns {
 namespace {
 
 using timeline::contains;
+using timeline::contains_any;
 using trace::Category;
 
 bool copies_only(std::string_view name) {
@@ -35,9 +36,8 @@ bool is_own_purpose(const timeline::Timeline& t, std::uint32_t owner) {
 
 // By torch's names of its copy kernels.
 std::optional<DeviceCopy> kind_by_name(std::string_view kernel) {
-  for (const auto* cast : {"WithCast", "float16_copy_kernel", "float8_copy_kernel"}) {
-    if (contains(kernel, cast)) return DeviceCopy::kCast;
-  }
+  if (contains_any(kernel, {"WithCast", "float16_copy_kernel", "float8_copy_kernel"}))
+    return DeviceCopy::kCast;
   if (contains(kernel, "nocast") && contains(kernel, "copy_kernel"))
     return DeviceCopy::kLayout;
   return std::nullopt;
@@ -46,11 +46,9 @@ std::optional<DeviceCopy> kind_by_name(std::string_view kernel) {
 // The transposes that MIOpen and cuDNN put before and after a kernel that wants the
 // other memory format: launched inside the convolution, without an operator.
 bool changes_format(std::string_view kernel) {
-  for (const auto* part : {"batched_transpose_", "nchwToNhwcKernel", "nhwcToNchwKernel",
-                           "nchwToFoldedNhwcKernel", "foldedNhwcToNchwKernel"}) {
-    if (contains(kernel, part)) return true;
-  }
-  return false;
+  return contains_any(kernel,
+                      {"batched_transpose_", "nchwToNhwcKernel", "nhwcToNchwKernel",
+                       "nchwToFoldedNhwcKernel", "foldedNhwcToNchwKernel"});
 }
 
 }  // namespace

@@ -19,11 +19,8 @@ bool names_a_copy(std::string_view name) {
 }  // namespace
 
 bool names_a_launch(std::string_view name) {
-  for (const auto* word :
-       {"LaunchKernel", "KernelLaunch", "GraphLaunch", "LaunchCooperativeKernel"}) {
-    if (contains(name, word)) return true;
-  }
-  return false;
+  return contains_any(
+      name, {"LaunchKernel", "KernelLaunch", "GraphLaunch", "LaunchCooperativeKernel"});
 }
 
 std::vector<LaunchCall> list_launch_calls(const trace::Trace& t, const Lanes& lanes,
