@@ -9,6 +9,7 @@
 
 #include "patterns/facts.h"
 #include "timeline/by_name.h"
+#include "timeline/copy_direction.h"
 
 namespace tta::patterns {
 namespace {
@@ -60,9 +61,10 @@ const std::vector<HostCopy>& host_copies(const Context& context,
     if (!t.is_copy(row)) continue;
     const auto name = t.trace->name(row);
     const auto& known_of_row = context.args.work(row);
-    const bool up = contains(name, "HtoD") || contains(name, "HostToDevice") ||
+    const auto direction = timeline::copy_direction(name);
+    const bool up = direction == timeline::CopyDirection::kToDevice ||
                     known_of_row.way == timeline::WorkArgs::Way::kToDevice;
-    const bool down = contains(name, "DtoH") || contains(name, "DeviceToHost") ||
+    const bool down = direction == timeline::CopyDirection::kToHost ||
                       known_of_row.way == timeline::WorkArgs::Way::kToHost;
     if (up == down) continue;
     HostCopy copy;

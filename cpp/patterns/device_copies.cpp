@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "timeline/by_name.h"
+#include "timeline/copy_direction.h"
 
 namespace tta::patterns {
 namespace {
@@ -95,7 +96,7 @@ std::optional<FoundCopy> DeviceCopies::of(std::uint32_t row) const {
   const auto cat = t.columns().cat(row);
   const auto name = t.trace->name(row);
   const bool memcpy = cat == Category::kGpuMemcpy;
-  if (memcpy ? !contains(name, "DtoD") && !contains(name, "DeviceToDevice")
+  if (memcpy ? timeline::copy_direction(name) != timeline::CopyDirection::kInDevice
              : cat != Category::kKernel) {
     return std::nullopt;
   }
