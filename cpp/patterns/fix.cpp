@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "patterns/ledger.h"
+
 namespace tta::patterns {
 namespace {
 
@@ -46,15 +48,15 @@ void shorten(const timeline::Timeline& t, const Claim& claim, replay::Change& ou
     out.shorten(row, time);
     return;
   }
-  for (const auto& d : t.devices) {
-    if (d.device != claim.device) continue;
-    auto it = std::upper_bound(
-        d.rows.begin(), d.rows.end(), claim.begin,
-        [&](std::int64_t when, std::uint32_t r) { return when < c.ts[r]; });
-    // Claims may go on into the next kernels of a chain.
-    if (it != d.rows.begin()) --it;
-    for (; it != d.rows.end() && c.ts[*it] < claim.end; ++it) out.shorten(*it, time);
-  }
+  const auto device = index_of(t, claim);
+  if (device == timeline::HostTimes::kNone) return;
+  const auto& rows = t.devices[device].rows;
+  auto it = std::upper_bound(
+      rows.begin(), rows.end(), claim.begin,
+      [&](std::int64_t when, std::uint32_t r) { return when < c.ts[r]; });
+  // Claims may go on into the next kernels of a chain.
+  if (it != rows.begin()) --it;
+  for (; it != rows.end() && c.ts[*it] < claim.end; ++it) out.shorten(*it, time);
 }
 
 }  // namespace
