@@ -12,6 +12,7 @@
 #include "pipeline/tables.h"
 #include "timeline/by_name.h"
 #include "timeline/copy_direction.h"
+#include "timeline/median.h"
 
 namespace tta::pipeline {
 namespace {
@@ -94,9 +95,7 @@ CopyRow finish(const CopyKind& kind, Copies& copies) {
   row.with_bytes = bytes.size();
   if (bytes.empty()) return row;
   for (const auto b : bytes) row.bytes += b;
-  const auto middle = bytes.begin() + static_cast<std::ptrdiff_t>(bytes.size() - 1) / 2;
-  std::nth_element(bytes.begin(), middle, bytes.end());
-  row.median_bytes = *middle;
+  row.median_bytes = timeline::lower_median(std::move(bytes));
   if (copies.known_ns > 0) {
     row.bandwidth =
         static_cast<double>(row.bytes) / static_cast<double>(copies.known_ns);
