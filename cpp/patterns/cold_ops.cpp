@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "patterns/loading_names.h"
+#include "timeline/median.h"
 
 namespace tta::patterns {
 namespace {
@@ -100,9 +101,7 @@ class Finder {
   std::int64_t median(const std::vector<std::uint32_t>& rows) const {
     std::vector<std::int64_t> values;
     for (const auto row : rows) values.push_back(working_[place_[row]]);
-    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-    std::nth_element(values.begin(), middle, values.end());
-    return std::max<std::int64_t>(0, *middle);
+    return std::max<std::int64_t>(0, timeline::upper_median(std::move(values)));
   }
 
   // Cuts out of each the operators that it called.

@@ -8,10 +8,13 @@
 #include <string_view>
 
 #include "patterns/facts.h"
+#include "timeline/by_name.h"
+#include "timeline/copy_direction.h"
 
 namespace tta::patterns {
 namespace {
 
+using timeline::contains;
 using trace::Category;
 
 // NVLink-C2C carries 450 GB/s each way; a rate above twice that is a wrong duration.
@@ -44,10 +47,6 @@ double rate_by_name(std::string_view name) {
   return -1;
 }
 
-bool contains(std::string_view text, std::string_view part) {
-  return text.find(part) != std::string_view::npos;
-}
-
 }  // namespace
 
 const std::vector<HostCopy>& host_copies(const Context& context,
@@ -62,9 +61,10 @@ const std::vector<HostCopy>& host_copies(const Context& context,
     if (!t.is_copy(row)) continue;
     const auto name = t.trace->name(row);
     const auto& known_of_row = context.args.work(row);
-    const bool up = contains(name, "HtoD") || contains(name, "HostToDevice") ||
+    const auto direction = timeline::copy_direction(name);
+    const bool up = direction == timeline::CopyDirection::kToDevice ||
                     known_of_row.way == timeline::WorkArgs::Way::kToDevice;
-    const bool down = contains(name, "DtoH") || contains(name, "DeviceToHost") ||
+    const bool down = direction == timeline::CopyDirection::kToHost ||
                       known_of_row.way == timeline::WorkArgs::Way::kToHost;
     if (up == down) continue;
     HostCopy copy;

@@ -5,14 +5,15 @@
 #include <algorithm>
 #include <string_view>
 
+#include "timeline/by_name.h"
+#include "timeline/copy_direction.h"
+
 namespace tta::patterns {
 namespace {
 
+using timeline::contains;
+using timeline::contains_any;
 using trace::Category;
-
-bool contains(std::string_view text, std::string_view part) {
-  return text.find(part) != std::string_view::npos;
-}
 
 bool copies_only(std::string_view name) {
   return name == "aten::copy_" || name == "aten::_to_copy" || name == "aten::clone" ||
@@ -36,9 +37,8 @@ bool is_own_purpose(const timeline::Timeline& t, std::uint32_t owner) {
 
 // By torch's names of its copy kernels.
 std::optional<DeviceCopy> kind_by_name(std::string_view kernel) {
-  for (const auto* cast : {"WithCast", "float16_copy_kernel", "float8_copy_kernel"}) {
-    if (contains(kernel, cast)) return DeviceCopy::kCast;
-  }
+  if (contains_any(kernel, {"WithCast", "float16_copy_kernel", "float8_copy_kernel"}))
+    return DeviceCopy::kCast;
   if (contains(kernel, "nocast") && contains(kernel, "copy_kernel"))
     return DeviceCopy::kLayout;
   return std::nullopt;
@@ -47,11 +47,9 @@ std::optional<DeviceCopy> kind_by_name(std::string_view kernel) {
 // The transposes that MIOpen and cuDNN put before and after a kernel that wants the
 // other memory format: launched inside the convolution, without an operator.
 bool changes_format(std::string_view kernel) {
-  for (const auto* part : {"batched_transpose_", "nchwToNhwcKernel", "nhwcToNchwKernel",
-                           "nchwToFoldedNhwcKernel", "foldedNhwcToNchwKernel"}) {
-    if (contains(kernel, part)) return true;
-  }
-  return false;
+  return contains_any(kernel,
+                      {"batched_transpose_", "nchwToNhwcKernel", "nhwcToNchwKernel",
+                       "nchwToFoldedNhwcKernel", "foldedNhwcToNchwKernel"});
 }
 
 }  // namespace
@@ -98,7 +96,7 @@ std::optional<FoundCopy> DeviceCopies::of(std::uint32_t row) const {
   const auto cat = t.columns().cat(row);
   const auto name = t.trace->name(row);
   const bool memcpy = cat == Category::kGpuMemcpy;
-  if (memcpy ? !contains(name, "DtoD") && !contains(name, "DeviceToDevice")
+  if (memcpy ? timeline::copy_direction(name) != timeline::CopyDirection::kInDevice
              : cat != Category::kKernel) {
     return std::nullopt;
   }

@@ -21,8 +21,7 @@ using timeline::kNoRow;
 
 class Fixer {
  public:
-  explicit Fixer(const replay::Model& m)
-      : m_(m), t_(*m.timeline), c_(t_.columns()) {}
+  explicit Fixer(const replay::Model& m) : m_(m), t_(*m.timeline), c_(t_.columns()) {}
 
   replay::Change run(Fix fix, const Finding& finding) {
     const auto claims = fix == Fix::kOverlap ? hideable(t_, finding) : finding.claims;
@@ -128,9 +127,11 @@ class Fixer {
         t_.waits.begin(), t_.waits.end(), lane,
         [](const timeline::ThreadWaits& w, std::uint32_t l) { return w.lane < l; });
     if (thread != t_.waits.end() && thread->lane == lane) {
-      const auto after = std::upper_bound(
-          thread->waits.begin(), thread->waits.end(), begin,
-          [](std::int64_t when, const timeline::HostWait& w) { return when < w.begin; });
+      const auto after =
+          std::upper_bound(thread->waits.begin(), thread->waits.end(), begin,
+                           [](std::int64_t when, const timeline::HostWait& w) {
+                             return when < w.begin;
+                           });
       if (after != thread->waits.begin() && begin < std::prev(after)->end) {
         return {std::prev(after)->begin, std::prev(after)->end};
       }
@@ -138,8 +139,8 @@ class Fixer {
     return {begin, begin + 1};
   }
 
-  // Shortens the device work that took the time: the event itself, if it is of a device,
-  // else what started last before it.
+  // Shortens the device work that took the time: the event itself, if it is of a
+  // device, else what started last before it.
   void shorten(const Claim& claim) {
     const Interval time{claim.begin, claim.end};
     const auto row = claim.evidence;

@@ -7,15 +7,12 @@
 #include <string>
 
 #include "patterns/matrix_kernels.h"
+#include "timeline/by_name.h"
 
 namespace tta::patterns {
 namespace {
 
-bool contains_any(std::string_view name, std::span<const std::string_view> parts) {
-  return std::any_of(parts.begin(), parts.end(), [&](std::string_view part) {
-    return name.find(part) != std::string_view::npos;
-  });
-}
+using timeline::contains_any;
 
 // The instruction (884, 1688, 16816: m, n, k of one tensor core operation), or what
 // only tensor cores compute with.

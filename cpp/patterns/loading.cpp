@@ -10,6 +10,7 @@
 #include "patterns/fed_devices.h"
 #include "patterns/loading_names.h"
 #include "patterns/warm_up.h"
+#include "timeline/median.h"
 
 namespace tta::patterns {
 namespace {
@@ -39,11 +40,9 @@ class Finder {
       }
     }
     if (lengths.empty()) return;
-    const auto middle =
-        lengths.begin() + static_cast<std::ptrdiff_t>(lengths.size() / 2);
-    std::nth_element(lengths.begin(), middle, lengths.end());
+    const auto usual = timeline::upper_median(std::move(lengths));
     slow_launch_ =
-        std::max(limits.launch_factor * static_cast<double>(*middle),
+        std::max(limits.launch_factor * static_cast<double>(usual),
                  limits.launch_share * static_cast<double>(t_.span.length()));
   }
 

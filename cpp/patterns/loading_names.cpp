@@ -2,23 +2,16 @@
 // patterns/loading_names.cpp: the names, as torch, CUDA and HIP give them.
 #include "patterns/loading_names.h"
 
-#include <algorithm>
 #include <array>
 
 #include "patterns/warm_up.h"
+#include "timeline/by_name.h"
 
 namespace tta::patterns {
 namespace {
 
-bool has(std::string_view name, std::string_view part) {
-  return name.find(part) != std::string_view::npos;
-}
-
-template <std::size_t n>
-bool has_any(std::string_view name, const std::array<std::string_view, n>& parts) {
-  return std::any_of(parts.begin(), parts.end(),
-                     [&](std::string_view part) { return has(name, part); });
-}
+using timeline::contains;
+using timeline::contains_any;
 
 constexpr std::array<std::string_view, 8> kLoading = {
     "ModuleLoad",       "LibraryLoad",       "ModuleGetFunction", "LibraryGetKernel",
@@ -32,11 +25,11 @@ constexpr std::array<std::string_view, 8> kOrdered = {
 Says says(std::string_view name) {
   if (name.ends_with("(dynamo_timed)")) return Says::kCompiles;
   if (name.starts_with("Torch-Compiled Region: ")) return Says::kRuns;
-  if (has(name, "Lazy Function Loading")) return Says::kLazyLoad;
+  if (contains(name, "Lazy Function Loading")) return Says::kLazyLoad;
   if (name.starts_with("torch/_dynamo/convert_frame.py(")) {
     return name.ends_with("): _compile") ? Says::kCompiles : Says::kNothing;
   }
-  if (has(name, "triton/compiler/compiler.py(")) {
+  if (contains(name, "triton/compiler/compiler.py(")) {
     return name.ends_with("): compile") ? Says::kCompiles : Says::kNothing;
   }
   if (name.starts_with("<frozen importlib._bootstrap>(")) {
@@ -44,10 +37,10 @@ Says says(std::string_view name) {
   }
   // MTIA's ranges around whole models go by the runtime's category too.
   if (!name.starts_with("cu") && !name.starts_with("hip")) return Says::kNothing;
-  if (has_any(name, kLoading)) return Says::kLoads;
+  if (contains_any(name, kLoading)) return Says::kLoads;
   if (memory_call(name) != MemoryCall::kNone) return Says::kMemory;
   // Making an event may be the first call of all, and set up the device.
-  if (has_any(name, kOrdered) && !has(name, "Create")) return Says::kInOrder;
+  if (contains_any(name, kOrdered) && !contains(name, "Create")) return Says::kInOrder;
   return Says::kSetsUp;
 }
 

@@ -8,6 +8,8 @@
 #include <cmath>
 #include <string>
 
+#include "timeline/by_name.h"
+
 namespace tta::patterns {
 namespace {
 
@@ -34,12 +36,11 @@ std::int64_t most_blocks(const timeline::DeviceProperties& d) {
 OccupancyLimit named_limit(std::string text) {
   std::transform(text.begin(), text.end(), text.begin(),
                  [](unsigned char ch) { return std::tolower(ch); });
-  if (text.find("reg") != std::string::npos) return OccupancyLimit::kRegisters;
-  if (text.find("shared") != std::string::npos) return OccupancyLimit::kSharedMemory;
-  for (const auto* part : {"block", "warp", "barrier"}) {
-    if (text.find(part) != std::string::npos) return OccupancyLimit::kBlockSize;
-  }
-  return OccupancyLimit::kUnknown;
+  if (timeline::contains(text, "reg")) return OccupancyLimit::kRegisters;
+  if (timeline::contains(text, "shared")) return OccupancyLimit::kSharedMemory;
+  return timeline::contains_any(text, {"block", "warp", "barrier"})
+             ? OccupancyLimit::kBlockSize
+             : OccupancyLimit::kUnknown;
 }
 
 }  // namespace

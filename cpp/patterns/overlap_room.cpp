@@ -32,9 +32,9 @@ class Room {
     bare_ = timeline::SumUntil(timeline::subtract(timeline::unite(std::move(computing)),
                                                   timeline::unite(std::move(moving))));
     for (const auto& s : steps) begins_.push_back(s.begin);
-    begins_.insert(begins_.begin(), std::min(t.span.begin, begins_.empty()
-                                                               ? t.span.begin
-                                                               : begins_.front()));
+    begins_.insert(
+        begins_.begin(),
+        std::min(t.span.begin, begins_.empty() ? t.span.begin : begins_.front()));
   }
 
   // Takes up to `wanted` of what is left in the step around `when`.
@@ -52,7 +52,7 @@ class Room {
  private:
   std::int64_t end_;
   timeline::SumUntil bare_;
-  std::vector<std::int64_t> begins_;            // of steps, ascending
+  std::vector<std::int64_t> begins_;           // of steps, ascending
   std::map<std::int64_t, std::int64_t> left_;  // by begin
 };
 
@@ -80,8 +80,7 @@ std::vector<Claim> hideable(const timeline::Timeline& t, const Finding& f) {
                                                     : own->second))
                .first;
     }
-    claim.end =
-        claim.begin + it->second.take(claim.begin, claim.end - claim.begin);
+    claim.end = claim.begin + it->second.take(claim.begin, claim.end - claim.begin);
     if (claim.end > claim.begin) out.push_back(claim);
   }
   return out;

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "timeline/median.h"
+
 namespace tta::patterns {
 
 ProductRates::Class ProductRates::class_of(const Product& p) {
@@ -19,9 +21,7 @@ void ProductRates::add(const Product& product, double time) {
 void ProductRates::settle(double min_peers) {
   for (auto& [key, rates] : rates_) {
     if (static_cast<double>(rates.size()) < min_peers) continue;
-    const auto middle = rates.begin() + static_cast<std::ptrdiff_t>(rates.size() / 2);
-    std::nth_element(rates.begin(), middle, rates.end());
-    medians_[key] = *middle;
+    medians_[key] = timeline::upper_median(rates);
   }
 }
 

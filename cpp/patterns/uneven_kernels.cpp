@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "patterns/excess.h"
+#include "timeline/median.h"
 
 namespace tta::patterns {
 namespace {
@@ -45,10 +46,7 @@ void compare(const trace::Columns& c, std::size_t device,
   for (auto run = runs.begin() + 1; run != runs.end(); ++run) {
     lengths.push_back(c.dur[*run]);
   }
-  const auto middle =
-      lengths.begin() + static_cast<std::ptrdiff_t>((lengths.size() - 1) / 2);
-  std::nth_element(lengths.begin(), middle, lengths.end());
-  const auto usual = *middle;
+  const auto usual = timeline::lower_median(lengths);
   const auto over = [&](std::int64_t length) {
     return static_cast<double>(length - usual) / static_cast<double>(usual);
   };

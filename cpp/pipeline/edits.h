@@ -18,25 +18,25 @@ enum class Takes : std::uint8_t { kFindings, kHostEvents, kDeviceWork };
 // id, name, what it takes, whether most of its gain can be had (what is hidden or not
 // waited for is gone at the user's own word; how much faster work can be is a guess),
 // what it does to the events of these names
-#define TTA_EDITS(X)                                                                   \
-  X(kFix, "fix", kFindings, true, "fixes findings, by their places in the report")     \
-  X(kHide, "hide", kHostEvents, true,                                                  \
-    "host events take no time: a loader that is ahead, no compilation")                \
-  X(kDropWaits, "drop_waits", kHostEvents, true,                                       \
-    "calls, or those inside the events, wait for nothing")                             \
-  X(kPin, "pin", kDeviceWork, true,                                                    \
-    "copies are pinned and asynchronous: their calls wait for nothing")                \
-  X(kCapture, "capture", kHostEvents, false,                                           \
-    "launches inside an event become one, as of a CUDA graph")                         \
-  X(kFuse, "fuse", kHostEvents, false, "kernels launched inside an event become one")  \
-  X(kMultiTensor, "multi_tensor", kHostEvents, false,                                  \
-    "kernels of a name launched inside an event become one for many tensors")          \
-  X(kBucket, "bucket", kDeviceWork, false,                                             \
-    "like collectives right after each other become one")                              \
-  X(kScale, "scale", kDeviceWork, false, "device work takes `factor` of its time")     \
-  X(kDropWork, "drop_work", kDeviceWork, false,                                        \
-    "device work is not done, nor launched")                                           \
-  X(kOverlap, "overlap", kDeviceWork, false,                                           \
+#define TTA_EDITS(X)                                                                  \
+  X(kFix, "fix", kFindings, true, "fixes findings, by their places in the report")    \
+  X(kHide, "hide", kHostEvents, true,                                                 \
+    "host events take no time: a loader that is ahead, no compilation")               \
+  X(kDropWaits, "drop_waits", kHostEvents, true,                                      \
+    "calls, or those inside the events, wait for nothing")                            \
+  X(kPin, "pin", kDeviceWork, true,                                                   \
+    "copies are pinned and asynchronous: their calls wait for nothing")               \
+  X(kCapture, "capture", kHostEvents, false,                                          \
+    "launches inside an event become one, as of a CUDA graph")                        \
+  X(kFuse, "fuse", kHostEvents, false, "kernels launched inside an event become one") \
+  X(kMultiTensor, "multi_tensor", kHostEvents, false,                                 \
+    "kernels of a name launched inside an event become one for many tensors")         \
+  X(kBucket, "bucket", kDeviceWork, false,                                            \
+    "like collectives right after each other become one")                             \
+  X(kScale, "scale", kDeviceWork, false, "device work takes `factor` of its time")    \
+  X(kDropWork, "drop_work", kDeviceWork, false,                                       \
+    "device work is not done, nor launched")                                          \
+  X(kOverlap, "overlap", kDeviceWork, false,                                          \
     "device work starts without waiting for other streams")
 
 enum class EditKind : std::uint8_t {

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "pipeline/signs.h"
+#include "timeline/by_name.h"
 #include "trace/args.h"
 
 namespace tta::pipeline {
@@ -42,9 +43,8 @@ void read_profiler_log(const trace::Trace& t, Quality& q) {
     bool lost = false;
     trace::for_each_element(t.metadata_json(key), [&](std::string_view message) {
       if (count++ == 0) first = beginning_of(message);
-      for (const auto* word : {"dropped", "lost", "out of range", "buffer is full"}) {
-        lost |= message.find(word) != std::string_view::npos;
-      }
+      lost |= timeline::contains_any(
+          message, {"dropped", "lost", "out of range", "buffer is full"});
     });
     if (count == 0) continue;
     const auto text = "The profiler logged " + std::to_string(count) + " " + key +

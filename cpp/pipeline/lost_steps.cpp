@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "pipeline/signs.h"
+#include "timeline/median.h"
 #include "timeline/sort_runs.h"
 
 namespace tta::pipeline {
@@ -77,12 +78,6 @@ std::vector<Step> measure(const timeline::Timeline& t) {
   return steps;
 }
 
-std::uint64_t median(std::vector<std::uint64_t> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
 // Steps without any device work, although they ran what others with work ran.
 std::vector<const Step*> find_empty(const std::vector<Step>& steps) {
   std::vector<std::uint64_t> operators, work;
@@ -92,8 +87,8 @@ std::vector<const Step*> find_empty(const std::vector<Step>& steps) {
     work.push_back(step.with_work());
   }
   std::vector<const Step*> empty;
-  if (work.empty() || median(work) < kEnough) return empty;
-  const auto usual = median(operators);
+  if (work.empty() || timeline::upper_median(work) < kEnough) return empty;
+  const auto usual = timeline::upper_median(operators);
   for (const auto& step : steps) {
     const bool as_much = step.operators * 2 >= usual || step.launches >= kEnough;
     if (step.with_work() == 0 && !step.busy && as_much) empty.push_back(&step);

@@ -66,8 +66,8 @@ std::vector<double> window_shares(const Report& r, const replay::Model& m,
       const auto was = before.begin(w.end_ns) - before.begin(w.begin_ns);
       const auto is = after.begin(w.end_ns) - after.begin(w.begin_ns);
       if (was > 0) {
-        share = std::clamp(
-            1 - static_cast<double>(is) / static_cast<double>(was), 0.0, 1.0);
+        share = std::clamp(1 - static_cast<double>(is) / static_cast<double>(was), 0.0,
+                           1.0);
       }
     }
     out.push_back(share);

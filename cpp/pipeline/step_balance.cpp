@@ -34,7 +34,8 @@ struct ProcessTime {
         device(g.devices == 1 ? g.device : -1),
         busy(g.busy),
         unattributed(g.unattributed) {
-    for (const auto& [pattern, time] : g.idle) idle.emplace(pattern, timeline::SumUntil(time));
+    for (const auto& [pattern, time] : g.idle)
+      idle.emplace(pattern, timeline::SumUntil(time));
     for (const auto& [pattern, time] : g.excess) {
       excess.emplace(pattern, timeline::SumUntil(time));
     }

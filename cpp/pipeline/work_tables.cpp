@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // pipeline/work_tables.cpp: one pass over each device's work, in order of start.
 #include <algorithm>
+#include <cstddef>
 #include <limits>
 #include <map>
 #include <string_view>
@@ -9,6 +10,9 @@
 #include <utility>
 
 #include "pipeline/tables.h"
+#include "timeline/by_name.h"
+#include "timeline/copy_direction.h"
+#include "timeline/median.h"
 
 namespace tta::pipeline {
 namespace {
@@ -54,24 +58,12 @@ using CopyKind = std::pair<std::string, std::string>;
 
 CopyKind kind_of(std::string_view name, Category cat) {
   if (cat == Category::kGpuMemset) return {"memset", ""};
-  // As Kineto writes them ("Memcpy HtoD (Pageable -> Device)"), and as roctracer did.
-  struct Word {
-    std::string_view in, direction;
-  };
-  constexpr Word kWords[] = {
-      {"HtoD", "HtoD"},         {"DtoH", "DtoH"},           {"DtoD", "DtoD"},
-      {"PtoP", "PtoP"},         {"HtoH", "HtoH"},           {"HostToDevice", "HtoD"},
-      {"DeviceToHost", "DtoH"}, {"DeviceToDevice", "DtoD"}, {"HostToHost", "HtoH"},
-  };
-  CopyKind kind;
-  for (const auto& word : kWords) {
-    if (name.find(word.in) == std::string_view::npos) continue;
-    kind.first = word.direction;
-    break;
-  }
-  if (name.find("Pageable") != std::string_view::npos) kind.second = "pageable";
-  if (name.find("Pinned") != std::string_view::npos) kind.second = "pinned";
-  return kind;
+  // In the order of CopyDirection.
+  constexpr const char* kDirections[] = {"", "HtoD", "DtoH", "DtoD", "PtoP", "HtoH"};
+  return {kDirections[static_cast<std::size_t>(timeline::copy_direction(name))],
+          timeline::contains(name, "Pinned")     ? "pinned"
+          : timeline::contains(name, "Pageable") ? "pageable"
+                                                 : ""};
 }
 
 // Kineto writes 0 where it could not compute it (seen: much shared memory). One warp a
@@ -103,9 +95,7 @@ CopyRow finish(const CopyKind& kind, Copies& copies) {
   row.with_bytes = bytes.size();
   if (bytes.empty()) return row;
   for (const auto b : bytes) row.bytes += b;
-  const auto middle = bytes.begin() + static_cast<std::ptrdiff_t>(bytes.size() - 1) / 2;
-  std::nth_element(bytes.begin(), middle, bytes.end());
-  row.median_bytes = *middle;
+  row.median_bytes = timeline::lower_median(std::move(bytes));
   if (copies.known_ns > 0) {
     row.bandwidth =
         static_cast<double>(row.bytes) / static_cast<double>(copies.known_ns);

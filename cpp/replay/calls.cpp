@@ -4,14 +4,11 @@
 
 #include <algorithm>
 
+#include "timeline/by_name.h"
+
 namespace tta::replay {
-namespace {
 
-bool contains(std::string_view text, std::string_view part) {
-  return text.find(part) != std::string_view::npos;
-}
-
-}  // namespace
+using timeline::contains;
 
 CallKind kind_of_call(std::string_view name) {
   if (contains(name, "DeviceSynchronize") || contains(name, "CtxSynchronize")) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// replay/fewer_launches.cpp: finds the launches that go, and what the host did for them.
+// replay/fewer_launches.cpp: finds the launches that go, and what the host did for
+// them.
 #include "replay/fewer_launches.h"
 
 #include <algorithm>
@@ -30,8 +31,7 @@ std::optional<Interval> launching_time(const Model& m, std::uint32_t call) {
     --before;
     if (m.waits_in(before)) return {};
   } while (m.tasks.of_call[before] == 0);
-  const auto typical =
-      m.calibration.typical(m.timeline->columns().name[c.row]);
+  const auto typical = m.calibration.typical(m.timeline->columns().name[c.row]);
   const bool slow = typical >= 0 && c.end - c.begin > kSlowLaunch * typical;
   return Interval{m.calls.all[before].end, slow ? c.begin + typical : c.end};
 }

@@ -8,9 +8,12 @@
 
 #include "replay/accept.h"
 #include "replay/draft.h"
+#include "timeline/by_name.h"
 
 namespace tta::replay {
 namespace {
+
+using timeline::contains;
 
 // A start this near to what its predecessors allow is explained; a constant is off by
 // so much. Beyond kUnexplained a dependency is missing.
@@ -63,10 +66,6 @@ void measure_starts(const Model& m, Fidelity& f) {
     if (by > kUnexplained) f.unexplained_ns += by;
   }
   for (const auto by : late) f.contradicted += by < -kExplained;
-}
-
-bool contains(std::string_view text, std::string_view part) {
-  return text.find(part) != std::string_view::npos;
 }
 
 // Launches whose work should be in the trace: not those into a graph that is being

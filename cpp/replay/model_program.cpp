@@ -90,9 +90,8 @@ std::vector<std::int64_t> ModelReader::times(const Schedule& schedule) const {
     const auto& at = places_[p];
     if (at.thread == kNone) {
       out[p] = 0;
-      each_into(p, [&](const Edge& e) {
-        out[p] = std::max(out[p], out[e.from] + e.weight);
-      });
+      each_into(
+          p, [&](const Edge& e) { out[p] = std::max(out[p], out[e.from] + e.weight); });
     } else if (at.operation == kNone) {
       out[p] = thread_begin_[at.thread];
     } else {

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "timeline/copy_direction.h"
+
 namespace tta::replay {
 namespace {
 
@@ -105,9 +107,9 @@ Engine engine_of(const DeviceWork& w) {
   if (w.kind != TaskKind::kCopy || w.copy == CopyKind::kNotToHost) {
     return Engine::kCompute;
   }
-  const bool down = w.copy == CopyKind::kDownPageable ||
-                    w.name.find("DtoH") != std::string::npos ||
-                    w.name.find("DeviceToHost") != std::string::npos;
+  const bool down =
+      w.copy == CopyKind::kDownPageable ||
+      timeline::copy_direction(w.name) == timeline::CopyDirection::kToHost;
   return down ? Engine::kDown : Engine::kUp;
 }
 

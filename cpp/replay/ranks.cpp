@@ -7,6 +7,8 @@
 #include <stdexcept>
 #include <tuple>
 
+#include "timeline/median.h"
+
 namespace tta::replay {
 namespace {
 
@@ -39,12 +41,6 @@ std::map<Key, std::uint32_t> collectives_of(const RankModel& rank) {
     out[{std::get<0>(what), std::get<1>(what), std::get<2>(what), n}] = i;
   }
   return out;
-}
-
-std::int64_t median(std::vector<std::int64_t>& v) {
-  const auto middle = v.begin() + static_cast<std::ptrdiff_t>((v.size() - 1) / 2);
-  std::nth_element(v.begin(), middle, v.end());
-  return *middle;
 }
 
 }  // namespace
@@ -95,7 +91,7 @@ void Ranks::set_clocks(std::span<const RankModel> ranks) {
   }
   std::vector<std::vector<std::pair<std::uint32_t, std::int64_t>>> next(ranks.size());
   for (auto& [pair, list] : apart) {
-    next[pair.first].emplace_back(pair.second, median(list));
+    next[pair.first].emplace_back(pair.second, timeline::lower_median(list));
   }
   shift_.assign(ranks.size(), 0);
   std::vector<char> set(ranks.size(), 0);

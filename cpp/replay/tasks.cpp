@@ -9,22 +9,21 @@
 #include <utility>
 
 #include "timeline/by_name.h"
+#include "timeline/copy_direction.h"
 
 namespace tta::replay {
 namespace {
 
+using timeline::contains;
 using trace::Category;
-
-bool contains(std::string_view text, std::string_view part) {
-  return text.find(part) != std::string_view::npos;
-}
 
 bool launches_a_graph(std::string_view name) { return contains(name, "GraphLaunch"); }
 
 CopyKind kind_of_copy(std::string_view name, std::int64_t bytes) {
-  const bool up = contains(name, "HtoD") || contains(name, "HostToDevice");
-  const bool down = contains(name, "DtoH") || contains(name, "DeviceToHost");
-  if (!up && !down) return CopyKind::kNotToHost;
+  using timeline::CopyDirection;
+  const auto direction = timeline::copy_direction(name);
+  const bool down = direction == CopyDirection::kToHost;
+  if (!down && direction != CopyDirection::kToDevice) return CopyKind::kNotToHost;
   if (contains(name, "Pinned")) return CopyKind::kFromPinned;
   if (down) return CopyKind::kDownPageable;
   // Of unknown size: taken for small, which waits for nothing.

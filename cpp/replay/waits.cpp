@@ -6,19 +6,18 @@
 #include <string_view>
 
 #include "replay/events.h"
+#include "timeline/by_name.h"
 
 namespace tta::replay {
 namespace {
+
+using timeline::contains;
 
 // Of *Free: one that takes less gives memory back without waiting.
 constexpr std::int64_t kWaitingFree = 50'000;
 // A blocking copy returns no earlier than this before its copy ends (chunks of a large
 // one: the last is staged 15-120 us before the end), or a tenth of it.
 constexpr std::int64_t kEarlyReturn = 30'000;
-
-bool contains(std::string_view text, std::string_view part) {
-  return text.find(part) != std::string_view::npos;
-}
 
 class Finder {
  public:

@@ -6,51 +6,13 @@
 #include <array>
 #include <cstdint>
 #include <limits>
+#include <utility>
 
 #include "trace/args.h"
+#include "trace/args_kept.h"
 
 namespace tta::timeline {
 namespace {
-
-struct Type {
-  std::string_view name;
-  std::int64_t bytes;
-};
-// c10::ScalarType as "dtype" of collectives, and C++ names as "Input type".
-constexpr std::array<Type, 32> kTypes = {{
-    {"Float", 4},
-    {"Double", 8},
-    {"Half", 2},
-    {"BFloat16", 2},
-    {"Long", 8},
-    {"Int", 4},
-    {"Short", 2},
-    {"Char", 1},
-    {"Byte", 1},
-    {"Bool", 1},
-    {"ComplexFloat", 8},
-    {"ComplexDouble", 16},
-    {"Float8_e4m3fn", 1},
-    {"Float8_e5m2", 1},
-    {"float", 4},
-    {"double", 8},
-    {"c10::Half", 2},
-    {"c10::BFloat16", 2},
-    {"long", 8},
-    {"long int", 8},
-    {"int", 4},
-    {"short", 2},
-    {"short int", 2},
-    {"signed char", 1},
-    {"unsigned char", 1},
-    {"bool", 1},
-    {"Float8_e4m3fnuz", 1},
-    {"Float8_e5m2fnuz", 1},
-    {"c10::complex<float>", 8},
-    {"c10::complex<double>", 16},
-    {"c10::Float8_e4m3fn", 1},
-    {"c10::Float8_e5m2", 1},
-}};
 
 // The product of an array's positive numbers; -1 if there are none, one is not, or it
 // does not fit.
@@ -90,11 +52,55 @@ double amount(std::string_view value) {
   return number && *number >= 0 ? *number : -1;
 }
 
+// The first of several that say it counts.
+template <typename T>
+void take(T& field, T found) {
+  if (field < 0) field = found;
+}
+template <auto field>
+void take_count(std::string_view value, WorkArgs& out) {
+  take(out.*field, count(value));
+}
+template <auto field>
+void take_amount(std::string_view value, WorkArgs& out) {
+  take(out.*field, amount(value));
+}
+template <auto size, auto form>
+void take_extent(std::string_view value, WorkArgs& out) {
+  take(out.*size, product(value));
+  if (out.*size >= 0) take(out.*form, shape(value));
+}
+constexpr auto take_grid = take_extent<&WorkArgs::blocks, &WorkArgs::grid_shape>;
+constexpr auto take_block =
+    take_extent<&WorkArgs::block_threads, &WorkArgs::block_shape>;
+void take_way(std::string_view value, WorkArgs& out) {
+  const auto way = trace::as_string(value).value_or("");
+  out.way = way == "HOST_TO_DEVICE"   ? WorkArgs::Way::kToDevice
+            : way == "DEVICE_TO_HOST" ? WorkArgs::Way::kToHost
+                                      : WorkArgs::Way::kUnknown;
+}
+void take_limits(std::string_view value, WorkArgs& out) {
+  if (!value.starts_with('{')) return;
+  if (auto text = trace::string_arg(value, "limitingFactors")) {
+    out.limiting_factors = std::move(*text);
+  }
+}
+
+template <auto field>
+void set_text(std::string_view value, CollectiveArgs& out) {
+  out.*field = trace::as_string(value).value_or("");
+}
+template <auto field>
+void set_count(std::string_view value, CollectiveArgs& out) {
+  out.*field = count(value);
+}
+
 // A number for each dimension of each input.
-void read_shapes(std::string_view value, std::vector<std::vector<std::int64_t>>& out) {
-  out.clear();
+template <auto field>
+void set_shapes(std::string_view value, OpArgs& out) {
+  (out.*field).clear();
   trace::for_each_element(value, [&](std::string_view input) {
-    auto& shape = out.emplace_back();
+    auto& shape = (out.*field).emplace_back();
     bool sound = true;
     trace::for_each_element(input, [&](std::string_view size) {
       const auto number = trace::as_int(size);
@@ -104,112 +110,97 @@ void read_shapes(std::string_view value, std::vector<std::vector<std::int64_t>>&
     if (!sound) shape.clear();
   });
 }
+void set_types(std::string_view value, OpArgs& out) {
+  out.types.clear();
+  trace::for_each_element(value, [&](std::string_view type) {
+    out.types.push_back(trace::as_string(type).value_or(""));
+  });
+}
 
-// The lengths of keys, as bits: most keys are told apart from all of a list by theirs.
-template <typename... Keys>
-constexpr std::uint32_t lengths_of(Keys... keys) {
-  return ((std::uint32_t{1} << std::string_view(keys).size()) | ...);
+template <typename Args>
+struct Key {
+  std::string_view name;
+  void (*read)(std::string_view value, Args& out);
+};
+constexpr std::array<Key<WorkArgs>, 16> kWorkKeys = {{
+    {"grid", take_grid},
+    {"grid dim", take_grid},
+    {"block", take_block},
+    {"block dim", take_block},
+    {"registers per thread", take_count<&WorkArgs::registers>},
+    {"shared memory", take_count<&WorkArgs::shared_memory>},
+    {"shared size", take_count<&WorkArgs::shared_memory>},
+    {"est. achieved occupancy %", take_amount<&WorkArgs::occupancy>},
+    {"blocks per SM", take_amount<&WorkArgs::blocks_per_sm>},
+    {"warps per SM", take_amount<&WorkArgs::warps_per_sm>},
+    {"bytes", take_count<&WorkArgs::bytes>},
+    {"size", take_count<&WorkArgs::bytes>},
+    {"memory bandwidth (GB/s)", take_amount<&WorkArgs::bandwidth>},
+    {"graph id", take_count<&WorkArgs::graph_id>},
+    {"direction", take_way},
+    {"occupancy", take_limits},
+}};
+constexpr std::array<Key<CollectiveArgs>, 7> kCollectiveKeys = {{
+    {"Collective name", set_text<&CollectiveArgs::name>},
+    {"dtype", set_text<&CollectiveArgs::dtype>},
+    {"Process Group Name", set_text<&CollectiveArgs::group>},
+    {"In msg nelems", set_count<&CollectiveArgs::in_elements>},
+    {"Out msg nelems", set_count<&CollectiveArgs::out_elements>},
+    {"Group size", set_count<&CollectiveArgs::group_size>},
+    {"Seq", set_count<&CollectiveArgs::sequence>},
+}};
+constexpr std::array<Key<OpArgs>, 4> kOpKeys = {{
+    {"Input Dims", set_shapes<&OpArgs::dims>},
+    {"Input dims", set_shapes<&OpArgs::dims>},
+    {"Input Strides", set_shapes<&OpArgs::strides>},
+    {"Input type", set_types},
+}};
+
+// A key that the load does not keep would never be found here; one that is kept and not
+// read would only take memory.
+consteval bool read_what_is_kept() {
+  std::array<std::string_view,
+             kWorkKeys.size() + kCollectiveKeys.size() + kOpKeys.size() + 1>
+      read;
+  auto end = read.begin();
+  for (const auto& key : kWorkKeys) *end++ = key.name;
+  for (const auto& key : kCollectiveKeys) *end++ = key.name;
+  for (const auto& key : kOpKeys) *end++ = key.name;
+  *end = kThreadName;
+  auto kept = trace::kKeptKeys;
+  std::sort(read.begin(), read.end());
+  std::sort(kept.begin(), kept.end());
+  return std::equal(read.begin(), read.end(), kept.begin(), kept.end());
 }
-bool may_be_one(std::uint32_t lengths, std::string_view key) {
-  return key.size() < 32 && (lengths >> key.size() & 1) != 0;
+static_assert(read_what_is_kept(), "keys here and in trace/args_kept.h differ");
+
+template <const auto& keys, typename Args>
+void read_one_of(std::string_view key, std::string_view value, Args& out) {
+  // As bits: most other keys are told apart from all of these by their length.
+  constexpr auto kLengths = [] {
+    std::uint32_t bits = 0;
+    for (const auto& known : keys) bits |= std::uint32_t{1} << known.name.size();
+    return bits;
+  }();
+  if (key.size() >= 32 || (kLengths >> key.size() & 1) == 0) return;
+  for (const auto& known : keys) {
+    if (known.name == key) return known.read(value, out);
+  }
 }
-constexpr auto kWorkLengths = lengths_of(
-    "grid", "grid dim", "block", "block dim", "registers per thread", "shared memory",
-    "shared size", "est. achieved occupancy %", "blocks per SM", "warps per SM",
-    "bytes", "size", "direction", "memory bandwidth (GB/s)", "graph id", "occupancy");
-constexpr auto kCollectiveLengths =
-    lengths_of("Collective name", "dtype", "Process Group Name", "In msg nelems",
-               "Out msg nelems", "Group size", "Seq");
 
 }  // namespace
 
 void read_work(std::string_view key, std::string_view value, WorkArgs& out) {
-  if (!may_be_one(kWorkLengths, key)) return;
-  const auto first = [](auto& field, auto found) {
-    if (field < 0) field = found;
-  };
-  if (key == "grid" || key == "grid dim") {
-    first(out.blocks, product(value));
-    if (out.blocks >= 0) first(out.grid_shape, shape(value));
-  } else if (key == "block" || key == "block dim") {
-    first(out.block_threads, product(value));
-    if (out.block_threads >= 0) first(out.block_shape, shape(value));
-  } else if (key == "registers per thread") {
-    first(out.registers, count(value));
-  } else if (key == "shared memory" || key == "shared size") {
-    first(out.shared_memory, count(value));
-  } else if (key == "est. achieved occupancy %") {
-    first(out.occupancy, amount(value));
-  } else if (key == "blocks per SM") {
-    first(out.blocks_per_sm, amount(value));
-  } else if (key == "warps per SM") {
-    first(out.warps_per_sm, amount(value));
-  } else if (key == "bytes" || key == "size") {
-    first(out.bytes, count(value));
-  } else if (key == "memory bandwidth (GB/s)") {
-    first(out.bandwidth, amount(value));
-  } else if (key == "graph id") {
-    first(out.graph_id, count(value));
-  } else if (key == "direction") {
-    const auto way = trace::as_string(value).value_or("");
-    out.way = way == "HOST_TO_DEVICE"   ? WorkArgs::Way::kToDevice
-              : way == "DEVICE_TO_HOST" ? WorkArgs::Way::kToHost
-                                        : WorkArgs::Way::kUnknown;
-  } else if (key == "occupancy" && value.starts_with('{')) {
-    if (auto text = trace::string_arg(value, "limitingFactors")) {
-      out.limiting_factors = std::move(*text);
-    }
-  }
+  read_one_of<kWorkKeys>(key, value, out);
 }
 
 void read_collective(std::string_view key, std::string_view value,
                      CollectiveArgs& out) {
-  if (!may_be_one(kCollectiveLengths, key)) return;
-  if (key == "Collective name") {
-    out.name = trace::as_string(value).value_or("");
-  } else if (key == "dtype") {
-    out.dtype = trace::as_string(value).value_or("");
-  } else if (key == "Process Group Name") {
-    out.group = trace::as_string(value).value_or("");
-  } else if (key == "In msg nelems") {
-    out.in_elements = count(value);
-  } else if (key == "Out msg nelems") {
-    out.out_elements = count(value);
-  } else if (key == "Group size") {
-    out.group_size = count(value);
-  } else if (key == "Seq") {
-    out.sequence = count(value);
-  }
+  read_one_of<kCollectiveKeys>(key, value, out);
 }
 
 void read_op(std::string_view key, std::string_view value, OpArgs& out) {
-  if (key == "Input Dims" || key == "Input dims") {
-    read_shapes(value, out.dims);
-  } else if (key == "Input Strides") {
-    read_shapes(value, out.strides);
-  } else if (key == "Input type") {
-    out.types.clear();
-    trace::for_each_element(value, [&](std::string_view type) {
-      out.types.push_back(trace::as_string(type).value_or(""));
-    });
-  }
-}
-
-std::int64_t CollectiveArgs::bytes() const {
-  const auto elements = std::max(in_elements, out_elements);
-  const auto each = element_bytes(dtype);
-  if (elements < 0 || each < 0 ||
-      elements > std::numeric_limits<std::int64_t>::max() / each) {
-    return -1;
-  }
-  return elements * each;
-}
-
-std::int64_t element_bytes(std::string_view dtype) {
-  for (const auto& type : kTypes) {
-    if (type.name == dtype) return type.bytes;
-  }
-  return -1;
+  read_one_of<kOpKeys>(key, value, out);
 }
 
 }  // namespace tta::timeline

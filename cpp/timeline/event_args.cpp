@@ -217,7 +217,7 @@ EventArgs::EventArgs(const Timeline& t) {
     if (is_op(row, kCollective)) add_collective(row);
     if (names_thread(row) && texts.of(row) != 0) {
       const auto text = texts.text(texts.of(row));
-      const auto name = trace::string_arg(text, "name").value_or("");
+      const auto name = trace::string_arg(text, kThreadName).value_or("");
       if (!name.empty()) threads_[{c.pid[row], c.tid[row]}] = own_name(name);
     }
   }

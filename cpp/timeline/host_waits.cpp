@@ -4,14 +4,12 @@
 
 #include <string_view>
 
+#include "timeline/by_name.h"
+
 namespace tta::timeline {
 namespace {
 
 using trace::Category;
-
-bool contains(std::string_view text, std::string_view part) {
-  return text.find(part) != std::string_view::npos;
-}
 
 bool blocks_by_name(std::string_view name) {
   if (contains(name, "ynchronize")) return true;

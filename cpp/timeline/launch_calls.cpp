@@ -4,15 +4,13 @@
 
 #include <unordered_map>
 
+#include "timeline/by_name.h"
+
 namespace tta::timeline {
 namespace {
 
 // Of the calls of a launching name, even in a trace that lost most of its kernels.
 constexpr double kLaunchingShare = 0.25;
-
-bool contains(std::string_view text, std::string_view word) {
-  return text.find(word) != std::string_view::npos;
-}
 
 bool names_a_copy(std::string_view name) {
   return contains(name, "emcpy") || contains(name, "emset");
@@ -21,11 +19,8 @@ bool names_a_copy(std::string_view name) {
 }  // namespace
 
 bool names_a_launch(std::string_view name) {
-  for (const auto* word :
-       {"LaunchKernel", "KernelLaunch", "GraphLaunch", "LaunchCooperativeKernel"}) {
-    if (contains(name, word)) return true;
-  }
-  return false;
+  return contains_any(
+      name, {"LaunchKernel", "KernelLaunch", "GraphLaunch", "LaunchCooperativeKernel"});
 }
 
 std::vector<LaunchCall> list_launch_calls(const trace::Trace& t, const Lanes& lanes,

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "timeline/by_name.h"
 #include "timeline/outliers.h"
 
 namespace tta::timeline {
@@ -57,11 +58,8 @@ bool names_communication(std::string_view name) {
   for (const auto* prefix : {"nccl", "rccl", "mscclpp", "oneCCL", "oneccl"}) {
     if (name.starts_with(prefix)) return true;
   }
-  for (const auto* part : {"cross_device_reduce", "multimem_all_reduce",
-                           "one_shot_all_reduce", "two_shot_all_reduce"}) {
-    if (name.find(part) != std::string_view::npos) return true;
-  }
-  return false;
+  return contains_any(name, {"cross_device_reduce", "multimem_all_reduce",
+                             "one_shot_all_reduce", "two_shot_all_reduce"});
 }
 
 // Each name is looked at once, not with each of its kernels.

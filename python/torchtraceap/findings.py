@@ -68,6 +68,13 @@ class Finding:
         return f"{self.pattern} ({self.subtype})" if self.subtype else self.pattern
 
 
+def read_location(frame: _core.Frame | None) -> Location | None:
+    """Convert a place, if there is one."""
+    if frame is None:
+        return None
+    return Location(frame.file, frame.line, frame.function, frame.user)
+
+
 def read_findings(
     core: list[_core.Finding], trace: _core.Trace, recovery: Recovery, span_us: float
 ) -> tuple[Finding, ...]:
@@ -75,7 +82,6 @@ def read_findings(
     findings = []
     taken: set[str] = set()
     for f, gain in zip(core, recovery.gains, strict=True):
-        where = f.location
         findings.append(
             Finding(
                 id=_new_id(f, taken),
@@ -90,9 +96,7 @@ def read_findings(
                 recoverable_us=gain.high_us if gain else None,
                 recoverable_low_us=gain.low_us if gain else None,
                 recoverable_fraction=_share(gain.high_us, span_us) if gain else None,
-                location=Location(where.file, where.line, where.function, where.user)
-                if where
-                else None,
+                location=read_location(f.location),
                 operator=f.operator_name,
                 message=f.message,
                 advice=f.advice,

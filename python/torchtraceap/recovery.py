@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from torchtraceap import _core
-from torchtraceap.findings import Location
+from torchtraceap.findings import Location, read_location
 from torchtraceap.units import us_from_ns
 
 
@@ -137,16 +137,10 @@ def read_path(core: _core.PathRow) -> CriticalPath:
         span_us=us_from_ns(core.span_ns),
         by_category={name: us_from_ns(ns) for name, ns in core.by_category.items()},
         places=tuple(
-            PathPlace(_location(place.location), place.name, us_from_ns(place.ns))
+            PathPlace(read_location(place.location), place.name, us_from_ns(place.ns))
             for place in core.places
         ),
     )
-
-
-def _location(frame: _core.Frame | None) -> Location | None:
-    if frame is None:
-        return None
-    return Location(frame.file, frame.line, frame.function, frame.user)
 
 
 def _recomputed(core: _core.Recomputed) -> Recomputed:

@@ -13,6 +13,7 @@
 
 #include "patterns/excess.h"
 #include "patterns/rule.h"
+#include "timeline/by_name.h"
 #include "timeline/frames.h"
 
 namespace tta::patterns {
@@ -40,17 +41,14 @@ enum Role : char {
 };
 
 Role role_of(std::string_view name) {
-  const auto has = [&](std::string_view part) {
-    return name.find(part) != std::string_view::npos;
-  };
-  if (has("FillFunctor") || has("reduce_kernel")) return kCarried;
-  if (has("multi_tensor")) return kOther;
-  for (const auto part :
-       {"elementwise_kernel", "layer_norm", "LayerNorm", "rms_norm", "RmsNorm",
-        "rmsnorm", "batch_norm_transform_input", "fused_dropout_kernel"}) {
-    if (has(part)) return kElementwise;
-  }
-  return kOther;
+  if (timeline::contains_any(name, {"FillFunctor", "reduce_kernel"})) return kCarried;
+  if (timeline::contains(name, "multi_tensor")) return kOther;
+  return timeline::contains_any(
+             name,
+             {"elementwise_kernel", "layer_norm", "LayerNorm", "rms_norm", "RmsNorm",
+              "rmsnorm", "batch_norm_transform_input", "fused_dropout_kernel"})
+             ? kElementwise
+             : kOther;
 }
 
 // The function of the user's that a launch is in: the row of its frame; without frames,

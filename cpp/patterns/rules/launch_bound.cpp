@@ -7,6 +7,7 @@
 
 #include "patterns/dispatching.h"
 #include "patterns/launched.h"
+#include "timeline/median.h"
 
 namespace tta::patterns {
 namespace {
@@ -59,15 +60,12 @@ std::string describe(const Context& context, const Finding& f) {
       if (t.launch_of(work.row) == launch) lengths.push_back(c.dur[work.row]);
     }
   }
-  const auto middle =
-      lengths.begin() + static_cast<std::ptrdiff_t>((lengths.size() - 1) / 2);
-  std::nth_element(lengths.begin(), middle, lengths.end());
   return "Before " + std::to_string(f.count) +
          (f.count == 1 ? " launch" : " launches") +
          " the device had already run dry, " + duration_text(f.wasted_ns) +
          " in all, while the host was still launching; "
          "what it launched ran for " +
-         duration_text(*middle) + " (median).";
+         duration_text(timeline::lower_median(std::move(lengths))) + " (median).";
 }
 
 // Whoever launches graphs already knows of them; what is late is what they left out.

@@ -12,6 +12,7 @@
 
 #include "patterns/fed_devices.h"
 #include "patterns/marks.h"
+#include "timeline/by_name.h"
 
 namespace tta::patterns {
 namespace {
@@ -29,10 +30,7 @@ constexpr std::array<std::string_view, 4> kOverheads = {
     "Activity Buffer Request", "Buffer Flush", "Instrumentation", "Resource"};
 
 bool is_overhead(std::string_view name) {
-  for (const auto known : kOverheads) {
-    if (name.find(known) != std::string_view::npos) return true;
-  }
-  return false;
+  return timeline::contains_any(name, kOverheads);
 }
 
 // torch's profiler going from one state to the next: start, stop, and writing the file.

@@ -24,6 +24,7 @@
 #include "patterns/collective_runs.h"
 #include "patterns/communication.h"
 #include "patterns/rule.h"
+#include "timeline/median.h"
 
 namespace tta::patterns {
 namespace {
@@ -63,17 +64,14 @@ void add_excess(const Context& context, const CollectiveRun& run, double bytes_p
   std::vector<std::int64_t> lengths;
   for (const auto& w : run) lengths.push_back(c.dur[w.row]);
   const auto kept = std::max_element(lengths.begin(), lengths.end()) - lengths.begin();
-  auto sorted = lengths;
   const bool sized = run.front().bytes >= 0;
-  const auto usual =
-      sorted.begin() + static_cast<std::ptrdiff_t>(sized ? (sorted.size() - 1) / 4 : 0);
-  std::nth_element(sorted.begin(), usual, sorted.end());
+  const auto usual = timeline::value_at(lengths, sized ? (lengths.size() - 1) / 4 : 0);
   for (std::size_t i = 0; i < run.size(); ++i) {
     if (static_cast<std::ptrdiff_t>(i) == kept) continue;
     const auto bytes = static_cast<double>(std::max<std::int64_t>(0, run[i].bytes));
     const auto transfer = static_cast<std::int64_t>(
         std::min(1e15, bytes / std::max(1e-6, bytes_per_us) * 1e3));
-    const auto excess = std::min(lengths[i], *usual) - transfer;
+    const auto excess = std::min(lengths[i], usual) - transfer;
     const auto begin = c.ts[run[i].row];
     if (excess > 0) out.push_back({{begin, begin + excess}, run[i].row});
   }
@@ -144,10 +142,8 @@ std::string describe(const Context& context, const Finding& f) {
            duration_text(f.wasted_ns) +
            " of latency that one large one would not have.";
   }
-  const auto middle =
-      bytes.begin() + static_cast<std::ptrdiff_t>((bytes.size() - 1) / 2);
-  std::nth_element(bytes.begin(), middle, bytes.end());
-  return collectives + " of " + std::to_string(*middle) +
+  return collectives + " of " +
+         std::to_string(timeline::lower_median(std::move(bytes))) +
          " bytes (median) followed others of their kind: " +
          duration_text(f.wasted_ns) + " of latency that one large one would not have.";
 }

@@ -18,6 +18,7 @@
 #include "patterns/fed_devices.h"
 #include "patterns/uneven_kernels.h"
 #include "patterns/warm_up.h"
+#include "timeline/median.h"
 
 namespace tta::patterns {
 namespace {
@@ -56,12 +57,6 @@ constexpr std::array kThresholds = {
 
 enum : std::uint8_t { kStep, kKernel };
 
-std::int64_t median(std::vector<std::int64_t> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
 // Unclaimed idle time of a device in a step; in a CPU-only trace, of a process outside
 // its operators.
 IntervalSet left_in(const Context& context, std::size_t device, Interval step) {
@@ -87,13 +82,13 @@ void claim_steps(const Context& context, std::size_t device, std::int32_t number
     left.push_back(left_in(context, device, time));
     idle.push_back(timeline::total(left.back()));
   }
-  const auto usual = median(lengths);
+  const auto usual = timeline::upper_median(lengths);
   for (const auto length : lengths) deviations.push_back(std::abs(length - usual));
-  const auto spread = static_cast<double>(median(deviations));
+  const auto spread = static_cast<double>(timeline::upper_median(deviations));
   const auto bound = static_cast<double>(usual) +
                      std::max(limits[kDeviations] * spread,
                               limits[kMinExcess] * static_cast<double>(usual));
-  const auto usual_idle = median(idle);
+  const auto usual_idle = timeline::upper_median(idle);
   for (std::size_t i = 0; i < lengths.size(); ++i) {
     if (static_cast<double>(lengths[i]) <= bound) continue;
     auto excess = std::min(idle[i] - usual_idle, lengths[i] - usual);
@@ -164,8 +159,8 @@ std::string describe(const Context& context, const Finding& f) {
     lengths.push_back(steps[i].end - steps[i].begin);
   }
   return count_text(f.count, "step was", "steps were") + " far longer than the usual " +
-         duration_text(median(lengths)) + " (" + std::string(t.trace->name(row)) +
-         ": " + duration_text(t.columns().dur[row]) +
+         duration_text(timeline::upper_median(lengths)) + " (" +
+         std::string(t.trace->name(row)) + ": " + duration_text(t.columns().dur[row]) +
          "): " + duration_text(f.wasted_ns) +
          (t.devices.empty() ? " outside any operator" : " of idle time") +
          " that nothing else explains.";

@@ -47,11 +47,9 @@ bool has_tensor_cores(const timeline::DeviceProperties* device) {
     return false;
   }
   // Turing without: GTX 16, MX and the smallest of the T series.
-  for (const auto* part : {"AMD", "Radeon", "gfx", "GTX 16", "MX4", "MX5", "T400",
-                           "T500", "T600", "T1000", "T1200"}) {
-    if (device->name.find(part) != std::string::npos) return false;
-  }
-  return true;
+  return !timeline::contains_any(
+      device->name, {"AMD", "Radeon", "gfx", "GTX 16", "MX4", "MX5", "T400", "T500",
+                     "T600", "T1000", "T1200"});
 }
 
 /// What is known of the operators of a trace, each looked at once.

@@ -21,6 +21,7 @@
 #include "patterns/launched.h"
 #include "patterns/marks.h"
 #include "patterns/rule.h"
+#include "timeline/by_name.h"
 
 namespace tta::patterns {
 namespace {
@@ -68,10 +69,7 @@ std::uint8_t subtype_of(std::string_view name) {
 }
 
 bool names_many_tensors(std::string_view name) {
-  for (const auto* part : {"multi_tensor", "_foreach_", "fused", "Fused"}) {
-    if (name.find(part) != std::string_view::npos) return true;
-  }
-  return false;
+  return timeline::contains_any(name, {"multi_tensor", "_foreach_", "fused", "Fused"});
 }
 
 // An operator that updates a parameter or its state, with the arithmetic for it.

@@ -8,8 +8,8 @@
 
 #include "patterns/ledger.h"
 #include "pipeline/analyze.h"
-#include "timeline/sum_until.h"
 #include "support/trace_text.h"
+#include "timeline/sum_until.h"
 
 namespace tta::pipeline {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <gtest/gtest.h>
 
-#include "replay/fidelity.h"
 #include "replay/gain.h"
+#include "replay/samples.h"
 #include "support/trace_text.h"
 
 namespace tta::replay {
@@ -13,13 +13,9 @@ namespace {
 
 using test::TraceText;
 
-// A trace, its model by the default constants, and what both rest on.
-struct Replayed {
+struct Replayed : test::Replayed {
   explicit Replayed(const TraceText& text)
-      : trace(text.load()),
-        timeline(timeline::make_timeline(trace)),
-        args(timeline),
-        model(make_model(timeline, args, {.calibrate = false})) {}
+      : test::Replayed(text.load(), test::by_constants()) {}
 
   std::int64_t begin() const { return model.begin; }
   std::uint32_t row(const std::string& name) const {
@@ -32,11 +28,6 @@ struct Replayed {
   std::uint32_t lane_of(const std::string& name) const {
     return timeline.lanes.lane[row(name)];
   }
-
-  trace::Trace trace;
-  timeline::Timeline timeline;
-  timeline::EventArgs args;
-  Model model;
 };
 
 std::int64_t gain(const Replayed& r, const Change& change) {

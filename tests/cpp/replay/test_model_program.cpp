@@ -4,6 +4,7 @@
 
 #include "replay/change.h"
 #include "replay/model_program.h"
+#include "replay/samples.h"
 #include "replay/scheduler.h"
 #include "support/trace_text.h"
 
@@ -13,16 +14,9 @@ namespace {
 using test::TraceText;
 using timeline::Interval;
 
-struct Recording {
+struct Recording : test::Replayed {
   explicit Recording(const TraceText& text)
-      : trace(text.load()),
-        timeline(timeline::make_timeline(trace)),
-        args(timeline),
-        model(make_model(timeline, args, {.calibrate = false})) {}
-  trace::Trace trace;
-  timeline::Timeline timeline;
-  timeline::EventArgs args;
-  Model model;
+      : test::Replayed(text.load(), test::by_constants()) {}
 
   Program program(std::span<const std::int64_t> weights = {}) const {
     ModelProgramOptions options;

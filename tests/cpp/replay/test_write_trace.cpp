@@ -10,6 +10,7 @@
 
 #include "random_program.h"
 #include "replay/json_text.h"
+#include "replay/samples.h"
 #include "support/trace_text.h"
 
 namespace tta::replay {
@@ -146,10 +147,11 @@ TEST(WriteTrace, FilesThatCannotBeWrittenAreRefused) {
 
 // A recorded trace: the op [0, 60) holds launch [10, 15) and a sync [20, 128); the
 // kernel runs [20, 120). Marked [30, 40) in the sync, [130, 140) after it.
-struct Recording {
-  Recording() {
-    TraceText text;
-    text.header("\"schemaVersion\": 1, \"host\": \"a\\\"b\"")
+struct Recording : tta::test::Replayed {
+  Recording() : Replayed(text().load(), tta::test::by_constants()) {}
+  static TraceText text() {
+    return TraceText()
+        .header("\"schemaVersion\": 1, \"host\": \"a\\\"b\"")
         .op("aten::item", 0, 129, "\"Note\": \"q\\\"\"")
         .launched(10, 20, 100, 1)
         .call("cudaDeviceSynchronize", 20, 108, 2)
@@ -158,14 +160,7 @@ struct Recording {
         .host("overhead", "elsewhere", 130, 10, "", 77)
         .call("cudaLaunchKernel", 142, 5, 3)
         .kernel(152, 10, 3);
-    trace = text.load();
-    timeline = timeline::make_timeline(trace);
-    const timeline::EventArgs args(timeline);
-    model = make_model(timeline, args, {.calibrate = false});
   }
-  trace::Trace trace;
-  timeline::Timeline timeline;
-  Model model;
 
   trace::Trace written(const std::vector<std::int64_t>& times) const {
     std::ostringstream out;

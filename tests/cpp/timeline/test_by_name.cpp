@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A name is asked about once, whatever the answer.
+// A name is asked about once, whatever the answer; and parts of names.
 #include "timeline/by_name.h"
 
 #include <gtest/gtest.h>
@@ -31,6 +31,13 @@ TEST(ByName, AsksOnceAName) {
   for (const auto row : {0u, 2u, 0u}) EXPECT_TRUE(linear(row));
   for (const auto row : {1u, 3u, 1u}) EXPECT_FALSE(linear(row));
   EXPECT_EQ(asked, 2);
+}
+
+TEST(ByName, PartsAreFoundAnywhereLetterForLetter) {
+  EXPECT_TRUE(contains_any("cudaMemcpyAsync", {"Memset", "Async"}));
+  EXPECT_TRUE(contains_any("cudaMemcpyAsync", {"cuda", "hip"}));
+  EXPECT_FALSE(contains_any("cudaMemcpyAsync", {"async", "memcpy"}));
+  EXPECT_FALSE(contains_any("cudaMemcpyAsync", {}));
 }
 
 }  // namespace
