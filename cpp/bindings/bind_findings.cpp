@@ -28,8 +28,8 @@ void bind_findings(py::module_& m) {
       .def_property_readonly("summary", [](const PatternInfo& p) { return p.summary; })
       .def_property_readonly("advice", [](const PatternInfo& p) { return p.advice; })
       .def_readonly("estimate", &PatternInfo::estimate)
-      .def_property_readonly("edit",
-                             [](const PatternInfo& p) { return fix_name(p.fix); })
+      .def_property_readonly(
+          "edit", [](const PatternInfo& p) { return patterns::info(p.fix).name; })
       .def_property_readonly("subtypes", [](const PatternInfo& p) {
         return std::vector<std::string>(p.subtypes.begin(), p.subtypes.end());
       });
@@ -37,6 +37,15 @@ void bind_findings(py::module_& m) {
     const auto table = patterns::patterns();
     return std::vector<PatternInfo>(table.begin(), table.end());
   });
+
+  m.def(
+      "pattern_edits",
+      [] {
+        std::vector<std::pair<std::string, std::string>> out;
+        for (const auto& fix : patterns::fixes()) out.emplace_back(fix.name, fix.doc);
+        return out;
+      },
+      "Name of each edit that stands for a fix, and what it takes away.");
 
   py::class_<Frame>(m, "Frame",
                     "A place in Python code: see timeline/frames.h for which line.")
@@ -85,6 +94,9 @@ void bind_findings(py::module_& m) {
       .def_readonly("wasted_ns", &Finding::wasted_ns)
       .def_readonly("idle_ns", &Finding::idle_ns)
       .def_readonly("estimate", &Finding::estimate)
+      .def_property_readonly(
+          "edit",
+          [](const Named<Finding>& f) { return patterns::info(info(f).fix).name; })
       .def_readonly("location", &Finding::location)
       .def_readonly("pids", &Finding::pids)
       .def_readonly("operator_name", &Finding::operator_name)

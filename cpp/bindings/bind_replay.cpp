@@ -3,7 +3,7 @@
 #include <pybind11/stl.h>
 
 #include "bindings/analysis.h"
-#include "pipeline/edits.h"
+#include "pipeline/what_if.h"
 #include "replay/write_trace.h"
 
 namespace tta::bindings {
@@ -100,6 +100,7 @@ void bind_replay(py::module_& m, py::class_<Analysis>& report) {
       .def_readonly("replayed_ns", &ChangedStep::replayed_ns)
       .def_readonly("changed_ns", &ChangedStep::changed_ns);
   py::class_<Outcome>(m, "Outcome", "A replay with edits made.")
+      .def_readonly("by_events", &Outcome::by_events)
       .def_readonly("span_ns", &Outcome::span_ns)
       .def_readonly("replayed_span_ns", &Outcome::replayed_span_ns)
       .def_readonly("changed_span_ns", &Outcome::changed_span_ns)

@@ -48,7 +48,7 @@ class Fixer {
         if (!t_.lanes.on_stream(row) && lane != kNoLane) {
           out_.skip(lane, {c_.ts[row], t_.tree.end(c_, row)});
         }
-        return;
+        break;
       case Fix::kDropWaits:
       case Fix::kPin:
         if (from != kNoRow) out_.drop_waits(lane, wait_around(lane, from));

@@ -240,13 +240,13 @@ constexpr std::array<PatternInfo, 33> kTable = {{
 
 std::span<const PatternInfo> patterns() { return kTable; }
 
-std::string_view fix_name(Fix fix) {
-  constexpr std::string_view kNames[] = {
-#define TTA_FIX_NAME(id, name, doc) name,
-      TTA_FIXES(TTA_FIX_NAME)
-#undef TTA_FIX_NAME
+std::span<const FixInfo> fixes() {
+  static constexpr FixInfo kFixes[] = {
+#define TTA_FIX_INFO(id, name, doc) {name, doc},
+      TTA_FIXES(TTA_FIX_INFO)
+#undef TTA_FIX_INFO
   };
-  return kNames[static_cast<std::size_t>(fix)];
+  return kFixes;
 }
 
 }  // namespace tta::patterns

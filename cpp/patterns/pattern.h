@@ -57,7 +57,8 @@ enum class PatternSide : std::uint8_t { kCpu, kGpu };
 // that it claims is taken off the device's work, whatever the edit.
 #define TTA_FIXES(X)                                                                   \
   X(kShorten, "shorten", "the launching thread's work in the claimed idle time")       \
-  X(kHide, "hide", "the whole events that prove it, and what they wait for")           \
+  X(kHide, "hide",                                                                     \
+    "the events that prove it and what they wait for, as `shorten` too")               \
   X(kDropWaits, "drop_waits", "that the calls which prove it wait for the device")     \
   X(kPin, "pin", "that its copies wait for the device: they are asynchronous")         \
   X(kCapture, "capture", "its launches between two waits but one, as of a CUDA graph") \
@@ -74,7 +75,13 @@ enum class Fix : std::uint8_t {
   TTA_FIXES(TTA_FIX_ID)
 #undef TTA_FIX_ID
 };
-std::string_view fix_name(Fix fix);
+
+struct FixInfo {
+  std::string_view name, doc;
+};
+/// The table; `fixes()[i]` is of Fix(i).
+std::span<const FixInfo> fixes();
+inline const FixInfo& info(Fix fix) { return fixes()[static_cast<std::size_t>(fix)]; }
 
 struct PatternInfo {
   PatternId id;

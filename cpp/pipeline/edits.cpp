@@ -7,9 +7,7 @@
 #include <string>
 
 #include "patterns/fix.h"
-#include "replay/accept.h"
 #include "replay/fewer_launches.h"
-#include "replay/model_program.h"
 
 namespace tta::pipeline {
 namespace {
@@ -138,21 +136,6 @@ class Editor {
   replay::Change change_;
 };
 
-// Those of which most can be had.
-std::vector<Edit> certain(const Report& r, std::span<const Edit> edits) {
-  std::vector<Edit> out;
-  for (auto edit : edits) {
-    if (!edit_table()[static_cast<std::size_t>(edit.kind)].certain) continue;
-    if (edit.kind == EditKind::kFix) {
-      std::erase_if(edit.of, [&](auto i) {
-        return !may_be_counted_on(r.patterns, r.findings[i]);
-      });
-    }
-    out.push_back(std::move(edit));
-  }
-  return out;
-}
-
 }  // namespace
 
 std::span<const EditInfo> edit_table() {
@@ -180,58 +163,16 @@ replay::Change change_of(const Report& r, const replay::Model& m,
   return Editor(r, m).run(edits);
 }
 
-namespace {
-
-// Both schedules by events; returns what speaks against them, "" if nothing.
-std::string schedule_by_events(const Report& r, const replay::Model& m,
-                               replay::WhatIf& before, replay::WhatIf& after) {
-  try {
-    for (auto* each : {&before, &after}) {
-      replay::ModelProgramOptions options;
-      options.weights = each->weights;
-      each->times = replay::schedule_by_events(m, *r.args, options);
-      each->span = replay::span_of(each->times);
+std::vector<Edit> certain(const Report& r, std::span<const Edit> edits) {
+  std::vector<Edit> out;
+  for (auto edit : edits) {
+    if (!edit_table()[static_cast<std::size_t>(edit.kind)].certain) continue;
+    if (edit.kind == EditKind::kFix) {
+      std::erase_if(edit.of, [&](auto i) {
+        return !may_be_counted_on(r.patterns, r.findings[i]);
+      });
     }
-  } catch (const std::runtime_error& error) {  // a deadlock
-    return std::string("the replay by events fails: ") + error.what();
-  }
-  const replay::Times span{replay::span_of(m.recorded()), before.span};
-  if (replay::error(span) <= replay::kMostStepError) return "";
-  return "the replay by events is " + replay::percent(replay::error(span)) +
-         " off without the edits";
-}
-
-}  // namespace
-
-Outcome what_if(const Report& r, const replay::Model& m, std::span<const Edit> edits) {
-  Outcome out;
-  const replay::Pricer pricer(m);
-  auto before = pricer.unchanged();
-  out.schedule = pricer.replay(change_of(r, m, edits));
-  auto& after = out.schedule;
-  out.gain = pricer.gain(after);
-  out.by_events = std::any_of(edits.begin(), edits.end(), [](const Edit& edit) {
-    return edit.kind == EditKind::kOverlap;
-  });
-  if (out.by_events) {
-    out.doubt = schedule_by_events(r, m, before, after);
-    out.gain.high = std::max<std::int64_t>(0, before.span - after.span);
-  } else {
-    if (const auto longer = pricer.longer_step(after)) out.doubt = longer->detail;
-    out.path =
-        path_categories_of(m, replay::critical_path(m, after.weights, after.times,
-                                                    replay::last_point(after.times)));
-  }
-  const auto sure = pricer.gain(pricer.replay(change_of(r, m, certain(r, edits))));
-  out.gain.low = std::min(sure.low, out.gain.high);
-  const auto recorded = m.recorded();
-  out.span_ns = replay::span_of(recorded);
-  out.replayed_span_ns = before.span;
-  out.changed_span_ns = after.span;
-  for (const auto& s : m.steps) {
-    out.steps.push_back({s.number, recorded[s.end] - recorded[s.begin],
-                         before.times[s.end] - before.times[s.begin],
-                         after.times[s.end] - after.times[s.begin]});
+    out.push_back(std::move(edit));
   }
   return out;
 }

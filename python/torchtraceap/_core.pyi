@@ -68,6 +68,7 @@ __all__: list[str] = [
     "edit_kinds",
     "load_bytes",
     "load_file",
+    "pattern_edits",
     "patterns",
     "step_categories",
     "step_range",
@@ -259,6 +260,8 @@ class PatternInfo:
     @property
     def advice(self) -> str: ...
     @property
+    def edit(self) -> str: ...
+    @property
     def estimate(self) -> bool: ...
     @property
     def name(self) -> str: ...
@@ -326,6 +329,8 @@ class Finding:
     def claims(self) -> list[Claim]: ...
     @property
     def count(self) -> int: ...
+    @property
+    def edit(self) -> str: ...
     @property
     def estimate(self) -> bool: ...
     @property
@@ -853,6 +858,8 @@ class Outcome:
     A replay with edits made.
     """
     @property
+    def by_events(self) -> bool: ...
+    @property
     def changed_span_ns(self) -> int: ...
     @property
     def doubt(self) -> str: ...
@@ -929,6 +936,11 @@ def edit_kinds() -> list[tuple[str, str]]:
 
 def load_bytes(data: bytes, options: LoadOptions = ...) -> Trace: ...
 def load_file(path: str, options: LoadOptions = ...) -> Trace: ...
+def pattern_edits() -> list[tuple[str, str]]:
+    """
+    Name of each edit that stands for a fix, and what it takes away.
+    """
+
 def patterns() -> list[PatternInfo]: ...
 def step_categories() -> int:
     """

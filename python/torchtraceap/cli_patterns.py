@@ -38,6 +38,7 @@ def pattern_forms(name: str | None = None) -> list[dict[str, Any]]:
             "basis": "estimate" if pattern.estimate else "measured",
             "summary": pattern.summary,
             "advice": pattern.advice,
+            "edit": pattern.edit,
             "subtypes": pattern.subtypes,
             "docs": f"docs/patterns/{pattern.name}.md",
             "thresholds": thresholds[pattern.name],
@@ -74,6 +75,8 @@ def _in_full(form: dict[str, Any]) -> Iterator[str]:
     if form["subtypes"]:
         yield "Sub-types: " + ", ".join(form["subtypes"])
     yield from textwrap.wrap(f"What helps: {form['advice']}", _WIDTH)
+    what = dict(_core.pattern_edits())[form["edit"]]
+    yield from textwrap.wrap(f"Replayed without: {what} ({form['edit']})", _WIDTH)
     yield "Thresholds:"
     for row in form["thresholds"]:
         text = f"{row['name']} = {row['default']:g} {row['unit']}: {row['why']}"

@@ -21,6 +21,14 @@ _EDITS: list[tuple[str, str, Any, str]] = [
     ("--drop-waits", "NAME", edits.drop_waits, "calls wait for nothing"),
     ("--pin", "NAME", edits.pin, "copies are pinned and asynchronous"),
     ("--capture", "NAME", edits.capture, "launches inside become one"),
+    ("--fuse", "NAME", edits.fuse, "kernels launched inside become one"),
+    (
+        "--multi-tensor",
+        "NAME",
+        edits.multi_tensor,
+        "kernels of one name launched inside become one, as with foreach=True",
+    ),
+    ("--bucket", "NAME", edits.bucket, "collectives after each other become one"),
     ("--drop-work", "NAME", edits.drop_work, "device work is not done"),
     ("--overlap", "NAME", edits.overlap, "device work waits for no other stream"),
 ]

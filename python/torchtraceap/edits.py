@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from torchtraceap import _core
 
 if TYPE_CHECKING:
+    from torchtraceap.findings import Finding
     from torchtraceap.report import Report
 
 
@@ -50,6 +51,24 @@ def capture(name: str) -> Edit:
     return Edit("capture", name)
 
 
+def fuse(name: str) -> Edit:
+    """Make one kernel of all that are launched inside each event of this name: no
+    launches and no gaps between them. Their work takes as long as before."""
+    return Edit("fuse", name)
+
+
+def multi_tensor(name: str = "Optimizer.step#*") -> Edit:
+    """Make one kernel of all of the same name that are launched inside each event of
+    this name, as an optimizer does with ``foreach=True``."""
+    return Edit("multi_tensor", name)
+
+
+def bucket(name: str) -> Edit:
+    """Put collectives of this name that follow each other on a stream into one: of
+    each but the first, the launch and the latency go."""
+    return Edit("bucket", name)
+
+
 def scale(name: str, factor: float) -> Edit:
     """Let device work of this name take `factor` of its time, 0 to 1."""
     if not isinstance(factor, int | float):
@@ -65,25 +84,37 @@ def drop_work(name: str) -> Edit:
 
 
 def overlap(name: str) -> Edit:
-    """Let device work of this name start without waiting for other streams."""
+    """Let device work of this name start without waiting for other streams, as far as
+    there is room on the device."""
     return Edit("overlap", name)
 
 
-def core_edits(report: Report, edits: Sequence[Edit | str]) -> list[_core.Edit]:
-    """Look up what edits name; a text stands for ``fix``.
+def as_edit(edit: Edit | Finding | str) -> Edit:
+    """Return what a text or a finding stands for. Raises TypeError for what is none."""
+    from torchtraceap.findings import Finding
+
+    if isinstance(edit, Finding):
+        return fix(edit.id)
+    if isinstance(edit, str):
+        return fix(edit)
+    if not isinstance(edit, Edit) or not isinstance(edit.name, str):
+        raise TypeError(
+            "an edit is made by torchtraceap.edits, a finding of the report, or a text "
+            f"that names findings, but this is {edit!r}"
+        )
+    return edit
+
+
+def core_edits(
+    report: Report, edits: Sequence[Edit | Finding | str]
+) -> list[_core.Edit]:
+    """Look up what edits name; a text or a finding stands for ``fix``.
 
     Raises ValueError for one that names nothing in the trace, TypeError for what is
     no edit.
     """
     made = []
-    for edit in edits:
-        if isinstance(edit, str):
-            edit = fix(edit)
-        if not isinstance(edit, Edit) or not isinstance(edit.name, str):
-            raise TypeError(
-                "an edit is made by torchtraceap.edits, or a text that names findings, "
-                f"but this is {edit!r}"
-            )
+    for edit in map(as_edit, edits):
         of = _findings(report, edit.name) if edit.kind == "fix" else None
         if of is None:
             names = report.event_names

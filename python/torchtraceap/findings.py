@@ -48,6 +48,7 @@ class Finding:
     recoverable_us: float | None
     recoverable_low_us: float | None
     recoverable_fraction: float | None  # recoverable_us as a share of the span.
+    edit: str  # What the replay does in place of a fix; docs/replay.md lists the edits.
     location: Location | None  # None: no Python frames, or several places.
     operator: str  # Deepest operator above the evidence, "" if none.
     message: str
@@ -96,6 +97,7 @@ def read_findings(
                 recoverable_us=gain.high_us if gain else None,
                 recoverable_low_us=gain.low_us if gain else None,
                 recoverable_fraction=_share(gain.high_us, span_us) if gain else None,
+                edit=f.edit,
                 location=read_location(f.location),
                 operator=f.operator_name,
                 message=f.message,

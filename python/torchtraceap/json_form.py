@@ -183,6 +183,7 @@ def _finding_form(finding: Finding) -> dict[str, Any]:
         "recoverable_us": finding.recoverable_us,
         "recoverable_low_us": finding.recoverable_low_us,
         "recoverable_fraction": finding.recoverable_fraction,
+        "edit": finding.edit,
         "location": where
         and {"file": where.file, "line": where.line, "function": where.function},
         "operator": finding.operator,

@@ -10,12 +10,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from torchtraceap import _core
-from torchtraceap.edits import Edit, core_edits
+from torchtraceap.edits import Edit, as_edit, core_edits
 from torchtraceap.recovery import Fidelity, Gain, read_fidelity, read_gain
 from torchtraceap.units import share_text, time_text, us_from_ns
 
 if TYPE_CHECKING:
     from torchtraceap.analysis import Source
+    from torchtraceap.findings import Finding
     from torchtraceap.report import Report
 
 
@@ -45,7 +46,10 @@ class WhatIf:
     steps: tuple[StepTimes, ...]
     gain: Gain | None
     refusals: tuple[str, ...]  # Why no gain may be believed; or empty.
-    critical_path: dict[str, float]  # Microseconds by category, with the edits made.
+    # Microseconds by category, with the edits made; empty if scheduled by events.
+    critical_path: dict[str, float]
+    # "graph", or "events" where an edit lets work overlap: docs/replay.md.
+    engine: str
     _write: Callable[[str], None] = field(repr=False, compare=False)
 
     def to_trace(self, path: str | os.PathLike[str]) -> None:
@@ -83,6 +87,7 @@ class WhatIf:
             "gain": self.gain and asdict(self.gain),
             "refusals": list(self.refusals),
             "critical_path": self.critical_path,
+            "engine": self.engine,
             "fidelity": asdict(self.fidelity),
         }
 
@@ -122,7 +127,7 @@ class WhatIf:
         return "\n".join(lines)
 
 
-def what_if(trace: Source | Report, *edits: Edit | str) -> WhatIf:
+def what_if(trace: Source | Report, *edits: Edit | Finding | str) -> WhatIf:
     """Replay a trace with changes made to it::
 
         result = torchtraceap.what_if("trace.json.gz", "sync_stall")
@@ -134,7 +139,8 @@ def what_if(trace: Source | Report, *edits: Edit | str) -> WhatIf:
     Args:
         trace: A report, or what ``analyze`` takes.
         edits: What ``torchtraceap.edits`` makes; a text fixes the findings it names, by
-            pattern, place or id. None: the trace is replayed as it is.
+            pattern, place or id, and a finding is fixed itself. None: the trace is
+            replayed as it is.
 
     Raises:
         ValueError: An edit names nothing in the trace, or no schedule can be made of
@@ -150,18 +156,18 @@ def what_if(trace: Source | Report, *edits: Edit | str) -> WhatIf:
     return replay_with(report, edits)
 
 
-def replay_with(report: Report, edits: tuple[Edit | str, ...]) -> WhatIf:
+def replay_with(report: Report, edits: Sequence[Edit | Finding | str]) -> WhatIf:
     """Replay the trace of a report."""
     core, analysis = report.core_replay
+    made = tuple(map(as_edit, edits))
     if core.fidelity is None:
         raise ValueError(f"{report.trace.path} cannot be replayed: {core.refusal}")
-    made = core_edits(report, edits)
-    outcome = core.what_if(analysis, made)
+    outcome = core.what_if(analysis, core_edits(report, made))
     fidelity = read_fidelity(core.fidelity)
     refusals = fidelity.refusals + ((outcome.doubt,) if outcome.doubt else ())
     return WhatIf(
         path=report.trace.path,
-        edits=tuple(Edit("fix", e) if isinstance(e, str) else e for e in edits),
+        edits=made,
         fidelity=fidelity,
         span_us=us_from_ns(outcome.span_ns),
         replayed_span_us=us_from_ns(outcome.replayed_span_ns),
@@ -175,19 +181,18 @@ def replay_with(report: Report, edits: tuple[Edit | str, ...]) -> WhatIf:
             )
             for step in outcome.steps
         ),
-        gain=read_gain(outcome.gain) if edits and not refusals else None,
+        gain=read_gain(outcome.gain) if made and not refusals else None,
         refusals=refusals,
         critical_path={name: us_from_ns(ns) for name, ns in outcome.path.items()},
-        _write=partial(_write, core, outcome, edits),
+        engine="events" if outcome.by_events else "graph",
+        _write=partial(_write, core, outcome, made),
     )
 
 
 def _write(
-    core: _core.Replay, outcome: _core.Outcome, edits: Sequence[Edit | str], path: str
+    core: _core.Replay, outcome: _core.Outcome, edits: Sequence[Edit], path: str
 ) -> None:
-    note = ", ".join(
-        edit if isinstance(edit, str) else f"{edit.kind} {edit.name}" for edit in edits
-    )
+    note = ", ".join(f"{edit.kind} {edit.name}" for edit in edits)
     core.write(outcome, note or "unchanged", path)
 
 

@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "pipeline/analyze.h"
-#include "pipeline/edits.h"
+#include "pipeline/what_if.h"
 #include "support/trace_text.h"
 
 namespace tta::pipeline {

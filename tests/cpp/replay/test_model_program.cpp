@@ -46,6 +46,18 @@ TEST(ModelProgram, UnchangedItIsTheRecording) {
   EXPECT_EQ(s.end, 1'218'400);
 }
 
+TEST(ModelProgram, EachPointComesWhenTheGraphSaysUnlessSomethingOverlaps) {
+  const Recording r(copy_between());
+  EXPECT_EQ(schedule_by_events(r.model, r.args), r.times);
+  Change change;
+  change.shorten(r.model.tasks.all[0].row, {0, 408'000});
+  ModelProgramOptions options;
+  const auto weights = change.weights(r.model);
+  options.weights = weights;
+  EXPECT_EQ(schedule_by_events(r.model, r.args, options),
+            r.model.graph.schedule(weights));
+}
+
 TEST(ModelProgram, ACopyOnAStreamOfItsOwnHoldsNobody) {
   const Recording r(copy_between());
   auto p = r.program();

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// pipeline/what_if.cpp: two schedules, and what one has over the other.
+#include "pipeline/what_if.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "replay/accept.h"
+#include "replay/model_program.h"
+
+namespace tta::pipeline {
+namespace {
+
+// Both schedules by events; returns what speaks against them, "" if nothing.
+std::string schedule_by_events(const Report& r, const replay::Model& m,
+                               replay::WhatIf& before, replay::WhatIf& after) {
+  try {
+    for (auto* each : {&before, &after}) {
+      replay::ModelProgramOptions options;
+      options.weights = each->weights;
+      each->times = replay::schedule_by_events(m, *r.args, options);
+      each->span = replay::span_of(each->times);
+    }
+  } catch (const std::runtime_error& error) {  // a deadlock
+    return std::string("the replay by events fails: ") + error.what();
+  }
+  const replay::Times span{replay::span_of(m.recorded()), before.span};
+  if (replay::error(span) <= replay::kMostStepError) return "";
+  return "the replay by events is " + replay::percent(replay::error(span)) +
+         " off without the edits";
+}
+
+}  // namespace
+
+Outcome what_if(const Report& r, const replay::Model& m, std::span<const Edit> edits) {
+  Outcome out;
+  const replay::Pricer pricer(m);
+  auto before = pricer.unchanged();
+  out.schedule = pricer.replay(change_of(r, m, edits));
+  auto& after = out.schedule;
+  out.gain = pricer.gain(after);
+  out.by_events = std::any_of(edits.begin(), edits.end(), [](const Edit& edit) {
+    return edit.kind == EditKind::kOverlap;
+  });
+  if (out.by_events) {
+    out.doubt = schedule_by_events(r, m, before, after);
+    out.gain.high = std::max<std::int64_t>(0, before.span - after.span);
+  } else {
+    if (const auto longer = pricer.longer_step(after)) out.doubt = longer->detail;
+    out.path =
+        path_categories_of(m, replay::critical_path(m, after.weights, after.times,
+                                                    replay::last_point(after.times)));
+  }
+  const auto sure = pricer.gain(pricer.replay(change_of(r, m, certain(r, edits))));
+  out.gain.low = std::min(sure.low, out.gain.high);
+  const auto recorded = m.recorded();
+  out.span_ns = replay::span_of(recorded);
+  out.replayed_span_ns = before.span;
+  out.changed_span_ns = after.span;
+  for (const auto& s : m.steps) {
+    out.steps.push_back({s.number, recorded[s.end] - recorded[s.begin],
+                         before.times[s.end] - before.times[s.begin],
+                         after.times[s.end] - after.times[s.begin]});
+  }
+  return out;
+}
+
+}  // namespace tta::pipeline

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the edit of each pattern takes away, by findings made by hand: a start comes
+// 8 us after its launch began and 1.2 us after the work before it.
+#include "patterns/fix.h"
+
+#include <gtest/gtest.h>
+
+#include "patterns/overlap_room.h"
+#include "replay/gain.h"
+#include "support/trace_text.h"
+
+namespace tta::patterns {
+namespace {
+
+using test::TraceText;
+
+struct Recording {
+  explicit Recording(const TraceText& text)
+      : trace(text.load()),
+        timeline(timeline::make_timeline(trace)),
+        args(timeline),
+        model(replay::make_model(timeline, args, {.calibrate = false})) {}
+
+  std::uint32_t row(std::string_view name, int n = 0) const {
+    for (std::uint32_t i = 0; i < trace.columns.size(); ++i) {
+      if (trace.name(i) == name && n-- == 0) return i;
+    }
+    ADD_FAILURE() << "no event " << name;
+    return 0;
+  }
+  std::int64_t at(double us) const {
+    return model.begin + static_cast<std::int64_t>(us * 1e3);
+  }
+  Claim idle(PatternId pattern, double from, double to, std::uint32_t evidence) const {
+    return {pattern, 0, true, 0, at(from), at(to), evidence};
+  }
+  Claim busy(PatternId pattern, double from, double to, std::uint32_t evidence) const {
+    return {pattern, 0, false, 0, at(from), at(to), evidence};
+  }
+  /// In nanoseconds, of all claims together as one finding.
+  std::int64_t gain(std::vector<Claim> claims) const {
+    Finding f;
+    f.pattern = claims.front().pattern;
+    f.claims = std::move(claims);
+    const replay::Pricer pricer(model);
+    return pricer.gain(pricer.replay(fix_of(model, PatternTable(), f))).high;
+  }
+
+  trace::Trace trace;
+  timeline::Timeline timeline;
+  timeline::EventArgs args;
+  replay::Model model;
+};
+
+// Four kernels of 10 us, launched every 100 us, within a step of an optimizer.
+TraceText updates() {
+  TraceText text;
+  text.note("Optimizer.step#Adam.step", 0, 306);
+  for (int i = 0; i < 4; ++i) text.launched(100.0 * i, 100.0 * i + 8, 10, i + 1);
+  return text;
+}
+
+TEST(Fix, NamesAreThoseOfTheTable) {
+  EXPECT_EQ(info(Fix::kShorten).name, "shorten");
+  EXPECT_EQ(info(Fix::kOverlap).name, "overlap");
+  EXPECT_EQ(info(info(PatternId::kLaunchBound).fix).name, "capture");
+  EXPECT_EQ(info(info(PatternId::kSyncStall).fix).name, "drop_waits");
+  EXPECT_EQ(info(info(PatternId::kPageableCopy).fix).name, "pin");
+  EXPECT_EQ(info(info(PatternId::kUnfusedOptimizer).fix).name, "multi_tensor");
+}
+
+TEST(Fix, ALateLaunchIsOneWithTheLaunchBefore) {
+  const Recording r(updates());
+  const auto id = PatternId::kLaunchBound;
+  // From the end of the launch before, at 205, though the device idles from 218 on;
+  // 308 to 318 becomes 219.2 to 229.2.
+  const auto last = r.idle(id, 218, 308, r.row("cudaLaunchKernel", 3));
+  EXPECT_EQ(r.gain({last}), 318'000 - 229'200);
+  // The first has none before it: only the idle time goes.
+  const auto first = r.idle(id, 0, 4, r.row("cudaLaunchKernel", 0));
+  EXPECT_EQ(r.gain({first}), 4'000);
+}
+
+TEST(Fix, AWaitBeforeALateLaunchStays) {
+  TraceText text;
+  text.launched(0, 8, 10, 1).call("cudaStreamSynchronize", 10, 16, 9);
+  text.launched(100, 108, 10, 2);
+  const Recording r(text);
+  const auto claim =
+      r.idle(PatternId::kLaunchBound, 60, 108, r.row("cudaLaunchKernel", 1));
+  EXPECT_EQ(r.gain({claim}), 40'000);  // from 60 on: starts count from the call's begin
+}
+
+TEST(Fix, ALongPauseIsNotLaunching) {
+  TraceText text;
+  text.launched(0, 8, 10, 1).launched(1000, 1008, 10, 2);
+  const Recording r(text);
+  const auto id = PatternId::kLaunchBound;
+  const auto launch = r.row("cudaLaunchKernel", 1);
+  EXPECT_EQ(r.gain({r.idle(id, 900, 1008, launch)}), 105'000 - 5'000);
+}
+
+TEST(Fix, AnOptimizersKernelsOfANameAreOne) {
+  const Recording r(updates());
+  const auto step = r.row("Optimizer.step#Adam.step");
+  const auto id = PatternId::kUnfusedOptimizer;
+  // All four are of one name: 8 to 48, but the step ends no sooner than its launches.
+  EXPECT_EQ(r.gain({r.idle(id, 18, 108, step)}), 318'000 - 48'000);
+}
+
+TEST(Fix, AChainIsOneKernel) {
+  const Recording r(updates());
+  const auto chain = r.row("gemm", 0);
+  const auto id = PatternId::kFusibleChain;
+  // Half of the second and third: they are one kernel with the first, 8 to 18, then 5
+  // and 5 us. The fourth follows 100 us after the third, whose launch is at 5.
+  EXPECT_EQ(r.gain({r.busy(id, 108, 113, chain), r.busy(id, 208, 213, chain)}),
+            318'000 - 118'000);
+}
+
+TEST(Fix, CollectivesOfARunAreOne) {
+  TraceText text;
+  for (int i = 0; i < 3; ++i) {
+    text.call("cudaLaunchKernel", 100.0 * i, 5, i + 1);
+    text.kernel(100.0 * i + 8, 20, i + 1, "ncclAllReduce");
+  }
+  const Recording r(text);
+  const auto id = PatternId::kSmallCollectives;
+  const auto second = r.row("ncclAllReduce", 1), third = r.row("ncclAllReduce", 2);
+  // 8 to 28, then two of 5 us each with 15 us of latency less.
+  EXPECT_EQ(r.gain({r.busy(id, 108, 123, second), r.busy(id, 208, 223, third)}),
+            228'000 - 38'000);
+}
+
+// A step computes 30 us and communicates for 100, and again.
+TraceText communicating() {
+  TraceText text;
+  for (int i = 0; i < 2; ++i) {
+    const auto at = 200.0 * i;
+    text.note("ProfilerStep#" + std::to_string(i), at, 20);
+    text.launched(at, at + 8, 30, 10 * i + 1);
+    text.call("cudaLaunchKernel", at + 10, 5, 10 * i + 2);
+    text.kernel(at + 39.2, 100, 10 * i + 2, "ncclAllReduce");
+  }
+  return text;
+}
+
+TEST(Fix, NoMoreIsHiddenThanThereIsToDo) {
+  const Recording r(communicating());
+  Finding f;
+  f.pattern = PatternId::kCommExposed;
+  const auto first = r.row("ncclAllReduce", 0), second = r.row("ncclAllReduce", 1);
+  f.claims = {r.busy(f.pattern, 39.2, 139.2, first),
+              r.busy(f.pattern, 239.2, 249.2, second)};
+  const auto can = hideable(r.timeline, f);
+  ASSERT_EQ(can.size(), 2u);
+  EXPECT_EQ(can[0].end - can[0].begin, 30'000);  // what the first step computes
+  EXPECT_EQ(can[1].end - can[1].begin, 10'000);
+  f.claims.push_back(r.busy(f.pattern, 249.2, 339.2, second));
+  const auto more = hideable(r.timeline, f);
+  ASSERT_EQ(more.size(), 3u);
+  EXPECT_EQ(more[2].end - more[2].begin, 20'000);  // of 30 us, 10 were taken
+  EXPECT_EQ(r.gain(f.claims), 30'000);             // of the last step: the host is slow
+}
+
+}  // namespace
+}  // namespace tta::patterns

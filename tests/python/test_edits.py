@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""test_edits.py: the edits that stand for fixes, and those that users make."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import torchtraceap
+from torchtraceap import _core, edits
+
+ROOT = Path(__file__).parents[2]
+DATA = ROOT / "tests" / "data"
+
+
+@pytest.fixture(scope="module")
+def report() -> torchtraceap.Report:
+    return torchtraceap.analyze(DATA / "kineto2021-v100-resnet50-workers4.json.gz")
+
+
+def gain(report: torchtraceap.Report, *made: edits.Edit) -> float:
+    found = torchtraceap.what_if(report, *made).gain
+    assert found is not None
+    return found.high_us
+
+
+def test_each_edit_is_a_function_with_the_same_name() -> None:
+    for kind, _ in _core.edit_kinds():
+        make = getattr(edits, kind)
+        arguments = {"name": "x", "what": "x", "factor": 0.5}
+        takes = inspect.signature(make).parameters
+        made = make(**{k: v for k, v in arguments.items() if k in takes})
+        assert made.kind == kind
+
+
+def test_the_page_lists_each_pattern_under_its_edit() -> None:
+    text = (ROOT / "docs" / "replay.md").read_text()
+    rows = dict(re.findall(r"^\| `(\w+)` \| .* \| (.*) \|$", text, re.M))
+    meaning = dict(re.findall(r"^\| `(\w+)` \| (.*) \| .* \|$", text, re.M))
+    for name, what in _core.pattern_edits():
+        patterns = {p.name for p in _core.patterns() if p.edit == name}
+        assert meaning[name] == what
+        if name == "shorten":
+            assert rows[name] == "all others"
+        else:
+            assert set(re.findall(r"`(\w+)`", rows[name])) == patterns
+
+
+def test_findings_name_their_edit(report: torchtraceap.Report) -> None:
+    by_name = {p.name: p.edit for p in _core.patterns()}
+    assert report.findings
+    for finding in report.findings:
+        assert finding.edit == by_name[finding.pattern]
+        assert gain(report, edits.fix(finding.id)) == finding.recoverable_us
+    first = report.findings[0]
+    assert torchtraceap.what_if(report, first).edits == (edits.fix(first.id),)
+
+
+def test_more_is_gone_the_more_is_put_together(report: torchtraceap.Report) -> None:
+    step = "Optimizer.step#*"
+    some = gain(report, edits.multi_tensor(step))
+    more = gain(report, edits.fuse(step))
+    assert 0 < some < more
+    assert gain(report, edits.multi_tensor(step), edits.fuse(step)) == more
+
+
+def test_a_captured_step_is_bound_by_the_device(report: torchtraceap.Report) -> None:
+    """Kernels that are launched at once run back to back: no step takes less than they
+    do, and the device is all but busy in it."""
+    result = torchtraceap.what_if(report, edits.capture("ProfilerStep#*"))
+    assert result.changed_span_us is not None
+    assert result.changed_span_us < 0.9 * result.span_us
+    busy = sum(row.busy_us for row in report.balance)
+    assert result.changed_span_us > busy
+
+
+def test_what_overlaps_is_scheduled_by_events(report: torchtraceap.Report) -> None:
+    copies = torchtraceap.what_if(report, edits.overlap("Memcpy HtoD*"))
+    assert copies.engine == "events"
+    assert copies.critical_path == {}
+    # The same constants and causes: unchanged, both engines come to the same span.
+    unchanged = torchtraceap.what_if(report)
+    assert unchanged.engine == "graph"
+    assert copies.replayed_span_us == pytest.approx(
+        unchanged.replayed_span_us, rel=0.01
+    )
+    assert [s.number for s in copies.steps] == [s.number for s in unchanged.steps]
+    for step, same in zip(copies.steps, unchanged.steps, strict=True):
+        assert step.replayed_span_us == pytest.approx(same.replayed_span_us, rel=0.02)
+
+
+def test_the_command_takes_each_edit() -> None:
+    trace = DATA / "h100-vit-nsfw-inference.json.gz"
+    options = ["--capture", "aten::*", "--fuse", "aten::*", "--multi-tensor", "aten::*"]
+    command = [sys.executable, "-m", "torchtraceap", "whatif", str(trace), *options]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "Gain" in done.stdout
+    bad = [*command, "--bucket", "aten::linear"]
+    done = subprocess.run(bad, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "bucket takes names of device work" in done.stderr
