@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from torchtraceap.places import NAME_WIDTH
 from torchtraceap.safe_text import printable
 from torchtraceap.text_table import wrapped
 from torchtraceap.units import share_text, time_text
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from torchtraceap.report import Report
     from torchtraceap.story import Stage
 
-NAME_WIDTH = 40  # An operator or device.
 _MOST_DEVICES = 16  # The largest machines that one process feeds.
 # Warnings to be told of whatever the verdict: they say what the figures are of.
 _ALWAYS_SAID = {

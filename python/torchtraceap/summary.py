@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from torchtraceap.heading import NAME_WIDTH, heading_lines, is_part
+from torchtraceap.heading import heading_lines, is_part
+from torchtraceap.path_text import path_line
+from torchtraceap.places import NAME_WIDTH, place_text
 from torchtraceap.rule_outcomes import outcome_lines
 from torchtraceap.safe_text import printable
 from torchtraceap.text_table import align, wrapped
@@ -21,7 +23,6 @@ if TYPE_CHECKING:
     from torchtraceap.findings import Finding
     from torchtraceap.report import Report
 
-_PLACE_WIDTH = 48  # A location; the longest of real traces are far longer.
 _NOTABLE = 0.01  # Of the time: from here on the devices' own delay is said.
 _MOST_PLACES = 10  # Of one pattern, before the core gathers the rest.
 
@@ -46,7 +47,10 @@ def _findings(report: Report, limit: int) -> Iterator[str]:
         yield f"Findings, most wasted time first{bound}:"
         rows = [
             (
-                (_place(finding) or _nowhere(finding, report.findings))
+                (
+                    place_text(finding.location, finding.operator)
+                    or _nowhere(finding, report.findings)
+                )
                 + _whose(finding, report.trace),
                 finding.kind,
                 f"×{finding.count}",
@@ -61,6 +65,8 @@ def _findings(report: Report, limit: int) -> Iterator[str]:
         if rest := report.findings[limit:]:
             yield f"  and {len(rest)} more, {_together(rest)}"
         yield from _replayed(report)
+        if not report.recovery.refusal:
+            yield from wrapped(path_line(report.critical_paths[0]), "  ")
     else:
         yield f"Findings: {_why_none(report)}"
     if report.balance:
@@ -159,22 +165,6 @@ def _why_none(report: Report) -> str:
         share = share_text(left_us, total_us)
         return f"none by these rules; {share} of the time is idle and unexplained."
     return "none."
-
-
-def _place(finding: Finding) -> str:
-    """Write where a finding is: source line, else operator; "" if it has neither."""
-    where = finding.location
-    if where is None:
-        return printable(finding.operator, NAME_WIDTH)
-    file = printable(where.file)
-    function = printable(where.function, NAME_WIDTH)
-    line, library = f":{where.line} ", "" if where.user else " (library)"
-    room = _PLACE_WIDTH - len(line) - len(library)
-    while len(file) + len(function) > room and "/" in file[2:]:
-        file = "…/" + file[2:].partition("/")[2]
-    # The line number stays whole, whatever has to go.
-    function = printable(function, max(room // 2, room - len(file)))
-    return printable(file, room - len(function)) + line + function + library
 
 
 def _whose(finding: Finding, trace: TraceFacts) -> str:

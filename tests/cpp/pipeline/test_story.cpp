@@ -75,6 +75,13 @@ TEST(Story, SidesThatWaitForEachOtherDoSoInTurns) {
   EXPECT_EQ(story.at("limit").verdict, "turns");
 }
 
+TEST(Story, SidesThatNeedAboutAsLongAreTheLimitTogether) {
+  // Busy 900 us of 1000, and the host waits for 50 of them: 95 % against 90.
+  EXPECT_EQ(story_of(steps_of(900, 860).load()).at("limit").verdict, "both");
+  // 90 % against 79: the device has over 10 % to spare.
+  EXPECT_EQ(story_of(steps_of(790, 700).load()).at("limit").verdict, "host");
+}
+
 TEST(Story, ADeviceThatIsHardlyIdleIsTheLimitWhateverTheHostDoes) {
   TraceText text;  // the host never waits at all
   text.op("aten::mm", 0, 10'000);
