@@ -4,6 +4,7 @@
 
 #include "bindings/analysis.h"
 #include "pipeline/edits.h"
+#include "pipeline/path_segments.h"
 #include "replay/write_trace.h"
 
 namespace tta::bindings {
@@ -139,6 +140,20 @@ void bind_replay(py::module_& m, py::class_<Analysis>& report) {
              const py::gil_scoped_release release;
              return critical_paths(model);
            })
+      .def(
+          "path_segments",
+          [](const Replay& r, std::size_t place, std::optional<std::uint32_t> row) {
+            const auto& model = model_of(r);
+            py::typing::List<py::tuple> out;
+            for (const auto& s : path_segments(model, place, row)) {
+              out.append(py::make_tuple(s.begin, s.end, path_categories()[s.category],
+                                        std::string(replay::info(s.kind).name), s.row));
+            }
+            return out;
+          },
+          py::arg("place"), py::arg("row") = py::none(),
+          "Begin, end, category, kind and row of each segment of a critical path, the "
+          "place-th; recorded times in nanoseconds.")
       .def(
           "what_if",
           [](const Replay& r, const Analysis& a, const std::vector<Edit>& edits) {
