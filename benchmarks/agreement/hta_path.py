@@ -11,6 +11,7 @@ that: weights of the graph are changed, with its edges from every launch to its 
 
 from __future__ import annotations
 
+import itertools
 import json
 import logging
 import os
@@ -71,7 +72,7 @@ def path_of(graph: Any) -> dict[str, Any]:
     """
     nodes = graph.critical_path_nodes
     edges = []
-    for u, v in zip(nodes, nodes[1:]):  # noqa: B905: the last has no next
+    for u, v in itertools.pairwise(nodes):
         e = graph.edges[u, v]["object"]
         begin, end = graph.node_list[u], graph.node_list[v]
         owner = graph.get_event_attribution_for_edge(e)
@@ -79,8 +80,11 @@ def path_of(graph: Any) -> dict[str, Any]:
         # What is shorter than nothing HTA counts as nothing, but only in its search.
         weight = float(graph.edges[u, v]["weight"])
         edges.append(
-            [KINDS[e.type.value], weight, owner, int(begin.ev_idx), int(end.ev_idx)]
-            + [bool(begin.is_start), bool(end.is_start)]
+            [
+                *(KINDS[e.type.value], weight, owner),
+                *(int(begin.ev_idx), int(end.ev_idx)),
+                *(bool(begin.is_start), bool(end.is_start)),
+            ]
         )
     return {"edges": edges}
 
@@ -91,7 +95,7 @@ def simulated(analysis: Any) -> None:
 
     os.environ["CRITICAL_PATH_ADD_ZERO_WEIGHT_LAUNCH_EDGE"] = "1"
     try:
-        graph, found = analysis.critical_path_analysis(0, "", 0)
+        graph, _ = analysis.critical_path_analysis(0, "", 0)
         before = float(dag_longest_path_length(graph, weight="weight"))
         work = {
             (graph.event_to_start_node_map[row], graph.event_to_end_node_map[row])

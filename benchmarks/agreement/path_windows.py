@@ -8,27 +8,19 @@ accounted for to the last nanosecond: what it leaves out of the window, and why.
 
 from __future__ import annotations
 
-import gzip
-import json
-import sys
+import itertools
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-sys.path.append(str(Path(__file__).resolve().parents[1] / "loader"))
-
-from figures import DEVICE_WORK, exact_ns
-from raw import MEMORY, OUR_COMMUNICATION
+from path_raw import DEVICE, Raw
 
 import torchtraceap
 
 # What HTA's path passes over without weight.
 GAP, CALL, RETURN = "between_operators", "blocking_call", "return"
 OUTSIDE = "outside"  # of the path; a path need not cover its window
-DEVICE = ("compute", "communication", "copies")
-RUNTIME = {"cuda_runtime", "cuda_driver", "Runtime"}
 
 
 @dataclass(frozen=True)
@@ -39,55 +31,26 @@ class Stretch:
     end: int
     label: str
     what: str = ""  # kind of edge, name of the event
+    row: int = -1  # HTA's: in the file, where it leads to
     work: tuple[str, int] | None = None  # of device work: name and start
 
 
-class Raw:
-    """The events of a file by their numbers, which HTA keeps."""
-
-    def __init__(self, path: Path) -> None:
-        text = path.read_bytes()
-        text = gzip.decompress(text) if text[:2] == b"\x1f\x8b" else text
-        document = json.loads(text, parse_float=str, strict=False)
-        self.events = document if isinstance(document, list) else document["traceEvents"]
-
-    def begin(self, row: int) -> int:
-        """Return when an event begins."""
-        return exact_ns(self.events[row]["ts"])
-
-    def end(self, row: int) -> int:
-        """Return when it ends."""
-        return self.begin(row) + exact_ns(self.events[row]["dur"])
-
-    def category(self, row: int) -> str:
-        """Return the category that both tools' time in an event is given."""
-        if row < 0:
-            return "host"
-        cat, name = self.events[row].get("cat", ""), self.events[row]["name"]
-        if cat in MEMORY:
-            return "copies"
-        if cat in DEVICE_WORK:
-            comm = OUR_COMMUNICATION.search(name)
-            return "communication" if comm else "compute"
-        return "runtime_calls" if cat in RUNTIME else "host"
-
-    def step(self, number: int) -> tuple[int, int]:
-        """Return when a step begins and ends on the host."""
-        for row, e in enumerate(self.events):
-            on_host = "stream" not in e.get("args", {}) and "gpu" not in e.get("cat", "")
-            if e.get("name") == f"ProfilerStep#{number}" and "dur" in e and on_host:
-                return self.begin(row), self.end(row)
-        raise KeyError(number)
-
-
-def our_path(trace: torchtraceap.Trace, report: torchtraceap.Report, place: int) -> list[Stretch]:
-    """Return the stretches of `report.critical_paths[place]`."""
+def our_path(
+    trace: torchtraceap.Trace,
+    report: torchtraceap.Report,
+    place: int,
+    work_row: int | None = None,
+) -> list[Stretch]:
+    """Return the stretches of `report.critical_paths[place]`, or of the path to the end
+    of a piece of device work instead."""
     columns, names, out = trace.columns, trace.strings, []
-    for begin, end, label, kind, row in report.core_replay[0].path_segments(place):
+    for begin, end, label, kind, row in report.core_replay[0].path_segments(
+        place, work_row
+    ):
         known = row < len(columns["name"])
         name = names[columns["name"][row]] if known else ""
         work = (name, int(columns["ts"][row])) if kind == "work" else None
-        out.append(Stretch(begin, end, label, kind if work else f"{kind} {name}", work))
+        out.append(Stretch(begin, end, label, f"{kind} {name}", work=work))
     return out
 
 
@@ -124,7 +87,8 @@ def their_path(edges: list[list[Any]], raw: Raw) -> list[Stretch]:
         e = raw.events[row]
         label = label_of(edge, raw)
         work = (e["name"], raw.begin(row)) if label in DEVICE else None
-        out.append(Stretch(begin, covered, label, f"{edge[0]} {e['name']}", work))
+        what = f"{edge[0]} {e['name']}"
+        out.append(Stretch(begin, covered, label, what, edge[4], work))
         covered = begin
     return out[::-1]
 
@@ -146,23 +110,30 @@ def accounts(
         missing = last - first - round(1000 * edge[1])
         if missing:
             weighed = edge[1] > 0 or edge[0] in ("launch_delay", "kernel_delay")
-            out["back" if missing < 0 and not weighed else
-                "rounding" if weighed else label_of(edge, raw)] += missing
+            out[
+                "back"
+                if missing < 0 and not weighed
+                else "rounding"
+                if weighed
+                else label_of(edge, raw)
+            ] += missing
     return {name: ns / 1e3 for name, ns in out.items()}
 
 
-def both(ours: list[Stretch], theirs: list[Stretch]) -> Iterator[tuple[Any, Any, int]]:
-    """Yield what each path is in, and for how long, from the first to the last moment;
-    None where it is in nothing."""
+def both(
+    ours: list[Stretch], theirs: list[Stretch]
+) -> Iterator[tuple[Stretch | None, Stretch | None, int, int]]:
+    """Yield what each path is in, since when, and for how long, from the first to the
+    last moment; None where it is in nothing."""
     moments = sorted({m for s in (*ours, *theirs) for m in (s.begin, s.end)})
     cursors = [iter(ours), iter(theirs)]
     now = [next(cursor, None) for cursor in cursors]
-    for begin, end in zip(moments, moments[1:], strict=False):
+    for begin, end in itertools.pairwise(moments):
         for i, cursor in enumerate(cursors):
             while (at := now[i]) is not None and at.end <= begin:
                 now[i] = next(cursor, None)
         inside = [s if s is not None and s.begin <= begin else None for s in now]
-        yield inside[0], inside[1], end - begin
+        yield inside[0], inside[1], begin, end - begin
 
 
 def sums(path: Iterable[Stretch]) -> dict[str, float]:
