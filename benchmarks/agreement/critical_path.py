@@ -17,7 +17,6 @@ import json
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +26,7 @@ sys.path[:0] = [str(HERE.parent / "loader"), str(HERE)]
 import environments  # noqa: E402
 import path_page  # noqa: E402
 from make_inputs import default_folder  # noqa: E402
+from path_ours import Ours  # noqa: E402
 from path_raw import DEVICE, Raw  # noqa: E402
 from path_reasons import Reasons, explained  # noqa: E402
 from path_windows import (  # noqa: E402
@@ -38,9 +38,6 @@ from path_windows import (  # noqa: E402
     their_path,
     times_of,
 )
-
-import torchtraceap  # noqa: E402
-from torchtraceap import edits  # noqa: E402
 
 ROOT = environments.ROOT
 SECONDS = 300  # for all paths of one trace
@@ -68,43 +65,6 @@ def answers(python: Path, path: Path, kept: Path | None) -> list[dict[str, Any]]
         kept.parent.mkdir(parents=True, exist_ok=True)
         kept.write_text(text)
     return [json.loads(line) for line in kept.read_text().splitlines()]
-
-
-class Ours:
-    """What torchtraceap says of one trace, and how long that takes."""
-
-    def __init__(self, path: Path) -> None:
-        begin = time.perf_counter()
-        self.trace = torchtraceap.load(path)
-        self.report = torchtraceap.analyze(self.trace)
-        self.paths = self.report.critical_paths
-        self.seconds = time.perf_counter() - begin
-        columns = self.trace.columns
-        self._rows = {
-            (int(ts), int(name)): row
-            for row, (ts, name) in enumerate(
-                zip(columns["ts"], columns["name"], strict=True)
-            )
-            if columns["device"][row] >= 0
-        }
-        self._names = {name: i for i, name in enumerate(self.trace.strings)}
-
-    def row(self, name: str, begin: int) -> int | None:
-        """Return the row of device work."""
-        return self._rows.get((begin, self._names.get(name, -1)))
-
-    def without_device(self) -> dict[str, float] | None:
-        """Return how long the trace is, and would be if device work took no time."""
-        recovery = self.report.recovery
-        if recovery.fidelity is None:
-            return None
-        outcome = torchtraceap.what_if(self.report, edits.scale("*", 0))
-        if outcome.changed_span_us is None or outcome.replayed_span_us is None:
-            return None
-        return {
-            "before_us": outcome.replayed_span_us,
-            "after_us": outcome.changed_span_us,
-        }
 
 
 def window(ours: Ours, raw: Raw, said: dict[str, Any]) -> dict[str, Any] | None:

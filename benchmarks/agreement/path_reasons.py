@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """path_reasons.py: why our critical path and HTA's differ at a moment.
 
-Each reason is one rule of HTA's, checked against the raw events of that moment: the
-launch of a kernel that HTA calls delayed by the kernel before, the graph whose other
-kernels it does not see. What no rule explains is `other`.
+Each reason is one rule of HTA's. `launch`, `graph` and `rows` are read from the raw
+events: the call that launched the kernel which HTA calls delayed, what else that call
+launched. The others follow from where the two paths are. What none explains is `other`.
 """
 
 from __future__ import annotations
@@ -44,9 +44,11 @@ REASONS = {
         " of its launch. They are a delay between kernels to it, work to us."
     ),
     "streams": (
-        "The stream stood still between two kernels that had been launched: it waited"
-        " for another one. HTA knows that from a `Stream Wait Event` row only. Ours "
-        "goes over the work of that other stream."
+        "Both are on the device, on different streams. HTA knows that one waited for "
+        "the other from a `Stream Wait Event` row only, and has the time as a delay "
+        "between two kernels of one stream. Ours goes over the work of the other. In "
+        "`mi300x8-resnet-ddp-rccl-rank0of8` and `v100x2-nccl-rank1of2-test` each such "
+        "delay over 0.5 ms ends within 50 us after work of another stream."
     ),
     "earlier": (
         "Work from before the recording held the device up. Ours says so "

@@ -19,15 +19,15 @@ the time in the median, and for 95 % or more in {above} windows. Of the device t
 our path, {on_theirs} is work that is on theirs too (median), of theirs {on_ours} on
 ours.
 
-Every moment at which the two differ has a reason, which was checked against the raw
-events of that moment where it says something about them; {left} has more than 5 %
-without one. What HTA's length lacks of the window is accounted for in full:
-time outside its path, and time that its path passes over without weight.
+Every moment at which the two differ is given to a rule of HTA's; {left} has more than
+5 % without one. Whether a kernel was launched late or belongs to a graph was read from
+the raw events. What HTA's length lacks of the window is accounted for in full: time
+outside its path, and time that its path passes over without weight.
 
 The comparison found one mistake of ours, in `a100x8-nccl-rank3of8-control`: the calls
 of a thread that prefetches input seemed to have woken autograd, because they ended
 last before it began. Hand-overs now come from threads that run operators where there
-are any, and two steps and the whole trace have another path.
+are any; the paths of two steps and of the whole trace are others than before.
 """
 
 MAPPING = """\
@@ -76,7 +76,9 @@ SIMULATED = """\
 ## If device work took no time
 
 HTA's documentation simulates by changing weights of its graph, with
-`CRITICAL_PATH_ADD_ZERO_WEIGHT_LAUNCH_EDGE=1`; ours is `whatif --scale '*=0'`. Only
-the gains compare, and those only where the paths are the same: HTA's lengths lack
-what has no weight, and calls that have none gain nothing.
+`CRITICAL_PATH_ADD_ZERO_WEIGHT_LAUNCH_EDGE=1`; ours is `whatif --scale '*=0'`. Only the
+gains compare, and those only where the paths are the same: HTA's lengths lack what has
+no weight, and waits that it takes for host work remain. In
+`v100-ns-timestamps-rank0of1` the paths are the same and HTA gains less: launches there
+waited 253 ms for a place in the full queue, which its graph has no rule for.
 """
