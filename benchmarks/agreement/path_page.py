@@ -160,7 +160,7 @@ def page(results: Results) -> str:
         left="no window" if not left else f"{left} windows",
         their_seconds=f"{sum(theirs):,.0f}",
         our_seconds=f"{sum(row['ours_seconds'] for row in handled):,.0f}",
-        **{k: results["machine"][k] for k in ("date", "commit", "processor", "cores")},
+        **results["machine"],
     )
     head = (
         *("path", "window ms", "ours", "HTA's", "outside", "no weight", "same"),

@@ -9,7 +9,8 @@ Written by `python benchmarks/agreement/critical_path.py`; not edited by hand. H
 asked for the path of each `ProfilerStep` and of the whole trace, of {all} public
 traces. HTA answered for {windows} paths of {handled} traces. {date}, commit {commit};
 {processor}, {cores} cores. Loading and all paths took HTA {their_seconds} s, the
-whole of our analysis and all paths {our_seconds} s.
+whole of our analysis and all paths {our_seconds} s, on a shared machine (load average
+{load_before:.0f}).
 
 They do not ask the same question. HTA looks for the largest sum of weights in a graph
 of operators, calls and kernels, wherever it begins; ours is what the end waited for,

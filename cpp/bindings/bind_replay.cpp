@@ -144,7 +144,9 @@ void bind_replay(py::module_& m, py::class_<Analysis>& report) {
           "path_segments",
           [](const Replay& r, std::size_t place, std::optional<std::uint32_t> row) {
             const auto& model = model_of(r);
-            py::typing::List<py::tuple> out;
+            using Row =
+                py::typing::Tuple<py::int_, py::int_, py::str, py::str, py::int_>;
+            py::typing::List<Row> out;
             for (const auto& s : path_segments(model, place, row)) {
               out.append(py::make_tuple(s.begin, s.end, path_categories()[s.category],
                                         std::string(replay::info(s.kind).name), s.row));

@@ -887,7 +887,7 @@ class Replay:
         self,
         place: typing.SupportsInt | typing.SupportsIndex,
         row: typing.SupportsInt | typing.SupportsIndex | None = None,
-    ) -> list[tuple]:
+    ) -> list[tuple[int, int, str, str, int]]:
         """
         Begin, end, category, kind and row of each segment of a critical path, the place-th; recorded times in nanoseconds.
         """
