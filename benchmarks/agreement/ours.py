@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from raw import MEMORY, MTIA_WAITS, OUR_COMMUNICATION
+from raw import MEMORY, MTIA, MTIA_COPY, MTIA_WAITS, OUR_COMMUNICATION
 
 import torchtraceap
 
@@ -46,6 +46,9 @@ def ours(path: Path) -> dict[str, Any]:
     end = begin + columns["dur"][order]
     name, cat = columns["name"][order], columns["category"][order]
     memory = np.isin(cat, [known.index(n) for n in MEMORY if n in known])
+    copies = [i for i, n in enumerate(names) if n == MTIA_COPY]
+    if MTIA in known:
+        memory |= (cat == known.index(MTIA)) & np.isin(name, copies)
     says = np.array([bool(OUR_COMMUNICATION.search(n)) for n in names], dtype=bool)
     communication = says[name] & ~memory if name.size else memory
     compute = ~memory & ~communication

@@ -3,6 +3,7 @@
 #include <pybind11/stl.h>
 
 #include "bindings/analysis.h"
+#include "pipeline/path_segments.h"
 #include "pipeline/what_if.h"
 #include "replay/write_trace.h"
 
@@ -145,6 +146,22 @@ void bind_replay(py::module_& m, py::class_<Analysis>& report) {
              const py::gil_scoped_release release;
              return critical_paths(model);
            })
+      .def(
+          "path_segments",
+          [](const Replay& r, std::size_t place, std::optional<std::uint32_t> row) {
+            const auto& model = model_of(r);
+            using Row =
+                py::typing::Tuple<py::int_, py::int_, py::str, py::str, py::int_>;
+            py::typing::List<Row> out;
+            for (const auto& s : path_segments(model, place, row)) {
+              out.append(py::make_tuple(s.begin, s.end, path_categories()[s.category],
+                                        std::string(replay::info(s.kind).name), s.row));
+            }
+            return out;
+          },
+          py::arg("place"), py::arg("row") = py::none(),
+          "Begin, end, category, kind and row of each segment of a critical path, the "
+          "place-th; recorded times in nanoseconds.")
       .def(
           "what_if",
           [](const Replay& r, const Analysis& a, const std::vector<Edit>& edits) {

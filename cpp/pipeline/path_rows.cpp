@@ -5,6 +5,7 @@
 #include <map>
 #include <tuple>
 
+#include "pipeline/path_segments.h"
 #include "pipeline/recovery.h"
 
 namespace tta::pipeline {
@@ -133,6 +134,10 @@ const std::vector<std::string>& path_categories() {
       "host",   "runtime_calls", "compute",   "communication",
       "copies", "device_delay",  "hand_over", "before_the_trace"};
   return names;
+}
+
+std::size_t path_category(const replay::Model& m, const replay::Edge& e) {
+  return part_of(m, e);
 }
 
 std::vector<std::int64_t> path_categories_of(const replay::Model& m,

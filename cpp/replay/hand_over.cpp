@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 namespace tta::replay {
 namespace {
@@ -32,6 +33,7 @@ class Partner {
  public:
   explicit Partner(const Activity& of) : of_(&of) {}
   std::uint32_t lane() const { return of_->lane; }
+  bool runs_operators() const { return of_->runs_operators; }
   // The last stretch that begins before `when`; null if there is none.
   const Interval* last_before(std::int64_t when) {
     while (next_ < of_->time.size() && of_->time[next_].begin < when) ++next_;
@@ -51,16 +53,19 @@ std::vector<Activity> activity_of(const timeline::Timeline& t,
   std::vector<Activity> out;
   for (const auto lane : threads) {
     std::vector<Interval> time;
+    bool operators = false;
     for (const auto row : t.lanes.rows_of(t.lanes.lanes[lane])) {
       const bool op = c.cat(row) == Category::kCpuOp;
       if (!op && !c.cat_info(row).runtime_api) continue;
       // A covered row adds nothing; torch 1.8 records steps as operators.
       if (!time.empty() && c.end(row) <= time.back().end) continue;
       if (op && timeline::step_number(t.trace->name(row))) continue;
+      operators |= op;
       time.push_back({c.ts[row], c.end(row)});
     }
     Activity a{lane, timeline::unite(std::move(time))};
     a.total = timeline::total(a.time);
+    a.runs_operators = operators;
     out.push_back(std::move(a));
   }
   return out;
@@ -90,16 +95,17 @@ std::vector<HandOver> find_hand_overs(const timeline::Timeline& t,
       const auto since = first ? t.span.begin : to.time[i - 1].end;
       if (begin - since <= kMinGap) continue;
       HandOver best{0, to.lane, since, begin, since, first};
-      bool found = false;
+      std::pair best_of{false, since};
       for (auto& from : partners) {
         const auto* last = from.last_before(begin);
-        if (last == nullptr || last->end > begin || last->end <= best.from_end)
-          continue;
+        if (last == nullptr || last->end > begin || last->end <= since) continue;
+        const std::pair of{from.runs_operators(), last->end};
+        if (of <= best_of) continue;
+        best_of = of;
         best.from = from.lane();
         best.from_end = last->end;
-        found = true;
       }
-      if (found) out.push_back(best);
+      if (best.from_end > since) out.push_back(best);
     }
   }
   return out;

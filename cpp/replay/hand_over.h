@@ -28,14 +28,18 @@ struct Activity {
   std::uint32_t lane;
   timeline::IntervalSet time;
   std::int64_t total = 0;
+  bool runs_operators = false;
 };
 
 /// Collects it of these threads, in the order given. Linear in their rows.
 std::vector<Activity> activity_of(const timeline::Timeline& timeline,
                                   const std::vector<std::uint32_t>& threads);
 
-/// Finds the hand-overs among these threads, by thread that waited, in it by time.
-/// Looks at the 32 busiest only, at each two of them in one walk.
+/// Finds the hand-overs among these threads, by thread that waited, in it by time: from
+/// the one that worked last. A thread that runs operators comes before one that runs
+/// none: the profiler follows the work that a program hands to its threads, so what it
+/// sees no operators of is a helper of its own (a loader that pins memory), whose calls
+/// end at any time. Looks at the 32 busiest only, at each two of them in one walk.
 std::vector<HandOver> find_hand_overs(const timeline::Timeline& timeline,
                                       std::vector<Activity> threads);
 

@@ -890,6 +890,14 @@ class Replay:
     A report's trace as a schedule.
     """
     def critical_paths(self) -> list[PathRow]: ...
+    def path_segments(
+        self,
+        place: typing.SupportsInt | typing.SupportsIndex,
+        row: typing.SupportsInt | typing.SupportsIndex | None = None,
+    ) -> list[tuple[int, int, str, str, int]]:
+        """
+        Begin, end, category, kind and row of each segment of a critical path, the place-th; recorded times in nanoseconds.
+        """
     def what_if(
         self, report: Report, edits: collections.abc.Sequence[Edit]
     ) -> Outcome: ...

@@ -160,19 +160,5 @@ TEST(Waits, ALaunchWaitsForAPlaceInTheQueue) {
   EXPECT_EQ(times[r.call("cudaLaunchKernel", 3).end_point], 20'000);
 }
 
-TEST(Waits, ThreadsThatTakeTurnsWaitForEachOther) {
-  TraceText t;
-  t.op("forward", 0, 100).op("backward", 160, 180, "", 2).op("step", 400, 100);
-  t.op("backward", 560, 100, "", 2).op("step", 720, 80);
-  const Replayed r(t.text());
-  EXPECT_EQ(r.times, r.model.recorded());
-  ASSERT_EQ(r.model.hand_overs.size(), 4u);
-  Change change;
-  const auto begin = r.model.begin;
-  change.hide(r.timeline.lanes.lane[1], {begin + 200'000, begin + 300'000});
-  const auto times = r.model.graph.schedule(change.weights(r.model));
-  EXPECT_EQ(span_of(r.times) - span_of(times), 100'000) << "main waits for it, twice";
-}
-
 }  // namespace
 }  // namespace tta::replay
