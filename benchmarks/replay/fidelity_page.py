@@ -24,7 +24,6 @@ waits* are the synchronizations and blocking copies over 100 µs, which the repl
 out, and how far it is off call by call. *copied / recomputed / anchored* are shares of
 the critical path.
 """
-COPIED = ("think", "call", "work")
 
 
 def machine_text(m: dict[str, Any]) -> str:
@@ -44,12 +43,11 @@ def percent(share: float) -> str:
 
 def shares(row: dict[str, Any]) -> str:
     """Write what the critical path is made of."""
-    path = row["path_ms"]
+    path = row["path_sources_ms"]
     whole = sum(path.values()) or 1.0
-    copied = sum(path[kind] for kind in COPIED)
-    rest = whole - copied - path["anchor"]
     return " / ".join(
-        f"{100 * part / whole:.0f}" for part in (copied, rest, path["anchor"])
+        f"{100 * path[source] / whole:.0f}"
+        for source in ("copied", "recomputed", "anchored")
     )
 
 

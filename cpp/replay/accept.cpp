@@ -48,7 +48,7 @@ void accept(Fidelity& f) {
   }
   if (f.tasks > 0 && of_tasks(f.contradicted) > kMostContradicted) {
     refuse("contradicted", std::to_string(f.contradicted) +
-                               " moments come sooner than a dependency allows");
+                               " dependencies are contradicted by the recording");
   }
   if (f.launched > 0) {
     const auto e = ratio(static_cast<std::int64_t>(f.explained),

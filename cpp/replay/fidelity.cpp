@@ -32,7 +32,9 @@ void measure_waits(const Model& m, std::span<const std::int64_t> times, Fidelity
     const auto& call = m.calls.all[wait.call];
     const auto took = call.end - call.begin;
     if (wait.copied) f.copied_waits += took;
-    if (!wait.copied && took > kLongWait) add(f.long_waits, took, length(call));
+    f.contradicted += wait.contradicted;
+    if (wait.copied || took <= kLongWait) continue;
+    add(f.long_waits, took, wait.contradicted ? 0 : length(call));
   }
   for (const auto& e : m.graph.edges()) {
     const auto from = m.points[e.from], to = m.points[e.to];
@@ -63,6 +65,7 @@ void measure_starts(const Model& m, Fidelity& f) {
     if (by > kUnexplained) f.unexplained_ns += by;
   }
   for (const auto by : late) f.contradicted += by < -kExplained;
+  f.contradicted += m.dropped_edges + m.tasks.inversions;
 }
 
 bool contains(std::string_view text, std::string_view part) {
@@ -100,6 +103,7 @@ void measure_path(const Model& m, std::span<const std::int64_t> weights,
                   std::span<const std::int64_t> times, Fidelity& f) {
   const auto path = critical_path(m, weights, times, last_point(times));
   f.path = by_kind(m, path);
+  f.path_sources = by_source(m, path);
   // A lead-in of Python before the first call is no anchor that hides anything.
   auto first = span_of(times);
   for (const auto& call : m.calls.all) first = std::min(first, times[call.begin_point]);
