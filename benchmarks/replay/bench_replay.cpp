@@ -55,12 +55,12 @@ void print_waits(Object& o, const char* key, const replay::Recomputed& waits) {
   o.close('}');
 }
 
-void print_control(Object& o, const char* key, const replay::Control& of) {
+void print_control(Object& o, const char* key, const replay::Control& of, bool used) {
   o.open(key, '{');
   o.count("delays", of.delays);
   o.number("rate", of.rate());
   o.number("chance", of.chance());
-  o.truth("used", of.believed());
+  o.truth("used", used);
   o.close('}');
 }
 
@@ -84,8 +84,9 @@ void print_fidelity(Object& o, const replay::Model& m, const replay::Fidelity& f
   o.count("explained", f.explained);
   o.count("contradicted", f.contradicted);
   o.count("dropped_edges", m.dropped_edges);
-  print_control(o, "crowding", m.crowding);
-  print_control(o, "coincidences", m.coincidences);
+  print_control(o, "crowding", m.crowding, true);
+  print_control(o, "tails", m.tails, m.tails.believed());
+  print_control(o, "coincidences", m.coincidences, m.coincidences.believed());
   o.ms("unexplained_ms", f.unexplained_ns);
   o.count("anchored_tasks", m.anchored_tasks);
   o.count("queue_places", static_cast<std::uint64_t>(m.queue_places));

@@ -32,7 +32,8 @@ void measure_waits(const Model& m, std::span<const std::int64_t> times, Fidelity
     const auto& call = m.calls.all[wait.call];
     const auto took = call.end - call.begin;
     if (wait.copied) f.copied_waits += took;
-    f.contradicted += wait.contradicted;
+    ++f.waits;
+    f.contradicted_waits += wait.contradicted;
     if (wait.copied || took <= kLongWait) continue;
     add(f.long_waits, took, wait.contradicted ? 0 : length(call));
   }
@@ -65,7 +66,7 @@ void measure_starts(const Model& m, Fidelity& f) {
     if (by > kUnexplained) f.unexplained_ns += by;
   }
   for (const auto by : late) f.contradicted += by < -kExplained;
-  f.contradicted += m.dropped_edges + m.tasks.inversions;
+  f.contradicted += f.contradicted_waits + m.dropped_edges + m.tasks.inversions;
 }
 
 bool contains(std::string_view text, std::string_view part) {

@@ -74,6 +74,7 @@ struct Fidelity {
   /// edge allows, and what the model had left out so that none does: waits whose first
   /// choice had not ended, edges that ran backwards, work that overtook its stream.
   std::uint64_t contradicted = 0;
+  std::uint64_t waits = 0, contradicted_waits = 0;  ///< Calls that may wait; of them.
 
   TimeByKind path{};             ///< Critical path of the replay.
   TimeBySource path_sources{};   ///< The same, by where its lengths come from.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // replay/oddities.cpp: late starts that no rule explains: work that waited for room on
-// the device, and coincidences between streams. Both rest on times, so each is held
+// the device, and coincidences between streams. What rests on times alone is held
 // against the same search at other moments of the delays.
 #include <algorithm>
 
@@ -37,8 +37,10 @@ class Causes {
   }
 
   // The kernel of another stream that left no room for `task`, ready at `ready`, if it
-  // began at `when`; null if there is none.
-  const Task* crowding(const Task& task, std::int64_t ready, std::int64_t when) const {
+  // began at `when`; null if there is none. `sized`: of kernels that the trace has the
+  // blocks of, else of the others.
+  const Task* crowding(const Task& task, std::int64_t ready, std::int64_t when,
+                       bool sized) const {
     if (task.kind != TaskKind::kKernel) return nullptr;
     const auto from = ended_by(when - kTail);
     const auto to = std::min(ended_by(when + kLongestTail), far(from, kLookedAt));
@@ -46,7 +48,7 @@ class Causes {
     for (auto it = from; it < to; ++it) {
       const auto& big = d_.model.tasks.all[*it];
       if (big.kind != TaskKind::kKernel || !beside(big, task)) continue;
-      if (big.begin <= ready + kSlack && tail_of(big, when)) out = &big;
+      if (big.begin <= ready + kSlack && tail_of(big, when, sized)) out = &big;
     }
     return out;
   }
@@ -78,11 +80,11 @@ class Causes {
     return a.stream != b.stream && d_.issued.together(a.stream, b.stream);
   }
   // Whether `big` made room at `when`.
-  bool tail_of(const Task& big, std::int64_t when) const {
+  bool tail_of(const Task& big, std::int64_t when, bool sized) const {
     const auto left = big.end - when, length = big.end - big.begin;
     const auto& args = d_.args.work(big.row);
-    // Kineto of 2021 does not say how many blocks.
-    if (args.blocks_per_sm >= kFullDevice || args.blocks_per_sm < 0) {
+    if (sized != (args.blocks_per_sm >= 0)) return false;
+    if (!sized || args.blocks_per_sm >= kFullDevice) {
       return left <= std::max(kTail, length / kTailShare);
     }
     const auto waves = room_.waves(args, d_.issued.device(big.stream));
@@ -103,10 +105,10 @@ struct Late {
   std::int64_t by;
 };
 
-// Adds what `search` finds for the late starts, if it finds more than by chance, and
-// leaves those in `late` that it found nothing for.
+// Adds what `search` finds for the late starts, and leaves those in `late` that it
+// found nothing for. `by_times`: only if it finds more than by chance.
 template <class Search>
-Control explain(Draft& d, std::vector<Late>& late, Search search) {
+Control explain(Draft& d, std::vector<Late>& late, bool by_times, Search search) {
   Control control;
   control.delays = late.size();
   const auto each = late.size() / kDelaysTried + 1;
@@ -126,7 +128,7 @@ Control explain(Draft& d, std::vector<Late>& late, Search search) {
           search(*task, ready, ready + moment_of(seed, n, room)) != nullptr;
     }
   }
-  if (!control.believed()) return control;
+  if (by_times && !control.believed()) return control;
   std::vector<Late> rest;
   for (std::size_t i = 0; i < late.size(); ++i) {
     if (causes[i] == nullptr) {
@@ -154,10 +156,16 @@ void add_oddities(Draft& d) {
     }
   }
   const Causes causes(d);
-  m.crowding = explain(d, late, [&](const Task& task, auto ready, auto when) {
-    return causes.crowding(task, ready, when);
-  });
-  m.coincidences = explain(d, late, [&](const Task& task, auto, auto when) {
+  // That a kernel fills the device is in the trace, and that others wait for its tail
+  // was found without looking at when they began. Kineto of 2021 has no blocks: what is
+  // left then is that the one began before and ended about when the other started.
+  for (const bool sized : {true, false}) {
+    auto& control = sized ? m.crowding : m.tails;
+    control = explain(d, late, !sized, [&](const Task& task, auto ready, auto when) {
+      return causes.crowding(task, ready, when, sized);
+    });
+  }
+  m.coincidences = explain(d, late, true, [&](const Task& task, auto, auto when) {
     return causes.coinciding(task, when);
   });
 }
