@@ -29,8 +29,8 @@ Starts over 30 µs late that no rule explains, and for how many of them a cause 
 by times: that a kernel which fills the device ended then (`crowding`), that one of
 unknown size did (`tails`), that any work of another stream did (`coincidences`), each
 of what the search before left. *By chance* is the same search at 16 other moments of
-each delay. Tails and coincidences are used where they are found three times as often as by
-chance, and chance alone would find so many in less than one trace of a hundred; else
+each delay. Tails and coincidences are used where they are found three times as often as
+by chance, and chance alone would find so many in less than one trace of a hundred; else
 the delays stay unexplained, which limits of acceptance count, or hang on what came
 before the trace. Only what was found once or more is listed.
 """

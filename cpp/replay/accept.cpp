@@ -56,9 +56,10 @@ void accept(Fidelity& f) {
   if (const auto e = ratio(static_cast<std::int64_t>(f.contradicted_waits),
                            static_cast<std::int64_t>(f.waits));
       e > kMostWaitsContradicted) {
-    refuse("contradicted_waits", "in " + percent(e) +
-                        " of the calls that wait, what they should wait for had not "
-                        "ended when they returned");
+    refuse("contradicted_waits",
+           "in " + percent(e) +
+               " of the calls that wait, what they should wait for had not "
+               "ended when they returned");
   }
   if (f.launched > 0) {
     const auto e = ratio(static_cast<std::int64_t>(f.explained),
