@@ -55,6 +55,15 @@ void print_waits(Object& o, const char* key, const replay::Recomputed& waits) {
   o.close('}');
 }
 
+void print_control(Object& o, const char* key, const replay::Control& of, bool used) {
+  o.open(key, '{');
+  o.count("delays", of.delays);
+  o.number("rate", of.rate());
+  o.number("chance", of.chance());
+  o.truth("used", used);
+  o.close('}');
+}
+
 void print_fidelity(Object& o, const replay::Model& m, const replay::Fidelity& f) {
   o.truth("replayable", f.replayable);
   o.open("refusals", '[');
@@ -74,6 +83,10 @@ void print_fidelity(Object& o, const replay::Model& m, const replay::Fidelity& f
   o.count("queued_before", f.queued_before);
   o.count("explained", f.explained);
   o.count("contradicted", f.contradicted);
+  o.count("dropped_edges", m.dropped_edges);
+  print_control(o, "crowding", m.crowding, true);
+  print_control(o, "tails", m.tails, m.tails.believed());
+  print_control(o, "coincidences", m.coincidences, m.coincidences.believed());
   o.ms("unexplained_ms", f.unexplained_ns);
   o.count("anchored_tasks", m.anchored_tasks);
   o.count("queue_places", static_cast<std::uint64_t>(m.queue_places));
@@ -84,6 +97,11 @@ void print_fidelity(Object& o, const replay::Model& m, const replay::Fidelity& f
   o.open("path_ms", '{');
   for (const auto& kind : replay::kEdgeKinds) {
     o.ms(kind.name.data(), f.path[static_cast<std::size_t>(kind.id)]);
+  }
+  o.close('}');
+  o.open("path_sources_ms", '{');
+  for (std::size_t i = 0; i < replay::kSourceNames.size(); ++i) {
+    o.ms(replay::kSourceNames[i].data(), f.path_sources[i]);
   }
   o.close('}');
 }

@@ -2,6 +2,8 @@
 // bindings/bind_replay.cpp: gains, critical paths and what-ifs, field by field.
 #include <pybind11/stl.h>
 
+#include <numeric>
+
 #include "bindings/analysis.h"
 #include "pipeline/path_segments.h"
 #include "pipeline/what_if.h"
@@ -68,9 +70,12 @@ void bind_fidelity(py::module_& m) {
       .def_readonly("anchored_ns", &Fidelity::anchored_ns)
       .def_property_readonly("shares", [](const Fidelity& f) {
         py::typing::Dict<py::str, py::float_> out;
-        const auto shares = replay::by_source(f.path);
-        for (std::size_t i = 0; i < shares.size(); ++i) {
-          out[py::str(std::string(replay::kSourceNames[i]))] = shares[i];
+        const auto& path = f.path_sources;
+        const auto whole = std::accumulate(path.begin(), path.end(), std::int64_t{0});
+        for (std::size_t i = 0; i < path.size(); ++i) {
+          out[py::str(std::string(replay::kSourceNames[i]))] =
+              whole == 0 ? 0
+                         : static_cast<double>(path[i]) / static_cast<double>(whole);
         }
         return out;
       });

@@ -27,9 +27,11 @@ class Calibration {
  public:
   /// Keeps the constants.
   explicit Calibration(const Constants& constants) : constants_(constants) {}
-  /// Measures. O(n log n).
+  /// Measures. `overlaps_kept`: gaps are asked for only where work follows the work
+  /// before it, not where the two overlap, and so measured there. O(n log n).
   Calibration(const timeline::Timeline& timeline, const Constants& constants,
-              const Calls& calls, const Tasks& tasks, const std::vector<Wait>& waits);
+              const Calls& calls, const Tasks& tasks, const std::vector<Wait>& waits,
+              bool overlaps_kept);
 
   const Constants& constants() const { return constants_; }
   /// Begin of the launch, or its end, -> start of work on an idle stream; `rested`: one

@@ -33,13 +33,11 @@ PointId last_point(std::span<const std::int64_t> times) {
                               times.begin());
 }
 
-std::array<double, kSourceNames.size()> by_source(const TimeByKind& path) {
-  std::array<double, kSourceNames.size()> out{};
-  std::int64_t all = 0;
-  for (const auto ns : path) all += ns;
-  for (std::size_t i = 0; i < path.size() && all > 0; ++i) {
-    out[static_cast<std::size_t>(kEdgeKinds[i].source)] +=
-        static_cast<double>(path[i]) / static_cast<double>(all);
+TimeBySource by_source(const Model& m, const std::vector<Segment>& path) {
+  TimeBySource out{};
+  for (const auto& s : path) {
+    const auto source = m.graph.edges()[s.edge].source;
+    out[static_cast<std::size_t>(source)] += s.end - s.begin;
   }
   return out;
 }

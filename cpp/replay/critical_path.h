@@ -36,7 +36,8 @@ TimeByKind by_kind(const Model& model, const std::vector<Segment>& path);
 /// Names of Source, in its order.
 inline constexpr std::array<std::string_view, 3> kSourceNames = {"copied", "recomputed",
                                                                  "anchored"};
-/// Returns the shares of a path by Source, 0 to 1.
-std::array<double, kSourceNames.size()> by_source(const TimeByKind& path);
+/// Time by Source, in nanoseconds.
+using TimeBySource = std::array<std::int64_t, kSourceNames.size()>;
+TimeBySource by_source(const Model& model, const std::vector<Segment>& path);
 
 }  // namespace tta::replay

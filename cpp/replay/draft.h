@@ -2,6 +2,7 @@
 // replay/draft.h: a model while its edges are being found.
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "replay/issued.h"
@@ -29,7 +30,19 @@ struct Draft {
   }
   void add(PointId from, PointId to, std::int64_t weight, EdgeKind kind,
            Provenance provenance = Provenance::kRecorded) {
-    edges.push_back({from, to, weight, kind, provenance});
+    edges.push_back({from, to, weight, kind, provenance, info(kind).source});
+  }
+  /// Adds an edge by a rule's length, or by the recorded one where that is less: then
+  /// its length is copied.
+  void add_least(PointId from, PointId to, std::int64_t by_rule, std::int64_t recorded,
+                 EdgeKind kind, Provenance provenance = Provenance::kRecorded) {
+    add(from, to, std::min(by_rule, recorded), kind, provenance);
+    if (recorded < by_rule) edges.back().source = Source::kCopied;
+  }
+  /// Adds an edge of the recorded length, where no constant fits.
+  void add_copied(PointId from, PointId to, EdgeKind kind) {
+    add(from, to, apart(from, to), kind);
+    edges.back().source = Source::kCopied;
   }
   std::int64_t recorded(PointId p) const { return model.points[p].recorded; }
   /// The length between two points as recorded.

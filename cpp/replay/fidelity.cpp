@@ -35,7 +35,10 @@ void measure_waits(const Model& m, std::span<const std::int64_t> times, Fidelity
     const auto& call = m.calls.all[wait.call];
     const auto took = call.end - call.begin;
     if (wait.copied) f.copied_waits += took;
-    if (!wait.copied && took > kLongWait) add(f.long_waits, took, length(call));
+    ++f.waits;
+    f.contradicted_waits += wait.contradicted;
+    if (wait.copied || took <= kLongWait) continue;
+    add(f.long_waits, took, wait.contradicted ? 0 : length(call));
   }
   for (const auto& e : m.graph.edges()) {
     const auto from = m.points[e.from], to = m.points[e.to];
@@ -66,6 +69,7 @@ void measure_starts(const Model& m, Fidelity& f) {
     if (by > kUnexplained) f.unexplained_ns += by;
   }
   for (const auto by : late) f.contradicted += by < -kExplained;
+  f.contradicted += f.contradicted_waits + m.dropped_edges + m.tasks.inversions;
 }
 
 // Launches whose work should be in the trace: not those into a graph that is being
@@ -99,6 +103,7 @@ void measure_path(const Model& m, std::span<const std::int64_t> weights,
                   std::span<const std::int64_t> times, Fidelity& f) {
   const auto path = critical_path(m, weights, times, last_point(times));
   f.path = by_kind(m, path);
+  f.path_sources = by_source(m, path);
   // A lead-in of Python before the first call is no anchor that hides anything.
   auto first = span_of(times);
   for (const auto& call : m.calls.all) first = std::min(first, times[call.begin_point]);

@@ -60,7 +60,9 @@ struct Fidelity {
   std::uint64_t launch_calls_without_work = 0;
   std::uint64_t copy_calls = 0;  ///< The same of copies, of which some have no bytes.
   std::uint64_t copy_calls_without_work = 0;
-  Recomputed long_waits;          ///< Synchronizations and blocking copies over 100 us.
+  /// Synchronizations and blocking copies over 100 us. One whose rule is contradicted
+  /// is wrong by all its length: what it is tied to instead was chosen by its return.
+  Recomputed long_waits;
   Recomputed queue_waits;         ///< Launches that found the queue full.
   Recomputed hand_overs;          ///< Gaps of threads that waited for another one.
   std::int64_t copied_waits = 0;  ///< Long calls with nothing to wait for, copied.
@@ -68,9 +70,14 @@ struct Fidelity {
   /// Starts of launched work within 5 us of what their recorded predecessors allow.
   std::uint64_t explained = 0;
   std::int64_t unexplained_ns = 0;  ///< Sum of what starts come later than 30 us.
-  std::uint64_t contradicted = 0;   ///< Points that come sooner than an edge allows.
+  /// Rules that the recording contradicts: points that come over 5 us sooner than an
+  /// edge allows, and what the model had left out so that none does: waits whose first
+  /// choice had not ended, edges that ran backwards, work that overtook its stream.
+  std::uint64_t contradicted = 0;
+  std::uint64_t waits = 0, contradicted_waits = 0;  ///< Calls that may wait; of them.
 
   TimeByKind path{};             ///< Critical path of the replay.
+  TimeBySource path_sources{};   ///< The same, by where its lengths come from.
   std::int64_t anchored_ns = 0;  ///< Of it, on anchors after the first call or task.
 };
 

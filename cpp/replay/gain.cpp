@@ -63,11 +63,14 @@ Gain Pricer::gain(const WhatIf& changed, bool estimate) const {
   out.low =
       estimate ? 0 : static_cast<std::int64_t>(static_cast<double>(out.high) * kLowEnd);
   const auto& edges = model_.graph.edges();
-  std::int64_t taken = 0;  // work taken away from the old path
+  std::int64_t taken = 0;  // copied lengths taken away from the old path
+  // Work that overlaps what it waits for leads back: nothing to take away.
+  const auto length = [](std::int64_t weight) {
+    return weight == kAbsent ? 0 : std::max<std::int64_t>(0, weight);
+  };
   for (const auto i : path_) {
-    const auto before = unchanged_.weights[i], after = changed.weights[i];
-    if (info(edges[i].kind).source != Source::kCopied) continue;
-    taken += before - std::max<std::int64_t>(0, after == kAbsent ? 0 : after);
+    if (edges[i].source != Source::kCopied) continue;
+    taken += length(unchanged_.weights[i]) - length(changed.weights[i]);
   }
   out.recomputed =
       1 - std::min(1.0, static_cast<double>(std::max<std::int64_t>(0, taken)) /

@@ -17,7 +17,9 @@
 
 namespace tta::replay {
 
-/// Where the length of an edge comes from.
+/// Where the length of an edge comes from. Most edges of a kind have the same; of a
+/// rule that takes the recorded length where it is less, or where no constant fits,
+/// each edge says which it was.
 enum class Source : std::uint8_t {
   kCopied,      ///< A recorded length, kept: work of the host or of the device.
   kRecomputed,  ///< A rule with a constant: when it binds, a wait was recomputed.
@@ -31,7 +33,7 @@ enum class Provenance : std::uint8_t {
   kInferred,  ///< Times alone.
 };
 
-// id, name in reports, where its length comes from, what the edge stands for
+// id, name in reports, where its length usually comes from, what the edge stands for
 #define TTA_EDGE_KINDS(X)                                                              \
   X(kAnchor, "anchor", kAnchored, "start of the trace -> what nothing in it explains") \
   X(kThink, "think", kCopied, "end of a call -> begin of the thread's next")           \
@@ -43,10 +45,8 @@ enum class Provenance : std::uint8_t {
   X(kQueue, "queue", kRecomputed, "start of work -> end of a launch it made room for") \
   X(kStreamWait, "stream_wait", kRecomputed,                                           \
     "end of work -> work of a waiting stream")                                         \
-  X(kHandOver, "hand_over", kRecomputed,                                               \
-    "end of a thread's part -> begin of another's")                                    \
-  X(kContention, "contention", kRecomputed,                                            \
-    "end of a kernel that left no room beside it")                                     \
+  X(kHandOver, "hand_over", kCopied, "end of a thread's part -> begin of another's")   \
+  X(kContention, "contention", kCopied, "end of a kernel that left no room beside it") \
   X(kWork, "work", kCopied, "start -> end of device work")                             \
   X(kCollective, "collective", kRecomputed,                                            \
     "last rank's arrival -> end of a collective")
@@ -60,7 +60,7 @@ enum class EdgeKind : std::uint8_t {
 struct EdgeKindInfo {
   EdgeKind id;
   std::string_view name;
-  Source source;
+  Source source;  ///< Of an edge that does not say otherwise.
 };
 
 inline constexpr std::array kEdgeKinds = {
@@ -90,7 +90,9 @@ struct Edge {
   std::int64_t weight = 0;  ///< Nanoseconds; may be negative.
   EdgeKind kind = EdgeKind::kThink;
   Provenance provenance = Provenance::kRecorded;
+  Source source = Source::kCopied;
 };
+static_assert(sizeof(Edge) == 24);
 
 /// Edges that go round in a circle: there is no schedule. what() names their kinds.
 struct CycleError : std::runtime_error {

@@ -33,6 +33,13 @@ class Issued {
   /// The process that launches into a stream; trace::kNoId if no launch is known.
   std::int64_t process(std::uint32_t stream) const { return process_[stream]; }
   std::int32_t device(std::uint32_t stream) const { return device_[stream]; }
+  /// Whether work of two streams may wait for each other: of one device, and of one
+  /// process as far as it is known. A file may hold several processes.
+  bool together(std::uint32_t a, std::uint32_t b) const {
+    const auto p = process_[a], q = process_[b];
+    return device_[a] == device_[b] &&
+           (p == q || p == trace::kNoId || q == trace::kNoId);
+  }
   std::size_t streams() const { return process_.size(); }
   /// Returns the streams that work launched before `when` may be on: all of them, or of
   /// more than 64 the 64 launched into last, of the last 512 launches.

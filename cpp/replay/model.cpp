@@ -37,9 +37,9 @@ Model make_model(const timeline::Timeline& t, const timeline::EventArgs& args,
   const auto constants = options.constants.value_or(constants_of(t, m.calls));
   const auto sync_rows = find_sync_rows(t, m.calls, m.tasks);
   m.waits = find_waits(t, constants, m.calls, m.tasks, sync_rows);
-  m.calibration = options.calibrate
-                      ? Calibration(t, constants, m.calls, m.tasks, m.waits)
-                      : Calibration(constants);
+  m.calibration = options.calibrate ? Calibration(t, constants, m.calls, m.tasks,
+                                                  m.waits, options.keep_oddities)
+                                    : Calibration(constants);
   Draft d{m, args, options, Issued(t, m.calls, m.tasks), sync_rows, {}};
   d.add_point(PointKind::kOrigin, timeline::kNoLane, timeline::kNoRow, m.begin);
   add_threads(d);

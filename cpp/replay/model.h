@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "replay/calibration.h"
+#include "replay/control.h"
 #include "replay/graph.h"
 #include "replay/hand_over.h"
 
@@ -68,7 +69,11 @@ struct Model {
   /// Points of each thread in their order, by lane: its part of the schedule.
   std::vector<std::vector<PointId>> sequences;
   std::vector<StepPoints> steps;
-  std::uint64_t dropped_edges = 0;   ///< Rules that ran backwards in recorded time.
+  std::uint64_t dropped_edges = 0;  ///< Rules that ran backwards in recorded time.
+  /// Late starts, and the causes found for those that the search before left: kernels
+  /// that leave no room, the tails of kernels that may (used where the control believes
+  /// it), and ends of any work just before (the same).
+  Control crowding, tails, coincidences;
   std::uint64_t anchored_tasks = 0;  ///< Queued before the trace began.
   std::vector<char> woken;       ///< Of each point: another thread's part leads to it.
   std::vector<char> call_waits;  ///< Of each call: it is in `waits`, not copied.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // replay/oddities.cpp: late starts that no rule explains: work that waited for room on
-// the device, and coincidences between streams.
+// the device, and coincidences between streams. What rests on times alone is held
+// against the same search at other moments of the delays.
 #include <algorithm>
 
 #include "replay/draft.h"
@@ -22,6 +23,8 @@ constexpr std::int64_t kTailShare = 50;  // of a long one: a fiftieth of its len
 constexpr double kWaves = 2, kLastWaves = 2;
 // Tasks looked at for one that is late, so that a file of equal times takes no square.
 constexpr std::ptrdiff_t kLookedAt = 128;
+// Late starts that other moments are tried of: more would say the same.
+constexpr std::size_t kDelaysTried = 1024;
 
 class Causes {
  public:
@@ -33,30 +36,32 @@ class Causes {
                      [&](auto a, auto b) { return all[a].end < all[b].end; });
   }
 
-  // The kernel of another stream that left no room for `task`, ready at `ready`, until
-  // it began; null if there is none.
-  const Task* crowding(const Task& task, std::int64_t ready) const {
+  // The kernel of another stream that left no room for `task`, ready at `ready`, if it
+  // began at `when`; null if there is none. `sized`: of kernels that the trace has the
+  // blocks of, else of the others.
+  const Task* crowding(const Task& task, std::int64_t ready, std::int64_t when,
+                       bool sized) const {
     if (task.kind != TaskKind::kKernel) return nullptr;
-    const auto from = ended_by(task.begin - kTail);
-    const auto to = std::min(ended_by(task.begin + kLongestTail), far(from, kLookedAt));
+    const auto from = ended_by(when - kTail);
+    const auto to = std::min(ended_by(when + kLongestTail), far(from, kLookedAt));
     const Task* out = nullptr;
     for (auto it = from; it < to; ++it) {
       const auto& big = d_.model.tasks.all[*it];
       if (big.kind != TaskKind::kKernel || !beside(big, task)) continue;
-      if (big.begin <= ready + kSlack && tail_of(big, task)) out = &big;
+      if (big.begin <= ready + kSlack && tail_of(big, when, sized)) out = &big;
     }
     return out;
   }
 
-  // The last task of another stream that ended just before `task` began.
-  const Task* coinciding(const Task& task) const {
-    const auto to = ended_by(task.begin);
+  // The last task of another stream that ended just before `when`.
+  const Task* coinciding(const Task& task, std::int64_t when) const {
+    const auto to = ended_by(when);
     const auto from = to - std::min(to - by_end_.begin(), kLookedAt);
     for (auto it = to; it != from;) {
       const auto& other = d_.model.tasks.all[*--it];
-      if (other.end < task.begin - d_.constants().coincidence) break;
+      if (other.end < when - d_.constants().coincidence) break;
       // One of no length does not end before it.
-      if (beside(other, task) && other.begin < task.begin) return &other;
+      if (beside(other, task) && other.begin < when) return &other;
     }
     return nullptr;
   }
@@ -72,15 +77,14 @@ class Causes {
     return from + std::min(n, by_end_.end() - from);
   }
   bool beside(const Task& a, const Task& b) const {
-    return a.stream != b.stream &&
-           d_.issued.device(a.stream) == d_.issued.device(b.stream);
+    return a.stream != b.stream && d_.issued.together(a.stream, b.stream);
   }
-  // Whether `task` began when `big` made room.
-  bool tail_of(const Task& big, const Task& task) const {
-    const auto left = big.end - task.begin, length = big.end - big.begin;
+  // Whether `big` made room at `when`.
+  bool tail_of(const Task& big, std::int64_t when, bool sized) const {
+    const auto left = big.end - when, length = big.end - big.begin;
     const auto& args = d_.args.work(big.row);
-    // Kineto of 2021 does not say how many blocks.
-    if (args.blocks_per_sm >= kFullDevice || args.blocks_per_sm < 0) {
+    if (sized != (args.blocks_per_sm >= 0)) return false;
+    if (!sized || args.blocks_per_sm >= kFullDevice) {
       return left <= std::max(kTail, length / kTailShare);
     }
     const auto waves = room_.waves(args, d_.issued.device(big.stream));
@@ -95,21 +99,75 @@ class Causes {
   std::vector<std::uint32_t> by_end_;
 };
 
+// A start that nothing explains, `by` nanoseconds after its edges allow it.
+struct Late {
+  const Task* task;
+  std::int64_t by;
+};
+
+// Adds what `search` finds for the late starts, and leaves those in `late` that it
+// found nothing for. `by_times`: only if it finds more than by chance.
+template <class Search>
+Control explain(Draft& d, std::vector<Late>& late, bool by_times, Search search) {
+  Control control;
+  control.delays = late.size();
+  const auto each = late.size() / kDelaysTried + 1;
+  std::vector<const Task*> causes;
+  for (std::size_t i = 0; i < late.size(); ++i) {
+    const auto [task, by] = late[i];
+    const auto ready = task->begin - by;
+    causes.push_back(search(*task, ready, task->begin));
+    control.found += causes.back() != nullptr;
+    // Not so near to the start that its own cause would be found.
+    const auto room = by - d.constants().coincidence;
+    if (i % each != 0 || room <= 0) continue;
+    const auto seed = static_cast<std::uint64_t>(task->begin - d.model.begin);
+    for (std::uint64_t n = 0; n < kTriesOfDelay; ++n) {
+      ++control.tries;
+      control.by_chance +=
+          search(*task, ready, ready + moment_of(seed, n, room)) != nullptr;
+    }
+  }
+  if (by_times && !control.believed()) return control;
+  std::vector<Late> rest;
+  for (std::size_t i = 0; i < late.size(); ++i) {
+    if (causes[i] == nullptr) {
+      rest.push_back(late[i]);
+      continue;
+    }
+    const auto* task = late[i].task;
+    d.add(causes[i]->end_point, task->start_point, task->begin - causes[i]->end,
+          EdgeKind::kContention, Provenance::kInferred);
+  }
+  late = std::move(rest);
+  return control;
+}
+
 }  // namespace
 
 void add_oddities(Draft& d) {
   auto& m = d.model;
   if (m.tasks.streams.size() < 2) return;
-  const auto late = residuals(m.points, d.edges);
-  const Causes causes(d);
+  const auto by = residuals(m.points, d.edges);
+  std::vector<Late> late;
   for (const auto& task : m.tasks.all) {
-    if (late[task.start_point] <= kUnexplained) continue;
-    const auto* cause = causes.crowding(task, task.begin - late[task.start_point]);
-    if (cause == nullptr) cause = causes.coinciding(task);
-    if (cause == nullptr) continue;
-    d.add(cause->end_point, task.start_point, task.begin - cause->end,
-          EdgeKind::kContention, Provenance::kInferred);
+    if (by[task.start_point] > kUnexplained) {
+      late.push_back({&task, by[task.start_point]});
+    }
   }
+  const Causes causes(d);
+  // That a kernel fills the device is in the trace, and that others wait for its tail
+  // was found without looking at when they began. Kineto of 2021 has no blocks: what is
+  // left then is that the one began before and ended about when the other started.
+  for (const bool sized : {true, false}) {
+    auto& control = sized ? m.crowding : m.tails;
+    control = explain(d, late, !sized, [&](const Task& task, auto ready, auto when) {
+      return causes.crowding(task, ready, when, sized);
+    });
+  }
+  m.coincidences = explain(d, late, true, [&](const Task& task, auto, auto when) {
+    return causes.coinciding(task, when);
+  });
 }
 
 }  // namespace tta::replay

@@ -66,6 +66,9 @@ void add_queue(Draft& d) {
       static_cast<double>(at_peak) >= kSeen * static_cast<double>(slow)) {
     m.queue_places = peak;
   }
+  // More than that in a queue, and the calls did not wait: this driver has no such
+  // limit.
+  if (m.queue_places == 0 && peak > d.constants().queue_places + kNear) return;
   const auto places = static_cast<std::size_t>(
       m.queue_places > 0 ? m.queue_places : d.constants().queue_places);
   std::vector<char> waited(m.calls.all.size(), 0);
@@ -97,7 +100,9 @@ void add_queue(Draft& d) {
     const auto name = d.timeline().columns().name[m.calls.all[call].row];
     const auto usual = m.calibration.typical(name);
     e.kind = EdgeKind::kWaitCost;
-    if (usual >= 0) e.weight = std::min(e.weight, usual);
+    if (usual < 0 || usual >= e.weight) continue;  // as recorded
+    e.weight = usual;
+    e.source = Source::kRecomputed;
   }
 }
 

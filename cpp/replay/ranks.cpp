@@ -132,7 +132,8 @@ void Ranks::join(std::span<const RankModel> ranks) {
     for (const auto& m : c.members) {
       const auto& task = models_[m.rank]->tasks.all[m.task];
       edges.push_back({point(m.rank, task.start_point), c.joined, 0,
-                       EdgeKind::kCollective, Provenance::kRecorded});
+                       EdgeKind::kCollective, Provenance::kRecorded,
+                       info(EdgeKind::kCollective).source});
       edges.push_back({c.joined, point(m.rank, task.end_point), c.transfer,
                        EdgeKind::kWork, Provenance::kRecorded});
     }

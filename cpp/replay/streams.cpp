@@ -12,9 +12,8 @@ constexpr std::size_t kBack = 512;
 constexpr std::int64_t kSlack = 5'000;
 
 void add_edge(Draft& d, const Task& from, const Task& to, Provenance provenance) {
-  const auto apart = to.begin - from.end;
-  d.add(from.end_point, to.start_point, std::min(d.constants().stream_wait, apart),
-        EdgeKind::kStreamWait, provenance);
+  d.add_least(from.end_point, to.start_point, d.constants().stream_wait,
+              to.begin - from.end, EdgeKind::kStreamWait, provenance);
 }
 
 // A row that names both streams and the record of the event; false without one.
@@ -42,10 +41,6 @@ void add_stream_waits(Draft& d) {
   auto& m = d.model;
   const auto& tasks = m.tasks.all;
   const auto& order = m.tasks.by_launch;
-  const auto near = [&](const Task& a, const Task& b) {
-    return d.issued.device(a.stream) == d.issued.device(b.stream) &&
-           d.issued.process(a.stream) == d.issued.process(b.stream);
-  };
   for (std::uint32_t i = 0; i < m.calls.all.size(); ++i) {
     const auto& call = m.calls.all[i];
     if (call.kind != CallKind::kStreamWait) continue;
@@ -56,7 +51,8 @@ void add_stream_waits(Draft& d) {
     for (std::size_t looked = 0; k-- > 0 && looked < kBack; ++looked) {
       const auto& from = tasks[order[k]];
       // An event of another device is possible, and too rare to guess at.
-      if (from.stream == tasks[to].stream || !near(from, tasks[to])) continue;
+      if (from.stream == tasks[to].stream) continue;
+      if (!d.issued.together(from.stream, tasks[to].stream)) continue;
       if (tasks[to].begin - from.end < -kSlack) continue;
       add_edge(d, from, tasks[to], Provenance::kSemantic);
       break;

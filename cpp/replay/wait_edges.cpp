@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // replay/wait_edges.cpp: what each call takes, and what it waits for.
-#include <algorithm>
-
 #include "replay/draft.h"
 
 namespace tta::replay {
@@ -16,8 +14,8 @@ void add_waits(Draft& d) {
     waits[w.call] = 1;
     const auto& call = m.calls.all[w.call];
     const auto name = c.name[call.row];
-    const auto cost = std::min(call.end - call.begin, m.calibration.wait_cost(name));
-    d.add(call.begin_point, call.end_point, cost, EdgeKind::kWaitCost);
+    d.add_least(call.begin_point, call.end_point, m.calibration.wait_cost(name),
+                call.end - call.begin, EdgeKind::kWaitCost);
     const auto* copy = w.copy == kNone ? nullptr : &m.tasks.all[w.copy];
     const auto back = m.calibration.back(name, copy);
     for (const auto target : w.targets) {

@@ -29,7 +29,7 @@ class Finder {
         tasks_(tasks),
         rows_(rows),
         issued_(t, calls, tasks),
-        events_(calls, tasks, issued_) {}
+        events_(t, calls, tasks, issued_) {}
 
   std::vector<Wait> run() {
     std::vector<Wait> out;

@@ -23,27 +23,27 @@ void add_launch(Draft& d, const Task& task, const Task* before, bool waits) {
   // A call that waits for the work returns after it.
   const bool from_end = usual_latency.from_end && !waits;
   const auto from = from_end ? call.end_point : call.begin_point;
-  const auto took = d.apart(from, task.start_point);
   const auto length = call.end - call.begin;
   // The end of another such call, which did not wait, says nothing of this one.
-  auto latency =
+  const auto latency =
       waits && usual_latency.from_end ? d.constants().launch : usual_latency.ns;
   if (!waits && !from_end && usual >= 0 &&
       length > kLoadsModule * std::max<std::int64_t>(usual, 1'000) &&
       task.begin >= call.begin + length / 2) {
-    latency = std::min(latency - usual, task.begin - call.end);
-    d.add(call.end_point, task.start_point, latency, EdgeKind::kLaunch);
+    d.add_least(call.end_point, task.start_point, latency - usual,
+                task.begin - call.end, EdgeKind::kLaunch);
     return;
-  }
-  // Where the work began before its call returned, the latency is known to be less.
-  if (task.begin >= call.begin && task.begin < call.end) {
-    latency = std::min(latency, took);
   }
   if (d.options.keep_oddities && idle &&
       (task.of_graph || task.copy == CopyKind::kUpPageableLarge)) {
-    latency = took;  // a graph is set up, a large copy staged: no constant fits
+    // A graph is set up, a large copy staged: no constant fits.
+    d.add_copied(from, task.start_point, EdgeKind::kLaunch);
+    return;
   }
-  d.add(from, task.start_point, latency, EdgeKind::kLaunch);
+  // Where the work began before its call returned, the latency is known to be less.
+  const bool soon = task.begin >= call.begin && task.begin < call.end;
+  d.add_least(from, task.start_point, latency,
+              soon ? d.apart(from, task.start_point) : latency, EdgeKind::kLaunch);
 }
 
 }  // namespace
@@ -62,13 +62,13 @@ void add_tasks(Draft& d) {
       task.end_point = d.add_point(PointKind::kTaskEnd, lane, task.row, task.end);
       d.add(task.start_point, task.end_point, task.end - task.begin, EdgeKind::kWork);
       if (before != nullptr) {
-        const auto apart = task.begin - before->end;
-        const bool overlaps = d.options.keep_oddities && apart < 0;
-        const auto gap = overlaps
-                             ? apart
-                             : m.calibration.gap(c.name[before->row], c.name[task.row],
-                                                 before->kind, task.kind);
-        d.add(before->end_point, task.start_point, gap, EdgeKind::kFifo);
+        if (d.options.keep_oddities && task.begin < before->end) {
+          d.add_copied(before->end_point, task.start_point, EdgeKind::kFifo);
+        } else {
+          const auto gap = m.calibration.gap(c.name[before->row], c.name[task.row],
+                                             before->kind, task.kind);
+          d.add(before->end_point, task.start_point, gap, EdgeKind::kFifo);
+        }
       }
       if (task.call != kNone && task.first_of_call) {
         add_launch(d, task, before, waits[task.call] != 0);

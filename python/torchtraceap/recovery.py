@@ -13,6 +13,12 @@ from torchtraceap import _core
 from torchtraceap.findings import Location, read_location
 from torchtraceap.units import us_from_ns
 
+# Of traces of the host alone, and of those whose host never waits for the device.
+UNTESTED = (
+    "Nothing in this trace tests the replay: nearly all of its time is copied, "
+    "not worked out."
+)
+
 
 @dataclass(frozen=True)
 class Gain:
@@ -46,7 +52,7 @@ class Fidelity:
     replayed_span_us: float
     # Of a replay in which nothing waits: near to span_us, a right span says little.
     null_span_us: float
-    informative: bool
+    informative: bool  # They are over 2 % of span_us apart.
     long_waits: Recomputed  # Synchronizations and blocking copies over 100 us.
     queue_waits: Recomputed
     hand_overs: Recomputed
@@ -55,6 +61,11 @@ class Fidelity:
     unexplained_us: float  # By how much the rest starts late.
     # What the critical path is made of, 0 to 1: copied, recomputed, anchored.
     shares: dict[str, float]
+
+    @property
+    def caveat(self) -> str:
+        """A sentence for people where a right span is no evidence; or ""."""
+        return "" if self.informative else UNTESTED
 
 
 @dataclass(frozen=True)

@@ -112,6 +112,7 @@ class WhatIf:
                 f"           {self.gain.recomputed_share:.0%} of it waits made "
                 f"shorter, {self.gain.inferred_share:.0%} of the path inferred"
             )
+            lines += [f"           {fidelity.caveat}"] if fidelity.caveat else []
         if not self.edits:
             shares = ", ".join(f"{v:.0%} {k}" for k, v in fidelity.shares.items() if v)
             lines.append(f"Path       {shares} times; see docs/replay.md")

@@ -121,6 +121,8 @@ def _replayed(report: Report) -> Iterator[str]:
             f"{time_text(gain.high_us)} less of {time_text(span_us)} "
             f"({share_text(gain.high_us, span_us)})."
         )
+    if recovery.fidelity and any(recovery.gains):
+        yield from wrapped(recovery.fidelity.caveat, "  ")
 
 
 def _most(finding: Finding) -> str:

@@ -128,6 +128,66 @@ def test_what_if_counts_on_what_analyze_counts_on(
     assert guess.low_us == 0 < guess.high_us
 
 
+def test_an_untested_replay_says_so(report: torchtraceap.Report) -> None:
+    """A host alone has nothing that a replay works out; a synchronizing one has."""
+    host = torchtraceap.analyze(DATA / "cpu-macos-resnet18.json.gz")
+    untested = torchtraceap.what_if(host, edits.hide("aten::conv2d"))
+    assert untested.gain is not None
+    assert not untested.fidelity.informative
+    assert "Nothing in this trace tests the replay" in untested.summary()
+    tested = torchtraceap.what_if(report, edits.hide(LOADER))
+    assert tested.gain is not None
+    assert "tests the replay" not in tested.summary()
+    bound_by_host = torchtraceap.analyze(DATA / "h100-vit-nsfw-inference.json.gz")
+    for each, is_said in ((bound_by_host, True), (report, False)):
+        assert any(each.recovery.gains)
+        assert ("tests the replay" in each.summary()) is is_said
+
+
+def test_a_trace_that_contradicts_itself_has_no_gain(tmp_path: Path) -> None:
+    """Rows of events recorded after their waits tie two streams to each other."""
+
+    def row(cat: str, name: str, tid: int, ts: int, dur: int, **args: int) -> object:
+        return {
+            **{"ph": "X", "cat": cat, "name": name, "pid": 100, "tid": tid},
+            **{"ts": ts, "dur": dur, "args": args},
+        }
+
+    def call(name: str, ts: int, correlation: int) -> object:
+        return row("cuda_runtime", name, 1, ts, 1, correlation=correlation)
+
+    def device(cat: str, stream: int, ts: int, dur: int, **args: int) -> object:
+        return {
+            **{"ph": "X", "cat": cat, "name": cat, "pid": 0, "tid": stream},
+            **{"ts": ts, "dur": dur},
+            "args": {"device": 0, "stream": stream, **args},
+        }
+
+    record = "wait_on_cuda_event_record_corr_id"
+    rows = [
+        call("cudaStreamWaitEvent", 0, 1),
+        call("cudaStreamWaitEvent", 2, 2),
+        call("cudaLaunchKernel", 4, 3),
+        call("cudaLaunchKernel", 10, 4),
+        call("cudaEventRecord", 16, 5),
+        call("cudaEventRecord", 18, 6),
+        device("kernel", 7, 20, 2, correlation=3),
+        device("kernel", 20, 19, 4, correlation=4),
+        device("cuda_sync", 7, 1, 1, correlation=1, wait_on_stream=20, **{record: 6}),
+        device("cuda_sync", 20, 2, 1, correlation=2, wait_on_stream=7, **{record: 5}),
+    ]
+    path = tmp_path / "circle.json"
+    path.write_text(json.dumps({"traceEvents": rows}))
+    report = torchtraceap.analyze(path)
+    assert "work waits for itself" in report.recovery.refusal
+    assert "stream_wait" in report.recovery.refusal
+    assert report.recovery.fidelity is None
+    assert report.recovery.together is None
+    assert not any(report.recovery.gains)
+    with pytest.raises(ValueError, match="work waits for itself"):
+        torchtraceap.what_if(report, edits.scale("*", 0.5))
+
+
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "torchtraceap", "whatif", *arguments],

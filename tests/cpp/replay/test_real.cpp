@@ -59,9 +59,8 @@ INSTANTIATE_TEST_SUITE_P(
         "kineto2021-v100-resnet50-workers0-memory", "kineto2021-v100-resnet50-workers4",
         "mi210-gpu-activities-only", "mi300-normalization-microbench",
         "mi300-owlv2-large-61MB", "mi300-qwen0.5b-chat", "mi300-vit-nsfw-inference",
-        "mi300-xdit-sd35-62MB", "mi300x8-resnet-ddp-rccl-rank0of8",
-        "v100-ns-timestamps-rank0of1", "v100x2-nccl-allreduce-heavy-rank1of2-53MB",
-        "v100x2-nccl-rank1of2-test"),
+        "mi300-xdit-sd35-62MB", "v100-ns-timestamps-rank0of1",
+        "v100x2-nccl-allreduce-heavy-rank1of2-53MB", "v100x2-nccl-rank1of2-test"),
     word);
 
 struct Refused {
@@ -79,6 +78,8 @@ TEST(Real, TracesThatAreNotWholeAreRefused) {
       {"mi300-sglang-prefill-decode", {"anchored"}},
       {"amd-vllm-decode-graph-noname", {"anchored"}},
       {"amd-vllm-piecewise-graph", {"anchored"}},
+      // Its compute waits for collectives, a third of which chance finds as well.
+      {"mi300x8-resnet-ddp-rccl-rank0of8", {"anchored"}},
   };
   for (const auto& [name, kinds] : all) {
     const auto text = trace_text(name);

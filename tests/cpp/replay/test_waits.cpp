@@ -99,6 +99,24 @@ TEST(Waits, AnEventSyncWaitsForTheWorkBeforeItsRecord) {
   EXPECT_EQ(r.model.waits.at(0).provenance, Provenance::kInferred);
 }
 
+// Work of two processes, of 100 and 102 us; a call of the first waits for 95 us.
+TraceText of_two_processes(bool records) {
+  TraceText t;
+  t.launched(0, 10, 100, 1).call("cudaLaunchKernel", 0, 5, 3, 2, 200);
+  t.kernel(10, 102, 3, "gemm", 20);
+  if (records) {
+    t.call("cudaEventRecord", 6, 1, 2).call("cudaEventRecord", 6, 1, 4, 2, 200);
+  }
+  return t.call("cudaEventSynchronize", 20, 95, 5);
+}
+
+TEST(Waits, AnEventOfAnotherProcessIsNotIt) {
+  for (const bool records : {true, false}) {
+    const Replayed r(of_two_processes(records).text(), by_constants());
+    EXPECT_EQ(r.returns("cudaEventSynchronize"), 116'000) << records;
+  }
+}
+
 TEST(Waits, ARowOfTheTraceSaysWhichEvent) {
   TraceText t;  // by the times it could be either: both end during the call
   t.launched(0, 10, 100, 1).call("cudaEventRecord", 6, 1, 2);
