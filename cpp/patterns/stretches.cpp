@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "patterns/warm_up.h"
+#include "timeline/copy_direction.h"
 
 namespace tta::patterns {
 namespace {
@@ -76,7 +77,8 @@ CaptureEnds::CaptureEnds(const timeline::Timeline& t) : timeline_(t) {
     if (c.cat_info(row).runtime_api && memory[c.name[row]]) {
       by_lane_[lane].push_back({c.ts[row], c.end(row)});
     } else if (c.cat(row) == trace::Category::kGpuMemcpy &&
-               t.trace->name(row).find("DtoH") != std::string_view::npos &&
+               timeline::copy_direction(t.trace->name(row)) ==
+                   timeline::CopyDirection::kToHost &&
                t.launch_of(row) != kNoRow) {
       const auto launch = t.launch_of(row);
       by_lane_[t.lanes.lane[launch]].push_back({c.ts[launch], c.end(launch)});

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "timeline/by_name.h"
+#include "timeline/copy_direction.h"
 
 namespace tta::timeline {
 namespace {
@@ -23,7 +24,8 @@ bool blocks_by_copy(const trace::Trace& t, std::uint32_t launch, std::uint32_t c
   const auto& c = t.columns;
   const auto name = t.name(copy);
   if (c.end(launch) + kClockSkew < c.end(copy)) return false;
-  if (contains(name, "DtoD") || contains(name, "Pinned")) return false;
+  if (copy_direction(name) == CopyDirection::kInDevice || contains(name, "Pinned"))
+    return false;
   return contains(name, "Pageable") || c.dur[launch] >= kLongCall;
 }
 
