@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from torchtraceap import _core
 from torchtraceap.edits import Edit, as_edit, core_edits
+from torchtraceap.path_text import kinds_text
 from torchtraceap.recovery import Fidelity, Gain, read_fidelity, read_gain
 from torchtraceap.units import share_text, time_text, us_from_ns
 
@@ -116,6 +117,10 @@ class WhatIf:
         if not self.edits:
             shares = ", ".join(f"{v:.0%} {k}" for k, v in fidelity.shares.items() if v)
             lines.append(f"Path       {shares} times; see docs/replay.md")
+        if self.critical_path and not self.refusals:
+            lines.append(f"Bound by   {kinds_text(self.critical_path)}")
+        if self.engine == "events":
+            lines.append("           scheduled by events, for work may overlap")
         for step in self.steps[:_MOST_STEPS]:
             after = step.changed_span_us if self.edits else None
             changed = "" if after is None else f" -> {time_text(after)}"
