@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "replay/host_collectives.h"
+
 namespace tta::patterns {
 namespace {
 
@@ -57,11 +59,31 @@ void shorten(const timeline::Timeline& t, const Claim& claim, replay::Change& ou
   }
 }
 
+// Lets the host's collectives that ran in the claimed time begin when they are ready.
+void untie_collectives(const timeline::Timeline& t, const Claim& claim,
+                       std::int64_t pid, replay::Change& out) {
+  const auto& all = t.spans.annotations;
+  auto it = std::lower_bound(
+      all.begin(), all.end(), claim.end,
+      [](const timeline::Span& s, std::int64_t when) { return s.begin < when; });
+  // Those of a backend's few threads that reach into it began shortly before it.
+  constexpr std::ptrdiff_t kLooked = 64;
+  const auto first = it - std::min(kLooked, it - all.begin());
+  while (it != first) {
+    --it;
+    if (it->end > claim.begin && t.columns().pid[it->row] == pid &&
+        replay::is_backend_range(t.trace->name(it->row))) {
+      out.untie(it->row);
+    }
+  }
+}
+
 }  // namespace
 
 replay::Change fix_of(const timeline::Timeline& t, const PatternTable& patterns,
                       const Finding& finding) {
   const auto fix = patterns[finding.pattern].fix;
+  const bool overlaps = t.host && finding.pattern == PatternId::kCommExposed;
   replay::Change out;
   auto last = kNoRow;
   for (const auto& claim : finding.claims) {
@@ -69,7 +91,11 @@ replay::Change fix_of(const timeline::Timeline& t, const PatternTable& patterns,
     const bool device_time = !claim.idle && claim.device >= 0;
     if (device_time) shorten(t, claim, out);
     if (lane == kNoLane) continue;
-    if (fix == Fix::kTime && !device_time) out.hide(lane, {claim.begin, claim.end});
+    if (overlaps) {
+      untie_collectives(t, claim, t.lanes.lanes[lane].pid, out);
+    } else if (fix == Fix::kTime && !device_time) {
+      out.hide(lane, {claim.begin, claim.end});
+    }
     if (claim.evidence == last) continue;
     last = claim.evidence;
     if (fix == Fix::kEvent && !t.lanes.on_stream(last)) {

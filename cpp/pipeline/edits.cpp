@@ -3,6 +3,7 @@
 #include "pipeline/edits.h"
 
 #include <algorithm>
+#include <set>
 #include <stdexcept>
 #include <string>
 
@@ -17,7 +18,9 @@ using timeline::Interval;
 class Editor {
  public:
   Editor(const Report& r, const replay::Model& m)
-      : r_(r), m_(m), t_(*r.timeline), c_(t_.columns()) {}
+      : r_(r), m_(m), t_(*r.timeline), c_(t_.columns()) {
+    for (const auto& c : m.collectives) collectives_.insert(c.row);
+  }
 
   replay::Change run(std::span<const Edit> edits) {
     for (const auto& edit : edits) {
@@ -36,7 +39,8 @@ class Editor {
       bool any = false;
       for (std::uint32_t row = 0; row < c_.size(); ++row) {
         if (!named[c_.name[row]] || t_.lanes.lane[row] == timeline::kNoLane) continue;
-        if (t_.lanes.on_stream(row) == host) continue;
+        const bool collective = edit.kind == EditKind::kOverlap && collectives_.contains(row);
+        if (t_.lanes.on_stream(row) == host && !collective) continue;
         any = true;
         host ? edit_host(edit, row) : edit_work(edit, row);
       }
@@ -121,6 +125,7 @@ class Editor {
   const replay::Model& m_;
   const timeline::Timeline& t_;
   const trace::Columns& c_;
+  std::set<std::uint32_t> collectives_;  // rows of those on the host
   replay::Change change_;
 };
 

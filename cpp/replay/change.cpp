@@ -67,6 +67,15 @@ class Editor {
     }
   }
 
+  // A collective of the host then begins when it is ready, asked for or not.
+  void untie_start(PointId start) {
+    if (start == kOrigin) return;
+    const auto [first, last] = m_.graph.into(start);
+    for (auto i = first; i < last; ++i) {
+      if (m_.graph.edges()[i].kind == EdgeKind::kHandOver) weights[i] = kAbsent;
+    }
+  }
+
   // Work that overlapped the one before it on its stream still starts no sooner than
   // that one does, however short it has become.
   void keep_order(std::uint32_t row) {
@@ -189,6 +198,9 @@ std::vector<std::int64_t> Change::weights(const Model& m) const {
   }
   for (const auto row : untied_) {
     edit.edit_task(row, EdgeKind::kStreamWait, 0, true);
+  }
+  for (const auto& c : m.collectives) {
+    if (untied_.contains(c.row)) edit.untie_start(c.start_point);
   }
   for (const auto row : dropped_) edit.keep_order(row);
   for (const auto& [row, parts] : shortened_) edit.keep_order(row);

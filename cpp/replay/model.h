@@ -15,6 +15,7 @@
 #include "replay/calibration.h"
 #include "replay/graph.h"
 #include "replay/hand_over.h"
+#include "replay/host_collectives.h"
 
 namespace tta::replay {
 
@@ -63,6 +64,7 @@ struct Model {
   Tasks tasks;
   std::vector<Wait> waits;
   std::vector<HandOver> hand_overs;
+  std::vector<HostCollective> collectives;
   std::int64_t begin = 0;  ///< On the trace's clock: the first point.
   std::vector<Point> points;
   /// Points of each thread in their order, by lane: its part of the schedule.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "replay/collective_order.h"
 #include "replay/draft.h"
 
 namespace tta::replay {
@@ -115,10 +116,24 @@ void add_threads(Draft& d) {
     if (marks.try_emplace(lane).second) threads.push_back(lane);
   }
   if (d.options.hand_overs) m.hand_overs = find_hand_overs(t, activity_of(t, threads));
+  CollectiveOrder order;
+  if (d.options.hand_overs && m.tasks.all.empty()) {
+    m.collectives = find_host_collectives(t);
+    order = order_of(m.collectives, t);
+  }
+  const auto first_ask = m.hand_overs.size();
+  m.hand_overs.insert(m.hand_overs.end(), order.hand_overs.begin(),
+                      order.hand_overs.end());
+  for (const auto& moment : order.moments) {
+    const auto [of, added] = marks.try_emplace(moment.lane);
+    if (added) threads.push_back(moment.lane);
+    of->second.push_back(
+        {moment.when, PointKind::kHandOver, moment.row, kNone, false});
+  }
   m.sequences.resize(t.lanes.lanes.size());
   std::map<std::uint32_t, std::int64_t> started;  // threads that another one started
   for (const auto& h : m.hand_overs) {
-    if (h.first) started[h.to] = h.to_begin;
+    if (h.first) started.try_emplace(h.to, h.to_begin);
   }
   for (const auto lane : threads) {
     const auto begin = extent(t, lane).begin;
@@ -182,8 +197,13 @@ void add_threads(Draft& d) {
   for (std::size_t i = 0; i < m.hand_overs.size(); ++i) {
     if (out[i] == kOrigin || in[i] == kOrigin) continue;
     woken.push_back(in[i]);
-    d.add(out[i], in[i], d.apart(out[i], in[i]), EdgeKind::kHandOver,
-          Provenance::kInferred);
+    d.add(out[i], in[i], m.hand_overs[i].least.value_or(d.apart(out[i], in[i])),
+          EdgeKind::kHandOver, Provenance::kInferred);
+  }
+  for (std::size_t i = 0; i < order.asks.size(); ++i) {
+    if (order.asks[i] != kNone) {
+      m.collectives[i].start_point = in[first_ask + order.asks[i]];
+    }
   }
   m.woken.assign(m.points.size(), 0);
   for (const auto p : woken) m.woken[p] = 1;
