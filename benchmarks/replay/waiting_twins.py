@@ -11,6 +11,7 @@ import functools
 import subprocess
 import sys
 import time
+import warnings
 from pathlib import Path
 from tempfile import mkdtemp
 
@@ -19,50 +20,88 @@ import torch.distributed as dist
 from families import Batch
 from host_twins import LoadsInStep, PackedSamples
 from torch import Tensor, nn
-from torch.utils.data import DataLoader
+from torch.nn import functional
+from torch.utils.data import DataLoader, Dataset
 from training import Training
 
-WORKERS = 4
+WORKERS = 4  # As the public pair of traces has.
 LINK_BYTES_A_SECOND = 15e6  # A slow network: communication takes long, but no work.
 BUCKET_BYTES = 60_000
+ENLARGED = 5  # Stored images are so many times as high and wide as those trained on.
 
 
-class LoadsAhead(LoadsInStep):
-    """Unpacks in worker processes, four as the public pair of traces has."""
+class Images(PackedSamples):
+    """Images stored compressed and large: unpacked, then made smaller, one at a time."""
 
-    workers = WORKERS
+    def __init__(self, batches: list[Batch]) -> None:
+        large = [
+            (functional.interpolate(images, scale_factor=ENLARGED), *rest)
+            for images, *rest in batches
+        ]
+        super().__init__(large)
+
+    def __getitem__(self, index: int) -> Batch:
+        image, *rest = super().__getitem__(index)
+        return functional.avg_pool2d(image, ENLARGED), *rest
 
 
-class FarSamples(PackedSamples):
-    """Samples that come from far: to fetch one is to wait, hardly to work."""
+class FarImages(Dataset[Batch]):
+    """Images that come from far: to fetch one is to wait, hardly to work."""
 
-    delay_s = 0.002
+    delay_s = 0.001
+
+    def __init__(self, batches: list[Batch]) -> None:
+        self.samples = [row for batch in batches for row in zip(*batch, strict=True)]
+
+    def __len__(self) -> int:
+        return len(self.samples) * 100_000
 
     def __getitem__(self, index: int) -> Batch:
         time.sleep(self.delay_s)
         return self.samples[index % len(self.samples)]
 
 
-class FetchesInStep(LoadsInStep):
-    """Fetches samples from far, one after the other, between two steps."""
+class UnpacksInStep(LoadsInStep):
+    """Unpacks each batch of images in the training process, between two steps."""
+
+    samples: type[Dataset[Batch]] = Images
 
     def hold(self, batches: list[Batch]) -> list[Batch]:
-        far = FarSamples([])
-        far.samples = [row for batch in batches for row in zip(*batch, strict=True)]
-        loader = DataLoader(
-            far,
-            batch_size=self.lab.config["batch"],
-            num_workers=self.workers,
-            persistent_workers=self.workers > 0,
-        )
-        self.loaded = iter(loader)
+        with warnings.catch_warnings():  # That there are more workers than processors.
+            warnings.simplefilter("ignore")
+            loader = DataLoader(
+                self.samples(batches),
+                batch_size=self.lab.config["batch"],
+                num_workers=self.workers,
+                persistent_workers=self.workers > 0,
+            )
+            self.loaded = iter(loader)
         return []
 
 
-class FetchesAhead(FetchesInStep):
-    """Lets four worker processes wait for them."""
+class UnpacksAhead(UnpacksInStep):
+    """Unpacks in worker processes."""
 
     workers = WORKERS
+
+
+class FetchesInStep(UnpacksInStep):
+    """Fetches images from far, one after the other, between two steps."""
+
+    samples = FarImages
+
+
+class FetchesAhead(FetchesInStep):
+    """Lets worker processes wait for them."""
+
+    workers = WORKERS
+
+
+class AdamFused(Training):
+    """Updates all parameters in one call."""
+
+    def make_optimizer(self) -> torch.optim.Optimizer:
+        return torch.optim.AdamW(self.model.parameters(), fused=True)
 
 
 class CastsGradients(Training):
