@@ -24,8 +24,9 @@ Each pair is a slow program and the same program fixed, both recorded with
 the pattern's findings *predicts* the step: all of the gain, down to what of it is to be
 counted on. *Measured* is the fixed program's step, *naive* the slow step less the time
 that the findings wasted. The two programs are recorded in turn, {steps} steps each,
-{rounds} times over; a cell is the median of all rounds, each round's value a median of
-its steps. Milliseconds.
+{rounds} times over, at moments when other programs did little; *others* is how much of
+the processors they used meanwhile. A cell is the median of the rounds, a round's value
+the median of its steps. Milliseconds.
 
 *Error, step* is the prediction beyond the measured step, *error, gain* the predicted
 gain beyond the measured one; in brackets the least and most of the rounds.
@@ -34,7 +35,7 @@ prediction takes off the profiled step.
 """
 HEAD = (
     "pair", "slow", "predicted", "measured", "naive", "error, step %",
-    "error, gain %", "measured in range", "unprofiled / predicted %",
+    "error, gain %", "measured in range", "unprofiled / predicted %", "others %",
 )  # fmt: skip
 
 
@@ -83,6 +84,9 @@ def row_of(name: str, rows: list[dict[str, Any]]) -> list[str]:
         spread(rows, "error_of_gain"),
         f"{inside} of {len(rows)}",
         unprofiled(rows),
+        f"{100 * others:.0f}"
+        if (others := middle(rows, "others")) is not None
+        else "-",
     ]
 
 

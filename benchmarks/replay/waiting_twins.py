@@ -31,7 +31,7 @@ ENLARGED = 5  # Stored images are so many times as high and wide as those traine
 
 
 class Images(PackedSamples):
-    """Images stored compressed and large: unpacked, then made smaller, one at a time."""
+    """Images stored compressed and large: each is unpacked, then made smaller."""
 
     def __init__(self, batches: list[Batch]) -> None:
         large = [

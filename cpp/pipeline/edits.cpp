@@ -3,7 +3,6 @@
 #include "pipeline/edits.h"
 
 #include <algorithm>
-#include <set>
 #include <stdexcept>
 #include <string>
 
@@ -18,9 +17,7 @@ using timeline::Interval;
 class Editor {
  public:
   Editor(const Report& r, const replay::Model& m)
-      : r_(r), m_(m), t_(*r.timeline), c_(t_.columns()) {
-    for (const auto& c : m.collectives) collectives_.insert(c.row);
-  }
+      : r_(r), m_(m), t_(*r.timeline), c_(t_.columns()) {}
 
   replay::Change run(std::span<const Edit> edits) {
     for (const auto& edit : edits) {
@@ -39,7 +36,8 @@ class Editor {
       bool any = false;
       for (std::uint32_t row = 0; row < c_.size(); ++row) {
         if (!named[c_.name[row]] || t_.lanes.lane[row] == timeline::kNoLane) continue;
-        const bool collective = edit.kind == EditKind::kOverlap && collectives_.contains(row);
+        const bool collective = edit.kind == EditKind::kOverlap &&
+                                replay::is_backend_range(t_.trace->name(row));
         if (t_.lanes.on_stream(row) == host && !collective) continue;
         any = true;
         host ? edit_host(edit, row) : edit_work(edit, row);
@@ -125,7 +123,6 @@ class Editor {
   const replay::Model& m_;
   const timeline::Timeline& t_;
   const trace::Columns& c_;
-  std::set<std::uint32_t> collectives_;  // rows of those on the host
   replay::Change change_;
 };
 

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "replay/collective_order.h"
+
 namespace tta::replay {
 namespace {
 
@@ -12,7 +14,7 @@ using timeline::IntervalSet;
 
 class Editor {
  public:
-  explicit Editor(const Model& m) : m_(m), weights(m.graph.weights()) {}
+  explicit Editor(const Model& m) : weights(m.graph.weights()), m_(m) {}
 
   void hide(std::uint32_t lane, const IntervalSet& set, bool waits_too) {
     if (lane >= m_.sequences.size()) return;
@@ -67,15 +69,6 @@ class Editor {
     }
   }
 
-  // A collective of the host then begins when it is ready, asked for or not.
-  void untie_start(PointId start) {
-    if (start == kOrigin) return;
-    const auto [first, last] = m_.graph.into(start);
-    for (auto i = first; i < last; ++i) {
-      if (m_.graph.edges()[i].kind == EdgeKind::kHandOver) weights[i] = kAbsent;
-    }
-  }
-
   // Work that overlapped the one before it on its stream still starts no sooner than
   // that one does, however short it has become.
   void keep_order(std::uint32_t row) {
@@ -94,7 +87,7 @@ class Editor {
     return task == kNone ? nullptr : &m_.tasks.all[task];
   }
 
-  std::vector<std::int64_t> weights_of() && { return std::move(weights); }
+  std::vector<std::int64_t> weights;
 
  private:
   Interval relative(Interval x) const { return {x.begin - m_.begin, x.end - m_.begin}; }
@@ -124,7 +117,6 @@ class Editor {
   }
 
   const Model& m_;
-  std::vector<std::int64_t> weights;
 };
 
 template <class Map>
@@ -199,12 +191,10 @@ std::vector<std::int64_t> Change::weights(const Model& m) const {
   for (const auto row : untied_) {
     edit.edit_task(row, EdgeKind::kStreamWait, 0, true);
   }
-  for (const auto& c : m.collectives) {
-    if (untied_.contains(c.row)) edit.untie_start(c.start_point);
-  }
   for (const auto row : dropped_) edit.keep_order(row);
   for (const auto& [row, parts] : shortened_) edit.keep_order(row);
-  return std::move(edit).weights_of();
+  begin_when_ready(m, untied_, edit.weights);
+  return std::move(edit.weights);
 }
 
 }  // namespace tta::replay

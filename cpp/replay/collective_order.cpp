@@ -52,4 +52,16 @@ CollectiveOrder order_of(const std::vector<HostCollective>& collectives,
   return out;
 }
 
+void begin_when_ready(const Model& m, const std::set<std::uint32_t>& untied,
+                      std::vector<std::int64_t>& weights) {
+  for (const auto& c : m.collectives) {
+    if (c.start_point == kOrigin || !untied.contains(c.row)) continue;
+    if (c.ready == c.asked) continue;  // it began as soon as it could
+    const auto [first, last] = m.graph.into(c.start_point);
+    for (auto i = first; i < last; ++i) {
+      if (m.graph.edges()[i].kind == EdgeKind::kHandOver) weights[i] = kAbsent;
+    }
+  }
+}
+
 }  // namespace tta::replay

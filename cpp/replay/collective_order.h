@@ -3,10 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <vector>
 
 #include "replay/hand_over.h"
 #include "replay/host_collectives.h"
+#include "replay/model.h"
 
 namespace tta::replay {
 
@@ -33,5 +35,10 @@ struct CollectiveOrder {
 /// Who waited goes on so long after its end as recorded. Linear.
 CollectiveOrder order_of(const std::vector<HostCollective>& collectives,
                          const timeline::Timeline& timeline);
+
+/// Lets those collectives of a model whose rows are in `untied` begin when they are
+/// ready, by taking away the edges of their operators. Linear.
+void begin_when_ready(const Model& model, const std::set<std::uint32_t>& untied,
+                      std::vector<std::int64_t>& weights);
 
 }  // namespace tta::replay

@@ -6,6 +6,8 @@
 #include <map>
 #include <string>
 
+#include "replay/host_blocked.h"
+
 namespace tta::replay {
 namespace {
 
@@ -13,8 +15,6 @@ using timeline::Interval;
 using timeline::kNoRow;
 using trace::Category;
 
-// Shorter gaps between operators are the interpreter's own.
-constexpr std::int64_t kMinGap = 30'000;
 // The backend may be interrupted between waking who waits and ending its range.
 constexpr std::int64_t kEndsLate = 20'000;
 
@@ -43,7 +43,7 @@ class Process {
     read_threads(ranges.front().row);
     for (auto& r : ranges) ask(r);
     find_ready();
-    for (const auto& wait : waits()) {
+    for (const auto& wait : may_be_blocked(t_, main_)) {
       // The ranges come by start, so all before the first that begins later.
       HostCollective* last = nullptr;
       for (auto it = first_from(ranges, wait.begin); it != ranges.end(); ++it) {
@@ -139,35 +139,6 @@ class Process {
       if (t_.lanes.lane[step.row] == lane) out = step.begin;
     }
     return std::max(out, c_.ts[t_.lanes.rows_of(t_.lanes.lanes[lane]).front()]);
-  }
-
-  // When the main thread may have been blocked, by start: in what says that it waits,
-  // and in a backward pass, or anywhere if there are no frames, between operators.
-  std::vector<Interval> waits() const {
-    std::vector<Interval> out, backward, busy;
-    bool frames = false;
-    for (const auto row : t_.lanes.rows_of(t_.lanes.lanes[main_])) {
-      const Interval time{c_.ts[row], t_.tree.end(c_, row)};
-      const auto name = t_.trace->name(row);
-      const bool python = c_.cat(row) == Category::kPythonFunction;
-      frames = frames || python;
-      if (python && name.starts_with("<built-in method run_backward of ")) {
-        backward.push_back(time);
-      } else if ((python && name.starts_with("<built-in method wait of ")) ||
-                 name.ends_with("c10d_functional::wait_tensor")) {
-        out.push_back(time);
-      } else if (c_.cat(row) == Category::kCpuOp) {
-        busy.push_back(time);
-      }
-    }
-    const auto at_work = timeline::unite(std::move(busy));
-    if (!frames) backward = {t_.span};
-    for (const auto& part : timeline::subtract(timeline::unite(backward), at_work)) {
-      if (part.length() > kMinGap) out.push_back(part);
-    }
-    std::stable_sort(out.begin(), out.end(),
-                     [](auto& a, auto& b) { return a.begin < b.begin; });
-    return out;
   }
 
   struct Ask {

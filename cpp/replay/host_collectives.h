@@ -3,10 +3,10 @@
 // asks for them, who waits, and when they could have begun.
 //
 // A collective is a range on a thread of its backend (gloo:all_reduce). The operator
-// that asks for it (c10d::allreduce_) only queues it; the thread that waits returns once
-// the range has ended. Nothing in a trace says which belong together: here the n-th
-// range of a name is that of its n-th operator, for backends take them in order, and a
-// wait is for the last range that ended in it.
+// that asks for it (c10d::allreduce_) only queues it; the thread that waits returns
+// once the range has ended. Nothing in a trace says which belong together: here the
+// n-th range of a name is that of its n-th operator, for backends take them in order,
+// and a wait is for the last range that ended in it.
 #pragma once
 
 #include <cstdint>
@@ -32,8 +32,8 @@ struct HostCollective {
   std::uint32_t start_point = 0;
 };
 
-/// Finds the collectives of all processes of Timeline::host, by process, in it by start;
-/// none in a trace with device work. O(n log n) in the rows.
+/// Finds the collectives of all processes of Timeline::host, by process, in it by
+/// start; none in a trace with device work. O(n log n) in the rows.
 ///
 /// `ready` is an estimate. Of n reductions asked for after a backward pass (or in it),
 /// the k-th was ready when k/n of the pass's gradients were: DDP fills its buckets in

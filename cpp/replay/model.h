@@ -64,8 +64,8 @@ struct Model {
   Tasks tasks;
   std::vector<Wait> waits;
   std::vector<HandOver> hand_overs;
-  std::vector<HostCollective> collectives;
-  std::int64_t begin = 0;  ///< On the trace's clock: the first point.
+  std::vector<HostCollective> collectives;  ///< Of a trace without device work.
+  std::int64_t begin = 0;                   ///< On the trace's clock: the first point.
   std::vector<Point> points;
   /// Points of each thread in their order, by lane: its part of the schedule.
   std::vector<std::vector<PointId>> sequences;
