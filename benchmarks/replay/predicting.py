@@ -71,11 +71,23 @@ def run_twin(
 ) -> tuple[float, torchtraceap.Report]:
     """Time a twin without the profiler, then record it."""
     run: Training
-    with closing(make(lab_of(pair))) as run, tempfile.TemporaryDirectory() as folder:
+    with closing(make(lab_of(pair))) as run:
         plain = statistics.median(time_block(run, protocol))
+        return plain, analyzed(run, protocol)
+
+
+def recorded(make: Any, pair: TimedPair, protocol: Protocol) -> torchtraceap.Report:
+    """Record a twin."""
+    with closing(make(lab_of(pair))) as run:
+        return analyzed(run, protocol)
+
+
+def analyzed(run: Training, protocol: Protocol) -> torchtraceap.Report:
+    """Record steps of a run that goes on. A replay needs no file later on."""
+    with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "trace.json.gz")
         path.write_bytes(record(run, protocol).data)
-        return plain, torchtraceap.analyze(path)
+        return torchtraceap.analyze(path)
 
 
 def run_round(pair: TimedPair, protocol: Protocol) -> dict[str, Any]:
