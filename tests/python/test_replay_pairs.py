@@ -119,7 +119,8 @@ def test_collectives_are_named_to_be_overlapped(reductions: Any) -> None:
     by_pattern = torchtraceap.what_if(slow, "comm_exposed")
     assert by_name.gain is not None
     assert by_pattern.gain is not None
-    assert by_name.gain.high_us == pytest.approx(by_pattern.gain.high_us, rel=0.05)
+    # Another finding may have some of the waits: a step that took far longer.
+    assert 0 < by_pattern.gain.high_us < 1.05 * by_name.gain.high_us
     # Those of the fixed program begin when they can.
     again = torchtraceap.what_if(fixed, edits.overlap("gloo:*")).gain
     assert again is not None
