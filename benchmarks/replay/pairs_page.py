@@ -32,7 +32,10 @@ the median of its steps. Milliseconds.
 gain beyond the measured one; in brackets the least and most of the rounds.
 *Unprofiled* is what the fix takes off the step without the profiler, beside what the
 prediction takes off the profiled step.
+
+{disturbed}
 """
+QUIET = 0.1  # Rounds in which others used less are taken for undisturbed.
 HEAD = (
     "pair", "slow", "predicted", "measured", "naive", "error, step %",
     "error, gain %", "measured in range", "unprofiled / predicted %", "others %",
@@ -90,6 +93,19 @@ def row_of(name: str, rows: list[dict[str, Any]]) -> list[str]:
     ]
 
 
+def disturbed(rows: list[dict[str, Any]]) -> str:
+    """Say how far the figures are to be believed."""
+    loud = sum(row["others"] >= QUIET for row in rows)
+    if not loud:
+        return "In no round other programs used a tenth of the processors."
+    return (
+        f"**In {loud} of {len(rows)} rounds other programs used a tenth of the "
+        "processors or more, and mostly not as much beside the one twin as beside the "
+        "other. Where the column says so a row tells nothing about predictions; run it "
+        "again on an idle machine.**"
+    )
+
+
 def page(results: dict[str, Any]) -> str:
     """Return the page."""
     measured = results["pairs"]
@@ -106,6 +122,9 @@ def page(results: dict[str, Any]) -> str:
                 + f" torch {results['machine']['torch']}.",
                 rounds=rounds,
                 steps=results["machine"].get("steps", "-"),
+                disturbed=disturbed(
+                    [row for rows in measured.values() for row in rows]
+                ),
             ),
             table(HEAD, lines),
             "# The pairs, and why they may differ\n",

@@ -2,7 +2,7 @@
 """run_pairs.py: what replays predict of fixes, against the fixed programs themselves.
 
     python benchmarks/replay/run_pairs.py [--pairs NAME,...] [--rounds N]
-        [--traces FOLDER] [--patience SECONDS] [--no-page]
+        [--traces FOLDER] [--patience SECONDS] [--no-page] [--render]
 
 Records each slow program and its fixed twin with torch.profiler, in turn, on one
 thread; predicts the step of the fixed one from the slow trace. Writes
@@ -34,9 +34,11 @@ from predicting import compared, predict, run_round, step_ms  # noqa: E402
 import torchtraceap  # noqa: E402
 
 ROOT = environments.ROOT
+KEPT = ROOT / "benchmarks" / "results" / "replay_pairs.json"
+PAGE = ROOT / "docs" / "replay_pairs.md"
 PROTOCOL = Protocol(check=0, lead_in=6, blocks=1, block=15, active=15)
 COMPILED_ROUNDS = 3
-MOST_OTHERS = 0.1  # Of all processors; of two, a fifth of one.
+MOST_OTHERS = pairs_page.QUIET  # Of all processors; of two, a fifth of one.
 # Recorded with 0 and with 4 loader workers: the one public pair with an answer.
 RECORDED = (
     "kineto2021-v100-resnet50-workers0-memory",
@@ -85,7 +87,11 @@ def main() -> None:
         "--patience", type=float, default=120, help="seconds a pair to wait for quiet"
     )
     parser.add_argument("--no-page", action="store_true", help="only print")
+    parser.add_argument("--render", action="store_true", help="only write the page")
     options = parser.parse_args()
+    if options.render:
+        PAGE.write_text(pairs_page.page(json.loads(KEPT.read_text())))
+        return
     names = options.pairs.split(",") if options.pairs else [p.name for p in PAIRS]
     torch.set_num_threads(1)
     machine = environments.machine()
@@ -102,9 +108,8 @@ def main() -> None:
     print(text)
     if options.no_page:
         return
-    kept = ROOT / "benchmarks" / "results" / "replay_pairs.json"
-    kept.write_text(json.dumps(results, indent=1) + "\n")
-    (ROOT / "docs" / "replay_pairs.md").write_text(text)
+    KEPT.write_text(json.dumps(results, indent=1) + "\n")
+    PAGE.write_text(text)
 
 
 if __name__ == "__main__":

@@ -22,7 +22,8 @@ namespace tta::pipeline {
   X(kCapture, "capture", "launches inside the events become one, as of a CUDA graph")  \
   X(kScale, "scale", "device work takes `factor` of its time")                         \
   X(kDropWork, "drop_work", "device work is not done, nor launched")                   \
-  X(kOverlap, "overlap", "device work starts without waiting for other streams")
+  X(kOverlap, "overlap",                                                               \
+    "device work waits for no other stream, a host's collective for no caller")
 
 enum class EditKind : std::uint8_t {
 #define TTA_EDIT_ID(id, name, doc) id,

@@ -65,7 +65,8 @@ def drop_work(name: str) -> Edit:
 
 
 def overlap(name: str) -> Edit:
-    """Let device work of this name start without waiting for other streams."""
+    """Let device work of this name start without waiting for other streams; collectives
+    on the host (``"gloo:*"``) as soon as their gradients are there."""
     return Edit("overlap", name)
 
 
