@@ -11,18 +11,16 @@
 #include <optional>
 #include <string_view>
 
+#include "replay/host_collectives.h"
+
 namespace tta::patterns {
 namespace {
 
+using replay::is_backend_range;
 using timeline::Interval;
 using timeline::IntervalSet;
 using timeline::kNoRow;
 using trace::Category;
-
-bool is_backend_range(std::string_view name) {
-  return name.starts_with("gloo:") || name.starts_with("mpi:") ||
-         name.starts_with("ucc:");
-}
 
 bool is_collective(std::string_view name) { return name.starts_with("c10d::"); }
 

@@ -10,6 +10,7 @@
 #include "patterns/ledger.h"
 #include "patterns/overlap_room.h"
 #include "replay/fewer_launches.h"
+#include "replay/host_collectives.h"
 
 namespace tta::patterns {
 namespace {
@@ -72,8 +73,11 @@ class Fixer {
           if (time) out_.hide(lane, *time);
         }
         break;
-      case Fix::kShorten:
       case Fix::kOverlap:
+        if (on_device || lane == kNoLane) break;
+        for (const auto* claim : claims) untie(*claim, t_.lanes.lanes[lane].pid);
+        return;
+      case Fix::kShorten:
         break;
     }
     hide(lane, claims);
@@ -111,6 +115,24 @@ class Fixer {
       if (!time) continue;
       out_.hide(m_.calls.all[all[i].call].lane, *time);
       out_.merge(all[i].row);
+    }
+  }
+
+  // Lets the host's collectives that ran in the claimed time begin when they are ready.
+  void untie(const Claim& claim, std::int64_t pid) {
+    const auto& all = m_.collectives;  // by process, in it by start
+    const auto place = [&](std::int64_t of, std::int64_t when) {
+      return std::pair(t_.host.index_of(of), when);
+    };
+    auto it = std::lower_bound(all.begin(), all.end(), place(pid, claim.end),
+                               [&](const replay::HostCollective& c, const auto& key) {
+                                 return place(c_.pid[c.row], c.begin) < key;
+                               });
+    // A backend has few threads: those that reach into it began shortly before it.
+    constexpr std::ptrdiff_t kLooked = 64;
+    for (const auto first = it - std::min(kLooked, it - all.begin()); it != first;) {
+      --it;
+      if (it->end > claim.begin && c_.pid[it->row] == pid) out_.untie(it->row);
     }
   }
 

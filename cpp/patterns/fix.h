@@ -14,7 +14,8 @@ namespace tta::patterns {
 inline constexpr std::int64_t kMostPause = 200'000;
 
 /// Returns what fixing a finding takes away, by its pattern's edit (TTA_FIXES). Time of
-/// a host without devices is taken off as it is claimed, but for kHide.
+/// a host without devices is taken off as it is claimed, but for kHide and kOverlap:
+/// collectives that ran in the claimed time begin when they are ready.
 /// O(n log n) in its claims and what they cover; of kOverlap, in the devices' rows.
 replay::Change fix_of(const replay::Model& model, const PatternTable& patterns,
                       const Finding& finding);

@@ -57,7 +57,9 @@ class Editor {
     std::vector<std::uint32_t> rows;
     for (std::uint32_t row = 0; row < c_.size(); ++row) {
       if (!named[c_.name[row]] || t_.lanes.lane[row] == timeline::kNoLane) continue;
-      if (t_.lanes.on_stream(row) != host) rows.push_back(row);
+      const bool collective = edit.kind == EditKind::kOverlap &&
+                              replay::is_backend_range(t_.trace->name(row));
+      if (t_.lanes.on_stream(row) != host || collective) rows.push_back(row);
     }
     if (rows.empty()) {
       throw std::invalid_argument(

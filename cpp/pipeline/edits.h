@@ -37,7 +37,7 @@ enum class Takes : std::uint8_t { kFindings, kHostEvents, kDeviceWork };
   X(kDropWork, "drop_work", kDeviceWork, false,                                       \
     "device work is not done, nor launched")                                          \
   X(kOverlap, "overlap", kDeviceWork, false,                                          \
-    "device work starts without waiting for other streams")
+    "device work waits for no other stream, a host's collective for no caller")
 
 enum class EditKind : std::uint8_t {
 #define TTA_EDIT_ID(id, name, takes, certain, doc) id,

@@ -61,8 +61,12 @@ Part part_of(const replay::Model& m, const replay::Edge& e) {
   switch (e.kind) {
     case EdgeKind::kAnchor:
       return kOutside;
-    case EdgeKind::kThink:
-      return kHost;
+    case EdgeKind::kThink: {
+      const auto row = m.points[e.to].row;
+      const bool comm = row != timeline::kNoRow &&
+                        replay::is_backend_range(m.timeline->trace->name(row));
+      return comm ? kComm : kHost;
+    }
     case EdgeKind::kCall:
     case EdgeKind::kWaitCost:
       return kCalls;

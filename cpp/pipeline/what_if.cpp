@@ -39,9 +39,11 @@ Outcome what_if(const Report& r, const replay::Model& m, std::span<const Edit> e
   out.schedule = pricer.replay(change_of(r, m, edits));
   auto& after = out.schedule;
   out.gain = pricer.gain(after);
-  out.by_events = std::any_of(edits.begin(), edits.end(), [](const Edit& edit) {
-    return edit.kind == EditKind::kOverlap;
-  });
+  // Without device work nothing but the graph knows the host's collectives.
+  out.by_events =
+      !m.tasks.all.empty() && std::any_of(edits.begin(), edits.end(), [](auto& edit) {
+        return edit.kind == EditKind::kOverlap;
+      });
   if (out.by_events) {
     out.doubt = schedule_by_events(r, m, before, after);
     out.gain.high = std::max<std::int64_t>(0, before.span - after.span);

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "replay/collective_order.h"
+
 namespace tta::replay {
 namespace {
 
@@ -12,7 +14,7 @@ using timeline::IntervalSet;
 
 class Editor {
  public:
-  explicit Editor(const Model& m) : m_(m), weights(m.graph.weights()) {}
+  explicit Editor(const Model& m) : weights(m.graph.weights()), m_(m) {}
 
   void hide(std::uint32_t lane, const IntervalSet& set, bool waits_too) {
     if (lane >= m_.sequences.size()) return;
@@ -89,7 +91,7 @@ class Editor {
     return task == kNone ? nullptr : &m_.tasks.all[task];
   }
 
-  std::vector<std::int64_t> weights_of() && { return std::move(weights); }
+  std::vector<std::int64_t> weights;
 
  private:
   Interval relative(Interval x) const { return {x.begin - m_.begin, x.end - m_.begin}; }
@@ -119,7 +121,6 @@ class Editor {
   }
 
   const Model& m_;
-  std::vector<std::int64_t> weights;
 };
 
 template <class Map>
@@ -201,7 +202,8 @@ std::vector<std::int64_t> Change::weights(const Model& m) const {
   }
   for (const auto row : dropped_) edit.keep_order(row);
   for (const auto& [row, parts] : shortened_) edit.keep_order(row);
-  return std::move(edit).weights_of();
+  begin_when_ready(m, untied_, edit.weights);
+  return std::move(edit.weights);
 }
 
 }  // namespace tta::replay

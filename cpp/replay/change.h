@@ -30,7 +30,8 @@ class Change {
   /// Device work of this row does without `part` of its time (trace's clock).
   void shorten(std::uint32_t row, timeline::Interval part);
   /// Device work of this row waits for no event of another stream; for room on the
-  /// device it waits still.
+  /// device it waits still. A collective on the host (HostCollective::row) begins as
+  /// soon as it is ready and the link is free.
   void untie(std::uint32_t row);
   /// Device work of this row is not done at all, nor launched if its call launched
   /// nothing else.

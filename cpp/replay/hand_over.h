@@ -8,8 +8,10 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
+#include "replay/host_collectives.h"
 #include "timeline/timeline.h"
 
 namespace tta::replay {
@@ -20,6 +22,8 @@ struct HandOver {
   std::int64_t to_begin;       ///< and when the other's began.
   std::int64_t waiting_since;  ///< End of the other's part before; to_begin's own wait.
   bool first = false;          ///< The other had done nothing before.
+  /// Least time from `from_end` to `to_begin`; nothing: what was recorded.
+  std::optional<std::int64_t> least{};
 };
 
 /// What one thread did: operators and calls, not annotations and Python frames, which

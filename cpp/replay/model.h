@@ -16,6 +16,7 @@
 #include "replay/control.h"
 #include "replay/graph.h"
 #include "replay/hand_over.h"
+#include "replay/host_collectives.h"
 
 namespace tta::replay {
 
@@ -64,7 +65,8 @@ struct Model {
   Tasks tasks;
   std::vector<Wait> waits;
   std::vector<HandOver> hand_overs;
-  std::int64_t begin = 0;  ///< On the trace's clock: the first point.
+  std::vector<HostCollective> collectives;  ///< Of a trace without device work.
+  std::int64_t begin = 0;                   ///< On the trace's clock: the first point.
   std::vector<Point> points;
   /// Points of each thread in their order, by lane: its part of the schedule.
   std::vector<std::vector<PointId>> sequences;

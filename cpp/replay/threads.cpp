@@ -3,21 +3,13 @@
 #include <algorithm>
 #include <map>
 
-#include "replay/draft.h"
+#include "replay/collective_order.h"
+#include "replay/thread_points.h"
 
 namespace tta::replay {
 namespace {
 
 using timeline::kNoRow;
-
-// A moment of a thread that is no call.
-struct Mark {
-  std::int64_t when;
-  PointKind kind;
-  std::uint32_t row;
-  std::uint32_t id;  // of the step or hand-over
-  bool waits;        // what came before it was waiting, not work
-};
 
 // Host threads of a trace without device work: those that ran operators.
 std::vector<std::uint32_t> working_threads(const timeline::Timeline& t) {
@@ -47,61 +39,6 @@ timeline::Interval extent(const timeline::Timeline& t, std::uint32_t lane) {
   return out;
 }
 
-class Thread {
- public:
-  Thread(Draft& draft, std::uint32_t lane) : d_(draft), lane_(lane) {}
-
-  // Puts calls and marks in order. A mark inside a call hangs on the call's begin.
-  void run(std::uint32_t call, std::uint32_t last_call, std::vector<Mark> marks) {
-    std::stable_sort(marks.begin(), marks.end(),
-                     [](auto& a, auto& b) { return a.when < b.when; });
-    auto& calls = d_.model.calls.all;
-    std::size_t mark = 0;
-    for (; call < last_call; ++call) {
-      auto& c = calls[call];
-      for (; mark < marks.size() && marks[mark].when <= c.begin; ++mark) {
-        chain(marks[mark]);
-      }
-      c.begin_point = d_.add_point(PointKind::kCallBegin, lane_, c.row, c.begin);
-      link(c.begin_point, false);
-      c.end_point = d_.add_point(PointKind::kCallEnd, lane_, c.row, c.end);
-      sequence_.push_back(c.end_point);  // its edges: waits.cpp, queue.cpp
-      for (; mark < marks.size() && marks[mark].when < c.end; ++mark) {
-        const auto p = point(marks[mark]);
-        d_.add(c.begin_point, p, marks[mark].when - c.begin, EdgeKind::kThink);
-      }
-    }
-    for (; mark < marks.size(); ++mark) chain(marks[mark]);
-    d_.model.sequences[lane_] = std::move(sequence_);
-  }
-
-  std::map<std::uint32_t, PointId> out, in;   // of hand-overs, by their place
-  std::map<std::uint32_t, StepPoints> steps;  // by their place
-
- private:
-  PointId point(const Mark& m) {
-    const auto p = d_.add_point(m.kind, lane_, m.row, m.when);
-    if (m.kind == PointKind::kStepBegin) steps[m.id].begin = p;
-    if (m.kind == PointKind::kStepEnd) steps[m.id].end = p;
-    if (m.kind == PointKind::kHandOver && m.id != kNone) (m.waits ? in : out)[m.id] = p;
-    return p;
-  }
-  void chain(const Mark& m) { link(point(m), m.waits); }
-  void link(PointId p, bool waited) {
-    if (!sequence_.empty()) {
-      const auto before = sequence_.back();
-      d_.add(before, p, waited ? 0 : d_.apart(before, p), EdgeKind::kThink);
-    } else if (!waited) {
-      d_.add(kOrigin, p, d_.recorded(p), EdgeKind::kAnchor);
-    }
-    sequence_.push_back(p);
-  }
-
-  Draft& d_;
-  std::uint32_t lane_;
-  std::vector<PointId> sequence_;
-};
-
 }  // namespace
 
 void add_threads(Draft& d) {
@@ -115,10 +52,23 @@ void add_threads(Draft& d) {
     if (marks.try_emplace(lane).second) threads.push_back(lane);
   }
   if (d.options.hand_overs) m.hand_overs = find_hand_overs(t, activity_of(t, threads));
+  CollectiveOrder order;
+  if (d.options.hand_overs && m.tasks.all.empty()) {
+    m.collectives = find_host_collectives(t);
+    order = order_of(m.collectives, t);
+  }
+  const auto first_ask = m.hand_overs.size();
+  m.hand_overs.insert(m.hand_overs.end(), order.hand_overs.begin(),
+                      order.hand_overs.end());
+  for (const auto& moment : order.moments) {
+    const auto [of, added] = marks.try_emplace(moment.lane);
+    if (added) threads.push_back(moment.lane);
+    of->second.push_back({moment.when, PointKind::kHandOver, moment.row, kNone, false});
+  }
   m.sequences.resize(t.lanes.lanes.size());
   std::map<std::uint32_t, std::int64_t> started;  // threads that another one started
   for (const auto& h : m.hand_overs) {
-    if (h.first) started[h.to] = h.to_begin;
+    if (h.first) started.try_emplace(h.to, h.to_begin);
   }
   for (const auto lane : threads) {
     const auto begin = extent(t, lane).begin;
@@ -182,8 +132,13 @@ void add_threads(Draft& d) {
   for (std::size_t i = 0; i < m.hand_overs.size(); ++i) {
     if (out[i] == kOrigin || in[i] == kOrigin) continue;
     woken.push_back(in[i]);
-    d.add(out[i], in[i], d.apart(out[i], in[i]), EdgeKind::kHandOver,
-          Provenance::kInferred);
+    d.add(out[i], in[i], m.hand_overs[i].least.value_or(d.apart(out[i], in[i])),
+          EdgeKind::kHandOver, Provenance::kInferred);
+  }
+  for (std::size_t i = 0; i < order.asks.size(); ++i) {
+    if (order.asks[i] != kNone) {
+      m.collectives[i].start_point = in[first_ask + order.asks[i]];
+    }
   }
   m.woken.assign(m.points.size(), 0);
   for (const auto p : woken) m.woken[p] = 1;

@@ -85,7 +85,8 @@ def drop_work(name: str) -> Edit:
 
 def overlap(name: str) -> Edit:
     """Let device work of this name start without waiting for other streams, as far as
-    there is room on the device."""
+    there is room on the device; collectives on the host (``"gloo:*"``) as soon as their
+    gradients are there."""
     return Edit("overlap", name)
 
 

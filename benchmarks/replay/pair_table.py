@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""benchmarks/replay/pair_table.py: slow programs, their fixed twins, and what to drop.
+
+The twins are those of benchmarks/corpus where that has one that a CPU shows.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import device_twins as device
+import torch
+import waiting_twins as waiting
+from families import FAMILIES, Config
+from training import Lab, Training
+
+
+@dataclass(frozen=True)
+class TimedPair:
+    """A slow program and the same without `pattern`.
+
+    Attributes:
+        why: Where prediction and measurement may differ.
+        compiles: Each twin is compiled, so fewer rounds are run.
+    """
+
+    name: str
+    pattern: str
+    slow: Callable[[Lab], Training]
+    fixed: Callable[[Lab], Training]
+    family: str
+    config: Config
+    what: str
+    why: str
+    compiles: bool = False
+
+
+IMAGES = dict(batch=16, side=24, width=16, stages=2, depth=2, classes=10)
+TEXT = dict(batch=16, length=32, width=64, heads=4, depth=3, vocabulary=512)
+MANY_WORDS = TEXT | dict(vocabulary=8192)
+
+PAIRS: tuple[TimedPair, ...] = (
+    TimedPair(
+        "loader_decodes", "dataloader_bound", waiting.UnpacksInStep,
+        waiting.UnpacksAhead, "cnn", IMAGES,
+        "DataLoader that unpacks and shrinks images, 0 -> 4 workers",
+        "With as many workers as processors and more, they slow the training process, "
+        "and what they send has to be received: no replay knows either.",
+    ),
+    TimedPair(
+        "loader_waits", "dataloader_bound", waiting.FetchesInStep,
+        waiting.FetchesAhead, "cnn", IMAGES,
+        "DataLoader that waits 1 ms a sample, 0 -> 4 workers",
+        "Workers that sleep slow nobody down; what is left is to receive a batch.",
+    ),
+    TimedPair(
+        "comm_exposed", "comm_exposed", waiting.ReducesAfter, waiting.ReducesBeside,
+        "cnn", IMAGES,
+        "Gradients reduced over gloo (2 ranks, slow link) after the backward pass -> "
+        "in buckets beside it",
+        "The replay lets the k-th of n buckets begin when k/n of the gradients are "
+        "there, by their number; the program fills buckets by bytes.",
+    ),
+    TimedPair(
+        "loop_over_samples", "loop_indexing", device.ScalesRowByRow,
+        device.ScalesTogether, "transformer", TEXT,
+        "Outputs standardised sample by sample -> all at once",
+        "The finding is the loop's own calls. The backward pass of the loop goes too, "
+        "which no finding claims.",
+    ),
+    TimedPair(
+        "optimizer_foreach", "unfused_optimizer", device.AdamOneByOne,
+        device.AdamTogether, "transformer", TEXT,
+        "AdamW parameter by parameter -> foreach=True",
+        "On a CPU foreach still runs an operator a tensor; only the calls from Python "
+        "become fewer. The finding is what a single call would save.",
+    ),
+    TimedPair(
+        "optimizer_fused", "unfused_optimizer", device.AdamOneByOne, waiting.AdamFused,
+        "transformer", TEXT,
+        "AdamW parameter by parameter -> fused=True",
+        "The fused form also passes over memory once instead of a dozen times.",
+    ),
+    TimedPair(
+        "casts", "redundant_d2d", waiting.CastsGradients, Training, "transformer",
+        MANY_WORDS,
+        "Gradients to float64 and back -> left as they are",
+        "Casts also push what they do not touch out of the caches.",
+    ),
+    TimedPair(
+        "python_in_step", "host_bound_python", waiting.TokenizesInStep, Training,
+        "transformer", TEXT,
+        "Python alone works before each step -> does not",
+        "The finding is all Python between operators, not that one function.",
+    ),
+    TimedPair(
+        "graph_breaks", "graph_break", device.CompilesInPieces, device.Compiles,
+        "transformer", TEXT,
+        "torch.compile with a break after each block -> in one graph",
+        "One graph is also compiled to better code than its pieces.",
+        compiles=True,
+    ),
+)  # fmt: skip
+
+
+def lab_of(pair: TimedPair) -> Lab:
+    """Return where a pair's twins are built: on the CPU, with sizes of its own."""
+    family = dataclasses.replace(FAMILIES[pair.family], configs={"host": pair.config})
+    return Lab(torch.device("cpu"), family, "host", seed=0)

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""run_pairs.py: what replays predict of fixes, against the fixed programs themselves.
+
+    python benchmarks/replay/run_pairs.py [--pairs NAME,...] [--rounds N]
+        [--traces FOLDER] [--patience SECONDS] [--no-page] [--render]
+
+Records each slow program and its fixed twin with torch.profiler, in turn, on one
+thread; predicts the step of the fixed one from the slow trace. Writes
+benchmarks/results/replay_pairs.json and docs/replay_pairs.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+# The corpus first: its measure.py imports a pairs.py of its own.
+sys.path[:0] = [str(HERE.parent / "corpus"), str(HERE), str(HERE.parent / "loader")]
+
+import environments  # noqa: E402
+import pairs_page  # noqa: E402
+import torch  # noqa: E402
+from interference import observed, wait_for_quiet  # noqa: E402
+from measure import Protocol  # noqa: E402
+from pair_table import PAIRS, TimedPair  # noqa: E402
+from predicting import compared, predict, run_round, step_ms  # noqa: E402
+
+import torchtraceap  # noqa: E402
+
+ROOT = environments.ROOT
+KEPT = ROOT / "benchmarks" / "results" / "replay_pairs.json"
+PAGE = ROOT / "docs" / "replay_pairs.md"
+PROTOCOL = Protocol(check=0, lead_in=6, blocks=1, block=15, active=15)
+COMPILED_ROUNDS = 3
+MOST_OTHERS = pairs_page.QUIET  # Of all processors; of two, a fifth of one.
+# Recorded with 0 and with 4 loader workers: the one public pair with an answer.
+RECORDED = (
+    "kineto2021-v100-resnet50-workers0-memory",
+    "kineto2021-v100-resnet50-workers4",
+)
+
+
+def recorded_pair(traces: Path) -> dict[str, Any] | None:
+    """Compare the public pair of traces; None where they are not."""
+    slow, fixed = (traces / f"{name}.json.gz" for name in RECORDED)
+    if not (slow.exists() and fixed.exists()):
+        return None
+    predicted = predict(torchtraceap.analyze(slow), "dataloader_bound")
+    return compared(predicted, step_ms(torchtraceap.analyze(fixed)))
+
+
+def rounds_of(pair: TimedPair, rounds: int, patience_s: float) -> list[dict[str, Any]]:
+    """Run a pair until it has so many rounds that others disturbed little.
+
+    Once patience has run out, with those that were disturbed least.
+    """
+    wanted = min(rounds, COMPILED_ROUNDS) if pair.compiles else rounds
+    end = time.monotonic() + patience_s
+    out: list[dict[str, Any]] = []
+    while True:
+        wait_for_quiet(MOST_OTHERS, end - time.monotonic())
+        with observed() as others:
+            row = run_round(pair, PROTOCOL)
+        row["others"] = others.share
+        out.append(row)
+        text = " ".join(f"{k} {v:.2f}" for k, v in row.items() if type(v) is float)
+        print(f"{pair.name} {len(out)}: {text}", flush=True)
+        quiet = sum(row["others"] < MOST_OTHERS for row in out)
+        if quiet >= wanted or (len(out) >= wanted and time.monotonic() > end):
+            return sorted(out, key=lambda row: row["others"])[:wanted]
+
+
+def main() -> None:
+    """Record, predict, write."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    shared = ROOT.parent / "shared" / "traces"
+    parser.add_argument("--traces", type=Path, default=shared)
+    parser.add_argument("--pairs", default="")
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument(
+        "--patience", type=float, default=120, help="seconds a pair to wait for quiet"
+    )
+    parser.add_argument("--no-page", action="store_true", help="only print")
+    parser.add_argument("--render", action="store_true", help="only write the page")
+    options = parser.parse_args()
+    if options.render:
+        PAGE.write_text(pairs_page.page(json.loads(KEPT.read_text())))
+        return
+    names = options.pairs.split(",") if options.pairs else [p.name for p in PAIRS]
+    torch.set_num_threads(1)
+    machine = environments.machine()
+    machine |= {"torch": torch.__version__, "steps": PROTOCOL.active}
+    results: dict[str, Any] = {"machine": machine, "recorded": None, "pairs": {}}
+    for pair in PAIRS:
+        if pair.name in names:
+            results["pairs"][pair.name] = rounds_of(
+                pair, options.rounds, options.patience
+            )
+    results["recorded"] = recorded_pair(options.traces)
+    machine["load_after"] = os.getloadavg()[0]
+    text = pairs_page.page(results)
+    print(text)
+    if options.no_page:
+        return
+    KEPT.write_text(json.dumps(results, indent=1) + "\n")
+    PAGE.write_text(text)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// replay/host_collectives.cpp: matches ranges, operators, waits and gradients by order.
+#include "replay/host_collectives.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+
+#include "replay/host_blocked.h"
+
+namespace tta::replay {
+namespace {
+
+using timeline::Interval;
+using timeline::kNoRow;
+using trace::Category;
+
+// The backend may be interrupted between waking who waits and ending its range.
+constexpr std::int64_t kEndsLate = 20'000;
+
+constexpr std::string_view kBackward = "autograd::engine::evaluate_function: ";
+
+// "gloo:all_reduce" and "c10d::allreduce_" -> "allreduce".
+std::string plain_name(std::string_view name) {
+  std::string out(name.substr(name.rfind(':') + 1));
+  std::erase(out, '_');
+  return out;
+}
+
+// A backward pass: when each of its gradients was there.
+struct Pass {
+  std::vector<std::int64_t> gradients;
+  std::vector<HostCollective*> reductions;  // asked for after the first of them
+};
+
+class Process {
+ public:
+  Process(const timeline::Timeline& t, const timeline::HostTime& host)
+      : t_(t), c_(t.columns()), main_(host.lane) {}
+
+  std::vector<HostCollective> run(std::vector<HostCollective> ranges) {
+    if (ranges.empty()) return ranges;
+    read_threads(ranges.front().row);
+    for (auto& r : ranges) ask(r);
+    find_ready();
+    for (const auto& wait : may_be_blocked(t_, main_)) {
+      // The ranges come by start, so all before the first that begins later.
+      HostCollective* last = nullptr;
+      for (auto it = first_from(ranges, wait.begin); it != ranges.end(); ++it) {
+        if (it->begin >= wait.end) break;
+        if (it->end <= wait.begin || it->end > wait.end + kEndsLate) continue;
+        if (last == nullptr || it->end >= last->end) last = &*it;
+      }
+      if (last == nullptr || last->woken >= 0) continue;
+      last->waiter = main_;
+      last->waiting_since = wait.begin;
+      last->woken = wait.end;
+    }
+    return ranges;
+  }
+
+ private:
+  using Ranges = std::vector<HostCollective>;
+
+  // Of a few threads at once, so few before it reach over `when`.
+  static Ranges::iterator first_from(Ranges& ranges, std::int64_t when) {
+    constexpr std::ptrdiff_t kAtOnce = 64;
+    const auto it =
+        std::lower_bound(ranges.begin(), ranges.end(), when,
+                         [](const auto& r, std::int64_t at) { return r.begin < at; });
+    return it - std::min(kAtOnce, it - ranges.begin());
+  }
+
+  void read_threads(std::uint32_t some_row) {
+    const auto pid = c_.pid[some_row];
+    for (std::uint32_t lane = 0; lane < t_.lanes.lanes.size(); ++lane) {
+      const auto& l = t_.lanes.lanes[lane];
+      if (l.is_stream || l.pid != pid) continue;
+      bool in_pass = false;
+      for (const auto row : t_.lanes.rows_of(l)) {
+        if (c_.cat(row) != Category::kCpuOp) continue;
+        const auto name = t_.trace->name(row);
+        if (name.starts_with("c10d::")) asks_[plain_name(name)].push_back({row, lane});
+        const auto parent = t_.tree.parent[row];
+        if (parent != kNoRow && c_.cat(parent) == Category::kCpuOp) continue;
+        if (!name.starts_with(kBackward)) {
+          in_pass = in_pass && (name.starts_with("c10d::"));
+        } else if (name.ends_with("AccumulateGrad")) {
+          if (!in_pass) passes_.push_back({});
+          in_pass = true;
+          passes_.back().gradients.push_back(t_.tree.end(c_, row));
+        }
+      }
+    }
+    for (auto& [name, asks] : asks_) {
+      std::stable_sort(asks.begin(), asks.end(), [&](const auto& a, const auto& b) {
+        return c_.ts[a.row] < c_.ts[b.row];
+      });
+    }
+    std::stable_sort(passes_.begin(), passes_.end(), [](const auto& a, const auto& b) {
+      return a.gradients.front() < b.gradients.front();
+    });
+  }
+
+  void ask(HostCollective& r) {
+    const auto name = plain_name(t_.trace->name(r.row));
+    auto& asks = asks_[name];
+    auto& next = next_[name];
+    if (next >= asks.size() || c_.ts[asks[next].row] > r.begin) return;
+    const auto [row, lane] = asks[next++];
+    r.asker = lane;
+    r.asked = r.ready = c_.ts[row];
+    for (auto up = t_.tree.parent[row]; up != kNoRow; up = t_.tree.parent[up]) {
+      if (t_.trace->name(up).starts_with(kBackward)) return;
+    }
+    r.ready = start_of_step(lane, r.asked);
+    if (name.find("reduce") == std::string::npos) return;
+    const auto pass = std::upper_bound(
+        passes_.begin(), passes_.end(), r.asked,
+        [](std::int64_t at, const Pass& p) { return at < p.gradients.front(); });
+    if (pass != passes_.begin()) std::prev(pass)->reductions.push_back(&r);
+  }
+
+  void find_ready() {
+    for (const auto& pass : passes_) {
+      const auto n = pass.reductions.size();
+      for (std::size_t k = 0; k < n; ++k) {
+        const auto there = ((k + 1) * pass.gradients.size() + n - 1) / n;
+        auto& r = *pass.reductions[k];
+        r.ready = std::min(r.asked, pass.gradients[there - 1]);
+      }
+    }
+  }
+
+  std::int64_t start_of_step(std::uint32_t lane, std::int64_t when) const {
+    auto out = t_.span.begin;
+    for (const auto& step : t_.spans.steps) {
+      if (step.begin > when) break;
+      if (t_.lanes.lane[step.row] == lane) out = step.begin;
+    }
+    return std::max(out, c_.ts[t_.lanes.rows_of(t_.lanes.lanes[lane]).front()]);
+  }
+
+  struct Ask {
+    std::uint32_t row, lane;
+  };
+  const timeline::Timeline& t_;
+  const trace::Columns& c_;
+  std::uint32_t main_;
+  std::map<std::string, std::vector<Ask>> asks_;  // by name, by start
+  std::map<std::string, std::size_t> next_;       // not yet taken
+  std::vector<Pass> passes_;
+};
+
+}  // namespace
+
+bool is_backend_range(std::string_view name) {
+  return name.starts_with("gloo:") || name.starts_with("mpi:") ||
+         name.starts_with("ucc:");
+}
+
+std::vector<HostCollective> find_host_collectives(const timeline::Timeline& t) {
+  std::vector<std::vector<HostCollective>> ranges(t.host.size());
+  for (const auto& span : t.spans.annotations) {
+    const auto i = t.host.index_of(t.columns().pid[span.row]);
+    if (i == timeline::HostTimes::kNone) continue;
+    if (!is_backend_range(t.trace->name(span.row))) continue;
+    const auto time = timeline::intersect({span.begin, span.end}, t.span);
+    if (time.length() <= 0) continue;
+    const auto lane = t.lanes.lane[span.row];
+    ranges[i].push_back({span.row, lane, time.begin, time.end});
+  }
+  std::vector<HostCollective> out;
+  for (std::size_t i = 0; i < ranges.size(); ++i) {
+    const auto found = Process(t, t.host[i]).run(std::move(ranges[i]));
+    out.insert(out.end(), found.begin(), found.end());
+  }
+  return out;
+}
+
+}  // namespace tta::replay
