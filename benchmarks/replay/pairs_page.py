@@ -24,21 +24,23 @@ Each pair is a slow program and the same program fixed, both recorded with
 the pattern's findings *predicts* the step: all of the gain, down to what of it is to be
 counted on. *Measured* is the fixed program's step, *naive* the slow step less the time
 that the findings wasted. The two programs are recorded in turn, {steps} steps each,
-{rounds} times over, at moments when other programs did little; *others* is how much of
-the processors they used meanwhile. A cell is the median of the rounds, a round's value
+{rounds} times over, waiting a while for others to be quiet; *others* is how much of the
+processors they used meanwhile. A cell is the median of the rounds, a round's value
 the median of its steps. Milliseconds.
 
 *Error, step* is the prediction beyond the measured step, *error, gain* the predicted
 gain beyond the measured one; in brackets the least and most of the rounds.
 *Unprofiled* is what the fix takes off the step without the profiler, beside what the
-prediction takes off the profiled step.
+prediction takes off the profiled step. *Left* is what the fixed trace's own findings of
+the pattern would still gain.
 
 {disturbed}
 """
 QUIET = 0.1  # Rounds in which others used less are taken for undisturbed.
 HEAD = (
     "pair", "slow", "predicted", "measured", "naive", "error, step %",
-    "error, gain %", "measured in range", "unprofiled / predicted %", "others %",
+    "error, gain %", "measured in range", "unprofiled / predicted %", "left",
+    "others",
 )  # fmt: skip
 
 
@@ -74,6 +76,11 @@ def unprofiled(rows: list[dict[str, Any]]) -> str:
     return f"{100 * real:.0f} / {100 * said:.0f}"
 
 
+def plain(value: float | None, form: str) -> str:
+    """Write a value that not all rows have."""
+    return "-" if value is None else form.format(value)
+
+
 def row_of(name: str, rows: list[dict[str, Any]]) -> list[str]:
     """Return a line of the table."""
     inside = sum(row["in_range"] for row in rows)
@@ -87,9 +94,8 @@ def row_of(name: str, rows: list[dict[str, Any]]) -> list[str]:
         spread(rows, "error_of_gain"),
         f"{inside} of {len(rows)}",
         unprofiled(rows),
-        f"{100 * others:.0f}"
-        if (others := middle(rows, "others")) is not None
-        else "-",
+        plain(middle(rows, "left_in_fixed"), "{:.1f}"),
+        plain(middle(rows, "others"), "{:.0%}"),
     ]
 
 
@@ -100,9 +106,8 @@ def disturbed(rows: list[dict[str, Any]]) -> str:
         return "In no round other programs used a tenth of the processors."
     return (
         f"**In {loud} of {len(rows)} rounds other programs used a tenth of the "
-        "processors or more, and mostly not as much beside the one twin as beside the "
-        "other. Where the column says so a row tells nothing about predictions; run it "
-        "again on an idle machine.**"
+        "processors or more, perhaps more beside one twin than beside the other. Those "
+        "rows are to be run again on an idle machine before anything rests on them.**"
     )
 
 

@@ -96,20 +96,20 @@ def main() -> None:
     torch.set_num_threads(1)
     machine = environments.machine()
     machine |= {"torch": torch.__version__, "steps": PROTOCOL.active}
-    results: dict[str, Any] = {"machine": machine, "recorded": None, "pairs": {}}
+    results = {"machine": machine, "recorded": recorded_pair(options.traces)}
+    measured: dict[str, Any] = {}
+    results["pairs"] = measured
     for pair in PAIRS:
-        if pair.name in names:
-            results["pairs"][pair.name] = rounds_of(
-                pair, options.rounds, options.patience
-            )
-    results["recorded"] = recorded_pair(options.traces)
-    machine["load_after"] = os.getloadavg()[0]
-    text = pairs_page.page(results)
-    print(text)
-    if options.no_page:
-        return
-    KEPT.write_text(json.dumps(results, indent=1) + "\n")
-    PAGE.write_text(text)
+        if pair.name not in names:
+            continue
+        measured[pair.name] = rounds_of(pair, options.rounds, options.patience)
+        machine["load_after"] = os.getloadavg()[0]
+        if options.no_page:
+            continue
+        # After each, for who stops it keeps what there is.
+        KEPT.write_text(json.dumps(results, indent=1) + "\n")
+        PAGE.write_text(pairs_page.page(results))
+    print(pairs_page.page(results))
 
 
 if __name__ == "__main__":
