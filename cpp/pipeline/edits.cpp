@@ -167,12 +167,12 @@ replay::Change change_of(const Report& r, const replay::Model& m,
 
 std::vector<Edit> certain(const Report& r, std::span<const Edit> edits) {
   std::vector<Edit> out;
+  if (r.timeline->host) return out;  // as in may_be_counted_on
   for (auto edit : edits) {
     if (!edit_table()[static_cast<std::size_t>(edit.kind)].certain) continue;
     if (edit.kind == EditKind::kFix) {
-      std::erase_if(edit.of, [&](auto i) {
-        return !may_be_counted_on(r.patterns, r.findings[i]);
-      });
+      std::erase_if(edit.of,
+                    [&](auto i) { return !may_be_counted_on(r, r.findings[i]); });
     }
     out.push_back(std::move(edit));
   }

@@ -71,7 +71,7 @@ replay::Change change_of(const Report& report, const replay::Model& model,
                          std::span<const Edit> edits);
 
 /// Returns those edits of which most can be had (TTA_EDITS), of kFix with the findings
-/// that may_be_counted_on.
+/// that may_be_counted_on; of a trace without device work, none.
 std::vector<Edit> certain(const Report& report, std::span<const Edit> edits);
 
 }  // namespace tta::pipeline

@@ -10,11 +10,10 @@
 
 namespace tta::pipeline {
 
-bool may_be_counted_on(const patterns::PatternTable& table,
-                       const patterns::Finding& finding) {
-  if (finding.estimate) return false;
+bool may_be_counted_on(const Report& report, const patterns::Finding& finding) {
+  if (finding.estimate || report.timeline->host) return false;
   using enum patterns::Fix;
-  const auto fix = table[finding.pattern].fix;
+  const auto fix = report.patterns[finding.pattern].fix;
   const auto needed = [&](patterns::SyncKind kind) {
     return finding.subtype == static_cast<std::uint8_t>(kind);
   };
@@ -110,7 +109,7 @@ Recovery recover(const Report& report) {
       out.doubts[i] = longer->detail;
       continue;
     }
-    const bool counts = may_be_counted_on(report.patterns, finding);
+    const bool counts = may_be_counted_on(report, finding);
     out.gains[i] = pricer.gain(fixed, !counts);
     all.add(change);
     if (counts) certain.add(change);

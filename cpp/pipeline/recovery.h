@@ -62,8 +62,10 @@ struct Recovery {
 /// Tells whether a fix gains most of what the replay says. Time that a faster program
 /// would take instead is not known, a value that is read may be needed, and one rank
 /// cannot tell its collectives from the wait for the others.
-bool may_be_counted_on(const patterns::PatternTable& table,
-                       const patterns::Finding& finding);
+/// Nor does anything test the replay of a trace without device work, and what does its
+/// work beside it takes the same processors: of two loaders on a CPU, with 4 workers in
+/// place of none, less than 3/4 came (docs/replay_pairs.md).
+bool may_be_counted_on(const Report& report, const patterns::Finding& finding);
 
 /// Replays a report's trace, judges the replay, and prices the findings if it may be
 /// believed. One replay a finding, O(points + edges) each; nothing is kept.

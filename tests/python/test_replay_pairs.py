@@ -69,7 +69,8 @@ def test_a_loader_that_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     assert p.refusals == ()
     # What is taken away is the loader's time, whose sleep is known.
     assert p.high <= p.slow - slept_ms
-    assert p.high <= p.low <= p.slow - 0.7 * slept_ms
+    # Of a CPU alone no gain is to be counted on.
+    assert p.low == pytest.approx(p.slow, rel=0.01)
     assert p.high >= NEAR * fastest_ms(fixed)
     assert gains_ms(fixed, "dataloader_bound") < 0.5 * (p.slow - p.high)
 
