@@ -186,8 +186,7 @@ std::string advise(const Context& context, const Finding&) {
     return std::string(info(PatternId::kUnfusedOptimizer).advice);
   }
   return "Build the optimizer with fused=True, which Adam, AdamW, SGD and Adagrad have "
-         "for a CPU too (from torch 2.4 on); foreach=True calls as many operators "
-         "there.";
+         "for a CPU too; foreach=True calls as many operators there as before.";
 }
 
 }  // namespace

@@ -131,6 +131,13 @@ TEST(UnfusedOptimizer, OnTheCpuOnlyClassesWithAnotherForm) {
   EXPECT_EQ(cost(on_the_cpu(30, 20).op("aten::_fused_adam_", 10, 20)), 0);
 }
 
+TEST(UnfusedOptimizer, OnTheCpuOnlyTheFusedFormIsAdvised) {
+  const auto found = find_in(on_the_cpu(30, 20));
+  const auto& advice = first(found, PatternId::kUnfusedOptimizer).advice;
+  EXPECT_EQ(advice.find("or foreach=True"), std::string::npos);
+  EXPECT_NE(advice.find("fused=True"), std::string::npos);
+}
+
 TEST(UnfusedOptimizer, UnderAHundredthItIsNoFinding) {
   const auto in = [](double span) {
     return cost(on_the_cpu(26, 20).op("aten::mm", span - 1, 1));  // costs 505 us
