@@ -143,6 +143,8 @@ void bind_replay(py::module_& m, py::class_<Analysis>& report) {
                              [](const Replay& r) { return r.recovery.doubts; })
       .def_property_readonly("together",
                              [](const Replay& r) { return r.recovery.together; })
+      .def_property_readonly("together_doubt",
+                             [](const Replay& r) { return r.recovery.together_doubt; })
       .def_property_readonly("windows",
                              [](const Replay& r) { return r.recovery.windows; })
       .def("critical_paths",
@@ -181,7 +183,8 @@ void bind_replay(py::module_& m, py::class_<Analysis>& report) {
              const std::string& path) {
             const auto& model = model_of(r);
             const py::gil_scoped_release release;
-            replay::write_what_if(model, outcome.schedule.times, note, path);
+            replay::write_what_if(model, outcome.schedule.times, note, path,
+                                  outcome.schedule.left_out);
           },
           py::arg("outcome"), py::arg("note"), py::arg("path"));
   report.def(

@@ -31,7 +31,9 @@ class Device {
         t_(context.timeline),
         c_(t_.columns()),
         index_(index),
-        small_(small) {}
+        small_(small) {
+    for (const auto& step : t_.spans.steps) steps_.push_back(step.begin);
+  }
 
   CollectiveRuns runs() {
     if (!list()) return {};
@@ -45,7 +47,7 @@ class Device {
       }
       const bool goes_on = !run.empty() &&
                            static_cast<double>(between) <= small_.between &&
-                           alike(*run.back(), w);
+                           step_of(*run.back()) == step_of(w) && alike(*run.back(), w);
       if (is_small(w) && can_merge(w.kind)) {
         if (!goes_on) flush(run);
         run.push_back(&w);
@@ -59,6 +61,11 @@ class Device {
   }
 
  private:
+  // How many steps had begun: what one step sends, no other can wait for.
+  std::ptrdiff_t step_of(const Work& w) const {
+    return std::upper_bound(steps_.begin(), steps_.end(), w.launched) - steps_.begin();
+  }
+
   bool is_small(const Work& w) const {
     return w.bytes < 0 ? can_merge(w.kind) && c_.dur[w.row] < small_.time_ns
                        : static_cast<double>(w.bytes) < small_.bytes;
@@ -128,6 +135,7 @@ class Device {
   const trace::Columns& c_;
   std::size_t index_;
   const SmallCollectives& small_;
+  std::vector<std::int64_t> steps_;  // their begins, ascending
   std::vector<Work> work_;
   CollectiveRuns out_;
 };

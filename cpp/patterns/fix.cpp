@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "patterns/ledger.h"
-#include "patterns/overlap_room.h"
 #include "replay/fewer_launches.h"
 #include "replay/host_collectives.h"
 
@@ -24,8 +23,8 @@ class Fixer {
  public:
   explicit Fixer(const replay::Model& m) : m_(m), t_(*m.timeline), c_(t_.columns()) {}
 
-  replay::Change run(Fix fix, const Finding& finding) {
-    const auto claims = fix == Fix::kOverlap ? hideable(t_, finding) : finding.claims;
+  replay::Change run(Fix fix, const Finding& finding, OverlapRoom& room) {
+    const auto claims = fix == Fix::kOverlap ? room.hideable(finding) : finding.claims;
     std::map<std::uint32_t, std::vector<const Claim*>> proven;  // by evidence
     for (const auto& claim : claims) {
       if (!claim.idle && claim.device >= 0) shorten(claim);
@@ -52,10 +51,12 @@ class Fixer {
         break;
       case Fix::kDropWaits:
       case Fix::kPin:
-        if (from != kNoRow) out_.drop_waits(lane, wait_around(lane, from));
+        if (from != kNoRow) {
+          out_.drop_waits(lane, timeline::wait_around(t_.waits, lane, c_.ts[from]));
+        }
         return;
       case Fix::kCapture:
-        if (on_device && call != kNone && capture(call, claims)) return;
+        if (on_device && call != kNone) capture(call);
         break;
       case Fix::kMultiTensor:
         if (!on_device || t_.lanes.on_stream(row)) break;
@@ -94,13 +95,9 @@ class Fixer {
   }
 
   // A late launch is one with the launch before it.
-  bool capture(std::uint32_t call, const Claims& claims) {
-    auto time = replay::launching_time(m_, call);
-    if (!time) return false;
-    const auto late = claims.front()->begin;
-    if (late - time->begin > kMostPause) time->begin = late;
-    out_.hide(m_.calls.all[call].lane, *time);
-    return true;
+  void capture(std::uint32_t call) {
+    const auto time = replay::launching_time(m_, call);
+    if (time) out_.hide(m_.calls.all[call].lane, *time);
   }
 
   // A chain goes from the kernel that proves it to the last that time is claimed of.
@@ -142,25 +139,6 @@ class Fixer {
     return row == kNoRow ? kNoLane : t_.lanes.lane[row];
   }
 
-  // The stretch in which a blocking call, and those it is one wait with, begin.
-  Interval wait_around(std::uint32_t lane, std::uint32_t row) const {
-    const auto begin = c_.ts[row];
-    const auto thread = std::lower_bound(
-        t_.waits.begin(), t_.waits.end(), lane,
-        [](const timeline::ThreadWaits& w, std::uint32_t l) { return w.lane < l; });
-    if (thread != t_.waits.end() && thread->lane == lane) {
-      const auto after =
-          std::upper_bound(thread->waits.begin(), thread->waits.end(), begin,
-                           [](std::int64_t when, const timeline::HostWait& w) {
-                             return when < w.begin;
-                           });
-      if (after != thread->waits.begin() && begin < std::prev(after)->end) {
-        return {std::prev(after)->begin, std::prev(after)->end};
-      }
-    }
-    return {begin, begin + 1};
-  }
-
   // Shortens the device work that took the time: the event itself, if it is of a
   // device, else what started last before it.
   void shorten(const Claim& claim) {
@@ -191,8 +169,8 @@ class Fixer {
 }  // namespace
 
 replay::Change fix_of(const replay::Model& m, const PatternTable& patterns,
-                      const Finding& finding) {
-  return Fixer(m).run(patterns[finding.pattern].fix, finding);
+                      const Finding& finding, OverlapRoom& room) {
+  return Fixer(m).run(patterns[finding.pattern].fix, finding, room);
 }
 
 }  // namespace tta::patterns

@@ -3,87 +3,57 @@
 #include "patterns/overlap_room.h"
 
 #include <algorithm>
-#include <map>
+#include <iterator>
 
 #include "patterns/ledger.h"
-#include "patterns/warm_up.h"
-#include "timeline/sum_until.h"
 
 namespace tta::patterns {
-namespace {
 
 using timeline::Interval;
-using timeline::IntervalSet;
 
-// A device's bare computation, and how much of each step's is still to be had.
-class Room {
- public:
-  Room(const timeline::Timeline& t, const timeline::DeviceTime& d, bool communication,
-       const std::vector<timeline::Span>& steps)
-      : end_(t.span.end) {
-    const auto& c = t.columns();
-    std::vector<Interval> computing, moving;
-    for (const auto row : d.rows) {
-      const bool comm = t.is_communication(row);
-      const bool moves = communication ? comm : t.is_copy(row);
-      if (moves) moving.push_back({c.ts[row], c.end(row)});
-      if (!comm && t.is_kernel(row)) computing.push_back({c.ts[row], c.end(row)});
-    }
-    bare_ = timeline::SumUntil(timeline::subtract(timeline::unite(std::move(computing)),
-                                                  timeline::unite(std::move(moving))));
-    for (const auto& s : steps) begins_.push_back(s.begin);
-    begins_.insert(
-        begins_.begin(),
-        std::min(t.span.begin, begins_.empty() ? t.span.begin : begins_.front()));
-  }
-
-  // Takes up to `wanted` of what is left in the step around `when`.
-  std::int64_t take(std::int64_t when, std::int64_t wanted) {
-    auto after = std::upper_bound(begins_.begin(), begins_.end(), when);
-    if (after == begins_.begin()) ++after;
-    const auto to = after == begins_.end() ? end_ : *after;
-    const auto [it, is_new] =
-        left_.try_emplace(*std::prev(after), bare_.in({*std::prev(after), to}));
-    const auto taken = std::min(wanted, it->second);
-    it->second -= taken;
-    return taken;
-  }
-
- private:
-  std::int64_t end_;
-  timeline::SumUntil bare_;
-  std::vector<std::int64_t> begins_;           // of steps, ascending
-  std::map<std::int64_t, std::int64_t> left_;  // by begin
-};
-
-}  // namespace
-
-std::vector<Claim> hideable(const timeline::Timeline& t, const Finding& f) {
-  const auto steps = steps_by_process(t);
-  std::map<std::pair<std::size_t, bool>, Room> rooms;
+std::vector<Claim> OverlapRoom::hideable(const Finding& finding) {
   std::vector<Claim> out;
-  for (auto claim : f.claims) {
-    const auto i = index_of(t, claim);
-    if (i >= t.devices.size()) {
-      out.push_back(claim);
-      continue;
+  for (auto claim : finding.claims) {
+    const auto i = index_of(t_, claim);
+    if (i < t_.devices.size()) {
+      claim.end = claim.begin + take(device(i), claim.begin, claim.end - claim.begin);
     }
-    const bool communication = t.is_communication(claim.evidence);
-    auto it = rooms.find({i, communication});
-    if (it == rooms.end()) {
-      const auto& d = t.devices[i];
-      const auto own = steps.find(d.pid);
-      it = rooms
-               .try_emplace({i, communication},
-                            Room(t, d, communication,
-                                 own == steps.end() ? std::vector<timeline::Span>{}
-                                                    : own->second))
-               .first;
-    }
-    claim.end = claim.begin + it->second.take(claim.begin, claim.end - claim.begin);
     if (claim.end > claim.begin) out.push_back(claim);
   }
   return out;
+}
+
+OverlapRoom::Device& OverlapRoom::device(std::size_t index) {
+  const auto [it, is_new] = devices_.try_emplace(index);
+  if (!is_new) return it->second;
+  const auto& c = t_.columns();
+  const auto& d = t_.devices[index];
+  std::vector<Interval> computing, moving;
+  for (const auto row : d.rows) {
+    const bool moves = t_.is_communication(row) || t_.is_copy(row);
+    (moves ? moving : computing).push_back({c.ts[row], c.end(row)});
+  }
+  it->second.bare = timeline::SumUntil(timeline::subtract(
+      timeline::unite(std::move(computing)), timeline::unite(std::move(moving))));
+  auto& begins = it->second.begins;
+  begins.push_back(t_.span.begin);
+  for (const auto& step : t_.spans.steps) {
+    if (c.pid[step.row] == d.pid) begins.push_back(step.begin);
+  }
+  std::sort(begins.begin(), begins.end());
+  return it->second;
+}
+
+std::int64_t OverlapRoom::take(Device& of, std::int64_t when,
+                               std::int64_t wanted) const {
+  auto after = std::upper_bound(of.begins.begin(), of.begins.end(), when);
+  if (after == of.begins.begin()) ++after;
+  const auto from = *std::prev(after);
+  const auto to = after == of.begins.end() ? t_.span.end : *after;
+  const auto it = of.left.try_emplace(from, of.bare.in({from, to})).first;
+  const auto taken = std::min(wanted, it->second);
+  it->second -= taken;
+  return taken;
 }
 
 }  // namespace tta::patterns

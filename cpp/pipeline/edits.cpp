@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <stdexcept>
 #include <string>
+#include <tuple>
 
 #include "patterns/fix.h"
 #include "replay/fewer_launches.h"
@@ -29,11 +30,12 @@ class Editor {
         fix(edit);
         continue;
       }
-      const auto rows = rows_of(edit);
+      auto rows = rows_of(edit);
       if (edit.kind == EditKind::kBucket) {
         replay::bucket(m_, rows, change_);
         continue;
       }
+      if (info(edit).takes == Takes::kHostEvents) keep_outermost(rows);
       for (const auto row : rows) {
         info(edit).takes == Takes::kHostEvents ? edit_host(edit, row)
                                                : edit_work(edit, row);
@@ -61,13 +63,40 @@ class Editor {
                               replay::is_backend_range(t_.trace->name(row));
       if (t_.lanes.on_stream(row) != host || collective) rows.push_back(row);
     }
+    // What an edit is for, among all device work.
+    std::string of;
+    if (edit.kind == EditKind::kPin) {
+      std::erase_if(rows, [&](auto row) { return !t_.is_copy(row); });
+      of = "copies";
+    } else if (edit.kind == EditKind::kBucket) {
+      std::erase_if(rows, [&](auto row) { return !t_.is_communication(row); });
+      of = "collectives";
+    } else {
+      of = host ? "host events" : "device work";
+    }
     if (rows.empty()) {
-      throw std::invalid_argument(
-          std::string(info(edit).name) +
-          (host ? " takes names of host events, and these are none"
-                : " takes names of device work, and these are none"));
+      throw std::invalid_argument(std::string(info(edit).name) + " takes names of " +
+                                  of + ", and these are none");
     }
     return rows;
+  }
+
+  // What an edit does inside an event it does inside those within as well.
+  void keep_outermost(std::vector<std::uint32_t>& rows) const {
+    const auto key = [&](std::uint32_t row) {
+      return std::tuple(t_.lanes.lane[row], c_.ts[row], -t_.tree.end(c_, row));
+    };
+    std::sort(rows.begin(), rows.end(),
+              [&](auto a, auto b) { return key(a) < key(b); });
+    auto lane = timeline::kNoLane;
+    std::int64_t reached = 0;
+    std::erase_if(rows, [&](auto row) {
+      const auto end = t_.tree.end(c_, row);
+      if (t_.lanes.lane[row] == lane && end <= reached) return true;
+      lane = t_.lanes.lane[row];
+      reached = end;
+      return false;
+    });
   }
 
   void fix(const Edit& edit) {
@@ -75,7 +104,7 @@ class Editor {
       if (i >= r_.findings.size()) {
         throw std::invalid_argument("there is no finding " + std::to_string(i));
       }
-      change_.add(patterns::fix_of(m_, r_.patterns, r_.findings[i]));
+      change_.add(patterns::fix_of(m_, r_.patterns, r_.findings[i], room_));
     }
   }
 
@@ -98,7 +127,7 @@ class Editor {
         const auto call = task == kNone ? kNone : m_.tasks.all[task].call;
         if (call == kNone || c_.cat(row) != trace::Category::kGpuMemcpy) break;
         const auto& c = m_.calls.all[call];
-        change_.drop_waits(c.lane, {c.begin, c.begin + 1});
+        change_.drop_waits(c.lane, timeline::wait_around(t_.waits, c.lane, c.begin));
         break;
       }
       default:
@@ -133,6 +162,7 @@ class Editor {
 
   const Report& r_;
   const replay::Model& m_;
+  patterns::OverlapRoom room_{*r_.timeline};
   const timeline::Timeline& t_;
   const trace::Columns& c_;
   replay::Change change_;

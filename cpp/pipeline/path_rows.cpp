@@ -159,9 +159,15 @@ std::vector<PathRow> critical_paths(const replay::Model& m) {
   std::vector<Draft> drafts;
   drafts.push_back(
       draft_of(m, replay::critical_path(m, weights, times, replay::last_point(times))));
+  // Paths of steps one after the other take each point once; of thousands of steps
+  // that overlap, all but the first few would take hours.
+  auto left = kMostOverlap * m.points.size();
   for (const auto& step : m.steps) {
-    drafts.push_back(draft_of(
-        m, replay::critical_path(m, weights, times, step.end, times[step.begin])));
+    const auto path =
+        replay::critical_path(m, weights, times, step.end, times[step.begin]);
+    if (path.size() > left) break;
+    left -= path.size();
+    drafts.push_back(draft_of(m, path));
     drafts.back().row.step = step.number;
   }
   // All lines at once: to find them may take a pass over the file.

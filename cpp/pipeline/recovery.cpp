@@ -99,9 +99,11 @@ Recovery recover(const Report& report) {
   }
   const replay::Pricer pricer(model);
   replay::Change all, certain;
+  patterns::OverlapRoom shared(*report.timeline);  // of all of them together
   for (std::size_t i = 0; i < report.findings.size(); ++i) {
     const auto& finding = report.findings[i];
-    const auto change = patterns::fix_of(model, report.patterns, finding);
+    patterns::OverlapRoom alone(*report.timeline);
+    const auto change = patterns::fix_of(model, report.patterns, finding, alone);
     const auto fixed = pricer.replay(change);
     // A step that gets longer when something is taken away: what was copied as work was
     // a wait, and no number is better than a wrong one.
@@ -111,13 +113,18 @@ Recovery recover(const Report& report) {
     }
     const bool counts = may_be_counted_on(report, finding);
     out.gains[i] = pricer.gain(fixed, !counts);
-    all.add(change);
+    all.add(report.patterns[finding.pattern].fix == patterns::Fix::kOverlap
+                ? patterns::fix_of(model, report.patterns, finding, shared)
+                : change);
     if (counts) certain.add(change);
   }
   out.windows.assign(report.windows.size(), 0);
   if (all.empty()) return out;
   const auto fixed = pricer.replay(all);
-  if (pricer.longer_step(fixed)) return out;
+  if (const auto longer = pricer.longer_step(fixed)) {
+    out.together_doubt = longer->detail;
+    return out;
+  }
   out.together = pricer.gain(fixed);
   out.together->low = pricer.gain(pricer.replay(certain)).low;
   out.windows = window_shares(report, model, pricer, fixed);

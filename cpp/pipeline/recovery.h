@@ -38,8 +38,10 @@ const std::vector<std::string>& path_categories();
 std::vector<std::int64_t> path_categories_of(const replay::Model& model,
                                              const std::vector<replay::Segment>& path);
 
-/// Paths of the whole trace and of each step. O(n) in the points on them, and what
-/// timeline::user_frames takes.
+/// Paths of the whole trace and of each step; of steps that overlap, of the first as
+/// many as kMostOverlap passes over all points take. O(n) in the points on them, and
+/// what timeline::user_frames takes.
+inline constexpr std::size_t kMostOverlap = 16;
 std::vector<PathRow> critical_paths(const replay::Model& model);
 
 struct Recovery {
@@ -55,6 +57,7 @@ struct Recovery {
   /// All of them fixed at once, replayed together: less than their sum where one hides
   /// another, more where only both together shorten the critical path.
   std::optional<replay::Gain> together;
+  std::string together_doubt;  ///< Why there is none although there are gains; or "".
   /// Share of each window that goes with all findings fixed, 0 to 1; empty likewise.
   std::vector<double> windows;
 };

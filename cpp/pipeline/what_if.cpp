@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <string>
 
 #include "replay/accept.h"
 #include "replay/model_program.h"
@@ -25,9 +26,23 @@ std::string schedule_by_events(const Report& r, const replay::Model& m,
     return std::string("the replay by events fails: ") + error.what();
   }
   const replay::Times span{replay::span_of(m.recorded()), before.span};
-  if (replay::error(span) <= replay::kMostStepError) return "";
-  return "the replay by events is " + replay::percent(replay::error(span)) +
-         " off without the edits";
+  if (replay::error(span) > replay::kMostStepError) {
+    return "the replay by events is " + replay::percent(replay::error(span)) +
+           " off without the edits";
+  }
+  // What waits for less cannot make a step longer, unless what it let go takes the
+  // place of the step's own work: then it is the wrong work to let go.
+  for (std::size_t i = 1; i < m.steps.size(); ++i) {
+    const auto& s = m.steps[i];
+    const replay::Times step{before.times[s.end] - before.times[s.begin],
+                             after.times[s.end] - after.times[s.begin]};
+    if (step.replayed > step.recorded && replay::error(step) > replay::kMostStepError) {
+      return "step " + std::to_string(s.number) +
+             " would take longer than before, by " +
+             replay::percent(replay::error(step)) + ": what overlaps gets in its way";
+    }
+  }
+  return "";
 }
 
 }  // namespace
@@ -46,12 +61,15 @@ Outcome what_if(const Report& r, const replay::Model& m, std::span<const Edit> e
       });
   if (out.by_events) {
     out.doubt = schedule_by_events(r, m, before, after);
+    out.gain = {};
     out.gain.high = std::max<std::int64_t>(0, before.span - after.span);
+    out.gain.recomputed = out.gain.inferred = -1;
   } else {
     if (const auto longer = pricer.longer_step(after)) out.doubt = longer->detail;
-    out.path =
-        path_categories_of(m, replay::critical_path(m, after.weights, after.times,
-                                                    replay::last_point(after.times)));
+    const auto begin = *std::min_element(after.times.begin() + 1, after.times.end());
+    out.path = path_categories_of(
+        m, replay::critical_path(m, after.weights, after.times,
+                                 replay::last_point(after.times), begin));
   }
   const auto sure = pricer.gain(pricer.replay(change_of(r, m, certain(r, edits))));
   out.gain.low = std::min(sure.low, out.gain.high);

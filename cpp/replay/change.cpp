@@ -23,8 +23,24 @@ class Editor {
         const auto inside = timeline::intersect({from, to}, relative(part)).length();
         const bool whole = waits_too && inside == to - from;
         const auto [first, last] = m_.graph.into(p);
+        // Woken inside what is skipped: it does not wait, and what it did outside
+        // stays.
+        bool woken = false;
+        for (auto i = first; i < last && waits_too; ++i) {
+          const auto& e = m_.graph.edges()[i];
+          const auto by = m_.points[e.from].recorded;
+          if (e.kind != EdgeKind::kHandOver || by < relative(part).begin ||
+              by > relative(part).end) {
+            continue;
+          }
+          weights[i] = kAbsent;
+          woken = true;
+        }
         for (auto i = first; i < last; ++i) {
           const auto kind = m_.graph.edges()[i].kind;
+          if (woken && kind == EdgeKind::kThink) {
+            weights[i] = std::max(weights[i], to - from);
+          }
           if (kind == EdgeKind::kThink || kind == EdgeKind::kCall ||
               kind == EdgeKind::kWaitCost) {
             weights[i] = std::max<std::int64_t>(0, weights[i] - inside);
@@ -78,12 +94,20 @@ class Editor {
   }
 
   void merge(std::uint32_t row) {
-    const auto* task = find(row);
-    if (task == nullptr) return;
-    const auto fifo = edge_into(task->start_point, EdgeKind::kFifo);
-    if (fifo == Graph::kNoEdge || weights[fifo] == kAbsent) return;
+    if (!unlaunch(row)) return;
+    const auto fifo = edge_into(find(row)->start_point, EdgeKind::kFifo);
     weights[fifo] = std::min<std::int64_t>(weights[fifo], 0);
+  }
+
+  // Starts behind the work before it, whenever it was launched. The first of a stream
+  // has nothing else to wait for, and would be at the begin of time without its launch.
+  bool unlaunch(std::uint32_t row) {
+    const auto* task = find(row);
+    if (task == nullptr) return false;
+    const auto fifo = edge_into(task->start_point, EdgeKind::kFifo);
+    if (fifo == Graph::kNoEdge || weights[fifo] == kAbsent) return false;
     edit_task(row, EdgeKind::kLaunch, 0, true);
+    return true;
   }
 
   const Task* find(std::uint32_t row) const {
@@ -160,6 +184,22 @@ bool Change::empty() const {
          shortened_.empty() && untied_.empty() && dropped_.empty() && merged_.empty();
 }
 
+std::vector<std::uint32_t> Change::left_out(const Model& m) const {
+  std::vector<std::uint32_t> out(dropped_.begin(), dropped_.end());
+  std::map<std::uint32_t, std::uint32_t> of_call;
+  for (const auto row : dropped_) {
+    const auto task = row < m.tasks.of_row.size() ? m.tasks.of_row[row] : kNone;
+    if (task != kNone && m.tasks.all[task].call != kNone) {
+      ++of_call[m.tasks.all[task].call];
+    }
+  }
+  for (const auto& [call, count] : of_call) {
+    if (count == m.tasks.of_call[call]) out.push_back(m.calls.all[call].row);
+  }
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
 std::vector<std::int64_t> Change::weights(const Model& m) const {
   Editor edit(m);
   constexpr auto kAll = std::int64_t{1} << 62;
@@ -168,7 +208,7 @@ std::vector<std::int64_t> Change::weights(const Model& m) const {
   for (const auto row : dropped_) {
     edit.edit_task(row, EdgeKind::kWork, kAll, false);
     edit.edit_task(row, EdgeKind::kFifo, kAll, true);
-    edit.edit_task(row, EdgeKind::kLaunch, 0, true);  // nobody waits for its start
+    edit.unlaunch(row);
     const auto* task = edit.find(row);
     if (task != nullptr && task->call != kNone) ++dropped_of[task->call];
   }

@@ -21,7 +21,8 @@ class Change {
   /// a graph, faster Python. What calls inside wait for, they wait for still.
   void hide(std::uint32_t lane, timeline::Interval time);
   /// What a thread does in `time` is not done: a loader that is ahead, a compilation
-  /// done before. Calls wholly inside wait for nothing either.
+  /// done before. Calls wholly inside wait for nothing either, nor does it wait for
+  /// another thread whose part ended in that time.
   void skip(std::uint32_t lane, timeline::Interval time);
   /// Calls of a thread that begin in `time` do not wait for the device: they return
   /// when they have done their own part. Those whose length was copied keep it: what
@@ -44,6 +45,8 @@ class Change {
   /// Takes in all that another change takes away.
   void add(const Change& other);
   bool empty() const;
+  /// Rows of work that is not done, ascending, and of the calls that launched no other.
+  std::vector<std::uint32_t> left_out(const Model& model) const;
 
   /// Returns the weights of the model's graph with this change made. O(edges), and a
   /// search for each item.

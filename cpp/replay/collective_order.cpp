@@ -37,7 +37,8 @@ CollectiveOrder order_of(const std::vector<HostCollective>& collectives,
       auto* ask = begins_after(r.asker, r.asked, own == nullptr);
       if (queued) ask->least = 0;
       begins_after(r.asker, r.ready, true)->least = 0;
-      if (before != nullptr && before->lane != r.lane) {
+      // What goes on after this one cannot have carried its bytes first.
+      if (before != nullptr && before->lane != r.lane && before->end <= r.end) {
         begins_after(before->lane, before->end, true)->least =
             std::min<std::int64_t>(0, r.begin - before->end);
       }

@@ -13,16 +13,8 @@ namespace {
 
 using timeline::Interval;
 
-// Makes a launch part of the one before it.
-bool join(const Model& m, std::uint32_t call, Change& out) {
-  const auto time = launching_time(m, call);
-  if (time) out.hide(m.calls.all[call].lane, *time);
-  return time.has_value();
-}
-
-}  // namespace
-
-std::optional<Interval> launching_time(const Model& m, std::uint32_t call) {
+// From the end of the launch before to the end of this one.
+std::optional<Interval> since_before(const Model& m, std::uint32_t call) {
   const auto& c = m.calls.all[call];
   if (m.waits_in(call)) return {};
   auto before = call;
@@ -36,12 +28,37 @@ std::optional<Interval> launching_time(const Model& m, std::uint32_t call) {
   return Interval{m.calls.all[before].end, slow ? c.begin + typical : c.end};
 }
 
+// Makes a launch part of the one before it.
+bool join(const Model& m, std::uint32_t call, Change& out) {
+  const auto time = launching_time(m, call);
+  if (time) out.hide(m.calls.all[call].lane, *time);
+  return time.has_value();
+}
+
+}  // namespace
+
+std::optional<Interval> launching_time(const Model& m, std::uint32_t call) {
+  auto time = since_before(m, call);
+  const auto& c = m.calls.all[call];
+  if (!time || c.begin - time->begin <= kMostPause) return time;
+  const auto& t = *m.timeline;
+  auto begin = c.begin;
+  for (auto at = t.tree.parent[c.row]; at != timeline::kNoRow; at = t.tree.parent[at]) {
+    const auto from = t.columns().ts[at];
+    if (from < time->begin) break;
+    if (t.columns().cat(at) == trace::Category::kCpuOp) begin = from;
+  }
+  time->begin = begin;
+  return time;
+}
+
 void capture(const Model& m, std::uint32_t lane, Interval time, Change& out) {
   const auto [from, to] = m.calls.in(lane, time);
   bool first = true;
   for (auto call = from; call < to; ++call) {
     if (m.tasks.of_call[call] == 0) continue;
-    if (!first) join(m, call, out);
+    const auto gone = first ? std::nullopt : since_before(m, call);
+    if (gone) out.hide(lane, *gone);
     first = false;
   }
 }

@@ -19,14 +19,22 @@ namespace tta::replay {
 /// Kineto's ResNet-50 sample).
 inline constexpr std::int64_t kSlowLaunch = 10;
 
+/// On the way from launch to launch a thread goes through Python for no longer; what is
+/// more is other work. The rules on launches have the same limit
+/// (patterns/dispatching.h).
+inline constexpr std::int64_t kMostPause = 200'000;
+
 /// Returns what a thread does for launch `call` alone: the time since the launch before
 /// it, on the trace's clock. None if nothing was launched before, or if the thread
-/// waited for the device since or in it. Linear in the calls between the two.
+/// waited for the device since or in it. If that is over kMostPause it is the operators
+/// around the launch alone, of which the launch before was not one. Linear in the calls
+/// between the two.
 std::optional<timeline::Interval> launching_time(const Model& model,
                                                  std::uint32_t call);
 
 /// Launches all that a thread launches in `time` at once, as a CUDA graph does: between
-/// two waits the first launch stays for all. Work takes as long as before.
+/// two waits the first launch stays for all, and nothing between runs, as nothing but
+/// launches is replayed. Work takes as long as before.
 void capture(const Model& model, std::uint32_t lane, timeline::Interval time,
              Change& out);
 

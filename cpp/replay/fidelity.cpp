@@ -105,7 +105,7 @@ void measure_path(const Model& m, std::span<const std::int64_t> weights,
   f.path = by_kind(m, path);
   f.path_sources = by_source(m, path);
   // A lead-in of Python before the first call is no anchor that hides anything.
-  auto first = span_of(times);
+  auto first = times[last_point(times)];
   for (const auto& call : m.calls.all) first = std::min(first, times[call.begin_point]);
   for (const auto& task : m.tasks.all) first = std::min(first, times[task.start_point]);
   for (const auto& s : path) {

@@ -22,6 +22,7 @@ WhatIf Pricer::replay(const Change& change) const {
   out.weights = change.weights(model_);
   out.times = model_.graph.schedule(out.weights);
   out.span = span_of(out.times);
+  out.left_out = change.left_out(model_);
   return out;
 }
 

@@ -17,7 +17,8 @@ namespace tta::replay {
 /// of a range is this share of the high end.
 inline constexpr double kLowEnd = 0.75;
 
-/// Time that a change takes off the span, in nanoseconds, and what it rests on.
+/// Time that a change takes off the span, in nanoseconds, and what it rests on. Shares
+/// are -1 where they are not known: of a schedule by events.
 struct Gain {
   std::int64_t low = 0;
   std::int64_t high = 0;  ///< As replayed.
@@ -33,6 +34,7 @@ struct WhatIf {
   std::vector<std::int64_t> weights;  ///< Of the edges.
   std::vector<std::int64_t> times;    ///< Of the points.
   std::int64_t span = 0;
+  std::vector<std::uint32_t> left_out;  ///< Change::left_out.
 };
 
 /// Prices changes of one model; holds what they share. Refers to the model. Safe from

@@ -43,7 +43,11 @@ class Process {
     read_threads(ranges.front().row);
     for (auto& r : ranges) ask(r);
     find_ready();
+    std::int64_t reached = t_.span.begin;
     for (const auto& wait : may_be_blocked(t_, main_)) {
+      // One inside another is part of it.
+      if (wait.end <= reached) continue;
+      reached = wait.end;
       // The ranges come by start, so all before the first that begins later.
       HostCollective* last = nullptr;
       for (auto it = first_from(ranges, wait.begin); it != ranges.end(); ++it) {
@@ -73,6 +77,9 @@ class Process {
 
   void read_threads(std::uint32_t some_row) {
     const auto pid = c_.pid[some_row];
+    for (const auto& step : t_.spans.steps) {
+      steps_[t_.lanes.lane[step.row]].push_back(step.begin);
+    }
     for (std::uint32_t lane = 0; lane < t_.lanes.lanes.size(); ++lane) {
       const auto& l = t_.lanes.lanes[lane];
       if (l.is_stream || l.pid != pid) continue;
@@ -133,12 +140,12 @@ class Process {
   }
 
   std::int64_t start_of_step(std::uint32_t lane, std::int64_t when) const {
-    auto out = t_.span.begin;
-    for (const auto& step : t_.spans.steps) {
-      if (step.begin > when) break;
-      if (t_.lanes.lane[step.row] == lane) out = step.begin;
-    }
-    return std::max(out, c_.ts[t_.lanes.rows_of(t_.lanes.lanes[lane]).front()]);
+    auto out =
+        std::max(t_.span.begin, c_.ts[t_.lanes.rows_of(t_.lanes.lanes[lane]).front()]);
+    const auto it = steps_.find(lane);
+    if (it == steps_.end()) return out;
+    const auto after = std::upper_bound(it->second.begin(), it->second.end(), when);
+    return after == it->second.begin() ? out : std::max(out, *std::prev(after));
   }
 
   struct Ask {
@@ -150,6 +157,7 @@ class Process {
   std::map<std::string, std::vector<Ask>> asks_;  // by name, by start
   std::map<std::string, std::size_t> next_;       // not yet taken
   std::vector<Pass> passes_;
+  std::map<std::uint32_t, std::vector<std::int64_t>> steps_;  // begins, by lane
 };
 
 }  // namespace

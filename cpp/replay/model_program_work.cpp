@@ -69,8 +69,12 @@ DeviceWork ModelReader::work(const Task& task) const {
 }
 
 void ModelReader::add_signals() {
-  for (const auto& e : m_.graph.edges()) {
+  const auto& edges = m_.graph.edges();
+  for (std::size_t i = 0; i < edges.size(); ++i) {
+    auto e = edges[i];
     if (e.kind != EdgeKind::kHandOver) continue;
+    if (!options_.weights.empty()) e.weight = options_.weights[i];
+    if (e.weight == kAbsent) continue;
     auto from = e.from;
     auto latency = e.weight;
     each_into(from, [&](const Edge& inner) {

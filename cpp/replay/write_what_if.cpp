@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // replay/write_what_if.cpp: a recorded trace again, each row at another time.
+#include <algorithm>
+#include <set>
 #include <stdexcept>
 
 #include "replay/json_text.h"
@@ -14,8 +16,18 @@ using trace::Category;
 
 class Writer {
  public:
-  Writer(const Model& m, std::span<const std::int64_t> times, std::ostream& out)
-      : trace_(*m.timeline->trace), maps_(m, times), out_(out), list_(out) {}
+  Writer(const Model& m, std::span<const std::int64_t> times, std::ostream& out,
+         std::span<const std::uint32_t> left_out)
+      : trace_(*m.timeline->trace),
+        maps_(m, times),
+        out_(out),
+        list_(out),
+        left_out_(left_out) {
+    const auto& c = trace_.columns;
+    for (const auto row : left_out) {
+      if (c.cat_info(row).runtime_api) gone_.insert(c.correlation[row]);
+    }
+  }
 
   void run(const std::string& note) {
     out_ << "{";
@@ -47,6 +59,8 @@ class Writer {
   void write(std::uint32_t row, std::string_view args) {
     const auto& c = trace_.columns;
     const auto phase = c.phase[row];
+    if (std::binary_search(left_out_.begin(), left_out_.end(), row)) return;
+    if ((phase == 's' || phase == 'f') && gone_.contains(c.correlation[row])) return;
     std::string text = "\"name\": " + quoted(trace_.name(row));
     if (c.cat(row) != Category::kUnknown) {
       text += ", \"cat\": " + quoted(c.cat_info(row).name);
@@ -80,19 +94,22 @@ class Writer {
   TimeMaps maps_;
   std::ostream& out_;
   EventList list_;
+  std::span<const std::uint32_t> left_out_;
+  std::set<std::int64_t> gone_;  // correlations of calls
 };
 
 }  // namespace
 
 void write_what_if(const Model& model, std::span<const std::int64_t> times,
-                   const std::string& note, std::ostream& out) {
+                   const std::string& note, std::ostream& out,
+                   std::span<const std::uint32_t> left_out) {
   if (times.size() != model.points.size()) {
     throw std::invalid_argument("a schedule of another model: it has " +
                                 std::to_string(times.size()) + " points of " +
                                 std::to_string(model.points.size()));
   }
   const FailingStream fails(out);
-  Writer(model, times, out).run(note);
+  Writer(model, times, out, left_out).run(note);
 }
 
 }  // namespace tta::replay

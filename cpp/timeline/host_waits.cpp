@@ -2,6 +2,8 @@
 // timeline/host_waits.cpp: judges each runtime call by its name or by its copy.
 #include "timeline/host_waits.h"
 
+#include <algorithm>
+#include <iterator>
 #include <string_view>
 
 #include "timeline/by_name.h"
@@ -74,6 +76,22 @@ std::vector<ThreadWaits> make_host_waits(const trace::Trace& t, const Lanes& lan
     if (!waits.empty()) out.push_back(std::move(thread));
   }
   return out;
+}
+
+Interval wait_around(const std::vector<ThreadWaits>& waits, std::uint32_t lane,
+                     std::int64_t begin) {
+  const auto thread = std::lower_bound(
+      waits.begin(), waits.end(), lane,
+      [](const ThreadWaits& w, std::uint32_t l) { return w.lane < l; });
+  if (thread != waits.end() && thread->lane == lane) {
+    const auto after = std::upper_bound(
+        thread->waits.begin(), thread->waits.end(), begin,
+        [](std::int64_t when, const HostWait& w) { return when < w.begin; });
+    if (after != thread->waits.begin() && begin < std::prev(after)->end) {
+      return {std::prev(after)->begin, std::prev(after)->end};
+    }
+  }
+  return {begin, begin + 1};
 }
 
 }  // namespace tta::timeline

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "timeline/intervals.h"
 #include "timeline/lanes.h"
 #include "timeline/links.h"
 #include "timeline/op_tree.h"
@@ -40,5 +41,11 @@ struct ThreadWaits {
 /// the row of the longer. `Stream Wait Event` makes the device wait, not the host.
 std::vector<ThreadWaits> make_host_waits(const trace::Trace& trace, const Lanes& lanes,
                                          const Links& links, const OpTree& tree);
+
+/// Returns the stretch in which a call and those it is one wait with begin (.item()
+/// copies, then synchronizes); [begin, begin + 1) of a call in no wait. `waits` as made
+/// above, `begin` that of a call of thread `lane`. O(log n).
+Interval wait_around(const std::vector<ThreadWaits>& waits, std::uint32_t lane,
+                     std::int64_t begin);
 
 }  // namespace tta::timeline

@@ -28,9 +28,10 @@ class Gain:
     low_us: float
     high_us: float  # As replayed.
     # Share of high_us that is waits made shorter, not work taken away: rests on rules.
-    recomputed_share: float
+    # None of a what-if that was scheduled by events.
+    recomputed_share: float | None
     # Share of the critical path afterwards that hangs on inferred dependencies.
-    inferred_share: float
+    inferred_share: float | None
 
 
 @dataclass(frozen=True)
@@ -99,6 +100,7 @@ class Recovery:
     doubts: tuple[str, ...]
     # All findings fixed at once. Not their sum: one may hide another.
     together: Gain | None
+    together_doubt: str  # Why that is not said although findings have gains; or "".
     windows: tuple[float, ...]  # Share of each window that goes then; or empty.
 
 
@@ -111,14 +113,19 @@ def read_recovery(core: _core.Replay) -> Recovery:
         gains=tuple(read_gain(gain) if gain else None for gain in core.gains),
         doubts=tuple(core.doubts),
         together=read_gain(together) if together else None,
+        together_doubt=core.together_doubt,
         windows=tuple(core.windows),
     )
 
 
 def read_gain(core: _core.Gain) -> Gain:
     """Convert a gain."""
+    known = core.recomputed >= 0
     return Gain(
-        us_from_ns(core.low), us_from_ns(core.high), core.recomputed, core.inferred
+        us_from_ns(core.low),
+        us_from_ns(core.high),
+        core.recomputed if known else None,
+        core.inferred if known else None,
     )
 
 

@@ -59,8 +59,8 @@ class WhatIf:
         what-if in its metadata.
 
         Raises:
-            ValueError: The replay is refused, or ``path`` cannot be written, ends in
-                ``.gz`` or is the trace.
+            ValueError: There are edits and the replay is refused, or ``path`` cannot be
+                written, ends in ``.gz`` or is the trace.
             TraceError: The trace's file is no longer what was analysed.
         """
         where = os.fspath(path)
@@ -109,16 +109,17 @@ class WhatIf:
             low, high = time_text(self.gain.low_us), time_text(self.gain.high_us)
             share = share_text(self.gain.high_us, self.span_us)
             lines.append(f"Gain       {low} to {high} (at most {share})")
-            lines.append(
-                f"           {self.gain.recomputed_share:.0%} of it waits made "
-                f"shorter, {self.gain.inferred_share:.0%} of the path inferred"
-            )
+            if self.gain.recomputed_share is not None:
+                lines.append(
+                    f"           {self.gain.recomputed_share:.0%} of it waits made "
+                    f"shorter, {self.gain.inferred_share:.0%} of the path inferred"
+                )
             lines += [f"           {fidelity.caveat}"] if fidelity.caveat else []
         if not self.edits:
             shares = ", ".join(f"{v:.0%} {k}" for k, v in fidelity.shares.items() if v)
             lines.append(f"Path       {shares} times; see docs/replay.md")
-        if self.critical_path and not self.refusals:
-            lines.append(f"Bound by   {kinds_text(self.critical_path)}")
+        if (kinds := kinds_text(self.critical_path)) and not self.refusals:
+            lines.append(f"Bound by   {kinds}")
         if self.engine == "events":
             lines.append("           scheduled by events, for work may overlap")
         for step in self.steps[:_MOST_STEPS]:

@@ -121,6 +121,11 @@ def _replayed(report: Report) -> Iterator[str]:
             f"{time_text(gain.high_us)} less of {time_text(span_us)} "
             f"({share_text(gain.high_us, span_us)})."
         )
+    elif recovery.together_doubt:
+        yield from wrapped(
+            f"No gain is given for all of them together: {recovery.together_doubt}.",
+            "  ",
+        )
     if recovery.fidelity and any(recovery.gains):
         yield from wrapped(recovery.fidelity.caveat, "  ")
 

@@ -104,4 +104,4 @@ def test_the_command_takes_each_edit() -> None:
     bad = [*command, "--bucket", "aten::linear"]
     done = subprocess.run(bad, capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert "bucket takes names of device work" in done.stderr
+    assert "bucket takes names of collectives" in done.stderr

@@ -43,7 +43,8 @@ struct Recording {
     f.pattern = claims.front().pattern;
     f.claims = std::move(claims);
     const replay::Pricer pricer(model);
-    return pricer.gain(pricer.replay(fix_of(model, PatternTable(), f))).high;
+    OverlapRoom room(timeline);
+    return pricer.gain(pricer.replay(fix_of(model, PatternTable(), f, room))).high;
   }
 
   trace::Trace trace;
@@ -152,15 +153,38 @@ TEST(Fix, NoMoreIsHiddenThanThereIsToDo) {
   const auto first = r.row("ncclAllReduce", 0), second = r.row("ncclAllReduce", 1);
   f.claims = {r.busy(f.pattern, 39.2, 139.2, first),
               r.busy(f.pattern, 239.2, 249.2, second)};
-  const auto can = hideable(r.timeline, f);
+  OverlapRoom room(r.timeline);
+  const auto can = room.hideable(f);
   ASSERT_EQ(can.size(), 2u);
   EXPECT_EQ(can[0].end - can[0].begin, 30'000);  // what the first step computes
   EXPECT_EQ(can[1].end - can[1].begin, 10'000);
-  f.claims.push_back(r.busy(f.pattern, 249.2, 339.2, second));
-  const auto more = hideable(r.timeline, f);
-  ASSERT_EQ(more.size(), 3u);
-  EXPECT_EQ(more[2].end - more[2].begin, 20'000);  // of 30 us, 10 were taken
-  EXPECT_EQ(r.gain(f.claims), 30'000);             // of the last step: the host is slow
+  // Fixes made together share it: of 30 us 10 are taken.
+  f.claims = {r.busy(f.pattern, 249.2, 339.2, second)};
+  const auto more = room.hideable(f);
+  ASSERT_EQ(more.size(), 1u);
+  EXPECT_EQ(more[0].end - more[0].begin, 20'000);
+  EXPECT_TRUE(room.hideable(f).empty());
+  EXPECT_EQ(r.gain(f.claims), 30'000);  // alone, the last step's; the host is slow
+}
+
+TEST(Fix, CopiesTakeOfTheSameRoomAsCollectives) {
+  TraceText text;
+  text.launched(0, 8, 30, 1);
+  text.call("cudaLaunchKernel", 10, 5, 2).kernel(39.2, 100, 2, "ncclAllReduce");
+  text.call("cudaMemcpyAsync", 20, 5, 3)
+      .copy("Memcpy HtoD (Pinned -> Device)", 140.4, 100, 3, 1'000'000);
+  const Recording r(text);
+  OverlapRoom room(r.timeline);
+  Finding comm, copy;
+  comm.pattern = PatternId::kCommExposed;
+  comm.claims = {r.busy(comm.pattern, 39.2, 64.2, r.row("ncclAllReduce"))};
+  copy.pattern = PatternId::kExposedCopy;
+  copy.claims = {
+      r.busy(copy.pattern, 140.4, 240.4, r.row("Memcpy HtoD (Pinned -> Device)"))};
+  EXPECT_EQ(room.hideable(comm).size(), 1u);
+  const auto left = room.hideable(copy);
+  ASSERT_EQ(left.size(), 1u);
+  EXPECT_EQ(left[0].end - left[0].begin, 5'000);  // of 30 us, 25 were taken
 }
 
 }  // namespace

@@ -129,6 +129,36 @@ TEST(WhatIf, EditsByNameAddUpAsSets) {
   EXPECT_GT(gain({load, half, wait}), gain({load, half}));
 }
 
+// A pageable copy, and the synchronization by which torch waits for it.
+TEST(WhatIf, APinnedCopyIsNotWaitedForAtAll) {
+  TraceText text;
+  for (int i = 0; i < 10; ++i) {
+    const auto at = i * 1000.0;
+    text.op("aten::copy_", at, 560);
+    text.launched(at, at + 8, 500, 3 * i + 1);
+    text.call("cudaMemcpyAsync", at + 10, 540, 3 * i + 2);
+    text.copy("Memcpy DtoH (Device -> Pageable)", at + 509.2, 34, 3 * i + 2, 400'000);
+    text.call("cudaStreamSynchronize", at + 551, 5, 3 * i + 3);
+    text.op("work", at + 560, 430);
+  }
+  const auto trace = text.load();
+  const auto report = analyze(trace);
+  const auto recovery = recover(report);
+  ASSERT_EQ(recovery.refusal, "");
+  const auto id = [&](std::string_view name) -> std::uint32_t {
+    for (std::uint32_t i = 0; i < trace.columns.size(); ++i) {
+      if (trace.name(i) == name) return trace.columns.name[i];
+    }
+    return 0;
+  };
+  const Edit pin{EditKind::kPin, {id("Memcpy DtoH (Device -> Pageable)")}};
+  const auto pinned = what_if(report, *recovery.model, std::vector{pin});
+  EXPECT_GT(pinned.gain.high, 9 * 400'000);
+  const Edit kernels{EditKind::kPin, {id("gemm")}};
+  EXPECT_THROW(what_if(report, *recovery.model, std::vector{kernels}),
+               std::invalid_argument);
+}
+
 TEST(WhatIf, RefusesWhatMakesNoSense) {
   const auto trace = loading_steps().load();
   const auto report = analyze(trace);

@@ -208,5 +208,34 @@ TEST(CriticalPath, AddsUpToTheSpanAndNamesWhatBinds) {
   EXPECT_EQ(parts[static_cast<int>(EdgeKind::kThink)], 300'000);
 }
 
+// A thread pins memory while another loads, and the other launches once it has ended.
+TEST(Change, WhatIsSkippedWaitsForNoOtherThread) {
+  TraceText text;
+  text.op("before", 0, 100).launched(60, 68, 10, 1);
+  text.note("enumerate(DataLoader)#x.__next__", 110, 880);
+  text.call("cudaHostAlloc", 120, 860, 99, 2);
+  text.op("after", 1000, 100).launched(1050, 1058, 10, 2);
+  const Replayed r(text);
+  ASSERT_FALSE(r.model.hand_overs.empty());
+  Change change;
+  change.skip(r.lane_of("before"), {r.begin() + 110'000, r.begin() + 990'000});
+  const auto times = r.model.graph.schedule(change.weights(r.model));
+  // What the thread did in between, 20 us, stays.
+  EXPECT_EQ(times[r.model.calls.all[1].begin_point], 170'000);
+}
+
+TEST(Change, TheFirstWorkOfAStreamIsDroppedWhereItWas) {
+  TraceText text;
+  text.op("lead", 0, 2000).launched(2000, 2008, 500, 1).launched(2010, 2509.2, 50, 2);
+  const Replayed r(text);
+  Change change;
+  change.drop(r.model.tasks.all.front().row);
+  const Pricer pricer(r.model);
+  const auto after = pricer.replay(change);
+  EXPECT_LE(after.span, pricer.unchanged().span);
+  EXPECT_GE(after.times[r.model.tasks.all.front().start_point], 2'000'000);
+  EXPECT_EQ(after.left_out.size(), 2u);  // and its call
+}
+
 }  // namespace
 }  // namespace tta::replay

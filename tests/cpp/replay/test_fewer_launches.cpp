@@ -115,6 +115,20 @@ TEST(FewerLaunches, FusedKernelsHaveNoGaps) {
       (Work{{8'000, 18'000}, {18'000, 28'000}, {28'000, 38'000}, {38'000, 48'000}}));
 }
 
+TEST(FewerLaunches, OtherWorkBetweenIsNotFusedAway) {
+  TraceText text;
+  text.launched(0, 8, 10, 1).op("numpy", 10, 900);
+  text.op("aten::add", 950, 60).launched(1000, 1008, 10, 2);
+  const Replayed r(text);
+  // The operator around the launch goes, and not what came before it.
+  EXPECT_EQ(launching_time(r.model, 1),
+            (timeline::Interval{r.model.begin + 950'000, r.model.begin + 1'005'000}));
+  Change fused, captured;
+  fuse(r.model, r.lane(), r.all(), Fusion::kAll, fused);
+  capture(r.model, r.lane(), r.all(), captured);
+  EXPECT_EQ(r.work(captured)[1], (timeline::Interval{19'200, 29'200}));
+}
+
 TEST(FewerLaunches, MultiTensorKernelsAreOneOfEachName) {
   TraceText text;
   for (int i = 0; i < 4; ++i) {
