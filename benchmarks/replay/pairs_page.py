@@ -8,39 +8,21 @@ from typing import Any
 
 from fidelity_page import machine_text
 from pair_table import PAIRS
+from pairs_text import (
+    INTRODUCTION,
+    RESNET,
+    disturbed,
+    gained_more,
+    gained_nothing,
+    not_found,
+    outcome,
+    resnet_note,
+)
 from render import table
 
-RESNET = "ResNet-50, loader 0 -> 4 workers (traces of others)"
-INTRODUCTION = """\
-# What fixes were predicted to gain, and did
-
-Written by `python benchmarks/replay/run_pairs.py`; not edited by hand. How gains are
-worked out is said in [replay.md](replay.md).
-
-{machine}
-
-Each pair is a slow program and the same program fixed, both recorded with
-`torch.profiler` on one thread of a CPU. From the slow trace alone the replay without
-the pattern's findings *predicts* the step: all of the gain, down to what of it is to be
-counted on. *Measured* is the fixed program's step, *naive* the slow step less the time
-that the findings wasted. The two programs are recorded in turn, {steps} steps each,
-{rounds} times over, waiting a while for others to be quiet; *others* is how much of the
-processors they used meanwhile. A cell is the median of the rounds, a round's value
-the median of its steps. Milliseconds.
-
-*Error, step* is the prediction beyond the measured step, *error, gain* the predicted
-gain beyond the measured one; in brackets the least and most of the rounds.
-*Unprofiled* is what the fix takes off the step without the profiler, beside what the
-prediction takes off the profiled step. *Left* is what the fixed trace's own findings of
-the pattern would still gain.
-
-{disturbed}
-"""
-QUIET = 0.1  # Rounds in which others used less are taken for undisturbed.
 HEAD = (
     "pair", "slow", "predicted", "measured", "naive", "error, step %",
-    "error, gain %", "measured in range", "unprofiled / predicted %", "left",
-    "others",
+    "error, gain %", "gained more", "unprofiled / predicted %", "left", "others",
 )  # fmt: skip
 
 
@@ -59,17 +41,24 @@ def spread(rows: list[dict[str, Any]], key: str) -> str:
     return text + (f" ({min(values):+.0f} to {max(values):+.0f})" if rows[1:] else "")
 
 
-def predicted(rows: list[dict[str, Any]]) -> str:
-    """Write the range of a prediction."""
-    if not any(row["found"] for row in rows):
+def error_of_gain(rows: list[dict[str, Any]]) -> str:
+    """Write the error of the gain, and how many rounds have none."""
+    nothing = gained_nothing(rows)
+    left_out = f"; {nothing} of {len(rows)} gained nothing" if nothing else ""
+    return spread(rows, "error_of_gain") + left_out
+
+
+def predicted(found: list[dict[str, Any]], rounds: int) -> str:
+    """Write a prediction, and in how many rounds there was one."""
+    if not found:
         return "nothing found"
-    high, low = middle(rows, "predicted"), middle(rows, "predicted_low")
-    return f"{high:.1f} to {low:.1f}"
+    rare = f"; found in {len(found)} of {rounds}" if len(found) < rounds else ""
+    return f"{middle(found, 'predicted'):.1f}{rare}"
 
 
 def unprofiled(rows: list[dict[str, Any]]) -> str:
     """Write the shares of the step that go, without the profiler and predicted."""
-    if "plain_slow" not in rows[0]:
+    if not rows or "plain_slow" not in rows[0]:
         return "-"
     real = statistics.median(1 - r["plain_fixed"] / r["plain_slow"] for r in rows)
     said = statistics.median(1 - r["predicted"] / r["slow"] for r in rows)
@@ -81,34 +70,23 @@ def plain(value: float | None, form: str) -> str:
     return "-" if value is None else form.format(value)
 
 
-def row_of(name: str, rows: list[dict[str, Any]]) -> list[str]:
-    """Return a line of the table."""
-    inside = sum(row["in_range"] for row in rows)
+def row_of(name: str, every: list[dict[str, Any]]) -> list[str]:
+    """Return a line of the table, of the rounds with findings if there are any."""
+    found = [row for row in every if row["found"]]
+    rows = found or every
     return [
         name,
         f"{middle(rows, 'slow'):.1f}",
-        predicted(rows),
+        predicted(found, len(every)),
         f"{middle(rows, 'measured'):.1f}",
-        f"{middle(rows, 'naive'):.1f}",
-        spread(rows, "error_of_step"),
-        spread(rows, "error_of_gain"),
-        f"{inside} of {len(rows)}",
-        unprofiled(rows),
+        f"{middle(rows, 'naive'):.1f}" if found else "-",
+        spread(found, "error_of_step"),
+        error_of_gain(found),
+        f"{gained_more(found)} of {len(found)}" if found else "-",
+        unprofiled(found),
         plain(middle(rows, "left_in_fixed"), "{:.1f}"),
         plain(middle(rows, "others"), "{:.0%}"),
     ]
-
-
-def disturbed(rows: list[dict[str, Any]]) -> str:
-    """Say how far the figures are to be believed."""
-    loud = sum(row["others"] >= QUIET for row in rows)
-    if not loud:
-        return "In no round other programs used a tenth of the processors."
-    return (
-        f"**In {loud} of {len(rows)} rounds other programs used a tenth of the "
-        "processors or more, perhaps more beside one twin than beside the other. Those "
-        "rows are to be run again on an idle machine before anything rests on them.**"
-    )
 
 
 def page(results: dict[str, Any]) -> str:
@@ -118,7 +96,11 @@ def page(results: dict[str, Any]) -> str:
     lines = [row_of(f"`{name}`", rows) for name, rows in measured.items()]
     if results["recorded"]:
         lines.append(row_of(RESNET, [results["recorded"]]))
-    notes = [f"- `{n}`: {known[n].what}. {known[n].why}" for n in measured]
+    every = [row for rows in measured.values() for row in rows]
+    notes = [
+        f"- `{n}`: {known[n].what}. {known[n].why}{not_found(rows)}"
+        for n, rows in measured.items()
+    ]
     rounds = max((len(rows) for rows in measured.values()), default=0)
     return "\n".join(
         [
@@ -127,16 +109,13 @@ def page(results: dict[str, Any]) -> str:
                 + f" torch {results['machine']['torch']}.",
                 rounds=rounds,
                 steps=results["machine"].get("steps", "-"),
-                disturbed=disturbed(
-                    [row for rows in measured.values() for row in rows]
-                ),
+                outcome=outcome(every),
+                disturbed=disturbed(every),
             ),
             table(HEAD, lines),
             "# The pairs, and why they may differ\n",
             *notes,
-            "- ResNet-50: one trace of each on a V100, by others; 6 steps. The four "
-            "workers slow the training process (operators take 10 to 25 % longer), and "
-            "two of its steps hold stalls of their own.",
+            *([resnet_note(results["recorded"])] if results["recorded"] else []),
             "",
         ]
     )

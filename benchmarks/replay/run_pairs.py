@@ -29,7 +29,14 @@ import torch  # noqa: E402
 from interference import observed, wait_for_quiet  # noqa: E402
 from measure import Protocol  # noqa: E402
 from pair_table import PAIRS, TimedPair  # noqa: E402
-from predicting import compared, predict, run_round, step_ms  # noqa: E402
+from pairs_text import QUIET  # noqa: E402
+from predicting import (  # noqa: E402
+    compared,
+    predict,
+    run_round,
+    step_less_events,
+    step_ms,
+)
 
 import torchtraceap  # noqa: E402
 
@@ -38,7 +45,7 @@ KEPT = ROOT / "benchmarks" / "results" / "replay_pairs.json"
 PAGE = ROOT / "docs" / "replay_pairs.md"
 PROTOCOL = Protocol(check=0, lead_in=6, blocks=1, block=15, active=15)
 COMPILED_ROUNDS = 3
-MOST_OTHERS = pairs_page.QUIET  # Of all processors; of two, a fifth of one.
+MOST_OTHERS = QUIET  # Of all processors; of two, a fifth of one.
 # Recorded with 0 and with 4 loader workers: the one public pair with an answer.
 RECORDED = (
     "kineto2021-v100-resnet50-workers0-memory",
@@ -51,8 +58,11 @@ def recorded_pair(traces: Path) -> dict[str, Any] | None:
     slow, fixed = (traces / f"{name}.json.gz" for name in RECORDED)
     if not (slow.exists() and fixed.exists()):
         return None
-    predicted = predict(torchtraceap.analyze(slow), "dataloader_bound")
-    return compared(predicted, step_ms(torchtraceap.analyze(fixed)))
+    report = torchtraceap.analyze(slow)
+    predicted = predict(report, "dataloader_bound")
+    return compared(predicted, step_ms(torchtraceap.analyze(fixed))) | {
+        "less_events": step_less_events(report, "dataloader_bound")
+    }
 
 
 def rounds_of(pair: TimedPair, rounds: int, patience_s: float) -> list[dict[str, Any]]:

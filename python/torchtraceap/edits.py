@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -118,9 +117,9 @@ def core_edits(
     for edit in map(as_edit, edits):
         of = _findings(report, edit.name) if edit.kind == "fix" else None
         if of is None:
+            pieces = edit.name.split("*")
             names = report.event_names
-            pattern = re.compile(".*".join(map(re.escape, edit.name.split("*"))), re.S)
-            of = [i for i, name in enumerate(names) if pattern.fullmatch(name)]
+            of = [i for i, name in enumerate(names) if _consists_of(pieces, name)]
             if not of:
                 raise ValueError(
                     f"no event is named {edit.name!r}. Names are compared as a whole, "
@@ -128,6 +127,27 @@ def core_edits(
                 )
         made.append(_core.Edit(edit.kind, of, edit.factor))
     return made
+
+
+def _consists_of(pieces: Sequence[str], name: str) -> bool:
+    """Tell whether a name is the pieces in their order, with any text between them.
+
+    The first begins the name and the last ends it; a single piece is the whole name.
+    """
+    if len(pieces) == 1:
+        return name == pieces[0]
+    first, *inner, last = pieces
+    at, end = len(first), len(name) - len(last)
+    if at > end or not (name.startswith(first) and name.endswith(last)):
+        return False
+    # The earliest place leaves most to those that follow, so none is tried again: a
+    # regular expression would try them all, and a trace may be written to make it.
+    for piece in inner:
+        found = name.find(piece, at, end)
+        if found < 0:
+            return False
+        at = found + len(piece)
+    return True
 
 
 def _findings(report: Report, what: str) -> list[int]:

@@ -3,11 +3,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import fnmatch
 import inspect
+import random
 import re
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -36,6 +41,44 @@ def test_each_edit_is_a_function_with_the_same_name() -> None:
         takes = inspect.signature(make).parameters
         made = make(**{k: v for k, v in arguments.items() if k in takes})
         assert made.kind == kind
+
+
+def matched(
+    pattern: str, names: list[str], monkeypatch: pytest.MonkeyPatch
+) -> set[str]:
+    """Return which names an edit of this name is made of; none raises in core_edits."""
+    asked: list[int] = []
+    monkeypatch.setattr(_core, "Edit", lambda _kind, of, _factor: asked.extend(of))
+    report: Any = SimpleNamespace(event_names=names)
+    with contextlib.suppress(ValueError):
+        edits.core_edits(report, [edits.hide(pattern)])
+    return {names[i] for i in asked}
+
+
+def test_names_are_compared_as_file_names_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of letters that mean nothing to fnmatch its answers are the truth."""
+    draw = random.Random(0)
+    words = [
+        "",
+        *("".join(draw.choices("ab\n", k=draw.randint(1, 9))) for _ in range(400)),
+    ]
+    for _ in range(2000):
+        pattern = "".join(draw.choices("ab\n**", k=draw.randint(0, 8)))
+        truth = {word for word in words if fnmatch.fnmatchcase(word, pattern)}
+        assert matched(pattern, words, monkeypatch) == truth, pattern
+    odd = ["a.c", "abc", "[ab]c", "a?c", "aXc"]
+    assert matched("a.c", odd, monkeypatch) == {"a.c"}
+    assert matched("a?*", odd, monkeypatch) == {"a?c"}
+    assert matched("[ab]*", odd, monkeypatch) == {"[ab]c"}
+
+
+def test_hostile_names_do_not_hang(monkeypatch: pytest.MonkeyPatch) -> None:
+    """To try each star at each place again would take longer than anyone waits."""
+    long = "a" * 10_000
+    names = [long, long + "b", "ab" * 5_000, "b" + long]
+    assert matched("*a" * 30 + "*b", names, monkeypatch) == {names[1], names[2]}
+    assert matched("*aa" * 30 + "*c", names, monkeypatch) == set()
+    assert matched("*" * 30, names, monkeypatch) == set(names)
 
 
 def test_the_page_lists_each_pattern_under_its_edit() -> None:
