@@ -21,6 +21,7 @@ from torchtraceap import _core, edits
 
 ROOT = Path(__file__).parents[2]
 DATA = ROOT / "tests" / "data"
+PAGE = (ROOT / "docs" / "replay.md").read_text()
 
 
 @pytest.fixture(scope="module")
@@ -41,6 +42,7 @@ def test_each_edit_is_a_function_with_the_same_name() -> None:
         takes = inspect.signature(make).parameters
         made = make(**{k: v for k, v in arguments.items() if k in takes})
         assert made.kind == kind
+        assert f"| `{kind}(" in PAGE
 
 
 def matched(
@@ -82,9 +84,8 @@ def test_hostile_names_do_not_hang(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_page_lists_each_pattern_under_its_edit() -> None:
-    text = (ROOT / "docs" / "replay.md").read_text()
-    rows = dict(re.findall(r"^\| `(\w+)` \| .* \| (.*) \|$", text, re.M))
-    meaning = dict(re.findall(r"^\| `(\w+)` \| (.*) \| .* \|$", text, re.M))
+    rows = dict(re.findall(r"^\| `(\w+)` \| .* \| (.*) \|$", PAGE, re.M))
+    meaning = dict(re.findall(r"^\| `(\w+)` \| (.*) \| .* \|$", PAGE, re.M))
     for name, what in _core.pattern_edits():
         patterns = {p.name for p in _core.patterns() if p.edit == name}
         assert meaning[name] == what
