@@ -42,9 +42,9 @@ class Finding:
     # "measured", or "estimate": mostly an upper bound, what faster work could save.
     basis: str
     idle_us: float  # The part of `wasted_us` in which the device was idle.
-    # What fixing it alone takes off the trace, by replay: at most, and what of it can
-    # most likely be had (0 where it is only a bound). None: the replay is not to be
-    # believed; ``Report.recovery`` says why.
+    # What the replay takes off the trace without what it alone claims (a fix may do
+    # less or more), and what of that is counted on: 3/4 or 0. None: the replay is not
+    # to be believed; ``Report.recovery`` says why.
     recoverable_us: float | None
     recoverable_low_us: float | None
     recoverable_fraction: float | None  # recoverable_us as a share of the span.

@@ -24,7 +24,8 @@ UNTESTED = (
 class Gain:
     """Time that a fix takes off the trace, and what that rests on."""
 
-    # 3/4 of high_us where most of it can be had, 0 where it is only a bound.
+    # What is counted on: 3/4 of what goes without the edits that count for nothing,
+    # so 0 where all do, as they do without device work.
     low_us: float
     high_us: float  # As replayed.
     # Share of high_us that is waits made shorter, not work taken away: rests on rules.
