@@ -9,6 +9,7 @@ there too. How near predictions are is measured by benchmarks/replay/run_pairs.p
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +52,24 @@ def reports(name: str) -> tuple[torchtraceap.Report, torchtraceap.Report]:
     return recorded(pair.slow, pair, FEW), recorded(pair.fixed, pair, FEW)
 
 
+def holds(
+    check: Callable[[torchtraceap.Report, torchtraceap.Report], None],
+    name: str,
+    *first: torchtraceap.Report,
+) -> None:
+    """Check both twins of a pair, recorded again up to twice: another program may take
+    the processors from one of them. A wrong prediction is wrong each time."""
+    for left in (2, 1, 0):
+        try:
+            check(*(first or reports(name)))
+        except AssertionError:
+            if not left:
+                raise
+            first = ()
+        else:
+            return
+
+
 def fastest_ms(report: torchtraceap.Report) -> float:
     return min(step.end_us - step.start_us for step in report.steps) / 1e3
 
@@ -64,7 +83,12 @@ def gains_ms(report: torchtraceap.Report, pattern: str) -> float:
 def test_a_loader_that_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(waiting.FarImages, "delay_s", 0.005)
     slept_ms = 5 * IMAGES["batch"]
-    slow, fixed = reports("loader_waits")
+    holds(lambda slow, fixed: check_loader(slow, fixed, slept_ms), "loader_waits")
+
+
+def check_loader(
+    slow: torchtraceap.Report, fixed: torchtraceap.Report, slept_ms: float
+) -> None:
     p = predict(slow, "dataloader_bound")
     assert p.refusals == ()
     # What is taken away is the loader's time, whose sleep is known.
@@ -95,7 +119,10 @@ def link_ms() -> float:
 
 
 def test_a_collective_is_overlapped_and_not_left_out(reductions: Any) -> None:
-    slow, fixed = reductions
+    holds(check_reductions, "comm_exposed", *reductions)
+
+
+def check_reductions(slow: torchtraceap.Report, fixed: torchtraceap.Report) -> None:
     p = predict(slow, "comm_exposed")
     assert p.refusals == ()
     wasted = sum(f.wasted_us for f in slow.findings if f.pattern == "comm_exposed")
@@ -133,7 +160,10 @@ def test_collectives_are_named_to_be_overlapped(reductions: Any) -> None:
 
 
 def test_python_between_operators() -> None:
-    slow, fixed = reports("python_in_step")
+    holds(check_python, "python_in_step")
+
+
+def check_python(slow: torchtraceap.Report, fixed: torchtraceap.Report) -> None:
     p = predict(slow, "host_bound_python")
     assert p.refusals == ()
     assert NEAR * fastest_ms(fixed) <= p.high < p.slow
