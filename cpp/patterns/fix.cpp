@@ -56,7 +56,7 @@ class Fixer {
         }
         return;
       case Fix::kCapture:
-        if (on_device && call != kNone) capture(call);
+        if (on_device && call != kNone && capture(call, claims)) return;
         break;
       case Fix::kMultiTensor:
         if (!on_device || t_.lanes.on_stream(row)) break;
@@ -95,9 +95,13 @@ class Fixer {
   }
 
   // A late launch is one with the launch before it.
-  void capture(std::uint32_t call) {
-    const auto time = replay::launching_time(m_, call);
-    if (time) out_.hide(m_.calls.all[call].lane, *time);
+  bool capture(std::uint32_t call, const Claims& claims) {
+    auto time = replay::since_launch_before(m_, call);
+    if (!time) return false;
+    const auto late = claims.front()->begin;
+    if (late - time->begin > replay::kMostPause) time->begin = late;
+    out_.hide(m_.calls.all[call].lane, *time);
+    return true;
   }
 
   // A chain goes from the kernel that proves it to the last that time is claimed of.

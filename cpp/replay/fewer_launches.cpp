@@ -13,8 +13,16 @@ namespace {
 
 using timeline::Interval;
 
-// From the end of the launch before to the end of this one.
-std::optional<Interval> since_before(const Model& m, std::uint32_t call) {
+// Makes a launch part of the one before it.
+bool join(const Model& m, std::uint32_t call, Change& out) {
+  const auto time = launching_time(m, call);
+  if (time) out.hide(m.calls.all[call].lane, *time);
+  return time.has_value();
+}
+
+}  // namespace
+
+std::optional<Interval> since_launch_before(const Model& m, std::uint32_t call) {
   const auto& c = m.calls.all[call];
   if (m.waits_in(call)) return {};
   auto before = call;
@@ -28,17 +36,8 @@ std::optional<Interval> since_before(const Model& m, std::uint32_t call) {
   return Interval{m.calls.all[before].end, slow ? c.begin + typical : c.end};
 }
 
-// Makes a launch part of the one before it.
-bool join(const Model& m, std::uint32_t call, Change& out) {
-  const auto time = launching_time(m, call);
-  if (time) out.hide(m.calls.all[call].lane, *time);
-  return time.has_value();
-}
-
-}  // namespace
-
 std::optional<Interval> launching_time(const Model& m, std::uint32_t call) {
-  auto time = since_before(m, call);
+  auto time = since_launch_before(m, call);
   const auto& c = m.calls.all[call];
   if (!time || c.begin - time->begin <= kMostPause) return time;
   const auto& t = *m.timeline;
@@ -57,7 +56,7 @@ void capture(const Model& m, std::uint32_t lane, Interval time, Change& out) {
   bool first = true;
   for (auto call = from; call < to; ++call) {
     if (m.tasks.of_call[call] == 0) continue;
-    const auto gone = first ? std::nullopt : since_before(m, call);
+    const auto gone = first ? std::nullopt : since_launch_before(m, call);
     if (gone) out.hide(lane, *gone);
     first = false;
   }

@@ -24,11 +24,14 @@ inline constexpr std::int64_t kSlowLaunch = 10;
 /// (patterns/dispatching.h).
 inline constexpr std::int64_t kMostPause = 200'000;
 
-/// Returns what a thread does for launch `call` alone: the time since the launch before
-/// it, on the trace's clock. None if nothing was launched before, or if the thread
-/// waited for the device since or in it. If that is over kMostPause it is the operators
-/// around the launch alone, of which the launch before was not one. Linear in the calls
-/// between the two.
+/// Returns the time from the launch before `call` in its thread to its own end, on the
+/// trace's clock. None if nothing was launched before, or if the thread
+/// waited for the device since or in it. Linear in the calls between the two.
+std::optional<timeline::Interval> since_launch_before(const Model& model,
+                                                      std::uint32_t call);
+
+/// The same, but what the thread does for this launch alone: if it is over kMostPause,
+/// only the operators around the launch of which the launch before was not one.
 std::optional<timeline::Interval> launching_time(const Model& model,
                                                  std::uint32_t call);
 
