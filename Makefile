@@ -19,7 +19,7 @@ DEMO_TRACE ?= tests/data/kineto2021-v100-resnet50-workers0-memory.json.gz
 SHELL := /bin/bash
 VENV := $(CURDIR)/.venv
 BUILD_TOOLS := scikit-build-core 'pybind11>=3' 'cmake>=3.25' ninja
-EXTRAS := test,dev,pandas
+EXTRAS := test,dev,docs,pandas,arrow
 CPP_FILES = $(shell find cpp tests/cpp -name '*.cpp' -o -name '*.h' -o -name '*.cu')
 
 export PYTHON

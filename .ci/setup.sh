@@ -37,6 +37,9 @@ need libgtest-dev has_header gtest/gtest.h
 need python3 "$python" --version
 need python3-venv "$python" -c 'import ensurepip, venv'
 need python3-dev has_python_header
+# The HTML report is tested in a browser; elsewhere than on Debian those tests skip.
+need chromium chromium --version
+need chromium-driver chromedriver --version
 if [[ ${2:-} == clang ]]; then
   need clang-14 clang++-14 --version
   need libclang-rt-14-dev has_libfuzzer

@@ -7,7 +7,6 @@ of time; spans are half-open.
 
 from __future__ import annotations
 
-import os
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -23,9 +22,9 @@ from torchtraceap.facts import (
 )
 from torchtraceap.findings import Finding, read_findings
 from torchtraceap.identity import process
+from torchtraceap.report_forms import ReportForms
 from torchtraceap.story import Stage, read_story
 from torchtraceap.threads import Thread, read_threads
-from torchtraceap.units import time_text
 from torchtraceap.windows import Window, read_windows
 from torchtraceap.work import (
     Copy,
@@ -44,10 +43,9 @@ if TYPE_CHECKING:
     from torchtraceap.config import Changes
     from torchtraceap.recovery import CriticalPath, Recovery
     from torchtraceap.rule_outcomes import RuleOutcome
-    from torchtraceap.tables import Tables
 
 
-class Report:
+class Report(ReportForms):
     """The analysis of one trace. Made by ``torchtraceap.analyze``.
 
     Attributes:
@@ -178,76 +176,3 @@ class Report:
     def overlap(self) -> tuple[Overlap, ...]:
         """Each device's computation, communication and copies, and what is hidden."""
         return read_overlap(self._core.overlap())
-
-    def summary(self, *, windows: bool | int = False, findings: int = 10) -> str:
-        """Return the report as plain text for people.
-
-        Args:
-            windows: How many labeled windows to list, the most wasteful first.
-                True lists ten.
-            findings: How many findings to list. The rest are counted.
-
-        Raises:
-            ValueError: One of the numbers is negative.
-        """
-        from torchtraceap.summary import write_summary
-
-        for name, value in (("windows", windows), ("findings", findings)):
-            if value < 0:
-                raise ValueError(f"{name} must not be negative, but is {value}")
-        return write_summary(self, 10 if windows is True else int(windows), findings)
-
-    def tables(self) -> str:
-        """Return kernels, copies, operators, threads, counts, overlap as plain text."""
-        from torchtraceap.work_tables import write_tables
-
-        return write_tables(self)
-
-    def to_dict(self) -> dict[str, object]:
-        """Return the report in its JSON form, as docs/formats.md describes it."""
-        from torchtraceap.json_form import report_form
-
-        return report_form(self)
-
-    def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
-        """Return the report as JSON text; write it to ``path`` too if that is given.
-
-        The text is plain ASCII. Its form has a version and a schema, which the
-        package carries as ``report.schema.json``.
-
-        Raises:
-            OSError: ``path`` cannot be written.
-        """
-        from torchtraceap.json_form import json_text
-
-        text = json_text(self.to_dict())
-        if path is not None:
-            with open(path, "w", encoding="ascii") as file:
-                file.write(text + "\n")
-        return text
-
-    def to_pandas(self) -> Tables:
-        """Return the report and the tables of what ran as pandas DataFrames.
-
-        ``report.to_pandas().windows``, and so on; ``tables.py`` lists them.
-
-        Raises:
-            ImportError: pandas is not installed; the message names the extra.
-        """
-        from torchtraceap.tables import make_tables
-
-        return make_tables(self)
-
-    def __repr__(self) -> str:
-        from torchtraceap.safe_text import printable
-
-        return (
-            f"<torchtraceap.Report of {printable(self.trace.path)}: "
-            f"{self.trace.events} events, {time_text(self.trace.span_us)}, "
-            f"{self.quality.verdict}, {len(self.findings)} findings>"
-        )
-
-    def _repr_html_(self) -> str:
-        from torchtraceap.html_table import findings_table
-
-        return findings_table(self)

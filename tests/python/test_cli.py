@@ -182,7 +182,7 @@ def test_recover_is_passed_on(
         seen.append(options)
         return torchtraceap.load(data / TINY)
 
-    monkeypatch.setattr(cli, "load", remember)
+    monkeypatch.setattr("torchtraceap.cli.inspect.load", remember)
     assert cli.main(["inspect", "x.json", "--recover"]) == 0
     assert cli.main(["inspect", "x.json"]) == 0
     assert [options["recover"] for options in seen] == [True, False]

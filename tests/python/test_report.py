@@ -14,7 +14,7 @@ import pytest
 
 import torchtraceap
 from torchtraceap import _core
-from torchtraceap.cli_patterns import pattern_forms
+from torchtraceap.cli.patterns import pattern_forms
 from torchtraceap.findings import Finding, Location
 from torchtraceap.units import time_text
 

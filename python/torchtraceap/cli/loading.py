@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""cli_loading.py: the options of loading, the same for every command of the program."""
+"""loading.py: the options of loading, the same for every command of the program."""
 
 from __future__ import annotations
 

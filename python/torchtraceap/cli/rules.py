@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""cli_rules.py: the options of the analysis in the program: settings, own rules."""
+"""rules.py: the options of the analysis in the program: settings, own rules."""
 
 from __future__ import annotations
 

@@ -1,18 +1,44 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""cli_patterns.py: the command ``patterns``: what is looked for, by which numbers."""
+"""patterns.py: the command ``patterns``: what is looked for, by which numbers."""
 
 from __future__ import annotations
 
+import argparse
 import textwrap
 from collections.abc import Iterator
 from typing import Any
 
 from torchtraceap import _core
 from torchtraceap.arguments import instead_of
+from torchtraceap.cli.output import OK, Commands, complain, say
 from torchtraceap.errors import ConfigError
+from torchtraceap.json_form import json_text
 from torchtraceap.text_table import align
 
 _WIDTH = 88
+
+
+def add(commands: Commands) -> None:
+    """Add the command."""
+    command = commands.add_parser(
+        "patterns", help="list what is looked for, and the thresholds"
+    )
+    command.add_argument(
+        "name", nargs="?", metavar="NAME", help="only this one, in full"
+    )
+    command.add_argument(
+        "--json", action="store_true", help="print a JSON array, one object a pattern"
+    )
+    command.set_defaults(run=_run)
+
+
+def _run(options: argparse.Namespace) -> int:
+    try:
+        forms = pattern_forms(options.name)
+    except ConfigError as error:
+        return complain(str(error))
+    say(json_text(forms) if options.json else patterns_text(forms))
+    return OK
 
 
 def pattern_forms(name: str | None = None) -> list[dict[str, Any]]:

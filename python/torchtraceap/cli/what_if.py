@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""cli_what_if.py: the command ``torchtraceap whatif``."""
+"""what_if.py: the command ``torchtraceap whatif``."""
 
 from __future__ import annotations
 
@@ -7,7 +7,14 @@ import argparse
 from typing import Any
 
 from torchtraceap import edits
+from torchtraceap.analysis import analyze
+from torchtraceap.cli.loading import loading_parser
+from torchtraceap.cli.output import BAD_INPUT, OK, Commands, complain, say, write
+from torchtraceap.cli.reasons import FAILURES, reason, same_file
+from torchtraceap.cli.rules import rule_options, rules_parser
 from torchtraceap.edits import Edit
+from torchtraceap.errors import ConfigError
+from torchtraceap.json_form import json_text
 
 # Option, metavar, what makes the edit, help.
 _EDITS: list[tuple[str, str, Any, str]] = [
@@ -34,8 +41,14 @@ _EDITS: list[tuple[str, str, Any, str]] = [
 ]
 
 
-def add_options(command: argparse.ArgumentParser) -> None:
-    """Add the trace, the edits and the output to a parser."""
+def add(commands: Commands) -> None:
+    """Add the command, with an option for each edit."""
+    command = commands.add_parser(
+        "whatif",
+        parents=[loading_parser(), rules_parser()],
+        help="replay a trace with changes, and say what they would gain",
+        description="Replay a trace as it is, or with changes made. Several add up.",
+    )
     command.add_argument("trace", metavar="TRACE", help=".json or .json.gz")
     for option, metavar, make, text in _EDITS:
         command.add_argument(
@@ -64,7 +77,37 @@ def add_options(command: argparse.ArgumentParser) -> None:
         metavar="F",
         help="write the changed timeline to F, a trace that Perfetto opens",
     )
-    command.set_defaults(edits=[])
+    command.set_defaults(edits=[], run=_run)
+
+
+def _run(options: argparse.Namespace) -> int:
+    from torchtraceap.replaying import replay_with
+
+    if options.json not in (None, "-") and same_file(options.trace, options.json):
+        return complain(
+            f"--json {options.json} would overwrite the trace. Give it another file."
+        )
+    if options.trace_out and options.trace_out == options.json:
+        return complain("--json and --trace-out name the same file. Give them two.")
+    try:
+        rules = rule_options(options)
+        report = analyze(options.trace, **rules, **options.loading)
+        result = replay_with(report, tuple(options.edits))
+        if options.trace_out:
+            result.to_trace(options.trace_out)
+    except ConfigError as error:
+        return complain(str(error))
+    except FAILURES as error:
+        return complain(reason(options.trace, error))
+    if options.json != "-":
+        say(result.summary())
+    if options.json is not None:
+        text = json_text(result.to_dict())
+        if options.json == "-":
+            say(text)
+        elif not write("json", options.json, text):
+            return BAD_INPUT
+    return OK
 
 
 def _scaled(text: str) -> Edit:

@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""inspect.py: the command ``torchtraceap inspect``."""
+
+from __future__ import annotations
+
+import argparse
+
+from torchtraceap.analysis import load
+from torchtraceap.cli.loading import loading_parser
+from torchtraceap.cli.output import OK, Commands, complain, say
+from torchtraceap.cli.reasons import FAILURES, reason
+from torchtraceap.json_form import json_text
+
+
+def add(commands: Commands) -> None:
+    """Add the command."""
+    command = commands.add_parser(
+        "inspect",
+        parents=[loading_parser()],
+        help="tell what is in a trace and what is odd about it",
+    )
+    command.add_argument("trace", metavar="TRACE", help=".json or .json.gz")
+    command.add_argument(
+        "--json", action="store_true", help="print one JSON object in one line"
+    )
+    command.set_defaults(run=_run)
+
+
+def _run(options: argparse.Namespace) -> int:
+    from torchtraceap.inspection import inspect_trace, inspection_text
+
+    try:
+        facts = inspect_trace(load(options.trace, **options.loading))
+    except FAILURES as error:
+        return complain(reason(options.trace, error))
+    say(json_text(facts, indent=None) if options.json else inspection_text(facts))
+    return OK

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""report_forms.py: the forms that a report can be had in: text, files, tables."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, cast
+
+from torchtraceap.units import time_text
+
+if TYPE_CHECKING:
+    from torchtraceap.report import Report
+    from torchtraceap.tables import Tables
+
+
+class ReportForms:
+    """What every ``Report`` can be turned into. Each form has a module of its own,
+    imported when it is asked for."""
+
+    @property
+    def _report(self) -> Report:
+        return cast("Report", self)
+
+    def summary(self, *, windows: bool | int = False, findings: int = 10) -> str:
+        """Return the report as plain text for people.
+
+        Args:
+            windows: How many labeled windows to list, the most wasteful first.
+                True lists ten.
+            findings: How many findings to list. The rest are counted.
+
+        Raises:
+            ValueError: One of the numbers is negative.
+        """
+        from torchtraceap.summary import write_summary
+
+        for name, value in (("windows", windows), ("findings", findings)):
+            if value < 0:
+                raise ValueError(f"{name} must not be negative, but is {value}")
+        return write_summary(
+            self._report, 10 if windows is True else int(windows), findings
+        )
+
+    def tables(self) -> str:
+        """Return kernels, copies, operators, threads, counts, overlap as plain text."""
+        from torchtraceap.work_tables import write_tables
+
+        return write_tables(self._report)
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the report in its JSON form, as docs/formats.md describes it."""
+        from torchtraceap.json_form import report_form
+
+        return report_form(self._report)
+
+    def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
+        """Return the report as JSON text; write it to ``path`` too if that is given.
+
+        The text is plain ASCII. Its form has a version and a schema, which the
+        package carries as ``report.schema.json``.
+
+        Raises:
+            OSError: ``path`` cannot be written.
+        """
+        from torchtraceap.json_form import json_text
+
+        text = json_text(self.to_dict())
+        if path is not None:
+            with open(path, "w", encoding="ascii") as file:
+                file.write(text + "\n")
+        return text
+
+    def to_pandas(self) -> Tables:
+        """Return the report and the tables of what ran as pandas DataFrames.
+
+        ``report.to_pandas().windows``, and so on; ``tables.py`` lists them.
+
+        Raises:
+            ImportError: pandas is not installed; the message names the extra.
+        """
+        from torchtraceap.tables import make_tables
+
+        return make_tables(self._report)
+
+    def __repr__(self) -> str:
+        from torchtraceap.safe_text import printable
+
+        report = self._report
+        return (
+            f"<torchtraceap.Report of {printable(report.trace.path)}: "
+            f"{report.trace.events} events, {time_text(report.trace.span_us)}, "
+            f"{report.quality.verdict}, {len(report.findings)} findings>"
+        )
+
+    def _repr_html_(self) -> str:
+        from torchtraceap.html_table import findings_table
+
+        return findings_table(self._report)
