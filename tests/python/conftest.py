@@ -64,13 +64,18 @@ def program() -> Run:
     return run
 
 
+@pytest.fixture(scope="session")
+def profiling_imported() -> None:
+    """Import what profiling imports, before anybody notes which modules there are."""
+    if importlib.util.find_spec("torch"):
+        importlib.import_module("torch._inductor.config")
+
+
 @pytest.fixture
-def pytester(pytester: pytest.Pytester) -> pytest.Pytester:
+def pytester(profiling_imported: None, pytester: pytest.Pytester) -> pytest.Pytester:
     """As pytest's own; a test that it runs in this process may use torch.
 
     pytester forgets the modules that such a test imports, but torch registers names
-    on import and cannot be imported twice. Profiling imports most of it.
+    on import and cannot be imported twice.
     """
-    if importlib.util.find_spec("torch"):
-        importlib.import_module("torch._inductor.config")
     return pytester
