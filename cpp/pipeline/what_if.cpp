@@ -33,13 +33,8 @@ std::string schedule_by_events(const Report& r, const replay::Model& m,
   // What waits for less cannot make a step longer, unless what it let go takes the
   // place of the step's own work: then it is the wrong work to let go.
   for (std::size_t i = 1; i < m.steps.size(); ++i) {
-    const auto& s = m.steps[i];
-    const replay::Times step{before.times[s.end] - before.times[s.begin],
-                             after.times[s.end] - after.times[s.begin]};
-    if (step.replayed > step.recorded && replay::error(step) > replay::kMostStepError) {
-      return "step " + std::to_string(s.number) +
-             " would take longer than before, by " +
-             replay::percent(replay::error(step)) + ": what overlaps gets in its way";
+    if (const auto by = replay::longer_by(m.steps[i], before.times, after.times)) {
+      return replay::longer_text(m.steps[i], *by, "what overlaps gets in its way");
     }
   }
   return "";
@@ -53,7 +48,6 @@ Outcome what_if(const Report& r, const replay::Model& m, std::span<const Edit> e
   auto before = pricer.unchanged();
   out.schedule = pricer.replay(change_of(r, m, edits));
   auto& after = out.schedule;
-  out.gain = pricer.gain(after);
   // Without device work nothing but the graph knows the host's collectives.
   out.by_events =
       !m.tasks.all.empty() && std::any_of(edits.begin(), edits.end(), [](auto& edit) {
@@ -61,10 +55,10 @@ Outcome what_if(const Report& r, const replay::Model& m, std::span<const Edit> e
       });
   if (out.by_events) {
     out.doubt = schedule_by_events(r, m, before, after);
-    out.gain = {};
     out.gain.high = std::max<std::int64_t>(0, before.span - after.span);
     out.gain.recomputed = out.gain.inferred = -1;
   } else {
+    out.gain = pricer.gain(after);
     if (const auto longer = pricer.longer_step(after)) out.doubt = longer->detail;
     const auto begin = *std::min_element(after.times.begin() + 1, after.times.end());
     out.path = path_categories_of(
@@ -78,9 +72,8 @@ Outcome what_if(const Report& r, const replay::Model& m, std::span<const Edit> e
   out.replayed_span_ns = before.span;
   out.changed_span_ns = after.span;
   for (const auto& s : m.steps) {
-    out.steps.push_back({s.number, recorded[s.end] - recorded[s.begin],
-                         before.times[s.end] - before.times[s.begin],
-                         after.times[s.end] - after.times[s.begin]});
+    out.steps.push_back(
+        {s.number, s.length(recorded), s.length(before.times), s.length(after.times)});
   }
   return out;
 }

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -42,6 +43,10 @@ struct Point {
 struct StepPoints {
   std::int64_t number;
   PointId begin, end;
+  /// Of the step, in a schedule.
+  std::int64_t length(std::span<const std::int64_t> times) const {
+    return times[end] - times[begin];
+  }
 };
 
 struct ModelOptions {
