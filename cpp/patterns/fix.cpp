@@ -70,8 +70,7 @@ class Fixer {
         if (t_.lanes.on_stream(row)) {
           replay::join_before(m_, row, out_);
         } else if (call != kNone) {
-          const auto time = replay::launching_time(m_, call);
-          if (time) out_.hide(lane, *time);
+          replay::join(m_, call, out_);
         }
         break;
       case Fix::kOverlap:
@@ -112,10 +111,7 @@ class Fixer {
     const auto end = m_.tasks.first[all[first].stream + 1];
     for (auto i = first + 1; i < end && all[i].begin <= claims.back()->begin; ++i) {
       if (all[i].call == kNone || all[i].kind != replay::TaskKind::kKernel) continue;
-      const auto time = replay::launching_time(m_, all[i].call);
-      if (!time) continue;
-      out_.hide(m_.calls.all[all[i].call].lane, *time);
-      out_.merge(all[i].row);
+      if (replay::join(m_, all[i].call, out_)) out_.merge(all[i].row);
     }
   }
 
