@@ -117,19 +117,16 @@ class Fixer {
 
   // Lets the host's collectives that ran in the claimed time begin when they are ready.
   void untie(const Claim& claim, std::int64_t pid) {
-    const auto& all = m_.collectives;  // by process, in it by start
-    const auto place = [&](std::int64_t of, std::int64_t when) {
-      return std::pair(t_.host.index_of(of), when);
+    const auto process = [&](const replay::HostCollective& c) {
+      return t_.host.index_of(c_.pid[c.row]);
     };
-    auto it = std::lower_bound(all.begin(), all.end(), place(pid, claim.end),
-                               [&](const replay::HostCollective& c, const auto& key) {
-                                 return place(c_.pid[c.row], c.begin) < key;
-                               });
-    // A backend has few threads: those that reach into it began shortly before it.
-    constexpr std::ptrdiff_t kLooked = 64;
-    for (const auto first = it - std::min(kLooked, it - all.begin()); it != first;) {
-      --it;
-      if (it->end > claim.begin && c_.pid[it->row] == pid) out_.untie(it->row);
+    const auto own =
+        std::ranges::equal_range(m_.collectives, t_.host.index_of(pid), {}, process);
+    const auto [from, to] = replay::around(own, {claim.begin, claim.end});
+    for (auto i = from; i < to; ++i) {
+      if (own[static_cast<std::ptrdiff_t>(i)].end > claim.begin) {
+        out_.untie(own[static_cast<std::ptrdiff_t>(i)].row);
+      }
     }
   }
 
