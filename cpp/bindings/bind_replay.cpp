@@ -147,12 +147,12 @@ void bind_replay(py::module_& m, py::class_<Analysis>& report) {
                              [](const Replay& r) { return r.recovery.together_doubt; })
       .def_property_readonly("windows",
                              [](const Replay& r) { return r.recovery.windows; })
-      .def("critical_paths",
-           [](const Replay& r) {
-             const auto& model = model_of(r);
-             const py::gil_scoped_release release;
-             return critical_paths(model);
-           })
+      .def(
+          "critical_paths",
+          [](const Replay& r, bool steps) {
+            return critical_paths(model_of(r), steps);
+          },
+          py::arg("steps") = true, py::call_guard<py::gil_scoped_release>())
       .def(
           "path_segments",
           [](const Replay& r, std::size_t place, std::optional<std::uint32_t> row) {

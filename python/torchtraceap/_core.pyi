@@ -889,7 +889,7 @@ class Replay:
     """
     A report's trace as a schedule.
     """
-    def critical_paths(self) -> list[PathRow]: ...
+    def critical_paths(self, steps: bool = True) -> list[PathRow]: ...
     def path_segments(
         self,
         place: typing.SupportsInt | typing.SupportsIndex,

@@ -78,6 +78,16 @@ TEST(Recovery, PathsAddUpAndNameTheLongest) {
   const auto recovery = recover(report);
   const auto paths = critical_paths(*recovery.model);
   ASSERT_EQ(paths.size(), 11u);  // the trace, and ten steps
+  const auto alone = critical_paths(*recovery.model, false);
+  ASSERT_EQ(alone.size(), 1u);
+  const auto& whole = alone[0];
+  EXPECT_FALSE(whole.step);
+  EXPECT_EQ(whole.by_category, paths[0].by_category);
+  ASSERT_EQ(whole.places.size(), paths[0].places.size());
+  for (std::size_t i = 0; i < whole.places.size(); ++i) {
+    EXPECT_EQ(whole.places[i].name, paths[0].places[i].name);
+    EXPECT_EQ(whole.places[i].ns, paths[0].places[i].ns);
+  }
   EXPECT_FALSE(paths[0].step);
   for (const auto& path : paths) {
     std::int64_t sum = 0;
