@@ -72,6 +72,7 @@ bool may_be_counted_on(const Report& report, const patterns::Finding& finding);
 
 /// Replays a report's trace, judges the replay, and prices the findings if it may be
 /// believed. One replay a finding, O(points + edges) each; nothing is kept.
-Recovery recover(const Report& report);
+Recovery recover(const Report& report,
+                 const replay::Checkpoint& checkpoint = replay::go_on);
 
 }  // namespace tta::pipeline

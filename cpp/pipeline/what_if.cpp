@@ -14,11 +14,13 @@ namespace {
 
 // Both schedules by events; returns what speaks against them, "" if nothing.
 std::string schedule_by_events(const Report& r, const replay::Model& m,
-                               replay::WhatIf& before, replay::WhatIf& after) {
+                               replay::WhatIf& before, replay::WhatIf& after,
+                               const replay::Checkpoint& checkpoint) {
   try {
     for (auto* each : {&before, &after}) {
       replay::ModelProgramOptions options;
       options.weights = each->weights;
+      options.checkpoint = checkpoint;
       each->times = replay::schedule_by_events(m, *r.args, options);
       each->span = replay::span_of(each->times);
     }
@@ -42,10 +44,12 @@ std::string schedule_by_events(const Report& r, const replay::Model& m,
 
 }  // namespace
 
-Outcome what_if(const Report& r, const replay::Model& m, std::span<const Edit> edits) {
+Outcome what_if(const Report& r, const replay::Model& m, std::span<const Edit> edits,
+                const replay::Checkpoint& checkpoint) {
   Outcome out;
   const replay::Pricer pricer(m);
   auto before = pricer.unchanged();
+  checkpoint();
   out.schedule = pricer.replay(change_of(r, m, edits));
   auto& after = out.schedule;
   // Without device work nothing but the graph knows the host's collectives.
@@ -54,7 +58,7 @@ Outcome what_if(const Report& r, const replay::Model& m, std::span<const Edit> e
         return edit.kind == EditKind::kOverlap;
       });
   if (out.by_events) {
-    out.doubt = schedule_by_events(r, m, before, after);
+    out.doubt = schedule_by_events(r, m, before, after, checkpoint);
     out.gain.high = std::max<std::int64_t>(0, before.span - after.span);
     out.gain.recomputed = out.gain.inferred = -1;
   } else {
@@ -65,6 +69,7 @@ Outcome what_if(const Report& r, const replay::Model& m, std::span<const Edit> e
         m, replay::critical_path(m, after.weights, after.times,
                                  replay::last_point(after.times), begin));
   }
+  checkpoint();
   const auto sure = pricer.gain(pricer.replay(change_of(r, m, certain(r, edits))));
   out.gain.low = std::min(sure.low, out.gain.high);
   const auto recorded = m.recorded();

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "replay/calibration.h"
+#include "replay/checkpoint.h"
 #include "replay/control.h"
 #include "replay/graph.h"
 #include "replay/hand_over.h"
@@ -60,6 +61,7 @@ struct ModelOptions {
   bool hand_overs = true;
   /// In place of those of the vendor.
   std::optional<Constants> constants{};
+  Checkpoint checkpoint = go_on;
 };
 
 /// Refers to the timeline. Read-only once made; safe from several threads.

@@ -106,9 +106,10 @@ void write_program(const Program& program, const Schedule& schedule,
 
 void write_what_if(const Model& model, std::span<const std::int64_t> times,
                    const std::string& note, const std::string& path,
-                   std::span<const std::uint32_t> left_out) {
+                   std::span<const std::uint32_t> left_out,
+                   const Checkpoint& checkpoint) {
   write_file(path, [&](std::ostream& out) {
-    write_what_if(model, times, note, out, left_out);
+    write_what_if(model, times, note, out, left_out, checkpoint);
   });
 }
 

@@ -188,5 +188,37 @@ TEST(WhatIf, RefusesWhatMakesNoSense) {
   EXPECT_EQ(edit_kind("scale"), EditKind::kScale);
 }
 
+// What a caller throws at a checkpoint, wherever it comes, gets out as it is.
+TEST(Recovery, EndsAtEachCheckpoint) {
+  struct Ended {};
+  const auto trace = loading_steps().load();
+  const auto report = analyze(trace);
+  const auto recovery = recover(report);
+  const std::vector<Edit> overlap{{EditKind::kOverlap, ids(trace, "gemm")}};
+  const auto price = [&](const replay::Checkpoint& c) { recover(report, c); };
+  const auto by_events = [&](const replay::Checkpoint& c) {
+    what_if(report, *recovery.model, overlap, c);
+  };
+  const auto count = [](const auto& work) {
+    std::size_t passed = 0;
+    work([&] { ++passed; });
+    return passed;
+  };
+  EXPECT_GE(count(price), 9 + report.findings.size());  // stages, findings
+  EXPECT_GE(count(by_events), 4u);                      // two schedules among them
+  const auto ends_at_each = [&](const auto& work) {
+    for (std::size_t last = 0; last < count(work); ++last) {
+      std::size_t passed = 0;
+      EXPECT_THROW(work([&] {
+                     if (passed++ == last) throw Ended();
+                   }),
+                   Ended)
+          << last;
+    }
+  };
+  ends_at_each(price);
+  ends_at_each(by_events);
+}
+
 }  // namespace
 }  // namespace tta::pipeline
