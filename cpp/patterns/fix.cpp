@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -120,13 +121,11 @@ class Fixer {
     const auto process = [&](const replay::HostCollective& c) {
       return t_.host.index_of(c_.pid[c.row]);
     };
-    const auto own =
+    const std::span<const replay::HostCollective> own =
         std::ranges::equal_range(m_.collectives, t_.host.index_of(pid), {}, process);
     const auto [from, to] = replay::around(own, {claim.begin, claim.end});
-    for (auto i = from; i < to; ++i) {
-      if (own[static_cast<std::ptrdiff_t>(i)].end > claim.begin) {
-        out_.untie(own[static_cast<std::ptrdiff_t>(i)].row);
-      }
+    for (const auto& c : own.subspan(from, to - from)) {
+      if (c.end > claim.begin) out_.untie(c.row);
     }
   }
 
