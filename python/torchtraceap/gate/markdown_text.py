@@ -27,7 +27,7 @@ def plain(text: str) -> str:
     return text.replace("://", ":&#47;/")  # No link of itself.
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a table; the first two columns are text, the others figures."""
-    rule = [":--" if column < 2 else "--:" for column in range(len(head))]
+def table(head: Sequence[str], rows: Iterable[Sequence[str]], texts: int = 2) -> str:
+    """Return a table; the first ``texts`` columns are text, the others figures."""
+    rule = [":--" if column < texts else "--:" for column in range(len(head))]
     return "\n".join(f"| {' | '.join(row)} |" for row in (head, rule, *rows))

@@ -32,6 +32,12 @@ _Form = dict[str, Any]
 
 def sarif_log(runs: Sequence[_Form]) -> _Form:
     """Return a SARIF log, as ``json.dumps`` takes it, of what `sarif_run` makes."""
+    taken: dict[str, int] = {}
+    for run in runs:  # GitHub refuses two runs of one name in a file.
+        name = run["automationDetails"]["id"]
+        taken[name] = number = taken.get(name, 0) + 1
+        if number > 1:
+            run["automationDetails"]["id"] = f"{name}{number}/"
     return {"$schema": _SCHEMA, "version": "2.1.0", "runs": list(runs)}
 
 
@@ -161,8 +167,8 @@ def _figures(finding: Finding, report: Report) -> str:
     share = share_text(finding.wasted_us, report.trace.device_time_us)
     most = "up to " if finding.basis == "estimate" else ""
     return (
-        f"{finding.message} ×{finding.count}, {most}{time_text(finding.wasted_us)} "
-        f"wasted ({share}). {finding.advice}"
+        f"{finding.message} Wasted: {most}{time_text(finding.wasted_us)} ({share}). "
+        f"{finding.advice}"
     )
 
 
