@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from torchtraceap.gate.markdown_text import code, plain, table
+from torchtraceap.gate.markdown_text import code, table
 from torchtraceap.gate.occurrences import place_of
 from torchtraceap.gate.report_markdown import HEAD, findings_rows, joined
 from torchtraceap.safe_text import printable
@@ -106,7 +106,7 @@ def _limit_rows(lines: Sequence[Line]) -> Iterator[tuple[str, ...]]:
         said = line.violations
         sign = "➖" if line.passes else "❌"
         more = f" (and {len(said) - 1} more)" if len(said) > 1 else ""
-        yield code(line.title), sign, plain(printable(said[0].message, 300)) + more
+        yield code(line.title), sign, code(said[0].message, 400) + more
     if len(lines) > _ROWS:
         yield f"and {len(lines) - _ROWS} more", "", ""
 

@@ -63,7 +63,7 @@ def _parts(report: Report) -> Iterator[str]:
     yield f"{trace.events:,} events, {time_text(trace.span_us)}{steps}"
     if report.quality.verdict != "ok":
         yield f"**Quality: {report.quality.verdict}.** " + " ".join(
-            plain(note.detail) for note in report.quality.reasons[:5]
+            code(note.detail, 400) for note in report.quality.reasons[:5]
         )
     busy = [
         f"Device {row.device}: busy {share_text(row.busy_us, row.span_us)} "
