@@ -59,12 +59,18 @@ def verdict(checked: Checked) -> str:
 
 def _text(checked: Checked) -> Iterator[str]:
     yield f"{printable(checked.report.trace.path)}: {verdict(checked)}"
+    untold: dict[str, list[str]] = {}
     for line in checked.lines:
         for violation in line.violations:
-            note = "  " if not line.passes else "  (passes) "
-            yield from wrapped(violation.message, "    ", first=note)
-            if not line.passes and len(violation.findings) > 1:
+            if violation.why:
+                untold.setdefault(violation.why, []).append(line.limit)
+                continue
+            yield from wrapped(violation.message, "    ", first="  ")
+            if len(violation.findings) > 1:
                 yield from _places(violation.findings, checked.report)
+    for why, limits in untold.items():
+        names = ", ".join(dict.fromkeys(limits))
+        yield from wrapped(f"cannot be told: {names}: {why}", "    ", first="  ")
 
 
 def _places(findings: Sequence[Finding], report: Report) -> Iterator[str]:

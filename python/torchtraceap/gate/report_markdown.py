@@ -58,7 +58,8 @@ HEAD = ("where", "what", "count", "wasted", "share", "recoverable")
 
 def _parts(report: Report) -> Iterator[str]:
     trace = report.trace
-    steps = f", {len(report.steps)} steps" if report.steps else ""
+    count = len(report.steps)
+    steps = f", {count} step{'s' * (count > 1)}" if count else ""
     yield f"### {code(trace.path)}"
     yield f"{trace.events:,} events, {time_text(trace.span_us)}{steps}"
     if report.quality.verdict != "ok":
