@@ -9,6 +9,7 @@ from torchtraceap.errors import ConfigError, RuleError, TraceError
 
 if TYPE_CHECKING:
     from torchtraceap import edits
+    from torchtraceap.checking.sync_check import SyncCheck, SyncStalls
     from torchtraceap.replaying import what_if
     from torchtraceap.report import Report
     from torchtraceap.rule_view import RuleView
@@ -25,6 +26,8 @@ __all__ = [
     "Claim",
     "Rule",
     "RuleView",
+    "SyncCheck",
+    "SyncStalls",
     "TraceError",
     "ConfigError",
     "RuleError",
@@ -39,6 +42,8 @@ _ON_FIRST_USE = {
     "Rule": "rules",
     "rule": "rules",
     "what_if": "replaying",
+    "SyncCheck": "checking.sync_check",
+    "SyncStalls": "checking.sync_check",
 }
 
 
