@@ -82,7 +82,7 @@ def of_verdict(verdict: Verdict, unknown: Unknown) -> Outcome:
 
 def skip_text(outcomes: Sequence[Outcome]) -> str:
     """Write, on one line, why a test is skipped whose checks could not be made."""
-    return "; ".join(f"{one.fixture}: {one.headline}" for one in outcomes)
+    return "; ".join(f"{one.headline} [{one.fixture}]" for one in outcomes)
 
 
 def failure_text(outcomes: Sequence[Outcome]) -> str:
@@ -91,13 +91,13 @@ def failure_text(outcomes: Sequence[Outcome]) -> str:
     lines: list[str] = []
     for one in outcomes:
         # The place as far left as can be: terminals cut the line off.
-        lines.append(f"{one.fixture}: {one.headline}")
+        lines.append(f"{one.headline} [{one.fixture}]")
         lines += [f"  {place}" for place in one.places[:_MOST_PLACES]]
         if more := len(one.places) - _MOST_PLACES:
             lines += [f"  and {more} more places"] if more > 0 else []
     if len(outcomes) > 1:
         others = len(outcomes) - 1
-        lines[0] += f" (and {others} more failing check{'s' * (others > 1)})"
+        lines[0] += f" and {others} more failing check{'s' * (others > 1)}"
     return "\n".join(lines)
 
 
