@@ -20,6 +20,7 @@ HEAD = """
 import pytest, torchtraceap
 SLOW = {slow!r}      # on a GPU, fed by a slow loader
 CPU = {cpu!r}        # without device work
+DEGRADED = {degraded!r}
 LOSSY = {lossy!r}    # launches work of which it has no record
 """
 
@@ -32,6 +33,7 @@ def project(
     files = {
         "slow": "kineto2021-v100-resnet50-workers0-memory.json.gz",
         "cpu": "cpu-macos-resnet18.json.gz",
+        "degraded": "cpu-laptop-vae-python-stacks.json.gz",
         "lossy": "a100-cupti-range-no-kernels.json.gz",
     }
     paths = {name: str(data / file) for name, file in files.items()}
@@ -104,7 +106,7 @@ def test_breaks(trace_check):
     result.stdout.fnmatch_lines(
         [
             "torchtraceap: 1 test uses its checks; *",
-            f"{place}: dataloader_bound ×6, 356 ms (33.4 %)* and 7 more failing checks",
+            f"{place}: dataloader_bound ×6, 356 ms (33.4 %)* and 6 more failing checks",
             f"  {place} <module>  dataloader_bound (single_process)  ×6, 356 ms",
             f"{place}: dataloader_bound ×6, *max_count = 5 [[]trace_check[]]",
             "device 0 was busy for 56.6 % of 1.07 s, min_busy = 0.8 [[]trace_check[]]",
@@ -211,7 +213,7 @@ def test_it(trace_check):
 DEVICE_SIDE = """
 def test_it(trace_check):
     check = trace_check(CPU{option})
-    check.max_step_us(1e12){more}
+    check.max_step_us(1e12)
     check.min_busy(0.5)
     check.no("sync_stall")
 """
@@ -231,7 +233,7 @@ def test_it(trace_check):
 def test_a_check_that_cannot_be_made_is_never_silent(
     project: pytest.Pytester, option: str, command_line: list[str], outcome: str
 ) -> None:
-    result = run(project, DEVICE_SIDE.format(option=option, more=""), *command_line)
+    result = run(project, DEVICE_SIDE.format(option=option), *command_line)
     result.assert_outcomes(**{outcome: 1})
     result.stdout.fnmatch_lines(
         [
@@ -254,10 +256,21 @@ def test_a_check_that_cannot_be_made_is_never_silent(
 def test_what_fails_counts_more_than_what_cannot_be_told(
     project: pytest.Pytester,
 ) -> None:
-    more = "\n    check.max_step_us(1)\n    check.no('dataloader_bound')"
-    result = run(project, DEVICE_SIDE.format(option=", unknown='skip'", more=more))
+    result = run(
+        project,
+        """
+def test_it(trace_check):
+    check = trace_check(DEGRADED, unknown="skip")
+    check.min_busy(0.5)
+    check.no("dataloader_bound")
+""",
+    )
     result.assert_outcomes(failed=1)
-    assert "cannot be told" not in result.stdout.str().partition("- torchtraceap -")[0]
+    failure, _, section = result.stdout.str().partition("- torchtraceap -")
+    assert "vae_mnist_working_w_profiler.py:159: dataloader_bound" in failure
+    assert "cannot be told" not in failure
+    assert "NOT CHECKED trace_check min_busy(0.5)" in section
+    assert "The trace is degraded, so what was found may be wrong or not" in section
 
 
 def test_a_budget_may_say_what_becomes_of_it(project: pytest.Pytester) -> None:
@@ -361,7 +374,7 @@ def test_live(trace_check):
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(
         [
-            "test_it.py:6: dataloader_bound ×2, *[[]trace_check[]]",
+            "test_it.py:9: dataloader_bound ×*, *[[]trace_check[]]",
             'passed trace_check no("graph_break") [[]recorded without a GPU[]]',
             "Recorded without a GPU: the times are those of the CPU's own work*",
         ]
