@@ -90,6 +90,7 @@ def test_options(no_sync_stalls):
             "  step.py:12  aten::_local_scalar_dense  ×2",
             "*- torchtraceap -*",
             "FAILED no_sync_stalls [[]no GPU: operators that would wait for one[]]",
+            "*> log.append(loss.item())  # line 12",
             "*.item()*one value is read back to Python",
             "*instead: keep the value on the device*",
             "Checked on a machine without a GPU*",
