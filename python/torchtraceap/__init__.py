@@ -9,6 +9,7 @@ from torchtraceap.errors import ConfigError, RuleError, TraceError
 
 if TYPE_CHECKING:
     from torchtraceap import edits
+    from torchtraceap.checking.sync_check import SyncCheck, SyncStalls
     from torchtraceap.comparison import Comparison, compare
     from torchtraceap.replaying import what_if
     from torchtraceap.report import Report
@@ -28,6 +29,8 @@ __all__ = [
     "Claim",
     "Rule",
     "RuleView",
+    "SyncCheck",
+    "SyncStalls",
     "TraceError",
     "ConfigError",
     "RuleError",
@@ -44,6 +47,8 @@ _ON_FIRST_USE = {
     "Rule": "rules",
     "rule": "rules",
     "what_if": "replaying",
+    "SyncCheck": "checking.sync_check",
+    "SyncStalls": "checking.sync_check",
 }
 
 
