@@ -46,7 +46,7 @@ class Analyzer:
             ``"json"``, and ``"trace"`` for the profiler's own trace. None: the report
             for programs and the one for people.
         budget: What no cycle may exceed: a path, a mapping or a Budget
-            (docs/ci.md). What does is warned of and kept in `violations`.
+            (docs/budgets.md). What does is warned of and kept in `violations`.
         verbosity: 0 prints nothing, 1 the summary of each cycle, 2 also windows and
             tables. Of several ranks, only the first prints.
         callbacks: A function or several, called with each report.
@@ -89,9 +89,14 @@ class Analyzer:
         self._keep = checked_int("keep", keep, 0, _MOST)
         self._budget: Budget | None = None
         if budget is not None:
-            from torchtraceap.budget import read_budget
+            from torchtraceap.budget import Budget, read_budget
 
-            self._budget = read_budget(budget)
+            names = [rule.name for rule in self._plan.rules]
+            self._budget = (
+                budget
+                if isinstance(budget, Budget)
+                else read_budget(budget, rules=names)
+            )
         self._files.make_folder()
         self.reports: list[Report] = []
         self.violations: list[Violation] = []
@@ -122,7 +127,7 @@ class Analyzer:
         written = self._files.write(report, prof)
         if report is not None:
             self.reports.append(report)
-            del self.reports[: len(self.reports) - self._keep]
+            del self.reports[: max(0, len(self.reports) - self._keep)]
             broken = self._check(report)
             if self.prints:
                 self._show(report, written, broken)
