@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from torchtraceap.profiling.analyzer import Analyzer
     from torchtraceap.profiling.profile import profile
     from torchtraceap.profiling.step_function import profile_steps
+    from torchtraceap.comparison import Comparison, compare
     from torchtraceap.replaying import what_if
     from torchtraceap.report import Report
     from torchtraceap.rule_view import RuleView
@@ -24,7 +25,9 @@ __all__ = [
     "profile_steps",
     "Analyzer",
     "what_if",
+    "compare",
     "edits",
+    "Comparison",
     "Report",
     "Trace",
     "rule",
@@ -42,6 +45,8 @@ _ON_FIRST_USE = {
     "Analyzer": "profiling.analyzer",
     "profile": "profiling.profile",
     "profile_steps": "profiling.step_function",
+    "Comparison": "comparison",
+    "compare": "comparison",
     "Report": "report",
     "RuleView": "rule_view",
     "Claim": "rules",
