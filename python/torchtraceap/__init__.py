@@ -9,10 +9,10 @@ from torchtraceap.errors import ConfigError, RuleError, TraceError
 
 if TYPE_CHECKING:
     from torchtraceap import edits
+    from torchtraceap.comparison import Comparison, compare
     from torchtraceap.profiling.analyzer import Analyzer
     from torchtraceap.profiling.profile import profile
     from torchtraceap.profiling.step_function import profile_steps
-    from torchtraceap.comparison import Comparison, compare
     from torchtraceap.replaying import what_if
     from torchtraceap.report import Report
     from torchtraceap.rule_view import RuleView
