@@ -81,6 +81,7 @@ ON_FIRST_USE = {
     "torchtraceap._torch",
     "torchtraceap.checking.sync_run",
     "torchtraceap.checking.sync_watch",
+    "torchtraceap.profiling.recorder",
 }
 
 # --- C++ --------------------------------------------------------------------------

@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from torchtraceap import edits
     from torchtraceap.checking.sync_check import SyncCheck, SyncStalls
     from torchtraceap.comparison import Comparison, compare
+    from torchtraceap.profiling.analyzer import Analyzer
+    from torchtraceap.profiling.profile import profile
+    from torchtraceap.profiling.step_function import profile_steps
     from torchtraceap.replaying import what_if
     from torchtraceap.report import Report
     from torchtraceap.rule_view import RuleView
@@ -19,6 +22,9 @@ if TYPE_CHECKING:
 __all__ = [
     "analyze",
     "load",
+    "profile",
+    "profile_steps",
+    "Analyzer",
     "what_if",
     "compare",
     "edits",
@@ -39,6 +45,9 @@ __all__ = [
 
 # Where names come from that only some users need.
 _ON_FIRST_USE = {
+    "Analyzer": "profiling.analyzer",
+    "profile": "profiling.profile",
+    "profile_steps": "profiling.step_function",
     "Comparison": "comparison",
     "compare": "comparison",
     "Report": "report",

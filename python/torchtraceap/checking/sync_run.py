@@ -6,11 +6,11 @@ from __future__ import annotations
 import torch
 from torch.profiler import ProfilerActivity, profile, record_function
 
-from torchtraceap import live
 from torchtraceap.analysis import analyze
 from torchtraceap.call_lines import line_at
 from torchtraceap.checking.sync_report import MODE, from_report
 from torchtraceap.checking.sync_verdict import Observation
+from torchtraceap.profiling import live
 from torchtraceap.source_lines import Line
 
 _NESTED = (
