@@ -10,7 +10,6 @@ in turn, and ``nonzero`` copies a number to the host and waits for it.
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -71,7 +70,9 @@ class SimulatedGpu:
                 self._now += OPERATOR_US / 2
                 for length in KERNELS.get(name, ()):  # Views launch nothing.
                     if length is None:
-                        self._launch("cudaMemcpyAsync", "Memcpy DtoH", 2.0, "gpu_memcpy")
+                        self._launch(
+                            "cudaMemcpyAsync", "Memcpy DtoH", 2.0, "gpu_memcpy"
+                        )
                         self._wait()
                     else:
                         self._launch("cudaLaunchKernel", f"{name[6:]}_kernel", length)
@@ -120,7 +121,9 @@ class SimulatedGpu:
             self._now += LAUNCH_US
         begin = max(self._now + START_US, self._free)
         self._free = begin + length
-        self._add(category, name, begin, length, 0, 7, args | {"device": 0, "stream": 7})
+        self._add(
+            category, name, begin, length, 0, 7, args | {"device": 0, "stream": 7}
+        )
 
     def _wait(self) -> None:
         with self.span("cuda_runtime", "cudaStreamSynchronize"):
