@@ -79,6 +79,7 @@ IMPORT_AT_TOP_OF = {"pytest_plugin.py": {"pytest"}}
 # they like, and are themselves imported inside functions, or by one another.
 ON_FIRST_USE = {
     "torchtraceap._torch",
+    "torchtraceap.profiling.recorder",
     "torchtraceap.sync_run",
     "torchtraceap.sync_watch",
 }

@@ -9,6 +9,9 @@ from torchtraceap.errors import ConfigError, RuleError, TraceError
 
 if TYPE_CHECKING:
     from torchtraceap import edits
+    from torchtraceap.profiling.analyzer import Analyzer
+    from torchtraceap.profiling.profile import profile
+    from torchtraceap.profiling.step_function import profile_steps
     from torchtraceap.replaying import what_if
     from torchtraceap.report import Report
     from torchtraceap.rule_view import RuleView
@@ -17,6 +20,9 @@ if TYPE_CHECKING:
 __all__ = [
     "analyze",
     "load",
+    "profile",
+    "profile_steps",
+    "Analyzer",
     "what_if",
     "edits",
     "Report",
@@ -33,6 +39,9 @@ __all__ = [
 
 # Where names come from that only some users need.
 _ON_FIRST_USE = {
+    "Analyzer": "profiling.analyzer",
+    "profile": "profiling.profile",
+    "profile_steps": "profiling.step_function",
     "Report": "report",
     "RuleView": "rule_view",
     "Claim": "rules",

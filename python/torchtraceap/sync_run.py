@@ -6,9 +6,9 @@ from __future__ import annotations
 import torch
 from torch.profiler import ProfilerActivity, profile, record_function
 
-from torchtraceap import live
 from torchtraceap.analysis import analyze
 from torchtraceap.call_lines import line_at
+from torchtraceap.profiling import live
 from torchtraceap.source_lines import Line
 from torchtraceap.sync_verdict import Observation, from_report
 
