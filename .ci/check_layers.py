@@ -80,8 +80,8 @@ IMPORT_AT_TOP_OF = {"pytest_plugin.py": {"pytest"}}
 ON_FIRST_USE = {
     "torchtraceap._torch",
     "torchtraceap.profiling.recorder",
-    "torchtraceap.sync_run",
-    "torchtraceap.sync_watch",
+    "torchtraceap.checking.sync_run",
+    "torchtraceap.checking.sync_watch",
 }
 
 # --- C++ --------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from torchtraceap.errors import ConfigError, RuleError, TraceError
 
 if TYPE_CHECKING:
     from torchtraceap import edits
+    from torchtraceap.checking.sync_check import SyncCheck, SyncStalls
     from torchtraceap.profiling.analyzer import Analyzer
     from torchtraceap.profiling.profile import profile
     from torchtraceap.profiling.step_function import profile_steps
@@ -31,6 +32,8 @@ __all__ = [
     "Claim",
     "Rule",
     "RuleView",
+    "SyncCheck",
+    "SyncStalls",
     "TraceError",
     "ConfigError",
     "RuleError",
@@ -48,6 +51,8 @@ _ON_FIRST_USE = {
     "Rule": "rules",
     "rule": "rules",
     "what_if": "replaying",
+    "SyncCheck": "checking.sync_check",
+    "SyncStalls": "checking.sync_check",
 }
 
 

@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 import torchtraceap
-from torchtraceap import sync_verdict
 from torchtraceap.call_lines import line_at
+from torchtraceap.checking import sync_report, sync_verdict
+from torchtraceap.checking.sync_check import SyncCheck, SyncStalls
+from torchtraceap.checking.sync_verdict import Observation, Stall, decide
 from torchtraceap.source_lines import Line, is_user_file, resolve
-from torchtraceap.sync_check import SyncCheck, SyncStalls
-from torchtraceap.sync_verdict import Observation, Stall, decide
 
 HERE = pathlib.Path(__file__).resolve()
 
@@ -108,7 +108,7 @@ def test_wrong_options_are_named(options: dict[str, Any]) -> None:
 
 def test_the_kinds_are_those_of_the_core() -> None:
     (core,) = [p for p in torchtraceap._core.patterns() if p.name == "sync_stall"]
-    assert list(sync_verdict.KINDS) == core.subtypes
+    assert list(sync_report.KINDS) == core.subtypes
 
 
 def gpu_trace(*waits: int, lost: int = 0) -> bytes:
@@ -145,7 +145,7 @@ def gpu_trace(*waits: int, lost: int = 0) -> bytes:
 
 def observe(trace: bytes, line: Line | None = None, end_us: float = 1e9) -> Observation:
     report = torchtraceap.analyze(trace)
-    return sync_verdict.from_report(report, lambda *_: line, int(1e3 * end_us))
+    return sync_report.from_report(report, lambda *_: line, int(1e3 * end_us))
 
 
 def test_a_step_without_waits_passes() -> None:
@@ -217,7 +217,7 @@ def test_a_run_on_the_cpu_alone_cannot_be_judged(data: pathlib.Path) -> None:
 
 
 def test_a_recorded_trace(slow_loader: torchtraceap.Report) -> None:
-    observation = sync_verdict.from_report(slow_loader, lambda *_: None, 2**62)
+    observation = sync_report.from_report(slow_loader, lambda *_: None, 2**62)
     waits = slow_loader._core.waits
     assert len(observation.stalls) == len(waits) > 0
     assert not decide(observation).ok
@@ -237,7 +237,7 @@ needs_torch = pytest.mark.skipif(torch is None, reason="torch is not installed")
 def gpu_half(monkeypatch: pytest.MonkeyPatch) -> Any:
     if torch is None or torch.cuda.is_available():
         pytest.skip("this needs torch and stands in for a GPU")
-    from torchtraceap import sync_run
+    from torchtraceap.checking import sync_run
 
     def profile(activities: Any, **options: Any) -> Any:
         return torch.profiler.profile(activities=activities[:1], **options)
