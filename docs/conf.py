@@ -57,7 +57,7 @@ html_copy_source = False
 html_show_sourcelink = False
 pygments_style = "friendly"
 pygments_dark_style = "github-dark"
-highlight_language = "text"
+highlight_language = "default"
 
 linkcheck_timeout = 20
 linkcheck_retries = 2
