@@ -24,7 +24,7 @@ FOLDER = Path(__file__).resolve().parent
 TIMEOUT_S = 60  # For each cell.
 
 # The file of a cell is named by the process and a hash of its text.
-_CELL_FILE = re.compile(r"([^\s\"'(&;]*ipykernel_\d+/)?\b\d{6,}\.py")
+_CELL_FILE = re.compile(r"(?:[^\s\"'(&;]*ipykernel_\d+/\d+|\b\d{6,})\.py")
 
 
 def notebooks() -> list[Path]:
