@@ -10,6 +10,7 @@ from torchtraceap.errors import ConfigError, RuleError, TraceError
 if TYPE_CHECKING:
     from torchtraceap import edits
     from torchtraceap.checking.sync_check import SyncCheck, SyncStalls
+    from torchtraceap.comparison import Comparison, compare
     from torchtraceap.profiling.analyzer import Analyzer
     from torchtraceap.profiling.profile import profile
     from torchtraceap.profiling.step_function import profile_steps
@@ -25,7 +26,9 @@ __all__ = [
     "profile_steps",
     "Analyzer",
     "what_if",
+    "compare",
     "edits",
+    "Comparison",
     "Report",
     "Trace",
     "rule",
@@ -45,6 +48,8 @@ _ON_FIRST_USE = {
     "Analyzer": "profiling.analyzer",
     "profile": "profiling.profile",
     "profile_steps": "profiling.step_function",
+    "Comparison": "comparison",
+    "compare": "comparison",
     "Report": "report",
     "RuleView": "rule_view",
     "Claim": "rules",

@@ -64,6 +64,15 @@ def project_file() -> str | None:
     return _PROJECT if "torchtraceap" in _tools(_parsed(path)) else None
 
 
+def has_budget(config: str) -> bool:
+    """Tell whether a settings file has a budget beside its settings.
+
+    Raises ConfigError if it cannot be read.
+    """
+    section = read_section(Path(config))
+    return isinstance(section, Mapping) and "budget" in section
+
+
 def read_section(path: Path) -> object:
     """Return what a TOML file says to us: of ``pyproject.toml``, its section.
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_profile_sessions.py: ``torchtraceap.profile`` around loops as people write them."""
+"""test_profile_sessions.py: ``torchtraceap.profile`` around loops of all kinds."""
 
 from __future__ import annotations
 
@@ -205,7 +205,7 @@ def test_too_few_steps_without_a_reserve() -> None:
 
 def test_an_incomplete_cycle_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     prof = loop(4)
-    assert [2, 3] == steps_of(prof)[0][:2]
+    assert steps_of(prof)[0][:2] == [2, 3]
     out = " ".join(capsys.readouterr().out.split())
     assert "The cycle is incomplete: step() was called 4 times" in out
 

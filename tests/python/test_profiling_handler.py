@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 
 import torchtraceap
-from torchtraceap.profiling import kept_trace, live
 from torchtraceap.analysis_plan import AnalysisPlan
+from torchtraceap.profiling import kept_trace, live
 
 torch = pytest.importorskip("torch")
 from torch.profiler import (  # noqa: E402

@@ -13,13 +13,13 @@ import sys
 from collections.abc import Sequence
 
 from torchtraceap import _core
-from torchtraceap.cli import analyze, inspect, patterns, what_if
+from torchtraceap.cli import analyze, check, compare, inspect, patterns, what_if
 from torchtraceap.cli.loading import loading_options
 from torchtraceap.cli.output import INTERRUPTED, OK, complain
 
 # In the order of the help. Each has `add(commands)`, which adds the parser of the
 # command and sets its default `run`, a function of the options that returns the code.
-_COMMANDS = (analyze, what_if, inspect, patterns)
+_COMMANDS = (analyze, check, compare, what_if, inspect, patterns)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
