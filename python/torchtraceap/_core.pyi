@@ -266,6 +266,11 @@ class PatternInfo:
     @property
     def name(self) -> str: ...
     @property
+    def on_host(self) -> bool:
+        """
+        Whether it can also be found in a trace without device work.
+        """
+    @property
     def side(self) -> str: ...
     @property
     def subtypes(self) -> list[str]: ...

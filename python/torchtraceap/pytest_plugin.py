@@ -10,23 +10,23 @@ test fails with all of them when the phase it is in is over.
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
     from torchtraceap.checking.check_log import CheckLog
-    from torchtraceap.checking.sync_block import NoSyncStalls, SyncBlock
-    from torchtraceap.checking.trace_check import TraceChecks
+    from torchtraceap.checking.fixtures import NoSyncStalls, TraceChecks
+    from torchtraceap.checking.sync_block import SyncBlock
 
 _MARKER = "no_sync_stalls"
 _HELP = """\
 no_sync_stalls(over_us=50, max_count=0, allow=[], warmup=0, unknown="fail"): fail the \
 test if its body waits for the GPU (torchtraceap)"""
-_LOG: pytest.StashKey[CheckLog] = pytest.StashKey()
+_LOG: pytest.StashKey[CheckLog | None] = pytest.StashKey()
 # Watches the body of a marked test.
-_WHOLE: pytest.StashKey[SyncBlock] = pytest.StashKey()
+_WHOLE: pytest.StashKey[SyncBlock | None] = pytest.StashKey()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -56,7 +56,7 @@ def no_sync_stalls(request: pytest.FixtureRequest) -> NoSyncStalls:
     of a test. Without a GPU it checks which operators would wait, and says so.
     """
     _need_torch("no_sync_stalls")
-    from torchtraceap.checking.sync_block import NoSyncStalls
+    from torchtraceap.checking.fixtures import NoSyncStalls
 
     return NoSyncStalls(_log(request.node))
 
@@ -69,7 +69,7 @@ def trace_check(request: pytest.FixtureRequest) -> TraceChecks:
     then ``check.no("graph_break")``, ``check.min_busy(0.8)``,
     ``check.budget("budget.toml")`` and so on. All that fail are reported.
     """
-    from torchtraceap.checking.trace_check import TraceChecks
+    from torchtraceap.checking.fixtures import TraceChecks
 
     return TraceChecks(_log(request.node), lambda: _need_torch("trace_check()"))
 
@@ -82,8 +82,17 @@ def _need_torch(what: str) -> None:
 def _log(item: pytest.Item) -> CheckLog:
     from torchtraceap.checking.check_log import CheckLog
 
-    unknown = item.config.getoption("--traceap-unknown")
-    return item.stash.setdefault(_LOG, CheckLog(unknown))
+    log = item.stash[_LOG]
+    if log is None:
+        log = CheckLog(item.config.getoption("--traceap-unknown"))
+        item.stash[_LOG] = log
+    return log
+
+
+def _block(item: pytest.Item, options: dict[str, Any]) -> SyncBlock:
+    from torchtraceap.checking.sync_block import SyncBlock
+
+    return SyncBlock(_log(item), **options)
 
 
 # --- The phases of a test ----------------------------------------------------------
@@ -92,18 +101,19 @@ def _log(item: pytest.Item) -> CheckLog:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_setup(item: pytest.Item) -> Generator[None, Any, Any]:
     """Prepare to watch a marked test; fail what a fixture found."""
-    options = _whole_test(item)
-    if options is not None:
-        _need_torch(_MARKER)
-        from torchtraceap.checking.sync_block import SyncBlock
+    from torchtraceap.checking.whole_body import options_of
 
-        wrong = ""
-        try:
-            item.stash[_WHOLE] = SyncBlock(_log(item), **options)
-        except (TypeError, ValueError) as error:
-            wrong = f"marker {_MARKER}: {error}"
-        if wrong:
-            pytest.fail(wrong, pytrace=False)
+    wrong = ""
+    item.stash[_LOG] = item.stash[_WHOLE] = None  # tests may be run again
+    try:
+        options = options_of(item)
+        if options is not None:
+            _need_torch(_MARKER)
+            item.stash[_WHOLE] = _block(item, options)
+    except (TypeError, ValueError) as error:
+        wrong = f"marker {_MARKER}: {error}"
+    if wrong:
+        pytest.fail(wrong, pytrace=False)
     result = yield
     _settle(item)
     return result
@@ -112,14 +122,14 @@ def pytest_runtest_setup(item: pytest.Item) -> Generator[None, Any, Any]:
 @pytest.hookimpl(wrapper=True, trylast=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
     """Watch the body of a marked test; fail what the test found."""
+    from torchtraceap.checking.whole_body import is_unittest, watch_method
+
     whole = item.stash.get(_WHOLE, None)
     try:
         if whole is None:
             result = yield
-        elif _is_unittest(item):
-            from torchtraceap.checking.unittest_body import watch_body
-
-            watch_body(item, whole)  # setUp and tearDown run in this phase too
+        elif is_unittest(item):
+            watch_method(item, whole)
             result = yield
         else:
             with whole:
@@ -155,28 +165,6 @@ def _settle(item: pytest.Item) -> None:
         pytest.skip(skip_text(skips))
 
 
-def _whole_test(item: pytest.Item) -> dict[str, Any] | None:
-    """Return the options with which all of a test's body is watched, if it is."""
-    mark = item.get_closest_marker(_MARKER)
-    if mark is not None:
-        if mark.args:
-            pytest.fail(f"marker {_MARKER}: options need their names", pytrace=False)
-        return dict(mark.kwargs)
-    names: Iterator[str] = (
-        name for mark in item.iter_markers("usefixtures") for name in mark.args
-    )
-    # The fixture alone would watch nothing, which nobody would notice.
-    used = _MARKER in names or _MARKER in item.config.getini("usefixtures")
-    return {} if used else None
-
-
-def _is_unittest(item: pytest.Item) -> bool:
-    import unittest
-
-    cls = getattr(item, "cls", None)
-    return isinstance(cls, type) and issubclass(cls, unittest.TestCase)
-
-
 # --- Reports -----------------------------------------------------------------------
 
 
@@ -186,14 +174,20 @@ def pytest_runtest_makereport(
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Add the section and the properties, which pytest-xdist carries over."""
     log = item.stash.get(_LOG, None)
-    if log is None or not log.outcomes:
-        return (yield)
-    from torchtraceap.checking.outcome import PREFIX, properties, section_text
+    if log and log.outcomes:
+        from torchtraceap.checking.outcome import PREFIX, properties
 
-    others = [one for one in item.user_properties if not one[0].startswith(PREFIX)]
-    item.user_properties[:] = others + properties(log.outcomes)
+        kept = [one for one in item.user_properties if not one[0].startswith(PREFIX)]
+        item.user_properties[:] = kept + properties(log.outcomes)
     report = yield
-    if new := log.take():
+    if report.skipped and isinstance(report.longrepr, tuple):
+        path, _, reason = report.longrepr
+        if path == __file__:  # Of no use to anybody; the test's own place is.
+            where, line = item.reportinfo()[:2]
+            report.longrepr = (str(where), (line or 0) + 1, reason)
+    if log and (new := log.take()):
+        from torchtraceap.checking.outcome import section_text
+
         verbosity = getattr(item.config.option, "verbose", 0)
         report.sections.append(("torchtraceap", section_text(new, verbosity)))
     return report

@@ -19,6 +19,8 @@ from torchtraceap.checking.sync_check import SyncCheck, SyncStalls
 from torchtraceap.checking.sync_verdict import Observation, Stall, decide
 from torchtraceap.source_lines import Line, is_user_file, resolve
 
+pytest_plugins = ["pytester"]
+
 HERE = pathlib.Path(__file__).resolve()
 
 
@@ -262,6 +264,49 @@ def test_a_run_with_stalls(gpu_half: Any, monkeypatch: pytest.MonkeyPatch) -> No
     assert "Measured on the GPU" in str(caught.value)
     with SyncCheck(over_us=1000.0):
         torch.ones(3).sum().item()
+
+
+def test_the_fixture_shows_what_was_measured(
+    gpu_half: Any,
+    profiling_imported: None,
+    pytester: pytest.Pytester,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    reports = [torchtraceap.analyze(gpu_trace(300, 400)), None, None]
+    real = gpu_half.analyze
+    monkeypatch.setattr(
+        gpu_half, "analyze", lambda trace: reports.pop(0) or real(trace)
+    )
+    pytester.makepyfile(
+        """
+        import pytest, torch
+
+        @pytest.mark.no_sync_stalls
+        def test_stalls(): torch.ones(3).sum().item()
+
+        def test_nothing(no_sync_stalls):
+            with no_sync_stalls():
+                torch.ones(3).sum().item()
+
+        def test_skips(no_sync_stalls):
+            with no_sync_stalls(unknown="skip"):
+                torch.ones(3).sum().item()
+        """
+    )
+    result = pytester.runpytest_inprocess("--junitxml=out.xml")
+    result.assert_outcomes(failed=2, skipped=1)
+    result.stdout.fnmatch_lines(
+        [
+            "*: aten::_local_scalar_dense waits for *[[]no_sync_stalls[]]",
+            "  * aten::_local_scalar_dense  ×2, 700 µs blocked",
+            "FAILED no_sync_stalls [[]GPU: calls that blocked the CPU[]]",
+            "Measured on the GPU*",
+            "Nothing was checked: the code ran nothing on the GPU. *",
+            "Checks that could not be made, of 2 tests:",
+        ]
+    )
+    xml = (pytester.path / "out.xml").read_text(encoding="utf-8")
+    assert '"torchtraceap.wasted_us" value="700.0"' in xml
 
 
 def test_what_the_profiler_does_at_the_end_is_not_judged(

@@ -12,6 +12,10 @@ from torchtraceap.checking.sync_verdict import Verdict
 #: What becomes of a test one of whose checks could not be made.
 Unknown = Literal["fail", "skip", "pass"]
 UNKNOWN: tuple[Unknown, ...] = ("fail", "skip", "pass")
+#: Of the names of properties.
+PREFIX = "torchtraceap."
+
+_MOST_PLACES = 10  # In the failure itself; the section of the report has all.
 
 
 def checked_unknown(value: str | None) -> Unknown | None:
@@ -19,12 +23,6 @@ def checked_unknown(value: str | None) -> Unknown | None:
     if value is not None and value not in UNKNOWN:
         raise ValueError(f"unknown must be one of {UNKNOWN}, but is {value!r}")
     return value
-
-
-_MOST_PLACES = 10  # In the failure itself; the section of the report has all.
-
-#: Of the names of properties.
-PREFIX = "torchtraceap."
 
 
 @dataclass(frozen=True)
@@ -82,23 +80,27 @@ def of_verdict(verdict: Verdict, unknown: Unknown) -> Outcome:
 
 def skip_text(outcomes: Sequence[Outcome]) -> str:
     """Write, on one line, why a test is skipped whose checks could not be made."""
-    return "; ".join(f"{one.fixture}: {one.headline}" for one in outcomes)
+    return "; ".join(f"{one.headline} [{one.fixture}]" for one in outcomes)
 
 
 def failure_text(outcomes: Sequence[Outcome]) -> str:
-    """Write what a test fails with. Its first line is all that pytest's
-    short summary shows: the worst place of the first check, and how many more."""
+    """Write what a test fails with. Its first line is all that pytest's short summary
+    shows: the worst place of the check that found most, and how many more there are."""
     lines: list[str] = []
-    for one in outcomes:
+    for one in sorted(outcomes, key=_less_urgent):
         # The place as far left as can be: terminals cut the line off.
-        lines.append(f"{one.fixture}: {one.headline}")
+        lines.append(f"{one.headline} [{one.fixture}]")
         lines += [f"  {place}" for place in one.places[:_MOST_PLACES]]
-        if more := len(one.places) - _MOST_PLACES:
-            lines += [f"  and {more} more places"] if more > 0 else []
+        if (more := len(one.places) - _MOST_PLACES) > 0:
+            lines.append(f"  and {more} more places")
     if len(outcomes) > 1:
         others = len(outcomes) - 1
-        lines[0] += f" (and {others} more failing check{'s' * (others > 1)})"
+        lines[0] += f" and {others} more failing check{'s' * (others > 1)}"
     return "\n".join(lines)
+
+
+def _less_urgent(one: Outcome) -> tuple[bool, float]:
+    return one.status != "failed", -(one.wasted_us or 0.0)
 
 
 def section_text(outcomes: Sequence[Outcome], verbosity: int) -> str:

@@ -37,6 +37,7 @@ class Recording:
 
     def start(self) -> None:
         __tracebackhide__ = True
+        __tracebackhide__ = True
         import torch
         from torch.profiler import ProfilerAction, ProfilerActivity, profile
 
@@ -80,6 +81,7 @@ class Recording:
         Raises ValueError if the warm-up was not over, RuntimeError if another profiler
         ended this one, and what analysing raises.
         """
+        __tracebackhide__ = True
         import torch
 
         own = torch.autograd._profiler_enabled() or self.missing_steps > 0

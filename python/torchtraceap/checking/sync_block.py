@@ -16,10 +16,7 @@ from torchtraceap.checking.outcome import (
 )
 from torchtraceap.checking.sync_check import OPTIONS, SyncCheck, SyncStalls
 
-_NAME = "no_sync_stalls"
-_NO_WITH = (
-    "no_sync_stalls() was called, but watches nothing: write `with no_sync_stalls():`"
-)
+NAME = "no_sync_stalls"
 
 
 class SyncBlock:
@@ -39,7 +36,7 @@ class SyncBlock:
     def __enter__(self) -> SyncCheck:
         __tracebackhide__ = True
         self._log.begun(self)
-        self._log.watch(_NAME, self._check.step)
+        self._log.watch(NAME, self._check.step)
         try:
             return self._check.__enter__()
         except BaseException:
@@ -59,26 +56,6 @@ class SyncBlock:
         except SyncStalls:
             pass  # the verdict says it
         except ValueError as wrong:
-            self._log.add(Outcome(_NAME, "", "failed", str(wrong)))
+            self._log.add(Outcome(NAME, "", "failed", str(wrong)))
         if self._check.verdict is not None:
             self._log.add(of_verdict(self._check.verdict, self._unknown))
-
-
-class NoSyncStalls:
-    """What the fixture is: call it for a block; `step` ends an iteration in it."""
-
-    def __init__(self, log: CheckLog) -> None:
-        self._log = log
-
-    def __call__(self, **options: Any) -> SyncBlock:
-        """Return a block with these options of SyncCheck, and ``unknown``."""
-        __tracebackhide__ = True
-        block = SyncBlock(self._log, **options)
-        self._log.announce(block, Outcome(_NAME, "", "failed", _NO_WITH))
-        return block
-
-    def step(self) -> None:
-        """End an iteration of the code being watched, as `SyncCheck.step` does: for
-        tests that are watched as a whole, by their marker."""
-        __tracebackhide__ = True
-        self._log.step()

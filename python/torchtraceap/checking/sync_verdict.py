@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import linecache
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
@@ -95,6 +96,9 @@ class Verdict:
         explained: set[str] = set()
         for stall, place in zip(self.stalls, self.places, strict=True):
             yield f"  {place}"
+            if stall.line is not None and stall.line.exact:
+                code = linecache.getline(stall.line.file, stall.line.line).strip()
+                yield from [f"    > {printable(code)}"] if code else []
             if stall.what not in explained:
                 explained.add(stall.what)
                 yield f"      {stall.what}"

@@ -8,66 +8,19 @@ in an Analyzer. What comes out is noted in the test's log.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from types import TracebackType
 from typing import Any
 
-from torchtraceap.analysis import Source, analyze
 from torchtraceap.checking.check_log import CheckLog
-from torchtraceap.checking.outcome import Outcome, Unknown, checked_unknown
+from torchtraceap.checking.outcome import Unknown
 from torchtraceap.checking.recording import Recording
-from torchtraceap.checking.violations import of_violations
+from torchtraceap.checking.violations import mode_of, of_violations
 from torchtraceap.report import Report
 from torchtraceap.safe_text import printable
 
-_NAME = "trace_check"
-
-
-class TraceChecks:
-    """What the fixture is: call it for a trace, or without one for a block of code."""
-
-    def __init__(self, log: CheckLog, need_torch: Callable[[], None]) -> None:
-        self._log = log
-        self._need_torch = need_torch
-
-    def __call__(
-        self,
-        source: Source | Report | None = None,
-        *,
-        unknown: Unknown | None = None,
-        warmup: int = 0,
-        stacks: bool = True,
-        **options: Any,
-    ) -> TraceCheck:
-        """Return the checks of a trace.
-
-        Args:
-            source: A path, bytes, a Trace or a profiler, which is analysed, or a
-                Report. None: what runs in the ``with`` block is recorded.
-            unknown: What becomes of the test if a check cannot be made: "fail",
-                "skip" or "pass". None: it fails; but it is skipped where the reason
-                is that code was recorded without a GPU.
-            warmup: Of a block: calls of ``step()`` before it is recorded.
-            stacks: Of a block: record Python's stacks, which lines come from.
-            **options: Of ``torchtraceap.analyze``: ``config``, ``rules``, ``steps``...
-        """
-        __tracebackhide__ = True
-        unknown = checked_unknown(unknown)
-        if source is None:
-            self._need_torch()
-            recording = Recording(warmup=warmup, stacks=stacks)
-            check = TraceCheck(self._log, unknown, recording=recording, **options)
-        elif warmup or not stacks:
-            raise TypeError("warmup and stacks are for a block, not for a stored trace")
-        else:
-            if not isinstance(source, Report):
-                source = analyze(source, **options)
-            elif options:
-                raise TypeError(f"{', '.join(options)}: the Report is made already")
-            check = TraceCheck(self._log, unknown, report=source)
-        self._log.announce(check, Outcome(_NAME, "", "failed", check.unused))
-        return check
+NAME = "trace_check"
 
 
 class TraceCheck:
@@ -171,9 +124,10 @@ class TraceCheck:
         found = replace(budget, unknown="fail").check(report)
         own: Unknown | None = "pass" if budget.unknown == "pass" else None
         unknown = self._unknown or own or self._log.unknown or self._default
-        check = printable(f"{_NAME} {what}")
+        check = printable(f"{NAME} {what}")
+        mode = mode_of(report, self._recording)
         self._log.begun(self)
-        self._log.add(of_violations(check, self._mode, found, report, unknown))
+        self._log.add(of_violations(check, mode, found, report, unknown))
 
     # --- What is checked -----------------------------------------------------------
 
@@ -201,7 +155,7 @@ class TraceCheck:
             return self
         if self._report is not None:
             raise RuntimeError("this trace_check() recorded already: make another")
-        self._log.watch(_NAME, self.step)
+        self._log.watch(NAME, self.step)
         try:
             self._recording.start()
         except BaseException:
@@ -231,17 +185,6 @@ class TraceCheck:
             self._recording.abandon()
         else:
             self._report = self._recording.stop(**self._options)
-
-    @property
-    def _mode(self) -> str:
-        report, degraded = self.report, ""
-        if report.quality.verdict != "ok":
-            degraded = f", {report.quality.verdict}"
-        if self._recording is None:
-            path = printable(os.path.basename(report.trace.path))
-            return f"trace {path}{degraded}"
-        where = "on the GPU" if self._recording.on_gpu else "without a GPU"
-        return f"recorded {where}{degraded}"
 
     @property
     def _default(self) -> Unknown:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Literal
 
@@ -13,13 +14,24 @@ from torchtraceap.units import time_text
 
 if TYPE_CHECKING:
     from torchtraceap.budget import Violation
+    from torchtraceap.checking.recording import Recording
     from torchtraceap.findings import Finding
     from torchtraceap.report import Report
 
+_NO_GPU = "without a GPU"
 _DOUBT = {
     "unusable": "The trace is unusable",
     "degraded": "The trace is degraded, so what was found may be wrong or not all",
 }
+
+
+def mode_of(report: Report, recording: Recording | None) -> str:
+    """Say, in a few words, what is checked: a stored trace or a recording."""
+    verdict = report.quality.verdict
+    degraded = "" if verdict == "ok" else f", {verdict}"
+    if recording is None:
+        return f"trace {printable(os.path.basename(report.trace.path))}{degraded}"
+    return f"recorded {'on the GPU' if recording.on_gpu else _NO_GPU}{degraded}"
 
 
 def of_violations(
@@ -47,7 +59,7 @@ def of_violations(
         headline,
         places=tuple(_place(finding) for finding in findings),
         details=tuple(_details([*broken, *untold], findings)),
-        notes=tuple(_notes(findings, report)),
+        notes=tuple(_notes(findings, report, mode)),
         evidence=tuple(_evidence(findings, report)),
         count=sum(finding.count for finding in findings),
         wasted_us=sum(f.wasted_us for f in findings) if findings else None,
@@ -81,10 +93,15 @@ def _details(
             yield f"      instead: {printable(finding.advice)}"
 
 
-def _notes(findings: Sequence[Finding], report: Report) -> Iterator[str]:
+def _notes(findings: Sequence[Finding], report: Report, mode: str) -> Iterator[str]:
     if doubt := _DOUBT.get(report.quality.verdict):
         reasons = " ".join(printable(note.detail) for note in report.quality.reasons)
         yield f"{doubt}: {reasons}"
+    if _NO_GPU in mode:
+        yield (
+            "Recorded without a GPU: the times are those of the CPU's own work, and "
+            "what a GPU would wait for may differ."
+        )
     if findings and not any(finding.location for finding in findings):
         yield "No lines: the trace has no Python frames (with_stack=True)."
 
