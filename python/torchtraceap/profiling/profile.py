@@ -66,8 +66,8 @@ def profile(
         quiet: Print nothing: ``verbosity=0``.
         on_trace_ready: Handlers of yours, one or several, called with torch's profiler
             after the analysis.
-        folder, formats, budget, verbosity, callbacks, keep, name, max_events, config,
-            rules: As for ``Analyzer``.
+        folder: As for ``Analyzer``; so are formats, budget, verbosity, callbacks, keep,
+            name, max_events, config and rules.
         **torch_options: Options of ``torch.profiler.profile``, such as ``activities``
             or ``profile_memory``. ``with_stack`` and ``record_shapes`` are True unless
             given.
