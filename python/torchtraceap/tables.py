@@ -1,133 +1,212 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""tables.py: the report as pandas DataFrames."""
+"""tables.py: the report as tables: which there are, and the columns of each.
+
+pandas, Arrow, Parquet and CSV are made from what is said here, so they have the same
+columns in the same order, of the same kinds, also where a table has no row.
+"""
 
 from __future__ import annotations
 
-from dataclasses import fields
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from torchtraceap import _core
+from torchtraceap.facts import Balance, Step
+from torchtraceap.findings import Finding, Location
 from torchtraceap.threads import Thread
+from torchtraceap.windows import Label, Window
 from torchtraceap.work import Copy, Kernel, Operator, Overlap
 
 if TYPE_CHECKING:
-    import pandas as pd
+    import numpy as np
 
-    from torchtraceap.facts import Balance
     from torchtraceap.report import Report
 
-
-class Tables(NamedTuple):
-    """A report's rows. Times are microseconds, as in the report."""
-
-    windows: pd.DataFrame  # One row a window.
-    labels: pd.DataFrame  # One row a label; `window` is the index of its window.
-    findings: pd.DataFrame  # One row a finding, most wasted time first.
-    # One row a device or process; a column `idle_<pattern>_us` each.
-    balance: pd.DataFrame
-    steps: pd.DataFrame  # One row a step, with the columns of `balance`.
-    kernels: pd.DataFrame  # One row a kernel, as `Report.kernels`.
-    copies: pd.DataFrame  # One row a kind of copy, as `Report.copies`.
-    operators: pd.DataFrame  # One row an operator, as `Report.operators`.
-    overlap: pd.DataFrame  # One row a device, as `Report.overlap`.
-    threads: pd.DataFrame  # One row a thread, as `Report.threads`.
+Form = TypeVar("Form")
 
 
+class Tables(Mapping[str, Form], Generic[Form]):
+    """A report's tables by name, ``tables.findings`` or ``tables["findings"]``.
+
+    Each is made when it is first asked for. Times are microseconds, as in the report.
+    """
+
+    windows: Form  # One row a window.
+    labels: Form  # One row a label; `window` is the index of its window.
+    findings: Form  # One row a finding, most wasted time first.
+    balance: Form  # One row a device or process; a column `idle_<pattern>_us` each.
+    steps: Form  # One row a step, with the columns of `balance`.
+    kernels: Form  # One row a kernel, as `Report.kernels`.
+    copies: Form  # One row a kind of copy, as `Report.copies`.
+    operators: Form  # One row an operator, as `Report.operators`.
+    overlap: Form  # One row a device, as `Report.overlap`.
+    threads: Form  # One row a thread, as `Report.threads`.
+    events: Form  # One row an event of the trace, in the order of `Trace.columns`.
+
+    def __init__(self, report: Report, form: Callable[[list[Column]], Form]) -> None:
+        self._report = report
+        self._form = form
+
+    def __getattr__(self, name: str) -> Form:
+        if name not in TABLES:  # Of a private name too: copy and pickle ask for some.
+            raise AttributeError(f"there is no table {name!r}, but " + ", ".join(TABLES))
+        table = self._form(TABLES[name](self._report))
+        vars(self)[name] = table
+        return table
+
+    def __getitem__(self, name: str) -> Form:
+        if name not in TABLES:
+            raise KeyError(name)
+        table: Form = getattr(self, name)
+        return table
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(TABLES)
+
+    def __len__(self) -> int:
+        return len(TABLES)
+
+    def __repr__(self) -> str:
+        return f"<torchtraceap.Tables: {', '.join(TABLES)}>"
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column, whatever form it is to take.
+
+    Its kind is ``text``, ``float``, ``bool``, ``int``, or ``int?`` for whole numbers
+    that may be missing. A missing value is None in a list. Of an array, ``missing``
+    is True there, and with ``words`` the values are indices of these.
+    """
+
+    name: str
+    kind: str
+    values: list[Any] | np.ndarray[Any, Any]
+    missing: np.ndarray[Any, Any] | None = None
+    words: list[str] | None = None
+
+
+# By the annotation of a record's field. Ids are text, so that "rank 0" can be one.
+_KINDS = {
+    "str": "text",
+    "str | None": "text",
+    "int | str": "text",
+    "int | str | None": "text",
+    "int": "int",
+    "int | None": "int?",
+    "float": "float",
+    "float | None": "float",
+    "bool": "bool",
+}
 _WINDOW = ("index", "start_us", "end_us", "step", "device", "pid", "events", "busy_us")
 _SCORES = ("cpu_score", "gpu_score", "wasted_us")
 _LABEL = ("pattern", "side", "score", "origin", "wasted_us")
 _FINDING = ("id", "pattern", "subtype", "side", "severity", "count", "wasted_us")
-_FINDING_REST = ("operator", "message", "advice", "basis")
+_GAIN = ("recoverable_us", "recoverable_low_us", "recoverable_fraction")
+_FINDING_REST = ("operator", "message", "advice", "basis", "edit")
 _LOCATION = ("file", "line", "function")
 _BALANCE = ("device", "devices", "pid", "span_us", "busy_us")
-_STEP = ("number", "start_us", "end_us", "kernels")
+_STEP = ("number", "start_us", "end_us")
 
 
-def make_tables(report: Report) -> Tables:
-    """Return the tables. Columns are there even if no row is."""
-    pd = _pandas()
-    windows = [_row(w, (*_WINDOW, *_SCORES)) for w in report.windows]
-    labels = [
-        {"window": w.index, **_row(label, _LABEL)}
-        for w in report.windows
-        for label in w.labels
+def _windows(report: Report) -> list[Column]:
+    return _columns(Window, report.windows, (*_WINDOW, *_SCORES))
+
+
+def _labels(report: Report) -> list[Column]:
+    rows = [(window.index, label) for window in report.windows for label in window.labels]
+    window = Column("window", "int", [index for index, _ in rows])
+    return [window, *_columns(Label, [label for _, label in rows], _LABEL)]
+
+
+def _findings(report: Report) -> list[Column]:
+    rows = report.findings
+    return [
+        *_columns(Finding, rows, (*_FINDING, "idle_us")),
+        *_columns(Location, [row.location for row in rows], _LOCATION, absent=True),
+        *_columns(Finding, rows, (*_GAIN, *_FINDING_REST)),
     ]
-    findings = [
-        _row(f, (*_FINDING, "idle_us"))
-        | {name: getattr(f.location, name, None) for name in _LOCATION}
-        | _row(f, _FINDING_REST)
-        for f in report.findings
+
+
+def _balance(report: Report) -> list[Column]:
+    return _balances(report, report.balance)
+
+
+def _steps(report: Report) -> list[Column]:
+    counts = report.kernel_counts.steps
+    kernels = list(counts.each) if counts else [None] * len(report.steps)
+    balances = _balances(report, [step.balance for step in report.steps])
+    pids = _columns(Step, report.steps, ("pid",))  # Also of steps without a balance.
+    return [
+        *_columns(Step, report.steps, _STEP),
+        Column("kernels", "int?", kernels),
+        *(pids[0] if column.name == "pid" else column for column in balances),
     ]
+
+
+def _balances(report: Report, rows: Sequence[Balance | None]) -> list[Column]:
     names = [pattern.name for pattern in _core.patterns()]
     names += [outcome.rule for outcome in report.rules]
-    counts = report.kernel_counts.steps
-    steps = [
-        _row(step, ("number", "start_us", "end_us"))
-        | {"pid": step.pid}
-        | {"kernels": counts.each[i] if counts else None}
-        | (_balance(step.balance, names) if step.balance else {})
-        for i, step in enumerate(report.steps)
+
+    def times(title: str, get: Callable[[Balance], float]) -> Column:
+        values = [get(row) if row is not None else None for row in rows]
+        return Column(title, "float", values)
+
+    return [
+        *_columns(Balance, rows, _BALANCE, absent=True),
+        *(times(f"idle_{n}_us", lambda row, n=n: row.idle_us[n]) for n in names),  # type: ignore[misc]
+        times("idle_unattributed_us", lambda row: row.unattributed_us),
+        *(times(f"excess_{n}_us", lambda row, n=n: row.excess_us[n]) for n in names),  # type: ignore[misc]
     ]
-    parts = (
-        *_BALANCE,
-        *(f"idle_{name}_us" for name in (*names, "unattributed")),
-        *(f"excess_{name}_us" for name in names),
-    )
-    tables = Tables(
-        windows=pd.DataFrame(windows, columns=[*_WINDOW, *_SCORES]),
-        labels=pd.DataFrame(labels, columns=["window", *_LABEL]),
-        findings=pd.DataFrame(
-            findings, columns=[*_FINDING, "idle_us", *_LOCATION, *_FINDING_REST]
-        ),
-        balance=pd.DataFrame(
-            [_balance(b, names) for b in report.balance], columns=parts
-        ),
-        steps=pd.DataFrame(steps, columns=[*_STEP, *parts]),
-        kernels=_frame(pd, report.kernels, Kernel),
-        copies=_frame(pd, report.copies, Copy),
-        operators=_frame(pd, report.operators, Operator),
-        overlap=_frame(pd, report.overlap, Overlap),
-        threads=_frame(pd, report.threads, Thread),
-    )
-    for table in (tables.windows, tables.balance, tables.steps):
-        if not any(isinstance(pid, str) for pid in table["pid"]):
-            table["pid"] = table["pid"].astype("Int64")
-    # Whole numbers that may be missing would otherwise become floats.
-    for table, columns in (
-        (tables.windows, ("step", "device")),
-        (tables.findings, ("line",)),
-        (tables.balance, ("device",)),
-        (tables.steps, ("device", "devices", "kernels")),
-        (tables.kernels, ("blocks", "block_threads")),
-        (tables.copies, ("bytes", "median_bytes")),
-    ):
-        for column in columns:
-            table[column] = table[column].astype("Int64")
-    return tables
 
 
-def _balance(b: Balance, names: list[str]) -> dict[str, Any]:
-    return (
-        _row(b, _BALANCE)
-        | {f"idle_{name}_us": b.idle_us[name] for name in names}
-        | {"idle_unattributed_us": b.unattributed_us}
-        | {f"excess_{name}_us": b.excess_us[name] for name in names}
-    )
+def _events(report: Report) -> list[Column]:
+    from torchtraceap.event_table import event_columns
+
+    return event_columns(report.loaded)
 
 
-def _frame(pd: Any, rows: tuple[Any, ...], kind: type[Any]) -> Any:
-    return pd.DataFrame(rows, columns=[field.name for field in fields(kind)])
+def _all_of(kind: type[Any], rows: Callable[[Report], Sequence[Any]]) -> _Maker:
+    names = [field.name for field in fields(kind)]
+    return lambda report: _columns(kind, rows(report), names)
 
 
-def _row(record: object, names: tuple[str, ...]) -> dict[str, Any]:
-    return {name: getattr(record, name) for name in names}
+_Maker = Callable[["Report"], list[Column]]
+TABLES: dict[str, _Maker] = {
+    "windows": _windows,
+    "labels": _labels,
+    "findings": _findings,
+    "balance": _balance,
+    "steps": _steps,
+    "kernels": _all_of(Kernel, lambda report: report.kernels),
+    "copies": _all_of(Copy, lambda report: report.copies),
+    "operators": _all_of(Operator, lambda report: report.operators),
+    "overlap": _all_of(Overlap, lambda report: report.overlap),
+    "threads": _all_of(Thread, lambda report: report.threads),
+    "events": _events,
+}
 
 
-def _pandas() -> Any:
-    try:
-        import pandas
-    except ImportError as error:
-        raise ImportError(
-            "Report.to_pandas needs pandas: pip install 'torchtraceap[pandas]'"
-        ) from error
-    return pandas
+def _columns(
+    record: type[Any], rows: Sequence[Any], names: Sequence[str], absent: bool = False
+) -> list[Column]:
+    """Return fields of records as columns; ``absent``: some rows may be None."""
+    columns = []
+    for name in names:
+        annotation = _annotation(record, name)
+        kind = _KINDS[annotation]
+        if absent and kind == "int":
+            kind = "int?"
+        values = [getattr(row, name, None) for row in rows]
+        if annotation.startswith("int | str"):
+            values = [None if value is None else str(value) for value in values]
+        columns.append(Column(name, kind, values))
+    return columns
+
+
+def _annotation(record: type[Any], name: str) -> str:
+    for field in fields(record):
+        if field.name == name:
+            return str(field.type)
+    return str(getattr(record, name).fget.__annotations__["return"])

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""event_table.py: the events of a trace as columns, with no loop over them in Python."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from torchtraceap import _core
+from torchtraceap.identity import identity
+from torchtraceap.tables import Column
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Array = np.ndarray[Any, Any]
+
+# Whole numbers of which -1 says that there is none, by their names in Trace.columns.
+_NUMBERS = ("device", "stream", "correlation", "external_id", "sequence")
+_NUMBERS += ("python_id", "python_parent_id")
+
+
+def event_columns(trace: _core.Trace) -> list[Column]:
+    """Return a row for each event, in the order of ``Trace.columns``.
+
+    Whole numbers are views of the trace's own memory. What is made: the times in
+    microseconds, where values are missing, and numbers for processes and threads.
+    """
+    columns = trace.columns
+    start, duration = columns["ts"], columns["dur"]
+    no_start, no_duration = start == _core.NO_TIME, duration == _core.NO_TIME
+    phase = columns["phase"].view("u1")
+    return [
+        # Ids of names stay far below 2^31, and pandas takes no unsigned ones.
+        _worded("name", columns["name"].view("i4"), trace.strings),
+        _worded("category", columns["category"].view("i1"), trace.category_names),
+        _numbered("phase", phase, lambda letter: chr(letter)),
+        Column("start_us", "float", _microseconds(start, no_start), no_start),
+        Column(
+            "duration_us", "float", _microseconds(duration, no_duration), no_duration
+        ),
+        Column("start_ns", "int?", start, no_start),
+        Column("duration_ns", "int?", duration, no_duration),
+        *(
+            _numbered(name, columns[name], lambda id: str(identity(trace, id)))
+            for name in ("pid", "tid")
+        ),
+        *(
+            Column(name, "int?", columns[name], columns[name] == -1)
+            for name in _NUMBERS
+        ),
+    ]
+
+
+def _microseconds(ns: Array, missing: Array) -> Array:
+    us: Array = ns / 1000
+    us[missing] = float("nan")
+    return us
+
+
+def _numbered(name: str, values: Array, text: Any) -> Column:
+    """Return few different numbers as what each stands for."""
+    import numpy as np
+
+    different = np.unique(values)
+    codes = np.searchsorted(different, values).astype("i4")
+    return _worded(name, codes, [text(int(value)) for value in different])
+
+
+def _worded(name: str, codes: Array, words: list[str]) -> Column:
+    """Return a column of words, of which no two are the same in the end."""
+    places: dict[str, int] = {}
+    for word in words:
+        places.setdefault(word, len(places))
+    if len(places) < len(words):  # As of the texts that two damaged names are shown by.
+        import numpy as np
+
+        codes = np.array([places[word] for word in words], "i4")[codes]
+    return Column(name, "text", codes, words=list(places))
