@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from torchtraceap.table_columns import Column
 from torchtraceap.table_folder import table_paths
-from torchtraceap.tables import Column, Tables
+from torchtraceap.tables import Tables
 
 if TYPE_CHECKING:
     import os

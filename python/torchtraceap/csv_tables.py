@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from torchtraceap.safe_text import printable
+from torchtraceap.table_columns import TABLES, Column
 from torchtraceap.table_folder import table_paths
-from torchtraceap.tables import TABLES, Column
 
 if TYPE_CHECKING:
     import os

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""event_table.py: the events of a trace as columns, with no loop over them in Python."""
+"""event_table.py: the events of a trace as columns, without a loop over them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from torchtraceap import _core
 from torchtraceap.identity import identity
-from torchtraceap.tables import Column
+from torchtraceap.table_columns import Column
 
 if TYPE_CHECKING:
     import numpy as np
@@ -15,8 +15,15 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, Any]
 
 # Whole numbers of which -1 says that there is none, by their names in Trace.columns.
-_NUMBERS = ("device", "stream", "correlation", "external_id", "sequence")
-_NUMBERS += ("python_id", "python_parent_id")
+_NUMBERS = (
+    "device",
+    "stream",
+    "correlation",
+    "external_id",
+    "sequence",
+    "python_id",
+    "python_parent_id",
+)
 
 
 def event_columns(trace: _core.Trace) -> list[Column]:
@@ -52,7 +59,15 @@ def event_columns(trace: _core.Trace) -> list[Column]:
 
 
 def _microseconds(ns: Array, missing: Array) -> Array:
+    """Return the nearest floats, as `us_from_ns` does, with NaN for what is missing."""
+    import numpy as np
+
     us: Array = ns / 1000
+    # A float does not hold so many nanoseconds, but the microseconds of all years.
+    large = np.abs(ns) >= 1 << 53
+    if large.any():
+        whole, rest = np.divmod(ns[large], 1000)
+        us[large] = whole + rest / 1000
     us[missing] = float("nan")
     return us
 
@@ -68,11 +83,10 @@ def _numbered(name: str, values: Array, text: Any) -> Column:
 
 def _worded(name: str, codes: Array, words: list[str]) -> Column:
     """Return a column of words, of which no two are the same in the end."""
-    places: dict[str, int] = {}
-    for word in words:
-        places.setdefault(word, len(places))
-    if len(places) < len(words):  # As of the texts that two damaged names are shown by.
+    different = list(dict.fromkeys(words))
+    if len(different) < len(words):  # As of two damaged names that are shown alike.
         import numpy as np
 
+        places = {word: place for place, word in enumerate(different)}
         codes = np.array([places[word] for word in words], "i4")[codes]
-    return Column(name, "text", codes, words=list(places))
+    return Column(name, "text", codes, words=different)

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from torchtraceap.tables import Column, Tables
+from torchtraceap.table_columns import Column
+from torchtraceap.tables import Tables
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from torchtraceap.tables import TABLES
+from torchtraceap.table_columns import TABLES
 
 if TYPE_CHECKING:
     from torchtraceap.report import Report
@@ -44,8 +44,9 @@ def table_paths(
     check_folder(folder, suffix)
     os.makedirs(folder, exist_ok=True)
     paths = [(name, os.path.join(folder, f"{name}.{suffix}")) for name in TABLES]
+    trace = report.trace.path
     for _, path in paths:
-        if os.path.exists(path) and os.path.exists(report.trace.path):
-            if os.path.samefile(path, report.trace.path):
-                raise ValueError(f"{path} is the trace itself. Give another folder.")
+        both = os.path.exists(path) and os.path.exists(trace)
+        if both and os.path.samefile(path, trace):
+            raise ValueError(f"{path} is the trace itself. Give another folder.")
     return paths
