@@ -38,8 +38,13 @@ def event_columns(trace: _core.Trace) -> list[Column]:
     phase = columns["phase"].view("u1")
     return [
         # Ids of names stay far below 2^31, and pandas takes no unsigned ones.
-        _worded("name", columns["name"].view("i4"), trace.strings),
-        _worded("category", columns["category"].view("i1"), trace.category_names),
+        Column("name", "text", columns["name"].view("i4"), words=trace.strings),
+        Column(
+            "category",
+            "text",
+            columns["category"].view("i1"),
+            words=trace.category_names,
+        ),
         _numbered("phase", phase, lambda letter: chr(letter)),
         Column("start_us", "float", _microseconds(start, no_start), no_start),
         Column(
@@ -78,15 +83,5 @@ def _numbered(name: str, values: Array, text: Any) -> Column:
 
     different = np.unique(values)
     codes = np.searchsorted(different, values).astype("i4")
-    return _worded(name, codes, [text(int(value)) for value in different])
-
-
-def _worded(name: str, codes: Array, words: list[str]) -> Column:
-    """Return a column of words, of which no two are the same in the end."""
-    different = list(dict.fromkeys(words))
-    if len(different) < len(words):  # As of two damaged names that are shown alike.
-        import numpy as np
-
-        places = {word: place for place, word in enumerate(different)}
-        codes = np.array([places[word] for word in words], "i4")[codes]
-    return Column(name, "text", codes, words=different)
+    words = [text(int(value)) for value in different]
+    return Column(name, "text", codes, words=words)

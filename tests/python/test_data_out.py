@@ -140,8 +140,8 @@ def test_kinds_do_not_depend_on_the_rows(slow_loader: torchtraceap.Report) -> No
     assert str(frames.findings["line"].dtype) == "Int64"
 
 
-def test_names_that_are_shown_alike_are_one_category() -> None:
-    """Two broken texts may be read as the same; pandas takes no category twice."""
+def test_names_that_are_read_alike_are_one_category() -> None:
+    """Two broken texts are read as the same; pandas takes no category twice."""
     trace = b'{"traceEvents": [%s]}' % b", ".join(
         b'{"ph": "X", "pid": %s, "tid": 1, "ts": 1, "dur": 1, "name": "%s"}' % pair
         for pair in ((b'"1"', b"\\ud800"), (b"1", b"\\ud801"), (b"1", b"a"))
