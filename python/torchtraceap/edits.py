@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -12,6 +13,8 @@ from torchtraceap import _core
 if TYPE_CHECKING:
     from torchtraceap.findings import Finding
     from torchtraceap.report import Report
+
+_MOST_PLACES = 9  # In a message.
 
 
 @dataclass(frozen=True)
@@ -155,9 +158,23 @@ def _findings(report: Report, what: str) -> list[int]:
         )
     ]
     if not found:
-        known = sorted({finding.pattern for finding in report.findings})
-        raise ValueError(
-            f"no finding is {what!r}. "
-            + (f"The report has: {', '.join(known)}." if known else "It has none.")
-        )
+        raise ValueError(_no_finding(report, what))
     return found
+
+
+def _no_finding(report: Report, what: str) -> str:
+    if not report.findings:
+        return f"no finding is {what!r}: the report has none."
+    places = dict.fromkeys(f.location for f in report.findings if f.location)
+    there = [str(place) for place in places if f"/{place.file}".endswith(f"/{what}")]
+    if there:  # The name of a file, without a line.
+        shown = ", ".join(there[:_MOST_PLACES])
+        return f"{what} is a file. Name a line of it that has a finding: {shown}."
+    known = sorted({finding.pattern for finding in report.findings})
+    close = difflib.get_close_matches(what, [*known, *map(str, places)], n=1)
+    return (
+        f"no finding is {what!r}"
+        + (f"; did you mean {close[0]!r}?" if close else ".")
+        + f" The report has: {', '.join(known)}. A place (train.py:88), an operator or "
+        "an id names some of them, too."
+    )

@@ -27,6 +27,8 @@ class Output:
     # Writes the form to a path; raises OSError. None: `text` does.
     save: Callable[[Sequence[Report], str], None] | None = None
     takes_several: bool = False  # Several reports may go into one file.
+    # Raises ValueError for a path that the form does not write to, before any work.
+    check: Callable[[str], None] | None = None
 
     @property
     def metavar(self) -> str:
@@ -54,6 +56,23 @@ def _markdown(reports: Sequence[Report], several: bool) -> str:
     return reports_markdown(reports)
 
 
+def _csv(reports: Sequence[Report], folder: str) -> None:
+    reports[0].to_csv(folder)
+
+
+def _parquet(reports: Sequence[Report], folder: str) -> None:
+    reports[0].to_parquet(folder)
+
+
+def _folder_of(suffix: str) -> Callable[[str], None]:
+    def check(folder: str) -> None:
+        from torchtraceap.table_folder import check_folder
+
+        check_folder(folder, suffix)
+
+    return check
+
+
 OUTPUTS: tuple[Output, ...] = (
     Output(
         "json",
@@ -75,6 +94,20 @@ OUTPUTS: tuple[Output, ...] = (
         "write a summary in Markdown, for a pull request or a job's summary",
         text=_markdown,
         takes_several=True,
+    ),
+    Output(
+        "csv",
+        "",
+        "write the tables and all events as CSV files, safe for spreadsheets",
+        save=_csv,
+        check=_folder_of("csv"),
+    ),
+    Output(
+        "parquet",
+        "",
+        "write the tables and all events as Parquet files (needs pyarrow)",
+        save=_parquet,
+        check=_folder_of("parquet"),
     ),
 )
 

@@ -15,7 +15,7 @@ from torchtraceap.load_options import Progress
 from torchtraceap.safe_text import printable
 
 # A bar that nobody asked for must not flicker; after this, people begin to wonder.
-_PATIENCE_S = 1.0
+PATIENCE_S = 1.0
 _TITLE_WIDTH = 40
 _FORMAT = "{desc} {percentage:3.0f}%|{bar}| {elapsed}<{remaining}{postfix}"
 
@@ -50,9 +50,9 @@ class _Bar:
 
     def __call__(self, fraction: float, text_bytes: int, events: int) -> None:
         if self._hidden is None:
-            if time.monotonic() - self._begin < _PATIENCE_S or fraction >= 1:
+            if time.monotonic() - self._begin < PATIENCE_S or fraction >= 1:
                 return
-            self._hidden = not _somebody_watches()
+            self._hidden = not somebody_watches()
         if self._hidden:
             return
         if self._tqdm is None:
@@ -89,7 +89,9 @@ class _Bar:
         return bar
 
 
-def _somebody_watches() -> bool:
+def somebody_watches() -> bool:
+    """Tell whether progress is seen: on a terminal or in a notebook, but not in a test,
+    on a CI machine, nor in the threads and processes of a pool."""
     from multiprocessing import parent_process
 
     if "CI" in os.environ or "PYTEST_CURRENT_TEST" in os.environ:

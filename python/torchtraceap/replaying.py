@@ -5,15 +5,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from torchtraceap import _core
 from torchtraceap.edits import Edit, as_edit, core_edits
-from torchtraceap.path_text import kinds_text
 from torchtraceap.recovery import Fidelity, Gain, read_fidelity, read_gain
-from torchtraceap.units import share_text, time_text, us_from_ns
+from torchtraceap.units import us_from_ns
 
 if TYPE_CHECKING:
     from torchtraceap.analysis import Source
@@ -21,7 +20,8 @@ if TYPE_CHECKING:
     from torchtraceap.report import Report
 
 
-_MOST_STEPS = 20  # in the text
+# Of a step: with less time left it is no program any more that the edits stand for.
+_LEAST_LEFT = 0.01
 
 
 @dataclass(frozen=True)
@@ -52,6 +52,17 @@ class WhatIf:
     #: "graph", or "events" where an edit lets work overlap: docs/replay.md.
     engine: str
     _write: Callable[[str], None] = field(repr=False, compare=False)
+
+    @property
+    def leaves_nothing(self) -> bool:
+        """Whether the edits take all time of a step, or of the trace: no fix would."""
+        parts = [(self.replayed_span_us, self.changed_span_us)]
+        parts += [(step.replayed_span_us, step.changed_span_us) for step in self.steps]
+        return any(
+            after is not None and after <= _LEAST_LEFT * before
+            for before, after in parts
+            if before > 0
+        )
 
     def to_trace(self, path: str | os.PathLike[str]) -> None:
         """Write the timeline with the edits made as a trace that Perfetto opens and
@@ -94,44 +105,9 @@ class WhatIf:
 
     def summary(self) -> str:
         """Return the result as plain text for people."""
-        fidelity = self.fidelity
-        lines = [
-            f"Recorded   {time_text(self.span_us)}",
-            f"Replayed   {time_text(self.replayed_span_us)} "
-            f"({_error(self.replayed_span_us, self.span_us)}; if nothing ever waited, "
-            f"{_error(fidelity.null_span_us, self.span_us)})",
-        ]
-        if self.edits and self.changed_span_us is not None:
-            lines.append(f"Changed    {time_text(self.changed_span_us)}")
-        if self.refusals:
-            lines.append("No gain is given: " + "; ".join(self.refusals) + ".")
-        elif self.gain:
-            low, high = time_text(self.gain.low_us), time_text(self.gain.high_us)
-            share = share_text(self.gain.high_us, self.span_us)
-            lines.append(f"Gain       {low} to {high} (at most {share})")
-            if self.gain.recomputed_share is not None:
-                lines.append(
-                    f"           {self.gain.recomputed_share:.0%} of it waits made "
-                    f"shorter, {self.gain.inferred_share:.0%} of the path inferred"
-                )
-            lines += [f"           {fidelity.caveat}"] if fidelity.caveat else []
-        if not self.edits:
-            shares = ", ".join(f"{v:.0%} {k}" for k, v in fidelity.shares.items() if v)
-            lines.append(f"Path       {shares} times; see docs/replay.md")
-        if (kinds := kinds_text(self.critical_path)) and not self.refusals:
-            lines.append(f"Bound by   {kinds}")
-        if self.engine == "events":
-            lines.append("           scheduled by events, for work may overlap")
-        for step in self.steps[:_MOST_STEPS]:
-            after = step.changed_span_us if self.edits else None
-            changed = "" if after is None else f" -> {time_text(after)}"
-            lines.append(
-                f"  step {step.number}: {time_text(step.span_us)} recorded, "
-                f"{time_text(step.replayed_span_us)} replayed{changed}"
-            )
-        if (rest := len(self.steps) - _MOST_STEPS) > 0:
-            lines.append(f"  and {rest} more steps")
-        return "\n".join(lines)
+        from torchtraceap.what_if_text import what_if_text
+
+        return what_if_text(self)
 
 
 def what_if(trace: Source | Report, *edits: Edit | Finding | str) -> WhatIf:
@@ -172,7 +148,7 @@ def replay_with(report: Report, edits: Sequence[Edit | Finding | str]) -> WhatIf
     outcome = core.what_if(analysis, core_edits(report, made))
     fidelity = read_fidelity(core.fidelity)
     refusals = fidelity.refusals + ((outcome.doubt,) if outcome.doubt else ())
-    return WhatIf(
+    result = WhatIf(
         path=report.trace.path,
         edits=made,
         fidelity=fidelity,
@@ -194,6 +170,9 @@ def replay_with(report: Report, edits: Sequence[Edit | Finding | str]) -> WhatIf
         engine="events" if outcome.by_events else "graph",
         _write=partial(_write, core, outcome, made),
     )
+    if result.gain and result.leaves_nothing:
+        return replace(result, gain=replace(result.gain, low_us=0.0))
+    return result
 
 
 def _write(
@@ -201,7 +180,3 @@ def _write(
 ) -> None:
     note = ", ".join(f"{edit.kind} {edit.name}" for edit in edits)
     core.write(outcome, note or "unchanged", path)
-
-
-def _error(replayed: float, recorded: float) -> str:
-    return f"{100 * (replayed / recorded - 1):+.2f} %" if recorded else "-"

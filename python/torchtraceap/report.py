@@ -101,6 +101,11 @@ class Report(ReportForms):
         """The distinct names of all events."""
         return self._trace.strings
 
+    @property
+    def loaded(self) -> _core.Trace:
+        """The trace's events, as ``load`` returns them."""
+        return self._trace
+
     @cached_property
     def windows(self) -> tuple[Window, ...]:
         """Tiles of the analysed time with their labels, by device, then time."""

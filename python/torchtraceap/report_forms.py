@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, cast
 from torchtraceap.units import time_text
 
 if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
     from torchtraceap.report import Report
     from torchtraceap.tables import Tables
 
@@ -103,17 +106,59 @@ class ReportForms:
 
         return reports_markdown([self._report])
 
-    def to_pandas(self) -> Tables:
-        """Return the report and the tables of what ran as pandas DataFrames.
+    def to_pandas(self) -> Tables[pd.DataFrame]:
+        """Return the report, what ran and all events as pandas DataFrames.
 
-        ``report.to_pandas().windows``, and so on; ``tables.py`` lists them.
+        ``report.to_pandas().windows``, and so on; ``tables.py`` and docs/data.md list
+        them. Each is made when it is first asked for.
 
         Raises:
             ImportError: pandas is not installed; the message names the extra.
         """
-        from torchtraceap.tables import make_tables
+        from torchtraceap.pandas_tables import pandas_tables
 
-        return make_tables(self._report)
+        return pandas_tables(self._report)
+
+    def to_arrow(self) -> Tables[pa.Table]:
+        """Return the same as Arrow tables: ``report.to_arrow().events``.
+
+        Names and categories of events are dictionaries, and whole numbers are the
+        trace's own memory, which the table keeps alive.
+
+        Raises:
+            ImportError: pyarrow is not installed; the message names the extra.
+        """
+        from torchtraceap.arrow_tables import arrow_tables
+
+        return arrow_tables(self._report)
+
+    def to_parquet(self, folder: str | os.PathLike[str]) -> None:
+        """Write the same as Parquet files, ``<table>.parquet``, into a folder.
+
+        The folder is made if it is not there. Tables in it are replaced.
+
+        Raises:
+            ImportError: pyarrow is not installed; the message names the extra.
+            OSError: The folder or a file cannot be written.
+            ValueError: The folder holds something else than such tables.
+        """
+        from torchtraceap.arrow_tables import write_parquet
+
+        write_parquet(self._report, folder)
+
+    def to_csv(self, folder: str | os.PathLike[str]) -> None:
+        """Write the same as CSV files, ``<table>.csv``, into a folder.
+
+        No spreadsheet runs a name of the trace: text that begins like a formula gets
+        ``'`` in front. Numbers stay numbers. The folder is as of ``to_parquet``.
+
+        Raises:
+            OSError: The folder or a file cannot be written.
+            ValueError: The folder holds something else than such tables.
+        """
+        from torchtraceap.csv_tables import write_csv
+
+        write_csv(self._report, folder)
 
     def __repr__(self) -> str:
         from torchtraceap.safe_text import printable

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from torchtraceap.gain_text import gain_text, replayed_lines
 from torchtraceap.heading import heading_lines, is_part
 from torchtraceap.path_text import path_line
 from torchtraceap.places import NAME_WIDTH, place_text
@@ -57,7 +58,7 @@ def _findings(report: Report, limit: int) -> Iterator[str]:
                 f"×{finding.count}",
                 _most(finding) + time_text(finding.wasted_us),
                 share_text(finding.wasted_us, total_us),
-                _gain(finding),
+                gain_text(finding, report),
             )
             for finding in report.findings[:limit]
         ]
@@ -65,7 +66,7 @@ def _findings(report: Report, limit: int) -> Iterator[str]:
             yield f"  {line.rstrip()}"
         if rest := report.findings[limit:]:
             yield f"  and {len(rest)} more, {_together(rest)}"
-        yield from _replayed(report)
+        yield from replayed_lines(report)
         if not report.recovery.refusal:
             whole = report.core_replay[0].critical_paths(steps=False)[0]
             yield from wrapped(path_line(read_path(whole)), "  ")
@@ -93,43 +94,6 @@ def _findings(report: Report, limit: int) -> Iterator[str]:
             "torch.profiler.profile(with_stack=True).",
             "  ",
         )
-
-
-def _gain(finding: Finding) -> str:
-    gain = finding.recoverable_us
-    if gain is None:
-        return ""
-    return f"{'up to ' if gain else ''}{time_text(gain)} recoverable"
-
-
-def _replayed(report: Report) -> Iterator[str]:
-    """Say what all fixes together would gain, or why nothing is said of it."""
-    recovery = report.recovery
-    if recovery.refusal:
-        yield from wrapped(
-            f"What fixes would gain is not said: {recovery.refusal}.", "  "
-        )
-    elif gain := recovery.together:
-        span_us = report.trace.span_us
-        left_out = sum(bool(doubt) for doubt in recovery.doubts)
-        all_of = (
-            f"{len(report.findings) - left_out} of them" if left_out else "all of them"
-        )
-        if left_out:
-            doubt = next(doubt for doubt in recovery.doubts if doubt)
-            yield from wrapped(f"No gain is given for {left_out}: {doubt}.", "  ")
-        yield (
-            f"Replayed without {all_of}: {time_text(gain.low_us)} to "
-            f"{time_text(gain.high_us)} less of {time_text(span_us)} "
-            f"({share_text(gain.high_us, span_us)})."
-        )
-    elif recovery.together_doubt:
-        yield from wrapped(
-            f"No gain is given for all of them together: {recovery.together_doubt}.",
-            "  ",
-        )
-    if recovery.fidelity and any(recovery.gains):
-        yield from wrapped(recovery.fidelity.caveat, "  ")
 
 
 def _most(finding: Finding) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -18,6 +19,9 @@ import torchtraceap
 ROOT = Path(__file__).resolve().parents[2]
 
 Run = Callable[..., "subprocess.CompletedProcess[bytes]"]
+
+# Tests compare what the program prints; it would be in color if this were set.
+os.environ.pop("FORCE_COLOR", None)
 
 
 @pytest.fixture(scope="session")

@@ -201,7 +201,14 @@ def test_targets_that_cannot_be_written(
     for target in (tmp_path / "no" / "x.json", tmp_path):
         result = program("analyze", data / TINY, "--json", target)
         assert str(target) in refusal(result)
-        assert result.stdout  # The text is not lost for it.
+        assert result.stdout == b""  # It is said before any work is done.
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full")
+def test_a_target_on_a_full_disk(program: Run, data: Path) -> None:
+    result = program("analyze", data / TINY, "--json", "/dev/full")
+    assert "cannot write /dev/full: No space left" in refusal(result)
+    assert result.stdout  # The text is not lost for it.
 
 
 @pytest.mark.parametrize("kind", ["itself", "hard link", "symbolic link", "other way"])

@@ -258,14 +258,14 @@ def test_who_watches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PYTEST_CURRENT_TEST")
     monkeypatch.delenv("CI", raising=False)
     monkeypatch.setattr(sys, "stderr", Terminal())
-    assert progress._somebody_watches()
+    assert progress.somebody_watches()
     seen = []
-    other = threading.Thread(target=lambda: seen.append(progress._somebody_watches()))
+    other = threading.Thread(target=lambda: seen.append(progress.somebody_watches()))
     other.start()
     other.join()
     assert seen == [False]
     monkeypatch.setattr(sys, "stderr", None)
-    assert not progress._somebody_watches()
+    assert not progress.somebody_watches()
 
     class IPython:
         @staticmethod
@@ -273,9 +273,9 @@ def test_who_watches(monkeypatch: pytest.MonkeyPatch) -> None:
             return type("Shell", (), {"kernel": None})()
 
     monkeypatch.setitem(sys.modules, "IPython", IPython)
-    assert progress._somebody_watches()
+    assert progress.somebody_watches()
     monkeypatch.setenv("CI", "true")
-    assert not progress._somebody_watches()
+    assert not progress.somebody_watches()
 
 
 def test_a_quick_load_shows_nothing(capfd: pytest.CaptureFixture[str]) -> None:

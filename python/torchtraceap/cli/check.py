@@ -34,6 +34,12 @@ _NO_BUDGET = (
     "[tool.torchtraceap.budget] into ./pyproject.toml, or have --write-budget FILE "
     "write a budget that these traces keep."
 )
+EXAMPLES = (
+    ("torchtraceap check trace.json.gz --write-budget budget.toml", "what it keeps"),
+    ("torchtraceap check trace.json.gz --budget budget.toml", "exit code 1 if broken"),
+    ("torchtraceap check new.json.gz --baseline old.json.gz", "nothing new or slower"),
+    ("torchtraceap check trace.json.gz --sarif found.sarif --junit ci.xml", "for CI"),
+)
 
 
 def add(commands: Commands) -> None:

@@ -22,6 +22,11 @@ from torchtraceap.errors import ConfigError
 from torchtraceap.json_form import json_text
 
 _KINDS = ("new", "grown", "slower")
+EXAMPLES = (
+    ("torchtraceap compare before.json.gz after.json.gz", "what a change did"),
+    ("torchtraceap compare old.json new.json.gz --fail-on new,slower", "a gate for CI"),
+    ("torchtraceap compare old.json.gz new.json.gz --markdown -", "for a pull request"),
+)
 
 
 def add(commands: Commands) -> None:

@@ -11,6 +11,12 @@ from torchtraceap.cli.output import OK, Commands, complain, say
 from torchtraceap.cli.reasons import FAILURES, reason
 from torchtraceap.json_form import json_text
 
+EXAMPLES = (
+    ("torchtraceap inspect trace.json.gz", "what is in the file, and what is odd"),
+    ("torchtraceap inspect cut.json --recover", "what can be saved of a damaged one"),
+    ("torchtraceap inspect trace.json.gz --json | jq .categories", "for a program"),
+)
+
 
 def add(commands: Commands) -> None:
     """Add the command."""

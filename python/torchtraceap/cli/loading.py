@@ -62,6 +62,7 @@ def loading_options(options: argparse.Namespace) -> LoadOptions:
         max_text_bytes=options.max_text_bytes,
         max_ratio=options.max_ratio,
         threads=options.threads,
+        progress=False if getattr(options, "quiet", False) else None,
     )
     plan_load(**loading)
     return loading

@@ -29,11 +29,32 @@ def write(option: str, path: str, text: str) -> bool:
     return True
 
 
-def cannot_write(option: str, path: str, error: OSError) -> None:
+def cannot_write(
+    option: str, path: str, error: OSError, is_folder: bool = False
+) -> None:
     """Say why the file of an option could not be written."""
-    complain(
-        f"cannot write {path}: {error.strerror or error}. Give --{option} a file in a "
-        "folder that exists and may be written to, or - for standard output."
+    complain(unwritable(option, path, error, is_folder))
+
+
+def unwritable(option: str, path: str, error: OSError, is_folder: bool = False) -> str:
+    """Return why the file of an option cannot be written."""
+    instead = (
+        "a folder that may be written to"
+        if is_folder
+        else "a file in a folder that exists and may be written to, or - for standard "
+        "output"
+    )
+    why = error.strerror or error
+    return f"cannot write {path}: {why}. Give --{option} {instead}."
+
+
+def quiet_option(command: argparse.ArgumentParser) -> None:
+    """Add ``--quiet`` to a command that prints a summary and may write files."""
+    command.add_argument(
+        "-q",
+        "--quiet",
+        action="store_true",
+        help="print nothing but errors, and what goes to standard output by a -",
     )
 
 

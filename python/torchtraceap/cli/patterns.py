@@ -16,6 +16,11 @@ from torchtraceap.json_form import json_text
 from torchtraceap.text_table import align
 
 _WIDTH = 88
+EXAMPLES = (
+    ("torchtraceap patterns", "what is looked for"),
+    ("torchtraceap patterns sync_stall", "one of them, with its thresholds"),
+    ("torchtraceap patterns --json | jq '.[].thresholds[].name'", "for a program"),
+)
 
 
 def add(commands: Commands) -> None:
@@ -86,9 +91,13 @@ def patterns_text(forms: list[dict[str, Any]]) -> str:
         return "\n".join(_in_full(forms[0]))
     rows = [("pattern", "side", "summary")]
     rows += [(form["name"], form["side"], form["summary"]) for form in forms]
+    # What only the balance has is no pattern of the user's, so it is counted apart.
+    aside = [form["name"] for form in forms if not form["user_finding"]]
     return "\n".join(
         [
-            "Patterns, in order of precedence (torchtraceap patterns NAME tells more):",
+            f"{len(forms) - len(aside)} patterns, in order of precedence, with "
+            f"{len(aside)} that only the balance has: {', '.join(aside)}",
+            "(torchtraceap patterns NAME tells more):",
             *(f"  {line}" for line in align(rows)),
         ]
     )

@@ -13,20 +13,39 @@ import sys
 from collections.abc import Sequence
 
 from torchtraceap import _core
-from torchtraceap.cli import analyze, check, compare, inspect, patterns, what_if
+from torchtraceap.cli import (
+    analyze,
+    check,
+    compare,
+    completion,
+    inspect,
+    patterns,
+    what_if,
+)
 from torchtraceap.cli.loading import loading_options
-from torchtraceap.cli.output import INTERRUPTED, OK, complain
+from torchtraceap.cli.output import INTERRUPTED, OK, Commands, complain
+from torchtraceap.cli.usage import commands_of, parse
 
 # In the order of the help. Each has `add(commands)`, which adds the parser of the
-# command and sets its default `run`, a function of the options that returns the code.
-_COMMANDS = (analyze, check, compare, what_if, inspect, patterns)
+# command and sets its default `run`, a function of the options that returns the code;
+# and `EXAMPLES`, lines to type with what each is for.
+_COMMANDS = (analyze, check, compare, what_if, inspect, patterns, completion)
+_EXAMPLES = (
+    ("torchtraceap analyze trace.json.gz", "what wastes time, where, and how much"),
+    ("torchtraceap analyze rank*.json.gz --json all.json", "several, for a program"),
+    ("torchtraceap whatif trace.json.gz --drop sync_stall", "what a fix would gain"),
+    ("torchtraceap inspect trace.json.gz", "what is in the file"),
+)
+_EXIT_CODES = """
+exit codes: 0 fine; 1 a budget is broken; 2 bad usage or bad input; 130 on Ctrl-C
+"""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program with `arguments` (None: those of the process); return its exit
     code. Usage errors and ``--help`` raise SystemExit, as argparse does."""
     parser = make_parser()
-    options = parser.parse_args(arguments)
+    options = parse(parser, sys.argv[1:] if arguments is None else arguments)
     try:
         if hasattr(options, "recover"):
             options.loading = loading_options(options)
@@ -52,8 +71,10 @@ def make_parser() -> argparse.ArgumentParser:
     """Return the parser of the whole program."""
     parser = argparse.ArgumentParser(
         prog="torchtraceap",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog=_epilog(_EXAMPLES) + _EXIT_CODES,
         description="Say where a PyTorch profiler trace wastes time, by which "
-        "anti-pattern, on which line.",
+        "anti-pattern,\non which line.",
     )
     parser.add_argument(
         "--version", action="version", version=f"torchtraceap {_core.__version__}"
@@ -61,4 +82,19 @@ def make_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for command in _COMMANDS:
         command.add(commands)
+        *_, added = commands_of(parser).values()
+        added.epilog = _epilog(command.EXAMPLES)
+        added.formatter_class = argparse.RawDescriptionHelpFormatter
+        # The line of the list of commands says it for itself, too.
+        added.description = added.description or _sentence(commands)
     return parser
+
+
+def _epilog(examples: Sequence[tuple[str, str]]) -> str:
+    lines = [f"  # {what}\n  {line}\n" for line, what in examples]
+    return "examples:\n" + "".join(lines)
+
+
+def _sentence(commands: Commands) -> str:
+    help = commands._choices_actions[-1].help or ""
+    return f"{help[:1].upper()}{help[1:]}."

@@ -4,14 +4,25 @@
 from __future__ import annotations
 
 import argparse
+import os
 from typing import Any
 
 from torchtraceap import edits
-from torchtraceap.analysis import analyze
+from torchtraceap.analysis import analyze, load
 from torchtraceap.cli.loading import loading_parser
-from torchtraceap.cli.output import BAD_INPUT, OK, Commands, complain, say, write
-from torchtraceap.cli.reasons import FAILURES, reason, same_file
+from torchtraceap.cli.output import (
+    BAD_INPUT,
+    OK,
+    Commands,
+    complain,
+    quiet_option,
+    say,
+    write,
+)
+from torchtraceap.cli.reasons import FAILURES, reason
 from torchtraceap.cli.rules import rule_options, rules_parser
+from torchtraceap.cli.stages import stage
+from torchtraceap.cli.targets import Target, are_fine
 from torchtraceap.edits import Edit
 from torchtraceap.errors import ConfigError
 from torchtraceap.json_form import json_text
@@ -39,6 +50,16 @@ _EDITS: list[tuple[str, str, Any, str]] = [
     ("--drop-work", "NAME", edits.drop_work, "device work is not done"),
     ("--overlap", "NAME", edits.overlap, "device work waits for no other stream"),
 ]
+
+EXAMPLES = (
+    ("torchtraceap whatif trace.json.gz", "how near a replay comes to the recording"),
+    ("torchtraceap whatif trace.json.gz --drop sync_stall", "without a pattern"),
+    ("torchtraceap whatif trace.json.gz --drop train.py:88", "with a line fixed"),
+    (
+        "torchtraceap whatif trace.json.gz --scale '*gemm*=0.5' --trace-out fast.json",
+        "with kernels twice as fast, and a timeline for Perfetto",
+    ),
+)
 
 
 def add(commands: Commands) -> None:
@@ -77,29 +98,36 @@ def add(commands: Commands) -> None:
         metavar="F",
         help="write the changed timeline to F, a trace that Perfetto opens",
     )
+    quiet_option(command)
     command.set_defaults(edits=[], run=_run)
 
 
 def _run(options: argparse.Namespace) -> int:
     from torchtraceap.replaying import replay_with
 
-    if options.json not in (None, "-") and same_file(options.trace, options.json):
-        return complain(
-            f"--json {options.json} would overwrite the trace. Give it another file."
-        )
-    if options.trace_out and options.trace_out == options.json:
-        return complain("--json and --trace-out name the same file. Give them two.")
+    targets = [
+        Target(option, path, takes_stdout=option == "json")
+        for option in ("json", "trace-out")
+        if (path := getattr(options, option.replace("-", "_"))) is not None
+    ]
+    if not are_fine(targets, [options.trace]):
+        return BAD_INPUT
+    name = os.path.basename(options.trace)
     try:
         rules = rule_options(options)
-        report = analyze(options.trace, **rules, **options.loading)
-        result = replay_with(report, tuple(options.edits))
+        trace = load(options.trace, **options.loading)
+        with stage(f"analyzing {name}", options.quiet):
+            report = analyze(trace, **rules)
+        with stage(f"replaying {name}", options.quiet):
+            result = replay_with(report, tuple(options.edits))
         if options.trace_out:
-            result.to_trace(options.trace_out)
+            with stage(f"writing {options.trace_out}", options.quiet):
+                result.to_trace(options.trace_out)
     except ConfigError as error:
         return complain(str(error))
     except FAILURES as error:
         return complain(reason(options.trace, error))
-    if options.json != "-":
+    if options.json != "-" and not options.quiet:
         say(result.summary())
     if options.json is not None:
         text = json_text(result.to_dict())

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""targets.py: what is wrong with the files a command is to write, told beforehand."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from torchtraceap.cli.output import complain, unwritable
+from torchtraceap.cli.reasons import same_file
+
+
+@dataclass(frozen=True)
+class Target:
+    """What an option names to be written."""
+
+    option: str  # Without the dashes.
+    path: str
+    is_folder: bool = False
+    takes_stdout: bool = True  # "-" is standard output.
+    # Raises ValueError for what this form does not write to.
+    check: Callable[[str], None] | None = None
+
+    @property
+    def shown(self) -> str:
+        return f"--{self.option} {self.path or repr('')}"
+
+    @property
+    def noun(self) -> str:
+        return "folder" if self.is_folder else "file"
+
+
+def are_fine(targets: Sequence[Target], traces: Sequence[str]) -> bool:
+    """Tell whether all can be written as far as can be known; complain if not."""
+    for target in targets:
+        if text := _problem(target, traces) or _shared(target, targets):
+            complain(text)
+            return False
+    return True
+
+
+def _problem(target: Target, traces: Sequence[str]) -> str:
+    if not target.path:
+        return (
+            f"{target.shown} names no {target.noun}. Give it one, or leave the option "
+            "out."
+        )
+    if target.path == "-":
+        if target.takes_stdout:
+            return ""
+        return (
+            f"{target.shown}: this does not go to standard output. "
+            f"Name a {target.noun}."
+        )
+    for path in traces:
+        if same_file(path, target.path):
+            return (
+                f"{target.shown} would overwrite the trace {path}. "
+                "Give it another file."
+            )
+    if number := _refusal(target.path, target.is_folder):
+        error = OSError(number, os.strerror(number))
+        return unwritable(target.option, target.path, error, target.is_folder)
+    if target.check:
+        try:
+            target.check(target.path)
+        except ValueError as error:
+            return f"--{target.option}: {error}"
+        except OSError as error:
+            return unwritable(target.option, target.path, error, target.is_folder)
+    return ""
+
+
+def _refusal(path: str, is_folder: bool) -> int:
+    """Return the error that writing would meet; 0 if none can be foreseen."""
+    if os.path.isdir(path):
+        if not is_folder:
+            return errno.EISDIR
+        return 0 if os.access(path, os.W_OK | os.X_OK) else errno.EACCES
+    if os.path.exists(path):
+        if is_folder:
+            return errno.ENOTDIR
+        return 0 if os.access(path, os.W_OK) else errno.EACCES
+    parent = os.path.dirname(path) or "."
+    while is_folder and parent and not os.path.exists(parent):  # They are made.
+        parent = os.path.dirname(parent) or "."
+    if not os.path.exists(parent):
+        return errno.ENOENT
+    if not os.path.isdir(parent):
+        return errno.ENOTDIR
+    return 0 if os.access(parent, os.W_OK | os.X_OK) else errno.EACCES
+
+
+def _shared(target: Target, targets: Sequence[Target]) -> str:
+    """Say which other option writes to the same place."""
+    for other in targets[: targets.index(target)]:
+        if _are_one(target.path, other.path):
+            return (
+                f"--{other.option} and --{target.option} name the same "
+                f"{target.noun}. Give them two."
+            )
+        for inner, outer in ((target, other), (other, target)):
+            folder = os.path.dirname(os.path.realpath(inner.path))
+            if outer.is_folder and folder == os.path.realpath(outer.path):
+                return (
+                    f"{inner.shown} lies in the folder of --{outer.option}, which "
+                    "holds nothing else. Give it a file outside."
+                )
+    return ""
+
+
+def _are_one(one: str, other: str) -> bool:
+    if "-" in (one, other):
+        return one == other
+    if os.path.exists(one) and not (os.path.isfile(one) or os.path.isdir(one)):
+        return False  # As /dev/null, which takes any number.
+    return os.path.realpath(one) == os.path.realpath(other) or same_file(one, other)

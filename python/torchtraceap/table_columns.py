@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""table_columns.py: which tables a report has, and the columns of each.
+
+pandas, Arrow, Parquet and CSV are made from what is said here, so they have the same
+columns in the same order, of the same kinds, also where a table has no row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+from torchtraceap import _core
+from torchtraceap.facts import Balance, Step
+from torchtraceap.findings import Finding, Location
+from torchtraceap.threads import Thread
+from torchtraceap.windows import Label, Window
+from torchtraceap.work import Copy, Kernel, Operator, Overlap
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from torchtraceap.report import Report
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column, whatever form it is to take.
+
+    Its kind is ``text``, ``float``, ``bool``, ``int``, or ``int?`` for whole numbers
+    that may be missing. A missing value is None in a list. Of an array, ``missing``
+    is True there, and with ``words`` the values are indices of these.
+    """
+
+    name: str
+    kind: str
+    values: list[Any] | np.ndarray[Any, Any]
+    missing: np.ndarray[Any, Any] | None = None
+    words: list[str] | None = None
+
+
+# By the annotation of a record's field. Ids are text, so that "rank 0" can be one.
+_KINDS = {
+    "str": "text",
+    "str | None": "text",
+    "int | str": "text",
+    "int | str | None": "text",
+    "int": "int",
+    "int | None": "int?",
+    "float": "float",
+    "float | None": "float",
+    "bool": "bool",
+}
+_WINDOW = ("index", "start_us", "end_us", "step", "device", "pid", "events", "busy_us")
+_SCORES = ("cpu_score", "gpu_score", "wasted_us")
+_LABEL = ("pattern", "side", "score", "origin", "wasted_us")
+_FINDING = ("id", "pattern", "subtype", "side", "severity", "count", "wasted_us")
+_GAIN = ("recoverable_us", "recoverable_low_us", "recoverable_fraction")
+_FINDING_REST = ("operator", "message", "advice", "basis", "edit")
+_LOCATION = ("file", "line", "function")
+_BALANCE = ("device", "devices", "pid", "span_us", "busy_us")
+_STEP = ("number", "start_us", "end_us")
+
+
+def _windows(report: Report) -> list[Column]:
+    return _columns(Window, report.windows, (*_WINDOW, *_SCORES))
+
+
+def _labels(report: Report) -> list[Column]:
+    rows = [
+        (window.index, label) for window in report.windows for label in window.labels
+    ]
+    window = Column("window", "int", [index for index, _ in rows])
+    return [window, *_columns(Label, [label for _, label in rows], _LABEL)]
+
+
+def _findings(report: Report) -> list[Column]:
+    rows = report.findings
+    return [
+        *_columns(Finding, rows, (*_FINDING, "idle_us")),
+        *_columns(Location, [row.location for row in rows], _LOCATION, absent=True),
+        *_columns(Finding, rows, (*_GAIN, *_FINDING_REST)),
+    ]
+
+
+def _balance(report: Report) -> list[Column]:
+    return _balances(report, report.balance)
+
+
+def _steps(report: Report) -> list[Column]:
+    counts = report.kernel_counts.steps
+    kernels = list(counts.each) if counts else [None] * len(report.steps)
+    balances = _balances(report, [step.balance for step in report.steps])
+    pids = _columns(Step, report.steps, ("pid",))  # Also of steps without a balance.
+    return [
+        *_columns(Step, report.steps, _STEP),
+        Column("kernels", "int?", kernels),
+        *(pids[0] if column.name == "pid" else column for column in balances),
+    ]
+
+
+def _balances(report: Report, rows: Sequence[Balance | None]) -> list[Column]:
+    names = [pattern.name for pattern in _core.patterns()]
+    names += [outcome.rule for outcome in report.rules]
+
+    def times(title: str, get: Callable[[Balance], float]) -> Column:
+        values = [get(row) if row is not None else None for row in rows]
+        return Column(title, "float", values)
+
+    return [
+        *_columns(Balance, rows, _BALANCE, absent=True),
+        *(times(f"idle_{n}_us", lambda row, n=n: row.idle_us[n]) for n in names),  # type: ignore[misc]
+        times("idle_unattributed_us", lambda row: row.unattributed_us),
+        *(times(f"excess_{n}_us", lambda row, n=n: row.excess_us[n]) for n in names),  # type: ignore[misc]
+    ]
+
+
+def _events(report: Report) -> list[Column]:
+    from torchtraceap.event_table import event_columns
+
+    return event_columns(report.loaded)
+
+
+def _all_of(kind: type[Any], rows: Callable[[Report], Sequence[Any]]) -> _Maker:
+    names = [field.name for field in fields(kind)]
+    return lambda report: _columns(kind, rows(report), names)
+
+
+_Maker = Callable[["Report"], list[Column]]
+TABLES: dict[str, _Maker] = {
+    "windows": _windows,
+    "labels": _labels,
+    "findings": _findings,
+    "balance": _balance,
+    "steps": _steps,
+    "kernels": _all_of(Kernel, lambda report: report.kernels),
+    "copies": _all_of(Copy, lambda report: report.copies),
+    "operators": _all_of(Operator, lambda report: report.operators),
+    "overlap": _all_of(Overlap, lambda report: report.overlap),
+    "threads": _all_of(Thread, lambda report: report.threads),
+    "events": _events,
+}
+
+
+def _columns(
+    record: type[Any], rows: Sequence[Any], names: Sequence[str], absent: bool = False
+) -> list[Column]:
+    """Return fields of records as columns; ``absent``: some rows may be None."""
+    columns = []
+    for name in names:
+        annotation = _annotation(record, name)
+        kind = _KINDS[annotation]
+        if absent and kind == "int":
+            kind = "int?"
+        values = [getattr(row, name, None) for row in rows]
+        if annotation.startswith("int | str"):
+            values = [None if value is None else str(value) for value in values]
+        columns.append(Column(name, kind, values))
+    return columns
+
+
+def _annotation(record: type[Any], name: str) -> str:
+    for field in fields(record):
+        if field.name == name:
+            return str(field.type)
+    return str(getattr(record, name).fget.__annotations__["return"])

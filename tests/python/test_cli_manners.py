@@ -1,0 +1,424 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""test_cli_manners.py: the program at a terminal, in a pipe, in a completing shell."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import pty
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+import torchtraceap
+from torchtraceap import _core
+from torchtraceap.cli import program as cli_program
+from torchtraceap.cli.completion import completion_script
+from torchtraceap.cli.usage import commands_of
+
+Run = Callable[..., "subprocess.CompletedProcess[bytes]"]
+TINY = "mi250-rocm62-tiny.json.gz"
+LOADER = "kineto2021-v100-resnet50-workers0-memory.json.gz"
+# What decides whether colors and progress are shown.
+DECIDING = ("CI", "NO_COLOR", "FORCE_COLOR", "PYTEST_CURRENT_TEST", "TERM")
+BOLD, RED, YELLOW, END = "\x1b[1m", "\x1b[31m", "\x1b[33m", "\x1b[0m"
+
+
+def environment(**more: str) -> dict[str, str]:
+    kept = {k: v for k, v in os.environ.items() if k not in DECIDING}
+    return kept | {"TERM": "xterm-256color"} | more
+
+
+def on_terminal(command: list[str], env: Mapping[str, str]) -> tuple[int, str]:
+    """Run a command whose output is a terminal; return its code and what is shown."""
+    master, slave = pty.openpty()
+    with subprocess.Popen(command, stdout=slave, stderr=slave, env=env) as process:
+        os.close(slave)
+        shown = b""
+        while True:
+            try:
+                part = os.read(master, 1 << 16)
+            except OSError:  # As Linux says that the other end is closed.
+                break
+            if not part:
+                break
+            shown += part
+    os.close(master)
+    return process.returncode, shown.decode().replace("\r\n", "\n")
+
+
+def analyze(*arguments: object) -> list[str]:
+    return [sys.executable, "-m", "torchtraceap", "analyze", *map(str, arguments)]
+
+
+def plain(text: str) -> str:
+    return re.sub(r"\x1b\[\d+m", "", text)
+
+
+def the_commands() -> Mapping[str, argparse.ArgumentParser]:
+    return commands_of(cli_program.make_parser())
+
+
+# --- Colors ---------------------------------------------------------------------------
+
+
+def test_a_terminal_shows_colors_and_a_pipe_the_same_text(
+    data: Path, slow_loader: torchtraceap.Report, program: Run
+) -> None:
+    code, shown = on_terminal(analyze(data / LOADER), environment())
+    piped = program("analyze", data / LOADER, env=environment()).stdout.decode()
+    assert code == 0 and plain(shown) == piped
+    assert "\x1b" not in piped and piped == slow_loader.summary(windows=5) + "\n"
+    lines = shown.splitlines()
+    begin = next(i for i, line in enumerate(lines) if "Findings, most" in line) + 1
+    colors = {"high": RED, "medium": YELLOW, "low": ""}
+    seen = set()
+    for line, finding in zip(lines[begin:], slow_loader.findings, strict=False):
+        color = colors[finding.severity]
+        assert (f"{color}{finding.kind}{END}" in line) == bool(color), line
+        assert ("\x1b" in line) == bool(color)
+        seen.add(finding.severity)
+    assert seen == {"high", "medium", "low"}
+    assert f"{BOLD}Windows, most wasted time first (5 of 89 labeled, 91 in all):" in (
+        shown
+    )
+    assert f"{BOLD}Limit:{END} the host." in shown
+
+
+@pytest.mark.parametrize(
+    ("more", "colored"),
+    [
+        ({"NO_COLOR": "1"}, False),
+        ({"TERM": "dumb"}, False),
+        ({"NO_COLOR": ""}, True),  # As no-color.org has it: empty is not set.
+        ({"NO_COLOR": "1", "FORCE_COLOR": "1"}, False),
+    ],
+)
+def test_who_wants_no_colors_gets_none(
+    data: Path, more: dict[str, str], colored: bool
+) -> None:
+    _, shown = on_terminal(analyze(data / TINY), environment(**more))
+    assert ("\x1b" in shown) == colored
+
+
+def test_colors_can_be_forced_into_a_pipe_but_not_into_json(
+    data: Path, program: Run
+) -> None:
+    env = environment(FORCE_COLOR="1")
+    assert BOLD in program("analyze", data / TINY, env=env).stdout.decode()
+    json.loads(program("analyze", data / TINY, "--json", "-", env=env).stdout)
+
+
+def test_a_bad_recording_is_marked(data: Path) -> None:
+    path = data / "a100-cupti-range-no-kernels.json.gz"
+    _, shown = on_terminal(analyze(path), environment())
+    (line,) = [line for line in shown.splitlines() if "Quality: " in line]
+    assert plain(line) == "Quality: unusable" and RED in line and BOLD in line
+
+
+# --- Progress and quiet ---------------------------------------------------------------
+
+IMPATIENT = """
+import sys
+from torchtraceap import progress
+from torchtraceap.cli import main, stages
+stages.PATIENCE_S = 0.002
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def test_what_takes_long_is_told_on_a_terminal(data: Path, tmp_path: Path) -> None:
+    command = [sys.executable, "-c", IMPATIENT, "analyze", str(data / LOADER)]
+    command += ["--csv", str(tmp_path / "out")]
+    code, shown = on_terminal(command, environment())
+    assert code == 0
+    for what in (f"analyzing {LOADER}", "writing "):
+        assert f"\r{what}" in shown
+    # Each is wiped before the next is shown, and nothing is left in the end.
+    _, quiet = on_terminal([*command, "--quiet"], environment())
+    assert quiet == ""
+    left = [line.rsplit("\r", 1)[-1] for line in shown.split("\n")]
+    text = plain("\n".join(left))
+    assert text.startswith(str(data / LOADER)) and "writing" not in text
+
+
+def test_nothing_is_told_in_a_pipe_or_on_a_ci_machine(data: Path) -> None:
+    command = [sys.executable, "-c", IMPATIENT, "analyze", str(data / LOADER)]
+    result = subprocess.run(
+        command, capture_output=True, env=environment(), check=False
+    )
+    assert result.returncode == 0 and result.stderr == b""
+    _, shown = on_terminal(command, environment(CI="1"))
+    assert "\r" not in shown
+
+
+@pytest.mark.parametrize("command", ["analyze", "whatif"])
+def test_quiet(program: Run, data: Path, tmp_path: Path, command: str) -> None:
+    target = tmp_path / "out.json"
+    result = program(command, data / LOADER, "--quiet", "--json", target)
+    assert (result.returncode, result.stdout, result.stderr) == (0, b"", b"")
+    assert json.loads(target.read_text())["trace"]["path"] == str(data / LOADER)
+    result = program(command, data / LOADER, "-q", "--json", "-")
+    assert json.loads(result.stdout)  # Asked for by name, so it is printed.
+    result = program(command, tmp_path / "gone.json", "--quiet")
+    assert result.returncode == 2 and result.stdout == b""
+    assert b"gone.json" in result.stderr
+
+
+# --- Help, mistakes, exit codes -------------------------------------------------------
+
+
+def test_every_command_has_examples_that_it_takes(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    commands = the_commands()
+    names = set()
+    for module in cli_program._COMMANDS:
+        assert len(module.EXAMPLES) >= 3, module.__name__
+        for line, what in module.EXAMPLES:
+            found = re.search(r"torchtraceap ([^|>)]*)", line)
+            assert found and what and len(line) <= 80
+            words = shlex.split(found[1].rstrip())
+            options = cli_program.make_parser().parse_args(words)
+            assert callable(options.run)
+            names.add(words[0])
+            assert line in (commands[words[0]].epilog or "")
+    assert names == set(commands)
+    for name in ("", *commands):
+        with pytest.raises(SystemExit, match="0"):
+            cli_program.main([name, "--help"] if name else ["--help"])
+        text = capsys.readouterr().out
+        assert "examples:\n  # " in text
+        assert max(map(len, text.splitlines())) <= 88
+    assert "exit codes: 0 fine; 1 " in cli_program.make_parser().format_help()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "hint"),
+    [
+        ([], "examples:"),
+        (["trace.json"], "torchtraceap analyze trace.json\n"),
+        (["my trace.json.gz", "--json", "x"], "analyze 'my trace.json.gz' --json x\n"),
+        (["analize", "trace.json"], "did you mean analyze?"),
+        (["what-if"], "did you mean whatif?"),
+        (["frobnicate"], "there are: analyze, whatif, inspect, patterns"),
+        (["analyze", "x.json", "--jsn", "y"], "did you mean --json?"),
+        (["whatif", "x.json", "--trace-uot=y"], "did you mean --trace-out?"),
+        (["an\x1b[31m\u202e"], r"an\x1b[31m\u202e"),
+    ],
+)
+def test_a_mistake_is_met_with_a_hint(
+    program: Run, arguments: list[str], hint: str
+) -> None:
+    result = program(*arguments)
+    text = result.stderr.decode()
+    assert result.returncode == 2 and result.stdout == b""
+    assert hint in text and "Traceback" not in text
+    assert "\x1b" not in text and "\u202e" not in text
+
+
+def test_a_file_without_an_ending_is_taken_for_a_trace(
+    program: Run, tmp_path: Path
+) -> None:
+    (tmp_path / "recorded").write_text("{}")
+    result = program("recorded", cwd=tmp_path)
+    assert b"torchtraceap analyze recorded" in result.stderr
+
+
+def test_exit_codes_are_those_of_the_page(root: Path) -> None:
+    from torchtraceap.cli import output
+
+    page = (root / "docs" / "cli.md").read_text("utf-8")
+    codes = re.findall(r"^\| (\d+) \|", page, re.MULTILINE)
+    assert [int(code) for code in codes] == [
+        output.OK,
+        output.BUDGET_BROKEN,
+        output.BAD_INPUT,
+        output.INTERRUPTED,
+    ]
+    commands = the_commands()
+    assert all(f"| `{name} " in page for name in commands)
+    known = {
+        option
+        for parser in commands.values()
+        for action in parser._actions
+        for option in action.option_strings
+    }
+    named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", page))
+    assert named <= known
+
+
+def test_ctrl_c_is_130(tmp_path: Path) -> None:
+    """Pressed while the program waits for the bytes of a trace."""
+    code = "import sys; from torchtraceap.cli import main, analyze\n"
+    code += "def stop(*a, **k): raise KeyboardInterrupt\n"
+    code += "analyze.load = stop; sys.exit(main(['analyze', 'x.json']))"
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, check=False
+    )
+    assert (result.returncode, result.stdout, result.stderr) == (130, b"", b"")
+
+
+# --- Targets are checked before any work ----------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("command", "options", "message"),
+    [
+        ("analyze", ["--json", ""], "--json '' names no file"),
+        ("analyze", ["--csv", ""], "--csv '' names no folder"),
+        ("whatif", ["--trace-out", ""], "--trace-out '' names no file"),
+        ("whatif", ["--json", ""], "--json '' names no file"),
+        ("analyze", ["--json", "."], "cannot write .: Is a directory"),
+        ("whatif", ["--json", "no/x.json"], "cannot write no/x.json: No such file"),
+        ("whatif", ["--trace-out", "no/x.json"], "No such file"),
+        ("whatif", ["--trace-out", "-"], "does not go to standard output"),
+        ("analyze", ["--csv", "-"], "does not go to standard output"),
+        ("analyze", ["--csv", "file"], "cannot write file: Not a directory"),
+        ("analyze", ["--csv", "file/x/y"], "cannot write file/x/y: Not a directory"),
+        ("analyze", ["--json", "file/x"], "cannot write file/x: Not a directory"),
+        ("analyze", ["--parquet", "."], "holds file, which is none of the tables"),
+        ("analyze", ["--json", "a", "--csv", "./a"], "--json and --csv name the same"),
+        (
+            "whatif",
+            ["--json", "a", "--trace-out", "./a"],
+            "--json and --trace-out name",
+        ),
+        ("analyze", ["--csv", "t", "--parquet", "t"], "--csv and --parquet name"),
+        ("analyze", ["--json", "new/a", "--csv", "new"], "cannot write new/a: No such"),
+        ("analyze", ["--json", "made/a", "--csv", "made"], "in the folder of --csv"),
+    ],
+)
+def test_targets_are_refused_before_the_trace_is_read(
+    program: Run, tmp_path: Path, command: str, options: list[str], message: str
+) -> None:
+    (tmp_path / "file").write_text("mine")
+    (tmp_path / "made").mkdir()
+    result = program(command, "not-there.json", *options, cwd=tmp_path)
+    text = result.stderr.decode()
+    assert result.returncode == 2 and result.stdout == b""
+    assert message in text and "not-there" not in text
+    assert (tmp_path / "file").read_text() == "mine"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "made"]
+
+
+def test_tables_by_the_program(program: Run, data: Path, tmp_path: Path) -> None:
+    options = ["--csv", tmp_path / "csv", "--parquet", tmp_path / "parquet"]
+    result = program("analyze", data / TINY, *options, "--json", "/dev/null")
+    assert result.returncode == 0, result.stderr
+    assert (tmp_path / "csv" / "findings.csv").stat().st_size > 100
+    assert (tmp_path / "parquet" / "events.parquet").exists()
+    result = program("analyze", data / TINY, data / LOADER, *options)
+    assert b"--csv takes one trace" in result.stderr
+
+
+# --- Completion -----------------------------------------------------------------------
+
+ASK = """
+source "$1"
+shift
+COMP_WORDS=("$@")
+COMP_CWORD=$(($# - 1))
+COMP_LINE="$*"
+COMP_POINT=${#COMP_LINE}
+$(complete -p torchtraceap | sed -E 's/.*-F ([^ ]+).*/\\1/')
+printf '%s\\n' "${COMPREPLY[@]}"
+"""
+
+
+@pytest.mark.parametrize("run", [["-m", "torchtraceap"], ["-c", IMPATIENT]])
+def test_bash_completes(tmp_path: Path, data: Path, run: list[str]) -> None:
+    script = tmp_path / "completion.bash"
+    command = [sys.executable, *run, "completion", "bash"]
+    script.write_bytes(subprocess.run(command, capture_output=True, check=True).stdout)
+    folder = tmp_path / "work"
+    folder.mkdir()
+    (folder / "mine.json.gz").touch()
+    (folder / "made").mkdir()
+
+    def completed(*words: str) -> set[str]:
+        result = subprocess.run(
+            ["bash", "--norc", "-c", ASK, "bash", script, "torchtraceap", *words],
+            capture_output=True,
+            text=True,
+            check=True,
+            cwd=folder,
+        )
+        assert result.stderr == ""
+        return set(result.stdout.split())
+
+    assert completed("") >= set(the_commands())
+    assert completed("ana") == {"analyze"}
+    assert completed("analyze", "m") == {"mine.json.gz", "made"}
+    assert completed("analyze", "x", "--json", "mi") == {"mine.json.gz"}
+    assert completed("analyze", "x", "--csv", "m") == {"made"}
+    assert completed("whatif", "x", "--trace") == {"--trace-out"}
+    assert completed("patterns", "sync") == {"sync_stall"}
+    assert completed("whatif", "x", "--drop", "sync") == {"sync_stall"}
+    assert completed("inspect", "--skip-category", "ker") == {"kernel"}
+    assert completed("completion", "z") == {"zsh"}
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "tcsh"])
+def test_a_script_knows_every_command_and_option(shell: str) -> None:
+    script = completion_script(shell)
+    for name, parser in the_commands().items():
+        assert name in script
+        for action in parser._actions:
+            for option in action.option_strings[-1:]:
+                # tcsh's grammar gives options without their dashes.
+                assert option.lstrip("-") in script, (name, option)
+
+
+def test_completion_leaves_the_program_as_it_is() -> None:
+    """Choices that are only offered must not become those that are allowed."""
+    completion_script("bash")
+    options = cli_program.make_parser().parse_args(["patterns", "not_a_pattern"])
+    assert options.name == "not_a_pattern"
+
+
+# --- What is said ---------------------------------------------------------------------
+
+
+def test_patterns_are_counted_as_the_readme_does(program: Run, root: Path) -> None:
+    text = program("patterns").stdout.decode()
+    found = sum(pattern.user_finding for pattern in _core.patterns())
+    aside = [p.name for p in _core.patterns() if not p.user_finding]
+    assert text.startswith(f"{found} patterns, ")
+    assert f"with {len(aside)} that only the balance has: {', '.join(aside)}" in text
+    assert f"{found} patterns" in (root / "README.md").read_text("utf-8")
+
+
+def test_a_file_is_no_place(program: Run, data: Path) -> None:
+    file = "resnet50_profiler_api.py"
+    result = program("whatif", data / LOADER, "--drop", file)
+    assert result.returncode == 2
+    assert f"{file} is a file. Name a line of it".encode() in result.stderr
+    assert f": {file}:42, {file}:46".encode() in result.stderr
+    result = program("whatif", data / LOADER, "--drop", "dataloader_bond")
+    assert b"did you mean 'dataloader_bound'?" in result.stderr
+
+
+def test_an_edit_that_leaves_nothing_is_not_counted_on(
+    slow_loader: torchtraceap.Report,
+) -> None:
+    everything = torchtraceap.what_if(slow_loader, torchtraceap.edits.hide("*"))
+    assert everything.leaves_nothing and everything.gain is not None
+    assert everything.gain.low_us == 0 < everything.gain.high_us
+    assert "Gain       less than these" in everything.summary()
+    some = torchtraceap.what_if(slow_loader, "dataloader_bound")
+    assert not some.leaves_nothing and some.gain is not None and some.gain.low_us > 0
+    assert re.search(r"Gain +\d+ ms to \d+ ms \(as replayed: ", some.summary())
+
+
+def test_why_nothing_is_recoverable_is_said(slow_loader: torchtraceap.Report) -> None:
+    (nothing,) = [f for f in slow_loader.findings if f.recoverable_us == 0]
+    (line,) = [x for x in slow_loader.summary().splitlines() if "  0 µs" in x]
+    assert nothing.kind in line
+    assert line.endswith("  0 µs recoverable: the host is the limit")

@@ -1,0 +1,369 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""test_data_out.py: reports and events in pandas, Arrow, Parquet, CSV and NumPy."""
+
+from __future__ import annotations
+
+import builtins
+import csv
+import gc
+import gzip
+import json
+import math
+import re
+import sys
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import numpy as np
+import pytest
+
+import torchtraceap
+from torchtraceap.table_columns import TABLES
+
+pd = pytest.importorskip("pandas")
+pa = pytest.importorskip("pyarrow")
+pq = pytest.importorskip("pyarrow.parquet")
+
+LOADER = "kineto2021-v100-resnet50-workers0-memory.json.gz"
+TINY = "mi250-rocm62-tiny.json.gz"
+HOST: dict[str, Any] = {"ph": "X", "pid": 1, "tid": 1, "cat": "cpu_op"}
+
+
+def analyzed(*events: dict[str, Any]) -> torchtraceap.Report:
+    return torchtraceap.analyze(json.dumps({"traceEvents": events}).encode())
+
+
+@pytest.fixture(scope="module")
+def tiny(data: Path) -> torchtraceap.Report:
+    return torchtraceap.analyze(data / TINY)
+
+
+def rows_of(path: Path) -> list[list[str]]:
+    with open(path, encoding="utf-8", newline="") as file:
+        return list(csv.reader(file))
+
+
+# --- The forms agree, and say what the report and the file say ----------------------
+
+
+def test_all_forms_have_the_same_tables(
+    slow_loader: torchtraceap.Report, tmp_path: Path
+) -> None:
+    frames, arrow = slow_loader.to_pandas(), slow_loader.to_arrow()
+    slow_loader.to_csv(tmp_path / "csv")
+    slow_loader.to_parquet(tmp_path / "parquet")
+    assert list(frames) == list(arrow) == list(TABLES) and "events" in frames
+    for folder, suffix in (("csv", "csv"), ("parquet", "parquet")):
+        names = {path.name for path in (tmp_path / folder).iterdir()}
+        assert names == {f"{name}.{suffix}" for name in TABLES}
+    for name in TABLES:
+        frame, table = frames[name], arrow[name]
+        head, *rows = rows_of(tmp_path / "csv" / f"{name}.csv")
+        stored = pq.read_table(tmp_path / "parquet" / f"{name}.parquet")
+        assert list(frame.columns) == table.column_names == head, name
+        assert len(frame) == table.num_rows == len(rows), name
+        assert stored.equals(table) and stored.schema.equals(table.schema), name
+        for column in head[:9]:
+            values = frame[column].tolist()
+            missing = [bool(gap) for gap in frame[column].isna()]
+            cells = table[column].to_pylist()
+            assert missing == [cell is None for cell in cells], (name, column)
+            known = [v for v, gap in zip(values, missing, strict=True) if not gap]
+            assert known == [cell for cell in cells if cell is not None], (name, column)
+
+
+def test_findings_are_those_of_the_report(slow_loader: torchtraceap.Report) -> None:
+    table = slow_loader.to_arrow().findings.to_pylist()
+    first, found = table[0], slow_loader.findings[0]
+    assert [row["id"] for row in table] == [f.id for f in slow_loader.findings]
+    assert first["wasted_us"] == found.wasted_us
+    assert first["recoverable_us"] == found.recoverable_us
+    assert (first["file"], first["line"]) == ("resnet50_profiler_api.py", 42)
+    nowhere = next(row for row in table if row["file"] is None)
+    assert nowhere["line"] is None and nowhere["function"] is None
+
+
+def test_events_are_those_of_the_file(slow_loader: torchtraceap.Report) -> None:
+    with gzip.open(slow_loader.trace.path) as file:
+        raw = json.load(file)["traceEvents"]
+    table = slow_loader.to_arrow().events
+    assert table.num_rows == len(raw)
+    names = table["name"].to_pylist()
+    starts, durations = table["start_us"].to_pylist(), table["duration_us"].to_pylist()
+    pids, phases = table["pid"].to_pylist(), table["phase"].to_pylist()
+    for i, event in enumerate(raw):
+        assert names[i] == event["name"] and phases[i] == event["ph"]
+        assert starts[i] == event.get("ts")
+        assert durations[i] == event.get("dur")
+        assert pids[i] == str(event["pid"])
+    kernels = table.filter(pa.compute.equal(table["category"], "kernel"))
+    # Which is how the file of 2021 calls them.
+    assert kernels.num_rows == sum(event.get("cat") == "Kernel" for event in raw)
+
+
+def test_what_an_event_does_not_have_is_missing() -> None:
+    report = analyzed(
+        {**HOST, "name": "a", "ts": 1.5, "dur": 2},
+        {"ph": "i", "name": "b", "pid": "rank 1", "tid": 2, "s": "t"},
+        {"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": 2}
+        | {"dur": 1, "args": {"device": 0, "stream": 7, "correlation": 5}},
+    )
+    rows = report.to_arrow().events.to_pylist()
+    by_name = {row["name"]: row for row in rows}
+    assert by_name["a"]["start_us"] == 1.5 and by_name["a"]["start_ns"] == 1500
+    assert by_name["a"]["device"] is None and by_name["a"]["correlation"] is None
+    for time in ("start_us", "duration_us", "start_ns", "duration_ns"):
+        assert by_name["b"][time] is None
+    assert by_name["b"]["pid"] == "rank 1"
+    kernel = by_name["k"]
+    assert (kernel["device"], kernel["stream"], kernel["correlation"]) == (0, 7, 5)
+    frame = report.to_pandas().events.set_index("name")
+    assert math.isnan(frame.loc["b", "start_us"])
+    assert frame.loc["b", "start_ns"] is pd.NA and frame.loc["k", "stream"] == 7
+    assert pd.api.types.is_float_dtype(frame["start_us"])
+
+
+def test_kinds_do_not_depend_on_the_rows(slow_loader: torchtraceap.Report) -> None:
+    """Nor on whether processes are named by numbers or by texts."""
+    one = {**HOST, "name": "a", "ts": 1, "dur": 2}
+    others = [analyzed(one), analyzed({**one, "pid": "rank 0", "tid": "main"})]
+    frames, arrow = slow_loader.to_pandas(), slow_loader.to_arrow()
+    assert not len(others[0].to_pandas().kernels) and len(frames.kernels)
+    for other in others:
+        for name, frame in other.to_pandas().items():
+            kinds = {c: str(dtype) for c, dtype in frame.dtypes.items()}
+            full = {c: str(dtype) for c, dtype in frames[name].dtypes.items()}
+            assert kinds == full, name
+            assert other.to_arrow()[name].schema.equals(arrow[name].schema), name
+    assert str(frames.windows["pid"].dtype) == "string"
+    assert str(frames.findings["line"].dtype) == "Int64"
+
+
+def test_names_that_are_read_alike_are_one_category() -> None:
+    """Two broken texts are read as the same; pandas takes no category twice."""
+    trace = b'{"traceEvents": [%s]}' % b", ".join(
+        b'{"ph": "X", "pid": %s, "tid": 1, "ts": 1, "dur": 1, "name": "%s"}' % pair
+        for pair in ((b'"1"', b"\\ud800"), (b"1", b"\\ud801"), (b"1", b"a"))
+    )
+    report = torchtraceap.analyze(trace)
+    names = report.to_pandas().events["name"]
+    assert names.cat.categories.is_unique
+    assert report.to_pandas().events["pid"].tolist() == ["1", "1", "1"]
+    assert report.to_arrow().events["name"].to_pylist() == names.tolist()
+    assert [report.loaded.name(row) for row in range(3)] == names.tolist()
+
+
+# --- Made when asked for, without copies and loops ------------------------------------
+
+
+def test_tables_are_made_one_by_one(
+    slow_loader: torchtraceap.Report, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_events(report: torchtraceap.Report) -> Any:
+        raise AssertionError("nobody asked for events")
+
+    monkeypatch.setitem(TABLES, "events", no_events)
+    tables = slow_loader.to_pandas()
+    assert tables.findings is tables["findings"] and len(tables) == len(TABLES)
+    with pytest.raises(AssertionError, match="nobody asked"):
+        _ = tables.events
+    with pytest.raises(AttributeError, match="there are: windows, labels, "):
+        _ = tables.window
+    with pytest.raises(KeyError):
+        tables["window"]
+
+
+def test_events_are_not_looped_over(slow_loader: torchtraceap.Report) -> None:
+    """Count the lines of the package that run."""
+    lines = 0
+
+    def count(frame: FrameType, event: str, arg: object) -> Any:
+        nonlocal lines
+        if "torchtraceap" not in frame.f_code.co_filename:
+            return None
+        lines += event == "line"
+        return count
+
+    for form in (slow_loader.to_arrow, slow_loader.to_pandas):
+        _ = form().events  # What is imported is not counted.
+        lines, before = 0, sys.gettrace()
+        sys.settrace(count)
+        try:
+            table = form().events
+        finally:
+            sys.settrace(before)
+        assert len(table) > 70_000
+        assert 20 < lines < 1000
+
+
+def test_numpy_columns_are_views_that_keep_the_trace(data: Path) -> None:
+    trace = torchtraceap.load(data / TINY)
+    columns, again = trace.columns, trace.columns
+    copies = {name: column.copy() for name, column in columns.items()}
+    for name, column in columns.items():
+        assert len(column) == len(trace)
+        assert column.ctypes.data == again[name].ctypes.data, name
+        assert not column.flags.owndata and not column.flags.writeable
+        with pytest.raises(ValueError, match="read-only"):
+            column[0] = column[1]
+        with pytest.raises(ValueError, match="WRITEABLE"):
+            column.flags.writeable = True
+    kept = columns["ts"]
+    del trace, columns, again, column
+    gc.collect()
+    np.zeros(1 << 20)  # So that memory that was given back would be another's.
+    assert (kept == copies["ts"]).all()
+
+
+def test_arrow_shares_the_memory_of_the_trace(data: Path) -> None:
+    report = torchtraceap.analyze(data / TINY)
+    columns = report.loaded.columns
+    table = report.to_arrow().events
+    shared = {"start_ns": "ts", "duration_ns": "dur", "correlation": "correlation"}
+    for name, column in shared.items():
+        (chunk,) = table[name].chunks
+        assert chunk.buffers()[1].address == columns[column].ctypes.data
+    (chunk,) = table["name"].chunks
+    assert chunk.indices.buffers()[1].address == columns["name"].ctypes.data
+    expected = [None if t == np.iinfo("i8").min else int(t) for t in columns["ts"]]
+    del report, columns, chunk
+    gc.collect()
+    np.zeros(1 << 20)
+    assert table["start_ns"].to_pylist() == expected
+
+
+# --- CSV: nothing in it is a formula --------------------------------------------------
+
+FORMULAS = [
+    '=HYPERLINK("http://x.example","a")',
+    "+1+cmd|' /C calc'!A0",
+    "-2+3",
+    "@SUM(1)",
+    "\t=1+1",
+    "\r=1+1",
+    "＝1+1",
+    'a;=1+1";=2',
+    "a\n=1+1",
+    "\x1b[31mred\x9b",
+]
+
+
+@pytest.mark.parametrize("name", FORMULAS)
+def test_no_cell_is_a_formula(name: str, tmp_path: Path) -> None:
+    folder = {"ph": "M", "name": "thread_name", "pid": 1, "tid": name}
+    report = analyzed(
+        {**HOST, "name": name, "cat": name, "ph": "X", "ts": 1, "dur": 500_000},
+        {**HOST, "name": name, "pid": name, "tid": name, "ts": -5.5, "dur": 3},
+        {**HOST, "name": "enumerate(DataLoader)#__next__", "cat": "user_annotation"}
+        | {"ts": 1_000_000, "dur": 2_000_000},
+        {**folder, "args": {"name": name}},
+    )
+    report.to_csv(tmp_path / "out")
+    texts = 0
+    for table in TABLES:
+        path = tmp_path / "out" / f"{table}.csv"
+        text = path.read_text("utf-8")
+        assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f]", text)
+        # As a spreadsheet reads it where the comma is the decimal point, too.
+        cells = [cell for row in rows_of(path) for cell in row]
+        cells += [cell for line in text.splitlines() for cell in line.split(";")]
+        for cell in cells:
+            if not re.fullmatch(r"-?\d+(\.\d+)?(e[+-]\d+)?", cell):
+                assert not re.match(r"\s*[=+\-@＝＋－＠]", cell), (table, cell)
+        texts += sum("'" in cell for cell in cells)
+    assert texts >= 2 or "\x1b" in name or "\n" in name
+    head, *rows = rows_of(tmp_path / "out" / "events.csv")
+    at = head.index("start_us")
+    assert [float(row[at]) for row in rows[:2]] == [1.0, -5.5]  # Numbers as they are.
+    frame = pd.read_csv(tmp_path / "out" / "events.csv")
+    assert pd.api.types.is_float_dtype(frame["start_us"])
+
+
+def test_names_and_numbers_come_back_from_csv(
+    inference: torchtraceap.Report, tmp_path: Path
+) -> None:
+    inference.to_csv(tmp_path)
+    findings = pd.read_csv(tmp_path / "findings.csv")
+    assert findings["wasted_us"].tolist() == [f.wasted_us for f in inference.findings]
+    assert findings["message"].tolist() == [f.message for f in inference.findings]
+    events = pd.read_csv(tmp_path / "events.csv", dtype={"pid": str, "tid": str})
+    table = inference.to_pandas().events
+    assert (events["name"] == table["name"].astype(str)).all()
+    assert (events["start_ns"].astype("Int64") == table["start_ns"]).all()
+    assert (events["stream"].isna() == table["stream"].isna()).all()
+
+
+# --- Folders --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_a_folder_of_other_things_is_left_alone(
+    tiny: torchtraceap.Report, tmp_path: Path, form: str
+) -> None:
+    write = getattr(tiny, f"to_{form}")
+    folder = tmp_path / "a" / "b"
+    write(folder)  # Made, with those above it.
+    first = (folder / f"events.{form}").read_bytes()
+    (folder / f"events.{form}").write_text("old")
+    write(folder)  # Its own tables are replaced.
+    assert (folder / f"events.{form}").read_bytes() == first
+    (folder / "notes.txt").write_text("mine")
+    (folder / f"events.{form}").write_text("kept")
+    with pytest.raises(ValueError, match=r"holds notes\.txt, which is none of"):
+        write(folder)
+    assert (folder / f"events.{form}").read_text() == "kept"
+    with pytest.raises(OSError):
+        write(folder / "notes.txt")
+
+
+def test_neither_a_trace_nor_what_a_link_leads_to_is_overwritten(
+    tiny: torchtraceap.Report, data: Path, tmp_path: Path
+) -> None:
+    trace = tmp_path / "events.csv"
+    trace.write_bytes((data / TINY).read_bytes())
+    before = trace.read_bytes()
+    with pytest.raises(ValueError, match="is the trace itself"):
+        torchtraceap.analyze(trace).to_csv(tmp_path)
+    folder = tmp_path / "links"
+    folder.mkdir()
+    (folder / "findings.csv").symlink_to(trace)
+    with pytest.raises(ValueError, match=r"holds findings\.csv"):
+        tiny.to_csv(folder)
+    assert trace.read_bytes() == before
+
+
+def test_pyarrow_missing_is_told_by_its_extra(
+    tiny: torchtraceap.Report, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    real = builtins.__import__
+
+    def without(name: str, *args: Any, **kwargs: Any) -> Any:
+        if name.startswith("pyarrow"):
+            raise ImportError("No module named 'pyarrow'")
+        return real(name, *args, **kwargs)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    with pytest.raises(ImportError, match=r"to_arrow needs .*torchtraceap\[arrow\]"):
+        tiny.to_arrow()
+    with pytest.raises(ImportError, match=r"to_parquet needs .*torchtraceap\[arrow\]"):
+        tiny.to_parquet(tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+
+
+# --- The page -------------------------------------------------------------------------
+
+
+def test_the_page_works_and_names_every_table(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = (root / "docs" / "data.md").read_text("utf-8")
+    assert set(TABLES) <= set(re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE))
+    (tmp_path / "tests").symlink_to(root / "tests")
+    monkeypatch.chdir(tmp_path)
+    namespace: dict[str, Any] = {}
+    blocks = re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    assert len(blocks) >= 3
+    for code in blocks:
+        exec(compile(code, "docs/data.md", "exec"), namespace)
+    assert (tmp_path / "tables" / "findings.csv").exists()
