@@ -3,14 +3,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from torchtraceap.places import NAME_WIDTH
 from torchtraceap.safe_text import printable
 from torchtraceap.text_table import wrapped
-from torchtraceap.units import share_text, time_text
+from torchtraceap.units import share_text, time_text, with_micro_sign
 
 if TYPE_CHECKING:
     from torchtraceap.facts import Balance, Note, Quality, TraceFacts
@@ -86,8 +85,7 @@ def _story(story: Sequence[Stage]) -> Iterator[str]:
 
 def answer_text(stage: Stage) -> str:
     """Write the answer of a stage of the story."""
-    # The core writes ASCII; a unit of a name is not preceded by a digit and blank.
-    return re.sub(r"(\d) us\b", "\\1 µs", printable(stage.answer))
+    return with_micro_sign(printable(stage.answer))
 
 
 def _lowered(answer: str) -> str:

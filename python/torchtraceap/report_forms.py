@@ -93,6 +93,6 @@ class ReportForms:
         )
 
     def _repr_html_(self) -> str:
-        from torchtraceap.html_table import findings_table
+        from torchtraceap.html.notebook import notebook_html
 
-        return findings_table(self._report)
+        return notebook_html(self._report)
