@@ -33,6 +33,8 @@ class Focus {
     for (const auto& p : pointers) {
       add(p.row);
       evidence[p.row] = 1;
+    }
+    for (const auto& p : pointers) {
       if (t_.lanes.on_stream(p.row)) add_with_outer(t_.launch_of(p.row));
       add_with_outer(lanes_.above[p.row]);
     }

@@ -23,7 +23,7 @@ std::vector<Pointer> pointers_of(const Report& report);
 
 /// Returns a flag for each row of the trace: show it by itself. At most `most` have it,
 /// of which a third is for
-/// - evidence, the events around it on its thread, its launch or its kernel;
+/// - evidence; then what encloses it on its thread, its launch, its kernels;
 /// a third for
 /// - events that begin close to where a pointer's stretch begins or ends, on any lane:
 ///   as near as the room for all of them allows;

@@ -79,7 +79,10 @@ def read_lanes(
     limit = checked_int("limit", limit, 1, 2**63 - 1)
     time = None
     if start_us is not None or end_us is not None:
-        begin, end = _ns("start_us", start_us, -_MOST_NS), _ns("end_us", end_us, _MOST_NS)
+        begin, end = (
+            _ns("start_us", start_us, -_MOST_NS),
+            _ns("end_us", end_us, _MOST_NS),
+        )
         if begin >= end:
             raise ValueError(
                 f"end_us must be later than start_us, but they are {end_us} and "
