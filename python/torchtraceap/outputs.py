@@ -41,6 +41,10 @@ def _json(reports: Sequence[Report], several: bool) -> str:
     return json_text(forms if several else forms[0])
 
 
+def _html(reports: Sequence[Report], several: bool) -> str:
+    return reports[0].to_html()
+
+
 OUTPUTS: tuple[Output, ...] = (
     Output(
         "json",
@@ -49,6 +53,7 @@ OUTPUTS: tuple[Output, ...] = (
         text=_json,
         takes_several=True,
     ),
+    Output("html", ".html", "write the report as one page for a browser", text=_html),
 )
 
 

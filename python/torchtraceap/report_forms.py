@@ -70,6 +70,23 @@ class ReportForms:
                 file.write(text + "\n")
         return text
 
+    def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
+        """Return the report as a page that needs nothing else; write it to ``path`` too.
+
+        It holds the lines of code around findings if their files are at hand, and
+        works without a network, and but for the timeline without script.
+
+        Raises:
+            OSError: ``path`` cannot be written.
+        """
+        from torchtraceap.html.page import page_html
+
+        text = page_html(self._report)
+        if path is not None:
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(text + "\n")
+        return text
+
     def to_pandas(self) -> Tables:
         """Return the report and the tables of what ran as pandas DataFrames.
 

@@ -33,7 +33,8 @@ def page_html(report: Report) -> str:
 
     Costs what the report's parts that were not asked for yet cost, and little more.
     """
-    style, script = _style(), asset("script.js")
+    style = _style()
+    script = asset("timeline.js") + asset("page.js")
     raw = {
         "style": style,
         "script": script,

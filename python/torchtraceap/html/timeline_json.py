@@ -8,7 +8,7 @@ not objects, and names are numbers: a page holds thousands of them.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from torchtraceap.html.colors import family, slice_color
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from torchtraceap.report import Report
 
 MOST_SLICES = 12_000
+_MOST_LANES = 80
 _MOST_DEPTH = 24  # Python frames can be hundreds deep.
 _MOST_STEPS = 500
 _NAME_WIDTH = 80
@@ -102,15 +103,14 @@ def _lane(lane: LaneView, start_us: float, names: _Numbers) -> dict[str, Any]:
 
 
 def _label(lane: LaneView) -> str:
-    if lane.kind == "stream":
-        return f"GPU {lane.device} stream {lane.number}"
-    return printable(f"{lane.name or 'thread'} {lane.number}", _NAME_WIDTH)
+    where = "" if lane.device is None else f"device {lane.device} "
+    return printable(where + lane.name, _NAME_WIDTH)
 
 
-def _lanes(report: Report) -> Iterable[LaneView]:
-    """Return the lanes, those of the devices first."""
+def _lanes(report: Report) -> Sequence[LaneView]:
+    """Return the lanes that are drawn, those of the devices first."""
     lanes = report.lanes(limit=MOST_SLICES)
-    return sorted(lanes, key=lambda lane: lane.kind != "stream")
+    return sorted(lanes, key=lambda lane: lane.kind != "stream")[:_MOST_LANES]
 
 
 def _ns(us: float) -> int:
