@@ -71,10 +71,10 @@ class ReportForms:
         return text
 
     def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
-        """Return the report as a page that needs nothing else; write it to ``path`` too.
+        """Return the report as an HTML page; write it to ``path`` too if that is given.
 
-        It holds the lines of code around findings if their files are at hand, and
-        works without a network, and but for the timeline without script.
+        It needs nothing else: no network, no other file and, but for the timeline, no
+        script. It holds lines of code around the findings if their files are at hand.
 
         Raises:
             OSError: ``path`` cannot be written.

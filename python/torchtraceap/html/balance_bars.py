@@ -60,9 +60,7 @@ def _parts(row: Balance, estimates: set[str]) -> Iterator[Part]:
         (f"{name}, while busy", family(name), us, name in estimates)
         for name, us in excess
     ]
-    named += [
-        (name, family(name), us, False) for name, us in _most_first(row.idle_us)
-    ]
+    named += [(name, family(name), us, False) for name, us in _most_first(row.idle_us)]
     named.append(("unattributed", "rest", row.unattributed_us - row.delay_us, False))
     named.append(("kernel-to-kernel delay", "rest", row.delay_us, False))
     x = 0.0

@@ -70,6 +70,9 @@
     matchMedia("(prefers-color-scheme: dark)")
       .addEventListener("change", () => timeline.readColors());
     startTooltip();
+    if (data.left_out) {
+      byId("timeline-help").append(` ${data.left_out} lanes with little in them are left out.`);
+    }
     say(timeline.begin, timeline.end);
   }
 

@@ -20,7 +20,7 @@ function threeDigits(value) {
 }
 
 /** Turns a lane's columns into slices by row, each row in order of time. */
-function readLane(lane, names) {
+function readRows(lane, names) {
   const rows = Array.from({ length: lane.rows }, () => []);
   let begin = 0;
   lane.start.forEach((step, i) => {
@@ -31,7 +31,7 @@ function readLane(lane, names) {
       color: names[lane.color[i]], event: lane.event[i], count, busy,
     });
   });
-  return { label: lane.label, rows };
+  return rows;
 }
 
 /** The first slice of a row that ends after a time. Slices of a row do not overlap. */
@@ -51,17 +51,24 @@ function firstAfter(row, time) {
 class Timeline {
   constructor(canvas, data, changed, picked) {
     Object.assign(this, { canvas, data, changed, picked });
-    this.lanes = data.lanes.map((lane) => readLane(lane, data.names));
+    const read = (lane) => (lane ? readRows(lane, data.names) : []);
+    this.whole = { lanes: data.lanes.map(read) };
+    // Parts of the time that are known more closely, the shortest first.
+    this.details = data.details.map(({ begin, end, lanes }) => (
+      { begin, end, lanes: data.lanes.map((_, i) => read(lanes[i])) }));
+    this.details.sort((a, b) => (a.end - a.begin) - (b.end - b.begin));
+    this.lanes = this.whole.lanes; // What is drawn: rows by lane.
     this.begin = 0;
     this.end = Math.max(data.span, LEAST_NS);
     this.selected = -1; // A finding.
     this.tops = []; // Of each lane, in pixels.
     const heads = 2 + (data.steps.length > 0);
     let top = heads * ROW + GAP;
-    for (const lane of this.lanes) {
+    data.lanes.forEach((_, i) => {
       this.tops.push(top);
-      top += lane.rows.length * ROW + GAP;
-    }
+      const rows = [this.whole, ...this.details].map((part) => part.lanes[i].length);
+      top += Math.max(...rows) * ROW + GAP;
+    });
     this.height = top;
     // Those that cost least are drawn first, below the others.
     this.marks = data.findings.flatMap((finding, f) =>
@@ -91,6 +98,8 @@ class Timeline {
     const length = Math.min(whole, Math.max(LEAST_NS, end - begin));
     this.begin = Math.min(Math.max(0, begin + (end - begin - length) / 2), whole - length);
     this.end = this.begin + length;
+    const part = this.details.find((d) => d.begin <= this.begin && this.end <= d.end);
+    this.lanes = (part || this.whole).lanes;
     this.changed(this.begin, this.end);
     this.redraw();
   }
@@ -132,14 +141,14 @@ class Timeline {
     this.drawSelection();
     this.drawAxis();
     this.drawSteps();
-    this.lanes.forEach((lane, i) => lane.rows.forEach((row, depth) =>
+    this.lanes.forEach((rows, i) => rows.forEach((row, depth) =>
       this.drawRow(row, this.tops[i] + depth * ROW)));
     this.drawMarks();
     pen.restore();
     pen.fillStyle = this.color("text");
     this.write("findings", 0, ROW * 1.5, this.gutter - 8);
     if (this.data.steps.length) this.write("steps", 0, ROW * 2.5, this.gutter - 8);
-    this.lanes.forEach((lane, i) =>
+    this.data.lanes.forEach((lane, i) =>
       this.write(lane.label, 0, this.tops[i] + ROW / 2, this.gutter - 8));
   }
 
@@ -187,7 +196,7 @@ class Timeline {
       const several = slice.count > 1;
       // Several events are as pale as the share of the time in which none ran.
       const share = several ? slice.busy / (slice.end - slice.begin || 1) : 1;
-      this.pen.globalAlpha = 0.35 + 0.65 * Math.min(1, share);
+      this.pen.globalAlpha = 0.5 + 0.5 * Math.min(1, share);
       const text = several ? `${slice.count} events` : slice.name;
       this.box(slice.begin, slice.end, top, this.color(`s-${slice.color}`), text);
       this.pen.globalAlpha = 1;
@@ -224,7 +233,7 @@ class Timeline {
 
   /** Frames the event of a mark where it is drawn. */
   outline(mark) {
-    this.lanes.forEach((lane, i) => lane.rows.forEach((row, depth) => {
+    this.lanes.forEach((rows, i) => rows.forEach((row, depth) => {
       const slice = row[firstAfter(row, mark.begin)];
       if (!slice || slice.event !== mark.row) return;
       const left = this.x(slice.begin), width = Math.max(3, this.x(slice.end) - left);
@@ -257,7 +266,7 @@ class Timeline {
     }
     const time = this.time(x), pixel = (this.end - this.begin) / this.width;
     const i = this.tops.findLastIndex((top) => top <= y);
-    const row = i < 0 ? undefined : this.lanes[i].rows[Math.floor((y - this.tops[i]) / ROW)];
+    const row = i < 0 ? undefined : this.lanes[i][Math.floor((y - this.tops[i]) / ROW)];
     const slice = row && row[firstAfter(row, time - pixel)];
     if (!slice || slice.begin > time + pixel) return null;
     const mark = this.marks.find((m) => slice.event >= 0 && m.row === slice.event);

@@ -8,17 +8,22 @@ not objects, and names are numbers: a page holds thousands of them.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 from torchtraceap.html.colors import family, slice_color
 from torchtraceap.safe_text import printable
 
 if TYPE_CHECKING:
-    from torchtraceap.lanes import LaneView
+    from torchtraceap.findings import Finding
+    from torchtraceap.lanes import LaneView, LaneViews
     from torchtraceap.report import Report
 
-MOST_SLICES = 12_000
+_MOST_SLICES = 9_000  # Of the whole trace; about 40 bytes each.
+_MOST_DETAILS = 20  # Places that can be seen more closely, with so many slices each.
+_DETAIL_SLICES = 500
+_LEAST_AROUND_US = 1.0  # Of time shown before and after an event of evidence.
 _MOST_LANES = 80
 _MOST_DEPTH = 24  # Python frames can be hundreds deep.
 _MOST_STEPS = 500
@@ -28,10 +33,22 @@ _NAME_WIDTH = 80
 def timeline_json(report: Report) -> str:
     """Return the data as JSON that may stand in a ``script`` element."""
     start_us = report.trace.start_us
+    whole = report.lanes(limit=_MOST_SLICES)
+    # Those of the devices first.
+    lanes = sorted(whole, key=lambda lane: lane.kind != "stream")[:_MOST_LANES]
     names = _Numbers()
     data = {
         "span": _ns(report.trace.span_us),
-        "lanes": [_lane(lane, start_us, names) for lane in _lanes(report)],
+        "lanes": [{"label": _label(x)} | _slices(x, start_us, names) for x in lanes],
+        "left_out": whole.left_out + len(whole) - len(lanes),
+        "details": [
+            {
+                "begin": _ns(begin_us - start_us),
+                "end": _ns(end_us - start_us),
+                "lanes": _same_lanes(lanes, detail, start_us, names),
+            }
+            for begin_us, end_us, detail in _details(report, whole.resolution_us)
+        ],
         "names": names.texts,
         "steps": [
             [step.number, _ns(step.start_us - start_us), _ns(step.end_us - start_us)]
@@ -41,23 +58,7 @@ def timeline_json(report: Report) -> str:
             [_ns(window.start_us - start_us), _ns(window.end_us - start_us)]
             for window in report.windows
         ],
-        "findings": [
-            {
-                "id": finding.id,
-                "kind": printable(finding.kind, _NAME_WIDTH),
-                "color": family(finding.pattern),
-                "windows": list(finding.windows),
-                "events": [
-                    [
-                        event.index,
-                        _ns(event.start_us - start_us),
-                        _ns(event.duration_us),
-                    ]
-                    for event in finding.events
-                ],
-            }
-            for finding in report.findings
-        ],
+        "findings": [_finding(finding, start_us) for finding in report.findings],
     }
     text = json.dumps(data, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     # Neither "</script>" nor "<!--" may stand in a script element, whatever its type.
@@ -80,12 +81,11 @@ class _Numbers:
         return self._numbers[text]
 
 
-def _lane(lane: LaneView, start_us: float, names: _Numbers) -> dict[str, Any]:
+def _slices(lane: LaneView, start_us: float, names: _Numbers) -> dict[str, Any]:
     """Return a lane's slices as columns; each start counts from the one before."""
     slices = [s for s in lane.slices if s.depth < _MOST_DEPTH]
     starts = [_ns(s.start_us - start_us) for s in slices]
     return {
-        "label": _label(lane),
         "rows": 1 + max((s.depth for s in slices), default=0),
         "start": [b - a for a, b in zip([0, *starts], starts, strict=False)],
         "length": [_ns(s.duration_us) for s in slices],
@@ -102,15 +102,62 @@ def _lane(lane: LaneView, start_us: float, names: _Numbers) -> dict[str, Any]:
     }
 
 
+def _details(
+    report: Report, resolution_us: float
+) -> Iterator[tuple[float, float, LaneViews]]:
+    """Yield the surroundings of the costliest evidence where they can be seen better
+    than in the whole: the costliest event of each finding, then the second, and so on.
+    """
+    if not resolution_us:
+        return  # Nothing is merged.
+    rounds = zip_longest(*(finding.events for finding in report.findings))
+    made: list[tuple[float, float]] = []
+    for event in (event for row in rounds for event in row if event):
+        around_us = max(event.duration_us, _LEAST_AROUND_US)
+        begin_us = event.start_us - around_us
+        end_us = event.start_us + event.duration_us + around_us
+        if any(begin <= begin_us and end_us <= end for begin, end in made):
+            continue
+        lanes = report.lanes(_DETAIL_SLICES, start_us=begin_us, end_us=end_us)
+        if lanes.resolution_us < resolution_us:
+            made.append((begin_us, end_us))
+            yield begin_us, end_us, lanes
+        if len(made) == _MOST_DETAILS:
+            return
+
+
+def _same_lanes(
+    lanes: Sequence[LaneView], detail: LaneViews, start_us: float, names: _Numbers
+) -> dict[int, dict[str, Any]]:
+    """Return the lanes of a detail by their places among those of the whole."""
+    places = {_key(lane): i for i, lane in enumerate(lanes)}
+    return {
+        places[_key(lane)]: _slices(lane, start_us, names)
+        for lane in detail
+        if _key(lane) in places
+    }
+
+
+def _key(lane: LaneView) -> tuple[object, ...]:
+    return (lane.kind, lane.process, lane.number, lane.device)
+
+
 def _label(lane: LaneView) -> str:
     where = "" if lane.device is None else f"device {lane.device} "
     return printable(where + lane.name, _NAME_WIDTH)
 
 
-def _lanes(report: Report) -> Sequence[LaneView]:
-    """Return the lanes that are drawn, those of the devices first."""
-    lanes = report.lanes(limit=MOST_SLICES)
-    return sorted(lanes, key=lambda lane: lane.kind != "stream")[:_MOST_LANES]
+def _finding(finding: Finding, start_us: float) -> dict[str, Any]:
+    return {
+        "id": finding.id,
+        "kind": printable(finding.kind, _NAME_WIDTH),
+        "color": family(finding.pattern),
+        "windows": list(finding.windows),
+        "events": [
+            [event.index, _ns(event.start_us - start_us), _ns(event.duration_us)]
+            for event in finding.events
+        ],
+    }
 
 
 def _ns(us: float) -> int:

@@ -31,7 +31,7 @@ class Table(NamedTuple):
     id: str
     title: str
     columns: tuple[str, ...]
-    rows: list[tuple[Cell, ...]]
+    rows: Sequence[tuple[Cell, ...]]
     more: int  # Rows that are left out.
 
 
@@ -50,7 +50,11 @@ def work_rows(report: Report) -> Iterator[Table]:
 
 
 def _table(
-    name: str, title: str, columns: Sequence[str], rows: list[tuple[Cell, ...]], all: int
+    name: str,
+    title: str,
+    columns: Sequence[str],
+    rows: list[tuple[Cell, ...]],
+    all: int,
 ) -> Table:
     return Table(name, title, tuple(columns), rows, all - len(rows))
 
