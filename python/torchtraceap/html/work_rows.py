@@ -53,10 +53,10 @@ def _table(
     name: str,
     title: str,
     columns: Sequence[str],
-    rows: list[tuple[Cell, ...]],
-    all: int,
+    rows: Sequence[tuple[Cell, ...]],
+    there: int,
 ) -> Table:
-    return Table(name, title, tuple(columns), rows, all - len(rows))
+    return Table(name, title, tuple(columns), rows, there - len(rows))
 
 
 def _kernels(report: Report) -> Table:
