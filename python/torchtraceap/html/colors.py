@@ -87,6 +87,7 @@ NEUTRAL: dict[str, Color] = {
 SLICES: dict[str, Color] = {
     "mem": Color("#a8dbe2", "#1f5660"),
     "kernel": Color("#b7cbea", "#2f4f80"),
+    "ccp": Color("#b7cbea", "#2f4f80"),  # What MTIA's devices run.
     "annotation": Color("#dccfec", "#4a3b61"),
     "python": Color("#d8e3c2", "#3c4a29"),
     "op": Color("#cdd6e1", "#39434f"),

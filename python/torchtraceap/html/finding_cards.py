@@ -39,17 +39,16 @@ def finding_cards(report: Report, most: int | None = None) -> list[Card]:
             place_of(finding, report),
             family(finding.pattern),
             wasted_text(finding),
-            _gain(finding),
+            range_text(finding.recoverable_low_us, finding.recoverable_us),
             _code(finding),
         )
         for finding in report.findings[:most]
     ]
 
 
-def _gain(finding: Finding) -> str:
-    """Write the recoverable time as the range that it is."""
-    low_us, high_us = finding.recoverable_low_us, finding.recoverable_us
-    if high_us is None or low_us is None:
+def range_text(low_us: float | None, high_us: float | None) -> str:
+    """Write the time that fixes gain as the range that it is; "" if it is not known."""
+    if high_us is None:
         return ""
     if low_us:
         return f"{time_text(low_us)} to {time_text(high_us)}"

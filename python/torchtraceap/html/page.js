@@ -70,9 +70,9 @@
     matchMedia("(prefers-color-scheme: dark)")
       .addEventListener("change", () => timeline.readColors());
     startTooltip();
-    if (data.left_out) {
-      byId("timeline-help").append(` ${data.left_out} lanes with little in them are left out.`);
-    }
+    const help = byId("timeline-help");
+    if (data.hidden) help.append(` Not drawn: ${data.hidden} events nested deeply.`);
+    if (data.left_out) help.append(` Left out: ${data.left_out} lanes.`);
     say(timeline.begin, timeline.end);
   }
 
@@ -155,7 +155,9 @@
         name.append(link);
         link.addEventListener("click", () => showEvent(index, +row.dataset.event));
       }
-      card.addEventListener("toggle", () => { if (card.open) select(index); });
+      card.querySelector("summary").addEventListener("click", () => {
+        if (!card.open) select(index); // It is about to open.
+      });
     });
     const target = cards.find((card) => `#${card.id}` === decodeURIComponent(location.hash));
     if (target) target.open = true;

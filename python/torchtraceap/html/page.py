@@ -16,7 +16,7 @@ from torchtraceap import _core, finding_text
 from torchtraceap.heading import answer_text, fact_texts, said_notes
 from torchtraceap.html import colors
 from torchtraceap.html.balance_bars import balance_bars
-from torchtraceap.html.finding_cards import finding_cards
+from torchtraceap.html.finding_cards import finding_cards, range_text
 from torchtraceap.html.templates import asset, render
 from torchtraceap.html.timeline_json import timeline_json
 from torchtraceap.html.window_strip import HEIGHT, window_strip
@@ -54,6 +54,7 @@ def page_html(report: Report) -> str:
 
 def _values(report: Report) -> dict[str, Any]:
     bars = balance_bars(report)
+    gain = report.recovery.together
     device_events = sum(device.events for device in report.trace.devices)
     return {
         "report": report,
@@ -74,6 +75,7 @@ def _values(report: Report) -> dict[str, Any]:
         "lanes": window_strip(report),
         "strip_height": HEIGHT,
         "findings": finding_cards(report),
+        "gain": range_text(gain.low_us, gain.high_us) if gain else "",
         "why_none": finding_text.why_none(report),
         "replayed": [text for text in finding_text.replayed_texts(report) if text],
         "advice": finding_text.advice_of(report.findings),

@@ -36,11 +36,16 @@ def timeline_json(report: Report) -> str:
     whole = report.lanes(limit=_MOST_SLICES)
     # Those of the devices first.
     lanes = sorted(whole, key=lambda lane: lane.kind != "stream")[:_MOST_LANES]
+    devices = {lane.device for lane in lanes} - {None}
     names = _Numbers()
     data = {
         "span": _ns(report.trace.span_us),
-        "lanes": [{"label": _label(x)} | _slices(x, start_us, names) for x in lanes],
+        "lanes": [
+            {"label": _label(lane, len(devices) > 1)} | _slices(lane, start_us, names)
+            for lane in lanes
+        ],
         "left_out": whole.left_out + len(whole) - len(lanes),
+        "hidden": sum(map(_hidden, lanes)),
         "details": [
             {
                 "begin": _ns(begin_us - start_us),
@@ -142,9 +147,14 @@ def _key(lane: LaneView) -> tuple[object, ...]:
     return (lane.kind, lane.process, lane.number, lane.device)
 
 
-def _label(lane: LaneView) -> str:
-    where = "" if lane.device is None else f"device {lane.device} "
-    return printable(where + lane.name, _NAME_WIDTH)
+def _label(lane: LaneView, several: bool) -> str:
+    device = f" of device {lane.device}" if several and lane.device is not None else ""
+    return printable(lane.name + device, _NAME_WIDTH)
+
+
+def _hidden(lane: LaneView) -> int:
+    """Return how many events are nested too deep to be drawn."""
+    return lane.hidden + sum(s.count for s in lane.slices if s.depth >= _MOST_DEPTH)
 
 
 def _finding(finding: Finding, start_us: float) -> dict[str, Any]:
