@@ -101,6 +101,11 @@ class Reader:
             ActionChains(self.driver).send_keys(key).perform()
 
 
+def is_(element: WebElement, name: str) -> bool:
+    """Tell whether an element has a class."""
+    return name in str(element.get_attribute("class")).split()
+
+
 @pytest.fixture
 def reader(browser: webdriver.Chrome, page: Path) -> Iterator[Reader]:
     """A reader with the page just opened; nothing may be complained of."""
@@ -145,7 +150,7 @@ def test_a_finding_is_shown_in_the_timeline(
     before = reader.drawn()
     card = reader.all(".card")[4]
     card.find_element(By.TAG_NAME, "summary").click()
-    assert "selected" in str(card.get_attribute("class"))
+    assert is_(card, "selected")
     assert reader.drawn() != before  # Its windows are shaded.
     reader.run("scrollTo(0, document.body.scrollHeight)")
     card.find_element(By.CSS_SELECTOR, "button.show").click()
@@ -155,7 +160,7 @@ def test_a_finding_is_shown_in_the_timeline(
     begin_us = event.start_us - slow_loader.trace.start_us - event.duration_us
     end_us = begin_us + 3 * event.duration_us
     assert reader.range().startswith(f"+{time_text(begin_us)} to +{time_text(end_us)}")
-    lit = {int(str(cell.get_attribute("data-first"))) for cell in reader.all(".lit")}
+    lit = {i for i, cell in enumerate(reader.all(".cell")) if is_(cell, "lit")}
     assert lit == set(finding.windows)
 
 
@@ -189,25 +194,21 @@ def test_a_mark_in_the_timeline_leads_to_its_finding(
     mouse.click().perform()
     card = reader.all(".card")[0]
     reader.wait(lambda: card.get_attribute("open") is not None)
-    assert "selected" in str(card.get_attribute("class"))
+    assert is_(card, "selected")
     reader.wait(lambda: reader.in_view(card))
 
 
 def test_a_window_leads_there_and_to_its_findings(
     reader: Reader, slow_loader: torchtraceap.Report
 ) -> None:
-    cell = reader.one('.cell[data-first="16"]')
+    cell = reader.all(".cell")[16]
     window = slow_loader.windows[16]
     cell.click()
     begin_us = window.start_us - slow_loader.trace.start_us
     assert reader.range().startswith(
         f"+{time_text(begin_us)} to +{time_text(begin_us + window.duration_us)}"
     )
-    marked = [
-        i
-        for i, card in enumerate(reader.all(".card"))
-        if "in-window" in str(card.get_attribute("class"))
-    ]
+    marked = [i for i, card in enumerate(reader.all(".card")) if is_(card, "in-window")]
     findings = slow_loader.findings
     assert marked == [i for i, f in enumerate(findings) if 16 in f.windows] != []
     # And by keys: to the next window, which Enter chooses.
@@ -323,7 +324,9 @@ def test_headings_and_names_for_those_who_do_not_see(reader: Reader) -> None:
     for selector in ("nav", "section", "svg", "canvas", ".long"):
         for element in reader.all(selector):
             assert element.accessible_name, (selector, element.get_attribute("class"))
-    unnamed = "return [...document.querySelectorAll('button')].filter(b => !b.innerText)"
+    unnamed = (
+        "return [...document.querySelectorAll('button')].filter(b => !b.innerText)"
+    )
     assert not [button for button in reader.run(unnamed) if button.is_displayed()]
     # The first thing to be reached by Tab leads past everything else.
     reader.press(Keys.TAB)

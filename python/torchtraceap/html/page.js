@@ -29,12 +29,8 @@
   function select(index) {
     timeline.selected = index;
     cards.forEach((card, i) => card.classList.toggle("selected", i === index));
-    const windows = index < 0 ? [] : data.findings[index].windows;
-    for (const cell of cells) {
-      const { first, last } = cell.dataset;
-      const lit = windows.some((window) => window >= +first && window <= +last);
-      cell.classList.toggle("lit", lit);
-    }
+    const lit = new Set(index < 0 ? [] : data.findings[index].cells);
+    cells.forEach((cell, i) => cell.classList.toggle("lit", lit.has(i)));
     byId("strip")?.classList.toggle("choosing", index >= 0);
     timeline.redraw();
   }
@@ -135,11 +131,11 @@
   }
 
   function showWindow(cell) {
-    const first = +cell.dataset.first, last = +cell.dataset.last;
-    for (const other of cells) other.classList.toggle("chosen", other === cell);
-    cards.forEach((card, i) => card.classList.toggle("in-window",
-      data.findings[i].windows.some((window) => window >= first && window <= last)));
-    timeline.show(data.windows[first][0], data.windows[last][1]);
+    const index = cells.indexOf(cell);
+    cells.forEach((other, i) => other.classList.toggle("chosen", i === index));
+    cards.forEach((card, i) =>
+      card.classList.toggle("in-window", data.findings[i].cells.includes(index)));
+    timeline.show(...data.cells[index]);
   }
 
   function startCards() {

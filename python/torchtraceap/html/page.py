@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from torchtraceap import _core, finding_text
@@ -19,7 +20,7 @@ from torchtraceap.html.balance_bars import balance_bars
 from torchtraceap.html.finding_cards import finding_cards, range_text
 from torchtraceap.html.templates import asset, render
 from torchtraceap.html.timeline_json import timeline_json
-from torchtraceap.html.window_strip import HEIGHT, window_strip
+from torchtraceap.html.window_strip import HEIGHT, Lane, window_strip
 from torchtraceap.html.work_rows import work_rows
 from torchtraceap.path_text import kinds_text
 from torchtraceap.places import place_text
@@ -33,7 +34,7 @@ def page_html(report: Report) -> str:
 
     Costs what the report's parts that were not asked for yet cost, and little more.
     """
-    style = _style()
+    style, strip = _style(), window_strip(report)
     script = asset("timeline.js") + asset("page.js")
     raw = {
         "style": style,
@@ -47,12 +48,12 @@ def page_html(report: Report) -> str:
                 "form-action 'none'",
             )
         ),
-        "timeline": timeline_json(report),
+        "timeline": timeline_json(report, strip),
     }
-    return render("page.html", _values(report), raw)
+    return render("page.html", _values(report, strip), raw)
 
 
-def _values(report: Report) -> dict[str, Any]:
+def _values(report: Report, strip: Sequence[Lane]) -> dict[str, Any]:
     bars = balance_bars(report)
     gain = report.recovery.together
     device_events = sum(device.events for device in report.trace.devices)
@@ -72,7 +73,7 @@ def _values(report: Report) -> dict[str, Any]:
             f.wasted_us for f in report.findings if f.basis == "estimate"
         ),
         "story": [(stage, answer_text(stage)) for stage in report.story],
-        "lanes": window_strip(report),
+        "lanes": strip,
         "strip_height": HEIGHT,
         "findings": finding_cards(report),
         "gain": range_text(gain.low_us, gain.high_us) if gain else "",

@@ -251,7 +251,7 @@ class Timeline {
       const left = this.x(begin);
       pen.fillRect(left, 0, Math.max(1, this.x(end) - left), this.height);
     };
-    for (const window of finding.windows) shade(...this.data.windows[window], 0.1);
+    for (const cell of finding.cells) shade(...this.data.cells[cell], 0.1);
     for (const [, begin, length] of finding.events) shade(begin, begin + length, 0.16);
     pen.globalAlpha = 1;
   }

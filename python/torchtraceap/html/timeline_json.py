@@ -8,7 +8,7 @@ not objects, and names are numbers: a page holds thousands of them.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ from torchtraceap.safe_text import printable
 
 if TYPE_CHECKING:
     from torchtraceap.findings import Finding
+    from torchtraceap.html.window_strip import Lane
     from torchtraceap.lanes import LaneView, LaneViews
     from torchtraceap.report import Report
 
@@ -30,8 +31,11 @@ _MOST_STEPS = 500
 _NAME_WIDTH = 80
 
 
-def timeline_json(report: Report) -> str:
+def timeline_json(report: Report, strip: Sequence[Lane]) -> str:
     """Return the data as JSON that may stand in a ``script`` element."""
+    cells = [cell for lane in strip for cell in lane.cells]
+    # There may be far more windows than cells, which is what can be seen of them.
+    cell_of = {w: i for i, x in enumerate(cells) for w in range(x.first, x.last + 1)}
     start_us = report.trace.start_us
     whole = report.lanes(limit=_MOST_SLICES)
     # Those of the devices first.
@@ -59,11 +63,14 @@ def timeline_json(report: Report) -> str:
             [step.number, _ns(step.start_us - start_us), _ns(step.end_us - start_us)]
             for step in report.steps[:_MOST_STEPS]
         ],
-        "windows": [
-            [_ns(window.start_us - start_us), _ns(window.end_us - start_us)]
-            for window in report.windows
+        "cells": [
+            [
+                _ns(report.windows[cell.first].start_us - start_us),
+                _ns(report.windows[cell.last].end_us - start_us),
+            ]
+            for cell in cells
         ],
-        "findings": [_finding(finding, start_us) for finding in report.findings],
+        "findings": [_finding(x, start_us, cell_of) for x in report.findings],
     }
     text = json.dumps(data, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     # Neither "</script>" nor "<!--" may stand in a script element, whatever its type.
@@ -157,12 +164,14 @@ def _hidden(lane: LaneView) -> int:
     return lane.hidden + sum(s.count for s in lane.slices if s.depth >= _MOST_DEPTH)
 
 
-def _finding(finding: Finding, start_us: float) -> dict[str, Any]:
+def _finding(
+    finding: Finding, start_us: float, cell_of: Mapping[int, int]
+) -> dict[str, Any]:
     return {
         "id": finding.id,
         "kind": printable(finding.kind, _NAME_WIDTH),
         "color": family(finding.pattern),
-        "windows": list(finding.windows),
+        "cells": sorted({cell_of[w] for w in finding.windows if w in cell_of}),
         "events": [
             [event.index, _ns(event.start_us - start_us), _ns(event.duration_us)]
             for event in finding.events
