@@ -54,6 +54,9 @@ void bind_findings(pybind11::module_& m);
 /// Adds what is made when it is asked for: the story and the tables.
 void bind_tables(pybind11::module_& m, pybind11::class_<Analysis>& report);
 
+/// Adds the lanes as a page draws them.
+void bind_lanes(pybind11::module_& m, pybind11::class_<Analysis>& report);
+
 /// Adds the replay of a report's trace.
 void bind_replay(pybind11::module_& m, pybind11::class_<Analysis>& report);
 

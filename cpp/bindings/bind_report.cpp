@@ -216,6 +216,7 @@ void bind_report(py::module_& m) {
           "The window's device work under the host events it came from: (row, index of "
           "the parent in this list or -1), parents first.");
   bind_tables(m, report);
+  bind_lanes(m, report);
   bind_replay(m, report);
 
   m.def(

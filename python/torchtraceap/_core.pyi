@@ -17,6 +17,8 @@ __all__: list[str] = [
     "CopyRow",
     "Counts",
     "Device",
+    "DrawnLane",
+    "DrawnLanes",
     "Edit",
     "Fidelity",
     "Figure",
@@ -533,6 +535,15 @@ class Report:
     What an analysis says. Times in nanoseconds.
     """
     def kernel_counts(self) -> KernelCounts: ...
+    def lanes(
+        self,
+        limit: typing.SupportsInt | typing.SupportsIndex,
+        time: tuple[
+            typing.SupportsInt | typing.SupportsIndex,
+            typing.SupportsInt | typing.SupportsIndex,
+        ]
+        | None = None,
+    ) -> DrawnLanes: ...
     def operators(self) -> list[OperatorRow]: ...
     def overlap(self) -> list[OverlapFacts]: ...
     def replay(self) -> Replay:
@@ -737,6 +748,42 @@ class OverlapFacts:
     def copy_ns(self) -> int: ...
     @property
     def device(self) -> int: ...
+
+class DrawnLane:
+    """
+    See pipeline/lane_view.h; nanoseconds.
+    """
+    @property
+    def busy_ns(self) -> int: ...
+    @property
+    def device(self) -> int: ...
+    @property
+    def events(self) -> int: ...
+    @property
+    def hidden(self) -> int: ...
+    @property
+    def is_stream(self) -> bool: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def pid(self) -> int: ...
+    @property
+    def slices(self) -> list[tuple[int, int, int | None, int, int, int, int]]:
+        """
+        Begin, end, row or None if several are merged, category, count of events, their busy time, depth.
+        """
+    @property
+    def stream(self) -> int: ...
+    @property
+    def tid(self) -> int: ...
+
+class DrawnLanes:
+    @property
+    def cell_ns(self) -> int: ...
+    @property
+    def lanes(self) -> list[DrawnLane]: ...
+    @property
+    def left_out(self) -> int: ...
 
 class ReplayTimes:
     """

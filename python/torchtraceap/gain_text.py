@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchtraceap.text_table import wrapped
 from torchtraceap.units import share_text, time_text
 
 if TYPE_CHECKING:
@@ -35,13 +34,11 @@ def _why_nothing(finding: Finding, report: Report) -> str:
     return ""
 
 
-def replayed_lines(report: Report) -> Iterator[str]:
+def replayed_texts(report: Report) -> Iterator[str]:
     """Say what all fixes together would gain, or why nothing is said of it."""
     recovery = report.recovery
     if recovery.refusal:
-        yield from wrapped(
-            f"What fixes would gain is not said: {recovery.refusal}.", "  "
-        )
+        yield f"What fixes would gain is not said: {recovery.refusal}."
     elif gain := recovery.together:
         span_us = report.trace.span_us
         left_out = sum(bool(doubt) for doubt in recovery.doubts)
@@ -50,16 +47,13 @@ def replayed_lines(report: Report) -> Iterator[str]:
         )
         if left_out:
             doubt = next(doubt for doubt in recovery.doubts if doubt)
-            yield from wrapped(f"No gain is given for {left_out}: {doubt}.", "  ")
+            yield f"No gain is given for {left_out}: {doubt}."
         yield (
             f"Replayed without {all_of}: {time_text(gain.low_us)} to "
             f"{time_text(gain.high_us)} less of {time_text(span_us)} "
             f"({share_text(gain.high_us, span_us)})."
         )
     elif recovery.together_doubt:
-        yield from wrapped(
-            f"No gain is given for all of them together: {recovery.together_doubt}.",
-            "  ",
-        )
+        yield (f"No gain is given for all of them together: {recovery.together_doubt}.")
     if recovery.fidelity and any(recovery.gains):
-        yield from wrapped(recovery.fidelity.caveat, "  ")
+        yield recovery.fidelity.caveat

@@ -3,14 +3,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from torchtraceap.places import NAME_WIDTH
 from torchtraceap.safe_text import printable
 from torchtraceap.text_table import wrapped
-from torchtraceap.units import share_text, time_text
+from torchtraceap.units import share_text, time_text, with_micro_sign
 
 if TYPE_CHECKING:
     from torchtraceap.facts import Balance, Note, Quality, TraceFacts
@@ -34,16 +33,8 @@ _ALWAYS_SAID = {
 def heading_lines(report: Report) -> Iterator[str]:
     """Yield what the trace is, how far to trust it, its balance and its story."""
     trace = report.trace
-    parts = [_count(trace.events, "event"), time_text(trace.span_us)]
-    if report.steps:
-        parts.append(_count(len(report.steps), "step"))
-    if trace.rank is not None and (trace.world_size or 0) > 1:
-        parts.append(f"rank {trace.rank} of {trace.world_size}")
-    parts.append(_devices(trace, "loaded" if is_part(report) else "recorded"))
-    if trace.processes > 1:
-        parts.append(_count(trace.processes, "process", "es"))
     yield printable(trace.path)
-    yield from wrapped(", ".join(parts), "  ")
+    yield from wrapped(", ".join(fact_texts(report)), "  ")
     yield from _quality(report.quality, sum(d.events for d in trace.devices))
     for row in report.balance[:_MOST_DEVICES]:
         if row.device is None:
@@ -55,6 +46,20 @@ def heading_lines(report: Report) -> Iterator[str]:
         what = ("more process", "es") if trace.processes else ("more device", "s")
         yield f"and {_count(len(more), *what)} in report.balance"
     yield from _story(report.story)
+
+
+def fact_texts(report: Report) -> list[str]:
+    """Write what the trace is: events, time, steps, rank, devices, processes."""
+    trace = report.trace
+    parts = [_count(trace.events, "event"), time_text(trace.span_us)]
+    if report.steps:
+        parts.append(_count(len(report.steps), "step"))
+    if trace.rank is not None and (trace.world_size or 0) > 1:
+        parts.append(f"rank {trace.rank} of {trace.world_size}")
+    parts.append(_devices(trace, "loaded" if is_part(report) else "recorded"))
+    if trace.processes > 1:
+        parts.append(_count(trace.processes, "process", "es"))
+    return parts
 
 
 # What the lines above have not said yet.
@@ -74,15 +79,25 @@ def _story(story: Sequence[Stage]) -> Iterator[str]:
         # Under 3 % of the time it is no news that nothing hides a copy.
         if stage.id == "overlap" and stage.severity in (None, "low"):
             continue
-        # The core writes ASCII; a unit of a name is not preceded by a digit and blank.
-        answer = re.sub(r"(\d) us\b", "\\1 µs", printable(stage.answer))
-        yield from wrapped(f"{_STORY[stage.id]}: {_lowered(answer)}", "  ")
+        text = f"{_STORY[stage.id]}: {_lowered(answer_text(stage))}"
+        yield from wrapped(text, "  ")
+
+
+def answer_text(stage: Stage) -> str:
+    """Write the answer of a stage of the story."""
+    return with_micro_sign(printable(stage.answer))
 
 
 def _lowered(answer: str) -> str:
     """Begin with a small letter, unless the first word is no word of ours."""
     first = answer.partition(" ")[0]
     return answer[:1].lower() + answer[1:] if first.istitle() else answer
+
+
+def said_notes(quality: Quality, device_events: int) -> list[Note]:
+    """Return the warnings to be told of although they do not change the verdict."""
+    notes = [note for note in quality.warnings if note.verdict == "ok"]
+    return [note for note in notes if _is_said(note, device_events)]
 
 
 def _is_said(note: Note, device_events: int) -> bool:
@@ -93,8 +108,7 @@ def _is_said(note: Note, device_events: int) -> bool:
 
 
 def _quality(quality: Quality, device_events: int) -> Iterator[str]:
-    notes = [n for n in quality.warnings if n.verdict == "ok"]
-    said = [n for n in notes if _is_said(n, device_events)]
+    said = said_notes(quality, device_events)
     if quality.verdict != "ok":
         yield f"Quality: {quality.verdict}"
         for note in (*quality.reasons, *said):

@@ -43,6 +43,10 @@ def _json(reports: Sequence[Report], several: bool) -> str:
     return json_text(forms if several else forms[0])
 
 
+def _html(reports: Sequence[Report], several: bool) -> str:
+    return reports[0].to_html()
+
+
 def _sarif(reports: Sequence[Report], several: bool) -> str:
     from torchtraceap.gate.sarif import sarif_log, sarif_run
     from torchtraceap.json_form import json_text
@@ -81,6 +85,7 @@ OUTPUTS: tuple[Output, ...] = (
         text=_json,
         takes_several=True,
     ),
+    Output("html", ".html", "write the report as one page for a browser", text=_html),
     Output(
         "sarif",
         ".sarif",

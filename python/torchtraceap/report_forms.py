@@ -73,6 +73,23 @@ class ReportForms:
                 file.write(text + "\n")
         return text
 
+    def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
+        """Return the report as an HTML page; write it to ``path`` too if that is given.
+
+        It needs nothing else: no network, no other file and, but for the timeline, no
+        script. It holds lines of code around the findings if their files are at hand.
+
+        Raises:
+            OSError: ``path`` cannot be written.
+        """
+        from torchtraceap.html.page import page_html
+
+        text = page_html(self._report)
+        if path is not None:
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(text + "\n")
+        return text
+
     def to_sarif(
         self,
         path: str | os.PathLike[str] | None = None,
@@ -171,6 +188,6 @@ class ReportForms:
         )
 
     def _repr_html_(self) -> str:
-        from torchtraceap.html_table import findings_table
+        from torchtraceap.html.notebook import notebook_html
 
-        return findings_table(self._report)
+        return notebook_html(self._report)

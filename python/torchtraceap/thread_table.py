@@ -18,7 +18,7 @@ _NAME_WIDTH = 24
 _ID_WIDTH = 16
 _NONE = "-"
 # Of `Thread`: those that no thread has time in are not shown.
-_PARTS = {
+PARTS = {
     "operators": "operators_us",
     "calls": "calls_us",
     "compile": "compile_us",
@@ -38,7 +38,7 @@ def thread_lines(report: Report) -> Iterator[str]:
     span_us = report.trace.span_us
     parts = {
         title: part
-        for title, part in _PARTS.items()
+        for title, part in PARTS.items()
         if any(getattr(thread, part) for thread in threads)
     }
     rows = [

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """units.py: the one border between the core's nanoseconds and our microseconds."""
 
+import re
+
 
 def us_from_ns(ns: int) -> float:
     """Return microseconds; the nearest float, so exact to the ns for 100 days."""
@@ -27,6 +29,12 @@ def share_text(part: float, whole: float) -> str:
     if part < whole and percent >= 99.95:
         return ">99.9 %"
     return f"{percent:.1f} %"
+
+
+def with_micro_sign(text: str) -> str:
+    """Write the core's ASCII sentences with ``µs``."""
+    # A unit that is part of a name is not preceded by a digit and a blank.
+    return re.sub(r"(\d) us\b", "\\1 µs", text)
 
 
 def _three_digits(value: float) -> str:

@@ -65,8 +65,8 @@ def _copies(report: Report) -> Iterator[str]:
             time_text(c.total_us),
             time_text(c.mean_us),
             time_text(c.max_us),
-            _NONE if c.bytes is None else _size(c.bytes),
-            _NONE if c.median_bytes is None else _size(c.median_bytes),
+            _NONE if c.bytes is None else size_text(c.bytes),
+            _NONE if c.median_bytes is None else size_text(c.median_bytes),
             _NONE if c.bandwidth is None else f"{c.bandwidth:.3g} GB/s",
             f"{c.direction or 'unknown'} {c.memory}".rstrip(),
         )
@@ -137,7 +137,8 @@ def _time(us: float) -> str:
     return time_text(us) if us else _NONE
 
 
-def _size(count: int) -> str:
+def size_text(count: int) -> str:
+    """Write a number of bytes with three digits."""
     for unit, size in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
         if count >= size * 0.9995:
             return f"{count / size:.3g} {unit}"

@@ -1,0 +1,77 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""html_cost.py [--times N] TRACE...: what an HTML report costs beside the analysis.
+
+Prints a Markdown table. Times are CPU seconds of the process, the least of three runs:
+of loading and analyzing with the printed summary, and of the page after that. With
+``--times`` each trace is first repeated so many times over, in a temporary file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+sys.path += [str(Path(__file__).parent / name) for name in ("analysis", "loader")]
+
+import torchtraceap
+
+_RUNS = 3
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("traces", nargs="+", type=Path)
+    parser.add_argument("--times", type=int, default=1)
+    options = parser.parse_args()
+    print("| trace | events | windows | findings | analysis | page | size |")
+    print("|---|---|---|---|---|---|---|")
+    for path in options.traces:
+        with tempfile.TemporaryDirectory() as folder:
+            trace, name = path, path.name.removesuffix(".json.gz")
+            if options.times > 1:
+                from repeat import write_repeated
+
+                trace = Path(folder) / "repeated.json"
+                write_repeated(path, options.times, trace)
+                name += f", {options.times} times over"
+            print(row(name, trace), flush=True)
+    head = ["git", "rev-parse", "--short", "HEAD"]
+    commit = subprocess.run(head, capture_output=True, text=True, check=False).stdout
+    machine = f"{platform.machine()}, {os.cpu_count()} cores"
+    load = os.getloadavg()[0]
+    print(f"\n{machine}, load average {load:.1f}, commit {commit.strip() or 'unknown'}")
+
+
+def row(name: str, trace: Path) -> str:
+    """Return a line of the table."""
+    analysis, page, size = [], [], 0
+    for _ in range(_RUNS):
+        begin = time.process_time()
+        report = torchtraceap.analyze(trace, progress=False)
+        report.summary(windows=5)
+        middle = time.process_time()
+        size = len(report.to_html().encode())
+        analysis.append(middle - begin)
+        page.append(time.process_time() - middle)
+    cells = (
+        name,
+        f"{report.trace.events:,}",
+        f"{len(report.windows):,}",
+        str(len(report.findings)),
+        f"{min(analysis):.2f} s",
+        f"{min(page):.2f} s",
+        f"{size / 1000:.0f} kB",
+    )
+    return "| " + " | ".join(cells) + " |"
+
+
+if __name__ == "__main__":
+    main()

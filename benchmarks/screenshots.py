@@ -1,0 +1,110 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""screenshots.py TRACE FOLDER: pictures of a trace's HTML report, to be looked at.
+
+Writes the page wide and narrow, light and dark, with a finding shown in the timeline,
+and as printed, and what a notebook shows. Needs selenium, chromium and chromedriver.
+"""
+
+from __future__ import annotations
+
+import base64
+import shutil
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from selenium import webdriver
+from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.common.by import By
+
+import torchtraceap
+
+WIDE, NARROW = 1360, 360
+# Around what a notebook shows: the marks by which JupyterLab tells its theme.
+NOTEBOOK = """<!DOCTYPE html><meta charset="utf-8"><title>A notebook</title>
+<body data-jp-theme-light="{light}" style="--jp-layout-color0: {page}; margin: 16px;
+background: {page}; color: {text}">{shown}"""
+THEMES = {"light": ("true", "#fff", "#212121"), "dark": ("false", "#111", "#e0e0e0")}
+
+
+def main(trace: str, folder: str) -> None:
+    """Write the pictures and say which."""
+    out = Path(folder)
+    out.mkdir(parents=True, exist_ok=True)
+    report = torchtraceap.analyze(trace)
+    driver = browser()
+    try:
+        with tempfile.TemporaryDirectory() as pages:
+            page = Path(pages) / "report.html"
+            report.to_html(page)
+            for theme in THEMES:
+                for width in (WIDE, NARROW):
+                    visit(driver, page, theme, width)
+                    picture(driver, out / f"page-{width}-{theme}.png", width, 5000)
+                    if shows := driver.find_elements(By.CSS_SELECTOR, ".card .show"):
+                        resize(driver, width, 900)
+                        shows[0].click()
+                        time.sleep(1)  # It scrolls there.
+                        picture(driver, out / f"finding-{width}-{theme}.png")
+                light, back, text = THEMES[theme]
+                shown = Path(pages) / f"{theme}.html"
+                shown.write_text(
+                    NOTEBOOK.format(
+                        light=light, page=back, text=text, shown=report._repr_html_()
+                    ),
+                    encoding="utf-8",
+                )
+                visit(driver, shown, theme, 1000)
+                picture(driver, out / f"notebook-{theme}.png", 1000, 1400)
+            visit(driver, page, "light", WIDE)
+            printed: Any = driver.execute_cdp_cmd("Page.printToPDF", {})
+            (out / "printed.pdf").write_bytes(base64.b64decode(printed["data"]))
+    finally:
+        driver.quit()
+
+
+def browser() -> webdriver.Chrome:
+    """Start a chromium without a window."""
+    options = webdriver.ChromeOptions()
+    for option in ("headless=new", "no-sandbox", "disable-gpu", "hide-scrollbars"):
+        options.add_argument(f"--{option}")
+    options.add_argument("--disable-dev-shm-usage")
+    return webdriver.Chrome(options, Service(shutil.which("chromedriver")))
+
+
+def visit(driver: webdriver.Chrome, page: Path, theme: str, width: int) -> None:
+    """Open a page in a theme and at a width."""
+    feature = {"name": "prefers-color-scheme", "value": theme}
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [feature]})
+    resize(driver, width, 900)
+    driver.get(page.as_uri())
+
+
+def resize(driver: webdriver.Chrome, width: int, height: int) -> None:
+    """Give the page a size that a window of a desktop may not have."""
+    size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+
+
+def picture(
+    driver: webdriver.Chrome, path: Path, width: int = 0, most: int = 0
+) -> None:
+    """Write what is in view as a picture; with a width, the page up to a height."""
+    if width:
+        height = driver.execute_script("return document.documentElement.scrollHeight")
+        resize(driver, width, min(height, most))
+    # Two frames: one to see the new size, one to draw for it.
+    driver.execute_async_script(
+        "requestAnimationFrame(() => requestAnimationFrame(arguments[0]))"
+    )
+    driver.save_screenshot(str(path))
+    print(path)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 3:
+        sys.exit(__doc__)
+    main(*sys.argv[1:])

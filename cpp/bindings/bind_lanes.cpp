@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// bindings/bind_lanes.cpp: lanes as a page draws them.
+#include <pybind11/stl.h>
+#include <pybind11/typing.h>
+
+#include <utility>
+
+#include "bindings/analysis.h"
+#include "pipeline/lane_view.h"
+
+namespace tta::bindings {
+namespace {
+
+namespace py = pybind11;
+using namespace pipeline;  // NOLINT: this file is a list of its names
+
+// A lane of the timeline, with how it is drawn.
+struct DrawnLane {
+  timeline::Lane lane;
+  LaneView view;
+};
+
+struct DrawnLanes {
+  std::vector<DrawnLane> lanes;
+  std::uint64_t left_out;
+  std::int64_t cell_ns;
+};
+
+DrawnLanes draw(const Analysis& a, std::uint64_t limit,
+                std::optional<std::pair<std::int64_t, std::int64_t>> time) {
+  const py::gil_scoped_release release;
+  LaneOptions options{limit, {}};
+  if (time) options.time = {time->first, time->second};
+  auto views = view_lanes(a.report, options);
+  DrawnLanes out{{}, views.left_out, views.cell_ns};
+  for (auto& view : views.lanes) {
+    const auto& lane = a.report.timeline->lanes.lanes[view.lane];
+    out.lanes.push_back({lane, std::move(view)});
+  }
+  return out;
+}
+
+using Slice = py::typing::Tuple<py::int_, py::int_, py::typing::Optional<py::int_>,
+                                py::int_, py::int_, py::int_, py::int_>;
+
+// Tuples, for there are ten thousands of them.
+py::typing::List<Slice> slices_of(const DrawnLane& l) {
+  py::typing::List<Slice> out;
+  for (const auto& s : l.view.slices) {
+    out.append(py::make_tuple(s.begin, s.end, s.row, static_cast<int>(s.category),
+                              s.count, s.busy_ns, s.depth));
+  }
+  return out;
+}
+
+}  // namespace
+
+void bind_lanes(py::module_& m, py::class_<Analysis>& report) {
+  py::class_<DrawnLane>(m, "DrawnLane", "See pipeline/lane_view.h; nanoseconds.")
+      .def_property_readonly("is_stream",
+                             [](const DrawnLane& l) { return l.lane.is_stream; })
+      .def_property_readonly("pid", [](const DrawnLane& l) { return l.lane.pid; })
+      .def_property_readonly("tid", [](const DrawnLane& l) { return l.lane.tid; })
+      .def_property_readonly("device", [](const DrawnLane& l) { return l.lane.device; })
+      .def_property_readonly("stream", [](const DrawnLane& l) { return l.lane.stream; })
+      .def_property_readonly("name", [](const DrawnLane& l) { return l.view.name; })
+      .def_property_readonly("events", [](const DrawnLane& l) { return l.view.events; })
+      .def_property_readonly("hidden", [](const DrawnLane& l) { return l.view.hidden; })
+      .def_property_readonly("busy_ns",
+                             [](const DrawnLane& l) { return l.view.busy_ns; })
+      .def_property_readonly("slices", &slices_of,
+                             "Begin, end, row or None if several are merged, category, "
+                             "count of events, their busy time, depth.");
+  py::class_<DrawnLanes>(m, "DrawnLanes")
+      .def_readonly("lanes", &DrawnLanes::lanes)
+      .def_readonly("left_out", &DrawnLanes::left_out)
+      .def_readonly("cell_ns", &DrawnLanes::cell_ns);
+  report.def("lanes", &draw, py::arg("limit"), py::arg("time") = py::none());
+}
+
+}  // namespace tta::bindings

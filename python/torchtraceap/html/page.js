@@ -1,0 +1,191 @@
+/* page.js: ties the timeline to the windows, the findings and their evidence. */
+"use strict";
+
+(() => {
+  const byId = (id) => document.getElementById(id);
+  const all = (selector, within = document) => [...within.querySelectorAll(selector)];
+  const data = JSON.parse(byId("data").textContent);
+  const cards = all("details.card"), cells = all(".cell"), range = byId("range");
+  const reduced = matchMedia("(prefers-reduced-motion: reduce)").matches;
+  let timeline = null;
+
+  function scrollTo(element, block) {
+    element.scrollIntoView({ block, behavior: reduced ? "auto" : "smooth" });
+  }
+
+  function say(begin, end) {
+    const whole = begin <= 0 && end >= data.span;
+    const at = `+${timeText(begin / 1000)} to +${timeText(end / 1000)}`;
+    range.textContent = whole ? `All ${timeText(data.span / 1000)}`
+      : `${at} (${timeText((end - begin) / 1000)})`;
+    for (const view of all(".strip .view")) {
+      view.setAttribute("x", `${100 * begin / data.span}%`);
+      view.setAttribute("width", `${100 * (end - begin) / data.span}%`);
+      view.toggleAttribute("hidden", whole);
+    }
+  }
+
+  /** Makes a finding the selected one, in the cards, the strip and the timeline. */
+  function select(index) {
+    timeline.selected = index;
+    cards.forEach((card, i) => card.classList.toggle("selected", i === index));
+    const lit = new Set(index < 0 ? [] : data.findings[index].cells);
+    cells.forEach((cell, i) => cell.classList.toggle("lit", lit.has(i)));
+    byId("strip")?.classList.toggle("choosing", index >= 0);
+    timeline.redraw();
+  }
+
+  /** Shows an event of a finding with as much time around it again. */
+  function showEvent(index, event) {
+    select(index);
+    const found = data.findings[index].events[event];
+    if (found) {
+      const around = Math.max(found[2], 1000);
+      timeline.show(found[1] - around, found[1] + found[2] + around);
+    }
+    scrollTo(byId("timeline"), "start");
+    byId("canvas").focus({ preventScroll: true });
+  }
+
+  function showCard(index) {
+    select(index);
+    cards[index].open = true;
+    scrollTo(cards[index], "center");
+    cards[index].querySelector("summary").focus({ preventScroll: true });
+  }
+
+  function startTimeline() {
+    byId("viewer").hidden = false;
+    timeline = new Timeline(byId("canvas"), data, say, (hit) => {
+      if (hit && hit.finding !== undefined) showCard(hit.finding); else select(-1);
+    });
+    byId("zoom-in").addEventListener("click", () => timeline.zoom(0.5));
+    byId("zoom-out").addEventListener("click", () => timeline.zoom(2));
+    byId("zoom-all").addEventListener("click", () => timeline.show(0, data.span));
+    new ResizeObserver(() => timeline.redraw()).observe(byId("lanes"));
+    matchMedia("(prefers-color-scheme: dark)")
+      .addEventListener("change", () => timeline.readColors());
+    startTooltip();
+    const help = byId("timeline-help");
+    if (data.hidden) help.append(` Not drawn: ${data.hidden} events nested deeply.`);
+    if (data.left_out) help.append(` Left out: ${data.left_out} lanes.`);
+    say(timeline.begin, timeline.end);
+  }
+
+  function startTooltip() {
+    const tooltip = byId("tooltip"), canvas = byId("canvas");
+    canvas.addEventListener("pointermove", (event) => {
+      const hit = timeline.hit(event.offsetX, event.offsetY);
+      tooltip.hidden = !hit;
+      canvas.classList.toggle("over", hit?.finding !== undefined);
+      if (!hit) return;
+      tooltip.textContent = describe(hit);
+      const x = Math.min(event.clientX + 14, innerWidth - tooltip.offsetWidth - 8);
+      tooltip.style.left = `${Math.max(8, x)}px`;
+      tooltip.style.top = `${event.clientY + 18}px`;
+    });
+    canvas.addEventListener("pointerleave", () => { tooltip.hidden = true; });
+  }
+
+  function describe({ slice, finding, begin, end }) {
+    const lines = [];
+    const when = (from, to) =>
+      `+${timeText(from / 1000)}, took ${timeText((to - from) / 1000)}`;
+    if (slice && slice.count > 1) {
+      const busy = timeText(slice.busy / 1000);
+      lines.push(`${slice.count} events, busy for ${busy} together`);
+    } else if (slice) {
+      lines.push(slice.name);
+    }
+    lines.push(slice ? when(slice.begin, slice.end) : when(begin, end));
+    if (finding !== undefined) lines.push(`${data.findings[finding].kind}: click for more`);
+    return lines.join("\n");
+  }
+
+  /** Makes the windows buttons: one can be reached by Tab, the others by arrows. */
+  function startStrip() {
+    for (const svg of all(".strip")) {
+      const view = document.createElementNS(svg.namespaceURI, "rect");
+      view.setAttribute("class", "view");
+      view.setAttribute("height", "100%");
+      view.setAttribute("hidden", "");
+      svg.append(view);
+      svg.setAttribute("role", "group");
+      all(".cell", svg).forEach((cell, i, row) => {
+        cell.setAttribute("role", "button");
+        cell.setAttribute("tabindex", i ? "-1" : "0");
+        cell.setAttribute("aria-label", cell.querySelector("title").textContent);
+        cell.addEventListener("click", () => showWindow(cell));
+        cell.addEventListener("keydown", (event) => {
+          const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+          if (event.key === "Enter" || event.key === " ") showWindow(cell);
+          else if (step && row[i + step]) {
+            cell.setAttribute("tabindex", "-1");
+            row[i + step].setAttribute("tabindex", "0");
+            row[i + step].focus();
+          } else return;
+          event.preventDefault();
+        });
+      });
+    }
+  }
+
+  function showWindow(cell) {
+    const index = cells.indexOf(cell);
+    cells.forEach((other, i) => other.classList.toggle("chosen", i === index));
+    cards.forEach((card, i) =>
+      card.classList.toggle("in-window", data.findings[i].cells.includes(index)));
+    timeline.show(...data.cells[index]);
+  }
+
+  function startCards() {
+    cards.forEach((card, index) => {
+      const button = card.querySelector(".show");
+      button.hidden = false;
+      button.addEventListener("click", () => showEvent(index, 0));
+      for (const row of all("tr[data-event]", card)) {
+        const name = row.cells[0], link = document.createElement("button");
+        link.type = "button";
+        link.className = "link";
+        link.append(...name.childNodes);
+        name.append(link);
+        link.addEventListener("click", () => showEvent(index, +row.dataset.event));
+      }
+      card.querySelector("summary").addEventListener("click", () => {
+        if (!card.open) select(index); // It is about to open.
+      });
+    });
+    const target = cards.find((card) => `#${card.id}` === decodeURIComponent(location.hash));
+    if (target) target.open = true;
+    addEventListener("beforeprint", () => { for (const d of all("details")) d.open = true; });
+  }
+
+  function startTable(table) {
+    const body = table.tBodies[0];
+    [...table.tHead.rows[0].cells].forEach((head, column) => {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.append(...head.childNodes);
+      head.append(button);
+      button.addEventListener("click", () => {
+        const key = (row) => row.cells[column].dataset.v;
+        const text = (row) => row.cells[column].textContent;
+        // What there is most of comes first; names go from A to Z.
+        const was = head.getAttribute("aria-sort");
+        const numeric = body.rows[0].cells[column].hasAttribute("data-v");
+        const up = was ? was === "descending" : !numeric;
+        const rows = [...body.rows].sort((a, b) =>
+          (up ? 1 : -1) * (numeric ? key(a) - key(b) : text(a).localeCompare(text(b))));
+        for (const other of head.parentElement.cells) other.removeAttribute("aria-sort");
+        head.setAttribute("aria-sort", up ? "ascending" : "descending");
+        body.append(...rows);
+      });
+    });
+  }
+
+  startTimeline();
+  startStrip();
+  startCards();
+  for (const table of all("table.sortable")) startTable(table);
+  for (const element of all(".scripted")) element.hidden = false;
+})();

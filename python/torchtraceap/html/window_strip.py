@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""window_strip.py: the windows as a strip, each filled by the share that it lost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from torchtraceap.html.balance_bars import MOST_ROWS
+from torchtraceap.html.colors import family
+from torchtraceap.safe_text import printable
+from torchtraceap.units import share_text, time_text
+
+if TYPE_CHECKING:
+    from torchtraceap.report import Report
+    from torchtraceap.windows import Window
+
+MOST_CELLS = 300  # Of a lane; more windows than that share cells.
+HEIGHT = 36  # Of a lane, in pixels.
+
+
+class Block(NamedTuple):
+    """One label's part of a cell, in pixels from the top of its lane."""
+
+    color: str
+    y: float
+    height: float
+
+
+class Cell(NamedTuple):
+    """A window, or some that follow one another."""
+
+    first: int  # Index of the first window, and of the last.
+    last: int
+    x: float  # In percent of the analysed time.
+    width: float
+    title: str
+    blocks: tuple[Block, ...]
+
+
+class Lane(NamedTuple):
+    """The windows of one device or process."""
+
+    title: str
+    cells: tuple[Cell, ...]
+
+
+def window_strip(report: Report) -> list[Lane]:
+    """Return a lane for each of the first devices or processes."""
+    lanes: dict[tuple[object, ...], list[Window]] = {}
+    for window in report.windows:
+        lanes.setdefault((window.device, window.pid), []).append(window)
+    several = report.trace.processes > 1
+    return [
+        Lane(_title(windows[0], several), tuple(_cells(report, windows)))
+        for windows in list(lanes.values())[:MOST_ROWS]
+    ]
+
+
+def _title(window: Window, several: bool) -> str:
+    if window.device is not None:
+        return f"Device {window.device}"
+    return f"Process {window.pid}" if several else "CPU"
+
+
+def _cells(report: Report, windows: Sequence[Window]) -> Iterator[Cell]:
+    start_us, span_us = report.trace.start_us, report.trace.span_us
+    if span_us <= 0:
+        return
+    together = -(-len(windows) // MOST_CELLS)
+    for i in range(0, len(windows), together):
+        group = windows[i : i + together]
+        begin_us, end_us = group[0].start_us, group[-1].end_us
+        lost: dict[str, float] = {}
+        for label in (label for window in group for label in window.labels):
+            lost[label.pattern] = lost.get(label.pattern, 0.0) + label.wasted_us
+        ordered = sorted(lost.items(), key=lambda item: (-item[1], item[0]))
+        length_us = end_us - begin_us
+        yield Cell(
+            first=group[0].index,
+            last=group[-1].index,
+            x=100 * (begin_us - start_us) / span_us,
+            width=100 * length_us / span_us,
+            title=_cell_title(group, begin_us - start_us, length_us, ordered),
+            blocks=tuple(_blocks(ordered, length_us)),
+        )
+
+
+def _blocks(lost: Sequence[tuple[str, float]], length_us: float) -> Iterator[Block]:
+    bottom = float(HEIGHT)
+    for pattern, us in lost:
+        # A sliver that cannot be seen says nothing; the title has it.
+        height = min(HEIGHT * us / length_us, bottom) if length_us > 0 else 0
+        if height >= 0.5:
+            bottom -= height
+            yield Block(family(pattern), bottom, height)
+
+
+def _cell_title(
+    group: Sequence[Window],
+    from_us: float,
+    length_us: float,
+    lost: Sequence[tuple[str, float]],
+) -> str:
+    first, last = group[0], group[-1]
+    which = f"Window {first.index}"
+    if first is not last:
+        which = f"Windows {first.index} to {last.index}"
+    parts = [f"{which}, +{time_text(from_us)}, {time_text(length_us)} long"]
+    if first.step is not None and first.step == last.step:
+        parts.append(f"step {first.step}")
+    if lost:
+        parts += [f"{printable(n)} {share_text(us, length_us)}" for n, us in lost]
+    else:
+        parts.append("nothing lost")
+    return ", ".join(parts)

@@ -1,0 +1,279 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""test_html.py: the report as HTML, read by a parser: safe, complete, repeatable."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import torchtraceap
+from torchtraceap.units import share_text, time_text
+
+SCRIPT = "<script>hacked()</script>"
+# What a name could try: markup, ends of attributes, comments and scripts, hidden marks.
+HOSTILE = (
+    f"{SCRIPT}\"><img src=x onerror=hacked()>' onload=hacked() </title></style>"
+    "<!--</script>{{ 7 * 7 }}\u202egnp.js\u2066\x00\x1b[31m\ud800&lt;b&gt;"
+)
+LONG = "n" * 10_000
+ALLOWED_ATTRIBUTES = {
+    *("aria-describedby", "aria-label", "aria-labelledby", "aria-live"),
+    *("aria-roledescription", "charset", "class", "content", "data-event"),
+    *("data-finding", "data-v", "height", "hidden", "href"),
+    *("http-equiv", "id", "lang", "name", "open", "role", "scope", "tabindex"),
+    *("title", "type", "width", "x", "y"),
+}
+ALLOWED_TAGS = {
+    *("a", "b", "body", "br", "button", "canvas", "caption", "code", "dd", "details"),
+    *("div", "dl", "dt", "footer", "g", "h1", "h2", "h3", "head", "header", "html"),
+    *("li", "main", "meta", "nav", "noscript", "ol", "output", "p", "pre", "rect"),
+    *("script", "section", "span", "style", "summary", "svg", "table", "tbody", "td"),
+    *("th", "thead", "title", "tr", "ul"),
+}
+
+
+class Page(HTMLParser):
+    """What a document holds."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: Counter[str] = Counter()
+        self.attributes: list[tuple[str, str, str | None]] = []
+        self.scripts: list[tuple[dict[str, str | None], str]] = []
+        self.text = ""
+        self._inside: list[str] = []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags[tag] += 1
+        self.attributes += [(tag, name, value) for name, value in attrs]
+        self._inside.append(tag)
+        if tag == "script":
+            self.scripts.append((dict(attrs), ""))
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in self._inside:
+            while self._inside.pop() != tag:
+                pass
+
+    def handle_comment(self, data: str) -> None:
+        raise AssertionError(f"a comment: {data[:80]}")
+
+    def handle_data(self, data: str) -> None:
+        if self._inside and self._inside[-1] == "script":
+            attributes, text = self.scripts[-1]
+            self.scripts[-1] = (attributes, text + data)
+        elif not self._inside or self._inside[-1] != "style":
+            self.text += data
+
+    def words(self) -> str:
+        """Return the text with single blanks."""
+        return " ".join(self.text.split())
+
+    def drawn(self) -> dict[str, Any]:
+        """Return the data for the script."""
+        texts = [t for a, t in self.scripts if a.get("type") == "application/json"]
+        data: dict[str, Any] = json.loads(texts[0])
+        return data
+
+
+def hostile_trace(name: str) -> bytes:
+    """A loader that keeps a device waiting, all of whose names are `name`."""
+    loader = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__" + name
+    host: dict[str, Any] = {"ph": "X", "pid": 1, "tid": 1}
+    events: list[dict[str, Any]] = [
+        {"ph": "M", "name": "process_name", "pid": 1, "args": {"name": name}},
+        {"ph": "M", "name": "thread_name", "pid": 1, "tid": 1, "args": {"name": name}},
+    ]
+    for step in range(6):
+        start, link = step * 10_000, {"correlation": step + 1}
+        kernel = {"ph": "X", "cat": "kernel", "name": name, "pid": 0, "tid": 7}
+        events += [
+            {**host, "cat": "python_function", "name": f"{name}.py(7): {name}"}
+            | {"ts": start, "dur": 9_900, "args": {"Python id": step + 1}},
+            {**host, "cat": "user_annotation", "name": loader}
+            | {"ts": start + 10, "dur": 9_000},
+            {**host, "cat": "cpu_op", "name": "aten::mm" + name}
+            | {"ts": start + 9_100, "dur": 200},
+            {**host, "cat": "cuda_runtime", "name": "cudaLaunchKernel"}
+            | {"ts": start + 9_150, "dur": 50, "args": link},
+            {**kernel, "ts": start + 9_300, "dur": 300}
+            | {"args": {**link, "device": 0, "stream": 7}},
+        ]
+    devices = [{"id": 0, "name": name}]
+    document = {"deviceProperties": devices, name: 1, "traceEvents": events}
+    return json.dumps(document).encode()
+
+
+@pytest.mark.parametrize(
+    "name", [HOSTILE, LONG, LONG + HOSTILE], ids=["markup", "long", "both"]
+)
+def test_names_add_no_element_and_no_attribute(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "<img src=x onerror=hacked()>&.json"
+    path.write_bytes(hostile_trace(name))
+    hostile = torchtraceap.analyze(path)
+    path.write_bytes(hostile_trace("harmless"))
+    harmless = torchtraceap.analyze(path)
+    assert hostile.findings
+    for shown, plain in (
+        (hostile.to_html(), harmless.to_html()),
+        (hostile._repr_html_(), harmless._repr_html_()),
+    ):
+        page = Page(shown)
+        assert set(page.tags) <= ALLOWED_TAGS
+        rows = {"tr", "td"}  # Of the same event, if names are longer than is shown.
+        counts = {tag: n for tag, n in page.tags.items() if tag not in rows}
+        plain_counts = Page(plain).tags
+        assert counts == {tag: plain_counts[tag] for tag in counts}
+        assert {attribute for _, attribute, _ in page.attributes} <= ALLOWED_ATTRIBUTES
+        assert shown.replace("\n", "").isprintable()
+        assert len(shown) < len(plain) + 200_000
+        # Our script is the same whatever the trace holds.
+        assert page.scripts[1:] == Page(plain).scripts[1:]
+    if name == HOSTILE:  # Shown as it is, but for what cannot be seen.
+        text = Page(hostile.to_html()).text
+        assert HOSTILE.partition("\u202e")[0] + "\\u202egnp.js" in text
+
+
+def test_nothing_is_fetched_run_or_styled_but_ours(
+    slow_loader: torchtraceap.Report,
+) -> None:
+    page = Page(slow_loader.to_html())
+    policies = [v for t, a, v in page.attributes if t == "meta" and v and "src" in v]
+    assert len(policies) == 1
+    assert policies[0].startswith("default-src 'none'; script-src 'sha256-")
+    assert "unsafe" not in policies[0] and "http" not in policies[0]
+    links = [value for _, name, value in page.attributes if name == "href"]
+    assert links and all(link and link.startswith("#") for link in links)
+    ids = [value for _, name, value in page.attributes if name == "id"]
+    assert len(ids) == len(set(ids))
+    assert {link[1:] for link in links if link} <= set(ids)
+    assert [a.get("type") for a, _ in page.scripts] == ["application/json", None]
+
+
+def test_the_page_says_what_the_report_says(slow_loader: torchtraceap.Report) -> None:
+    report = slow_loader
+    words = Page(report.to_html()).words()
+    for finding in report.findings:
+        assert finding.message.replace(" us ", " µs ") in words
+        assert finding.advice in words
+        assert time_text(finding.wasted_us) in words
+        assert str(finding.location or "(no single place)") in words
+        for event in finding.events:
+            assert event.name in words
+            assert f"+{time_text(event.start_us - report.trace.start_us)}" in words
+    balance = report.balance[0]
+    assert share_text(balance.busy_us, balance.span_us) in words
+    for name, us in balance.idle_us.items():
+        if us:
+            assert f"{name} {time_text(us)} {share_text(us, balance.span_us)}" in words
+    for stage in report.story:
+        assert stage.question in words
+    for kernel in report.kernels:
+        assert kernel.name[:150] in words
+    for place in report.critical_paths[0].places:
+        assert time_text(place.us) in words
+
+
+def test_the_bars_are_the_balance(slow_loader: torchtraceap.Report) -> None:
+    """Parts of a bar follow one another and fill it; so do the windows of a strip."""
+    from torchtraceap.html.balance_bars import balance_bars
+    from torchtraceap.html.window_strip import HEIGHT, window_strip
+
+    (bar,) = balance_bars(slow_loader)
+    assert sum(part.us for part in bar.parts) == pytest.approx(bar.span_us)
+    end = 0.0
+    for part in bar.parts:
+        assert part.x == pytest.approx(end)
+        end += part.width
+    assert end == pytest.approx(100)
+
+    (lane,) = window_strip(slow_loader)
+    assert [cell.first for cell in lane.cells] == [w.index for w in slow_loader.windows]
+    assert sum(cell.width for cell in lane.cells) == pytest.approx(100, abs=0.1)
+    for cell, window in zip(lane.cells, slow_loader.windows, strict=True):
+        filled = sum(block.height for block in cell.blocks) / HEIGHT
+        lost = window.wasted_us / window.duration_us
+        assert filled == pytest.approx(lost, abs=0.5 * len(window.labels) / HEIGHT)
+
+
+def test_the_timeline_holds_every_event_once(slow_loader: torchtraceap.Report) -> None:
+    """Counted by itself: what is drawn and what a lane hides are the lane's events."""
+    drawn = Page(slow_loader.to_html()).drawn()
+    lanes = slow_loader.lanes(limit=9_000)
+    columns: list[dict[str, Any]] = drawn["lanes"]
+    assert sorted(lane["label"].split()[-1] for lane in columns) == sorted(
+        lane.name.split()[-1] for lane in lanes
+    )
+    shown = sum(
+        lane["merged"].get(str(i), [1])[0]
+        for lane in columns
+        for i in range(len(lane["start"]))
+    )
+    assert shown == sum(lane.events - lane.hidden for lane in lanes)
+    for finding, row in zip(slow_loader.findings, drawn["findings"], strict=True):
+        assert row["cells"] == sorted(finding.windows)  # Each has one of its own.
+        first, begin, length = row["events"][0]
+        assert first == finding.events[0].index
+        start_us = finding.events[0].start_us - slow_loader.trace.start_us
+        assert begin == pytest.approx(1000 * start_us)
+        assert length == pytest.approx(1000 * finding.events[0].duration_us)
+
+
+def test_every_trace_makes_a_small_page_and_the_same_again(
+    data: Path,
+) -> None:
+    for path in sorted(data.glob("*.json.gz")):
+        text = torchtraceap.analyze(path).to_html()
+        assert len(text.encode()) < 1_000_000, path
+        page = Page(text)
+        assert {"main", "nav", "header", "footer", "h1"} <= set(page.tags), path
+        assert page.tags["h1"] == page.tags["main"] == 1
+        assert torchtraceap.analyze(path).to_html() == text, path
+
+
+def test_a_report_without_device_says_so(cpu_only: torchtraceap.Report) -> None:
+    words = Page(cpu_only.to_html()).words()
+    assert "In operators" in words and "Device busy" not in words
+    assert "Findings: none on the host's side" in words
+
+
+def test_an_unusable_trace_gets_no_verdict(data: Path) -> None:
+    report = torchtraceap.analyze(data / "a100-cupti-range-no-kernels.json.gz")
+    for text in (report.to_html(), report._repr_html_()):
+        words = Page(text).words()
+        assert "unusable" in words
+        assert report.quality.reasons[0].detail in words
+        assert "none can be given for this trace" in words
+
+
+def test_the_notebook_shows_it_without_script(slow_loader: torchtraceap.Report) -> None:
+    page = Page(slow_loader._repr_html_())
+    assert page.tags["script"] == 0 and page.tags["svg"] == 2
+    assert "id" not in {name for _, name, _ in page.attributes}  # Cells share a page.
+    words = page.words()
+    assert "resnet50_profiler_api.py:42" in words
+    assert "dataloader_bound 356 ms 33.4 %" in words
+    assert "265 ms to 354 ms" in words
+
+
+def test_the_program_writes_the_page(
+    data: Path, tmp_path: Path, program: Callable[..., Any]
+) -> None:
+    trace, out = data / "mi250-rocm62-tiny.json.gz", tmp_path / "report.html"
+    done = program("analyze", trace, "--html", out)
+    assert done.returncode == 0, done.stderr
+    assert out.read_text("utf-8") == torchtraceap.analyze(trace).to_html() + "\n"
+    piped = program("analyze", trace, "--html", "-")
+    assert piped.stdout.decode().rstrip().endswith("</html>")
+    two = program("analyze", trace, trace, "--html", out)
+    assert two.returncode == 2 and b"--html takes one trace" in two.stderr
+    nowhere = program("analyze", trace, "--html", tmp_path / "none" / "x.html")
+    assert nowhere.returncode == 2 and b"cannot write" in nowhere.stderr

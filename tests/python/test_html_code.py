@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""test_html_code.py: lines of code in a report: the user's own, and no other file."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+import torchtraceap
+from torchtraceap.html.code_excerpt import code_excerpt
+
+SECRET = "TOKEN = 'hunter2'\n" * 9
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working folder with a program, beside files that are none of its business."""
+    work = tmp_path / "work"
+    (work / "lib").mkdir(parents=True)
+    (work / ".hidden").mkdir()
+    (work / "train.py").write_text("".join(f"line_{n} = {n}\n" for n in range(1, 61)))
+    (work / "lib" / "data.py").write_text("import os\n\tx = 1\r\ny = '\u2028'\nlast\n")
+    for secret in ("outside.py", "work/.hidden/key.py", "work/.env", "work/notes.txt"):
+        (tmp_path / secret).write_text(SECRET)
+    (work / "link.py").symlink_to(tmp_path / "outside.py")
+    (work / "env.py").symlink_to(work / ".env")
+    (work / "up").symlink_to(tmp_path)
+    (work / "folder.py").mkdir()
+    (work / "large.py").write_bytes(b"x = 1\n" * 300_000)
+    os.mkfifo(work / "pipe.py")
+    monkeypatch.chdir(work)
+    return work
+
+
+def texts(file: str, line: int) -> list[str]:
+    return [row.text for row in code_excerpt(file, line)]
+
+
+def test_the_line_is_shown_with_some_around_it(folder: Path) -> None:
+    rows = code_excerpt("train.py", 42)
+    assert [row.number for row in rows] == [40, 41, 42, 43, 44]
+    assert [row.text for row in rows if row.here] == ["line_42 = 42"]
+    assert texts("train.py", 1)[0] == "line_1 = 1"
+    assert texts(str(folder / "train.py"), 60)[-1] == ""
+    # Lines are counted as Python counts them.
+    assert texts("lib/data.py", 3)[2] == "y = '\u2028'"
+
+
+def test_a_file_below_sys_path_is_found(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir("/")
+    assert texts("data.py", 1) == []
+    monkeypatch.setattr(sys, "path", [*sys.path, str(folder / "lib")])
+    assert texts("data.py", 1)[0] == "import os"
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        *("/etc/passwd", "../outside.py", "lib/../../outside.py", "link.py", "env.py"),
+        *("up/outside.py", ".hidden/key.py", "up/work/.hidden/key.py", ".env"),
+        *("notes.txt", "notes.txt\0.py", "folder.py", "large.py", "pipe.py", ".py"),
+        *("none.py", "\ud800.py", "a" * 5_000 + ".py", "", "file:///etc/passwd"),
+        *("http://example.org/train.py", "//example.org/share/train.py", "~/train.py"),
+    ],
+)
+def test_no_other_file_is_shown(folder: Path, file: str) -> None:
+    assert code_excerpt(file, 1) == []
+    outside = folder.parent / "outside.py"
+    assert code_excerpt(str(outside), 1) == []
+
+
+@pytest.mark.parametrize("line", [0, -1, 62, 2**40])
+def test_a_line_that_is_not_there_is_not_shown(folder: Path, line: int) -> None:
+    assert code_excerpt("train.py", line) == []
+
+
+def test_what_is_no_text_does_no_harm(folder: Path) -> None:
+    (folder / "odd.py").write_bytes(b"\xff\x00<script>\x1b[31m" + b"x" * 5_000)
+    (row,) = code_excerpt("odd.py", 1)
+    assert len(row.text) < 200
+
+
+def test_page_and_notebook_show_the_line_of_a_finding(
+    folder: Path, data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trace = data / "kineto2021-v100-resnet50-workers0-memory.json.gz"
+    (folder / "train.py").rename(folder / "resnet50_profiler_api.py")
+    with_code = torchtraceap.analyze(trace)
+    assert "line_42 = 42" in with_code.to_html()
+    assert "line_40 = 40" in with_code.to_html()
+    assert "line_42 = 42" in with_code._repr_html_()
+    assert "line_40 = 40" not in with_code._repr_html_()
+    monkeypatch.chdir(folder.parent)
+    assert "line_42 = 42" not in with_code.to_html()
