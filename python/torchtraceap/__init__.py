@@ -9,6 +9,7 @@ from torchtraceap.errors import ConfigError, RuleError, TraceError
 
 if TYPE_CHECKING:
     from torchtraceap import edits
+    from torchtraceap.comparison import Comparison, compare
     from torchtraceap.replaying import what_if
     from torchtraceap.report import Report
     from torchtraceap.rule_view import RuleView
@@ -18,7 +19,9 @@ __all__ = [
     "analyze",
     "load",
     "what_if",
+    "compare",
     "edits",
+    "Comparison",
     "Report",
     "Trace",
     "rule",
@@ -33,6 +36,8 @@ __all__ = [
 
 # Where names come from that only some users need.
 _ON_FIRST_USE = {
+    "Comparison": "comparison",
+    "compare": "comparison",
     "Report": "report",
     "RuleView": "rule_view",
     "Claim": "rules",

@@ -49,7 +49,7 @@ def read_changes(
         return _changes(config, "config", own)
     if isinstance(config, str | os.PathLike):
         path = Path(os.fsdecode(config))
-        return _changes(_section(path), str(path), own)
+        return _changes(read_section(path), str(path), own)
     raise TypeError(f"config must be a path or a dict, but is {of_type(config)}")
 
 
@@ -62,6 +62,28 @@ def project_file() -> str | None:
     if not path.is_file() or b"torchtraceap" not in _bytes(path):
         return None
     return _PROJECT if "torchtraceap" in _tools(_parsed(path)) else None
+
+
+def has_budget(config: str) -> bool:
+    """Tell whether a settings file has a budget beside its settings.
+
+    Raises ConfigError if it cannot be read.
+    """
+    section = read_section(Path(config))
+    return isinstance(section, Mapping) and "budget" in section
+
+
+def read_section(path: Path) -> object:
+    """Return what a TOML file says to us: of ``pyproject.toml``, its section.
+
+    Raises ConfigError if there is no such file or section, or it is no TOML.
+    """
+    document = _parsed(path)
+    if path.name != _PROJECT:
+        return document
+    if "torchtraceap" not in _tools(document):
+        raise ConfigError(f"{path} has no section [tool.torchtraceap]")
+    return _tools(document)["torchtraceap"]
 
 
 def _bytes(path: Path) -> bytes:
@@ -90,15 +112,6 @@ def _tools(document: dict[str, Any]) -> dict[str, Any]:
     return tools if isinstance(tools, dict) else {}
 
 
-def _section(path: Path) -> object:
-    document = _parsed(path)
-    if path.name != _PROJECT:
-        return document
-    if "torchtraceap" not in _tools(document):
-        raise ConfigError(f"{path} has no section [tool.torchtraceap]")
-    return _tools(document)["torchtraceap"]
-
-
 def _changes(
     section: object, origin: str, own: Mapping[str, Mapping[str, float]]
 ) -> Changes:
@@ -112,14 +125,14 @@ def _changes(
             name: (value, "share" if name == "min_share" else "")
             for name, value in thresholds.items()
         }
-    section = _table(section, origin)
+    section = checked_table(section, origin)
     for key in section:
-        if key != "patterns":
-            raise ConfigError(
-                f"{origin}: unknown key {key!r}; {instead_of(key, ['patterns'])}"
-            )
+        # What a budget says is budget.py's to read.
+        if key not in ("patterns", "budget"):
+            hint = instead_of(key, ["patterns", "budget"])
+            raise ConfigError(f"{origin}: unknown key {key!r}; {hint}")
     changes: Changes = {}
-    for pattern, table in _table(
+    for pattern, table in checked_table(
         section.get("patterns", {}), f"{origin}: patterns"
     ).items():
         where = f"{origin}: patterns.{pattern}"
@@ -127,7 +140,7 @@ def _changes(
             raise ConfigError(
                 f"{where}: there is no such pattern; {instead_of(pattern, known)}"
             )
-        for name, value in _table(table, where).items():
+        for name, value in checked_table(table, where).items():
             if _is_change(f"{where}.{name}", name, value, known[pattern]):
                 changes.setdefault(pattern, {})[name] = value
     return changes
@@ -149,7 +162,8 @@ def _is_change(
     return value != default
 
 
-def _table(value: object, where: str) -> Mapping[str, Any]:
+def checked_table(value: object, where: str) -> Mapping[str, Any]:
+    """Return ``value`` as a table. Raises ConfigError if it is none."""
     if not isinstance(value, Mapping):
         raise ConfigError(f"{where} must be a table, but is {of_type(value)}")
     for key in value:

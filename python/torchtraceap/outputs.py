@@ -43,6 +43,19 @@ def _json(reports: Sequence[Report], several: bool) -> str:
     return json_text(forms if several else forms[0])
 
 
+def _sarif(reports: Sequence[Report], several: bool) -> str:
+    from torchtraceap.gate.sarif import sarif_log, sarif_run
+    from torchtraceap.json_form import json_text
+
+    return json_text(sarif_log([sarif_run(report) for report in reports]))
+
+
+def _markdown(reports: Sequence[Report], several: bool) -> str:
+    from torchtraceap.gate.report_markdown import reports_markdown
+
+    return reports_markdown(reports)
+
+
 def _csv(reports: Sequence[Report], folder: str) -> None:
     reports[0].to_csv(folder)
 
@@ -66,6 +79,20 @@ OUTPUTS: tuple[Output, ...] = (
         ".json",
         "write the report; an array of reports for several traces",
         text=_json,
+        takes_several=True,
+    ),
+    Output(
+        "sarif",
+        ".sarif",
+        "write the findings as SARIF 2.1.0, for code review; a run a trace",
+        text=_sarif,
+        takes_several=True,
+    ),
+    Output(
+        "markdown",
+        ".md",
+        "write a summary in Markdown, for a pull request or a job's summary",
+        text=_markdown,
         takes_several=True,
     ),
     Output(

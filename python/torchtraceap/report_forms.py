@@ -73,6 +73,39 @@ class ReportForms:
                 file.write(text + "\n")
         return text
 
+    def to_sarif(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        root: str | os.PathLike[str] | None = None,
+    ) -> str:
+        """Return the findings as SARIF 2.1.0, which code review shows on their lines;
+        write it to ``path`` too if that is given. Plain ASCII.
+
+        Args:
+            path: The file to write.
+            root: The folder of the checkout, which files are named relative to; None:
+                the working folder.
+
+        Raises:
+            OSError: ``path`` cannot be written.
+        """
+        from torchtraceap.gate.sarif import sarif_log, sarif_run
+        from torchtraceap.json_form import json_text
+
+        folder = None if root is None else os.fspath(root)
+        text = json_text(sarif_log([sarif_run(self._report, root=folder)]))
+        if path is not None:
+            with open(path, "w", encoding="ascii") as file:
+                file.write(text + "\n")
+        return text
+
+    def to_markdown(self) -> str:
+        """Return a summary in Markdown, under 64 KiB, with all names made harmless."""
+        from torchtraceap.gate.report_markdown import reports_markdown
+
+        return reports_markdown([self._report])
+
     def to_pandas(self) -> Tables[pd.DataFrame]:
         """Return the report, what ran and all events as pandas DataFrames.
 

@@ -10,10 +10,19 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+import textwrap
 from collections.abc import Sequence
 
 from torchtraceap import _core
-from torchtraceap.cli import analyze, completion, inspect, patterns, what_if
+from torchtraceap.cli import (
+    analyze,
+    check,
+    compare,
+    completion,
+    inspect,
+    patterns,
+    what_if,
+)
 from torchtraceap.cli.loading import loading_options
 from torchtraceap.cli.output import INTERRUPTED, OK, Commands, complain
 from torchtraceap.cli.usage import commands_of, parse
@@ -21,7 +30,7 @@ from torchtraceap.cli.usage import commands_of, parse
 # In the order of the help. Each has `add(commands)`, which adds the parser of the
 # command and sets its default `run`, a function of the options that returns the code;
 # and `EXAMPLES`, lines to type with what each is for.
-_COMMANDS = (analyze, what_if, inspect, patterns, completion)
+_COMMANDS = (analyze, check, compare, what_if, inspect, patterns, completion)
 _EXAMPLES = (
     ("torchtraceap analyze trace.json.gz", "what wastes time, where, and how much"),
     ("torchtraceap analyze rank*.json.gz --json all.json", "several, for a program"),
@@ -78,7 +87,7 @@ def make_parser() -> argparse.ArgumentParser:
         added.epilog = _epilog(command.EXAMPLES)
         added.formatter_class = argparse.RawDescriptionHelpFormatter
         # The line of the list of commands says it for itself, too.
-        added.description = added.description or _sentence(commands)
+        added.description = textwrap.fill(added.description or _sentence(commands), 80)
     return parser
 
 

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""compare.py: the command ``torchtraceap compare``."""
+
+from __future__ import annotations
+
+import argparse
+
+from torchtraceap.analysis import analyze
+from torchtraceap.cli.loading import loading_parser
+from torchtraceap.cli.output import (
+    BAD_INPUT,
+    BUDGET_BROKEN,
+    OK,
+    Commands,
+    complain,
+    quiet_option,
+    say,
+    write,
+)
+from torchtraceap.cli.reasons import FAILURES, reason
+from torchtraceap.cli.rules import rule_options, rules_parser
+from torchtraceap.cli.targets import Target, are_fine
+from torchtraceap.errors import ConfigError
+from torchtraceap.json_form import json_text
+
+EXAMPLES = (
+    ("torchtraceap compare before.json.gz after.json.gz", "what has changed"),
+    (
+        "torchtraceap compare before.json.gz after.json.gz --fail-on new,slower",
+        "exit code 1 if it became worse",
+    ),
+    (
+        "torchtraceap compare before.json.gz after.json.gz --markdown - >> summary.md",
+        "for a pull request",
+    ),
+)
+_KINDS = ("new", "grown", "slower")
+
+
+def add(commands: Commands) -> None:
+    """Add the command."""
+    command = commands.add_parser(
+        "compare",
+        parents=[loading_parser(), rules_parser()],
+        help="say what changed between two traces: findings, step time, idle time",
+        description="Say what changed between two traces, each given as a trace or as "
+        "the report that analyze --json wrote of it. docs/ci.md says what counts.",
+    )
+    command.add_argument("before", metavar="BEFORE", help="trace or report")
+    command.add_argument("after", metavar="AFTER", help="trace or report")
+    command.add_argument(
+        "--fail-on",
+        metavar="KINDS",
+        type=_kinds,
+        default=(),
+        help="exit code 1 if something is new, grown or slower, or that cannot be "
+        "told; such as new,grown,slower",
+    )
+    group = command.add_argument_group("what to write (-: to standard output)")
+    group.add_argument("--json", metavar="F", help="write the comparison as JSON")
+    group.add_argument("--markdown", metavar="F", help="write it for a pull request")
+    quiet_option(command)
+    command.set_defaults(run=_run)
+
+
+def _run(options: argparse.Namespace) -> int:
+    from torchtraceap.gate.differences import make_comparison
+    from torchtraceap.gate.side import Side, read_form, side_of
+
+    targets = {"json": options.json, "markdown": options.markdown}
+    given = [Target(name, path) for name, path in targets.items() if path is not None]
+    if not are_fine(given, [options.before, options.after]):
+        return BAD_INPUT
+    try:
+        rules = rule_options(options)
+    except ConfigError as error:
+        return complain(str(error))
+    sides: list[Side] = []
+    for path in (options.before, options.after):
+        try:
+            form = read_form(path)
+            report = form or analyze(path, **rules, **options.loading)
+            sides.append(side_of(report, path))
+        except FAILURES as error:
+            return complain(reason(path, error))
+    comparison = make_comparison(*sides)
+    shown = "-" not in targets.values() and not options.quiet
+    if shown:
+        say(comparison.summary())
+    texts = {
+        "json": lambda: json_text(comparison.to_dict()),
+        "markdown": comparison.to_markdown,
+    }
+    for name, target in targets.items():
+        if target == "-":
+            say(texts[name]())
+        elif target is not None and not write(name, target, texts[name]()):
+            return BAD_INPUT
+    worse = comparison.worse(options.fail_on)
+    if worse and shown:
+        say("\nWorse (--fail-on):")
+        for one in worse:
+            say(f"  {one.message}")
+    return BUDGET_BROKEN if worse else OK
+
+
+def _kinds(text: str) -> tuple[str, ...]:
+    kinds = tuple(kind.strip() for kind in text.split(","))
+    if unknown := [kind for kind in kinds if kind not in _KINDS]:
+        raise argparse.ArgumentTypeError(
+            f"{unknown[0]!r} is none of {', '.join(_KINDS)}"
+        )
+    return kinds

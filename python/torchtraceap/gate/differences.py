@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""differences.py: aligns two sides, and tells changes from noise."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from torchtraceap.comparison import (
+    LEAST_SHARE,
+    RELATIVE,
+    STEP_RELATIVE,
+    Change,
+    Comparison,
+    FindingChange,
+)
+from torchtraceap.gate.matching import match
+from torchtraceap.gate.side import Seen, Side, median_error
+
+_UNUSABLE = "unusable"
+
+
+def make_comparison(before: Side, after: Side) -> Comparison:
+    """Compare two sides."""
+    per_step = before.steps > 0 and after.steps > 0
+    comparable = _UNUSABLE not in (before.verdict, after.verdict)
+    step_us = busy = None
+    causes: dict[str, Change] = {}
+    findings: list[FindingChange] = []
+    if per_step:
+        noise = _noise(before.steps_us, after.steps_us)
+        step_us = _change(before.step_us, after.step_us, noise, 0.0, STEP_RELATIVE)
+    if comparable:
+        sizes = _size(before, per_step), _size(after, per_step)
+        floor = LEAST_SHARE
+        if per_step:
+            floor *= before.span_us * before.units / sizes[0]
+        busy = _busy(before, after)
+        causes = _causes(before, after, sizes, floor, per_step)
+        for pair in match(before.findings, after.findings):
+            findings.append(_finding(pair, before, after, sizes, floor, per_step))
+    findings.sort(key=lambda f: -abs(f.cost.after - f.cost.before))
+    return Comparison(
+        before=before,
+        after=after,
+        unit="us_per_step" if per_step else "share",
+        notes=tuple(_notes(before, after, per_step)),
+        comparable=comparable,
+        step_us=step_us,
+        busy=busy,
+        causes=causes,
+        findings=tuple(findings),
+    )
+
+
+def _size(side: Side, per_step: bool) -> float:
+    """Return what a side's microseconds are divided by."""
+    return side.units * (side.steps if per_step else side.span_us) or 1.0
+
+
+def _busy(before: Side, after: Side) -> Change | None:
+    if before.busy is None or after.busy is None:
+        return None
+    return _change(before.busy, after.busy, None, LEAST_SHARE, 0.0)
+
+
+def _causes(
+    before: Side,
+    after: Side,
+    sizes: tuple[float, float],
+    floor: float,
+    per_step: bool,
+) -> dict[str, Change]:
+    changes = {
+        name: _change(
+            before.causes.get(name, 0.0) / sizes[0],
+            after.causes.get(name, 0.0) / sizes[1],
+            _cause_noise(name, before, after) if per_step else None,
+            floor,
+            RELATIVE,
+        )
+        for name in dict.fromkeys((*before.causes, *after.causes))
+    }
+    seen = [(name, c) for name, c in changes.items() if c.before or c.after]
+    return dict(sorted(seen, key=lambda item: -abs(item[1].after - item[1].before)))
+
+
+def _finding(
+    pair: tuple[Seen | None, Seen | None],
+    before: Side,
+    after: Side,
+    sizes: tuple[float, float],
+    floor: float,
+    per_step: bool,
+) -> FindingChange:
+    was, now = pair
+    pattern = (was or now or before.findings[0]).pattern
+    cost = _change(
+        was.wasted_us / sizes[0] if was else 0.0,
+        now.wasted_us / sizes[1] if now else 0.0,
+        _cause_noise(pattern, before, after) if per_step else None,
+        floor,
+        RELATIVE,
+    )
+    if was is None or now is None:
+        status = "new" if was is None else "gone"
+    elif not cost.counts:
+        status = "same"
+    else:
+        status = "grown" if cost.after > cost.before else "shrunk"
+    return FindingChange(status, was, now, cost)
+
+
+def _change(
+    before: float, after: float, noise: float | None, floor: float, relative: float
+) -> Change:
+    least = max(floor, relative * max(before, after), noise or 0.0)
+    return Change(before, after, noise, abs(after - before) > least)
+
+
+def _cause_noise(pattern: str, before: Side, after: Side) -> float | None:
+    each = []
+    for side in (before, after):
+        values = side.step_causes.get(pattern, (0.0,) * side.steps)
+        each.append(tuple(value / side.units for value in values))
+    return _noise(*each)
+
+
+def _noise(before: tuple[float, ...], after: tuple[float, ...]) -> float | None:
+    errors = median_error(before), median_error(after)
+    if errors[0] is None or errors[1] is None:
+        return None
+    return math.hypot(errors[0], errors[1])
+
+
+def _notes(before: Side, after: Side, per_step: bool) -> Iterator[str]:
+    for name, side in (("before", before), ("after", after)):
+        if side.verdict == _UNUSABLE:
+            yield f"the trace {name} is unusable: nothing is said of what changed"
+        elif side.incomplete:
+            yield (
+                f"the trace {name} misses records of the device: idle time is "
+                "overstated there, and findings may be missing"
+            )
+    if sorted(before.devices) != sorted(after.devices):
+        yield (
+            f"devices differ: {_devices(before)} before, {_devices(after)} after; "
+            "the change of the program is not the only one"
+        )
+    if before.units != after.units:
+        yield "figures are of one device (or process), on average"
+    if per_step and before.steps != after.steps:
+        yield (
+            f"steps differ: {before.steps} before, {after.steps} after; figures are "
+            "of one step, on average"
+        )
+    if bool(before.steps) != bool(after.steps):
+        which = "before" if before.steps else "after"
+        yield f"only the trace {which} has steps: figures are shares of the time"
+    if not before.steps and not after.steps:
+        yield "neither trace has steps: figures are shares of the time"
+    few = min(before.steps, after.steps)
+    if per_step and median_error((0.0,) * few) is None:
+        yield f"{few} steps are too few to tell a change from noise"
+    if before.settings != after.settings:
+        yield "thresholds differ: findings may have come or gone by that alone"
+
+
+def _devices(side: Side) -> str:
+    if not side.devices:
+        return "none"
+    names = dict.fromkeys(side.devices)
+    return ", ".join(
+        f"{side.devices.count(name)} × {name or 'without a name'}" for name in names
+    )

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""pattern_limits.py: the limits of what findings may cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchtraceap.budget import EVERY, PATTERN_LIMITS, PatternLimits, Violation
+from torchtraceap.gate.occurrences import Cost, costs, place_of
+from torchtraceap.gate.untold import INCOMPLETE, NO_DEVICE, untold
+from torchtraceap.units import share_text, time_text
+
+if TYPE_CHECKING:
+    from torchtraceap.budget import Budget
+    from torchtraceap.report import Report
+
+_NONE = PatternLimits()
+
+
+def judge_patterns(budget: Budget, report: Report) -> Iterator[Violation]:
+    """Yield what breaks the limits of each pattern, those of ``*`` last."""
+    if not budget.patterns:
+        return
+    # Of a pattern without findings, `*` has nothing to limit.
+    found = list(dict.fromkeys(finding.pattern for finding in report.findings))
+    named = [name for name in budget.patterns if name != EVERY]
+    for pattern in (*named, *(name for name in found if name not in named)):
+        yield from _judge_pattern(budget, report, pattern)
+    if report.quality.incomplete and not found:
+        for name, allowed in budget.lines():
+            if name.startswith(f"patterns.{EVERY}."):
+                yield untold(name, allowed, INCOMPLETE)
+
+
+def judge_wasted(budget: Budget, report: Report) -> Iterator[Violation]:
+    """Hold all findings but those that are allowed against ``max_wasted_share``."""
+    name, allowed = "max_wasted_share", budget.max_wasted_share or 0.0
+    patterns = dict.fromkeys(finding.pattern for finding in report.findings)
+    counted = [
+        cost
+        for pattern in patterns
+        for cost in costs(report, _allow(budget, pattern), None, pattern)
+    ]
+    counted.sort(key=lambda cost: -cost.wasted_us)
+    wasted_us = sum(cost.wasted_us for cost in counted)
+    whole_us = report.trace.device_time_us
+    found = wasted_us / whole_us if whole_us else 0.0
+    if report.quality.incomplete:
+        yield untold(name, allowed, INCOMPLETE, found)
+    elif found > allowed:
+        worst = counted[0].finding
+        message = (
+            f"{place_of(worst)}: {time_text(wasted_us)} are wasted "
+            f"({share_text(wasted_us, whole_us)}), most of it by {worst.kind} here, "
+            f"{name} = {allowed:g}"
+        )
+        yield _violation(name, allowed, found, message, counted)
+
+
+def _judge_pattern(budget: Budget, report: Report, pattern: str) -> Iterator[Violation]:
+    own, every = (budget.patterns.get(key, _NONE) for key in (pattern, EVERY))
+    over_us = every.over_us if own.over_us is None else own.over_us
+    counted = costs(report, _allow(budget, pattern), over_us, pattern)
+    seen = any(finding.pattern == pattern for finding in report.findings)
+    wasted_us = sum(cost.wasted_us for cost in counted)
+    whole_us = report.trace.device_time_us
+    figures = {
+        "max_count": float(sum(cost.count for cost in counted)),
+        "max_wasted_us": wasted_us,
+        "max_share": wasted_us / whole_us if whole_us else 0.0,
+    }
+    for key in PATTERN_LIMITS:
+        section = pattern if getattr(own, key) is not None else EVERY
+        limits = own if section == pattern else every
+        if (allowed := getattr(limits, key)) is None:
+            continue
+        name, found = f"patterns.{section}.{key}", figures[key]
+        if report.quality.incomplete:
+            yield untold(name, allowed, f"{pattern}: {INCOMPLETE}", found)
+        elif found > allowed:
+            message = (
+                f"{place_of(counted[0].finding)}: {pattern} ×{figures['max_count']:g}, "
+                f"{time_text(wasted_us)} ({share_text(wasted_us, whole_us)})"
+                + (f" at {len(counted)} places" if len(counted) > 1 else "")
+                + f", {name} = {allowed:g}"
+            )
+            yield _violation(name, allowed, found, message, counted)
+        elif section == pattern and not seen and not report.trace.working_devices:
+            # Most causes show in what a device waits for, and there is none.
+            yield untold(name, allowed, f"{pattern}: {NO_DEVICE}", found)
+
+
+def _violation(
+    name: str, allowed: float, found: float, message: str, counted: list[Cost]
+) -> Violation:
+    findings = tuple(cost.finding for cost in counted)
+    worst = findings[0]
+    return Violation(
+        name, allowed, found, message, worst, worst.location, findings=findings
+    )
+
+
+def _allow(budget: Budget, pattern: str) -> tuple[str, ...]:
+    own, every = (budget.patterns.get(key, _NONE) for key in (pattern, EVERY))
+    return own.allow + every.allow

@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""side.py: what a comparison needs of a report, from its JSON form."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+from torchtraceap.errors import ConfigError
+from torchtraceap.json_form import SCHEMA_VERSION
+
+if TYPE_CHECKING:
+    from torchtraceap.report import Report
+
+_HEAD = 400  # Bytes of a report's JSON in which it says what it is.
+# The spread of a sample by its median absolute deviation, and the error of a median.
+_SIGMAS, _OF_MEDIAN = 1.4826, 1.2533
+_FEWEST = 3  # Steps that have a spread.
+_SURE = 3.0  # Errors that a difference must exceed.
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A finding on one side. Microseconds are of the whole trace."""
+
+    id: str
+    pattern: str
+    subtype: str
+    file: str  # "" with line 0: there is no place.
+    line: int
+    function: str
+    operator: str
+    count: int
+    wasted_us: float
+
+    @property
+    def place(self) -> str:
+        """``train.py:88``, else the operator."""
+        return f"{self.file}:{self.line}" if self.file else self.operator
+
+    @property
+    def kind(self) -> str:
+        """The pattern, with its sub-type if it has one."""
+        return f"{self.pattern} ({self.subtype})" if self.subtype else self.pattern
+
+
+@dataclass(frozen=True)
+class Side:
+    """A report, as far as it is compared."""
+
+    path: str
+    verdict: str
+    incomplete: bool
+    span_us: float
+    devices: tuple[str, ...]  # Names of those that worked.
+    units: int  # Devices, or processes of a trace without, whose times add up.
+    steps_us: tuple[float, ...]
+    busy: float | None  # Share of the devices' time; None: there is no balance.
+    causes: dict[str, float]  # Microseconds by pattern: idle and excess together.
+    step_causes: dict[str, tuple[float, ...]]  # The same of each step.
+    settings: dict[str, Any]
+    findings: tuple[Seen, ...]
+
+    @property
+    def steps(self) -> int:
+        """How many steps it has."""
+        return len(self.steps_us)
+
+    @property
+    def step_us(self) -> float:
+        """The median step."""
+        return median(self.steps_us)
+
+
+def median_error(values: tuple[float, ...]) -> float | None:
+    """Return how far a median must move to mean something; None of too few values."""
+    if len(values) < _FEWEST:
+        return None
+    middle = median(values)
+    spread = _SIGMAS * median(abs(value - middle) for value in values)
+    return _SURE * _OF_MEDIAN * spread / math.sqrt(len(values))
+
+
+def read_form(path: str | os.PathLike[str]) -> Mapping[str, Any] | None:
+    """Return a report of ours from its JSON file; None if the file is something else.
+
+    Raises ConfigError if it is ours, but no single whole report; OSError.
+    """
+    file = Path(os.fsdecode(path))
+    if not file.is_file():
+        return None
+    with file.open("rb") as stream:
+        head = stream.read(_HEAD)
+        if b'"schema_version"' not in head or b'"torchtraceap"' not in head:
+            return None
+        text = head + stream.read()
+    try:
+        form = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(f"{file} is no whole report: {error}") from error
+    if isinstance(form, list) and len(form) == 1:
+        form = form[0]
+    if isinstance(form, list):
+        raise ConfigError(f"{file} holds {len(form)} reports. Give one of one trace.")
+    if not isinstance(form, dict):
+        raise ConfigError(f"{file} is no report.")
+    return form
+
+
+def side_of(source: Report | Mapping[str, Any], origin: str = "the report") -> Side:
+    """Return a report, or the JSON form of one, as a side of a comparison.
+
+    Raises ConfigError if a form is not whole, or of another version.
+    """
+    form = source if isinstance(source, Mapping) else source.to_dict()
+    version = form.get("schema_version")
+    if version != SCHEMA_VERSION:
+        raise ConfigError(
+            f"{origin}: its schema_version is {version!r}, but {SCHEMA_VERSION} is "
+            "read here. Write it again with this torchtraceap."
+        )
+    try:
+        return _side(form)
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise ConfigError(f"{origin} is no whole report: {error!r} in it") from error
+
+
+def _side(form: Mapping[str, Any]) -> Side:
+    trace, balance = form["trace"], form["balance"]
+    working = [d for d in trace["devices"] if d["events"]]
+    span_us = sum(row["span_us"] for row in balance)
+    steps = form["steps"]
+    causes = [_causes(row) for row in balance]
+    each = [_causes(s["balance"]) for s in steps if s["balance"] is not None]
+    names = {name for row in each for name in row}
+    return Side(
+        path=str(trace["path"]),
+        verdict=str(trace["quality"]["verdict"]),
+        incomplete=bool(trace["quality"]["incomplete"]),
+        span_us=float(trace["span_us"]),
+        devices=tuple(str(d["name"]) for d in working),
+        units=max(1, len(working), int(trace["processes"])),
+        steps_us=tuple(float(s["end_us"] - s["start_us"]) for s in steps),
+        busy=sum(row["busy_us"] for row in balance) / span_us if span_us else None,
+        causes={
+            name: sum(row.get(name, 0.0) for row in causes)
+            for name in dict.fromkeys(name for row in causes for name in row)
+        },
+        step_causes={n: tuple(row.get(n, 0.0) for row in each) for n in names},
+        settings=dict(form["settings"]),
+        findings=tuple(_seen(finding) for finding in form["findings"]),
+    )
+
+
+def _causes(row: Mapping[str, Any]) -> dict[str, float]:
+    found: dict[str, float] = {}
+    for part in (row["idle_us"], row["excess_us"]):
+        for name, us in part.items():
+            found[name] = found.get(name, 0.0) + float(us)
+    return found
+
+
+def _seen(form: Mapping[str, Any]) -> Seen:
+    where = form["location"] or {"file": "", "line": 0, "function": ""}
+    return Seen(
+        id=str(form["id"]),
+        pattern=str(form["pattern"]),
+        subtype=str(form["subtype"] or ""),
+        file=str(where["file"]),
+        line=int(where["line"]),
+        function=str(where["function"]),
+        operator=str(form["operator"]),
+        count=int(form["count"]),
+        wasted_us=float(form["wasted_us"]),
+    )

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""untold.py: limits of which a trace does not tell whether it keeps them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torchtraceap.budget import Violation
+from torchtraceap.safe_text import printable
+
+if TYPE_CHECKING:
+    from torchtraceap.report import Report
+
+NO_DEVICE = "the trace has no device work"
+NO_STEPS = "the trace has no steps; call prof.step() after each"
+INCOMPLETE = "records of the device are missing from the trace"
+
+
+def untold(
+    limit: str, allowed: float | str, why: str, found: float | None = None
+) -> Violation:
+    """Return what stands for a limit of which nothing can be said."""
+    value = repr(allowed) if isinstance(allowed, str) else f"{allowed:g}"
+    message = f"{limit} = {value} cannot be told: {why}"
+    return Violation(limit, allowed, found, message, known=False)
+
+
+def reasons(report: Report) -> str:
+    """Return why the quality of a trace is what it is."""
+    return " ".join(printable(note.detail) for note in report.quality.reasons)

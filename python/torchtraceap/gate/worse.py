@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""worse.py: what a comparison shows to have got worse."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from torchtraceap.places import NAME_WIDTH
+from torchtraceap.safe_text import printable
+from torchtraceap.units import share_text, time_text
+
+if TYPE_CHECKING:
+    from torchtraceap.comparison import Comparison, FindingChange
+
+#: What may get worse, in the order it is told.
+WORSE = ("slower", "new", "grown")
+
+
+@dataclass(frozen=True)
+class Worse:
+    """Something that got worse, or of which it cannot be told whether it did."""
+
+    kind: str  # One of WORSE.
+    message: str  # One line, safe to print.
+    known: bool = True
+    finding: FindingChange | None = None
+    found: float | None = None  # The figure after the change.
+
+
+def find_worse(comparison: Comparison, kinds: Iterable[str]) -> Iterator[Worse]:
+    """Yield what got worse, of these kinds."""
+    wanted = set(kinds)
+    if unknown := wanted - set(WORSE):
+        raise ValueError(f"{min(unknown)!r} is none of {', '.join(WORSE)}")
+    for kind in WORSE:
+        if kind not in wanted:
+            continue
+        if kind == "slower":
+            yield from _slower(comparison)
+        elif not comparison.comparable:
+            yield Worse(kind, f"{kind}: one of the traces is unusable", known=False)
+        else:
+            if comparison.after.incomplete:
+                why = "records of the device are missing from the trace"
+                yield Worse(kind, f"{kind}: cannot be told, {why}", known=False)
+            for finding in comparison.of(kind):
+                yield Worse(
+                    kind,
+                    f"{place(finding)}: {kind} {printable(finding.seen.kind)}, "
+                    f"{costs(finding, comparison.unit)}",
+                    finding=finding,
+                    found=finding.cost.after,
+                )
+
+
+def place(finding: FindingChange) -> str:
+    """Return where a finding is, safe to print."""
+    seen = finding.seen
+    if seen.file:
+        return printable(seen.place)
+    return printable(seen.operator, NAME_WIDTH) or "(no single place)"
+
+
+def costs(finding: FindingChange, unit: str) -> str:
+    """Return what a finding costs on the sides that have it."""
+    sides = ((finding.before, finding.cost.before), (finding.after, finding.cost.after))
+    texts = [figure(value, unit) for seen, value in sides if seen is not None]
+    return " -> ".join(texts) + (" a step" if unit == "us_per_step" else "")
+
+
+def figure(value: float, unit: str) -> str:
+    """Return a figure of a comparison for people."""
+    return time_text(value) if unit == "us_per_step" else share_text(value, 1.0)
+
+
+def _slower(comparison: Comparison) -> Iterator[Worse]:
+    step = comparison.step_us
+    if step is None:
+        message = "slower: cannot be told, for not both traces have steps"
+        yield Worse("slower", message, known=False)
+    elif step.counts and step.after > step.before:
+        yield Worse(
+            "slower",
+            f"the median step takes {time_text(step.before)} -> "
+            f"{time_text(step.after)} ({step.relative:+.1%})",
+            found=step.after,
+        )

@@ -1,0 +1,363 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""test_budget.py: a budget says what it is held to say, of every kind of trace."""
+
+from __future__ import annotations
+
+import re
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import torchtraceap
+from torchtraceap.budget import (
+    LIMITS,
+    PATTERN_LIMITS,
+    Budget,
+    PatternLimits,
+    Violation,
+    read_budget,
+)
+
+from .raw_trace import COPIES, KERNELS, read_events
+
+ON_GPU = [
+    "a100-event-sync-3streams-tiny",
+    "h100-vit-nsfw-inference",
+    "kineto2021-v100-resnet50-workers4",
+    "mi250-rocm62-tiny",
+    "mi300-torch-compile-triton",
+    "old-catnames-tiny-no-schema",
+]
+
+
+def check(report: torchtraceap.Report, limits: dict[str, Any]) -> tuple[Violation, ...]:
+    return read_budget(limits).check(report)
+
+
+def test_what_is_within_passes(slow_loader: torchtraceap.Report) -> None:
+    limits = {
+        "min_quality": "ok",
+        "min_busy": 0.5,
+        "max_gap_us": 1e6,
+        "max_wasted_share": 1,
+        "patterns": {"sync_stall": {"max_count": 0}, "*": {"max_share": 0.9}},
+    }
+    assert check(slow_loader, limits) == ()
+    assert Budget().check(slow_loader) == ()
+
+
+def test_what_is_over_names_the_line(slow_loader: torchtraceap.Report) -> None:
+    limits = {"patterns": {"dataloader_bound": {"max_count": 0}}}
+    (violation,) = check(slow_loader, limits)
+    assert violation.limit == "patterns.dataloader_bound.max_count"
+    assert (violation.allowed, violation.found, violation.known) == (0, 6, True)
+    assert str(violation.location) == "resnet50_profiler_api.py:42"
+    assert violation.finding is not None
+    assert violation.finding.pattern == "dataloader_bound"
+    assert violation.findings == (violation.finding,)
+    assert violation.message.startswith("resnet50_profiler_api.py:42: ")
+    assert "\n" not in violation.message
+
+
+@pytest.mark.parametrize("name", ON_GPU)
+def test_the_longest_pause_is_that_of_the_file(name: str, data: Path) -> None:
+    """The same by a sweep over what Python's json reads."""
+    path = data / f"{name}.json.gz"
+    report = torchtraceap.analyze(path)
+    work: dict[int, list[tuple[int, int]]] = {}
+    for event in read_events(path):
+        if event.category in COPIES | KERNELS:
+            work.setdefault(event.device, []).append((event.begin, event.end))
+    longest = {}
+    for device, spans in work.items():
+        reached, pause = min(spans)[0], 0
+        for begin, end in sorted(spans):
+            pause = max(pause, begin - reached)
+            reached = max(reached, end)
+        longest[device] = pause / 1000
+    found = check(report, {"max_gap_us": 0})
+    assert sorted(v.found for v in found) == sorted(us for us in longest.values() if us)
+    most = max(longest.values())
+    assert check(report, {"max_gap_us": most}) == ()
+    assert len(check(report, {"max_gap_us": most - 0.001})) == 1
+
+
+def test_each_device_is_held_to_be_busy(slow_loader: torchtraceap.Report) -> None:
+    busy = slow_loader.balance[0].busy_fraction
+    assert check(slow_loader, {"min_busy": busy}) == ()
+    (violation,) = check(slow_loader, {"min_busy": busy + 1e-6})
+    assert violation.found == busy
+    assert "device 0 was busy for 56.6 % of 1.07 s" in violation.message
+
+
+def test_steps(slow_loader: torchtraceap.Report, data: Path) -> None:
+    times = sorted(
+        (event.end - event.begin) / 1000
+        for event in read_events(
+            data / "kineto2021-v100-resnet50-workers0-memory.json.gz"
+        )
+        if event.name.startswith("ProfilerStep#")
+    )
+    assert len(times) == 6
+    middle = (times[2] + times[3]) / 2
+    for key, value in (("max_step_us", times[-1]), ("max_median_step_us", middle)):
+        assert check(slow_loader, {key: value + 1}) == ()
+        (violation,) = check(slow_loader, {key: value - 1})
+        assert violation.found == pytest.approx(value, abs=0.001)
+    assert slow_loader.kernel_counts.steps is not None
+    most = slow_loader.kernel_counts.steps.max
+    assert check(slow_loader, {"max_kernels_per_step": most}) == ()
+    (violation,) = check(slow_loader, {"max_kernels_per_step": most - 1})
+    assert violation.found == most
+
+
+def test_waste(slow_loader: torchtraceap.Report) -> None:
+    whole = sum(f.wasted_us for f in slow_loader.findings)
+    share = whole / slow_loader.trace.device_time_us
+    assert check(slow_loader, {"max_wasted_share": share}) == ()
+    (violation,) = check(slow_loader, {"max_wasted_share": share - 1e-9})
+    assert set(violation.findings) == set(slow_loader.findings)
+    graph = [f for f in slow_loader.findings if f.pattern == "missed_cuda_graph"]
+    wasted = sum(f.wasted_us for f in graph)
+    limits = {"max_wasted_us": wasted - 1, "max_count": 1476, "max_share": 0.05}
+    found = check(slow_loader, {"patterns": {"missed_cuda_graph": limits}})
+    assert [(v.limit.rpartition(".")[2], v.found) for v in found] == [
+        ("max_count", 1477),
+        ("max_wasted_us", pytest.approx(wasted)),
+        ("max_share", pytest.approx(wasted / slow_loader.trace.device_time_us)),
+    ]
+    assert found[0].findings == tuple(graph)
+
+
+def test_short_occurrences_can_be_let_pass(slow_loader: torchtraceap.Report) -> None:
+    """Of six waits for the loader, one was before the first kernel: 68.7 ms, as long as
+    the call. Five were pauses of the device, of which one was under 50 ms."""
+    events = read_events(Path(slow_loader.trace.path))
+    busy = sorted((e.begin, e.end) for e in events if e.category in COPIES | KERNELS)
+    calls = [e for e in events if e.name.startswith("enumerate(DataLoader)#")]
+    pauses, reached = [], busy[0][0]
+    for begin, end in busy:
+        pauses.append((begin - reached) / 1000)
+        reached = max(reached, end)
+    assert sum(us >= 48_000 for us in pauses) == 5
+    assert sum(us >= 50_000 for us in pauses) == 4
+    assert (calls[0].end - calls[0].begin) / 1000 == 68_694
+    for over, count in ((0, 6), (48_000, 6), (50_000, 5), (68_695, 0)):
+        section = {"max_count": 0, "over_us": over}
+        found = check(slow_loader, {"patterns": {"dataloader_bound": section}})
+        assert [v.found for v in found] == ([count] if count else [])
+
+
+@pytest.mark.parametrize(
+    "allowed",
+    [
+        "resnet50_profiler_api.py",
+        "resnet50_profiler_api.py:42",
+        "resnet50_profiler_api.py:<module>",
+        "resnet50*",
+        "single_process",
+        "enumerate(DataLoader)#*",
+        "dataloader_bound-*",
+    ],
+)
+def test_what_is_allowed(allowed: str, slow_loader: torchtraceap.Report) -> None:
+    for section in ("dataloader_bound", "*"):
+        limits = {
+            "patterns": {"dataloader_bound": {"max_count": 0}, "*": {}},
+        }
+        limits["patterns"][section] = {
+            **limits["patterns"][section],
+            "allow": [allowed],
+        }
+        assert check(slow_loader, limits) == ()
+    limits["patterns"]["*"]["allow"] = [allowed.replace("e", "x"), "42"]
+    assert len(check(slow_loader, limits)) == 1
+
+
+def test_a_pattern_of_its_own_limits_is_no_other(
+    slow_loader: torchtraceap.Report,
+) -> None:
+    limits = {
+        "patterns": {
+            "*": {"max_count": 1000},
+            "missed_cuda_graph": {"max_count": 2000},
+        }
+    }
+    assert check(slow_loader, limits) == ()
+    limits["patterns"]["*"] = {"max_count": 5}
+    found = check(slow_loader, limits)
+    assert {v.limit for v in found} == {"patterns.*.max_count"}
+    patterns = {v.finding.pattern for v in found if v.finding}
+    assert patterns == {f.pattern for f in slow_loader.findings} - {"missed_cuda_graph"}
+
+
+EVERY_LIMIT: dict[str, Any] = {
+    "max_gap_us": 1e12,
+    "min_busy": 0,
+    "max_step_us": 1e12,
+    "max_median_step_us": 1e12,
+    "max_kernels_per_step": 1e12,
+    "max_wasted_share": 1,
+    "patterns": {"sync_stall": {"max_count": 1e12}, "*": {"max_count": 1e12}},
+}
+
+
+def untold(report: torchtraceap.Report) -> set[str]:
+    """Return of which limits, none of them broken, nothing can be told."""
+    found = check(report, EVERY_LIMIT)
+    assert not any(v.known for v in found)
+    assert all("cannot be told" in v.message for v in found)
+    assert check(report, {**EVERY_LIMIT, "unknown": "pass"}) == ()
+    return {v.limit for v in found}
+
+
+def test_what_cannot_be_told_is_no_pass(
+    data: Path, cpu_only: torchtraceap.Report, slow_loader: torchtraceap.Report
+) -> None:
+    lines = {name for name, _ in read_budget(EVERY_LIMIT).lines()}
+    assert len(lines) == 8
+    unusable = torchtraceap.analyze(data / "a100-cupti-range-no-kernels.json.gz")
+    assert untold(unusable) == lines
+    assert untold(slow_loader) == set()
+    assert untold(cpu_only) == lines - {"max_wasted_share", "patterns.*.max_count"}
+    lossy = torchtraceap.analyze(data / "truncated-handmade-no-schema.json.gz")
+    assert untold(lossy) == lines - {
+        # What is missing makes pauses shorter and busy time longer, never the reverse,
+        "max_gap_us",
+        "min_busy",
+        # and is none of the host's.
+        "max_step_us",
+        "max_median_step_us",
+    }
+    found = check(lossy, {"max_gap_us": 1, "min_busy": 1})
+    assert [v.known for v in found] == [False, False]
+
+
+def test_of_a_pattern_that_was_found_no_device_is_needed(data: Path) -> None:
+    report = torchtraceap.analyze(data / "cpu-laptop-vae-python-stacks.json.gz")
+    section = {"max_count": 10**6}
+    assert check(report, {"patterns": {"dataloader_bound": section}}) == ()
+    found = check(report, {"patterns": {"sync_stall": section}})
+    assert [v.known for v in found] == [False]
+
+
+def test_quality(data: Path, slow_loader: torchtraceap.Report) -> None:
+    lossy = torchtraceap.analyze(data / "truncated-handmade-no-schema.json.gz")
+    unusable = torchtraceap.analyze(data / "a100-cupti-range-no-kernels.json.gz")
+    for report, rank in ((slow_loader, 0), (lossy, 1), (unusable, 2)):
+        for least, verdict in enumerate(("ok", "degraded", "unusable")):
+            found = check(report, {"min_quality": verdict})
+            assert bool(found) == (rank > least)
+            assert all(v.known and v.allowed == verdict for v in found)
+
+
+def test_files(tmp_path: Path) -> None:
+    section = "min_busy = 0.5\n[{0}patterns.sync_stall]\nmax_count = 3\n"
+    expected = Budget(min_busy=0.5, patterns={"sync_stall": PatternLimits(max_count=3)})
+    own = tmp_path / "budget.toml"
+    own.write_text(section.format(""))
+    assert read_budget(own) == read_budget(str(own)) == expected
+    both = tmp_path / "settings.toml"
+    both.write_text(
+        "[patterns.sync_stall]\nmin_share = 0.5\n[budget]\n" + section.format("budget.")
+    )
+    assert read_budget(both) == expected
+    project = tmp_path / "pyproject.toml"
+    project.write_text(
+        "[tool.torchtraceap.patterns.sync_stall]\nmin_share = 0.5\n"
+        "[tool.torchtraceap.budget]\n" + section.format("tool.torchtraceap.budget.")
+    )
+    assert read_budget(project) == expected
+
+
+def test_a_budget_is_no_setting(tmp_path: Path, data: Path) -> None:
+    """One file may hold both; each reader takes its own."""
+    both = tmp_path / "settings.toml"
+    both.write_text("[budget]\nmin_busy = 0.5\n[patterns.sync_stall]\nenabled = false")
+    tiny = data / "old-catnames-tiny-no-schema.json.gz"
+    report = torchtraceap.analyze(tiny, config=both)
+    assert report.settings == {"sync_stall": {"enabled": False}}
+
+
+BAD = [
+    ("min_bsy = 1", "unknown key; did you mean 'min_busy'?"),
+    ("zzz = 1", "there are: max_gap_us"),
+    ("min_busy = 1.5", "min_busy must be at most 1, but is 1.5"),
+    ("min_busy = '1'", "min_busy must be a number, but is of type str"),
+    ("max_gap_us = -1", "from 0 on, but is -1"),
+    ("max_gap_us = nan", "from 0 on, but is nan"),
+    ("max_gap_us = true", "must be a number"),
+    ("max_wasted_share = 2", "at most 1"),
+    ("min_quality = 'good'", "must be 'ok' or 'degraded' or 'unusable', but is 'good'"),
+    ("min_quality = 1", "but is of type int"),
+    ("unknown = 'ignore'", "must be 'fail' or 'pass'"),
+    ("patterns = 1", "patterns must be a table"),
+    ("[patterns]\nsync_stall = 1", "patterns.sync_stall must be a table"),
+    ("[patterns.sync_stal]\nmax_count = 1", "did you mean 'sync_stall'?"),
+    ("[patterns.profiler_artifact]\nmax_count = 1", "no finding has this pattern"),
+    ("[patterns.sync_stall]\nmax_coun = 1", "did you mean 'max_count'?"),
+    ("[patterns.sync_stall]\nmax_share = 1.1", "at most 1"),
+    ("[patterns.sync_stall]\nallow = 'x'", "allow must be a list of names"),
+    ("[patterns.sync_stall]\nallow = [1]", "allow must be a list of names"),
+    ("[patterns.sync_stall]\nover_us = 5", "over_us alone limits nothing"),
+    ("min_busy 1", "is no TOML"),
+]
+
+
+@pytest.mark.parametrize(("text", "message"), BAD)
+def test_mistakes_are_told(text: str, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(text)
+    with pytest.raises(torchtraceap.ConfigError) as caught:
+        read_budget(path)
+    assert message in str(caught.value)
+    assert str(caught.value).startswith(str(path))
+
+
+def test_what_is_no_budget(tmp_path: Path) -> None:
+    with pytest.raises(TypeError, match="a path or a dict, but is of type int"):
+        read_budget(3)  # type: ignore[arg-type]
+    with pytest.raises(torchtraceap.ConfigError, match="No such file"):
+        read_budget(tmp_path / "missing.toml")
+    path = tmp_path / "pyproject.toml"
+    path.write_text("[tool.torchtraceap.patterns.sync_stall]\nmin_share = 0.5\n")
+    with pytest.raises(torchtraceap.ConfigError, match=r"tool\.torchtraceap\.budget"):
+        read_budget(path)
+
+
+def test_own_rules_can_be_limited(data: Path) -> None:
+    limits = {"patterns": {"my_rule": {"max_count": 0}}}
+    with pytest.raises(torchtraceap.ConfigError, match="my_rule"):
+        read_budget(limits)
+
+    @torchtraceap.rule(side="cpu", summary="idle", advice="none", min_share=0)
+    def my_rule(view: torchtraceap.RuleView) -> list[torchtraceap.Claim]:
+        rows = view.rows(category="kernel")
+        row = int(rows[view.columns["dur"][rows].argmax()])
+        return [torchtraceap.Claim(row, busy=True, device=view.devices[0])]
+
+    path = data / "mi300-torch-compile-triton.json.gz"
+    report = torchtraceap.analyze(path, rules=[my_rule])
+    (violation,) = read_budget(limits, rules=["my_rule"]).check(report)
+    assert violation.finding is not None
+    assert violation.finding.pattern == "my_rule"
+
+
+def test_a_budget_can_be_shared(slow_loader: torchtraceap.Report) -> None:
+    budget = read_budget(
+        {"min_busy": 0.9, "max_gap_us": 1, "patterns": {"*": {"max_count": 0}}}
+    )
+    with ThreadPoolExecutor(8) as pool:
+        outcomes = list(pool.map(lambda _: budget.check(slow_loader), range(32)))
+    assert all(outcome == outcomes[0] for outcome in outcomes)
+
+
+def test_the_page_tells_every_key(root: Path) -> None:
+    page = (root / "docs" / "budgets.md").read_text("utf-8")
+    told = set(re.findall(r"^\| `(\w+)`", page, re.MULTILINE))
+    own = {f.name for f in fields(PatternLimits)}
+    assert told == {*LIMITS, "unknown", *own}
+    assert set(PATTERN_LIMITS) < own
