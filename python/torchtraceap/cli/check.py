@@ -38,8 +38,7 @@ EXAMPLES = (
 )
 _NO_BUDGET = (
     "there is nothing to check against. Give --budget FILE or --baseline FILE, put "
-    "[tool.torchtraceap.budget] into ./pyproject.toml, or have --write-budget FILE "
-    "write a budget that these traces keep."
+    "[tool.torchtraceap.budget] into ./pyproject.toml, or let --write-budget write one."
 )
 
 
@@ -126,8 +125,8 @@ def _run(options: argparse.Namespace) -> int:
 
 def _targets(options: argparse.Namespace) -> list[Target]:
     names = [*(form.name for form in FORMS), "write_budget"]
-    given = {name.replace("_", "-"): getattr(options, name) for name in names}
-    return [Target(name, path) for name, path in given.items() if path is not None]
+    given = [(name.replace("_", "-"), getattr(options, name)) for name in names]
+    return [Target(*target) for target in given if target[1] is not None]
 
 
 def _budget(options: argparse.Namespace, rules: RuleOptions) -> Budget | None:
