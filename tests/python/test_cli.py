@@ -228,7 +228,7 @@ def test_a_trace_is_not_overwritten(
         (tmp_path / "folder").mkdir()
         target = tmp_path / "folder" / ".." / trace.name
     result = program("analyze", data / TINY, trace, "--json", target)
-    assert f"would overwrite the trace {trace}" in refusal(result)
+    assert f"would overwrite {trace}" in refusal(result)
     assert result.stdout == b"" and trace.read_bytes() == content
 
 

@@ -31,6 +31,7 @@ BOLD, RED, YELLOW, END = "\x1b[1m", "\x1b[31m", "\x1b[33m", "\x1b[0m"
 
 
 def environment(**more: str) -> dict[str, str]:
+    """Return the environment as at a terminal; CI="1" keeps progress away."""
     kept = {k: v for k, v in os.environ.items() if k not in DECIDING}
     return kept | {"TERM": "xterm-256color"} | more
 
@@ -71,7 +72,7 @@ def the_commands() -> Mapping[str, argparse.ArgumentParser]:
 def test_a_terminal_shows_colors_and_a_pipe_the_same_text(
     data: Path, slow_loader: torchtraceap.Report, program: Run
 ) -> None:
-    code, shown = on_terminal(analyze(data / LOADER), environment())
+    code, shown = on_terminal(analyze(data / LOADER), environment(CI="1"))
     piped = program("analyze", data / LOADER, env=environment()).stdout.decode()
     assert code == 0 and plain(shown) == piped
     assert "\x1b" not in piped and piped == slow_loader.summary(windows=5) + "\n"
@@ -103,7 +104,7 @@ def test_a_terminal_shows_colors_and_a_pipe_the_same_text(
 def test_who_wants_no_colors_gets_none(
     data: Path, more: dict[str, str], colored: bool
 ) -> None:
-    _, shown = on_terminal(analyze(data / TINY), environment(**more))
+    _, shown = on_terminal(analyze(data / TINY), environment(CI="1", **more))
     assert ("\x1b" in shown) == colored
 
 
@@ -117,7 +118,7 @@ def test_colors_can_be_forced_into_a_pipe_but_not_into_json(
 
 def test_a_bad_recording_is_marked(data: Path) -> None:
     path = data / "a100-cupti-range-no-kernels.json.gz"
-    _, shown = on_terminal(analyze(path), environment())
+    _, shown = on_terminal(analyze(path), environment(CI="1"))
     (line,) = [line for line in shown.splitlines() if "Quality: " in line]
     assert plain(line) == "Quality: unusable" and RED in line and BOLD in line
 
@@ -171,6 +172,20 @@ def test_quiet(program: Run, data: Path, tmp_path: Path, command: str) -> None:
     assert b"gone.json" in result.stderr
 
 
+def test_a_quiet_check_says_it_by_its_code(
+    program: Run, data: Path, tmp_path: Path
+) -> None:
+    budget = tmp_path / "budget.toml"
+    check = ("check", data / TINY, "-q")
+    assert program(*check, "--write-budget", budget).stdout == b""
+    result = program(*check, "--budget", budget)
+    assert (result.returncode, result.stdout, result.stderr) == (0, b"", b"")
+    result = program("check", data / LOADER, "-q", "--budget", budget)
+    assert (result.returncode, result.stdout, result.stderr) == (1, b"", b"")
+    result = program("compare", data / TINY, data / LOADER, "-q", "--fail-on", "new")
+    assert (result.returncode, result.stdout) == (1, b"")
+
+
 # --- Help, mistakes, exit codes -------------------------------------------------------
 
 
@@ -207,7 +222,7 @@ def test_every_command_has_examples_that_it_takes(
         (["my trace.json.gz", "--json", "x"], "analyze 'my trace.json.gz' --json x\n"),
         (["analize", "trace.json"], "did you mean analyze?"),
         (["what-if"], "did you mean whatif?"),
-        (["frobnicate"], "there are: analyze, whatif, inspect, patterns"),
+        (["frobnicate"], "there are: analyze, "),
         (["analyze", "x.json", "--jsn", "y"], "did you mean --json?"),
         (["whatif", "x.json", "--trace-uot=y"], "did you mean --trace-out?"),
         (["an\x1b[31m\u202e"], r"an\x1b[31m\u202e"),
@@ -362,6 +377,7 @@ def test_bash_completes(tmp_path: Path, data: Path, run: list[str]) -> None:
     assert completed("patterns", "sync") == {"sync_stall"}
     assert completed("whatif", "x", "--drop", "sync") == {"sync_stall"}
     assert completed("inspect", "--skip-category", "ker") == {"kernel"}
+    assert completed("compare", "x", "mi") == {"mine.json.gz"}
     assert completed("completion", "z") == {"zsh"}
 
 

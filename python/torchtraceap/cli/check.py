@@ -16,11 +16,13 @@ from torchtraceap.cli.output import (
     OK,
     Commands,
     complain,
+    quiet_option,
     say,
     write,
 )
-from torchtraceap.cli.reasons import FAILURES, reason, same_file
+from torchtraceap.cli.reasons import FAILURES, reason
 from torchtraceap.cli.rules import RuleOptions, rule_options, rules_parser
+from torchtraceap.cli.targets import Target, are_fine
 from torchtraceap.config import has_budget, project_file
 from torchtraceap.errors import ConfigError
 from torchtraceap.gate.check_forms import FORMS
@@ -29,10 +31,14 @@ if TYPE_CHECKING:
     from torchtraceap.gate.checked import Checked
     from torchtraceap.report import Report
 
+EXAMPLES = (
+    ("torchtraceap check trace.json.gz --write-budget budget.toml", "to begin with"),
+    ("torchtraceap check trace.json.gz --budget budget.toml", "is it within?"),
+    ("torchtraceap check new.json.gz --baseline old.json.gz", "did it become worse?"),
+)
 _NO_BUDGET = (
     "there is nothing to check against. Give --budget FILE or --baseline FILE, put "
-    "[tool.torchtraceap.budget] into ./pyproject.toml, or have --write-budget FILE "
-    "write a budget that these traces keep."
+    "[tool.torchtraceap.budget] into ./pyproject.toml, or let --write-budget write one."
 )
 EXAMPLES = (
     ("torchtraceap check trace.json.gz --write-budget budget.toml", "what it keeps"),
@@ -85,12 +91,16 @@ def add(commands: Commands) -> None:
         metavar="DIR",
         help="folder that --sarif names files relative to (default: the working one)",
     )
+    quiet_option(command)
     command.set_defaults(run=_run)
 
 
 def _run(options: argparse.Namespace) -> int:
-    if overwritten := _overwritten(options):
-        return complain(overwritten)
+    inputs = [*options.traces, options.baseline]
+    if options.write_budget is None:  # Else that budget may be written anew.
+        inputs.append(options.budget)
+    if not are_fine(_targets(options), [path for path in inputs if path]):
+        return BAD_INPUT
     if options.baseline is not None and len(options.traces) > 1:
         return complain("--baseline takes one trace. Run it for each.")
     try:
@@ -119,19 +129,10 @@ def _run(options: argparse.Namespace) -> int:
     return BUDGET_BROKEN if any(checked.broken for checked in checks) else OK
 
 
-def _overwritten(options: argparse.Namespace) -> str:
-    """Return what is wrong if an output would overwrite an input; "" if none would."""
-    targets = {form.name: getattr(options, form.name) for form in FORMS}
-    sources = [*options.traces, options.baseline]
-    for name, target in {**targets, "write-budget": options.write_budget}.items():
-        # A budget may be written anew.
-        inputs = sources if name == "write-budget" else [*sources, options.budget]
-        for path in inputs:
-            if target and path and same_file(path, target):
-                return (
-                    f"--{name} {target} would overwrite {path}. Give it another file."
-                )
-    return ""
+def _targets(options: argparse.Namespace) -> list[Target]:
+    names = [*(form.name for form in FORMS), "write_budget"]
+    given = [(name.replace("_", "-"), getattr(options, name)) for name in names]
+    return [Target(*target) for target in given if target[1] is not None]
 
 
 def _budget(options: argparse.Namespace, rules: RuleOptions) -> Budget | None:
@@ -165,7 +166,7 @@ def _tell(checks: Sequence[Checked], options: argparse.Namespace) -> bool:
     from torchtraceap.gate.check_text import check_text
 
     targets = {form: getattr(options, form.name) for form in FORMS}
-    if "-" not in targets.values():
+    if "-" not in targets.values() and not options.quiet:
         for checked in checks:
             say(check_text(checked))
     for form, target in targets.items():
@@ -190,7 +191,7 @@ def _write_budget(reports: Sequence[Report], options: argparse.Namespace) -> int
         say(text)
     elif not write("write-budget", options.write_budget, text):
         return BAD_INPUT
-    else:
+    elif not options.quiet:
         say(f"{options.write_budget} written; hold traces against it with --budget.")
     return OK
 

@@ -13,14 +13,27 @@ from torchtraceap.cli.output import (
     OK,
     Commands,
     complain,
+    quiet_option,
     say,
     write,
 )
-from torchtraceap.cli.reasons import FAILURES, reason, same_file
+from torchtraceap.cli.reasons import FAILURES, reason
 from torchtraceap.cli.rules import rule_options, rules_parser
+from torchtraceap.cli.targets import Target, are_fine
 from torchtraceap.errors import ConfigError
 from torchtraceap.json_form import json_text
 
+EXAMPLES = (
+    ("torchtraceap compare before.json.gz after.json.gz", "what has changed"),
+    (
+        "torchtraceap compare before.json.gz after.json.gz --fail-on new,slower",
+        "exit code 1 if it became worse",
+    ),
+    (
+        "torchtraceap compare before.json.gz after.json.gz --markdown - >> summary.md",
+        "for a pull request",
+    ),
+)
 _KINDS = ("new", "grown", "slower")
 EXAMPLES = (
     ("torchtraceap compare before.json.gz after.json.gz", "what a change did"),
@@ -51,6 +64,7 @@ def add(commands: Commands) -> None:
     group = command.add_argument_group("what to write (-: to standard output)")
     group.add_argument("--json", metavar="F", help="write the comparison as JSON")
     group.add_argument("--markdown", metavar="F", help="write it for a pull request")
+    quiet_option(command)
     command.set_defaults(run=_run)
 
 
@@ -59,12 +73,9 @@ def _run(options: argparse.Namespace) -> int:
     from torchtraceap.gate.side import Side, read_form, side_of
 
     targets = {"json": options.json, "markdown": options.markdown}
-    for name, target in targets.items():
-        for path in (options.before, options.after):
-            if target is not None and same_file(path, target):
-                return complain(
-                    f"--{name} {target} would overwrite {path}. Give it another file."
-                )
+    given = [Target(name, path) for name, path in targets.items() if path is not None]
+    if not are_fine(given, [options.before, options.after]):
+        return BAD_INPUT
     try:
         rules = rule_options(options)
     except ConfigError as error:
@@ -78,7 +89,8 @@ def _run(options: argparse.Namespace) -> int:
         except FAILURES as error:
             return complain(reason(path, error))
     comparison = make_comparison(*sides)
-    if "-" not in targets.values():
+    shown = "-" not in targets.values() and not options.quiet
+    if shown:
         say(comparison.summary())
     texts = {
         "json": lambda: json_text(comparison.to_dict()),
@@ -90,7 +102,7 @@ def _run(options: argparse.Namespace) -> int:
         elif target is not None and not write(name, target, texts[name]()):
             return BAD_INPUT
     worse = comparison.worse(options.fail_on)
-    if worse and "-" not in targets.values():
+    if worse and shown:
         say("\nWorse (--fail-on):")
         for one in worse:
             say(f"  {one.message}")

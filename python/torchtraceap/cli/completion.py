@@ -21,7 +21,7 @@ EXAMPLES = (
 )
 
 # What to complete, by how the help calls it. Others are the user's own words.
-_FILES = {"TRACE", "F", "FILE", "BASE"}
+_FILES = {"TRACE", "F", "FILE", "BEFORE", "AFTER"}
 _FOLDERS = {"DIR"}
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+import textwrap
 from collections.abc import Sequence
 
 from torchtraceap import _core
@@ -86,7 +87,7 @@ def make_parser() -> argparse.ArgumentParser:
         added.epilog = _epilog(command.EXAMPLES)
         added.formatter_class = argparse.RawDescriptionHelpFormatter
         # The line of the list of commands says it for itself, too.
-        added.description = added.description or _sentence(commands)
+        added.description = textwrap.fill(added.description or _sentence(commands), 80)
     return parser
 
 

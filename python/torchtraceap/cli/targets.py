@@ -32,16 +32,17 @@ class Target:
         return "folder" if self.is_folder else "file"
 
 
-def are_fine(targets: Sequence[Target], traces: Sequence[str]) -> bool:
-    """Tell whether all can be written as far as can be known; complain if not."""
+def are_fine(targets: Sequence[Target], inputs: Sequence[str]) -> bool:
+    """Tell whether all can be written as far as can be known, none of the inputs among
+    them; complain if not."""
     for target in targets:
-        if text := _problem(target, traces) or _shared(target, targets):
+        if text := _problem(target, inputs) or _shared(target, targets):
             complain(text)
             return False
     return True
 
 
-def _problem(target: Target, traces: Sequence[str]) -> str:
+def _problem(target: Target, inputs: Sequence[str]) -> str:
     if not target.path:
         return (
             f"{target.shown} names no {target.noun}. Give it one, or leave the option "
@@ -54,12 +55,9 @@ def _problem(target: Target, traces: Sequence[str]) -> str:
             f"{target.shown}: this does not go to standard output. "
             f"Name a {target.noun}."
         )
-    for path in traces:
+    for path in inputs:
         if same_file(path, target.path):
-            return (
-                f"{target.shown} would overwrite the trace {path}. "
-                "Give it another file."
-            )
+            return f"{target.shown} would overwrite {path}. Give it another file."
     if number := _refusal(target.path, target.is_folder):
         error = OSError(number, os.strerror(number))
         return unwritable(target.option, target.path, error, target.is_folder)
