@@ -79,8 +79,9 @@ IMPORT_AT_TOP_OF = {"pytest_plugin.py": {"pytest"}}
 # they like, and are themselves imported inside functions, or by one another.
 ON_FIRST_USE = {
     "torchtraceap._torch",
-    "torchtraceap.sync_run",
-    "torchtraceap.sync_watch",
+    "torchtraceap.checking.sync_run",
+    "torchtraceap.checking.sync_watch",
+    "torchtraceap.profiling.recorder",
 }
 
 # --- C++ --------------------------------------------------------------------------

@@ -23,7 +23,7 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent / "loader"), str(HERE)]
 
-import environments  # noqa: E402
+import hta_traces  # noqa: E402
 import path_page  # noqa: E402
 from make_inputs import default_folder  # noqa: E402
 from path_ours import Ours  # noqa: E402
@@ -39,7 +39,7 @@ from path_windows import (  # noqa: E402
     times_of,
 )
 
-ROOT = environments.ROOT
+ROOT = hta_traces.ROOT
 SECONDS = 300  # for all paths of one trace
 
 
@@ -141,27 +141,18 @@ def compared(path: Path, said: list[dict[str, Any]]) -> dict[str, Any]:
 def main() -> None:
     """Compare all, write both files."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    shared = ROOT.parent / "shared" / "traces"
-    parser.add_argument("--traces", type=Path, default=shared)
-    parser.add_argument("--only", default="", help="part of a file's name")
     parser.add_argument("--kept", action="store_true", help="HTA's answers as they are")
-    options = parser.parse_args()
-    python, missing = environments.environment(default_folder(), "tools")
-    if missing:
-        sys.exit(f"cannot install {missing}")
+    options = hta_traces.options_of(parser)
+    python = hta_traces.hta_python()
     folder = default_folder() / "critical_path"
-    paths = {p.name: p for p in options.traces.glob("*.json.gz")}
-    paths |= {p.name: p for p in (ROOT / "tests" / "data").glob("*.json.gz")}
-    results: dict[str, Any] = {"machine": environments.machine(), "hta": "0.5.0"}
-    results["traces"] = {}
-    for name in sorted(paths, key=lambda n: paths[n].stat().st_size):
-        if options.only in name:
-            kept = folder / f"{name}.jsonl"
-            if not options.kept:
-                kept.unlink(missing_ok=True)
-            row = compared(paths[name], answers(python, paths[name], kept))
-            results["traces"][name] = row
-            print(name, path_page.headline(row), flush=True)
+    results = hta_traces.results()
+    for path in hta_traces.traces(options):
+        kept = folder / f"{path.name}.jsonl"
+        if not options.kept:
+            kept.unlink(missing_ok=True)
+        row = compared(path, answers(python, path, kept))
+        results["traces"][path.name] = row
+        print(path.name, path_page.headline(row), flush=True)
     if not options.only:
         results["traces"] = dict(sorted(results["traces"].items()))
         out = ROOT / "benchmarks" / "results" / "hta_critical_path.json"

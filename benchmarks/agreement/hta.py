@@ -22,13 +22,12 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent / "loader"), str(HERE)]
 
-import environments  # noqa: E402
+import hta_traces  # noqa: E402
 import page  # noqa: E402
 import raw  # noqa: E402
-from make_inputs import default_folder  # noqa: E402
 from ours import ours  # noqa: E402
 
-ROOT = environments.ROOT
+ROOT = hta_traces.ROOT
 FIGURES = ("busy", "idle", "compute", "communication", "memory", "overlap")
 RUNS = {"same": False, "defaults": True}
 LISTED = 5  # kernels of each trace in the results
@@ -113,22 +112,14 @@ def kernel_differences(
 def main() -> None:
     """Compare all, write both files."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    shared = ROOT.parent / "shared" / "traces"
-    parser.add_argument("--traces", type=Path, default=shared)
-    parser.add_argument("--only", default="", help="part of a file's name")
-    options = parser.parse_args()
-    python, missing = environments.environment(default_folder(), "tools")
-    if missing:
-        sys.exit(f"cannot install {missing}")
-    paths = {p.name: p for p in options.traces.glob("*.json.gz")}
-    paths |= {p.name: p for p in (ROOT / "tests" / "data").glob("*.json.gz")}
-    results: dict[str, Any] = {"machine": environments.machine(), "hta": "0.5.0"}
-    results["traces"] = {}
-    for name in sorted(paths, key=lambda n: paths[n].stat().st_size):
-        if options.only in name:
-            results["traces"][name] = row = compared(paths[name], python)
-            left = {r: v["unexplained_us"] for r, v in row["runs"].items()}
-            print(name, {r: v for r, v in left.items() if v} or "explained", flush=True)
+    options = hta_traces.options_of(parser)
+    python = hta_traces.hta_python()
+    results = hta_traces.results()
+    for path in hta_traces.traces(options):
+        results["traces"][path.name] = row = compared(path, python)
+        left = {r: v["unexplained_us"] for r, v in row["runs"].items()}
+        said = {r: v for r, v in left.items() if v} or "explained"
+        print(path.name, said, flush=True)
     unexplained = [
         name
         for name, row in results["traces"].items()

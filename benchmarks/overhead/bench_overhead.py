@@ -26,7 +26,7 @@ import torch
 from torch.profiler import ProfilerActivity, profile
 
 import torchtraceap
-from torchtraceap import live
+from torchtraceap.profiling import live
 
 Times = dict[str, list[float]]
 

@@ -169,7 +169,7 @@ def page(results: dict[str, Any]) -> str:
     parts = [
         INTRODUCTION.format(machine=machine_text(results["machine"])),
         figures(rows),
-        "\n# Each trace\n",
+        "\n## Each trace\n",
         "Errors of the span in percent; of a step, the worst. Times in milliseconds; "
         "the last column is what making the model and one replay take.\n",
         table(
@@ -189,10 +189,10 @@ def page(results: dict[str, Any]) -> str:
             ],
             trace_rows(rows),
         ),
-        "\n# Causes found by times\n",
+        "\n## Causes found by times\n",
         CONTROLS,
         controls(rows),
-        "\n# What each kind of dependency matters\n",
+        "\n## What each kind of dependency matters\n",
         "Absolute span errors of the replayable traces without it. Hand-overs hardly "
         "show here and decide what a fix gains.\n",
         ablations(rows),

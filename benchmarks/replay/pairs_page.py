@@ -113,7 +113,7 @@ def page(results: dict[str, Any]) -> str:
                 disturbed=disturbed(every),
             ),
             table(HEAD, lines),
-            "# The pairs, and why they may differ\n",
+            "## The pairs, and why they may differ\n",
             *notes,
             *([resnet_note(results["recorded"])] if results["recorded"] else []),
             "",

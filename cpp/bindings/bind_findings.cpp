@@ -29,6 +29,9 @@ void bind_findings(py::module_& m) {
       .def_property_readonly("advice", [](const PatternInfo& p) { return p.advice; })
       .def_readonly("estimate", &PatternInfo::estimate)
       .def_property_readonly(
+          "on_host", [](const PatternInfo& p) { return patterns::found_on_host(p.id); },
+          "Whether it can also be found in a trace without device work.")
+      .def_property_readonly(
           "edit", [](const PatternInfo& p) { return patterns::info(p.fix).name; })
       .def_property_readonly("subtypes", [](const PatternInfo& p) {
         return std::vector<std::string>(p.subtypes.begin(), p.subtypes.end());

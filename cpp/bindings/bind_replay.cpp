@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "bindings/analysis.h"
+#include "bindings/signals.h"
 #include "pipeline/path_segments.h"
 #include "pipeline/what_if.h"
 #include "replay/write_trace.h"
@@ -147,12 +148,12 @@ void bind_replay(py::module_& m, py::class_<Analysis>& report) {
                              [](const Replay& r) { return r.recovery.together_doubt; })
       .def_property_readonly("windows",
                              [](const Replay& r) { return r.recovery.windows; })
-      .def("critical_paths",
-           [](const Replay& r) {
-             const auto& model = model_of(r);
-             const py::gil_scoped_release release;
-             return critical_paths(model);
-           })
+      .def(
+          "critical_paths",
+          [](const Replay& r, bool steps) {
+            return critical_paths(model_of(r), steps);
+          },
+          py::arg("steps") = true, py::call_guard<py::gil_scoped_release>())
       .def(
           "path_segments",
           [](const Replay& r, std::size_t place, std::optional<std::uint32_t> row) {
@@ -174,7 +175,7 @@ void bind_replay(py::module_& m, py::class_<Analysis>& report) {
           [](const Replay& r, const Analysis& a, const std::vector<Edit>& edits) {
             const auto& model = model_of(r);
             const py::gil_scoped_release release;
-            return what_if(a.report, model, edits);
+            return what_if(a.report, model, edits, heed_signals());
           },
           py::arg("report"), py::arg("edits"))
       .def(
@@ -184,14 +185,14 @@ void bind_replay(py::module_& m, py::class_<Analysis>& report) {
             const auto& model = model_of(r);
             const py::gil_scoped_release release;
             replay::write_what_if(model, outcome.schedule.times, note, path,
-                                  outcome.schedule.left_out);
+                                  outcome.schedule.left_out, heed_signals());
           },
           py::arg("outcome"), py::arg("note"), py::arg("path"));
   report.def(
       "replay",
       [](const Analysis& a) {
         const py::gil_scoped_release release;
-        return Replay{a.report.timeline, recover(a.report)};
+        return Replay{a.report.timeline, recover(a.report, heed_signals())};
       },
       py::keep_alive<0, 1>(),
       "Replays the trace, judges the replay and prices the findings.");

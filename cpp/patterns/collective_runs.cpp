@@ -31,9 +31,7 @@ class Device {
         t_(context.timeline),
         c_(t_.columns()),
         index_(index),
-        small_(small) {
-    for (const auto& step : t_.spans.steps) steps_.push_back(step.begin);
-  }
+        small_(small) {}
 
   CollectiveRuns runs() {
     if (!list()) return {};
@@ -63,7 +61,12 @@ class Device {
  private:
   // How many steps had begun: what one step sends, no other can wait for.
   std::ptrdiff_t step_of(const Work& w) const {
-    return std::upper_bound(steps_.begin(), steps_.end(), w.launched) - steps_.begin();
+    const auto& steps = t_.spans.steps;
+    return std::upper_bound(steps.begin(), steps.end(), w.launched,
+                            [](std::int64_t when, const timeline::Span& step) {
+                              return when < step.begin;
+                            }) -
+           steps.begin();
   }
 
   bool is_small(const Work& w) const {
@@ -135,7 +138,6 @@ class Device {
   const trace::Columns& c_;
   std::size_t index_;
   const SmallCollectives& small_;
-  std::vector<std::int64_t> steps_;  // their begins, ascending
   std::vector<Work> work_;
   CollectiveRuns out_;
 };

@@ -15,13 +15,14 @@
 #include <vector>
 
 #include "patterns/rule.h"
+#include "replay/fewer_launches.h"
 
 namespace tta::patterns {
 
 // The numbers that tell dispatch from everything else; the rules that use them list
 // them among their own.
 inline constexpr Threshold kMaxPauseThreshold{
-    "max_pause", 200, "us",
+    "max_pause", replay::kMostPause / 1000, "us",
     "chosen: on the way to a launch, operators begin, end or call the runtime every "
     "5-50 us in public traces, with Python between every 100 us"};
 inline constexpr Threshold kSlowCallThreshold{

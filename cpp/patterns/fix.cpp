@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -70,8 +71,7 @@ class Fixer {
         if (t_.lanes.on_stream(row)) {
           replay::join_before(m_, row, out_);
         } else if (call != kNone) {
-          const auto time = replay::launching_time(m_, call);
-          if (time) out_.hide(lane, *time);
+          replay::join(m_, call, out_);
         }
         break;
       case Fix::kOverlap:
@@ -112,28 +112,20 @@ class Fixer {
     const auto end = m_.tasks.first[all[first].stream + 1];
     for (auto i = first + 1; i < end && all[i].begin <= claims.back()->begin; ++i) {
       if (all[i].call == kNone || all[i].kind != replay::TaskKind::kKernel) continue;
-      const auto time = replay::launching_time(m_, all[i].call);
-      if (!time) continue;
-      out_.hide(m_.calls.all[all[i].call].lane, *time);
-      out_.merge(all[i].row);
+      if (replay::join(m_, all[i].call, out_)) out_.merge(all[i].row);
     }
   }
 
   // Lets the host's collectives that ran in the claimed time begin when they are ready.
   void untie(const Claim& claim, std::int64_t pid) {
-    const auto& all = m_.collectives;  // by process, in it by start
-    const auto place = [&](std::int64_t of, std::int64_t when) {
-      return std::pair(t_.host.index_of(of), when);
+    const auto process = [&](const replay::HostCollective& c) {
+      return t_.host.index_of(c_.pid[c.row]);
     };
-    auto it = std::lower_bound(all.begin(), all.end(), place(pid, claim.end),
-                               [&](const replay::HostCollective& c, const auto& key) {
-                                 return place(c_.pid[c.row], c.begin) < key;
-                               });
-    // A backend has few threads: those that reach into it began shortly before it.
-    constexpr std::ptrdiff_t kLooked = 64;
-    for (const auto first = it - std::min(kLooked, it - all.begin()); it != first;) {
-      --it;
-      if (it->end > claim.begin && c_.pid[it->row] == pid) out_.untie(it->row);
+    const std::span<const replay::HostCollective> own =
+        std::ranges::equal_range(m_.collectives, t_.host.index_of(pid), {}, process);
+    const auto [from, to] = replay::around(own, {claim.begin, claim.end});
+    for (const auto& c : own.subspan(from, to - from)) {
+      if (c.end > claim.begin) out_.untie(c.row);
     }
   }
 

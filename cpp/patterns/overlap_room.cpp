@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "patterns/ledger.h"
+#include "patterns/warm_up.h"
 
 namespace tta::patterns {
 
@@ -37,8 +38,9 @@ OverlapRoom::Device& OverlapRoom::device(std::size_t index) {
       timeline::unite(std::move(computing)), timeline::unite(std::move(moving))));
   auto& begins = it->second.begins;
   begins.push_back(t_.span.begin);
-  for (const auto& step : t_.spans.steps) {
-    if (c.pid[step.row] == d.pid) begins.push_back(step.begin);
+  const auto steps = steps_by_process(t_);
+  if (const auto own = steps.find(d.pid); own != steps.end()) {
+    for (const auto& step : own->second) begins.push_back(step.begin);
   }
   std::sort(begins.begin(), begins.end());
   return it->second;

@@ -2,6 +2,8 @@
 // patterns/pattern.cpp: the table's rows.
 #include "patterns/pattern.h"
 
+#include <algorithm>
+
 namespace tta::patterns {
 namespace {
 
@@ -236,9 +238,23 @@ constexpr std::array<PatternInfo, 33> kTable = {{
 }};
 // clang-format on
 
+// Those whose rules look at a process's own time where no device worked.
+constexpr std::array kOnHost = {
+    PatternId::kDataloaderBound,     PatternId::kGcPause,
+    PatternId::kRecompileOrLazyLoad, PatternId::kLoopIndexing,
+    PatternId::kGraphBreak,          PatternId::kUnfusedOptimizer,
+    PatternId::kZeroGradFill,        PatternId::kHostBoundPython,
+    PatternId::kStepOutlier,         PatternId::kCommExposed,
+    PatternId::kRedundantD2d,        PatternId::kUnfusedAttention,
+    PatternId::kConvBiasBn};
+
 }  // namespace
 
 std::span<const PatternInfo> patterns() { return kTable; }
+
+bool found_on_host(PatternId id) {
+  return std::find(kOnHost.begin(), kOnHost.end(), id) != kOnHost.end();
+}
 
 std::span<const FixInfo> fixes() {
   static constexpr FixInfo kFixes[] = {

@@ -104,6 +104,10 @@ inline const PatternInfo& info(PatternId id) {
   return patterns()[static_cast<std::size_t>(id)];
 }
 
+/// Whether a pattern can also be found in a trace without device work, where it is
+/// host time that it wastes. Of such a trace nothing can be said of the others.
+bool found_on_host(PatternId id);
+
 /// Sub-types of sync_stall, in the order of its `subtypes`.
 enum class SyncKind : std::uint8_t {
   kScalarRead,

@@ -26,7 +26,7 @@ class Editor {
       if (!(edit.factor >= 0 && edit.factor <= 1)) {
         throw std::invalid_argument("a factor is from 0 to 1");
       }
-      if (info(edit).takes == Takes::kFindings) {
+      if (info(edit.kind).takes == Takes::kFindings) {
         fix(edit);
         continue;
       }
@@ -35,27 +35,23 @@ class Editor {
         replay::bucket(m_, rows, change_);
         continue;
       }
-      if (info(edit).takes == Takes::kHostEvents) keep_outermost(rows);
+      if (info(edit.kind).takes == Takes::kHostEvents) keep_outermost(rows);
       for (const auto row : rows) {
-        info(edit).takes == Takes::kHostEvents ? edit_host(edit, row)
-                                               : edit_work(edit, row);
+        info(edit.kind).takes == Takes::kHostEvents ? edit_host(edit, row)
+                                                    : edit_work(edit, row);
       }
     }
     return std::move(change_);
   }
 
  private:
-  static const EditInfo& info(const Edit& edit) {
-    return edit_table()[static_cast<std::size_t>(edit.kind)];
-  }
-
   // The events that an edit names.
   std::vector<std::uint32_t> rows_of(const Edit& edit) const {
     std::vector<char> named(t_.trace->strings.size(), 0);
     for (const auto id : edit.of) {
       if (id < named.size()) named[id] = 1;
     }
-    const bool host = info(edit).takes == Takes::kHostEvents;
+    const bool host = info(edit.kind).takes == Takes::kHostEvents;
     std::vector<std::uint32_t> rows;
     for (std::uint32_t row = 0; row < c_.size(); ++row) {
       if (!named[c_.name[row]] || t_.lanes.lane[row] == timeline::kNoLane) continue;
@@ -75,8 +71,8 @@ class Editor {
       of = host ? "host events" : "device work";
     }
     if (rows.empty()) {
-      throw std::invalid_argument(std::string(info(edit).name) + " takes names of " +
-                                  of + ", and these are none");
+      throw std::invalid_argument(std::string(info(edit.kind).name) +
+                                  " takes names of " + of + ", and these are none");
     }
     return rows;
   }
@@ -199,7 +195,7 @@ std::vector<Edit> certain(const Report& r, std::span<const Edit> edits) {
   std::vector<Edit> out;
   if (r.timeline->host) return out;  // as in may_be_counted_on
   for (auto edit : edits) {
-    if (!edit_table()[static_cast<std::size_t>(edit.kind)].certain) continue;
+    if (!info(edit.kind).certain) continue;
     if (edit.kind == EditKind::kFix) {
       std::erase_if(edit.of,
                     [&](auto i) { return !may_be_counted_on(r, r.findings[i]); });

@@ -53,6 +53,9 @@ struct EditInfo {
 };
 /// The table; `edit_table()[i]` is of EditKind(i).
 std::span<const EditInfo> edit_table();
+inline const EditInfo& info(EditKind kind) {
+  return edit_table()[static_cast<std::size_t>(kind)];
+}
 
 /// Returns the kind of this name; throws std::invalid_argument that lists all names.
 EditKind edit_kind(std::string_view name);

@@ -76,7 +76,7 @@ std::vector<double> window_shares(const Report& r, const replay::Model& m,
 
 }  // namespace
 
-Recovery recover(const Report& report) {
+Recovery recover(const Report& report, const replay::Checkpoint& checkpoint) {
   Recovery out;
   out.gains.resize(report.findings.size());
   out.doubts.resize(report.findings.size());
@@ -85,8 +85,10 @@ Recovery recover(const Report& report) {
     return out;
   }
   try {
+    replay::ModelOptions options;
+    options.checkpoint = checkpoint;
     out.model = std::make_shared<const replay::Model>(
-        replay::make_model(*report.timeline, *report.args));
+        replay::make_model(*report.timeline, *report.args, options));
   } catch (const replay::CycleError& error) {
     out.refusal = error.what();
     return out;
@@ -101,6 +103,7 @@ Recovery recover(const Report& report) {
   replay::Change all, certain;
   patterns::OverlapRoom shared(*report.timeline);  // of all of them together
   for (std::size_t i = 0; i < report.findings.size(); ++i) {
+    checkpoint();
     const auto& finding = report.findings[i];
     patterns::OverlapRoom alone(*report.timeline);
     const auto change = patterns::fix_of(model, report.patterns, finding, alone);

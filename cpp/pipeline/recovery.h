@@ -38,11 +38,11 @@ const std::vector<std::string>& path_categories();
 std::vector<std::int64_t> path_categories_of(const replay::Model& model,
                                              const std::vector<replay::Segment>& path);
 
-/// Paths of the whole trace and of each step; of steps that overlap, of the first as
-/// many as kMostOverlap passes over all points take. O(n) in the points on them, and
-/// what timeline::user_frames takes.
+/// Paths of the whole trace and, if `steps`, of each step; of steps that overlap, of
+/// the first as many as kMostOverlap passes over all points take. O(n) in the points on
+/// them, and what timeline::user_frames takes.
 inline constexpr std::size_t kMostOverlap = 16;
-std::vector<PathRow> critical_paths(const replay::Model& model);
+std::vector<PathRow> critical_paths(const replay::Model& model, bool steps = true);
 
 struct Recovery {
   /// Null if the trace cannot be laid out as a graph; `refusal` says why.
@@ -72,6 +72,7 @@ bool may_be_counted_on(const Report& report, const patterns::Finding& finding);
 
 /// Replays a report's trace, judges the replay, and prices the findings if it may be
 /// believed. One replay a finding, O(points + edges) each; nothing is kept.
-Recovery recover(const Report& report);
+Recovery recover(const Report& report,
+                 const replay::Checkpoint& checkpoint = replay::go_on);
 
 }  // namespace tta::pipeline

@@ -38,6 +38,7 @@ struct Outcome {
 /// by events, before and after; a schedule by events that without the edits is over
 /// replay::kMostStepError off is doubted.
 Outcome what_if(const Report& report, const replay::Model& model,
-                std::span<const Edit> edits);
+                std::span<const Edit> edits,
+                const replay::Checkpoint& checkpoint = replay::go_on);
 
 }  // namespace tta::pipeline

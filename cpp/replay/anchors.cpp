@@ -11,9 +11,6 @@ namespace {
 // first launches within 5 ms of the first that starts half a millisecond late.
 constexpr std::int64_t kLate = 500'000;
 constexpr std::int64_t kWithFirst = 5'000'000;
-// Of work that was itself launched before: a start so late waited for something that
-// the trace does not have either.
-constexpr std::int64_t kUnexplained = 30'000;
 
 void anchor(Draft& d, const Task& task, Provenance provenance) {
   d.add(kOrigin, task.start_point, d.recorded(task.start_point), EdgeKind::kAnchor,
@@ -53,6 +50,8 @@ void add_anchors(Draft& d) {
 
 void add_late_anchors(Draft& d) {
   const auto late = residuals(d.model.points, d.edges);
+  // Of work that was itself launched before: what it waited for the trace does not have
+  // either.
   for (const auto& task : d.model.tasks.all) {
     if (task.queued_before && late[task.start_point] > kUnexplained) {
       anchor(d, task, Provenance::kInferred);

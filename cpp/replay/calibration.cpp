@@ -20,8 +20,6 @@ constexpr std::size_t kMinSamples = 3;
 // Below the median: a constant that is too long contradicts every shorter sample, one
 // that is a little short adds up only where the host is the limit anyway.
 constexpr double kLow = 0.25, kLowest = 0.2;
-// So much sooner a moment may come than an edge allows without contradicting it.
-constexpr std::int64_t kTolerance = 5'000;
 // So few start sooner than a latency that is no error of a clock.
 constexpr double kSooner = 0.01;
 
@@ -55,7 +53,7 @@ struct Launches {
 // differ (117 to 179 us of one kind of call on a V100), so little that no more than a
 // fifth of them contradict it.
 std::int64_t usual_return(Samples& s) {
-  return std::min(quantile(s, 0.5), quantile(s, kLowest) + kTolerance);
+  return std::min(quantile(s, 0.5), quantile(s, kLowest) + kExplained);
 }
 
 // Of each call: the thread had made a stream wait since its launch before, so that what

@@ -53,6 +53,9 @@ class Change {
   std::vector<std::int64_t> weights(const Model& model) const;
 
  private:
+  // Calls, by their places, that launched nothing but what is dropped.
+  std::vector<std::uint32_t> needless_calls(const Model& model) const;
+
   std::map<std::uint32_t, std::vector<timeline::Interval>> hidden_, skipped_, unwaited_,
       shortened_;
   std::set<std::uint32_t> untied_, dropped_, merged_;

@@ -8,6 +8,11 @@
 
 namespace tta::replay {
 
+/// A moment as near as this to what is before it is explained: a constant is off by so
+/// much, and one sooner contradicts no edge. Later than kUnexplained a cause is
+/// missing.
+inline constexpr std::int64_t kExplained = 5'000, kUnexplained = 30'000;
+
 /// The same for every trace of a vendor. Measured on 43 traces of V100 to B300 and of
 /// MI210 to MI300X, as medians; with these alone, spans replay within 0.3 % on average.
 struct Constants {

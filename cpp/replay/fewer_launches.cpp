@@ -9,18 +9,8 @@
 #include <vector>
 
 namespace tta::replay {
-namespace {
 
 using timeline::Interval;
-
-// Makes a launch part of the one before it.
-bool join(const Model& m, std::uint32_t call, Change& out) {
-  const auto time = launching_time(m, call);
-  if (time) out.hide(m.calls.all[call].lane, *time);
-  return time.has_value();
-}
-
-}  // namespace
 
 std::optional<Interval> since_launch_before(const Model& m, std::uint32_t call) {
   const auto& c = m.calls.all[call];
@@ -32,7 +22,7 @@ std::optional<Interval> since_launch_before(const Model& m, std::uint32_t call) 
     if (m.waits_in(before)) return {};
   } while (m.tasks.of_call[before] == 0);
   const auto typical = m.calibration.typical(m.timeline->columns().name[c.row]);
-  const bool slow = typical >= 0 && c.end - c.begin > kSlowLaunch * typical;
+  const bool slow = typical >= 0 && c.end - c.begin > kLoadsModule * typical;
   return Interval{m.calls.all[before].end, slow ? c.begin + typical : c.end};
 }
 
@@ -49,6 +39,12 @@ std::optional<Interval> launching_time(const Model& m, std::uint32_t call) {
   }
   time->begin = begin;
   return time;
+}
+
+bool join(const Model& m, std::uint32_t call, Change& out) {
+  const auto time = launching_time(m, call);
+  if (time) out.hide(m.calls.all[call].lane, *time);
+  return time.has_value();
 }
 
 void capture(const Model& m, std::uint32_t lane, Interval time, Change& out) {

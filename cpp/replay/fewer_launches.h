@@ -14,18 +14,13 @@
 
 namespace tta::replay {
 
-/// A launch that takes over so many times what is typical of its name does something
-/// else inside, as loading a module, and does that still (LaunchKernel of 1.6 s in
-/// Kineto's ResNet-50 sample).
-inline constexpr std::int64_t kSlowLaunch = 10;
-
 /// On the way from launch to launch a thread goes through Python for no longer; what is
-/// more is other work. The rules on launches have the same limit
-/// (patterns/dispatching.h).
+/// more is other work.
 inline constexpr std::int64_t kMostPause = 200'000;
 
 /// Returns the time from the launch before `call` in its thread to its own end, on the
-/// trace's clock. None if nothing was launched before, or if the thread
+/// trace's clock; what else than launching a slow call does (kLoadsModule) it does
+/// still. None if nothing was launched before, or if the thread
 /// waited for the device since or in it. Linear in the calls between the two.
 std::optional<timeline::Interval> since_launch_before(const Model& model,
                                                       std::uint32_t call);
@@ -34,6 +29,10 @@ std::optional<timeline::Interval> since_launch_before(const Model& model,
 /// only the operators around the launch of which the launch before was not one.
 std::optional<timeline::Interval> launching_time(const Model& model,
                                                  std::uint32_t call);
+
+/// Makes a launch part of the one before it: what the thread does for it alone is gone.
+/// Returns false if it cannot be.
+bool join(const Model& model, std::uint32_t call, Change& out);
 
 /// Launches all that a thread launches in `time` at once, as a CUDA graph does: between
 /// two waits the first launch stays for all, and nothing between runs, as nothing but

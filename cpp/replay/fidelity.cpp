@@ -15,10 +15,6 @@ namespace {
 
 using timeline::contains;
 
-// A start this near to what its predecessors allow is explained; a constant is off by
-// so much. Beyond kUnexplained a dependency is missing.
-constexpr std::int64_t kExplained = 5'000, kUnexplained = 30'000;
-
 constexpr double kInformative = 0.02;
 
 void add(Recomputed& of, std::int64_t recorded, std::int64_t replayed) {

@@ -8,6 +8,19 @@
 
 namespace tta::replay {
 
+std::optional<double> longer_by(const StepPoints& s,
+                                std::span<const std::int64_t> before,
+                                std::span<const std::int64_t> after) {
+  const Times times{s.length(before), s.length(after)};
+  if (times.replayed <= times.recorded || error(times) <= kMostStepError) return {};
+  return error(times);
+}
+
+std::string longer_text(const StepPoints& s, double by, const std::string& why) {
+  return "step " + std::to_string(s.number) + " would take longer than before, by " +
+         percent(by) + ": " + why;
+}
+
 Pricer::Pricer(const Model& m) : model_(m) {
   unchanged_.weights = m.graph.weights();
   unchanged_.times = m.graph.schedule(unchanged_.weights);
@@ -44,15 +57,14 @@ std::optional<Refusal> Pricer::longer_step(const WhatIf& changed) const {
   const auto& after = changed.times;
   for (std::size_t i = 1; i < model_.steps.size(); ++i) {
     const auto& s = model_.steps[i];
-    const auto was = before[s.end] - before[s.begin];
-    const auto is = after[s.end] - after[s.begin];
-    if (is <= was || error({was, is}) <= kMostStepError) continue;
-    if (on_device(changed, s) - on_device(unchanged_, s) >= is - was) continue;
-    return Refusal{"hand_over", "step " + std::to_string(s.number) +
-                                    " would take longer than before, by " +
-                                    percent(error({was, is})) +
-                                    ": a thread waits for something that the replay "
-                                    "takes for its work"};
+    const auto by = longer_by(s, before, after);
+    if (!by) continue;
+    const auto longer = s.length(after) - s.length(before);
+    if (on_device(changed, s) - on_device(unchanged_, s) >= longer) continue;
+    return Refusal{
+        "hand_over",
+        longer_text(s, *by,
+                    "a thread waits for something that the replay takes for its work")};
   }
   return {};
 }

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "replay/change.h"
@@ -36,6 +38,15 @@ struct WhatIf {
   std::int64_t span = 0;
   std::vector<std::uint32_t> left_out;  ///< Change::left_out.
 };
+
+/// Returns by what share a step takes longer than before, where that is more than a
+/// step may be off (kMostStepError).
+std::optional<double> longer_by(const StepPoints& step,
+                                std::span<const std::int64_t> before,
+                                std::span<const std::int64_t> after);
+
+/// Says that it does, and why it should not: what speaks against the replay.
+std::string longer_text(const StepPoints& step, double by, const std::string& why);
 
 /// Prices changes of one model; holds what they share. Refers to the model. Safe from
 /// several threads.

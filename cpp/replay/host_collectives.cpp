@@ -48,12 +48,12 @@ class Process {
       // One inside another is part of it.
       if (wait.end <= reached) continue;
       reached = wait.end;
-      // The ranges come by start, so all before the first that begins later.
       HostCollective* last = nullptr;
-      for (auto it = first_from(ranges, wait.begin); it != ranges.end(); ++it) {
-        if (it->begin >= wait.end) break;
-        if (it->end <= wait.begin || it->end > wait.end + kEndsLate) continue;
-        if (last == nullptr || it->end >= last->end) last = &*it;
+      const auto [from, to] = around(ranges, wait);
+      for (auto i = from; i < to; ++i) {
+        auto& r = ranges[i];
+        if (r.end <= wait.begin || r.end > wait.end + kEndsLate) continue;
+        if (last == nullptr || r.end >= last->end) last = &r;
       }
       if (last == nullptr || last->woken >= 0) continue;
       last->waiter = main_;
@@ -64,17 +64,6 @@ class Process {
   }
 
  private:
-  using Ranges = std::vector<HostCollective>;
-
-  // Of a few threads at once, so few before it reach over `when`.
-  static Ranges::iterator first_from(Ranges& ranges, std::int64_t when) {
-    constexpr std::ptrdiff_t kAtOnce = 64;
-    const auto it =
-        std::lower_bound(ranges.begin(), ranges.end(), when,
-                         [](const auto& r, std::int64_t at) { return r.begin < at; });
-    return it - std::min(kAtOnce, it - ranges.begin());
-  }
-
   void read_threads(std::uint32_t some_row) {
     const auto pid = c_.pid[some_row];
     for (const auto& step : t_.spans.steps) {
@@ -165,6 +154,19 @@ class Process {
 bool is_backend_range(std::string_view name) {
   return name.starts_with("gloo:") || name.starts_with("mpi:") ||
          name.starts_with("ucc:");
+}
+
+std::pair<std::size_t, std::size_t> around(std::span<const HostCollective> own,
+                                           Interval time) {
+  constexpr std::size_t kBefore = 64;
+  const auto place = [&](std::int64_t when) {
+    const auto it =
+        std::lower_bound(own.begin(), own.end(), when,
+                         [](const auto& r, std::int64_t at) { return r.begin < at; });
+    return static_cast<std::size_t>(it - own.begin());
+  };
+  const auto first = place(time.begin);
+  return {first - std::min(kBefore, first), place(time.end)};
 }
 
 std::vector<HostCollective> find_host_collectives(const timeline::Timeline& t) {

@@ -9,8 +9,11 @@
 // and a wait is for the last range that ended in it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "timeline/timeline.h"
@@ -31,6 +34,12 @@ struct HostCollective {
   /// Point of the model that waits for the operator alone; 0: it was not asked for.
   std::uint32_t start_point = 0;
 };
+
+/// Returns which collectives of one process, by start, to look at for those that run in
+/// `time`, as places [first, second): all that begin in it, and some before: a backend
+/// has few threads, so what reaches into it began shortly before. O(log n).
+std::pair<std::size_t, std::size_t> around(std::span<const HostCollective> of_process,
+                                           timeline::Interval time);
 
 /// Finds the collectives of all processes of Timeline::host, by process, in it by
 /// start; none in a trace with device work. O(n log n) in the rows.

@@ -42,14 +42,12 @@ Model make_model(const timeline::Timeline& t, const timeline::EventArgs& args,
                                     : Calibration(constants);
   Draft d{m, args, options, Issued(t, m.calls, m.tasks), sync_rows, {}};
   d.add_point(PointKind::kOrigin, timeline::kNoLane, timeline::kNoRow, m.begin);
-  add_threads(d);
-  add_tasks(d);
-  add_waits(d);
-  add_queue(d);
-  add_stream_waits(d);
-  add_anchors(d);
-  if (options.keep_oddities) add_oddities(d);
-  add_late_anchors(d);
+  for (const auto add : {add_threads, add_tasks, add_waits, add_queue, add_stream_waits,
+                         add_anchors, add_oddities, add_late_anchors}) {
+    options.checkpoint();
+    if (add != add_oddities || options.keep_oddities) add(d);
+  }
+  options.checkpoint();
   m.graph = Graph(m.points.size(), std::move(d.edges));
   return m;
 }

@@ -9,10 +9,12 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "replay/calibration.h"
+#include "replay/checkpoint.h"
 #include "replay/control.h"
 #include "replay/graph.h"
 #include "replay/hand_over.h"
@@ -42,6 +44,10 @@ struct Point {
 struct StepPoints {
   std::int64_t number;
   PointId begin, end;
+  /// Of the step, in a schedule.
+  std::int64_t length(std::span<const std::int64_t> times) const {
+    return times[end] - times[begin];
+  }
 };
 
 struct ModelOptions {
@@ -55,6 +61,7 @@ struct ModelOptions {
   bool hand_overs = true;
   /// In place of those of the vendor.
   std::optional<Constants> constants{};
+  Checkpoint checkpoint = go_on;
 };
 
 /// Refers to the timeline. Read-only once made; safe from several threads.

@@ -144,7 +144,7 @@ std::vector<std::int64_t> schedule_by_events(const Model& model,
                                              const timeline::EventArgs& args,
                                              const ModelProgramOptions& options) {
   ModelReader reader(model, args, options);
-  return reader.times(schedule(reader.run()));
+  return reader.times(schedule(reader.run(), options.checkpoint));
 }
 
 }  // namespace tta::replay

@@ -20,6 +20,7 @@ struct ModelProgramOptions {
   /// the model's own. An edge taken away is no dependency here either, but for the
   /// order of a stream, which is what launches make it.
   std::span<const std::int64_t> weights{};
+  Checkpoint checkpoint = go_on;
 };
 
 /// Makes the program. Work keeps its place: work i is Model::tasks.all[i]. Threads are

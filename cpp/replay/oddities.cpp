@@ -11,8 +11,6 @@ namespace tta::replay {
 namespace {
 
 constexpr std::int64_t kSlack = 5'000;
-// A start so late has a cause that is missing.
-constexpr std::int64_t kUnexplained = 30'000;
 // A kernel that leaves no room until its last wave: 53 of 68 kernels ready beside one
 // of 64 and more blocks per multiprocessor started at its tail (A100, V100).
 constexpr double kFullDevice = 64;

@@ -3,6 +3,7 @@
 #include "replay/output.h"
 
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -21,6 +22,46 @@ namespace fs = std::filesystem;
                               "to and has room");
 }
 
+// The file that a path means: its own, or the one that a link leads to.
+fs::path meant_by(const std::string& path) {
+  std::error_code ignored;
+  if (fs::exists(path, ignored)) {
+    const auto real = fs::canonical(path, ignored);
+    return ignored ? fs::path(path) : real;
+  }
+  if (fs::is_symlink(fs::symlink_status(path, ignored))) {
+    refuse(path, "it is a link that leads nowhere");
+  }
+  return path;
+}
+
+// An empty file beside one that is to be written, and with its permissions if it is
+// there: what is private stays so. A file of that name may be somebody's.
+fs::path make_part(const std::string& path, const fs::path& place) {
+  std::error_code ignored;
+  const auto old = fs::status(place, ignored);
+  const auto writers =
+      fs::perms::owner_write | fs::perms::group_write | fs::perms::others_write;
+  if (fs::exists(old)) {
+    // Its folder would let it be replaced all the same, and so would root.
+    if ((old.permissions() & writers) == fs::perms::none)
+      refuse(path, "it is read-only");
+    if (!std::ofstream(place, std::ios::app)) refuse(path, std::strerror(errno));
+  }
+  fs::path part = place;
+  part += ".part";
+  auto* const made = std::fopen(part.c_str(), "wbx");
+  if (made == nullptr && errno == EEXIST) {
+    throw std::invalid_argument(
+        part.string() + ": is in the way of writing " + path +
+        ": remove it, if it is left from a run that was killed");
+  }
+  if (made == nullptr) refuse(path, std::strerror(errno));
+  std::fclose(made);
+  if (fs::exists(old)) fs::permissions(part, old.permissions(), ignored);
+  return part;
+}
+
 }  // namespace
 
 void write_file(const std::string& path,
@@ -31,13 +72,15 @@ void write_file(const std::string& path,
                                 "without .gz and compress it afterwards");
   }
   std::error_code ignored;
+  const auto place = meant_by(path);
   // A device or pipe has no place beside it that could be moved into it.
-  const bool beside = !fs::exists(path, ignored) || fs::is_regular_file(path, ignored);
-  const auto target = beside ? path + ".part" : path;
-  std::ofstream file(target, std::ios::binary | std::ios::trunc);
-  if (!file) refuse(path, std::strerror(errno));
+  const bool beside =
+      !fs::exists(place, ignored) || fs::is_regular_file(place, ignored);
+  const auto target = beside ? make_part(path, place) : place;
+  std::ofstream file;
   try {
     file.exceptions(std::ios::failbit | std::ios::badbit);
+    file.open(target, std::ios::binary | std::ios::trunc);
     write(file);
     file.close();
   } catch (const std::ios_base::failure&) {
@@ -49,8 +92,10 @@ void write_file(const std::string& path,
     throw;
   }
   std::error_code failed;
-  if (beside) fs::rename(target, path, failed);
-  if (failed) refuse(path, failed.message().c_str());
+  if (beside) fs::rename(target, place, failed);
+  if (!failed) return;
+  fs::remove(target, ignored);
+  refuse(path, failed.message().c_str());
 }
 
 void write_program(const Program& program, const Schedule& schedule,
@@ -61,9 +106,10 @@ void write_program(const Program& program, const Schedule& schedule,
 
 void write_what_if(const Model& model, std::span<const std::int64_t> times,
                    const std::string& note, const std::string& path,
-                   std::span<const std::uint32_t> left_out) {
+                   std::span<const std::uint32_t> left_out,
+                   const Checkpoint& checkpoint) {
   write_file(path, [&](std::ostream& out) {
-    write_what_if(model, times, note, out, left_out);
+    write_what_if(model, times, note, out, left_out, checkpoint);
   });
 }
 

@@ -30,8 +30,9 @@ class FailingStream {
 };
 
 /// Writes a file as plain text, by what `write` puts into a stream that throws. An
-/// existing file is replaced only when all is written. Throws std::invalid_argument if
-/// the file cannot be written, or if its name promises gzip, and what `write` throws.
+/// existing file, or the one that a link leads to, is replaced only when all is
+/// written, and keeps its permissions. Throws std::invalid_argument if the file cannot
+/// be written, is read-only, or its name promises gzip, and what `write` throws.
 void write_file(const std::string& path,
                 const std::function<void(std::ostream&)>& write);
 

@@ -31,11 +31,14 @@ Simulation::Simulation(const Program& p)
   }
 }
 
-Schedule Simulation::run() {
+Schedule Simulation::run(const Checkpoint& checkpoint) {
+  constexpr std::uint64_t kMomentsBetween = 1 << 14;
+  std::uint64_t moments = 0;
   for (std::uint32_t t = 0; t < threads_.size(); ++t) {
     push(p_.threads[t].begin, t, false);
   }
   while (!heap_.empty()) {
+    if (moments++ % kMomentsBetween == 0) checkpoint();
     const auto next = heap_.top();
     heap_.pop();
     now_ = next.when;
@@ -89,9 +92,9 @@ void Simulation::refuse_deadlock() const {
   }
 }
 
-Schedule schedule(const Program& program) {
+Schedule schedule(const Program& program, const Checkpoint& checkpoint) {
   program.check();
-  return Simulation(program).run();
+  return Simulation(program).run(checkpoint);
 }
 
 }  // namespace tta::replay

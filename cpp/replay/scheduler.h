@@ -12,6 +12,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "replay/checkpoint.h"
 #include "replay/program.h"
 #include "timeline/intervals.h"
 
@@ -52,6 +53,6 @@ struct Schedule {
 /// result depends on the program alone. O(n log n) in operations and work, and each
 /// kernel looks at the kernels that fill its device just then. Throws ProgramError,
 /// DeadlockError.
-Schedule schedule(const Program& program);
+Schedule schedule(const Program& program, const Checkpoint& checkpoint = go_on);
 
 }  // namespace tta::replay

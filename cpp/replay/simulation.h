@@ -18,7 +18,7 @@ class Simulation {
  public:
   explicit Simulation(const Program& program);
   /// Once only. Throws DeadlockError.
-  Schedule run();
+  Schedule run(const Checkpoint& checkpoint);
 
  private:
   static constexpr std::int64_t kUnknown = kAbsent;

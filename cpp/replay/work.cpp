@@ -8,10 +8,6 @@
 namespace tta::replay {
 namespace {
 
-// A launch call this much longer than usual loads a module first: its kernel starts
-// when the call returns (0.3-3 s seen).
-constexpr std::int64_t kLoadsModule = 10;
-
 void add_launch(Draft& d, const Task& task, const Task* before, bool waits) {
   const auto& m = d.model;
   const auto& call = m.calls.all[task.call];

@@ -36,9 +36,11 @@ void write_program(const Program& program, const Schedule& schedule,
 /// own. Rows of `left_out` (ascending) are not written, nor flows of calls among them.
 void write_what_if(const Model& model, std::span<const std::int64_t> times,
                    const std::string& note, std::ostream& out,
-                   std::span<const std::uint32_t> left_out = {});
+                   std::span<const std::uint32_t> left_out = {},
+                   const Checkpoint& checkpoint = go_on);
 void write_what_if(const Model& model, std::span<const std::int64_t> times,
                    const std::string& note, const std::string& path,
-                   std::span<const std::uint32_t> left_out = {});
+                   std::span<const std::uint32_t> left_out = {},
+                   const Checkpoint& checkpoint = go_on);
 
 }  // namespace tta::replay

@@ -14,15 +14,18 @@ namespace {
 
 using trace::Category;
 
+constexpr std::uint32_t kRowsBetween = 1 << 14;  // from checkpoint to checkpoint
+
 class Writer {
  public:
   Writer(const Model& m, std::span<const std::int64_t> times, std::ostream& out,
-         std::span<const std::uint32_t> left_out)
+         std::span<const std::uint32_t> left_out, const Checkpoint& checkpoint)
       : trace_(*m.timeline->trace),
         maps_(m, times),
         out_(out),
         list_(out),
-        left_out_(left_out) {
+        left_out_(left_out),
+        checkpoint_(checkpoint) {
     const auto& c = trace_.columns;
     for (const auto row : left_out) {
       if (c.cat_info(row).runtime_api) gone_.insert(c.correlation[row]);
@@ -59,6 +62,7 @@ class Writer {
   void write(std::uint32_t row, std::string_view args) {
     const auto& c = trace_.columns;
     const auto phase = c.phase[row];
+    if (row % kRowsBetween == 0) checkpoint_();
     if (std::binary_search(left_out_.begin(), left_out_.end(), row)) return;
     if ((phase == 's' || phase == 'f') && gone_.contains(c.correlation[row])) return;
     std::string text = "\"name\": " + quoted(trace_.name(row));
@@ -95,6 +99,7 @@ class Writer {
   std::ostream& out_;
   EventList list_;
   std::span<const std::uint32_t> left_out_;
+  const Checkpoint& checkpoint_;
   std::set<std::int64_t> gone_;  // correlations of calls
 };
 
@@ -102,14 +107,15 @@ class Writer {
 
 void write_what_if(const Model& model, std::span<const std::int64_t> times,
                    const std::string& note, std::ostream& out,
-                   std::span<const std::uint32_t> left_out) {
+                   std::span<const std::uint32_t> left_out,
+                   const Checkpoint& checkpoint) {
   if (times.size() != model.points.size()) {
     throw std::invalid_argument("a schedule of another model: it has " +
                                 std::to_string(times.size()) + " points of " +
                                 std::to_string(model.points.size()));
   }
   const FailingStream fails(out);
-  Writer(model, times, out, left_out).run(note);
+  Writer(model, times, out, left_out, checkpoint).run(note);
 }
 
 }  // namespace tta::replay

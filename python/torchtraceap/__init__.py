@@ -9,7 +9,11 @@ from torchtraceap.errors import ConfigError, RuleError, TraceError
 
 if TYPE_CHECKING:
     from torchtraceap import edits
+    from torchtraceap.checking.sync_check import SyncCheck, SyncStalls
     from torchtraceap.comparison import Comparison, compare
+    from torchtraceap.profiling.analyzer import Analyzer
+    from torchtraceap.profiling.profile import profile
+    from torchtraceap.profiling.step_function import profile_steps
     from torchtraceap.replaying import what_if
     from torchtraceap.report import Report
     from torchtraceap.rule_view import RuleView
@@ -18,6 +22,9 @@ if TYPE_CHECKING:
 __all__ = [
     "analyze",
     "load",
+    "profile",
+    "profile_steps",
+    "Analyzer",
     "what_if",
     "compare",
     "edits",
@@ -28,6 +35,8 @@ __all__ = [
     "Claim",
     "Rule",
     "RuleView",
+    "SyncCheck",
+    "SyncStalls",
     "TraceError",
     "ConfigError",
     "RuleError",
@@ -36,6 +45,9 @@ __all__ = [
 
 # Where names come from that only some users need.
 _ON_FIRST_USE = {
+    "Analyzer": "profiling.analyzer",
+    "profile": "profiling.profile",
+    "profile_steps": "profiling.step_function",
     "Comparison": "comparison",
     "compare": "comparison",
     "Report": "report",
@@ -44,6 +56,8 @@ _ON_FIRST_USE = {
     "Rule": "rules",
     "rule": "rules",
     "what_if": "replaying",
+    "SyncCheck": "checking.sync_check",
+    "SyncStalls": "checking.sync_check",
 }
 
 

@@ -266,6 +266,11 @@ class PatternInfo:
     @property
     def name(self) -> str: ...
     @property
+    def on_host(self) -> bool:
+        """
+        Whether it can also be found in a trace without device work.
+        """
+    @property
     def side(self) -> str: ...
     @property
     def subtypes(self) -> list[str]: ...
@@ -889,7 +894,7 @@ class Replay:
     """
     A report's trace as a schedule.
     """
-    def critical_paths(self) -> list[PathRow]: ...
+    def critical_paths(self, steps: bool = True) -> list[PathRow]: ...
     def path_segments(
         self,
         place: typing.SupportsInt | typing.SupportsIndex,

@@ -193,7 +193,7 @@ def analyze(
         raise TypeError(f"analyze() got an unexpected option {min(unknown)!r}")
     given = [name for name, value in loading.items() if value not in (None, False)]
     if _is_profiler(source):
-        from torchtraceap.session import analyze_profiler
+        from torchtraceap.profiling.handler import analyze_profiler
 
         # What is wrong may have to be a warning: the session knows. None only inside
         # a handler, where nobody sees it.
@@ -210,7 +210,7 @@ def _analyze(
     given: list[str],
 ) -> Report | list[Report]:
     if _is_profiler(source):
-        from torchtraceap.session import analyze_profiler
+        from torchtraceap.profiling.handler import analyze_profiler
 
         return cast("Report", analyze_profiler(source, lambda: analysis, given))
     if isinstance(source, str | os.PathLike | bytes | bytearray | memoryview):

@@ -105,16 +105,11 @@ def as_edit(edit: Edit | Finding | str) -> Edit:
     return edit
 
 
-def core_edits(
-    report: Report, edits: Sequence[Edit | Finding | str]
-) -> list[_core.Edit]:
-    """Look up what edits name; a text or a finding stands for ``fix``.
-
-    Raises ValueError for one that names nothing in the trace, TypeError for what is
-    no edit.
-    """
+def core_edits(report: Report, edits: Sequence[Edit]) -> list[_core.Edit]:
+    """Look up what edits name. Raises ValueError for one that names nothing in the
+    trace."""
     made = []
-    for edit in map(as_edit, edits):
+    for edit in edits:
         of = _findings(report, edit.name) if edit.kind == "fix" else None
         if of is None:
             pieces = edit.name.split("*")

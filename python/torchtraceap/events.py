@@ -14,7 +14,7 @@ from torchtraceap.units import us_from_ns
 class Event:
     """An event of the trace that takes time. Times are on the trace's clock."""
 
-    index: int  # Row in ``Trace.columns``.
+    index: int  #: Row in ``Trace.columns``.
     name: str
     start_us: float
     duration_us: float
@@ -24,11 +24,11 @@ class Event:
 class Unexplained:
     """A long stretch of idle time that no pattern accounts for."""
 
-    device: int | None  # None: of a process in a trace without device work.
+    device: int | None  #: None: of a process in a trace without device work.
     start_us: float
     end_us: float
-    during: Event | None  # What the host was in for most of it; None: unrecorded.
-    pid: int | str | None = None  # The process, or the one that feeds the device.
+    during: Event | None  #: What the host was in for most of it; None: unrecorded.
+    pid: int | str | None = None  #: The process, or the one that feeds the device.
 
     @property
     def duration_us(self) -> float:

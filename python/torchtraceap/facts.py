@@ -16,22 +16,22 @@ class Device:
     """A device that the trace lists or that worked in it."""
 
     id: int
-    name: str  # "" if the trace does not tell.
-    events: int  # Kernels, copies and memsets recorded on it.
+    name: str  #: "" if the trace does not tell.
+    events: int  #: Kernels, copies and memsets recorded on it.
 
 
 @dataclass(frozen=True)
 class TraceFacts:
     """What the trace is. Times are on its own clock."""
 
-    path: str  # As given; "<bytes>" for a trace from memory.
+    path: str  #: As given; "<bytes>" for a trace from memory.
     events: int
     start_us: float
     end_us: float
     devices: tuple[Device, ...]
     rank: int | None
     world_size: int | None
-    # Of a trace without device work: how many processes worked, each with a balance.
+    #: Of a trace without device work: how many processes worked, each with a balance.
     processes: int = 0
 
     @property
@@ -55,21 +55,21 @@ class TraceFacts:
 class Note:
     """Something about the trace that a reader of the figures should know."""
 
-    kind: str  # Stable word, such as "launches_without_work"; see docs/quality.md.
+    kind: str  #: Stable word, such as "launches_without_work"; see docs/quality.md.
     count: int
     detail: str
-    verdict: str = "ok"  # What this alone makes of the trace.
+    verdict: str = "ok"  #: What this alone makes of the trace.
 
 
 @dataclass(frozen=True)
 class Quality:
     """How far the trace can be trusted."""
 
-    verdict: str  # "ok", "degraded" or "unusable": the worst of the warnings.
+    verdict: str  #: "ok", "degraded" or "unusable": the worst of the warnings.
     warnings: tuple[Note, ...]
-    # Device work is missing: busy time is understated, idle time overstated.
+    #: Device work is missing: busy time is understated, idle time overstated.
     incomplete: bool = False
-    # Of the device events that carry an id, those whose launch is in the trace, 0 to 1.
+    #: Of the device events with an id, those whose launch is in the trace, 0 to 1.
     linking_rate: float | None = None
 
     @property
@@ -97,17 +97,17 @@ class Balance:
     theirs and ``busy_us`` is what is left inside operators.
     """
 
-    device: int | None  # None: no device worked, or several did in the step.
-    span_us: float  # Of a step: its length, once for each device.
+    device: int | None  #: None: no device worked, or several did in the step.
+    span_us: float  #: Of a step: its length, once for each device.
     busy_us: float
-    idle_us: ByPattern  # Of a device: each pattern of the core's table.
-    unattributed_us: float  # Idle time that no pattern explains.
-    excess_us: ByPattern  # Part of `busy_us` that a pattern wastes.
-    devices: int = 1  # How many it is of; 0 without device work.
-    # Of a device, part of `unattributed_us`: gaps under 3 µs between kernels that were
-    # queued, its own way from one to the next. 0 of a step.
+    idle_us: ByPattern  #: Of a device: each pattern of the core's table.
+    unattributed_us: float  #: Idle time that no pattern explains.
+    excess_us: ByPattern  #: Part of `busy_us` that a pattern wastes.
+    devices: int = 1  #: How many it is of; 0 without device work.
+    #: Of a device, part of `unattributed_us`: gaps under 3 µs between kernels that were
+    #: queued, its own way from one to the next. 0 of a step.
     delay_us: float = 0.0
-    # The process whose time it is, or that feeds the device; None: unknown.
+    #: The process whose time it is, or that feeds the device; None: unknown.
     pid: int | str | None = None
 
     @property
@@ -123,10 +123,10 @@ class Step:
     number: int
     start_us: float
     end_us: float
-    busy_us: float  # Of its process's devices together.
-    # None: the trace is unusable, or the step's process feeds no device.
+    busy_us: float  #: Of its process's devices together.
+    #: None: the trace is unusable, or the step's process feeds no device.
     balance: Balance | None = None
-    pid: int | str | None = None  # The process whose step it is.
+    pid: int | str | None = None  #: The process whose step it is.
 
 
 def read_facts(core: _core.TraceFacts) -> TraceFacts:

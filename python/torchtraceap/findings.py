@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 class Location:
     """A function of Python code."""
 
-    file: str  # As the trace has it, often relative to a folder of sys.path.
-    line: int  # Of the call if the trace has it, else where the function begins.
+    file: str  #: As the trace has it, often relative to a folder of sys.path.
+    line: int  #: Of the call if the trace has it, else where the function begins.
     function: str
-    user: bool  # False if only library code was there.
+    user: bool  #: False if only library code was there.
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}"
@@ -32,30 +32,30 @@ class Location:
 class Finding:
     """One anti-pattern at one place, with what it cost."""
 
-    id: str  # The same for the same pattern at the same place of another trace.
+    id: str  #: The same for the same pattern at the same place of another trace.
     pattern: str
-    subtype: str  # "" if the pattern has none.
-    side: str  # "cpu" or "gpu": whose code has to change.
-    severity: str  # "low", "medium" (3 % of the span and more), "high" (10 %).
+    subtype: str  #: "" if the pattern has none.
+    side: str  #: "cpu" or "gpu": whose code has to change.
+    severity: str  #: "low", "medium" (3 % of the span and more), "high" (10 %).
     count: int
-    wasted_us: float  # Idle and excess time; no microsecond is in two findings.
-    # "measured", or "estimate": mostly an upper bound, what faster work could save.
+    wasted_us: float  #: Idle and excess time; no microsecond is in two findings.
+    #: "measured", or "estimate": mostly an upper bound, what faster work could save.
     basis: str
-    idle_us: float  # The part of `wasted_us` in which the device was idle.
-    # What the replay takes off the trace without what it alone claims (a fix may do
-    # less or more), and what of that is counted on: 3/4 or 0. None: the replay is not
-    # to be believed; ``Report.recovery`` says why.
+    idle_us: float  #: The part of `wasted_us` in which the device was idle.
+    #: What the replay takes off the trace without what it alone claims (a fix may do
+    #: less or more), and what of that is counted on: 3/4 or 0. None: the replay is not
+    #: to be believed; ``Report.recovery`` says why.
     recoverable_us: float | None
     recoverable_low_us: float | None
-    recoverable_fraction: float | None  # recoverable_us as a share of the span.
-    edit: str  # What the replay does in place of a fix; docs/replay.md lists the edits.
-    location: Location | None  # None: no Python frames, or several places.
-    operator: str  # Deepest operator above the evidence, "" if none.
+    recoverable_fraction: float | None  #: recoverable_us as a share of the span.
+    edit: str  #: What the replay does in place of a fix: see docs/replay.md.
+    location: Location | None  #: None: no Python frames, or several places.
+    operator: str  #: Deepest operator above the evidence, "" if none.
     message: str
     advice: str
-    windows: tuple[int, ...]  # Indices into ``Report.windows``.
-    events: tuple[Event, ...]  # Costliest first, at most eight.
-    # The processes whose time it is, or that feed the devices, as far as known.
+    windows: tuple[int, ...]  #: Indices into ``Report.windows``.
+    events: tuple[Event, ...]  #: Costliest first, at most eight.
+    #: The processes whose time it is, or that feed the devices, as far as known.
     processes: tuple[int | str, ...] = ()
 
     @property

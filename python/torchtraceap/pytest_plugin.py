@@ -1,46 +1,195 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""pytest_plugin.py: the fixture `no_sync_stalls`. All it decides is in sync_check.py.
+"""pytest_plugin.py: the fixtures `no_sync_stalls` and `trace_check`, the marker
+`no_sync_stalls`, and what pytest's reports show of them. See docs/pytest.md.
 
-pytest loads this file at every start, so it imports nothing but pytest.
+pytest loads this file at every start, so it imports nothing but pytest. What is checked
+is decided in checking/; checks do not raise, but are noted in the test's log, and the
+test fails with all of them when the phase it is in is over.
 """
 
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Generator
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
-    from torchtraceap.sync_check import SyncCheck
+    from torchtraceap.checking.check_log import CheckLog
+    from torchtraceap.checking.fixtures import NoSyncStalls, TraceChecks
+    from torchtraceap.checking.sync_block import SyncBlock
+
+_MARKER = "no_sync_stalls"
+_HELP = """\
+no_sync_stalls(over_us=50, max_count=0, allow=[], warmup=0, unknown="fail"): fail the \
+test if its body waits for the GPU (torchtraceap)"""
+_LOG: pytest.StashKey[CheckLog | None] = pytest.StashKey()
+# Watches the body of a marked test.
+_WHOLE: pytest.StashKey[SyncBlock | None] = pytest.StashKey()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the options."""
+    parser.getgroup("torchtraceap").addoption(
+        "--traceap-unknown",
+        choices=("fail", "skip", "pass"),
+        help="what becomes of a test one of whose checks cannot be made, where it does "
+        "not say so itself. Default: it fails; skipped for want of a GPU",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Register the marker and what is said of all tests together."""
+    from torchtraceap.checking import pytest_summary
+
+    config.addinivalue_line("markers", _HELP)
+    config.pluginmanager.register(pytest_summary, "torchtraceap-summary")
 
 
 @pytest.fixture
-def no_sync_stalls() -> Callable[..., AbstractContextManager[SyncCheck]]:
+def no_sync_stalls(request: pytest.FixtureRequest) -> NoSyncStalls:
     """A context manager that fails the test if the code in it waits for the GPU.
 
     ``with no_sync_stalls(): train_step()``. Options: ``over_us``, ``max_count``,
-    ``allow=[...]``, ``warmup``. Without a GPU it checks which operators would wait,
-    and says so. See docs/pytest.md.
+    ``allow=[...]``, ``warmup``. The marker of the same name does so for the whole body
+    of a test. Without a GPU it checks which operators would wait, and says so.
     """
+    _need_torch("no_sync_stalls")
+    from torchtraceap.checking.fixtures import NoSyncStalls
+
+    return NoSyncStalls(_log(request.node))
+
+
+@pytest.fixture
+def trace_check(request: pytest.FixtureRequest) -> TraceChecks:
+    """Fail the test if a trace, stored or recorded here, breaks a limit.
+
+    ``check = trace_check("trace.json.gz")`` or ``with trace_check() as check: step()``,
+    then ``check.no("graph_break")``, ``check.min_busy(0.8)``,
+    ``check.budget("budget.toml")`` and so on. All that fail are reported.
+    """
+    from torchtraceap.checking.fixtures import TraceChecks
+
+    return TraceChecks(_log(request.node), lambda: _need_torch("trace_check()"))
+
+
+def _need_torch(what: str) -> None:
     if importlib.util.find_spec("torch") is None:
-        pytest.skip("no_sync_stalls needs PyTorch, and torch is not installed")
-    return _no_sync_stalls
+        pytest.skip(f"{what} needs PyTorch, and torch is not installed")
 
 
-@contextmanager
-def _no_sync_stalls(**options: Any) -> Iterator[SyncCheck]:
-    from torchtraceap.sync_check import SyncCheck, SyncStalls
+def _log(item: pytest.Item) -> CheckLog:
+    from torchtraceap.checking.check_log import CheckLog
 
-    check = SyncCheck(**options)
-    failure = ""
+    log = item.stash[_LOG]
+    if log is None:
+        log = CheckLog(item.config.getoption("--traceap-unknown"))
+        item.stash[_LOG] = log
+    return log
+
+
+def _block(item: pytest.Item, options: dict[str, Any]) -> SyncBlock:
+    from torchtraceap.checking.sync_block import SyncBlock
+
+    return SyncBlock(_log(item), **options)
+
+
+# --- The phases of a test ----------------------------------------------------------
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup(item: pytest.Item) -> Generator[None, Any, Any]:
+    """Prepare to watch a marked test; fail what a fixture found."""
+    from torchtraceap.checking.whole_body import options_of
+
+    wrong = ""
+    item.stash[_LOG] = item.stash[_WHOLE] = None  # tests may be run again
     try:
-        with check:
-            yield check
-    except SyncStalls as error:
-        failure = f"no_sync_stalls: {error}"
-    if failure:
+        options = options_of(item)
+        if options is not None:
+            _need_torch(_MARKER)
+            item.stash[_WHOLE] = _block(item, options)
+    except (TypeError, ValueError) as error:
+        wrong = f"marker {_MARKER}: {error}"
+    if wrong:
+        pytest.fail(wrong, pytrace=False)
+    result = yield
+    _settle(item)
+    return result
+
+
+@pytest.hookimpl(wrapper=True, trylast=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
+    """Watch the body of a marked test; fail what the test found."""
+    from torchtraceap.checking.whole_body import is_unittest, watch_method
+
+    whole = item.stash.get(_WHOLE, None)
+    try:
+        if whole is None:
+            result = yield
+        elif is_unittest(item):
+            watch_method(item, whole)
+            result = yield
+        else:
+            with whole:
+                result = yield
+    except pytest.skip.Exception:
+        _settle(item)  # skipped later, which does not undo a failure
+        raise
+    if log := item.stash.get(_LOG, None):
+        log.give_up_waiting()
+    _settle(item)
+    return result
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, Any, Any]:
+    """Fail what a fixture found after the test."""
+    result = yield
+    _settle(item)
+    return result
+
+
+def _settle(item: pytest.Item) -> None:
+    """Fail, or skip, a test whose own code has not failed, if its checks have."""
+    log = item.stash.get(_LOG, None)
+    if log is None:
+        return
+    from torchtraceap.checking.outcome import failure_text, skip_text
+
+    if fails := [one for one in log.new if one.fails]:
         # The message names the lines; a traceback into this file would not help.
-        pytest.fail(failure, pytrace=False)
+        pytest.fail(failure_text(fails), pytrace=False)
+    if skips := [one for one in log.new if one.skips]:
+        pytest.skip(skip_text(skips))
+
+
+# --- Reports -----------------------------------------------------------------------
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Add the section and the properties, which pytest-xdist carries over."""
+    log = item.stash.get(_LOG, None)
+    if log and log.outcomes:
+        from torchtraceap.checking.outcome import PREFIX, properties
+
+        kept = [
+            one for one in item.user_properties if not str(one[0]).startswith(PREFIX)
+        ]
+        item.user_properties[:] = kept + properties(log.outcomes)
+    report = yield
+    if report.skipped and isinstance(report.longrepr, tuple):
+        path, _, reason = report.longrepr
+        if path == __file__:  # Of no use to anybody; the test's own place is.
+            where, line = item.reportinfo()[:2]
+            report.longrepr = (str(where), (line or 0) + 1, reason)
+    if log and (new := log.take()):
+        from torchtraceap.checking.outcome import section_text
+
+        verbosity = getattr(item.config.option, "verbose", 0)
+        report.sections.append(("torchtraceap", section_text(new, verbosity)))
+    return report

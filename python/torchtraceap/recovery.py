@@ -24,14 +24,14 @@ UNTESTED = (
 class Gain:
     """Time that a fix takes off the trace, and what that rests on."""
 
-    # What is counted on: 3/4 of what goes without the edits that count for nothing,
-    # so 0 where all do, as they do without device work.
+    #: What is counted on: 3/4 of what goes without the edits that count for nothing,
+    #: so 0 where all do, as they do without device work.
     low_us: float
-    high_us: float  # As replayed.
-    # Share of high_us that is waits made shorter, not work taken away: rests on rules.
-    # None of a what-if that was scheduled by events.
+    high_us: float  #: As replayed.
+    #: Share of high_us that is waits made shorter, not work taken away: rests on rules.
+    #: None of a what-if that was scheduled by events.
     recomputed_share: float | None
-    # Share of the critical path afterwards that hangs on inferred dependencies.
+    #: Share of the critical path afterwards that hangs on inferred dependencies.
     inferred_share: float | None
 
 
@@ -41,7 +41,7 @@ class Recomputed:
 
     count: int
     recorded_us: float
-    error_us: float  # Sum of the differences, call by call.
+    error_us: float  #: Sum of the differences, call by call.
 
 
 @dataclass(frozen=True)
@@ -49,19 +49,19 @@ class Fidelity:
     """How near the unchanged replay comes to the recording."""
 
     replayable: bool
-    refusals: tuple[str, ...]  # Why not, in sentences.
+    refusals: tuple[str, ...]  #: Why not, in sentences.
     span_us: float
     replayed_span_us: float
-    # Of a replay in which nothing waits: near to span_us, a right span says little.
+    #: Of a replay in which nothing waits: near to span_us, a right span says little.
     null_span_us: float
-    informative: bool  # They are over 2 % of span_us apart.
-    long_waits: Recomputed  # Synchronizations and blocking copies over 100 us.
+    informative: bool  #: They are over 2 % of span_us apart.
+    long_waits: Recomputed  #: Synchronizations and blocking copies over 100 us.
     queue_waits: Recomputed
     hand_overs: Recomputed
-    copied_waits_us: float  # Long calls without known work to wait for.
-    explained_share: float  # Of launched device work: starts when it can.
-    unexplained_us: float  # By how much the rest starts late.
-    # What the critical path is made of, 0 to 1: copied, recomputed, anchored.
+    copied_waits_us: float  #: Long calls without known work to wait for.
+    explained_share: float  #: Of launched device work: starts when it can.
+    unexplained_us: float  #: By how much the rest starts late.
+    #: What the critical path is made of, 0 to 1: copied, recomputed, anchored.
     shares: dict[str, float]
 
     @property
@@ -75,7 +75,7 @@ class PathPlace:
     """A line's part of a critical path."""
 
     location: Location | None
-    name: str  # The operator or event where there is no frame.
+    name: str  #: The operator or event where there is no frame.
     us: float
 
 
@@ -84,25 +84,25 @@ class CriticalPath:
     """What bounds a step, or the whole trace: chained work without which it would be
     shorter. Its parts add up to span_us."""
 
-    step: int | None  # None: the whole trace.
+    step: int | None  #: None: the whole trace.
     span_us: float
-    by_category: dict[str, float]  # Microseconds, see docs/replay.md.
-    places: tuple[PathPlace, ...]  # Ten at most, the longest first.
+    by_category: dict[str, float]  #: Microseconds, see docs/replay.md.
+    places: tuple[PathPlace, ...]  #: Ten at most, the longest first.
 
 
 @dataclass(frozen=True)
 class Recovery:
     """The replay of a report's trace."""
 
-    fidelity: Fidelity | None  # None: there is no schedule, `refusal` says why.
-    refusal: str  # "" if the trace is replayable.
-    gains: tuple[Gain | None, ...]  # Of each finding, in their order.
-    # Of each finding: why it has no gain in a replayable trace; or "".
+    fidelity: Fidelity | None  #: None: there is no schedule, `refusal` says why.
+    refusal: str  #: "" if the trace is replayable.
+    gains: tuple[Gain | None, ...]  #: Of each finding, in their order.
+    #: Of each finding: why it has no gain in a replayable trace; or "".
     doubts: tuple[str, ...]
-    # All findings fixed at once. Not their sum: one may hide another.
+    #: All findings fixed at once. Not their sum: one may hide another.
     together: Gain | None
-    together_doubt: str  # Why that is not said although findings have gains; or "".
-    windows: tuple[float, ...]  # Share of each window that goes then; or empty.
+    together_doubt: str  #: Why that is not said although findings have gains; or "".
+    windows: tuple[float, ...]  #: Share of each window that goes then; or empty.
 
 
 def read_recovery(core: _core.Replay) -> Recovery:

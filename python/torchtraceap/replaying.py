@@ -29,9 +29,9 @@ class StepTimes:
     """One step's length."""
 
     number: int
-    span_us: float  # As recorded.
-    replayed_span_us: float  # Replayed without a change.
-    changed_span_us: float | None  # With the edits; None: not to be believed.
+    span_us: float  #: As recorded.
+    replayed_span_us: float  #: Replayed without a change.
+    changed_span_us: float | None  #: With the edits; None: not to be believed.
 
 
 @dataclass(frozen=True)
@@ -41,15 +41,15 @@ class WhatIf:
     path: str
     edits: tuple[Edit, ...]
     fidelity: Fidelity
-    span_us: float  # As recorded.
+    span_us: float  #: As recorded.
     replayed_span_us: float
-    changed_span_us: float | None  # None: not to be believed, `refusals` says why.
+    changed_span_us: float | None  #: None: not to be believed, `refusals` says why.
     steps: tuple[StepTimes, ...]
     gain: Gain | None
-    refusals: tuple[str, ...]  # Why no gain may be believed; or empty.
-    # Microseconds by category, with the edits made; empty if scheduled by events.
+    refusals: tuple[str, ...]  #: Why no gain may be believed; or empty.
+    #: Microseconds by category, with the edits made; empty if scheduled by events.
     critical_path: dict[str, float]
-    # "graph", or "events" where an edit lets work overlap: docs/replay.md.
+    #: "graph", or "events" where an edit lets work overlap: docs/replay.md.
     engine: str
     _write: Callable[[str], None] = field(repr=False, compare=False)
 

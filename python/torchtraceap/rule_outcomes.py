@@ -20,10 +20,10 @@ class RuleOutcome:
 
     rule: str
     claims: int
-    asked_us: float  # Together, whatever the devices did meanwhile.
-    claimed_us: float  # Idle or busy time in them that was still to be had.
-    taken_us: float  # More that it would have had but for rules before it.
-    counted: bool  # False: too little, so it is in no finding and no balance.
+    asked_us: float  #: Together, whatever the devices did meanwhile.
+    claimed_us: float  #: Idle or busy time in them that was still to be had.
+    taken_us: float  #: More that it would have had but for rules before it.
+    counted: bool  #: False: too little, so it is in no finding and no balance.
 
 
 def read_outcome(core: _core.OwnOutcome) -> RuleOutcome:

@@ -34,11 +34,11 @@ class Claim:
     use. Times are nanoseconds on the trace's clock, as in ``RuleView.columns``.
     """
 
-    row: int  # Of the event that proves it.
-    begin_ns: int | None = None  # None: when the event begins.
-    end_ns: int | None = None  # None: when it ends.
-    device: int | None = None  # Claim time of this device only, whoever launched next.
-    busy: bool | None = None  # Of the device: busy or idle time. None: as said above.
+    row: int  #: Of the event that proves it.
+    begin_ns: int | None = None  #: None: when the event begins.
+    end_ns: int | None = None  #: None: when it ends.
+    device: int | None = None  #: Claim time of this device only, whoever launched next.
+    busy: bool | None = None  #: Of the device: busy or idle time. None: as said above.
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Rule:
     side: str
     summary: str
     advice: str
-    thresholds: Mapping[str, float] = field(default_factory=dict)  # With min_share.
+    thresholds: Mapping[str, float] = field(default_factory=dict)  #: With min_share.
     before: str | None = None
 
     def __call__(self, view: RuleView) -> Iterable[Claim]:

@@ -13,14 +13,14 @@ from torchtraceap.units import us_from_ns
 class Stage:
     """One question, answered in figures. The core's pipeline/story.h lists them all."""
 
-    id: str  # busy, idle, limit, work, overlap, gain.
+    id: str  #: busy, idle, limit, work, overlap, gain.
     question: str
-    answer: str  # Sentences; names in them are from the trace.
-    # The answer in one stable word, such as "host" or a pattern; "" if it has none.
+    answer: str  #: Sentences; names in them are from the trace.
+    #: The answer in one stable word, such as "host" or a pattern; "" if it has none.
     verdict: str
-    known: bool  # False: the trace does not allow an answer; `answer` says why.
-    severity: str | None  # "low", "medium", "high", as of a finding; None: no cost.
-    figures: dict[str, float | int]  # Times end in ``_us``; the rest are counts.
+    known: bool  #: False: the trace does not allow an answer; `answer` says why.
+    severity: str | None  #: "low", "medium", "high", as of a finding; None: no cost.
+    figures: dict[str, float | int]  #: Times end in ``_us``; the rest are counts.
 
 
 def read_story(core: list[_core.Stage]) -> tuple[Stage, ...]:

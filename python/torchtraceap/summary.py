@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from torchtraceap.heading import heading_lines, is_part
 from torchtraceap.path_text import path_line
 from torchtraceap.places import NAME_WIDTH, place_text
+from torchtraceap.recovery import read_path
 from torchtraceap.rule_outcomes import outcome_lines
 from torchtraceap.safe_text import printable
 from torchtraceap.text_table import align, wrapped
@@ -66,7 +67,8 @@ def _findings(report: Report, limit: int) -> Iterator[str]:
             yield f"  and {len(rest)} more, {_together(rest)}"
         yield from _replayed(report)
         if not report.recovery.refusal:
-            yield from wrapped(path_line(report.critical_paths[0]), "  ")
+            whole = report.core_replay[0].critical_paths(steps=False)[0]
+            yield from wrapped(path_line(read_path(whole)), "  ")
     else:
         yield f"Findings: {_why_none(report)}"
     if report.balance:

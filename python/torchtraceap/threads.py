@@ -17,23 +17,23 @@ class Thread:
     Each moment counts once, by the innermost event that says something.
     """
 
-    pid: int | str  # As the file has it.
+    pid: int | str  #: As the file has it.
     tid: int | str
-    name: str  # "" if the trace does not name it.
+    name: str  #: "" if the trace does not name it.
     events: int
-    busy_us: float  # The four that follow.
-    operators_us: float  # Inside operators, with all that they call but waits.
-    calls_us: float  # Inside calls of CUDA, HIP and their like, outside of operators.
-    compile_us: float  # torch.compile or Triton compiling.
-    python_us: float  # In Python, or in a range of the program, in none of the above.
-    waiting_us: float  # The four that follow.
-    wait_loader_us: float  # Inside the data loader's marks, whoever loads.
-    wait_comm_us: float  # For collectives between CPU tensors, or carrying them out.
-    wait_device_us: float  # In calls that wait for a device.
-    wait_other_us: float  # For locks, files, processes, autograd's threads; asleep.
-    profiler_us: float  # The profiler's own work.
-    idle_us: float  # Nothing is recorded, steps aside.
-    busy_share: float  # `busy_us` of the span, 0 to 1.
+    busy_us: float  #: The four that follow.
+    operators_us: float  #: Inside operators, with all that they call but waits.
+    calls_us: float  #: Inside calls of CUDA, HIP and their like, outside of operators.
+    compile_us: float  #: torch.compile or Triton compiling.
+    python_us: float  #: In Python, or in a range of the program, in none of the above.
+    waiting_us: float  #: The four that follow.
+    wait_loader_us: float  #: Inside the data loader's marks, whoever loads.
+    wait_comm_us: float  #: For collectives between CPU tensors, or carrying them out.
+    wait_device_us: float  #: In calls that wait for a device.
+    wait_other_us: float  #: For locks, files, processes, autograd's threads; asleep.
+    profiler_us: float  #: The profiler's own work.
+    idle_us: float  #: Nothing is recorded, steps aside.
+    busy_share: float  #: `busy_us` of the span, 0 to 1.
 
 
 def read_threads(

@@ -16,9 +16,9 @@ class Label:
     """A pattern that a window shows."""
 
     pattern: str
-    side: str  # "cpu" or "gpu": whose code has to change.
-    score: float  # Share of the window's time wasted, 0 to 1.
-    origin: str  # "rule": exact; "model": a calibrated guess.
+    side: str  #: "cpu" or "gpu": whose code has to change.
+    score: float  #: Share of the window's time wasted, 0 to 1.
+    origin: str  #: "rule": exact; "model": a calibrated guess.
     wasted_us: float
 
 
@@ -26,7 +26,7 @@ class Label:
 class Node:
     """An event of a window's tree: device work, or a host event that led to it."""
 
-    index: int  # Row in ``Trace.columns``.
+    index: int  #: Row in ``Trace.columns``.
     name: str
     category: str
     start_us: float
@@ -53,14 +53,14 @@ class Window:
     index: int
     start_us: float
     end_us: float
-    step: int | None  # N of the ProfilerStep#N it lies in.
+    step: int | None  #: N of the ProfilerStep#N it lies in.
     device: int | None
-    pid: int | str | None  # The process, or the one that feeds the device.
-    events: int  # Operators, annotations, calls and device work that start in it.
-    busy_us: float  # Of the device; 0 without one.
-    labels: tuple[Label, ...]  # Most wasted time first.
-    cpu_score: float  # Share wasted by patterns of the CPU side, 0 to 1.
-    gpu_score: float  # The same for the GPU side.
+    pid: int | str | None  #: The process, or the one that feeds the device.
+    events: int  #: Operators, annotations, calls and device work that start in it.
+    busy_us: float  #: Of the device; 0 without one.
+    labels: tuple[Label, ...]  #: Most wasted time first.
+    cpu_score: float  #: Share wasted by patterns of the CPU side, 0 to 1.
+    gpu_score: float  #: The same for the GPU side.
     _report: _core.Report = field(repr=False, compare=False)
     _trace: _core.Trace = field(repr=False, compare=False)
 

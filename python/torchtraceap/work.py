@@ -20,34 +20,34 @@ class Kernel:
     """All launches of one kernel, on all devices together."""
 
     name: str
-    communication: bool  # Of NCCL, RCCL and their like.
+    communication: bool  #: Of NCCL, RCCL and their like.
     count: int
-    total_us: float  # Sum of the durations: may exceed the time there was.
-    union_us: float  # Time in which at least one was running, of each device.
+    total_us: float  #: Sum of the durations: may exceed the time there was.
+    union_us: float  #: Time in which at least one was running, of each device.
     mean_us: float
     min_us: float
     max_us: float
-    busy_share: float  # `union_us` of the busy time of all devices, 0 to 1.
-    blocks: int | None  # Of the grid: the most frequent launch. None: not recorded.
-    block_threads: int | None  # Threads of a block, of the same launch.
-    occupancy: float | None  # Estimated, in percent, weighted by duration.
+    busy_share: float  #: `union_us` of the busy time of all devices, 0 to 1.
+    blocks: int | None  #: Of the grid: the most frequent launch. None: not recorded.
+    block_threads: int | None  #: Threads of a block, of the same launch.
+    occupancy: float | None  #: Estimated, in percent, weighted by duration.
 
 
 @dataclass(frozen=True)
 class Copy:
     """All copies of one direction and kind of host memory, or all memsets."""
 
-    direction: str  # "HtoD", "DtoH", "DtoD", "PtoP", "HtoH", "memset", "": unknown.
-    memory: str  # Of the host: "pageable", "pinned"; "": not recorded, or none.
+    direction: str  #: "HtoD", "DtoH", "DtoD", "PtoP", "HtoH", "memset", "": unknown.
+    memory: str  #: Of the host: "pageable", "pinned"; "": not recorded, or none.
     count: int
-    total_us: float  # As of `Kernel`.
+    total_us: float  #: As of `Kernel`.
     union_us: float
     mean_us: float
     min_us: float
     max_us: float
-    bytes: int | None  # Of those that tell it. None: none does.
+    bytes: int | None  #: Of those that tell it. None: none does.
     median_bytes: int | None
-    bandwidth: float | None  # Bytes over their `total_us`, in GB/s.
+    bandwidth: float | None  #: Bytes over their `total_us`, in GB/s.
 
 
 @dataclass(frozen=True)
@@ -56,13 +56,13 @@ class Operator:
 
     name: str
     count: int
-    total_us: float  # Host time; a call inside one of the same operator is not added.
-    self_us: float  # Outside of the operators it called.
+    total_us: float  #: Host time; a call inside one of the same operator is not added.
+    self_us: float  #: Outside of the operators it called.
     min_us: float
     max_us: float
-    device_us: float  # Sum of the device work launched inside it.
-    self_device_us: float  # Of that, what no operator inside it launched.
-    work: int  # Kernels, copies and memsets in `device_us`.
+    device_us: float  #: Sum of the device work launched inside it.
+    self_device_us: float  #: Of that, what no operator inside it launched.
+    work: int  #: Kernels, copies and memsets in `device_us`.
 
 
 @dataclass(frozen=True)
@@ -79,8 +79,8 @@ class Counts:
 class KernelCounts:
     """Numbers of kernels; None where there is nothing to count."""
 
-    steps: Counts | None  # Launched in each of `Report.steps`.
-    windows: Counts | None  # Started in each of `Report.windows`.
+    steps: Counts | None  #: Launched in each of `Report.steps`.
+    windows: Counts | None  #: Started in each of `Report.windows`.
 
 
 @dataclass(frozen=True)
@@ -88,10 +88,10 @@ class Overlap:
     """One device's time by what ran; what runs at once counts for both."""
 
     device: int
-    compute_us: float  # Kernels but those of communication.
+    compute_us: float  #: Kernels but those of communication.
     communication_us: float
     copy_us: float
-    communication_hidden_us: float  # With a computing kernel beside.
+    communication_hidden_us: float  #: With a computing kernel beside.
     copy_hidden_us: float
 
 

@@ -7,7 +7,7 @@ import importlib
 import importlib.util
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +69,17 @@ def profiling_imported() -> None:
     """Import what profiling imports, before anybody notes which modules there are."""
     if importlib.util.find_spec("torch"):
         importlib.import_module("torch._inductor.config")
+
+
+@pytest.fixture(scope="module")
+def one_thread() -> Iterator[None]:
+    """Lets torch use one thread: tiny models gain nothing from more, which would wait
+    for one another on a busy machine."""
+    torch = importlib.import_module("torch")
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
 
 
 @pytest.fixture

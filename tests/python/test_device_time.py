@@ -7,24 +7,18 @@ slow_loader.py reads the JSON, slow_device_time.py adds up.
 from __future__ import annotations
 
 import collections
-from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
 import torchtraceap
 
+from .real_traces import PATHS
 from .slow_device_time import WORK, Work, common, length, union, work_of
 from .slow_loader import SlowTrace, parse
 
-ROOT = Path(__file__).resolve().parents[2]
 LARGEST = 1_500_000  # bytes of gzip: Python's json takes a second for these
-PATHS = {
-    path.name: path
-    for folder in (ROOT.parent / "shared" / "traces", ROOT / "tests" / "data")
-    for path in folder.glob("*.json.gz")
-    if path.stat().st_size < LARGEST
-}
+SMALL = [name for name, path in PATHS.items() if path.stat().st_size < LARGEST]
 
 
 class Case(NamedTuple):
@@ -42,7 +36,7 @@ class Case(NamedTuple):
         return {device: union(events) for device, events in of.items()}
 
 
-@pytest.fixture(scope="module", params=sorted(PATHS))
+@pytest.fixture(scope="module", params=sorted(SMALL))
 def case(request: pytest.FixtureRequest) -> Case:
     content = PATHS[request.param].read_bytes()
     trace = torchtraceap.load(content)

@@ -11,21 +11,16 @@ import importlib.util
 import json
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from .real_traces import PATHS, ROOT
+
 AGREEMENT = ROOT / "benchmarks" / "agreement"
 RECORDED: dict[str, Any] = json.loads(
     (ROOT / "benchmarks" / "results" / "hta.json").read_text()
 )["traces"]
-PATHS = {
-    path.name: path
-    for folder in (ROOT.parent / "shared" / "traces", ROOT / "tests" / "data")
-    for path in folder.glob("*.json.gz")
-}
 TIMES = ("busy", "idle", "compute")
 NEAR_US = 0.6  # HTA adds up doubles of absolute microseconds
 NEAR_PERCENT = 0.1  # points; HTA rounds to 0.01

@@ -16,15 +16,11 @@ import pytest
 
 import torchtraceap
 
-ROOT = Path(__file__).resolve().parents[2]
+from .real_traces import PATHS, ROOT
+
 RECORDED: dict[str, Any] = json.loads(
     (ROOT / "benchmarks" / "results" / "hta_critical_path.json").read_text()
 )["traces"]
-PATHS = {
-    path.name: path
-    for folder in (ROOT.parent / "shared" / "traces", ROOT / "tests" / "data")
-    for path in folder.glob("*.json.gz")
-}
 DEVICE = ("compute", "communication", "copies")
 NEAR = 0.05  # of what is compared: less needs no reason
 SAME = [

@@ -64,7 +64,7 @@ def test_this_tree_is_clean() -> None:
         ("python/torchtraceap/a.py", "from . import _torch", "inside the function"),
         (
             "python/torchtraceap/a.py",
-            "from .sync_watch import a",
+            "from .checking.sync_watch import a",
             "inside the function",
         ),
         ("python/torchtraceap/a.py", "if True:\n import pandas", "inside the function"),
@@ -99,7 +99,10 @@ def test_a_forbidden_line_is_found(
             "python/torchtraceap/a.py",
             "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n import torch",
         ),
-        ("python/torchtraceap/sync_watch.py", "import torch\nfrom . import sync_run"),
+        (
+            "python/torchtraceap/checking/sync_watch.py",
+            "import torch\nfrom . import sync_run",
+        ),
         ("python/torchtraceap/pytest_plugin.py", "import pytest"),
     ],
 )

@@ -18,6 +18,8 @@ torch = pytest.importorskip("torch")
 
 from . import live_workloads as programs  # noqa: E402
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 Program = Callable[[], None]
 
 # pattern, sub-types (any of them; () is any), with the mistake, without it
@@ -62,15 +64,6 @@ def defined_at(program: Callable[..., Any]) -> int:
         if getattr(constant, "co_name", "") == "<listcomp>":
             return int(constant.co_firstlineno)
     return program.__code__.co_firstlineno
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread() -> Any:
-    """Several threads would wait for one another on a busy machine."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 def recorded(program: Program) -> torchtraceap.Report:

@@ -15,7 +15,6 @@ import multiprocessing
 import subprocess
 import sys
 import tarfile
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -35,7 +34,10 @@ from measure import TwinsDiffer, label, twins_agree  # noqa: E402
 from training import Lab, Training, tf32  # noqa: E402
 
 # Loader workers are forked from a process with threads, which Python 3.12 warns about.
-pytestmark = pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:This process:DeprecationWarning"),
+    pytest.mark.usefixtures("one_thread"),
+]
 
 ITEM, LOADER = "item_per_parameter.recommender", "loader_without_workers.cnn"
 TF32 = "fp32_matmul.cnn"
@@ -66,15 +68,6 @@ def traces(out: Path) -> dict[str, dict]:
 
 def lab(family: str = "recommender") -> Lab:
     return Lab(torch.device("cpu"), FAMILIES[family], "cpu", seed=0)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread() -> Iterator[None]:
-    """Tiny models gain nothing from threads, and lose much where cores are shared."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 @pytest.fixture(scope="module")

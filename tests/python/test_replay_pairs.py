@@ -31,19 +31,14 @@ from pair_table import IMAGES, PAIRS, TimedPair, lab_of  # noqa: E402
 from predicting import middle, predict, recorded  # noqa: E402
 
 # Loader workers are forked from a process with threads, which Python 3.12 warns about.
-pytestmark = pytest.mark.filterwarnings("ignore")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore"),
+    pytest.mark.usefixtures("one_thread"),
+]
 
 FEW = Protocol(check=0, lead_in=3, blocks=1, block=1, active=6)
 NEAR = 0.7  # A prediction is no shorter than so much of the fixed program's step.
 LINK_BYTES_A_SECOND = 2e6
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread() -> Any:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 def reports(name: str) -> tuple[torchtraceap.Report, torchtraceap.Report]:

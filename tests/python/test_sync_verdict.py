@@ -13,11 +13,13 @@ from typing import Any
 import pytest
 
 import torchtraceap
-from torchtraceap import sync_verdict
 from torchtraceap.call_lines import line_at
+from torchtraceap.checking import sync_report, sync_verdict
+from torchtraceap.checking.sync_check import SyncCheck, SyncStalls
+from torchtraceap.checking.sync_verdict import Observation, Stall, decide
 from torchtraceap.source_lines import Line, is_user_file, resolve
-from torchtraceap.sync_check import SyncCheck, SyncStalls
-from torchtraceap.sync_verdict import Observation, Stall, decide
+
+pytest_plugins = ["pytester"]
 
 HERE = pathlib.Path(__file__).resolve()
 
@@ -108,7 +110,7 @@ def test_wrong_options_are_named(options: dict[str, Any]) -> None:
 
 def test_the_kinds_are_those_of_the_core() -> None:
     (core,) = [p for p in torchtraceap._core.patterns() if p.name == "sync_stall"]
-    assert list(sync_verdict.KINDS) == core.subtypes
+    assert list(sync_report.KINDS) == core.subtypes
 
 
 def gpu_trace(*waits: int, lost: int = 0) -> bytes:
@@ -145,7 +147,7 @@ def gpu_trace(*waits: int, lost: int = 0) -> bytes:
 
 def observe(trace: bytes, line: Line | None = None, end_us: float = 1e9) -> Observation:
     report = torchtraceap.analyze(trace)
-    return sync_verdict.from_report(report, lambda *_: line, int(1e3 * end_us))
+    return sync_report.from_report(report, lambda *_: line, int(1e3 * end_us))
 
 
 def test_a_step_without_waits_passes() -> None:
@@ -217,7 +219,7 @@ def test_a_run_on_the_cpu_alone_cannot_be_judged(data: pathlib.Path) -> None:
 
 
 def test_a_recorded_trace(slow_loader: torchtraceap.Report) -> None:
-    observation = sync_verdict.from_report(slow_loader, lambda *_: None, 2**62)
+    observation = sync_report.from_report(slow_loader, lambda *_: None, 2**62)
     waits = slow_loader._core.waits
     assert len(observation.stalls) == len(waits) > 0
     assert not decide(observation).ok
@@ -237,7 +239,7 @@ needs_torch = pytest.mark.skipif(torch is None, reason="torch is not installed")
 def gpu_half(monkeypatch: pytest.MonkeyPatch) -> Any:
     if torch is None or torch.cuda.is_available():
         pytest.skip("this needs torch and stands in for a GPU")
-    from torchtraceap import sync_run
+    from torchtraceap.checking import sync_run
 
     def profile(activities: Any, **options: Any) -> Any:
         return torch.profiler.profile(activities=activities[:1], **options)
@@ -262,6 +264,49 @@ def test_a_run_with_stalls(gpu_half: Any, monkeypatch: pytest.MonkeyPatch) -> No
     assert "Measured on the GPU" in str(caught.value)
     with SyncCheck(over_us=1000.0):
         torch.ones(3).sum().item()
+
+
+def test_the_fixture_shows_what_was_measured(
+    gpu_half: Any,
+    profiling_imported: None,
+    pytester: pytest.Pytester,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    reports = [torchtraceap.analyze(gpu_trace(300, 400)), None, None]
+    real = gpu_half.analyze
+    monkeypatch.setattr(
+        gpu_half, "analyze", lambda trace: reports.pop(0) or real(trace)
+    )
+    pytester.makepyfile(
+        """
+        import pytest, torch
+
+        @pytest.mark.no_sync_stalls
+        def test_stalls(): torch.ones(3).sum().item()
+
+        def test_nothing(no_sync_stalls):
+            with no_sync_stalls():
+                torch.ones(3).sum().item()
+
+        def test_skips(no_sync_stalls):
+            with no_sync_stalls(unknown="skip"):
+                torch.ones(3).sum().item()
+        """
+    )
+    result = pytester.runpytest_inprocess("--junitxml=out.xml")
+    result.assert_outcomes(failed=2, skipped=1)
+    result.stdout.fnmatch_lines(
+        [
+            "*: aten::_local_scalar_dense waits for *[[]no_sync_stalls[]]",
+            "  * aten::_local_scalar_dense  ×2, 700 µs blocked",
+            "FAILED no_sync_stalls [[]GPU: calls that blocked the CPU[]]",
+            "Measured on the GPU*",
+            "Nothing was checked: the code ran nothing on the GPU. *",
+            "Checks that could not be made, of 2 tests:",
+        ]
+    )
+    xml = (pytester.path / "out.xml").read_text(encoding="utf-8")
+    assert '"torchtraceap.wasted_us" value="700.0"' in xml
 
 
 def test_what_the_profiler_does_at_the_end_is_not_judged(

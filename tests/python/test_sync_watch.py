@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 import torchtraceap
-from torchtraceap.sync_check import SyncCheck, SyncStalls
-from torchtraceap.sync_ops import SYNC_OPS
+from torchtraceap.checking.sync_check import SyncCheck, SyncStalls
+from torchtraceap.checking.sync_ops import SYNC_OPS
 
 torch = pytest.importorskip("torch")
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from torchtraceap import _core
 from torchtraceap.budget import EVERY, PATTERN_LIMITS, PatternLimits, Violation
 from torchtraceap.gate.occurrences import Cost, costs, place_of
 from torchtraceap.gate.untold import INCOMPLETE, NO_DEVICE, untold
@@ -87,9 +88,15 @@ def _judge_pattern(budget: Budget, report: Report, pattern: str) -> Iterator[Vio
                 + f", {name} = {allowed:g}"
             )
             yield _violation(name, allowed, found, message, counted)
-        elif section == pattern and not seen and not report.trace.working_devices:
-            # Most causes show in what a device waits for, and there is none.
+        elif section == pattern and not seen and _needs_device(report, pattern):
             yield untold(name, allowed, NO_DEVICE, found)
+
+
+def _needs_device(report: Report, pattern: str) -> bool:
+    """Tell whether a pattern cannot be in a trace, for want of device work."""
+    if report.trace.working_devices:
+        return False
+    return any(p.name == pattern and not p.on_host for p in _core.patterns())
 
 
 def _violation(

@@ -78,6 +78,16 @@ TEST(Recovery, PathsAddUpAndNameTheLongest) {
   const auto recovery = recover(report);
   const auto paths = critical_paths(*recovery.model);
   ASSERT_EQ(paths.size(), 11u);  // the trace, and ten steps
+  const auto alone = critical_paths(*recovery.model, false);
+  ASSERT_EQ(alone.size(), 1u);
+  const auto& whole = alone[0];
+  EXPECT_FALSE(whole.step);
+  EXPECT_EQ(whole.by_category, paths[0].by_category);
+  ASSERT_EQ(whole.places.size(), paths[0].places.size());
+  for (std::size_t i = 0; i < whole.places.size(); ++i) {
+    EXPECT_EQ(whole.places[i].name, paths[0].places[i].name);
+    EXPECT_EQ(whole.places[i].ns, paths[0].places[i].ns);
+  }
   EXPECT_FALSE(paths[0].step);
   for (const auto& path : paths) {
     std::int64_t sum = 0;
@@ -176,6 +186,38 @@ TEST(WhatIf, RefusesWhatMakesNoSense) {
                std::invalid_argument);
   EXPECT_THROW(edit_kind("remove"), std::invalid_argument);
   EXPECT_EQ(edit_kind("scale"), EditKind::kScale);
+}
+
+// What a caller throws at a checkpoint, wherever it comes, gets out as it is.
+TEST(Recovery, EndsAtEachCheckpoint) {
+  struct Ended {};
+  const auto trace = loading_steps().load();
+  const auto report = analyze(trace);
+  const auto recovery = recover(report);
+  const std::vector<Edit> overlap{{EditKind::kOverlap, ids(trace, "gemm")}};
+  const auto price = [&](const replay::Checkpoint& c) { recover(report, c); };
+  const auto by_events = [&](const replay::Checkpoint& c) {
+    what_if(report, *recovery.model, overlap, c);
+  };
+  const auto count = [](const auto& work) {
+    std::size_t passed = 0;
+    work([&] { ++passed; });
+    return passed;
+  };
+  EXPECT_GE(count(price), 9 + report.findings.size());  // stages, findings
+  EXPECT_GE(count(by_events), 4u);                      // two schedules among them
+  const auto ends_at_each = [&](const auto& work) {
+    for (std::size_t last = 0; last < count(work); ++last) {
+      std::size_t passed = 0;
+      EXPECT_THROW(work([&] {
+                     if (passed++ == last) throw Ended();
+                   }),
+                   Ended)
+          << last;
+    }
+  };
+  ends_at_each(price);
+  ends_at_each(by_events);
 }
 
 }  // namespace

@@ -130,5 +130,15 @@ TEST(HostCollectives, ThereAreNoneBesideADevice) {
   EXPECT_TRUE(Replayed(t.text()).model.collectives.empty());
 }
 
+TEST(HostCollectives, AllThatBeginInATimeAreLookedAtAndSomeBefore) {
+  std::vector<HostCollective> own;
+  for (std::uint32_t i = 0; i < 300; ++i) own.push_back({i, 0, 10 * i, 10 * i + 15});
+  using Places = std::pair<std::size_t, std::size_t>;
+  EXPECT_EQ(around(own, {1000, 2900}), (Places{100 - 64, 290}));
+  EXPECT_EQ(around(own, {100, 105}), (Places{0, 11}));
+  EXPECT_EQ(around(own, {9000, 9001}), (Places{300 - 64, 300}));
+  EXPECT_EQ(around({}, {0, 1}), (Places{0, 0}));
+}
+
 }  // namespace
 }  // namespace tta::replay

@@ -89,6 +89,30 @@ TEST(Waits, ARowOfTheTraceSaysWhichStream) {
   EXPECT_EQ(r.model.waits.at(0).provenance, Provenance::kRecorded);
 }
 
+// As in a file merged from two ranks that each call their device 0.
+TEST(Waits, ARowOfTheTraceSpeaksOfItsOwnProcess) {
+  for (const bool same_id : {false, true}) {
+    TraceText t;
+    t.launched(0, 10, 100, 1, 7).call("cudaEventRecord", 6, 1, same_id ? 13 : 2);
+    const auto of_other = [&](const char* cat, double ts, double dur, int id,
+                              int stream) {
+      t.host(cat, "gemm", ts, dur,
+             "\"device\": 0, \"stream\": " + std::to_string(stream) +
+                 ", \"correlation\": " + std::to_string(id),
+             stream, 1000);
+    };
+    t.call("cudaLaunchKernel", 0, 5, 11, 2, 200);
+    t.call("cudaLaunchKernel", 10, 5, 12, 2, 200);
+    of_other("kernel", 10, 900, 11, 7);
+    of_other("kernel", 20, 100, 12, 20);
+    t.call("cudaStreamSynchronize", 16, 910, 13, 2, 200);
+    of_other("cuda_sync", 16, 910, 13, 7);
+    const Replayed r(t.text(), by_constants());
+    EXPECT_EQ(r.returns("cudaStreamSynchronize"), 8'000 + 900'000 + 8'000) << same_id;
+    EXPECT_EQ(r.model.waits.at(0).provenance, Provenance::kRecorded) << same_id;
+  }
+}
+
 TEST(Waits, AnEventSyncWaitsForTheWorkBeforeItsRecord) {
   TraceText t;
   t.launched(0, 10, 100, 1).call("cudaEventRecord", 6, 1, 2);

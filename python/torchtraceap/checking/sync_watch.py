@@ -20,9 +20,9 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from torchtraceap.checking.sync_ops import BY_OPERATOR, PRINT, host_code
+from torchtraceap.checking.sync_verdict import Observation, Stall
 from torchtraceap.source_lines import Line, deepest_user_line, display_path, stack
-from torchtraceap.sync_ops import BY_OPERATOR, PRINT, host_code
-from torchtraceap.sync_verdict import Observation, Stall
 
 
 class SyncWatch:
@@ -47,6 +47,7 @@ class SyncWatch:
                 for (line, operator), count in self._mode.found.items()
             ),
             scope=_scope(self._mode.found, self._mode.on_host),
+            mode="no GPU: operators that would wait for one",
         )
 
 

@@ -6,11 +6,12 @@ from __future__ import annotations
 import torch
 from torch.profiler import ProfilerActivity, profile, record_function
 
-from torchtraceap import live
 from torchtraceap.analysis import analyze
 from torchtraceap.call_lines import line_at
+from torchtraceap.checking.sync_report import MODE, from_report
+from torchtraceap.checking.sync_verdict import Observation
+from torchtraceap.profiling import live
 from torchtraceap.source_lines import Line
-from torchtraceap.sync_verdict import Observation, from_report
 
 _NESTED = (
     "Nothing was checked: the code under test uses torch's profiler itself, and only "
@@ -51,7 +52,7 @@ class SyncRun:
             pass
         self._prof.stop()
         if not own:
-            return Observation((), "", problem=_NESTED)
+            return Observation((), "", _NESTED, MODE)
         trace = live.load(self._prof)
         report = analyze(trace)
         base = int(trace.metadata["baseTimeNanoseconds"])

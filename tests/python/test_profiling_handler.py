@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_session.py: live profilers, whose own exports keep working."""
+"""test_profiling_handler.py: live profilers, whose own exports keep working."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 
 import torchtraceap
-from torchtraceap import kept_trace, live
 from torchtraceap.analysis_plan import AnalysisPlan
+from torchtraceap.profiling import kept_trace, live
 
 torch = pytest.importorskip("torch")
 from torch.profiler import (  # noqa: E402

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""session.py: analyses what a torch profiler recorded, as its handler or afterwards."""
+"""handler.py: analyses what a torch profiler recorded, as its handler or afterwards."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from dataclasses import replace
 from types import FrameType
 from typing import Any
 
-from torchtraceap import live
 from torchtraceap.analysis import refuse_loading
 from torchtraceap.analysis_plan import AnalysisPlan
+from torchtraceap.profiling import live
 from torchtraceap.report import Report
 
 

@@ -8,11 +8,14 @@ pytest plugin shows the outcome.
 
 from __future__ import annotations
 
+import inspect
+import sys
 from collections.abc import Iterable
 from types import TracebackType
 from typing import Protocol
 
-from torchtraceap.sync_verdict import OVER_US, Observation, Verdict, decide
+from torchtraceap.arguments import checked_int, wrong_number
+from torchtraceap.checking.sync_verdict import OVER_US, Observation, Verdict, decide
 
 
 class SyncStalls(AssertionError):
@@ -20,9 +23,16 @@ class SyncStalls(AssertionError):
 
 
 class Recorder(Protocol):
-    def start(self) -> None: ...
-    def stop(self) -> Observation: ...
-    def abandon(self) -> None: ...
+    """A way to find out what waits. Which one is used, `_new_recorder` decides."""
+
+    def start(self) -> None:
+        """Begin; raises RuntimeError if that cannot be now."""
+
+    def stop(self) -> Observation:
+        """End, and tell what was seen since `start`."""
+
+    def abandon(self) -> None:
+        """End after an error of the code under test, of which nothing is asked."""
 
 
 class SyncCheck:
@@ -60,17 +70,12 @@ class SyncCheck:
     ) -> None:
         if isinstance(allow, str):
             raise ValueError(f"allow must be a list of names, but is {allow!r}")
-        for name, value in (
-            ("over_us", over_us),
-            ("max_count", max_count),
-            ("warmup", warmup),
-        ):
-            if value < 0:
-                raise ValueError(f"{name} must not be negative, but is {value}")
+        if wrong := wrong_number(over_us):
+            raise ValueError(f"over_us {wrong}")
         self._over_us = over_us
-        self._max_count = max_count
+        self._max_count = checked_int("max_count", max_count, 0, sys.maxsize)
         self._allow = tuple(allow)
-        self._to_skip = warmup
+        self._to_skip = checked_int("warmup", warmup, 0, sys.maxsize)
         self._recorder: Recorder | None = None
         #: What came out, once the block is left.
         self.verdict: Verdict | None = None
@@ -117,14 +122,18 @@ class SyncCheck:
         self._recorder = recorder
 
 
+#: The names of its options.
+OPTIONS = tuple(inspect.signature(SyncCheck).parameters)
+
+
 def _new_recorder() -> Recorder:
     import torch
 
     # Both need torch, which nobody should load who only asks for a fixture's name.
     if torch.cuda.is_available():
-        from torchtraceap.sync_run import SyncRun
+        from torchtraceap.checking.sync_run import SyncRun
 
         return SyncRun()
-    from torchtraceap.sync_watch import SyncWatch
+    from torchtraceap.checking.sync_watch import SyncWatch
 
     return SyncWatch()

@@ -14,7 +14,12 @@ import warnings
 from typing import Any
 
 from torchtraceap import _core
-from torchtraceap.kept_trace import EXPORT, KeptTrace, is_repeatable, private_path
+from torchtraceap.profiling.kept_trace import (
+    EXPORT,
+    KeptTrace,
+    is_repeatable,
+    private_path,
+)
 
 
 def load(prof: Any) -> _core.Trace:
@@ -34,8 +39,7 @@ def load(prof: Any) -> _core.Trace:
             "the profiler has not recorded anything yet: use torchtraceap.analyze as "
             "its on_trace_ready handler, or call it after the `with` block"
         )
-    if inner.kineto_results.trace_start_ns() == 0:
-        # Exporting this would crash the process (seen with torch 2.13).
+    if is_lost(prof):
         raise ValueError(
             "the profiler was ended by another one that started inside it, so its "
             "trace is lost: torch can run only one profiler at a time"
@@ -49,6 +53,28 @@ def load(prof: Any) -> _core.Trace:
             prof.export_chrome_trace(path)
             return _core.load_bytes(_read(path))
     return kept.load()
+
+
+def save(prof: Any, path: str) -> None:
+    """Writes the last cycle of `prof` to `path`, which ends in .json.gz.
+
+    As its own export, which it leaves as it is, but six times as fast: torch packs
+    as tightly as gzip can. Raises what `load` and writing raise.
+    """
+    kept = _kept(inner_profile(prof))
+    if kept is None or getattr(prof, "_use_cupti_monitor", False):
+        prof.export_chrome_trace(path)
+    else:
+        kept.pack(path)
+
+
+def is_lost(prof: Any) -> bool:
+    """Tells whether another profiler ended `prof`, which has stopped.
+
+    Exporting such a one would crash the process (seen with torch 2.13).
+    """
+    results = getattr(inner_profile(prof), "kineto_results", None)
+    return results is not None and results.trace_start_ns() == 0
 
 
 def inner_profile(prof: Any) -> Any:

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""conf.py: builds these pages, and the reference from docstrings, into a site.
+
+    sphinx-build -W --keep-going -b html docs build/docs
+
+Nothing is fetched: the site reads the same without a network. Links that leave this
+folder lead to copies of the files they name.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import torchtraceap
+
+if TYPE_CHECKING:
+    from docutils import nodes
+    from sphinx.application import Sphinx
+
+sys.path.insert(0, str(Path(__file__).parent / "extensions"))
+
+project = "torchtraceap"
+author = "torchtraceap contributors"
+project_copyright = author
+version = release = torchtraceap.__version__
+
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "notebook_page",
+]
+exclude_patterns = ["extensions"]
+root_doc = "index"
+
+myst_heading_anchors = 4
+myst_enable_extensions = ["colon_fence"]
+
+# Single backticks in docstrings are code.
+default_role = "literal"
+autodoc_default_options = {"members": True}
+autodoc_member_order = "bysource"
+autodoc_typehints_format = "short"
+python_use_unqualified_type_names = True
+python_maximum_signature_line_length = 72
+napoleon_numpy_docstring = False
+napoleon_use_rtype = False
+
+html_theme = "furo"
+html_title = f"torchtraceap {version}"
+html_static_path = ["static"]
+html_css_files = ["site.css"]
+html_copy_source = False
+html_show_sourcelink = False
+pygments_style = "friendly"
+pygments_dark_style = "github-dark"
+highlight_language = "default"
+
+linkcheck_timeout = 20
+linkcheck_retries = 2
+
+
+def link_to_files(app: Sphinx, doctree: nodes.document) -> None:
+    """Turn links to Markdown outside this folder into links to copies of the files."""
+    from sphinx import addnodes
+
+    for link in list(doctree.findall(addnodes.pending_xref)):
+        target = f"{link.get('reftarget')}.md"
+        # A document outside the site has no name there, so it goes by its path.
+        if link.get("refdomain") == "doc" and os.path.isabs(target):
+            copy = addnodes.download_reference(
+                reftarget="/" + os.path.relpath(target, app.srcdir),
+                refdoc=link["refdoc"],
+            )
+            copy += link.children
+            link.replace_self(copy)
+
+
+def setup(app: Sphinx) -> None:
+    # Before Sphinx collects what is to be copied.
+    app.connect("doctree-read", link_to_files, priority=400)

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""fixtures.py: what the fixtures are: calls that make the checks of a test."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from torchtraceap.analysis import analyze
+from torchtraceap.checking import sync_block, trace_check
+from torchtraceap.checking.check_log import CheckLog
+from torchtraceap.checking.outcome import Outcome, Unknown, checked_unknown
+from torchtraceap.checking.recording import Recording
+from torchtraceap.checking.sync_block import SyncBlock
+from torchtraceap.checking.trace_check import TraceCheck
+from torchtraceap.report import Report
+
+if TYPE_CHECKING:
+    from torchtraceap.analysis import Source
+
+_NO_WITH = (
+    "no_sync_stalls() was called, but watches nothing: write `with no_sync_stalls():`"
+)
+
+
+class NoSyncStalls:
+    """What the fixture is: call it for a block; `step` ends an iteration in it."""
+
+    def __init__(self, log: CheckLog) -> None:
+        self._log = log
+
+    def __call__(self, **options: Any) -> SyncBlock:
+        """Return a block with these options of SyncCheck, and ``unknown``."""
+        __tracebackhide__ = True
+        block = SyncBlock(self._log, **options)
+        self._log.announce(block, Outcome(sync_block.NAME, "", "failed", _NO_WITH))
+        return block
+
+    def step(self) -> None:
+        """End an iteration of the code being watched, as `SyncCheck.step` does: for
+        tests that are watched as a whole, by their marker."""
+        __tracebackhide__ = True
+        self._log.step()
+
+
+class TraceChecks:
+    """What the fixture is: call it for a trace, or without one for a block of code."""
+
+    def __init__(self, log: CheckLog, need_torch: Callable[[], None]) -> None:
+        self._log = log
+        self._need_torch = need_torch
+
+    def __call__(
+        self,
+        source: Source | Report | None = None,
+        *,
+        unknown: Unknown | None = None,
+        warmup: int = 0,
+        stacks: bool = True,
+        **options: Any,
+    ) -> TraceCheck:
+        """Return the checks of a trace.
+
+        Args:
+            source: A path, bytes, a Trace or a profiler, which is analysed, or a
+                Report. None: what runs in the ``with`` block is recorded.
+            unknown: What becomes of the test if a check cannot be made: "fail",
+                "skip" or "pass". None: it fails; but it is skipped where the reason
+                is that code was recorded without a GPU.
+            warmup: Of a block: calls of ``step()`` before it is recorded.
+            stacks: Of a block: record Python's stacks, which lines come from.
+            **options: Of ``torchtraceap.analyze``: ``config``, ``rules``, ``steps``...
+        """
+        __tracebackhide__ = True
+        unknown = checked_unknown(unknown)
+        if source is None:
+            self._need_torch()
+            recording = Recording(warmup=warmup, stacks=stacks)
+            check = TraceCheck(self._log, unknown, recording=recording, **options)
+        elif warmup or not stacks:
+            raise TypeError("warmup and stacks are for a block, not for a stored trace")
+        else:
+            if not isinstance(source, Report):
+                source = analyze(source, **options)
+                if isinstance(source, list):
+                    raise TypeError("trace_check takes one trace: call it for each")
+            elif options:
+                raise TypeError(f"{', '.join(options)}: the Report is made already")
+            check = TraceCheck(self._log, unknown, report=source)
+        self._log.announce(check, Outcome(trace_check.NAME, "", "failed", check.unused))
+        return check

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""outcome.py: what came of one check of a test, in the words that reports show."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from torchtraceap.checking.sync_verdict import Verdict
+
+#: What becomes of a test one of whose checks could not be made.
+Unknown = Literal["fail", "skip", "pass"]
+UNKNOWN: tuple[Unknown, ...] = ("fail", "skip", "pass")
+#: Of the names of properties.
+PREFIX = "torchtraceap."
+
+_MOST_PLACES = 10  # In the failure itself; the section of the report has all.
+
+
+def checked_unknown(value: str | None) -> Unknown | None:
+    """Return the value of an option ``unknown``; ValueError if it makes no sense."""
+    if value is not None and value not in UNKNOWN:
+        raise ValueError(f"unknown must be one of {UNKNOWN}, but is {value!r}")
+    return value
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One check: passed, failed, or could not be made."""
+
+    check: str  # The fixture, and what was called of it if it has several checks.
+    mode: str  # How it was made: "" if it was not.
+    status: Literal["passed", "failed", "unknown"]
+    headline: str  # One line, the worst place first.
+    places: tuple[str, ...] = ()  # A line each.
+    details: tuple[str, ...] = ()  # What else a reader of a failure wants to know.
+    notes: tuple[str, ...] = ()  # Lines true of all checks alike, shown once.
+    evidence: tuple[str, ...] = ()  # For ``-v``.
+    count: int = 0  # Of what was found and not tolerated.
+    wasted_us: float | None = None  # By it; None: not known.
+    unknown: Unknown = "fail"  # What becomes of the test if `status` is "unknown".
+
+    @property
+    def fixture(self) -> str:
+        """The name of the fixture."""
+        return self.check.partition(" ")[0]
+
+    @property
+    def fails(self) -> bool:
+        """Whether the test must not pass."""
+        return self.status == "failed" or (
+            self.status == "unknown" and self.unknown == "fail"
+        )
+
+    @property
+    def skips(self) -> bool:
+        """Whether the test is one that could not be made."""
+        return self.status == "unknown" and self.unknown == "skip"
+
+
+def of_verdict(verdict: Verdict, unknown: Unknown) -> Outcome:
+    """Put a verdict on waits for the GPU into these words."""
+    status: Literal["passed", "failed", "unknown"] = "unknown"
+    if verdict.told:
+        status = "passed" if verdict.ok else "failed"
+    return Outcome(
+        "no_sync_stalls",
+        verdict.observation.mode,
+        status,
+        verdict.headline,
+        places=verdict.places,
+        details=verdict.details,
+        notes=verdict.notes,
+        count=verdict.count,
+        wasted_us=verdict.wasted_us,
+        unknown=unknown,
+    )
+
+
+def skip_text(outcomes: Sequence[Outcome]) -> str:
+    """Write, on one line, why a test is skipped whose checks could not be made."""
+    return "; ".join(f"{one.headline} [{one.fixture}]" for one in outcomes)
+
+
+def failure_text(outcomes: Sequence[Outcome]) -> str:
+    """Write what a test fails with. Its first line is all that pytest's short summary
+    shows: the worst place of the check that found most, and how many more there are."""
+    lines: list[str] = []
+    for one in sorted(outcomes, key=_less_urgent):
+        # The place as far left as can be: terminals cut the line off.
+        lines.append(f"{one.headline} [{one.fixture}]")
+        lines += [f"  {place}" for place in one.places[:_MOST_PLACES]]
+        if (more := len(one.places) - _MOST_PLACES) > 0:
+            lines.append(f"  and {more} more places")
+    if len(outcomes) > 1:
+        others = len(outcomes) - 1
+        lines[0] += f" and {others} more failing check{'s' * (others > 1)}"
+    return "\n".join(lines)
+
+
+def _less_urgent(one: Outcome) -> tuple[bool, float]:
+    return one.status != "failed", -(one.wasted_us or 0.0)
+
+
+def section_text(outcomes: Sequence[Outcome], verbosity: int) -> str:
+    """Write the section of a test's report: all its checks, how they were made, what
+    they found, what to do."""
+    lines = [line for one in outcomes for line in _in_full(one, verbosity)]
+    return "\n".join([*lines, *dict.fromkeys(n for one in outcomes for n in one.notes)])
+
+
+def _in_full(one: Outcome, verbosity: int) -> Iterator[str]:
+    mode = f" [{one.mode}]" if one.mode else ""
+    word = {"passed": "passed", "failed": "FAILED", "unknown": "NOT CHECKED"}
+    yield f"{word[one.status]} {one.check}{mode}"
+    yield f"  {one.headline}"
+    yield from (f"  {line}" for line in one.details)
+    if verbosity > 0:
+        yield from (f"  {line}" for line in one.evidence)
+
+
+def properties(outcomes: Sequence[Outcome]) -> list[tuple[str, object]]:
+    """Sum a test's checks up for machines: JUnit's properties."""
+    wasted = [one.wasted_us for one in outcomes if one.wasted_us is not None]
+    # Of one test, several checks may name one place: once is enough.
+    lines = dict.fromkeys(place for one in outcomes for place in one.places)
+    modes = dict.fromkeys(one.mode for one in outcomes if one.mode)
+    not_made = [one.check for one in outcomes if one.status == "unknown"]
+    found: list[tuple[str, object]] = [
+        (f"{PREFIX}mode", "; ".join(modes)),
+        (f"{PREFIX}stalls", sum(one.count for one in outcomes)),
+    ]
+    if wasted:
+        found.append((f"{PREFIX}wasted_us", round(sum(wasted), 3)))
+    if lines:
+        found.append((f"{PREFIX}lines", "; ".join(lines)))
+    if not_made:
+        found.append((f"{PREFIX}not_checked", "; ".join(not_made)))
+    return found

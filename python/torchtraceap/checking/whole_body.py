@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""whole_body.py: tests whose body is watched as a whole, and what their body is.
+
+Asked about every test of every project, so it imports next to nothing.
+"""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pytest
+
+#: The marker, and the fixture of the same name.
+NAME = "no_sync_stalls"
+
+
+def options_of(item: pytest.Item) -> dict[str, Any] | None:
+    """Return the options with which all of a test's body is watched; None: it is not.
+
+    Raises TypeError if the marker has options without names.
+    """
+    mark = item.get_closest_marker(NAME)
+    if mark is not None:
+        if mark.args:
+            raise TypeError("options need their names, such as max_count=1")
+        return dict(mark.kwargs)
+    # Where the fixture is only named, it would watch nothing, which nobody would see.
+    used = [name for mark in item.iter_markers("usefixtures") for name in mark.args]
+    used += item.config.getini("usefixtures")
+    return {} if NAME in used else None
+
+
+def is_unittest(item: pytest.Item) -> bool:
+    """Tell whether a test is a method of a unittest.TestCase."""
+    import unittest
+
+    cls = getattr(item, "cls", None)
+    return isinstance(cls, type) and issubclass(cls, unittest.TestCase)
+
+
+def watch_method(item: Any, block: AbstractContextManager[Any]) -> None:
+    """Put ``block`` around the method that the item of a TestCase runs: unittest calls
+    setUp and tearDown as well, which are not the test's body."""
+    import functools
+    import inspect
+
+    method = item.obj
+    if inspect.iscoroutinefunction(method):
+
+        @functools.wraps(method)
+        async def watched_later(*args: Any, **kwargs: Any) -> Any:
+            with block:
+                return await method(*args, **kwargs)
+
+        # unittest looks such a method up by itself.
+        setattr(item.instance, item.instance._testMethodName, watched_later)
+        return
+
+    @functools.wraps(method)
+    def watched(*args: Any, **kwargs: Any) -> Any:
+        with block:
+            return method(*args, **kwargs)
+
+    item.obj = watched

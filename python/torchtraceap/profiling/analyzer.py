@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""analyzer.py: a handler of profilers that analyses, writes, checks and tells."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from torchtraceap.analysis_plan import plan_analysis
+from torchtraceap.arguments import checked_int, of_type
+from torchtraceap.profiling import live, place
+from torchtraceap.profiling.cycle_files import CycleFiles
+from torchtraceap.profiling.notices import guarded, reason, show, warn
+
+if TYPE_CHECKING:
+    from torchtraceap.budget import Budget, Violation
+    from torchtraceap.config import Config
+    from torchtraceap.report import Report
+    from torchtraceap.rules import Rule
+
+Handler = Callable[[Any], object]
+
+_MOST = 2**31
+
+
+class Analyzer:
+    """An ``on_trace_ready`` handler that analyses every recorded cycle::
+
+        handler = torchtraceap.Analyzer("reports", formats=["json", "trace"])
+        with torch.profiler.profile(schedule=..., on_trace_ready=handler) as prof:
+            ...
+        handler.reports[-1].findings
+
+    It goes where a handler goes: ``torch.profiler``, Accelerate's ``ProfileKwargs``,
+    Lightning's ``PyTorchProfiler``. What goes wrong in it, in callbacks or in other
+    handlers, becomes a RuntimeWarning and never ends the run.
+
+    Args:
+        folder: Where files go; made if need be. None: no files. Their names hold the
+            rank of several, the worker of a DataLoader and the step. A file that is
+            there already is left alone: the new one gets a number.
+        formats: What to write there: names of the program's options, such as
+            ``"json"``, and ``"trace"`` for the profiler's own trace. None: the report
+            for programs and the one for people.
+        budget: What no cycle may exceed: a path, a mapping or a Budget
+            (docs/budgets.md). What does is warned of and kept in `violations`.
+        verbosity: 0 prints nothing, 1 the summary of each cycle, 2 also windows and
+            tables. Of several ranks, only the first prints.
+        callbacks: A function or several, called with each report.
+        then: Other handlers, one or several, called with the profiler afterwards:
+            ``tensorboard_trace_handler(...)`` or one of your own.
+        keep: How many reports to keep in `reports`; each holds its trace in memory.
+        name: What names of files begin with.
+        max_events, config, rules: As for ``analyze``.
+
+    Attributes:
+        reports: Those of the last cycles, the latest last.
+        violations: What was over budget, of all cycles.
+
+    Raises:
+        ValueError, TypeError: An option makes no sense.
+        OSError: ``folder`` cannot be made.
+    """
+
+    def __init__(
+        self,
+        folder: str | os.PathLike[str] | None = None,
+        *,
+        formats: Iterable[str] | None = None,
+        budget: str | os.PathLike[str] | Mapping[str, Any] | Budget | None = None,
+        verbosity: int = 1,
+        callbacks: Callable[[Report], object]
+        | Iterable[Callable[[Report], object]] = (),
+        then: Handler | Iterable[Handler] = (),
+        keep: int = 10,
+        name: str = "report",
+        max_events: int | None = None,
+        config: Config | None = None,
+        rules: Iterable[Rule | str] = (),
+    ) -> None:
+        self._plan = plan_analysis(max_events, config, rules)
+        self._files = CycleFiles(folder, formats, name)
+        self._verbosity = checked_int("verbosity", verbosity, 0, 2)
+        self._callbacks = _functions("callbacks", callbacks)
+        self._then = _functions("then", then)
+        self._keep = checked_int("keep", keep, 0, _MOST)
+        self._budget: Budget | None = None
+        if budget is not None:
+            from torchtraceap.budget import Budget, read_budget
+
+            names = [rule.name for rule in self._plan.rules]
+            self._budget = (
+                budget
+                if isinstance(budget, Budget)
+                else read_budget(budget, rules=names)
+            )
+        self._files.make_folder()
+        self.reports: list[Report] = []
+        self.violations: list[Violation] = []
+
+    @property
+    def report(self) -> Report | None:
+        """The report of the last cycle that was analysed, None without one."""
+        return self.reports[-1] if self.reports else None
+
+    def __call__(self, prof: Any) -> None:
+        """Analyzes what `prof` recorded last. Never raises."""
+        self.deliver(self.read(prof), prof)
+
+    def read(self, prof: Any) -> Report | None:
+        """Returns the report on what `prof` recorded last, None if there is none."""
+        try:
+            report = self._plan.report(live.load(prof))
+        except Exception as error:
+            warn(f"this cycle was not analyzed: {reason(error)}")
+            return None
+        report.trace = replace(report.trace, path=_what(report))
+        return report
+
+    def deliver(self, report: Report | None, prof: Any) -> None:
+        """Writes, checks, keeps and tells a report, then lets other handlers run."""
+        if live.is_lost(prof):
+            return  # and no handler may export it
+        written = self._files.write(report, prof)
+        if report is not None:
+            self.reports.append(report)
+            del self.reports[: max(0, len(self.reports) - self._keep)]
+            broken = self._check(report)
+            if self.prints:
+                self._show(report, written, broken)
+            for callback in self._callbacks:
+                guarded(f"the callback {_name(callback)}", partial(callback, report))
+        for handler in self._then:
+            guarded(f"the handler {_name(handler)}", partial(handler, prof))
+
+    @property
+    def prints(self) -> bool:
+        """Whether this process prints at all."""
+        return self._verbosity > 0 and not place.rank()
+
+    def _check(self, report: Report) -> Sequence[Violation]:
+        broken: list[Violation] = []
+        if budget := self._budget:
+            guarded(
+                "the budget was not checked",
+                lambda: broken.extend(budget.check(report)),
+            )
+        for violation in broken:
+            warn(f"over budget: {violation.message}")
+        self.violations.extend(broken)
+        return broken
+
+    def _show(
+        self, report: Report, written: list[str], broken: Sequence[Violation]
+    ) -> None:
+        all_of_it = self._verbosity > 1
+        parts = [report.summary(windows=all_of_it)]
+        if all_of_it and (tables := report.tables()):
+            parts.append(tables)
+        if broken:
+            parts.append("\n".join(f"Over budget: {one.message}" for one in broken))
+        if written:
+            parts.append("\n".join(f"Written: {path}" for path in written))
+        show("\n\n".join(parts) + "\n")
+
+
+def _what(report: Report) -> str:
+    """Returns what stands for the path of a trace that has none."""
+    numbers = [step.number for step in report.steps]
+    if not numbers:
+        return "<profiler>"
+    first, last = min(numbers), max(numbers)
+    if first == last:
+        return f"<profiler: step {first}>"
+    return f"<profiler: steps {first} to {last}>"
+
+
+def _functions(
+    name: str, given: Callable[..., object] | Iterable[Callable[..., object]]
+) -> tuple[Callable[..., object], ...]:
+    if callable(given):
+        return (given,)
+    functions = tuple(given)
+    for function in functions:
+        if not callable(function):
+            raise TypeError(f"{name} must be functions, one is {of_type(function)}")
+    return functions
+
+
+def _name(function: object) -> str:
+    return str(getattr(function, "__qualname__", type(function).__name__))

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""notices.py: what is said while somebody's training runs, and never ends it."""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from collections.abc import Callable
+from types import FrameType
+
+from torchtraceap.safe_text import encodable, printable
+
+_OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_TORCHS = os.sep + os.path.join("torch", "profiler", "")
+_WIDTH = 600
+
+
+def warn(text: str) -> None:
+    """Gives a RuntimeWarning at the line of the user's that led here."""
+    depth = 1
+    frame: FrameType | None = sys._getframe()
+    while frame is not None and _is_inside(frame.f_code.co_filename):
+        depth, frame = depth + 1, frame.f_back
+    warnings.warn(f"torchtraceap: {text}", RuntimeWarning, stacklevel=depth)
+
+
+def reason(error: BaseException) -> str:
+    """Says what an exception says, on one line."""
+    text = str(error) or type(error).__name__
+    if not isinstance(error, ValueError | OSError | RuntimeError):
+        text = f"{type(error).__name__}: {error}"
+    return printable(text, _WIDTH)
+
+
+def guarded(what: str, call: Callable[[], object]) -> bool:
+    """Calls `call`; what it raises becomes a warning and False is returned."""
+    try:
+        call()
+    except Exception as error:
+        warn(f"{what}: {reason(error)}")
+        return False
+    return True
+
+
+def show(text: str) -> None:
+    """Prints, where there is anything to print on."""
+    if sys.stdout is None:
+        return
+    encoding = getattr(sys.stdout, "encoding", None)
+    try:
+        print(encodable(text, encoding), flush=True)
+    except (OSError, ValueError) as error:  # a full disk, a closed file
+        warn(f"the report could not be printed: {reason(error)}")
+
+
+def _is_inside(path: str) -> bool:
+    return path.startswith(_OURS) or _TORCHS in path

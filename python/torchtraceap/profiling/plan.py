@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""plan.py: which steps a session records."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from torchtraceap.arguments import checked_int
+
+_MOST = 2**31
+# A schedule of a user's own is asked about this many steps.
+_ASKED = 10_000
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Cycles of steps that pass unrecorded, warm up, and are recorded."""
+
+    wait: int
+    warmup: int
+    active: int
+    repeat: int  # 0: as long as there are steps
+    own: Callable[[int], Any] | None = None  # instead of all that
+
+    def __post_init__(self) -> None:
+        for name in ("wait", "warmup", "repeat"):
+            checked_int(name, getattr(self, name), 0, _MOST)
+        checked_int("active", self.active, 1, _MOST)
+        if self.own is not None and not callable(self.own):
+            raise TypeError(
+                "schedule must be callable, as torch.profiler.schedule(...) returns it"
+            )
+
+    def schedule(self) -> Callable[[int], Any]:
+        """Returns a schedule for torch's profiler."""
+        import torch
+
+        if self.own is not None:
+            return self.own
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of warmup=0, which the user asked for
+            made: Callable[[int], Any] = torch.profiler.schedule(
+                wait=self.wait,
+                warmup=self.warmup,
+                active=self.active,
+                repeat=self.repeat,
+            )
+        return made
+
+    @property
+    def cycles(self) -> int:
+        """How many cycles there are; 0: nobody knows."""
+        return 0 if self.own else self.repeat
+
+    def needed(self) -> tuple[int, int] | None:
+        """Returns how many steps the first recorded one and a whole cycle need.
+
+        None if a schedule of the user's own does not record.
+        """
+        from torch.profiler import ProfilerAction
+
+        schedule, first = self.schedule(), 0
+        for step in range(
+            _ASKED if self.own else self.wait + self.warmup + self.active
+        ):
+            action = schedule(step)
+            if action in (ProfilerAction.RECORD, ProfilerAction.RECORD_AND_SAVE):
+                first = first or step + 1
+            if action == ProfilerAction.RECORD_AND_SAVE:
+                return first, step + 1
+        return None
+
+    def __str__(self) -> str:
+        if self.own is not None:
+            return "the schedule"
+        return (
+            f"the schedule (wait={self.wait}, warmup={self.warmup}, "
+            f"active={self.active})"
+        )

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""profile.py: ``torchtraceap.profile``, torch's profiler with a report at the end."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from torchtraceap.arguments import instead_of
+from torchtraceap.profiling.analyzer import Analyzer, Handler
+from torchtraceap.profiling.plan import Plan
+from torchtraceap.profiling.session import Session
+
+if TYPE_CHECKING:
+    from torchtraceap.budget import Budget
+    from torchtraceap.config import Config
+    from torchtraceap.report import Report
+    from torchtraceap.rules import Rule
+
+
+def profile(
+    *,
+    wait: int = 1,
+    warmup: int = 1,
+    active: int = 3,
+    repeat: int = 1,
+    schedule: Callable[[int], Any] | None = None,
+    reserve: bool = True,
+    quiet: bool = False,
+    folder: str | os.PathLike[str] | None = None,
+    formats: Iterable[str] | None = None,
+    budget: str | os.PathLike[str] | Mapping[str, Any] | Budget | None = None,
+    verbosity: int = 1,
+    callbacks: Callable[[Report], object] | Iterable[Callable[[Report], object]] = (),
+    on_trace_ready: Handler | Iterable[Handler] | None = None,
+    keep: int = 10,
+    name: str = "report",
+    max_events: int | None = None,
+    config: Config | None = None,
+    rules: Iterable[Rule | str] = (),
+    **torch_options: Any,
+) -> Session:
+    """Profile a few steps of a loop and say what wastes time in them::
+
+        with torchtraceap.profile() as prof:
+            for batch in loader:
+                train_step(batch)
+                prof.step()
+
+    The first two steps are left out, the next three are recorded, with Python's stacks
+    and the shapes of tensors, on all devices there are. The report is printed as soon
+    as they are over; after that, `step` costs next to nothing. It is ``prof.report``.
+
+    Without `step` the whole block is recorded. If there are too few steps, the first
+    one is what the report is about, and a warning says how many are needed.
+
+    Args:
+        wait: Steps that pass before each cycle.
+        warmup: Steps in which the profiler runs but does not record yet.
+        active: Steps that are recorded.
+        repeat: How many such cycles; each has a report. 0: as long as there are steps.
+        schedule: Instead of these four, as ``torch.profiler.schedule`` returns it.
+        reserve: Record the first step too, if the schedule waits then, in case nothing
+            else comes. False spares that, such as where the first step compiles.
+        quiet: Print nothing: ``verbosity=0``.
+        on_trace_ready: Handlers of yours, one or several, called with torch's profiler
+            after the analysis.
+        folder: As for ``Analyzer``; so are formats, budget, verbosity, callbacks, keep,
+            name, max_events, config and rules.
+        **torch_options: Options of ``torch.profiler.profile``, such as ``activities``
+            or ``profile_memory``. ``with_stack`` and ``record_shapes`` are True unless
+            given.
+
+    Raises:
+        ValueError, TypeError: An option makes no sense.
+        OSError: ``folder`` cannot be made.
+        ImportError: torch is not installed.
+    """
+    if isinstance(on_trace_ready, Analyzer):
+        raise TypeError(
+            "profile analyzes by itself: give it the options of the Analyzer instead"
+        )
+    plan = Plan(wait, warmup, active, repeat, schedule)
+    analyzer = Analyzer(
+        folder,
+        formats=formats,
+        budget=budget,
+        verbosity=0 if quiet else verbosity,
+        callbacks=callbacks,
+        then=() if on_trace_ready is None else on_trace_ready,
+        keep=keep,
+        name=name,
+        max_events=max_events,
+        config=config,
+        rules=rules,
+    )
+    options = {"with_stack": True, "record_shapes": True, **torch_options}
+    _refuse_unknown(options)
+    return Session(plan, analyzer, options, reserve=reserve)
+
+
+def _refuse_unknown(options: Mapping[str, Any]) -> None:
+    import inspect
+
+    import torch
+
+    known = inspect.signature(torch.profiler.profile).parameters
+    for option in options:
+        if option not in known:
+            own = inspect.signature(profile).parameters
+            names = [name for name in (*own, *known) if name != "torch_options"]
+            raise TypeError(
+                f"profile() got an unexpected option {option!r}: "
+                + instead_of(option, names)
+            )

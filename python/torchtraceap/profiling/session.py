@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""session.py: a profiled stretch of a program, which reports by itself."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import textwrap
+import threading
+from typing import TYPE_CHECKING, Any
+
+from torchtraceap.profiling import shortage, turn
+from torchtraceap.profiling.notices import reason, show, warn
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from typing_extensions import Self
+
+    from torchtraceap.budget import Violation
+    from torchtraceap.profiling.analyzer import Analyzer
+    from torchtraceap.profiling.plan import Plan
+    from torchtraceap.profiling.recorder import Recorder
+    from torchtraceap.report import Report
+
+
+class Session:
+    """What ``torchtraceap.profile`` returns: use it in a ``with`` block, or call
+    `start` and `stop`; call `step` after each step.
+
+    Attributes:
+        torch_profiler: The ``torch.profiler.profile`` behind it, None before the
+            start. Its methods and attributes are this object's too:
+            ``prof.export_chrome_trace(...)``, ``prof.key_averages()``.
+        step_call: What makes a step, for messages.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        analyzer: Analyzer,
+        options: dict[str, Any],
+        *,
+        reserve: bool = True,
+    ) -> None:
+        self._plan = plan
+        self._analyzer = analyzer
+        self._options = options
+        self._wants_reserve = reserve
+        self.step_call = "step()"
+        self._recorder: Recorder | None = None  # while it runs
+        self._owner = (0, 0)
+        self._steps = 0
+        self._cycles = 0  # that were delivered
+        self._is_cut = False  # the last of them, by the end of the block
+        self._was_elsewhere = False
+        self.torch_profiler: Any = None
+
+    @property
+    def reports(self) -> list[Report]:
+        """The reports so far, the latest last: one for each recorded cycle."""
+        return self._analyzer.reports
+
+    @property
+    def report(self) -> Report | None:
+        """The latest report; None before the first cycle is over."""
+        return self._analyzer.report
+
+    @property
+    def violations(self) -> list[Violation]:
+        """What was over budget, of all cycles."""
+        return self._analyzer.violations
+
+    @property
+    def is_running(self) -> bool:
+        """Whether something is being recorded or still will be."""
+        return self._recorder is not None
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def __getattr__(self, name: str) -> Any:
+        prof = self.__dict__.get("torch_profiler")
+        if prof is None or name.startswith("__"):
+            when = "" if prof else " before its start"
+            raise AttributeError(
+                f"{type(self).__name__!r} object has no attribute {name!r}{when}"
+            )
+        return getattr(prof, name)
+
+    def start(self) -> None:
+        """Begins. After its end it can begin again; reports are kept.
+
+        Raises RuntimeError if another profiler is running in this process.
+        """
+        if self.is_running:
+            raise RuntimeError("this profile is running already: it cannot be nested")
+        turn.take(self)
+        try:
+            self._begin()
+        except BaseException:
+            turn.give_back(self)
+            raise
+
+    def step(self) -> None:
+        """Tells that a step is over. Raises RuntimeError before the start only."""
+        if self._recorder is None:
+            if self.torch_profiler is None:
+                raise RuntimeError("step() was called before the profile was started")
+            return  # all cycles are over
+        if not self._is_at_home():
+            return
+        self._steps += 1
+        try:
+            self._recorder.step()
+        except Exception as error:
+            self._recorder.abandon()
+            self._end()
+            warn(f"profiling ended: {reason(error)}")
+        else:
+            if self._cycles and self._cycles == self._plan.cycles:
+                self._close()
+
+    def stop(self) -> None:
+        """Ends, and reports what was not reported yet. Never raises."""
+        if not self.is_running or not self._is_at_home():
+            return
+        recorder = self._close()
+        if recorder is None:
+            return
+        if not self._cycles:
+            self._report_reserve(recorder.reserve)
+        elif self._is_cut and self._cycles == 1:
+            self._note(shortage.incomplete(self._plan, self.step_call, self._steps))
+
+    def _begin(self) -> None:
+        from torchtraceap.profiling.recorder import Recorder
+
+        recorder = Recorder(
+            self._plan.schedule(), self._options, self._ready, self._wants_reserve
+        )
+        recorder.start()
+        self._recorder = recorder
+        self.torch_profiler = recorder.profiler
+        self._owner = (os.getpid(), threading.get_ident())
+        self._steps = self._cycles = 0
+        self._is_cut = False
+        atexit.register(self.stop)
+
+    def _ready(self, prof: Any) -> None:
+        """Stands before the analyzer as the profiler's handler."""
+        recorder = self._recorder
+        assert recorder is not None
+        report = self._analyzer.read(prof)
+        is_empty = report is None or not report.operators
+        if recorder.is_stopping and not recorder.steps_over and is_empty:
+            return  # the block ended as this cycle began
+        self._cycles += 1
+        self._is_cut = recorder.is_stopping
+        self._analyzer.deliver(report, prof)
+
+    def _close(self) -> Recorder | None:
+        """Ends, and returns what ended; None if that failed."""
+        recorder = self._recorder
+        assert recorder is not None
+        try:
+            recorder.stop()
+            return recorder
+        except Exception as error:
+            recorder.abandon()
+            warn(f"profiling ended: {reason(error)}")
+            return None
+        finally:
+            self._end()
+
+    def _end(self) -> None:
+        if self._recorder is not None:
+            self._recorder = None
+            atexit.unregister(self.stop)
+            turn.give_back(self)
+
+    def _report_reserve(self, reserve: Any) -> None:
+        is_there = reserve is not None
+        if is_there:
+            self.torch_profiler = reserve
+            self._analyzer(reserve)
+        if is_there and not self._steps:
+            self._note(shortage.NO_STEPS)
+        else:
+            call = self.step_call
+            warn(shortage.unreached(self._plan, call, self._steps, is_there))
+
+    def _note(self, text: str) -> None:
+        if self._analyzer.prints:
+            show(textwrap.fill(text, 88))
+
+    def _is_at_home(self) -> bool:
+        """Tells whether this is the process and thread that started it."""
+        pid, thread = self._owner
+        if pid != os.getpid():
+            return False  # a fork has a copy of the session, but no profiler
+        if thread != threading.get_ident():
+            if not self._was_elsewhere:
+                self._was_elsewhere = True
+                warn(
+                    "only the thread that started a profile can step and stop it; "
+                    "this call is ignored"
+                )
+            return False
+        return True

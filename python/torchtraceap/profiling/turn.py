@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""turn.py: only one profiler can run in a process; whose turn is it?
+
+torch does not guard this: a profiler that starts beside another one, in whatever
+thread, ends the other one's recording, and may end the process by a segmentation fault
+(seen with torch 2.13) when one of them had been warming up or ran in another thread.
+
+``torch.autograd.profiler._is_profiler_enabled`` is a bool that every profiler of torch
+sets as it starts and stops. `mark` makes an int of it, equal but of another type, so
+that a bool tells that somebody else was there. Versions of torch without it get less
+protection, nothing else.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+_FLAG = "_is_profiler_enabled"
+_lock = threading.Lock()
+_holder: object = None
+
+
+def take(taker: object) -> None:
+    """Makes it `taker`'s turn.
+
+    Raises RuntimeError if another profiler is running in this process, or another
+    taker has not given its turn back.
+    """
+    import torch
+
+    global _holder
+    with _lock:
+        running = torch.autograd._profiler_enabled() or bool(_flag())
+        if running or _holder not in (None, taker):
+            raise RuntimeError(
+                "another profiler is running in this process, and torch can run only "
+                "one at a time. End that one first, or take one of the two out."
+            )
+        _holder = taker
+
+
+def give_back(taker: object) -> None:
+    """Ends `taker`'s turn, if it is that."""
+    global _holder
+    with _lock:
+        if _holder is taker:
+            _holder = None
+    if type(_flag()) is int:
+        _set_flag(bool(_flag()))
+
+
+def mark() -> None:
+    """Notes that what runs now is the taker's, or that nothing runs."""
+    if _flag() is not None:
+        _set_flag(int(bool(_flag())))
+
+
+def is_disturbed() -> bool:
+    """Tells whether another profiler started or stopped since `mark`."""
+    return isinstance(_flag(), bool)
+
+
+def is_taken_away() -> bool:
+    """Tells whether another profiler that started since `mark` still runs."""
+    return _flag() is True
+
+
+def _flag() -> Any:
+    from torch.autograd import profiler
+
+    return getattr(profiler, _FLAG, None)
+
+
+def _set_flag(value: object) -> None:
+    from torch.autograd import profiler
+
+    setattr(profiler, _FLAG, value)

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""test_interrupt.py: a replay hears signals while it runs, as Ctrl-C is one.
+
+Python calls a handler when the core lets it, or once for all when the core is done. So
+a timer that fires again and again is heard several times only by who listens meanwhile.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+import torchtraceap
+from torchtraceap import edits
+
+STEPS = 80_000
+EACH_US = 100
+OPERATORS = 20  # Each waits for itself: as many findings as a pattern may have.
+SEVERAL = 3  # One would be heard at the end of any call, two by chance.
+
+
+class Ended(Exception):
+    """What a handler raises here: KeyboardInterrupt would end pytest."""
+
+
+@pytest.fixture(scope="module")
+def report() -> torchtraceap.Report:
+    """Kernels whose host waits for each, under operators of many names."""
+    rows = []
+
+    def add(cat: str, name: str, where: str, ts: int, dur: int, args: str) -> None:
+        rows.append(
+            f'{{"ph":"X","cat":"{cat}","name":"{name}",{where},"ts":{ts},"dur":{dur},'
+            f'"args":{{{args}}}}}'
+        )
+
+    thread = '"pid":100,"tid":100'
+    for i in range(STEPS):
+        at, stream = EACH_US * i, 7 + i % 2
+        launch, wait = f'"correlation":{2 * i + 1}', f'"correlation":{2 * i + 2}'
+        where = f'"pid":0,"tid":{stream}'
+        work = f'"device":0,"stream":{stream},{launch}'
+        length = EACH_US - 19
+        add("cpu_op", "aten::mm", thread, at, 8, "")
+        add("cuda_runtime", "cudaLaunchKernel", thread, at + 1, 5, launch)
+        add("cpu_op", f"aten::op_{i % OPERATORS}", thread, at + 10, length + 4, "")
+        add("cuda_runtime", "cudaStreamSynchronize", thread, at + 12, length, wait)
+        add("kernel", f"gemm_{stream}", where, at + 9, length, work)
+    events = ",\n".join(rows)
+    return torchtraceap.analyze(f'{{"traceEvents":[{events}]}}'.encode())
+
+
+@contextmanager
+def alarms(handler: Callable[[], None]) -> Iterator[None]:
+    """Call `handler` twenty times a second, as far as Python gets to it."""
+    before = signal.signal(signal.SIGALRM, lambda *_: handler())
+    signal.setitimer(signal.ITIMER_REAL, 0.05, 0.05)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def heard(call: Callable[[], object]) -> int:
+    """Return how many signals were heard while the core was at work."""
+    count = 0
+
+    def hear() -> None:
+        nonlocal count
+        count += 1
+
+    with alarms(hear):
+        call()
+    return count
+
+
+def test_pricing_hears_signals(report: torchtraceap.Report) -> None:
+    assert len(report.findings) > OPERATORS / 2
+    analysis = report.core_replay[1]
+    assert heard(analysis.replay) >= SEVERAL
+
+
+def test_scheduling_by_events_hears_signals(report: torchtraceap.Report) -> None:
+    core, analysis = report.core_replay
+    made = edits.core_edits(report, [edits.overlap("gemm_8")])
+    assert heard(lambda: core.what_if(analysis, made)) >= SEVERAL
+
+
+def test_writing_hears_signals_and_leaves_nothing(
+    report: torchtraceap.Report, tmp_path: Path
+) -> None:
+    result = torchtraceap.what_if(report)
+    out = tmp_path / "out.json"
+    assert heard(lambda: result.to_trace(out)) >= SEVERAL
+    assert '"what_if"' in out.read_text()
+
+    def end() -> None:
+        raise Ended
+
+    out.write_text("kept")
+    with pytest.raises(Ended), alarms(end):
+        result.to_trace(out)
+    assert out.read_text() == "kept"
+    assert [p.name for p in tmp_path.iterdir()] == ["out.json"]

@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""test_profile_hosts.py: profiles inside other libraries, processes and compilers."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import torchtraceap
+
+torch = pytest.importorskip("torch")
+
+# torch says so once a process, whenever a profiler begins a second cycle.
+pytestmark = pytest.mark.filterwarnings("ignore:Warning. Profiler clears events")
+
+
+def work() -> None:
+    x = torch.randn(8, 8)
+    for _ in range(3):
+        x = (x @ x).relu()
+    x.sum().item()
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_ranks_write_their_own_and_only_the_first_prints(tmp_path: Path) -> None:
+    code = f"""if True:
+        import sys, torch, torchtraceap
+        import torch.distributed as dist
+        rank = int(sys.argv[1])
+        dist.init_process_group("gloo", init_method="file://{tmp_path}/store",
+                                rank=rank, world_size=2)
+        with torchtraceap.profile(folder=r"{tmp_path}/out", formats=["json"]) as prof:
+            for _ in range(5):
+                dist.all_reduce(torch.ones(4))
+                prof.step()
+        dist.destroy_process_group()
+    """
+    environment = {**os.environ, "GLOO_SOCKET_IFNAME": "lo"}
+    running = [
+        subprocess.Popen(
+            [sys.executable, "-c", code, str(rank)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=environment,
+        )
+        for rank in range(2)
+    ]
+    outs = [run.communicate(timeout=60) for run in running]
+    assert [run.returncode for run in running] == [0, 0], outs
+    assert "<profiler: steps 2 to 4>" in outs[0][0]
+    assert outs[1][0] == ""
+    assert names(tmp_path / "out") == [
+        "report-rank0-step5.json",
+        "report-rank1-step5.json",
+    ]
+
+
+def test_workers_of_a_loader_write_their_own(tmp_path: Path) -> None:
+    code = f"""if True:
+        import torch, torchtraceap
+        from torch.profiler import profile
+
+        class Profiled(torch.utils.data.Dataset):
+            def __len__(self):
+                return 4
+            def __getitem__(self, index):
+                handler = torchtraceap.Analyzer(
+                    r"{tmp_path}", formats=["json"], verbosity=0)
+                with profile(on_trace_ready=handler):
+                    torch.ones(3).sum().item()
+                return index
+
+        print(list(torch.utils.data.DataLoader(Profiled(), num_workers=2)))
+    """
+    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True, timeout=60)
+    assert names(tmp_path) == [
+        "report-worker0-2.json",
+        "report-worker0.json",
+        "report-worker1-2.json",
+        "report-worker1.json",
+    ]
+
+
+def test_accelerate(tmp_path: Path) -> None:
+    accelerate = pytest.importorskip("accelerate")
+    handler = torchtraceap.Analyzer(tmp_path, formats=["json"], verbosity=0)
+    options = accelerate.ProfileKwargs(
+        activities=["cpu"],
+        on_trace_ready=handler,
+        schedule_option={
+            "wait": 1,
+            "warmup": 1,
+            "active": 2,
+            "repeat": 2,
+            "skip_first": 0,
+        },
+        record_shapes=True,
+    )
+    accelerator = accelerate.Accelerator(cpu=True, kwargs_handlers=[options])
+    with accelerator.profile() as prof:
+        for _ in range(8):
+            work()
+            prof.step()
+    assert [[s.number for s in r.steps] for r in handler.reports] == [[2, 3], [6, 7]]
+    assert names(tmp_path) == ["report-step4.json", "report-step8.json"]
+
+
+def test_lightning(tmp_path: Path) -> None:
+    """Its own way of stepping, and its own export after ours."""
+    code = f"""if True:
+        import torch, torchtraceap, lightning, sys
+        from lightning.pytorch.profilers import PyTorchProfiler
+
+        class Model(lightning.LightningModule):
+            def __init__(self):
+                super().__init__()
+                self.layer = torch.nn.Linear(4, 1)
+            def training_step(self, batch):
+                return self.layer(batch).sum()
+            def configure_optimizers(self):
+                return torch.optim.SGD(self.parameters(), lr=0.01)
+
+        handler = torchtraceap.Analyzer(
+            r"{tmp_path}/out", formats=["json", "trace"], verbosity=0)
+        profiler = PyTorchProfiler(
+            dirpath=r"{tmp_path}", filename="x", on_trace_ready=handler,
+            schedule=torch.profiler.schedule(wait=1, warmup=1, active=3))
+        trainer = lightning.Trainer(
+            max_steps=5, profiler=profiler, logger=False, accelerator="cpu",
+            enable_checkpointing=False, enable_progress_bar=False)
+        trainer.fit(Model(), torch.utils.data.DataLoader(torch.ones(40, 4)))
+        print([len(report.steps) for report in handler.reports])
+    """
+    pytest.importorskip("lightning")
+    out = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=tmp_path,
+    )
+    assert out.stdout.splitlines()[-1] == "[3]"
+    assert "torchtraceap:" not in out.stderr
+    assert len(names(tmp_path / "out")) == 2
+
+
+def test_torch_compile_first_inside() -> None:
+    """What compiling does under a profiler with stacks damages names; no harm."""
+    compiled = torch.compile(lambda x: (x @ x).relu(), backend="aot_eager")
+    with torchtraceap.profile(quiet=True) as prof:
+        for _ in range(5):
+            compiled(torch.randn(8, 8))
+            prof.step()
+    assert [s.number for s in prof.report.steps] == [2, 3, 4]
+
+
+def test_a_loader_with_workers() -> None:
+    data = torch.utils.data.DataLoader(torch.ones(12, 4), num_workers=2)
+    with torchtraceap.profile(quiet=True) as prof:
+        for batch in data:
+            batch.sum().item()
+            prof.step()
+    assert [s.number for s in prof.report.steps] == [2, 3, 4]
+    assert any("DataLoader" in name for name in prof.report.event_names)
+
+
+def test_a_notebook(tmp_path: Path) -> None:
+    """Each run of the cell prints one report, nothing goes to stderr, lines are its."""
+    nbformat = pytest.importorskip("nbformat")
+    client = pytest.importorskip("nbclient")
+    pytest.importorskip("ipykernel")
+    cell = """
+import torch, torchtraceap
+with torchtraceap.profile() as prof:
+    for _ in range(6):
+        sum(torch.ones(8).sum().item() for _ in range(50))
+        prof.step()
+"""
+    cells = [nbformat.v4.new_code_cell(code) for code in (cell, cell, "prof.report")]
+    notebook = nbformat.v4.new_notebook(cells=cells)
+    client.NotebookClient(notebook, timeout=60, kernel_name="python3").execute()
+    for made in notebook.cells[:2]:
+        assert {output.name for output in made.outputs} == {"stdout"}
+        text = "".join(output.text for output in made.outputs)
+        assert text.count("<profiler: steps 2 to 4>") == 1
+        assert "ipykernel" in text or ".py:5" in text
+    (shown,) = notebook.cells[2].outputs
+    assert "text/html" in shown.data

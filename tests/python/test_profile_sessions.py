@@ -1,0 +1,421 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""test_profile_sessions.py: ``torchtraceap.profile`` around loops of all kinds."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import torchtraceap
+
+torch = pytest.importorskip("torch")
+from torch.profiler import ProfilerActivity  # noqa: E402
+
+CPU = [ProfilerActivity.CPU]
+
+
+def work() -> None:
+    x = torch.randn(8, 8)
+    for _ in range(3):
+        x = (x @ x).relu()
+    x.sum().item()
+
+
+def loop(steps: int, **options: Any) -> Any:
+    with torchtraceap.profile(**options) as prof:
+        for _ in range(steps):
+            work()
+            prof.step()
+    return prof
+
+
+def steps_of(prof: Any) -> list[list[int]]:
+    return [[step.number for step in report.steps] for report in prof.reports]
+
+
+def profile_elsewhere() -> None:
+    """Profile a little, as somebody else's code would."""
+    with torch.profiler.profile(activities=CPU):
+        work()
+
+
+# --- As it is meant ---------------------------------------------------------------
+
+
+def test_one_minute(capsys: pytest.CaptureFixture[str]) -> None:
+    """The defaults: two steps left out, three recorded, told at once and once."""
+    with torchtraceap.profile() as prof:
+        for step in range(8):
+            work()
+            prof.step()
+            if step == 4:
+                told = capsys.readouterr()
+                assert told.out.startswith("<profiler: steps 2 to 4>\n")
+                assert prof.report is not None
+                assert not prof.is_running
+    after = capsys.readouterr()
+    assert "torchtraceap" not in after.out + told.err + after.err
+    assert steps_of(prof) == [[2, 3, 4]]
+    assert told.out.rstrip("\n") == prof.report.summary().rstrip("\n")
+    names = prof.report.event_names
+    assert any("test_profile_sessions.py" in name for name in names), "no stacks"
+
+
+def test_quiet(capsys: pytest.CaptureFixture[str]) -> None:
+    prof = loop(6, quiet=True)
+    assert capsys.readouterr().out == ""
+    assert len(prof.reports) == 1
+
+
+def test_verbose(capsys: pytest.CaptureFixture[str]) -> None:
+    prof = loop(5, verbosity=2)
+    out = capsys.readouterr().out
+    assert prof.report.summary(windows=True) in out
+    assert prof.report.tables() in out
+
+
+def test_cycles_without_a_word_of_torch(recwarn: pytest.WarningsRecorder) -> None:
+    prof = loop(14, wait=1, warmup=1, active=2, repeat=3, quiet=True)
+    assert steps_of(prof) == [[2, 3], [6, 7], [10, 11]]
+    assert [str(w.message) for w in recwarn.list] == []
+
+
+def test_as_long_as_there_are_steps_only_the_last_are_kept() -> None:
+    prof = loop(20, wait=0, warmup=1, active=1, repeat=0, keep=3, quiet=True)
+    assert steps_of(prof) == [[15], [17], [19]]
+
+
+def test_a_schedule_of_ones_own(recwarn: pytest.WarningsRecorder) -> None:
+    plan = torch.profiler.schedule(wait=2, warmup=1, active=1, repeat=2, skip_first=1)
+    prof = loop(10, schedule=plan, quiet=True)
+    assert steps_of(prof) == [[4], [8]]
+    assert not recwarn.list
+
+
+def test_options_reach_torch() -> None:
+    prof = loop(5, quiet=True, profile_memory=True, with_stack=False, activities=CPU)
+    assert prof.profile_memory is True
+    assert prof.with_stack is False
+    assert prof.record_shapes is True
+    assert "[memory]" in prof.report.event_names
+    assert "python_function" not in {
+        torchtraceap._core.category_names()[c]
+        for c in prof.report._trace.columns["category"]
+    }
+
+
+def test_it_is_torchs_profiler_too(tmp_path: Path) -> None:
+    prof = loop(5, quiet=True)
+    for name in ("a.json", "b.json"):
+        prof.export_chrome_trace(str(tmp_path / name))
+        assert torchtraceap.load(tmp_path / name).columns["ts"].size == (
+            prof.report.trace.events
+        )
+    assert "aten::mm" in prof.key_averages().table()
+    assert torchtraceap.analyze(prof).trace.events == prof.report.trace.events
+
+
+def test_files(tmp_path: Path) -> None:
+    folder = tmp_path / "made" / "here"
+    prof = loop(5, quiet=True, folder=folder, formats=["json", "trace"])
+    trace = folder / "report-step5.pt.trace.json.gz"
+    assert sorted(folder.iterdir()) == [folder / "report-step5.json", trace]
+    form = json.loads((folder / "report-step5.json").read_text())
+    assert form["trace"]["path"] == str(trace) == prof.report.trace.path
+    again = torchtraceap.analyze(trace)
+    assert again.to_dict()["findings"] == form["findings"]
+
+
+def test_start_and_stop_as_a_callback_of_a_trainer_does() -> None:
+    class Callback:
+        def on_train_begin(self) -> None:
+            self.prof = torchtraceap.profile(quiet=True)
+            self.prof.start()
+
+        def on_step_end(self) -> None:
+            self.prof.step()
+
+        def on_train_end(self) -> None:
+            self.prof.stop()
+
+    callback = Callback()
+    callback.on_train_begin()
+    for _ in range(6):
+        work()
+        callback.on_step_end()
+    callback.on_train_end()
+    assert steps_of(callback.prof) == [[2, 3, 4]]
+    callback.prof.stop()  # once more is harmless
+
+
+@pytest.mark.cuda
+def test_a_gpu_is_recorded_without_asking() -> None:
+    if not torch.cuda.is_available():
+        pytest.skip("no CUDA device")
+    x = torch.randn(256, 256, device="cuda")
+    with torchtraceap.profile(quiet=True) as prof:
+        for _ in range(6):
+            (x @ x).sum().item()
+            prof.step()
+    assert steps_of(prof) == [[2, 3, 4]]
+    assert prof.report.kernels
+    assert prof.report.trace.working_devices
+
+
+# --- As it is not meant -----------------------------------------------------------
+
+
+def test_without_step_the_whole_block_is_analyzed(
+    capsys: pytest.CaptureFixture[str], recwarn: pytest.WarningsRecorder
+) -> None:
+    with torchtraceap.profile() as prof:
+        for _ in range(7):
+            work()
+    items = [o.count for o in prof.report.operators if o.name == "aten::item"]
+    assert items == [7]
+    assert "step() was not called" in capsys.readouterr().out
+    assert not recwarn.list
+
+
+@pytest.mark.parametrize(("steps", "times"), [(1, "once"), (2, "2 times")])
+def test_too_few_steps_give_the_first_one(steps: int, times: str) -> None:
+    with pytest.warns(RuntimeWarning, match="the first step alone") as caught:
+        prof = loop(steps, quiet=True)
+    items = [o.count for o in prof.report.operators if o.name == "aten::item"]
+    assert items == [1]
+    text = str(caught[0].message)
+    assert f"step() was called {times}, but the schedule" in text
+    assert "needs 3 for a first recorded step and 5 for a whole cycle" in text
+    assert caught[0].filename == __file__
+
+
+def test_too_few_steps_without_a_reserve() -> None:
+    with pytest.warns(RuntimeWarning, match="Nothing was recorded. Make more steps"):
+        prof = loop(2, quiet=True, reserve=False)
+    assert prof.report is None
+    assert prof.reports == []
+
+
+def test_an_incomplete_cycle_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    prof = loop(4)
+    assert steps_of(prof)[0][:2] == [2, 3]
+    out = " ".join(capsys.readouterr().out.split())
+    assert "The cycle is incomplete: step() was called 4 times" in out
+
+
+def test_step_at_the_begin_of_the_loop() -> None:
+    """The last step is over when the block is."""
+    with torchtraceap.profile(active=1, quiet=True) as prof:
+        for _ in range(2):
+            prof.step()
+            work()
+    items = [o.count for o in prof.report.operators if o.name == "aten::item"]
+    assert items == [1]
+    assert steps_of(prof) == [[2]]
+
+
+def test_an_endless_schedule_that_ends_between_cycles(
+    recwarn: pytest.WarningsRecorder,
+) -> None:
+    for steps in (5, 6, 7, 8, 9):
+        prof = loop(steps, active=2, repeat=0, quiet=True)
+        # Nothing is told of a cycle of which no step was made.
+        assert [s[:2] for s in steps_of(prof)][:1] == [[2, 3]]
+        assert len(prof.reports) == 1 + (steps > 6)
+    assert not recwarn.list
+
+
+def test_a_schedule_that_never_records() -> None:
+    with pytest.warns(RuntimeWarning, match="does not record in the first 10,000"):
+        prof = loop(
+            3, schedule=lambda step: torch.profiler.ProfilerAction.NONE, quiet=True
+        )
+    assert prof.report.operators  # of the first step
+
+
+def test_what_is_raised_inside_comes_out_after_the_report(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(KeyError, match="mine"), torchtraceap.profile() as prof:
+        for step in range(8):
+            work()
+            if step == 3:
+                raise KeyError("mine")
+            prof.step()
+    assert prof.report.summary() in capsys.readouterr().out
+    assert not torch.autograd._profiler_enabled()
+    assert steps_of(loop(5, quiet=True)) == [[2, 3, 4]]  # the next one works
+
+
+def test_an_empty_block() -> None:
+    with torchtraceap.profile(quiet=True) as prof:
+        pass
+    assert prof.report is not None
+    assert not prof.report.operators
+
+
+def test_twice() -> None:
+    prof = torchtraceap.profile(quiet=True)
+    for _ in range(2):
+        with prof:
+            for _ in range(5):
+                work()
+                prof.step()
+    assert steps_of(prof) == [[2, 3, 4], [2, 3, 4]]
+
+
+def test_step_before_the_start_and_after_the_end() -> None:
+    prof = torchtraceap.profile(quiet=True)
+    with pytest.raises(RuntimeError, match="before the profile was started"):
+        prof.step()
+    with pytest.raises(AttributeError, match="before its start"):
+        prof.export_chrome_trace("nowhere")
+    with prof:
+        work()
+    prof.step()
+
+
+@pytest.mark.parametrize("outer", ["ours", "torch's", "itself"])
+def test_nested_in_another_one_is_refused(outer: str) -> None:
+    prof = torchtraceap.profile(quiet=True)
+    around = {
+        "ours": torchtraceap.profile(quiet=True),
+        "torch's": torch.profiler.profile(activities=CPU),
+        "itself": prof,
+    }[outer]
+    with around:
+        work()
+        match = "cannot be nested" if outer == "itself" else "another profiler is runn"
+        with pytest.raises(RuntimeError, match=match), prof:
+            pass
+    work()
+    assert torchtraceap.analyze(around).operators  # the outer one is unharmed
+    assert steps_of(loop(5, quiet=True)) == [[2, 3, 4]]
+
+
+def test_refused_while_another_thread_profiles() -> None:
+    """torch itself would crash there."""
+    begun, done = threading.Event(), threading.Event()
+
+    def other() -> None:
+        with torch.profiler.profile(activities=CPU):
+            begun.set()
+            done.wait(30)
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    begun.wait(30)
+    try:
+        with pytest.raises(RuntimeError, match="another profiler is running"):
+            torchtraceap.profile().start()
+    finally:
+        done.set()
+        thread.join()
+
+
+@pytest.mark.parametrize("at", range(5))
+def test_another_profiler_inside(at: int) -> None:
+    """In step 1, the warm-up, torch itself would crash."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        with torchtraceap.profile(quiet=True) as prof:
+            for step in range(6):
+                work()
+                if step == at:
+                    profile_elsewhere()
+                prof.step()
+    texts = [str(w.message) for w in caught if w.category is RuntimeWarning]
+    if at < 2:
+        assert steps_of(prof) == [[2, 3, 4]]
+        assert texts == []
+    else:
+        assert prof.reports == []
+        assert len(texts) == 1
+        assert "only one profiler at a time" in texts[0]
+
+
+@pytest.mark.parametrize("at", range(5))
+def test_another_profiler_that_runs_on(at: int) -> None:
+    with torchtraceap.profile(quiet=True) as prof:
+        with pytest.warns(RuntimeWarning, match="another profiler was started"):
+            for step in range(6):
+                work()
+                if step == at:
+                    other = torch.profiler.profile(activities=CPU)
+                    other.start()
+                prof.step()
+        assert not prof.is_running
+    work()
+    other.stop()
+    assert torchtraceap.analyze(other).operators  # it is unharmed
+
+
+def test_a_step_from_another_thread_is_ignored() -> None:
+    with torchtraceap.profile(quiet=True) as prof:
+        with pytest.warns(RuntimeWarning, match="only the thread that started"):
+            thread = threading.Thread(target=prof.step)
+            thread.start()
+            thread.join()
+        for _ in range(5):
+            work()
+            prof.step()
+    assert steps_of(prof) == [[2, 3, 4]]
+
+
+def test_a_program_that_ends_without_stop() -> None:
+    code = """if True:
+        import torch, torchtraceap
+        prof = torchtraceap.profile()
+        prof.start()
+        torch.ones(3).sum().item()
+    """
+    out = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert out.stdout.startswith("<profiler>\n")
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "match"),
+    [
+        ({"with_stak": True}, TypeError, "'with_stak': did you mean 'with_stack'"),
+        ({"actve": 3}, TypeError, "did you mean 'active'"),
+        ({"active": 0}, ValueError, "active must be at least 1"),
+        ({"wait": -1}, ValueError, "wait must be at least 0"),
+        ({"warmup": 1.5}, TypeError, "warmup must be an int"),
+        ({"schedule": 5}, TypeError, "schedule must be callable"),
+        ({"formats": ["json"]}, ValueError, "need a folder"),
+        ({"folder": "x", "formats": ["jsn"]}, ValueError, "did you mean 'json'"),
+        ({"verbosity": 3}, ValueError, "verbosity must be at most 2"),
+        ({"max_events": 0}, ValueError, "max_events"),
+        (
+            {"on_trace_ready": torchtraceap.Analyzer()},
+            TypeError,
+            "the options of the Analyzer instead",
+        ),
+        ({"callbacks": [3]}, TypeError, "callbacks must be functions, one is of type"),
+        ({"name": "../x", "folder": "x"}, ValueError, "name must be"),
+        ({"budget": {"mxa_gap_us": 1}}, ValueError, "max_gap_us"),
+    ],
+)
+def test_wrong_options_are_refused_at_once(
+    options: dict[str, Any],
+    error: type[Exception],
+    match: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(error, match=match):
+        torchtraceap.profile(**options)
+    assert list(tmp_path.iterdir()) == []
