@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields
@@ -83,6 +84,26 @@ def test_the_longest_pause_is_that_of_the_file(name: str, data: Path) -> None:
     most = max(longest.values())
     assert check(report, {"max_gap_us": most}) == ()
     assert len(check(report, {"max_gap_us": most - 0.001})) == 1
+
+
+def test_another_stream_ends_no_pause_early() -> None:
+    """A device pauses when nothing runs on any stream; one kernel here ends within
+    another, 900 us before that."""
+    spans = [(0, 1000, 7), (50, 100, 8), (1600, 400, 7), (2100, 100, 8)]
+    events = []
+    for number, (start, length, stream) in enumerate(spans):
+        args = {"correlation": number, "device": 0, "stream": stream}
+        host = {"ph": "X", "pid": 1, "tid": 1, "ts": start - 20, "dur": 5}
+        work = {"ph": "X", "pid": 0, "tid": stream, "ts": start, "dur": length}
+        events += [
+            {**host, "cat": "cuda_runtime", "name": "cudaLaunchKernel", "args": args},
+            {**work, "cat": "kernel", "name": "gemm", "args": args},
+        ]
+    text = json.dumps({"schemaVersion": 1, "traceEvents": events})
+    report = torchtraceap.analyze(text.encode())
+    (violation,) = check(report, {"max_gap_us": 0})
+    assert violation.found == 600
+    assert "paused for 600 µs from +1.02 ms" in violation.message
 
 
 def test_each_device_is_held_to_be_busy(slow_loader: torchtraceap.Report) -> None:

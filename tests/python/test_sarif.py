@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ import torchtraceap
 from torchtraceap import _core
 from torchtraceap.budget import read_budget
 from torchtraceap.cli import main
+from torchtraceap.gate.check_sarif import check_sarif
 from torchtraceap.gate.check_text import check_markdown, check_text
 from torchtraceap.gate.checked import check_report
 from torchtraceap.gate.junit import junit_xml
@@ -226,12 +228,19 @@ def test_hostile_names_do_nothing(name: str, validator: Any) -> None:
     assert report.findings
     form = json.loads(report.to_sarif())
     validator.validate(form)
-    for result in form["runs"][0]["results"]:
-        text = result["message"]["text"]
-        assert "{0}" not in text.replace("{{", "").replace("}}", "")
     budget = read_budget({"patterns": {"*": {"max_count": 0}}, "min_busy": 1})
     checked = check_report(report, budget, torchtraceap.compare(report, report))
     assert checked.broken
+    form = check_sarif([checked])
+    validator.validate(form)
+    (run,) = form["runs"]
+    texts = [result["message"]["text"] for result in run["results"]]
+    notes = run["invocations"][0]["toolExecutionNotifications"]
+    texts += [note["message"]["text"] for note in notes]
+    assert "forged" not in name or any("forged" in text for text in texts)
+    for text in texts:  # No placeholder, no link.
+        assert not re.search(r"(?<!\{)\{\d", text.replace("{{", "(("))
+        assert not re.search(r"(?<!\\)\[", text)
     for markdown in (report.to_markdown(), check_markdown([checked])):
         tags = Tags()
         tags.feed(outside_code(markdown))
