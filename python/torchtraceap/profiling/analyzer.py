@@ -14,6 +14,7 @@ from torchtraceap.arguments import checked_int, of_type
 from torchtraceap.profiling import live, place
 from torchtraceap.profiling.cycle_files import CycleFiles
 from torchtraceap.profiling.notices import guarded, reason, show, warn
+from torchtraceap.safe_text import printable
 
 if TYPE_CHECKING:
     from torchtraceap.budget import Budget, Violation
@@ -43,8 +44,8 @@ class Analyzer:
             rank of several, the worker of a DataLoader and the step. A file that is
             there already is left alone: the new one gets a number.
         formats: What to write there: names of the program's options, such as
-            ``"json"``, and ``"trace"`` for the profiler's own trace. None: the report
-            for programs and the one for people.
+            ``"json"``, and ``"trace"`` for the profiler's own trace. None: ``"json"``
+            and ``"html"``.
         budget: What no cycle may exceed: a path, a mapping or a Budget
             (docs/budgets.md). What does is warned of and kept in `violations`.
         verbosity: 0 prints nothing, 1 the summary of each cycle, 2 also windows and
@@ -163,7 +164,7 @@ class Analyzer:
         if broken:
             parts.append("\n".join(f"Over budget: {one.message}" for one in broken))
         if written:
-            parts.append("\n".join(f"Written: {path}" for path in written))
+            parts.append("\n".join(f"Written: {printable(path)}" for path in written))
         show("\n\n".join(parts) + "\n")
 
 

@@ -115,10 +115,15 @@ class Recorder:
     @contextmanager
     def _mended(self) -> Iterator[None]:
         """Warms up anew if another profiler came and went: torch would crash."""
-        warming = self.profiler.current_action == ProfilerAction.WARMUP
+        action = self.profiler.current_action
+        mends = action == ProfilerAction.WARMUP and turn.is_disturbed()
+        may_begin = action in (ProfilerAction.NONE, ProfilerAction.RECORD_AND_SAVE)
+        if self.profiler.profiler is None or not (mends or may_begin):
+            yield
+            return
         with warnings.catch_warnings():
             # Said once, as a new cycle forgets the last one; here that is meant.
             warnings.filterwarnings("ignore", "Warning: Profiler clears events")
-            if warming and turn.is_disturbed():
+            if mends:
                 self.profiler.prepare_trace()
             yield
