@@ -12,6 +12,7 @@ torch's own loop makes.
 from __future__ import annotations
 
 import argparse
+import gc
 import gzip
 import io
 import os
@@ -36,6 +37,7 @@ OPTIONS = {"with_stack": True, "record_shapes": True}
 
 
 def torchs_loop(handler: Callable[[Any], object], repeats: int) -> Any:
+    gc.collect()  # profilers are parts of cycles of references
     plan = torch.profiler.schedule(**SCHEDULE)
     with torch.profiler.profile(
         schedule=plan, on_trace_ready=handler, **OPTIONS
@@ -47,6 +49,7 @@ def torchs_loop(handler: Callable[[Any], object], repeats: int) -> Any:
 
 
 def our_loop(repeats: int, **options: Any) -> Any:
+    gc.collect()
     with torchtraceap.profile(quiet=True, **SCHEDULE, **options) as prof:
         for _ in range(STEPS):
             train(repeats)

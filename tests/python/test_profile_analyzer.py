@@ -97,10 +97,11 @@ def test_the_usual_formats(tmp_path: Path) -> None:
 
 def test_every_format_of_the_table(tmp_path: Path) -> None:
     """Whatever the program can write, an Analyzer can."""
-    wanted = [output.name for output in torchtraceap.outputs.OUTPUTS]
+    wanted = ["trace", *(output.name for output in torchtraceap.outputs.OUTPUTS)]
     train(quiet(tmp_path, formats=wanted))
     for output in torchtraceap.outputs.OUTPUTS:
-        assert (tmp_path / f"report-step3{output.suffix}").exists(), output.name
+        suffix = output.suffix or f"-{output.name}"
+        assert (tmp_path / f"report-step3{suffix}").exists(), output.name
 
 
 def test_nothing_is_overwritten(tmp_path: Path) -> None:
@@ -119,9 +120,12 @@ def test_nothing_is_overwritten(tmp_path: Path) -> None:
 
 def test_many_processes_claim_different_names(tmp_path: Path) -> None:
     code = f"""if True:
+        from torchtraceap.outputs import Output
         from torchtraceap.profiling.cycle_files import _claim
+        wanted = [Output(name, suffix, "") for name, suffix in
+                  (("a", ".a"), ("b", ".b"), ("c", ""), ("d", ""))]
         for _ in range(50):
-            for path in _claim({str(tmp_path)!r}, "x", [".a", ".b", ""]):
+            for path in _claim({str(tmp_path)!r}, "x", wanted):
                 print(path)
     """
     command = [sys.executable, "-c", code]
@@ -129,7 +133,7 @@ def test_many_processes_claim_different_names(tmp_path: Path) -> None:
         subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(4)
     ]
     lines = [line for run in running for line in run.communicate()[0].split()]
-    assert len(lines) == len(set(lines)) == 4 * 50 * 3
+    assert len(lines) == len(set(lines)) == 4 * 50 * 4
     assert set(lines) == {str(path) for path in tmp_path.iterdir()}
 
 

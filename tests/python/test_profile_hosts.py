@@ -170,3 +170,27 @@ def test_a_loader_with_workers() -> None:
             prof.step()
     assert [s.number for s in prof.report.steps] == [2, 3, 4]
     assert any("DataLoader" in name for name in prof.report.event_names)
+
+
+def test_a_notebook(tmp_path: Path) -> None:
+    """Each run of the cell prints one report, nothing goes to stderr, lines are its."""
+    nbformat = pytest.importorskip("nbformat")
+    client = pytest.importorskip("nbclient")
+    pytest.importorskip("ipykernel")
+    cell = """
+import torch, torchtraceap
+with torchtraceap.profile() as prof:
+    for _ in range(6):
+        sum(torch.ones(8).sum().item() for _ in range(50))
+        prof.step()
+"""
+    cells = [nbformat.v4.new_code_cell(code) for code in (cell, cell, "prof.report")]
+    notebook = nbformat.v4.new_notebook(cells=cells)
+    client.NotebookClient(notebook, timeout=60, kernel_name="python3").execute()
+    for made in notebook.cells[:2]:
+        assert {output.name for output in made.outputs} == {"stdout"}
+        text = "".join(output.text for output in made.outputs)
+        assert text.count("<profiler: steps 2 to 4>") == 1
+        assert "ipykernel" in text or ".py:5" in text
+    (shown,) = notebook.cells[2].outputs
+    assert "text/html" in shown.data

@@ -398,6 +398,11 @@ def test_a_program_that_ends_without_stop() -> None:
         ({"folder": "x", "formats": ["jsn"]}, ValueError, "did you mean 'json'"),
         ({"verbosity": 3}, ValueError, "verbosity must be at most 2"),
         ({"max_events": 0}, ValueError, "max_events"),
+        (
+            {"on_trace_ready": torchtraceap.Analyzer()},
+            TypeError,
+            "the options of the Analyzer instead",
+        ),
         ({"callbacks": [3]}, TypeError, "callbacks must be functions, one is of type"),
         ({"name": "../x", "folder": "x"}, ValueError, "name must be"),
         ({"budget": {"mxa_gap_us": 1}}, ValueError, "max_gap_us"),

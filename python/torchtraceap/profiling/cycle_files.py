@@ -60,8 +60,7 @@ class CycleFiles:
         paths: list[str] = []
 
         def claim() -> None:
-            suffixes = [output.suffix for output in wanted]
-            paths.extend(_claim(str(self._folder), stem, suffixes))
+            paths.extend(_claim(str(self._folder), stem, wanted))
 
         guarded(f"nothing was written to {self._folder}", claim)
         written = [
@@ -101,8 +100,8 @@ def _save_trace(report: Report | None, prof: Any, path: str) -> None:
         report.trace = replace(report.trace, path=path)
 
 
-def _claim(folder: str, stem: str, suffixes: Sequence[str]) -> list[str]:
-    """Makes a new empty file in `folder` for each suffix, a folder for "".
+def _claim(folder: str, stem: str, outputs: Sequence[Output]) -> list[str]:
+    """Makes a new empty file, or folder, in `folder` for each output.
 
     Returns their paths. All have the same stem, with a number added if one of them is
     taken, be it by another process at this very moment. Raises OSError.
@@ -113,9 +112,10 @@ def _claim(folder: str, stem: str, suffixes: Sequence[str]) -> list[str]:
         name = os.path.join(folder, stem if number == 1 else f"{stem}-{number}")
         made: list[str] = []
         try:
-            for suffix in suffixes:
-                _make(name + suffix, is_folder=not suffix)
-                made.append(name + suffix)
+            for output in outputs:
+                path = name + (output.suffix or f"-{output.name}")
+                _make(path, is_folder=not output.suffix)
+                made.append(path)
             return made
         except FileExistsError:
             number += 1

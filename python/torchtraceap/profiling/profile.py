@@ -77,6 +77,10 @@ def profile(
         OSError: ``folder`` cannot be made.
         ImportError: torch is not installed.
     """
+    if isinstance(on_trace_ready, Analyzer):
+        raise TypeError(
+            "profile analyzes by itself: give it the options of the Analyzer instead"
+        )
     plan = Plan(wait, warmup, active, repeat, schedule)
     analyzer = Analyzer(
         folder,

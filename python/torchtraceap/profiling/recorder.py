@@ -75,7 +75,7 @@ class Recorder:
         self._check()
         if self.profiler.current_action not in _BEFORE_RECORDING:
             self.steps_over += 1
-            self.reserve = None
+            self._drop_reserve()
         with self._mended():
             self.profiler.step()
         turn.mark()
@@ -89,8 +89,14 @@ class Recorder:
 
     def abandon(self) -> None:
         """Lets go of profilers that must not be touched any more."""
-        self.reserve = None
+        self._drop_reserve()
         self.profiler.on_trace_ready = None
+
+    def _drop_reserve(self) -> None:
+        if self.reserve is not None:
+            # A profiler is part of a cycle of references; this frees its events now.
+            self.reserve.profiler = None
+            self.reserve = None
 
     def _ready(self, prof: Any) -> None:
         self._on_ready(prof)
@@ -103,7 +109,7 @@ class Recorder:
             self._reserve_runs = False
             self.reserve.__exit__(None, None, None)
             if live.is_lost(self.reserve):
-                self.reserve = None
+                self._drop_reserve()
             turn.mark()
 
     @contextmanager

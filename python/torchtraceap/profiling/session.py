@@ -32,6 +32,7 @@ class Session:
         torch_profiler: The ``torch.profiler.profile`` behind it, None before the
             start. Its methods and attributes are this object's too:
             ``prof.export_chrome_trace(...)``, ``prof.key_averages()``.
+        step_call: What makes a step, for messages.
     """
 
     def __init__(
@@ -46,7 +47,7 @@ class Session:
         self._analyzer = analyzer
         self._options = options
         self._wants_reserve = reserve
-        self._step_call = "step()"
+        self.step_call = "step()"
         self._recorder: Recorder | None = None  # while it runs
         self._owner = (0, 0)
         self._steps = 0
@@ -96,10 +97,6 @@ class Session:
             )
         return getattr(prof, name)
 
-    def count_as(self, call: str) -> None:
-        """Names what makes a step, for messages."""
-        self._step_call = call
-
     def start(self) -> None:
         """Begins. After its end it can begin again; reports are kept.
 
@@ -143,7 +140,7 @@ class Session:
         if not self._cycles:
             self._report_reserve(recorder.reserve)
         elif self._is_cut and self._cycles == 1:
-            self._note(shortage.incomplete(self._plan, self._step_call, self._steps))
+            self._note(shortage.incomplete(self._plan, self.step_call, self._steps))
 
     def _begin(self) -> None:
         from torchtraceap.profiling.recorder import Recorder
@@ -199,7 +196,7 @@ class Session:
         if is_there and not self._steps:
             self._note(shortage.NO_STEPS)
         else:
-            call = self._step_call
+            call = self.step_call
             warn(shortage.unreached(self._plan, call, self._steps, is_there))
 
     def _note(self, text: str) -> None:

@@ -94,7 +94,7 @@ class _Steps:
 
     def __init__(self, name: str, options: dict[str, Any]) -> None:
         self.session = profile(**options)
-        self.session.count_as(f"{name}()")
+        self.session.step_call = f"{name}()"
         self.are_over = False
         self._name = name
         self._thread: int | None = None
