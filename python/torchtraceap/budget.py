@@ -56,6 +56,7 @@ class Violation:
     location: Location | None = None  # Of that finding.
     known: bool = True  # False: it cannot be told.
     findings: tuple[Finding, ...] = ()  # All that count, costliest first.
+    why: str = ""  # It cannot be told; many limits may share one reason.
 
 
 @dataclass(frozen=True)

@@ -177,7 +177,9 @@ def pytest_runtest_makereport(
     if log and log.outcomes:
         from torchtraceap.checking.outcome import PREFIX, properties
 
-        kept = [one for one in item.user_properties if not one[0].startswith(PREFIX)]
+        kept = [
+            one for one in item.user_properties if not str(one[0]).startswith(PREFIX)
+        ]
         item.user_properties[:] = kept + properties(log.outcomes)
     report = yield
     if report.skipped and isinstance(report.longrepr, tuple):

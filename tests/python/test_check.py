@@ -73,6 +73,8 @@ def test_exit_codes(job: Path, program: Run) -> None:
     assert lines[-1].startswith("after.json.gz: within budget")
     untold = program("check", "cpu.json.gz", "--budget", "budget.toml")
     assert untold.returncode == 1
+    limits = "min_busy, patterns.dataloader_bound.max_count"
+    assert f"  cannot be told: {limits}: the trace has no device" in untold.stdout
     assert "not known to be within budget: 2 of 2 cannot be told" in untold.stdout
     Path("budget.toml").write_text("unknown = 'pass'\n" + BUDGET)
     passes = program("check", "cpu.json.gz", "--budget", "budget.toml")

@@ -99,7 +99,10 @@ def test_a_forbidden_line_is_found(
             "python/torchtraceap/a.py",
             "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n import torch",
         ),
-        ("python/torchtraceap/checking/sync_watch.py", "import torch\nfrom . import sync_run"),
+        (
+            "python/torchtraceap/checking/sync_watch.py",
+            "import torch\nfrom . import sync_run",
+        ),
         ("python/torchtraceap/pytest_plugin.py", "import pytest"),
     ],
 )

@@ -419,5 +419,8 @@ logs = [None, []]
 @pytest.mark.no_sync_stalls
 def test_it(): train_step(logs.pop())
 """,
+        "--junitxml=out.xml",
     )
     result.assert_outcomes(passed=1)
+    xml = (project.path / "out.xml").read_text(encoding="utf-8")
+    assert '"torchtraceap.stalls" value="0"' in xml

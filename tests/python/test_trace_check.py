@@ -157,10 +157,11 @@ def test_kind(trace_check): trace_check(7)
 def test_block(trace_check): trace_check(CPU, warmup=2)
 def test_unknown(trace_check): trace_check(CPU, unknown="maybe")
 def test_options(trace_check): trace_check(torchtraceap.analyze(CPU), steps=2)
+def test_several(trace_check): trace_check([CPU, CPU])
 def test_nothing(trace_check): trace_check(CPU)
 """,
     )
-    result.assert_outcomes(failed=9)
+    result.assert_outcomes(failed=10)
     result.stdout.fnmatch_lines(
         [
             "E *no finding has this pattern; did you mean 'graph_break'?",
@@ -171,6 +172,7 @@ def test_nothing(trace_check): trace_check(CPU)
             "E *TypeError: warmup and stacks are for a block, not for a stored trace",
             "E *ValueError: unknown must be one of *, but is 'maybe'",
             "E *TypeError: steps: the Report is made already",
+            "E *TypeError: trace_check takes one trace: call it for each",
             'nothing was checked: add check.no("..."), or another [[]trace_check[]]',
         ]
     )

@@ -82,6 +82,8 @@ class TraceChecks:
         else:
             if not isinstance(source, Report):
                 source = analyze(source, **options)
+                if isinstance(source, list):
+                    raise TypeError("trace_check takes one trace: call it for each")
             elif options:
                 raise TypeError(f"{', '.join(options)}: the Report is made already")
             check = TraceCheck(self._log, unknown, report=source)

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from torchtraceap.gate.markdown_text import code, plain, table
+from torchtraceap.gate.markdown_text import code, table
 from torchtraceap.gate.occurrences import place_of
 from torchtraceap.gate.report_markdown import HEAD, findings_rows, joined
 from torchtraceap.safe_text import printable
@@ -59,12 +59,18 @@ def verdict(checked: Checked) -> str:
 
 def _text(checked: Checked) -> Iterator[str]:
     yield f"{printable(checked.report.trace.path)}: {verdict(checked)}"
+    untold: dict[str, list[str]] = {}
     for line in checked.lines:
         for violation in line.violations:
-            note = "  " if not line.passes else "  (passes) "
-            yield from wrapped(violation.message, "    ", first=note)
-            if not line.passes and len(violation.findings) > 1:
+            if violation.why:
+                untold.setdefault(violation.why, []).append(line.limit)
+                continue
+            yield from wrapped(violation.message, "    ", first="  ")
+            if len(violation.findings) > 1:
                 yield from _places(violation.findings, checked.report)
+    for why, limits in untold.items():
+        names = ", ".join(dict.fromkeys(limits))
+        yield from wrapped(f"cannot be told: {names}: {why}", "    ", first="  ")
 
 
 def _places(findings: Sequence[Finding], report: Report) -> Iterator[str]:
@@ -106,7 +112,7 @@ def _limit_rows(lines: Sequence[Line]) -> Iterator[tuple[str, ...]]:
         said = line.violations
         sign = "➖" if line.passes else "❌"
         more = f" (and {len(said) - 1} more)" if len(said) > 1 else ""
-        yield code(line.title), sign, plain(printable(said[0].message, 300)) + more
+        yield code(line.title), sign, code(said[0].message, 400) + more
     if len(lines) > _ROWS:
         yield f"and {len(lines) - _ROWS} more", "", ""
 

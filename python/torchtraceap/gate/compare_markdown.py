@@ -30,7 +30,7 @@ def comparison_markdown(comparison: Comparison) -> str:
 def _parts(comparison: Comparison) -> Iterator[str]:
     before, after = code(comparison.before.path), code(comparison.after.path)
     yield f"### Compared with {before}: {after}"
-    facts = [f"- Note: {plain(note)}." for note in comparison.notes]
+    facts = [f"- Note: {code(note, 400)}" for note in comparison.notes]
     if comparison.step_us is not None:
         facts.append(f"- Median step: **{plain(step_text(comparison.step_us))}**")
     if comparison.busy is not None:

@@ -75,12 +75,12 @@ def _heading(comparison: Comparison) -> Iterator[str]:
 
 
 def _side(side: Side) -> str:
-    steps = f", {side.steps} steps" if side.steps else ""
+    steps = f", {side.steps} step{'s' * (side.steps > 1)}" if side.steps else ""
     quality = "" if side.verdict == "ok" else f", quality {side.verdict}"
     devices = ", ".join(dict.fromkeys(printable(n) or "no name" for n in side.devices))
     return (
         f"{printable(side.path)}: {time_text(side.span_us)}{steps}, "
-        f"{devices or 'CPU only'}{quality}"
+        f"{devices or 'no device work'}{quality}"
     )
 
 
@@ -125,6 +125,8 @@ def _findings(comparison: Comparison) -> Iterator[str]:
 
 
 def _rule(comparison: Comparison) -> Iterator[str]:
+    if not comparison.comparable:
+        return
     noise = ", and by more than the spread between steps explains"
     known = comparison.step_us is not None and comparison.step_us.noise is not None
     yield from wrapped(

@@ -61,6 +61,8 @@ def _size(side: Side, per_step: bool) -> float:
 def _busy(before: Side, after: Side) -> Change | None:
     if before.busy is None or after.busy is None:
         return None
+    if bool(before.devices) != bool(after.devices):  # That of operators is another.
+        return None
     return _change(before.busy, after.busy, None, LEAST_SHARE, 0.0)
 
 

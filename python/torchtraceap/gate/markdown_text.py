@@ -22,9 +22,9 @@ def code(text: str, width: int = _WIDTH) -> str:
 
 
 def plain(text: str) -> str:
-    """Return a sentence of ours, which may quote names, with nothing in it special."""
-    text = re.sub(r"([\\`*_\[\]<>|#~$!&@])", r"\\\1", printable(text))
-    return text.replace("://", ":&#47;/")  # No link of itself.
+    """Return a sentence of ours with nothing in it special. What may quote names goes
+    through `code`: GitHub makes links and mentions of what it finds elsewhere."""
+    return re.sub(r"([\\`*_\[\]<>|#~$!&@])", r"\\\1", printable(text))
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], texts: int = 2) -> str:

@@ -78,7 +78,8 @@ def _judge_pattern(budget: Budget, report: Report, pattern: str) -> Iterator[Vio
             continue
         name, found = f"patterns.{section}.{key}", figures[key]
         if report.quality.incomplete:
-            yield untold(name, allowed, f"{pattern}: {INCOMPLETE}", found)
+            of = f"{pattern}: " if section == EVERY else ""
+            yield untold(name, allowed, of + INCOMPLETE, found)
         elif found > allowed:
             message = (
                 f"{place_of(counted[0].finding)}: {pattern} ×{figures['max_count']:g}, "
@@ -88,7 +89,7 @@ def _judge_pattern(budget: Budget, report: Report, pattern: str) -> Iterator[Vio
             )
             yield _violation(name, allowed, found, message, counted)
         elif section == pattern and not seen and _needs_device(report, pattern):
-            yield untold(name, allowed, f"{pattern}: {NO_DEVICE}", found)
+            yield untold(name, allowed, NO_DEVICE, found)
 
 
 def _needs_device(report: Report, pattern: str) -> bool:

@@ -58,12 +58,13 @@ HEAD = ("where", "what", "count", "wasted", "share", "recoverable")
 
 def _parts(report: Report) -> Iterator[str]:
     trace = report.trace
-    steps = f", {len(report.steps)} steps" if report.steps else ""
+    count = len(report.steps)
+    steps = f", {count} step{'s' * (count > 1)}" if count else ""
     yield f"### {code(trace.path)}"
     yield f"{trace.events:,} events, {time_text(trace.span_us)}{steps}"
     if report.quality.verdict != "ok":
         yield f"**Quality: {report.quality.verdict}.** " + " ".join(
-            plain(note.detail) for note in report.quality.reasons[:5]
+            code(note.detail, 400) for note in report.quality.reasons[:5]
         )
     busy = [
         f"Device {row.device}: busy {share_text(row.busy_us, row.span_us)} "

@@ -24,8 +24,8 @@ def source_uri(file: str, root: str | None = None) -> tuple[str, bool] | None:
     if drive := re.match(r"/*([A-Za-z]:)/", path):
         rest = posixpath.normpath("/" + path[drive.end() :]).lstrip("/")
         return f"file:///{drive[1]}/{_quoted(rest)}", False
-    if path.startswith("//"):  # A share of another machine.
-        return f"file://{_quoted(posixpath.normpath(path).lstrip('/'))}", False
+    if path.startswith("//"):  # A share of another machine, which no link may open.
+        return None
     folder = os.path.abspath(root or os.getcwd()).replace("\\", "/")
     if not path.startswith("/") and not os.path.isfile(posixpath.join(folder, path)):
         # Of a module, the profiler leaves out the folder of sys.path.

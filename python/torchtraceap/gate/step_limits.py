@@ -37,7 +37,7 @@ def judge_median(report: Report, allowed: float) -> Iterator[Violation]:
     found = median(step.end_us - step.start_us for step in report.steps)
     if found > allowed:
         text = (
-            f"the median of {len(report.steps)} steps took {time_text(found)}, "
+            f"the median step (of {len(report.steps)}) took {time_text(found)}, "
             f"max_median_step_us = {allowed:g}"
         )
         yield Violation("max_median_step_us", allowed, found, text)

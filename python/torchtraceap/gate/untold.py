@@ -22,7 +22,7 @@ def untold(
     """Return what stands for a limit of which nothing can be said."""
     value = repr(allowed) if isinstance(allowed, str) else f"{allowed:g}"
     message = f"{limit} = {value} cannot be told: {why}"
-    return Violation(limit, allowed, found, message, known=False)
+    return Violation(limit, allowed, found, message, known=False, why=why)
 
 
 def reasons(report: Report) -> str:

@@ -1,0 +1,288 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""test_compare.py: what changed is told, noise is not, and unequal traces are said to
+be unequal."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import torchtraceap
+from torchtraceap.gate.side import median_error
+
+from .loader_trace import loader_trace
+
+BEFORE = "kineto2021-v100-resnet50-workers0-memory.json.gz"
+AFTER = "kineto2021-v100-resnet50-workers4.json.gz"
+
+
+@pytest.fixture(scope="module")
+def workers(data: Path) -> torchtraceap.Report:
+    return torchtraceap.analyze(data / AFTER)
+
+
+@pytest.fixture(scope="module")
+def fixed(
+    slow_loader: torchtraceap.Report, workers: torchtraceap.Report
+) -> torchtraceap.Comparison:
+    """ResNet-50 before and after its loader was given workers."""
+    return torchtraceap.compare(slow_loader, workers)
+
+
+def statuses(comparison: torchtraceap.Comparison) -> dict[str, list[str]]:
+    return {
+        status: [change.seen.pattern for change in comparison.of(status)]
+        for status in ("gone", "new", "grown", "shrunk")
+    }
+
+
+NOTHING: dict[str, list[str]] = {"gone": [], "new": [], "grown": [], "shrunk": []}
+
+
+def test_a_fix_is_seen(
+    fixed: torchtraceap.Comparison, slow_loader: torchtraceap.Report
+) -> None:
+    assert statuses(fixed) == {
+        "gone": ["dataloader_bound"],
+        "new": ["pageable_copy"],
+        "grown": ["missed_cuda_graph"],
+        "shrunk": [],
+    }
+    (gone,) = fixed.of("gone")
+    assert (gone.cost.before, gone.cost.after) == (
+        pytest.approx(slow_loader.findings[0].wasted_us / 6),
+        0,
+    )
+    assert fixed.unit == "us_per_step"
+    assert fixed.step_us is not None
+    assert fixed.step_us.counts
+    assert fixed.step_us.after < fixed.step_us.before
+    assert fixed.busy is not None
+    assert (round(fixed.busy.before, 3), round(fixed.busy.after, 3)) == (0.566, 0.726)
+    assert next(iter(fixed.causes)) == "dataloader_bound"
+    assert [worse.kind for worse in fixed.worse()] == ["new", "grown"]
+
+
+def test_backwards_is_the_reverse(
+    fixed: torchtraceap.Comparison,
+    slow_loader: torchtraceap.Report,
+    workers: torchtraceap.Report,
+) -> None:
+    back = torchtraceap.compare(workers, slow_loader)
+    assert statuses(back) == {
+        "gone": statuses(fixed)["new"],
+        "new": statuses(fixed)["gone"],
+        "grown": statuses(fixed)["shrunk"],
+        "shrunk": statuses(fixed)["grown"],
+    }
+    assert [worse.kind for worse in back.worse()] == ["slower", "new"]
+    assert len(back.findings) == len(fixed.findings)
+
+
+def test_of_itself_nothing_changed(data: Path) -> None:
+    for path in sorted(data.glob("*.json.gz")):
+        report = torchtraceap.analyze(path)
+        comparison = torchtraceap.compare(report, report)
+        assert statuses(comparison) == NOTHING
+        assert not any(change.counts for change in comparison.causes.values())
+        assert len(comparison.findings) == len(
+            report.findings if comparison.comparable else ()
+        )
+        json.dumps(comparison.to_dict(), allow_nan=False)
+        assert comparison.summary()
+        assert comparison.to_markdown()
+
+
+def test_every_form_of_a_report_is_the_same_side(
+    fixed: torchtraceap.Comparison,
+    slow_loader: torchtraceap.Report,
+    workers: torchtraceap.Report,
+    data: Path,
+    tmp_path: Path,
+) -> None:
+    one, several = tmp_path / "one.json", tmp_path / "several.json"
+    slow_loader.to_json(one)
+    several.write_text(f"[{one.read_text()}]")
+    expected = fixed.to_dict()
+    for before in (
+        one,
+        str(several),
+        slow_loader.to_dict(),
+        data / BEFORE,
+        torchtraceap.load(data / BEFORE),
+    ):
+        assert torchtraceap.compare(before, workers).to_dict() == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[{0}, {0}]", "holds 2 reports. Give one"),
+        ("{0", "no whole report"),
+        ('{{"schema_version": 2, "tool": "torchtraceap"}}', "schema_version is 2"),
+        ('{{"schema_version": 1, "tool": "torchtraceap"}}', "no whole report"),
+        ('["schema_version", "torchtraceap"]', "holds 2 reports"),
+    ],
+)
+def test_what_is_no_report(text: str, message: str, tmp_path: Path) -> None:
+    whole = torchtraceap.analyze(loader_trace()).to_json()
+    path = tmp_path / "report.json"
+    cut = whole[: len(whole) // 2] if text == "{0" else None
+    path.write_text(cut or text.format(whole))
+    with pytest.raises(torchtraceap.ConfigError) as caught:
+        torchtraceap.compare(path, loader_trace())
+    assert message in str(caught.value)
+    assert str(path) in str(caught.value)
+
+
+def made(**options: Any) -> torchtraceap.Report:
+    return torchtraceap.analyze(loader_trace(**options))
+
+
+def test_lines_may_shift() -> None:
+    before = made(line=12, waits_us=[5000] * 4)
+    moved = torchtraceap.compare(before, made(line=40, waits_us=[5000] * 4))
+    assert statuses(moved) == NOTHING
+    (pair,) = moved.findings
+    assert pair.before is not None and pair.after is not None
+    assert (pair.before.line, pair.after.line) == (12, 40)
+    elsewhere = torchtraceap.compare(before, made(file="new.py", waits_us=[5000] * 4))
+    assert statuses(elsewhere) == {
+        **NOTHING,
+        "gone": ["dataloader_bound"],
+        "new": ["dataloader_bound"],
+    }
+
+
+def test_unequal_lengths_are_aligned_by_step() -> None:
+    """Twice the steps cost twice the time, and that is no change."""
+    short, long = made(waits_us=[5000] * 4), made(waits_us=[5000] * 8)
+    same = torchtraceap.compare(short, long)
+    assert statuses(same) == NOTHING
+    assert any("steps differ: 4 before, 8 after" in note for note in same.notes)
+    worse = torchtraceap.compare(short, made(waits_us=[6000] * 8))
+    assert statuses(worse) == {**NOTHING, "grown": ["dataloader_bound"]}
+    (grown,) = worse.of("grown")
+    assert (grown.cost.before, grown.cost.after) == (5000, 6000)
+    # Half as many steps that each cost more are worse, though the sum is less.
+    fewer = torchtraceap.compare(long, made(waits_us=[6000] * 4))
+    assert [one.kind for one in fewer.worse()] == ["grown"]
+
+
+def test_without_steps_shares_are_compared() -> None:
+    short = made(waits_us=[5000] * 4, steps=False)
+    long = made(waits_us=[5000] * 8, steps=False)
+    same = torchtraceap.compare(short, long)
+    assert (same.unit, same.step_us) == ("share", None)
+    assert statuses(same) == NOTHING
+    assert any("neither trace has steps" in note for note in same.notes)
+    worse = torchtraceap.compare(short, made(waits_us=[7000] * 4, steps=False))
+    assert statuses(worse)["grown"] == ["dataloader_bound"]
+    one = torchtraceap.compare(short, made(waits_us=[5000] * 4))
+    assert any("only the trace after has steps" in note for note in one.notes)
+    (untold,) = one.worse(["slower"])
+    assert not untold.known
+
+
+def test_slower_steps() -> None:
+    before = made(waits_us=[5000] * 4)
+    after = made(waits_us=[5000] * 4, step_us=11_000)
+    slower = torchtraceap.compare(before, after)
+    assert slower.step_us is not None
+    assert (slower.step_us.before, slower.step_us.after) == (10_000, 11_000)
+    assert [one.kind for one in slower.worse(["slower"])] == ["slower"]
+    slightly = made(waits_us=[5000] * 4, step_us=10_400)
+    assert torchtraceap.compare(before, slightly).worse(["slower"]) == []
+
+
+def test_what_varies_from_step_to_step_is_noise() -> None:
+    """The same means, once with steps that are alike and once with a wide spread."""
+    steady = torchtraceap.compare(made(waits_us=[4000] * 6), made(waits_us=[5000] * 6))
+    assert statuses(steady)["grown"] == ["dataloader_bound"]
+    wild = [1000, 2000, 3000, 5000, 6000, 7000]
+    noisy = torchtraceap.compare(
+        made(waits_us=wild), made(waits_us=[wait + 1000 for wait in wild])
+    )
+    assert statuses(noisy) == NOTHING
+    (change,) = noisy.findings
+    assert (change.cost.before, change.cost.after) == (4000, 5000)
+    assert change.cost.noise is not None
+    assert change.cost.noise > 1000
+
+
+def test_two_steps_have_no_spread() -> None:
+    few = torchtraceap.compare(made(waits_us=[5000] * 2), made(waits_us=[5000] * 9))
+    assert few.step_us is not None
+    assert few.step_us.noise is None
+    assert any("2 steps are too few" in note for note in few.notes)
+
+
+def test_the_error_of_a_median() -> None:
+    """Three times that of a normal sample: its median is off by 1.2533 s / sqrt(n)."""
+    import random
+    from statistics import median, stdev
+
+    draw = random.Random(1)
+    medians, errors = [], []
+    for _ in range(400):
+        sample = tuple(draw.gauss(100.0, 5.0) for _ in range(101))
+        medians.append(median(sample))
+        errors.append(median_error(sample))
+    typical = median(error for error in errors if error is not None)
+    assert typical == pytest.approx(3 * stdev(medians), rel=0.15)
+    assert median_error((1.0, 2.0)) is None
+
+
+def test_what_is_small_does_not_count() -> None:
+    """A new finding of under half a percent of the step is listed, but no change."""
+    before = made(waits_us=[5000] * 40 + [0] * 2)
+    small = {
+        **before.to_dict()["findings"][0],  # type: ignore[index]
+        "id": "gc_pause-12345678",
+        "pattern": "gc_pause",
+    }
+    for share, new in ((0.004, False), (0.006, True)):
+        form: dict[str, Any] = json.loads(before.to_json())
+        wasted = share * before.trace.device_time_us
+        form["findings"].append({**small, "wasted_us": wasted})
+        comparison = torchtraceap.compare(before, form)
+        assert bool(comparison.of("new")) == new
+        assert len([f for f in comparison.findings if f.status == "new"]) == 1
+
+
+def test_differences_of_the_traces_are_told(
+    data: Path, workers: torchtraceap.Report, cpu_only: torchtraceap.Report
+) -> None:
+    def notes(before: object, after: object) -> str:
+        return " ".join(torchtraceap.compare(before, after).notes)  # type: ignore[arg-type]
+
+    inference = data / "h100-vit-nsfw-inference.json.gz"
+    assert "1 × Tesla V100-DGXS-32GB before, 1 × NVIDIA H100" in notes(
+        workers, inference
+    )
+    assert "none after" in notes(workers, cpu_only)
+    lossy = data / "truncated-handmade-no-schema.json.gz"
+    assert "the trace after misses records" in notes(workers, lossy)
+    config = {"patterns": {"zero_grad_fill": {"enabled": False}}}
+    other = torchtraceap.analyze(data / AFTER, config=config)
+    assert "thresholds differ" in notes(workers, other)
+    assert notes(workers, workers) == ""
+
+
+def test_of_an_unusable_trace_nothing_is_told(
+    data: Path, workers: torchtraceap.Report
+) -> None:
+    """Above all not that its findings are gone."""
+    comparison = torchtraceap.compare(
+        workers, data / "a100-cupti-range-no-kernels.json.gz"
+    )
+    assert not comparison.comparable
+    assert comparison.findings == ()
+    worse = comparison.worse()
+    assert [one.kind for one in worse] == ["slower", "new", "grown"]
+    assert not any(one.known for one in worse)
+    with pytest.raises(ValueError, match="'older' is none of"):
+        comparison.worse(["older"])
