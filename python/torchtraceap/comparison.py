@@ -35,9 +35,9 @@ class Change:
 
     before: float
     after: float
-    # Differences up to this one are noise; None: too few steps to tell.
+    #: Differences up to this one are noise; None: too few steps to tell.
     noise: float | None
-    counts: bool  # It is a change, by the rule that docs/ci.md states.
+    counts: bool  #: It is a change, by the rule that docs/ci.md states.
 
     @property
     def relative(self) -> float | None:
@@ -49,7 +49,7 @@ class Change:
 class FindingChange:
     """A finding on both sides, or on one."""
 
-    status: str  # "new", "gone", "grown", "shrunk", "same".
+    status: str  #: "new", "gone", "grown", "shrunk", "same".
     before: Seen | None
     after: Seen | None
     cost: Change
@@ -68,15 +68,15 @@ class Comparison:
 
     before: Side
     after: Side
-    # Of `causes` and `findings`: "us_per_step" (and device), where both sides have
-    # steps, else "share" of the time.
+    #: Of `causes` and `findings`: "us_per_step" (and device), where both sides have
+    #: steps, else "share" of the time.
     unit: str
-    notes: tuple[str, ...]  # What makes the two unequal.
-    comparable: bool  # False: one is unusable, and no change is told.
-    step_us: Change | None  # The median step; None: one side has none.
-    busy: Change | None  # Share of the devices' time.
-    causes: dict[str, Change]  # Time by pattern, most change first.
-    findings: tuple[FindingChange, ...]  # Most change first.
+    notes: tuple[str, ...]  #: What makes the two unequal.
+    comparable: bool  #: False: one is unusable, and no change is told.
+    step_us: Change | None  #: The median step; None: one side has none.
+    busy: Change | None  #: Share of the devices' time.
+    causes: dict[str, Change]  #: Time by pattern, most change first.
+    findings: tuple[FindingChange, ...]  #: Most change first.
 
     def of(self, status: str) -> tuple[FindingChange, ...]:
         """Return the findings of one status whose change counts."""
