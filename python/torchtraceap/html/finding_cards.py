@@ -27,8 +27,8 @@ class Card(NamedTuple):
 
     @property
     def line(self) -> tuple[SourceLine, ...]:
-        """The line of code alone."""
-        return tuple(line for line in self.code if line.here)
+        """The line of code alone, without its indentation."""
+        return tuple(x._replace(text=x.text.strip()) for x in self.code if x.here)
 
 
 def finding_cards(report: Report, most: int | None = None) -> list[Card]:

@@ -35,7 +35,7 @@ def page_html(report: Report) -> str:
     Costs what the report's parts that were not asked for yet cost, and little more.
     """
     style, strip = _style(), window_strip(report)
-    script = asset("timeline.js") + asset("page.js")
+    script = "".join(map(asset, ("slices.js", "timeline.js", "page.js")))
     raw = {
         "style": style,
         "script": script,

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from torchtraceap.report import Report
     from torchtraceap.windows import Window
 
-MOST_CELLS = 300  # Of a lane; more windows than that share cells.
+# Of a lane, and of all lanes together; more windows than that share cells.
+_MOST_CELLS, _MOST_TOGETHER = 300, 900
 HEIGHT = 36  # Of a lane, in pixels.
 
 
@@ -51,9 +52,11 @@ def window_strip(report: Report) -> list[Lane]:
     for window in report.windows:
         lanes.setdefault((window.device, window.pid), []).append(window)
     several = report.trace.processes > 1
+    shown = list(lanes.values())[:MOST_ROWS]
+    most = min(_MOST_CELLS, _MOST_TOGETHER // max(1, len(shown)))
     return [
-        Lane(_title(windows[0], several), tuple(_cells(report, windows)))
-        for windows in list(lanes.values())[:MOST_ROWS]
+        Lane(_title(windows[0], several), tuple(_cells(report, windows, most)))
+        for windows in shown
     ]
 
 
@@ -63,11 +66,11 @@ def _title(window: Window, several: bool) -> str:
     return f"Process {window.pid}" if several else "CPU"
 
 
-def _cells(report: Report, windows: Sequence[Window]) -> Iterator[Cell]:
+def _cells(report: Report, windows: Sequence[Window], most: int) -> Iterator[Cell]:
     start_us, span_us = report.trace.start_us, report.trace.span_us
     if span_us <= 0:
         return
-    together = -(-len(windows) // MOST_CELLS)
+    together = -(-len(windows) // most)
     for i in range(0, len(windows), together):
         group = windows[i : i + together]
         begin_us, end_us = group[0].start_us, group[-1].end_us
