@@ -83,7 +83,7 @@ class KeptTrace:
         """Writes the trace to `path` as gzip."""
         if self._fd < 0:
             raise OSError(_NO_ROOM)
-        # Beyond the first level, a trace shrinks by a third more in ten times the time.
+        # At the ninth level a trace is a third smaller, for eight times the time.
         with gzip.open(path, "wb", compresslevel=1) as out:
             at = 0
             while at < self._head_bytes:

@@ -58,8 +58,8 @@ def load(prof: Any) -> _core.Trace:
 def save(prof: Any, path: str) -> None:
     """Writes the last cycle of `prof` to `path`, which ends in .json.gz.
 
-    As its own export, which it leaves as it is, but six times as fast: torch packs
-    as tightly as gzip can. Raises what `load` and writing raise.
+    As its own export, which it leaves as it is, in a fraction of the time, since it
+    packs less tightly. Raises what `load` and writing raise.
     """
     kept = _kept(inner_profile(prof))
     if kept is None or getattr(prof, "_use_cupti_monitor", False):
