@@ -204,6 +204,29 @@ def test_the_bars_are_the_balance(slow_loader: torchtraceap.Report) -> None:
         assert filled == pytest.approx(lost, abs=0.5 * len(window.labels) / HEIGHT)
 
 
+def test_windows_beyond_number_share_cells(data: Path) -> None:
+    from torchtraceap.html.window_strip import window_strip
+
+    trace = data / "kineto2021-v100-resnet50-workers4.json.gz"
+    report = torchtraceap.analyze(trace, max_events=16)
+    assert len(report.windows) > 1000
+    (lane,) = window_strip(report)
+    assert 100 < len(lane.cells) <= 300
+    held = [w for cell in lane.cells for w in range(cell.first, cell.last + 1)]
+    assert held == [window.index for window in report.windows]
+    assert sum(cell.width for cell in lane.cells) == pytest.approx(100, abs=0.1)
+    text = report.to_html()
+    assert len(text.encode()) < 1_000_000
+    drawn = Page(text).drawn()
+    for finding, row in zip(report.findings, drawn["findings"], strict=True):
+        shown = {w for c in row["cells"] for w in range(*_held(lane.cells[c]))}
+        assert set(finding.windows) <= shown
+
+
+def _held(cell: Any) -> tuple[int, int]:
+    return cell.first, cell.last + 1
+
+
 def test_the_timeline_holds_every_event_once(slow_loader: torchtraceap.Report) -> None:
     """Counted by itself: what is drawn and what a lane hides are the lane's events."""
     drawn = Page(slow_loader.to_html()).drawn()
