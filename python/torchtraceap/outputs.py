@@ -41,6 +41,10 @@ def _json(reports: Sequence[Report], several: bool) -> str:
     return json_text(forms if several else forms[0])
 
 
+def _perfetto(reports: Sequence[Report], path: str) -> None:
+    reports[0].to_perfetto(path)
+
+
 OUTPUTS: tuple[Output, ...] = (
     Output(
         "json",
@@ -48,6 +52,12 @@ OUTPUTS: tuple[Output, ...] = (
         "write the report; an array of reports for several traces",
         text=_json,
         takes_several=True,
+    ),
+    Output(
+        "perfetto",
+        ".perfetto.json",
+        "write a copy of the trace with the findings as tracks, for ui.perfetto.dev",
+        save=_perfetto,
     ),
 )
 
