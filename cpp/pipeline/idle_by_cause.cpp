@@ -57,11 +57,18 @@ std::vector<IdleByCause> idle_by_cause(const Report& report, std::size_t most) {
   for (const auto& finding : report.findings) {
     const auto pattern = static_cast<std::size_t>(finding.pattern);
     for (const auto& claim : finding.claims) {
-      if (!claim.idle) continue;
+      if (!claim.idle && claim.device >= 0) continue;  // A process has but one time.
       const auto index = patterns::index_of(t, claim);
       if (index == timeline::HostTimes::kNone) continue;
       causes[index][pattern].push_back({claim.begin, claim.end});
     }
+  }
+  // It is nobody's finding, and kept for devices only.
+  const auto profiler =
+      static_cast<std::size_t>(patterns::PatternId::kProfilerArtifact);
+  for (std::size_t index = 0; index < report.profiler_idle.size(); ++index) {
+    const auto& idle = report.profiler_idle[index];
+    if (!idle.empty()) causes[index][profiler] = idle;
   }
   const Bins bins(t.span, most);
   for (std::size_t index = 0; index < out.size(); ++index) {

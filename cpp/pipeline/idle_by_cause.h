@@ -26,8 +26,8 @@ struct IdleByCause {
 
 /// Spreads the idle time of each device, or of each process without one, over up to
 /// `most` (at least 1) bins; they go by patterns::index_of. As in the balance, what is
-/// neither busy nor claimed is unattributed. Linear in claims, busy stretches and bins,
-/// but for sorting the claims.
+/// neither busy nor claimed is unattributed; so is, of a process, the profiler's time.
+/// Linear in claims, busy stretches and bins, but for sorting the claims.
 std::vector<IdleByCause> idle_by_cause(const Report& report, std::size_t most);
 
 }  // namespace tta::pipeline

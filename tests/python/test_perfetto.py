@@ -156,13 +156,15 @@ def test_idle_by_cause_adds_up_to_the_balance(case: Case) -> None:
             for cause, percent in e["args"].items():
                 area[cause] += percent / 100 * (end - e["ts"])
         shares = {**balance.idle_us, "unattributed": balance.unattributed_us}
+        if balance.device is None:  # Nothing tells when; it has no finding.
+            shares["unattributed"] += shares.pop("profiler_artifact")
         for cause, us in shares.items():
             assert area[cause] == pytest.approx(us, abs=2e-3 * facts.span_us)
 
 
 def test_launches_waiting_are_those_called_and_not_started(case: Case) -> None:
     found = counters(case, ": launches waiting")
-    devices = [d.id for d in case.report.trace.devices if d.work_rows]
+    devices = [d.id for d in case.report.trace.devices]
     assert set(found) <= {f"GPU {d}: launches waiting" for d in devices}
     for changes in found.values():
         times = [e["ts"] for e in changes]
