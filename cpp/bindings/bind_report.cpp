@@ -217,6 +217,7 @@ void bind_report(py::module_& m) {
           "the parent in this list or -1), parents first.");
   bind_tables(m, report);
   bind_lanes(m, report);
+  bind_perfetto(report);
   bind_replay(m, report);
 
   m.def(

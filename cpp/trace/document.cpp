@@ -47,6 +47,7 @@ Place Document::step(Place at) {
     case State::kFirstEvent:
       if (grammar_.tokens().at(at) != ']') return element(at);
       if (limits_.recover && check_list_end(at) == nullptr) return nullptr;
+      trace_.events_end = window_->offset + *at;
       state_ = list_form_ ? State::kDone : State::kAfterEvents;
       return at + 1;
     case State::kStart:
@@ -172,6 +173,7 @@ Place Document::element(Place at) {
     if (probing_) end_probe();
   }
   if (grammar_.bad_values().count > 0) count_bad_values();
+  if (c == ']') trace_.events_end = window_->offset + *after;
   const Position where = position(at);
   state_ = next;
   ++elements_;

@@ -66,6 +66,8 @@ struct Trace {
   std::vector<std::pair<std::string, std::string>> metadata;
   std::vector<Warning> warnings;
   std::uint64_t text_bytes = 0;  ///< Length of the uncompressed JSON text.
+  /// Offset in it of the ']' that closes traceEvents; 0 if there is none.
+  std::uint64_t events_end = 0;
   /// Sound events that LoadOptions::keep left out; they are no rows.
   std::uint64_t left_out = 0;
   RowFilter kept;  ///< LoadOptions::keep: what the rows are a part of.

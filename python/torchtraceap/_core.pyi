@@ -559,6 +559,12 @@ class Report:
         The window's device work under the host events it came from: (row, index of the parent in this list or -1), parents first.
         """
     def work_tables(self) -> WorkTables: ...
+    def write_perfetto(
+        self, findings: collections.abc.Sequence[tuple[str, str]], path: str
+    ) -> None:
+        """
+        Writes a copy of the trace with tracks of its own; `findings` are name and args (a JSON object) of each finding.
+        """
     @property
     def balance(self) -> list[BalanceRow]: ...
     @property

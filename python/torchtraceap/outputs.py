@@ -77,6 +77,10 @@ def _folder_of(suffix: str) -> Callable[[str], None]:
     return check
 
 
+def _perfetto(reports: Sequence[Report], path: str) -> None:
+    reports[0].to_perfetto(path)
+
+
 OUTPUTS: tuple[Output, ...] = (
     Output(
         "json",
@@ -86,6 +90,12 @@ OUTPUTS: tuple[Output, ...] = (
         takes_several=True,
     ),
     Output("html", ".html", "write the report as one page for a browser", text=_html),
+    Output(
+        "perfetto",
+        ".perfetto.json",
+        "write a copy of the trace with the findings as tracks, for ui.perfetto.dev",
+        save=_perfetto,
+    ),
     Output(
         "sarif",
         ".sarif",

@@ -90,6 +90,45 @@ class ReportForms:
                 file.write(text + "\n")
         return text
 
+    def to_perfetto(self, path: str | os.PathLike[str]) -> None:
+        """Write a copy of the trace with the report's windows and findings as tracks
+        of their own, for ui.perfetto.dev and chrome://tracing.
+
+        Every event of the trace is in it, and the trace is read again for that. A
+        ``path`` that ends in ``.gz`` is compressed. See docs/perfetto.md.
+
+        Raises:
+            ValueError: ``path`` is the trace itself or cannot be written.
+            TraceError: The trace's file is no longer what was analyzed.
+            FileNotFoundError: It is gone.
+        """
+        from torchtraceap.perfetto import write_perfetto
+
+        write_perfetto(self._report, path)
+
+    def perfetto_page(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        origin: str = "https://ui.perfetto.dev",
+    ) -> None:
+        """Write a page that opens the trace with its tracks in Perfetto at a click.
+
+        The page holds the trace, compressed, and hands it to the tab it opens; nothing
+        is sent to a server. See docs/perfetto.md.
+
+        Args:
+            path: The HTML file to write.
+            origin: Where Perfetto's user interface is served from.
+
+        Raises:
+            ValueError: ``origin`` is none, or what ``to_perfetto`` raises.
+            OSError: ``path`` cannot be written.
+        """
+        from torchtraceap.perfetto_page import write_page
+
+        write_page(self._report, path, origin)
+
     def to_sarif(
         self,
         path: str | os.PathLike[str] | None = None,

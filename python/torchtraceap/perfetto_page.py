@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""perfetto_page.py: a page that hands a trace to Perfetto's user interface.
+
+Perfetto takes traces from pages that open it: the page sends "PING" until the opened
+tab answers "PONG", then the trace (Perfetto's documentation, "Deep linking").
+"""
+
+from __future__ import annotations
+
+import base64
+import html
+import json
+import os
+import re
+import tempfile
+from typing import TYPE_CHECKING
+
+from torchtraceap.safe_text import printable
+
+if TYPE_CHECKING:
+    from torchtraceap.report import Report
+
+_PAGE = """<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<meta name="color-scheme" content="light dark">
+<title>__TITLE__</title>
+<style>body { font: 1rem/1.5 system-ui, sans-serif; max-width: 40rem; margin: 3rem auto;
+padding: 0 1rem; overflow-wrap: anywhere } button { font: inherit; padding: .5em 1em }
+</style>
+<h1>__TITLE__</h1>
+<p><button id="open">Open in Perfetto</button></p>
+<p id="state" role="status">Perfetto opens in a new tab and is handed the trace by this
+page. It stays in your browser.</p>
+<script id="trace" type="application/octet-stream">__DATA__</script>
+<script>
+"use strict";
+const page = __SETTINGS__;
+const say = (text) => { document.getElementById("state").textContent = text; };
+document.getElementById("open").onclick = async () => {
+  const tab = window.open(page.origin);
+  if (!tab) return say("The browser kept the tab from opening: allow pop-ups here.");
+  say("Waiting for " + page.origin + " to answer ...");
+  const data = document.getElementById("trace").textContent;
+  const answered = new Promise((resolve) => {
+    const listen = (event) => {
+      if (event.source !== tab || event.origin !== page.origin) return;
+      if (event.data !== "PONG") return;
+      window.removeEventListener("message", listen);
+      resolve(true);
+    };
+    window.addEventListener("message", listen);
+    setTimeout(() => {
+      window.removeEventListener("message", listen);
+      resolve(false);
+    }, page.patience_ms);
+  });
+  const ping = setInterval(() => tab.postMessage("PING", page.origin), 50);
+  const open = await answered;
+  clearInterval(ping);
+  if (!open) return say("No answer from " + page.origin +
+    ". Is there a network? A page opened as a file may not talk to others: serve it.");
+  const buffer = Uint8Array.from(atob(data), (c) => c.charCodeAt(0)).buffer;
+  const trace = { buffer, title: page.title, fileName: page.file };
+  tab.postMessage({ perfetto: trace }, page.origin);
+  say("Perfetto has the trace.");
+};
+</script>
+</html>
+"""
+_ORIGIN = re.compile(r"https?://[A-Za-z0-9.\-\[\]:]+\Z")
+
+
+def write_page(report: Report, path: str | os.PathLike[str], origin: str) -> None:
+    """Write the page; see ``Report.perfetto_page``."""
+    if not isinstance(origin, str) or not _ORIGIN.match(origin):
+        raise ValueError(
+            f"origin must be like https://ui.perfetto.dev, without a path, but is "
+            f"{origin!r}"
+        )
+    where = os.fspath(path)
+    both = os.path.exists(where) and os.path.exists(report.trace.path)
+    if both and os.path.samefile(where, report.trace.path):
+        raise ValueError(f"{where} is the trace itself; give another file")
+    with tempfile.TemporaryDirectory() as folder:
+        copy = os.path.join(folder, "trace.json.gz")
+        report.to_perfetto(copy)
+        with open(copy, "rb") as file:
+            data = base64.b64encode(file.read()).decode("ascii")
+    name = os.path.basename(report.trace.path) or "trace"
+    title = printable(f"{name} with torchtraceap's findings")
+    settings = {
+        "origin": origin,
+        "title": title,
+        "file": "torchtraceap.json.gz",
+        "patience_ms": 60_000,
+    }
+    parts = {
+        "SETTINGS": json.dumps(settings).replace("<", "\\u003c"),
+        "TITLE": html.escape(title),
+        "DATA": data,
+    }
+    page = re.sub("__([A-Z]+)__", lambda mark: parts[mark[1]], _PAGE)
+    with open(where, "w", encoding="utf-8") as out:
+        out.write(page)
