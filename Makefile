@@ -28,7 +28,7 @@ export PATH := $(VENV)/bin:$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test no-torch notebook bench asan tsan fuzz libfuzzer large \
+.PHONY: help setup build demo test no-torch notebook docs linkcheck bench asan tsan fuzz libfuzzer large \
   coverage lint format stubs clean distclean
 
 help:  ## List these targets
@@ -77,8 +77,14 @@ no-torch: $(VENV)/.package  ## Build and run the C++ tests without torch
 	cmake --build --preset no-torch
 	ctest --preset no-torch -j 2
 
-notebook: build  ## Execute the notebooks
-	pytest --nbmake notebooks
+notebook: build  ## Run the notebooks and keep their outputs
+	python notebooks/execute.py
+
+docs: build  ## Build the pages into a site, build/docs; dead links are errors
+	python -m sphinx -W --keep-going -q -b html -d build/doctrees docs build/docs
+
+linkcheck: build  ## Ask for every link out of the docs (needs a network)
+	python -m sphinx -b linkcheck -d build/doctrees docs build/linkcheck
 
 # --- Endurance -------------------------------------------------------------------
 

@@ -67,7 +67,15 @@ def test_the_python_code_runs(
 def test_commands_are_those_of_the_program(readme: str) -> None:
     (block,) = blocks(readme, "")
     commands = re.findall(r"^torchtraceap (\w+)", block, re.MULTILINE)
-    assert commands == ["analyze", "whatif", "inspect", "patterns"]
+    assert commands == [
+        "analyze",
+        "check",
+        "compare",
+        "whatif",
+        "inspect",
+        "patterns",
+        "completion",
+    ]
     for command in commands:
         with pytest.raises(SystemExit, match="0"):
             main([command, "--help"])
