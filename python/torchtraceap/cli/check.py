@@ -31,11 +31,6 @@ if TYPE_CHECKING:
     from torchtraceap.gate.checked import Checked
     from torchtraceap.report import Report
 
-EXAMPLES = (
-    ("torchtraceap check trace.json.gz --write-budget budget.toml", "to begin with"),
-    ("torchtraceap check trace.json.gz --budget budget.toml", "is it within?"),
-    ("torchtraceap check new.json.gz --baseline old.json.gz", "did it become worse?"),
-)
 _NO_BUDGET = (
     "there is nothing to check against. Give --budget FILE or --baseline FILE, put "
     "[tool.torchtraceap.budget] into ./pyproject.toml, or let --write-budget write one."

@@ -23,17 +23,6 @@ from torchtraceap.cli.targets import Target, are_fine
 from torchtraceap.errors import ConfigError
 from torchtraceap.json_form import json_text
 
-EXAMPLES = (
-    ("torchtraceap compare before.json.gz after.json.gz", "what has changed"),
-    (
-        "torchtraceap compare before.json.gz after.json.gz --fail-on new,slower",
-        "exit code 1 if it became worse",
-    ),
-    (
-        "torchtraceap compare before.json.gz after.json.gz --markdown - >> summary.md",
-        "for a pull request",
-    ),
-)
 _KINDS = ("new", "grown", "slower")
 EXAMPLES = (
     ("torchtraceap compare before.json.gz after.json.gz", "what a change did"),
