@@ -13,16 +13,9 @@ import pytest
 import torchtraceap
 
 torch = pytest.importorskip("torch")
+from .small_work import SEVERAL_CYCLES, work  # noqa: E402
 
-# torch says so once a process, whenever a profiler begins a second cycle.
-pytestmark = pytest.mark.filterwarnings("ignore:Warning. Profiler clears events")
-
-
-def work() -> None:
-    x = torch.randn(8, 8)
-    for _ in range(3):
-        x = (x @ x).relu()
-    x.sum().item()
+pytestmark = SEVERAL_CYCLES
 
 
 def names(folder: Path) -> list[str]:

@@ -21,22 +21,14 @@ from torchtraceap.profiling import kept_trace, live
 
 torch = pytest.importorskip("torch")
 from torch.profiler import (  # noqa: E402
-    ProfilerActivity,
     profile,
     schedule,
     tensorboard_trace_handler,
 )
 
-CPU = [ProfilerActivity.CPU]
-# torch says so once a process, whenever a profiler begins a second cycle.
-pytestmark = pytest.mark.filterwarnings("ignore:Warning. Profiler clears events")
+from .small_work import CPU, SEVERAL_CYCLES, work  # noqa: E402
 
-
-def work() -> None:
-    x = torch.randn(8, 8)
-    for _ in range(3):
-        x = (x @ x).relu()
-    x.sum().item()
+pytestmark = SEVERAL_CYCLES
 
 
 def recorded(**options: Any) -> Any:

@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""small_work.py: something for a profiler to record, in a moment and without a GPU."""
+
+from __future__ import annotations
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+CPU = [torch.profiler.ProfilerActivity.CPU]
+# torch says so once a process, whenever a profiler begins a second cycle.
+SEVERAL_CYCLES = pytest.mark.filterwarnings("ignore:Warning. Profiler clears events")
+
+
+def work() -> None:
+    x = torch.randn(8, 8)
+    for _ in range(3):
+        x = (x @ x).relu()
+    x.sum().item()
