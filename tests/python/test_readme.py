@@ -38,6 +38,15 @@ def test_the_output_shown_is_the_programs(
     assert output == capsys.readouterr().out
 
 
+def test_the_first_minute_shows_the_same(readme: str, root: Path) -> None:
+    """Its excerpt goes from the second line to the third finding, nothing left out."""
+    (block,) = blocks(readme, "console")
+    page = (root / "docs" / "first_minute.md").read_text("utf-8")
+    (excerpt,) = blocks(page, "text")
+    assert excerpt in block
+    assert excerpt.count(" recoverable\n") == 3
+
+
 def test_the_demo_is_the_one_shown(readme: str, root: Path) -> None:
     (block,) = blocks(readme, "console")
     trace = shlex.split(block.splitlines()[0])[-1]
