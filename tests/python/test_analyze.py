@@ -181,11 +181,11 @@ def test_a_file_name_that_is_no_utf8(tiny: Path, tmp_path: Path) -> None:
 
 def test_a_profiler_goes_to_the_session(monkeypatch: pytest.MonkeyPatch) -> None:
     """It is told by its members, so that torch need not be imported to ask."""
-    from torchtraceap import session
+    from torchtraceap.profiling import handler
 
     calls = []
     monkeypatch.setattr(
-        session,
+        handler,
         "analyze_profiler",
         lambda prof, plan, given: calls.append((plan().max_events, given)),
     )

@@ -197,7 +197,7 @@ def test_the_program_refuses_in_a_line(
 def test_patterns_are_listed(program: Run) -> None:
     out = program("patterns").stdout.decode()
     names = [p.name for p in _core.patterns()]
-    assert [line.split()[0] for line in out.splitlines()[2:]] == names
+    assert [line.split()[0] for line in out.splitlines()[3:]] == names
     one = program("patterns", "sync_stall").stdout.decode()
     assert "min_share = 0.01 share" in one and "docs/patterns/sync_stall.md" in one
     forms = json.loads(program("patterns", "--json").stdout)

@@ -70,7 +70,7 @@ def test_live(trace_check):
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(
         [
-            "test_it.py:7: dataloader_bound ×*, *[[]trace_check[]]",
+            "*test_it.py:7: dataloader_bound ×*, *[[]trace_check[]]",
             'passed trace_check no("graph_break") [[]recorded without a GPU[]]',
             "Recorded without a GPU: the times are those of the CPU's own work*",
         ]
