@@ -271,6 +271,8 @@ def test_evidence_in_the_last_row_is_drawn_framed_and_found(
     report = torchtraceap.analyze(deep_trace(threads=1))
     report.to_html(tmp_path / "deep.html")
     show(browser, tmp_path / "deep.html")
+    size = {"width": 1280, "height": 500, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
     reader = Reader(browser)
     reader.record()
     finding = report.findings[0]
@@ -281,6 +283,11 @@ def test_evidence_in_the_last_row_is_drawn_framed_and_found(
         assert name in written
         ((left, top, width, _),) = [place for line, *place in frames if line == 3]
         assert width > 100
+        low, high = reader.run(
+            "const box = document.getElementById('lanes');"
+            "return [box.scrollTop, box.scrollTop + box.clientHeight]"
+        )
+        assert low <= top and top + 15 <= high < 700  # Scrolled there.
         for x in (left + 2, left + width / 2, left + width - 2):
             said = reader.hover(x, top + 8)
             assert said.startswith(name) and "(scalar_read): click for" in said

@@ -46,6 +46,10 @@
     if (found) {
       const around = Math.max(found[2], 1000);
       timeline.show(found[1] - around, found[1] + found[2] + around);
+      const box = byId("lanes"), top = timeline.topOf(found[0]);
+      if (top < box.scrollTop || top > box.scrollTop + box.clientHeight - 32) {
+        box.scrollTop = top - box.clientHeight / 2;
+      }
     }
     scrollTo(byId("timeline"), "start");
     byId("canvas").focus({ preventScroll: true });

@@ -168,6 +168,14 @@ class Timeline {
       slice.end >= this.begin && slice.begin <= this.end;
   }
 
+  /** How far from above an event is drawn, in pixels; undefined if it is not. */
+  topOf(event) {
+    for (const [i, lane] of this.lanes.entries()) {
+      const depth = lane.findIndex((row) => row.some((slice) => slice.event === event));
+      if (depth >= 0) return this.tops[i] + depth * ROW;
+    }
+  }
+
   drawSlice(slice, top) {
     const several = slice.count > 1;
     // Several events are as pale as the share of the time in which none ran.
