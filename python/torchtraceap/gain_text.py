@@ -18,10 +18,29 @@ def gain_text(finding: Finding, report: Report) -> str:
     gain = finding.recoverable_us
     if gain is None:
         return ""
-    if gain:
-        how = "up to" if finding.basis == "estimate" else "about"
-        return f"{how} {time_text(gain)} recoverable"
-    return f"{time_text(gain)} recoverable{_why_nothing(finding, report)}"
+    why = "" if gain else _why_nothing(finding, report)
+    return f"{_high_text(finding)} recoverable{why}"
+
+
+def gain_range(finding: Finding) -> str:
+    """Write the same with what is counted on, where that is something: ``265 ms to 354
+    ms``; "" if the gain is not known.
+    """
+    low_us, high_us = finding.recoverable_low_us, finding.recoverable_us
+    if high_us is None:
+        return ""
+    return range_text(low_us, high_us) if low_us else _high_text(finding)
+
+
+def range_text(low_us: float, high_us: float) -> str:
+    """Write a gain as a range; no gain as one number."""
+    return f"{time_text(low_us)} to {time_text(high_us)}" if high_us else time_text(0)
+
+
+def _high_text(finding: Finding) -> str:
+    gain = finding.recoverable_us or 0
+    how = "up to " if finding.basis == "estimate" else "about "
+    return f"{how if gain else ''}{time_text(gain)}"
 
 
 def _why_nothing(finding: Finding, report: Report) -> str:
@@ -49,8 +68,8 @@ def replayed_texts(report: Report) -> Iterator[str]:
             doubt = next(doubt for doubt in recovery.doubts if doubt)
             yield f"No gain is given for {left_out}: {doubt}."
         yield (
-            f"Replayed without {all_of}: {time_text(gain.low_us)} to "
-            f"{time_text(gain.high_us)} less of {time_text(span_us)} "
+            f"Replayed without {all_of}: {range_text(gain.low_us, gain.high_us)} "
+            f"less of {time_text(span_us)} "
             f"({share_text(gain.high_us, span_us)})."
         )
     elif recovery.together_doubt:

@@ -182,6 +182,31 @@ def test_the_page_says_what_the_report_says(slow_loader: torchtraceap.Report) ->
         assert time_text(place.us) in words
 
 
+def test_gains_are_worded_as_in_text(slow_loader: torchtraceap.Report) -> None:
+    """A range where some is counted on, else "about", and "up to" of estimates."""
+    shown = Page(slow_loader.to_html()).words()
+    notebook = Page(slow_loader._repr_html_()).words()
+    text, seen = slow_loader.summary(), set()
+    for finding in slow_loader.findings:
+        if not finding.recoverable_us:
+            continue
+        high = time_text(finding.recoverable_us)
+        how = "about" if finding.basis == "measured" else "up to"
+        gain = f"{how} {high}"
+        assert f"{gain} recoverable" in text
+        if finding.recoverable_low_us:
+            how = "range"
+            gain = f"{time_text(finding.recoverable_low_us)} to {high}"
+        seen.add(how)
+        assert f"{gain} recoverable" in shown and gain in notebook
+        assert f"Recoverable{gain}, by replay" in shown
+    assert seen == {"about", "up to", "range"}
+    together = slow_loader.recovery.together
+    assert together and together.high_us
+    both = f"{time_text(together.low_us)} to {time_text(together.high_us)}"
+    assert f"Less if all were fixed {both}" in shown and f": {both} less of" in text
+
+
 def test_the_bars_are_the_balance(slow_loader: torchtraceap.Report) -> None:
     """Parts of a bar follow one another and fill it; so do the windows of a strip."""
     from torchtraceap.html.balance_bars import balance_bars

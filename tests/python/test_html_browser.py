@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import random
 import shutil
 from collections.abc import Callable, Iterator
 from itertools import pairwise
@@ -13,6 +14,8 @@ import pytest
 
 import torchtraceap
 from torchtraceap.units import time_text
+
+from .deep_trace import deep_trace
 
 selenium = pytest.importorskip("selenium", reason="needs selenium")
 from selenium import webdriver  # noqa: E402
@@ -78,6 +81,39 @@ class Reader:
             self.driver.execute_async_script(
                 "const done = arguments[0]; requestAnimationFrame(() => "
                 "requestAnimationFrame(() => done(canvas.toDataURL())))"
+            )
+        )
+
+    def record(self) -> None:
+        """From now on note what is framed, how broadly, and what is written."""
+        self.run(
+            "window.frames_ = []; window.written_ = [];"
+            "const pen = CanvasRenderingContext2D.prototype;"
+            "pen.strokeRect = function (...a) {"
+            "  frames_.push([this.lineWidth, ...a]); };"
+            "pen.fillText = function (text) { written_.push(text); };"
+        )
+
+    def recorded(self, action: Callable[[], object]) -> tuple[list[Any], list[str]]:
+        """Act; return the frames then drawn (line, x, y, width, height), and texts."""
+        self.drawn()
+        self.run("frames_ = []; written_ = []")
+        action()
+        self.drawn()
+        frames, written = self.run("return [frames_, written_]")
+        return frames, written
+
+    def hover(self, x: float, y: float) -> str:
+        """Point to a place of the canvas; return what is said of it."""
+        return str(
+            self.run(
+                "const c = document.getElementById('canvas');"
+                "const r = c.getBoundingClientRect(), t = tooltip;"
+                "c.dispatchEvent(new PointerEvent('pointermove',"
+                "  {clientX: r.left + arguments[0], clientY: r.top + arguments[1]}));"
+                "return t.hidden ? '' : t.textContent",
+                x,
+                y,
             )
         )
 
@@ -218,6 +254,100 @@ def test_a_window_leads_there_and_to_its_findings(
     assert reader.range().startswith(f"+{time_text(next_us)} to ")
 
 
+@pytest.mark.parametrize("focus", [".cell.chosen", "#canvas", "#zoom-in"])
+def test_escape_ends_the_choice_of_a_window(reader: Reader, focus: str) -> None:
+    reader.all(".cell")[16].click()
+    (chosen,) = reader.all("[aria-current=true]")
+    assert is_(chosen, "chosen") and reader.all(".in-window")
+    reader.run("document.querySelector(arguments[0]).focus()", focus)
+    reader.press(Keys.ESCAPE)
+    assert not reader.all("[aria-current], .chosen, .in-window, .selected, .lit")
+
+
+def test_evidence_in_the_last_row_is_drawn_framed_and_found(
+    browser: webdriver.Chrome, tmp_path: Path
+) -> None:
+    """What is too deep for a row of its own lies in the last, across its callers."""
+    report = torchtraceap.analyze(deep_trace(threads=1))
+    report.to_html(tmp_path / "deep.html")
+    show(browser, tmp_path / "deep.html")
+    size = {"width": 1280, "height": 500, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    reader = Reader(browser)
+    reader.record()
+    finding = report.findings[0]
+    name = "cudaStreamSynchronize"
+    assert finding.pattern == "sync_stall" and finding.events[0].name == name
+    for link in reader.all(".card[open] .evidence .link")[:3]:
+        frames, written = reader.recorded(link.click)
+        assert name in written
+        ((left, top, width, _),) = [place for line, *place in frames if line == 3]
+        assert width > 100
+        low, high = reader.run(
+            "const box = document.getElementById('lanes');"
+            "return [box.scrollTop, box.scrollTop + box.clientHeight]"
+        )
+        assert low <= top and top + 15 <= high < 700  # Scrolled there.
+        for x in (left + 2, left + width / 2, left + width - 2):
+            said = reader.hover(x, top + 8)
+            assert said.startswith(name) and "(scalar_read): click for" in said
+            assert "took 2.9 ms" in said
+        # Just beside it is what it lies in.
+        for x in (left - 1.9, left + width + 4):
+            assert not reader.hover(x, top + 8).startswith(name)
+        assert reader.hover(100, top + 8) == ""
+    # Of all evidence of the finding, the one that was clicked stands out.
+    frames, _ = reader.recorded(reader.one("#zoom-all").click)
+    assert sorted(line for line, *_ in frames) == [1] * (len(finding.events) - 1) + [3]
+    canvas = reader.one("#canvas")
+    frames, _ = reader.recorded(lambda: canvas.send_keys(Keys.ESCAPE))
+    assert frames == []
+    assert browser.get_log("browser") == []
+
+
+def test_an_event_of_no_length_is_framed(reader: Reader) -> None:
+    frames = reader.run(
+        "const lane = {label: 'x', rows: 1, start: [400, 100], length: [100, 0],"
+        "  name: [0, 0], color: [0, 0], row: [0, 0], event: [6, 7], merged: {}};"
+        "const finding = {color: 'wait', kind: 'x', cells: [], events: [[7, 500, 0]]};"
+        "const line = new Timeline(document.getElementById('canvas'), {span: 1000,"
+        "  lanes: [lane], details: [], names: ['x'], steps: [], cells: [],"
+        "  findings: [finding]}, () => {}, () => {});"
+        "const frames = [], pen = CanvasRenderingContext2D.prototype;"
+        "pen.strokeRect = (...a) => frames.push(a);"
+        "line.selected = 0; line.draw(); return frames"
+    )
+    ((x, _, width, _),) = frames
+    canvas = reader.one("#canvas").size["width"]
+    assert x == pytest.approx(132 + (canvas - 132) / 2, abs=1) and width == 3
+
+
+def test_slices_are_found_by_time(reader: Reader) -> None:
+    """Against a look at each, in rows whose slices overlap or have no length."""
+    draw = random.Random(7)
+    for _ in range(20):
+        begins = sorted(draw.choices(range(300), k=40))
+        lengths = [draw.choice([0, 1, 3, draw.randrange(80)]) for _ in begins]
+        steps = [b - a for a, b in zip([0, *begins], begins, strict=False)]
+        found = reader.run(
+            "const [start, length] = arguments, none = start.map(() => 0);"
+            "const [row] = readRows({rows: 1, start, length, name: none, color: none,"
+            "  row: none, event: start.map((_, i) => i), merged: {}}, ['']);"
+            "const times = [...Array(400).keys()];"
+            "return [times.map(t => firstAfter(row, t)),"
+            "  times.map(t => sliceAt(row, t, 0.5, new Set([9]))?.event ?? -1)]",
+            steps,
+            lengths,
+        )
+        ends = [b + n for b, n in zip(begins, lengths, strict=True)]
+        for time, (first, shown) in enumerate(zip(*found, strict=True)):
+            later = [i for i, end in enumerate(ends) if end > time]
+            assert first == (later[0] if later else len(ends))
+            there = [i for i in range(40) if begins[i] <= time <= ends[i]]
+            expected = 9 if 9 in there else there[-1] if there else -1
+            assert shown == expected
+
+
 def test_keys_and_buttons_zoom_and_move(reader: Reader) -> None:
     whole = reader.drawn()
     reader.run("document.getElementById('canvas').focus()")
@@ -324,6 +454,8 @@ def test_headings_and_names_for_those_who_do_not_see(reader: Reader) -> None:
     for selector in ("nav", "section", "svg", "canvas", ".long"):
         for element in reader.all(selector):
             assert element.accessible_name, (selector, element.get_attribute("class"))
+    # A toolbar promises that arrows go from button to button.
+    assert not reader.all("[role=toolbar]")
     unnamed = (
         "return [...document.querySelectorAll('button')].filter(b => !b.innerText)"
     )
@@ -355,6 +487,12 @@ def test_a_link_to_a_finding_opens_it(
     reader.driver.get("about:blank")
     reader.driver.get(f"{page.as_uri()}#{name}")
     assert reader.one(f"#{name}").get_attribute("open") is not None
+
+
+def test_a_hash_that_cannot_be_decoded_does_no_harm(reader: Reader, page: Path) -> None:
+    reader.driver.get("about:blank")
+    reader.driver.get(f"{page.as_uri()}#%E0%A4%A")
+    assert reader.all("th button") and not reader.all(".scripted[hidden]")
 
 
 def test_markup_could_do_nothing(browser: webdriver.Chrome, page: Path) -> None:

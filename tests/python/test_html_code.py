@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
 import os
 import sys
 from pathlib import Path
@@ -11,6 +13,7 @@ import pytest
 
 import torchtraceap
 from torchtraceap.html.code_excerpt import code_excerpt
+from torchtraceap.html.finding_cards import _code
 
 SECRET = "TOKEN = 'hunter2'\n" * 9
 
@@ -58,6 +61,41 @@ def test_a_file_below_sys_path_is_found(
     assert texts("data.py", 1)[0] == "import os"
 
 
+def test_libraries_are_not_shown(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither of this Python, all of which is in sys.path, nor of another below."""
+    for file in (json.__file__, pytest.__file__, "json/__init__.py", "os.py"):
+        assert code_excerpt(file, 1) == []
+    assert code_excerpt("_pytest/main.py", 1) == []
+    for packages in ("site-packages", "dist-packages"):
+        below = folder / "venv" / "lib" / packages
+        below.mkdir(parents=True)
+        (below / "other.py").write_text(SECRET)
+        assert code_excerpt(f"venv/lib/{packages}/other.py", 1) == []
+        monkeypatch.syspath_prepend(below)
+        assert code_excerpt("other.py", 1) == []
+    # Nor where the working folder holds that of the library.
+    monkeypatch.chdir(Path(json.__file__).parents[2])
+    assert code_excerpt(json.__file__, 1) == []
+
+
+@pytest.mark.parametrize("inside", ["", "work", "work/lib"])
+def test_a_folder_of_many_projects_counts_for_nothing(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, inside: str
+) -> None:
+    """The home folder, what is above it, and the root; below it, all is well."""
+    assert texts("train.py", 1)
+    monkeypatch.setenv("HOME", str(tmp_path / inside))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path / inside))
+    assert bool(texts("train.py", 1)) == (inside == "")
+    monkeypatch.chdir("/")
+    train = str(folder / "train.py")
+    assert texts(train, 1) == [] == texts(train.lstrip("/"), 1)
+    monkeypatch.chdir(tmp_path)
+    assert texts("work/train.py", 1) == []
+
+
 @pytest.mark.parametrize(
     "file",
     [
@@ -97,3 +135,13 @@ def test_page_and_notebook_show_the_line_of_a_finding(
     assert "line_40 = 40" not in with_code._repr_html_()
     monkeypatch.chdir(folder.parent)
     assert "line_42 = 42" not in with_code.to_html()
+
+
+def test_code_that_is_not_the_users_is_not_shown(
+    folder: Path, slow_loader: torchtraceap.Report
+) -> None:
+    (folder / "train.py").rename(folder / "resnet50_profiler_api.py")
+    finding = slow_loader.findings[0]
+    assert finding.location and _code(finding)
+    where = dataclasses.replace(finding.location, user=False)
+    assert _code(dataclasses.replace(finding, location=where)) == ()

@@ -6,9 +6,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchtraceap.finding_text import place_of, wasted_text
+from torchtraceap.gain_text import gain_range
 from torchtraceap.html.code_excerpt import SourceLine, code_excerpt
 from torchtraceap.html.colors import family
-from torchtraceap.units import time_text
 
 if TYPE_CHECKING:
     from torchtraceap.findings import Finding
@@ -23,7 +23,7 @@ class Card(NamedTuple):
     color: str
     wasted: str
     gain: str  # "" if not known.
-    code: tuple[SourceLine, ...]  # Empty: the file is not at hand.
+    code: tuple[SourceLine, ...]  # Empty: not the user's, or not at hand.
 
     @property
     def line(self) -> tuple[SourceLine, ...]:
@@ -39,22 +39,15 @@ def finding_cards(report: Report, most: int | None = None) -> list[Card]:
             place_of(finding, report),
             family(finding.pattern),
             wasted_text(finding),
-            range_text(finding.recoverable_low_us, finding.recoverable_us),
+            gain_range(finding),
             _code(finding),
         )
         for finding in report.findings[:most]
     ]
 
 
-def range_text(low_us: float | None, high_us: float | None) -> str:
-    """Write the time that fixes gain as the range that it is; "" if it is not known."""
-    if high_us is None:
-        return ""
-    if low_us:
-        return f"{time_text(low_us)} to {time_text(high_us)}"
-    return f"{'up to ' if high_us else ''}{time_text(high_us)}"
-
-
 def _code(finding: Finding) -> tuple[SourceLine, ...]:
     where = finding.location
-    return tuple(code_excerpt(where.file, where.line)) if where else ()
+    if where is None or not where.user:
+        return ()  # Code of libraries is nobody's to change.
+    return tuple(code_excerpt(where.file, where.line))

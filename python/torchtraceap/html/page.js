@@ -25,9 +25,13 @@
     }
   }
 
-  /** Makes a finding the selected one, in the cards, the strip and the timeline. */
-  function select(index) {
+  /**
+   * Makes a finding the selected one, in the cards, the strip and the timeline, and one
+   * event of its evidence the chosen one.
+   */
+  function select(index, event = -1) {
     timeline.selected = index;
+    timeline.chosen = event;
     cards.forEach((card, i) => card.classList.toggle("selected", i === index));
     const lit = new Set(index < 0 ? [] : data.findings[index].cells);
     cells.forEach((cell, i) => cell.classList.toggle("lit", lit.has(i)));
@@ -37,18 +41,22 @@
 
   /** Shows an event of a finding with as much time around it again. */
   function showEvent(index, event) {
-    select(index);
+    select(index, event);
     const found = data.findings[index].events[event];
     if (found) {
       const around = Math.max(found[2], 1000);
       timeline.show(found[1] - around, found[1] + found[2] + around);
+      const box = byId("lanes"), top = timeline.topOf(found[0]);
+      if (top < box.scrollTop || top > box.scrollTop + box.clientHeight - 32) {
+        box.scrollTop = top - box.clientHeight / 2;
+      }
     }
     scrollTo(byId("timeline"), "start");
     byId("canvas").focus({ preventScroll: true });
   }
 
-  function showCard(index) {
-    select(index);
+  function showCard(index, event) {
+    select(index, event);
     cards[index].open = true;
     scrollTo(cards[index], "center");
     cards[index].querySelector("summary").focus({ preventScroll: true });
@@ -57,7 +65,10 @@
   function startTimeline() {
     byId("viewer").hidden = false;
     timeline = new Timeline(byId("canvas"), data, say, (hit) => {
-      if (hit && hit.finding !== undefined) showCard(hit.finding); else select(-1);
+      if (hit?.finding !== undefined) showCard(hit.finding, hit.event); else deselect();
+    });
+    byId("timeline").addEventListener("keydown", (event) => {
+      if (event.key === "Escape") deselect();
     });
     byId("zoom-in").addEventListener("click", () => timeline.zoom(0.5));
     byId("zoom-out").addEventListener("click", () => timeline.zoom(2));
@@ -132,10 +143,29 @@
 
   function showWindow(cell) {
     const index = cells.indexOf(cell);
-    cells.forEach((other, i) => other.classList.toggle("chosen", i === index));
+    choose(index);
+    timeline.show(...data.cells[index]);
+  }
+
+  /** Marks a window, -1: none, and the findings in it. */
+  function choose(index) {
+    cells.forEach((cell, i) => {
+      cell.classList.toggle("chosen", i === index);
+      if (i === index) cell.setAttribute("aria-current", "true");
+      else cell.removeAttribute("aria-current");
+    });
     cards.forEach((card, i) =>
       card.classList.toggle("in-window", data.findings[i].cells.includes(index)));
-    timeline.show(...data.cells[index]);
+  }
+
+  /** Ends every selection: of a finding, of its evidence, of a window. */
+  function deselect() {
+    select(-1);
+    choose(-1);
+  }
+
+  function decoded(text) {
+    try { return decodeURIComponent(text); } catch { return text; } // Such as "#%E0".
   }
 
   function startCards() {
@@ -155,7 +185,7 @@
         if (!card.open) select(index); // It is about to open.
       });
     });
-    const target = cards.find((card) => `#${card.id}` === decodeURIComponent(location.hash));
+    const target = cards.find((card) => `#${card.id}` === decoded(location.hash));
     if (target) target.open = true;
     addEventListener("beforeprint", () => { for (const d of all("details")) d.open = true; });
   }

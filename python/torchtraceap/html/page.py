@@ -17,7 +17,7 @@ from torchtraceap import _core, finding_text, gain_text
 from torchtraceap.heading import answer_text, fact_texts, said_notes
 from torchtraceap.html import colors
 from torchtraceap.html.balance_bars import balance_bars
-from torchtraceap.html.finding_cards import finding_cards, range_text
+from torchtraceap.html.finding_cards import finding_cards
 from torchtraceap.html.templates import asset, render
 from torchtraceap.html.timeline_json import timeline_json
 from torchtraceap.html.window_strip import HEIGHT, Lane, window_strip
@@ -76,7 +76,7 @@ def _values(report: Report, strip: Sequence[Lane]) -> dict[str, Any]:
         "lanes": strip,
         "strip_height": HEIGHT,
         "findings": finding_cards(report),
-        "gain": range_text(gain.low_us, gain.high_us) if gain else "",
+        "gain": gain_text.range_text(gain.low_us, gain.high_us) if gain else "",
         "why_none": finding_text.why_none(report),
         "replayed": [text for text in gain_text.replayed_texts(report) if text],
         "advice": finding_text.advice_of(report.findings),

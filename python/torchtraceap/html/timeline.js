@@ -4,6 +4,7 @@
 const ROW = 16; // Pixels of a row of slices, of the axis, of the steps.
 const GAP = 8; // Between lanes.
 const LEAST_NS = 200; // The shortest time that fills the canvas.
+const MOST_PIXELS = 32_000; // Browsers draw nothing on a canvas that is higher.
 
 /**
  * Draws data on a canvas. `changed(begin, end)` is told what is shown, `picked(hit)`
@@ -13,6 +14,7 @@ class Timeline {
   constructor(canvas, data, changed, picked) {
     Object.assign(this, { canvas, data, changed, picked });
     const read = (lane) => (lane ? readRows(lane, data.names) : []);
+    this.evidence = new Set(data.findings.flatMap((f) => f.events.map(([row]) => row)));
     this.whole = { lanes: data.lanes.map(read) };
     // Parts of the time that are known more closely, the shortest first.
     this.details = data.details.map(({ begin, end, lanes }) => (
@@ -21,7 +23,7 @@ class Timeline {
     this.lanes = this.whole.lanes; // What is drawn: rows by lane.
     this.begin = 0;
     this.end = Math.max(data.span, LEAST_NS);
-    this.selected = -1; // A finding.
+    this.selected = this.chosen = -1; // A finding, and an event of its evidence.
     this.tops = []; // Of each lane, in pixels.
     const heads = 2 + (data.steps.length > 0);
     let top = heads * ROW + GAP;
@@ -85,7 +87,7 @@ class Timeline {
   draw() {
     const style = getComputedStyle(this.canvas);
     const whole = this.canvas.parentElement.clientWidth;
-    const ratio = window.devicePixelRatio || 1;
+    const ratio = Math.min(window.devicePixelRatio || 1, MOST_PIXELS / this.height);
     this.gutter = parseFloat(style.getPropertyValue("--gutter")) || 0;
     this.width = Math.max(1, whole - this.gutter);
     this.canvas.width = whole * ratio;
@@ -152,16 +154,36 @@ class Timeline {
       const slice = row[i];
       if (slice.begin > this.end) break;
       const right = Math.round(this.x(slice.end));
-      if (right <= taken) continue;
+      if (right <= taken || slice.end < this.begin) continue;
       taken = Math.max(right, Math.round(this.x(slice.begin)) + 1);
-      const several = slice.count > 1;
-      // Several events are as pale as the share of the time in which none ran.
-      const share = several ? slice.busy / (slice.end - slice.begin || 1) : 1;
-      this.pen.globalAlpha = 0.5 + 0.5 * Math.min(1, share);
-      const text = several ? `${slice.count} events` : slice.name;
-      this.box(slice.begin, slice.end, top, this.color(`s-${slice.color}`), text);
-      this.pen.globalAlpha = 1;
+      this.drawSlice(slice, top);
     }
+    // In a row of slices that overlap, evidence must not be below the others.
+    for (const slice of row) if (this.shows(slice)) this.drawSlice(slice, top);
+  }
+
+  /** Whether a slice is evidence within the time that is shown. */
+  shows(slice) {
+    return this.evidence.has(slice.event) &&
+      slice.end >= this.begin && slice.begin <= this.end;
+  }
+
+  /** How far from above an event is drawn, in pixels; undefined if it is not. */
+  topOf(event) {
+    for (const [i, lane] of this.lanes.entries()) {
+      const depth = lane.findIndex((row) => row.some((slice) => slice.event === event));
+      if (depth >= 0) return this.tops[i] + depth * ROW;
+    }
+  }
+
+  drawSlice(slice, top) {
+    const several = slice.count > 1;
+    // Several events are as pale as the share of the time in which none ran.
+    const share = several ? slice.busy / (slice.end - slice.begin || 1) : 1;
+    this.pen.globalAlpha = 0.5 + 0.5 * Math.min(1, share);
+    const text = several ? `${slice.count} events` : slice.name;
+    this.box(slice.begin, slice.end, top, this.color(`s-${slice.color}`), text);
+    this.pen.globalAlpha = 1;
   }
 
   box(begin, end, top, color, text) {
@@ -184,22 +206,31 @@ class Timeline {
       const left = this.x(mark.begin), width = Math.max(4, this.x(mark.end) - left);
       this.pen.fillRect(left, ROW + 2, width, ROW - 5);
       this.pen.globalAlpha = 1;
-      if (chosen) {
-        this.pen.strokeStyle = this.pen.fillStyle;
-        this.pen.lineWidth = 2;
-        this.outline(mark);
-      }
     }
+    this.drawFrames();
   }
 
-  /** Frames the event of a mark where it is drawn. */
-  outline(mark) {
-    this.lanes.forEach((rows, i) => rows.forEach((row, depth) => {
-      const slice = row[firstAfter(row, mark.begin)];
-      if (!slice || slice.event !== mark.row) return;
-      const left = this.x(slice.begin), width = Math.max(3, this.x(slice.end) - left);
-      this.pen.strokeRect(left, this.tops[i] + depth * ROW, width, ROW - 1);
+  /** Frames the evidence of the selected finding; the chosen event stands out. */
+  drawFrames() {
+    const finding = this.data.findings[this.selected];
+    if (!finding) return;
+    const chosen = finding.events[this.chosen]?.[0];
+    const rows = new Set(finding.events.map(([row]) => row)), last = [];
+    const frame = (slice, top, color, width) => {
+      this.pen.strokeStyle = this.color(color);
+      this.pen.lineWidth = width;
+      const left = this.x(slice.begin), length = Math.max(3, this.x(slice.end) - left);
+      this.pen.strokeRect(left, top, length, ROW - 1);
+    };
+    this.lanes.forEach((lane, i) => lane.forEach((row, depth) => {
+      const top = this.tops[i] + depth * ROW;
+      for (const slice of row) {
+        if (!this.shows(slice) || !rows.has(slice.event)) continue;
+        if (slice.event === chosen) last.push([slice, top]);
+        else frame(slice, top, `c-${finding.color}`, 1);
+      }
     }));
+    for (const [slice, top] of last) frame(slice, top, "text", 3);
   }
 
   /** Shades the windows of the selected finding, and the times of its evidence. */
@@ -228,8 +259,8 @@ class Timeline {
     const time = this.time(x), pixel = (this.end - this.begin) / this.width;
     const i = this.tops.findLastIndex((top) => top <= y);
     const row = i < 0 ? undefined : this.lanes[i][Math.floor((y - this.tops[i]) / ROW)];
-    const slice = row && row[firstAfter(row, time - pixel)];
-    if (!slice || slice.begin > time + pixel) return null;
+    const slice = row && sliceAt(row, time, pixel, this.evidence);
+    if (!slice) return null;
     const mark = this.marks.find((m) => slice.event >= 0 && m.row === slice.event);
     return { ...mark, slice };
   }
@@ -254,7 +285,7 @@ class Timeline {
       s: () => this.zoom(1 / 0.6), "-": () => this.zoom(1 / 0.6),
       a: () => this.move(-0.2), ArrowLeft: () => this.move(-0.2),
       d: () => this.move(0.2), ArrowRight: () => this.move(0.2),
-      Home: () => this.show(0, this.data.span), Escape: () => this.picked(null),
+      Home: () => this.show(0, this.data.span),
     };
     const action = actions[event.key.length === 1 ? event.key.toLowerCase() : event.key];
     if (!action) return;

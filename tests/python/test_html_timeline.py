@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""test_html_timeline.py: what the page draws, against the columns of the trace."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+import torchtraceap
+
+from .deep_trace import deep_trace
+
+DATA = Path(__file__).parents[1] / "data"
+TRACES = sorted(
+    path
+    for path in DATA.glob("*.json.gz")
+    if not path.name.startswith("truncated")  # Loads with `recover` only.
+)
+
+
+class Slice(NamedTuple):
+    """A slice as the page has it, in nanoseconds from the start."""
+
+    begin: int
+    end: int
+    row: int
+    event: int
+    count: int
+    busy: int
+
+
+def drawn(report: torchtraceap.Report) -> dict[str, Any]:
+    """Return what the page's script reads."""
+    script = re.search(r'id="data">(.*?)</script>', report.to_html(), re.DOTALL)
+    assert script
+    data: dict[str, Any] = json.loads(script[1])
+    return data
+
+
+def slices(lane: dict[str, Any]) -> Iterator[Slice]:
+    begin = 0
+    for i, step in enumerate(lane["start"]):
+        begin += step
+        length, event = lane["length"][i], lane["event"][i]
+        count, busy = lane["merged"].get(str(i), (1, length))
+        yield Slice(begin, begin + length, lane["row"][i], event, count, busy)
+
+
+def parts(data: dict[str, Any]) -> Iterator[list[dict[str, Any]]]:
+    """Yield the lanes of the whole, then of each closer look."""
+    yield data["lanes"]
+    for detail in data["details"]:
+        yield list(detail["lanes"].values())
+
+
+def on_epoch_clock(path: Path) -> bytes:
+    """Return a trace with its times, and their nanoseconds, on today's clock."""
+    text = gzip.decompress(path.read_bytes()).decode()
+
+    def later(found: re.Match[str]) -> str:
+        return f"{found[1]}{int(found[2]) + 1_700_000_000_000_000}{found[3]}"
+
+    moved, count = re.subn(r'("ts": ?)(\d+)(\.\d+)', later, text)
+    assert count > 1000
+    return moved.encode()
+
+
+def check_times(report: torchtraceap.Report) -> int:
+    """Compare all that the page draws alone with the columns, to the nanosecond."""
+    data, columns = drawn(report), report.loaded.columns
+    origin, end = report._core.trace.begin_ns, report._core.trace.end_ns
+    assert data["span"] == end - origin
+    starts, lengths = columns["ts"] - origin, columns["dur"]
+    alone = [s for part in parts(data) for x in part for s in slices(x) if s.event >= 0]
+    for s in alone:
+        assert s.begin == starts[s.event]
+        # An event that something nested outlasts is drawn up to its parent's end.
+        assert s.end - s.begin == pytest.approx(lengths[s.event], abs=1_000)
+    exact = sum(s.end - s.begin == lengths[s.event] for s in alone)
+    assert exact >= 0.9 * len(alone)
+    for finding, shown in zip(report.findings, data["findings"], strict=True):
+        assert shown["events"] == [
+            [e.index, starts[e.index], lengths[e.index]] for e in finding.events
+        ]
+    for step, shown in zip(report.steps, data["steps"], strict=False):
+        at_us = [step.start_us, step.end_us]
+        assert [(x + origin) / 1000 for x in shown[1:]] == at_us
+    return len(alone)
+
+
+@pytest.mark.parametrize("path", TRACES, ids=lambda path: path.name)
+def test_times_are_those_of_the_trace(path: Path) -> None:
+    report = torchtraceap.analyze(path)
+    if report.loaded.columns["ts"].size:
+        check_times(report)
+
+
+def test_times_of_a_clock_of_today_are_exact() -> None:
+    """As floats of microseconds they would be wrong by a quarter of one."""
+    trace = on_epoch_clock(DATA / "h100-vit-nsfw-inference.json.gz")
+    report = torchtraceap.analyze(trace)
+    assert report.trace.start_us > 1.7e15
+    assert check_times(report) > 1000
+
+
+@pytest.mark.parametrize("path", TRACES, ids=lambda path: path.name)
+def test_evidence_is_drawn_by_itself(path: Path) -> None:
+    report = torchtraceap.analyze(path)
+    data = drawn(report)
+    alone = {s.event for lane in data["lanes"] for s in slices(lane)}
+    assert {e.index for f in report.findings for e in f.events} <= alone
+    assert all(
+        s.row < x["rows"] for part in parts(data) for x in part for s in slices(x)
+    )
+
+
+@pytest.mark.parametrize("threads", [1, 200])
+def test_no_depth_is_too_deep_for_evidence(threads: int) -> None:
+    report = torchtraceap.analyze(deep_trace(threads))
+    data = drawn(report)
+    evidence = {e.index for f in report.findings for e in f.events}
+    assert len(evidence) > 5
+    found = [s for x in data["lanes"] for s in slices(x) if s.event in evidence]
+    assert {s.event for s in found} == evidence and len(found) == len(evidence)
+    if threads == 1:
+        assert max(s.row for s in found) > 24
+    whole = report.lanes(limit=9_000)
+    assert data["hidden"] == sum(lane.hidden for lane in whole)
+    assert len(data["lanes"]) == len(whole)
+
+
+def test_closer_looks_surround_evidence() -> None:
+    """The costliest event of each finding is in the middle of one, or inside one."""
+    report = torchtraceap.analyze(DATA / "kineto2021-v100-resnet50-workers4.json.gz")
+    data = drawn(report)
+    assert len(data["details"]) > 5
+    looks = [(detail["begin"], detail["end"]) for detail in data["details"]]
+    all_events = [event for f in data["findings"] for event in f["events"]]
+    for begin, end in looks:
+        assert any(
+            begin == at - around and end == at + length + around
+            for _, at, length in all_events
+            for around in [max(length, 1_000)]
+        )
+    _, at, length = data["findings"][0]["events"][0]
+    assert any(begin < at and at + length < end for begin, end in looks)
+
+
+def test_merged_slices_are_as_busy_as_their_events(
+    slow_loader: torchtraceap.Report,
+) -> None:
+    """Kernels of one stream follow one another: their durations add up."""
+    data, columns = drawn(slow_loader), slow_loader.loaded.columns
+    origin = slow_loader._core.trace.begin_ns
+    streams = [x for x in data["lanes"] if x["label"].startswith("stream")]
+    assert streams
+    for lane in streams:
+        number = int(lane["label"].split()[1])
+        rows = np.flatnonzero(columns["stream"] == number)
+        begins, lengths = columns["ts"][rows] - origin, columns["dur"][rows]
+        merged = [s for s in slices(lane) if s.event < 0]
+        for s in merged:
+            inside = (begins >= s.begin) & (begins + lengths <= s.end) & (lengths >= 0)
+            assert s.count == inside.sum() > 1
+            assert s.busy == lengths[inside].sum() <= s.end - s.begin
+    all_merged = [s for x in streams for s in slices(x) if s.event < 0]
+    assert len(all_merged) > 20
+    assert any(s.busy < s.end - s.begin for s in all_merged)
