@@ -3,10 +3,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torchtraceap.analysis import analyze
+from torchtraceap.profiling import turn
 from torchtraceap.report import Report
+
+if TYPE_CHECKING:
+    from torchtraceap.profiling.recorder import Recorder
 
 
 class Recording:
@@ -26,7 +30,7 @@ class Recording:
         self._warmup = warmup
         self._stacks = stacks
         self._steps = 0
-        self._prof: Any = None
+        self._recorder: Recorder | None = None  # None once it was taken away
         #: Whether a GPU was recorded; known from `start` on.
         self.on_gpu = False
 
@@ -37,15 +41,10 @@ class Recording:
 
     def start(self) -> None:
         __tracebackhide__ = True
-        __tracebackhide__ = True
         import torch
-        from torch.profiler import ProfilerAction, ProfilerActivity, profile
+        from torch.profiler import ProfilerAction, ProfilerActivity
 
-        if torch.autograd._profiler_enabled():
-            raise RuntimeError(
-                "a profiler is running already, and only one can run at a time: "
-                "use trace_check outside of it"
-            )
+        from torchtraceap.profiling.recorder import Recorder
 
         def action(step: int) -> Any:
             if step >= self._warmup:
@@ -53,27 +52,47 @@ class Recording:
             last = step == self._warmup - 1
             return ProfilerAction.WARMUP if last else ProfilerAction.NONE
 
-        self.on_gpu = torch.cuda.is_available()
-        activities = [ProfilerActivity.CPU]
-        if self.on_gpu:
-            activities.append(ProfilerActivity.CUDA)
-            torch.cuda.synchronize()  # what was queued before is not part of it
-        # With a schedule, each step is marked in the trace.
-        self._prof = profile(
-            activities=activities,
-            schedule=action,
-            with_stack=self._stacks,
-            record_shapes=True,
-        )
-        self._prof.start()
+        self._take_turn()
+        try:
+            self.on_gpu = torch.cuda.is_available()
+            activities = [ProfilerActivity.CPU]
+            if self.on_gpu:
+                activities.append(ProfilerActivity.CUDA)
+                torch.cuda.synchronize()  # what was queued before is not part of it
+            # With a schedule, each step is marked in the trace.
+            self._recorder = Recorder(
+                action,
+                {
+                    "activities": activities,
+                    "with_stack": self._stacks,
+                    "record_shapes": True,
+                },
+                lambda prof: None,
+                wants_reserve=False,
+            )
+            self._recorder.start()
+        except BaseException:
+            turn.give_back(self)
+            raise
 
     def step(self) -> None:
         self._steps += 1
-        self._prof.step()
+        if self._recorder is None:
+            return  # taken away; `stop` says so
+        try:
+            self._recorder.step()
+        except turn.TakenAwayError:
+            self._let_go()
 
     def abandon(self) -> None:
-        # Stopping a profiler that another one ended is harmless, exporting is not.
-        self._prof.stop()
+        """End after an error of the code under test, of which nothing is asked."""
+        try:
+            if self._recorder is not None:
+                self._recorder.stop()
+        except turn.TakenAwayError:
+            self._let_go()
+        finally:
+            turn.give_back(self)
 
     def stop(self, **options: Any) -> Report:
         """End, and analyse with these options of ``analyze``.
@@ -84,19 +103,40 @@ class Recording:
         __tracebackhide__ = True
         import torch
 
-        own = torch.autograd._profiler_enabled() or self.missing_steps > 0
-        if own and self.on_gpu and not self.missing_steps:
+        from torchtraceap.profiling import live
+
+        recorder = self._recorder
+        if self.on_gpu and not self.missing_steps:
             torch.cuda.synchronize()  # what was launched is part of it
-        self._prof.stop()
+        self.abandon()
         if self.missing_steps:
             raise ValueError(
                 f"nothing was recorded: the block ended {self.missing_steps} calls of "
                 "step() before the end of warmup"
             )
-        if not own:
+        if (
+            self._recorder is None
+            or recorder is None
+            or live.is_lost(recorder.profiler)
+        ):
             raise RuntimeError(
                 "nothing was recorded: the code under test uses torch's profiler "
                 "itself, and only one can run at a time. Take one of the two out."
             )
-        report: Report = analyze(self._prof, **options)
+        report: Report = analyze(recorder.profiler, **options)
         return report
+
+    def _take_turn(self) -> None:
+        __tracebackhide__ = True
+        try:
+            turn.take(self)
+        except RuntimeError:
+            raise RuntimeError(
+                "a profiler is running already, and only one can run at a time: "
+                "use trace_check outside of it"
+            ) from None
+
+    def _let_go(self) -> None:
+        if self._recorder is not None:
+            self._recorder.abandon()
+            self._recorder = None

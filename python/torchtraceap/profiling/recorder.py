@@ -21,16 +21,6 @@ _NOT_SHARED = {"execution_trace_observer", "acc_events"}
 _BEFORE_RECORDING = (ProfilerAction.NONE, ProfilerAction.WARMUP)
 
 
-class TakenAwayError(RuntimeError):
-    """Another profiler runs where this one did; what this one recorded is lost."""
-
-    def __init__(self) -> None:
-        super().__init__(
-            "another profiler was started while this one ran, and torch can run only "
-            "one at a time; what this one recorded is lost"
-        )
-
-
 class Recorder:
     """Records by a schedule, from `start` to `stop`. Loads torch.
 
@@ -89,6 +79,11 @@ class Recorder:
 
     def abandon(self) -> None:
         """Lets go of profilers that must not be touched any more."""
+        if turn.is_taken_away() and self._reserve_runs:
+            turn.leave(self.reserve)
+            self.reserve = None
+        elif turn.is_taken_away():
+            turn.leave(self.profiler)
         self._drop_reserve()
         self.profiler.on_trace_ready = None
 
@@ -104,13 +99,18 @@ class Recorder:
 
     def _check(self) -> None:
         if turn.is_taken_away():
-            raise TakenAwayError
+            raise turn.TakenAwayError
         if self._reserve_runs:
             self._reserve_runs = False
-            self.reserve.__exit__(None, None, None)
-            if live.is_lost(self.reserve):
+            is_lost = turn.is_stale()
+            turn.stop(self.reserve)
+            if is_lost or live.is_lost(self.reserve):
                 self._drop_reserve()
             turn.mark()
+        elif turn.is_stale():
+            self.profiler.on_trace_ready = None
+            turn.stop(self.profiler)
+            raise turn.TakenAwayError
 
     @contextmanager
     def _mended(self) -> Iterator[None]:

@@ -116,6 +116,7 @@ class Session:
         if self._recorder is None:
             if self.torch_profiler is None:
                 raise RuntimeError("step() was called before the profile was started")
+            turn.stop_what_was_left()
             return  # all cycles are over
         if not self._is_at_home():
             return

@@ -10,6 +10,7 @@ from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast, overload
 
 from torchtraceap.arguments import of_type
+from torchtraceap.profiling import turn
 from torchtraceap.profiling.notices import warn
 from torchtraceap.profiling.profile import profile
 
@@ -118,7 +119,7 @@ class _Steps:
         """Ends the call that is a step."""
         self._inside = False
         self.session.step()
-        self.are_over = not self.session.is_running
+        self.are_over = not (self.session.is_running or turn.is_anything_left())
 
     def _start(self) -> bool:
         try:

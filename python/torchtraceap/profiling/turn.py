@@ -19,6 +19,18 @@ from typing import Any
 _FLAG = "_is_profiler_enabled"
 _lock = threading.Lock()
 _holder: object = None
+# Profilers that could not be stopped yet, each with its thread.
+_left: list[tuple[int, Any]] = []
+
+
+class TakenAwayError(RuntimeError):
+    """Another profiler runs where this one did; what this one recorded is lost."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "another profiler was started while this one ran, and torch can run only "
+            "one at a time; what this one recorded is lost"
+        )
 
 
 def take(taker: object) -> None:
@@ -30,6 +42,7 @@ def take(taker: object) -> None:
     import torch
 
     global _holder
+    stop_what_was_left()
     with _lock:
         running = torch.autograd._profiler_enabled() or bool(_flag())
         if running or _holder not in (None, taker):
@@ -64,6 +77,50 @@ def is_disturbed() -> bool:
 def is_taken_away() -> bool:
     """Tells whether another profiler that started since `mark` still runs."""
     return _flag() is True
+
+
+def is_stale() -> bool:
+    """Tells whether one of another thread came and went and ended this thread's.
+
+    What torch keeps of the profiler in this thread goes on recording then, and torch
+    crashes as it is stopped, since there is no trace to stop.
+    """
+    import torch
+
+    return is_disturbed() and not is_taken_away() and torch.autograd._profiler_enabled()
+
+
+def stop(prof: Any) -> None:
+    """Stops a started ``torch.profiler.profile`` of this thread, be it stale or not."""
+    if is_stale():
+        from torch.profiler import profile
+
+        # Gives torch a trace to stop: one that it is only prepared for will do.
+        profile(activities=prof.activities).prepare_trace()
+    prof.__exit__(None, None, None)
+
+
+def leave(prof: Any) -> None:
+    """Leaves it to `stop_what_was_left` to stop a profiler: another one runs now, and
+    would lose its recording."""
+    _left.append((threading.get_ident(), prof))
+
+
+def is_anything_left() -> bool:
+    """Tells whether `stop_what_was_left` has something to do, perhaps later."""
+    return bool(_left)
+
+
+def stop_what_was_left() -> None:
+    """Stops what was left in this thread, if no other profiler runs any more."""
+    if not _left:
+        return  # asked after each step
+    here = threading.get_ident()
+    for entry in [entry for entry in _left if entry[0] == here]:
+        if not is_taken_away():
+            _left.remove(entry)
+            if is_stale():
+                stop(entry[1])
 
 
 def _flag() -> Any:
