@@ -33,13 +33,18 @@ bool is_overhead(std::string_view name) {
   return timeline::contains_any(name, kOverheads);
 }
 
-// torch's profiler going from one state to the next: start, stop, and writing the file.
-// What a user's handler does there (on_trace_ready) is not there without it either.
+// torch's profiler going from one state to the next: start, stop, and writing the file;
+// and torchtraceap's own around it. What a user's handler does there (on_trace_ready)
+// is not there without it either.
 bool is_transition(std::string_view frame) {
+  constexpr std::array<std::string_view, 3> kFiles = {
+      "torch/profiler/profiler.py(", "torchtraceap/profiling/session.py(",
+      "torchtraceap/checking/trace_check.py("};
   constexpr std::array<std::string_view, 6> kSteps = {
       "): start",       "): stop",       "): step",
       "): start_trace", "): stop_trace", "): _transit_action"};
-  return frame.starts_with("torch/profiler/profiler.py(") &&
+  return std::any_of(kFiles.begin(), kFiles.end(),
+                     [&](std::string_view file) { return frame.starts_with(file); }) &&
          std::any_of(kSteps.begin(), kSteps.end(),
                      [&](std::string_view step) { return frame.ends_with(step); });
 }

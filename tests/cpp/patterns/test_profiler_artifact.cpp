@@ -64,6 +64,8 @@ TEST(ProfilerArtifact, StartingAndStoppingWithStacksIsSeenInItsFrames) {
   };
   // The flush lies within: each moment once.
   EXPECT_EQ(artifact(text("torch/profiler/profiler.py")), 6'400'000);
+  EXPECT_EQ(artifact(text("torchtraceap/profiling/session.py")), 6'400'000);
+  EXPECT_EQ(artifact(text("torchtraceap/checking/trace_check.py")), 6'400'000);
   EXPECT_EQ(artifact(text("my/profiler.py")), 500'000);
 }
 
