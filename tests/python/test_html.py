@@ -186,6 +186,7 @@ def test_gains_are_worded_as_in_text(slow_loader: torchtraceap.Report) -> None:
     """A range where some is counted on, else "about", and "up to" of estimates."""
     shown = Page(slow_loader.to_html()).words()
     notebook = Page(slow_loader._repr_html_()).words()
+    markdown = slow_loader.to_markdown()
     text, seen = slow_loader.summary(), set()
     for finding in slow_loader.findings:
         if not finding.recoverable_us:
@@ -199,6 +200,7 @@ def test_gains_are_worded_as_in_text(slow_loader: torchtraceap.Report) -> None:
             gain = f"{time_text(finding.recoverable_low_us)} to {high}"
         seen.add(how)
         assert f"{gain} recoverable" in shown and gain in notebook
+        assert f"| {gain} |" in markdown
         assert f"Recoverable{gain}, by replay" in shown
     assert seen == {"about", "up to", "range"}
     together = slow_loader.recovery.together

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from torchtraceap.gain_text import gain_range
 from torchtraceap.gate.markdown_text import code, plain, table
 from torchtraceap.units import share_text, time_text
 
@@ -42,14 +43,13 @@ def findings_rows(
     """Yield a row for each finding: where, what, count, wasted, share, recoverable."""
     for finding in findings:
         most = "up to " if finding.basis == "estimate" else ""
-        gain = finding.recoverable_us
         yield (
             code(str(finding.location or finding.operator)) or "(no source line)",
             code(finding.kind),
             f"{finding.count:,}",
             most + time_text(finding.wasted_us),
             share_text(finding.wasted_us, whole_us),
-            "-" if gain is None else f"{'up to ' if gain else ''}{time_text(gain)}",
+            gain_range(finding) or "-",
         )
 
 
