@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -392,6 +393,71 @@ def test_a_step_from_another_thread_is_ignored() -> None:
     assert steps_of(prof) == [[2, 3, 4]]
 
 
+def test_a_thread_that_ends_without_stop() -> None:
+    """Another one can end it, and others can begin."""
+    for end in (lambda prof: prof.stop(), lambda prof: prof.step(), None):
+        prof = torchtraceap.profile(quiet=True)
+        thread = threading.Thread(target=lambda prof=prof: (prof.start(), work()))
+        thread.start()
+        thread.join()
+        assert prof.is_running
+        if end is not None:
+            with pytest.warns(RuntimeWarning, match="thread that started it is over"):
+                end(prof)
+            assert not prof.is_running
+        assert steps_of(loop(5, quiet=True)) == [[2, 3, 4]]
+        if end is None:
+            with pytest.warns(RuntimeWarning, match="thread that started it is over"):
+                prof.stop()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+def test_a_fork_leaves_the_profile_to_its_parent() -> None:
+    with torchtraceap.profile(quiet=True) as prof:
+        for step in range(5):
+            work()
+            if step == 2:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")  # of forks beside threads
+                    pid = os.fork()
+                if pid == 0:  # what is not ignored here would crash or warn
+                    code = 1
+                    try:
+                        with warnings.catch_warnings():
+                            warnings.simplefilter("error")
+                            prof.step()
+                            prof.stop()
+                        code = 0 if prof.is_running and not prof._steps > 2 else 2
+                    finally:
+                        os._exit(code)
+                assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+            prof.step()
+    assert steps_of(prof) == [[2, 3, 4]]
+
+
+def test_a_lost_reserve_is_none() -> None:
+    with pytest.warns(RuntimeWarning, match="Nothing was recorded") as caught:
+        with torchtraceap.profile(quiet=True) as prof:
+            work()
+            profile_elsewhere()
+            prof.step()
+    assert prof.report is None
+    assert len(caught) == 1
+
+
+def test_warnings_made_errors_end_no_run(capsys: pytest.CaptureFixture[str]) -> None:
+    def fails(report: object) -> None:
+        raise KeyError("mine")
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        prof = loop(6, quiet=True, callbacks=fails)
+    assert steps_of(prof) == [[2, 3, 4]]
+    err = capsys.readouterr().err
+    assert "RuntimeWarning: torchtraceap: the callback" in err
+    assert "KeyError" in err
+
+
 def test_a_program_that_ends_without_stop() -> None:
     code = """if True:
         import torch, torchtraceap
@@ -425,6 +491,19 @@ def test_a_program_that_ends_without_stop() -> None:
             {"on_trace_ready": torchtraceap.Analyzer()},
             TypeError,
             "the options of the Analyzer instead",
+        ),
+        ({"callbacks": 3}, TypeError, "callbacks must be a function or several, but"),
+        ({"folder": "x", "formats": 3}, TypeError, "formats must be names of formats"),
+        (
+            {"activities": ["cpu"]},
+            TypeError,
+            "activities must be a list of .* type str",
+        ),
+        ({"activities": []}, TypeError, "activities must be a list .* it is empty"),
+        (
+            {"schedule": lambda step: None},
+            TypeError,
+            "must return a torch.profiler.Pro",
         ),
         ({"callbacks": [3]}, TypeError, "callbacks must be functions, one is of type"),
         ({"name": "../x", "folder": "x"}, ValueError, "name must be"),
