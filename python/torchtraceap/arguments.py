@@ -25,6 +25,25 @@ def checked_int(name: str, value: object, least: int, most: int) -> int:
     return number
 
 
+def checked_names(name: str, value: object) -> tuple[str, ...]:
+    """Return ``value``, some names, as a tuple.
+
+    Raises ValueError if it is one name (a str is iterable too), TypeError if it holds
+    something else.
+    """
+    if isinstance(value, str):
+        raise ValueError(f"{name} must be a list of names, but is {value!r}")
+    if not isinstance(value, Iterable):
+        raise TypeError(f"{name} must be a list of names, but is {of_type(value)}")
+    names = tuple(value)
+    for one in names:
+        if not isinstance(one, str):
+            raise TypeError(
+                f"{name} must be a list of names, but one is {of_type(one)}"
+            )
+    return names
+
+
 def wrong_number(value: object, most: float | None = None) -> str:
     """Return what is wrong with a threshold; "" if it is a number from 0 on.
 

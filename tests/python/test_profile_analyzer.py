@@ -286,3 +286,22 @@ def test_a_kept_budget(made: bool, recwarn: pytest.WarningsRecorder) -> None:
     train(handler)
     assert handler.violations == []
     assert not recwarn.list
+
+
+def test_what_is_no_profiler_is_warned_of() -> None:
+    with pytest.warns(RuntimeWarning, match="this cycle was not analyzed"):
+        torchtraceap.Analyzer()(object())
+
+
+def test_what_cannot_be_told_is_not_over_budget(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    if torch.cuda.is_available():
+        pytest.skip("a GPU can be told of")
+    handler = torchtraceap.Analyzer(budget={"min_busy": 0.5})
+    with pytest.warns(RuntimeWarning, match="budget cannot be told: "):
+        with torch.profiler.profile(on_trace_ready=handler):
+            torch.ones(3) + 1
+    out = capsys.readouterr().out
+    assert "Budget cannot be told: " in out
+    assert "ver budget" not in out

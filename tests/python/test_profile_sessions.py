@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -205,9 +206,31 @@ def test_too_few_steps_without_a_reserve() -> None:
 
 def test_an_incomplete_cycle_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     prof = loop(4)
-    assert steps_of(prof)[0][:2] == [2, 3]
+    assert steps_of(prof) == [[2, 3]]
     out = " ".join(capsys.readouterr().out.split())
     assert "The cycle is incomplete: step() was called 4 times" in out
+
+
+def test_a_step_that_is_only_begun_is_none() -> None:
+    """Whoever profiles, if torchtraceap reads it; a step with work in it counts."""
+    with torch.profiler.profile(
+        activities=CPU,
+        schedule=lambda step: torch.profiler.ProfilerAction.RECORD,
+        with_stack=True,
+    ) as prof:
+        for _ in range(2):
+            work()
+            prof.step()
+    report = torchtraceap.analyze(prof)
+    assert [step.number for step in report.steps] == [0, 1]
+    assert report.quality.verdict == "ok"
+    assert not report.quality.warnings
+    with torch.profiler.profile(activities=CPU, schedule=prof.schedule) as prof:
+        for _ in range(2):
+            prof.step()
+            work()
+    # Of the first one, which is over, torch says that there was a step.
+    assert [step.number for step in torchtraceap.analyze(prof).steps] == [0, 1, 2]
 
 
 def test_step_at_the_begin_of_the_loop() -> None:
@@ -227,8 +250,9 @@ def test_an_endless_schedule_that_ends_between_cycles(
     for steps in (5, 6, 7, 8, 9):
         prof = loop(steps, active=2, repeat=0, quiet=True)
         # Nothing is told of a cycle of which no step was made.
-        assert [s[:2] for s in steps_of(prof)][:1] == [[2, 3]]
-        assert len(prof.reports) == 1 + (steps > 6)
+        assert (
+            steps_of(prof) == [[2, 3], [6] if steps < 8 else [6, 7]][: 1 + (steps > 6)]
+        )
     assert not recwarn.list
 
 
@@ -369,6 +393,71 @@ def test_a_step_from_another_thread_is_ignored() -> None:
     assert steps_of(prof) == [[2, 3, 4]]
 
 
+def test_a_thread_that_ends_without_stop() -> None:
+    """Another one can end it, and others can begin."""
+    for end in (lambda prof: prof.stop(), lambda prof: prof.step(), None):
+        prof = torchtraceap.profile(quiet=True)
+        thread = threading.Thread(target=lambda prof=prof: (prof.start(), work()))
+        thread.start()
+        thread.join()
+        assert prof.is_running
+        if end is not None:
+            with pytest.warns(RuntimeWarning, match="thread that started it is over"):
+                end(prof)
+            assert not prof.is_running
+        assert steps_of(loop(5, quiet=True)) == [[2, 3, 4]]
+        if end is None:
+            with pytest.warns(RuntimeWarning, match="thread that started it is over"):
+                prof.stop()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+def test_a_fork_leaves_the_profile_to_its_parent() -> None:
+    with torchtraceap.profile(quiet=True) as prof:
+        for step in range(5):
+            work()
+            if step == 2:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")  # of forks beside threads
+                    pid = os.fork()
+                if pid == 0:  # what is not ignored here would crash or warn
+                    code = 1
+                    try:
+                        with warnings.catch_warnings():
+                            warnings.simplefilter("error")
+                            prof.step()
+                            prof.stop()
+                        code = 0 if prof.is_running and not prof._steps > 2 else 2
+                    finally:
+                        os._exit(code)
+                assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+            prof.step()
+    assert steps_of(prof) == [[2, 3, 4]]
+
+
+def test_a_lost_reserve_is_none() -> None:
+    with pytest.warns(RuntimeWarning, match="Nothing was recorded") as caught:
+        with torchtraceap.profile(quiet=True) as prof:
+            work()
+            profile_elsewhere()
+            prof.step()
+    assert prof.report is None
+    assert len(caught) == 1
+
+
+def test_warnings_made_errors_end_no_run(capsys: pytest.CaptureFixture[str]) -> None:
+    def fails(report: object) -> None:
+        raise KeyError("mine")
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        prof = loop(6, quiet=True, callbacks=fails)
+    assert steps_of(prof) == [[2, 3, 4]]
+    err = capsys.readouterr().err
+    assert "RuntimeWarning: torchtraceap: the callback" in err
+    assert "KeyError" in err
+
+
 def test_a_program_that_ends_without_stop() -> None:
     code = """if True:
         import torch, torchtraceap
@@ -402,6 +491,19 @@ def test_a_program_that_ends_without_stop() -> None:
             {"on_trace_ready": torchtraceap.Analyzer()},
             TypeError,
             "the options of the Analyzer instead",
+        ),
+        ({"callbacks": 3}, TypeError, "callbacks must be a function or several, but"),
+        ({"folder": "x", "formats": 3}, TypeError, "formats must be names of formats"),
+        (
+            {"activities": ["cpu"]},
+            TypeError,
+            "activities must be a list of .* type str",
+        ),
+        ({"activities": []}, TypeError, "activities must be a list .* it is empty"),
+        (
+            {"schedule": lambda step: None},
+            TypeError,
+            "must return a torch.profiler.Pro",
         ),
         ({"callbacks": [3]}, TypeError, "callbacks must be functions, one is of type"),
         ({"name": "../x", "folder": "x"}, ValueError, "name must be"),

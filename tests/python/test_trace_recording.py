@@ -62,7 +62,7 @@ def test_live(trace_check):
             train_step(batch)
             check.step()
     steps = [step.number for step in check.report.steps]
-    assert steps == [2, 3, 4], steps
+    assert steps == [2, 3], steps
     check.no("graph_break")
     check.no("dataloader_bound")
 """,
@@ -75,6 +75,25 @@ def test_live(trace_check):
             "Recorded without a GPU: the times are those of the CPU's own work*",
         ]
     )
+
+
+def test_a_step_that_is_only_begun_falsifies_no_median(live: pytest.Pytester) -> None:
+    result = run(
+        live,
+        """
+import time
+from step import *
+
+def test_live(trace_check):
+    with trace_check() as check:
+        time.sleep(0.1)
+        train_step(torch.ones(2, 4))
+        check.step()
+    check.budget({"max_median_step_us": 80000})
+""",
+    )
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*max_median_step_us = 80000*"])
 
 
 def test_without_a_gpu_what_needs_one_is_skipped(live: pytest.Pytester) -> None:

@@ -105,7 +105,6 @@ class Recording:
 
         from torchtraceap.profiling import live
 
-        recorder = self._recorder
         if self.on_gpu and not self.missing_steps:
             torch.cuda.synchronize()  # what was launched is part of it
         self.abandon()
@@ -114,11 +113,8 @@ class Recording:
                 f"nothing was recorded: the block ended {self.missing_steps} calls of "
                 "step() before the end of warmup"
             )
-        if (
-            self._recorder is None
-            or recorder is None
-            or live.is_lost(recorder.profiler)
-        ):
+        recorder = self._recorder
+        if recorder is None or live.is_lost(recorder.profiler):
             raise RuntimeError(
                 "nothing was recorded: the code under test uses torch's profiler "
                 "itself, and only one can run at a time. Take one of the two out."

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from types import TracebackType
 from typing import Protocol
 
-from torchtraceap.arguments import checked_int, wrong_number
+from torchtraceap.arguments import checked_int, checked_names, wrong_number
 from torchtraceap.checking.sync_verdict import OVER_US, Observation, Verdict, decide
 
 
@@ -68,13 +68,11 @@ class SyncCheck:
         allow: Iterable[str] = (),
         warmup: int = 0,
     ) -> None:
-        if isinstance(allow, str):
-            raise ValueError(f"allow must be a list of names, but is {allow!r}")
         if wrong := wrong_number(over_us):
             raise ValueError(f"over_us {wrong}")
         self._over_us = over_us
         self._max_count = checked_int("max_count", max_count, 0, sys.maxsize)
-        self._allow = tuple(allow)
+        self._allow = checked_names("allow", allow)
         self._to_skip = checked_int("warmup", warmup, 0, sys.maxsize)
         self._recorder: Recorder | None = None
         #: What came out, once the block is left.

@@ -13,6 +13,7 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Any
 
+from torchtraceap.arguments import checked_names, wrong_number
 from torchtraceap.checking.check_log import CheckLog
 from torchtraceap.checking.outcome import Unknown
 from torchtraceap.checking.recording import Recording
@@ -68,8 +69,6 @@ class TraceCheck:
         Raises ConfigError for a pattern that there is not, and options out of range.
         """
         __tracebackhide__ = True
-        if isinstance(allow, str):
-            raise ValueError(f"allow must be a list of names, but is {allow!r}")
         if max_count is None and max_wasted_us is None and max_share is None:
             max_count = 0
         limits = {
@@ -77,7 +76,7 @@ class TraceCheck:
             "max_count": max_count,
             "max_wasted_us": max_wasted_us,
             "max_share": max_share,
-            "allow": list(allow) or None,
+            "allow": list(checked_names("allow", allow)) or None,
         }
         given = {key: value for key, value in limits.items() if value is not None}
         self._check(f'no("{pattern}")', {"patterns": {pattern: given}})
@@ -110,6 +109,8 @@ class TraceCheck:
 
     def _limit(self, name: str, limit: float) -> None:
         __tracebackhide__ = True
+        if wrong := wrong_number(limit):
+            raise ValueError(f"{name}(...) {wrong}")
         self._check(f"{name}({limit:g})", {name: limit})
 
     def _check(

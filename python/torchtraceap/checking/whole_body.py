@@ -7,7 +7,7 @@ Asked about every test of every project, so it imports next to nothing.
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     import pytest
@@ -21,7 +21,7 @@ def options_of(item: pytest.Item) -> dict[str, Any] | None:
 
     Raises TypeError if the marker has options without names.
     """
-    mark = item.get_closest_marker(NAME)
+    mark = _closest_mark(item)
     if mark is not None:
         if mark.args:
             raise TypeError("options need their names, such as max_count=1")
@@ -30,6 +30,16 @@ def options_of(item: pytest.Item) -> dict[str, Any] | None:
     used = [name for mark in item.iter_markers("usefixtures") for name in mark.args]
     used += item.config.getini("usefixtures")
     return {} if NAME in used else None
+
+
+def _closest_mark(item: pytest.Item) -> pytest.Mark | None:
+    """Return the marker that counts. One of a parameter is the closest there is, though
+    pytest puts it after the function's own."""
+    call = getattr(item, "callspec", None)
+    for mark in getattr(call, "marks", ()):
+        if mark.name == NAME:
+            return cast("pytest.Mark", getattr(mark, "mark", mark))
+    return item.get_closest_marker(NAME)
 
 
 def is_unittest(item: pytest.Item) -> bool:

@@ -115,15 +115,15 @@ class Analyzer:
         """Returns the report on what `prof` recorded last, None if there is none."""
         try:
             report = self._plan.report(live.load(prof))
+            report.trace = replace(report.trace, path=_what(report))
         except Exception as error:
             warn(f"this cycle was not analyzed: {reason(error)}")
             return None
-        report.trace = replace(report.trace, path=_what(report))
         return report
 
     def deliver(self, report: Report | None, prof: Any) -> None:
         """Writes, checks, keeps and tells a report, then lets other handlers run."""
-        if live.is_lost(prof):
+        if not _is_sound(prof):
             return  # and no handler may export it
         written = self._files.write(report, prof)
         if report is not None:
@@ -131,7 +131,10 @@ class Analyzer:
             del self.reports[: max(0, len(self.reports) - self._keep)]
             broken = self._check(report)
             if self.prints:
-                self._show(report, written, broken)
+                guarded(
+                    "the report was not printed",
+                    partial(self._show, report, written, broken),
+                )
             for callback in self._callbacks:
                 guarded(f"the callback {_name(callback)}", partial(callback, report))
         for handler in self._then:
@@ -150,7 +153,7 @@ class Analyzer:
                 lambda: broken.extend(budget.check(report)),
             )
         for violation in broken:
-            warn(f"over budget: {violation.message}")
+            warn(f"{_standing(violation)}: {violation.message}")
         self.violations.extend(broken)
         return broken
 
@@ -162,10 +165,23 @@ class Analyzer:
         if all_of_it and (tables := report.tables()):
             parts.append(tables)
         if broken:
-            parts.append("\n".join(f"Over budget: {one.message}" for one in broken))
+            lines = [f"{_standing(one).capitalize()}: {one.message}" for one in broken]
+            parts.append("\n".join(lines))
         if written:
             parts.append("\n".join(f"Written: {printable(path)}" for path in written))
         show("\n\n".join(parts) + "\n")
+
+
+def _is_sound(prof: Any) -> bool:
+    """Tells whether handlers may have `prof`: exporting a lost one would crash."""
+    try:
+        return not live.is_lost(prof)
+    except AttributeError:
+        return True  # it is none of torch's, so it is the handlers' matter
+
+
+def _standing(violation: Violation) -> str:
+    return "over budget" if violation.known else "budget cannot be told"
 
 
 def _what(report: Report) -> str:
@@ -184,6 +200,10 @@ def _functions(
 ) -> tuple[Callable[..., object], ...]:
     if callable(given):
         return (given,)
+    if not isinstance(given, Iterable):
+        raise TypeError(
+            f"{name} must be a function or several, but is {of_type(given)}"
+        )
     functions = tuple(given)
     for function in functions:
         if not callable(function):

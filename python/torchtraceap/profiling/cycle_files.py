@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from torchtraceap.arguments import instead_of
+from torchtraceap.arguments import instead_of, of_type
 from torchtraceap.outputs import OUTPUTS, Output, write_output
 from torchtraceap.profiling import live
 from torchtraceap.profiling.notices import guarded
@@ -76,6 +76,8 @@ def _outputs(formats: Iterable[str] | None, folder: str | None) -> list[Output]:
     known = {output.name: output for output in (_TRACE, *OUTPUTS)}
     if formats is None:
         return [known[name] for name in _USUAL if folder and name in known]
+    if not isinstance(formats, Iterable):
+        raise TypeError(f"formats must be names of formats, but is {of_type(formats)}")
     wanted = [formats] if isinstance(formats, str) else list(formats)
     for name in wanted:
         if name not in known:

@@ -55,7 +55,12 @@ class KeptTrace:
     def load(self) -> _core.Trace:
         if self._fd < 0:
             raise OSError(_NO_ROOM)
-        return _core.load_file(f"/proc/self/fd/{self._fd}")
+        return _core.load_file(self.path)
+
+    @property
+    def path(self) -> str:
+        """Where this process can read the file; for a trace that was loaded."""
+        return f"/proc/self/fd/{self._fd}"
 
     def __call__(self, path: str, *args: Any, **kwargs: Any) -> Any:
         """Exports in place of the autograd profile's own method."""

@@ -14,6 +14,7 @@ import warnings
 from typing import Any
 
 from torchtraceap import _core
+from torchtraceap.profiling import open_step
 from torchtraceap.profiling.kept_trace import (
     EXPORT,
     KeptTrace,
@@ -27,7 +28,7 @@ def load(prof: Any) -> _core.Trace:
 
     `prof` is a torch.profiler.profile or a torch.autograd.profiler.profile. The trace
     can fetch args until the next cycle begins or `prof` goes, as the text is not held
-    any longer than that.
+    any longer than that. A step that was only begun is no step in it (open_step.py).
 
     Raises ValueError if nothing was recorded, RuntimeError if the trace was exported
     before and this torch cannot export it again, OSError if there is no room for it,
@@ -46,13 +47,16 @@ def load(prof: Any) -> _core.Trace:
         )
     kept = _kept(inner)
     if kept is None:
-        return _core.load_bytes(_python_export(prof, inner))
+        return _of_bytes(prof, _python_export(prof, inner))
     if getattr(prof, "_use_cupti_monitor", False):
         # This back end merges its device events into each file as it is exported.
         with private_path() as path:
             prof.export_chrome_trace(path)
-            return _core.load_bytes(_read(path))
-    return kept.load()
+            return _of_bytes(prof, _read(path))
+    trace = kept.load()
+    if step := open_step.name_if_idle(prof, trace):
+        return _core.load_bytes(open_step.without(step, _read(kept.path)))
+    return trace
 
 
 def save(prof: Any, path: str) -> None:
@@ -80,6 +84,13 @@ def is_lost(prof: Any) -> bool:
 def inner_profile(prof: Any) -> Any:
     """Returns the torch.autograd profile that holds the results of a profiler."""
     return prof if hasattr(prof, "kineto_results") else prof.profiler
+
+
+def _of_bytes(prof: Any, text: bytes) -> _core.Trace:
+    trace = _core.load_bytes(text)
+    if step := open_step.name_if_idle(prof, trace):
+        return _core.load_bytes(open_step.without(step, text))
+    return trace
 
 
 def _kept(inner: Any) -> KeptTrace | None:

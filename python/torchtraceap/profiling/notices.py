@@ -7,6 +7,7 @@ import os
 import sys
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from types import FrameType
 
 from torchtraceap.safe_text import encodable, printable
@@ -17,12 +18,20 @@ _WIDTH = 600
 
 
 def warn(text: str) -> None:
-    """Gives a RuntimeWarning at the line of the user's that led here."""
+    """Gives a RuntimeWarning at the line of the user's that led here.
+
+    Where warnings are made errors, it goes to stderr: a notice must not end a run.
+    """
     depth = 1
     frame: FrameType | None = sys._getframe()
     while frame is not None and _is_inside(frame.f_code.co_filename):
         depth, frame = depth + 1, frame.f_back
-    warnings.warn(f"torchtraceap: {text}", RuntimeWarning, stacklevel=depth)
+    try:
+        warnings.warn(f"torchtraceap: {text}", RuntimeWarning, stacklevel=depth)
+    except RuntimeWarning as warning:
+        if sys.stderr is not None:
+            with suppress(OSError, ValueError):  # a closed file
+                print(f"RuntimeWarning: {warning}", file=sys.stderr, flush=True)
 
 
 def reason(error: BaseException) -> str:

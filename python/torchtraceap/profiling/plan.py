@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from torchtraceap.arguments import checked_int
+from torchtraceap.arguments import checked_int, of_type
 
 _MOST = 2**31
 # A schedule of a user's own is asked about this many steps.
@@ -32,6 +32,17 @@ class Plan:
         if self.own is not None and not callable(self.own):
             raise TypeError(
                 "schedule must be callable, as torch.profiler.schedule(...) returns it"
+            )
+        if self.own is not None:
+            self._ask_once(self.own)
+
+    def _ask_once(self, own: Callable[[int], Any]) -> None:
+        from torch.profiler import ProfilerAction
+
+        if not isinstance(action := own(0), ProfilerAction):
+            raise TypeError(
+                "schedule must return a torch.profiler.ProfilerAction for each step, "
+                f"but for step 0 it returns one {of_type(action)}"
             )
 
     def schedule(self) -> Callable[[int], Any]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
-from torchtraceap.arguments import instead_of
+from torchtraceap.arguments import instead_of, of_type
 from torchtraceap.profiling.analyzer import Analyzer, Handler
 from torchtraceap.profiling.plan import Plan
 from torchtraceap.profiling.session import Session
@@ -97,7 +97,25 @@ def profile(
     )
     options = {"with_stack": True, "record_shapes": True, **torch_options}
     _refuse_unknown(options)
+    if options.get("activities") is not None:
+        options["activities"] = _checked_activities(options["activities"])
     return Session(plan, analyzer, options, reserve=reserve)
+
+
+def _checked_activities(activities: object) -> list[object]:
+    """Raises here what torch would only say at the start, and less clearly."""
+    from torch.profiler import ProfilerActivity
+
+    is_list = isinstance(activities, Iterable) and not isinstance(activities, str)
+    given = list(cast("Iterable[object]", activities)) if is_list else [activities]
+    wrong = [one for one in given if not isinstance(one, ProfilerActivity | dict)]
+    if wrong or not given:
+        names = ", ".join(f"ProfilerActivity.{name}" for name in ("CPU", "CUDA"))
+        raise TypeError(
+            f"activities must be a list of torch.profiler's, such as [{names}], but "
+            + (f"one is {of_type(wrong[0])}" if wrong else "it is empty")
+        )
+    return given
 
 
 def _refuse_unknown(options: Mapping[str, Any]) -> None:

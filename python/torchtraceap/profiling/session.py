@@ -49,7 +49,7 @@ class Session:
         self._wants_reserve = reserve
         self.step_call = "step()"
         self._recorder: Recorder | None = None  # while it runs
-        self._owner = (0, 0)
+        self._owner: tuple[int, threading.Thread | None] = (0, None)
         self._steps = 0
         self._cycles = 0  # that were delivered
         self._is_cut = False  # the last of them, by the end of the block
@@ -102,7 +102,7 @@ class Session:
 
         Raises RuntimeError if another profiler is running in this process.
         """
-        if self.is_running:
+        if self.is_running and self._is_at_home() and self.is_running:
             raise RuntimeError("this profile is running already: it cannot be nested")
         turn.take(self)
         try:
@@ -152,7 +152,7 @@ class Session:
         recorder.start()
         self._recorder = recorder
         self.torch_profiler = recorder.profiler
-        self._owner = (os.getpid(), threading.get_ident())
+        self._owner = (os.getpid(), threading.current_thread())
         self._steps = self._cycles = 0
         self._is_cut = False
         atexit.register(self.stop)
@@ -204,13 +204,26 @@ class Session:
         if self._analyzer.prints:
             show(textwrap.fill(text, 88))
 
+    def _drop(self) -> None:
+        """Ends without the thread that started it, which is over."""
+        if self._recorder is not None:
+            self._recorder.abandon()
+            turn.give_up(self)
+            self._end()
+            warn(
+                "profiling ended: the thread that started it is over, and what it "
+                "recorded is lost. Call stop() there."
+            )
+
     def _is_at_home(self) -> bool:
         """Tells whether this is the process and thread that started it."""
         pid, thread = self._owner
         if pid != os.getpid():
             return False  # a fork has a copy of the session, but no profiler
-        if thread != threading.get_ident():
-            if not self._was_elsewhere:
+        if thread is not threading.current_thread():
+            if thread is not None and not thread.is_alive():
+                self._drop()
+            elif not self._was_elsewhere:
                 self._was_elsewhere = True
                 warn(
                     "only the thread that started a profile can step and stop it; "

@@ -46,9 +46,10 @@ def profile_steps(function: Callable[..., Any] | None = None, /, **options: Any)
         @torchtraceap.profile_steps(active=5, folder="reports")
         def train_step(self, batch): ...
 
-    The cycle begins with the first call; a step lasts until the next call begins, so
-    what feeds the function is in it. Once the report is there, a call costs what one
-    more Python call costs. If the program ends before, it reports what it has.
+    The cycle begins with the first call; a step ends with its call and begins where
+    the call before ended, so what feeds the function is in it. Once the report is
+    there, a call costs what one more Python call costs. If the program ends before, it
+    reports what it has.
 
     What ``with torchtraceap.profile(...) as prof`` gives as ``prof`` is here
     ``train_step.session``: ``train_step.session.report``. Calls of other threads, calls
@@ -69,7 +70,7 @@ def profile_steps(function: Callable[..., Any] | None = None, /, **options: Any)
             f"profile_steps decorates a function, but got one {of_type(function)}; "
             "options are given by name"
         )
-    if inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function):
+    if _works_later(function):
         raise TypeError(
             "profile_steps decorates a function that does a step when it is called; "
             "a coroutine or a generator does it later. Use torchtraceap.profile."
@@ -90,6 +91,21 @@ def profile_steps(function: Callable[..., Any] | None = None, /, **options: Any)
     return out
 
 
+def _works_later(function: Callable[..., Any]) -> bool:
+    """Tells whether a call returns before its work is done, or even begun."""
+    while isinstance(function, partial):
+        function = function.func
+    return any(
+        kind(one)
+        for one in (function, vars(type(function)).get("__call__"))
+        for kind in (
+            inspect.iscoroutinefunction,
+            inspect.isgeneratorfunction,
+            inspect.isasyncgenfunction,
+        )
+    )
+
+
 class _Steps:
     """The calls of one function, as steps of a session."""
 
@@ -98,7 +114,7 @@ class _Steps:
         self.session.step_call = f"{name}()"
         self.are_over = False
         self._name = name
-        self._thread: int | None = None
+        self._thread: threading.Thread | None = None
         self._inside = False
         self._is_refused = False
         self._lock = threading.Lock()
@@ -106,7 +122,11 @@ class _Steps:
     def begin(self) -> bool:
         """Tells whether the call that begins is a step."""
         with self._lock:
-            here = threading.get_ident()
+            here = threading.current_thread()
+            if self._thread is not None and not self._thread.is_alive():
+                self.session.stop()  # which nobody else can do any more
+                self.are_over = True
+                return False
             if self._inside or self._thread not in (None, here):
                 return False
             if self._thread is None and not self._start():

@@ -19,6 +19,7 @@ from typing import Any
 _FLAG = "_is_profiler_enabled"
 _lock = threading.Lock()
 _holder: object = None
+_holders_thread: threading.Thread | None = None
 # Profilers that could not be stopped yet, each with its thread.
 _left: list[tuple[int, Any]] = []
 
@@ -41,8 +42,10 @@ def take(taker: object) -> None:
     """
     import torch
 
-    global _holder
+    global _holder, _holders_thread
     stop_what_was_left()
+    if _holders_thread is not None and not _holders_thread.is_alive():
+        give_up(_holder)
     with _lock:
         running = torch.autograd._profiler_enabled() or bool(_flag())
         if running or _holder not in (None, taker):
@@ -50,15 +53,22 @@ def take(taker: object) -> None:
                 "another profiler is running in this process, and torch can run only "
                 "one at a time. End that one first, or take one of the two out."
             )
-        _holder = taker
+        _holder, _holders_thread = taker, threading.current_thread()
+
+
+def give_up(taker: object) -> None:
+    """Ends `taker`'s turn after the end of its thread, and with it of its profiler."""
+    if type(_flag()) is int:
+        _set_flag(False)
+    give_back(taker)
 
 
 def give_back(taker: object) -> None:
     """Ends `taker`'s turn, if it is that."""
-    global _holder
+    global _holder, _holders_thread
     with _lock:
         if _holder is taker:
-            _holder = None
+            _holder = _holders_thread = None
     if type(_flag()) is int:
         _set_flag(bool(_flag()))
 
