@@ -37,7 +37,7 @@ def make_comparison(before: Side, after: Side) -> Comparison:
             floor *= before.span_us * before.units / sizes[0]
         busy = _busy(before, after)
         causes = _causes(before, after, sizes, floor, per_step)
-        for pair in match(before.findings, after.findings):
+        for pair in match(before.findings, after.findings, sizes):
             findings.append(_finding(pair, before, after, sizes, floor, per_step))
     findings.sort(key=lambda f: -abs(f.cost.after - f.cost.before))
     return Comparison(
