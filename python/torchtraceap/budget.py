@@ -107,6 +107,7 @@ def read_budget(
     budget: str | os.PathLike[str] | Mapping[str, Any],
     *,
     rules: Iterable[str] = (),
+    needs_limit: bool = True,
 ) -> Budget:
     """Read a budget from a TOML file, or from a dict of the same form.
 
@@ -116,13 +117,30 @@ def read_budget(
     Args:
         budget: The file or the dict.
         rules: Names of rules of the user's own that it may limit.
+        needs_limit: Refuse one without limits, which every trace would keep. False: it
+            is held against a baseline too, and may just say what is ``unknown``.
 
     Raises:
-        ConfigError: Something in it makes no sense; the message says what and where.
+        ConfigError: Something in it makes no sense, or it limits nothing; the message
+            says what and where.
         TypeError: ``budget`` is neither.
     """
+    made, origin = _read(budget, rules)
+    if needs_limit and not any(made.lines()):
+        raise ConfigError(
+            f"{origin} limits nothing, so that every trace would keep it; set a limit, "
+            f"such as min_busy = 0.5 (there are: {', '.join(LIMITS)}), or one of "
+            f"[patterns.NAME] ({', '.join(PATTERN_LIMITS)})"
+        )
+    return made
+
+
+def _read(
+    budget: str | os.PathLike[str] | Mapping[str, Any], rules: Iterable[str]
+) -> tuple[Budget, str]:
+    """Return a budget, and what messages call it."""
     if isinstance(budget, Mapping):
-        return _budget(budget, "budget", rules)
+        return _budget(budget, "budget", rules), "budget"
     if not isinstance(budget, str | os.PathLike):
         raise TypeError(f"budget must be a path or a dict, but is {of_type(budget)}")
     path = Path(os.fsdecode(budget))
@@ -131,7 +149,7 @@ def read_budget(
         raise ConfigError(f"{path} has no section [tool.torchtraceap.budget]")
     if isinstance(section, Mapping) and "budget" in section:
         section = section["budget"]
-    return _budget(section, str(path), rules)
+    return _budget(section, str(path), rules), str(path)
 
 
 def _budget(section: object, origin: str, rules: Iterable[str]) -> Budget:
