@@ -83,7 +83,10 @@ class Comparison:
         return tuple(f for f in self.findings if f.status == status and f.cost.counts)
 
     def worse(self, kinds: Iterable[str] = ("new", "grown", "slower")) -> list[Worse]:
-        """Return what got worse, of these kinds; also what cannot be told."""
+        """Return what got worse, of these kinds or of one; also what cannot be told.
+
+        What cannot be told is not ``known``. Raises ValueError of another kind.
+        """
         from torchtraceap.gate.worse import find_worse
 
         return list(find_worse(self, kinds))

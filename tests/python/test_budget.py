@@ -243,7 +243,7 @@ def test_what_cannot_be_told_is_no_pass(
     unusable = torchtraceap.analyze(data / "a100-cupti-range-no-kernels.json.gz")
     assert untold(unusable) == lines
     assert untold(slow_loader) == set()
-    assert untold(cpu_only) == lines - {"max_wasted_share", "patterns.*.max_count"}
+    assert untold(cpu_only) == lines - {"max_wasted_share"}
     lossy = torchtraceap.analyze(data / "truncated-handmade-no-schema.json.gz")
     assert untold(lossy) == lines - {
         # What is missing makes pauses shorter and busy time longer, never the reverse,
@@ -263,6 +263,28 @@ def test_of_a_pattern_that_was_found_no_device_is_needed(data: Path) -> None:
     assert check(report, {"patterns": {"dataloader_bound": section}}) == ()
     found = check(report, {"patterns": {"sync_stall": section}})
     assert [v.known for v in found] == [False]
+
+
+def test_that_no_pattern_is_there_needs_a_device(
+    cpu_only: torchtraceap.Report, slow_loader: torchtraceap.Report
+) -> None:
+    """Of all that only device work shows, one violation tells how many they are."""
+    shown = [p for p in torchtraceap._core.patterns() if p.user_finding]
+    of_device = [p.name for p in shown if not p.on_host]
+    named = {name: {"over_us": 10} for name in of_device}
+    for patterns in ({}, {"sync_stall": {"over_us": 10}}, named):
+        limits = {"patterns": {**patterns, "*": {"max_count": 10**6}}}
+        (untold,) = check(cpu_only, limits)
+        assert (untold.limit, untold.known) == ("patterns.*.max_count", False)
+        assert f"in which {len(of_device)} patterns would show" in untold.message
+        assert check(slow_loader, limits) == ()
+    # Those of the host are known to be few; one that has a limit tells for itself.
+    own = {name: {"max_count": 10**6} for name in of_device}
+    found = check(cpu_only, {"patterns": {**own, "*": {"max_count": 10**6}}})
+    assert [v.limit for v in found] == [f"patterns.{n}.max_count" for n in of_device]
+    # What is there breaks the limit all the same.
+    found = check(cpu_only, {"patterns": {"*": {"max_count": 0}}})
+    assert {v.known for v in found} == {bool(cpu_only.findings), False}
 
 
 def test_quality(data: Path, slow_loader: torchtraceap.Report) -> None:
@@ -347,6 +369,30 @@ def test_what_is_no_budget(tmp_path: Path) -> None:
     path.write_text("[tool.torchtraceap.patterns.sync_stall]\nmin_share = 0.5\n")
     with pytest.raises(torchtraceap.ConfigError, match=r"tool\.torchtraceap\.budget"):
         read_budget(path)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "unknown = 'pass'",
+        "[patterns]",
+        "[patterns.sync_stall]",
+        "[patterns.sync_stall]\nallow = ['item']",
+        "[budget]",
+        "[budget.patterns.'*']\nallow = ['item']",
+        "[patterns.sync_stall]\nmin_share = 0.5\n[budget]\nunknown = 'fail'",
+    ],
+)
+def test_a_budget_that_limits_nothing_is_refused(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(text)
+    with pytest.raises(torchtraceap.ConfigError, match="limits nothing, so that") as no:
+        read_budget(path)
+    assert str(no.value).startswith(str(path))
+    assert not any(read_budget(path, needs_limit=False).lines())
+    with pytest.raises(torchtraceap.ConfigError, match="budget limits nothing"):
+        read_budget({})
 
 
 def test_own_rules_can_be_limited(data: Path) -> None:

@@ -98,6 +98,8 @@ def test_as_a_process(job: Path) -> None:
     [
         (["after.json.gz"], "there is nothing to check against. Give --budget FILE"),
         (["after.json.gz", "--budget", "no.toml"], "no.toml: No such file"),
+        (["after.json.gz", "--config", "empty.toml"], "empty.toml limits nothing"),
+        (["after.json.gz", "--budget", "empty.toml"], "empty.toml limits nothing"),
         (["no.json", "--budget", "budget.toml"], "no.json"),
         (["budget.toml", "--budget", "budget.toml"], "budget.toml"),
         (["after.json.gz", "--baseline", "no.json"], "no.json"),
@@ -122,6 +124,7 @@ def test_as_a_process(job: Path) -> None:
 def test_bad_input_is_told(
     arguments: list[str], message: str, job: Path, program: Run
 ) -> None:
+    Path("empty.toml").write_text("[budget]\n")
     before = {path.name: path.read_bytes() for path in job.iterdir()}
     done = program("check", *arguments)
     assert done.returncode == 2
@@ -214,7 +217,7 @@ def test_a_baseline(job: Path, program: Run) -> None:
         assert worse == {
             "baseline.slower": True,
             "baseline.new": False,
-            "baseline.grown": False,
+            "baseline.grown": True,
         }
         assert trace["comparison"]["step_us"]["counts"]
     same = program("check", "before.json.gz", "--baseline", "before.json")
@@ -223,6 +226,16 @@ def test_a_baseline(job: Path, program: Run) -> None:
         "check", "before.json.gz", "--baseline=before.json", "--budget=budget.toml"
     )
     assert "over budget: 2 of 5 limits broken" in both.stdout
+
+
+def test_a_budget_may_say_what_becomes_of_an_unknown_baseline(
+    job: Path, program: Run
+) -> None:
+    """That needs no limit of its own."""
+    Path("budget.toml").write_text("unknown = 'pass'\n")
+    same = ("check", "cpu.json.gz", "--baseline", "cpu.json.gz")
+    assert program(*same).returncode == 1  # It has no steps: slower cannot be told.
+    assert program(*same, "--budget", "budget.toml").returncode == 0
 
 
 def test_compare_by_exit_code(job: Path, program: Run) -> None:

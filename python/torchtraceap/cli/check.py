@@ -136,7 +136,11 @@ def _budget(options: argparse.Namespace, rules: RuleOptions) -> Budget | None:
     if path is None and settings is not None and has_budget(settings):
         path = settings
     if path is not None:
-        return read_budget(path, rules=[rule.name for rule in rules["rules"]])
+        return read_budget(
+            path,
+            rules=[rule.name for rule in rules["rules"]],
+            needs_limit=options.baseline is None and options.write_budget is None,
+        )
     return Budget() if options.baseline is not None else None
 
 

@@ -92,7 +92,7 @@ def _run(options: argparse.Namespace) -> int:
             return BAD_INPUT
     worse = comparison.worse(options.fail_on)
     if worse and shown:
-        say("\nWorse (--fail-on):")
+        say("\nWorse, or cannot be told (--fail-on):")
         for one in worse:
             say(f"  {one.message}")
     return BUDGET_BROKEN if worse else OK

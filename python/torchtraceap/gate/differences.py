@@ -15,7 +15,8 @@ from torchtraceap.comparison import (
     FindingChange,
 )
 from torchtraceap.gate.matching import match
-from torchtraceap.gate.side import Seen, Side, median_error
+from torchtraceap.gate.noise import mean_error, median_error, rare_error
+from torchtraceap.gate.side import Seen, Side
 
 _UNUSABLE = "unusable"
 
@@ -27,8 +28,9 @@ def make_comparison(before: Side, after: Side) -> Comparison:
     step_us = busy = None
     causes: dict[str, Change] = {}
     findings: list[FindingChange] = []
-    if per_step:
-        noise = _noise(before.steps_us, after.steps_us)
+    if per_step and comparable:
+        errors = median_error(before.steps_us), median_error(after.steps_us)
+        noise = _together(*errors)
         step_us = _change(before.step_us, after.step_us, noise, 0.0, STEP_RELATIVE)
     if comparable:
         sizes = _size(before, per_step), _size(after, per_step)
@@ -37,7 +39,7 @@ def make_comparison(before: Side, after: Side) -> Comparison:
             floor *= before.span_us * before.units / sizes[0]
         busy = _busy(before, after)
         causes = _causes(before, after, sizes, floor, per_step)
-        for pair in match(before.findings, after.findings):
+        for pair in match(before.findings, after.findings, sizes):
             findings.append(_finding(pair, before, after, sizes, floor, per_step))
     findings.sort(key=lambda f: -abs(f.cost.after - f.cost.before))
     return Comparison(
@@ -100,7 +102,7 @@ def _finding(
     cost = _change(
         was.wasted_us / sizes[0] if was else 0.0,
         now.wasted_us / sizes[1] if now else 0.0,
-        _cause_noise(pattern, before, after) if per_step else None,
+        _cause_noise(pattern, before, after, pair) if per_step else None,
         floor,
         RELATIVE,
     )
@@ -120,19 +122,35 @@ def _change(
     return Change(before, after, noise, abs(after - before) > least)
 
 
-def _cause_noise(pattern: str, before: Side, after: Side) -> float | None:
-    each = []
-    for side in (before, after):
-        values = side.step_causes.get(pattern, (0.0,) * side.steps)
-        each.append(tuple(value / side.units for value in values))
-    return _noise(*each)
+def _cause_noise(
+    pattern: str,
+    before: Side,
+    after: Side,
+    pair: tuple[Seen | None, Seen | None] = (None, None),
+) -> float | None:
+    return _together(
+        *(
+            _cause_error(side, side.step_causes.get(pattern, (0.0,) * side.steps), seen)
+            for side, seen in zip((before, after), pair, strict=True)
+        )
+    )
 
 
-def _noise(before: tuple[float, ...], after: tuple[float, ...]) -> float | None:
-    errors = median_error(before), median_error(after)
-    if errors[0] is None or errors[1] is None:
+def _cause_error(
+    side: Side, values: tuple[float, ...], seen: Seen | None
+) -> float | None:
+    error = mean_error(values)
+    if error is not None and seen is not None:
+        # What was between the steps is in none of the values.
+        times = max(seen.count, sum(value > 0 for value in values))
+        error = max(error, rare_error(seen.wasted_us, times, side.steps))
+    return None if error is None else error / side.units
+
+
+def _together(before: float | None, after: float | None) -> float | None:
+    if before is None or after is None:
         return None
-    return math.hypot(errors[0], errors[1])
+    return math.hypot(before, after)
 
 
 def _notes(before: Side, after: Side, per_step: bool) -> Iterator[str]:
@@ -144,6 +162,8 @@ def _notes(before: Side, after: Side, per_step: bool) -> Iterator[str]:
                 f"the trace {name} misses records of the device: idle time is "
                 "overstated there, and findings may be missing"
             )
+    if _UNUSABLE in (before.verdict, after.verdict):
+        return
     if sorted(before.devices) != sorted(after.devices):
         yield (
             f"devices differ: {_devices(before)} before, {_devices(after)} after; "

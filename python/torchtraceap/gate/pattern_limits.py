@@ -28,10 +28,24 @@ def judge_patterns(budget: Budget, report: Report) -> Iterator[Violation]:
     named = [name for name in budget.patterns if name != EVERY]
     for pattern in (*named, *(name for name in found if name not in named)):
         yield from _judge_pattern(budget, report, pattern)
-    if report.quality.incomplete and not found:
-        for name, allowed in budget.lines():
-            if name.startswith(f"patterns.{EVERY}."):
-                yield untold(name, allowed, INCOMPLETE)
+    yield from _unseen(budget, report, set(found))
+
+
+def _unseen(budget: Budget, report: Report, found: set[str]) -> Iterator[Violation]:
+    """Yield those limits of ``*`` that cannot be told of patterns without findings."""
+    for key in PATTERN_LIMITS:
+        allowed = getattr(budget.patterns.get(EVERY, _NONE), key)
+        if allowed is None:
+            continue
+        name = f"patterns.{EVERY}.{key}"
+        own = {n for n, p in budget.patterns.items() if getattr(p, key) is not None}
+        held = {p.name for p in _core.patterns() if p.user_finding} - own
+        unseen = [one for one in held - found if _needs_device(report, one)]
+        if report.quality.incomplete and not found - own:
+            yield untold(name, allowed, INCOMPLETE)
+        elif unseen:
+            count = f"{len(unseen)} pattern{'s' * (len(unseen) > 1)}"
+            yield untold(name, allowed, f"{NO_DEVICE}, in which {count} would show")
 
 
 def judge_wasted(budget: Budget, report: Report) -> Iterator[Violation]:

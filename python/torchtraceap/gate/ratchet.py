@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from statistics import median
 from typing import TYPE_CHECKING
 
+from torchtraceap import _core
 from torchtraceap.budget import EVERY, VERDICTS
 from torchtraceap.gate.idle import longest_pause
 
@@ -61,11 +62,19 @@ def _lines(reports: Sequence[Report], headroom: float) -> Iterator[str]:
     if len(whole) == len(reports):
         shares = [_share(r, sum(f.wasted_us for f in r.findings)) for r in reports]
         yield f"max_wasted_share = {_up_share(max(shares) * more)}"
-        yield from _patterns(reports, more)
+        yield from _patterns(reports, more, everywhere)
 
 
-def _patterns(reports: Sequence[Report], more: float) -> Iterator[str]:
+def _patterns(
+    reports: Sequence[Report], more: float, everywhere: bool
+) -> Iterator[str]:
     names = dict.fromkeys(f.pattern for r in reports for f in r.findings)
+    if not everywhere:
+        # Of what shows in device work alone, not all of these could tell.
+        known = [p for p in _core.patterns() if p.user_finding]
+        of_device = {p.name for p in known if not p.on_host}
+        host = [p.name for p in known if p.on_host]
+        names = dict.fromkeys(n for n in (*names, *host) if n not in of_device)
     for name in names:
         counts, shares = [], []
         for report in reports:
@@ -75,8 +84,9 @@ def _patterns(reports: Sequence[Report], more: float) -> Iterator[str]:
         yield f"\n[patterns.{name}]"
         yield f"max_count = {math.ceil(max(counts) * more)}"
         yield f"max_share = {_up_share(max(shares) * more)}"
-    yield f'\n[patterns."{EVERY}"]  # Any other.'
-    yield "max_count = 0"
+    if everywhere:
+        yield f'\n[patterns."{EVERY}"]  # Any other.'
+        yield "max_count = 0"
 
 
 def _share(report: Report, us: float) -> float:

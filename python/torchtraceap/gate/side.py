@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
+from torchtraceap.arguments import wrong_number
 from torchtraceap.errors import ConfigError
 from torchtraceap.json_form import SCHEMA_VERSION
 
@@ -19,10 +19,7 @@ if TYPE_CHECKING:
     from torchtraceap.report import Report
 
 _HEAD = 400  # Bytes of a report's JSON in which it says what it is.
-# The spread of a sample by its median absolute deviation, and the error of a median.
-_SIGMAS, _OF_MEDIAN = 1.4826, 1.2533
-_FEWEST = 3  # Steps that have a spread.
-_SURE = 3.0  # Errors that a difference must exceed.
+_MOST = 1e18  # Of any figure, that sums of them are finite.
 
 
 @dataclass(frozen=True)
@@ -78,15 +75,6 @@ class Side:
         return median(self.steps_us)
 
 
-def median_error(values: tuple[float, ...]) -> float | None:
-    """Return how far a median must move to mean something; None of too few values."""
-    if len(values) < _FEWEST:
-        return None
-    middle = median(values)
-    spread = _SIGMAS * median(abs(value - middle) for value in values)
-    return _SURE * _OF_MEDIAN * spread / math.sqrt(len(values))
-
-
 def read_form(path: str | os.PathLike[str]) -> Mapping[str, Any] | None:
     """Return a report of ours from its JSON file; None if the file is something else.
 
@@ -127,27 +115,30 @@ def side_of(source: Report | Mapping[str, Any], origin: str = "the report") -> S
         )
     try:
         return _side(form)
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
+    except ValueError as error:
+        raise ConfigError(f"{origin} is no report of ours: {error}") from error
+    except (KeyError, TypeError, AttributeError) as error:
         raise ConfigError(f"{origin} is no whole report: {error!r} in it") from error
 
 
 def _side(form: Mapping[str, Any]) -> Side:
-    trace, balance = form["trace"], form["balance"]
+    trace, balance, steps = form["trace"], form["balance"], form["steps"]
     working = [d for d in trace["devices"] if d["events"]]
-    span_us = sum(row["span_us"] for row in balance)
-    steps = form["steps"]
-    causes = [_causes(row) for row in balance]
-    each = [_causes(s["balance"]) for s in steps if s["balance"] is not None]
+    whole_us = sum(_figure(row, "span_us", "balance") for row in balance)
+    busy_us = sum(_figure(row, "busy_us", "balance") for row in balance)
+    causes = [_causes(row, "balance") for row in balance]
+    own = [step["balance"] for step in steps if step["balance"] is not None]
+    each = [_causes(row, "steps.balance") for row in own]
     names = {name for row in each for name in row}
     return Side(
         path=str(trace["path"]),
         verdict=str(trace["quality"]["verdict"]),
         incomplete=bool(trace["quality"]["incomplete"]),
-        span_us=float(trace["span_us"]),
+        span_us=_figure(trace, "span_us", "trace"),
         devices=tuple(str(d["name"]) for d in working),
-        units=max(1, len(working), int(trace["processes"])),
-        steps_us=tuple(float(s["end_us"] - s["start_us"]) for s in steps),
-        busy=sum(row["busy_us"] for row in balance) / span_us if span_us else None,
+        units=max(1, len(working), int(_figure(trace, "processes", "trace"))),
+        steps_us=tuple(_step_us(step) for step in steps),
+        busy=busy_us / whole_us if whole_us else None,
         causes={
             name: sum(row.get(name, 0.0) for row in causes)
             for name in dict.fromkeys(name for row in causes for name in row)
@@ -158,12 +149,18 @@ def _side(form: Mapping[str, Any]) -> Side:
     )
 
 
-def _causes(row: Mapping[str, Any]) -> dict[str, float]:
+def _causes(row: Mapping[str, Any], of: str) -> dict[str, float]:
     found: dict[str, float] = {}
-    for part in (row["idle_us"], row["excess_us"]):
-        for name, us in part.items():
-            found[name] = found.get(name, 0.0) + float(us)
+    for part in ("idle_us", "excess_us"):
+        for name in row[part]:
+            us = _figure(row[part], name, f"{of}.{part}")
+            found[name] = found.get(name, 0.0) + us
     return found
+
+
+def _step_us(step: Mapping[str, Any]) -> float:
+    start, end = step["start_us"], step["end_us"]
+    return _figure({"end_us - start_us": end - start}, "end_us - start_us", "steps")
 
 
 def _seen(form: Mapping[str, Any]) -> Seen:
@@ -173,9 +170,18 @@ def _seen(form: Mapping[str, Any]) -> Seen:
         pattern=str(form["pattern"]),
         subtype=str(form["subtype"] or ""),
         file=str(where["file"]),
-        line=int(where["line"]),
+        line=int(_figure(where, "line", "findings.location")),
         function=str(where["function"]),
         operator=str(form["operator"]),
-        count=int(form["count"]),
-        wasted_us=float(form["wasted_us"]),
+        count=int(_figure(form, "count", "findings")),
+        wasted_us=_figure(form, "wasted_us", "findings"),
     )
+
+
+def _figure(form: Mapping[str, Any], name: str, of: str) -> float:
+    """Return a member that is a number; raises ValueError that names it if it is not,
+    for JSON as Python reads it has NaN and Infinity."""
+    value = form[name]
+    if wrong := wrong_number(value, _MOST):
+        raise ValueError(f"{of}.{name} {wrong}")
+    return float(value)

@@ -30,17 +30,18 @@ class Worse:
 
 
 def find_worse(comparison: Comparison, kinds: Iterable[str]) -> Iterator[Worse]:
-    """Yield what got worse, of these kinds."""
-    wanted = set(kinds)
+    """Yield what got worse, of these kinds or of this one."""
+    wanted = {kinds} if isinstance(kinds, str) else set(kinds)
     if unknown := wanted - set(WORSE):
-        raise ValueError(f"{min(unknown)!r} is none of {', '.join(WORSE)}")
+        raise ValueError(f"{min(map(repr, unknown))} is none of {', '.join(WORSE)}")
     for kind in WORSE:
         if kind not in wanted:
             continue
-        if kind == "slower":
+        if not comparison.comparable:
+            message = f"{kind}: cannot be told, one of the traces is unusable"
+            yield Worse(kind, message, known=False)
+        elif kind == "slower":
             yield from _slower(comparison)
-        elif not comparison.comparable:
-            yield Worse(kind, f"{kind}: one of the traces is unusable", known=False)
         else:
             if comparison.after.incomplete:
                 why = "records of the device are missing from the trace"

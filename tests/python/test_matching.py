@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""test_matching.py: findings are known again after lines have shifted."""
+
+from __future__ import annotations
+
+import gzip
+import random
+import re
+from pathlib import Path
+
+import pytest
+
+import torchtraceap
+from torchtraceap.gate.matching import match
+from torchtraceap.gate.side import Seen
+
+TRACE = "kineto2021-v100-resnet50-workers4.json.gz"
+
+
+def seen(line: int, us: float, function: str = "step", operator: str = "item") -> Seen:
+    name = f"sync_stall-{function}-{operator}-{line}"
+    return Seen(
+        name, "sync_stall", "read", "train.py", line, function, operator, 10, us
+    )
+
+
+def pairs(before: list[Seen], after: list[Seen]) -> set[tuple[int | None, int | None]]:
+    """Return the lines of each pair; the order in which findings come is no matter."""
+    shuffled = random.Random(1)
+    before, after = list(before), list(after)
+    shuffled.shuffle(before)
+    shuffled.shuffle(after)
+    return {
+        (was.line if was else None, now.line if now else None)
+        for was, now in match(before, after)
+    }
+
+
+@pytest.mark.parametrize("shift", [-1, 1, 2, 3, 1000])
+def test_a_real_trace_whose_lines_shift_is_the_same(shift: int, data: Path) -> None:
+    """Its findings are on neighboring lines, so that ids of one fit others after."""
+    text = gzip.decompress((data / TRACE).read_bytes())
+    moved, count = re.subn(
+        rb"(resnet50_profiler_api\.py\()(\d+)\)",
+        lambda found: b"%b%d)" % (found[1], int(found[2]) + shift),
+        text,
+    )
+    assert count > 100
+    before, after = torchtraceap.analyze(text), torchtraceap.analyze(moved)
+    same = torchtraceap.compare(before, after)
+    assert {found.status for found in same.findings} == {"same"}
+    assert len(same.findings) == len(before.findings)
+    for found in same.findings:
+        assert found.before is not None and found.after is not None
+        by = shift if found.before.file else 0
+        assert found.after.line - found.before.line == by
+        assert found.cost.before == found.cost.after
+    assert same.worse() == []
+
+
+def test_neighbors_that_shift_are_not_mixed_up() -> None:
+    before = [seen(10, 10_000), seen(11, 100), seen(13, 5)]
+    for shift in (-3, -2, -1, 1, 2, 3):
+        after = [seen(one.line + shift, one.wasted_us) for one in before]
+        expected = {(one.line, one.line + shift) for one in before}
+        assert pairs(before, after) == expected
+
+
+def test_neighbors_that_stay_are_told_by_their_lines() -> None:
+    """Whatever became of their costs."""
+    before = [seen(10, 10_000), seen(11, 100)]
+    assert pairs(before, [seen(10, 100), seen(11, 100)]) == {(10, 10), (11, 11)}
+    assert pairs(before, [seen(10, 100), seen(11, 10_000)]) == {(10, 10), (11, 11)}
+
+
+def test_one_more_and_one_less_amid_others() -> None:
+    """What follows shifts by the lines of the edit."""
+    few = [seen(10, 900), seen(12, 700), seen(14, 800)]
+    more = [seen(10, 900), seen(11, 5000), seen(14, 700), seen(16, 800)]
+    expected = {(10, 10), (None, 11), (12, 14), (14, 16)}
+    assert pairs(few, more) == expected
+    assert pairs(more, few) == {(now, was) for was, now in expected}
+    # Where no line but that of the edit shifts.
+    kept = [seen(10, 900), seen(12, 700), seen(13, 300), seen(14, 800)]
+    assert pairs(few, kept) == {(10, 10), (12, 12), (None, 13), (14, 14)}
+    assert pairs(kept, few) == {(10, 10), (12, 12), (13, None), (14, 14)}
+    # Where all cost the same, their moves tell.
+    alike = [seen(line, 100) for line in (10, 13, 14)]
+    wider = [seen(line, 100) for line in (15, 16, 18, 19)]
+    assert pairs(alike, wider) == {(10, 15), (None, 16), (13, 18), (14, 19)}
+
+
+def test_other_operators_of_a_file_tell_how_far_it_shifted() -> None:
+    """Alone, what is on line 20 would be what was there."""
+    others = [seen(line, 50, operator="nonzero") for line in (5, 30, 50)]
+    shifted = [seen(line + 1, 50, operator="nonzero") for line in (5, 30, 50)]
+    before = [*others, seen(20, 100), seen(21, 90)]
+    found = pairs(before, [*shifted, seen(21, 100)])
+    assert {(20, 21), (21, None)} <= found
+
+
+def test_a_function_may_move_within_its_file() -> None:
+    first = [seen(line, us, "first") for line, us in ((10, 100), (11, 9000))]
+    second = [seen(line, us, "second") for line, us in ((20, 80), (22, 70), (23, 9))]
+    moved = [
+        *(seen(one.line + 30, one.wasted_us, "first") for one in first),
+        *(seen(one.line - 10, one.wasted_us, "second") for one in second),
+    ]
+    assert pairs([*first, *second], moved) == {
+        *((one.line, one.line + 30) for one in first),
+        *((one.line, one.line - 10) for one in second),
+    }
+
+
+def test_as_many_pairs_as_there_can_be() -> None:
+    """None is new where one of its kind and function is gone: it may have moved."""
+    draw = random.Random(7)
+    for _ in range(200):
+        sides = [
+            [
+                seen(line, draw.uniform(1, 100), draw.choice("fg"), draw.choice("ab"))
+                for line in draw.sample(range(40), draw.randint(0, 9))
+            ]
+            for _ in range(2)
+        ]
+        found = list(match(sides[0], sides[1]))
+        for side in (0, 1):
+            names = sorted(pair[side].id for pair in found if pair[side])  # type: ignore[union-attr]
+            assert names == sorted(one.id for one in sides[side])
+        kinds = []
+        for was, now in found:
+            if was and now:
+                assert (was.function, was.operator) == (now.function, now.operator)
+            else:
+                one = was or now
+                assert one is not None
+                kinds.append((one.function, one.operator, was is None))
+        assert not any((f, o, not new) in kinds for f, o, new in kinds)
+
+
+def test_many_findings_of_a_file_take_no_long() -> None:
+    before = [seen(3 * n, 1.0 + n % 7, f"f{n % 100}") for n in range(3000)]
+    after = [seen(3 * n + 4, 1.0 + n % 7, f"f{n % 100}") for n in range(3000)]
+    found = match(before, after)
+    assert all(a and b and b.line - a.line == 4 for a, b in found)
