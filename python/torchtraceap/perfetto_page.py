@@ -16,6 +16,7 @@ import tempfile
 from typing import TYPE_CHECKING
 
 from torchtraceap.safe_text import printable
+from torchtraceap.target_file import refuse_trace, write_text
 
 if TYPE_CHECKING:
     from torchtraceap.report import Report
@@ -67,8 +68,7 @@ document.getElementById("open").onclick = async () => {
   say("Perfetto has the trace.");
 };
 </script>
-</html>
-"""
+</html>"""
 _ORIGIN = re.compile(r"https?://[A-Za-z0-9.\-\[\]:]+\Z")
 
 
@@ -80,9 +80,7 @@ def write_page(report: Report, path: str | os.PathLike[str], origin: str) -> Non
             f"{origin!r}"
         )
     where = os.fspath(path)
-    both = os.path.exists(where) and os.path.exists(report.trace.path)
-    if both and os.path.samefile(where, report.trace.path):
-        raise ValueError(f"{where} is the trace itself; give another file")
+    refuse_trace(where, report.trace.path)
     with tempfile.TemporaryDirectory() as folder:
         copy = os.path.join(folder, "trace.json.gz")
         report.to_perfetto(copy)
@@ -102,5 +100,4 @@ def write_page(report: Report, path: str | os.PathLike[str], origin: str) -> Non
         "DATA": data,
     }
     page = re.sub("__([A-Z]+)__", lambda mark: parts[mark[1]], _PAGE)
-    with open(where, "w", encoding="utf-8") as out:
-        out.write(page)
+    write_text(where, page)
