@@ -276,3 +276,11 @@ def test_nothing_is_written_next_to_the_trace(
     assert program("analyze", trace, cwd=tmp_path).returncode == 0
     assert program("inspect", trace, cwd=tmp_path).returncode == 0
     assert [path.name for path in tmp_path.iterdir()] == ["trace.json.gz"]
+
+
+def test_the_page_tells_of_every_form(root: Path) -> None:
+    from torchtraceap.outputs import OUTPUTS
+
+    page = (root / "docs" / "cli.md").read_text("utf-8")
+    for output in OUTPUTS:
+        assert f"`--{output.name} {output.metavar}`" in page
