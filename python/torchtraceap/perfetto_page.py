@@ -69,16 +69,41 @@ document.getElementById("open").onclick = async () => {
 };
 </script>
 </html>"""
-_ORIGIN = re.compile(r"https?://[A-Za-z0-9.\-\[\]:]+\Z")
+_ORIGIN = re.compile(r"https?://[a-z0-9.\-_\[\]:]+/?", re.IGNORECASE)
+_HOST = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*")
+
+
+def origin_of(text: str) -> str:
+    """Return an origin as browsers write it, for they compare the texts.
+
+    Raises ValueError if it is none.
+    """
+    from ipaddress import IPv4Address, IPv6Address
+    from urllib.parse import urlsplit
+
+    try:
+        if not _ORIGIN.fullmatch(text):
+            raise ValueError
+        parts = urlsplit(text)
+        host, port = parts.hostname or "", parts.port
+        if ":" in host:
+            host = f"[{IPv6Address(host).compressed}]"
+        elif not _HOST.fullmatch(host):
+            raise ValueError
+        elif host.rpartition(".")[2][0].isdigit():
+            host = str(IPv4Address(host))
+    except (TypeError, ValueError):
+        raise ValueError(
+            "origin must be like https://ui.perfetto.dev, without a path, but is "
+            f"{text!r}"
+        ) from None
+    usual = {"http": 80, "https": 443}[parts.scheme]
+    return f"{parts.scheme}://{host}" + ("" if port in (None, usual) else f":{port}")
 
 
 def write_page(report: Report, path: str | os.PathLike[str], origin: str) -> None:
     """Write the page; see ``Report.perfetto_page``."""
-    if not isinstance(origin, str) or not _ORIGIN.match(origin):
-        raise ValueError(
-            f"origin must be like https://ui.perfetto.dev, without a path, but is "
-            f"{origin!r}"
-        )
+    origin = origin_of(origin)
     where = os.fspath(path)
     refuse_trace(where, report.trace.path)
     with tempfile.TemporaryDirectory() as folder:
