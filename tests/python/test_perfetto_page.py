@@ -179,9 +179,11 @@ def test_the_page_is_one_file_that_asks_perfetto_only(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "origin",
-    ["javascript:alert(1)", "https://x/y", "ui.perfetto.dev", "", 5, "*"]
-    + ["https://...", "http://:", "https://[", "https://[::g]", "https://x:99999"]
-    + ["https://1.2.3", "https://x\n", "https://a..b"],
+    [
+        *("javascript:alert(1)", "https://x/y", "ui.perfetto.dev", "", 5, "*"),
+        *("https://...", "http://:", "https://[", "https://[::g]", "https://x:99999"),
+        *("https://1.2.3", "https://x\n", "https://a..b"),
+    ],
 )
 def test_an_origin_that_is_none(origin: Any, tmp_path: Path) -> None:
     report = torchtraceap.analyze(DATA / "mi250-rocm62-tiny.json.gz")
