@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 
 _ROWS = 1 << 16  # Turned into Python's objects at once.
 # The wide ones too: a Japanese spreadsheet takes them. What follows a semicolon is a
-# cell of its own where a comma is the decimal point.
-_FORMULA = re.compile(r"(^|;\s*)(?=[=+\-@\t\r＝＋－＠])")
+# cell of its own where a comma is the decimal point; blanks and quotes before a cell
+# may be taken off.
+_FORMULA = re.compile(r"((?:^|;)[\s\"]*)(?=[=+\-@\t\r＝＋－＠﹦﹢﹣﹫])")
 _NUMBER = re.compile(r"[+-]?[0-9]+")  # As ids may be.
 
 
@@ -62,8 +63,8 @@ def _words(column: Column) -> Any:
         return None
     import numpy as np
 
-    words = np.empty(len(column.words), object)
-    words[:] = [safe_cell(word) for word in column.words]
+    words = np.empty(len(column.words) + 1, object)  # The last one is of -1.
+    words[:-1] = [safe_cell(word) for word in column.words]
     return words
 
 

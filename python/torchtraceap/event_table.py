@@ -53,7 +53,12 @@ def event_columns(trace: _core.Trace) -> list[Column]:
         Column("start_ns", "int?", start, no_start),
         Column("duration_ns", "int?", duration, no_duration),
         *(
-            _numbered(name, columns[name], lambda id: str(identity(trace, id)))
+            _numbered(
+                name,
+                columns[name],
+                lambda id: str(identity(trace, id)),
+                columns[name] == _core.NO_ID,
+            )
             for name in ("pid", "tid")
         ),
         *(
@@ -77,11 +82,15 @@ def _microseconds(ns: Array, missing: Array) -> Array:
     return us
 
 
-def _numbered(name: str, values: Array, text: Any) -> Column:
+def _numbered(
+    name: str, values: Array, text: Any, missing: Array | None = None
+) -> Column:
     """Return few different numbers as what each stands for."""
     import numpy as np
 
-    different = np.unique(values)
+    different = np.unique(values if missing is None else values[~missing])
     codes = np.searchsorted(different, values).astype("i4")
+    if missing is not None:
+        codes[missing] = -1
     words = [text(int(value)) for value in different]
-    return Column(name, "text", codes, words=words)
+    return Column(name, "text", codes, missing, words)

@@ -10,6 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from torchtraceap.target_file import write_text
+
 if TYPE_CHECKING:
     from torchtraceap.report import Report
 
@@ -136,7 +138,6 @@ def write_output(
     needs is not installed, ValueError for a report that the form cannot hold.
     """
     if output.text is not None:
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(output.text(reports, several) + "\n")
+        write_text(path, output.text(reports, several))
     elif output.save is not None:
         output.save(reports, path)

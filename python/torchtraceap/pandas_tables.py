@@ -40,7 +40,8 @@ def pandas_tables(report: Report) -> Tables[pd.DataFrame]:
 
 def _series(pd: Any, column: Column) -> Any:
     if column.words is not None:
-        codes = pd.Categorical.from_codes(column.values, column.words, validate=False)
+        words = pd.Index(column.words, dtype="str")  # Also where there are none.
+        codes = pd.Categorical.from_codes(column.values, words, validate=False)
         return pd.Series(codes)
     if isinstance(column.values, list):
         return pd.Series(column.values, dtype=_DTYPES[column.kind])

@@ -7,9 +7,15 @@ users.
 
 from __future__ import annotations
 
+import codecs
+import gzip
 import json
 import os
-from typing import TYPE_CHECKING, Any
+import shutil
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from torchtraceap.target_file import new_file, refuse_trace, writing
 
 if TYPE_CHECKING:
     from torchtraceap.findings import Finding
@@ -19,39 +25,41 @@ if TYPE_CHECKING:
 def write_perfetto(report: Report, path: str | os.PathLike[str]) -> None:
     """Write the copy; see ``Report.to_perfetto``."""
     where = os.fspath(path)
-    both = os.path.exists(where) and os.path.exists(report.trace.path)
-    if both and os.path.samefile(where, report.trace.path):
-        raise ValueError(f"{where} is the trace itself; give another file")
+    refuse_trace(where, report.trace.path)
     texts = [(_name(f), json.dumps(_args(f))) for f in report.findings]
-    if not where.endswith(".gz"):
-        report._core.write_perfetto(texts, where)
-        return
-    plain = where + ".plain"
-    try:
-        report._core.write_perfetto(texts, plain)
-        _compress(plain, where)
-    finally:
-        if os.path.exists(plain):
-            os.remove(plain)
+    with new_file(where) as new:
+        plain = new + ".plain"
+        try:
+            report._core.write_perfetto(texts, plain)
+        except ValueError as error:
+            if plain not in str(error):
+                raise
+            raise ValueError(str(error).replace(plain, where)) from error
+        with writing(where):
+            _finish(plain, new, where.endswith(".gz"))
 
 
-def _compress(plain: str, path: str) -> None:
-    import gzip
-    import shutil
+def _finish(plain: str, new: str, is_packed: bool) -> None:
+    """Make of the core's copy the file that is asked for."""
+    with open(plain, "rb") as source:
+        # Which JSON must not begin with, whatever the trace does.
+        has_mark = source.read(len(codecs.BOM_UTF8)) == codecs.BOM_UTF8
+        if has_mark or is_packed:
+            if not has_mark:
+                source.seek(0)
+            _copy(source, new, is_packed)
+            return
+    os.replace(plain, new)
 
-    part = path + ".part"
-    try:
-        # Without a name and time: the same report gives the same file.
-        with (
-            open(plain, "rb") as source,
-            open(part, "wb") as raw,
-            gzip.GzipFile("", "wb", 5, raw, mtime=0) as file,
-        ):
-            shutil.copyfileobj(source, file, 1 << 20)
-        os.replace(part, path)
-    finally:
-        if os.path.exists(part):
-            os.remove(part)
+
+def _copy(source: BinaryIO, new: str, is_packed: bool) -> None:
+    with ExitStack() as stack:
+        out: Any = stack.enter_context(open(new, "wb"))
+        if is_packed:
+            # Without a name and time: the same report gives the same file.
+            packed = gzip.GzipFile("", "wb", 5, out, mtime=0)
+            out = stack.enter_context(packed)
+        shutil.copyfileobj(source, out, 1 << 20)
 
 
 def _name(finding: Finding) -> str:

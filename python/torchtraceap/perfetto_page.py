@@ -16,6 +16,7 @@ import tempfile
 from typing import TYPE_CHECKING
 
 from torchtraceap.safe_text import printable
+from torchtraceap.target_file import refuse_trace, write_text
 
 if TYPE_CHECKING:
     from torchtraceap.report import Report
@@ -67,22 +68,44 @@ document.getElementById("open").onclick = async () => {
   say("Perfetto has the trace.");
 };
 </script>
-</html>
-"""
-_ORIGIN = re.compile(r"https?://[A-Za-z0-9.\-\[\]:]+\Z")
+</html>"""
+_ORIGIN = re.compile(r"https?://[a-z0-9.\-_\[\]:]+/?", re.IGNORECASE)
+_HOST = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*")
+
+
+def origin_of(text: str) -> str:
+    """Return an origin as browsers write it, for they compare the texts.
+
+    Raises ValueError if it is none.
+    """
+    from ipaddress import IPv4Address, IPv6Address
+    from urllib.parse import urlsplit
+
+    try:
+        if not _ORIGIN.fullmatch(text):
+            raise ValueError
+        parts = urlsplit(text)
+        host, port = parts.hostname or "", parts.port
+        if ":" in host:
+            host = f"[{IPv6Address(host).compressed}]"
+        elif not _HOST.fullmatch(host):
+            raise ValueError
+        elif host.rpartition(".")[2][0].isdigit():
+            host = str(IPv4Address(host))
+    except (TypeError, ValueError):
+        raise ValueError(
+            "origin must be like https://ui.perfetto.dev, without a path, but is "
+            f"{text!r}"
+        ) from None
+    usual = {"http": 80, "https": 443}[parts.scheme]
+    return f"{parts.scheme}://{host}" + ("" if port in (None, usual) else f":{port}")
 
 
 def write_page(report: Report, path: str | os.PathLike[str], origin: str) -> None:
     """Write the page; see ``Report.perfetto_page``."""
-    if not isinstance(origin, str) or not _ORIGIN.match(origin):
-        raise ValueError(
-            f"origin must be like https://ui.perfetto.dev, without a path, but is "
-            f"{origin!r}"
-        )
+    origin = origin_of(origin)
     where = os.fspath(path)
-    both = os.path.exists(where) and os.path.exists(report.trace.path)
-    if both and os.path.samefile(where, report.trace.path):
-        raise ValueError(f"{where} is the trace itself; give another file")
+    refuse_trace(where, report.trace.path)
     with tempfile.TemporaryDirectory() as folder:
         copy = os.path.join(folder, "trace.json.gz")
         report.to_perfetto(copy)
@@ -102,5 +125,4 @@ def write_page(report: Report, path: str | os.PathLike[str], origin: str) -> Non
         "DATA": data,
     }
     page = re.sub("__([A-Z]+)__", lambda mark: parts[mark[1]], _PAGE)
-    with open(where, "w", encoding="utf-8") as out:
-        out.write(page)
+    write_text(where, page)

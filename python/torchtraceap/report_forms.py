@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, cast
 
+from torchtraceap.target_file import write_text
 from torchtraceap.units import time_text
 
 if TYPE_CHECKING:
@@ -69,8 +70,7 @@ class ReportForms:
 
         text = json_text(self.to_dict())
         if path is not None:
-            with open(path, "w", encoding="ascii") as file:
-                file.write(text + "\n")
+            write_text(path, text)
         return text
 
     def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
@@ -86,8 +86,7 @@ class ReportForms:
 
         text = page_html(self._report)
         if path is not None:
-            with open(path, "w", encoding="utf-8") as file:
-                file.write(text + "\n")
+            write_text(path, text)
         return text
 
     def to_perfetto(self, path: str | os.PathLike[str]) -> None:
@@ -152,8 +151,7 @@ class ReportForms:
         folder = None if root is None else os.fspath(root)
         text = json_text(sarif_log([sarif_run(self._report, root=folder)]))
         if path is not None:
-            with open(path, "w", encoding="ascii") as file:
-                file.write(text + "\n")
+            write_text(path, text)
         return text
 
     def to_markdown(self) -> str:

@@ -30,7 +30,7 @@ class Column:
 
     Its kind is ``text``, ``float``, ``bool``, ``int``, or ``int?`` for whole numbers
     that may be missing. A missing value is None in a list. Of an array, ``missing``
-    is True there, and with ``words`` the values are indices of these.
+    is True there, and with ``words`` the values are indices of these, -1 if missing.
     """
 
     name: str

@@ -7,6 +7,7 @@ import os
 from typing import TYPE_CHECKING
 
 from torchtraceap.table_columns import TABLES
+from torchtraceap.target_file import refuse_trace
 
 if TYPE_CHECKING:
     from torchtraceap.report import Report
@@ -44,9 +45,6 @@ def table_paths(
     check_folder(folder, suffix)
     os.makedirs(folder, exist_ok=True)
     paths = [(name, os.path.join(folder, f"{name}.{suffix}")) for name in TABLES]
-    trace = report.trace.path
     for _, path in paths:
-        both = os.path.exists(path) and os.path.exists(trace)
-        if both and os.path.samefile(path, trace):
-            raise ValueError(f"{path} is the trace itself. Give another folder.")
+        refuse_trace(path, report.trace.path, "folder")
     return paths

@@ -276,3 +276,28 @@ def test_nothing_is_written_next_to_the_trace(
     assert program("analyze", trace, cwd=tmp_path).returncode == 0
     assert program("inspect", trace, cwd=tmp_path).returncode == 0
     assert [path.name for path in tmp_path.iterdir()] == ["trace.json.gz"]
+
+
+def test_the_page_tells_of_every_form(root: Path) -> None:
+    from torchtraceap.outputs import OUTPUTS
+
+    page = (root / "docs" / "cli.md").read_text("utf-8")
+    for output in OUTPUTS:
+        assert f"`--{output.name} {output.metavar}`" in page
+
+
+def test_what_ends_making_a_text_leaves_the_old_file(
+    slow_loader: torchtraceap.Report, tmp_path: Path
+) -> None:
+    from dataclasses import replace
+
+    from torchtraceap.outputs import OUTPUTS, write_output
+
+    def end(*_: object) -> str:
+        raise KeyboardInterrupt
+
+    target = tmp_path / "page.html"
+    target.write_text("old")
+    with pytest.raises(KeyboardInterrupt):
+        write_output(replace(OUTPUTS[1], text=end), [slow_loader], str(target))
+    assert target.read_text() == "old"

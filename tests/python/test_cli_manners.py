@@ -13,12 +13,15 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 import torchtraceap
 from torchtraceap import _core
 from torchtraceap.cli import program as cli_program
+from torchtraceap.cli.colors import in_color
 from torchtraceap.cli.completion import completion_script
 from torchtraceap.cli.usage import commands_of
 
@@ -90,6 +93,18 @@ def test_a_terminal_shows_colors_and_a_pipe_the_same_text(
         shown
     )
     assert f"{BOLD}Limit:{END} the host." in shown
+
+
+def test_a_place_may_be_called_as_the_finding(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    report: Any = SimpleNamespace(
+        findings=[SimpleNamespace(kind="sync_stall", severity="high")]
+    )
+    line = "  sync_stall.py:3 sync_stall  {}  ×1"
+    summary = "x\nFindings, most wasted time first:\n" + line
+    shown = in_color(summary.format("sync_stall"), report).split("\n")[2]
+    assert shown == line.format(f"{RED}sync_stall{END}")
 
 
 @pytest.mark.parametrize(

@@ -7,11 +7,13 @@ import builtins
 import csv
 import gc
 import gzip
+import io
 import json
 import math
 import re
 import sys
 from pathlib import Path
+from random import Random
 from types import FrameType
 from typing import Any
 
@@ -19,6 +21,7 @@ import numpy as np
 import pytest
 
 import torchtraceap
+from torchtraceap.csv_tables import safe_cell
 from torchtraceap.table_columns import TABLES
 
 pd = pytest.importorskip("pandas")
@@ -122,6 +125,30 @@ def test_what_an_event_does_not_have_is_missing() -> None:
     assert math.isnan(frame.loc["b", "start_us"])
     assert frame.loc["b", "start_ns"] is pd.NA and frame.loc["k", "stream"] == 7
     assert pd.api.types.is_float_dtype(frame["start_us"])
+
+
+def test_a_process_or_thread_that_is_not_said_is_missing(tmp_path: Path) -> None:
+    bare = {"ph": "X", "cat": "cpu_op", "name": "a", "ts": 1, "dur": 2}
+    for events in ([bare], [bare, {**bare, "pid": "rank 0", "tid": 3}]):
+        report = analyzed(*events)
+        for column, known in (("pid", "rank 0"), ("tid", "3")):
+            expected = [None, known][: len(events)]
+            assert report.to_arrow().events[column].to_pylist() == expected
+            frame = report.to_pandas().events[column]
+            assert frame.isna().tolist() == [cell is None for cell in expected]
+            assert "-1" not in frame.cat.categories
+            report.to_csv(tmp_path)
+            head, *rows = rows_of(tmp_path / "events.csv")
+            cells = [row[head.index(column)] for row in rows]
+            assert cells == [cell or "" for cell in expected]
+
+
+def test_categories_are_texts_also_without_rows() -> None:
+    one = analyzed({**HOST, "name": "a", "ts": 1, "dur": 2}).to_pandas().events
+    none = torchtraceap.analyze(b'{"traceEvents": []}').to_pandas().events
+    for column in ("name", "category", "phase", "pid", "tid"):
+        kinds = [frame[column].cat.categories.dtype for frame in (one, none)]
+        assert kinds[0] == kinds[1], column
 
 
 def test_kinds_do_not_depend_on_the_rows(slow_loader: torchtraceap.Report) -> None:
@@ -278,6 +305,25 @@ def test_no_cell_is_a_formula(name: str, tmp_path: Path) -> None:
     assert [float(row[at]) for row in rows[:2]] == [1.0, -5.5]  # Numbers as they are.
     frame = pd.read_csv(tmp_path / "out" / "events.csv")
     assert pd.api.types.is_float_dtype(frame["start_us"])
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+def test_no_reading_of_hostile_cells_has_a_formula(delimiter: str) -> None:
+    """Whatever separates cells where the file is opened, and whatever is stripped."""
+    random = Random(7)
+    pieces = [*'=+-@;;;"",\t\r\n \u00a0＝＋－＠﹦\u200bab1\'', '"";', '; "=', "SUM(1)"]
+    for _ in range(20_000):
+        row = ["".join(random.choices(pieces, k=random.randrange(8))) for _ in range(3)]
+        file = io.StringIO()
+        cells = [safe_cell(text) for text in row]
+        csv.writer(file, lineterminator="\n").writerow(["k", *cells, "k"])
+        csv.writer(file, lineterminator="\n").writerow([cells[0] + "k", *cells[1:]])
+        for blanks in (False, True):
+            file.seek(0)
+            rows = csv.reader(file, delimiter=delimiter, skipinitialspace=blanks)
+            for cell in (cell for line in rows for cell in line):
+                if not re.match(r"[+-]?[0-9]+(k?,|k?$)", cell):  # An id.
+                    assert not re.match("[=+\\-@\t\r＝＋－＠﹦]", cell), (row, cell)
 
 
 def test_names_and_numbers_come_back_from_csv(

@@ -20,9 +20,11 @@ from typing import Any
 import pytest
 
 import torchtraceap
+from torchtraceap.perfetto_page import origin_of
 
 DATA = Path(__file__).parents[1] / "data"
 STUB = b"""<!doctype html><script>
+if (self !== top) setInterval(() => parent.postMessage("PONG", "*"), 5);
 setTimeout(() => addEventListener("message", async (event) => {
   if (event.data === "PING") return event.source.postMessage("PONG", "*");
   const trace = event.data.perfetto;
@@ -77,7 +79,7 @@ def browser() -> Iterator[Any]:
         yield found
 
 
-def hand_over(browser: Any, page: Path) -> dict[str, str]:
+def hand_over(browser: Any, page: Path, before: str = "") -> dict[str, str]:
     """Open the page, press its button, and return what the stub was handed."""
     from selenium.webdriver.common.by import By
     from selenium.webdriver.support.ui import WebDriverWait
@@ -86,6 +88,7 @@ def hand_over(browser: Any, page: Path) -> dict[str, str]:
     # opened as a file from talking to others.
     with served(page.read_bytes()) as where:
         browser.get(where)
+        browser.execute_script(before)
     first = browser.current_window_handle
     browser.find_element(By.ID, "open").click()
     wait = WebDriverWait(browser, 20)
@@ -125,6 +128,45 @@ def test_hostile_file_names_do_nothing(
     assert json.loads(got["text"])["traceEvents"]
 
 
+ORIGINS = {
+    "https://UI.Perfetto.dev": "https://ui.perfetto.dev",
+    "HTTPS://ui.perfetto.dev:443/": "https://ui.perfetto.dev",
+    "http://localhost:0080": "http://localhost",
+    "http://[0:0:0:0:0:0:0:1]:8080": "http://[::1]:8080",
+    "http://127.0.0.1:443": "http://127.0.0.1:443",
+}
+
+
+def test_origins_are_as_browsers_write_them(browser: Any) -> None:
+    for text, origin in ORIGINS.items():
+        assert origin_of(text) == origin
+        script = "return new URL(arguments[0]).origin"
+        assert browser.execute_script(script, text) == origin
+
+
+def test_a_name_that_would_end_the_script(
+    browser: Any, origin: str, tmp_path: Path
+) -> None:
+    trace = tmp_path / "x<!--<script>.json.gz"
+    trace.write_bytes((DATA / "mi250-rocm62-tiny.json.gz").read_bytes())
+    page = tmp_path / "page.html"
+    torchtraceap.analyze(trace).perfetto_page(page, origin=origin)
+    assert hand_over(browser, page)["title"].startswith(trace.name)
+
+
+def test_only_the_tab_it_opened_is_listened_to(
+    browser: Any, origin: str, tmp_path: Path
+) -> None:
+    """Not another page of the same origin, which answers before the tab can."""
+    page = tmp_path / "page.html"
+    torchtraceap.analyze(DATA / "mi250-rocm62-tiny.json.gz").perfetto_page(
+        page, origin=origin
+    )
+    frame = "const f = document.createElement('iframe'); f.src = '%s'; document.body"
+    before = f"{frame % origin}.append(f)"
+    assert hand_over(browser, page, before)["text"]
+
+
 def test_the_page_is_one_file_that_asks_perfetto_only(tmp_path: Path) -> None:
     report = torchtraceap.analyze(DATA / "mi250-rocm62-tiny.json.gz")
     page = tmp_path / "page.html"
@@ -136,7 +178,12 @@ def test_the_page_is_one_file_that_asks_perfetto_only(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "origin", ["javascript:alert(1)", "https://x/y", "ui.perfetto.dev", "", 5, "*"]
+    "origin",
+    [
+        *("javascript:alert(1)", "https://x/y", "ui.perfetto.dev", "", 5, "*"),
+        *("https://...", "http://:", "https://[", "https://[::g]", "https://x:99999"),
+        *("https://1.2.3", "https://x\n", "https://a..b"),
+    ],
 )
 def test_an_origin_that_is_none(origin: Any, tmp_path: Path) -> None:
     report = torchtraceap.analyze(DATA / "mi250-rocm62-tiny.json.gz")

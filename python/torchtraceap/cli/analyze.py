@@ -132,7 +132,8 @@ def _write(
     try:
         write_output(output, reports, target, several)
     except OSError as error:
-        cannot_write(output.name, target, error, not output.suffix)
+        takes_stdout = output.text is not None
+        cannot_write(output.name, target, error, not output.suffix, takes_stdout)
     except (ImportError, ValueError, RuntimeError) as error:
         complain(f"--{output.name} {target}: {error}")
     else:

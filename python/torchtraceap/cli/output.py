@@ -8,6 +8,7 @@ import sys
 from typing import TextIO, TypeAlias
 
 from torchtraceap.safe_text import encodable, printable
+from torchtraceap.target_file import write_text
 
 # What `add_subparsers` returns.
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
@@ -21,8 +22,7 @@ _MESSAGE_WIDTH = 1900
 def write(option: str, path: str, text: str) -> bool:
     """Write the file of an option; complain and return False if that cannot be."""
     try:
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(text + "\n")
+        write_text(path, text)
     except OSError as error:
         cannot_write(option, path, error)
         return False
@@ -30,20 +30,30 @@ def write(option: str, path: str, text: str) -> bool:
 
 
 def cannot_write(
-    option: str, path: str, error: OSError, is_folder: bool = False
+    option: str,
+    path: str,
+    error: OSError,
+    is_folder: bool = False,
+    takes_stdout: bool = True,
 ) -> None:
     """Say why the file of an option could not be written."""
-    complain(unwritable(option, path, error, is_folder))
+    complain(unwritable(option, path, error, is_folder, takes_stdout))
 
 
-def unwritable(option: str, path: str, error: OSError, is_folder: bool = False) -> str:
-    """Return why the file of an option cannot be written."""
-    instead = (
-        "a folder that may be written to"
-        if is_folder
-        else "a file in a folder that exists and may be written to, or - for standard "
-        "output"
-    )
+def unwritable(
+    option: str,
+    path: str,
+    error: OSError,
+    is_folder: bool = False,
+    takes_stdout: bool = True,
+) -> str:
+    """Return why the file of an option cannot be written, and what to name instead."""
+    if is_folder:
+        instead = "a folder that may be written to"
+    else:
+        instead = "a file in a folder that exists and may be written to"
+        if takes_stdout:
+            instead += ", or - for standard output"
     why = error.strerror or error
     return f"cannot write {path}: {why}. Give --{option} {instead}."
 

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import os
-
 from torchtraceap.errors import RuleError
 
 # What loading and analysing a trace may raise.
@@ -25,11 +23,3 @@ def reason(path: str, error: BaseException) -> str:
             "Please report it, with the trace if you can."
         )
     return str(error)
-
-
-def same_file(one: str, other: str) -> bool:
-    """Tell whether two paths name one file that exists."""
-    try:
-        return os.path.samefile(one, other)
-    except (OSError, ValueError):  # One is not there; ValueError: no name of a file.
-        return False

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from torchtraceap.cli.output import complain, unwritable
-from torchtraceap.cli.reasons import same_file
+from torchtraceap.target_file import same_file
 
 
 @dataclass(frozen=True)
@@ -59,16 +59,21 @@ def _problem(target: Target, inputs: Sequence[str]) -> str:
         if same_file(path, target.path):
             return f"{target.shown} would overwrite {path}. Give it another file."
     if number := _refusal(target.path, target.is_folder):
-        error = OSError(number, os.strerror(number))
-        return unwritable(target.option, target.path, error, target.is_folder)
+        return _unwritable(target, OSError(number, os.strerror(number)))
     if target.check:
         try:
             target.check(target.path)
         except ValueError as error:
             return f"--{target.option}: {error}"
         except OSError as error:
-            return unwritable(target.option, target.path, error, target.is_folder)
+            return _unwritable(target, error)
     return ""
+
+
+def _unwritable(target: Target, error: OSError) -> str:
+    return unwritable(
+        target.option, target.path, error, target.is_folder, target.takes_stdout
+    )
 
 
 def _refusal(path: str, is_folder: bool) -> int:
