@@ -22,6 +22,7 @@ from torchtraceap.budget import (
     read_budget,
 )
 
+from .loader_trace import loader_trace
 from .raw_trace import COPIES, KERNELS, read_events
 
 ON_GPU = [
@@ -428,3 +429,48 @@ def test_the_page_tells_every_key(root: Path) -> None:
     own = {f.name for f in fields(PatternLimits)}
     assert told == {*LIMITS, "unknown", *own}
     assert set(PATTERN_LIMITS) < own
+
+
+def test_what_is_known_to_break_a_limit_never_passes(
+    slow_loader: torchtraceap.Report,
+) -> None:
+    from torchtraceap.gate.checked import check_report
+
+    budget = read_budget({"min_busy": 1, "max_gap_us": 1e9, "unknown": "pass"})
+    (broken,) = check_report(slow_loader, budget).broken
+    assert broken.limit == "min_busy"
+
+
+def test_another_device_ends_no_pause() -> None:
+    """One works while the other pauses, for 900 us."""
+    spans = [(0, 100, 0), (100, 900, 1), (1000, 100, 0)]
+    events = []
+    for number, (start, length, device) in enumerate(spans):
+        args = {"correlation": number, "device": device, "stream": 7}
+        host = {"ph": "X", "pid": 100, "tid": 1, "ts": start - 20, "dur": 5}
+        work = {"ph": "X", "pid": device, "tid": 7, "ts": start, "dur": length}
+        events += [
+            {**host, "cat": "cuda_runtime", "name": "cudaLaunchKernel", "args": args},
+            {**work, "cat": "kernel", "name": "gemm", "args": args},
+        ]
+    text = json.dumps({"schemaVersion": 1, "traceEvents": events})
+    (violation,) = check(torchtraceap.analyze(text.encode()), {"max_gap_us": 0})
+    assert (violation.known, violation.found) == (True, 900)
+    assert "device 0 paused for 900 µs" in violation.message
+
+
+def test_an_occurrence_that_costs_just_as_much_counts() -> None:
+    report = torchtraceap.analyze(loader_trace(waits_us=[5000] * 3))
+    for over, count in ((5000, 3), (5000.001, 0)):
+        section = {"max_count": 0, "over_us": over}
+        found = check(report, {"patterns": {"dataloader_bound": section}})
+        assert [v.found for v in found] == ([count] if count else [])
+
+
+def test_a_written_budget_has_headroom(slow_loader: torchtraceap.Report) -> None:
+    from torchtraceap.gate.ratchet import budget_toml
+
+    busy = slow_loader.balance[0].busy_fraction
+    written = re.search(r"^min_busy = (.*)$", budget_toml([slow_loader], 0.2), re.M)
+    assert written is not None
+    assert float(written[1]) == pytest.approx(0.8 * busy, abs=1e-4)

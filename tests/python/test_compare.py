@@ -66,6 +66,14 @@ def test_a_fix_is_seen(
     assert fixed.busy is not None
     assert (round(fixed.busy.before, 3), round(fixed.busy.after, 3)) == (0.566, 0.726)
     assert next(iter(fixed.causes)) == "dataloader_bound"
+    waited = slow_loader.balance[0]
+    assert fixed.causes["dataloader_bound"].before == pytest.approx(
+        (
+            waited.idle_us["dataloader_bound"]
+            + waited.excess_us.get("dataloader_bound", 0.0)
+        )
+        / 6
+    )
     assert [worse.kind for worse in fixed.worse()] == ["new"]
 
 
@@ -401,3 +409,41 @@ def test_a_figure_that_is_none_is_named(
             torchtraceap.compare(source, loader_trace())
         assert f"{name} must be " in str(caught.value)
     assert main(("compare", str(path), str(path), "--json", "-")) == 2
+
+
+def test_several_processes_are_taken_on_average() -> None:
+    """Figures and their noise are those of one of them."""
+    wild = [1000, 2000, 3000, 5000, 6000, 7000]
+    one: dict[str, Any] = json.loads(made(waits_us=wild).to_json())
+    two = json.loads(json.dumps(one))
+    two["trace"]["processes"] = 2
+    alone, both = torchtraceap.compare(one, one), torchtraceap.compare(two, two)
+    for whole, part in (
+        (alone.findings[0].cost, both.findings[0].cost),
+        (alone.causes["dataloader_bound"], both.causes["dataloader_bound"]),
+    ):
+        assert whole.noise is not None
+        assert part.before == part.after == pytest.approx(whole.before / 2)
+        assert part.noise == pytest.approx(whole.noise / 2)
+    assert whole.before == 4000
+    assert any("of one device" in n for n in torchtraceap.compare(one, two).notes)
+
+
+def test_what_a_lossy_trace_lacks_is_not_known_to_be_no_worse() -> None:
+    form: dict[str, Any] = json.loads(made(waits_us=[5000] * 4).to_json())
+    lossy = json.loads(json.dumps(form))
+    lossy["trace"]["quality"]["incomplete"] = True
+    found = torchtraceap.compare(form, lossy).worse(["new", "grown"])
+    assert [(one.kind, one.known) for one in found] == [
+        ("new", False),
+        ("grown", False),
+    ]
+    assert torchtraceap.compare(lossy, form).worse(["new", "grown"]) == []
+
+
+def test_busy_time_of_devices_is_not_that_of_operators(
+    workers: torchtraceap.Report,
+) -> None:
+    host = torchtraceap.analyze(loader_trace())
+    assert torchtraceap.compare(host, host).busy is not None
+    assert torchtraceap.compare(workers, host).busy is None
