@@ -57,8 +57,11 @@ def no_sync_stalls(request: pytest.FixtureRequest) -> NoSyncStalls:
     """
     _need_torch("no_sync_stalls")
     from torchtraceap.checking.fixtures import NoSyncStalls
+    from torchtraceap.checking.whole_body import asks_for_fixture
 
-    return NoSyncStalls(_log(request.node))
+    item = request.node
+    watched = item.stash[_WHOLE] is not None
+    return NoSyncStalls(_log(item), not watched and asks_for_fixture(item))
 
 
 @pytest.fixture

@@ -221,6 +221,35 @@ def test_no_step(no_sync_stalls):
     )
 
 
+def test_a_fixture_that_is_asked_for_and_not_used(project: pytest.Pytester) -> None:
+    """It would look like a check; a skipped or a marked test needs none."""
+    result = run(
+        project,
+        """
+def test_unused(no_sync_stalls):
+    train_step([])
+
+def test_skipped(no_sync_stalls):
+    pytest.skip("not today")
+
+@pytest.mark.no_sync_stalls
+def test_marked(no_sync_stalls):
+    train_step()
+
+@pytest.fixture
+def mine(no_sync_stalls):
+    return no_sync_stalls
+
+def test_of_another_fixture(mine):
+    pass
+""",
+    )
+    result.assert_outcomes(failed=1, skipped=1, passed=2)
+    result.stdout.fnmatch_lines(
+        ["the test asks for no_sync_stalls, but watches nothing*"]
+    )
+
+
 def test_one_check_at_a_time(project: pytest.Pytester) -> None:
     result = run(
         project,

@@ -21,17 +21,28 @@ if TYPE_CHECKING:
 _NO_WITH = (
     "no_sync_stalls() was called, but watches nothing: write `with no_sync_stalls():`"
 )
+_UNUSED = (
+    "the test asks for no_sync_stalls, but watches nothing with it: write "
+    "`with no_sync_stalls():` around the code, or mark the whole test with "
+    "@pytest.mark.no_sync_stalls"
+)
 
 
 class NoSyncStalls:
-    """What the fixture is: call it for a block; `step` ends an iteration in it."""
+    """What the fixture is: call it for a block; `step` ends an iteration in it.
 
-    def __init__(self, log: CheckLog) -> None:
+    If `must_be_used`, the test fails where it does neither.
+    """
+
+    def __init__(self, log: CheckLog, must_be_used: bool = False) -> None:
         self._log = log
+        if must_be_used:
+            log.announce(self, Outcome(sync_block.NAME, "", "failed", _UNUSED))
 
     def __call__(self, **options: Any) -> SyncBlock:
         """Return a block with these options of SyncCheck, and ``unknown``."""
         __tracebackhide__ = True
+        self._log.begun(self)
         block = SyncBlock(self._log, **options)
         self._log.announce(block, Outcome(sync_block.NAME, "", "failed", _NO_WITH))
         return block

@@ -42,6 +42,14 @@ def _closest_mark(item: pytest.Item) -> pytest.Mark | None:
     return item.get_closest_marker(NAME)
 
 
+def asks_for_fixture(item: pytest.Item) -> bool:
+    """Tell whether the test itself, not another fixture, asks for the fixture."""
+    import inspect
+
+    function = getattr(item, "function", None)
+    return function is not None and NAME in inspect.signature(function).parameters
+
+
 def is_unittest(item: pytest.Item) -> bool:
     """Tell whether a test is a method of a unittest.TestCase."""
     import unittest
