@@ -436,10 +436,8 @@ def test_a_fork_leaves_the_profile_to_its_parent() -> None:
 
 
 def test_a_lost_reserve_is_none() -> None:
-    with (
-        pytest.warns(RuntimeWarning, match="Nothing was recorded") as caught,
-        torchtraceap.profile(quiet=True) as prof,
-    ):
+    told = pytest.warns(RuntimeWarning, match="Nothing was recorded")
+    with told as caught, torchtraceap.profile(quiet=True) as prof:
         work()
         profile_elsewhere()
         prof.step()

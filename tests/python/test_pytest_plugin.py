@@ -453,3 +453,38 @@ def test_it(): train_step(logs.pop())
     result.assert_outcomes(passed=1)
     xml = (project.path / "out.xml").read_text(encoding="utf-8")
     assert '"torchtraceap.stalls" value="0"' in xml
+
+
+def test_the_marker_of_a_parameter_is_the_closest(project: pytest.Pytester) -> None:
+    """pytest itself puts it after that of the function."""
+    result = run(
+        project,
+        """
+once = pytest.param(2, marks=pytest.mark.no_sync_stalls(max_count=1))
+
+@pytest.mark.parametrize("number", [1, once])
+@pytest.mark.no_sync_stalls
+def test_marked(number):
+    train_step([])
+""",
+        "-rfp",
+    )
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(["PASSED *test_marked[[]2[]]"])
+
+
+def test_what_is_allowed_must_be_names(project: pytest.Pytester) -> None:
+    """Said where the block begins, not at its end."""
+    result = run(
+        project,
+        """
+def test_block(no_sync_stalls):
+    with no_sync_stalls(allow=[88]):
+        assert False, "too late"
+""",
+    )
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(
+        ["E *allow must be a list of names, but one is of *int"]
+    )
+    result.stdout.no_fnmatch_line("*too late*")

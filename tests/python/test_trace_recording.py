@@ -70,6 +70,7 @@ def test_live(trace_check):
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(
         [
+            # The path is whole if a profiler ran in this process before.
             "*test_it.py:7: dataloader_bound ×*, *[[]trace_check[]]",
             'passed trace_check no("graph_break") [[]recorded without a GPU[]]',
             "Recorded without a GPU: the times are those of the CPU's own work*",
@@ -167,3 +168,19 @@ def test_again(trace_check):
             "E *KeyError: 'own'",
         ]
     )
+
+
+def test_a_limit_that_is_no_number_is_refused(live: pytest.Pytester) -> None:
+    result = run(
+        live,
+        """
+from step import *
+
+def test_live(trace_check):
+    with trace_check() as check:
+        train_step(torch.ones(2, 4))
+    check.min_busy("a")
+""",
+    )
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["E *ValueError: min_busy(...) must be a number, but*"])
