@@ -70,7 +70,7 @@ demo: build  ## Analyse a real trace (DEMO_TRACE=...)
 
 test: build  ## Run the C++ and the Python tests
 	ctest --preset dev -j 2
-	pytest
+	pytest -n 2
 
 no-torch: $(VENV)/.package  ## Build and run the C++ tests without torch
 	cmake --preset no-torch
