@@ -11,12 +11,13 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from termcolor import can_colorize
 
 import torchtraceap
 from torchtraceap import _core
@@ -95,9 +96,16 @@ def test_a_terminal_shows_colors_and_a_pipe_the_same_text(
     assert f"{BOLD}Limit:{END} the host." in shown
 
 
-def test_a_place_may_be_called_as_the_finding(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def in_colors(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.delenv("NO_COLOR", raising=False)
+    can_colorize.cache_clear()  # It asks once a process.
+    yield
+    can_colorize.cache_clear()
+
+
+def test_a_place_may_be_called_as_the_finding(in_colors: None) -> None:
     report: Any = SimpleNamespace(
         findings=[SimpleNamespace(kind="sync_stall", severity="high")]
     )
