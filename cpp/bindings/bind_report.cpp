@@ -200,6 +200,19 @@ void bind_report(py::module_& m) {
           [](const Analysis& a) { return patterns::list_waits(*a.report.timeline); },
           "Every call in which the host waited for a device, in order of time.")
       .def(
+          "longest_pause",
+          [](const Analysis& a, std::int32_t device) {
+            for (const auto& d : a.report.timeline->devices) {
+              if (d.device != device) continue;
+              const auto pause = timeline::longest_pause(d);
+              return std::pair(pause.begin, pause.end);
+            }
+            throw py::index_error("no device " + std::to_string(device) + " worked");
+          },
+          py::arg("device"),
+          "Begin and end of the longest time between two pieces of a device's work; "
+          "equal if there is none.")
+      .def(
           "window_tree",
           [](const Analysis& a, std::size_t index) {
             if (index >= a.report.windows.size()) {

@@ -81,6 +81,15 @@ std::int32_t QueueDepth::operator()(std::int64_t when) const {
   return it == at.begin() ? 0 : depth[it - at.begin() - 1];
 }
 
+Interval longest_pause(const DeviceTime& device) {
+  Interval longest;
+  for (const auto& gap : device.gaps) {
+    if (gap.previous == kNoRow || gap.next == kNoRow) continue;
+    if (gap.time.length() > longest.length()) longest = gap.time;
+  }
+  return longest;
+}
+
 std::vector<DeviceTime> make_device_times(const trace::Trace& t, const Lanes& lanes,
                                           const Links& links, Interval span) {
   const auto& c = t.columns;

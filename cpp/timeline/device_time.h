@@ -49,6 +49,11 @@ struct DeviceTime {
   QueueDepth queue;
 };
 
+/// Returns the longest gap between two pieces of a device's work, the first of several;
+/// an empty stretch at 0 if it never paused. The gaps before its first and after its
+/// last work are where the recording began and ended. Linear in the gaps.
+Interval longest_pause(const DeviceTime& device);
+
 /// Lays out the time of each device with work, by device number, clipped to `span`.
 /// O(n log n) in the device rows.
 std::vector<DeviceTime> make_device_times(const trace::Trace& trace, const Lanes& lanes,

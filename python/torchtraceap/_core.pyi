@@ -544,6 +544,12 @@ class Report:
         ]
         | None = None,
     ) -> DrawnLanes: ...
+    def longest_pause(
+        self, device: typing.SupportsInt | typing.SupportsIndex
+    ) -> tuple[int, int]:
+        """
+        Begin and end of the longest time between two pieces of a device's work; equal if there is none.
+        """
     def operators(self) -> list[OperatorRow]: ...
     def overlap(self) -> list[OverlapFacts]: ...
     def replay(self) -> Replay:

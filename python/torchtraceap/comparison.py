@@ -147,10 +147,14 @@ def compare(
     from torchtraceap.gate.differences import make_comparison
 
     plan: dict[str, Any] = {"config": config, "rules": tuple(rules)}
-    return make_comparison(_read(before, plan), _read(after, plan))
+    return make_comparison(read_side(before, **plan), read_side(after, **plan))
 
 
-def _read(source: Source | Report | Mapping[str, Any], plan: Mapping[str, Any]) -> Side:
+def read_side(source: Source | Report | Mapping[str, Any], **options: Any) -> Side:
+    """Return what `compare` takes as a side of a comparison.
+
+    ``options`` are those of ``analyze``, for a trace. Raises what `compare` does.
+    """
     from torchtraceap.gate.side import read_form, side_of
     from torchtraceap.report import Report
 
@@ -158,7 +162,7 @@ def _read(source: Source | Report | Mapping[str, Any], plan: Mapping[str, Any]) 
         return side_of(source)
     if isinstance(source, str | os.PathLike) and (form := read_form(source)):
         return side_of(form, os.fsdecode(source))
-    return side_of(analyze(source, **plan))
+    return side_of(analyze(source, **options))
 
 
 def _side_form(side: Side) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from torchtraceap import _core
 if TYPE_CHECKING:
     from torchtraceap.events import Event, Unexplained
     from torchtraceap.facts import Balance, Step
-    from torchtraceap.findings import Finding
+    from torchtraceap.findings import Finding, Location
     from torchtraceap.report import Report
     from torchtraceap.windows import Window
 
@@ -169,8 +169,14 @@ def _window_form(window: Window, recoverable: float | None) -> dict[str, Any]:
     }
 
 
+def location_form(where: Location | None) -> dict[str, Any] | None:
+    """Return a place of the user's code; None without one."""
+    if where is None:
+        return None
+    return {"file": where.file, "line": where.line, "function": where.function}
+
+
 def _finding_form(finding: Finding) -> dict[str, Any]:
-    where = finding.location
     return {
         "id": finding.id,
         "pattern": finding.pattern,
@@ -184,8 +190,7 @@ def _finding_form(finding: Finding) -> dict[str, Any]:
         "recoverable_low_us": finding.recoverable_low_us,
         "recoverable_fraction": finding.recoverable_fraction,
         "edit": finding.edit,
-        "location": where
-        and {"file": where.file, "line": where.line, "function": where.function},
+        "location": location_form(finding.location),
         "operator": finding.operator,
         "processes": list(finding.processes),
         "windows": list(finding.windows),

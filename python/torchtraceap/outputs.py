@@ -50,10 +50,9 @@ def _html(reports: Sequence[Report], several: bool) -> str:
 
 
 def _sarif(reports: Sequence[Report], several: bool) -> str:
-    from torchtraceap.gate.sarif import sarif_log, sarif_run
-    from torchtraceap.json_form import json_text
+    from torchtraceap.gate.sarif import sarif_text
 
-    return json_text(sarif_log([sarif_run(report) for report in reports]))
+    return sarif_text(reports)
 
 
 def _markdown(reports: Sequence[Report], several: bool) -> str:

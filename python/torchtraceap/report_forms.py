@@ -145,11 +145,9 @@ class ReportForms:
         Raises:
             OSError: ``path`` cannot be written.
         """
-        from torchtraceap.gate.sarif import sarif_log, sarif_run
-        from torchtraceap.json_form import json_text
+        from torchtraceap.gate.sarif import sarif_text
 
-        folder = None if root is None else os.fspath(root)
-        text = json_text(sarif_log([sarif_run(self._report, root=folder)]))
+        text = sarif_text([self._report], None if root is None else os.fspath(root))
         if path is not None:
             write_text(path, text)
         return text

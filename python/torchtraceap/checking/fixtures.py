@@ -7,12 +7,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from torchtraceap.analysis import analyze
-from torchtraceap.checking import sync_block, trace_check
+from torchtraceap.checking import trace_check
 from torchtraceap.checking.check_log import CheckLog
 from torchtraceap.checking.outcome import Outcome, Unknown, checked_unknown
 from torchtraceap.checking.recording import Recording
 from torchtraceap.checking.sync_block import SyncBlock
 from torchtraceap.checking.trace_check import TraceCheck
+from torchtraceap.checking.whole_body import NAME
 from torchtraceap.report import Report
 
 if TYPE_CHECKING:
@@ -37,14 +38,14 @@ class NoSyncStalls:
     def __init__(self, log: CheckLog, must_be_used: bool = False) -> None:
         self._log = log
         if must_be_used:
-            log.announce(self, Outcome(sync_block.NAME, "", "failed", _UNUSED))
+            log.announce(self, Outcome(NAME, "", "failed", _UNUSED))
 
     def __call__(self, **options: Any) -> SyncBlock:
         """Return a block with these options of SyncCheck, and ``unknown``."""
         __tracebackhide__ = True
         self._log.begun(self)
         block = SyncBlock(self._log, **options)
-        self._log.announce(block, Outcome(sync_block.NAME, "", "failed", _NO_WITH))
+        self._log.announce(block, Outcome(NAME, "", "failed", _NO_WITH))
         return block
 
     def step(self) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from torchtraceap.checking.sync_verdict import Verdict
+from torchtraceap.checking.whole_body import NAME
 
 #: What becomes of a test one of whose checks could not be made.
 Unknown = Literal["fail", "skip", "pass"]
@@ -65,7 +66,7 @@ def of_verdict(verdict: Verdict, unknown: Unknown) -> Outcome:
     if verdict.told:
         status = "passed" if verdict.ok else "failed"
     return Outcome(
-        "no_sync_stalls",
+        NAME,
         verdict.observation.mode,
         status,
         verdict.headline,

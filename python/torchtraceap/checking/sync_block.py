@@ -15,8 +15,7 @@ from torchtraceap.checking.outcome import (
     of_verdict,
 )
 from torchtraceap.checking.sync_check import OPTIONS, SyncCheck, SyncStalls
-
-NAME = "no_sync_stalls"
+from torchtraceap.checking.whole_body import NAME
 
 
 class SyncBlock:

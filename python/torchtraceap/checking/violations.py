@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from torchtraceap.checking.outcome import Outcome, Unknown
+from torchtraceap.finding_text import wasted_text
 from torchtraceap.places import NAME_WIDTH, place_text
 from torchtraceap.safe_text import printable
 from torchtraceap.units import time_text
@@ -75,9 +76,7 @@ def _place(finding: Finding) -> str:
         if where
         else place_text(None, finding.operator) or "(no single place)"
     )
-    cost = time_text(finding.wasted_us)
-    most = "up to " if finding.basis == "estimate" else ""
-    return f"{place}  {finding.kind}  ×{finding.count}, {most}{cost}"
+    return f"{place}  {finding.kind}  ×{finding.count}, {wasted_text(finding)}"
 
 
 def _details(

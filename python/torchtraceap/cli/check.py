@@ -171,10 +171,7 @@ def _tell(checks: Sequence[Checked], options: argparse.Namespace) -> bool:
     for form, target in targets.items():
         if target is None or not checks:
             continue
-        text = form.text(checks, options.source_root)
-        if target == "-":
-            say(text)
-        elif not write(form.name, target, text):
+        if not write(form.name, target, form.text(checks, options.source_root)):
             return False
     return True
 
@@ -186,11 +183,9 @@ def _write_budget(reports: Sequence[Report], options: argparse.Namespace) -> int
         text = budget_toml(reports, options.headroom)
     except ValueError as error:
         return complain(str(error))
-    if options.write_budget == "-":
-        say(text)
-    elif not write("write-budget", options.write_budget, text):
+    if not write("write-budget", options.write_budget, text):
         return BAD_INPUT
-    elif not options.quiet:
+    if options.write_budget != "-" and not options.quiet:
         say(f"{options.write_budget} written; hold traces against it with --budget.")
     return OK
 

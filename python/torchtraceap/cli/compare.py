@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 import argparse
+from typing import TYPE_CHECKING
 
-from torchtraceap.analysis import analyze
 from torchtraceap.cli.loading import loading_parser
 from torchtraceap.cli.output import (
     BAD_INPUT,
@@ -20,8 +20,12 @@ from torchtraceap.cli.output import (
 from torchtraceap.cli.reasons import FAILURES, reason
 from torchtraceap.cli.rules import rule_options, rules_parser
 from torchtraceap.cli.targets import Target, are_fine
+from torchtraceap.comparison import read_side
 from torchtraceap.errors import ConfigError
 from torchtraceap.json_form import json_text
+
+if TYPE_CHECKING:
+    from torchtraceap.gate.side import Side
 
 _KINDS = ("new", "grown", "slower")
 EXAMPLES = (
@@ -59,7 +63,6 @@ def add(commands: Commands) -> None:
 
 def _run(options: argparse.Namespace) -> int:
     from torchtraceap.gate.differences import make_comparison
-    from torchtraceap.gate.side import Side, read_form, side_of
 
     targets = {"json": options.json, "markdown": options.markdown}
     given = [Target(name, path) for name, path in targets.items() if path is not None]
@@ -72,9 +75,7 @@ def _run(options: argparse.Namespace) -> int:
     sides: list[Side] = []
     for path in (options.before, options.after):
         try:
-            form = read_form(path)
-            report = form or analyze(path, **rules, **options.loading)
-            sides.append(side_of(report, path))
+            sides.append(read_side(path, **rules, **options.loading))
         except FAILURES as error:
             return complain(reason(path, error))
     comparison = make_comparison(*sides)
@@ -86,9 +87,7 @@ def _run(options: argparse.Namespace) -> int:
         "markdown": comparison.to_markdown,
     }
     for name, target in targets.items():
-        if target == "-":
-            say(texts[name]())
-        elif target is not None and not write(name, target, texts[name]()):
+        if target is not None and not write(name, target, texts[name]()):
             return BAD_INPUT
     worse = comparison.worse(options.fail_on)
     if worse and shown:

@@ -20,7 +20,11 @@ _MESSAGE_WIDTH = 1900
 
 
 def write(option: str, path: str, text: str) -> bool:
-    """Write the file of an option; complain and return False if that cannot be."""
+    """Write the file of an option, or to standard output if that is -; complain and
+    return False if that cannot be."""
+    if path == "-":
+        say(text)
+        return True
     try:
         write_text(path, text)
     except OSError as error:

@@ -129,12 +129,9 @@ def _run(options: argparse.Namespace) -> int:
         return complain(reason(options.trace, error))
     if options.json != "-" and not options.quiet:
         say(result.summary())
-    if options.json is not None:
-        text = json_text(result.to_dict())
-        if options.json == "-":
-            say(text)
-        elif not write("json", options.json, text):
-            return BAD_INPUT
+    target = options.json
+    if target is not None and not write("json", target, json_text(result.to_dict())):
+        return BAD_INPUT
     return OK
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from torchtraceap.gate.judge import judge
+from torchtraceap.json_form import location_form
 
 if TYPE_CHECKING:
     from torchtraceap.budget import Budget, Violation
@@ -96,12 +97,10 @@ def _line(
 
 
 def _violation_form(violation: Violation) -> dict[str, Any]:
-    where = violation.location
     return {
         "known": violation.known,
         "found": violation.found,
         "message": violation.message,
-        "location": where
-        and {"file": where.file, "line": where.line, "function": where.function},
+        "location": location_form(violation.location),
         "findings": [finding.id for finding in violation.findings],
     }

@@ -6,16 +6,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from torchtraceap import _core
 from torchtraceap.units import us_from_ns
 
 if TYPE_CHECKING:
     from torchtraceap.facts import Balance
     from torchtraceap.findings import Finding
     from torchtraceap.report import Report
-
-# Of the core's categories, those that keep a device busy.
-_WORK = ("kernel", "gpu_memcpy", "gpu_memset", "mtia_ccp_events", "hpu_op")
 
 
 @dataclass(frozen=True)
@@ -34,33 +30,15 @@ class Pause:
         return us_from_ns(self.end_ns - self.begin_ns)
 
 
-def longest_pause(report: Report, device: Balance) -> Pause | None:
+def longest_pause(report: Report, device: Balance) -> Pause:
     """Return the longest time between two pieces of work of a device, by its row of
-    the balance; None if the events do not add up to its busy time.
+    the balance.
 
     What lies before its first and after its last work is where the recording began
-    and ended, not a pause. Exact; O(n log n) of the device's work.
+    and ended, not a pause.
     """
-    import numpy as np
-
-    columns = report._trace.columns
-    numbers = [n for n, name in enumerate(_core.category_names()) if name in _WORK]
-    work = np.isin(columns["category"], numbers) & (columns["device"] == device.device)
-    work &= (columns["ts"] != _core.NO_TIME) & (columns["dur"] >= 0)
-    begins = columns["ts"][work]
-    if not begins.size:
-        return None
-    order = np.argsort(begins, kind="stable")
-    begins = begins[order]
-    reached = np.maximum.accumulate(begins + columns["dur"][work][order])
-    pauses = np.maximum(begins[1:] - reached[:-1], 0)
-    busy_ns = int(reached[-1] - begins[0] - pauses.sum())
-    if us_from_ns(busy_ns) != device.busy_us:
-        return None
-    if not pauses.size:
-        return Pause(0, 0)
-    at = int(pauses.argmax())
-    return Pause(int(reached[at]), int(reached[at] + pauses[at]))
+    assert device.device is not None
+    return Pause(*report._core.longest_pause(device.device))
 
 
 def cause_of(report: Report, device: Balance, pause: Pause) -> Finding | None:

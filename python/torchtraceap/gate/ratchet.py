@@ -46,9 +46,8 @@ def _lines(reports: Sequence[Report], headroom: float) -> Iterator[str]:
     # What does not hold of all could not be told of some: no limit then.
     everywhere = all(r.trace.working_devices for r in reports)
     if devices and everywhere and len(whole) == len(reports):
-        pauses = [longest_pause(report, row) for report, row in devices]
-        if longest := [p.duration_us for p in pauses if p is not None]:
-            yield f"max_gap_us = {_up(max(longest) * more)}"
+        longest = max(longest_pause(report, row).duration_us for report, row in devices)
+        yield f"max_gap_us = {_up(longest * more)}"
         busy = min(row.busy_fraction for _, row in devices)
         yield f"min_busy = {_down(busy * less)}"
     if all(r.steps for r in reports):

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from torchtraceap.finding_text import wasted_text
 from torchtraceap.gain_text import gain_range
 from torchtraceap.gate.markdown_text import code, plain, table
 from torchtraceap.units import share_text, time_text
@@ -42,12 +43,11 @@ def findings_rows(
 ) -> Iterator[tuple[str, ...]]:
     """Yield a row for each finding: where, what, count, wasted, share, recoverable."""
     for finding in findings:
-        most = "up to " if finding.basis == "estimate" else ""
         yield (
             code(str(finding.location or finding.operator)) or "(no source line)",
             code(finding.kind),
             f"{finding.count:,}",
-            most + time_text(finding.wasted_us),
+            wasted_text(finding),
             share_text(finding.wasted_us, whole_us),
             gain_range(finding) or "-",
         )

@@ -13,9 +13,11 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from torchtraceap import _core
+from torchtraceap.finding_text import wasted_text
 from torchtraceap.gate.source_uri import source_uri
+from torchtraceap.json_form import json_text
 from torchtraceap.safe_text import printable
-from torchtraceap.units import share_text, time_text
+from torchtraceap.units import share_text
 
 if TYPE_CHECKING:
     from torchtraceap.findings import Finding
@@ -39,6 +41,11 @@ def sarif_log(runs: Sequence[_Form]) -> _Form:
         if number > 1:
             run["automationDetails"]["id"] = f"{name}{number}/"
     return {"$schema": _SCHEMA, "version": "2.1.0", "runs": list(runs)}
+
+
+def sarif_text(reports: Iterable[Report], root: str | None = None) -> str:
+    """Return the log of all findings of reports as JSON; ``root`` as of `sarif_run`."""
+    return json_text(sarif_log([sarif_run(report, root=root) for report in reports]))
 
 
 def sarif_run(
@@ -165,10 +172,8 @@ def _result(finding: Finding, report: Report, location: _Form, rule: int) -> _Fo
 
 def _figures(finding: Finding, report: Report) -> str:
     share = share_text(finding.wasted_us, report.trace.device_time_us)
-    most = "up to " if finding.basis == "estimate" else ""
     return (
-        f"{finding.message} Wasted: {most}{time_text(finding.wasted_us)} ({share}). "
-        f"{finding.advice}"
+        f"{finding.message} Wasted: {wasted_text(finding)} ({share}). {finding.advice}"
     )
 
 

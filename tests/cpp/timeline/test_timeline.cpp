@@ -163,6 +163,13 @@ TEST(DeviceTime, BusyIsAUnionOverStreamsAndGapsAreTheRest) {
   EXPECT_EQ(d.gaps[2].time, (Interval{60'000, 100'000}));
   EXPECT_EQ(d.gaps[0].previous, kNoRow);
   EXPECT_EQ(d.gaps[2].next, kNoRow);
+  // Neither what comes before the first work nor the 40 us after the last.
+  EXPECT_EQ(longest_pause(d), (Interval{40'000, 50'000}));
+}
+
+TEST(DeviceTime, OneThatNeverPausedHasAnEmptyPause) {
+  const auto trace = TraceText().op("all", 0, 100).launched(1, 10, 20, 1).load();
+  EXPECT_EQ(longest_pause(make_timeline(trace).devices[0]), Interval{});
 }
 
 TEST(DeviceTime, AKernelOfNoLengthEndsAGapAndLosesNothing) {
