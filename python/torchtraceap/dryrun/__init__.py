@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""dryrun: a step traced as if on a GPU, on a machine without one (docs/dryrun.md)."""
