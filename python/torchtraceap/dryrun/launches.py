@@ -5,14 +5,12 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import sys
-from typing import Any
 
 from torchtraceap.dryrun.gpus import GPUS, Gpu
 from torchtraceap.dryrun.launch import Launch, inputs, results
 from torchtraceap.dryrun.launch_table import TABLE
 from torchtraceap.dryrun.list_launches import foreach
-from torchtraceap.dryrun.plain_launches import Rule, nothing, one
+from torchtraceap.dryrun.plain_launches import Rule, one
 from torchtraceap.dryrun.record import Op
 
 __all__ = ["Launch", "has_rule", "launches_of"]
@@ -24,12 +22,13 @@ _USUAL = GPUS["H100 SXM"]
 
 def _tags(name: str, overload: str) -> frozenset[str]:
     """Return torch's tags of an operator; none without torch or if it has none."""
-    torch: Any = sys.modules.get("torch")
     space, _, base = name.partition("::")
     try:
+        import torch
+
         packet = getattr(getattr(torch.ops, space), base)
         found = getattr(packet, overload or "default")
-    except (AttributeError, RuntimeError):
+    except (ImportError, AttributeError, RuntimeError):
         return frozenset()
     return frozenset(tag.name for tag in found.tags)
 
@@ -78,8 +77,7 @@ def launches_of(op: Op, gpu: Gpu | None = None) -> tuple[Launch, ...]:
         if rule is not None:
             return rule(op, gpu or _USUAL)
     except (AttributeError, IndexError, TypeError, ValueError):
-        if rule is nothing:
-            raise
+        pass  # Arguments of a kind that the rule does not know.
     return tuple(
         dataclasses.replace(found, by_default=True)
         for found in _ELEMENTWISE(op, gpu or _USUAL)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""plain_launches.py: kernels of operators that go over their elements, and of copies."""
+"""plain_launches.py: kernels that go over elements one by one, and copies."""
 
 from __future__ import annotations
 
@@ -174,8 +174,8 @@ def loss(op: Op, gpu: Gpu) -> tuple[Launch, ...]:
     )  # fmt: skip
     if numel(op) == terms.numel > 1:
         return (first,)
-    return (first,
-            Launch(f"{op.name} sum", "reduce", terms.dtype, 0.0, terms.nbytes))  # fmt: skip
+    total = Launch(f"{op.name} sum", "reduce", terms.dtype, 0.0, terms.nbytes)
+    return first, total
 
 
 def touches(work: str, *, factor: float = 2.0) -> Rule:
