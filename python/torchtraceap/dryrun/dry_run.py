@@ -13,26 +13,24 @@ from torchtraceap.dryrun.border import Border
 from torchtraceap.dryrun.dispatch import Dispatch
 from torchtraceap.dryrun.gpus import gpu as gpu_of
 from torchtraceap.dryrun.private_names import check_names
-from torchtraceap.dryrun.record import Op, Record, Sync
+from torchtraceap.dryrun.record import Op, Sync
 from torchtraceap.dryrun.recorder import Recorder
+from torchtraceap.dryrun.result import Result
 from torchtraceap.dryrun.values import Dial, Values
 
 
-class DryRun:
-    """What `dry_run` gives: enter it, and look at it afterwards."""
+class DryRun(Result):
+    """What `dry_run` gives: enter it, and look at it during the block or afterwards."""
 
     def __init__(
         self, values: Dial, seed: int, gpu: str, max_ops: int, max_seconds: float
     ) -> None:
         check_names()
-        self._recorder = Recorder(gpu_of(gpu), max_ops, max_seconds)
+        self.gpu = gpu_of(gpu)
+        self._recorder = Recorder(self.gpu, max_ops, max_seconds)
+        self.record = self._recorder.record
         self._dispatch = Dispatch(self._recorder, Values(values, seed))
         self._open = ExitStack()
-
-    @property
-    def record(self) -> Record:
-        """All that was written down so far."""
-        return self._recorder.record
 
     @property
     def ops(self) -> list[Op]:
