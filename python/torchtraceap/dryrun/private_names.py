@@ -18,6 +18,8 @@ NAMES = {
     "torch._C._autograd._get_sequence_nr": "find what backward belongs to",
     "torch._C.DisableTorchFunction": "keep devices as they are inside operators",
     "torch._C._dispatch_has_kernel_for_dispatch_key": "take composite operators apart",
+    "torch._dynamo.device_interface": "load it before there seems to be CUDA, where "
+    "it would ask for more of it",
     "torch._tensor_str._str": "print tensors as they would be on a GPU",
 }
 
