@@ -26,7 +26,6 @@ from torchtraceap.dryrun.device_properties import (
 from torchtraceap.dryrun.facade_table import CACHES, REPLACED, SET_IF_NONE
 from torchtraceap.dryrun.host import Host, set_active
 from torchtraceap.dryrun.memory_figures import MemoryFigures
-from torchtraceap.dryrun.one_run import only_run
 from torchtraceap.dryrun.replacing import Replacements
 from torchtraceap.dryrun.stand_in_classes import (
     event_class,
@@ -44,8 +43,8 @@ class Facade:
         host: The recorder, which is told of waits and asked for memory.
 
     Raises:
-        DryRunError: On entry: a real GPU is here, a dry run is under way already, or
-            this version of torch asks for other names. Nothing is changed then.
+        DryRunError: On entry: a real GPU is here, or this version of torch asks for
+            other names. Nothing is changed then.
     """
 
     yes, one = True, 1
@@ -83,7 +82,6 @@ class Facade:
 
     def __enter__(self) -> Facade:
         with ExitStack() as undo:
-            undo.enter_context(only_run())
             if torch.cuda.is_available():
                 raise DryRunError(
                     f"a real GPU is here: {torch.cuda.get_device_name()}. A dry run is "

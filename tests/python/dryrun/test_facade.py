@@ -35,6 +35,7 @@ from torch.cuda import (  # noqa: E402
 )
 from torch.cuda import Stream as CudaStream  # noqa: E402
 
+from torchtraceap.dryrun.dry_run import dry_run  # noqa: E402
 from torchtraceap.dryrun.facade import Facade  # noqa: E402
 from torchtraceap.dryrun.gpus import Gpu, gpu  # noqa: E402
 from torchtraceap.errors import DryRunError  # noqa: E402
@@ -508,11 +509,14 @@ def test_abandoned_generator_leaves_nothing_behind() -> None:
 
 
 def test_runs_are_not_nested() -> None:
-    with Facade(Told()):
-        with pytest.raises(
-            DryRunError, match=r"already, begun at .*test_facade\.py:\d+"
+    with dry_run():
+        with (
+            pytest.raises(
+                DryRunError, match=r"already, begun at .*test_facade\.py:\d+"
+            ),
+            dry_run(),
         ):
-            Facade(Told()).__enter__()
+            pass
         assert torch.cuda.is_available()
     assert not torch.cuda.is_available()
 
@@ -522,12 +526,12 @@ def test_another_thread_has_to_wait() -> None:
 
     def second() -> None:
         try:
-            with Facade(Told()):
+            with dry_run():
                 pass
         except DryRunError as error:
             errors.append(error)
 
-    with Facade(Told()):
+    with dry_run():
         thread = threading.Thread(target=second)
         thread.start()
         thread.join()
@@ -535,6 +539,23 @@ def test_another_thread_has_to_wait() -> None:
     assert "in another thread" in str(errors[0])
     second()
     assert len(errors) == 1
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, GeneratorExit])
+def test_an_error_in_a_whole_run_leaves_nothing_behind(
+    error: type[BaseException],
+) -> None:
+    with dry_run():  # what is imported on first use
+        torch.nn.Linear(2, 2, device="cuda")
+    before = _state()
+    layer = torch.nn.Linear(2, 2)
+    with pytest.raises(error), dry_run():
+        layer.cuda()(torch.ones(2, device="cuda")).sum().backward()
+        raise error
+    assert _changed(before, _state()) == []
+    assert torch.ones(2).sum().item() == 2 and str(torch.ones(2).device) == "cpu"
+    with dry_run():
+        assert torch.cuda.device_count() == 1
 
 
 def test_a_real_gpu_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
