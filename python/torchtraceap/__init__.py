@@ -57,6 +57,7 @@ _ON_FIRST_USE = {
     "rule": "rules",
     "what_if": "replaying",
     "SyncCheck": "checking.sync_check",
+    "dry_run": "dryrun.dry_run",
     "SyncStalls": "checking.sync_check",
 }
 

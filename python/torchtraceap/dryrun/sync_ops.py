@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""sync_ops.py: the one table of operators that make the CPU wait for a GPU.
+"""sync_ops.py: the one table of what makes the host wait for a GPU.
 
 It speaks of what PyTorch does with CUDA tensors, at the level at which operators are
-dispatched, so that it can be applied to a run on the CPU. Copies to the host are
-missing on purpose: between CPU tensors `.cpu()`, `.to("cpu")` and `.tolist()` call no
-operator at all, so a run on the CPU cannot show them.
+dispatched, and of the calls of torch.cuda that wait. Both checks without a GPU read it:
+a dry run (dispatch.py), which knows what lies on the device, and the watch of a run on
+the CPU (checking/sync_watch.py), where copies to the host call no operator at all.
 """
 
 from __future__ import annotations
@@ -15,6 +15,13 @@ from typing import Any
 
 #: Stands for the operators that printing calls, which torch hides from a dispatch mode.
 PRINT = "Tensor.__repr__"
+#: Stand for copies, which are one operator in both directions.
+TO_HOST = "Tensor.cpu"
+TO_DEVICE = "Tensor.cuda"
+#: Stands for tensors made of Python data on the device, below the dispatcher.
+OF_DATA = "torch.tensor"
+#: Stands for indices that are lists or arrays, which are copied as well.
+BY_LIST = "Tensor.__getitem__(list)"
 
 Arguments = tuple[Sequence[Any], Mapping[str, Any]]
 
@@ -52,6 +59,7 @@ class SyncOp:
     instead: str
     names: tuple[str, ...] = ()  # what else `allow` may call it
     applies: Callable[[Arguments], bool] = _always
+    hidden: bool = False  # inside CUDA's kernel: no operator of its own shows it
 
 
 SYNC_OPS = (
@@ -126,6 +134,46 @@ SYNC_OPS = (
         "equal(a, b), allclose(a, b)",
         "the answer is a Python bool",
         "(a == b).all() stays on the device",
+    ),
+    SyncOp(
+        (TO_HOST,),
+        ".cpu(), .to('cpu'), .tolist(), host.copy_(t)",
+        "the values are copied to the host",
+        "copy with non_blocking=True into pinned memory, or after the loop",
+        names=("cpu", "tolist"),
+    ),
+    SyncOp(
+        (TO_DEVICE,),
+        "h.cuda(), h.to(device), t.copy_(h)",
+        "the host waits until the copy is done",
+        "pin_memory() and non_blocking=True, or make the tensor on the device",
+        names=("cuda", "to"),
+    ),
+    SyncOp(
+        (OF_DATA,),
+        "torch.tensor(data, device=...), as_tensor, new_tensor",
+        "the data are copied from the host",
+        "torch.full, zeros or arange with device=, or make it once, before the loop",
+        names=("tensor",),
+    ),
+    SyncOp(
+        (BY_LIST,),
+        "x[[0, 2]], x[array], x[host_tensor]",
+        "the indices are copied from the host",
+        "a slice, or an index tensor made once on the device",
+    ),
+    SyncOp(
+        (
+            "torch.cuda.synchronize",
+            "torch.accelerator.synchronize",
+            "Stream.synchronize",
+            "Event.synchronize",
+            "Event.elapsed_time",
+        ),
+        "torch.cuda.synchronize(), event.synchronize(), elapsed_time",
+        "it was asked for",
+        "take it out; streams can wait for one another: stream.wait_event()",
+        names=("synchronize",),
     ),
     SyncOp(
         ("aten::_linalg_check_errors", "aten::_linalg_eigh", "aten::_linalg_svd"),

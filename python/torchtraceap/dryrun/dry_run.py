@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""dry_run.py: `torchtraceap.dry_run`, a block in which there seems to be a GPU."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from types import TracebackType
+
+import torch
+
+from torchtraceap.arguments import checked_int
+from torchtraceap.dryrun.border import Border
+from torchtraceap.dryrun.dispatch import Dispatch
+from torchtraceap.dryrun.facade import Facade
+from torchtraceap.dryrun.gpus import gpu as gpu_of
+from torchtraceap.dryrun.one_run import only_run
+from torchtraceap.dryrun.private_names import check_names
+from torchtraceap.dryrun.record import Op, Sync
+from torchtraceap.dryrun.recorder import Recorder
+from torchtraceap.dryrun.result import Result
+from torchtraceap.dryrun.values import Dial, Values
+
+
+class DryRun(Result):
+    """What `dry_run` gives: enter it, and look at it during the block or afterwards."""
+
+    def __init__(
+        self, values: Dial, seed: int, gpu: str, max_ops: int, max_seconds: float
+    ) -> None:
+        check_names()
+        self.gpu = gpu_of(gpu)
+        self._recorder = Recorder(self.gpu, max_ops, max_seconds)
+        self.record = self._recorder.record
+        self._dispatch = Dispatch(self._recorder, Values(values, seed))
+        self._open = ExitStack()
+
+    @property
+    def ops(self) -> list[Op]:
+        """The operators that a GPU would have run."""
+        return [entry for entry in self.record.entries if isinstance(entry, Op)]
+
+    @property
+    def syncs(self) -> list[Sync]:
+        """The moments at which the host would have waited for it."""
+        return self.record.syncs
+
+    def step(self) -> None:
+        """End a step, as `torch.profiler.profile.step` does."""
+        self._recorder.step()
+
+    def __enter__(self) -> DryRun:
+        with ExitStack() as opening:
+            opening.enter_context(only_run())
+            opening.enter_context(Facade(self._recorder))
+            opening.enter_context(self._recorder.place.watching())
+            opening.enter_context(Border(self._dispatch, {}))
+            opening.enter_context(self._dispatch)
+            opening.callback(
+                torch.__future__.set_swap_module_params_on_conversion,
+                torch.__future__.get_swap_module_params_on_conversion(),
+            )
+            # Parameters stay the same objects when they move, so optimizers and tied
+            # weights stay theirs.
+            torch.__future__.set_swap_module_params_on_conversion(True)
+            self._open = opening.pop_all()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._open.close()
+
+
+def dry_run(
+    *,
+    values: Dial = "small",
+    seed: int = 0,
+    gpu: str = "H100 SXM",
+    max_ops: int = 1_000_000,
+    max_seconds: float = 600.0,
+) -> DryRun:
+    """Return a block in which code with device="cuda" runs without a GPU."""
+    return DryRun(
+        values, seed, gpu, checked_int("max_ops", max_ops, 1, 1 << 40), max_seconds
+    )

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""guesses.py: values for what a dry run does not work out.
+
+Seeded, and no constants where there are several: equal logits would choose token 0, and
+equal scores leave one box or none, so that a program would go where it never goes.
+Loads torch.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+#: Of operators that give places along a dimension: where the size of it is.
+_PLACES = {
+    "aten::argmax",
+    "aten::argmin",
+    "aten::topk",
+    "aten::sort",
+    "aten::argsort",
+    "aten::max",
+    "aten::min",
+    "aten::median",
+    "aten::mode",
+    "aten::kthvalue",
+    "aten::multinomial",
+    "aten::cummax",
+    "aten::cummin",
+    "aten::searchsorted",
+    "aten::bucketize",
+    "aten::randperm",
+}
+#: Of operators that ask whether something is wrong with numbers: it is not.
+_ANSWERS = {
+    "aten::isnan": False,
+    "aten::isinf": False,
+    "aten::isposinf": False,
+    "aten::isneginf": False,
+    "aten::isfinite": True,
+    "aten::isreal": True,
+}
+# Of masks: indexing by them gives as many elements as they count a line later.
+_TRUE_SHARE = 0.5
+
+
+def guess_into(values: Tensor, generator: torch.Generator) -> None:
+    """Fill a CPU tensor: one number is 1 (a loss, a norm), one bool False (done yet?),
+    several are random: floats in [0, 1), whole numbers 0 or 1, bools half true."""
+    one = values.numel() == 1
+    if values.dtype == torch.bool:
+        if one:
+            values.fill_(False)
+        else:
+            values.bernoulli_(_TRUE_SHARE, generator=generator)
+    elif values.dtype.is_floating_point or values.dtype.is_complex:
+        if one:
+            values.fill_(1)
+        else:
+            # In one type for all, so that the same seed gives the same guesses.
+            values.copy_(torch.rand(values.shape, generator=generator))
+    elif one:
+        values.fill_(1)
+    else:
+        values.random_(0, 2, generator=generator)
+
+
+def hint(name: str, args: Any, output: Tensor, generator: Any) -> Tensor | None:
+    """Return values that an operator's output may have, where its meaning says more
+    than its type; None if it does not. ``args`` are those it got, on the device."""
+    if name in _ANSWERS:
+        return torch.full(output.shape, _ANSWERS[name], dtype=torch.bool)
+    if name == "aten::ne" and len(args) > 1 and args[0] is args[1]:
+        return torch.zeros(output.shape, dtype=torch.bool)
+    whole = not (output.dtype.is_floating_point or output.dtype.is_complex)
+    if name in _PLACES and whole and output.dtype != torch.bool:
+        size = _size(name, args)
+        return torch.randint(
+            0, max(size, 1), output.shape, generator=generator, dtype=output.dtype
+        )
+    if name in ("aten::sum", "aten::count_nonzero") and whole:
+        return torch.full(output.shape, _counted(args[0], output), dtype=output.dtype)
+    return None
+
+
+def _size(name: str, args: Any) -> int:
+    """Return how many places there are."""
+    if name == "aten::randperm":
+        return int(args[0])
+    source: Tensor = args[1] if name == "aten::bucketize" else args[0]
+    if not isinstance(source, Tensor):
+        return 1
+    dims = [a for a in args[1:2] if isinstance(a, int) and not isinstance(a, bool)]
+    chosen = name not in ("aten::topk", "aten::kthvalue", "aten::multinomial")
+    if chosen and dims and source.dim():
+        return int(source.shape[dims[0]])
+    if name in ("aten::argmax", "aten::argmin", "aten::max", "aten::min") and not dims:
+        return int(source.numel())
+    return int(source.shape[-1]) if source.dim() else 1
+
+
+def _counted(source: Tensor, output: Tensor) -> int:
+    """Return how many elements of a mask are true, for each element of its sum."""
+    each = source.numel() / max(output.numel(), 1)
+    return int(each * _TRUE_SHARE + 0.5)

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""lines.py: which of the user's lines are running, told for every operator.
+
+Walking and telling lines apart is most of what a record costs, so each place is made
+once and kept. Loads no torch.
+"""
+
+from __future__ import annotations
+
+from types import CodeType, FrameType
+
+from torchtraceap.source_lines import _OWN_FOLDER, Line, is_user_file, resolve
+
+#: Of the user's lines, how many are kept of a stack: enough to tell paths apart.
+DEPTH = 16
+
+_USERS: dict[CodeType, bool] = {}
+_LINES: dict[tuple[CodeType, int], Line] = {}
+
+
+def user_stack(frame: FrameType | None) -> tuple[Line, ...]:
+    """Return the lines of the user's own files that are running, innermost first; if
+    there is none, the innermost line outside of torch, if any."""
+    lines: list[Line] = []
+    start = frame
+    while frame is not None and len(lines) < DEPTH:
+        code = frame.f_code
+        users = _USERS.get(code)
+        if users is None:
+            users = _USERS[code] = is_user_file(code.co_filename)
+        if users:
+            lines.append(_line(frame))
+        frame = frame.f_back
+    if not lines and (inner := library_line(start)):
+        return (inner,)
+    return tuple(lines)
+
+
+def library_line(frame: FrameType | None) -> Line | None:
+    """Return the innermost line that is running outside of torch, whose ever it is."""
+    while frame is not None:
+        file = frame.f_code.co_filename
+        torchs = file.startswith("<") or "/torch/" in file.replace("\\", "/")
+        if not torchs and not resolve(file).startswith(_OWN_FOLDER):
+            return _line(frame)
+        frame = frame.f_back
+    return None
+
+
+def _line(frame: FrameType) -> Line:
+    key = frame.f_code, frame.f_lineno or 0
+    line = _LINES.get(key)
+    if line is None:
+        code = frame.f_code
+        line = _LINES[key] = Line(resolve(code.co_filename), key[1], code.co_name)
+    return line

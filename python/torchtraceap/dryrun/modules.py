@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""modules.py: in which module, and which part of a step, a program is. Loads torch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from torch import nn
+from torch.nn.modules.module import (
+    register_module_forward_hook,
+    register_module_forward_pre_hook,
+)
+from torch.optim.optimizer import (
+    register_optimizer_step_post_hook,
+    register_optimizer_step_pre_hook,
+)
+
+
+class Place:
+    """The innermost module whose forward is running, and whether an optimizer steps."""
+
+    def __init__(self) -> None:
+        self._running: list[tuple[nn.Module, str]] = []
+        self._names: WeakKeyDictionary[nn.Module, dict[nn.Module, str]] = (
+            WeakKeyDictionary()
+        )
+        self._stepping: list[Any] = []
+
+    @property
+    def module(self) -> str:
+        """Its name from the outermost module's class on: "Net.encoder.0"; or ""."""
+        return self._running[-1][1] if self._running else ""
+
+    @property
+    def in_optimizer(self) -> bool:
+        """Whether an optimizer's step is running."""
+        return bool(self._stepping)
+
+    def forget(self) -> None:
+        """Be in no module and no optimizer: an exception may have left some."""
+        self._running.clear()
+        self._stepping.clear()
+
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        """Follow modules and optimizers, all of them, by torch's global hooks."""
+        with ExitStack() as open_hooks:
+            for handle in (
+                register_module_forward_pre_hook(self._enter),
+                register_module_forward_hook(self._leave, always_call=True),
+                register_optimizer_step_pre_hook(self._begin_step),
+                register_optimizer_step_post_hook(self._end_step),
+            ):
+                open_hooks.callback(handle.remove)
+            yield
+
+    def _enter(self, module: nn.Module, _: Any) -> None:
+        root = self._running[0][0] if self._running else module
+        self._running.append((module, self._name(root, module)))
+
+    def _leave(self, module: nn.Module, *_: Any) -> None:
+        while self._running and self._running.pop()[0] is not module:
+            pass  # of those an exception left
+
+    def _name(self, root: nn.Module, module: nn.Module) -> str:
+        names = self._names.get(root)
+        if names is None or module not in names:
+            names = {m: n for n, m in root.named_modules()}
+            self._names[root] = names
+        inside = names.get(module)
+        top = type(root).__name__
+        if inside is None:  # called by one that does not own it
+            return f"{self.module or top}.({type(module).__name__})"
+        return f"{top}.{inside}" if inside else top
+
+    def _begin_step(self, optimizer: Any, *_: Any) -> None:
+        self._stepping.append(optimizer)
+
+    def _end_step(self, optimizer: Any, *_: Any) -> None:
+        while self._stepping and self._stepping.pop() is not optimizer:
+            pass

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""one_run.py: one dry run at a time, for it changes torch for the whole process."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from torchtraceap.errors import DryRunError
+from torchtraceap.source_lines import deepest_user_line, stack
+
+_lock = threading.Lock()
+_holder: tuple[int, str] | None = None  # the thread, and what to say of it
+
+
+@contextmanager
+def only_run() -> Iterator[None]:
+    """Be the only dry run of this process while the block lasts.
+
+    Raises:
+        DryRunError: There is one already; says where it began.
+    """
+    global _holder
+    if not _lock.acquire(blocking=False):
+        thread, where = _holder or (0, "elsewhere")
+        if thread == threading.get_ident():
+            raise DryRunError(
+                f"a dry run is under way already, begun {where}. Dry runs cannot be "
+                "nested: end that one first"
+            )
+        raise DryRunError(
+            f"a dry run is under way in another thread, begun {where}. It changes "
+            "torch for the whole process: wait until it has ended"
+        )
+    try:
+        _holder = (threading.get_ident(), _where())
+        yield
+    finally:
+        _holder = None
+        _lock.release()
+
+
+def _where() -> str:
+    line = deepest_user_line(stack(sys._getframe(1)))
+    return f"at {line}" if line else "elsewhere"
+
+
+def _forget() -> None:
+    """A forked process has the lock, but not the thread that would open it."""
+    global _lock, _holder
+    _lock, _holder = threading.Lock(), None
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""private_names.py: every private name of torch that a dry run needs.
+
+They may change with any version: 2.11 and 2.13 have all of them. Loads torch.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+from torchtraceap.errors import DryRunError
+
+#: name: what it is needed for.
+NAMES = {
+    "torch._C._current_autograd_node": "tell backward operators from forward ones",
+    "torch._C._autograd._get_sequence_nr": "find what backward belongs to",
+    "torch._C.DisableTorchFunction": "keep devices as they are inside operators",
+    "torch._C._dispatch_has_kernel_for_dispatch_key": "take composite operators apart",
+    "torch._dynamo.device_interface": "load it before there seems to be CUDA, where "
+    "it would ask for more of it",
+    "torch._tensor_str._str": "print tensors as they would be on a GPU",
+}
+
+
+@cache
+def private(path: str) -> Any:
+    """Return a private object of torch by its dotted path, which `NAMES` must have.
+
+    Raises:
+        DryRunError: This version of torch has no such name.
+    """
+    import torch
+
+    use = NAMES[path]
+    parts = path.split(".")
+    found: Any = torch
+    for at, part in enumerate(parts[1:], 2):
+        if not hasattr(found, part):
+            try:
+                import_module(".".join(parts[:at]))
+            except ImportError:
+                raise DryRunError(
+                    f"torch {torch.__version__} has no {path}, which a dry run needs "
+                    f"to {use}. Use torch 2.11 to 2.13, or report it as a bug of "
+                    "torchtraceap"
+                ) from None
+        found = getattr(found, part)
+    return found
+
+
+def check_names() -> None:
+    """Raise DryRunError, before anything is changed, if a name is missing."""
+    for path in NAMES:
+        private(path)

@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""recorder.py: writes a `Record` while a program runs. Loads torch."""
+
+from __future__ import annotations
+
+import sys
+import time
+import weakref
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from torchtraceap.dryrun.gpus import Gpu
+from torchtraceap.dryrun.lines import library_line, user_stack
+from torchtraceap.dryrun.modules import Place
+from torchtraceap.dryrun.private_names import private
+from torchtraceap.dryrun.record import (
+    DEFAULT_STREAM,
+    Call,
+    Copy,
+    How,
+    Op,
+    Phase,
+    Record,
+    Sync,
+    TensorInfo,
+    Value,
+)
+from torchtraceap.dryrun.values import Memory, attach, memory_of
+from torchtraceap.errors import DryRunLimit
+
+# What the caching allocator rounds up to.
+_BLOCK = 512
+
+_current_node = private("torch._C._current_autograd_node")
+_next_sequence = private("torch._C._autograd._get_sequence_nr")
+
+
+class Recorder:
+    """What operators, the facade of torch.cuda and the user's own calls of step() tell.
+
+    Args:
+        gpu: The device that there seems to be.
+        max_ops: Operators after which the run is ended.
+        max_seconds: The same of time.
+    """
+
+    def __init__(self, gpu: Gpu, max_ops: int, max_seconds: float) -> None:
+        self.gpu = gpu
+        self.record = Record()
+        self.place = Place()
+        self.current_stream = DEFAULT_STREAM
+        self.generator_seed = 0
+        self._live = 0
+        self._peak = 0  # since the program last asked for it to be reset
+        self._ops = 0
+        self._max_ops = max_ops
+        self._max_seconds = max_seconds
+        self._until = time.monotonic() + max_seconds
+        self._made_by: dict[int, int] = {}  # autograd's sequence number: entry
+        self._noted: set[str] = set()
+
+    def step(self) -> None:
+        """End a step."""
+        self.record.steps += 1
+        self._made_by.clear()
+
+    def note(self, sentence: str) -> None:
+        """Say once what is not as on a GPU."""
+        if sentence not in self._noted:
+            self._noted.add(sentence)
+            self.record.notes.append(sentence)
+
+    # --- Operators -------------------------------------------------------------------
+
+    def op(
+        self,
+        name: str,
+        overload: str,
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+        outputs: Iterable[Tensor],
+        copy: Copy | None = None,
+        is_view: bool = False,
+    ) -> None:
+        """Write down an operator that ran now; DryRunLimit if it is one too many.
+
+        Tensors of ``args`` and ``outputs`` that are "meta" are on the device.
+        """
+        self._count()
+        stack = user_stack(sys._getframe(2))
+        entry = Op(
+            name,
+            overload,
+            tuple(_plain(value) for value in args),
+            {key: _plain(value) for key, value in kwargs.items() if value is not None},
+            tuple(_info(one) for one in outputs),
+            self.record.steps,
+            "optimizer" if self.place.in_optimizer else "forward",
+            stack[0] if stack else None,
+            self.place.module,
+            self.current_stream,
+            stack=stack,
+            copy=copy,
+            is_view=is_view,
+        )
+        at = len(self.record.entries)
+        node = _current_node()
+        if node is not None:
+            self._of_backward(entry, node)
+        elif torch.is_grad_enabled():
+            # The node of an operator is made before it is dispatched; its first
+            # operator counts.
+            self._made_by.setdefault(_next_sequence() - 1, at)
+        self.record.entries.append(entry)
+
+    def _of_backward(self, entry: Op, node: Any) -> None:
+        entry.phase = "backward"
+        entry.caller = entry.line
+        entry.forward = self._made_by.get(node._sequence_nr())
+        if entry.forward is not None:
+            made = self.record.entries[entry.forward]
+            assert isinstance(made, Op)
+            entry.line, entry.module = made.line, made.module
+
+    def _count(self) -> None:
+        self._ops += 1
+        if self._ops > self._max_ops:
+            raise DryRunLimit(
+                f"the dry run was ended after {self._max_ops:,} operators: a loop may "
+                "depend on a value that was guessed. Look at run.record, run fewer "
+                'steps, take values="all" on a small input, or raise max_ops'
+            )
+        if self._ops % 64 == 0 and time.monotonic() > self._until:
+            raise DryRunLimit(
+                f"the dry run was ended after {self._max_seconds:g} s, in which it "
+                f"made {self._ops:,} operators. Run fewer steps, or raise max_seconds"
+            )
+
+    # --- Waits -----------------------------------------------------------------------
+
+    def sync(self, api: str, how: How, value: Value = "none") -> None:
+        """Write down that the host waited for the entry written last."""
+        frame = sys._getframe(1)
+        stack = user_stack(frame)
+        inner = library_line(frame)
+        self.record.syncs.append(
+            Sync(
+                api,
+                how,
+                value,
+                self.record.steps,
+                self._phase(),
+                stack[0] if stack else None,
+                self.place.module,
+                len(self.record.entries) - 1,
+                stack,
+                inner if stack and inner != stack[0] else None,
+            )
+        )
+
+    def call(self, kind: Any, stream: int = DEFAULT_STREAM, event: int = -1) -> None:
+        """Write down that the host orders streams."""
+        stack = user_stack(sys._getframe(1))
+        line = stack[0] if stack else None
+        self.record.entries.append(Call(kind, self.record.steps, line, stream, event))
+
+    def wait(self, api: str) -> None:
+        """Write down that the program called for a wait, after its `call`."""
+        self.sync(api, "facade")
+
+    def _phase(self) -> Phase:
+        if _current_node() is not None:
+            return "backward"
+        return "optimizer" if self.place.in_optimizer else "forward"
+
+    # --- Memory ----------------------------------------------------------------------
+
+    def allocate(self, tensor: Tensor) -> None:
+        """Count the memory of a tensor on the device that is new, until it is freed."""
+        if memory_of(tensor) is not None:
+            return
+        storage = tensor.untyped_storage()
+        size = storage.nbytes()
+        attach(tensor, Memory(size))
+        taken = -(-size // _BLOCK) * _BLOCK
+        self._live += taken
+        self._peak = max(self._peak, self._live)
+        self.record.peak_bytes = max(self.record.peak_bytes, self._live)
+        weakref.finalize(storage, self._free, taken).atexit = False
+
+    def _free(self, taken: int) -> None:
+        self._live -= taken
+
+    def memory(self) -> tuple[int, int]:
+        """Return the bytes that tensors take now, and the most since `reset_peak`."""
+        return self._live, self._peak
+
+    def reset_peak(self) -> None:
+        """Begin to look for the most anew."""
+        self._peak = self._live
+
+
+_DTYPES: dict[torch.dtype, str] = {}
+
+
+def _dtype_name(dtype: torch.dtype) -> str:
+    name = _DTYPES.get(dtype)
+    if name is None:
+        name = _DTYPES[dtype] = str(dtype).removeprefix("torch.")
+    return name
+
+
+def _info(tensor: Tensor) -> TensorInfo:
+    strided = tensor.layout == torch.strided
+    return TensorInfo(
+        tuple(tensor.shape),
+        _dtype_name(tensor.dtype),
+        tensor.stride() if strided else (1,) * tensor.dim(),
+        "cuda" if tensor.device.type == "meta" else "cpu",
+    )
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Tensor):
+        return _info(value)
+    if isinstance(value, list | tuple):
+        return tuple(_plain(one) for one in value)
+    if isinstance(value, bool | int | float | str | complex) or value is None:
+        return value
+    return str(value).removeprefix("torch.")

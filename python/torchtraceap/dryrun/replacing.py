@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""replacing.py: sets attributes for a while, and puts back exactly what was there."""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+from typing import Any
+
+_ABSENT: Any = object()
+
+
+class Replacements:
+    """Attributes that stand in for others until `undo`.
+
+    Each is written down before it is set, so that what interrupts a line between, such
+    as Ctrl-C, leaves nothing behind that `undo` does not know.
+    """
+
+    def __init__(self) -> None:
+        self._former: list[tuple[Any, str, Any]] = []
+
+    def set(self, owner: Any, name: str, value: object) -> None:
+        """Set an attribute of a module or class, which may have had none so called."""
+        # What a class says itself, as it says it: a staticmethod, not what it wraps.
+        self._former.append((owner, name, vars(owner).get(name, _ABSENT)))
+        setattr(owner, name, value)
+
+    def set_wherever(self, former: object, value: object) -> None:
+        """Set every name of a loaded module that is ``former``, if not torch's own.
+
+        This is for classes in C, which cannot be changed: `from torch import Stream` of
+        an earlier moment holds one. What is held elsewhere, as in a default argument,
+        stays.
+        """
+        for name, module in list(sys.modules.items()):
+            if not isinstance(module, ModuleType) or _is_torchs(name):
+                continue
+            for held in [key for key, at in vars(module).items() if at is former]:
+                self.set(module, held, value)
+
+    def undo(self) -> None:
+        """Put everything back, last first. Doing so twice does no harm."""
+        while self._former:
+            owner, name, former = self._former[-1]
+            if former is _ABSENT:
+                if name in vars(owner):
+                    delattr(owner, name)
+            else:
+                setattr(owner, name, former)
+            self._former.pop()
+
+
+def _is_torchs(module: str) -> bool:
+    return module.split(".")[0] in ("torch", "torchtraceap")

@@ -1,0 +1,259 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""result.py: what a dry run found: where the host waits, and what a step launches.
+
+Loads no torch. No time in it was measured: `device_us` is an estimate for the GPU that
+the run stood for (kernel_time.py).
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from torchtraceap.dryrun.gpus import Gpu
+from torchtraceap.dryrun.kernel_time import copy_us, kernel_us
+from torchtraceap.dryrun.launches import launches_of
+from torchtraceap.dryrun.record import How, Op, Phase, Record, Sync, Value
+from torchtraceap.dryrun.sync_ops import BY_OPERATOR, SyncOp
+from torchtraceap.source_lines import Line
+
+if TYPE_CHECKING:
+    from torchtraceap.report import Report
+
+#: What no dry run can tell, whatever it found.
+CANNOT_KNOW = (
+    "times of the host: Python, the dispatcher, data loading, other processes",
+    "where a guessed value would have led otherwise: loops, branches, sizes",
+    "waits of the driver (cudaMalloc, module loading) and of NCCL",
+    "other threads than the one that entered the block",
+    "which algorithms cuDNN and cuBLAS choose, clocks, fragmentation of memory",
+)
+
+
+@dataclass(frozen=True)
+class Totals:
+    """What a step, a module or a line gives a GPU to do."""
+
+    ops: int = 0  #: Operators, without those that only make views.
+    launches: int = 0  #: Kernels and memsets.
+    copies: int = 0  #: To and from the host.
+    copied_bytes: int = 0
+    waits: int = 0
+    device_us: float = 0.0  #: An estimate: kernels and copies one after the other.
+
+    def __add__(self, other: Totals) -> Totals:
+        return Totals(
+            self.ops + other.ops,
+            self.launches + other.launches,
+            self.copies + other.copies,
+            self.copied_bytes + other.copied_bytes,
+            self.waits + other.waits,
+            self.device_us + other.device_us,
+        )
+
+
+@dataclass(frozen=True)
+class Wait:
+    """A place at which the host waits for the device."""
+
+    line: Line | None  #: The innermost line of the user's own code.
+    inner: Line | None  #: The line of the library that waits, if it is one.
+    api: str
+    how: How
+    value: Value  #: "guessed" if any of them was.
+    module: str
+    phase: Phase
+    count: int
+    steps: int  #: In how many steps.
+    row: SyncOp  #: In words: what it is, why it waits, what to do instead.
+
+    @property
+    def per_step(self) -> float:
+        """How often in a step in which it waits."""
+        return self.count / self.steps
+
+
+_Key = TypeVar("_Key", bound=Hashable)
+
+
+class Result:
+    """Reads a record; what it gives is worked out when asked for, in one pass."""
+
+    record: Record
+    gpu: Gpu
+
+    def totals(self, key: Callable[[Op | Sync], _Key]) -> dict[_Key, Totals]:
+        """Return totals by what ``key`` says of each operator and wait: in order of
+        their first."""
+        found: dict[_Key, Totals] = {}
+        for entry in self.record.entries:
+            if isinstance(entry, Op) and not entry.is_view:
+                at = key(entry)
+                found[at] = found.get(at, Totals()) + _work(entry, self.gpu)
+        for sync in self.record.syncs:
+            at = key(sync)
+            found[at] = found.get(at, Totals()) + Totals(waits=1)
+        return found
+
+    @property
+    def steps(self) -> tuple[Totals, ...]:
+        """Totals of each step that ended. The first has what came before it, too."""
+        found = self.totals(lambda entry: entry.step)
+        return tuple(found.get(n, Totals()) for n in range(self.record.steps))
+
+    @property
+    def usual_step(self) -> Totals:
+        """Totals of the last step that ended; of all there is, if none did."""
+        steps = self.steps
+        whole = self.totals(lambda entry: 0)
+        return steps[-1] if steps else whole.get(0, Totals())
+
+    def by_module(self, step: int | None = None) -> dict[str, Totals]:
+        """Return totals by module, of one step or of all; "" is outside of modules."""
+        return self._in_step(step, lambda entry: entry.module)
+
+    def by_line(self, step: int | None = None) -> dict[Line | None, Totals]:
+        """Return totals by line of the user's code, of one step or of all. Those of the
+        backward pass are at the line of the forward operator they belong to."""
+        return self._in_step(step, lambda entry: entry.line)
+
+    def _in_step(
+        self, step: int | None, key: Callable[[Op | Sync], _Key]
+    ) -> dict[_Key, Totals]:
+        found = self.totals(lambda entry: (entry.step, key(entry)))
+        out: dict[_Key, Totals] = {}
+        for (number, at), totals in found.items():
+            if step is None or number == step:
+                out[at] = out.get(at, Totals()) + totals
+        return out
+
+    @property
+    def waits(self) -> tuple[Wait, ...]:
+        """The places at which the host waits: those that do so in most steps first."""
+        return waits_of(self.record.syncs)
+
+    @property
+    def launch_bound_us(self) -> float | None:
+        """How long the host may take for a launch before a usual step is bound by it:
+        the device's estimated time a launch. None: nothing is launched."""
+        usual = self.usual_step
+        launched = usual.launches + usual.copies
+        return usual.device_us / launched if launched else None
+
+    @property
+    def peak_bytes(self) -> int:
+        """Most memory that tensors took at once: an estimate of what the allocator
+        hands out, without workspaces of libraries and what it keeps in reserve."""
+        return self.record.peak_bytes
+
+    @property
+    def unknown_ops(self) -> Counter[str]:
+        """Operators of which it is not known what they launch: each counts as one."""
+        return Counter(
+            entry.name
+            for entry in self.record.entries
+            if isinstance(entry, Op)
+            and any(k.by_default for k in _kernels(entry, self.gpu))
+        )
+
+    def summary(self) -> str:
+        """Return the result as text."""
+        from torchtraceap.dryrun.result_text import result_text
+
+        return result_text(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as plain values, for JSON."""
+        from torchtraceap.dryrun.result_form import result_form
+
+        return result_form(self)
+
+    def trace(self, *, host_us: float = 10.0) -> bytes:
+        """Return a timeline of the run as a trace, Kineto's JSON, marked as simulated.
+
+        Args:
+            host_us: What the host is taken to need for an operator, in µs: a guess that
+                the timeline is only as good as.
+
+        Raises:
+            ValueError: ``host_us`` is no length.
+        """
+        from torchtraceap.dryrun.program import simulate
+
+        return simulate(self.record, self.gpu, host_us)
+
+    def to_trace(self, path: str | os.PathLike[str], *, host_us: float = 10.0) -> None:
+        """Write that trace, which Perfetto opens and ``analyze`` reads.
+
+        Raises:
+            ValueError: ``path`` cannot be written, or what `trace` raises.
+        """
+        from torchtraceap.target_file import new_file
+
+        data = self.trace(host_us=host_us)
+        with new_file(os.fspath(path)) as new, open(new, "wb") as file:
+            file.write(data)
+
+    def report(self, *, host_us: float = 10.0, **options: Any) -> Report:
+        """Return the report of the simulated timeline: its findings have the origin
+        "dry-run", and none of its times was measured.
+
+        Args:
+            host_us: As of `trace`.
+            **options: Of ``torchtraceap.analyze``.
+        """
+        from torchtraceap.analysis import analyze
+
+        return analyze(self.trace(host_us=host_us), **options)
+
+
+def waits_of(syncs: Iterable[Sync]) -> tuple[Wait, ...]:
+    """Gather waits by place: those in most steps first, then the most frequent ones."""
+    places: dict[Hashable, list[Sync]] = {}
+    for sync in syncs:
+        key = sync.line, sync.inner, sync.api, sync.how, sync.module, sync.phase
+        places.setdefault(key, []).append(sync)
+    found = [_wait(together) for together in places.values()]
+    return tuple(sorted(found, key=lambda wait: (-wait.steps, -wait.count)))
+
+
+def _wait(syncs: Sequence[Sync]) -> Wait:
+    first = syncs[0]
+    values = {sync.value for sync in syncs}
+    value: Value = first.value
+    if len(values) > 1:
+        value = "guessed" if "guessed" in values else "known"
+    return Wait(
+        first.line,
+        first.inner,
+        first.api,
+        first.how,
+        value,
+        first.module,
+        first.phase,
+        len(syncs),
+        len({sync.step for sync in syncs}),
+        BY_OPERATOR[first.api],
+    )
+
+
+def _kernels(op: Op, gpu: Gpu) -> tuple[Any, ...]:
+    return () if op.is_view else launches_of(op, gpu)
+
+
+def _work(op: Op, gpu: Gpu) -> Totals:
+    kernels = _kernels(op, gpu)
+    time = sum(kernel_us(kernel, gpu) for kernel in kernels)
+    if op.copy is None:
+        return Totals(1, len(kernels), device_us=time)
+    across = op.copy.direction != "d2d"
+    return Totals(
+        1,
+        len(kernels),
+        int(across),
+        op.copy.nbytes if across else 0,
+        device_us=time + copy_us(op.copy, gpu),
+    )

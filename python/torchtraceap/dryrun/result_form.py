@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""result_form.py: a dry run's result for programs. docs/dryrun.md lists the fields."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from torchtraceap.dryrun.result import CANNOT_KNOW
+from torchtraceap.source_lines import Line
+
+if TYPE_CHECKING:
+    from torchtraceap.dryrun.result import Result, Totals, Wait
+
+#: Of the form: grows when a field changes its meaning.
+SCHEMA_VERSION = 1
+
+
+def result_form(result: Result) -> dict[str, Any]:
+    """Return the result as plain values. Microseconds are estimates, none measured."""
+    step = result.record.steps - 1 if result.record.steps else None
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "origin": "dry-run",
+        "gpu": result.gpu.name,
+        "waits": [_wait_form(wait) for wait in result.waits],
+        "steps": [asdict(totals) for totals in result.steps],
+        "usual_step": asdict(result.usual_step),
+        "launch_bound_us": result.launch_bound_us,
+        "peak_bytes": result.peak_bytes,
+        "modules": _rows("module", result.by_module(step)),
+        "lines": [
+            {"location": _line_form(line), **asdict(totals)}
+            for line, totals in result.by_line(step).items()
+        ],
+        "unknown_operators": dict(result.unknown_ops),
+        "notes": list(result.record.notes),
+        "cannot_know": list(CANNOT_KNOW),
+    }
+
+
+def _rows(name: str, found: dict[str, Totals]) -> list[dict[str, Any]]:
+    return [{name: at, **asdict(totals)} for at, totals in found.items()]
+
+
+def _wait_form(wait: Wait) -> dict[str, Any]:
+    return {
+        "location": _line_form(wait.line),
+        "library": _line_form(wait.inner),
+        "api": wait.api,
+        "how": wait.how,
+        "value": wait.value,
+        "module": wait.module,
+        "phase": wait.phase,
+        "count": wait.count,
+        "steps": wait.steps,
+        "why": wait.row.why,
+        "advice": wait.row.instead,
+    }
+
+
+def _line_form(line: Line | None) -> dict[str, Any] | None:
+    if line is None:
+        return None
+    return {"file": line.file, "line": line.line, "function": line.function}
