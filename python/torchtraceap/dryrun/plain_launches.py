@@ -44,6 +44,39 @@ def moved(op: Op) -> int:
     return nbytes(inputs(op)) + nbytes(results(op))
 
 
+def pointwise(op: Op, gpu: Gpu) -> tuple[Launch, ...]:
+    """One kernel over the elements; slower if its tensors are not laid out alike.
+
+    Then each element's place is worked out, and nothing is read in one go
+    (gpu_kernel_impl in ATen/native/cuda/CUDALoops.cuh).
+    """
+    target = results(op)[0] if results(op) else None
+    alike = target is None or all(
+        t.numel == 1 or (_same_order(t, target) and _dense(t)) for t in inputs(op)
+    )
+    return one("elementwise" if alike else "strided")(op, gpu)
+
+
+def reduction(op: Op, gpu: Gpu) -> tuple[Launch, ...]:
+    """A sum or the like: one kernel, or two where whole numbers are widened first."""
+    given = inputs(op)
+    if not given:
+        return one("reduce")(op, gpu)
+    x, rank = given[0], len(given[0].shape)
+    along = argument(op, 1, "dim")
+    along = [along] if isinstance(along, int) else list(along or range(rank))
+    columns = rank > 1 and not any(
+        isinstance(d, int) and d % rank == rank - 1 for d in along
+    )
+    last = one("column_reduce" if columns else "reduce")(op, gpu)
+    widened = results(op)[0] if results(op) else x
+    if widened.dtype != "int64" or x.dtype in ("int64", "float32"):
+        return last
+    cast = Launch(f"{op.name} cast", "elementwise", "int64", 0.0,
+                  x.nbytes + 8.0 * x.numel, blocks(x.numel))  # fmt: skip
+    return cast, *last
+
+
 def one(work: str, part: str = "") -> Rule:
     """Return the rule: one kernel that reads all inputs and writes all results."""
 
@@ -120,7 +153,8 @@ def copied(name: str, source: TensorInfo, target: TensorInfo) -> tuple[Launch, .
     if alike and _dense(source):
         return (Launch(name, "memcpy", target.dtype, 0.0, moved_),)
     # A kernel whose reads jump through memory is another one than a cast.
-    work = "elementwise" if _same_order(source, target) else "copy"
+    ordered = _same_order(source, target) and _dense(source)
+    work = "elementwise" if ordered else "copy"
     return (Launch(name, work, target.dtype, 0.0, moved_, blocks(target.numel)),)
 
 
