@@ -231,7 +231,7 @@ def _arguments(f: Any, args: dict[str, Any]) -> Iterator[Any]:
             yield _number(text, a)
         elif a.has_default_value():
             yield a.default_value
-        elif "Optional" in str(a.type):
+        elif "Optional" in str(a.type) and a.name != "dim":
             yield None
         elif str(a.type) in ("number", "float", "int", "Scalar"):
             yield 1

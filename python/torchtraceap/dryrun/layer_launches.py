@@ -39,6 +39,8 @@ _ROW = 1024
 _ALIGNED_BYTES = 16
 # Tensor cores take channels by so many bytes; convolutions of images have fewer.
 _CHANNEL_BYTES = 16
+# A block of a convolution works out so many pixels and channels.
+_TILE = 128
 # Up to so many rows the gradient of an embedding needs no sort (EmbeddingBackward).
 _UNSORTED_ROWS = 3072
 _SORT_KERNELS = 6
@@ -56,6 +58,12 @@ def _channels_last(t: TensorInfo) -> bool:
 
 
 def _layout(name: str, t: TensorInfo, factor: float = 2.0) -> Launch:
+    padded = len(t.shape) > 1 and t.shape[1] * t.item_bytes < _CHANNEL_BYTES
+    if padded and t.item_bytes < 4:
+        # Few channels are filled up to those that tensor cores take.
+        channels = _CHANNEL_BYTES / (t.shape[1] * t.item_bytes)
+        return Launch(f"{name} layout", "layout_image", t.dtype, 0.0,
+                      (1 + channels) * t.nbytes)  # fmt: skip
     return Launch(
         f"{name} layout", "layout", t.dtype, 0.0, factor * t.nbytes, blocks(t.numel)
     )
@@ -78,7 +86,10 @@ def _pass(
         kind = "float32"
         main = Launch(name, work, kind, flops, bytes_)
     elif few and kind != "float32":
-        main = Launch(name, f"{work}_image", kind, flops, bytes_)
+        blocks_ = math.ceil(y.numel // y.shape[1] / _TILE) * math.ceil(
+            y.shape[1] / _TILE
+        )
+        main = Launch(name, f"{work}_image", kind, flops, bytes_, blocks_)
     if kind != "float32":
         if _channels_last(x) or (pointwise and kind == "tf32"):
             return (main,)

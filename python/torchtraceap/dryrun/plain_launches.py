@@ -63,14 +63,16 @@ def reduction(op: Op, gpu: Gpu) -> tuple[Launch, ...]:
     if not given:
         return one("reduce")(op, gpu)
     x, rank = given[0], len(given[0].shape)
-    along = argument(op, 1, "dim")
-    along = [along] if isinstance(along, int) else list(along or range(rank))
+    # A norm's order comes before its dimensions.
+    along = argument(op, 2 if "norm" in op.name else 1, "dim")
+    along = list(along or range(rank)) if not isinstance(along, int) else [along]
     columns = rank > 1 and not any(
         isinstance(d, int) and d % rank == rank - 1 for d in along
     )
     last = one("column_reduce" if columns else "reduce")(op, gpu)
     widened = results(op)[0] if results(op) else x
-    if widened.dtype != "int64" or x.dtype in ("int64", "float32"):
+    widens = op.name.startswith(("aten::sum", "aten::prod")) and x.numel
+    if not widens or widened.dtype != "int64" or x.dtype == "int64":
         return last
     cast = Launch(f"{op.name} cast", "elementwise", "int64", 0.0,
                   x.nbytes + 8.0 * x.numel, blocks(x.numel))  # fmt: skip
