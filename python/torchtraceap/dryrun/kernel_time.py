@@ -59,6 +59,8 @@ _CLOCK_HZ = 1.98e9  # Of the GPU that start and block are of.
 #: By `Launch.work`.
 CLASSES: Mapping[str, Row] = {
     "gemm": Row(6.0, 0.70, 0.50, 1.1, ef_of={"float32": 0.85, "tf32": 0.45}),
+    "gemm_unaligned": Row(6.0, 0.45, 0.35, 1.1, ef_of={"float32": 0.85, "tf32": 0.28}),
+    "gemv": Row(3.0, 0.70, 0.60, 1.2),
     "bmm": Row(3.0, 0.60, 0.55, 1.1),
     "bmm_unaligned": Row(3.0, 0.10, 0.30, 1.1),
     "attention": Row(3.0, 0.33, 0.60, 1.1, block_us=6.8),

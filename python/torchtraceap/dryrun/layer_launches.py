@@ -86,10 +86,9 @@ def _pass(
         kind = "float32"
         main = Launch(name, work, kind, flops, bytes_)
     elif few and kind != "float32":
-        blocks_ = math.ceil(y.numel // y.shape[1] / _TILE) * math.ceil(
-            y.shape[1] / _TILE
-        )
-        main = Launch(name, f"{work}_image", kind, flops, bytes_, blocks_)
+        channels = y.shape[1]
+        tiles = math.ceil(y.numel // channels / _TILE) * math.ceil(channels / _TILE)
+        main = Launch(name, f"{work}_image", kind, flops, bytes_, tiles)
     if kind != "float32":
         if _channels_last(x) or (pointwise and kind == "tf32"):
             return (main,)

@@ -50,7 +50,11 @@ def product(
     dtype = product_type(kind.dtype, gpu)
     size = kind.item_bytes
     moved = size * (m * k + k * n + m * n) + extra
-    main = Launch(name, "gemm", dtype, 2.0 * m * n * k, moved)
+    aligned = all(side * size % _ALIGNED_BYTES == 0 for side in (n, k))
+    work = "gemm" if aligned else "gemm_unaligned"
+    if m == 1 or n == 1:
+        work = "gemv"
+    main = Launch(name, work, dtype, 2.0 * m * n * k, moved)
     tiles = math.ceil(m / _TILE) * math.ceil(n / _TILE)
     out = [main]
     if k >= _SPLIT.get(size, math.inf) * tiles:
