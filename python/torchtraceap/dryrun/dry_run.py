@@ -11,7 +11,9 @@ import torch
 from torchtraceap.arguments import checked_int
 from torchtraceap.dryrun.border import Border
 from torchtraceap.dryrun.dispatch import Dispatch
+from torchtraceap.dryrun.facade import Facade
 from torchtraceap.dryrun.gpus import gpu as gpu_of
+from torchtraceap.dryrun.overrides import overrides
 from torchtraceap.dryrun.private_names import check_names
 from torchtraceap.dryrun.record import Op, Sync
 from torchtraceap.dryrun.recorder import Recorder
@@ -49,6 +51,8 @@ class DryRun(Result):
     def __enter__(self) -> DryRun:
         with ExitStack() as opening:
             opening.enter_context(self._recorder.place.watching())
+            opening.enter_context(Facade(self._recorder))
+            opening.enter_context(overrides(self._dispatch))
             opening.enter_context(Border(self._dispatch, {}))
             opening.enter_context(self._dispatch)
             opening.callback(

@@ -19,6 +19,15 @@ NAMES = {
     "torch._C.DisableTorchFunction": "keep devices as they are inside operators",
     "torch._C._dispatch_has_kernel_for_dispatch_key": "take composite operators apart",
     "torch._tensor_str._str": "print tensors as they would be on a GPU",
+    "torch.library._scoped_library": "give operators the kernels of a GPU for a while",
+    "torch._C.DispatchKey": "let autocast see tensors on the device",
+    "torch._C.DispatchKeySet": "let autocast see tensors on the device",
+    "torch._C._IncludeDispatchKeyGuard": "let autocast see tensors on the device",
+    "torch._C._ExcludeDispatchKeyGuard": "cast as autocast does, once",
+    "torch._C._AutoDispatchBelowAutograd": "run an operator as one, with its gradient",
+    "torch._C._get_sdp_priority_order": "choose the attention kernel",
+    "torch._dynamo.eval_frame._callback_from_stance": "see calls of what was compiled",
+    "torch._C._group_tensors_by_device_and_dtype": "run optimizers as on a GPU",
 }
 
 
