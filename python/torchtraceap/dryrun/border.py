@@ -49,6 +49,10 @@ class Border(TorchFunctionMode):  # type: ignore[misc]
         self, func: Any, types: Any, args: Any = (), kwargs: Any = None
     ) -> Any:
         kwargs = kwargs or {}
+        if kwargs.get("pin_memory"):  # torch.empty(..., pin_memory=True) and its like
+            rest = {key: value for key, value in kwargs.items() if key != "pin_memory"}
+            with self:
+                return func(*args, **rest).pin_memory()
         try:
             replacement = REPLACEMENTS.get(func)
         except TypeError:  # not hashable

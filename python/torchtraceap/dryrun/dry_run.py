@@ -13,6 +13,7 @@ from torchtraceap.dryrun.border import Border
 from torchtraceap.dryrun.dispatch import Dispatch
 from torchtraceap.dryrun.facade import Facade
 from torchtraceap.dryrun.gpus import gpu as gpu_of
+from torchtraceap.dryrun.one_run import only_run
 from torchtraceap.dryrun.overrides import overrides
 from torchtraceap.dryrun.private_names import check_names
 from torchtraceap.dryrun.record import Op, Sync
@@ -50,8 +51,9 @@ class DryRun(Result):
 
     def __enter__(self) -> DryRun:
         with ExitStack() as opening:
-            opening.enter_context(self._recorder.place.watching())
+            opening.enter_context(only_run())
             opening.enter_context(Facade(self._recorder))
+            opening.enter_context(self._recorder.place.watching())
             opening.enter_context(overrides(self._dispatch))
             opening.enter_context(Border(self._dispatch, {}))
             opening.enter_context(self._dispatch)

@@ -12,6 +12,7 @@ from torchtraceap.dryrun import (
     compile,
     composites,
     foreach,
+    loader,
     rnn,
 )
 from torchtraceap.dryrun.dispatch import Dispatch
@@ -26,5 +27,6 @@ def overrides(run: Dispatch) -> Iterator[None]:
         undo.enter_context(rnn.installed(casts))
         undo.enter_context(composites.installed())
         undo.enter_context(foreach.installed())
+        undo.enter_context(loader.installed())
         undo.enter_context(compile.installed(run.recorder.note))
         yield
