@@ -89,6 +89,13 @@ def _answer(value: Any) -> Replacement:
     return replacement
 
 
+def _device(border: Border, func: Any, args: Any, kwargs: Any) -> Any:
+    """torch.device(0): the first GPU."""
+    if len(args) == 1 and type(args[0]) is int and not kwargs and is_gpu(args[0]):
+        return CUDA
+    return func(*args, **kwargs)
+
+
 def _without_modes(border: Border, func: Any, args: Any, kwargs: Any) -> Any:
     with _NoFunctionModes():
         return func(*args, **kwargs)
@@ -281,6 +288,7 @@ def _type(border: Border, func: Any, args: Any, kwargs: Any) -> Any:
 
 
 REPLACEMENTS: dict[Any, Replacement] = {
+    torch.device: _device,
     Tensor.device.__get__: _answer(CUDA),
     Tensor.is_cuda.__get__: _answer(True),
     Tensor.is_meta.__get__: _answer(False),

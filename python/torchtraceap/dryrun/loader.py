@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import torch
 from torch.utils.data import _utils
 from torch.utils.data.dataloader import DataLoader
 

@@ -9,8 +9,10 @@ from contextlib import ExitStack, contextmanager
 from torchtraceap.dryrun import (
     attention,
     autocast,
+    collectives,
     compile,
     composites,
+    ddp,
     foreach,
     loader,
     rnn,
@@ -19,7 +21,7 @@ from torchtraceap.dryrun.dispatch import Dispatch
 
 
 @contextmanager
-def overrides(run: Dispatch) -> Iterator[None]:
+def overrides(run: Dispatch, world_size: int = 8) -> Iterator[None]:
     """Be like the GPU of ``run`` while the block lasts, in what differs from "meta"."""
     with ExitStack() as undo:
         casts = undo.enter_context(autocast.installed())
@@ -28,5 +30,7 @@ def overrides(run: Dispatch) -> Iterator[None]:
         undo.enter_context(composites.installed())
         undo.enter_context(foreach.installed())
         undo.enter_context(loader.installed())
+        undo.enter_context(collectives.installed(run, world_size))
+        undo.enter_context(ddp.installed(run.recorder.record))
         undo.enter_context(compile.installed(run.recorder.note))
         yield

@@ -32,6 +32,11 @@ NAMES = {
     "torch.utils._python_dispatch._disable_current_modes": "end the run in workers",
     "torch.utils.data._utils.pin_memory.pin_memory": "pin batches",
     "torch.utils.data.dataloader._MultiProcessingDataLoaderIter": "pin batches",
+    "torch.distributed.distributed_c10d._new_process_group_helper": "stand for NCCL",
+    "torch.distributed.distributed_c10d._world": "stand for NCCL",
+    "torch.distributed.distributed_c10d._get_default_timeout": "stand for NCCL",
+    "torch.distributed._compute_bucket_assignment_by_size": "stand for DDP's reducer",
+    "torch.autograd.Variable._execution_engine": "stand for DDP's reducer",
     "torch._dynamo.eval_frame._callback_from_stance": "see calls of what was compiled",
     "torch._C._group_tensors_by_device_and_dtype": "run optimizers as on a GPU",
 }
