@@ -54,6 +54,10 @@ class Border(TorchFunctionMode):  # type: ignore[misc]
         self, func: Any, types: Any, args: Any = (), kwargs: Any = None
     ) -> Any:
         kwargs = kwargs or {}
+        if kwargs.get("pin_memory"):  # torch.empty(..., pin_memory=True) and its like
+            rest = {key: value for key, value in kwargs.items() if key != "pin_memory"}
+            with self:
+                return func(*args, **rest).pin_memory()
         try:
             replacement = REPLACEMENTS.get(func)
         except TypeError:  # not hashable
@@ -88,6 +92,13 @@ def _answer(value: Any) -> Replacement:
         return value if _is_here(args[0]) else func(*args, **kwargs)
 
     return replacement
+
+
+def _device(border: Border, func: Any, args: Any, kwargs: Any) -> Any:
+    """torch.device(0): the first GPU."""
+    if len(args) == 1 and type(args[0]) is int and not kwargs and is_gpu(args[0]):
+        return CUDA
+    return func(*args, **kwargs)
 
 
 def _without_modes(border: Border, func: Any, args: Any, kwargs: Any) -> Any:
@@ -178,11 +189,11 @@ def _by_index(border: Border, func: Any, args: Any, kwargs: Any) -> Any:
 
 
 def _set_by_index(border: Border, func: Any, args: Any, kwargs: Any) -> Any:
-    if len(args) > 2 and isinstance(args[2], bool | int | float | complex):
-        if _NUMBERS_ARE_TENSORS and _is_here(args[0]):
-            with _NoFunctionModes():
-                number = torch.scalar_tensor(args[2], dtype=args[0].dtype)
-            args = (*args[:2], number)
+    is_number = len(args) > 2 and isinstance(args[2], bool | int | float | complex)
+    if _NUMBERS_ARE_TENSORS and is_number and _is_here(args[0]):
+        with _NoFunctionModes():
+            number = torch.scalar_tensor(args[2], dtype=args[0].dtype)
+        args = (*args[:2], number)
     return _by_index(border, func, args, kwargs)
 
 
@@ -293,6 +304,7 @@ def _type(border: Border, func: Any, args: Any, kwargs: Any) -> Any:
 
 
 REPLACEMENTS: dict[Any, Replacement] = {
+    torch.device: _device,
     Tensor.device.__get__: _answer(CUDA),
     Tensor.is_cuda.__get__: _answer(True),
     Tensor.is_meta.__get__: _answer(False),
