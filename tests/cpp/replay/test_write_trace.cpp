@@ -129,10 +129,26 @@ TEST(WriteTrace, RowsTellWhatTheProgramSaysOfThem) {
   };
   EXPECT_NE(args_of(Category::kUserAnnotation, 0).find("train.py(3)"),
             std::string::npos);
-  EXPECT_NE(args_of(Category::kCpuOp, 0).find("\"Input Dims\": [[2]]"),
+  EXPECT_NE(args_of(Category::kCpuOp, 0).find("\"Sequence number\": 5"),
             std::string::npos);
-  EXPECT_NE(args_of(Category::kCpuOp, 1).find("\"Sequence number\": 5"),
+  EXPECT_NE(args_of(Category::kCpuOp, 1).find("\"Input Dims\": [[2]]"),
             std::string::npos);
+}
+
+TEST(WriteTrace, OfTwoThatBeginAndEndTogetherTheInnerOneIsInside) {
+  Program p;
+  p.add_thread(1, "main");
+  p.open(0, "outer");
+  p.open(0, "inner");
+  p.host(0, 1'000);
+  p.close(0);
+  p.close(0);
+  const auto t = trace::load_bytes(text_of(p));
+  const auto timeline = timeline::make_timeline(t);
+  const auto ops = rows_of(t, Category::kCpuOp);
+  ASSERT_EQ(ops.size(), 2u);
+  EXPECT_EQ(t.name(ops[1]), "inner");
+  EXPECT_EQ(timeline.tree.parent[ops[1]], ops[0]);
 }
 
 // A name alone decides what a copy is to the host, as it does in a recording.
