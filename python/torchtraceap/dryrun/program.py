@@ -9,15 +9,16 @@ the backward pass has a thread of its own, for which the main thread waits.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from torchtraceap import _core
 from torchtraceap.dryrun.gpus import Gpu
-from torchtraceap.dryrun.kernel_time import copy_us, kernel_us
-from torchtraceap.dryrun.launches import Launch, launches_of
-from torchtraceap.dryrun.phases import node_name, phases_of
-from torchtraceap.dryrun.record import Call, Copy, Op, Phase, Record, Sync
+from torchtraceap.dryrun.launches import Launch
+from torchtraceap.dryrun.lengths import Lengths
+from torchtraceap.dryrun.phases import phases_of
+from torchtraceap.dryrun.record import Call, Copy, Op, Record, Sync
 from torchtraceap.dryrun.row_args import lines_args, members, operator_args
+from torchtraceap.dryrun.timeline_scopes import Scopes
 from torchtraceap.source_lines import Line
 
 #: What of an operator's time the call that launches takes, at most, in µs: medians in
@@ -37,22 +38,6 @@ _COPIES = {
     ("d2d", False): "Memcpy DtoD (Device -> Device)",
     ("d2d", True): "Memcpy DtoD (Device -> Device)",
 }
-
-
-class Lengths:
-    """What an operator launches, and how long the device takes for it, in µs."""
-
-    def __init__(self, gpu: Gpu) -> None:
-        self._gpu = gpu
-
-    def kernels(self, op: Op) -> Iterable[tuple[Launch, float]]:
-        """Give kernels, memsets and the driver's copies, in the order of launch."""
-        for launch in launches_of(op, self._gpu):
-            yield launch, kernel_us(launch, self._gpu)
-
-    def copy(self, copy: Copy) -> float:
-        """Return how long a copy takes."""
-        return copy_us(copy, self._gpu)
 
 
 def simulate(
@@ -94,15 +79,9 @@ class _Writer:
         self._program.add_device(
             0, gpu.name, gpu.memory_bytes, gpu.multiprocessors, major, minor
         )
-        self._main = self._program.add_thread(1, "python")
-        self._backward: int | None = None  # Made when there is one.
+        self._scopes = Scopes(self._program, record)
         self._streams: dict[int, int] = {}
         self._events: dict[int, int] = {}
-        self._phase: Phase | None = None
-        self._step = -1
-        self._in_step = False
-        self._modules: list[str] = []  # That are open, the outermost first.
-        self._node: int | None = None  # The forward operator of the one that is open.
         self._syncs = {sync.entry: sync for sync in record.syncs}
         entries = record.entries
         self._forward = {
@@ -113,17 +92,15 @@ class _Writer:
 
     def text(self) -> bytes:
         """Write all of it."""
-        phases = phases_of(self._record)
-        for at, (entry, phase) in enumerate(
-            zip(self._record.entries, phases, strict=True)
-        ):
-            self._enter_step(entry.step)
-            self._enter_phase(phase)
+        entries = self._record.entries
+        for at, phase in enumerate(phases_of(self._record)):
+            entry = entries[at]
+            self._scopes.enter(entry.step, phase)
             if isinstance(entry, Op):
                 self._operator(at, entry)
             else:
                 self._call(at, entry)
-        self._enter_step(-1)
+        self._scopes.end()
         assumed = {
             "gpu": self._gpu.name,
             "host_us_per_op": self._host_us,
@@ -131,88 +108,11 @@ class _Writer:
         }
         return self._program.trace_text({"dry_run": assumed})
 
-    # --- What stands around operators ------------------------------------------------
-
-    def _enter_step(self, step: int) -> None:
-        """Begin a step if it is another one; the last may have no end, and no name."""
-        if step == self._step:
-            return
-        self._enter_phase(None)
-        if self._in_step:
-            self._program.close(self._main)
-        self._step = step
-        self._in_step = 0 <= step < self._record.steps
-        if self._in_step:
-            self._program.open_span(self._main, f"ProfilerStep#{step}")
-
-    def _enter_phase(self, phase: Phase | None) -> None:
-        if phase == self._phase:
-            return
-        program, main = self._program, self._main
-        self._enter_modules("")
-        if self._phase == "optimizer":
-            program.close(main)
-        elif self._phase == "backward":
-            self._enter_node(None)
-            self._hand_over(self._thread, main)
-        self._phase = phase
-        if phase == "optimizer":
-            program.open_span(main, "Optimizer.step")
-        elif phase == "backward":
-            if self._backward is None:
-                self._backward = program.add_thread(2, "pt_autograd_0")
-            self._hand_over(main, self._thread)
-
-    def _hand_over(self, giver: int, taker: int) -> None:
-        """Let one thread go on when another has come so far."""
-        signal = self._program.add_signal()
-        self._program.signal(giver, signal)
-        self._program.wait(taker, signal)
-
-    @property
-    def _thread(self) -> int:
-        """The thread of the phase."""
-        if self._phase == "backward" and self._backward is not None:
-            return self._backward
-        return self._main
-
-    def _enter_modules(self, path: str) -> None:
-        """Open and close annotations until those of a module are open."""
-        parts = path.split(".") if path else []
-        wanted = [".".join(parts[: n + 1]) for n in range(len(parts))]
-        same = 0
-        while self._modules[same : same + 1] == wanted[same : same + 1] != []:
-            same += 1
-        for _ in self._modules[same:]:
-            self._program.close(self._main)
-        for name in wanted[same:]:
-            self._program.open_span(self._main, name)
-        self._modules = wanted
-
-    def _enter_node(self, forward: int | None) -> None:
-        """Begin what autograd does for a forward operator, end that of another."""
-        if forward == self._node:
-            return
-        if self._node is not None:
-            self._program.close(self._thread)
-        self._node = forward
-        if forward is not None:
-            made = self._record.entries[forward]
-            assert isinstance(made, Op)
-            numbers = {"Sequence number": forward, "Fwd thread id": 1}
-            args = members(numbers | lines_args([made.line] if made.line else []))
-            self._program.open(self._thread, node_name(made), args)
-
-    # --- Operators and calls ---------------------------------------------------------
-
     def _operator(self, at: int, op: Op) -> None:
-        if self._phase == "backward":
-            self._enter_node(op.forward)
-        elif self._phase == "forward":
-            self._enter_modules(op.module)
+        self._scopes.around(op)
         numbers = {"Sequence number": at, "Fwd thread id": 0}
         args = operator_args(op, numbers if at in self._forward else None)
-        thread, stream = self._thread, self._stream(op.stream)
+        thread, stream = self._scopes.thread, self._stream(op.stream)
         copy = op.copy or (_READ_BACK if at in self._syncs else None)
         if copy is not None and copy.nbytes == 0:
             copy = None
@@ -255,7 +155,7 @@ class _Writer:
             self._program.stream_sync(thread, stream)
 
     def _call(self, at: int, call: Call) -> None:
-        thread, stream = self._thread, self._stream(call.stream)
+        thread, stream = self._scopes.thread, self._stream(call.stream)
         sync = self._syncs.get(at)
         name, lines = _name_and_lines(call, sync)
         # An annotation, for a call has no line of its own.
