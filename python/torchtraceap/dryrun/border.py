@@ -26,6 +26,8 @@ from torchtraceap.errors import DryRunError
 Replacement = Callable[["Border", Any, Sequence[Any], dict[str, Any]], Any]
 
 _NoFunctionModes = private("torch._C.DisableTorchFunction")
+_function_modes = private("torch.overrides._get_current_function_mode_stack")
+_DeviceContext = private("torch.utils._device.DeviceContext")
 _CPU = torch.device("cpu")
 
 
@@ -118,19 +120,24 @@ def _cuda(border: Border, func: Any, args: Any, kwargs: Any) -> Any:
 
 def _from_data(border: Border, func: Any, args: Any, kwargs: Any) -> Any:
     """torch.tensor(data, device=) and its like: made on the host, then copied."""
-    device = kwargs.get("device")
-    if device is None and not any(map(_is_here, args[:1])):
-        with _NoFunctionModes():
-            device = torch.get_default_device()
+    device = kwargs.get("device") or _default_device()
     if not is_gpu(device) or _is_here(args[0] if args else kwargs.get("data")):
         if is_gpu(kwargs.get("device")):
             kwargs = {**kwargs, "device": DEVICE}
         return func(*args, **kwargs)
-    grad = kwargs.get("requires_grad", False)
+    grad = kwargs.pop("requires_grad", False)
     with _NoFunctionModes():
-        host = func(*args, **{**kwargs, "device": _CPU, "requires_grad": False})
+        host = func(*args, **{**kwargs, "device": _CPU})
     out = border.push(host, OF_DATA)
     return out.requires_grad_() if grad else out
+
+
+def _default_device() -> Any:
+    # torch.get_default_device would make a tensor there to find out.
+    for mode in reversed(_function_modes()):
+        if isinstance(mode, _DeviceContext):
+            return mode.device
+    return None
 
 
 def _new_tensor(border: Border, func: Any, args: Any, kwargs: Any) -> Any:
@@ -217,18 +224,6 @@ def _format(border: Border, func: Any, args: Any, kwargs: Any) -> Any:
     return format(_to_text(border, Tensor.__repr__, (tensor,), {}), spec)
 
 
-def _reduce(border: Border, func: Any, args: Any, kwargs: Any) -> Any:
-    """Pickling, as by torch.save, copies to the host."""
-    if not _is_here(args[0]):
-        return func(*args, **kwargs)
-    tensor = args[0]
-    host = tensor.detach().cpu().requires_grad_(tensor.requires_grad)
-    if isinstance(tensor, torch.nn.Parameter):
-        host = torch.nn.Parameter(host, tensor.requires_grad)
-    with _NoFunctionModes():
-        return host.__reduce_ex__(*args[1:])
-
-
 def _deepcopy(border: Border, func: Any, args: Any, kwargs: Any) -> Any:
     # Inside it asks for the device, and knows how to copy "meta".
     with _NoFunctionModes():
@@ -298,11 +293,25 @@ REPLACEMENTS: dict[Any, Replacement] = {
     Tensor.__array__: _to_numpy,
     Tensor.__repr__: _to_text,
     Tensor.__format__: _format,
-    Tensor.__reduce_ex__: _reduce,
     Tensor.__deepcopy__: _deepcopy,
     Tensor.data_ptr: _address,
     Tensor.__dlpack__: _refuse("__dlpack__"),
+    Tensor.__dlpack_device__: _refuse("__dlpack__"),
     Tensor.__cuda_array_interface__.__get__: _refuse("__cuda_array_interface__"),
     Tensor.pin_memory: _pin,
     Tensor.is_pinned: _pinned,
 }
+
+
+def pickling(former: Any) -> Callable[[Tensor, Any], Any]:
+    """Return what pickles tensors, as for torch.save, in place of ``former``: those of
+    the device are copied to the host. torch does not ask function modes for it."""
+
+    def __reduce_ex__(self: Tensor, protocol: Any) -> Any:
+        if not _is_here(self):
+            return former(self, protocol)
+        host = self.detach().cpu().requires_grad_(self.requires_grad)
+        with _NoFunctionModes():
+            return former(host, protocol)
+
+    return __reduce_ex__

@@ -20,6 +20,8 @@ NAMES = {
     "torch._C._dispatch_has_kernel_for_dispatch_key": "take composite operators apart",
     "torch._dynamo.device_interface": "load it before there seems to be CUDA, where "
     "it would ask for more of it",
+    "torch.overrides._get_current_function_mode_stack": "find a default device",
+    "torch.utils._device.DeviceContext": "find a default device",
     "torch._tensor_str._str": "print tensors as they would be on a GPU",
 }
 

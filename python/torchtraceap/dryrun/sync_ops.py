@@ -176,6 +176,14 @@ SYNC_OPS = (
         names=("synchronize",),
     ),
     SyncOp(
+        ("torch.cuda.empty_cache",),
+        "torch.cuda.empty_cache()",
+        "the driver frees memory only when the device is idle",
+        "take it out: what is freed is used again; PYTORCH_CUDA_ALLOC_CONF="
+        "expandable_segments:True against fragments",
+        names=("empty_cache",),
+    ),
+    SyncOp(
         ("aten::_linalg_check_errors", "aten::_linalg_eigh", "aten::_linalg_svd"),
         "linalg.inv, solve, cholesky, eigh, svd",
         "the error code is read back",
