@@ -261,6 +261,21 @@ def test_reports_of_older_versions_are_of_recordings(recorded: Report) -> None:
     assert torchtraceap.compare(form, recorded).comparable
 
 
+def test_a_what_if_is_of_a_simulation_too(
+    simulated: Report, recorded: Report, tmp_path: Path
+) -> None:
+    result = torchtraceap.what_if(simulated, "sync_stall")
+    text = " ".join(result.summary().split())
+    assert text.startswith(SENTENCE)
+    assert "Simulated " in text
+    assert "ecorded" not in text
+    trace: Any = result.to_dict()["trace"]
+    assert trace["simulated"]["gpu"] == "H100 SXM"
+    result.to_trace(tmp_path / "fixed.json")
+    assert torchtraceap.analyze(tmp_path / "fixed.json").trace.simulated is not None
+    assert torchtraceap.what_if(recorded).summary().startswith("Recorded ")
+
+
 # --- Programs -----------------------------------------------------------------------
 
 

@@ -262,6 +262,23 @@ TEST(WriteWhatIf, AsRecordedNothingMoves) {
             "{\"what_if\": \"without \\\"waits\\\"\", \"of\": \"<bytes>\"}");
 }
 
+TEST(WriteWhatIf, OfASimulationItIsOneAgain) {
+  const tta::test::Replayed r(text_of(step()));
+  const auto written = [](const tta::test::Replayed& of, const char* note) {
+    std::ostringstream out;
+    write_what_if(of.model, of.model.recorded(), note, out);
+    return std::move(out).str();
+  };
+  const tta::test::Replayed once(written(r, "once"));
+  EXPECT_EQ(
+      once.trace.metadata_json("torchtraceap"),
+      "{\"what_if\": \"once\", \"of\": \"<bytes>\", \"simulated\": true, \"rank\": 0}");
+  const auto twice = trace::load_bytes(written(once, "twice"));
+  EXPECT_EQ(twice.metadata_json("torchtraceap"),
+            "{\"what_if\": \"twice\", \"of\": \"<bytes>\", \"simulated\": true, "
+            "\"rank\": 0}");
+}
+
 TEST(WriteWhatIf, RowsMoveWithTheirThread) {
   const Recording r;
   Change change;
