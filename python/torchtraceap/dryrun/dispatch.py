@@ -136,9 +136,9 @@ class Dispatch(TorchDispatchMode):  # type: ignore[misc]
             return func(*args, **kwargs)
         # Function modes would otherwise answer the kernels' own questions.
         with _NoFunctionModes():
-            if _is_composite(func):
+            if _COMPOSITE in func.py_kernels or _is_composite(func):
                 with self:
-                    return func._op_dk(_COMPOSITE, *args, **kwargs)
+                    return func.decompose(*args, **kwargs)
             if is_gpu(kwargs.get("device")):
                 kwargs = {**kwargs, "device": DEVICE}
             handler = handlers().get(schema.name)
@@ -245,9 +245,9 @@ class Dispatch(TorchDispatchMode):  # type: ignore[misc]
             values.known(t) for t in inputs if on_device(t) and id(t) not in ids
         )
         if fresh:
-            made = [t for t in tensors_in([out]) if on_device(t)]
+            made = tensors_in([out])
             for tensor, value in zip(made, tensors_in([results]), strict=True):
-                if any(tensor is one for one in wanted):
+                if on_device(tensor) and any(tensor is one for one in wanted):
                     values.put(tensor, value, known)
         for tensor in written:
             memory = memory_of(tensor)
@@ -298,5 +298,6 @@ def handlers() -> dict[str, Handler]:
     """Return the operators that are more than a shape and values."""
     from torchtraceap.dryrun.copies import COPIES
     from torchtraceap.dryrun.data_dependent import DATA_DEPENDENT
+    from torchtraceap.dryrun.host_numbers import HOST_NUMBERS
 
-    return {**COPIES, **DATA_DEPENDENT}
+    return {**COPIES, **DATA_DEPENDENT, **HOST_NUMBERS}

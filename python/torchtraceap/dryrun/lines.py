@@ -14,7 +14,8 @@ from torchtraceap.source_lines import _OWN_FOLDER, Line, is_user_file, resolve
 #: Of the user's lines, how many are kept of a stack: enough to tell paths apart.
 DEPTH = 16
 
-# By file, line and function: code objects of two files with the same text are equal.
+# By file: code objects of two files are equal if their code is.
+_USERS: dict[str, bool] = {}
 _LINES: dict[tuple[str, int, str], Line] = {}
 
 
@@ -24,7 +25,11 @@ def user_stack(frame: FrameType | None) -> tuple[Line, ...]:
     lines: list[Line] = []
     start = frame
     while frame is not None and len(lines) < DEPTH:
-        if is_user_file(frame.f_code.co_filename):  # It remembers.
+        file = frame.f_code.co_filename
+        users = _USERS.get(file)
+        if users is None:
+            users = _USERS[file] = is_user_file(file)
+        if users:
             lines.append(_line(frame))
         frame = frame.f_back
     if not lines and (inner := library_line(start)):
