@@ -22,13 +22,15 @@ from torchtraceap.dryrun.replacing import Replacements
 @contextmanager
 def kept(mode: TorchFunctionMode) -> Iterator[None]:
     """Have ``mode``, which is to be entered in this block, in such code as well."""
+    on = private("torch._C._EnableTorchFunction")  # it may be off where torch calls
+    off = private("torch._C._is_torch_function_all_disabled")
     modes = private("torch.overrides._get_current_function_mode_stack")
 
     def in_mode(function: Callable[..., Any]) -> Callable[..., Any]:
         def call(*args: Any, **kwargs: Any) -> Any:
-            if any(one is mode for one in modes()):
+            if not off() and any(one is mode for one in modes()):
                 return function(*args, **kwargs)
-            with mode:
+            with on(), mode:
                 return function(*args, **kwargs)
 
         return call
