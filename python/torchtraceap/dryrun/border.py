@@ -27,6 +27,8 @@ from torchtraceap.errors import DryRunError
 Replacement = Callable[["Border", Any, Sequence[Any], dict[str, Any]], Any]
 
 _NoFunctionModes = private("torch._C.DisableTorchFunction")
+_function_modes = private("torch.overrides._get_current_function_mode_stack")
+_DeviceContext = private("torch.utils._device.DeviceContext")
 _CPU = torch.device("cpu")
 # Until 2.13 a number that is put into a CUDA tensor becomes a tensor of the host first.
 _NUMBERS_ARE_TENSORS = torch.__version__ < (2, 14)
@@ -121,17 +123,13 @@ def _cuda(border: Border, func: Any, args: Any, kwargs: Any) -> Any:
 
 def _from_data(border: Border, func: Any, args: Any, kwargs: Any) -> Any:
     """torch.tensor(data, device=) and its like: made on the host, then copied."""
-    device = kwargs.get("device")
+    device = kwargs.get("device") or _default_device()
     args = (*map(_read, args[:1]), *args[1:])
-    if device is None and not any(map(_is_here, args[:1])):
-        with _NoFunctionModes():
-            device = torch.get_default_device()
     if not is_gpu(device) or _is_here(args[0] if args else kwargs.get("data")):
         if is_gpu(kwargs.get("device")):
             kwargs = {**kwargs, "device": DEVICE}
         return func(*args, **kwargs)
-    grad = kwargs.get("requires_grad", False)
-    kwargs = {k: v for k, v in kwargs.items() if k != "requires_grad"}
+    grad = kwargs.pop("requires_grad", False)
     with _NoFunctionModes():
         host = func(*args, **{**kwargs, "device": _CPU})
     out = border.push(host, OF_DATA)
@@ -143,6 +141,14 @@ def _read(data: Any) -> Any:
     if not isinstance(data, list | tuple):
         return data
     return [one.item() if _is_here(one) else _read(one) for one in data]
+
+
+def _default_device() -> Any:
+    # torch.get_default_device would make a tensor there to find out.
+    for mode in reversed(_function_modes()):
+        if isinstance(mode, _DeviceContext):
+            return mode.device
+    return None
 
 
 def _new_tensor(border: Border, func: Any, args: Any, kwargs: Any) -> Any:
@@ -171,11 +177,10 @@ def _by_index(border: Border, func: Any, args: Any, kwargs: Any) -> Any:
 
 
 def _set_by_index(border: Border, func: Any, args: Any, kwargs: Any) -> Any:
-    if len(args) > 2 and isinstance(args[2], bool | int | float | complex):
-        if _NUMBERS_ARE_TENSORS and _is_here(args[0]):
-            with _NoFunctionModes():
-                number = torch.scalar_tensor(args[2], dtype=args[0].dtype)
-            args = (*args[:2], number)
+    number = len(args) > 2 and isinstance(args[2], bool | int | float | complex)
+    if number and _NUMBERS_ARE_TENSORS and _is_here(args[0]):
+        with _NoFunctionModes():
+            args = (*args[:2], torch.scalar_tensor(args[2], dtype=args[0].dtype))
     return _by_index(border, func, args, kwargs)
 
 
@@ -236,18 +241,6 @@ def _format(border: Border, func: Any, args: Any, kwargs: Any) -> Any:
     if tensor.dim() == 0:
         return format(tensor.item(), spec)
     return format(_to_text(border, Tensor.__repr__, (tensor,), {}), spec)
-
-
-def _reduce(border: Border, func: Any, args: Any, kwargs: Any) -> Any:
-    """Pickling, as by torch.save, copies to the host."""
-    if not _is_here(args[0]):
-        return func(*args, **kwargs)
-    tensor = args[0]
-    host = tensor.detach().cpu().requires_grad_(tensor.requires_grad)
-    if isinstance(tensor, torch.nn.Parameter):
-        host = torch.nn.Parameter(host, tensor.requires_grad)
-    with _NoFunctionModes():
-        return host.__reduce_ex__(*args[1:])
 
 
 def _deepcopy(border: Border, func: Any, args: Any, kwargs: Any) -> Any:
@@ -319,12 +312,26 @@ REPLACEMENTS: dict[Any, Replacement] = {
     Tensor.__array__: _to_numpy,
     Tensor.__repr__: _to_text,
     Tensor.__format__: _format,
-    Tensor.__reduce_ex__: _reduce,
     Tensor.__deepcopy__: _deepcopy,
     Tensor.data_ptr: _address,
     Tensor.__dlpack__: _refuse("__dlpack__"),
+    Tensor.__dlpack_device__: _refuse("__dlpack__"),
     Tensor.__cuda_array_interface__.__get__: _refuse("__cuda_array_interface__"),
     Tensor.pin_memory: _pin,
     Tensor.is_pinned: _pinned,
     **LOSSES,
 }
+
+
+def pickling(former: Any) -> Callable[[Tensor, Any], Any]:
+    """Return what pickles tensors, as for torch.save, in place of ``former``: those of
+    the device are copied to the host. torch does not ask function modes for it."""
+
+    def __reduce_ex__(self: Tensor, protocol: Any) -> Any:
+        if not _is_here(self):
+            return former(self, protocol)
+        host = self.detach().cpu().requires_grad_(self.requires_grad)
+        with _NoFunctionModes():
+            return former(host, protocol)
+
+    return __reduce_ex__

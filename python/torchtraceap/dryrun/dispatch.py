@@ -271,7 +271,8 @@ class Dispatch(TorchDispatchMode):  # type: ignore[misc]
     def _refuse_mixed(self, name: str, tensors: list[Tensor]) -> None:
         if name in _MIXED:
             return
-        if any(t.device.type == "cpu" and t.dim() > 0 for t in tensors):
+        hosts = [t for t in tensors if t.device.type == "cpu" and t.dim() > 0]
+        if hosts and len(hosts) < len(tensors):
             raise RuntimeError(
                 "Expected all tensors to be on the same device, but found at least two "
                 f"devices, cuda:0 and cpu! ({name}, in a dry run as on a GPU)"

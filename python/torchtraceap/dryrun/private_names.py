@@ -18,6 +18,12 @@ NAMES = {
     "torch._C._autograd._get_sequence_nr": "find what backward belongs to",
     "torch._C.DisableTorchFunction": "keep devices as they are inside operators",
     "torch._C._dispatch_has_kernel_for_dispatch_key": "take composite operators apart",
+    "torch._dynamo.device_interface": "load it before there seems to be CUDA, where "
+    "it would ask for more of it",
+    "torch.overrides._get_current_function_mode_stack": "find a default device",
+    "torch.utils._device.DeviceContext": "find a default device",
+    "torch.serialization._package_registry": "load onto the device",
+    "torch.storage.TypedStorage._data_ptr": "load storages once",
     "torch._tensor_str._str": "print tensors as they would be on a GPU",
 }
 

@@ -140,6 +140,14 @@ SYNC_OPS = (
         "take it out; streams can wait for one another: stream.wait_event()",
         names=("synchronize",),
     ),
+    SyncOp(
+        ("torch.cuda.empty_cache",),
+        "torch.cuda.empty_cache()",
+        "the driver frees memory only when the device is idle",
+        "take it out: what is freed is used again; PYTORCH_CUDA_ALLOC_CONF="
+        "expandable_segments:True against fragments",
+        names=("empty_cache",),
+    ),
     *HIDDEN,
 )
 
