@@ -54,6 +54,10 @@ class Border(TorchFunctionMode):  # type: ignore[misc]
         self, func: Any, types: Any, args: Any = (), kwargs: Any = None
     ) -> Any:
         kwargs = kwargs or {}
+        if kwargs.get("pin_memory"):  # torch.empty(..., pin_memory=True) and its like
+            rest = {key: value for key, value in kwargs.items() if key != "pin_memory"}
+            with self:
+                return func(*args, **rest).pin_memory()
         try:
             replacement = REPLACEMENTS.get(func)
         except TypeError:  # not hashable
@@ -88,6 +92,13 @@ def _answer(value: Any) -> Replacement:
         return value if _is_here(args[0]) else func(*args, **kwargs)
 
     return replacement
+
+
+def _device(border: Border, func: Any, args: Any, kwargs: Any) -> Any:
+    """torch.device(0): the first GPU."""
+    if len(args) == 1 and type(args[0]) is int and not kwargs and is_gpu(args[0]):
+        return CUDA
+    return func(*args, **kwargs)
 
 
 def _without_modes(border: Border, func: Any, args: Any, kwargs: Any) -> Any:
@@ -129,18 +140,12 @@ def _from_data(border: Border, func: Any, args: Any, kwargs: Any) -> Any:
         if is_gpu(kwargs.get("device")):
             kwargs = {**kwargs, "device": DEVICE}
         return func(*args, **kwargs)
-    grad = kwargs.pop("requires_grad", False)
+    grad = kwargs.get("requires_grad", False)
+    kwargs = {k: v for k, v in kwargs.items() if k != "requires_grad"}
     with _NoFunctionModes():
         host = func(*args, **{**kwargs, "device": _CPU})
     out = border.push(host, OF_DATA)
     return out.requires_grad_() if grad else out
-
-
-def _read(data: Any) -> Any:
-    """Read the values of tensors among lists, one by one, as torch does."""
-    if not isinstance(data, list | tuple):
-        return data
-    return [one.item() if _is_here(one) else _read(one) for one in data]
 
 
 def _default_device() -> Any:
@@ -149,6 +154,13 @@ def _default_device() -> Any:
         if isinstance(mode, _DeviceContext):
             return mode.device
     return None
+
+
+def _read(data: Any) -> Any:
+    """Read the values of tensors among lists, one by one, as torch does."""
+    if not isinstance(data, list | tuple):
+        return data
+    return [one.item() if _is_here(one) else _read(one) for one in data]
 
 
 def _new_tensor(border: Border, func: Any, args: Any, kwargs: Any) -> Any:
@@ -177,10 +189,11 @@ def _by_index(border: Border, func: Any, args: Any, kwargs: Any) -> Any:
 
 
 def _set_by_index(border: Border, func: Any, args: Any, kwargs: Any) -> Any:
-    number = len(args) > 2 and isinstance(args[2], bool | int | float | complex)
-    if number and _NUMBERS_ARE_TENSORS and _is_here(args[0]):
+    is_number = len(args) > 2 and isinstance(args[2], bool | int | float | complex)
+    if _NUMBERS_ARE_TENSORS and is_number and _is_here(args[0]):
         with _NoFunctionModes():
-            args = (*args[:2], torch.scalar_tensor(args[2], dtype=args[0].dtype))
+            number = torch.scalar_tensor(args[2], dtype=args[0].dtype)
+        args = (*args[:2], number)
     return _by_index(border, func, args, kwargs)
 
 
@@ -291,6 +304,7 @@ def _type(border: Border, func: Any, args: Any, kwargs: Any) -> Any:
 
 
 REPLACEMENTS: dict[Any, Replacement] = {
+    torch.device: _device,
     Tensor.device.__get__: _answer(CUDA),
     Tensor.is_cuda.__get__: _answer(True),
     Tensor.is_meta.__get__: _answer(False),

@@ -115,7 +115,7 @@ SOURCES = {
     "scaler": "torch/amp/grad_scaler.py: _maybe_opt_step sums found_inf.item()",
     "scale": "torch/amp/grad_scaler.py: get_scale calls item()",
     "clip": "torch/nn/utils/clip_grad.py: only error_if_nonfinite asks",
-    "averaged": "torch/optim/swa_utils.py: n_averaged.to(device) after the first",
+    "averaged": "torch/optim/swa_utils.py: n_averaged.to(device), _foreach_lerp_ by it",
     "checkpoint": "torch/utils/checkpoint.py: keeps the state of the generators",
     "close": "torch/testing/_comparison.py: `if torch.all(matches)`",
 }

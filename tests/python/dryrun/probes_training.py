@@ -139,7 +139,7 @@ PROBES = (
         "averaged",
         "a = optim.swa_utils.AveragedModel(net)",
     ),
-    Probe("average", "a.update_parameters(net)", "h2d", "averaged", _AVERAGED),
+    Probe("average", "a.update_parameters(net)", "h2d, scalar", "averaged", _AVERAGED),
     Probe("ema", "torch._foreach_lerp_([x], [y], 0.1)", "", "async"),
     # --- Scaling of gradients --------------------------------------------------------
     Probe(
