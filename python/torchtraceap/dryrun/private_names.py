@@ -25,6 +25,8 @@ NAMES = {
     "torch._C._is_torch_function_all_disabled": "see code that torch calls back",
     "torch.overrides._get_current_function_mode_stack": "find a default device",
     "torch.utils._device.DeviceContext": "find a default device",
+    "torch.serialization._package_registry": "load onto the device",
+    "torch.storage.TypedStorage._data_ptr": "load storages once",
     "torch._tensor_str._str": "print tensors as they would be on a GPU",
     "torch.library._scoped_library": "give operators the kernels of a GPU for a while",
     "torch._C.DispatchKey": "let autocast see tensors on the device",
