@@ -79,9 +79,11 @@ def _pass(
         channels = y.shape[1]
         tiles = math.ceil(y.numel // channels / _TILE) * math.ceil(channels / _TILE)
         main = Launch(name, f"{work}_image", kind, flops, bytes_, tiles)
+    # The gradient of small weights is worked out in parts.
+    parts = Launch(f"{name} sum", "reduce", kind, 0.0, 4.0 * w.nbytes)
     if kind != "float32":
         if _channels_last(x) or (pointwise and kind == "tf32"):
-            return (main,)
+            return (main, parts) if result is w else (main,)
         return *(_layout(name, t) for t in given), main, _layout(name, result)
     offsets = Launch(f"{name} offsets", "elementwise", "int32", 0.0, _OFFSETS_BYTES)
     winograd = w.shape[2:] == (3, 3) and stride == 1 and w.shape[1] > 3
@@ -94,9 +96,7 @@ def _pass(
                        bytes_ * _WINOGRAD_SPREAD)  # fmt: skip
         return (*(_layout(name, t, spread) for t in given), inner,
                 _layout(name, result, spread))  # fmt: skip
-    if pointwise and (result is y or result is w):
-        return (main,)
-    return offsets, main
+    return (main, parts) if pointwise and result is w else (offsets, main)
 
 
 def convolution(op: Op, gpu: Gpu) -> tuple[Launch, ...]:
