@@ -83,14 +83,10 @@ def errors(path: Path) -> dict[str, Any]:
         if launches and traced.us and traced.op.copy is None:
             classes[class_of(launches, trace.gpu)].append((traced, launches))
     torch.set_float32_matmul_precision(before)
-    rows = [
-        {
-            "class": work,
-            "fitted": name in FITTED.get(work, ()),
-            **_row(found, trace.gpu),
-        }
-        for work, found in sorted(classes.items())
-    ]
+    rows = []
+    for work, found in sorted(classes.items()):
+        fitted = name in FITTED.get(work, ())
+        rows.append({"class": work, "fitted": fitted, **_row(found, trace.gpu)})
     kernels = sum(map(is_kernel, trace.launched))
     return {"trace": name, "gpu": trace.gpu.name, "kernels": kernels,
             "not_compared": trace.unknown, "tf32": trace.uses_tf32,

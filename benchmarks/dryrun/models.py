@@ -21,8 +21,9 @@ class Program:
     Attributes:
         trace: Its file, without ".json.gz".
         steps: Of `make`'s steps that the trace holds.
-        fitted: Whether constants of kernel_time.py were fitted on the trace; "partly"
-            if on some of its kernels.
+        fitted: Whether constants of kernel_time.py were fitted on the trace; "partly":
+            on some of its kernels; "counts": no time was, but how many kernels a
+            convolution has.
     """
 
     name: str
@@ -274,7 +275,8 @@ PROGRAMS = (
     Program("OWLv2-large, bf16, 1 image", "h100-owlv2-large-55MB", "H100 SXM", 5,
             "partly", owl),
     Program("ResNet-50 training, DDP left out, 32 images",
-            "v100-ns-timestamps-rank0of1", "V100", 5, "no", resnet_foreach),
+            "v100-ns-timestamps-rank0of1", "V100", 5, "counts", resnet_foreach),
     Program("ResNet-50 training, DDP left out, 32 images",
-            "a100x8-nccl-process-groups-rank0of2", "A100 40GB", 3, "no", resnet_foreach),
+            "a100x8-nccl-process-groups-rank0of2", "A100 40GB", 3, "counts",
+            resnet_foreach),
 )  # fmt: skip

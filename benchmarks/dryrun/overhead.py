@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""overhead.py: what a dry run costs for an operator, and for a step of a large model."""
+"""overhead.py: what a dry run costs, for an operator and for a large model."""
 
 from __future__ import annotations
 

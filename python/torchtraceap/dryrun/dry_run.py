@@ -15,6 +15,7 @@ from torchtraceap.dryrun.dispatch import Dispatch
 from torchtraceap.dryrun.facade import Facade
 from torchtraceap.dryrun.gpus import gpu as gpu_of
 from torchtraceap.dryrun.one_run import only_run
+from torchtraceap.dryrun.overrides import overrides
 from torchtraceap.dryrun.private_names import check_names
 from torchtraceap.dryrun.record import Op, Sync
 from torchtraceap.dryrun.recorder import Recorder
@@ -60,6 +61,7 @@ class DryRun(Result):
             opening.enter_context(only_run())
             opening.enter_context(Facade(self._recorder))
             opening.enter_context(self._recorder.place.watching())
+            opening.enter_context(overrides(self._dispatch))
             opening.enter_context(Border(self._dispatch, {}))
             opening.enter_context(self._dispatch)
             replaced = Replacements()
