@@ -174,8 +174,8 @@ def resnet_training(device: str, *, foreach: bool = False) -> Step:
     optimizer = torch.optim.SGD(
         model.parameters(), lr=0.001, momentum=0.9, foreach=foreach
     )
-    images = torch.rand(32, 3, 224, 224).pin_memory()
-    labels = torch.zeros(32, dtype=torch.long).pin_memory()
+    images = torch.rand(32, 3, 224, 224)
+    labels = torch.zeros(32, dtype=torch.long)
 
     def step() -> None:
         loss = functional.cross_entropy(model(images.to(device)), labels.to(device))
