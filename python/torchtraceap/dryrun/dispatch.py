@@ -173,7 +173,7 @@ class Dispatch(TorchDispatchMode):  # type: ignore[misc]
         known, out = self._shapes.find(key, func, args)
         if not known:
             out = run_on_meta(func, args, kwargs)
-            self._shapes.keep(key, func, out)
+            self._shapes.keep(key, func, args, out)
         return out
 
     def new(self, shape: Sequence[int], dtype: torch.dtype) -> Tensor:
