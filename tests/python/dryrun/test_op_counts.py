@@ -21,9 +21,8 @@ _IDLE = {"view", "t", "transpose", "expand", "detach", "alias", "permute", "sele
 _IDLE |= {"slice", "unsqueeze", "squeeze", "_unsafe_view", "_reshape_alias", "unbind"}
 _IDLE |= {"empty", "empty_like", "new_empty", "empty_strided", "lift_fresh"}
 _IDLE |= {f"profiler::_record_function_{what}" for what in ("enter_new", "exit")}
-# On a GPU some go by the name of the library that does it.
-_NAMED = {"cudnn_batch_norm": "native_batch_norm"}
-_NAMED["cudnn_batch_norm_backward"] = "native_batch_norm_backward"
+# Under another name on the device, with the same kernels.
+_NAMED = {"_native_batch_norm_legit": "native_batch_norm"}
 
 
 class RealOperators(TorchDispatchMode):
