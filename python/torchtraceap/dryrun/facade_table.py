@@ -55,6 +55,7 @@ REPLACED = {
     "torch._C._cuda_synchronize": "synchronize",
     "torch._C._cuda_getCurrentStream": "streams.current_data",
     "torch._C._cuda_getDefaultStream": "streams.default_data",
+    "torch._C._cuda_getCurrentRawStream": "streams.current_handle",
     "torch._C._cuda_getStreamFromExternal": "streams.external_data",
     "torch._C._cuda_setStream": "streams.select_data",
     "torch._C._accelerator_getStream": "streams.current",
