@@ -37,8 +37,12 @@ SCALAR_TYPES = (
     torch.float32, torch.float64, torch.complex32, torch.complex64, torch.complex128,
     torch.bool, None, None, None, torch.bfloat16,
 )  # fmt: skip
-MEMORY_FORMATS = (torch.contiguous_format, torch.preserve_format, torch.channels_last,
-                  torch.channels_last_3d)
+MEMORY_FORMATS = (
+    torch.contiguous_format,
+    torch.preserve_format,
+    torch.channels_last,
+    torch.channels_last_3d,
+)
 # By a part of the device's name; the A100 of these traces has 40 GB.
 DEVICES = {
     "H100 80GB": GPUS["H100 SXM"],

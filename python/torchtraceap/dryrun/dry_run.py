@@ -10,6 +10,7 @@ from typing import get_args
 import torch
 
 from torchtraceap.arguments import checked_int, wrong_number
+from torchtraceap.dryrun import callbacks
 from torchtraceap.dryrun.border import Border, pickling
 from torchtraceap.dryrun.dispatch import Dispatch
 from torchtraceap.dryrun.facade import Facade
@@ -62,7 +63,9 @@ class DryRun(Result):
             opening.enter_context(Facade(self._recorder))
             opening.enter_context(self._recorder.place.watching())
             opening.enter_context(overrides(self._dispatch))
-            opening.enter_context(Border(self._dispatch, {}))
+            border = Border(self._dispatch, {})
+            opening.enter_context(callbacks.kept(border))
+            opening.enter_context(border)
             opening.enter_context(self._dispatch)
             replaced = Replacements()
             opening.callback(replaced.undo)

@@ -20,6 +20,9 @@ NAMES = {
     "torch._C._dispatch_has_kernel_for_dispatch_key": "take composite operators apart",
     "torch._dynamo.device_interface": "load it before there seems to be CUDA, where "
     "it would ask for more of it",
+    "torch._C._autograd._push_saved_tensors_default_hooks": "see code that packs",
+    "torch._C._EnableTorchFunction": "see code that torch calls back",
+    "torch._C._is_torch_function_all_disabled": "see code that torch calls back",
     "torch.overrides._get_current_function_mode_stack": "find a default device",
     "torch.utils._device.DeviceContext": "find a default device",
     "torch._tensor_str._str": "print tensors as they would be on a GPU",
@@ -39,6 +42,11 @@ NAMES = {
     "torch.distributed.distributed_c10d._get_default_timeout": "stand for NCCL",
     "torch.distributed._compute_bucket_assignment_by_size": "stand for DDP's reducer",
     "torch.autograd.Variable._execution_engine": "stand for DDP's reducer",
+    "torch.autograd._engine_run_backward": "see code that backward calls",
+    "torch._C._autograd._push_saved_tensors_default_hooks": "see code that packs",
+    "torch._C._EnableTorchFunction": "see code that torch calls back",
+    "torch._C._is_torch_function_all_disabled": "see code that torch calls back",
+    "torch.overrides._get_current_function_mode_stack": "see code that backward calls",
     "torch._dynamo.eval_frame._callback_from_stance": "see calls of what was compiled",
     "torch._C._group_tensors_by_device_and_dtype": "run optimizers as on a GPU",
 }

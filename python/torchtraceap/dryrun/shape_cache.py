@@ -106,18 +106,20 @@ class ShapeCache:
         ]
         return True, None if not outs else outs[0] if len(outs) == 1 else tuple(outs)
 
-    def keep(self, key: Any, func: Any, out: Any) -> None:
+    def keep(self, key: Any, func: Any, args: Sequence[Any], out: Any) -> None:
         """Remember what a call gave."""
         kind = _kind(func)
         outs = () if out is None else (out,) if isinstance(out, Tensor) else tuple(out)
         if kind is None or len(outs) != len(kind.returns) or len(self._known) >= _MOST:
             return
+        # Some give views without saying so: _unsafe_view.
+        taken = {t.untyped_storage()._cdata for t in args if isinstance(t, Tensor)}
         layouts: list[_Layout | None] = []
         for at, tensor in zip(kind.returns, outs, strict=True):
             if at is not None:
                 layouts.append(None)
                 continue
-            if not _is_plain(tensor):
+            if not _is_plain(tensor) or tensor.untyped_storage()._cdata in taken:
                 return
             layouts.append((tuple(tensor.shape), tensor.stride(), tensor.dtype))
         self._known[key] = tuple(layouts)
