@@ -6,6 +6,9 @@ What CUDA answers is taken from PyTorch's documentation and from its sources.
 
 from __future__ import annotations
 
+import contextlib
+import inspect
+import warnings
 from typing import Any
 
 import pytest
@@ -15,7 +18,6 @@ if torch.cuda.is_available():
     pytest.skip("a GPU is here", allow_module_level=True)
 
 # Bound before any run, as in a user's module.
-from torch import Generator  # noqa: E402
 from torch.accelerator import current_accelerator  # noqa: E402
 from torch.cuda import (  # noqa: E402
     get_device_name,
@@ -110,34 +112,40 @@ def test_second_gpu_has_no_properties(told: Told) -> None:
             ask(1)
 
 
-# --- Random numbers -------------------------------------------------------------------
+# --- All there is ------------------------------------------------------------------
 
 
-def test_generator_of_the_gpu(told: Told) -> None:
-    for kind in (Generator, torch.Generator):
-        made = kind("cuda")
-        assert str(made.device) == "cuda:0" and isinstance(made, kind)
-        assert str(kind().device) == "cpu" and isinstance(kind(), kind)
-    made.manual_seed(3)
-    first = torch.rand(4, generator=made)
-    assert torch.equal(first, torch.rand(4, generator=made.manual_seed(3)))
+@pytest.mark.parametrize(
+    "module",
+    [
+        torch.accelerator,
+        torch.backends.cuda,
+        torch.cuda,
+        torch.cuda.memory,
+        torch.cuda.profiler,
+        torch.cuda.random,
+        torch.cuda.tunable,
+    ],
+)
+def test_all_functions_answer_or_say_why_not(told: Told, module: Any) -> None:
+    asked = 0
+    for name in module.__all__:
+        function = getattr(module, name, None)
+        if not inspect.isfunction(function) or _takes_something(function):
+            continue
+        asked += 1
+        with contextlib.suppress(DryRunError), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of what is deprecated
+            function()
+    assert asked >= 2
 
 
-def test_state_of_random_numbers_is_kept_and_put_back(told: Told) -> None:
-    torch.manual_seed(5)  # seeds all devices
-    assert torch.cuda.initial_seed() == 5
-    torch.cuda.manual_seed_all(6)
-    generator = torch.cuda.default_generators[0]
-    state = torch.cuda.get_rng_state()
-    first = torch.rand(4, generator=generator)
-    torch.cuda.set_rng_state(state)
-    assert torch.equal(first, torch.rand(4, generator=generator))
-    of_a_gpu = torch.tensor([9, *[0] * 15], dtype=torch.uint8)  # seed 9, offset 0
-    torch.cuda.set_rng_state_all([of_a_gpu])
-    assert torch.cuda.initial_seed() == 9
-    with torch.random.fork_rng(devices=[0]):
-        torch.cuda.manual_seed(7)
-    assert torch.cuda.initial_seed() == 9
+def _takes_something(function: Any) -> bool:
+    try:
+        inspect.signature(function).bind()
+    except TypeError:
+        return True
+    return False
 
 
 # --- Tools, and what cannot be had ----------------------------------------------------
@@ -151,6 +159,7 @@ def test_tools_find_what_they_need(told: Told) -> None:
         torch.cuda.nvtx.mark("here")
     torch.cuda.check_error(torch.cuda.cudart().cudaProfilerStart())
     assert not torch.cuda.is_current_stream_capturing()
+    assert torch.cuda.nccl.version()[0] == 2
     with torch.backends.cudnn.flags(benchmark=True):
         assert torch.backends.cudnn.benchmark
 

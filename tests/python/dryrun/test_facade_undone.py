@@ -79,12 +79,16 @@ def test_everything_is_put_back() -> None:
     with Facade(Told()):
         during = _changed(before, _state())
         torch.cuda.manual_seed(1)
+        assert torch.get_device_module() is torch.cuda  # which remembers
         torch.cuda.Stream().synchronize()
     assert "torch._C._cuda_synchronize" in during and "here" in during
     assert "torch.cuda.Stream.__new__" in during and len(during) > 80
     assert _changed(before, _state()) == []
     assert not torch.cuda.is_available() and not torch.cuda.is_initialized()
     assert torch.get_device_module() is torch.cpu
+    # As the class has them, not as one gets them from it.
+    assert isinstance(vars(torch.cuda.Stream)["__new__"], staticmethod)
+    assert isinstance(vars(torch.cuda.Event)["from_ipc_handle"], classmethod)
     with pytest.raises((AssertionError, RuntimeError)):
         torch.cuda.current_device()
     with pytest.raises(RuntimeError):
