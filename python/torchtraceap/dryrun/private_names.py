@@ -43,10 +43,6 @@ NAMES = {
     "torch.distributed._compute_bucket_assignment_by_size": "stand for DDP's reducer",
     "torch.autograd.Variable._execution_engine": "stand for DDP's reducer",
     "torch.autograd._engine_run_backward": "see code that backward calls",
-    "torch._C._autograd._push_saved_tensors_default_hooks": "see code that packs",
-    "torch._C._EnableTorchFunction": "see code that torch calls back",
-    "torch._C._is_torch_function_all_disabled": "see code that torch calls back",
-    "torch.overrides._get_current_function_mode_stack": "see code that backward calls",
     "torch._dynamo.eval_frame._callback_from_stance": "see calls of what was compiled",
     "torch._C._group_tensors_by_device_and_dtype": "run optimizers as on a GPU",
 }
