@@ -67,6 +67,14 @@ def test_work_is_ordered_as_the_program_says(told: Told) -> None:
         ("stream_wait", 7),
         ("stream_wait", 7),
     ]
+    again = Event()
+    again.record(side)  # though another stream is current
+    again.wait(side)
+    assert told.calls[-2:] == [
+        ("event_record", side.number, told.calls[-1][2]),
+        ("stream_wait", side.number, told.calls[-1][2]),
+    ]
+    del told.calls[-2:]
     first, second = told.calls[0][2], told.calls[2][2]
     assert [event for *_, event in told.calls] == [first, first, *[second] * 3]
     assert first != second and not told.waits
