@@ -111,7 +111,7 @@ class Result:
             entry.name
             for entry in self.record.entries
             if isinstance(entry, Op)
-            and any(k.by_default for k in _kernels(entry, self.gpu))
+            and any(k.by_default for k in kernels_of(entry, self.gpu))
         )
 
     def summary(self) -> str:

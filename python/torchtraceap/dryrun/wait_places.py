@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""wait_places.py: waits for the GPU, gathered by the place in the code. Loads no torch."""
+"""wait_places.py: waits for the GPU, by their place in the code. Loads no torch."""
 
 from __future__ import annotations
 
