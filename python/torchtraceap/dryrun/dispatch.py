@@ -171,7 +171,7 @@ class Dispatch(TorchDispatchMode):  # type: ignore[misc]
         key = self._shapes.key(func, args, kwargs)
         if key is None:
             return run_on_meta(func, args, kwargs)
-        known, out = self._shapes.find(key, func, args)
+        known, out = self._shapes.find(key, args)
         if not known:
             out = run_on_meta(func, args, kwargs)
             self._shapes.keep(key, func, args, out)
