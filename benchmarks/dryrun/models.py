@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,16 +19,18 @@ class Program:
     """A program that was traced.
 
     Attributes:
-        trace: Its file.
+        trace: Its file, without ".json.gz".
         steps: Of `make`'s steps that the trace holds.
-        fitted: Whether constants of kernel_time.py were fitted on it.
+        fitted: Whether constants of kernel_time.py were fitted on the trace; "partly":
+            on some of its kernels; "counts": no time was, but how many kernels a
+            convolution has.
     """
 
     name: str
     trace: str
     gpu: str
     steps: int
-    fitted: bool
+    fitted: str
     make: Callable[[str], Step]
 
 
@@ -37,7 +38,7 @@ def vit(device: str) -> Step:
     """ViT-base, bf16, 4 images."""
     from transformers import ViTConfig, ViTForImageClassification
 
-    model = _half(ViTForImageClassification(ViTConfig(num_labels=2)), device)
+    model = _half(lambda: ViTForImageClassification(ViTConfig(num_labels=2)), device)
     images = torch.rand(4, 3, 224, 224, device=device, dtype=torch.bfloat16)
     return _inference(lambda: model(images))
 
@@ -50,22 +51,74 @@ def bert(device: str) -> Step:
         hidden_size=512, num_hidden_layers=4, num_attention_heads=8,
         intermediate_size=2048,
     )  # fmt: skip
-    model = _half(BertForMaskedLM(config), device)
+    model = _half(lambda: BertForMaskedLM(config), device)
     words = torch.ones(1, 141, dtype=torch.long, device=device)
-    return _inference(lambda: model(words, attention_mask=torch.ones_like(words)))
+    seen = torch.ones_like(words)
+    return _inference(lambda: model(words, attention_mask=seen))
 
 
 def qwen(device: str) -> Step:
-    """Qwen1.5-0.5B without its head, bf16, 16 prompts of 559 tokens."""
-    from transformers import Qwen2Config, Qwen2Model
+    """Qwen1.5-0.5B without its head, bf16, 16 prompts of 559 tokens.
 
+    The transformers of the trace copied queries, keys and values before attention, as
+    those of today no longer do.
+    """
+    from transformers import AttentionInterface, Qwen2Config, Qwen2Model
+
+    def as_traced(
+        module: nn.Module, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor,
+        mask: torch.Tensor | None, **options: Any,
+    ) -> tuple[torch.Tensor, None]:  # fmt: skip
+        parts = (t.contiguous() for t in (q, k, v))
+        found = functional.scaled_dot_product_attention(*parts, is_causal=True)
+        return found.transpose(1, 2).contiguous(), None
+
+    AttentionInterface.register("as_traced", as_traced)
     config = Qwen2Config(
         hidden_size=1024, num_hidden_layers=24, num_attention_heads=16,
         num_key_value_heads=16, intermediate_size=2816, vocab_size=151936,
+        attn_implementation="as_traced",
     )  # fmt: skip
-    model = _half(Qwen2Model(config), device)
+    model = _half(lambda: Qwen2Model(config), device)
     words = torch.ones(16, 559, dtype=torch.long, device=device)
     return _inference(lambda: model(words, use_cache=False))
+
+
+def owl(device: str) -> Step:
+    """OWLv2-large, bf16, one image of 1008 x 1008 and one query of 5 tokens.
+
+    With attention as the transformers of the trace worked it out.
+    """
+    from transformers import AttentionInterface, Owlv2Config, Owlv2ForObjectDetection
+
+    def as_traced(
+        module: nn.Module, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor,
+        mask: torch.Tensor | None, scaling: float, **options: Any,
+    ) -> tuple[torch.Tensor, None]:  # fmt: skip
+        batch, heads, length, width = q.shape
+        flat = batch * heads, length, width
+        q, k, v = ((t.contiguous()).view(flat) for t in (q * scaling, k, v))
+        weights = torch.bmm(q, k.transpose(1, 2))
+        if mask is not None:
+            weights = weights.view(batch, heads, length, length) + mask
+            weights = weights.view(-1, length, length)
+        found = torch.bmm(functional.softmax(weights, -1), v)
+        return found.view(batch, heads, length, width).transpose(1, 2), None
+
+    AttentionInterface.register("in_parts", as_traced)
+    config = Owlv2Config(
+        text_config=dict(hidden_size=768, intermediate_size=3072,
+                         num_attention_heads=12),
+        vision_config=dict(hidden_size=1024, intermediate_size=4096,
+                           num_hidden_layers=24, num_attention_heads=16,
+                           image_size=1008, patch_size=14),
+        projection_dim=768, attn_implementation="in_parts",
+    )  # fmt: skip
+    model = _half(lambda: Owlv2ForObjectDetection(config), device)
+    words = torch.ones(1, 5, dtype=torch.long, device=device)
+    seen = torch.ones_like(words)
+    images = torch.rand(1, 3, 1008, 1008, device=device)
+    return _inference(lambda: model(words, images, seen))
 
 
 class Bottleneck(nn.Module):
@@ -121,20 +174,79 @@ def resnet_training(device: str, *, foreach: bool = False) -> Step:
     optimizer = torch.optim.SGD(
         model.parameters(), lr=0.001, momentum=0.9, foreach=foreach
     )
-    images = torch.rand(32, 3, 224, 224).pin_memory()
-    labels = torch.zeros(32, dtype=torch.long).pin_memory()
+    images = torch.rand(32, 3, 224, 224)
+    labels = torch.zeros(32, dtype=torch.long)
 
     def step() -> None:
         loss = functional.cross_entropy(model(images.to(device)), labels.to(device))
-        optimizer.zero_grad(set_to_none=False)
+        optimizer.zero_grad(set_to_none=foreach)
         loss.backward()
         optimizer.step()
 
     return step
 
 
-def _half(model: nn.Module, device: str) -> nn.Module:
-    return model.eval().to(device=device, dtype=torch.bfloat16)
+class Block(nn.Module):
+    """A block of a GPT."""
+
+    def __init__(self, width: int, heads: int) -> None:
+        super().__init__()
+        self.heads = heads
+        self.norm1, self.norm2 = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.inputs = nn.Linear(width, 3 * width)
+        self.outputs = nn.Linear(width, width)
+        self.up = nn.Linear(width, 4 * width)
+        self.down = nn.Linear(4 * width, width)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Run the block."""
+        batch, length, width = x.shape
+        parts = self.inputs(self.norm1(x)).split(width, 2)
+        q, k, v = (t.view(batch, length, self.heads, -1).transpose(1, 2) for t in parts)
+        y = functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+        x = x + self.outputs(y.transpose(1, 2).reshape(batch, length, width))
+        return x + self.down(functional.gelu(self.up(self.norm2(x))))
+
+
+class Gpt(nn.Module):
+    """A GPT."""
+
+    def __init__(self, words: int, width: int, heads: int, depth: int) -> None:
+        super().__init__()
+        self.words = nn.Embedding(words, width)
+        self.blocks = nn.Sequential(*(Block(width, heads) for _ in range(depth)))
+        self.norm = nn.LayerNorm(width)
+        self.head = nn.Linear(width, words, bias=False)
+
+    def forward(self, words: torch.Tensor) -> torch.Tensor:
+        """Return what comes next after each word."""
+        return self.head(self.norm(self.blocks(self.words(words))))
+
+
+def gpt_training(
+    device: str, *, width: int, heads: int, depth: int, batch: int, length: int
+) -> tuple[Step, int]:
+    """A training step in bf16 by autocast with AdamW; also the number of weights."""
+    words = 50304
+    with torch.device(device):
+        model = Gpt(words, width, heads, depth)
+        data = torch.zeros(batch, length, dtype=torch.long)
+    optimizer = torch.optim.AdamW(model.parameters())
+
+    def step() -> None:
+        with torch.autocast(device, torch.bfloat16):
+            logits = model(data)
+            loss = functional.cross_entropy(logits.view(-1, words), data.view(-1))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+    return step, sum(p.numel() for p in model.parameters())
+
+
+def _half(make: Callable[[], nn.Module], device: str) -> nn.Module:
+    with torch.device(device):
+        return make().eval().to(torch.bfloat16)
 
 
 def _inference(run: Callable[[], Any]) -> Step:
@@ -145,21 +257,26 @@ def _inference(run: Callable[[], Any]) -> Step:
     return step
 
 
-@contextmanager
-def few_values() -> Iterator[None]:
-    """Skip the first values of weights, of which only the shapes matter here."""
-    with torch.device("meta"):
-        yield
+def resnet_foreach(device: str) -> Step:
+    """The same as torch runs it today: all parameters at once, no gradients kept."""
+    return resnet_training(device, foreach=True)
 
 
 PROGRAMS = (
     Program("ViT-base, bf16, 4 images", "h100-vit-nsfw-inference", "H100 SXM", 1,
-            True, vit),
+            "yes", vit),
     Program("BERT-small, bf16, 1 x 141", "h100-bert-small-launch-bound", "H100 SXM", 1,
-            True, bert),
+            "yes", bert),
     Program("Qwen1.5-0.5B, bf16, 16 x 559", "h100-qwen0.5b-chat", "H100 SXM", 1,
-            True, qwen),
+            "yes", qwen),
     Program("ResNet-50 training, fp32, 32 images",
-            "kineto2021-v100-resnet50-workers0-memory", "V100", 6, True,
+            "kineto2021-v100-resnet50-workers0-memory", "V100", 6, "yes",
             resnet_training),
+    Program("OWLv2-large, bf16, 1 image", "h100-owlv2-large-55MB", "H100 SXM", 5,
+            "partly", owl),
+    Program("ResNet-50 training, DDP left out, 32 images",
+            "v100-ns-timestamps-rank0of1", "V100", 5, "counts", resnet_foreach),
+    Program("ResNet-50 training, DDP left out, 32 images",
+            "a100x8-nccl-process-groups-rank0of2", "A100 40GB", 3, "counts",
+            resnet_foreach),
 )  # fmt: skip

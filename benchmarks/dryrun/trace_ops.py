@@ -37,13 +37,18 @@ SCALAR_TYPES = (
     torch.float32, torch.float64, torch.complex32, torch.complex64, torch.complex128,
     torch.bool, None, None, None, torch.bfloat16,
 )  # fmt: skip
-MEMORY_FORMATS = (torch.contiguous_format, torch.preserve_format, torch.channels_last,
-                  torch.channels_last_3d)
-# By a part of the device's name; the A100 of these traces has 40 GB.
+MEMORY_FORMATS = (
+    torch.contiguous_format,
+    torch.preserve_format,
+    torch.channels_last,
+    torch.channels_last_3d,
+)
+_DEEPEST = 400  # Operators before a launch among which those around it are.
+# By a part of the device's name.
 DEVICES = {
     "H100 80GB": GPUS["H100 SXM"],
     "V100": GPUS["V100"],
-    "A100-PG509": dataclasses.replace(GPUS["A100"], bandwidth_bytes_per_s=1555e9),
+    "A100-PG509": GPUS["A100 40GB"],
 }
 
 
@@ -66,8 +71,25 @@ class TracedProgram:
 
     gpu: Gpu
     operators: list[Traced]
-    unknown: int  #: Kernels of operators that could not be rebuilt.
-    kernels: int  #: All kernels, copies not counted.
+    #: Kernels and copies whose launch is in the trace, each with the names of the
+    #: operators around it as "owners".
+    launched: list[dict[str, Any]]
+
+    @property
+    def unknown(self) -> int:
+        """How many kernels are of operators that could not be rebuilt."""
+        known = sum(is_kernel(e) for traced in self.operators for e in traced.kernels)
+        return sum(map(is_kernel, self.launched)) - known
+
+    @property
+    def uses_tf32(self) -> bool:
+        """Whether products of float32 ran on tensor cores, by their kernels' names."""
+        return any("s1688" in e["name"] for e in self.launched)
+
+
+def is_kernel(event: dict[str, Any]) -> bool:
+    """Return whether an event of the device is a kernel."""
+    return str(event["cat"]).lower() == "kernel"
 
 
 def read(path: Path) -> TracedProgram:
@@ -91,27 +113,27 @@ def read(path: Path) -> TracedProgram:
         found.sort(key=lambda e: (e["ts"], -e["dur"]))
     parts: dict[int, list[dict[str, Any]]] = defaultdict(list)
     owners: dict[int, tuple[list[dict[str, Any]], int]] = {}
-    unknown = kernels = 0
+    launched = []
     work = [e for kind in ("kernel", "gpu_memcpy", "memcpy") for e in by_kind[kind]]
     for e in sorted(work, key=lambda e: e["ts"]):
-        kernels += e["cat"].lower() == "kernel"
         call = calls.get(e["args"].get("correlation"))
-        thread = threads.get(str(call["tid"]), []) if call else []
-        place = _owner(thread, call["ts"]) if call and thread else None
-        if place is None:
-            unknown += e["cat"].lower() == "kernel"
+        if call is None:  # Launched before the trace.
             continue
-        owners[id(thread[place])] = thread, place
-        parts[id(thread[place])].append(e)
+        launched.append(e)
+        thread = threads.get(str(call["tid"]), [])
+        around = _around(thread, call["ts"])
+        e["owners"] = [thread[i]["name"] for i in around]
+        place = next((i for i in reversed(around) if _seen(thread[i]["name"])), None)
+        if place is not None:
+            owners[id(thread[place])] = thread, place
+            parts[id(thread[place])].append(e)
     operators = []
     for key, (thread, place) in owners.items():
         op = _rebuilt(thread, place)
-        if op is None:
-            unknown += sum(e["cat"].lower() == "kernel" for e in parts[key])
-        else:
+        if op is not None:
             op.copy = _border(parts[key])
             operators.append(Traced(op, parts[key]))
-    return TracedProgram(gpu, operators, unknown, kernels)
+    return TracedProgram(gpu, operators, launched)
 
 
 def _border(kernels: list[dict[str, Any]]) -> Copy | None:
@@ -124,15 +146,14 @@ def _border(kernels: list[dict[str, Any]]) -> Copy | None:
     return None
 
 
-def _owner(thread: list[dict[str, Any]], moment: float) -> int | None:
-    """Return the outermost operator around a moment that a dry run would see."""
-    found = None
+def _around(thread: list[dict[str, Any]], moment: float) -> list[int]:
+    """Return the places of the operators around a moment, innermost first."""
     place = bisect.bisect_right(thread, moment, key=lambda e: e["ts"]) - 1
-    for i in range(place, max(place - 400, -1), -1):
-        e = thread[i]
-        if e["ts"] + e["dur"] >= moment and _seen(e["name"]):
-            found = i
-    return found
+    return [
+        i
+        for i in range(place, max(place - _DEEPEST, -1), -1)
+        if thread[i]["ts"] + thread[i]["dur"] >= moment
+    ]
 
 
 def _overloads(name: str) -> list[Any]:
@@ -160,6 +181,8 @@ def _seen(name: str) -> bool:
 
 def _rebuilt(thread: list[dict[str, Any]], place: int) -> Op | None:
     event = thread[place]
+    if "Input Dims" not in event["args"]:
+        return None
     if event["name"] in _OLD and "Concrete Inputs" not in event["args"]:
         return _OLD[event["name"]](thread, place)
     for f in _overloads(event["name"]):

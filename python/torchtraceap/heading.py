@@ -12,7 +12,7 @@ from torchtraceap.text_table import wrapped
 from torchtraceap.units import share_text, time_text, with_micro_sign
 
 if TYPE_CHECKING:
-    from torchtraceap.facts import Balance, Note, Quality, TraceFacts
+    from torchtraceap.facts import Balance, Note, Quality, Simulated, TraceFacts
     from torchtraceap.report import Report
     from torchtraceap.story import Stage
 
@@ -35,7 +35,7 @@ def heading_lines(report: Report) -> Iterator[str]:
     trace = report.trace
     yield printable(trace.path)
     yield from wrapped(", ".join(fact_texts(report)), "  ")
-    yield from wrapped(simulated_text(trace), "  ")
+    yield from wrapped(simulated_text(trace.simulated), "  ")
     yield from _quality(report.quality, sum(d.events for d in trace.devices))
     for row in report.balance[:_MOST_DEVICES]:
         if row.device is None:
@@ -63,9 +63,8 @@ def fact_texts(report: Report) -> list[str]:
     return parts
 
 
-def simulated_text(trace: TraceFacts) -> str:
+def simulated_text(assumed: Simulated | None) -> str:
     """Say that no time was measured, and what was assumed; "" of a recording."""
-    assumed = trace.simulated
     if assumed is None:
         return ""
     gpu = printable(assumed.gpu, NAME_WIDTH) or "an unnamed GPU"

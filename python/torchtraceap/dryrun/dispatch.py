@@ -171,10 +171,10 @@ class Dispatch(TorchDispatchMode):  # type: ignore[misc]
         key = self._shapes.key(func, args, kwargs)
         if key is None:
             return run_on_meta(func, args, kwargs)
-        known, out = self._shapes.find(key, func, args)
+        known, out = self._shapes.find(key, args)
         if not known:
             out = run_on_meta(func, args, kwargs)
-            self._shapes.keep(key, func, out)
+            self._shapes.keep(key, func, args, out)
         return out
 
     def new(self, shape: Sequence[int], dtype: torch.dtype) -> Tensor:

@@ -15,6 +15,7 @@ from torchtraceap.dryrun.border import Border, pickling
 from torchtraceap.dryrun.dispatch import Dispatch
 from torchtraceap.dryrun.facade import Facade
 from torchtraceap.dryrun.gpus import gpu as gpu_of
+from torchtraceap.dryrun.loading import loading
 from torchtraceap.dryrun.one_run import only_run
 from torchtraceap.dryrun.overrides import overrides
 from torchtraceap.dryrun.private_names import check_names
@@ -66,6 +67,7 @@ class DryRun(Result):
             border = Border(self._dispatch, {})
             opening.enter_context(callbacks.kept(border))
             opening.enter_context(border)
+            opening.enter_context(loading(border))
             opening.enter_context(self._dispatch)
             replaced = Replacements()
             opening.callback(replaced.undo)

@@ -17,7 +17,8 @@ from torchtraceap.dryrun.gpus import Gpu
 from torchtraceap.dryrun.kernel_time import copy_us, kernel_us
 from torchtraceap.dryrun.launches import launches_of
 from torchtraceap.dryrun.record import How, Op, Phase, Record, Sync, Value
-from torchtraceap.dryrun.sync_ops import BY_OPERATOR, SyncOp
+from torchtraceap.dryrun.sync_op import SyncOp
+from torchtraceap.dryrun.sync_ops import BY_OPERATOR
 from torchtraceap.source_lines import Line
 
 if TYPE_CHECKING:
