@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from models import PROGRAMS, Program
+from programs import PROGRAMS, Program
 from trace_ops import TracedProgram, read
 
 import torchtraceap

@@ -15,7 +15,9 @@ from pathlib import Path
 
 import pytest
 
+import torchtraceap
 from torchtraceap import cli
+from torchtraceap.outputs import OUTPUTS
 
 torch = pytest.importorskip("torch")
 if torch.cuda.is_available():
@@ -133,6 +135,23 @@ def test_json_alone_is_on_standard_output(dryrun: Program) -> None:
     assert code == 2 and "would overwrite train.py" in err
     code, _, _ = dryrun("-q", "--json", "found.json", "train.py")
     assert json.loads(Path("found.json").read_text()) == form
+
+
+def test_every_form_is_written(dryrun: Program, tmp_path: Path) -> None:
+    forms = [output for output in OUTPUTS if output.name != "json"]
+    wanted = [(f"--{form.name}", tmp_path / f"out{form.suffix}{i}") for i, form in
+              enumerate(forms)]  # fmt: skip
+    trace = tmp_path / "trace.json"
+    code, _, err = dryrun(
+        "-q", "--trace-out", trace, *(word for pair in wanted for word in pair),
+        "--host-us", 20, "train.py",
+    )  # fmt: skip
+    assert (code, err) == (0, "")
+    for form, (_, target) in zip(forms, wanted, strict=True):
+        assert os.listdir(target) if not form.suffix else target.stat().st_size > 500
+    report = torchtraceap.analyze(trace)
+    assert "20 µs of host time assumed" in report.summary()
+    assert f"train.py:{_WAITS_AT}" in report.summary()
 
 
 def test_values_can_be_worked_out(dryrun: Program, tmp_path: Path) -> None:

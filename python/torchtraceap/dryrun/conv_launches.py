@@ -28,6 +28,8 @@ _WINOGRAD_SPREAD = 2.25
 # With fewer channels its transforms are fused with F(2x2, 3x3): 16 products for 36.
 _WINOGRAD_CHANNELS = 64
 _FUSED_FLOPS = 2.25
+# A convolution of 1 x 1 is a plain product if the image has fewer pixels.
+_LARGE_IMAGE = 28 * 28
 # The kernel that works out offsets writes some 4-byte numbers for each output pixel.
 _OFFSETS_BYTES = 2.0**16
 # Tensor cores take channels by so many bytes; convolutions of images have fewer.
@@ -96,7 +98,10 @@ def _pass(
                        bytes_ * _WINOGRAD_SPREAD)  # fmt: skip
         return (*(_layout(name, t, spread) for t in given), inner,
                 _layout(name, result, spread))  # fmt: skip
-    return (main, parts) if pointwise and result is w else (offsets, main)
+    if pointwise and result is w:
+        return main, parts
+    plain = pointwise and result is y and math.prod(y.shape[2:]) < _LARGE_IMAGE
+    return (main,) if plain else (offsets, main)
 
 
 def convolution(op: Op, gpu: Gpu) -> tuple[Launch, ...]:

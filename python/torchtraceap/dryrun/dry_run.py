@@ -16,6 +16,7 @@ from torchtraceap.dryrun.dispatch import Dispatch
 from torchtraceap.dryrun.facade import Facade
 from torchtraceap.dryrun.gpus import gpu as gpu_of
 from torchtraceap.dryrun.loading import loading
+from torchtraceap.dryrun.moved_modules import bringing_back
 from torchtraceap.dryrun.one_run import only_run
 from torchtraceap.dryrun.overrides import overrides
 from torchtraceap.dryrun.private_names import check_names
@@ -61,6 +62,7 @@ class DryRun(Result):
         self._entered = True
         with ExitStack() as opening:
             opening.enter_context(only_run())
+            opening.enter_context(bringing_back())
             opening.enter_context(Facade(self._recorder))
             opening.enter_context(self._recorder.place.watching())
             opening.enter_context(overrides(self._dispatch))

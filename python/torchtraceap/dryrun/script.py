@@ -127,7 +127,7 @@ def _run(
             with ends.watching():
                 start()
     except Enough:
-        pass
+        ends.forget_end()
     except SystemExit as end:
         if end.code not in (None, 0):
             return Ended(by or ends.by, message=_of_exit(shown, end.code))

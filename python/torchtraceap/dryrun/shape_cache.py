@@ -36,10 +36,10 @@ def _kind(func: Any) -> _Kind | None:
     """Return None for operators whose returns are not always the same for the same
     shapes: views, lists, results given by keyword."""
     schema = func._schema
-    if schema.name.endswith(
-        ("empty", "empty_like", "empty_strided", "set_", "resize_")
-    ):
+    if schema.name.endswith(("empty", "empty_like", "empty_strided")):
         return None
+    if torch.Tag.inplace_view in func.tags:
+        return None  # It changes shapes: of its argument, each time.
     returns: list[int | None] = []
     for one in schema.returns:
         if str(one.type) != "Tensor":
