@@ -161,7 +161,7 @@ def test_loading_keeps_values() -> None:
     with torchtraceap.dry_run() as run:
         steps = torch.load(file, map_location="cuda")["steps"]
         assert steps.tolist() == [3, 4]
-    assert [op.copy.nbytes for op in run.ops if op.copy][0] == 16
+    assert next(op.copy.nbytes for op in run.ops if op.copy) == 16
 
 
 def test_averages_of_weights() -> None:
@@ -184,7 +184,7 @@ def test_parametrizations(change: Any) -> None:
         assert all(one.grad.is_cuda for one in net.parameters() if one.requires_grad)
 
 
-@pytest.mark.filterwarnings("ignore")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_compiled_programs_run_as_written() -> None:
     before = torch.compile(nn.Linear(4, 4), mode="max-autotune")
 
