@@ -161,6 +161,21 @@ def test_names_in_the_mark_are_foreign_text() -> None:
     assert r"<b>\x1b" not in report.to_html()
 
 
+def test_no_copy_is_slow_on_an_assumed_link() -> None:
+    p = _core.Program()
+    p.add_device(0, "NVIDIA H100", 80 << 30, 132, 9, 0)
+    thread, stream = p.add_thread(1, "python"), p.add_stream(7)
+    for us in (200, 4_000, 4_000):  # 42 GB/s, then a twentieth of it.
+        name = "Memcpy HtoD (Pinned -> Device)"
+        p.copy(thread, stream, name, us * 1000, 4_000, 8 << 20)
+    text = p.trace_text(NOTE)
+    measured = text.replace(b'"simulated": true', b'"simulated": false')
+    found = [f.pattern for f in torchtraceap.analyze(measured).findings]
+    assert "slow_copy" in found
+    found = [f.pattern for f in torchtraceap.analyze(text).findings]
+    assert "slow_copy" not in found
+
+
 # --- Budgets ------------------------------------------------------------------------
 
 

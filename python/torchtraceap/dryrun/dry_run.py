@@ -10,10 +10,13 @@ from typing import get_args
 import torch
 
 from torchtraceap.arguments import checked_int, wrong_number
+from torchtraceap.dryrun import callbacks
 from torchtraceap.dryrun.border import Border, pickling
 from torchtraceap.dryrun.dispatch import Dispatch
 from torchtraceap.dryrun.facade import Facade
 from torchtraceap.dryrun.gpus import gpu as gpu_of
+from torchtraceap.dryrun.loading import loading
+from torchtraceap.dryrun.moved_modules import bringing_back
 from torchtraceap.dryrun.one_run import only_run
 from torchtraceap.dryrun.overrides import overrides
 from torchtraceap.dryrun.private_names import check_names
@@ -59,10 +62,14 @@ class DryRun(Result):
         self._entered = True
         with ExitStack() as opening:
             opening.enter_context(only_run())
+            opening.enter_context(bringing_back())
             opening.enter_context(Facade(self._recorder))
             opening.enter_context(self._recorder.place.watching())
             opening.enter_context(overrides(self._dispatch))
-            opening.enter_context(Border(self._dispatch, {}))
+            border = Border(self._dispatch, {})
+            opening.enter_context(callbacks.kept(border))
+            opening.enter_context(border)
+            opening.enter_context(loading(border))
             opening.enter_context(self._dispatch)
             replaced = Replacements()
             opening.callback(replaced.undo)

@@ -24,7 +24,7 @@ class Scopes:
         self._phase: Phase | None = None
         self._step: int | None = None
         self._in_step = False
-        self._modules: list[str] = []  # That are open, the outermost first.
+        self._spans: list[str] = []  # That are open, the outermost first.
         self._node: int | None = None  # The forward operator of the one that is open.
 
     @property
@@ -54,25 +54,28 @@ class Scopes:
 
     def around(self, op: Op) -> None:
         """Open what an operator of the phase is inside of."""
+        # Any text may name a module; not all can be written.
+        name = op.module.encode("utf-8", "replace").decode("utf-8")
         if self._phase == "backward":
             self._enter_node(op.forward)
-        elif self._phase == "forward":
-            self._enter_modules(op.module)
+        elif self._phase == "optimizer":
+            # As torch names it, if the record has the optimizer's class.
+            step = f"Optimizer.step#{name}.step" if name else "Optimizer.step"
+            self._enter_spans([step])
+        else:
+            parts = name.split(".") if name else []
+            self._enter_spans([".".join(parts[: n + 1]) for n in range(len(parts))])
 
     def _enter_phase(self, phase: Phase | None) -> None:
         if phase == self._phase:
             return
         program, main = self._program, self._main
-        self._enter_modules("")
-        if self._phase == "optimizer":
-            program.close(main)
-        elif self._phase == "backward":
+        self._enter_spans([])
+        if self._phase == "backward":
             self._enter_node(None)
             self._hand_over(self.thread, main)
         self._phase = phase
-        if phase == "optimizer":
-            program.open_span(main, "Optimizer.step")
-        elif phase == "backward":
+        if phase == "backward":
             if self._backward is None:
                 self._backward = program.add_thread(2, "pt_autograd_0")
             self._hand_over(main, self._backward)
@@ -83,19 +86,16 @@ class Scopes:
         self._program.signal(giver, signal)
         self._program.wait(taker, signal)
 
-    def _enter_modules(self, path: str) -> None:
-        # Any text may name a module; not all can be written.
-        path = path.encode("utf-8", "replace").decode("utf-8")
-        parts = path.split(".") if path else []
-        wanted = [".".join(parts[: n + 1]) for n in range(len(parts))]
+    def _enter_spans(self, wanted: list[str]) -> None:
+        """Close and open annotations until these are open, each in the one before."""
         same = 0
-        while self._modules[same : same + 1] == wanted[same : same + 1] != []:
+        while self._spans[same : same + 1] == wanted[same : same + 1] != []:
             same += 1
-        for _ in self._modules[same:]:
+        for _ in self._spans[same:]:
             self._program.close(self._main)
         for name in wanted[same:]:
             self._program.open_span(self._main, name)
-        self._modules = wanted
+        self._spans = wanted
 
     def _enter_node(self, forward: int | None) -> None:
         if forward == self._node:

@@ -245,6 +245,15 @@ def test_modules_and_steps_are_annotations_around_operators() -> None:
     assert [step.number for step in report.steps] == [0, 1]
 
 
+def test_an_optimizer_is_named_as_torch_does_where_its_class_is_known() -> None:
+    updates = [op("aten::mul_", phase="optimizer", module="SGD") for _ in range(30)]
+    other = op("aten::mul_", phase="optimizer", module="Adam")
+    text = trace_of(*updates, other, op("aten::mul_", phase="optimizer"))
+    spans = [(r["name"], r["dur"]) for r in rows(text, "user_annotation")][1:]
+    names = ["Optimizer.step#SGD.step", "Optimizer.step#Adam.step", "Optimizer.step"]
+    assert spans == list(zip(names, (300, 10, 10), strict=True))
+
+
 def test_streams_run_beside_each_other_until_an_event_orders_them() -> None:
     free = trace_of(op(stream=7), op(stream=20))
     assert times(free, "kernel") == [(14, 114), (24, 124)]
