@@ -20,6 +20,7 @@ from torch import Generator  # noqa: E402  # bound before any run
 
 from torchtraceap.dryrun.dry_run import dry_run  # noqa: E402
 from torchtraceap.dryrun.facade import Facade  # noqa: E402
+from torchtraceap.dryrun.replacing import Replacements  # noqa: E402
 from torchtraceap.errors import DryRunError  # noqa: E402
 
 from .told import Told  # noqa: E402
@@ -120,6 +121,28 @@ def test_interrupted_entry_leaves_nothing_behind(
     assert _changed(before, _state()) == []
     with Facade(Told()):  # and the next can begin
         assert torch.cuda.is_available()
+
+
+def test_interrupted_exit_leaves_nothing_behind(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    _load()
+    before = _state()
+    undo, calls = Replacements.undo, []
+
+    def interrupted(self: Replacements) -> None:
+        calls.append(self)
+        if len(calls) == 1:
+            first, self._former = self._former[:50], self._former[50:]
+            undo(self)
+            self._former = first
+            raise KeyboardInterrupt  # half-way
+        undo(self)
+
+    monkeypatch.setattr(Replacements, "undo", interrupted)
+    with pytest.raises(KeyboardInterrupt), Facade(Told()):
+        pass
+    assert len(calls) == 2 and _changed(before, _state()) == []
 
 
 def test_abandoned_generator_leaves_nothing_behind() -> None:
