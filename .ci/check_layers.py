@@ -112,6 +112,8 @@ DRY_RUN_WITHOUT_TORCH = {
         "sync_op",
         "sync_ops",
         "timeline_scopes",
+        "totals",
+        "wait_places",
     )
 }
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from torchtraceap.places import NAME_WIDTH
 from torchtraceap.safe_text import printable
 from torchtraceap.text_table import wrapped
-from torchtraceap.units import share_text, time_text, with_micro_sign
+from torchtraceap.units import counted, share_text, time_text, with_micro_sign
 
 if TYPE_CHECKING:
     from torchtraceap.facts import Balance, Note, Quality, Simulated, TraceFacts
@@ -44,22 +44,24 @@ def heading_lines(report: Report) -> Iterator[str]:
             line = _balance(row, report.quality.incomplete)
         yield from wrapped(line, "  ")
     if more := report.balance[_MOST_DEVICES:]:
-        what = ("more process", "es") if trace.processes else ("more device", "s")
-        yield f"and {_count(len(more), *what)} in report.balance"
+        what = (
+            ("more process", "more processes") if trace.processes else ("more device",)
+        )
+        yield f"and {counted(len(more), *what)} in report.balance"
     yield from _story(report.story)
 
 
 def fact_texts(report: Report) -> list[str]:
     """Write what the trace is: events, time, steps, rank, devices, processes."""
     trace = report.trace
-    parts = [_count(trace.events, "event"), time_text(trace.span_us)]
+    parts = [counted(trace.events, "event"), time_text(trace.span_us)]
     if report.steps:
-        parts.append(_count(len(report.steps), "step"))
+        parts.append(counted(len(report.steps), "step"))
     if trace.rank is not None and (trace.world_size or 0) > 1:
         parts.append(f"rank {trace.rank} of {trace.world_size}")
     parts.append(_devices(trace, "loaded" if is_part(report) else "recorded"))
     if trace.processes > 1:
-        parts.append(_count(trace.processes, "process", "es"))
+        parts.append(counted(trace.processes, "process", "processes"))
     return parts
 
 
@@ -145,7 +147,7 @@ def is_part(report: Report) -> bool:
 def _devices(trace: TraceFacts, verb: str) -> str:
     working = trace.working_devices
     if not working:
-        listed = _count(len(trace.devices), "device")
+        listed = counted(len(trace.devices), "device")
         return f"{listed} listed, no work {verb}" if trace.devices else "CPU only"
     # A trace may list the machine's devices by other numbers than its work has.
     names = {d.name for d in working if d.name} or {d.name for d in trace.devices}
@@ -183,7 +185,3 @@ def _host_balance(row: Balance, several: bool) -> str:
     shares = [f"{n} {share_text(us, row.span_us)}" for us, n in sorted(parts)[::-1]]
     shares.append(f"unattributed {share_text(row.unattributed_us, row.span_us)}")
     return f"CPU{of}: {', '.join(shares)} (of {time_text(row.span_us)})"
-
-
-def _count(number: int, noun: str, plural: str = "s") -> str:
-    return f"{number:,} {noun}" + ("" if number == 1 else plural)

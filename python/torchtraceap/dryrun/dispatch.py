@@ -248,8 +248,12 @@ class Dispatch(TorchDispatchMode):  # type: ignore[misc]
         if fresh:
             made = tensors_in([out])
             for tensor, value in zip(made, tensors_in([results]), strict=True):
-                if on_device(tensor) and any(tensor is one for one in wanted):
+                if not on_device(tensor) or not any(tensor is one for one in wanted):
+                    continue
+                if tensor.shape == value.shape:
                     values.put(tensor, value, known)
+                else:  # What the CPU leaves out: statistics of a batch_norm in eval.
+                    values.guess(tensor)
         for tensor in written:
             memory = memory_of(tensor)
             if memory is not None and memory.shadow is not None:
