@@ -133,7 +133,6 @@ SYNC_OPS = (
             "torch.accelerator.synchronize",
             "Stream.synchronize",
             "Event.synchronize",
-            "Event.elapsed_time",
             "torch.distributed.barrier",
         ),
         "torch.cuda.synchronize(), event.synchronize(), elapsed_time, barrier()",
