@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from torchtraceap.errors import DryRunError
+
 if TYPE_CHECKING:
     from torchtraceap.checking.check_log import CheckLog
     from torchtraceap.checking.fixtures import NoSyncStalls, TraceChecks
@@ -22,8 +24,9 @@ if TYPE_CHECKING:
 
 _MARKER = "no_sync_stalls"
 _HELP = """\
-no_sync_stalls(over_us=50, max_count=0, allow=[], warmup=0, unknown="fail"): fail the \
-test if its body waits for the GPU (torchtraceap)"""
+no_sync_stalls(over_us=50, max_count=0, max_per_step=None, allow=[], warmup=0, \
+device="auto", unknown="fail"): fail the test if its body waits for the GPU \
+(torchtraceap)"""
 _LOG: pytest.StashKey[CheckLog | None] = pytest.StashKey()
 # Watches the body of a marked test.
 _WHOLE: pytest.StashKey[SyncBlock | None] = pytest.StashKey()
@@ -37,13 +40,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="what becomes of a test one of whose checks cannot be made, where it does "
         "not say so itself. Default: it fails; skipped for want of a GPU",
     )
+    from torchtraceap.checking import pytest_dry
+
+    pytest_dry.add_options(parser)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the marker and what is said of all tests together."""
-    from torchtraceap.checking import pytest_summary
+    """Register the marker, the dry run and what is said of all tests together."""
+    from torchtraceap.checking import pytest_dry, pytest_summary
 
     config.addinivalue_line("markers", _HELP)
+    pytest_dry.device_of(config)  # a wrong one is named at once
+    config.pluginmanager.register(pytest_dry, "torchtraceap-dry")
     config.pluginmanager.register(pytest_summary, "torchtraceap-summary")
 
 
@@ -52,8 +60,9 @@ def no_sync_stalls(request: pytest.FixtureRequest) -> NoSyncStalls:
     """A context manager that fails the test if the code in it waits for the GPU.
 
     ``with no_sync_stalls(): train_step()``. Options: ``over_us``, ``max_count``,
-    ``allow=[...]``, ``warmup``. The marker of the same name does so for the whole body
-    of a test. Without a GPU it checks which operators would wait, and says so.
+    ``max_per_step``, ``allow=[...]``, ``warmup``, ``device``. The marker of the same
+    name does so for the whole body of a test. Without a GPU the test is run dry, as if
+    on one: it checks which operators would wait, and says so.
     """
     _need_torch("no_sync_stalls")
     from torchtraceap.checking.fixtures import NoSyncStalls
@@ -84,10 +93,12 @@ def _need_torch(what: str) -> None:
 
 def _log(item: pytest.Item) -> CheckLog:
     from torchtraceap.checking.check_log import CheckLog
+    from torchtraceap.checking.pytest_dry import device_of
 
     log = item.stash[_LOG]
     if log is None:
-        log = CheckLog(item.config.getoption("--traceap-unknown"))
+        config = item.config
+        log = CheckLog(config.getoption("--traceap-unknown"), device_of(config))
         item.stash[_LOG] = log
     return log
 
@@ -117,7 +128,13 @@ def pytest_runtest_setup(item: pytest.Item) -> Generator[None, Any, Any]:
         wrong = f"marker {_MARKER}: {error}"
     if wrong:
         pytest.fail(wrong, pytrace=False)
-    result = yield
+    try:
+        result = yield
+    except DryRunError as error:
+        if (why := _not_checked(item, error)) is None:
+            raise
+        _settle(item)
+        pytest.skip(why)  # there is no test without its fixtures
     _settle(item)
     return result
 
@@ -140,6 +157,10 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
     except pytest.skip.Exception:
         _settle(item)  # skipped later, which does not undo a failure
         raise
+    except DryRunError as error:
+        if _not_checked(item, error) is None:
+            raise
+        result = None
     if log := item.stash.get(_LOG, None):
         log.give_up_waiting()
     _settle(item)
@@ -152,6 +173,21 @@ def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, Any, Any]:
     result = yield
     _settle(item)
     return result
+
+
+def _not_checked(item: pytest.Item, error: DryRunError) -> str | None:
+    """Note that a test cannot be run dry, and return that; None: it is not run dry."""
+    from torchtraceap.checking import dry_stage
+
+    log = item.stash[_LOG]
+    if log is None or error not in log.explained:
+        if dry_stage.current() is None:
+            return None
+        from torchtraceap.checking.outcome import of_dry_run_error
+
+        log = _log(item)
+        log.add(of_dry_run_error(error, log.unknown or "fail"))
+    return log.outcomes[-1].headline
 
 
 def _settle(item: pytest.Item) -> None:

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
 from dataclasses import replace
 from types import TracebackType
 from typing import Any
 
 from torchtraceap.arguments import checked_names, wrong_number
 from torchtraceap.checking.check_log import CheckLog
+from torchtraceap.checking.dry_stage import suspended
 from torchtraceap.checking.outcome import Unknown
 from torchtraceap.checking.recording import Recording
 from torchtraceap.checking.violations import mode_of, of_violations
@@ -41,6 +43,7 @@ class TraceCheck:
         self._report = report
         self._recording = recording
         self._options = options
+        self._open = ExitStack()
 
     # --- Limits --------------------------------------------------------------------
 
@@ -156,10 +159,13 @@ class TraceCheck:
             return self
         if self._report is not None:
             raise RuntimeError("this trace_check() recorded already: make another")
-        self._log.watch(NAME, self.step)
+        self._log.watch(NAME, self)
         try:
+            # What is recorded runs for real.
+            self._open.enter_context(suspended())
             self._recording.start()
         except BaseException:
+            self._open.close()
             self._log.unwatch()
             raise
         return self
@@ -171,6 +177,14 @@ class TraceCheck:
             raise RuntimeError("step() ends a step of a block that is being recorded")
         self._recording.step()
 
+    def assert_launches(self, *, max_per_step: int) -> None:
+        """Not of a recording, which has `max_kernels_per_step`."""
+        __tracebackhide__ = True
+        raise RuntimeError(
+            "assert_launches is of no_sync_stalls; of a recording, after its block: "
+            f"check.max_kernels_per_step({max_per_step})"
+        )
+
     def __exit__(
         self,
         kind: type[BaseException] | None,
@@ -181,11 +195,12 @@ class TraceCheck:
         if self._recording is None:
             return
         self._log.unwatch()
-        if error is not None:
-            self._log.begun(self)
-            self._recording.abandon()
-        else:
-            self._report = self._recording.stop(**self._options)
+        with self._open:
+            if error is not None:
+                self._log.begun(self)
+                self._recording.abandon()
+            else:
+                self._report = self._recording.stop(**self._options)
 
     @property
     def _default(self) -> Unknown:

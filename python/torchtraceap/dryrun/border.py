@@ -49,6 +49,8 @@ class Border(TorchFunctionMode):  # type: ignore[misc]
         self, func: Any, types: Any, args: Any = (), kwargs: Any = None
     ) -> Any:
         kwargs = kwargs or {}
+        if self.run.paused:
+            return func(*args, **kwargs)
         try:
             replacement = REPLACEMENTS.get(func)
         except TypeError:  # not hashable

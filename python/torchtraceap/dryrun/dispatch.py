@@ -115,6 +115,7 @@ class Dispatch(TorchDispatchMode):  # type: ignore[misc]
         super().__init__()
         self.recorder = recorder
         self.values = values
+        self.paused = False  # True: leaves everything as it is
 
     @classmethod
     def ignore_compile_internals(cls) -> bool:
@@ -126,7 +127,7 @@ class Dispatch(TorchDispatchMode):  # type: ignore[misc]
     ) -> Any:
         kwargs = kwargs or {}
         schema = getattr(func, "_schema", None)
-        if schema is None:  # a higher-order operator
+        if schema is None or self.paused:  # None: a higher-order operator
             return func(*args, **kwargs)
         tensors = list(tensors_in(itertools.chain(args, kwargs.values())))
         here = any(map(on_device, tensors)) or is_gpu(kwargs.get("device"))

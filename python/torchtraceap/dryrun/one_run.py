@@ -17,8 +17,12 @@ _holder: tuple[int, str] | None = None  # the thread, and what to say of it
 
 
 @contextmanager
-def only_run() -> Iterator[None]:
+def only_run(begun: str = "") -> Iterator[None]:
     """Be the only dry run of this process while the block lasts.
+
+    Args:
+        begun: What to tell another one of where, or by what, this one was begun. "":
+            the innermost line of the user's own code.
 
     Raises:
         DryRunError: There is one already; says where it began.
@@ -36,7 +40,7 @@ def only_run() -> Iterator[None]:
             "torch for the whole process: wait until it has ended"
         )
     try:
-        _holder = (threading.get_ident(), _where())
+        _holder = (threading.get_ident(), begun or _where())
         yield
     finally:
         _holder = None
