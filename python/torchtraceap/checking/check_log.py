@@ -16,9 +16,6 @@ class Watching(Protocol):
     def step(self) -> None:
         """End an iteration."""
 
-    def assert_launches(self, *, max_per_step: int) -> None:
-        """Hold each step against a number of kernels."""
-
 
 class CheckLog:
     """What the checks of one test came to, in their order.

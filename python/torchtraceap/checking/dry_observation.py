@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from traceback import walk_tb
 
 from torchtraceap.checking.launch_verdict import Launches
 from torchtraceap.checking.sync_verdict import Observation, Stall
@@ -16,6 +17,7 @@ from torchtraceap.dryrun.record import Op, Record, Sync
 from torchtraceap.dryrun.sync_ops import BY_OPERATOR
 from torchtraceap.errors import DryRunError
 from torchtraceap.safe_text import printable
+from torchtraceap.source_lines import deepest_user_line, stack
 
 #: How an observation of this kind came about.
 MODE = "dry run: operators that would wait for a GPU"
@@ -62,7 +64,10 @@ def observe(record: Record, gpu: Gpu, since: Since) -> Observation:
 
 def cannot_be_run(error: DryRunError) -> Observation:
     """Return what is known of code that cannot be run dry: why not."""
-    return Observation((), "", f"It cannot be told whether it waits: {error}", MODE)
+    frames = [frame for frame, _ in walk_tb(error.__traceback__)]
+    line = deepest_user_line(stack(frames[-1])) if frames else None
+    where = f"{printable(str(line))}: " if line else ""
+    return Observation((), "", f"{where}it cannot be told: {error}", MODE)
 
 
 def _stall(sync: Sync, first: int) -> Stall:

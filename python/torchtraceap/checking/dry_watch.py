@@ -10,7 +10,7 @@ from torchtraceap.checking.dry_observation import Since, cannot_be_run, now, obs
 from torchtraceap.checking.sync_recorder import Recorder, under_way
 from torchtraceap.checking.sync_verdict import Observation
 from torchtraceap.dryrun.record import Record
-from torchtraceap.errors import DryRunError
+from torchtraceap.errors import DryRunError, DryRunUnderWay
 
 _ALL_ON_CPU = (
     "The code put nothing on a GPU, though a dry run offered one; so all tensors are "
@@ -63,9 +63,9 @@ class DryWatch(Recorder):
 
     def failed(self, error: BaseException) -> Observation | None:
         """Tell that code cannot be run dry, if it is that."""
-        if not isinstance(error, DryRunError):
-            return None
-        return cannot_be_run(error)
+        if isinstance(error, DryRunError) and not isinstance(error, DryRunUnderWay):
+            return cannot_be_run(error)
+        return None
 
 
 class DryOrCpuWatch(Recorder):

@@ -59,6 +59,11 @@ class NoSyncStalls:
         `SyncCheck.assert_launches` does: for tests that are watched as a whole."""
         __tracebackhide__ = True
         watched = self._log.watched("assert_launches() counts the kernels")
+        if not isinstance(watched, SyncBlock):
+            raise RuntimeError(
+                "assert_launches() is of no_sync_stalls; of a recording, after its "
+                f"block: check.max_kernels_per_step({max_per_step})"
+            )
         watched.assert_launches(max_per_step=max_per_step)
 
 

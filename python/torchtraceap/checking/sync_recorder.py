@@ -6,9 +6,8 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Literal
 
-from torchtraceap.checking.sync_verdict import Observation
-
 if TYPE_CHECKING:
+    from torchtraceap.checking.sync_verdict import Observation
     from torchtraceap.dryrun.dry_run import DryRun
 
 #: What code is checked on. auto: cuda where there is a GPU; else dry, or cpu where the
@@ -60,6 +59,8 @@ class NoGpu(Recorder):
 
     def stop(self) -> Observation:
         """Tell why nothing was looked at."""
+        from torchtraceap.checking.sync_verdict import Observation
+
         problem = (
             'Nothing was checked: there is no GPU here. With device="dry" (or '
             "--traceap-device=dry) it is checked without one."

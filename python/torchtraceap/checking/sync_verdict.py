@@ -11,6 +11,7 @@ from fnmatch import fnmatchcase
 from functools import cached_property
 
 from torchtraceap.checking.launch_verdict import Launches
+from torchtraceap.checking.sync_text import describe, example, worst
 from torchtraceap.safe_text import printable
 from torchtraceap.source_lines import Line, display_path
 
@@ -94,7 +95,7 @@ class Verdict:
         """One line: the worst place."""
         if self.observation.problem:
             return " ".join(self.observation.problem.split())
-        return f"{_headline(self.stalls)} ({self._limits})"
+        return f"{worst(self.stalls)} ({self._limits})"
 
     @property
     def _limits(self) -> str:
@@ -109,7 +110,7 @@ class Verdict:
     @cached_property
     def places(self) -> tuple[str, ...]:
         """A line for each place."""
-        return tuple(_describe(one, self.observation.steps) for one in self.stalls)
+        return tuple(describe(one, self.observation.steps) for one in self.stalls)
 
     @cached_property
     def details(self) -> tuple[str, ...]:
@@ -119,7 +120,7 @@ class Verdict:
     @property
     def notes(self) -> tuple[str, ...]:
         """What was and what could not be checked, and how to tolerate a line."""
-        return (*self.observation.scope.splitlines(), *_example(self.stalls))
+        return (*self.observation.scope.splitlines(), *example(self.stalls))
 
     @property
     def message(self) -> str:
@@ -206,44 +207,3 @@ def _allowed(stall: Stall, allow: Sequence[str]) -> bool:
     return any(
         name and fnmatchcase(name, pattern) for name in names for pattern in allow
     )
-
-
-def _describe(stall: Place, steps: int) -> str:
-    place = _place(stall.line, "(no Python line was recorded)")
-    cost = "" if stall.wasted_us is None else f", {stall.wasted_us:,.0f} µs blocked"
-    operator = f"  {printable(stall.operator)}" if stall.operator else ""
-    guessed = " (value guessed)" if stall.guessed else ""
-    return f"{place}{operator}  {_often(stall, steps)}{cost}{guessed}"
-
-
-def _often(stall: Place, steps: int) -> str:
-    if steps == 1:
-        return f"×{stall.count}"
-    in_steps = len(stall.in_steps)
-    if in_steps == steps and stall.count % steps == 0:
-        return f"×{stall.count // steps} per step"
-    return f"×{stall.count} in {in_steps} of {steps} steps"
-
-
-def _headline(stalls: Sequence[Stall]) -> str:
-    """Comes first, as pytest's own summary shows nothing else."""
-    if not stalls:
-        return "nothing waits for the GPU"
-    first = stalls[0]
-    what = printable(first.operator) or "something"
-    more = f" and {len(stalls) - 1} more" if len(stalls) > 1 else ""
-    verb = "wait" if more else "waits"
-    place = _place(first.line, "no line known")
-    return f"{place}: {what}{more} {verb} for the GPU"
-
-
-def _example(stalls: Iterable[Stall]) -> Iterator[str]:
-    """Yield the line that says how to tolerate the first that has a line."""
-    lines = [stall.line for stall in stalls if stall.line is not None]
-    for line in lines[:1]:
-        file = display_path(line.file).rpartition("/")[2]
-        yield f"To tolerate a line: allow=[{f'{file}:{line.line}'!r}]"
-
-
-def _place(line: Line | None, otherwise: str) -> str:
-    return printable(str(line)) if line else otherwise

@@ -177,14 +177,6 @@ class TraceCheck:
             raise RuntimeError("step() ends a step of a block that is being recorded")
         self._recording.step()
 
-    def assert_launches(self, *, max_per_step: int) -> None:
-        """Not of a recording, which has `max_kernels_per_step`."""
-        __tracebackhide__ = True
-        raise RuntimeError(
-            "assert_launches is of no_sync_stalls; of a recording, after its block: "
-            f"check.max_kernels_per_step({max_per_step})"
-        )
-
     def __exit__(
         self,
         kind: type[BaseException] | None,

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from torchtraceap.errors import DryRunError
+from torchtraceap.errors import DryRunUnderWay
 from torchtraceap.source_lines import deepest_user_line, stack
 
 _lock = threading.Lock()
@@ -25,17 +25,17 @@ def only_run(begun: str = "") -> Iterator[None]:
             the innermost line of the user's own code.
 
     Raises:
-        DryRunError: There is one already; says where it began.
+        DryRunUnderWay: There is one already; says where it began.
     """
     global _holder
     if not _lock.acquire(blocking=False):
         thread, where = _holder or (0, "elsewhere")
         if thread == threading.get_ident():
-            raise DryRunError(
+            raise DryRunUnderWay(
                 f"a dry run is under way already, begun {where}. Dry runs cannot be "
                 "nested: end that one first"
             )
-        raise DryRunError(
+        raise DryRunUnderWay(
             f"a dry run is under way in another thread, begun {where}. It changes "
             "torch for the whole process: wait until it has ended"
         )
