@@ -53,6 +53,10 @@ const char* verdict_name(Verdict verdict) {
   return std::array{"ok", "degraded", "unusable"}[static_cast<int>(verdict)];
 }
 
+const char* origin_name(Origin origin) {
+  return std::array{"rule", "model", "dry-run"}[static_cast<int>(origin)];
+}
+
 void bind_parts(py::module_& m) {
   py::class_<QualityNote>(m, "QualityNote")
       .def_readonly("kind", &QualityNote::kind)
@@ -70,6 +74,9 @@ void bind_parts(py::module_& m) {
       .def_readonly("id", &Device::id)
       .def_readonly("name", &Device::name)
       .def_readonly("work_rows", &Device::work_rows);
+  py::class_<Simulated>(m, "Simulated", "What a simulated trace assumes.")
+      .def_readonly("gpu", &Simulated::gpu)
+      .def_readonly("host_us_per_op", &Simulated::host_us_per_op);
   py::class_<TraceFacts>(m, "TraceFacts")
       .def_readonly("path", &TraceFacts::path)
       .def_readonly("events", &TraceFacts::events)
@@ -78,7 +85,8 @@ void bind_parts(py::module_& m) {
       .def_readonly("devices", &TraceFacts::devices)
       .def_readonly("processes", &TraceFacts::processes)
       .def_readonly("rank", &TraceFacts::rank)
-      .def_readonly("world_size", &TraceFacts::world_size);
+      .def_readonly("world_size", &TraceFacts::world_size)
+      .def_readonly("simulated", &TraceFacts::simulated);
   py::class_<Named<BalanceRow>>(m, "BalanceRow")
       .def_readonly("device", &BalanceRow::device)
       .def_readonly("pid", &BalanceRow::pid)
@@ -134,10 +142,8 @@ void bind_parts(py::module_& m) {
                              [](const Named<Label>& l) { return info(l).name; })
       .def_property_readonly(
           "side", [](const Named<Label>& l) { return side_name(info(l).side); })
-      .def_property_readonly("origin",
-                             [](const Named<Label>& l) {
-                               return l.origin == Origin::kRule ? "rule" : "model";
-                             })
+      .def_property_readonly(
+          "origin", [](const Named<Label>& l) { return origin_name(l.origin); })
       .def_readonly("score", &Label::score)
       .def_readonly("wasted_ns", &Label::wasted_ns);
   using Outcome = Named<patterns::OwnOutcome>;
@@ -170,6 +176,9 @@ void bind_report(py::module_& m) {
                               "What an analysis says. Times in nanoseconds.");
   report
       .def_property_readonly("trace", [](const Analysis& a) { return a.report.trace; })
+      .def_property_readonly(
+          "origin", [](const Analysis& a) { return origin_name(a.report.origin); },
+          "Of what rules found: rule, or dry-run of a simulated trace.")
       .def_property_readonly("quality",
                              [](const Analysis& a) { return a.report.quality; })
       .def_property_readonly(

@@ -11,5 +11,6 @@ void bind_load(pybind11::module_& m);
 void bind_rule_context(pybind11::module_& m);
 void bind_rules(pybind11::module_& m);
 void bind_report(pybind11::module_& m);
+void bind_program(pybind11::module_& m);
 
 }  // namespace tta::bindings

@@ -9,5 +9,6 @@ PYBIND11_MODULE(_core, m) {
   tta::bindings::bind_rule_context(m);
   tta::bindings::bind_rules(m);
   tta::bindings::bind_report(m);
+  tta::bindings::bind_program(m);
   m.attr("__version__") = TTA_VERSION;
 }

@@ -43,6 +43,7 @@ Report analyze(const trace::Trace& trace, const Options& options) {
       std::make_shared<const timeline::Timeline>(timeline::make_timeline(trace));
   const auto& timeline = *report.timeline;
   report.trace = read_facts(timeline);
+  if (report.trace.simulated) report.origin = Origin::kDryRun;
   report.quality = judge(timeline, report.trace);
   const auto windows = timeline::make_windows(timeline, options.window);
   if (report.quality.verdict == Verdict::kUnusable) {
@@ -60,7 +61,8 @@ Report analyze(const trace::Trace& trace, const Options& options) {
   report.profiler_idle = idle_of(timeline, found, PatternId::kProfilerArtifact);
   report.steps = make_steps(timeline, &found);
   report.unexplained = find_unexplained(timeline, found.unclaimed);
-  report.windows = label(timeline, windows, found.claims, found.patterns);
+  report.windows =
+      label(timeline, windows, found.claims, found.patterns, report.origin);
   report.findings = std::move(found.findings);
   report.own_rules = std::move(found.own);
   report.patterns = std::move(found.patterns);

@@ -7,6 +7,17 @@
 #include "trace/args.h"
 
 namespace tta::pipeline {
+namespace {
+
+std::optional<Simulated> read_simulated(const trace::Trace& trace) {
+  const auto mark = trace.metadata_json("torchtraceap");
+  if (trace::raw_arg(mark, "simulated") != "true") return std::nullopt;
+  const auto assumed = trace::raw_arg(mark, "dry_run");
+  return Simulated{trace::string_arg(assumed, "gpu").value_or(""),
+                   trace::as_double(trace::raw_arg(assumed, "host_us_per_op"))};
+}
+
+}  // namespace
 
 TraceFacts read_facts(const timeline::Timeline& t) {
   const auto& trace = *t.trace;
@@ -30,6 +41,7 @@ TraceFacts read_facts(const timeline::Timeline& t) {
   const auto distributed = trace.metadata_json("distributedInfo");
   facts.rank = trace::int_arg(distributed, "rank");
   facts.world_size = trace::int_arg(distributed, "world_size");
+  facts.simulated = read_simulated(trace);
   return facts;
 }
 

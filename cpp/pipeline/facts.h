@@ -7,7 +7,7 @@
 
 namespace tta::pipeline {
 
-/// Reads devices, rank, world size and span.
+/// Reads devices, rank, world size, span and what it says of being simulated.
 TraceFacts read_facts(const timeline::Timeline& timeline);
 
 }  // namespace tta::pipeline

@@ -78,7 +78,7 @@ void add_busy_time(const timeline::Timeline& t, std::vector<WindowRow>& rows) {
 std::vector<WindowRow> label(const timeline::Timeline& t,
                              const std::vector<timeline::Window>& windows,
                              const std::vector<patterns::Claim>& claims,
-                             const patterns::PatternTable& patterns) {
+                             const patterns::PatternTable& patterns, Origin origin) {
   const OnHost on_host(t, windows);
   std::map<std::pair<std::uint32_t, patterns::PatternId>, std::int64_t> wasted;
   for (const auto& claim : claims) {
@@ -97,7 +97,7 @@ std::vector<WindowRow> label(const timeline::Timeline& t,
     auto& row = out[key.first];
     const auto length = row.window.end_ns - row.window.begin_ns;
     const auto score = static_cast<double>(ns) / static_cast<double>(length);
-    row.labels.push_back({key.second, Origin::kRule, std::min(1.0, score), ns});
+    row.labels.push_back({key.second, origin, std::min(1.0, score), ns});
     auto& side = patterns[key.second].side == patterns::PatternSide::kCpu
                      ? row.cpu_score
                      : row.gpu_score;

@@ -20,7 +20,8 @@ namespace tta::pipeline {
 std::vector<WindowRow> label(const timeline::Timeline& timeline,
                              const std::vector<timeline::Window>& windows,
                              const std::vector<patterns::Claim>& claims,
-                             const patterns::PatternTable& patterns = {});
+                             const patterns::PatternTable& patterns = {},
+                             Origin origin = Origin::kRule);
 
 /// Fills `windows` of each finding with the indices its claims touch.
 void point_to_windows(const timeline::Timeline& timeline,

@@ -50,6 +50,14 @@ struct Device {
   std::uint64_t work_rows = 0;  ///< Kernels, copies and memsets recorded on it.
 };
 
+/// What a trace says of itself that no profiler recorded, but a schedule of assumed
+/// lengths (replay/write_trace.h): no time in it was measured.
+struct Simulated {
+  std::string gpu;  ///< Whose kernels were estimated; "" if it does not say.
+  /// What an operator was taken to cost the host; none if it does not say.
+  std::optional<double> host_us_per_op;
+};
+
 struct TraceFacts {
   std::string path;
   std::uint64_t events = 0;  ///< Rows: objects with a phase in traceEvents.
@@ -60,6 +68,7 @@ struct TraceFacts {
   std::uint64_t processes = 0;
   std::optional<std::int64_t> rank;
   std::optional<std::int64_t> world_size;
+  std::optional<Simulated> simulated;  ///< None of a recording.
 };
 
 /// One device's span = busy + each pattern's idle + unattributed, to the nanosecond.
@@ -121,8 +130,8 @@ struct StepRow {
   std::optional<StepBalance> balance;
 };
 
-/// Who said that a window has a pattern.
-enum class Origin : std::uint8_t { kRule, kModel };
+/// Who said that a window has a pattern; kDryRun: a rule, of a trace that is simulated.
+enum class Origin : std::uint8_t { kRule, kModel, kDryRun };
 
 struct Label {
   patterns::PatternId pattern;
@@ -141,6 +150,7 @@ struct WindowRow {
 };
 
 struct Report {
+  Origin origin = Origin::kRule;  ///< Of what rules found: kRule or kDryRun.
   patterns::PatternTable patterns;  ///< What PatternIds stand for, own rules included.
   TraceFacts trace;
   Quality quality;

@@ -20,6 +20,12 @@ bool blocks(const DeviceWork& w) {
   return w.copy == CopyKind::kDownPageable || w.copy == CopyKind::kUpPageableLarge;
 }
 
+std::vector<Operation>& operations_of(Program& p, std::uint32_t thread) {
+  if (thread < p.threads.size()) return p.threads[thread].operations;
+  throw ProgramError("there is no thread " + std::to_string(thread) + "; " +
+                     std::to_string(p.threads.size()) + " were added");
+}
+
 const char* name_of_launch(const DeviceWork& w) {
   return w.kind == TaskKind::kCopy     ? "cudaMemcpyAsync"
          : w.kind == TaskKind::kMemset ? "cudaMemsetAsync"
@@ -40,27 +46,34 @@ std::uint32_t Program::add_collective(Collective collective) {
   return append(collectives, std::move(collective));
 }
 
-void Program::host(std::uint32_t thread, std::int64_t ns, std::string name) {
-  threads.at(thread).operations.push_back({OpKind::kHost, ns, std::move(name)});
+void Program::host(std::uint32_t thread, std::int64_t ns, std::string name,
+                   std::string args) {
+  Operation op{OpKind::kHost, ns, std::move(name)};
+  op.args = std::move(args);
+  operations_of(*this, thread).push_back(std::move(op));
 }
-void Program::open(std::uint32_t thread, std::string name) {
-  threads.at(thread).operations.push_back({OpKind::kOpen, 0, std::move(name)});
+void Program::open(std::uint32_t thread, std::string name, std::string args) {
+  Operation op{OpKind::kOpen, 0, std::move(name)};
+  op.args = std::move(args);
+  operations_of(*this, thread).push_back(std::move(op));
 }
-void Program::open_span(std::uint32_t thread, std::string name) {
-  threads.at(thread).operations.push_back({OpKind::kOpenSpan, 0, std::move(name)});
+void Program::open_span(std::uint32_t thread, std::string name, std::string args) {
+  open(thread, std::move(name), std::move(args));
+  threads[thread].operations.back().kind = OpKind::kOpenSpan;
 }
 void Program::close(std::uint32_t thread) {
-  threads.at(thread).operations.push_back({OpKind::kClose, 0, ""});
+  operations_of(*this, thread).push_back({OpKind::kClose, 0, ""});
 }
 
 std::uint32_t Program::launch(std::uint32_t thread, DeviceWork item,
                               std::int64_t call_ns, bool blocking) {
+  auto& list = operations_of(*this, thread);
   Operation op{OpKind::kCall, call_ns, name_of_launch(item)};
   const bool waits = blocking || blocks(item);
   const auto place = append(work, std::move(item));
   op.work = {place};
   if (waits) op.until.push_back({place});
-  threads.at(thread).operations.push_back(std::move(op));
+  list.push_back(std::move(op));
   return place;
 }
 
@@ -70,37 +83,40 @@ std::vector<std::uint32_t> Program::launch_graph(std::uint32_t thread,
   Operation op{OpKind::kCall, call_ns, "cudaGraphLaunch"};
   for (auto& item : list) op.work.push_back(append(work, std::move(item)));
   auto out = op.work;
-  threads.at(thread).operations.push_back(std::move(op));
+  operations_of(*this, thread).push_back(std::move(op));
   return out;
 }
 
 void Program::record_event(std::uint32_t thread, std::uint32_t stream,
                            std::uint32_t event, std::int64_t call_ns) {
-  threads.at(thread).operations.push_back(
-      {OpKind::kEventRecord, call_ns, "cudaEventRecord", event, stream});
+  operations_of(*this, thread)
+      .push_back({OpKind::kEventRecord, call_ns, "cudaEventRecord", event, stream});
 }
 void Program::stream_wait(std::uint32_t thread, std::uint32_t stream,
                           std::uint32_t event, std::int64_t call_ns) {
-  threads.at(thread).operations.push_back(
-      {OpKind::kStreamWait, call_ns, "cudaStreamWaitEvent", event, stream});
+  operations_of(*this, thread)
+      .push_back({OpKind::kStreamWait, call_ns, "cudaStreamWaitEvent", event, stream});
 }
 void Program::event_sync(std::uint32_t thread, std::uint32_t event) {
-  threads.at(thread).operations.push_back(
-      {OpKind::kEventSync, constants.wait_cost, "cudaEventSynchronize", event});
+  operations_of(*this, thread)
+      .push_back(
+          {OpKind::kEventSync, constants.wait_cost, "cudaEventSynchronize", event});
 }
 void Program::stream_sync(std::uint32_t thread, std::uint32_t stream) {
-  threads.at(thread).operations.push_back({OpKind::kStreamSync, constants.wait_cost,
-                                           "cudaStreamSynchronize", kNone, stream});
+  operations_of(*this, thread)
+      .push_back({OpKind::kStreamSync, constants.wait_cost, "cudaStreamSynchronize",
+                  kNone, stream});
 }
 void Program::device_sync(std::uint32_t thread, std::uint32_t stream) {
-  threads.at(thread).operations.push_back({OpKind::kDeviceSync, constants.wait_cost,
-                                           "cudaDeviceSynchronize", kNone, stream});
+  operations_of(*this, thread)
+      .push_back({OpKind::kDeviceSync, constants.wait_cost, "cudaDeviceSynchronize",
+                  kNone, stream});
 }
 void Program::signal(std::uint32_t thread, std::uint32_t signal) {
-  threads.at(thread).operations.push_back({OpKind::kSignal, 0, "", signal});
+  operations_of(*this, thread).push_back({OpKind::kSignal, 0, "", signal});
 }
 void Program::wait(std::uint32_t thread, std::uint32_t signal, std::int64_t latency) {
-  threads.at(thread).operations.push_back({OpKind::kWait, latency, "", signal});
+  operations_of(*this, thread).push_back({OpKind::kWait, latency, "", signal});
 }
 
 Engine engine_of(const DeviceWork& w) {

@@ -129,7 +129,7 @@ struct Program {
   std::uint32_t events = 0, signals = 0;  ///< How many there are.
 
   // What follows appends; a thread is its place in `threads`. Lengths of calls are what
-  // they take on the host.
+  // they take on the host. Throws ProgramError if there is no such thread.
   std::uint32_t add_stream(std::int64_t number, std::int32_t device = 0,
                            std::uint32_t rank = 0);
   std::uint32_t add_thread(std::int64_t tid, std::string name, std::uint32_t rank = 0);
@@ -137,9 +137,10 @@ struct Program {
   std::uint32_t add_signal() { return signals++; }
   std::uint32_t add_collective(Collective collective);
 
-  void host(std::uint32_t thread, std::int64_t ns, std::string name = "");
-  void open(std::uint32_t thread, std::string name);
-  void open_span(std::uint32_t thread, std::string name);
+  void host(std::uint32_t thread, std::int64_t ns, std::string name = "",
+            std::string args = "");
+  void open(std::uint32_t thread, std::string name, std::string args = "");
+  void open_span(std::uint32_t thread, std::string name, std::string args = "");
   void close(std::uint32_t thread);
   /// Launches work and returns its place in `work`. A pageable copy to the host, or of
   /// more than kStagedBytes from it, makes the call wait, as does `blocking`.

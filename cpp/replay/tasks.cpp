@@ -19,17 +19,6 @@ using trace::Category;
 
 bool launches_a_graph(std::string_view name) { return contains(name, "GraphLaunch"); }
 
-CopyKind kind_of_copy(std::string_view name, std::int64_t bytes) {
-  using timeline::CopyDirection;
-  const auto direction = timeline::copy_direction(name);
-  const bool down = direction == CopyDirection::kToHost;
-  if (!down && direction != CopyDirection::kToDevice) return CopyKind::kNotToHost;
-  if (contains(name, "Pinned")) return CopyKind::kFromPinned;
-  if (down) return CopyKind::kDownPageable;
-  // Of unknown size: taken for small, which waits for nothing.
-  return bytes > kStagedBytes ? CopyKind::kUpPageableLarge : CopyKind::kUpPageable;
-}
-
 TaskKind kind_of(Category category) {
   return category == Category::kGpuMemcpy   ? TaskKind::kCopy
          : category == Category::kGpuMemset ? TaskKind::kMemset
@@ -60,6 +49,16 @@ void judge_queued_before(const timeline::Timeline& t, const Calls& calls, Tasks&
 
 }  // namespace
 
+CopyKind copy_kind(std::string_view name, std::int64_t bytes) {
+  using timeline::CopyDirection;
+  const auto direction = timeline::copy_direction(name);
+  const bool down = direction == CopyDirection::kToHost;
+  if (!down && direction != CopyDirection::kToDevice) return CopyKind::kNotToHost;
+  if (contains(name, "Pinned")) return CopyKind::kFromPinned;
+  if (down) return CopyKind::kDownPageable;
+  return bytes > kStagedBytes ? CopyKind::kUpPageableLarge : CopyKind::kUpPageable;
+}
+
 Tasks find_tasks(const timeline::Timeline& t, const timeline::EventArgs& args,
                  const Calls& calls) {
   const auto& c = t.columns();
@@ -80,7 +79,7 @@ Tasks find_tasks(const timeline::Timeline& t, const timeline::EventArgs& args,
       Task task{row,  stream, call,  kind_of(c.cat(row)), CopyKind::kNotToHost,
                 true, false,  false, c.ts[row],           c.end(row)};
       if (task.kind == TaskKind::kCopy) {
-        task.copy = kind_of_copy(t.trace->name(row), args.work(row).bytes);
+        task.copy = copy_kind(t.trace->name(row), args.work(row).bytes);
       }
       if (call != kNone) {
         ++out.of_call[call];

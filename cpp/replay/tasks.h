@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "replay/calls.h"
@@ -26,6 +27,9 @@ enum class CopyKind : std::uint8_t {
 /// Documented for cudaMemcpyAsync, "API synchronization behavior": transfers from
 /// pageable memory up to 64 KB return once staged.
 inline constexpr std::int64_t kStagedBytes = 64 * 1024;
+
+/// Tells it by the name of a copy's row; of unknown size (-1) it is taken for small.
+CopyKind copy_kind(std::string_view name, std::int64_t bytes);
 
 struct Task {
   std::uint32_t row;

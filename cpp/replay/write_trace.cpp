@@ -25,19 +25,21 @@ class Writer {
   Writer(const Program& p, const Schedule& s, std::ostream& out, std::uint32_t rank)
       : p_(p), s_(s), out_(out), list_(out), rank_(rank), pid_(number(100 + rank)) {}
 
-  void run() {
-    header();
+  void run(const std::string& note, const Checkpoint& checkpoint) {
+    header(note);
     names();
     for (std::size_t t = 0; t < p_.threads.size(); ++t) {
-      if (p_.threads[t].rank == rank_) thread(p_.threads[t], s_.operations[t]);
+      if (p_.threads[t].rank == rank_)
+        thread(p_.threads[t], s_.operations[t], checkpoint);
     }
     out_ << "\n]}\n";
   }
 
  private:
-  void header() {
+  void header(const std::string& note) {
     out_ << "{\"schemaVersion\": 1,\n\"torchtraceap\": {\"simulated\": true, \"rank\": "
-         << rank_ << "},\n\"deviceProperties\": [";
+         << rank_ << (note.empty() ? "" : ", ") << note
+         << "},\n\"deviceProperties\": [";
     for (std::size_t i = 0; i < p_.devices.size(); ++i) {
       const auto& d = p_.devices[i];
       out_ << (i == 0 ? "" : ", ") << "{\"id\": " << d.id
@@ -86,14 +88,17 @@ class Writer {
                        ", \"args\": {" + args + "}");
   }
 
+  static constexpr std::size_t kOperationsBetween = 1 << 12;
   struct Open {
     const Operation* op;
     std::int64_t begin, id;
   };
 
-  void thread(const HostThread& t, const std::vector<Interval>& times) {
+  void thread(const HostThread& t, const std::vector<Interval>& times,
+              const Checkpoint& checkpoint) {
     std::vector<Open> open;
     for (std::size_t i = 0; i < times.size(); ++i) {
+      if (i % kOperationsBetween == 0) checkpoint();
       const auto& op = t.operations[i];
       switch (op.kind) {
         case OpKind::kOpen:
@@ -188,9 +193,10 @@ class Writer {
 }  // namespace
 
 void write_program(const Program& program, const Schedule& schedule, std::ostream& out,
-                   std::uint32_t rank) {
+                   std::uint32_t rank, const std::string& note,
+                   const Checkpoint& checkpoint) {
   const FailingStream fails(out);
-  Writer(program, schedule, out, rank).run();
+  Writer(program, schedule, out, rank).run(note, checkpoint);
 }
 
 }  // namespace tta::replay

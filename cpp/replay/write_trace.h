@@ -20,9 +20,11 @@ namespace tta::replay {
 /// Writes what one rank of a scheduled program did: operators, annotations, calls and
 /// device work, with correlation ids (a call's number in the file, from 1), External
 /// ids, ac2g flows and deviceProperties, as Kineto does. The process is 100 + rank.
-/// Metadata: {"simulated": true, "rank": ...}.
+/// Metadata: {"simulated": true, "rank": ..., `note`}: what else readers are to know,
+/// as text of JSON members, `"key": value, ...`.
 void write_program(const Program& program, const Schedule& schedule, std::ostream& out,
-                   std::uint32_t rank = 0);
+                   std::uint32_t rank = 0, const std::string& note = "",
+                   const Checkpoint& checkpoint = go_on);
 void write_program(const Program& program, const Schedule& schedule,
                    const std::string& path, std::uint32_t rank = 0);
 

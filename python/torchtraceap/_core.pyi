@@ -39,6 +39,7 @@ __all__: list[str] = [
     "PathPlace",
     "PathRow",
     "PatternInfo",
+    "Program",
     "Quality",
     "QualityNote",
     "Recomputed",
@@ -48,6 +49,7 @@ __all__: list[str] = [
     "Report",
     "RuleContext",
     "Settings",
+    "Simulated",
     "Stage",
     "StepBalance",
     "StepRow",
@@ -393,6 +395,15 @@ class Device:
     @property
     def work_rows(self) -> int: ...
 
+class Simulated:
+    """
+    What a simulated trace assumes.
+    """
+    @property
+    def gpu(self) -> str: ...
+    @property
+    def host_us_per_op(self) -> float | None: ...
+
 class TraceFacts:
     @property
     def begin_ns(self) -> int: ...
@@ -408,6 +419,8 @@ class TraceFacts:
     def processes(self) -> int: ...
     @property
     def rank(self) -> int | None: ...
+    @property
+    def simulated(self) -> Simulated | None: ...
     @property
     def world_size(self) -> int | None: ...
 
@@ -575,6 +588,11 @@ class Report:
     def balance(self) -> list[BalanceRow]: ...
     @property
     def findings(self) -> list[Finding]: ...
+    @property
+    def origin(self) -> str:
+        """
+        Of what rules found: rule, or dry-run of a simulated trace.
+        """
     @property
     def own_rules(self) -> list[OwnOutcome]: ...
     @property
@@ -980,6 +998,155 @@ class Replay:
     def together_doubt(self) -> str: ...
     @property
     def windows(self) -> list[float]: ...
+
+class Program:
+    """
+    Threads, streams and what they do, see replay/program.h. Each add_... returns the place by which the others name it. Lengths in nanoseconds; `args` are more members for a row, as JSON text: `"key": value, ...`.
+    """
+    def __init__(self) -> None: ...
+    def add_collective(
+        self,
+        name: str,
+        group: str,
+        members: typing.SupportsInt | typing.SupportsIndex,
+        sequence: typing.SupportsInt | typing.SupportsIndex = -1,
+    ) -> int: ...
+    def add_device(
+        self,
+        id: typing.SupportsInt | typing.SupportsIndex,
+        name: str,
+        memory: typing.SupportsInt | typing.SupportsIndex = 0,
+        multiprocessors: typing.SupportsInt | typing.SupportsIndex = 0,
+        compute_major: typing.SupportsInt | typing.SupportsIndex = 0,
+        compute_minor: typing.SupportsInt | typing.SupportsIndex = 0,
+    ) -> None: ...
+    def add_event(self) -> int: ...
+    def add_signal(self) -> int: ...
+    def add_stream(
+        self,
+        number: typing.SupportsInt | typing.SupportsIndex,
+        device: typing.SupportsInt | typing.SupportsIndex = 0,
+        rank: typing.SupportsInt | typing.SupportsIndex = 0,
+    ) -> int: ...
+    def add_thread(
+        self,
+        tid: typing.SupportsInt | typing.SupportsIndex,
+        name: str,
+        rank: typing.SupportsInt | typing.SupportsIndex = 0,
+    ) -> int: ...
+    def close(self, thread: typing.SupportsInt | typing.SupportsIndex) -> None: ...
+    def copy(
+        self,
+        thread: typing.SupportsInt | typing.SupportsIndex,
+        stream: typing.SupportsInt | typing.SupportsIndex,
+        name: str,
+        ns: typing.SupportsInt | typing.SupportsIndex,
+        call_ns: typing.SupportsInt | typing.SupportsIndex,
+        bytes: typing.SupportsInt | typing.SupportsIndex,
+        *,
+        args: str = "",
+        blocking: bool = False,
+    ) -> int:
+        """
+        The name tells what it is, as in Kineto: Memcpy HtoD (Pageable -> Device).
+        """
+    def device_sync(
+        self,
+        thread: typing.SupportsInt | typing.SupportsIndex,
+        stream: typing.SupportsInt | typing.SupportsIndex,
+    ) -> None: ...
+    def event_sync(
+        self,
+        thread: typing.SupportsInt | typing.SupportsIndex,
+        event: typing.SupportsInt | typing.SupportsIndex,
+    ) -> None: ...
+    def host(
+        self,
+        thread: typing.SupportsInt | typing.SupportsIndex,
+        ns: typing.SupportsInt | typing.SupportsIndex,
+        name: str = "",
+        args: str = "",
+    ) -> None: ...
+    def kernel(
+        self,
+        thread: typing.SupportsInt | typing.SupportsIndex,
+        stream: typing.SupportsInt | typing.SupportsIndex,
+        name: str,
+        ns: typing.SupportsInt | typing.SupportsIndex,
+        call_ns: typing.SupportsInt | typing.SupportsIndex,
+        *,
+        blocks_per_sm: typing.SupportsFloat | typing.SupportsIndex = -1.0,
+        collective: typing.SupportsInt | typing.SupportsIndex | None = None,
+        args: str = "",
+        blocking: bool = False,
+    ) -> int: ...
+    def memset(
+        self,
+        thread: typing.SupportsInt | typing.SupportsIndex,
+        stream: typing.SupportsInt | typing.SupportsIndex,
+        name: str,
+        ns: typing.SupportsInt | typing.SupportsIndex,
+        call_ns: typing.SupportsInt | typing.SupportsIndex,
+        bytes: typing.SupportsInt | typing.SupportsIndex,
+        *,
+        args: str = "",
+    ) -> int: ...
+    def open(
+        self,
+        thread: typing.SupportsInt | typing.SupportsIndex,
+        name: str,
+        args: str = "",
+    ) -> None:
+        """
+        Begins an operator, until close().
+        """
+    def open_span(
+        self,
+        thread: typing.SupportsInt | typing.SupportsIndex,
+        name: str,
+        args: str = "",
+    ) -> None:
+        """
+        Begins an annotation, until close().
+        """
+    def record_event(
+        self,
+        thread: typing.SupportsInt | typing.SupportsIndex,
+        stream: typing.SupportsInt | typing.SupportsIndex,
+        event: typing.SupportsInt | typing.SupportsIndex,
+        call_ns: typing.SupportsInt | typing.SupportsIndex,
+    ) -> None: ...
+    def signal(
+        self,
+        thread: typing.SupportsInt | typing.SupportsIndex,
+        signal: typing.SupportsInt | typing.SupportsIndex,
+    ) -> None: ...
+    def stream_sync(
+        self,
+        thread: typing.SupportsInt | typing.SupportsIndex,
+        stream: typing.SupportsInt | typing.SupportsIndex,
+    ) -> None: ...
+    def stream_wait(
+        self,
+        thread: typing.SupportsInt | typing.SupportsIndex,
+        stream: typing.SupportsInt | typing.SupportsIndex,
+        event: typing.SupportsInt | typing.SupportsIndex,
+        call_ns: typing.SupportsInt | typing.SupportsIndex,
+    ) -> None: ...
+    def trace_text(
+        self,
+        note: dict[str, typing.Any] = {},
+        rank: typing.SupportsInt | typing.SupportsIndex = 0,
+    ) -> bytes:
+        """
+        Schedules the program and returns one rank's trace as JSON. `note` goes beside the mark that says it is simulated. Raises ValueError if the program means nothing or never ends.
+        """
+    def wait(
+        self,
+        thread: typing.SupportsInt | typing.SupportsIndex,
+        signal: typing.SupportsInt | typing.SupportsIndex,
+        ns: typing.SupportsInt | typing.SupportsIndex = 0,
+    ) -> None: ...
 
 def analyze(
     trace: Trace,

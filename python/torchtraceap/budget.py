@@ -72,8 +72,9 @@ class Budget:
     def check(self, report: Report) -> tuple[Violation, ...]:
         """Return the limits that a report breaks, in the order of `lines`.
 
-        What cannot be told, such as the busy share of a trace without device work, is
-        a violation that is not ``known``, unless ``unknown`` is "pass". The cost is
+        What cannot be told, such as the busy share of a trace without device work, or
+        any time of one that is simulated, is a violation that is not ``known``, unless
+        ``unknown`` is "pass". The cost is
         that of ``report.findings`` where a limit concerns findings, and little else.
         """
         from torchtraceap.gate.judge import judge
@@ -95,6 +96,16 @@ class Budget:
 #: The limits of a budget and of a pattern, in the order of their fields.
 LIMITS = tuple(f.name for f in fields(Budget) if f.name not in ("unknown", "patterns"))
 PATTERN_LIMITS = ("max_count", "max_wasted_us", "max_share")
+#: Those of both that limit times or shares of time, which a simulation only assumes.
+TIME_LIMITS = (
+    "max_gap_us",
+    "min_busy",
+    "max_step_us",
+    "max_median_step_us",
+    "max_wasted_share",
+    "max_wasted_us",
+    "max_share",
+)
 
 
 def read_budget(

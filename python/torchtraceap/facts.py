@@ -21,6 +21,14 @@ class Device:
 
 
 @dataclass(frozen=True)
+class Simulated:
+    """What a trace rests on that a dry run simulated: no time in it was measured."""
+
+    gpu: str  #: Whose kernels were estimated; "" if the trace does not tell.
+    host_us_per_op: float | None  #: What an operator was taken to cost the host.
+
+
+@dataclass(frozen=True)
 class TraceFacts:
     """What the trace is. Times are on its own clock."""
 
@@ -33,6 +41,8 @@ class TraceFacts:
     world_size: int | None
     #: Of a trace without device work: how many processes worked, each with a balance.
     processes: int = 0
+    #: None: a profiler recorded the trace.
+    simulated: Simulated | None = None
 
     @property
     def span_us(self) -> float:
@@ -131,6 +141,7 @@ class Step:
 
 def read_facts(core: _core.TraceFacts) -> TraceFacts:
     """Convert the core's facts."""
+    assumed = core.simulated
     return TraceFacts(
         path=core.path,
         events=core.events,
@@ -140,6 +151,7 @@ def read_facts(core: _core.TraceFacts) -> TraceFacts:
         rank=core.rank,
         world_size=core.world_size,
         processes=core.processes,
+        simulated=Simulated(assumed.gpu, assumed.host_us_per_op) if assumed else None,
     )
 
 

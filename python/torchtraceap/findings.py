@@ -39,7 +39,8 @@ class Finding:
     severity: str  #: "low", "medium" (3 % of the span and more), "high" (10 %).
     count: int
     wasted_us: float  #: Idle and excess time; no microsecond is in two findings.
-    #: "measured", or "estimate": mostly an upper bound, what faster work could save.
+    #: "measured"; of a simulated trace "simulated"; or "estimate": mostly an upper
+    #: bound, what faster work could save.
     basis: str
     idle_us: float  #: The part of `wasted_us` in which the device was idle.
     #: What the replay takes off the trace without what it alone claims (a fix may do
@@ -57,6 +58,8 @@ class Finding:
     events: tuple[Event, ...]  #: Costliest first, at most eight.
     #: The processes whose time it is, or that feed the devices, as far as known.
     processes: tuple[int | str, ...] = ()
+    #: "rule": found in a recording; "dry-run": by the same rules in a simulated trace.
+    origin: str = "rule"
 
     @property
     def docs(self) -> str:
@@ -77,12 +80,14 @@ def read_location(frame: _core.Frame | None) -> Location | None:
 
 
 def read_findings(
-    core: list[_core.Finding], trace: _core.Trace, recovery: Recovery, span_us: float
+    core: _core.Report, trace: _core.Trace, recovery: Recovery, span_us: float
 ) -> tuple[Finding, ...]:
     """Convert the core's findings, in its order: most wasted time first."""
+    origin = core.origin
+    sure = "simulated" if origin == "dry-run" else "measured"
     findings = []
     taken: set[str] = set()
-    for f, gain in zip(core, recovery.gains, strict=True):
+    for f, gain in zip(core.findings, recovery.gains, strict=True):
         findings.append(
             Finding(
                 id=_new_id(f, taken),
@@ -92,7 +97,7 @@ def read_findings(
                 severity=f.severity,
                 count=f.count,
                 wasted_us=us_from_ns(f.wasted_ns),
-                basis="estimate" if f.estimate else "measured",
+                basis="estimate" if f.estimate else sure,
                 idle_us=us_from_ns(f.idle_ns),
                 recoverable_us=gain.high_us if gain else None,
                 recoverable_low_us=gain.low_us if gain else None,
@@ -105,6 +110,7 @@ def read_findings(
                 windows=tuple(f.windows),
                 events=read_events(trace, f.events),
                 processes=tuple(identity(trace, pid) for pid in f.pids),
+                origin=origin,
             )
         )
     return tuple(findings)

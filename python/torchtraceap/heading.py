@@ -35,6 +35,7 @@ def heading_lines(report: Report) -> Iterator[str]:
     trace = report.trace
     yield printable(trace.path)
     yield from wrapped(", ".join(fact_texts(report)), "  ")
+    yield from wrapped(simulated_text(trace), "  ")
     yield from _quality(report.quality, sum(d.events for d in trace.devices))
     for row in report.balance[:_MOST_DEVICES]:
         if row.device is None:
@@ -60,6 +61,21 @@ def fact_texts(report: Report) -> list[str]:
     if trace.processes > 1:
         parts.append(_count(trace.processes, "process", "es"))
     return parts
+
+
+def simulated_text(trace: TraceFacts) -> str:
+    """Say that no time was measured, and what was assumed; "" of a recording."""
+    assumed = trace.simulated
+    if assumed is None:
+        return ""
+    gpu = printable(assumed.gpu, NAME_WIDTH) or "an unnamed GPU"
+    host = "host time"
+    if assumed.host_us_per_op is not None:
+        host = f"{time_text(assumed.host_us_per_op)} of host time"
+    return (
+        f"No time here was measured: a dry run simulated it, with {host} assumed for "
+        f"each operator and kernels as estimated for {gpu}."
+    )
 
 
 # What the lines above have not said yet.

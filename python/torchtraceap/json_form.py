@@ -40,6 +40,7 @@ def report_form(report: Report) -> dict[str, object]:
             "rank": trace.rank,
             "world_size": trace.world_size,
             "processes": trace.processes,
+            "simulated": trace.simulated and asdict(trace.simulated),
             "steps": len(report.steps),
             "quality": {
                 "verdict": quality.verdict,
@@ -183,6 +184,7 @@ def _finding_form(finding: Finding) -> dict[str, Any]:
         "subtype": finding.subtype or None,
         "side": finding.side,
         "severity": finding.severity,
+        "origin": finding.origin,
         "count": finding.count,
         "wasted_us": finding.wasted_us,
         "basis": finding.basis,

@@ -74,6 +74,7 @@ def _args(finding: Finding) -> dict[str, Any]:
         "pattern": finding.pattern,
         "subtype": finding.subtype,
         "severity": finding.severity,
+        "origin": finding.origin,
         "location": f"{location} {location.function}" if location else "",
         "operator": finding.operator,
         "count": finding.count,

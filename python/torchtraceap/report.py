@@ -50,7 +50,8 @@ class Report(ReportForms):
     """The analysis of one trace. Made by ``torchtraceap.analyze``.
 
     Attributes:
-        trace: Path, number of events, analysed time, devices, rank.
+        trace: Path, number of events, analysed time, devices, rank; what it assumes if
+            it is ``simulated``.
         quality: How far the trace can be trusted, and why.
         settings: The thresholds that were not the defaults, by pattern, with
             ``enabled`` for rules that were off.
@@ -72,9 +73,7 @@ class Report(ReportForms):
     @cached_property
     def findings(self) -> tuple[Finding, ...]:
         """Anti-patterns at places of the user's code, most wasted time first."""
-        return read_findings(
-            self._core.findings, self._trace, self.recovery, self.trace.span_us
-        )
+        return read_findings(self._core, self._trace, self.recovery, self.trace.span_us)
 
     @cached_property
     def core_replay(self) -> tuple[_core.Replay, _core.Report]:

@@ -79,15 +79,15 @@ def _findings(report: Report, limit: int) -> Iterator[str]:
 
 
 def _together(findings: Sequence[Finding]) -> str:
-    """Write what findings cost, measured and estimated time each by itself."""
-    sums = {"measured": 0.0, "estimate": 0.0}
+    """Write what findings cost, estimated time by itself."""
+    estimates = {True: 0.0, False: 0.0}
     for finding in findings:
-        sums[finding.basis] += finding.wasted_us
+        estimates[finding.basis == "estimate"] += finding.wasted_us
     parts = []
-    if sums["measured"]:
-        parts.append(f"{time_text(sums['measured'])} together")
-    if sums["estimate"]:
-        parts.append(f"up to {time_text(sums['estimate'])} by estimate")
+    if estimates[False]:
+        parts.append(f"{time_text(estimates[False])} together")
+    if estimates[True]:
+        parts.append(f"up to {time_text(estimates[True])} by estimate")
     return ", ".join(parts)
 
 

@@ -30,7 +30,7 @@ def window_lines(report: Report, limit: int) -> Iterator[str]:
     for window in worst:
         labels = [
             f"{label.pattern} {share_text(label.score, 1)}"
-            + (f" ({label.origin})" if label.origin != "rule" else "")
+            + (f" ({label.origin})" if label.origin == "model" else "")
             for label in window.labels
         ]
         on_device = window.device is not None

@@ -18,7 +18,8 @@ class Label:
     pattern: str
     side: str  #: "cpu" or "gpu": whose code has to change.
     score: float  #: Share of the window's time wasted, 0 to 1.
-    origin: str  #: "rule": exact; "model": a calibrated guess.
+    #: "rule": exact; "dry-run": the same of a simulated trace; "model": a guess.
+    origin: str
     wasted_us: float
 
 

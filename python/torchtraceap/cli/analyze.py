@@ -5,26 +5,31 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Sequence
 
 from torchtraceap.analysis import analyze, load
 from torchtraceap.cli.colors import in_color
 from torchtraceap.cli.loading import loading_parser
+from torchtraceap.cli.numbers import count
 from torchtraceap.cli.output import (
     BAD_INPUT,
     OK,
     Commands,
-    cannot_write,
     complain,
     quiet_option,
     say,
 )
 from torchtraceap.cli.reasons import FAILURES, reason
+from torchtraceap.cli.report_files import (
+    report_options,
+    report_targets,
+    wanted_outputs,
+    write_report,
+)
 from torchtraceap.cli.rules import RuleOptions, rule_options, rules_parser
 from torchtraceap.cli.stages import stage
-from torchtraceap.cli.targets import Target, are_fine
+from torchtraceap.cli.targets import are_fine
 from torchtraceap.errors import ConfigError
-from torchtraceap.outputs import OUTPUTS, Output, write_output
+from torchtraceap.outputs import OUTPUTS
 from torchtraceap.report import Report
 
 EXAMPLES = (
@@ -50,12 +55,11 @@ def add(commands: Commands) -> None:
     )
     command.add_argument("traces", nargs="+", metavar="TRACE", help=".json or .json.gz")
     group = command.add_argument_group("what to write (-: to standard output)")
-    for output in OUTPUTS:
-        group.add_argument(f"--{output.name}", metavar=output.metavar, help=output.help)
+    report_options(group, OUTPUTS)
     command.add_argument(
         "--windows",
         metavar="N",
-        type=_count,
+        type=count,
         default=5,
         help="list the N windows that waste most (default: 5)",
     )
@@ -65,14 +69,11 @@ def add(commands: Commands) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
-    wanted = {
-        o: path for o in OUTPUTS if (path := getattr(options, o.name)) is not None
-    }
+    wanted = wanted_outputs(options, OUTPUTS)
     for output in wanted:
         if len(options.traces) > 1 and not output.takes_several:
             return complain(f"--{output.name} takes one trace. Run it for each.")
-    targets = [_target(output, path) for output, path in wanted.items()]
-    if not are_fine(targets, options.traces):
+    if not are_fine(report_targets(wanted), options.traces):
         return BAD_INPUT
     try:
         rules = rule_options(options)
@@ -102,7 +103,7 @@ def _run(options: argparse.Namespace) -> int:
     several = len(options.traces) > 1
     for output, target in wanted.items():
         with stage(f"writing {target}", options.quiet):
-            if reports and not _write(output, reports, target, several):
+            if reports and not write_report(output, reports, target, several):
                 return BAD_INPUT
     return BAD_INPUT if failed else OK
 
@@ -116,32 +117,3 @@ def _analyze(path: str, options: argparse.Namespace, rules: RuleOptions) -> Repo
     with stage(f"replaying {name} without what was found", options.quiet):
         _ = report.findings
     return report
-
-
-def _target(output: Output, path: str) -> Target:
-    takes_stdout = output.text is not None
-    return Target(output.name, path, not output.suffix, takes_stdout, output.check)
-
-
-def _write(
-    output: Output, reports: Sequence[Report], target: str, several: bool
-) -> bool:
-    if target == "-" and output.text is not None:
-        say(output.text(reports, several))
-        return True
-    try:
-        write_output(output, reports, target, several)
-    except OSError as error:
-        takes_stdout = output.text is not None
-        cannot_write(output.name, target, error, not output.suffix, takes_stdout)
-    except (ImportError, ValueError, RuntimeError) as error:
-        complain(f"--{output.name} {target}: {error}")
-    else:
-        return True
-    return False
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r} is no number from 0 up")
-    return int(text)

@@ -19,6 +19,7 @@ from torchtraceap.cli import (
     check,
     compare,
     completion,
+    dryrun,
     inspect,
     patterns,
     what_if,
@@ -30,7 +31,16 @@ from torchtraceap.cli.usage import commands_of, parse
 # In the order of the help. Each has `add(commands)`, which adds the parser of the
 # command and sets its default `run`, a function of the options that returns the code;
 # and `EXAMPLES`, lines to type with what each is for.
-_COMMANDS = (analyze, check, compare, what_if, inspect, patterns, completion)
+_COMMANDS = (
+    analyze,
+    check,
+    compare,
+    what_if,
+    dryrun,
+    inspect,
+    patterns,
+    completion,
+)
 _EXAMPLES = (
     ("torchtraceap analyze trace.json.gz", "what wastes time, where, and how much"),
     ("torchtraceap analyze rank*.json.gz --json all.json", "several, for a program"),

@@ -18,6 +18,7 @@ from torch.overrides import TorchFunctionMode
 from torchtraceap.dryrun.copies import copy_to_device
 from torchtraceap.dryrun.devices import CUDA, DEVICE, is_gpu, on_device
 from torchtraceap.dryrun.dispatch import Dispatch
+from torchtraceap.dryrun.losses import LOSSES
 from torchtraceap.dryrun.pinned import is_pinned, mark_pinned
 from torchtraceap.dryrun.private_names import private
 from torchtraceap.dryrun.sync_ops import BY_LIST, OF_DATA, PRINT
@@ -26,7 +27,11 @@ from torchtraceap.errors import DryRunError
 Replacement = Callable[["Border", Any, Sequence[Any], dict[str, Any]], Any]
 
 _NoFunctionModes = private("torch._C.DisableTorchFunction")
+_function_modes = private("torch.overrides._get_current_function_mode_stack")
+_DeviceContext = private("torch.utils._device.DeviceContext")
 _CPU = torch.device("cpu")
+# Until 2.13 a number that is put into a CUDA tensor becomes a tensor of the host first.
+_NUMBERS_ARE_TENSORS = torch.__version__ < (2, 14)
 
 
 class Border(TorchFunctionMode):  # type: ignore[misc]
@@ -51,6 +56,10 @@ class Border(TorchFunctionMode):  # type: ignore[misc]
         kwargs = kwargs or {}
         if self.run.paused:
             return func(*args, **kwargs)
+        if kwargs.get("pin_memory"):  # torch.empty(..., pin_memory=True) and its like
+            rest = {key: value for key, value in kwargs.items() if key != "pin_memory"}
+            with self:
+                return func(*args, **rest).pin_memory()
         try:
             replacement = REPLACEMENTS.get(func)
         except TypeError:  # not hashable
@@ -87,6 +96,13 @@ def _answer(value: Any) -> Replacement:
     return replacement
 
 
+def _device(border: Border, func: Any, args: Any, kwargs: Any) -> Any:
+    """torch.device(0): the first GPU."""
+    if len(args) == 1 and type(args[0]) is int and not kwargs and is_gpu(args[0]):
+        return CUDA
+    return func(*args, **kwargs)
+
+
 def _without_modes(border: Border, func: Any, args: Any, kwargs: Any) -> Any:
     with _NoFunctionModes():
         return func(*args, **kwargs)
@@ -120,19 +136,33 @@ def _cuda(border: Border, func: Any, args: Any, kwargs: Any) -> Any:
 
 def _from_data(border: Border, func: Any, args: Any, kwargs: Any) -> Any:
     """torch.tensor(data, device=) and its like: made on the host, then copied."""
-    device = kwargs.get("device")
-    if device is None and not any(map(_is_here, args[:1])):
-        with _NoFunctionModes():
-            device = torch.get_default_device()
+    device = kwargs.get("device") or _default_device()
+    args = (*map(_read, args[:1]), *args[1:])
     if not is_gpu(device) or _is_here(args[0] if args else kwargs.get("data")):
         if is_gpu(kwargs.get("device")):
             kwargs = {**kwargs, "device": DEVICE}
         return func(*args, **kwargs)
     grad = kwargs.get("requires_grad", False)
+    kwargs = {k: v for k, v in kwargs.items() if k != "requires_grad"}
     with _NoFunctionModes():
-        host = func(*args, **{**kwargs, "device": _CPU, "requires_grad": False})
+        host = func(*args, **{**kwargs, "device": _CPU})
     out = border.push(host, OF_DATA)
     return out.requires_grad_() if grad else out
+
+
+def _default_device() -> Any:
+    # torch.get_default_device would make a tensor there to find out.
+    for mode in reversed(_function_modes()):
+        if isinstance(mode, _DeviceContext):
+            return mode.device
+    return None
+
+
+def _read(data: Any) -> Any:
+    """Read the values of tensors among lists, one by one, as torch does."""
+    if not isinstance(data, list | tuple):
+        return data
+    return [one.item() if _is_here(one) else _read(one) for one in data]
 
 
 def _new_tensor(border: Border, func: Any, args: Any, kwargs: Any) -> Any:
@@ -158,6 +188,15 @@ def _by_index(border: Border, func: Any, args: Any, kwargs: Any) -> Any:
             moved = tuple(_as_index(border, one) for one in whole)
             args = (args[0], moved if isinstance(index, tuple) else moved[0], *args[2:])
     return func(*args, **kwargs)
+
+
+def _set_by_index(border: Border, func: Any, args: Any, kwargs: Any) -> Any:
+    is_number = len(args) > 2 and isinstance(args[2], bool | int | float | complex)
+    if _NUMBERS_ARE_TENSORS and is_number and _is_here(args[0]):
+        with _NoFunctionModes():
+            number = torch.scalar_tensor(args[2], dtype=args[0].dtype)
+        args = (*args[:2], number)
+    return _by_index(border, func, args, kwargs)
 
 
 def _is_data(index: Any) -> bool:
@@ -219,18 +258,6 @@ def _format(border: Border, func: Any, args: Any, kwargs: Any) -> Any:
     return format(_to_text(border, Tensor.__repr__, (tensor,), {}), spec)
 
 
-def _reduce(border: Border, func: Any, args: Any, kwargs: Any) -> Any:
-    """Pickling, as by torch.save, copies to the host."""
-    if not _is_here(args[0]):
-        return func(*args, **kwargs)
-    tensor = args[0]
-    host = tensor.detach().cpu().requires_grad_(tensor.requires_grad)
-    if isinstance(tensor, torch.nn.Parameter):
-        host = torch.nn.Parameter(host, tensor.requires_grad)
-    with _NoFunctionModes():
-        return host.__reduce_ex__(*args[1:])
-
-
 def _deepcopy(border: Border, func: Any, args: Any, kwargs: Any) -> Any:
     # Inside it asks for the device, and knows how to copy "meta".
     with _NoFunctionModes():
@@ -279,6 +306,7 @@ def _type(border: Border, func: Any, args: Any, kwargs: Any) -> Any:
 
 
 REPLACEMENTS: dict[Any, Replacement] = {
+    torch.device: _device,
     Tensor.device.__get__: _answer(CUDA),
     Tensor.is_cuda.__get__: _answer(True),
     Tensor.is_meta.__get__: _answer(False),
@@ -294,17 +322,32 @@ REPLACEMENTS: dict[Any, Replacement] = {
     torch.sparse_coo_tensor: _from_data,
     Tensor.new_tensor: _new_tensor,
     Tensor.__getitem__: _by_index,
-    Tensor.__setitem__: _by_index,
+    Tensor.__setitem__: _set_by_index,
     Tensor.tolist: _to_list,
     Tensor.numpy: _to_numpy,
     Tensor.__array__: _to_numpy,
     Tensor.__repr__: _to_text,
     Tensor.__format__: _format,
-    Tensor.__reduce_ex__: _reduce,
     Tensor.__deepcopy__: _deepcopy,
     Tensor.data_ptr: _address,
     Tensor.__dlpack__: _refuse("__dlpack__"),
+    Tensor.__dlpack_device__: _refuse("__dlpack__"),
     Tensor.__cuda_array_interface__.__get__: _refuse("__cuda_array_interface__"),
     Tensor.pin_memory: _pin,
     Tensor.is_pinned: _pinned,
+    **LOSSES,
 }
+
+
+def pickling(former: Any) -> Callable[[Tensor, Any], Any]:
+    """Return what pickles tensors, as for torch.save, in place of ``former``: those of
+    the device are copied to the host. torch does not ask function modes for it."""
+
+    def __reduce_ex__(self: Tensor, protocol: Any) -> Any:
+        if not _is_here(self):
+            return former(self, protocol)
+        host = self.detach().cpu().requires_grad_(self.requires_grad)
+        with _NoFunctionModes():
+            return former(host, protocol)
+
+    return __reduce_ex__

@@ -59,6 +59,18 @@ def copy_to_device(
         run.recorder.sync(api, "seen")
 
 
+def moved(
+    run: Dispatch, tensor: Tensor, api: str = TO_DEVICE, waits: bool = True
+) -> Tensor:
+    """Return a tensor of the host on the device, where an operator copies it itself:
+    from pageable memory if it waits, else from pinned."""
+    out = run.new(tensor.shape, tensor.dtype)
+    if not waits:
+        mark_pinned(tensor)
+    copy_to_device(run, torch.ops.aten._to_copy.default, out, tensor, waits, api)
+    return out
+
+
 def _note_to_host(
     run: Dispatch,
     func: Any,

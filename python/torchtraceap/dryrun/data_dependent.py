@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
+from torchtraceap.dryrun.copies import moved
 from torchtraceap.dryrun.devices import on_device
 from torchtraceap.dryrun.record import Copy, Value
+from torchtraceap.dryrun.sync_ops import BY_LIST
 from torchtraceap.dryrun.values import memory_of
 
 if TYPE_CHECKING:
@@ -117,16 +119,12 @@ def _by_places(run: Dispatch, api: str, indices: Sequence[Any]) -> list[Tensor |
             read_back(run, api, _how_known(run, index))
             out += [_column(run, places, at) for at in range(index.dim())]
         elif not on_device(index) and index.dim():
-            from torchtraceap.dryrun.copies import copy_to_device
-            from torchtraceap.dryrun.sync_ops import BY_LIST
-
-            columns = index.nonzero().unbind(1) if _is_mask(index) else (index,)
-            for column in columns:
-                moved = run.new(column.shape, column.dtype)
-                copy_to_device(
-                    run, _aten._to_copy.default, moved, column, True, BY_LIST
-                )
-                out.append(moved)
+            if _is_mask(index):
+                # Its places take the way by pinned memory, which nobody waits for.
+                places = moved(run, index.nonzero(), waits=False)
+                out += [_column(run, places, at) for at in range(index.dim())]
+            else:
+                out.append(moved(run, index, BY_LIST))
         else:
             out.append(index)
     return out
@@ -148,30 +146,19 @@ def _index_put(run: Dispatch, func: Any, args: Sequence[Any], kwargs: Any) -> An
     accumulate = args[3] if len(args) > 3 else kwargs.get("accumulate", False)
     in_place = func._schema.name.endswith("_")
     masks = [i for i in indices if i is not None]
-    if len(masks) == 1 and _is_mask(masks[0]) and value.numel() == 1 and not accumulate:
-        # One value by one mask: torch makes a masked_fill of it, which needs no size.
+    number = value.numel() == 1 and not on_device(value) and not accumulate
+    if number and len(masks) == 1 and _is_mask(masks[0]) and on_device(masks[0]):
+        # A number by one mask: torch makes a masked_fill of it, which needs no size.
         mask = masks[0]
         before = next(at for at, i in enumerate(indices) if i is not None)
         after = target.dim() - before - mask.dim()
         mask = mask.reshape((1,) * before + tuple(mask.shape) + (1,) * after)
-        value = value.reshape(())
-        fill = _aten.masked_fill_.Tensor if in_place else _aten.masked_fill.Tensor
-        if not on_device(mask):
-            mask = _moved(run, mask)
-        return run.run(fill, (target, mask, value), {})
+        fill = _aten.masked_fill_.Scalar if in_place else _aten.masked_fill.Scalar
+        return run.run(fill, (target, mask, value.item()), {})
     indices = _by_places(run, func._schema.name, indices)
     if not on_device(value):
-        value = _moved(run, value) if value.dim() else value
+        value = moved(run, value)
     return run.run(func, (target, indices, value, *args[3:]), kwargs)
-
-
-def _moved(run: Dispatch, tensor: Tensor) -> Tensor:
-    from torchtraceap.dryrun.copies import copy_to_device
-    from torchtraceap.dryrun.sync_ops import TO_DEVICE
-
-    out = run.new(tensor.shape, tensor.dtype)
-    copy_to_device(run, _aten._to_copy.default, out, tensor, True, TO_DEVICE)
-    return out
 
 
 def _masked_select(run: Dispatch, func: Any, args: Sequence[Any], kwargs: Any) -> Any:

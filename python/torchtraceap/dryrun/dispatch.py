@@ -24,6 +24,7 @@ from torchtraceap.dryrun.devices import DEVICE, is_gpu, on_device
 from torchtraceap.dryrun.private_names import private
 from torchtraceap.dryrun.record import Copy
 from torchtraceap.dryrun.recorder import Recorder
+from torchtraceap.dryrun.shape_cache import ShapeCache
 from torchtraceap.dryrun.shapes import run_on_meta
 from torchtraceap.dryrun.sync_ops import BY_OPERATOR
 from torchtraceap.dryrun.values import Values, memory_of
@@ -116,6 +117,7 @@ class Dispatch(TorchDispatchMode):  # type: ignore[misc]
         self.recorder = recorder
         self.values = values
         self.paused = False  # True: leaves everything as it is
+        self._shapes = ShapeCache()
 
     @classmethod
     def ignore_compile_internals(cls) -> bool:
@@ -135,9 +137,9 @@ class Dispatch(TorchDispatchMode):  # type: ignore[misc]
             return func(*args, **kwargs)
         # Function modes would otherwise answer the kernels' own questions.
         with _NoFunctionModes():
-            if _is_composite(func):
+            if _COMPOSITE in func.py_kernels or _is_composite(func):
                 with self:
-                    return func._op_dk(_COMPOSITE, *args, **kwargs)
+                    return func.decompose(*args, **kwargs)
             if is_gpu(kwargs.get("device")):
                 kwargs = {**kwargs, "device": DEVICE}
             handler = handlers().get(schema.name)
@@ -150,7 +152,7 @@ class Dispatch(TorchDispatchMode):  # type: ignore[misc]
         """Run an operator on the device's tensors, follow its values, record it and
         what the table says of it; return what it returns."""
         name = func._schema.name
-        out = run_on_meta(func, args, kwargs)
+        out = self._shapes_of(func, args, kwargs)
         outs = [t for t in tensors_in([out]) if on_device(t)]
         written = self._written(func, args, kwargs)
         fresh = [t for t in outs if memory_of(t) is None]
@@ -163,6 +165,16 @@ class Dispatch(TorchDispatchMode):  # type: ignore[misc]
         row = BY_OPERATOR.get(name)
         if row is not None and row.applies((args, kwargs)):
             self.recorder.sync(name, "table" if row.hidden else "seen")
+        return out
+
+    def _shapes_of(self, func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        key = self._shapes.key(func, args, kwargs)
+        if key is None:
+            return run_on_meta(func, args, kwargs)
+        known, out = self._shapes.find(key, func, args)
+        if not known:
+            out = run_on_meta(func, args, kwargs)
+            self._shapes.keep(key, func, out)
         return out
 
     def new(self, shape: Sequence[int], dtype: torch.dtype) -> Tensor:
@@ -190,6 +202,8 @@ class Dispatch(TorchDispatchMode):  # type: ignore[misc]
         self, func: Any, args: Sequence[Any], kwargs: dict[str, Any]
     ) -> list[Tensor]:
         signature = _signature(func)
+        if not signature.written_names:
+            return []
         values = [args[at] for at in signature.written if at < len(args)]
         values += [kwargs[n] for n in signature.written_names if n in kwargs]
         return [t for t in tensors_in(values) if on_device(t)]
@@ -232,9 +246,9 @@ class Dispatch(TorchDispatchMode):  # type: ignore[misc]
             values.known(t) for t in inputs if on_device(t) and id(t) not in ids
         )
         if fresh:
-            made = [t for t in tensors_in([out]) if on_device(t)]
+            made = tensors_in([out])
             for tensor, value in zip(made, tensors_in([results]), strict=True):
-                if any(tensor is one for one in wanted):
+                if on_device(tensor) and any(tensor is one for one in wanted):
                     values.put(tensor, value, known)
         for tensor in written:
             memory = memory_of(tensor)
@@ -272,7 +286,8 @@ class Dispatch(TorchDispatchMode):  # type: ignore[misc]
     def _refuse_mixed(self, name: str, tensors: list[Tensor]) -> None:
         if name in _MIXED:
             return
-        if any(t.device.type == "cpu" and t.dim() > 0 for t in tensors):
+        hosts = [t for t in tensors if t.device.type == "cpu" and t.dim() > 0]
+        if hosts and len(hosts) < len(tensors):
             raise RuntimeError(
                 "Expected all tensors to be on the same device, but found at least two "
                 f"devices, cuda:0 and cpu! ({name}, in a dry run as on a GPU)"
@@ -284,5 +299,6 @@ def handlers() -> dict[str, Handler]:
     """Return the operators that are more than a shape and values."""
     from torchtraceap.dryrun.copies import COPIES
     from torchtraceap.dryrun.data_dependent import DATA_DEPENDENT
+    from torchtraceap.dryrun.host_numbers import HOST_NUMBERS
 
-    return {**COPIES, **DATA_DEPENDENT}
+    return {**COPIES, **DATA_DEPENDENT, **HOST_NUMBERS}

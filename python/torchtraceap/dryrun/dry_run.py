@@ -6,20 +6,24 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from types import TracebackType
+from typing import get_args
 
 import torch
 
-from torchtraceap.arguments import checked_int
-from torchtraceap.dryrun.border import Border
+from torchtraceap.arguments import checked_int, wrong_number
+from torchtraceap.dryrun.border import Border, pickling
 from torchtraceap.dryrun.dispatch import Dispatch
 from torchtraceap.dryrun.facade import Facade
 from torchtraceap.dryrun.gpus import gpu as gpu_of
 from torchtraceap.dryrun.one_run import only_run
+from torchtraceap.dryrun.overrides import overrides
 from torchtraceap.dryrun.private_names import check_names
 from torchtraceap.dryrun.record import Op, Sync
 from torchtraceap.dryrun.recorder import Recorder
+from torchtraceap.dryrun.replacing import Replacements
 from torchtraceap.dryrun.result import Result
 from torchtraceap.dryrun.values import Dial, Values
+from torchtraceap.errors import DryRunError
 
 
 class DryRun(Result):
@@ -39,6 +43,7 @@ class DryRun(Result):
         self._open = ExitStack()
         self._stand_ins = ExitStack()
         self._suspended = 0
+        self._entered = False
 
     @property
     def ops(self) -> list[Op]:
@@ -56,6 +61,9 @@ class DryRun(Result):
 
     def __enter__(self) -> DryRun:
         global _under_way
+        if self._entered:
+            raise DryRunError("a dry run can be entered once: make a new one")
+        self._entered = True
         with ExitStack() as opening:
             opening.enter_context(only_run(self.begun))
             self._facade = Facade(self._recorder)
@@ -74,6 +82,11 @@ class DryRun(Result):
         with ExitStack() as opening:
             opening.enter_context(self._facade)
             opening.enter_context(self._recorder.place.watching())
+            opening.enter_context(overrides(self._dispatch))
+            replaced = Replacements()
+            opening.callback(replaced.undo)
+            pickled = pickling(torch.Tensor.__reduce_ex__)
+            replaced.set(torch.Tensor, "__reduce_ex__", pickled)
             opening.callback(
                 torch.__future__.set_swap_module_params_on_conversion,
                 torch.__future__.get_swap_module_params_on_conversion(),
@@ -184,7 +197,39 @@ def dry_run(
     max_ops: int = 1_000_000,
     max_seconds: float = 600.0,
 ) -> DryRun:
-    """Return a block in which code with device="cuda" runs without a GPU."""
-    return DryRun(
-        values, seed, gpu, checked_int("max_ops", max_ops, 1, 1 << 40), max_seconds
-    )
+    """Return a block in which code for a GPU runs on a machine without one, to see what
+    it would make the GPU do and where it would wait for it::
+
+        with torchtraceap.dry_run() as run:
+            model, optimizer = build(device="cuda")
+            for _ in range(3):
+                train_step(model, optimizer, batch())
+                run.step()
+        print(run.summary())
+
+    Tensors on the device have shapes and types, but no memory. The code must run in the
+    thread that enters the block.
+
+    Args:
+        values: Which values are worked out, on the CPU: "none", those of "small"
+            tensors (4,096 numbers, or 65,536 of integers and bools), or "all". What the
+            host reads of others is a guess, and said to be one.
+        seed: Of guesses and of random numbers on the device.
+        gpu: The GPU that there seems to be: a name of `torchtraceap.dryrun.gpus`.
+        max_ops: Operators after which DryRunLimit is raised in the block.
+        max_seconds: The same of seconds.
+
+    Raises:
+        ValueError: An option makes no sense.
+        TypeError: An option is of another type.
+        DryRunError: This torch lacks a name that is needed. On entering: there is a
+            real GPU, or a dry run is under way. In the block: an operator cannot be run
+            dry.
+    """
+    if values not in get_args(Dial):
+        raise ValueError(f"values: {values!r} is none of {', '.join(get_args(Dial))}")
+    checked_int("seed", seed, 0, (1 << 63) - 1)
+    checked_int("max_ops", max_ops, 1, 1 << 40)
+    if wrong := wrong_number(max_seconds):
+        raise ValueError(f"max_seconds {wrong}")
+    return DryRun(values, seed, gpu, max_ops, max_seconds)

@@ -6,6 +6,8 @@ What is replaced by what stands in facade_table.py. Loads torch.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import ExitStack
 from importlib import import_module
 from operator import attrgetter
 from typing import Any
@@ -25,6 +27,11 @@ from torchtraceap.dryrun.facade_table import CACHES, REPLACED, SET_IF_NONE
 from torchtraceap.dryrun.host import Host, set_active
 from torchtraceap.dryrun.memory_figures import MemoryFigures
 from torchtraceap.dryrun.replacing import Replacements
+from torchtraceap.dryrun.stand_in_classes import (
+    event_class,
+    generator_class,
+    stream_class,
+)
 from torchtraceap.dryrun.stream_pool import Streams
 from torchtraceap.errors import DryRunError
 
@@ -36,7 +43,8 @@ class Facade:
         host: The recorder, which is told of waits and asked for memory.
 
     Raises:
-        DryRunError: On entry, if a real GPU is here.
+        DryRunError: On entry: a real GPU is here, or this version of torch asks for
+            other names. Nothing is changed then.
     """
 
     yes, one = True, 1
@@ -68,30 +76,30 @@ class Facade:
         of_cuda = self.streams.of_cuda
         self.cuda_stream = lambda cls, *args, **kwargs: of_cuda(cls, *args, **kwargs)
         self.cuda_event = lambda cls, *args, **kwargs: streams.Event(*args, **kwargs)
-        self.any_stream = _stand_in(torch.Stream, self._stream)
-        self.any_event = _stand_in(torch.Event, _event)
-        self.any_generator = _stand_in(torch.Generator, _generator)
+        self.any_stream = stream_class(self.streams)
+        self.any_event = event_class()
+        self.any_generator = generator_class()
 
     def __enter__(self) -> Facade:
-        if torch.cuda.is_available():
-            raise DryRunError(
-                f"a real GPU is here: {torch.cuda.get_device_name()}. A dry run is for "
-                "machines without; set CUDA_VISIBLE_DEVICES= (empty) to have one here"
-            )
-        try:
+        with ExitStack() as undo:
+            if torch.cuda.is_available():
+                raise DryRunError(
+                    f"a real GPU is here: {torch.cuda.get_device_name()}. A dry run is "
+                    "for machines without; with CUDA_VISIBLE_DEVICES= (empty) there is "
+                    "none for a program"
+                )
+            # Twice, for Ctrl-C may break off the first.
+            undo.callback(self._undo)
+            undo.callback(self._undo)
             set_active(self._host)
             _forget_answers()
             self._replace()
-        except BaseException:
-            self.__exit__()
-            raise
+            self._check()
+            self._exit = undo.pop_all()
         return self
 
     def __exit__(self, *_: object) -> None:
-        try:
-            self._undo()
-        finally:  # Once more: Ctrl-C may have broken off the first time.
-            self._undo()
+        self._exit.close()
 
     def _undo(self) -> None:
         self._replaced.undo()
@@ -99,17 +107,37 @@ class Facade:
         set_active(None)
 
     def _replace(self) -> None:
-        for path, attribute in SET_IF_NONE.items():
+        for path, attribute in (SET_IF_NONE | REPLACED).items():
             owner, name = _place(path)
-            if getattr(owner, name) is None:
-                self._replaced.set(owner, name, attrgetter(attribute)(self))
-        for path, attribute in REPLACED.items():
-            owner, name = _place(path)
+            if owner is None:
+                continue
             former = getattr(owner, name, None)
+            if path in SET_IF_NONE and former is not None:
+                continue
             value = attrgetter(attribute)(self)
             self._replaced.set(owner, name, value)
             if owner is torch:
                 self._replaced.set_wherever(former, value)
+
+    def _check(self) -> None:
+        """Raise DryRunError if this torch does not ask what was replaced."""
+        answers: dict[str, Callable[[], bool]] = {
+            "torch.cuda.is_available()": torch.cuda.is_available,
+            "torch.cuda.device_count()": lambda: torch.cuda.device_count() == 1,
+            "torch.accelerator.current_accelerator()": lambda: (
+                str(torch.accelerator.current_accelerator()) == "cuda"
+            ),
+            "torch.cuda.current_stream()": lambda: (
+                torch.cuda.current_stream() == self.streams.current()
+            ),
+        }
+        for what, is_right in answers.items():
+            if not is_right():
+                raise DryRunError(
+                    f"{what} of torch {torch.__version__} does not answer as it would "
+                    "with a GPU, so no dry run can be made. Use torch 2.11 to 2.13, or "
+                    "report it as a bug of torchtraceap"
+                )
 
     def synchronize(self) -> None:
         """Wait for the device."""
@@ -124,64 +152,24 @@ class Facade:
         self._host.call("device_sync", self._host.current_stream)
         self._host.wait(api)
 
-    def _stream(self, device: Any = None, priority: int = 0, **kwargs: Any) -> Any:
-        if "stream_id" not in kwargs and not _is_on_gpu(device):
-            return None
-        return self.streams.of_cuda(torch.cuda.Stream, device, priority, **kwargs)
-
-
-def _event(device: Any = None, enable_timing: bool = False, **_: Any) -> Any:
-    return streams.Event(enable_timing) if _is_on_gpu(device) else None
-
-
-def _generator(device: Any = "cpu") -> Any:
-    return rng.Generator() if _is_on_gpu(device) else None
-
-
-def _is_on_gpu(device: Any) -> bool:
-    """Tell whether a device, by default that of the accelerator, is the GPU."""
-    if device is None:
-        return True
-    device = torch.device(device)
-    if device.type == "cuda":
-        check_device(device.index or 0)
-    return bool(device.type == "cuda")
-
-
-def _stand_in(former: Any, make: Any) -> Any:
-    """Return a class that makes what ``make`` does or, if that is None, what ``former``
-    does, and counts all of these as its instances."""
-
-    class Meta(type(former)):  # type: ignore[misc]
-        def __instancecheck__(cls, instance: object) -> bool:
-            return isinstance(instance, former)
-
-        def __subclasscheck__(cls, other: type) -> bool:
-            return issubclass(other, former)
-
-        def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-            if cls is not stand_in:  # A user's subclass of it.
-                return super().__call__(*args, **kwargs)
-            made = make(*args, **kwargs)
-            return former(*args, **kwargs) if made is None else made
-
-    names = {"__doc__": former.__doc__, "__module__": former.__module__}
-    stand_in = Meta(former.__name__, (former,), names)
-    return stand_in
-
 
 def _place(path: str) -> tuple[Any, str]:
-    """Return where a dotted name of torch lies, and its last part."""
-    parts = path.split(".")
+    """Return where a dotted name of torch lies (None: this torch has no such place),
+    and its last part."""
+    *parts, name = path.split(".")
     owner: Any = torch
-    for at, part in enumerate(parts[1:-1], 2):
+    for at, part in enumerate(parts[1:], 2):
         if not hasattr(owner, part):
-            import_module(".".join(parts[:at]))
+            try:
+                import_module(".".join(parts[:at]))
+            except ImportError:
+                return None, name
         owner = getattr(owner, part)
-    return owner, parts[-1]
+    return owner, name
 
 
 def _forget_answers() -> None:
     for path in CACHES:
         owner, name = _place(path)
-        getattr(owner, name).cache_clear()
+        if forget := getattr(getattr(owner, name, None), "cache_clear", None):
+            forget()

@@ -26,6 +26,7 @@ class Gpu:
     #: they are used without being asked for: "float32" is without.
     flops: Mapping[str, float]
     multiprocessors: int
+    clock_hz: float  #: Boost.
     compute_capability: tuple[int, int]
     l2_bytes: int
     threads_per_multiprocessor: int
@@ -59,14 +60,14 @@ _ROWS = (
     Gpu(
         "T4", 16 * _GIB, 320 * _GB,
         _rates(float64=0.25, float32=8.1, float16=65, int8=130),
-        40, (7, 5), 4 * 2**20, 1024, _PCIE3,
+        40, 1.59e9, (7, 5), 4 * 2**20, 1024, _PCIE3,
     ),
     # NVIDIA V100 data sheet (SXM2, 32 GB); cache: NVIDIA Tesla V100 architecture
     # white paper.
     Gpu(
         "V100", 32 * _GIB, 900 * _GB,
         _rates(float64=7.8, float32=15.7, float16=125),
-        80, (7, 0), 6 * 2**20, 2048, _PCIE3,
+        80, 1.53e9, (7, 0), 6 * 2**20, 2048, _PCIE3,
     ),
     # NVIDIA RTX A6000 data sheet; rates without sparsity: NVIDIA Ampere GA102
     # architecture white paper.
@@ -76,7 +77,7 @@ _ROWS = (
             float64=0.6, float32=38.7, tf32=77.4, float16=154.8, bfloat16=154.8,
             int8=309.7,
         ),
-        84, (8, 6), 6 * 2**20, 1536, _PCIE4,
+        84, 1.80e9, (8, 6), 6 * 2**20, 1536, _PCIE4,
     ),
     # NVIDIA Ada GPU architecture white paper, appendix A; sums in float32.
     Gpu(
@@ -85,7 +86,7 @@ _ROWS = (
             float64=1.3, float32=82.6, tf32=82.6, float16=165.2, bfloat16=165.2,
             float8=330.3, int8=660.6,
         ),
-        128, (8, 9), 72 * 2**20, 1536, _PCIE4,
+        128, 2.52e9, (8, 9), 72 * 2**20, 1536, _PCIE4,
     ),
     # NVIDIA A100 data sheet (80 GB, SXM); cache: NVIDIA A100 architecture white paper.
     Gpu(
@@ -93,7 +94,7 @@ _ROWS = (
         _rates(
             float64=19.5, float32=19.5, tf32=156, float16=312, bfloat16=312, int8=624,
         ),
-        108, (8, 0), 40 * 2**20, 2048, _PCIE4,
+        108, 1.41e9, (8, 0), 40 * 2**20, 2048, _PCIE4,
     ),
     # NVIDIA H100 data sheet (SXM), halved where it counts sparsity; multiprocessors
     # and cache: NVIDIA H100 architecture white paper.
@@ -103,7 +104,7 @@ _ROWS = (
             float64=67, float32=67, tf32=494.5, float16=989.5, bfloat16=989.5,
             float8=1979, int8=1979,
         ),
-        132, (9, 0), 50 * 2**20, 2048, _PCIE5,
+        132, 1.98e9, (9, 0), 50 * 2**20, 2048, _PCIE5,
     ),
     # NVIDIA H200 data sheet (SXM), halved where it counts sparsity: the processor of
     # the H100 with other memory.
@@ -113,7 +114,7 @@ _ROWS = (
             float64=67, float32=67, tf32=494.5, float16=989.5, bfloat16=989.5,
             float8=1979, int8=1979,
         ),
-        132, (9, 0), 50 * 2**20, 2048, _PCIE5,
+        132, 1.98e9, (9, 0), 50 * 2**20, 2048, _PCIE5,
     ),
 )  # fmt: skip
 

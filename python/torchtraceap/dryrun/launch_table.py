@@ -94,8 +94,8 @@ _ROWS: tuple[tuple[str, Rule], ...] = (
      " _batch_norm_with_update _batch_norm_no_update", layer.batch_norm),
     ("native_batch_norm_backward cudnn_batch_norm_backward batch_norm_backward",
      layer.batch_norm_backward),
-    ("native_layer_norm _fused_rms_norm _softmax _log_softmax _masked_softmax"
-     " _safe_softmax", layer.norm()),
+    ("native_layer_norm _fused_rms_norm", layer.norm()),
+    ("_softmax _log_softmax _masked_softmax _safe_softmax", layer.softmax),
     ("native_layer_norm_backward _fused_rms_norm_backward", layer.norm_backward),
     ("_softmax_backward_data _log_softmax_backward_data _masked_softmax_backward",
      layer.norm()),
@@ -128,7 +128,7 @@ _ROWS: tuple[tuple[str, Rule], ...] = (
     ("mse_loss_backward smooth_l1_loss_backward huber_loss_backward"
      " soft_margin_loss_backward binary_cross_entropy_backward", _ELEMENTWISE),
     ("binary_cross_entropy_with_logits",
-     chain(*("elementwise",) * 10, "reduce")),
+     chain(*("elementwise",) * 13, "reduce")),
     ("_ctc_loss _ctc_loss_backward", chain("elementwise", "elementwise", "reduce")),
     # Mixed precision, and lists of tensors.
     ("_amp_foreach_non_finite_check_and_unscale_", lists.unscale),

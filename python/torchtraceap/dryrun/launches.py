@@ -10,13 +10,11 @@ from torchtraceap.dryrun.gpus import GPUS, Gpu
 from torchtraceap.dryrun.launch import Launch, inputs, results
 from torchtraceap.dryrun.launch_table import TABLE
 from torchtraceap.dryrun.list_launches import foreach
-from torchtraceap.dryrun.plain_launches import Rule, one
+from torchtraceap.dryrun.plain_launches import Rule, pointwise, reduction
 from torchtraceap.dryrun.record import Op
 
 __all__ = ["Launch", "has_rule", "launches_of"]
 
-_ELEMENTWISE = one("elementwise")
-_REDUCE = one("reduce")
 _USUAL = GPUS["H100 SXM"]
 
 
@@ -46,9 +44,9 @@ def _rule(name: str, overload: str) -> Rule | None:
         return foreach
     tags = _tags(name, overload)
     if "pointwise" in tags:
-        return _ELEMENTWISE
+        return pointwise
     if "reduction" in tags:
-        return _REDUCE
+        return reduction
     return None
 
 
@@ -80,5 +78,5 @@ def launches_of(op: Op, gpu: Gpu | None = None) -> tuple[Launch, ...]:
         pass  # Arguments of a kind that the rule does not know.
     return tuple(
         dataclasses.replace(found, by_default=True)
-        for found in _ELEMENTWISE(op, gpu or _USUAL)
+        for found in pointwise(op, gpu or _USUAL)
     )

@@ -34,6 +34,13 @@ _WINOGRAD_CHANNELS = 64
 _FUSED_FLOPS = 2.25
 # The kernel that works out offsets writes some 4-byte numbers for each output pixel.
 _OFFSETS_BYTES = 2.0**16
+# A softmax keeps rows of up to so many elements in registers.
+_ROW = 1024
+_ALIGNED_BYTES = 16
+# Tensor cores take channels by so many bytes; convolutions of images have fewer.
+_CHANNEL_BYTES = 16
+# A block of a convolution works out so many pixels and channels.
+_TILE = 128
 # Up to so many rows the gradient of an embedding needs no sort (EmbeddingBackward).
 _UNSORTED_ROWS = 3072
 _SORT_KERNELS = 6
@@ -51,6 +58,12 @@ def _channels_last(t: TensorInfo) -> bool:
 
 
 def _layout(name: str, t: TensorInfo, factor: float = 2.0) -> Launch:
+    padded = len(t.shape) > 1 and t.shape[1] * t.item_bytes < _CHANNEL_BYTES
+    if padded and t.item_bytes < 4:
+        # Few channels are filled up to those that tensor cores take.
+        channels = _CHANNEL_BYTES / (t.shape[1] * t.item_bytes)
+        return Launch(f"{name} layout", "layout_image", t.dtype, 0.0,
+                      (1 + channels) * t.nbytes)  # fmt: skip
     return Launch(
         f"{name} layout", "layout", t.dtype, 0.0, factor * t.nbytes, blocks(t.numel)
     )
@@ -68,6 +81,14 @@ def _pass(
     main = Launch(name, work, kind, flops, bytes_)
     pointwise = math.prod(w.shape[2:]) == 1 and stride == 1
     given = [t for t in (x, w, y) if t is not result]
+    few = w.shape[1] * x.item_bytes < _CHANNEL_BYTES and dense is not None
+    if few and kind == "tf32":  # Left to the plain kernels.
+        kind = "float32"
+        main = Launch(name, work, kind, flops, bytes_)
+    elif few and kind != "float32":
+        channels = y.shape[1]
+        tiles = math.ceil(y.numel // channels / _TILE) * math.ceil(channels / _TILE)
+        main = Launch(name, f"{work}_image", kind, flops, bytes_, tiles)
     if kind != "float32":
         if _channels_last(x) or (pointwise and kind == "tf32"):
             return (main,)
@@ -148,6 +169,18 @@ def norm(*extra: str) -> Rule:
                         for part in extra)  # fmt: skip
 
     return rule
+
+
+def softmax(op: Op, gpu: Gpu) -> tuple[Launch, ...]:
+    """A softmax over rows: long ones that are not aligned are read three times.
+
+    Others stay in registers or shared memory (ATen/native/cuda/SoftMax.cu).
+    """
+    x = inputs(op)[0]
+    row = x.shape[-1] if x.shape else 1
+    again = row > _ROW and row * x.item_bytes % _ALIGNED_BYTES != 0
+    passes = (4.0 if again else 2.0) * x.nbytes
+    return (Launch(op.name, "norm", x.dtype, 0.0, passes, x.numel // max(row, 1)),)
 
 
 def norm_backward(op: Op, gpu: Gpu) -> tuple[Launch, ...]:

@@ -7,15 +7,16 @@ once and kept. Loads no torch.
 
 from __future__ import annotations
 
-from types import CodeType, FrameType
+from types import FrameType
 
 from torchtraceap.source_lines import _OWN_FOLDER, Line, is_user_file, resolve
 
 #: Of the user's lines, how many are kept of a stack: enough to tell paths apart.
 DEPTH = 16
 
-_USERS: dict[CodeType, bool] = {}
-_LINES: dict[tuple[CodeType, int], Line] = {}
+# By file: code objects of two files are equal if their code is.
+_USERS: dict[str, bool] = {}
+_LINES: dict[tuple[str, int, str], Line] = {}
 
 
 def user_stack(frame: FrameType | None) -> tuple[Line, ...]:
@@ -24,10 +25,10 @@ def user_stack(frame: FrameType | None) -> tuple[Line, ...]:
     lines: list[Line] = []
     start = frame
     while frame is not None and len(lines) < DEPTH:
-        code = frame.f_code
-        users = _USERS.get(code)
+        file = frame.f_code.co_filename
+        users = _USERS.get(file)
         if users is None:
-            users = _USERS[code] = is_user_file(code.co_filename)
+            users = _USERS[file] = is_user_file(file)
         if users:
             lines.append(_line(frame))
         frame = frame.f_back
@@ -48,9 +49,9 @@ def library_line(frame: FrameType | None) -> Line | None:
 
 
 def _line(frame: FrameType) -> Line:
-    key = frame.f_code, frame.f_lineno or 0
+    code = frame.f_code
+    key = code.co_filename, frame.f_lineno or 0, code.co_name
     line = _LINES.get(key)
     if line is None:
-        code = frame.f_code
-        line = _LINES[key] = Line(resolve(code.co_filename), key[1], code.co_name)
+        line = _LINES[key] = Line(resolve(key[0]), key[1], key[2])
     return line

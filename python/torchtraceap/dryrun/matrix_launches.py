@@ -20,9 +20,14 @@ from torchtraceap.dryrun.launch import (
 from torchtraceap.dryrun.record import Op, TensorInfo
 
 # A product whose result has few tiles but long sums is cut along the sum, and a second
-# kernel adds the parts. Fitted on the products of an A100 and right for all but one.
+# kernel adds the parts: where the sum is so many times as long as there are tiles. For
+# float32 and TF32 by the products of an A100, for 16 bits by those of an H100.
 _TILE = 64
-_SPLIT = 16
+_SPLIT = {4: 16, 2: 256}
+# Tensor cores read so many bytes at once; rows that are no multiple go a slow way.
+_ALIGNED_BYTES = 16
+# Of which a block of fused attention takes so many.
+_QUERIES = 128
 
 
 def product_type(dtype: str, gpu: Gpu) -> str:
@@ -45,12 +50,20 @@ def product(
     dtype = product_type(kind.dtype, gpu)
     size = kind.item_bytes
     moved = size * (m * k + k * n + m * n) + extra
-    main = Launch(name, "gemm", dtype, 2.0 * m * n * k, moved)
+    aligned = all(side * size % _ALIGNED_BYTES == 0 for side in (n, k))
+    work = "gemm" if aligned else "gemm_unaligned"
+    if m == 1 or n == 1:
+        work = "gemv"
+    main = Launch(name, work, dtype, 2.0 * m * n * k, moved)
     tiles = math.ceil(m / _TILE) * math.ceil(n / _TILE)
-    # Products of 16 bits on tensor cores are cut within one kernel.
-    if kind.dtype != "float32" or k < _SPLIT * tiles:
-        return (main,)
-    return main, Launch(f"{name} sum", "reduce", dtype, 0.0, 4.0 * size * m * n)
+    out = [main]
+    if k >= _SPLIT.get(size, math.inf) * tiles:
+        out.append(Launch(f"{name} sum", "reduce", dtype, 0.0, 4.0 * size * m * n))
+    if extra and gpu.compute_capability < (8, 0):
+        # Only newer ones add a bias within the product.
+        out.append(Launch(f"{name} bias", "elementwise", dtype, 0.0,
+                          2.0 * size * m * n, blocks(m * n)))  # fmt: skip
+    return tuple(out)
 
 
 def mm(op: Op, gpu: Gpu) -> tuple[Launch, ...]:
@@ -74,8 +87,9 @@ def bmm(op: Op, gpu: Gpu) -> tuple[Launch, ...]:
     dtype = product_type(a.dtype, gpu)
     if not batch * m * n:
         return ()
-    # A sum of one term is an outer product: memory alone decides.
-    return (Launch(op.name, "bmm", dtype, 2.0 * batch * m * n * k, moved),)
+    aligned = all(side * a.item_bytes % _ALIGNED_BYTES == 0 for side in (m, n, k))
+    work = "bmm" if aligned or dtype in ("float32", "tf32") else "bmm_unaligned"
+    return (Launch(op.name, work, dtype, 2.0 * batch * m * n * k, moved),)
 
 
 def _attention(op: Op, first: int) -> tuple[float, float, TensorInfo, int]:
@@ -90,10 +104,11 @@ def _attention(op: Op, first: int) -> tuple[float, float, TensorInfo, int]:
     causal = any(
         value is True for value in (op.kwargs.get("is_causal"), *op.args[first + 3 :])
     )
-    # What lies above the diagonal is left out by tiles.
-    flops /= 2 if causal and queries == keys else 1
+    if causal and queries == keys:  # What is above the diagonal is left out by tiles.
+        tiles = math.ceil(queries / _QUERIES)
+        flops *= (tiles + 1) / (2 * tiles)
     moved = nbytes((q, k, v)) + q.nbytes
-    return flops, moved, q, math.prod(batch) * math.ceil(queries / 128)
+    return flops, moved, q, math.prod(batch) * math.ceil(queries / _QUERIES)
 
 
 def attention(op: Op, gpu: Gpu) -> tuple[Launch, ...]:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import threading
 from collections.abc import Iterator
@@ -50,13 +49,3 @@ def only_run(begun: str = "") -> Iterator[None]:
 def _where() -> str:
     line = deepest_user_line(stack(sys._getframe(1)))
     return f"at {line}" if line else "elsewhere"
-
-
-def _forget() -> None:
-    """A forked process has the lock, but not the thread that would open it."""
-    global _lock, _holder
-    _lock, _holder = threading.Lock(), None
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget)

@@ -44,6 +44,41 @@ def moved(op: Op) -> int:
     return nbytes(inputs(op)) + nbytes(results(op))
 
 
+def pointwise(op: Op, gpu: Gpu) -> tuple[Launch, ...]:
+    """One kernel over the elements; slower if its tensors are not laid out alike.
+
+    Then each element's place is worked out, and nothing is read in one go
+    (gpu_kernel_impl in ATen/native/cuda/CUDALoops.cuh).
+    """
+    target = results(op)[0] if results(op) else None
+    alike = target is None or all(
+        t.numel == 1 or (_same_order(t, target) and _dense(t)) for t in inputs(op)
+    )
+    return one("elementwise" if alike else "strided")(op, gpu)
+
+
+def reduction(op: Op, gpu: Gpu) -> tuple[Launch, ...]:
+    """A sum or the like: one kernel, or two where whole numbers are widened first."""
+    given = inputs(op)
+    if not given:
+        return one("reduce")(op, gpu)
+    x, rank = given[0], len(given[0].shape)
+    # A norm's order comes before its dimensions.
+    along = argument(op, 2 if "norm" in op.name else 1, "dim")
+    along = list(along or range(rank)) if not isinstance(along, int) else [along]
+    columns = rank > 1 and not any(
+        isinstance(d, int) and d % rank == rank - 1 for d in along
+    )
+    last = one("column_reduce" if columns else "reduce")(op, gpu)
+    widened = results(op)[0] if results(op) else x
+    widens = op.name.startswith(("aten::sum", "aten::prod")) and x.numel
+    if not widens or widened.dtype != "int64" or x.dtype == "int64":
+        return last
+    cast = Launch(f"{op.name} cast", "elementwise", "int64", 0.0,
+                  x.nbytes + 8.0 * x.numel, blocks(x.numel))  # fmt: skip
+    return cast, *last
+
+
 def one(work: str, part: str = "") -> Rule:
     """Return the rule: one kernel that reads all inputs and writes all results."""
 
@@ -120,7 +155,8 @@ def copied(name: str, source: TensorInfo, target: TensorInfo) -> tuple[Launch, .
     if alike and _dense(source):
         return (Launch(name, "memcpy", target.dtype, 0.0, moved_),)
     # A kernel whose reads jump through memory is another one than a cast.
-    work = "elementwise" if _same_order(source, target) else "copy"
+    ordered = _same_order(source, target) and _dense(source)
+    work = "elementwise" if ordered else "copy"
     return (Launch(name, work, target.dtype, 0.0, moved_, blocks(target.numel)),)
 
 

@@ -20,7 +20,27 @@ NAMES = {
     "torch._C._dispatch_has_kernel_for_dispatch_key": "take composite operators apart",
     "torch._dynamo.device_interface": "load it before there seems to be CUDA, where "
     "it would ask for more of it",
+    "torch.overrides._get_current_function_mode_stack": "find a default device",
+    "torch.utils._device.DeviceContext": "find a default device",
     "torch._tensor_str._str": "print tensors as they would be on a GPU",
+    "torch.library._scoped_library": "give operators the kernels of a GPU for a while",
+    "torch._C.DispatchKey": "let autocast see tensors on the device",
+    "torch._C.DispatchKeySet": "let autocast see tensors on the device",
+    "torch._C._IncludeDispatchKeyGuard": "let autocast see tensors on the device",
+    "torch._C._ExcludeDispatchKeyGuard": "cast as autocast does, once",
+    "torch._C._AutoDispatchBelowAutograd": "run an operator as one, with its gradient",
+    "torch._C._get_sdp_priority_order": "choose the attention kernel",
+    "torch.utils.data._utils.worker._worker_loop": "end the run in workers",
+    "torch.utils._python_dispatch._disable_current_modes": "end the run in workers",
+    "torch.utils.data._utils.pin_memory.pin_memory": "pin batches",
+    "torch.utils.data.dataloader._MultiProcessingDataLoaderIter": "pin batches",
+    "torch.distributed.distributed_c10d._new_process_group_helper": "stand for NCCL",
+    "torch.distributed.distributed_c10d._world": "stand for NCCL",
+    "torch.distributed.distributed_c10d._get_default_timeout": "stand for NCCL",
+    "torch.distributed._compute_bucket_assignment_by_size": "stand for DDP's reducer",
+    "torch.autograd.Variable._execution_engine": "stand for DDP's reducer",
+    "torch._dynamo.eval_frame._callback_from_stance": "see calls of what was compiled",
+    "torch._C._group_tensors_by_device_and_dtype": "run optimizers as on a GPU",
 }
 
 

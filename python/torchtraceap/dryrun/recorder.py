@@ -180,7 +180,7 @@ class Recorder:
 
     def allocate(self, tensor: Tensor) -> None:
         """Count the memory of a tensor on the device that is new, until it is freed."""
-        if memory_of(tensor) is not None:
+        if tensor.layout != torch.strided or memory_of(tensor) is not None:
             return
         storage = tensor.untyped_storage()
         size = storage.nbytes()

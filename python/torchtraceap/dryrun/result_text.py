@@ -33,6 +33,8 @@ def _heading(result: Result) -> Iterator[str]:
     counted = many if steps else "no step() was called, so all is one step"
     yield f"Dry run as if on one {result.gpu.name}: {counted}."
     yield "Nothing ran on a GPU, and no time here was measured."
+    if not result.record.entries:
+        yield 'Nothing was put on the GPU: is there no .cuda() or device="cuda"?'
 
 
 def _step(result: Result) -> Iterator[str]:

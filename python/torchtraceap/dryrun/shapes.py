@@ -59,6 +59,8 @@ def _by_cpu(
         return torch.zeros(tensor.shape, dtype=tensor.dtype)
 
     def shape(tensor: Tensor) -> Tensor:
+        if tensor.layout != torch.strided:
+            raise reason
         return torch.empty_strided(
             tensor.shape, tensor.stride(), dtype=tensor.dtype, device=DEVICE
         )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""stream_pool.py: makes and chooses streams as torch's functions in C do. Loads torch."""
+"""stream_pool.py: makes and chooses streams, as torch does in C. Loads torch."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ class Stream(torch.Stream):  # type: ignore[misc]
         """Wait for the work of this stream."""
         host = active()
         host.call("stream_sync", self.number)
-        host.wait("torch.cuda.Stream.synchronize")
+        host.wait("Stream.synchronize")
 
     def wait_event(self, event: Event) -> None:
         """Let later work of this stream wait for an event."""
@@ -153,7 +153,7 @@ class Event(torch.Event):  # type: ignore[misc]
         host = active()
         if self._recorded:
             host.call("event_sync", self._stream, self._number)
-            host.wait("torch.cuda.Event.synchronize")
+            host.wait("Event.synchronize")
 
     def query(self) -> bool:
         """Say that all work is done; see above."""

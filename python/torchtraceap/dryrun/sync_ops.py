@@ -9,9 +9,12 @@ the CPU (checking/sync_watch.py), where copies to the host call no operator at a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+
+from torchtraceap.dryrun import sync_op as when
+from torchtraceap.dryrun.sync_hidden import HIDDEN
+from torchtraceap.dryrun.sync_op import SyncOp
 
 #: Stands for the operators that printing calls, which torch hides from a dispatch mode.
 PRINT = "Tensor.__repr__"
@@ -22,44 +25,6 @@ TO_DEVICE = "Tensor.cuda"
 OF_DATA = "torch.tensor"
 #: Stands for indices that are lists or arrays, which are copied as well.
 BY_LIST = "Tensor.__getitem__(list)"
-
-Arguments = tuple[Sequence[Any], Mapping[str, Any]]
-
-
-def _always(_: Arguments) -> bool:
-    return True
-
-
-def _by_mask(arguments: Arguments) -> bool:
-    """Indexing by a mask: its number of True values is the size of the result."""
-    args, _ = arguments
-    indices = args[1] if len(args) > 1 else ()
-    return any(
-        str(getattr(index, "dtype", "")) in ("torch.bool", "torch.uint8")
-        for index in indices
-    )
-
-
-def _tensor_by_mask(arguments: Arguments) -> bool:
-    """As above, but one value by a mask is a masked_fill, which needs no size."""
-    args, _ = arguments
-    return _by_mask(arguments) and (len(args) < 3 or args[2].numel() != 1)
-
-
-def _without_output_size(arguments: Arguments) -> bool:
-    _, kwargs = arguments
-    return kwargs.get("output_size") is None
-
-
-@dataclass(frozen=True)
-class SyncOp:
-    operators: tuple[str, ...]  # without overload
-    written: str  # what it looks like in source code
-    why: str  # the CPU waits for it
-    instead: str
-    names: tuple[str, ...] = ()  # what else `allow` may call it
-    applies: Callable[[Arguments], bool] = _always
-    hidden: bool = False  # inside CUDA's kernel: no operator of its own shows it
 
 
 SYNC_OPS = (
@@ -94,14 +59,14 @@ SYNC_OPS = (
         "x[mask]",
         "the size of the result is known only on the device",
         "where(mask, x, 0), or weight by the mask",
-        applies=_by_mask,
+        applies=when.by_mask,
     ),
     SyncOp(
         ("aten::index_put", "aten::index_put_"),
         "x[mask] = tensor",
         "the number of values to take is known only on the device",
         "x = where(mask, values, x), or masked_scatter",
-        applies=_tensor_by_mask,
+        applies=when.tensor_by_mask,
     ),
     SyncOp(
         (
@@ -121,7 +86,7 @@ SYNC_OPS = (
         "repeat_interleave(x, repeats_tensor)",
         "the sum of the repeats is the size of the result",
         "pass output_size=",
-        applies=_without_output_size,
+        applies=when.without_output_size,
     ),
     SyncOp(
         ("aten::bincount",),
@@ -169,19 +134,22 @@ SYNC_OPS = (
             "Stream.synchronize",
             "Event.synchronize",
             "Event.elapsed_time",
+            "torch.distributed.barrier",
         ),
-        "torch.cuda.synchronize(), event.synchronize(), elapsed_time",
+        "torch.cuda.synchronize(), event.synchronize(), elapsed_time, barrier()",
         "it was asked for",
         "take it out; streams can wait for one another: stream.wait_event()",
         names=("synchronize",),
     ),
     SyncOp(
-        ("aten::_linalg_check_errors", "aten::_linalg_eigh", "aten::_linalg_svd"),
-        "linalg.inv, solve, cholesky, eigh, svd",
-        "the error code is read back",
-        "inv_ex, solve_ex, cholesky_ex, which leave it on the device",
-        names=("linalg",),
+        ("torch.cuda.empty_cache",),
+        "torch.cuda.empty_cache()",
+        "the driver frees memory only when the device is idle",
+        "take it out: what is freed is used again; PYTORCH_CUDA_ALLOC_CONF="
+        "expandable_segments:True against fragments",
+        names=("empty_cache",),
     ),
+    *HIDDEN,
 )
 
 BY_OPERATOR: Mapping[str, SyncOp] = {

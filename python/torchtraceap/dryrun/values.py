@@ -42,7 +42,10 @@ class Memory:
 
 
 def memory_of(tensor: Tensor) -> Memory | None:
-    """Return what is known of a tensor's storage; None if it was not met before."""
+    """Return what is known of a tensor's storage; None if it was not met before, or has
+    none because it is sparse."""
+    if tensor.layout != torch.strided:
+        return None
     found: Memory | None = getattr(tensor.untyped_storage(), _KEY, None)
     return found
 
@@ -66,6 +69,8 @@ class Values:
 
     def wants(self, tensor: Tensor) -> bool:
         """Tell whether values of a tensor of this size and type are kept."""
+        if tensor.layout != torch.strided:
+            return False
         if self._dial != "small":
             return self._dial == "all"
         whole = not (tensor.dtype.is_floating_point or tensor.dtype.is_complex)

@@ -6,9 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from torchtraceap.gate.markdown_text import code, table
+from torchtraceap.gate.markdown_text import code, plain, table
 from torchtraceap.gate.occurrences import place_of
 from torchtraceap.gate.report_markdown import HEAD, findings_rows, joined
+from torchtraceap.heading import simulated_text
 from torchtraceap.safe_text import printable
 from torchtraceap.text_table import wrapped
 from torchtraceap.units import share_text, time_text
@@ -59,6 +60,7 @@ def verdict(checked: Checked) -> str:
 
 def _text(checked: Checked) -> Iterator[str]:
     yield f"{printable(checked.report.trace.path)}: {verdict(checked)}"
+    yield from wrapped(simulated_text(checked.report.trace), "  ")
     untold: dict[str, list[str]] = {}
     for line in checked.lines:
         for violation in line.violations:
@@ -88,6 +90,8 @@ def _places(findings: Sequence[Finding], report: Report) -> Iterator[str]:
 def _markdown(checked: Checked) -> Iterator[str]:
     sign = "❌" if checked.broken else "✅"
     yield f"### {sign} {code(checked.report.trace.path)}: {verdict(checked)}"
+    if assumed := simulated_text(checked.report.trace):
+        yield f"**{plain(assumed)}**"
     told = [line for line in checked.lines if line.violations]
     if told:
         yield table(("limit", "", "what"), _limit_rows(told), 3)

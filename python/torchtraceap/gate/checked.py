@@ -51,6 +51,7 @@ class Checked:
         return {
             "trace": self.report.trace.path,
             "passes": not self.broken,
+            "simulated": self.report.trace.simulated is not None,
             "limits": [
                 {
                     "limit": line.limit,

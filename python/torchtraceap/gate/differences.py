@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 
 from torchtraceap.comparison import (
     LEAST_SHARE,
@@ -17,14 +16,13 @@ from torchtraceap.comparison import (
 from torchtraceap.gate.matching import match
 from torchtraceap.gate.noise import mean_error, median_error, rare_error
 from torchtraceap.gate.side import Seen, Side
-
-_UNUSABLE = "unusable"
+from torchtraceap.gate.unlike import is_comparable, notes
 
 
 def make_comparison(before: Side, after: Side) -> Comparison:
     """Compare two sides."""
     per_step = before.steps > 0 and after.steps > 0
-    comparable = _UNUSABLE not in (before.verdict, after.verdict)
+    comparable = is_comparable(before, after)
     step_us = busy = None
     causes: dict[str, Change] = {}
     findings: list[FindingChange] = []
@@ -46,7 +44,7 @@ def make_comparison(before: Side, after: Side) -> Comparison:
         before=before,
         after=after,
         unit="us_per_step" if per_step else "share",
-        notes=tuple(_notes(before, after, per_step)),
+        notes=tuple(notes(before, after, per_step)),
         comparable=comparable,
         step_us=step_us,
         busy=busy,
@@ -151,47 +149,3 @@ def _together(before: float | None, after: float | None) -> float | None:
     if before is None or after is None:
         return None
     return math.hypot(before, after)
-
-
-def _notes(before: Side, after: Side, per_step: bool) -> Iterator[str]:
-    for name, side in (("before", before), ("after", after)):
-        if side.verdict == _UNUSABLE:
-            yield f"the trace {name} is unusable: nothing is said of what changed"
-        elif side.incomplete:
-            yield (
-                f"the trace {name} misses records of the device: idle time is "
-                "overstated there, and findings may be missing"
-            )
-    if _UNUSABLE in (before.verdict, after.verdict):
-        return
-    if sorted(before.devices) != sorted(after.devices):
-        yield (
-            f"devices differ: {_devices(before)} before, {_devices(after)} after; "
-            "the change of the program is not the only one"
-        )
-    if before.units != after.units:
-        yield "figures are of one device (or process), on average"
-    if per_step and before.steps != after.steps:
-        yield (
-            f"steps differ: {before.steps} before, {after.steps} after; figures are "
-            "of one step, on average"
-        )
-    if bool(before.steps) != bool(after.steps):
-        which = "before" if before.steps else "after"
-        yield f"only the trace {which} has steps: figures are shares of the time"
-    if not before.steps and not after.steps:
-        yield "neither trace has steps: figures are shares of the time"
-    few = min(before.steps, after.steps)
-    if per_step and median_error((0.0,) * few) is None:
-        yield f"{few} steps are too few to tell a change from noise"
-    if before.settings != after.settings:
-        yield "thresholds differ: findings may have come or gone by that alone"
-
-
-def _devices(side: Side) -> str:
-    if not side.devices:
-        return "none"
-    names = dict.fromkeys(side.devices)
-    return ", ".join(
-        f"{side.devices.count(name)} × {name or 'without a name'}" for name in names
-    )

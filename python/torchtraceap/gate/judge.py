@@ -10,7 +10,7 @@ from torchtraceap.budget import LIMITS, VERDICTS, Violation
 from torchtraceap.gate.device_limits import judge_busy, judge_pauses
 from torchtraceap.gate.pattern_limits import judge_patterns, judge_wasted
 from torchtraceap.gate.step_limits import judge_kernels, judge_longest, judge_median
-from torchtraceap.gate.untold import reasons, untold
+from torchtraceap.gate.untold import reasons, times_untold, untold
 
 if TYPE_CHECKING:
     from torchtraceap.budget import Budget
@@ -29,7 +29,13 @@ def judge(budget: Budget, report: Report) -> Iterator[Violation]:
     """Yield what breaks a limit, and what cannot be told (not ``known``)."""
     if report.quality.verdict == "unusable":
         yield from _unusable(budget, report)
-        return
+    elif report.trace.simulated is not None:
+        yield from times_untold(budget, list(_limits(budget, report)))
+    else:
+        yield from _limits(budget, report)
+
+
+def _limits(budget: Budget, report: Report) -> Iterator[Violation]:
     for name in LIMITS:
         if (allowed := getattr(budget, name)) is None:
             continue

@@ -9,7 +9,7 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from torchtraceap import _core
-from torchtraceap.budget import EVERY, VERDICTS
+from torchtraceap.budget import EVERY, TIME_LIMITS, VERDICTS
 from torchtraceap.gate.idle import longest_pause
 
 if TYPE_CHECKING:
@@ -33,7 +33,11 @@ def budget_toml(reports: Sequence[Report], headroom: float) -> str:
             raise ValueError(
                 f"no budget can be made of {report.trace.path}: it is unusable"
             )
-    return "\n".join(_lines(reports, headroom))
+    lines = _lines(reports, headroom)
+    if any(report.trace.simulated for report in reports):
+        # Whether they keep a limit of times could not be told.
+        lines = (x for x in lines if x.partition(" = ")[0] not in TIME_LIMITS)
+    return "\n".join(lines)
 
 
 def _lines(reports: Sequence[Report], headroom: float) -> Iterator[str]:

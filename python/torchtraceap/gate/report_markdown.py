@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from torchtraceap.finding_text import wasted_text
 from torchtraceap.gain_text import gain_range
 from torchtraceap.gate.markdown_text import code, plain, table
+from torchtraceap.heading import simulated_text
 from torchtraceap.units import share_text, time_text
 
 if TYPE_CHECKING:
@@ -61,6 +62,8 @@ def _parts(report: Report) -> Iterator[str]:
     count = len(report.steps)
     steps = f", {count} step{'s' * (count > 1)}" if count else ""
     yield f"### {code(trace.path)}"
+    if assumed := simulated_text(trace):
+        yield f"**{plain(assumed)}**"
     yield f"{trace.events:,} events, {time_text(trace.span_us)}{steps}"
     if report.quality.verdict != "ok":
         yield f"**Quality: {report.quality.verdict}.** " + " ".join(

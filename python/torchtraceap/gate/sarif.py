@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from torchtraceap import _core
 from torchtraceap.finding_text import wasted_text
 from torchtraceap.gate.source_uri import source_uri
+from torchtraceap.heading import simulated_text
 from torchtraceap.json_form import json_text
 from torchtraceap.safe_text import printable
 from torchtraceap.units import share_text
@@ -64,7 +65,8 @@ def sarif_run(
     """
     rules = _rules(report)
     index = {rule["id"]: place for place, rule in enumerate(rules)}
-    results, told = [], [_note(text, "warning") for text in notes]
+    first = [text] if (text := simulated_text(report.trace)) else []
+    results, told = [], [_note(text, "warning") for text in (*first, *notes)]
     for finding in report.findings if findings is None else findings:
         location = _location(finding, root)
         if location is None:
@@ -164,6 +166,7 @@ def _result(finding: Finding, report: Report, location: _Form, rule: int) -> _Fo
             "count": finding.count,
             "wastedUs": finding.wasted_us,
             "basis": finding.basis,
+            "origin": finding.origin,
             "recoverableUs": finding.recoverable_us,
             "operator": printable(finding.operator),
         },
@@ -172,9 +175,9 @@ def _result(finding: Finding, report: Report, location: _Form, rule: int) -> _Fo
 
 def _figures(finding: Finding, report: Report) -> str:
     share = share_text(finding.wasted_us, report.trace.device_time_us)
-    return (
-        f"{finding.message} Wasted: {wasted_text(finding)} ({share}). {finding.advice}"
-    )
+    wasted = f"Wasted: {wasted_text(finding)} ({share})."
+    parts = (simulated_text(report.trace), finding.message, wasted, finding.advice)
+    return " ".join(part for part in parts if part)
 
 
 def _note(text: str, level: str, rule: int | None = None) -> _Form:

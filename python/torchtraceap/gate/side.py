@@ -63,6 +63,7 @@ class Side:
     step_causes: dict[str, tuple[float, ...]]  # The same of each step.
     settings: dict[str, Any]
     findings: tuple[Seen, ...]
+    simulated: dict[str, Any] | None = None  # What a dry run assumed; None: recorded.
 
     @property
     def steps(self) -> int:
@@ -146,6 +147,7 @@ def _side(form: Mapping[str, Any]) -> Side:
         step_causes={n: tuple(row.get(n, 0.0) for row in each) for n in names},
         settings=dict(form["settings"]),
         findings=tuple(_seen(finding) for finding in form["findings"]),
+        simulated=trace.get("simulated"),  # Missing in reports of older versions.
     )
 
 

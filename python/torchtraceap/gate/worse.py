@@ -38,7 +38,12 @@ def find_worse(comparison: Comparison, kinds: Iterable[str]) -> Iterator[Worse]:
         if kind not in wanted:
             continue
         if not comparison.comparable:
-            message = f"{kind}: cannot be told, one of the traces is unusable"
+            unusable = "unusable" in (
+                comparison.before.verdict,
+                comparison.after.verdict,
+            )
+            what = "unusable" if unusable else "simulated, the other recorded"
+            message = f"{kind}: cannot be told, one of the traces is {what}"
             yield Worse(kind, message, known=False)
         elif kind == "slower":
             yield from _slower(comparison)

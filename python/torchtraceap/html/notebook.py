@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from torchtraceap.finding_text import why_none
-from torchtraceap.heading import fact_texts
+from torchtraceap.heading import fact_texts, simulated_text
 from torchtraceap.html import colors
 from torchtraceap.html.balance_bars import balance_bars
 from torchtraceap.html.finding_cards import finding_cards
@@ -27,6 +27,7 @@ def notebook_html(report: Report) -> str:
     values = {
         "report": report,
         "facts": fact_texts(report),
+        "simulated": simulated_text(report.trace),
         "bars": bars,
         "more_bars": len(report.balance) - len(bars),
         "lanes": window_strip(report),

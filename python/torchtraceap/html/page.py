@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from torchtraceap import _core, finding_text, gain_text
-from torchtraceap.heading import answer_text, fact_texts, said_notes
+from torchtraceap.heading import answer_text, fact_texts, said_notes, simulated_text
 from torchtraceap.html import colors
 from torchtraceap.html.balance_bars import balance_bars
 from torchtraceap.html.finding_cards import finding_cards
@@ -66,9 +66,8 @@ def _values(report: Report, strip: Sequence[Lane]) -> dict[str, Any]:
         "bars": bars,
         "more_bars": len(report.balance) - len(bars),
         "left": [*finding_text.left_texts(report), *finding_text.stretch_texts(report)],
-        "measured_us": sum(
-            f.wasted_us for f in report.findings if f.basis == "measured"
-        ),
+        "simulated": simulated_text(report.trace),
+        "lost_us": sum(f.wasted_us for f in report.findings if f.basis != "estimate"),
         "estimated_us": sum(
             f.wasted_us for f in report.findings if f.basis == "estimate"
         ),

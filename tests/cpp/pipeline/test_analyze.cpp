@@ -42,6 +42,48 @@ TEST(Analyze, BalanceClosesAndLabelsAddUpToFindings) {
   EXPECT_EQ(report.steps[0].busy_ns, 1'000'000);
 }
 
+TraceText stalled() {
+  return TraceText()
+      .launched(0, 10, 1000, 1)
+      .call("cudaStreamSynchronize", 20, 995, 2)
+      .launched(1500, 1510, 1500, 3);
+}
+
+TEST(Analyze, ASimulatedTraceSaysSo) {
+  const auto trace = stalled()
+                         .header(R"("torchtraceap": {"simulated": true, "rank": 0,
+                           "dry_run": {"gpu": "H100 \"x\"", "host_us_per_op": 7.5}})")
+                         .load();
+  const auto report = analyze(trace);
+  ASSERT_TRUE(report.trace.simulated.has_value());
+  EXPECT_EQ(report.trace.simulated->gpu, "H100 \"x\"");
+  EXPECT_EQ(report.trace.simulated->host_us_per_op, 7.5);
+  EXPECT_EQ(report.origin, Origin::kDryRun);
+  EXPECT_EQ(report.windows.at(0).labels.at(0).origin, Origin::kDryRun);
+}
+
+TEST(Analyze, OnlyTheMarkItselfMakesATraceSimulated) {
+  for (const auto* header :
+       {R"("schemaVersion": 1)", R"("torchtraceap": {"simulated": false})",
+        R"("torchtraceap": {"what_if": "simulated"})", R"("torchtraceap": true)",
+        R"("torchtraceap": {"dry_run": {"gpu": "H100"}})"}) {
+    const auto trace = stalled().header(header).load();
+    const auto report = analyze(trace);
+    EXPECT_FALSE(report.trace.simulated.has_value()) << header;
+    EXPECT_EQ(report.origin, Origin::kRule) << header;
+    EXPECT_EQ(report.windows.at(0).labels.at(0).origin, Origin::kRule) << header;
+  }
+  // What it does not say is not known, nor is what makes no sense.
+  const auto trace = stalled()
+                         .header(R"("torchtraceap": {"simulated": true,
+                           "dry_run": {"gpu": 5, "host_us_per_op": "fast"}})")
+                         .load();
+  const auto report = analyze(trace);
+  ASSERT_TRUE(report.trace.simulated.has_value());
+  EXPECT_EQ(report.trace.simulated->gpu, "");
+  EXPECT_FALSE(report.trace.simulated->host_us_per_op.has_value());
+}
+
 TEST(Analyze, LaunchesWithoutAnyKernelMakeATraceUnusable) {
   const auto trace = TraceText()
                          .header(R"("deviceProperties": [{"id": 0, "name": "A100"}])")

@@ -96,7 +96,7 @@ TEST(SchedulerRefusals, ThingsThatAreNotThere) {
   p.record_event(0, 0, 4, 0);
   EXPECT_NE(refusal_of<ProgramError>(p).find("an event that is not there"),
             std::string::npos);
-  EXPECT_THROW(p.host(7, 1), std::out_of_range);
+  EXPECT_THROW(p.host(7, 1), ProgramError);
   EXPECT_THROW(move_to_stream(p, {}, 9), std::out_of_range);
 }
 

@@ -98,6 +98,56 @@ TEST(WriteTrace, AProgramIsReadBackAsItWasScheduled) {
             "{\"simulated\": true, \"rank\": 0}");
 }
 
+TEST(WriteTrace, ANoteStandsBesideTheMark) {
+  const auto p = step();
+  std::ostringstream out;
+  write_program(p, schedule(p), out, 0, "\"dry_run\": {\"gpu\": \"H100 SXM\"}");
+  const auto t = trace::load_bytes(std::move(out).str());
+  EXPECT_EQ(t.metadata_json("torchtraceap"),
+            "{\"simulated\": true, \"rank\": 0, \"dry_run\": {\"gpu\": \"H100 SXM\"}}");
+}
+
+TEST(WriteTrace, ACheckpointEndsTheWriting) {
+  struct Enough {};
+  const auto p = step();
+  std::ostringstream out;
+  const auto stop = [] { throw Enough{}; };
+  EXPECT_THROW(write_program(p, schedule(p), out, 0, "", stop), Enough);
+}
+
+TEST(WriteTrace, RowsTellWhatTheProgramSaysOfThem) {
+  Program p;
+  p.add_thread(1, "main");
+  p.open_span(0, "ProfilerStep#0", "\"Call stack\": \"train.py(3): <module>\"");
+  p.open(0, "aten::mm", "\"Sequence number\": 5");
+  p.host(0, 1'000, "aten::view", "\"Input Dims\": [[2]]");
+  p.close(0);
+  p.close(0);
+  const auto t = trace::load_bytes(text_of(p));
+  const auto args_of = [&](Category category, std::size_t which) {
+    return t.read_args({{rows_of(t, category).at(which)}}).front();
+  };
+  EXPECT_NE(args_of(Category::kUserAnnotation, 0).find("train.py(3)"),
+            std::string::npos);
+  EXPECT_NE(args_of(Category::kCpuOp, 0).find("\"Input Dims\": [[2]]"),
+            std::string::npos);
+  EXPECT_NE(args_of(Category::kCpuOp, 1).find("\"Sequence number\": 5"),
+            std::string::npos);
+}
+
+// A name alone decides what a copy is to the host, as it does in a recording.
+TEST(CopyKinds, AreKnownByNameAndSize) {
+  EXPECT_EQ(copy_kind("Memcpy HtoD (Pageable -> Device)", 64 * 1024),
+            CopyKind::kUpPageable);
+  EXPECT_EQ(copy_kind("Memcpy HtoD (Pageable -> Device)", 64 * 1024 + 1),
+            CopyKind::kUpPageableLarge);
+  EXPECT_EQ(copy_kind("Memcpy HtoD (Pinned -> Device)", 1 << 30),
+            CopyKind::kFromPinned);
+  EXPECT_EQ(copy_kind("Memcpy DtoH (Device -> Pageable)", 4), CopyKind::kDownPageable);
+  EXPECT_EQ(copy_kind("Memcpy DtoH (Device -> Pinned)", 4), CopyKind::kFromPinned);
+  EXPECT_EQ(copy_kind("Memcpy DtoD (Device -> Device)", 4), CopyKind::kNotToHost);
+}
+
 TEST(WriteTrace, ArrowsLeadFromLaunchesToWork) {
   const auto t = trace::load_bytes(text_of(step()));
   const auto& c = t.columns;

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// bindings/bind_program.cpp: a program that comes from no trace, and the trace of it.
+#include <pybind11/stl.h>
+#include <pybind11/typing.h>
+
+#include <optional>
+#include <sstream>
+#include <string>
+#include <utility>
+
+#include "bindings/bindings.h"
+#include "bindings/signals.h"
+#include "replay/program.h"
+#include "replay/scheduler.h"
+#include "replay/write_trace.h"
+
+namespace tta::bindings {
+namespace {
+
+namespace py = pybind11;
+using namespace replay;  // NOLINT: this file is a list of its names
+using Note = py::typing::Dict<py::str, py::object>;
+
+// The members of a JSON object, without its braces.
+std::string members(const Note& note) {
+  const auto dumps = py::module_::import("json").attr("dumps");
+  const std::string text = py::str(dumps(note, py::arg("allow_nan") = false));
+  return text.substr(1, text.size() - 2);
+}
+
+py::bytes trace_text(const Program& given, const Note& note, std::uint32_t rank) {
+  const auto more = members(note);
+  // Others may add to it when the lock is released.
+  const Program program = given;
+  const auto text = [&] {
+    const py::gil_scoped_release release;
+    std::ostringstream out;
+    const auto times = schedule(program, heed_signals());
+    write_program(program, times, out, rank, more, heed_signals());
+    return std::move(out).str();
+  }();
+  return py::bytes(text);
+}
+
+void bind_launches(py::class_<Program>& program) {
+  program
+      .def(
+          "kernel",
+          [](Program& p, std::uint32_t thread, std::uint32_t stream, std::string name,
+             std::int64_t ns, std::int64_t call_ns, double blocks_per_sm,
+             std::optional<std::uint32_t> collective, std::string args, bool blocking) {
+            DeviceWork w{std::move(name), TaskKind::kKernel, stream, ns};
+            w.blocks_per_sm = blocks_per_sm;
+            w.collective = collective.value_or(kNone);
+            w.args = std::move(args);
+            return p.launch(thread, std::move(w), call_ns, blocking);
+          },
+          py::arg("thread"), py::arg("stream"), py::arg("name"), py::arg("ns"),
+          py::arg("call_ns"), py::kw_only(), py::arg("blocks_per_sm") = -1.0,
+          py::arg("collective") = py::none(), py::arg("args") = "",
+          py::arg("blocking") = false)
+      .def(
+          "copy",
+          [](Program& p, std::uint32_t thread, std::uint32_t stream, std::string name,
+             std::int64_t ns, std::int64_t call_ns, std::int64_t bytes,
+             std::string args, bool blocking) {
+            DeviceWork w{std::move(name), TaskKind::kCopy, stream, ns};
+            w.copy = copy_kind(w.name, bytes);
+            w.bytes = bytes;
+            w.args = std::move(args);
+            return p.launch(thread, std::move(w), call_ns, blocking);
+          },
+          py::arg("thread"), py::arg("stream"), py::arg("name"), py::arg("ns"),
+          py::arg("call_ns"), py::arg("bytes"), py::kw_only(), py::arg("args") = "",
+          py::arg("blocking") = false,
+          "The name tells what it is, as in Kineto: Memcpy HtoD (Pageable -> Device).")
+      .def(
+          "memset",
+          [](Program& p, std::uint32_t thread, std::uint32_t stream, std::string name,
+             std::int64_t ns, std::int64_t call_ns, std::int64_t bytes,
+             std::string args) {
+            DeviceWork w{std::move(name), TaskKind::kMemset, stream, ns};
+            w.bytes = bytes;
+            w.args = std::move(args);
+            return p.launch(thread, std::move(w), call_ns);
+          },
+          py::arg("thread"), py::arg("stream"), py::arg("name"), py::arg("ns"),
+          py::arg("call_ns"), py::arg("bytes"), py::kw_only(), py::arg("args") = "");
+}
+
+void bind_waits(py::class_<Program>& program) {
+  program
+      .def("record_event", &Program::record_event, py::arg("thread"), py::arg("stream"),
+           py::arg("event"), py::arg("call_ns"))
+      .def("stream_wait", &Program::stream_wait, py::arg("thread"), py::arg("stream"),
+           py::arg("event"), py::arg("call_ns"))
+      .def("event_sync", &Program::event_sync, py::arg("thread"), py::arg("event"))
+      .def("stream_sync", &Program::stream_sync, py::arg("thread"), py::arg("stream"))
+      .def("device_sync", &Program::device_sync, py::arg("thread"), py::arg("stream"))
+      .def("signal", &Program::signal, py::arg("thread"), py::arg("signal"))
+      .def("wait", &Program::wait, py::arg("thread"), py::arg("signal"),
+           py::arg("ns") = 0);
+}
+
+}  // namespace
+
+void bind_program(py::module_& m) {
+  py::register_exception_translator([](std::exception_ptr p) {
+    try {
+      if (p) std::rethrow_exception(p);
+    } catch (const ProgramError& e) {
+      PyErr_SetString(PyExc_ValueError, e.what());
+    } catch (const DeadlockError& e) {
+      PyErr_SetString(PyExc_ValueError, e.what());
+    }
+  });
+  py::class_<Program> program(
+      m, "Program",
+      "Threads, streams and what they do, see replay/program.h. Each add_... returns "
+      "the place by which the others name it. Lengths in nanoseconds; `args` are more "
+      "members for a row, as JSON text: `\"key\": value, ...`.");
+  program.def(py::init<>())
+      .def(
+          "add_device",
+          [](Program& p, std::int32_t id, std::string name, std::int64_t memory,
+             std::int64_t multiprocessors, std::int64_t major, std::int64_t minor) {
+            p.devices.push_back(
+                {id, std::move(name), multiprocessors, major, minor, memory});
+          },
+          py::arg("id"), py::arg("name"), py::arg("memory") = 0,
+          py::arg("multiprocessors") = 0, py::arg("compute_major") = 0,
+          py::arg("compute_minor") = 0)
+      .def("add_stream", &Program::add_stream, py::arg("number"), py::arg("device") = 0,
+           py::arg("rank") = 0)
+      .def("add_thread", &Program::add_thread, py::arg("tid"), py::arg("name"),
+           py::arg("rank") = 0)
+      .def("add_event", &Program::add_event)
+      .def("add_signal", &Program::add_signal)
+      .def(
+          "add_collective",
+          [](Program& p, std::string name, std::string group, std::uint32_t members,
+             std::int64_t sequence) {
+            return p.add_collective(
+                {std::move(name), std::move(group), sequence, members});
+          },
+          py::arg("name"), py::arg("group"), py::arg("members"),
+          py::arg("sequence") = -1)
+      .def("host", &Program::host, py::arg("thread"), py::arg("ns"),
+           py::arg("name") = "", py::arg("args") = "")
+      .def("open", &Program::open, py::arg("thread"), py::arg("name"),
+           py::arg("args") = "", "Begins an operator, until close().")
+      .def("open_span", &Program::open_span, py::arg("thread"), py::arg("name"),
+           py::arg("args") = "", "Begins an annotation, until close().")
+      .def("close", &Program::close, py::arg("thread"));
+  bind_launches(program);
+  bind_waits(program);
+  program.def("trace_text", &trace_text, py::arg_v("note", Note(), "{}"),
+              py::arg("rank") = 0,
+              "Schedules the program and returns one rank's trace as JSON. `note` goes "
+              "beside the mark that says it is simulated. Raises ValueError if the "
+              "program means nothing or never ends.");
+}
+
+}  // namespace tta::bindings

@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""numbers.py: numbers of the command line, and what is wrong with others."""
+
+from __future__ import annotations
+
+import argparse
+
+
+def count(text: str) -> int:
+    """Return a number from 0 up. Raises ArgumentTypeError."""
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is no number from 0 up")
+    return int(text)
+
+
+def time(text: str) -> float:
+    """Return a length of time, which is not 0. Raises ArgumentTypeError."""
+    try:
+        length = float(text)
+    except ValueError:
+        length = 0.0
+    if not 0 < length < 1e9:
+        raise argparse.ArgumentTypeError(f"{text!r} is no time above 0")
+    return length

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A dry run makes the operators that a real run on the CPU makes."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from typing import Any
+
+import pytest
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+import torchtraceap
+from torchtraceap.dryrun.record import Op
+
+from .small_models import Cnn, Transformer, batch, train_step
+
+# Views and memory without content: no kernel, and which of them are made differs.
+_IDLE = {"view", "t", "transpose", "expand", "detach", "alias", "permute", "select"}
+_IDLE |= {"slice", "unsqueeze", "squeeze", "_unsafe_view", "_reshape_alias", "unbind"}
+_IDLE |= {"empty", "empty_like", "new_empty", "empty_strided", "lift_fresh"}
+_IDLE |= {f"profiler::_record_function_{what}" for what in ("enter_new", "exit")}
+
+
+class RealOperators(TorchDispatchMode):
+    """Counts what a run on the CPU dispatches, forward and backward."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.counts: dict[str, Counter[str]] = {
+            part: Counter() for part in ("forward", "backward")
+        }
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        part = "backward" if torch._C._current_autograd_node() else "forward"
+        name = func._schema.name.removeprefix("aten::")
+        if name not in _IDLE:
+            self.counts[part][name] += 1
+        return func(*args, **(kwargs or {}))
+
+
+def _dry(model: type[torch.nn.Module], **options: Any) -> list[Op]:
+    with torchtraceap.dry_run() as run:
+        net = model().to("cuda")
+        optimizer = torch.optim.AdamW(net.parameters(), **options)
+        for _ in range(2):
+            data = [t.to("cuda") for t in batch(net)]
+            run.step()
+            train_step(net, optimizer, *data)
+        run.step()
+    return [op for op in run.ops if op.step == 2 and not op.is_view]
+
+
+def _real(model: type[torch.nn.Module], **options: Any) -> RealOperators:
+    net = model()
+    optimizer = torch.optim.AdamW(net.parameters(), **options)
+    train_step(net, optimizer, *batch(net))
+    data = batch(net)
+    with RealOperators() as operators:
+        train_step(net, optimizer, *data)
+    return operators
+
+
+def _counts(ops: list[Op], *phases: str) -> Counter[str]:
+    names = (op.name.removeprefix("aten::") for op in ops if op.phase in phases)
+    return Counter(name for name in names if name not in _IDLE)
+
+
+@pytest.mark.parametrize("model", [Cnn, Transformer])
+def test_forward_and_backward_are_those_of_a_run_on_the_cpu(model: Any) -> None:
+    ops, real = _dry(model, foreach=True), _real(model, foreach=True)
+    assert _counts(ops, "backward") == real.counts["backward"]
+    forward = _counts(ops, "forward", "optimizer")
+    # The optimizer's step counters stay on the host, and are no work of a GPU.
+    counters = real.counts["forward"] - forward
+    assert set(counters) <= {"_local_scalar_dense", "_foreach_add_", "add_"}, counters
+    assert not forward - real.counts["forward"]
+
+
+@pytest.mark.parametrize("model", [Cnn, Transformer])
+def test_every_backward_operator_is_at_the_line_of_its_forward_one(model: Any) -> None:
+    ops = [op for op in _dry(model) if op.phase == "backward"]
+    assert len(ops) > 10
+    for op in ops:
+        assert op.caller is not None and op.caller.function == "train_step"
+        assert op.line is not None
+        if op.forward is None:  # the accumulation of gradients
+            continue
+        inside = op.line.function in ("forward", "train_step")
+        assert inside, (op.name, op.line)
+    assert sum(op.forward is not None for op in ops) >= 0.9 * len(ops)
+
+
+def test_parts_of_a_step_are_told_apart() -> None:
+    ops = _dry(Transformer)
+    parts = [key for key, _ in itertools.groupby(op.phase for op in ops)]
+    assert parts == ["forward", "backward", "optimizer"]
+    modules = {op.module for op in ops}
+    assert {"Transformer.layers.0.qkv", "Transformer.layers.1", "Transformer.head"} <= (
+        modules
+    )
+    assert all(op.module == "" for op in ops if op.phase == "optimizer")
+
+
+def test_the_default_optimizer_is_the_one_for_a_gpu() -> None:
+    """On the CPU, AdamW goes through the parameters one by one; not so with CUDA."""
+    by_default = _counts(_dry(Cnn), "optimizer")
+    assert by_default == _counts(_dry(Cnn, foreach=True), "optimizer")
+    assert all(name.startswith("_foreach") for name in by_default)
+    fused = _counts(_dry(Cnn, fused=True), "optimizer")
+    assert fused["_fused_adamw_"] == 1

@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Values of small tensors on the device: right where they are known, else flagged."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+import torchtraceap
+
+Make = Callable[[str], Tensor]
+
+
+def _slice_assignment(device: str) -> Tensor:
+    x = torch.arange(12.0, device=device).view(3, 4)
+    x[1] = 7
+    x[:, 2] += 1
+    return x
+
+
+def _views_of_views(device: str) -> Tensor:
+    x = torch.arange(24, device=device).view(2, 3, 4)
+    x.transpose(0, 2)[1:, ::2].mul_(-1)
+    return x.flatten().flip(0)
+
+
+def _data_and_detach(device: str) -> Tensor:
+    x = torch.ones(3, device=device, requires_grad=True)
+    x.data.add_(1)
+    x.detach().mul_(3)
+    return x.detach()
+
+
+def _gradient(device: str) -> Tensor:
+    x = torch.arange(4.0, device=device, requires_grad=True)
+    (x**2).sum().backward()
+    assert x.grad is not None
+    return x.grad
+
+
+def _swapped(device: str) -> Tensor:
+    layer = torch.nn.Linear(2, 2)
+    torch.nn.init.constant_(layer.weight, 0.5)
+    weight = layer.weight
+    layer.to(device)
+    assert layer.weight is weight
+    return layer.weight.detach()
+
+
+def _out(device: str) -> Tensor:
+    out = torch.empty(3, device=device)
+    torch.add(torch.ones(3, device=device), 2, out=out)
+    return out
+
+
+def _copied_in_part(device: str) -> Tensor:
+    x = torch.zeros(6, device=device)
+    x[2:4].copy_(torch.tensor([5.0, 6.0]))
+    return x
+
+
+def _deep(device: str) -> Tensor:
+    x = torch.arange(3.0, device=device)
+    y = copy.deepcopy(x)
+    x.zero_()
+    return y
+
+
+EXACT: dict[str, Make] = {
+    "constructors": lambda d: torch.full((2, 2), 3, device=d).cumsum(0),
+    "slices": _slice_assignment,
+    "views of views": _views_of_views,
+    "data and detach": _data_and_detach,
+    "gradient": _gradient,
+    "moved module": _swapped,
+    "out=": _out,
+    "copied in part": _copied_in_part,
+    "deepcopy": _deep,
+    "mask": lambda d: torch.arange(9, device=d)[torch.arange(9, device=d) % 2 == 0],
+    "nonzero": lambda d: torch.tensor([0, 3, 0, 4], device=d).nonzero(),
+    "unique": lambda d: torch.unique(torch.tensor([3, 1, 3], device=d)),
+    "repeats": lambda d: torch.arange(3, device=d).repeat_interleave(
+        torch.tensor([1, 0, 2], device=d)
+    ),
+    "masked_select": lambda d: torch.arange(6, device=d).masked_select(
+        torch.arange(6, device=d) > 3
+    ),
+    "bincount": lambda d: torch.bincount(torch.tensor([0, 2, 2], device=d)),
+    "complex": lambda d: torch.tensor([1 + 2j, 3j], device=d).conj() * 2,
+    "half": lambda d: torch.tensor([1.5, 2.5], device=d).half() + 1,
+    "topk": lambda d: torch.tensor([3.0, 9.0, 4.0], device=d).topk(2).indices,
+    "index_put": lambda d: torch.zeros(4, device=d).index_put_(
+        (torch.tensor([1, 3], device=d),), torch.tensor([8.0, 9.0], device=d)
+    ),
+    "masked fill": lambda d: torch.arange(4, device=d).masked_fill_(
+        torch.arange(4, device=d) > 1, 0
+    ),
+    "from the host": lambda d: torch.arange(5).to(d).flip(0),
+}
+
+
+@pytest.mark.parametrize("name", EXACT)
+def test_values_are_those_of_the_cpu(name: str) -> None:
+    expected = EXACT[name]("cpu")
+    with torchtraceap.dry_run() as run:
+        found = EXACT[name]("cuda").cpu()
+    assert found.dtype == expected.dtype and torch.equal(found, expected)
+    assert run.syncs[-1].value == "known"
+
+
+def test_what_follows_from_a_guess_agrees_with_it() -> None:
+    with torchtraceap.dry_run() as run:
+        scores = torch.randn(1000, 1000, device="cuda").mean(1)  # too much to work out
+        keep = scores > 0.5
+        count = int(keep.sum())
+        assert scores[keep].shape == (count,) == tuple(keep.nonzero().flatten().shape)
+        assert count == len(keep.tolist()) - keep.logical_not().sum().item()
+        best = scores.argmax()
+        assert scores[best].item() == scores.max().item()
+        assert 0 <= best.item() < 1000
+    assert {sync.value for sync in run.syncs} == {"guessed"}
+
+
+def test_a_large_mask_has_one_count() -> None:
+    with torchtraceap.dry_run():
+        mask = torch.randn(1000, 1000, device="cuda") > 0
+        values = torch.zeros(1000, 1000, device="cuda")
+        assert values[mask].shape == values.masked_select(mask).shape
+        assert values[mask].shape[0] == mask.nonzero().shape[0]
+
+
+def test_guesses_are_the_same_for_the_same_seed() -> None:
+    def draw(seed: int) -> list[Any]:
+        with torchtraceap.dry_run(seed=seed):
+            x = torch.randn(4096, 4096, device="cuda").sum(0)
+            return [torch.rand(3, device="cuda").tolist(), x.argmax().item()]
+
+    assert draw(0) == draw(0) != draw(1)
+
+
+def test_the_programs_own_random_numbers_are_left_alone() -> None:
+    torch.manual_seed(3)
+    expected = torch.rand(4)
+    torch.manual_seed(3)
+    with torchtraceap.dry_run():
+        torch.randn(5, device="cuda").tolist()
+        torch.nn.functional.dropout(torch.ones(9, device="cuda")).sum().item()
+    assert torch.equal(torch.rand(4), expected)
+
+
+def test_a_check_for_bad_numbers_finds_none() -> None:
+    with torchtraceap.dry_run() as run:
+        loss = torch.randn(1000, 1000, device="cuda").mean()
+        assert torch.isfinite(loss)
+        assert not torch.isnan(loss).any()
+        not_itself = loss != loss
+        assert not not_itself
+    assert len(run.syncs) == 3
+
+
+def test_all_works_out_what_small_guesses() -> None:
+    torch.manual_seed(0)
+    data, layer = torch.randn(64, 300), torch.nn.Linear(300, 300)
+    expected = layer(data).pow(2).mean().item()
+    seen = {}
+    for dial in ("none", "small", "all"):
+        with torchtraceap.dry_run(values=dial) as run:
+            moved = copy.deepcopy(layer).to("cuda")
+            seen[dial] = moved(data.to("cuda")).pow(2).mean().item()
+        assert run.syncs[-1].value == ("known" if dial == "all" else "guessed")
+    assert seen["all"] == expected != seen["small"]
+
+
+def test_the_dial_at_none_works_out_nothing() -> None:
+    with torchtraceap.dry_run(values="none") as run:
+        torch.ones((), device="cuda").item()
+        assert torch.ones(8, device="cuda").nonzero().shape == (4, 1)
+    assert [sync.value for sync in run.syncs] == ["guessed", "guessed"]
+
+
+def test_running_means_do_not_become_nonsense() -> None:
+    norm = torch.nn.BatchNorm1d(4)
+    with torchtraceap.dry_run():
+        norm.to("cuda")
+        norm(torch.randn(64, 4, device="cuda"))
+        assert torch.isfinite(norm.running_var).all()
+        assert norm.num_batches_tracked is not None
+        assert norm.num_batches_tracked.item() == 1
