@@ -105,8 +105,7 @@ def _scope(syncs: Sequence[Sync], record: Record, gpu: Gpu) -> str:
         f"Checked in a dry run: nothing ran on a GPU, the code ran as if on one "
         f"({gpu.name}).",
         "Not known here: times; waits of the driver and of NCCL; other threads than "
-        "the one that",
-        "entered the block. What torch.compile would compile ran eagerly.",
+        "this one.",
     ]
     guessed = sum(sync.value == "guessed" for sync in syncs)
     if guessed:
@@ -117,5 +116,5 @@ def _scope(syncs: Sequence[Sync], record: Record, gpu: Gpu) -> str:
             f"{values} (only small tensors have values): branches and loops\nthat "
             "hang on them may go otherwise on a GPU."
         )
-    lines += [f"Of this dry run: {printable(note)}." for note in record.notes]
+    lines += [f"Of this run: {printable(note)}" for note in record.notes]
     return "\n".join(lines)
