@@ -17,7 +17,7 @@ from torchtraceap.dryrun.record import Op, Record, Sync
 from torchtraceap.dryrun.sync_ops import BY_OPERATOR
 from torchtraceap.errors import DryRunError
 from torchtraceap.safe_text import printable
-from torchtraceap.source_lines import deepest_user_line, stack
+from torchtraceap.source_lines import Line, deepest_user_line
 
 #: How an observation of this kind came about.
 MODE = "dry run: operators that would wait for a GPU"
@@ -64,8 +64,11 @@ def observe(record: Record, gpu: Gpu, since: Since) -> Observation:
 
 def cannot_be_run(error: DryRunError) -> Observation:
     """Return what is known of code that cannot be run dry: why not."""
-    frames = [frame for frame, _ in walk_tb(error.__traceback__)]
-    line = deepest_user_line(stack(frames[-1])) if frames else None
+    lines = [
+        Line(frame.f_code.co_filename, number, frame.f_code.co_name)
+        for frame, number in walk_tb(error.__traceback__)
+    ]
+    line = deepest_user_line(lines[::-1])
     where = f"{printable(str(line))}: " if line else ""
     return Observation((), "", f"{where}it cannot be told: {error}", MODE)
 
