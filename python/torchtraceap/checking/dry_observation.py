@@ -115,9 +115,6 @@ def _scope(syncs: Sequence[Sync], record: Record, gpu: Gpu) -> str:
         values = "1 value that was read is a guess" if guessed == 1 else (
             f"{guessed:,} values that were read are guesses"
         )  # fmt: skip
-        lines.append(
-            f"{values} (only small tensors have values): branches and loops\nthat "
-            "hang on them may go otherwise on a GPU."
-        )
+        lines.append(f"{values}, so branches and loops may go otherwise on a GPU.")
     lines += [f"Of this run: {printable(note)}" for note in record.notes]
     return "\n".join(lines)

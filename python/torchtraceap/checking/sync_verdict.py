@@ -120,7 +120,8 @@ class Verdict:
     @property
     def notes(self) -> tuple[str, ...]:
         """What was and what could not be checked, and how to tolerate a line."""
-        return (*self.observation.scope.splitlines(), *example(self.stalls))
+        example_of_allow = () if self.ok else example(self.stalls)
+        return (*self.observation.scope.splitlines(), *example_of_allow)
 
     @property
     def message(self) -> str:
