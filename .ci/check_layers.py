@@ -89,14 +89,31 @@ DRY_RUN_WITHOUT_TORCH = {
     f"{DRY_RUN}{name}"
     for name in (
         "__init__",
+        "conv_launches",
+        "copy_launches",
         "gpus",
         "kernel_time",
+        "launch",
+        "launch_table",
         "launches",
+        "layer_launches",
+        "lengths",
         "lines",
+        "list_launches",
+        "matrix_launches",
+        "phases",
+        "plain_launches",
         "private_names",
         "program",
         "record",
+        "result",
+        "row_args",
+        "sync_hidden",
+        "sync_op",
         "sync_ops",
+        "timeline_scopes",
+        "totals",
+        "wait_places",
     )
 }
 

@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""models.py: the programs of published traces, built again with weights by chance."""
+"""models.py: a ResNet-50 and a GPT in plain torch, and their training steps."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -13,59 +11,6 @@ from torch import nn
 from torch.nn import functional
 
 Step = Callable[[], Any]
-
-
-@dataclass(frozen=True)
-class Program:
-    """A program that was traced.
-
-    Attributes:
-        trace: Its file.
-        steps: Of `make`'s steps that the trace holds.
-        fitted: Whether constants of kernel_time.py were fitted on it.
-    """
-
-    name: str
-    trace: str
-    gpu: str
-    steps: int
-    fitted: bool
-    make: Callable[[str], Step]
-
-
-def vit(device: str) -> Step:
-    """ViT-base, bf16, 4 images."""
-    from transformers import ViTConfig, ViTForImageClassification
-
-    model = _half(ViTForImageClassification(ViTConfig(num_labels=2)), device)
-    images = torch.rand(4, 3, 224, 224, device=device, dtype=torch.bfloat16)
-    return _inference(lambda: model(images))
-
-
-def bert(device: str) -> Step:
-    """BERT-small as a masked language model, bf16, one sentence of 141 tokens."""
-    from transformers import BertConfig, BertForMaskedLM
-
-    config = BertConfig(
-        hidden_size=512, num_hidden_layers=4, num_attention_heads=8,
-        intermediate_size=2048,
-    )  # fmt: skip
-    model = _half(BertForMaskedLM(config), device)
-    words = torch.ones(1, 141, dtype=torch.long, device=device)
-    return _inference(lambda: model(words, attention_mask=torch.ones_like(words)))
-
-
-def qwen(device: str) -> Step:
-    """Qwen1.5-0.5B without its head, bf16, 16 prompts of 559 tokens."""
-    from transformers import Qwen2Config, Qwen2Model
-
-    config = Qwen2Config(
-        hidden_size=1024, num_hidden_layers=24, num_attention_heads=16,
-        num_key_value_heads=16, intermediate_size=2816, vocab_size=151936,
-    )  # fmt: skip
-    model = _half(Qwen2Model(config), device)
-    words = torch.ones(16, 559, dtype=torch.long, device=device)
-    return _inference(lambda: model(words, use_cache=False))
 
 
 class Bottleneck(nn.Module):
@@ -121,45 +66,76 @@ def resnet_training(device: str, *, foreach: bool = False) -> Step:
     optimizer = torch.optim.SGD(
         model.parameters(), lr=0.001, momentum=0.9, foreach=foreach
     )
-    images = torch.rand(32, 3, 224, 224).pin_memory()
-    labels = torch.zeros(32, dtype=torch.long).pin_memory()
+    images = torch.rand(32, 3, 224, 224)
+    labels = torch.zeros(32, dtype=torch.long)
 
     def step() -> None:
         loss = functional.cross_entropy(model(images.to(device)), labels.to(device))
-        optimizer.zero_grad(set_to_none=False)
+        optimizer.zero_grad(set_to_none=foreach)
         loss.backward()
         optimizer.step()
 
     return step
 
 
-def _half(model: nn.Module, device: str) -> nn.Module:
-    return model.eval().to(device=device, dtype=torch.bfloat16)
+class Block(nn.Module):
+    """A block of a GPT."""
+
+    def __init__(self, width: int, heads: int) -> None:
+        super().__init__()
+        self.heads = heads
+        self.norm1, self.norm2 = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.inputs = nn.Linear(width, 3 * width)
+        self.outputs = nn.Linear(width, width)
+        self.up = nn.Linear(width, 4 * width)
+        self.down = nn.Linear(4 * width, width)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Run the block."""
+        batch, length, width = x.shape
+        parts = self.inputs(self.norm1(x)).split(width, 2)
+        q, k, v = (t.view(batch, length, self.heads, -1).transpose(1, 2) for t in parts)
+        y = functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+        x = x + self.outputs(y.transpose(1, 2).reshape(batch, length, width))
+        return x + self.down(functional.gelu(self.up(self.norm2(x))))
 
 
-def _inference(run: Callable[[], Any]) -> Step:
+class Gpt(nn.Module):
+    """A GPT."""
+
+    def __init__(self, words: int, width: int, heads: int, depth: int) -> None:
+        super().__init__()
+        self.words = nn.Embedding(words, width)
+        self.blocks = nn.Sequential(*(Block(width, heads) for _ in range(depth)))
+        self.norm = nn.LayerNorm(width)
+        self.head = nn.Linear(width, words, bias=False)
+
+    def forward(self, words: torch.Tensor) -> torch.Tensor:
+        """Return what comes next after each word."""
+        return self.head(self.norm(self.blocks(self.words(words))))
+
+
+def gpt_training(
+    device: str, *, width: int, heads: int, depth: int, batch: int, length: int
+) -> tuple[Step, int]:
+    """A training step in bf16 by autocast with AdamW; also the number of weights."""
+    words = 50304
+    with torch.device(device):
+        model = Gpt(words, width, heads, depth)
+        data = torch.zeros(batch, length, dtype=torch.long)
+    optimizer = torch.optim.AdamW(model.parameters())
+
     def step() -> None:
-        with torch.no_grad():
-            run()
+        with torch.autocast(device, torch.bfloat16):
+            logits = model(data)
+            loss = functional.cross_entropy(logits.view(-1, words), data.view(-1))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
 
-    return step
-
-
-@contextmanager
-def few_values() -> Iterator[None]:
-    """Skip the first values of weights, of which only the shapes matter here."""
-    with torch.device("meta"):
-        yield
+    return step, sum(p.numel() for p in model.parameters())
 
 
-PROGRAMS = (
-    Program("ViT-base, bf16, 4 images", "h100-vit-nsfw-inference", "H100 SXM", 1,
-            True, vit),
-    Program("BERT-small, bf16, 1 x 141", "h100-bert-small-launch-bound", "H100 SXM", 1,
-            True, bert),
-    Program("Qwen1.5-0.5B, bf16, 16 x 559", "h100-qwen0.5b-chat", "H100 SXM", 1,
-            True, qwen),
-    Program("ResNet-50 training, fp32, 32 images",
-            "kineto2021-v100-resnet50-workers0-memory", "V100", 6, True,
-            resnet_training),
-)  # fmt: skip
+def resnet_foreach(device: str) -> Step:
+    """The same as torch runs it today: all parameters at once, no gradients kept."""
+    return resnet_training(device, foreach=True)

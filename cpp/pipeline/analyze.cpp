@@ -52,8 +52,11 @@ Report analyze(const trace::Trace& trace, const Options& options) {
     return report;
   }
   report.args = std::make_shared<const timeline::EventArgs>(timeline);
-  auto found =
-      patterns::find(timeline, *report.args, options.settings, options.own_rules);
+  auto settings = options.settings;
+  // A simulation gives all copies of a kind the same rate: none is slower than it could
+  // be on that link.
+  if (report.trace.simulated) settings.enable("slow_copy", false);
+  auto found = patterns::find(timeline, *report.args, settings, options.own_rules);
   report.balance = make_balance(timeline, found);
   for (std::size_t i = 0; i < timeline.devices.size(); ++i) {
     report.balance[i].delay_ns = kernel_delay(timeline, i, found.unclaimed[i]);

@@ -9,12 +9,15 @@
 namespace tta::pipeline {
 namespace {
 
+constexpr double kMostHostUs = 1e9;  // Of an operator: what is more makes no sense.
+
 std::optional<Simulated> read_simulated(const trace::Trace& trace) {
   const auto mark = trace.metadata_json("torchtraceap");
   if (trace::raw_arg(mark, "simulated") != "true") return std::nullopt;
   const auto assumed = trace::raw_arg(mark, "dry_run");
-  return Simulated{trace::string_arg(assumed, "gpu").value_or(""),
-                   trace::as_double(trace::raw_arg(assumed, "host_us_per_op"))};
+  auto host_us = trace::as_double(trace::raw_arg(assumed, "host_us_per_op"));
+  if (host_us && !(*host_us > 0 && *host_us <= kMostHostUs)) host_us.reset();
+  return Simulated{trace::string_arg(assumed, "gpu").value_or(""), host_us};
 }
 
 }  // namespace

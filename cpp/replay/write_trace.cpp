@@ -89,30 +89,44 @@ class Writer {
   }
 
   static constexpr std::size_t kOperationsBetween = 1 << 12;
-  struct Open {
-    const Operation* op;
-    std::int64_t begin, id;
-  };
 
+  // Of each operation that opens something: when that is closed, if at all.
+  static std::vector<std::int64_t> ends_of(const HostThread& t,
+                                           const std::vector<Interval>& times) {
+    std::vector<std::int64_t> out(times.size(), times.empty() ? 0 : times.back().end);
+    std::vector<std::size_t> open;
+    for (std::size_t i = 0; i < times.size(); ++i) {
+      const auto kind = t.operations[i].kind;
+      if (kind == OpKind::kOpen || kind == OpKind::kOpenSpan) open.push_back(i);
+      if (kind != OpKind::kClose) continue;
+      out[open.back()] = times[i].end;
+      open.pop_back();
+    }
+    return out;
+  }
+
+  // Rows come in the order in which they begin, the outer one first: that is how
+  // readers tell which of two that begin and end together is inside.
   void thread(const HostThread& t, const std::vector<Interval>& times,
               const Checkpoint& checkpoint) {
-    std::vector<Open> open;
+    const auto ends = ends_of(t, times);
+    std::vector<std::int64_t> open;  // External ids, 0 of annotations
     for (std::size_t i = 0; i < times.size(); ++i) {
       if (i % kOperationsBetween == 0) checkpoint();
       const auto& op = t.operations[i];
       switch (op.kind) {
         case OpKind::kOpen:
+          open.push_back(host_row("cpu_op", t, op, {times[i].begin, ends[i]}));
+          break;
         case OpKind::kOpenSpan:
-          open.push_back({&op, times[i].begin, ++external_});
+          host_row("user_annotation", t, op, {times[i].begin, ends[i]});
+          open.push_back(0);
           break;
         case OpKind::kClose:
-          close(t, open, times[i].end);
+          open.pop_back();
           break;
         case OpKind::kHost:
-          if (!op.name.empty()) {
-            complete("cpu_op", op.name, pid_, t.tid, times[i],
-                     host_args(op, ++external_));
-          }
+          if (!op.name.empty()) host_row("cpu_op", t, op, times[i]);
           break;
         case OpKind::kSignal:
         case OpKind::kWait:
@@ -121,22 +135,19 @@ class Writer {
           call(t, op, times[i], enclosing(open));
       }
     }
-    while (!open.empty()) close(t, open, times.back().end);
   }
-  static std::int64_t enclosing(const std::vector<Open>& open) {
-    for (auto it = open.rbegin(); it != open.rend(); ++it) {
-      if (it->op->kind == OpKind::kOpen) return it->id;
-    }
-    return 0;
+  static std::int64_t enclosing(const std::vector<std::int64_t>& open) {
+    const auto it =
+        std::find_if(open.rbegin(), open.rend(), [](auto id) { return id; });
+    return it == open.rend() ? 0 : *it;
   }
-  static std::string host_args(const Operation& op, std::int64_t id) {
-    return "\"External id\": " + number(id) + (op.args.empty() ? "" : ", ") + op.args;
-  }
-  void close(const HostThread& t, std::vector<Open>& open, std::int64_t end) {
-    const auto& o = open.back();
-    complete(o.op->kind == OpKind::kOpen ? "cpu_op" : "user_annotation", o.op->name,
-             pid_, t.tid, {o.begin, end}, host_args(*o.op, o.id));
-    open.pop_back();
+  // Returns its External id.
+  std::int64_t host_row(const char* category, const HostThread& t, const Operation& op,
+                        Interval time) {
+    complete(category, op.name, pid_, t.tid, time,
+             "\"External id\": " + number(++external_) + (op.args.empty() ? "" : ", ") +
+                 op.args);
+    return external_;
   }
 
   void call(const HostThread& t, const Operation& op, Interval time,

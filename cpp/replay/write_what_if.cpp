@@ -9,6 +9,7 @@
 #include "replay/time_maps.h"
 #include "replay/write_rows.h"
 #include "replay/write_trace.h"
+#include "trace/args.h"
 
 namespace tta::replay {
 namespace {
@@ -35,7 +36,14 @@ class Writer {
       out_ << quoted(key) << ": " << json << ",\n";
     }
     out_ << "\"torchtraceap\": {\"what_if\": " << quoted(note)
-         << ", \"of\": " << quoted(trace_.path) << "},\n\"traceEvents\": [";
+         << ", \"of\": " << quoted(trace_.path);
+    // A simulation with changes is still none.
+    trace::for_each_member(trace_.metadata_json("torchtraceap"),
+                           [&](auto key, auto value) {
+                             if (key == "what_if" || key == "of") return;
+                             out_ << ", \"" << key << "\": " << value;
+                           });
+    out_ << "},\n\"traceEvents\": [";
     EventList list(out_);
     write_rows(
         trace_, list, [this](std::uint32_t row) { return maps_.of(row); },

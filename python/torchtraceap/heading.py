@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from torchtraceap.places import NAME_WIDTH
 from torchtraceap.safe_text import printable
 from torchtraceap.text_table import wrapped
-from torchtraceap.units import share_text, time_text, with_micro_sign
+from torchtraceap.units import counted, share_text, time_text, with_micro_sign
 
 if TYPE_CHECKING:
-    from torchtraceap.facts import Balance, Note, Quality, TraceFacts
+    from torchtraceap.facts import Balance, Note, Quality, Simulated, TraceFacts
     from torchtraceap.report import Report
     from torchtraceap.story import Stage
 
@@ -35,7 +35,7 @@ def heading_lines(report: Report) -> Iterator[str]:
     trace = report.trace
     yield printable(trace.path)
     yield from wrapped(", ".join(fact_texts(report)), "  ")
-    yield from wrapped(simulated_text(trace), "  ")
+    yield from wrapped(simulated_text(trace.simulated), "  ")
     yield from _quality(report.quality, sum(d.events for d in trace.devices))
     for row in report.balance[:_MOST_DEVICES]:
         if row.device is None:
@@ -45,27 +45,26 @@ def heading_lines(report: Report) -> Iterator[str]:
         yield from wrapped(line, "  ")
     if more := report.balance[_MOST_DEVICES:]:
         what = ("more process", "es") if trace.processes else ("more device", "s")
-        yield f"and {_count(len(more), *what)} in report.balance"
+        yield f"and {counted(len(more), *what)} in report.balance"
     yield from _story(report.story)
 
 
 def fact_texts(report: Report) -> list[str]:
     """Write what the trace is: events, time, steps, rank, devices, processes."""
     trace = report.trace
-    parts = [_count(trace.events, "event"), time_text(trace.span_us)]
+    parts = [counted(trace.events, "event"), time_text(trace.span_us)]
     if report.steps:
-        parts.append(_count(len(report.steps), "step"))
+        parts.append(counted(len(report.steps), "step"))
     if trace.rank is not None and (trace.world_size or 0) > 1:
         parts.append(f"rank {trace.rank} of {trace.world_size}")
     parts.append(_devices(trace, "loaded" if is_part(report) else "recorded"))
     if trace.processes > 1:
-        parts.append(_count(trace.processes, "process", "es"))
+        parts.append(counted(trace.processes, "process", "es"))
     return parts
 
 
-def simulated_text(trace: TraceFacts) -> str:
+def simulated_text(assumed: Simulated | None) -> str:
     """Say that no time was measured, and what was assumed; "" of a recording."""
-    assumed = trace.simulated
     if assumed is None:
         return ""
     gpu = printable(assumed.gpu, NAME_WIDTH) or "an unnamed GPU"
@@ -146,7 +145,7 @@ def is_part(report: Report) -> bool:
 def _devices(trace: TraceFacts, verb: str) -> str:
     working = trace.working_devices
     if not working:
-        listed = _count(len(trace.devices), "device")
+        listed = counted(len(trace.devices), "device")
         return f"{listed} listed, no work {verb}" if trace.devices else "CPU only"
     # A trace may list the machine's devices by other numbers than its work has.
     names = {d.name for d in working if d.name} or {d.name for d in trace.devices}
@@ -184,7 +183,3 @@ def _host_balance(row: Balance, several: bool) -> str:
     shares = [f"{n} {share_text(us, row.span_us)}" for us, n in sorted(parts)[::-1]]
     shares.append(f"unattributed {share_text(row.unattributed_us, row.span_us)}")
     return f"CPU{of}: {', '.join(shares)} (of {time_text(row.span_us)})"
-
-
-def _count(number: int, noun: str, plural: str = "s") -> str:
-    return f"{number:,} {noun}" + ("" if number == 1 else plural)

@@ -16,6 +16,7 @@ from torchtraceap.units import us_from_ns
 
 if TYPE_CHECKING:
     from torchtraceap.analysis import Source
+    from torchtraceap.facts import Simulated
     from torchtraceap.findings import Finding
     from torchtraceap.report import Report
 
@@ -51,6 +52,8 @@ class WhatIf:
     critical_path: dict[str, float]
     #: "graph", or "events" where an edit lets work overlap: docs/replay.md.
     engine: str
+    #: What the trace rests on if a dry run simulated it: then so are all times here.
+    simulated: Simulated | None
     _write: Callable[[str], None] = field(repr=False, compare=False)
 
     @property
@@ -90,7 +93,10 @@ class WhatIf:
         return {
             "schema_version": 1,
             "tool": {"name": "torchtraceap", "version": _core.__version__},
-            "trace": {"path": self.path},
+            "trace": {
+                "path": self.path,
+                "simulated": self.simulated and asdict(self.simulated),
+            },
             "edits": [asdict(edit) for edit in self.edits],
             "span_us": self.span_us,
             "replayed_span_us": self.replayed_span_us,
@@ -168,6 +174,7 @@ def replay_with(report: Report, edits: Sequence[Edit | Finding | str]) -> WhatIf
         refusals=refusals,
         critical_path={name: us_from_ns(ns) for name, ns in outcome.path.items()},
         engine="events" if outcome.by_events else "graph",
+        simulated=report.trace.simulated,
         _write=partial(_write, core, outcome, made),
     )
     if result.gain and result.leaves_nothing:

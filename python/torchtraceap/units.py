@@ -39,6 +39,11 @@ def share_text(part: float, whole: float) -> str:
     return f"{percent:.1f} %"
 
 
+def counted(number: int, noun: str, plural: str = "") -> str:
+    """Write how many there are: ``1 step``, ``2,000 steps``; ``plural`` if irregular."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
 def with_micro_sign(text: str) -> str:
     """Write the core's ASCII sentences with ``µs``."""
     # A unit that is part of a name is not preceded by a digit and a blank.

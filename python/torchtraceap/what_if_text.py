@@ -5,7 +5,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from torchtraceap.heading import simulated_text
 from torchtraceap.path_text import kinds_text
+from torchtraceap.text_table import wrapped
 from torchtraceap.units import share_text, time_text
 
 if TYPE_CHECKING:
@@ -17,8 +19,10 @@ _MOST_STEPS = 20
 def what_if_text(result: WhatIf) -> str:
     """Return the text: spans, the gain and what bounds it, then the steps."""
     fidelity = result.fidelity
+    source = "Simulated" if result.simulated else "Recorded"
     lines = [
-        f"Recorded   {time_text(result.span_us)}",
+        *wrapped(simulated_text(result.simulated), ""),
+        f"{source:<10} {time_text(result.span_us)}",
         f"Replayed   {time_text(result.replayed_span_us)} "
         f"({_error(result.replayed_span_us, result.span_us)}; if nothing ever waited, "
         f"{_error(fidelity.null_span_us, result.span_us)})",
@@ -52,7 +56,7 @@ def what_if_text(result: WhatIf) -> str:
         after = step.changed_span_us if result.edits else None
         changed = "" if after is None else f" -> {time_text(after)}"
         lines.append(
-            f"  step {step.number}: {time_text(step.span_us)} recorded, "
+            f"  step {step.number}: {time_text(step.span_us)} {source.lower()}, "
             f"{time_text(step.replayed_span_us)} replayed{changed}"
         )
     if (rest := len(result.steps) - _MOST_STEPS) > 0:

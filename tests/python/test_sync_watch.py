@@ -27,6 +27,7 @@ SEEN_ON_CPU = [
     row
     for row in SYNC_OPS
     if row.operators[0].startswith("aten::") or PRINT in row.operators
+    if not row.dry_only
 ]
 
 
@@ -106,6 +107,22 @@ WAITS = {
     "svd": lambda x: torch.linalg.svd(torch.eye(3)),
     "svdvals": lambda x: torch.linalg.svdvals(torch.eye(3)),
     "eigh": lambda x: torch.linalg.eigh(torch.eye(3)),
+    "eig": lambda x: torch.linalg.eig(torch.eye(3)),
+    "lstsq": lambda x: torch.linalg.lstsq(torch.eye(3), torch.eye(3)),
+    "pinv": lambda x: torch.linalg.pinv(torch.eye(3)),
+    "matrix_exp": lambda x: torch.linalg.matrix_exp(torch.eye(3)),
+    "normal": lambda x: torch.normal(x, x.abs()),
+    "linspace": lambda x: torch.linspace(torch.tensor(1.0), 2, 3),
+    "histc": lambda x: torch.histc(x, 4),
+    "isin": lambda x: torch.isin(x, torch.arange(99.0)),
+    "segment_reduce": lambda x: torch.segment_reduce(
+        x, "sum", lengths=torch.tensor([4, 4])
+    ),
+    "to_sparse": lambda x: x.to_sparse().coalesce(),
+    "coalesce": lambda x: torch.sparse_coo_tensor(torch.ones(1, 8), x, (2,)).coalesce(),
+    "ctc": lambda x: torch.nn.functional.ctc_loss(
+        torch.zeros(4, 1, 3), torch.ones(1, 2).long(), [4], [2]
+    ),
     "format": lambda x: f"{x[0]:.2f}",
     "clip": lambda x: torch.nn.utils.clip_grad_norm_([x], 1.0, error_if_nonfinite=True),
 }
@@ -122,6 +139,13 @@ DOES_NOT_WAIT = {
     "multinomial": lambda x: torch.multinomial(x.abs() + 1, 2),
     "clip": lambda x: torch.nn.utils.clip_grad_norm_([x], 1.0),
     "quantile": lambda x: torch.quantile(x, 0.5),
+    "normal": lambda x: torch.normal(x, 1.0),
+    "linspace": lambda x: torch.linspace(0, 1, 3),
+    "histc": lambda x: torch.histc(x, 4, -1, 1),
+    "isin": lambda x: torch.isin(x, torch.arange(3.0)),
+    "segment_reduce": lambda x: torch.segment_reduce(
+        x, "sum", lengths=torch.tensor([4, 4]), unsafe=True
+    ),
     "tensor_split": lambda x: torch.tensor_split(x, torch.tensor([1, 2])),
     "linear": lambda x: torch.nn.functional.linear(x, torch.eye(8)),
     "attention": lambda x: torch.nn.functional.scaled_dot_product_attention(

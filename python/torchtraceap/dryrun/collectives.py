@@ -14,6 +14,8 @@ from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
 
+import torch
+import torch.cuda.nccl
 import torch.distributed as dist
 from torch.distributed import distributed_c10d
 
@@ -23,6 +25,9 @@ from torchtraceap.dryrun.process_group import Group
 from torchtraceap.dryrun.replacing import Replacements
 
 BACKEND = "torchtraceap"
+
+# What torch 2.13 comes with; it goes into the log of collectives that failed.
+NCCL_VERSION = 2, 29, 3
 
 # What torch knows of backends.
 _TABLES = (
@@ -79,6 +84,7 @@ def installed(run: Dispatch, world_size: int) -> Iterator[None]:
         backend.register_backend(BACKEND, create, devices=["cpu", "cuda"])
         replaced.set(distributed_c10d, "rendezvous", rendezvous)
         replaced.set(distributed_c10d, "_get_default_timeout", _timeout)
+        replaced.set(torch.cuda.nccl, "version", lambda: NCCL_VERSION)
         replaced.set(distributed_c10d, "_new_process_group_helper", make)
         yield
     finally:

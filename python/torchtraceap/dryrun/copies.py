@@ -18,6 +18,7 @@ from torchtraceap.dryrun.devices import DEVICE, on_device
 from torchtraceap.dryrun.pinned import is_pinned, mark_pinned
 from torchtraceap.dryrun.record import Copy
 from torchtraceap.dryrun.sync_ops import TO_DEVICE, TO_HOST
+from torchtraceap.errors import DryRunError
 
 if TYPE_CHECKING:
     from torchtraceap.dryrun.dispatch import Dispatch, Handler
@@ -31,6 +32,8 @@ def _to_copy(
     to_device = target is None or target.type == "meta"
     if on_device(source) and to_device:
         return run.run(func, args, kwargs)
+    if source.layout != torch.strided:
+        raise DryRunError("sparse tensors cannot be run dry: leave them on the host")
     kwargs = {k: v for k, v in kwargs.items() if k not in ("pin_memory", "device")}
     waits = not kwargs.pop("non_blocking", False)
     if to_device:

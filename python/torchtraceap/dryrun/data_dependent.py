@@ -162,7 +162,7 @@ def _index_put(run: Dispatch, func: Any, args: Sequence[Any], kwargs: Any) -> An
 
 
 def _masked_select(run: Dispatch, func: Any, args: Sequence[Any], kwargs: Any) -> Any:
-    source, mask = torch.broadcast_tensors(*args[:2])
+    source, mask = torch.broadcast_tensors(*map(torch.atleast_1d, args[:2]))
     (columns) = _by_places(run, func._schema.name, [mask])
     return run.run(_aten.index.Tensor, (source, columns), {})
 

@@ -13,9 +13,8 @@ from torchtraceap.errors import DryRunError
 if TYPE_CHECKING:
     from torchtraceap.dryrun.gpus import Gpu
 
-#: What torch.version.cuda and cuDNN say if this torch was built without: those of the
-#: wheels of torch 2.11 to 2.13.
-CUDA_VERSION, CUDNN_VERSION = "13.0", 91900
+#: What CUDA, cuDNN and NCCL say of themselves if this torch was built without them.
+CUDA_VERSION, CUDNN_VERSION, NCCL_VERSION = "13.0", 91900, (2, 28, 9)
 
 # How a driver calls what a table of GPUs calls by a shorter name.
 _DRIVERS_NAMES = {
@@ -100,6 +99,7 @@ class Device:
         self._process = os.getpid()
         self._sync_debug_mode = 0
         self._benchmark_limit = 10  # as torch sets it
+        self._workspace = 0
 
     def one(self, *_: object) -> int:
         """Say how many devices there are."""
@@ -175,3 +175,20 @@ class Device:
     def benchmark_limit(self) -> int:
         """Return what was last set."""
         return self._benchmark_limit
+
+    def set_workspace(self, size: int) -> None:
+        """Remember the size of a workspace of cuBLAS; there is none."""
+        self._workspace = size
+
+    def workspace(self) -> int:
+        """Return what was last set."""
+        return self._workspace
+
+    def nccl_version(self) -> int:
+        """Return the version of NCCL, in three numbers of 16 bits."""
+        major, minor, patch = NCCL_VERSION
+        return major << 32 | minor << 16 | patch
+
+    def nccl_suffix(self) -> bytes:
+        """Return what follows the version of NCCL."""
+        return b""

@@ -131,12 +131,13 @@ class Dispatch(TorchDispatchMode):  # type: ignore[misc]
         schema = getattr(func, "_schema", None)
         if schema is None or self.paused:  # None: a higher-order operator
             return func(*args, **kwargs)
-        tensors = list(tensors_in(itertools.chain(args, kwargs.values())))
-        here = any(map(on_device, tensors)) or is_gpu(kwargs.get("device"))
-        if not here:
-            return func(*args, **kwargs)
-        # Function modes would otherwise answer the kernels' own questions.
+        # Function modes, which are on while backward runs, would otherwise answer the
+        # questions that are asked here, and the kernels' own.
         with _NoFunctionModes():
+            tensors = list(tensors_in(itertools.chain(args, kwargs.values())))
+            here = any(map(on_device, tensors)) or is_gpu(kwargs.get("device"))
+            if not here:
+                return func(*args, **kwargs)
             if _COMPOSITE in func.py_kernels or _is_composite(func):
                 with self:
                     return func.decompose(*args, **kwargs)
@@ -171,10 +172,10 @@ class Dispatch(TorchDispatchMode):  # type: ignore[misc]
         key = self._shapes.key(func, args, kwargs)
         if key is None:
             return run_on_meta(func, args, kwargs)
-        known, out = self._shapes.find(key, func, args)
+        known, out = self._shapes.find(key, args)
         if not known:
             out = run_on_meta(func, args, kwargs)
-            self._shapes.keep(key, func, out)
+            self._shapes.keep(key, func, args, out)
         return out
 
     def new(self, shape: Sequence[int], dtype: torch.dtype) -> Tensor:

@@ -11,10 +11,13 @@ from typing import get_args
 import torch
 
 from torchtraceap.arguments import checked_int, wrong_number
+from torchtraceap.dryrun import callbacks
 from torchtraceap.dryrun.border import Border, pickling
 from torchtraceap.dryrun.dispatch import Dispatch
 from torchtraceap.dryrun.facade import Facade
 from torchtraceap.dryrun.gpus import gpu as gpu_of
+from torchtraceap.dryrun.loading import loading
+from torchtraceap.dryrun.moved_modules import bringing_back
 from torchtraceap.dryrun.one_run import only_run
 from torchtraceap.dryrun.overrides import overrides
 from torchtraceap.dryrun.private_names import check_names
@@ -40,6 +43,7 @@ class DryRun(Result):
         self._recorder = Recorder(self.gpu, max_ops, max_seconds)
         self.record = self._recorder.record
         self._dispatch = Dispatch(self._recorder, Values(values, seed))
+        self._border = Border(self._dispatch, {})
         self._open = ExitStack()
         self._stand_ins = ExitStack()
         self._suspended = 0
@@ -66,11 +70,12 @@ class DryRun(Result):
         self._entered = True
         with ExitStack() as opening:
             opening.enter_context(only_run(self.begun))
+            opening.enter_context(bringing_back())
             self._facade = Facade(self._recorder)
             # As a function: what is open changes while it is suspended.
             opening.callback(lambda: self._stand_ins.close())
             self._begin()
-            opening.enter_context(Border(self._dispatch, {}))
+            opening.enter_context(self._border)
             opening.enter_context(self._dispatch)
             opening.callback(_forget)
             _under_way = self
@@ -83,6 +88,8 @@ class DryRun(Result):
             opening.enter_context(self._facade)
             opening.enter_context(self._recorder.place.watching())
             opening.enter_context(overrides(self._dispatch))
+            opening.enter_context(callbacks.kept(self._border))
+            opening.enter_context(loading(self._border))
             replaced = Replacements()
             opening.callback(replaced.undo)
             pickled = pickling(torch.Tensor.__reduce_ex__)

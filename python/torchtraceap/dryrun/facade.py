@@ -60,6 +60,7 @@ class Facade:
     no_jiterator = refuse(
         "a kernel of torch.cuda.jiterator", "what it computes is not known"
     )
+    no_tuning = refuse("what torch.cuda.tunable found", "no kernel is tried")
     no_sensors = refuse("a GPU's sensors", "there is no GPU to ask")
     priority_range = staticmethod(streams.Stream.priority_range)
 

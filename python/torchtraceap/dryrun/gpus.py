@@ -96,6 +96,14 @@ _ROWS = (
         ),
         108, 1.41e9, (8, 0), 40 * 2**20, 2048, _PCIE4,
     ),
+    # NVIDIA A100 data sheet (40 GB, SXM).
+    Gpu(
+        "A100 40GB", 40 * _GIB, 1555 * _GB,
+        _rates(
+            float64=19.5, float32=19.5, tf32=156, float16=312, bfloat16=312, int8=624,
+        ),
+        108, 1.41e9, (8, 0), 40 * 2**20, 2048, _PCIE4,
+    ),
     # NVIDIA H100 data sheet (SXM), halved where it counts sparsity; multiprocessors
     # and cache: NVIDIA H100 architecture white paper.
     Gpu(

@@ -59,6 +59,11 @@ def active() -> Host:
     return _active
 
 
+def is_active() -> bool:
+    """Tell whether a run is under way."""
+    return _active is not None
+
+
 def set_active(host: Host | None) -> None:
     """Let a host be the one of the run that is under way; None: of none."""
     global _active

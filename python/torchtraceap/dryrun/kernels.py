@@ -59,11 +59,11 @@ def replaced(kernels: Kernels) -> Iterator[None]:
             warnings.simplefilter("ignore")
             for (name, key), kernel in kernels.items():
                 # Not library.impl, which refuses "Meta" for what can be taken apart.
-                library.m.impl(name, key, _below_functions(kernel), False)
+                library.m.impl(name, key, below_functions(kernel), False)
                 if key == "AutogradMeta":
                     apart.append((operator(name).py_kernels, kernel))
         for table, kernel in apart:
-            table[composite] = _below_functions(kernel)
+            table[composite] = below_functions(kernel)
         try:
             yield
         finally:
@@ -71,8 +71,8 @@ def replaced(kernels: Kernels) -> Iterator[None]:
                 del table[composite]
 
 
-def _below_functions(kernel: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the kernel with function modes off: to them a device is not "meta"."""
+def below_functions(kernel: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function with function modes off: to them a device is not "meta"."""
     off = private("torch._C.DisableTorchFunction")
 
     @wraps(kernel)

@@ -81,3 +81,26 @@ def dtype(op: Op) -> str:
 def blocks(elements: int, each: int = ELEMENTS_PER_BLOCK) -> int:
     """Return how many blocks work on so many elements."""
     return max(1, math.ceil(elements / each))
+
+
+def same_order(one: TensorInfo, other: TensorInfo) -> bool:
+    """Return whether two tensors of one shape lie in memory in the same order."""
+
+    # Strides of dimensions of size 1 do not matter.
+    def strides(t: TensorInfo) -> list[int]:
+        return [step for size, step in zip(t.shape, t.stride, strict=True) if size > 1]
+
+    return one.shape == other.shape and strides(one) == strides(other)
+
+
+def is_dense(t: TensorInfo) -> bool:
+    """Return whether its elements fill a stretch of memory, in any order."""
+    steps = sorted(
+        (step, size) for size, step in zip(t.shape, t.stride, strict=True) if size > 1
+    )
+    reach = 1
+    for step, size in steps:
+        if step != reach:
+            return False
+        reach *= size
+    return True

@@ -10,15 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from torchtraceap.dryrun import conv_launches as conv
 from torchtraceap.dryrun import layer_launches as layer
 from torchtraceap.dryrun import list_launches as lists
 from torchtraceap.dryrun import matrix_launches as matrix
+from torchtraceap.dryrun.copy_launches import cat, cloned_then, copy
 from torchtraceap.dryrun.plain_launches import (
     Rule,
-    cat,
     chain,
-    cloned_then,
-    copy,
     loss,
     nothing,
     one,
@@ -87,8 +86,8 @@ _ROWS: tuple[tuple[str, Rule], ...] = (
      " _thnn_fused_gru_cell_backward", _ELEMENTWISE),
     # Layers.
     ("convolution _convolution cudnn_convolution convolution_overrideable",
-     layer.convolution),
-    ("convolution_backward", layer.convolution_backward),
+     conv.convolution),
+    ("convolution_backward", conv.convolution_backward),
     ("native_batch_norm cudnn_batch_norm _native_batch_norm_legit"
      " _native_batch_norm_legit_functional _native_batch_norm_legit_no_training"
      " _batch_norm_with_update _batch_norm_no_update", layer.batch_norm),

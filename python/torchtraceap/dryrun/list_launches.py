@@ -10,9 +10,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
+from torchtraceap.dryrun.copy_launches import copied
 from torchtraceap.dryrun.gpus import Gpu
 from torchtraceap.dryrun.launch import Launch, blocks, tensors
-from torchtraceap.dryrun.plain_launches import Rule, copied
+from torchtraceap.dryrun.plain_launches import Rule
 from torchtraceap.dryrun.record import Op, TensorInfo
 
 CHUNK = 65536  # Elements of a tensor that one block works on.

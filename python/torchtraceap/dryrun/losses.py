@@ -20,8 +20,10 @@ if TYPE_CHECKING:
     from torchtraceap.dryrun.border import Border, Replacement
 
 _NoFunctionModes = private("torch._C.DisableTorchFunction")
-_CROSS_ENTROPY = ("input", "target", "weight", "size_average", "ignore_index", "reduce")
-_CROSS_ENTROPY += ("reduction", "label_smoothing")
+_CROSS_ENTROPY = (
+    *("input", "target", "weight", "size_average", "ignore_index", "reduce"),
+    *("reduction", "label_smoothing"),
+)
 _LENGTHS = ("log_probs", "targets", "input_lengths", "target_lengths")
 
 

@@ -13,20 +13,19 @@ from torchtraceap.dryrun.launch import (
     blocks,
     dtype,
     inputs,
+    is_dense,
     nbytes,
     numel,
     results,
-    tensors,
+    same_order,
 )
-from torchtraceap.dryrun.record import Op, TensorInfo
+from torchtraceap.dryrun.record import Op
 
 Rule = Callable[[Op, Gpu], tuple[Launch, ...]]
 
 # An index of 32 bits must reach each byte; larger tensors are halved until it does, a
 # kernel for each part (TensorIterator::with_32bit_indexing).
 _REACH = 2**31 - 1
-# Of cat: tensors whose addresses fit into the arguments of one kernel (Shape.cu).
-_CAT_TENSORS = 128
 
 
 def nothing(op: Op, gpu: Gpu) -> tuple[Launch, ...]:
@@ -52,7 +51,7 @@ def pointwise(op: Op, gpu: Gpu) -> tuple[Launch, ...]:
     """
     target = results(op)[0] if results(op) else None
     alike = target is None or all(
-        t.numel == 1 or (_same_order(t, target) and _dense(t)) for t in inputs(op)
+        t.numel == 1 or (same_order(t, target) and is_dense(t)) for t in inputs(op)
     )
     return one("elementwise" if alike else "strided")(op, gpu)
 
@@ -121,84 +120,6 @@ def chain(*works: str) -> Rule:
         )
 
     return rule
-
-
-def _same_order(one_: TensorInfo, other: TensorInfo) -> bool:
-    # Strides of dimensions of size 1 do not matter.
-    def strides(t: TensorInfo) -> list[int]:
-        return [step for size, step in zip(t.shape, t.stride, strict=True) if size > 1]
-
-    return one_.shape == other.shape and strides(one_) == strides(other)
-
-
-def _dense(t: TensorInfo) -> bool:
-    steps = sorted(
-        (step, size) for size, step in zip(t.shape, t.stride, strict=True) if size > 1
-    )
-    reach = 1
-    for step, size in steps:
-        if step != reach:
-            return False
-        reach *= size
-    return True
-
-
-def copied(name: str, source: TensorInfo, target: TensorInfo) -> tuple[Launch, ...]:
-    """Return what copies one tensor on the device to another.
-
-    The same elements in the same order are a copy by the driver; all else, a kernel.
-    """
-    if not target.numel:
-        return ()
-    moved_ = source.nbytes + target.nbytes
-    alike = source.dtype == target.dtype and _same_order(source, target)
-    if alike and _dense(source):
-        return (Launch(name, "memcpy", target.dtype, 0.0, moved_),)
-    # A kernel whose reads jump through memory is another one than a cast.
-    ordered = _same_order(source, target) and _dense(source)
-    work = "elementwise" if ordered else "copy"
-    return (Launch(name, work, target.dtype, 0.0, moved_, blocks(target.numel)),)
-
-
-def copy(op: Op, gpu: Gpu) -> tuple[Launch, ...]:
-    """copy_, clone, _to_copy and the like, on the device and over its border."""
-    target = results(op)[0] if results(op) else None
-    place = 1 if op.name.endswith("copy_") else 0
-    source = next(tensors(argument(op, place, "self" if place == 0 else "src")), None)
-    over_border = op.copy is not None and op.copy.direction != "d2d"
-    if over_border or source is None:
-        # Only a copy that does not block casts on the device.
-        host = argument(op, place, "src")
-        cast = isinstance(host, TensorInfo) and target and host.dtype != target.dtype
-        if target and cast and op.copy is not None and not op.copy.blocking:
-            return (Launch(op.name, "elementwise", target.dtype, 0.0,
-                           2.0 * target.nbytes, blocks(target.numel)),)  # fmt: skip
-        if over_border or target is None:
-            return ()
-        return writes()(op, gpu)
-    assert target is not None
-    return copied(op.name, source, target)
-
-
-def cloned_then(work: str = "elementwise") -> Rule:
-    """Return the rule of `f(x)` that is `x.clone().f_()`."""
-
-    def rule(op: Op, gpu: Gpu) -> tuple[Launch, ...]:
-        source = next(tensors(op.args), None)
-        if source is None:
-            return one(work)(op, gpu)
-        return (*copied(f"{op.name} copy", source, results(op)[0]),
-                *one(work)(op, gpu))  # fmt: skip
-
-    return rule
-
-
-def cat(op: Op, gpu: Gpu) -> tuple[Launch, ...]:
-    """Joins tensors: many in one kernel."""
-    parts = [t for t in tensors(argument(op, 0, "tensors")) if t.numel]
-    count = math.ceil(len(parts) / _CAT_TENSORS)
-    each = moved(op) / max(count, 1)
-    return (Launch(op.name, "cat", dtype(op), 0.0, each),) * count
 
 
 def loss(op: Op, gpu: Gpu) -> tuple[Launch, ...]:

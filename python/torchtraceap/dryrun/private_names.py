@@ -20,8 +20,9 @@ NAMES = {
     "torch._C._dispatch_has_kernel_for_dispatch_key": "take composite operators apart",
     "torch._dynamo.device_interface": "load it before there seems to be CUDA, where "
     "it would ask for more of it",
-    "torch.overrides._get_current_function_mode_stack": "find a default device",
     "torch.utils._device.DeviceContext": "find a default device",
+    "torch.serialization._package_registry": "load onto the device",
+    "torch.storage.TypedStorage._data_ptr": "load storages once",
     "torch._tensor_str._str": "print tensors as they would be on a GPU",
     "torch.library._scoped_library": "give operators the kernels of a GPU for a while",
     "torch._C.DispatchKey": "let autocast see tensors on the device",
@@ -39,6 +40,11 @@ NAMES = {
     "torch.distributed.distributed_c10d._get_default_timeout": "stand for NCCL",
     "torch.distributed._compute_bucket_assignment_by_size": "stand for DDP's reducer",
     "torch.autograd.Variable._execution_engine": "stand for DDP's reducer",
+    "torch.autograd._engine_run_backward": "see code that backward calls",
+    "torch._C._autograd._push_saved_tensors_default_hooks": "see code that packs",
+    "torch._C._EnableTorchFunction": "see code that torch calls back",
+    "torch._C._is_torch_function_all_disabled": "see code that torch calls back",
+    "torch.overrides._get_current_function_mode_stack": "find a default device",
     "torch._dynamo.eval_frame._callback_from_stance": "see calls of what was compiled",
     "torch._C._group_tensors_by_device_and_dtype": "run optimizers as on a GPU",
 }

@@ -111,36 +111,37 @@ class Group(dist.ProcessGroup):  # type: ignore[misc]
     def collective(self, method: str, written: Any, read: Any, beside: bool) -> Work:
         """Write down a collective on the tensors in ``written`` and ``read``."""
         outputs, inputs = list(tensors_in([written])), list(tensors_in([read]))
-        if not any(map(on_device, chain(outputs, inputs))):
-            _on_host(method, outputs, inputs, self.size())
-            return Work(None, outputs)
-        if not beside:
-            self._write(method, outputs, inputs)
-            return Work(None, outputs)
-        if self._stream is None:
-            self._stream = torch.cuda.Stream()
-        self._stream.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(self._stream):
-            self._write(method, outputs, inputs)
-        return Work(self._stream.record_event(), outputs)
+        # To function modes no tensor is on "meta".
+        with private("torch._C.DisableTorchFunction")():
+            if not any(map(on_device, chain(outputs, inputs))):
+                _on_host(method, outputs, inputs, self.size())
+                return Work(None, outputs)
+            if not beside:
+                self._write(method, outputs, inputs)
+                return Work(None, outputs)
+            if self._stream is None:
+                self._stream = torch.cuda.Stream()
+            self._stream.wait_stream(torch.cuda.current_stream())
+            with torch.cuda.stream(self._stream):
+                self._write(method, outputs, inputs)
+            return Work(self._stream.record_event(), outputs)
 
     def _write(self, method: str, outputs: list[Tensor], inputs: list[Tensor]) -> None:
         name = METHODS[method][0]
         taken = (outputs, inputs) if inputs else (outputs,)
-        with private("torch._C.DisableTorchFunction")():
-            self._run.recorder.op(name, "", taken, {"world_size": self.size()}, outputs)
-            values = self._run.values
-            for number, output in enumerate(outputs):
-                if method.startswith(_SUMS) or not inputs:
-                    if method != "broadcast":
-                        values.doubt(output)
-                    continue
-                source = inputs[number % len(inputs)]
-                shadow = values.shadow(source)
-                if shadow is None or source.numel() != output.numel():
+        self._run.recorder.op(name, "", taken, {"world_size": self.size()}, outputs)
+        values = self._run.values
+        for number, output in enumerate(outputs):
+            if method.startswith(_SUMS) or not inputs:
+                if method != "broadcast":
                     values.doubt(output)
-                else:
-                    values.put(output, shadow.reshape(output.shape), known=False)
+                continue
+            source = inputs[number % len(inputs)]
+            shadow = values.shadow(source)
+            if shadow is None or source.numel() != output.numel():
+                values.doubt(output)
+            else:
+                values.put(output, shadow.reshape(output.shape), known=False)
 
     def barrier(self, opts: Any = None) -> Work:
         """Write down a barrier: the host waits, if it waits for the work."""

@@ -9,15 +9,13 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from torchtraceap.dryrun.gpus import Gpu
-from torchtraceap.dryrun.kernel_time import copy_us, kernel_us
-from torchtraceap.dryrun.launches import launches_of
-from torchtraceap.dryrun.record import How, Op, Phase, Record, Sync, Value
-from torchtraceap.dryrun.sync_ops import BY_OPERATOR, SyncOp
+from torchtraceap.dryrun.record import Op, Record, Sync
+from torchtraceap.dryrun.totals import Totals, kernels_of, work_of
+from torchtraceap.dryrun.wait_places import Wait, waits_of
 from torchtraceap.source_lines import Line
 
 if TYPE_CHECKING:
@@ -31,49 +29,6 @@ CANNOT_KNOW = (
     "other threads than the one that entered the block",
     "which algorithms cuDNN and cuBLAS choose, clocks, fragmentation of memory",
 )
-
-
-@dataclass(frozen=True)
-class Totals:
-    """What a step, a module or a line gives a GPU to do."""
-
-    ops: int = 0  #: Operators, without those that only make views.
-    launches: int = 0  #: Kernels and memsets.
-    copies: int = 0  #: To and from the host.
-    copied_bytes: int = 0
-    waits: int = 0
-    device_us: float = 0.0  #: An estimate: kernels and copies one after the other.
-
-    def __add__(self, other: Totals) -> Totals:
-        return Totals(
-            self.ops + other.ops,
-            self.launches + other.launches,
-            self.copies + other.copies,
-            self.copied_bytes + other.copied_bytes,
-            self.waits + other.waits,
-            self.device_us + other.device_us,
-        )
-
-
-@dataclass(frozen=True)
-class Wait:
-    """A place at which the host waits for the device."""
-
-    line: Line | None  #: The innermost line of the user's own code.
-    inner: Line | None  #: The line of the library that waits, if it is one.
-    api: str
-    how: How
-    value: Value  #: "guessed" if any of them was.
-    module: str
-    phase: Phase
-    count: int
-    steps: int  #: In how many steps.
-    row: SyncOp  #: In words: what it is, why it waits, what to do instead.
-
-    @property
-    def per_step(self) -> float:
-        """How often in a step in which it waits."""
-        return self.count / self.steps
 
 
 _Key = TypeVar("_Key", bound=Hashable)
@@ -92,7 +47,7 @@ class Result:
         for entry in self.record.entries:
             if isinstance(entry, Op) and not entry.is_view:
                 at = key(entry)
-                found[at] = found.get(at, Totals()) + _work(entry, self.gpu)
+                found[at] = found.get(at, Totals()) + work_of(entry, self.gpu)
         for sync in self.record.syncs:
             at = key(sync)
             found[at] = found.get(at, Totals()) + Totals(waits=1)
@@ -156,7 +111,7 @@ class Result:
             entry.name
             for entry in self.record.entries
             if isinstance(entry, Op)
-            and any(k.by_default for k in _kernels(entry, self.gpu))
+            and any(k.by_default for k in kernels_of(entry, self.gpu))
         )
 
     def summary(self) -> str:
@@ -208,52 +163,3 @@ class Result:
         from torchtraceap.analysis import analyze
 
         return analyze(self.trace(host_us=host_us), **options)
-
-
-def waits_of(syncs: Iterable[Sync]) -> tuple[Wait, ...]:
-    """Gather waits by place: those in most steps first, then the most frequent ones."""
-    places: dict[Hashable, list[Sync]] = {}
-    for sync in syncs:
-        key = sync.line, sync.inner, sync.api, sync.how, sync.module, sync.phase
-        places.setdefault(key, []).append(sync)
-    found = [_wait(together) for together in places.values()]
-    return tuple(sorted(found, key=lambda wait: (-wait.steps, -wait.count)))
-
-
-def _wait(syncs: Sequence[Sync]) -> Wait:
-    first = syncs[0]
-    values = {sync.value for sync in syncs}
-    value: Value = first.value
-    if len(values) > 1:
-        value = "guessed" if "guessed" in values else "known"
-    return Wait(
-        first.line,
-        first.inner,
-        first.api,
-        first.how,
-        value,
-        first.module,
-        first.phase,
-        len(syncs),
-        len({sync.step for sync in syncs}),
-        BY_OPERATOR[first.api],
-    )
-
-
-def _kernels(op: Op, gpu: Gpu) -> tuple[Any, ...]:
-    return () if op.is_view else launches_of(op, gpu)
-
-
-def _work(op: Op, gpu: Gpu) -> Totals:
-    kernels = _kernels(op, gpu)
-    time = sum(kernel_us(kernel, gpu) for kernel in kernels)
-    if op.copy is None:
-        return Totals(1, len(kernels), device_us=time)
-    across = op.copy.direction != "d2d"
-    return Totals(
-        1,
-        len(kernels),
-        int(across),
-        op.copy.nbytes if across else 0,
-        device_us=time + copy_us(op.copy, gpu),
-    )

@@ -11,10 +11,12 @@ from torchtraceap.dryrun.result import CANNOT_KNOW
 from torchtraceap.safe_text import printable
 from torchtraceap.source_lines import Line
 from torchtraceap.text_table import align, wrapped
-from torchtraceap.units import bytes_text, time_text
+from torchtraceap.units import bytes_text, counted, time_text
 
 if TYPE_CHECKING:
-    from torchtraceap.dryrun.result import Result, Totals, Wait
+    from torchtraceap.dryrun.result import Result
+    from torchtraceap.dryrun.totals import Totals
+    from torchtraceap.dryrun.wait_places import Wait
 
 _MOST_WAITS, _MOST_ROWS = 20, 8
 _NO_LINE = "(no line of your own code)"
@@ -29,9 +31,8 @@ def result_text(result: Result) -> str:
 
 def _heading(result: Result) -> Iterator[str]:
     steps = result.record.steps
-    many = "1 step" if steps == 1 else f"{steps} steps"
-    counted = many if steps else "no step() was called, so all is one step"
-    yield f"Dry run as if on one {result.gpu.name}: {counted}."
+    many = counted(steps, "step") if steps else "no step() was called, so all is one"
+    yield f"Dry run as if on one {result.gpu.name}: {many}."
     yield "Nothing ran on a GPU, and no time here was measured."
     if not result.record.entries:
         yield 'Nothing was put on the GPU: is there no .cuda() or device="cuda"?'
@@ -44,8 +45,10 @@ def _step(result: Result) -> Iterator[str]:
     rows = [
         (
             name,
-            f"{usual.ops:,} operators, {usual.launches:,} launches, {usual.copies:,} "
-            f"copies to or from the host{across}, {usual.waits:,} waits",
+            f"{counted(usual.ops, 'operator')}, "
+            f"{counted(usual.launches, 'launch', 'launches')}, "
+            f"{counted(usual.copies, 'copy', 'copies')} to or from the host{across}, "
+            f"{counted(usual.waits, 'wait')}",
         ),
         (
             "memory",

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from torchtraceap.dryrun.autocast import KEY, Casts, eligible
-from torchtraceap.dryrun.kernels import operator, replaced
+from torchtraceap.dryrun.kernels import below_functions, operator, replaced
 from torchtraceap.dryrun.replacing import Replacements
 
 #: What cuDNN calls them.
@@ -163,7 +163,8 @@ def installed(casts: Casts) -> Iterator[None]:
     attributes = Replacements()
     with replaced(kernels):
         try:
-            attributes.set(nn.RNNBase, "flatten_parameters", _flatten)
+            flatten = below_functions(_flatten)  # "meta" is meant as such
+            attributes.set(nn.RNNBase, "flatten_parameters", flatten)
             yield
         finally:
             attributes.undo()

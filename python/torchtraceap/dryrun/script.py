@@ -9,12 +9,16 @@ do, and calls one of its functions again and again, each call a step.
 
 from __future__ import annotations
 
+import builtins
 import os
 import runpy
 import sys
+import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.machinery import SourceFileLoader
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 from torchtraceap.dryrun.script_errors import told, traceback_text
@@ -60,7 +64,10 @@ def run_script(
     folder = os.path.dirname(os.path.realpath(path))
 
     def start() -> None:
-        runpy.run_path(os.path.abspath(path), run_name="__main__")
+        if os.path.isdir(path) or zipfile.is_zipfile(path):
+            runpy.run_path(path, run_name="__main__")
+        else:  # That would give it another sys.argv[0].
+            _execute(os.path.abspath(path))
 
     with _as_program(path, arguments, folder):
         return _run(start, run, steps, path)
@@ -120,7 +127,7 @@ def _run(
             with ends.watching():
                 start()
     except Enough:
-        pass
+        ends.forget_end()
     except SystemExit as end:
         if end.code not in (None, 0):
             return Ended(by or ends.by, message=_of_exit(shown, end.code))
@@ -140,14 +147,26 @@ def _of_exit(name: str, code: object) -> str:
     return f"{name} ended itself: {printable(str(code), 300)}"
 
 
+def _execute(path: str) -> None:
+    loader = SourceFileLoader("__main__", path)
+    module = ModuleType("__main__")
+    vars(module).update(
+        __file__=path, __loader__=loader, __builtins__=builtins, __cached__=None
+    )
+    sys.modules["__main__"] = module  # where pickle looks for its classes
+    exec(loader.source_to_code(loader.get_data(path), path), vars(module))
+
+
 @contextmanager
 def _as_program(name: str, arguments: Sequence[str], folder: str) -> Iterator[None]:
     """Let sys and the working folder be a program's, and as they were afterwards."""
     kept = sys.argv, sys.path[:], sys.stdout, sys.stderr, os.getcwd()
+    main = sys.modules["__main__"]
     sys.argv = [name, *arguments]
     sys.path.insert(0, folder)
     try:
         yield
     finally:
         sys.argv, sys.path[:], sys.stdout, sys.stderr, where = kept
+        sys.modules["__main__"] = main
         os.chdir(where)

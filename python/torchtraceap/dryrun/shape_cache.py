@@ -36,10 +36,10 @@ def _kind(func: Any) -> _Kind | None:
     """Return None for operators whose returns are not always the same for the same
     shapes: views, lists, results given by keyword."""
     schema = func._schema
-    if schema.name.endswith(
-        ("empty", "empty_like", "empty_strided", "set_", "resize_")
-    ):
+    if schema.name.endswith(("empty", "empty_like", "empty_strided")):
         return None
+    if torch.Tag.inplace_view in func.tags:
+        return None  # It changes shapes: of its argument, each time.
     returns: list[int | None] = []
     for one in schema.returns:
         if str(one.type) != "Tensor":
@@ -78,7 +78,8 @@ class ShapeCache:
     """Of one run."""
 
     def __init__(self) -> None:
-        self._known: dict[Any, tuple[_Layout | None, ...]] = {}
+        # Of each return: the place of the argument that it is, or how a new one lies.
+        self._known: dict[Any, tuple[_Layout | int, ...]] = {}
 
     def key(self, func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         """Return what tells a call from others; None if it is not to be kept."""
@@ -92,35 +93,36 @@ class ShapeCache:
             return None
         return key
 
-    def find(self, key: Any, func: Any, args: Sequence[Any]) -> tuple[bool, Any]:
+    def find(self, key: Any, args: Sequence[Any]) -> tuple[bool, Any]:
         """Return whether a call is known, and what it gives."""
-        layouts = self._known.get(key)
-        kind = _kind(func)
-        if layouts is None or kind is None:
+        known = self._known.get(key)
+        if known is None:
             return False, None
         outs = [
-            args[at]
-            if layout is None
-            else torch.empty_strided(*layout[:2], dtype=layout[2], device=DEVICE)
-            for at, layout in zip(kind.returns, layouts, strict=True)
+            args[one]
+            if isinstance(one, int)
+            else torch.empty_strided(*one[:2], dtype=one[2], device=DEVICE)
+            for one in known
         ]
         return True, None if not outs else outs[0] if len(outs) == 1 else tuple(outs)
 
-    def keep(self, key: Any, func: Any, out: Any) -> None:
+    def keep(self, key: Any, func: Any, args: Sequence[Any], out: Any) -> None:
         """Remember what a call gave."""
         kind = _kind(func)
         outs = () if out is None else (out,) if isinstance(out, Tensor) else tuple(out)
         if kind is None or len(outs) != len(kind.returns) or len(self._known) >= _MOST:
             return
-        layouts: list[_Layout | None] = []
+        # Some give views without saying so: _unsafe_view.
+        taken = {t.untyped_storage()._cdata for t in args if isinstance(t, Tensor)}
+        known: list[_Layout | int] = []
         for at, tensor in zip(kind.returns, outs, strict=True):
             if at is not None:
-                layouts.append(None)
+                known.append(at)
                 continue
-            if not _is_plain(tensor):
+            if not _is_plain(tensor) or tensor.untyped_storage()._cdata in taken:
                 return
-            layouts.append((tuple(tensor.shape), tensor.stride(), tensor.dtype))
-        self._known[key] = tuple(layouts)
+            known.append((tuple(tensor.shape), tensor.stride(), tensor.dtype))
+        self._known[key] = tuple(known)
 
 
 def _is_plain(tensor: Any) -> bool:

@@ -14,6 +14,7 @@ import torch
 
 from torchtraceap.dryrun import rng, streams
 from torchtraceap.dryrun.device_properties import check_device
+from torchtraceap.dryrun.host import is_active
 from torchtraceap.dryrun.stream_pool import Streams
 
 
@@ -75,7 +76,8 @@ def _stand_in(former: Any, make: Callable[..., Any]) -> Any:
         def __call__(cls, *args: Any, **kwargs: Any) -> Any:
             if cls is not stand_in:  # A user's subclass of it.
                 return super().__call__(*args, **kwargs)
-            made = make(*args, **kwargs)
+            # A module that was loaded meanwhile may hold this class for ever.
+            made = make(*args, **kwargs) if is_active() else None
             return former(*args, **kwargs) if made is None else made
 
     names = {"__doc__": former.__doc__, "__module__": former.__module__}

@@ -38,6 +38,7 @@ class StepEnds:
         self._most = most
         self._optimizer: weakref.ref[Any] | None = None
         self._by_profiler = False
+        self._ended_at: tuple[int, int] | None = None
         #: What ended them; "": nothing did.
         self.by = ""
 
@@ -87,5 +88,15 @@ class StepEnds:
 
     def _end(self) -> None:
         self._run.step()
-        if self._most and self._run.record.steps >= self._most:
+        record = self._run.record
+        if self._most and record.steps >= self._most:
+            self._ended_at = self._ended_at or (len(record.entries), len(record.syncs))
             raise Enough
+
+    def forget_end(self) -> None:
+        """Forget what a program did when it was ended, in its `finally` and the like:
+        it would have gone on."""
+        if self._ended_at is not None:
+            entries, syncs = self._ended_at
+            del self._run.record.entries[entries:]
+            del self._run.record.syncs[syncs:]

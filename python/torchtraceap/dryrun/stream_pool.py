@@ -73,6 +73,10 @@ class Streams:
         number = self._host.current_stream
         return self._streams[0 if number == DEFAULT_STREAM else number]
 
+    def current_handle(self, _: int = 0) -> int:
+        """Return the handle of the current stream."""
+        return self.current().cuda_stream
+
     def current_data(self, _: int = 0) -> tuple[int, int, int]:
         """Return the current stream as id, index and type of its device."""
         return self.current().stream_id, 0, CUDA

@@ -45,6 +45,7 @@ HIDDEN = (
         "where(mask, t, x)",
         applies=when.value_on_device,
         hidden=True,
+        dry_only=True,
     ),
     SyncOp(
         ("aten::normal",),
@@ -107,5 +108,6 @@ HIDDEN = (
         "targets that do not count are left out, whose number only the device knows",
         "weight or label_smoothing, not both; or reduction='sum'",
         hidden=True,
+        dry_only=True,
     ),
 )

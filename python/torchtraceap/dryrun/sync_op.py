@@ -27,6 +27,7 @@ class SyncOp:
     names: tuple[str, ...] = ()  # what else `allow` may call it
     applies: Callable[[Arguments], bool] = always
     hidden: bool = False  # inside CUDA's kernel: no operator of its own shows it
+    dry_only: bool = False  # a run on the CPU cannot tell it
 
 
 def by_mask(arguments: Arguments) -> bool:

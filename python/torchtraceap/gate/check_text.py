@@ -60,7 +60,7 @@ def verdict(checked: Checked) -> str:
 
 def _text(checked: Checked) -> Iterator[str]:
     yield f"{printable(checked.report.trace.path)}: {verdict(checked)}"
-    yield from wrapped(simulated_text(checked.report.trace), "  ")
+    yield from wrapped(simulated_text(checked.report.trace.simulated), "  ")
     untold: dict[str, list[str]] = {}
     for line in checked.lines:
         for violation in line.violations:
@@ -90,7 +90,7 @@ def _places(findings: Sequence[Finding], report: Report) -> Iterator[str]:
 def _markdown(checked: Checked) -> Iterator[str]:
     sign = "❌" if checked.broken else "✅"
     yield f"### {sign} {code(checked.report.trace.path)}: {verdict(checked)}"
-    if assumed := simulated_text(checked.report.trace):
+    if assumed := simulated_text(checked.report.trace.simulated):
         yield f"**{plain(assumed)}**"
     told = [line for line in checked.lines if line.violations]
     if told:

@@ -62,7 +62,7 @@ def _parts(report: Report) -> Iterator[str]:
     count = len(report.steps)
     steps = f", {count} step{'s' * (count > 1)}" if count else ""
     yield f"### {code(trace.path)}"
-    if assumed := simulated_text(trace):
+    if assumed := simulated_text(trace.simulated):
         yield f"**{plain(assumed)}**"
     yield f"{trace.events:,} events, {time_text(trace.span_us)}{steps}"
     if report.quality.verdict != "ok":

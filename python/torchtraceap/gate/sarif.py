@@ -65,7 +65,7 @@ def sarif_run(
     """
     rules = _rules(report)
     index = {rule["id"]: place for place, rule in enumerate(rules)}
-    first = [text] if (text := simulated_text(report.trace)) else []
+    first = [text] if (text := simulated_text(report.trace.simulated)) else []
     results, told = [], [_note(text, "warning") for text in (*first, *notes)]
     for finding in report.findings if findings is None else findings:
         location = _location(finding, root)
@@ -176,7 +176,12 @@ def _result(finding: Finding, report: Report, location: _Form, rule: int) -> _Fo
 def _figures(finding: Finding, report: Report) -> str:
     share = share_text(finding.wasted_us, report.trace.device_time_us)
     wasted = f"Wasted: {wasted_text(finding)} ({share})."
-    parts = (simulated_text(report.trace), finding.message, wasted, finding.advice)
+    parts = (
+        simulated_text(report.trace.simulated),
+        finding.message,
+        wasted,
+        finding.advice,
+    )
     return " ".join(part for part in parts if part)
 
 

@@ -27,7 +27,7 @@ def notebook_html(report: Report) -> str:
     values = {
         "report": report,
         "facts": fact_texts(report),
-        "simulated": simulated_text(report.trace),
+        "simulated": simulated_text(report.trace.simulated),
         "bars": bars,
         "more_bars": len(report.balance) - len(bars),
         "lanes": window_strip(report),

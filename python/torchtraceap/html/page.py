@@ -66,7 +66,7 @@ def _values(report: Report, strip: Sequence[Lane]) -> dict[str, Any]:
         "bars": bars,
         "more_bars": len(report.balance) - len(bars),
         "left": [*finding_text.left_texts(report), *finding_text.stretch_texts(report)],
-        "simulated": simulated_text(report.trace),
+        "simulated": simulated_text(report.trace.simulated),
         "lost_us": sum(f.wasted_us for f in report.findings if f.basis != "estimate"),
         "estimated_us": sum(
             f.wasted_us for f in report.findings if f.basis == "estimate"

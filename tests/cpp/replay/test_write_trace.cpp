@@ -129,10 +129,26 @@ TEST(WriteTrace, RowsTellWhatTheProgramSaysOfThem) {
   };
   EXPECT_NE(args_of(Category::kUserAnnotation, 0).find("train.py(3)"),
             std::string::npos);
-  EXPECT_NE(args_of(Category::kCpuOp, 0).find("\"Input Dims\": [[2]]"),
+  EXPECT_NE(args_of(Category::kCpuOp, 0).find("\"Sequence number\": 5"),
             std::string::npos);
-  EXPECT_NE(args_of(Category::kCpuOp, 1).find("\"Sequence number\": 5"),
+  EXPECT_NE(args_of(Category::kCpuOp, 1).find("\"Input Dims\": [[2]]"),
             std::string::npos);
+}
+
+TEST(WriteTrace, OfTwoThatBeginAndEndTogetherTheInnerOneIsInside) {
+  Program p;
+  p.add_thread(1, "main");
+  p.open(0, "outer");
+  p.open(0, "inner");
+  p.host(0, 1'000);
+  p.close(0);
+  p.close(0);
+  const auto t = trace::load_bytes(text_of(p));
+  const auto timeline = timeline::make_timeline(t);
+  const auto ops = rows_of(t, Category::kCpuOp);
+  ASSERT_EQ(ops.size(), 2u);
+  EXPECT_EQ(t.name(ops[1]), "inner");
+  EXPECT_EQ(timeline.tree.parent[ops[1]], ops[0]);
 }
 
 // A name alone decides what a copy is to the host, as it does in a recording.
@@ -244,6 +260,23 @@ TEST(WriteWhatIf, AsRecordedNothingMoves) {
   EXPECT_EQ(t.metadata_json("host"), "\"a\\\"b\"");
   EXPECT_EQ(t.metadata_json("torchtraceap"),
             "{\"what_if\": \"without \\\"waits\\\"\", \"of\": \"<bytes>\"}");
+}
+
+TEST(WriteWhatIf, OfASimulationItIsOneAgain) {
+  const tta::test::Replayed r(text_of(step()));
+  const auto written = [](const tta::test::Replayed& of, const char* note) {
+    std::ostringstream out;
+    write_what_if(of.model, of.model.recorded(), note, out);
+    return std::move(out).str();
+  };
+  const tta::test::Replayed once(written(r, "once"));
+  EXPECT_EQ(
+      once.trace.metadata_json("torchtraceap"),
+      "{\"what_if\": \"once\", \"of\": \"<bytes>\", \"simulated\": true, \"rank\": 0}");
+  const auto twice = trace::load_bytes(written(once, "twice"));
+  EXPECT_EQ(twice.metadata_json("torchtraceap"),
+            "{\"what_if\": \"twice\", \"of\": \"<bytes>\", \"simulated\": true, "
+            "\"rank\": 0}");
 }
 
 TEST(WriteWhatIf, RowsMoveWithTheirThread) {

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """probe_sources.py: who says which calls wait for CUDA, by a short name for each.
 
-Paths are those of pytorch/pytorch, for torch 2.13; a number with # is an issue or a pull
-request there.
+Paths are those of pytorch/pytorch, for torch 2.13; a number with # is an issue or a
+pull request there.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ SOURCES = {
     "memory": "docs, CUDA semantics, Memory management: counters of the allocator",
     "pageable": "NVIDIA, CUDA Runtime API, API synchronization behavior: Memcpy",
     "pinning": "docs, CUDA semantics, Use pinned memory buffers",
-    "checklist": "NVIDIA, CUDA Graph best practice for PyTorch, Quick checklist",
     "rng": "docs, torch.cuda, Random number generator: its state is on the host",
     # --- Reading values --------------------------------------------------------------
     "item": _CUDA + "CUDAScalar.cu: _local_scalar_dense_cuda",
@@ -116,7 +115,7 @@ SOURCES = {
     "scaler": "torch/amp/grad_scaler.py: _maybe_opt_step sums found_inf.item()",
     "scale": "torch/amp/grad_scaler.py: get_scale calls item()",
     "clip": "torch/nn/utils/clip_grad.py: only error_if_nonfinite asks",
-    "averaged": "torch/optim/swa_utils.py: n_averaged.to(device) after the first",
+    "averaged": "torch/optim/swa_utils.py: n_averaged.to(device), _foreach_lerp_ by it",
     "checkpoint": "torch/utils/checkpoint.py: keeps the state of the generators",
     "close": "torch/testing/_comparison.py: `if torch.all(matches)`",
 }

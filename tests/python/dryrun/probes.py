@@ -10,6 +10,7 @@ from . import (
     probes_operators,
     probes_scalars,
     probes_shapes,
+    probes_streams,
     probes_training,
 )
 from .probe import Probe
@@ -22,7 +23,8 @@ PARTS: dict[str, tuple[Probe, ...]] = {
     "Copies, and tensors of Python data": probes_copies.PROBES,
     "Random numbers, statistics, linear algebra": probes_operators.PROBES,
     "Layers, losses, sequences": probes_layers.PROBES,
-    "Training, data, streams": probes_training.PROBES,
+    "Backward passes and optimizers": probes_training.PROBES,
+    "Data loaders, streams, events": probes_streams.PROBES,
 }
 
 PROBES = [probe for part in PARTS.values() for probe in part]

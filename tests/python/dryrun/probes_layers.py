@@ -7,7 +7,10 @@ from .probe import Probe
 
 _EMBEDDING = "e = nn.Embedding(4, 8, device='cuda'{}); "
 _PACKED = "p = rnn.pack_padded_sequence(x3, torch.tensor({}), enforce_sorted={})"
-_CTC = "c = torch.zeros(4, 2, 6, device='cuda'); n = torch.ones(2, dtype=torch.int64)"
+_CTC = (
+    "c = torch.zeros(4, 2, 6, device='cuda'); n = torch.ones(2, dtype=torch.int64); "
+    "w = torch.ones_like(i).view(2, 2)"
+)
 
 PROBES = (
     # --- Layers ----------------------------------------------------------------------
@@ -111,10 +114,10 @@ PROBES = (
         "async",
     ),
     Probe("gaussian-nll", "F.gaussian_nll_loss(x, y, x)", "scalar", "gaussian"),
-    Probe("ctc", "F.ctc_loss(c, i.view(2, 2), n * 4, n)", "hidden+, h2d", "ctc", _CTC),
+    Probe("ctc", "F.ctc_loss(c, w, n * 4, n)", "hidden+, h2d", "ctc", _CTC),
     Probe(
         "ctc-device-lengths",
-        "F.ctc_loss(c, i.view(2, 2), k.expand(2) * 2, k.expand(2) // 2)",
+        "F.ctc_loss(c, w, k.expand(2) * 2, k.expand(2) // 2)",
         "hidden+, h2d, 2 d2h",
         "ctc_lengths",
         _CTC,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""probes_training.py: backward passes, optimizers, scaling, data, streams."""
+"""probes_training.py: backward passes, optimizers, scaling of gradients."""
 
 from __future__ import annotations
 
@@ -13,15 +13,6 @@ _SCALED = _SCALER + "; s.scale(net(x).mean()).backward()"
 _STEPPED = _SCALED + "; s.step(o)"
 _PLATEAU = "s = optim.lr_scheduler.ReduceLROnPlateau(opt)"
 _AVERAGED = "a = optim.swa_utils.AveragedModel(net); a.update_parameters(net)"
-_EVENTS = (
-    "a, b = (torch.cuda.Event(enable_timing=True) for _ in range(2));"
-    " a.record(); x.sum(); b.record()"
-)
-_STREAM = "s = torch.cuda.Stream()"
-_LOADER = (
-    "d = torch.utils.data.TensorDataset(h); "
-    "l = iter(torch.utils.data.DataLoader(d, 2, pin_memory={}))"
-)
 
 
 def _step(name: str, optimizer: str, options: str, waits: str = "", by: str = "steps"):
@@ -55,7 +46,7 @@ PROBES = (
     Probe("hook", "net.weight.register_hook(lambda g: g * 2)", "", "async"),
     Probe(
         "hook-item",
-        "q.register_hook(lambda g: print(g.sum().item())); (net(x) * q).sum().backward()",
+        "q.register_hook(lambda g: g.sum().item() and g); (x * q).mean().backward()",
         "scalar",
         "item",
         "q = torch.ones(8, device='cuda', requires_grad=True)",
@@ -139,7 +130,7 @@ PROBES = (
         "averaged",
         "a = optim.swa_utils.AveragedModel(net)",
     ),
-    Probe("average", "a.update_parameters(net)", "h2d", "averaged", _AVERAGED),
+    Probe("average", "a.update_parameters(net)", "h2d, scalar", "averaged", _AVERAGED),
     Probe("ema", "torch._foreach_lerp_([x], [y], 0.1)", "", "async"),
     # --- Scaling of gradients --------------------------------------------------------
     Probe(
@@ -156,55 +147,4 @@ PROBES = (
     ),
     Probe("scaler-update", "s.update()", "", "scaler", _STEPPED.format("")),
     Probe("scaler-get", "s.get_scale()", "scalar", "scale", _STEPPED.format("")),
-    # --- Data ------------------------------------------------------------------------
-    Probe("loader", "next(l)[0].to('cuda')", "h2d", "copy", _LOADER.format(False)),
-    Probe(
-        "loader-pinned",
-        "next(l)[0].to('cuda', non_blocking=True)",
-        "",
-        "pinning",
-        _LOADER.format(True),
-    ),
-    Probe(
-        "loader-pinned-waits",
-        "next(l)[0].to('cuda')",
-        "h2d",
-        "copy",
-        _LOADER.format(True),
-    ),
-    # --- Streams and events ----------------------------------------------------------
-    Probe("synchronize", "torch.cuda.synchronize()", "explicit", "stream"),
-    Probe("accelerator", "torch.accelerator.synchronize()", "explicit", "stream"),
-    Probe("stream-synchronize", "s.synchronize()", "explicit", "stream", _STREAM),
-    Probe(
-        "current-synchronize",
-        "torch.cuda.current_stream().synchronize()",
-        "explicit",
-        "stream",
-    ),
-    Probe("event-synchronize", "b.synchronize()", "explicit", "stream", _EVENTS),
-    Probe(
-        "event-query",
-        "b.query(), torch.cuda.current_stream().query()",
-        "",
-        "query",
-        _EVENTS,
-    ),
-    Probe("event-wait", "b.wait()", "", "stream", _EVENTS),
-    Probe(
-        "stream-wait",
-        "s.wait_stream(torch.cuda.current_stream())",
-        "",
-        "stream",
-        _STREAM,
-    ),
-    Probe("stream-block", "with torch.cuda.stream(s): x.sum()", "", "stream", _STREAM),
-    Probe("record-stream", "x.record_stream(s)", "", "stream", _STREAM),
-    Probe(
-        "device-queries",
-        "torch.cuda.is_available(), torch.cuda.device_count()",
-        "",
-        "async",
-    ),
-    Probe("memory", "torch.cuda.memory_allocated()", "", "memory"),
 )

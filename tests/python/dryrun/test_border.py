@@ -165,3 +165,26 @@ def test_nothing_of_it_is_left_behind() -> None:
     if not torch.cuda.is_available():
         with pytest.raises((RuntimeError, AssertionError)):
             torch.ones(2, device="cuda")
+
+
+def test_modules_that_were_moved_are_back_on_the_host_as_they_were() -> None:
+    net = nn.Sequential(nn.Linear(3, 3), nn.BatchNorm1d(3))
+    net.requires_grad_(True)[0].bias.requires_grad_(False)
+    before = {name: value.clone() for name, value in net.state_dict().items()}
+    weight = net[0].weight
+    optimizer = torch.optim.SGD(net.parameters(), lr=1)
+    with pytest.raises(ZeroDivisionError), torchtraceap.dry_run():
+        net.cuda()
+        net(torch.ones(4, 3, device="cuda")).sum().backward()
+        optimizer.step()
+        assert net[0].weight is weight and weight.is_cuda
+        1 / 0  # noqa: B018
+    assert net[0].weight is weight
+    assert not net[0].bias.requires_grad
+    after = net.state_dict()
+    assert before.keys() == after.keys()
+    for name, value in after.items():
+        assert torch.equal(value, before[name]), name
+    net(torch.randn(4, 3)).pow(4).sum().backward()
+    optimizer.step()
+    assert not torch.equal(weight, before["0.weight"])

@@ -6,6 +6,7 @@ from __future__ import annotations
 import builtins
 import warnings
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -41,17 +42,24 @@ def kind_of(sync: Any) -> str:
     return KIND_OF.get(sync.api, "shape")
 
 
-def measured(probe: Probe, file: str) -> tuple[Counter[str], set[Any], str]:
-    """Dry-run a probe: its waits by kind, their lines, the error it ended with."""
+@pytest.fixture(scope="module")
+def run() -> Iterator[Any]:
+    """One dry run for all: to enter one takes longer than most probes."""
+    with torchtraceap.dry_run() as run:
+        yield run
+
+
+def measured(probe: Probe, file: str, run: Any) -> tuple[Counter[str], set[Any], str]:
+    """Return a probe's waits by kind, their lines, and the error it ended with."""
     code = compile("\n" * (LINE - 1) + probe.code, file, "exec")
     raised = ""
-    with warnings.catch_warnings(), torchtraceap.dry_run() as run:
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        names_of = names()
-        exec(compile(probe.setup, file + ".setup", "exec"), names_of)
+        here = names()
+        exec(compile(probe.setup, file + ".setup", "exec"), here)
         before = len(run.syncs)
         try:
-            exec(code, names_of)
+            exec(code, here)
         except Exception as error:
             if not probe.raises:
                 raise
@@ -62,13 +70,13 @@ def measured(probe: Probe, file: str) -> tuple[Counter[str], set[Any], str]:
 
 
 @pytest.mark.parametrize("probe", PROBES, ids=lambda probe: probe.name)
-def test_probe(probe: Probe, tmp_path: Path) -> None:
-    file = str(tmp_path / "probe.py")
+def test_probe(probe: Probe, run: Any) -> None:
+    file = str(Path(__file__).with_name("a_program.py"))  # need not exist
     if probe.refused:
         with pytest.raises(DryRunError, match="cannot be run dry"):
-            measured(probe, file)
+            measured(probe, file, run)
         return
-    waits, lines, raised = measured(probe, file)
+    waits, lines, raised = measured(probe, file, run)
     assert raised == probe.raises
     assert probe.agrees(waits), f"{probe.code}: {dict(waits)}, not {probe.waits!r}"
     assert lines <= {(file, LINE)}

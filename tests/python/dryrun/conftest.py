@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""conftest.py: what tests of dry runs share."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from .scripts import Write
+from .told import Told
+
+
+@pytest.fixture
+def told() -> Iterator[Told]:
+    """What torch's stand-ins tell, while they stand in."""
+    from torchtraceap.dryrun.facade import Facade
+
+    host = Told()
+    with Facade(host):
+        yield host
+
+
+@pytest.fixture
+def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
+    """Writes scripts into what is the working folder meanwhile."""
+    monkeypatch.chdir(tmp_path)
+
+    def write(code: str, name: str = "prog.py") -> str:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(textwrap.dedent(code))
+        return name
+
+    return write

@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`torch.autocast("cuda")` casts in a dry run what it casts on a GPU."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch.utils._python_dispatch import TorchDispatchMode
+
+import torchtraceap
+from torchtraceap.dryrun import autocast
+from torchtraceap.dryrun.kernels import operator
+
+HALF, FLOAT = torch.float16, torch.float32
+HEADER = Path(torch.__file__).parent / "include" / "ATen" / "autocast_mode.h"
+
+
+def _macro(name: str) -> set[str]:
+    body = re.search(rf"#define {name}\(_\)(.*?)\n\n", HEADER.read_text(), re.S)
+    assert body is not None
+    if "DIFFERENT" in name:
+        return set(re.findall(r'"([\w.]+)"', body.group(1)))
+    rows = re.findall(r"_\((\w+)(?:, (\w+))?\)", body.group(1))
+    return {f"{op}.{overload}" if overload else op for op, overload in rows}
+
+
+@pytest.mark.skipif(not HEADER.exists(), reason="this torch comes without headers")
+@pytest.mark.parametrize(
+    ("macro", "ours"),
+    [
+        ("AT_FORALL_LOWER_PRECISION_FP", autocast.LOWER.split()),
+        ("AT_FORALL_FP32", autocast.FLOAT32.split()),
+        ("AT_FORALL_FP32_SET_OPT_DTYPE", autocast.GIVE_FLOAT32.split()),
+        ("AT_FORALL_DIFFERENT_REDISPATCH_SIGNATURE", [*autocast.GIVE_FLOAT32_BY]),
+        ("AT_FORALL_PROMOTE", autocast.WIDEST.split()),
+    ],
+)
+def test_the_lists_are_those_of_torch(macro: str, ours: list[str]) -> None:
+    only_cuda = {"cudnn_convolution", "cudnn_convolution_transpose"}
+    assert set(ours) - only_cuda == _macro(macro)
+
+
+def test_every_kernel_of_autocast_has_another() -> None:
+    registered = torch._C._dispatch_get_registrations_for_dispatch_key("AutocastCUDA")
+    ours = {name for name, _ in autocast._kernels(autocast.Casts())}
+    there = {name.removeprefix("aten::") for name in registered}
+    assert there - ours == {"binary_cross_entropy"}  # which raises, as it should
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        (lambda x: x @ x, HALF),
+        (lambda x: F.linear(x, x, x[0]), HALF),
+        (lambda x: torch.einsum("ij,jk->ik", x, x), HALF),
+        (lambda x: F.conv1d(x[None], x[:, :, None]), HALF),
+        (lambda x: (x @ x).exp(), FLOAT),
+        (lambda x: F.layer_norm(x.half(), (4,)), FLOAT),
+        (lambda x: F.mse_loss(x.half(), x.half()), FLOAT),
+        (lambda x: x.half().sum(), FLOAT),
+        (lambda x: x.half().softmax(-1), FLOAT),
+        (lambda x: x.half().sum(dtype=torch.float64), torch.float64),
+        (lambda x: x.half().norm(), FLOAT),
+        (lambda x: x.half().norm(2, 1), FLOAT),
+        (lambda x: torch.addcmul(x.half(), x.half(), x), FLOAT),
+        (lambda x: torch.addcmul(x.half(), x.half(), x.half()), HALF),
+        (lambda x: x.half() + 1, HALF),
+        (lambda x: x.relu(), FLOAT),
+        (lambda x: x.double() @ x.double(), torch.float64),
+        (lambda x: x.cpu() @ x.cpu(), FLOAT),
+    ],
+)
+def test_types_of_results(call: Any, expected: torch.dtype) -> None:
+    with torchtraceap.dry_run():
+        x = torch.randn(4, 4, device="cuda")
+        with torch.autocast("cuda"):
+            assert call(x).dtype is expected
+
+
+def _casts(run: Any) -> int:
+    return sum(op.name == "aten::_to_copy" and op.copy is None for op in run.ops)
+
+
+@pytest.mark.parametrize(("cache", "expected"), [(True, 4), (False, 8)])
+def test_a_parameter_is_cast_once_in_a_block(cache: bool, expected: int) -> None:
+    with torchtraceap.dry_run() as run:
+        net = nn.Linear(4, 4).to("cuda")
+        x = torch.randn(2, 4, device="cuda")
+        for _ in range(2):
+            before = _casts(run)
+            with torch.autocast("cuda", cache_enabled=cache):
+                net(net(x)) + net.weight.mean()  # input, weight, bias; none for mean
+                with torch.autocast("cuda", enabled=False):
+                    assert net(x).dtype is FLOAT
+                with torch.autocast("cuda"):
+                    net(x.detach())  # input; weight and bias are kept
+            assert _casts(run) - before == expected
+
+
+def test_casts_equal_those_of_autocast_on_the_cpu() -> None:
+    """Both lists have linear and mse_loss, and neither relu."""
+
+    class Casts(TorchDispatchMode):
+        seen: ClassVar[Counter[str]] = Counter()
+
+        def __torch_dispatch__(
+            self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
+            self.seen[func._schema.name] += 1
+            return func(*args, **(kwargs or {}))
+
+    def step(device: str) -> nn.Module:
+        net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 4)).to(device)
+        x = torch.randn(2, 4, device=device)
+        counting.seen.clear()
+        with torch.autocast(device, dtype=torch.bfloat16):
+            loss = F.mse_loss(net(net(x)), x)
+        loss.backward()
+        return net
+
+    counting = Casts()
+    with counting:
+        step("cpu")
+        real = counting.seen["aten::_to_copy"]
+    with torchtraceap.dry_run() as run:
+        net = step("cuda")
+        assert {each.grad.dtype for each in net.parameters()} == {FLOAT}
+    assert _casts(run) == real > 8
+
+
+def test_autocast_is_off_again_after_the_run() -> None:
+    with torchtraceap.dry_run():
+        pass
+    x = torch.randn(2, 2, device="meta")
+    torch.set_autocast_enabled("cuda", True)
+    try:
+        assert (x @ x).dtype is FLOAT
+        assert x.half().sum().dtype is HALF
+    finally:
+        torch.set_autocast_enabled("cuda", False)
+
+
+def test_decorators_and_functions_with_a_gradient_of_their_own() -> None:
+    class Square(torch.autograd.Function):
+        @staticmethod
+        @torch.amp.custom_fwd(device_type="cuda", cast_inputs=FLOAT)
+        def forward(ctx: Any, x: Any) -> Any:
+            assert x.dtype is FLOAT
+            assert not torch.is_autocast_enabled("cuda")
+            ctx.save_for_backward(x)
+            return x @ x
+
+        @staticmethod
+        @torch.amp.custom_bwd(device_type="cuda")
+        def backward(ctx: Any, grad: Any) -> Any:
+            (x,) = ctx.saved_tensors
+            return grad @ x.T + x.T @ grad
+
+    with torchtraceap.dry_run():
+
+        @torch.autocast("cuda")
+        def loss_of(x: Any) -> Any:
+            assert Square.apply(x).dtype is FLOAT
+            assert (x @ x).dtype is HALF
+            return Square.apply(x).sum()
+
+        x = torch.randn(4, 4, device="cuda", requires_grad=True)
+        loss_of(x).backward()
+        assert x.grad.dtype is FLOAT
+
+
+def test_what_autocast_refuses() -> None:
+    with torchtraceap.dry_run():
+        p = torch.rand(3, device="cuda")
+        with (
+            torch.autocast("cuda"),
+            pytest.raises(RuntimeError, match="unsafe to auto"),
+        ):
+            F.binary_cross_entropy(p, p)
+        with (
+            torch.autocast("cuda", dtype=torch.bfloat16),
+            pytest.raises(RuntimeError, match="prioritize"),
+        ):
+            torch.dot(p.half(), p.half())
+
+
+@pytest.mark.parametrize("clip", [False, True])
+@pytest.mark.parametrize("scaler", [torch.amp.GradScaler, torch.cuda.amp.GradScaler])
+@pytest.mark.filterwarnings("ignore::FutureWarning")
+def test_grad_scaler_reads_one_value_a_step(scaler: Any, clip: bool) -> None:
+    with torchtraceap.dry_run() as run:
+        scale = scaler()
+        net = nn.Linear(4, 4).to("cuda")
+        optimizer = torch.optim.AdamW(net.parameters())
+        before = [float(scale.get_scale()), len(run.syncs)][1]
+        for _ in range(3):
+            with torch.autocast("cuda"):
+                loss = net(torch.randn(2, 4, device="cuda")).sum()
+            scale.scale(loss).backward()
+            if clip:
+                scale.unscale_(optimizer)
+                nn.utils.clip_grad_norm_(net.parameters(), 1.0)
+            scale.step(optimizer)
+            scale.update()
+            optimizer.zero_grad()
+            run.step()
+        syncs = run.syncs[before:]
+        assert [sync.api for sync in syncs] == ["aten::_local_scalar_dense"] * 3
+        assert [sync.step for sync in syncs] == [0, 1, 2]
+        assert len(optimizer.state) == 2  # no step was skipped for an infinity
+    assert operator("softmax.int").py_kernels == {}

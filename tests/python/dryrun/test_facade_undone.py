@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""test_facade_undone.py: after a dry run torch is as before it, however that ended."""
+
+from __future__ import annotations
+
+import gc
+import sys
+import threading
+import types
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+if torch.cuda.is_available():
+    pytest.skip("a GPU is here", allow_module_level=True)
+
+from torch import Generator  # noqa: E402  # bound before any run
+
+from torchtraceap.dryrun.dry_run import dry_run  # noqa: E402
+from torchtraceap.dryrun.facade import Facade  # noqa: E402
+from torchtraceap.errors import DryRunError  # noqa: E402
+
+from .told import Told  # noqa: E402
+
+_WATCHED = (
+    "torch",
+    "torch._C",
+    "torch.accelerator",
+    "torch.backends",
+    "torch.distributed",
+    "torch.version",
+    "torch.random",
+    "torch.amp",
+)
+
+
+def _state() -> dict[str, Any]:
+    """All attributes of torch's modules, and of classes there, that are watched."""
+    state = {}
+    for name, module in list(sys.modules.items()):
+        if name not in _WATCHED and not name.startswith(
+            ("torch.cuda", "torch.backends")
+        ):
+            continue
+        places = {name: module}
+        if isinstance(getattr(module, "m", None), types.ModuleType):
+            places[f"{name}.m"] = module.m
+        for key, value in vars(module).items():
+            if issubclass(type(value), type) and value.__module__.startswith(
+                "torch.cuda"
+            ):
+                places[f"{name}.{key}"] = value
+        for place, owner in places.items():
+            state |= {f"{place}.{key}": at for key, at in vars(owner).items()}
+    state["here"] = Generator
+    return state
+
+
+def _changed(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
+    missing = object()
+    keys = before.keys() | after.keys()
+    return sorted(
+        k for k in keys if before.get(k, missing) is not after.get(k, missing)
+    )
+
+
+def _load() -> None:
+    """Import what is imported on first use, which would look like a change."""
+    with Facade(Told()):
+        torch.cuda.memory_summary()
+    gc.collect()
+
+
+def test_everything_is_put_back() -> None:
+    _load()
+    before = _state()
+    with Facade(Told()):
+        during = _changed(before, _state())
+        torch.cuda.manual_seed(1)
+        assert torch.get_device_module() is torch.cuda  # which remembers
+        torch.cuda.Stream().synchronize()
+    assert "torch._C._cuda_synchronize" in during and "here" in during
+    assert "torch.cuda.Stream.__new__" in during and len(during) > 80
+    assert _changed(before, _state()) == []
+    assert not torch.cuda.is_available() and not torch.cuda.is_initialized()
+    assert torch.get_device_module() is torch.cpu
+    # As the class has them, not as one gets them from it.
+    assert isinstance(vars(torch.cuda.Stream)["__new__"], staticmethod)
+    assert isinstance(vars(torch.cuda.Event)["from_ipc_handle"], classmethod)
+    with pytest.raises((AssertionError, RuntimeError)):
+        torch.cuda.current_device()
+    with pytest.raises(RuntimeError):
+        torch.cuda.Stream()
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, SystemExit])
+def test_an_error_leaves_nothing_behind(error: type[BaseException]) -> None:
+    _load()
+    before = _state()
+    with pytest.raises(error), Facade(Told()):
+        raise error
+    assert _changed(before, _state()) == []
+
+
+def test_interrupted_entry_leaves_nothing_behind(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    _load()
+    before = _state()
+
+    def interrupt(_: Facade) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Facade, "_check", interrupt)
+        with pytest.raises(KeyboardInterrupt), Facade(Told()):
+            pass
+    assert _changed(before, _state()) == []
+    with Facade(Told()):  # and the next can begin
+        assert torch.cuda.is_available()
+
+
+def test_abandoned_generator_leaves_nothing_behind() -> None:
+    _load()
+    before = _state()
+
+    def steps() -> Iterator[int]:
+        with Facade(Told()):
+            yield 1
+
+    going = steps()
+    next(going)
+    assert torch.cuda.is_available()
+    going.close()
+    assert _changed(before, _state()) == []
+
+
+def test_runs_are_not_nested() -> None:
+    with dry_run():
+        with (
+            pytest.raises(DryRunError, match=r"already, begun at .*_undone\.py:\d+"),
+            dry_run(),
+        ):
+            pass
+        assert torch.cuda.is_available()
+    assert not torch.cuda.is_available()
+
+
+def test_another_thread_has_to_wait() -> None:
+    errors: list[BaseException] = []
+
+    def second() -> None:
+        try:
+            with dry_run():
+                pass
+        except DryRunError as error:
+            errors.append(error)
+
+    with dry_run():
+        thread = threading.Thread(target=second)
+        thread.start()
+        thread.join()
+        assert torch.cuda.is_available()
+    assert "in another thread" in str(errors[0])
+    second()
+    assert len(errors) == 1
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, GeneratorExit])
+def test_an_error_in_a_whole_run_leaves_nothing_behind(
+    error: type[BaseException],
+) -> None:
+    with dry_run():  # what is imported on first use
+        torch.nn.Linear(2, 2, device="cuda")
+    before = _state()
+    layer = torch.nn.Linear(2, 2)
+    with pytest.raises(error), dry_run():
+        layer.cuda()(torch.ones(2, device="cuda")).sum().backward()
+        raise error
+    assert _changed(before, _state()) == []
+    assert torch.ones(2).sum().item() == 2 and str(torch.ones(2).device) == "cpu"
+    with dry_run():
+        assert torch.cuda.device_count() == 1
+
+
+def _with_default(kind: Any = torch.Generator) -> Any:
+    return kind
+
+
+def test_what_cannot_be_replaced_says_so(told: Told) -> None:
+    # A class in C that is held elsewhere than in a module is not found.
+    with pytest.raises(RuntimeError, match="CUDA"):
+        _with_default()("cuda")
+
+
+def test_names_of_other_modules_are_found() -> None:
+    module = types.ModuleType("imported_before")
+    module.Generator = module.Made = torch.Generator  # type: ignore[attr-defined]
+    sys.modules["imported_before"] = module
+    try:
+        with Facade(Told()):
+            assert str(module.Made("cuda").device) == "cuda:0"
+            module.Made = "the program's own now"
+            late = types.ModuleType("imported_meanwhile")
+            late.Generator = torch.Generator  # type: ignore[attr-defined]
+        assert module.Generator is torch.Generator
+        # What a module that was loaded meanwhile holds does as torch's own class.
+        made = late.Generator()
+        assert type(made) is torch.Generator and str(made.device) == "cpu"
+        with pytest.raises(RuntimeError, match="CUDA"):
+            late.Generator("cuda")
+    finally:
+        del sys.modules["imported_before"]

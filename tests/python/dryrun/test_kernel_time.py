@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""test_kernel_time.py: estimated times: worked out by hand, and beside real traces."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from torchtraceap.dryrun.gpus import GPUS, gpu
+from torchtraceap.dryrun.kernel_time import CLASSES, FLOOR_US, copy_us, kernel_us
+from torchtraceap.dryrun.launch import Launch
+from torchtraceap.dryrun.record import Copy
+
+ROOT = Path(__file__).resolve().parents[3]
+# Behind all others: these folders are full of common names.
+sys.path += [str(ROOT / "benchmarks" / name) for name in ("dryrun", "loader")]
+
+H100 = gpu("H100 SXM")
+
+
+def launch(work: str, flops: float = 0.0, nbytes: float = 0.0, **more: int) -> Launch:
+    return Launch("x", work, "bfloat16", flops, nbytes, **more)
+
+
+def test_by_hand() -> None:
+    # 6 µs, and 989.5 TFLOP/s at 0.7: 1e12 FLOP are 1443.7 µs.
+    assert kernel_us(launch("gemm", 1e12), H100) == pytest.approx(6 + 1443.7, abs=0.1)
+    # Memory decides: 3.35 TB/s at 0.5, 1 GB is 597.0 µs.
+    assert kernel_us(launch("gemm", 1e9, 1e9), H100) == pytest.approx(603.0, abs=0.1)
+    # 1.5 µs, and 3.35 TB/s at 0.9.
+    said = kernel_us(launch("elementwise", nbytes=3.015e9), H100)
+    assert said == pytest.approx(1001.5)
+
+
+def test_starts_grow_as_clocks_are_slower() -> None:
+    small = launch("elementwise")
+    # 1.98 GHz beside 1.53 GHz; V100 traces in nanoseconds have 1.95 µs.
+    assert kernel_us(small, gpu("V100")) == pytest.approx(1.5 * 1.98 / 1.53)
+
+
+def test_blocks_cost_by_multiprocessor() -> None:
+    few = kernel_us(launch("attention", blocks=10), H100)
+    one_wave = kernel_us(launch("attention", blocks=132), H100)
+    two = kernel_us(launch("attention", blocks=264), H100)
+    assert few == one_wave < two
+    assert two - one_wave == pytest.approx(CLASSES["attention"].block_us)
+
+
+def test_a_last_wave_takes_as_long_as_a_full_one() -> None:
+    work = dict(flops=1e10, blocks=0)
+    full = kernel_us(launch("conv_image", **work | {"blocks": 132}), H100)
+    part = kernel_us(launch("conv_image", **work | {"blocks": 66}), H100)
+    start = CLASSES["conv_image"].start_us
+    assert part - start == pytest.approx(2 * (full - start))
+
+
+@pytest.mark.parametrize("work", CLASSES)
+@pytest.mark.parametrize("name", GPUS)
+def test_more_work_takes_longer_and_none_is_below_the_floor(
+    work: str, name: str
+) -> None:
+    device = GPUS[name]
+    times = [kernel_us(launch(work, nbytes=10.0**n), device) for n in range(12)]
+    assert times == sorted(times)
+    assert times[-1] > 10 * times[0]
+    assert times[0] >= FLOOR_US
+    times = [kernel_us(launch(work, flops=10.0**n), device) for n in range(16)]
+    assert times == sorted(times)
+
+
+def test_what_a_gpu_has_no_hardware_for_runs_as_float32() -> None:
+    v100 = gpu("V100")
+    for kind in ("tf32", "bfloat16", "complex64"):
+        assert v100.peak(kind) == v100.flops["float32"]
+    assert gpu("A100").peak("tf32") == 8 * gpu("A100").flops["float32"]
+
+
+def test_gpus_by_name() -> None:
+    assert gpu("h100") is gpu("H100 SXM") is GPUS["H100 SXM"]
+    assert gpu(" rtx  4090") is gpu("4090")
+    assert gpu("A100").bandwidth_bytes_per_s > gpu("A100 40GB").bandwidth_bytes_per_s
+    with pytest.raises(ValueError, match=r"no GPU 'TPU'; known are T4, V100"):
+        gpu("TPU")
+
+
+def test_data_sheets_agree_with_clocks() -> None:
+    # Peak float32 = multiprocessors x lanes x 2 x clock; lanes by generation.
+    lanes = {(7, 0): 64, (7, 5): 64, (8, 0): 64, (8, 6): 128, (8, 9): 128, (9, 0): 128}
+    for device in GPUS.values():
+        by_clock = (
+            2 * device.multiprocessors * lanes[device.compute_capability]
+            * device.clock_hz
+        )  # fmt: skip
+        assert by_clock == pytest.approx(device.flops["float32"], rel=0.01), device
+
+
+def test_copies() -> None:
+    pageable = Copy("h2d", 10**9, pinned=False, blocking=True)
+    pinned = dataclasses.replace(pageable, pinned=True)
+    v100 = gpu("V100")
+    # 19.3 MB from pageable memory took 1.9 to 3.0 ms in four traces of V100s.
+    batch = dataclasses.replace(pageable, nbytes=32 * 3 * 224 * 224 * 4)
+    assert 1900 < copy_us(batch, v100) < 3700
+    assert copy_us(pinned, v100) < copy_us(pageable, v100)
+    assert copy_us(pinned, H100) < copy_us(pinned, v100)
+    inside = Copy("d2d", 10**9, pinned=False, blocking=False)
+    assert copy_us(inside, H100) < copy_us(pinned, H100) / 10
+    empty = Copy("d2h", 0, pinned=True, blocking=True)
+    assert copy_us(empty, H100) > 0
+
+
+def test_near_the_traces_at_hand() -> None:
+    pytest.importorskip("torch")
+    from kernel_errors import errors
+
+    found = errors(ROOT / "tests" / "data" / "h100-vit-nsfw-inference.json.gz")
+    assert found["not_compared"] == 0
+    assert len(found["classes"]) >= 6
+    for row in found["classes"]:
+        assert row["median"] < 1.25, row
+        assert 0.8 < row["sum_ratio"] < 1.25, row
+        assert row["median"] <= row["roofline_median"], row
+
+
+def test_the_page_is_what_the_results_give() -> None:
+    import accuracy_page
+
+    results = json.loads((ROOT / "benchmarks/results/dryrun.json").read_text())
+    page = (ROOT / "docs" / "dryrun_accuracy.md").read_text()
+    assert accuracy_page.page(results) == page
+
+
+def test_the_page_tells_in_sample_from_out() -> None:
+    import accuracy_page
+
+    row = {
+        "class": "gemm", "operators": 2, "kernels_said": 2, "kernels": 3,
+        "median": 1.1, "p90": 1.2, "within_2": 1.0, "sum_ratio": 0.9, "ms": 1.0,
+        "roofline_median": 5.0,
+    }  # fmt: skip
+    classes = [{**row, "fitted": False}, {**row, "fitted": True}]
+    lines = accuracy_page.class_rows([{"trace": "t", "classes": classes}])
+    assert [line[1] for line in lines] == ["in", "out"]
+    assert lines[0][3:5] == ["2 / 3", "x1.10"]

@@ -1,0 +1,332 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""test_launches.py: operators become the kernels that CUDA PyTorch launches."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+ROOT = Path(__file__).resolve().parents[3]
+# Behind all others: the folder has common names.
+sys.path.append(str(ROOT / "benchmarks" / "dryrun"))
+
+from torch.utils.flop_counter import FlopCounterMode  # noqa: E402
+from trace_ops import is_kernel, read  # noqa: E402
+
+from torchtraceap.dryrun.gpus import gpu  # noqa: E402
+from torchtraceap.dryrun.kernel_time import CLASSES  # noqa: E402
+from torchtraceap.dryrun.launch import Launch  # noqa: E402
+from torchtraceap.dryrun.launch_table import TABLE  # noqa: E402
+from torchtraceap.dryrun.launches import has_rule, launches_of  # noqa: E402
+from torchtraceap.dryrun.list_launches import CHUNK, MOST_BLOCKS, filled  # noqa: E402
+from torchtraceap.dryrun.record import Op, TensorInfo  # noqa: E402
+
+H100, V100 = gpu("H100"), gpu("V100")
+aten = torch.ops.aten
+
+
+def info(value: Any) -> Any:
+    if isinstance(value, torch.Tensor):
+        kind = str(value.dtype).removeprefix("torch.")
+        return TensorInfo(tuple(value.shape), kind, value.stride(), "cuda")
+    return tuple(map(info, value)) if isinstance(value, (list, tuple)) else value
+
+
+def op(f: Any, *args: Any, **kwargs: Any) -> Op:
+    """Return an operator as a dry run writes it down; its results by torch."""
+    found = f(*args, **kwargs)
+    flat = found if isinstance(found, (tuple, list)) else (found,)
+    outputs = tuple(info(t) for t in flat if isinstance(t, torch.Tensor))
+    named = {name: info(value) for name, value in kwargs.items()}
+    name, overload = f._schema.name, f._schema.overload_name
+    return Op(name, overload, info(args), named, outputs, 0, "forward", None, "")
+
+
+def meta(*shape: int, dtype: Any = torch.float32) -> torch.Tensor:
+    return torch.empty(shape, dtype=dtype, device="meta")
+
+
+def works(f: Any, *args: Any, **kwargs: Any) -> list[str]:
+    return [launch.work for launch in launches_of(op(f, *args, **kwargs), H100)]
+
+
+HALF = {"dtype": torch.bfloat16}
+X, ROW = meta(64, 256), meta(1, 256)
+IMAGE = meta(8, 64, 28, 28)
+IDS, FLAGS = meta(64, dtype=torch.int64), meta(64, 256, dtype=torch.bool)
+Q = meta(2, 8, 128, 64, **HALF)
+
+# What public traces and the source of torch 2.x show.
+KNOWN: dict[str, tuple[Callable[[], list[str]], list[str]]] = {
+    "same shapes": (lambda: works(aten.add.Tensor, X, X), ["elementwise"]),
+    "broadcast": (lambda: works(aten.add.Tensor, X, ROW), ["strided"]),
+    "a number": (lambda: works(aten.mul.Scalar, X, 2), ["elementwise"]),
+    "all transposed": (lambda: works(aten.add.Tensor, X.t(), X.t()), ["elementwise"]),
+    "one transposed": (
+        lambda: works(aten.add.Tensor, X.t(), meta(256, 64)),
+        ["strided"],
+    ),
+    "a value read": (lambda: works(aten.fill_.Scalar, X, 0), ["elementwise"]),
+    "clone, same order": (lambda: works(aten.clone.default, X), ["memcpy"]),
+    "clone, another order": (
+        lambda: works(
+            aten.clone.default, X.t(), memory_format=torch.contiguous_format
+        ),
+        ["copy"],
+    ),
+    "a cast": (
+        lambda: works(aten._to_copy.default, X, dtype=torch.float16),
+        ["elementwise"],
+    ),
+    "masked_fill copies": (
+        lambda: works(aten.masked_fill.Scalar, X, FLAGS, 0.0),
+        ["memcpy", "elementwise"],
+    ),
+    "masked_fill_": (
+        lambda: works(aten.masked_fill_.Scalar, X, FLAGS, 0.0),
+        ["elementwise"],
+    ),
+    "rows summed": (lambda: works(aten.sum.dim_IntList, X, [1]), ["reduce"]),
+    "columns summed": (
+        lambda: works(aten.sum.dim_IntList, X, [0]),
+        ["column_reduce"],
+    ),
+    "whole numbers widened": (
+        lambda: works(aten.sum.default, FLAGS),
+        ["elementwise", "reduce"],
+    ),
+    "norm of columns": (
+        lambda: works(aten.linalg_vector_norm.default, X, 2, [0]),
+        ["column_reduce"],
+    ),
+    "softmax": (lambda: works(aten._softmax.default, X, -1, False), ["norm"]),
+    "mean loss": (
+        lambda: works(aten.mse_loss.default, X, X),
+        ["elementwise", "reduce"],
+    ),
+    "loss of each": (
+        lambda: works(aten.mse_loss.default, X, X, 0),
+        ["elementwise"],
+    ),
+    "embedding": (lambda: works(aten.embedding.default, X, IDS), ["gather"]),
+    "cat": (lambda: works(aten.cat.default, [X] * 3), ["cat"]),
+    "cat of many": (lambda: works(aten.cat.default, [X] * 129), ["cat"] * 2),
+    "flash attention": (
+        lambda: works(aten._scaled_dot_product_flash_attention.default, Q, Q, Q),
+        ["attention"],
+    ),
+    "half a convolution, NCHW": (
+        lambda: works(
+            aten.convolution.default, IMAGE.bfloat16(), meta(64, 64, 3, 3, **HALF),
+            None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1,
+        ),
+        ["layout", "layout", "conv", "layout"],
+    ),
+    "half a convolution, channels last": (
+        lambda: works(
+            aten.convolution.default,
+            IMAGE.bfloat16().to(memory_format=torch.channels_last),
+            meta(64, 64, 3, 3, **HALF),
+            meta(64, **HALF), [1, 1], [1, 1], [1, 1], False, [0, 0], 1,
+        ),
+        ["conv", "elementwise"],
+    ),
+    "nothing to do": (lambda: works(aten.add.Tensor, meta(0), meta(0)), []),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_known_launches(name: str) -> None:
+    said, expected = KNOWN[name]
+    assert said() == expected
+
+
+def test_views_launch_nothing() -> None:
+    view = op(aten.t.default, X)
+    view.is_view = True
+    assert launches_of(view, H100) == ()
+
+
+@pytest.mark.parametrize(
+    ("f", "args"),
+    [
+        (aten.mm.default, (meta(96, 512, **HALF), meta(512, 80, **HALF))),
+        (
+            aten.addmm.default,
+            (meta(80, **HALF), meta(96, 512, **HALF), meta(512, 80, **HALF)),
+        ),
+        (aten.bmm.default, (meta(4, 96, 64), meta(4, 64, 80))),
+        (
+            aten.convolution.default,
+            (meta(4, 16, 30, 30), meta(32, 8, 3, 3), None, [2, 2], [1, 1], [1, 1],
+             False, [0, 0], 2),
+        ),
+        (
+            aten.convolution_backward.default,
+            (meta(4, 32, 15, 15), meta(4, 16, 30, 30), meta(32, 16, 3, 3), None,
+             [2, 2], [1, 1], [1, 1], False, [0, 0], 1, [True, True, False]),
+        ),
+        (aten._scaled_dot_product_flash_attention.default, (Q, Q, Q)),
+    ],
+)  # fmt: skip
+def test_flops_are_those_torch_counts(f: Any, args: tuple[Any, ...]) -> None:
+    with FlopCounterMode(display=False) as counter:
+        found = op(f, *args)
+    assert counter.get_total_flops() > 0
+    said = sum(launch.flops for launch in launches_of(found, H100))
+    assert said == counter.get_total_flops()
+
+
+def test_causal_attention_leaves_out_tiles_above_the_diagonal() -> None:
+    q = meta(2, 8, 512, 64, **HALF)
+    f = aten._scaled_dot_product_flash_attention.default
+    (whole,) = launches_of(op(f, q, q, q), H100)
+    (half,) = launches_of(op(f, q, q, q, 0.0, True), H100)
+    assert half.flops == whole.flops * 10 / 16  # of 4 x 4 tiles of 128
+    assert half.nbytes == whole.nbytes
+
+
+def test_elementwise_bytes_and_grid() -> None:
+    (launch,) = launches_of(op(aten.add.Tensor, X, X), H100)
+    assert launch.nbytes == 3 * 64 * 256 * 4
+    assert launch.blocks == 32  # 512 elements each
+    (launch,) = launches_of(op(aten.fill_.Scalar, X, 0), H100)
+    assert launch.nbytes == 64 * 256 * 4
+    (launch,) = launches_of(op(aten.add_.Scalar, X, 1), H100)
+    assert launch.nbytes == 2 * 64 * 256 * 4
+
+
+def test_what_32_bits_do_not_reach_is_cut() -> None:
+    # Halves until none has 2^31 bytes: 3 * 2^30 floats are 12 GiB, 8 parts.
+    large = meta(3, 2**30)
+    assert len(launches_of(op(aten.mul.Scalar, large, 2), H100)) == 8
+    assert len(launches_of(op(aten.mul.Scalar, meta(2**28), 2), H100)) == 1
+
+
+def test_long_unaligned_rows_are_read_three_times() -> None:
+    def moved(row: int) -> float:
+        x = meta(64, row, **HALF)
+        (launch,) = launches_of(op(aten._softmax.default, x, -1, False), H100)
+        return launch.nbytes / info(x).nbytes
+
+    assert moved(1000) == moved(1001) == moved(4096) == 2
+    assert moved(4097) == 4
+
+
+def test_lists_fill_kernels_up() -> None:
+    # As ATen/native/cuda/MultiTensorApply.cuh: by tensors, by blocks, and both.
+    assert list(filled([10] * 111, 110)) == [(110, 1100), (1, 10)]
+    assert list(filled([0, 5, 0], 110)) == [(1, 5)]
+    whole = CHUNK * MOST_BLOCKS
+    assert list(filled([whole], 110)) == [(MOST_BLOCKS, whole)]
+    assert list(filled([whole + 7, 3], 1)) == [(MOST_BLOCKS, whole), (1, 7), (1, 3)]
+
+
+def resnet50_sizes() -> list[int]:
+    sizes = [64 * 3 * 49, 64, 64]
+    inputs = 64
+    for width, depth in ((64, 3), (128, 4), (256, 6), (512, 3)):
+        for block in range(depth):
+            for n, channels in (
+                (inputs * width, width), (9 * width * width, width),
+                (width * 4 * width, 4 * width),
+            ):  # fmt: skip
+                sizes += [n, channels, channels]
+            if block == 0:
+                sizes += [inputs * 4 * width, 4 * width, 4 * width]
+            inputs = 4 * width
+    return [*sizes, 2048 * 1000, 1000]
+
+
+def test_lists_of_a_model_launch_what_traces_show() -> None:
+    # Traces of ResNet-50 with SGD by lists on a V100 and on an A100 (of 2023 and 2024,
+    # torch built with CUDA 12) have 3 kernels for each of these in a step.
+    parameters = [meta(n) for n in resnet50_sizes()]
+    assert len(parameters) == 161
+    for f, args in (
+        (aten._foreach_mul_.Scalar, (parameters, 0.9)),
+        (aten._foreach_add_.List, (parameters, parameters)),
+    ):
+        found = launches_of(op(f, *args), H100)
+        assert len(found) == 3
+        assert {launch.work for launch in found} == {"lists"}
+    read_twice = sum(launch.nbytes for launch in found)
+    assert read_twice == 3 * 4 * sum(resnet50_sizes())
+
+
+def test_a_fused_optimizer_moves_seven_lists() -> None:
+    lists = [[meta(1000), meta(70_000)] for _ in range(4)]
+    counters = [meta() for _ in range(2)]
+    names = dict(
+        lr=0.1, beta1=0.9, beta2=0.99, weight_decay=0.0, eps=1e-8, amsgrad=False,
+        maximize=False,
+    )  # fmt: skip
+    args = tuple(info(x) for x in (*lists, [], counters))
+    found = Op("aten::_fused_adamw_", "", args, names, (), 0, "optimizer", None, "")
+    (launch,) = launches_of(found, H100)
+    assert launch.blocks == 3
+    assert launch.nbytes == 7 * 4 * 71_000
+
+
+def test_unlike_lists_are_taken_one_by_one() -> None:
+    a, b = [meta(4, 8), meta(8, 4).t()], [meta(4, 8), meta(4, 8)]
+    found = launches_of(op(aten._foreach_add_.List, a, b), H100)
+    assert [launch.work for launch in found] == ["elementwise"] * 2
+
+
+def test_what_no_rule_knows_is_marked() -> None:
+    unknown = Op("mine::twist", "", (info(X),), {}, (info(X),), 0, "forward", None, "")
+    assert not has_rule(unknown)
+    (launch,) = launches_of(unknown, H100)
+    assert launch.by_default
+    assert launch.work == "elementwise"
+    assert has_rule(op(aten.erfinv.default, X))  # By torch's tag alone.
+
+
+def test_rows_name_operators_and_known_classes() -> None:
+    unknown = [name for name in TABLE if not hasattr(aten, name)]
+    assert unknown == []
+
+
+def kernels(launches: tuple[Launch, ...]) -> int:
+    assert all(launch.work in CLASSES for launch in launches)
+    return sum(launch.is_kernel for launch in launches)
+
+
+def counts(name: str) -> tuple[dict[str, list[tuple[int, int]]], int]:
+    """Return pairs of kernels, said and recorded, by operator; how many are unknown."""
+    trace = read(ROOT / "tests" / "data" / f"{name}.json.gz")
+    out: dict[str, list[tuple[int, int]]] = {}
+    for traced in trace.operators:
+        if traced.op.copy is None:
+            launches = launches_of(traced.op, trace.gpu)
+            assert not any(launch.by_default for launch in launches), traced.op.name
+            recorded = sum(map(is_kernel, traced.kernels))
+            out.setdefault(traced.op.name, []).append((kernels(launches), recorded))
+    return out, trace.unknown
+
+
+def test_each_operator_of_a_vision_transformer() -> None:
+    found, unknown = counts("h100-vit-nsfw-inference")
+    assert unknown == 0
+    assert sum(recorded for pairs in found.values() for _, recorded in pairs) == 154
+    for name, pairs in found.items():
+        assert all(said == recorded for said, recorded in pairs), name
+
+
+def test_each_operator_of_a_training_step() -> None:
+    found, unknown = counts("kineto2021-v100-resnet50-workers0-memory")
+    assert unknown <= 24
+    convolutions = {"aten::convolution", "aten::convolution_backward"}
+    for name in found.keys() - convolutions - {"aten::addmm", "aten::mm"}:
+        assert all(said == recorded for said, recorded in found[name]), name
+    # cuDNN chooses: right as a whole.
+    for name in convolutions:
+        said, recorded = map(sum, zip(*found[name], strict=True))
+        assert said == pytest.approx(recorded, rel=0.16), name

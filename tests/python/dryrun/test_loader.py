@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Data loaders in a dry run: batches count as pinned, with any kind of worker."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch.utils.data import DataLoader
+
+import torchtraceap
+
+from .loader_data import Batch, Numbers
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"num_workers": 2},
+        {"num_workers": 2, "persistent_workers": True},
+        {"num_workers": 1, "multiprocessing_context": "spawn"},
+    ],
+)
+def test_pinned_batches_do_not_wait(options: dict[str, Any]) -> None:
+    with torchtraceap.dry_run() as run:
+        loader = DataLoader(Numbers(), batch_size=4, pin_memory=True, **options)
+        seen = []
+        for _ in range(2):
+            for batch in loader:
+                assert batch["image"].is_pinned()
+                assert all(one.is_pinned() for one in batch["pair"])
+                batch["image"].to("cuda", non_blocking=True)
+                seen.append(batch["image"][:, 0].tolist())
+                assert batch["name"] == [str(int(one)) for one in seen[-1]]
+        assert seen == [[0.0, 1.0, 2.0, 3.0], [4.0, 5.0, 6.0, 7.0]] * 2
+        assert loader.pin_memory is True
+        del loader
+    assert [(op.copy.pinned, op.copy.blocking) for op in run.ops] == [(True, False)] * 4
+    assert not run.syncs
+
+
+def test_unpinned_batches_and_blocking_copies() -> None:
+    with torchtraceap.dry_run() as run:
+        for batch in DataLoader(Numbers(), batch_size=4, num_workers=2):
+            assert not batch["image"].is_pinned()
+            batch["image"].to("cuda", non_blocking=True)
+            batch["image"].to("cuda")
+    copies = [op.copy for op in run.ops]
+    assert [one.pinned for one in copies] == [False] * 4
+    assert [one.blocking for one in copies] == [False, True] * 2
+    assert len(run.syncs) == 2
+
+
+def test_batches_of_a_type_of_their_own() -> None:
+    with torchtraceap.dry_run():
+        loader = DataLoader(
+            Numbers(), batch_size=4, num_workers=1, pin_memory=True, collate_fn=Batch
+        )
+        assert [batch.images.is_pinned() for batch in loader] == [True, True]
+
+
+def test_pinned_memory_that_the_program_makes() -> None:
+    with torchtraceap.dry_run() as run:
+        host = torch.empty(4, pin_memory=True)
+        assert host.is_pinned()
+        assert torch.tensor([1.0], pin_memory=True).is_pinned()
+        assert not torch.empty(4).is_pinned()
+        host.copy_(torch.randn(4, device="cuda"), non_blocking=True)
+    assert not run.syncs
+    copy = run.ops[-1].copy
+    assert (copy.direction, copy.pinned, copy.blocking) == ("d2h", True, False)
+    with pytest.raises(RuntimeError):
+        torch.empty(4, pin_memory=True)
+
+
+def test_workers_do_not_record() -> None:
+    class OnDevice(Numbers):
+        def __getitem__(self, index: int) -> dict[str, Any]:
+            assert torch.utils.data.get_worker_info() is not None
+            try:
+                torch.zeros(3).to("cuda")
+            except (AssertionError, RuntimeError):  # as in a forked process with CUDA
+                return super().__getitem__(index)
+            raise ValueError("a worker has a GPU")
+
+    with torchtraceap.dry_run() as run:
+        assert len([*DataLoader(OnDevice(), batch_size=4, num_workers=1)]) == 2
+    assert not run.ops

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Optimizers and gradient clipping make the operators that they make on a GPU.
+
+A GPU takes many tensors at once (``foreach``) by default; the CPU does if told to, so a
+real run on it says what is expected.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+from torch.utils._python_dispatch import TorchDispatchMode
+
+import torchtraceap
+
+# On the host: counters of steps. They are no work of a GPU.
+HOST = {"_local_scalar_dense", "lift_fresh", "_record_function_enter_new"}
+HOST |= {"_record_function_exit"}
+
+
+class Real(TorchDispatchMode):
+    """Counts the operators of a real run, but those on counters of steps on the host.
+
+    Fused optimizers have them on the device.
+    """
+
+    def __init__(self, fused: bool = False) -> None:
+        super().__init__()
+        self._fused = fused
+        self.counts: Counter[str] = Counter()
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        first = args[0] if args else None
+        first = first[0] if isinstance(first, list) and first else first
+        counter = isinstance(first, torch.Tensor) and first.shape == ()
+        name = func._schema.name.split("::")[1]
+        on_counter = counter and name in ("_foreach_add_", "_foreach_mul_", "add_")
+        if name not in HOST and (self._fused or not on_counter):
+            self.counts[name] += 1
+        return func(*args, **(kwargs or {}))
+
+
+def _train(device: str, kind: str, options: dict[str, Any], begin: Any) -> None:
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2)).to(device)
+    optimizer = getattr(torch.optim, kind)(net.parameters(), lr=0.01, **options)
+    x = torch.randn(3, 4, device=device)
+
+    def closure() -> torch.Tensor:
+        optimizer.zero_grad()
+        loss = net(x).square().mean()
+        loss.backward()
+        return loss
+
+    for step in range(3):
+        if step == 1:
+            begin()
+        if kind == "LBFGS":
+            optimizer.step(closure)
+        else:
+            closure()
+            foreach = {"foreach": True} if device == "cpu" else {}
+            nn.utils.clip_grad_norm_(net.parameters(), 1.0, **foreach)
+            optimizer.step()
+
+
+def _dry(kind: str, options: dict[str, Any]) -> tuple[Counter[str], Any]:
+    since = [0, 0]
+    with torchtraceap.dry_run() as run:
+        _train(
+            "cuda",
+            kind,
+            options,
+            lambda: since.__setitem__(slice(2), [len(run.ops), len(run.syncs)]),
+        )
+    names = Counter(op.name.split("::")[1] for op in run.ops[since[0] :])
+    return names, run.syncs[since[1] :]
+
+
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [
+        ("SGD", {}),
+        ("SGD", {"momentum": 0.9, "nesterov": True}),
+        ("SGD", {"fused": True}),
+        ("Adam", {"amsgrad": True, "weight_decay": 0.1}),
+        ("Adam", {"fused": True}),
+        ("Adam", {"foreach": False}),
+        ("AdamW", {}),
+        ("NAdam", {}),
+        ("RAdam", {}),
+        ("Adagrad", {}),
+        ("Adagrad", {"fused": True}),
+        ("RMSprop", {"momentum": 0.9, "centered": True}),
+        ("Adadelta", {}),
+        ("Adamax", {}),
+    ],
+)
+def test_operators_are_those_of_a_real_run(kind: str, options: dict[str, Any]) -> None:
+    real = Real(options.get("fused", False))
+    told = options if {"fused", "foreach"} & set(options) else {"foreach": True}
+    with real:
+        _train("cpu", kind, {**options, **told}, real.counts.clear)
+    found, syncs = _dry(kind, options)
+    assert found == real.counts
+    assert not syncs
+    if "foreach" not in told:
+        assert found[f"_fused_{kind.lower()}_"] == 2
+    # Clipping: one operator for all norms, one for all factors.
+    assert found["_foreach_norm"] == 2
+    assert found["linalg_vector_norm"] == 2
+
+
+def test_capturable_reads_nothing_and_keeps_its_counters_on_the_device() -> None:
+    found, syncs = _dry("Adam", {"capturable": True})
+    assert not syncs
+    assert found["_foreach_add_"] >= 2  # of the counters
+    assert found["_foreach_pow"] == 4  # of both betas, on the device
+
+
+def test_lbfgs_waits() -> None:
+    real = Real()
+    with real:
+        _train("cpu", "LBFGS", {"max_iter": 2}, real.counts.clear)
+    found, syncs = _dry("LBFGS", {"max_iter": 2})
+    assert {sync.api for sync in syncs} == {"aten::_local_scalar_dense"}
+    assert found["mm"] == real.counts["mm"]
+
+
+def test_parameters_moved_after_the_optimizer_was_made() -> None:
+    with torchtraceap.dry_run() as run:
+        net = nn.Linear(4, 4)
+        optimizer = torch.optim.AdamW(net.parameters())
+        net.to("cuda")
+        net(torch.randn(2, 4, device="cuda")).sum().backward()
+        optimizer.step()
+        assert all(one.is_cuda for one in optimizer.param_groups[0]["params"])
+    assert any(op.name == "aten::_foreach_lerp_" for op in run.ops)

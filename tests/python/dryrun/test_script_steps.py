@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""test_script_steps.py: when a step of a script ends, and functions that make one."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+torch = pytest.importorskip("torch")
+if torch.cuda.is_available():
+    pytest.skip("a GPU is here", allow_module_level=True)
+
+from torchtraceap.dryrun.dry_run import dry_run  # noqa: E402
+from torchtraceap.dryrun.record import Op  # noqa: E402
+from torchtraceap.dryrun.script import Ended, run_function  # noqa: E402
+from torchtraceap.dryrun.script_function import FunctionError  # noqa: E402
+
+from .scripts import Write, run  # noqa: E402
+
+_MODEL = """
+import torch
+model = torch.nn.Linear(4, 4).cuda()
+first = torch.optim.SGD(model.parameters(), lr=0.1)
+second = torch.optim.AdamW(model.parameters())
+def work():
+    model(torch.ones(4, device="cuda")).sum().backward()
+"""
+
+
+# --- Steps ----------------------------------------------------------------------------
+
+
+def test_step_ends_with_that_of_the_optimizer(script: Write) -> None:
+    path = script(_MODEL + "for i in range(9):\n    work()\n    first.step()\n")
+    going, ended = run(path, steps=4)
+    assert ended == Ended("SGD.step()") and going.record.steps == 4
+    of_steps = [s.ops for s in going.steps]
+    assert of_steps[1] == of_steps[2] == of_steps[3] > 0
+    going, ended = run(path)
+    assert ended.well and going.record.steps == 9
+
+
+def test_of_two_optimizers_the_first_ends_it(script: Write) -> None:
+    path = script(
+        _MODEL + "for i in range(9):\n"
+        "    work(); first.step(); work(); second.step()\n    print(i)\n"
+    )
+    going, ended = run(path, steps=4)
+    assert ended.steps_by == "SGD.step()" and going.record.steps == 4
+    # Each step but the first has both; in the second AdamW makes its state.
+    assert going.steps[2] == going.steps[3]
+    adamw = {e.step for e in going.ops if e.name.startswith("aten::_foreach_addcdiv")}
+    assert adamw == {1, 2, 3}
+
+
+def test_optimizer_that_is_gone_ends_none(script: Write) -> None:
+    path = script(
+        _MODEL + "work(); first.step(); del first\n"
+        "for i in range(3):\n    work(); second.step()\n"
+    )
+    going, _ = run(path)
+    assert going.record.steps == 4
+
+
+def test_steps_of_a_profiler_count_if_there_is_one(script: Write) -> None:
+    path = script(
+        _MODEL + "with torch.profiler.profile() as profiler:\n"
+        "    for i in range(9):\n"
+        "        work(); first.step(); work(); first.step(); profiler.step()\n"
+    )
+    going, ended = run(path, steps=3)
+    assert ended.steps_by == "step() of the profiler" and going.record.steps == 3
+    assert len({s.ops for s in going.steps[1:]}) == 1
+    of_first = [e for e in going.record.entries if isinstance(e, Op) and e.step == 0]
+    assert sum(e.name == "aten::_foreach_add_" for e in of_first) == 2
+    assert {e.step for e in going.record.entries} == {0, 1, 2}
+
+
+def test_ending_is_not_caught_as_an_exception(script: Write) -> None:
+    path = script(
+        _MODEL + "for i in range(9):\n    work()\n"
+        "    try: first.step()\n    except Exception: raise SystemExit('caught')\n"
+    )
+    assert run(path, steps=2)[1].well
+
+
+def test_what_it_does_when_it_is_ended_is_forgotten(script: Write) -> None:
+    path = script(
+        _MODEL + "try:\n    for i in range(9):\n        work(); first.step()\n"
+        "finally:\n    model.weight.sum().item()\n    print('ended')\n"
+    )
+    going, _ = run(path, steps=2)
+    assert not [sync for sync in going.syncs if sync.step == 2]
+    assert {entry.step for entry in going.record.entries} == {0, 1}
+    going, _ = run(path)
+    assert len([sync for sync in going.syncs if sync.step == 9]) == 1
+
+
+def test_program_without_steps_runs_to_its_end(script: Write) -> None:
+    going, ended = run(script(_MODEL + "work()\nprint('end')\n"), steps=2)
+    assert ended == Ended() and going.record.steps == 0 and going.ops
+
+
+def test_hooks_are_gone_afterwards(script: Write) -> None:
+    of_torch = torch.profiler.profile.step
+    run(script(_MODEL + "work()\nfirst.step()\n"), steps=1)
+    assert torch.profiler.profile.step is of_torch
+    layer = torch.nn.Linear(1, 1)
+    optimizer = torch.optim.SGD(layer.parameters())
+    for _ in range(3):  # would raise
+        optimizer.step()
+
+
+# --- A function -----------------------------------------------------------------------
+
+_FUNCTIONS = _MODEL + (
+    "import sys\n"
+    "assert __name__ == 'prog' and sys.argv == ['prog.py', 'x']\n"
+    "calls = []\n"
+    "def step():\n    calls.append(work())\n    first.step()\n"
+    "class Trainer:\n    step = staticmethod(step)\n"
+    "trainer = Trainer()\n"
+    "def takes(batch): ...\n"
+    "def gives():\n    yield\n"
+    "if __name__ == '__main__': raise SystemExit('as main')\n"
+)
+
+
+@pytest.mark.parametrize("name", ["step", "trainer.step"])
+def test_function_is_called_as_often_as_said(script: Write, name: str) -> None:
+    path = script(_FUNCTIONS)
+    with dry_run() as going:
+        ended = run_function(going, path, name, ["x"], steps=5)
+    assert ended == Ended(f"each call of {name}()")
+    assert going.record.steps == 5 and len({s.ops for s in going.steps[1:]}) == 1
+    assert "prog" not in sys.modules
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("stp", r"prog.py has no stp; did you mean step\?"),
+        ("takes", r"cannot be called without arguments: .*'batch'"),
+        ("gives", "async or a generator"),
+        ("model.weight", "is no function"),
+    ],
+)
+def test_function_that_is_none_is_refused(
+    script: Write, name: str, message: str
+) -> None:
+    path = script(_FUNCTIONS)
+    with pytest.raises(FunctionError, match=message), dry_run() as going:
+        run_function(going, path, name, ["x"])
+
+
+def test_error_of_a_function_is_the_users_own(script: Write) -> None:
+    path = script("def step():\n    1 / 0\n")
+    with dry_run() as going:
+        ended = run_function(going, path, "step")
+    assert ended.failure.startswith("Traceback (most recent call last):\n")
+    assert ended.failure.count("File ") == 1 and "ZeroDivisionError" in ended.failure

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""told.py: a recorder that only remembers what it is told."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from torchtraceap.dryrun.gpus import Gpu, gpu
+
+
+@dataclass
+class Told:
+    """A recorder that only remembers."""
+
+    gpu: Gpu = field(default_factory=lambda: gpu("H100"))
+    current_stream: int = 7
+    calls: list[tuple[str, int, int]] = field(default_factory=list)
+    waits: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    now: int = 0
+    peak: int = 0
+
+    def call(self, kind: str, stream: int = 7, event: int = -1) -> None:
+        self.calls.append((kind, stream, event))
+
+    def wait(self, api: str) -> None:
+        self.waits.append(api)
+
+    def note(self, sentence: str) -> None:
+        self.notes.append(sentence)
+
+    def memory(self) -> tuple[int, int]:
+        return self.now, self.peak
+
+    def reset_peak(self) -> None:
+        self.peak = self.now
+
+    def use(self, size: int) -> None:
+        self.now = size
+        self.peak = max(self.peak, size)

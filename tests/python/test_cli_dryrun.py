@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""test_cli_dryrun.py: `torchtraceap dryrun`, as users run it."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import redirect_stdout
+from pathlib import Path
+
+import pytest
+
+import torchtraceap
+from torchtraceap import cli
+from torchtraceap.outputs import OUTPUTS
+
+torch = pytest.importorskip("torch")
+if torch.cuda.is_available():
+    pytest.skip("a GPU is here", allow_module_level=True)
+
+Program = Callable[..., "tuple[int, str, str]"]
+
+# One wait in a step, which begins with the second one's: loss.item().
+_TRAIN = """\
+import argparse
+import torch
+from torch.cuda import get_device_name
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--epochs", type=int, default=10)
+parser.add_argument("--gpu")
+options = parser.parse_args()
+print("training on", get_device_name())
+model = torch.nn.Linear(4, 4, device="cuda")
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+x = torch.ones(2, 4, device="cuda")
+for epoch in range(options.epochs):
+    loss = model(x).sum()
+    loss.backward()
+    optimizer.step()
+    print(epoch, loss.item())
+
+def train_step():
+    model(x).sum().backward()
+    optimizer.step()
+"""
+_WAITS_AT = _TRAIN.split("\n").index("    print(epoch, loss.item())") + 1
+
+
+@pytest.fixture
+def dryrun(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Program:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "train.py").write_text(_TRAIN)
+
+    def run(*arguments: object) -> tuple[int, str, str]:
+        try:
+            code = cli.main(["dryrun", *map(str, arguments)])
+        except SystemExit as end:  # as argparse does
+            code = int(str(end.code))
+        return code, *capsys.readouterr()
+
+    return run
+
+
+def test_says_where_a_script_waits(dryrun: Program) -> None:
+    code, out, err = dryrun("train.py")
+    assert (code, err) == (0, "")
+    assert out.startswith("training on NVIDIA H100 80GB HBM3\n0 ")
+    assert "Dry run as if on one H100 SXM: 3 steps." in out
+    assert f"train.py:{_WAITS_AT}  aten::_local_scalar_dense" in out
+    assert "a step ends with SGD.step()" in " ".join(out.split())
+    assert not re.search("^3 ", out, re.MULTILINE)  # The program was ended.
+
+
+def test_arguments_go_to_the_script(dryrun: Program) -> None:
+    code, out, _ = dryrun("--steps", 0, "--gpu", "T4", "train.py", "--epochs", 5)
+    assert code == 0 and "on Tesla T4\n" in out and "one T4: 5 steps." in out
+    code, out, err = dryrun("train.py", "--steps", 2)
+    assert code == 2 and "unrecognized arguments: --steps 2" in err
+    assert "--steps was given to it: torchtraceap's options stand before it" in err
+
+
+def test_function_is_a_step(dryrun: Program) -> None:
+    code, out, _ = dryrun(
+        "--step", "train_step", "--steps", 4, "train.py", "--epochs=1"
+    )
+    assert code == 0 and "4 steps." in out and "each call of train_step()" in out
+
+
+def test_module(dryrun: Program, tmp_path: Path) -> None:
+    (tmp_path / "as_module.py").write_text(_TRAIN)
+    code, out, _ = dryrun("-m", "as_module", "--epochs", "2")
+    assert code == 0 and "2 steps." in out
+    sys.modules.pop("as_module", None)
+
+
+@pytest.mark.parametrize(
+    ("limits", "code"),
+    [
+        (["--max-syncs", 1], 0),
+        (["--max-syncs", 0], 1),
+        (["--max-launches", 1000], 0),
+        (["--max-launches", 2], 1),
+        (["--max-syncs", 0, "--warmup", 9], 2),
+    ],
+)
+def test_limits(dryrun: Program, limits: list[object], code: int) -> None:
+    found, out, err = dryrun("-q", *limits, "train.py")
+    assert found == code and "Dry run" not in out
+    if code == 1 and "--max-syncs" in limits:
+        assert err == (
+            "torchtraceap: step 1 has 1 waits, and --max-syncs 0 was given: "
+            f"train.py:{_WAITS_AT} (1)\n"
+        )
+    elif code == 1:
+        assert "launches, and --max-launches 2 was given: train.py:" in err
+    elif code == 2:
+        assert "Take more --steps, or less --warmup" in err
+
+
+def test_json_alone_is_on_standard_output(dryrun: Program) -> None:
+    code, out, err = dryrun("--json", "-", "train.py")
+    form = json.loads(out)
+    assert code == 0 and "training on" in err
+    assert form["origin"] == "dry-run" and len(form["steps"]) == 3
+    assert form["waits"][0]["location"]["line"] == _WAITS_AT
+    code, _, err = dryrun("--json", "train.py", "train.py")
+    assert code == 2 and "would overwrite train.py" in err
+    code, _, _ = dryrun("-q", "--json", "found.json", "train.py")
+    assert json.loads(Path("found.json").read_text()) == form
+
+
+def test_every_form_is_written(dryrun: Program, tmp_path: Path) -> None:
+    forms = [output for output in OUTPUTS if output.name != "json"]
+    wanted = [(f"--{form.name}", tmp_path / f"out{form.suffix}{i}") for i, form in
+              enumerate(forms)]  # fmt: skip
+    trace = tmp_path / "trace.json"
+    code, _, err = dryrun(
+        "-q", "--trace-out", trace, *(word for pair in wanted for word in pair),
+        "--host-us", 20, "train.py",
+    )  # fmt: skip
+    assert (code, err) == (0, "")
+    for form, (_, target) in zip(forms, wanted, strict=True):
+        assert os.listdir(target) if not form.suffix else target.stat().st_size > 500
+    report = torchtraceap.analyze(trace)
+    assert "20 µs of host time assumed" in report.summary()
+    assert f"train.py:{_WAITS_AT}" in report.summary()
+
+
+def test_values_can_be_worked_out(dryrun: Program, tmp_path: Path) -> None:
+    code = (
+        "import torch\ntorch.manual_seed(3)\n"
+        "model = torch.nn.Linear(64, 256).to(D)\n"
+        "optimizer = torch.optim.SGD(model.parameters(), lr=0.1)\n"
+        "x = torch.randn(64, 64).to(D)\n"
+        "for _ in range(3):\n"
+        "    loss = model(x).square().mean()\n"
+        "    loss.backward(); optimizer.step(); print(loss.item())\n"
+    )
+    (tmp_path / "large.py").write_text(f"D = 'cuda'\n{code}")
+    plain = io.StringIO()
+    with redirect_stdout(plain):
+        exec(code, {"D": "cpu"})
+    _, out, _ = dryrun("-q", "--values", "all", "--steps", 0, "large.py")
+    assert [float(loss) for loss in out.split()] == pytest.approx(
+        [float(loss) for loss in plain.getvalue().split()], rel=1e-5
+    )
+    _, out, _ = dryrun("large.py")
+    assert "value guessed" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nope.py"], "there is no nope.py to run"),
+        (["--gpu", "H1000", "train.py"], "no GPU 'H1000'; known are T4"),
+        (["--step", "train_stp", "train.py", "--epochs=1"], "did you mean train_step"),
+        (["--step", "f", "-m", "train"], "--step FUNCTION takes a file"),
+        (["--step", "f", "--steps", "0", "train.py"], "--steps of 1 or more"),
+        (["--host-us", "0", "train.py"], "no time above 0"),
+        (["--max-ops", "40", "train.py"], "ended after 40 operators"),
+        (["--html", "no/such/f.html", "train.py"], "cannot write no/such/f.html"),
+        (["cpu.py"], "would have run on a GPU"),
+        (["exits.py"], "exits.py ended itself with exit code 3"),
+        (["raises.py"], "ZeroDivisionError: division by zero\n"),
+        ([], "are required: SCRIPT"),
+    ],
+)
+def test_what_goes_wrong_is_said(
+    dryrun: Program, tmp_path: Path, arguments: list[str], message: str
+) -> None:
+    (tmp_path / "cpu.py").write_text("import torch\ntorch.ones(3) + 1\n")
+    (tmp_path / "exits.py").write_text("import sys\nsys.exit(3)\n")
+    (tmp_path / "raises.py").write_text("1 / 0\n")
+    code, _, err = dryrun(*arguments)
+    assert code == 2 and message in err
+    assert f"torchtraceap{os.sep}" not in err  # no line of ours in a traceback
+    assert not torch.cuda.is_available()
+
+
+def test_an_error_comes_after_what_was_found(dryrun: Program, tmp_path: Path) -> None:
+    (tmp_path / "late.py").write_text(
+        "import torch\ntorch.ones(3, device='cuda').sum().item()\nraise ValueError\n"
+    )
+    code, out, err = dryrun("late.py")
+    assert code == 2 and "late.py:2" in out
+    assert err.startswith("Traceback (most recent call last):\n")
+    assert err.endswith("torchtraceap: the program failed, see above\n")
+
+
+def test_as_its_own_process(dryrun: Program, tmp_path: Path) -> None:
+    (tmp_path / "stops.py").write_text(
+        "import os, signal, torch\ntorch.ones(3, device='cuda')\n"
+        "os.kill(os.getpid(), signal.SIGINT)\n"
+    )
+    start = [sys.executable, "-m", "torchtraceap", "dryrun"]
+    done = subprocess.run([*start, "stops.py"], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (130, "")
+
+
+def test_help_loads_no_torch() -> None:
+    code = (
+        "import sys\nfrom torchtraceap import cli\n"
+        "try: cli.main(['dryrun', '--help'])\nexcept SystemExit: pass\n"
+        "print('torch' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout.endswith("False\n") and "SCRIPT ..." in done.stdout
