@@ -161,7 +161,7 @@ class Dispatch(TorchDispatchMode):  # type: ignore[misc]
             if on_device(tensor):
                 self.recorder.allocate(tensor)
         self._follow(func, args, kwargs, out, fresh, written)
-        is_view = not fresh and not written
+        is_view = not fresh and (not written or torch.Tag.inplace_view in func.tags)
         self.recorder.op(name, func._overloadname, args, kwargs, outs, is_view=is_view)
         row = BY_OPERATOR.get(name)
         if row is not None and row.applies((args, kwargs)):
