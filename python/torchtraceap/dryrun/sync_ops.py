@@ -135,7 +135,7 @@ SYNC_OPS = (
             "Event.synchronize",
             "torch.distributed.barrier",
         ),
-        "torch.cuda.synchronize(), event.synchronize(), elapsed_time, barrier()",
+        "torch.cuda.synchronize(), event.synchronize(), barrier()",
         "it was asked for",
         "take it out; streams can wait for one another: stream.wait_event()",
         names=("synchronize",),
