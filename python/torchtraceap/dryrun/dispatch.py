@@ -116,6 +116,7 @@ class Dispatch(TorchDispatchMode):  # type: ignore[misc]
         super().__init__()
         self.recorder = recorder
         self.values = values
+        self.paused = False  # True: leaves everything as it is
         self._shapes = ShapeCache()
 
     @classmethod
@@ -128,7 +129,7 @@ class Dispatch(TorchDispatchMode):  # type: ignore[misc]
     ) -> Any:
         kwargs = kwargs or {}
         schema = getattr(func, "_schema", None)
-        if schema is None:  # a higher-order operator
+        if schema is None or self.paused:  # None: a higher-order operator
             return func(*args, **kwargs)
         # Function modes, which are on while backward runs, would otherwise answer the
         # questions that are asked here, and the kernels' own.
