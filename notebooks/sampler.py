@@ -12,10 +12,10 @@ import torch
 
 def sample_by_mask(logits: torch.Tensor, noise: torch.Tensor, k: int) -> torch.Tensor:
     """Takes what reaches the k-th largest: how many those are only the device knows."""
-    lowest = torch.topk(logits, k).values[:, -1:]
-    rows, kept = torch.nonzero(logits >= lowest, as_tuple=True)
+    likely = logits >= torch.topk(logits, k).values[:, -1:]
+    rows, kept = torch.nonzero(likely, as_tuple=True)
     scores = torch.full_like(logits, -torch.inf)
-    scores[rows, kept] = logits[rows, kept] + noise[rows, kept]
+    scores[rows, kept] = (logits + noise)[likely]
     return torch.argmax(scores, dim=1)
 
 

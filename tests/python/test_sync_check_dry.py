@@ -154,17 +154,18 @@ def test_a_dry_run_around_it_is_the_one_that_counts() -> None:
 
 
 def test_the_sampler() -> None:
-    """Of the two forms of the notebook, one waits for the size of a result."""
+    """Of the two forms of the notebook, one waits for the size of a result, twice."""
     forms = sampler()
     draw = forms.sample_by_mask
-    wait = draw.__code__.co_firstlineno + 3
+    first = draw.__code__.co_firstlineno
 
     def inputs() -> Any:
         return torch.randn(2, 8, 32000, device="cuda")
 
     with pytest.raises(SyncStalls) as caught, SyncCheck():
         draw(*inputs(), 50)
-    assert f"sampler.py:{wait}: aten::nonzero waits" in str(caught.value)
+    for line, operator in ((3, "nonzero"), (5, "index")):
+        assert f"sampler.py:{first + line}  aten::{operator}  ×1" in str(caught.value)
     with SyncCheck() as check:
         forms.sample_static(*inputs(), 50)
     assert check.verdict is not None and not check.verdict.stalls
