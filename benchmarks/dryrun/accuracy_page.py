@@ -26,7 +26,9 @@ PROGRAMS = """\
 The programs of the traces, built again and dry-run; a usual step beside a recorded
 one. *Busy* is the sum of kernels and of copies on the device. *Fitted* says whether
 constants were chosen on that trace: `counts` means only how many kernels a
-convolution has.
+convolution has. The two traces with DistributedDataParallel (DDP) record no shapes:
+that they have 32 images a step follows from the grids of their elementwise kernels;
+what DDP adds is left out of them.
 """
 KERNELS = """\
 Each operator of a trace whose arguments are recorded, its kernels taken together.

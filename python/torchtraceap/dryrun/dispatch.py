@@ -116,6 +116,7 @@ class Dispatch(TorchDispatchMode):  # type: ignore[misc]
         super().__init__()
         self.recorder = recorder
         self.values = values
+        self.paused = False  # True: leaves everything as it is
         self._shapes = ShapeCache()
 
     @classmethod
@@ -128,7 +129,7 @@ class Dispatch(TorchDispatchMode):  # type: ignore[misc]
     ) -> Any:
         kwargs = kwargs or {}
         schema = getattr(func, "_schema", None)
-        if schema is None:  # a higher-order operator
+        if schema is None or self.paused:  # None: a higher-order operator
             return func(*args, **kwargs)
         # Function modes, which are on while backward runs, would otherwise answer the
         # questions that are asked here, and the kernels' own.
@@ -160,7 +161,7 @@ class Dispatch(TorchDispatchMode):  # type: ignore[misc]
             if on_device(tensor):
                 self.recorder.allocate(tensor)
         self._follow(func, args, kwargs, out, fresh, written)
-        is_view = not fresh and not written
+        is_view = not fresh and (not written or torch.Tag.inplace_view in func.tags)
         self.recorder.op(name, func._overloadname, args, kwargs, outs, is_view=is_view)
         row = BY_OPERATOR.get(name)
         if row is not None and row.applies((args, kwargs)):

@@ -15,6 +15,7 @@ from torchtraceap.dryrun import (
     ddp,
     foreach,
     loader,
+    profilers,
     rnn,
 )
 from torchtraceap.dryrun.dispatch import Dispatch
@@ -33,4 +34,5 @@ def overrides(run: Dispatch, world_size: int = 8) -> Iterator[None]:
         undo.enter_context(collectives.installed(run, world_size))
         undo.enter_context(ddp.installed(run.recorder.record))
         undo.enter_context(compile.installed(run.recorder.note))
+        undo.enter_context(profilers.installed(run.recorder.note))
         yield
