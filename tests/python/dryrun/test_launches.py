@@ -231,7 +231,7 @@ def test_convolutions_take_what_they_took_on_a_v100(
         [side // 2] * 2, [1, 1], False, [0, 0], 1,
     )  # fmt: skip
     said = sum(kernel_us(launch, V100) for launch in launches_of(found, V100))
-    assert said == pytest.approx(recorded_us, rel=0.3)
+    assert said == pytest.approx(recorded_us, rel=0.35)
 
 
 def test_causal_attention_leaves_out_tiles_above_the_diagonal() -> None:
