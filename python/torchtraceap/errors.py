@@ -72,5 +72,9 @@ class DryRunError(RuntimeError):
     operator or the name, why, and what to do."""
 
 
+class DryRunUnderWay(DryRunError):
+    """A dry run that cannot begin, for there is one already."""
+
+
 class DryRunLimit(DryRunError):
     """A dry run that made more operators, or took longer, than it may."""

@@ -2,9 +2,9 @@
 """pytest_plugin.py: the fixtures `no_sync_stalls` and `trace_check`, the marker
 `no_sync_stalls`, and what pytest's reports show of them. See docs/pytest.md.
 
-pytest loads this file at every start, so it imports nothing but pytest. What is checked
+pytest loads this file at every start, so it imports little but pytest. What is checked
 is decided in checking/; checks do not raise, but are noted in the test's log, and the
-test fails with all of them when the phase it is in is over.
+test fails with all of them when the phase it is in is over (checking/pytest_log.py).
 """
 
 from __future__ import annotations
@@ -15,16 +15,18 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from torchtraceap.checking.pytest_log import LOG, log_of, not_checked, settle
+from torchtraceap.errors import DryRunError
+
 if TYPE_CHECKING:
-    from torchtraceap.checking.check_log import CheckLog
     from torchtraceap.checking.fixtures import NoSyncStalls, TraceChecks
     from torchtraceap.checking.sync_block import SyncBlock
 
 _MARKER = "no_sync_stalls"
 _HELP = """\
-no_sync_stalls(over_us=50, max_count=0, allow=[], warmup=0, unknown="fail"): fail the \
-test if its body waits for the GPU (torchtraceap)"""
-_LOG: pytest.StashKey[CheckLog | None] = pytest.StashKey()
+no_sync_stalls(over_us=50, max_count=0, max_per_step=None, allow=[], warmup=0, \
+device="auto", unknown="fail"): fail the test if its body waits for the GPU \
+(torchtraceap)"""
 # Watches the body of a marked test.
 _WHOLE: pytest.StashKey[SyncBlock | None] = pytest.StashKey()
 
@@ -37,13 +39,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="what becomes of a test one of whose checks cannot be made, where it does "
         "not say so itself. Default: it fails; skipped for want of a GPU",
     )
+    from torchtraceap.checking import pytest_dry
+
+    pytest_dry.add_options(parser)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the marker and what is said of all tests together."""
-    from torchtraceap.checking import pytest_summary
+    """Register the marker, the dry run and what is said of all tests together."""
+    from torchtraceap.checking import pytest_dry, pytest_summary
 
     config.addinivalue_line("markers", _HELP)
+    pytest_dry.device_of(config)  # a wrong one is named at once
+    config.pluginmanager.register(pytest_dry, "torchtraceap-dry")
     config.pluginmanager.register(pytest_summary, "torchtraceap-summary")
 
 
@@ -52,8 +59,9 @@ def no_sync_stalls(request: pytest.FixtureRequest) -> NoSyncStalls:
     """A context manager that fails the test if the code in it waits for the GPU.
 
     ``with no_sync_stalls(): train_step()``. Options: ``over_us``, ``max_count``,
-    ``allow=[...]``, ``warmup``. The marker of the same name does so for the whole body
-    of a test. Without a GPU it checks which operators would wait, and says so.
+    ``max_per_step``, ``allow=[...]``, ``warmup``, ``device``. The marker of the same
+    name does so for the whole body of a test. Without a GPU the test is run dry, as if
+    on one: it checks which operators would wait, and says so.
     """
     _need_torch("no_sync_stalls")
     from torchtraceap.checking.fixtures import NoSyncStalls
@@ -61,7 +69,7 @@ def no_sync_stalls(request: pytest.FixtureRequest) -> NoSyncStalls:
 
     item = request.node
     watched = item.stash[_WHOLE] is not None
-    return NoSyncStalls(_log(item), not watched and asks_for_fixture(item))
+    return NoSyncStalls(log_of(item), not watched and asks_for_fixture(item))
 
 
 @pytest.fixture
@@ -74,7 +82,7 @@ def trace_check(request: pytest.FixtureRequest) -> TraceChecks:
     """
     from torchtraceap.checking.fixtures import TraceChecks
 
-    return TraceChecks(_log(request.node), lambda: _need_torch("trace_check()"))
+    return TraceChecks(log_of(request.node), lambda: _need_torch("trace_check()"))
 
 
 def _need_torch(what: str) -> None:
@@ -82,20 +90,10 @@ def _need_torch(what: str) -> None:
         pytest.skip(f"{what} needs PyTorch, and torch is not installed")
 
 
-def _log(item: pytest.Item) -> CheckLog:
-    from torchtraceap.checking.check_log import CheckLog
-
-    log = item.stash[_LOG]
-    if log is None:
-        log = CheckLog(item.config.getoption("--traceap-unknown"))
-        item.stash[_LOG] = log
-    return log
-
-
 def _block(item: pytest.Item, options: dict[str, Any]) -> SyncBlock:
     from torchtraceap.checking.sync_block import SyncBlock
 
-    return SyncBlock(_log(item), **options)
+    return SyncBlock(log_of(item), **options)
 
 
 # --- The phases of a test ----------------------------------------------------------
@@ -107,7 +105,7 @@ def pytest_runtest_setup(item: pytest.Item) -> Generator[None, Any, Any]:
     from torchtraceap.checking.whole_body import options_of
 
     wrong = ""
-    item.stash[_LOG] = item.stash[_WHOLE] = None  # tests may be run again
+    item.stash[LOG] = item.stash[_WHOLE] = None  # tests may be run again
     try:
         options = options_of(item)
         if options is not None:
@@ -117,8 +115,16 @@ def pytest_runtest_setup(item: pytest.Item) -> Generator[None, Any, Any]:
         wrong = f"marker {_MARKER}: {error}"
     if wrong:
         pytest.fail(wrong, pytrace=False)
-    result = yield
-    _settle(item)
+    refused, result = None, None
+    try:
+        result = yield
+    except DryRunError as error:
+        refused = not_checked(item, error)
+        if refused is None:
+            raise
+    settle(item)
+    if refused:
+        pytest.skip(refused)  # there is no test without its fixtures
     return result
 
 
@@ -128,6 +134,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
     from torchtraceap.checking.whole_body import is_unittest, watch_method
 
     whole = item.stash.get(_WHOLE, None)
+    result, refused = None, None
     try:
         if whole is None:
             result = yield
@@ -138,11 +145,15 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
             with whole:
                 result = yield
     except pytest.skip.Exception:
-        _settle(item)  # skipped later, which does not undo a failure
+        settle(item)  # skipped later, which does not undo a failure
         raise
-    if log := item.stash.get(_LOG, None):
+    except DryRunError as error:
+        refused = not_checked(item, error)
+        if refused is None:
+            raise
+    if (log := item.stash.get(LOG, None)) and not refused:
         log.give_up_waiting()
-    _settle(item)
+    settle(item)
     return result
 
 
@@ -150,22 +161,8 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
 def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, Any, Any]:
     """Fail what a fixture found after the test."""
     result = yield
-    _settle(item)
+    settle(item)
     return result
-
-
-def _settle(item: pytest.Item) -> None:
-    """Fail, or skip, a test whose own code has not failed, if its checks have."""
-    log = item.stash.get(_LOG, None)
-    if log is None:
-        return
-    from torchtraceap.checking.outcome import failure_text, skip_text
-
-    if fails := [one for one in log.new if one.fails]:
-        # The message names the lines; a traceback into this file would not help.
-        pytest.fail(failure_text(fails), pytrace=False)
-    if skips := [one for one in log.new if one.skips]:
-        pytest.skip(skip_text(skips))
 
 
 # --- Reports -----------------------------------------------------------------------
@@ -176,7 +173,7 @@ def pytest_runtest_makereport(
     item: pytest.Item,
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Add the section and the properties, which pytest-xdist carries over."""
-    log = item.stash.get(_LOG, None)
+    log = item.stash.get(LOG, None)
     if log and log.outcomes:
         from torchtraceap.checking.outcome import PREFIX, properties
 

@@ -88,6 +88,7 @@ def test_message() -> None:
         "  /home/me/train.py:7  aten::nonzero  ×2",
         "  and 2 that are allowed or shorter than over_us",
         "What was checked.",
+        "To tolerate a line: allow=['train.py:9']",
     ]
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_sync_watch.py: without a GPU, what would wait for one, and on which line."""
+"""test_sync_watch.py: on the CPU, what would wait for a GPU, and on which line."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_the_docs_have_the_table_of_operators() -> None:
 
 def lines_of(code: Callable[[], object], **options: Any) -> list[tuple[str, int]]:
     """Operators that would wait, with their line counted from that of `code`."""
-    check = SyncCheck(**options)
+    check = SyncCheck(device="cpu", **options)
     try:
         with check:
             code()
@@ -172,7 +172,7 @@ def fresh() -> Any:
 def test_waits(name: str, mode: Any) -> None:
     with mode():
         x = fresh()
-        with pytest.raises(SyncStalls, match=HERE.name), SyncCheck():
+        with pytest.raises(SyncStalls, match=HERE.name), SyncCheck(device="cpu"):
             WAITS[name](x)
 
 
@@ -182,14 +182,14 @@ def test_waits(name: str, mode: Any) -> None:
 def test_does_not_wait(name: str, mode: Any) -> None:
     with mode():
         x = fresh()
-        with SyncCheck():
+        with SyncCheck(device="cpu"):
             DOES_NOT_WAIT[name](x)
 
 
 def test_every_operator_of_the_table_is_tried() -> None:
     tried = set()
     for name in WAITS:
-        check = SyncCheck()
+        check = SyncCheck(device="cpu")
         with pytest.raises(SyncStalls), check:
             WAITS[name](fresh())
         assert check.verdict is not None
@@ -207,7 +207,7 @@ def test_inference_mode_finds_the_same_with_the_same_results(name: str) -> None:
         torch.manual_seed(0)
         with mode():
             x = fresh()
-            check = SyncCheck(max_count=99)
+            check = SyncCheck(device="cpu", max_count=99)
             with check:
                 result = code(x)
         assert check.verdict is not None
@@ -220,7 +220,10 @@ def test_inference_mode_finds_the_same_with_the_same_results(name: str) -> None:
 def test_tensors_of_inference_mode_are_watched_outside_of_it() -> None:
     with torch.inference_mode():
         x = torch.ones(3)
-    with pytest.raises(SyncStalls, match="_local_scalar_dense"), SyncCheck():
+    with (
+        pytest.raises(SyncStalls, match="_local_scalar_dense"),
+        SyncCheck(device="cpu"),
+    ):
         x[0].item()
 
 
@@ -230,7 +233,7 @@ def test_a_whole_training_step_is_clean(optimizer: str) -> None:
     model = torch.nn.Linear(4, 1)
     data = torch.utils.data.TensorDataset(torch.randn(8, 4))
     opt = getattr(torch.optim, optimizer)(model.parameters(), lr=0.1)
-    with SyncCheck() as check:
+    with SyncCheck(device="cpu") as check:
         for (x,) in torch.utils.data.DataLoader(data, batch_size=4, shuffle=True):
             model(x).pow(2).mean().backward()
             opt.step()
@@ -261,7 +264,7 @@ def test_optimizers_that_read_values_of_the_device(
         return value
 
     loss()
-    with pytest.raises(SyncStalls, match=HERE.name), SyncCheck():
+    with pytest.raises(SyncStalls, match=HERE.name), SyncCheck(device="cpu"):
         opt.step(loss)
 
 
@@ -298,32 +301,35 @@ def test_compiled_code_stays_compiled() -> None:
     def broken(x: Any) -> Any:
         return x * x.sum().item()
 
-    with SyncCheck():
+    with SyncCheck(device="cpu"):
         whole(torch.ones(2, 2))
     assert compiled
-    with pytest.raises(SyncStalls, match=HERE.name), SyncCheck():
+    with pytest.raises(SyncStalls, match=HERE.name), SyncCheck(device="cpu"):
         broken(torch.ones(2, 2))
 
 
 def test_warmup() -> None:
-    with SyncCheck(warmup=1) as check:
+    with SyncCheck(device="cpu", warmup=1) as check:
         torch.ones(3).sum().item()
         check.step()
         torch.ones(3).sum()
-    with pytest.raises(SyncStalls), SyncCheck(warmup=1) as check:
+    with pytest.raises(SyncStalls), SyncCheck(device="cpu", warmup=1) as check:
         check.step()
         torch.ones(3).sum().item()
-    with pytest.raises(ValueError, match="nothing was checked"), SyncCheck(warmup=2):
+    with (
+        pytest.raises(ValueError, match="nothing was checked"),
+        SyncCheck(device="cpu", warmup=2),
+    ):
         pass
 
 
 def test_errors_of_the_code_come_through_and_all_is_undone() -> None:
     to_text = torch._tensor_str._str
-    with pytest.raises(KeyError), SyncCheck():
+    with pytest.raises(KeyError), SyncCheck(device="cpu"):
         torch.ones(3).sum().item()
         raise KeyError
     assert torch._tensor_str._str is to_text
-    with SyncCheck() as check:
+    with SyncCheck(device="cpu") as check:
         pass
     torch.ones(3).sum().item()
     assert check.verdict is not None and check.verdict.ok
@@ -331,6 +337,6 @@ def test_errors_of_the_code_come_through_and_all_is_undone() -> None:
 
 def test_the_code_may_use_a_profiler() -> None:
     cpu = [torch.profiler.ProfilerActivity.CPU]
-    with SyncCheck(), torch.profiler.profile(activities=cpu) as prof:
+    with SyncCheck(device="cpu"), torch.profiler.profile(activities=cpu) as prof:
         torch.ones(3).sum()
     assert torchtraceap.analyze(prof).trace.events

@@ -3,9 +3,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from typing import Protocol
 
 from torchtraceap.checking.outcome import Outcome, Unknown
+from torchtraceap.checking.sync_recorder import Device
+
+
+class Watching(Protocol):
+    """A check, while it watches code."""
+
+    def step(self) -> None:
+        """End an iteration."""
 
 
 class CheckLog:
@@ -15,13 +24,17 @@ class CheckLog:
     at the end of each phase of the test and fails it.
     """
 
-    def __init__(self, unknown: Unknown | None) -> None:
+    def __init__(self, unknown: Unknown | None, device: Device = "auto") -> None:
         #: What becomes of checks that cannot be made; None: the check's own default.
         self.unknown = unknown
+        #: What checks are made on that do not say so themselves.
+        self.device = device
+        #: The errors of which an outcome says already what they mean.
+        self.explained: list[BaseException] = []
         self.outcomes: list[Outcome] = []
         self._taken = 0
         self._watching = ""
-        self._step: Callable[[], None] | None = None
+        self._watched: Watching | None = None
         self._waiting: dict[int, tuple[object, Outcome]] = {}
 
     def add(self, outcome: Outcome) -> None:
@@ -53,8 +66,8 @@ class CheckLog:
             self.add(otherwise)
         self._waiting.clear()
 
-    def watch(self, check: str, step: Callable[[], None]) -> None:
-        """Note that a check watches code now, whose iterations ``step`` ends.
+    def watch(self, check: str, watched: Watching) -> None:
+        """Note that a check watches code now.
 
         Raises RuntimeError if another one does already.
         """
@@ -65,17 +78,16 @@ class CheckLog:
                 "a time (a GPU has one profiler). Put one after the other, or take one "
                 "of the two out."
             )
-        self._watching, self._step = check, step
+        self._watching, self._watched = check, watched
 
     def unwatch(self) -> None:
         """Note that the check is over."""
-        self._watching, self._step = "", None
+        self._watching, self._watched = "", None
 
-    def step(self) -> None:
-        """End an iteration of the code being watched; RuntimeError if none is."""
+    def watched(self, asked: str) -> Watching:
+        """Return the check that watches code now; RuntimeError if none does, where
+        ``asked`` is what was asked of it."""
         __tracebackhide__ = True
-        if self._step is None:
-            raise RuntimeError(
-                "step() ends an iteration of code that is being watched, and none is"
-            )
-        self._step()
+        if self._watched is None:
+            raise RuntimeError(f"{asked} of code that is being watched, and none is")
+        return self._watched

@@ -52,7 +52,19 @@ class NoSyncStalls:
         """End an iteration of the code being watched, as `SyncCheck.step` does: for
         tests that are watched as a whole, by their marker."""
         __tracebackhide__ = True
-        self._log.step()
+        self._log.watched("step() ends an iteration").step()
+
+    def assert_launches(self, *, max_per_step: int) -> None:
+        """Fail the test if a step launches more kernels than so many, as
+        `SyncCheck.assert_launches` does: for tests that are watched as a whole."""
+        __tracebackhide__ = True
+        watched = self._log.watched("assert_launches() counts the kernels")
+        if not isinstance(watched, SyncBlock):
+            raise RuntimeError(
+                "assert_launches() is of no_sync_stalls; of a recording, after its "
+                f"block: check.max_kernels_per_step({max_per_step})"
+            )
+        watched.assert_launches(max_per_step=max_per_step)
 
 
 class TraceChecks:

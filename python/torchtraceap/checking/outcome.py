@@ -7,8 +7,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from torchtraceap.checking.sync_verdict import Verdict
+from torchtraceap.checking.dry_observation import cannot_be_run
+from torchtraceap.checking.launch_verdict import LaunchVerdict
+from torchtraceap.checking.sync_verdict import Verdict, decide
 from torchtraceap.checking.whole_body import NAME
+from torchtraceap.errors import DryRunError
 
 #: What becomes of a test one of whose checks could not be made.
 Unknown = Literal["fail", "skip", "pass"]
@@ -75,6 +78,27 @@ def of_verdict(verdict: Verdict, unknown: Unknown) -> Outcome:
         notes=verdict.notes,
         count=verdict.count,
         wasted_us=verdict.wasted_us,
+        unknown=unknown,
+    )
+
+
+def of_dry_run_error(error: DryRunError, unknown: Unknown) -> Outcome:
+    """Put into these words that a test cannot be run dry."""
+    return of_verdict(decide(cannot_be_run(error)), unknown)
+
+
+def of_launches(verdict: LaunchVerdict, mode: str, unknown: Unknown) -> Outcome:
+    """Put a verdict on launches into these words."""
+    status: Literal["passed", "failed", "unknown"] = "unknown"
+    if verdict.told:
+        status = "passed" if verdict.ok else "failed"
+    check = f"{NAME} assert_launches({verdict.max_per_step})"
+    return Outcome(
+        check,
+        mode,
+        status,
+        verdict.headline,
+        details=verdict.details,
         unknown=unknown,
     )
 

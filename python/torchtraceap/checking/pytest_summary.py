@@ -11,14 +11,23 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from torchtraceap.checking.pytest_dry import device_of
+
 if TYPE_CHECKING:
     import pytest
 
 _FIXTURES = {"no_sync_stalls", "trace_check"}
 _MARKER = "no_sync_stalls"
+_LOOKS = {
+    "cuda": "looks for calls that blocked the CPU",
+    "dry": "runs tests dry, and looks for operators that would wait for one",
+    "cpu": "looks for operators on the CPU that would wait for one",
+}
 
 
-def pytest_report_collectionfinish(items: Sequence[pytest.Item]) -> str | list[str]:
+def pytest_report_collectionfinish(
+    config: pytest.Config, items: Sequence[pytest.Item]
+) -> str | list[str]:
     """Say in which mode checks run, if any of the tests has one."""
     number = sum(
         not _FIXTURES.isdisjoint(getattr(item, "fixturenames", ()))
@@ -28,19 +37,22 @@ def pytest_report_collectionfinish(items: Sequence[pytest.Item]) -> str | list[s
     if not number:
         return []
     tests = "1 test uses" if number == 1 else f"{number} tests use"
-    return f"torchtraceap: {tests} its checks; {_device()}"
+    return f"torchtraceap: {tests} its checks; {_device(config)}"
 
 
-def _device() -> str:
+def _device(config: pytest.Config) -> str:
     if importlib.util.find_spec("torch") is None:
         return "torch is not installed: stored traces can be checked, code cannot"
     torch = sys.modules.get("torch")
     if torch is None:  # Nor is it loaded only to say this.
         return "each says whether it ran on a GPU"
     # Unlike is_available, this leaves CUDA alone, so that tests can still fork.
-    if torch.cuda.device_count():
-        return "on the GPU: no_sync_stalls looks for calls that blocked the CPU"
-    return "no GPU here: no_sync_stalls looks for operators that would wait for one"
+    here = bool(torch.cuda.device_count())
+    device = device_of(config)
+    if device == "auto":
+        device = "cuda" if here else "dry"
+    where = "a GPU is here" if here else "no GPU here"
+    return f"{where}: no_sync_stalls {_LOOKS[device]}"
 
 
 def pytest_terminal_summary(

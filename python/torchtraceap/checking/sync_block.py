@@ -8,14 +8,23 @@ from typing import Any
 
 from torchtraceap.arguments import instead_of
 from torchtraceap.checking.check_log import CheckLog
+from torchtraceap.checking.launch_verdict import LaunchVerdict
 from torchtraceap.checking.outcome import (
     Outcome,
     Unknown,
     checked_unknown,
+    of_launches,
     of_verdict,
 )
-from torchtraceap.checking.sync_check import OPTIONS, SyncCheck, SyncStalls
+from torchtraceap.checking.sync_check import (
+    OPTIONS,
+    SyncCheck,
+    SyncStalls,
+    checked_launches,
+)
+from torchtraceap.checking.sync_verdict import Verdict
 from torchtraceap.checking.whole_body import NAME
+from torchtraceap.errors import DryRunError
 
 
 class SyncBlock:
@@ -30,17 +39,59 @@ class SyncBlock:
         for name in options.keys() - set(OPTIONS):
             known = (*OPTIONS, "unknown")
             raise TypeError(f"no option {name!r}; {instead_of(name, known)}")
+        if options.get("device") is None:
+            options["device"] = log.device
         self._check = SyncCheck(**options)
+        self._launch_limits: list[int] = []
+        self._ended = False
 
-    def __enter__(self) -> SyncCheck:
+    @property
+    def verdict(self) -> Verdict | None:
+        """What came out, once the block is left."""
+        return self._check.verdict
+
+    def step(self) -> None:
+        """End an iteration, as `SyncCheck.step` does."""
+        self._check.step()
+
+    def assert_launches(self, *, max_per_step: int) -> None:
+        """Fail the test if a step launches more kernels than so many: in the block or
+        after it."""
+        __tracebackhide__ = True
+        self._launch_limits.append(checked_launches(max_per_step))
+        if self._ended:
+            self._judge_launches()
+
+    def _judge_launches(self) -> None:
+        limits, self._launch_limits = self._launch_limits, []
+        verdict = self._check.verdict
+        if verdict is None:
+            return  # An error ended the block, so it is not judged.
+        for limit in limits:
+            found = LaunchVerdict(verdict.observation.launches, limit)
+            mode = verdict.observation.mode
+            self._log.add(of_launches(found, mode, self._unknown))
+
+    def explains(self, error: BaseException) -> bool:
+        """Tell whether an outcome says what an error of the code means."""
+        return error in self._log.explained
+
+    def __enter__(self) -> SyncBlock:
         __tracebackhide__ = True
         self._log.begun(self)
-        self._log.watch(NAME, self._check.step)
+        self._log.watch(NAME, self)
         try:
-            return self._check.__enter__()
-        except BaseException:
+            self._check.__enter__()
+        except BaseException as error:
             self._log.unwatch()
+            if isinstance(error, DryRunError):
+                headline = f"a dry run cannot begin: {error}"
+                self._log.add(
+                    Outcome(NAME, "", "unknown", headline, unknown=self._unknown)
+                )
+                self._log.explained.append(error)
             raise
+        return self
 
     def __exit__(
         self,
@@ -50,6 +101,7 @@ class SyncBlock:
     ) -> None:
         __tracebackhide__ = True
         self._log.unwatch()
+        self._ended = True
         try:
             self._check.__exit__(kind, error, trace)
         except SyncStalls:
@@ -58,3 +110,6 @@ class SyncBlock:
             self._log.add(Outcome(NAME, "", "failed", str(wrong)))
         if self._check.verdict is not None:
             self._log.add(of_verdict(self._check.verdict, self._unknown))
+            self._judge_launches()
+            if error is not None:
+                self._log.explained.append(error)

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """sync_check.py: does a piece of code make the CPU wait for the GPU, and where?
 
-What happens is recorded by sync_watch.py (no GPU: operators that would wait) or
-sync_run.py (GPU: calls that blocked the CPU), and judged by sync_verdict.py. The
-pytest plugin shows the outcome.
+What happens is recorded in one of the ways of sync_recorder.py and judged by
+sync_verdict.py. The pytest plugin shows the outcome.
 """
 
 from __future__ import annotations
@@ -12,27 +11,20 @@ import inspect
 import sys
 from collections.abc import Iterable
 from types import TracebackType
-from typing import Protocol
 
 from torchtraceap.arguments import checked_int, checked_names, wrong_number
+from torchtraceap.checking.launch_verdict import LaunchVerdict
+from torchtraceap.checking.sync_recorder import (
+    Device,
+    Recorder,
+    checked_device,
+    recorder_for,
+)
 from torchtraceap.checking.sync_verdict import OVER_US, Observation, Verdict, decide
 
 
 class SyncStalls(AssertionError):
     """The code waits for the GPU, or it could not be told; the text says where."""
-
-
-class Recorder(Protocol):
-    """A way to find out what waits. Which one is used, `_new_recorder` decides."""
-
-    def start(self) -> None:
-        """Begin; raises RuntimeError if that cannot be now."""
-
-    def stop(self) -> Observation:
-        """End, and tell what was seen since `start`."""
-
-    def abandon(self) -> None:
-        """End after an error of the code under test, of which nothing is asked."""
 
 
 class SyncCheck:
@@ -41,13 +33,22 @@ class SyncCheck:
         with SyncCheck():
             train_step()
 
+    Without a GPU the code is run dry: as if on one, without values but small ones (see
+    docs/pytest.md). It must then build its model in the block, or in a
+    `torchtraceap.dry_run` around it, with device="cuda" where `torch.cuda` has a GPU.
+    Code that puts nothing on that GPU is watched on the CPU.
+
     Args:
         over_us: With a GPU, a wait that blocked the CPU for less than this is
             tolerated, each on its own. Without one, times are unknown and it is
             ignored.
-        max_count: How many waits are tolerated in all.
+        max_count: How many waits are tolerated in all. None: none is, unless
+            ``max_per_step`` says it.
+        max_per_step: How many are tolerated in each iteration, which `step()` ends. A
+            block in which it is never called is one iteration.
         allow: What is tolerated: names of operators ("item", "aten::nonzero"), files
-            or lines ("metrics.py", "train.py:88"), each with wildcards ("*/hooks/*").
+            or lines ("metrics.py", "train.py:88"), also those of a library that
+            waits, each with wildcards ("*/hooks/*").
         warmup: How many calls of `step()` to wait for before checking, for code that
             compiles, tunes or allocates in its first iterations::
 
@@ -55,40 +56,74 @@ class SyncCheck:
                     for batch in batches:
                         train_step(batch)
                         check.step()
+        device: What to check on: "cuda" (real waits, in which over_us counts), "dry"
+            (a dry run), "cpu" (all tensors are taken to be on a GPU) or "auto": cuda
+            where there is a GPU, else dry, else cpu, as said above. None is auto.
 
-    Raises, on leaving the block, SyncStalls if the check fails; ValueError if
-    ``warmup`` ended nothing, because `step()` was called too seldom.
+    Raises, on leaving the block, SyncStalls if the check fails, or if it cannot be
+    told; ValueError if ``warmup`` ended nothing, because `step()` was called too
+    seldom.
     """
 
     def __init__(
         self,
         *,
         over_us: float = OVER_US,
-        max_count: int = 0,
+        max_count: int | None = None,
+        max_per_step: int | None = None,
         allow: Iterable[str] = (),
         warmup: int = 0,
+        device: Device | None = None,
     ) -> None:
         if wrong := wrong_number(over_us):
             raise ValueError(f"over_us {wrong}")
         self._over_us = over_us
-        self._max_count = checked_int("max_count", max_count, 0, sys.maxsize)
+        self._max_count = checked_limit("max_count", max_count)
+        self._max_per_step = checked_limit("max_per_step", max_per_step)
         self._allow = checked_names("allow", allow)
         self._to_skip = checked_int("warmup", warmup, 0, sys.maxsize)
-        self._recorder: Recorder | None = None
+        self._device = checked_device(device) or "auto"
+        self._recorder = Recorder()
+        self._launch_limits: list[int] = []
         #: What came out, once the block is left.
         self.verdict: Verdict | None = None
 
     def __enter__(self) -> SyncCheck:
-        if self._to_skip == 0:
-            self._start()
+        __tracebackhide__ = True
+        self._recorder = recorder_for(self._device)
+        try:
+            self._recorder.prepare()
+            if self._to_skip == 0:
+                self._recorder.start()
+        except BaseException:
+            self._recorder.abandon()
+            raise
         return self
 
     def step(self) -> None:
-        """Ends an iteration of the user's loop. Needed for ``warmup`` only."""
-        if self._to_skip > 0:
-            self._to_skip -= 1
-            if self._to_skip == 0:
-                self._start()
+        """Ends an iteration of the user's loop: for ``warmup`` and ``max_per_step``."""
+        if self._to_skip == 0:
+            self._recorder.step()
+            return
+        self._to_skip -= 1
+        if self._to_skip == 0:
+            self._recorder.start()
+
+    def assert_launches(self, *, max_per_step: int) -> None:
+        """Raise AssertionError if a step launches more kernels than so many; in the
+        block, on leaving it.
+
+        On a GPU they are counted, in a dry run worked out from the operators.
+        SyncStalls is raised where neither was made.
+        """
+        __tracebackhide__ = True
+        limit = checked_launches(max_per_step)
+        if self.verdict is None:
+            self._launch_limits.append(limit)
+            return
+        verdict = LaunchVerdict(self.verdict.observation.launches, limit)
+        if not verdict.ok:
+            raise (AssertionError if verdict.told else SyncStalls)(verdict.message)
 
     def __exit__(
         self,
@@ -96,42 +131,45 @@ class SyncCheck:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        __tracebackhide__ = True
         if error is not None:
-            if self._recorder is not None:
-                self._recorder.abandon()
-            return
-        if self._recorder is None:
+            self._recorder.abandon()
+            found = self._recorder.failed(error)
+            if found is None:
+                return
+            self.verdict = self._judge(found)
+            raise SyncStalls(self.verdict.message) from error
+        if self._to_skip > 0:
+            self._recorder.abandon()
             raise ValueError(
                 f"nothing was checked: the block ended {self._to_skip} calls of "
                 "step() before the end of warmup"
             )
-        self.verdict = decide(
-            self._recorder.stop(),
-            over_us=self._over_us,
-            max_count=self._max_count,
-            allow=self._allow,
-        )
+        self.verdict = self._judge(self._recorder.stop())
         if not self.verdict.ok:
             raise SyncStalls(self.verdict.message)
+        for limit in self._launch_limits:
+            self.assert_launches(max_per_step=limit)
 
-    def _start(self) -> None:
-        recorder = _new_recorder()
-        recorder.start()
-        self._recorder = recorder
+    def _judge(self, observation: Observation) -> Verdict:
+        return decide(
+            observation,
+            over_us=self._over_us,
+            max_count=self._max_count,
+            max_per_step=self._max_per_step,
+            allow=self._allow,
+        )
+
+
+def checked_limit(name: str, value: int | None) -> int | None:
+    """Return a limit on a number of waits; None is none."""
+    return None if value is None else checked_int(name, value, 0, sys.maxsize)
+
+
+def checked_launches(value: int) -> int:
+    """Return a limit on the kernels of a step."""
+    return checked_int("max_per_step", value, 0, sys.maxsize)
 
 
 #: The names of its options.
 OPTIONS = tuple(inspect.signature(SyncCheck).parameters)
-
-
-def _new_recorder() -> Recorder:
-    import torch
-
-    # Both need torch, which nobody should load who only asks for a fixture's name.
-    if torch.cuda.is_available():
-        from torchtraceap.checking.sync_run import SyncRun
-
-        return SyncRun()
-    from torchtraceap.checking.sync_watch import SyncWatch
-
-    return SyncWatch()

@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable
+from dataclasses import replace
 
 from torchtraceap import _core
+from torchtraceap.checking.launch_verdict import Launches
 from torchtraceap.checking.sync_verdict import Observation, Stall
 from torchtraceap.dryrun.sync_ops import BY_OPERATOR
 from torchtraceap.report import Report
@@ -64,6 +67,7 @@ def from_report(
         reasons = " ".join(note.detail for note in report.quality.reasons)
         problem = f"The recording cannot be judged: {reasons}"
         return Observation((), "", problem, MODE)
+    begins = sorted(step.begin_ns for step in report._core.steps)
     stalls = []
     for wait in report._core.waits:
         if wait.begin_ns >= end_ns:
@@ -81,9 +85,24 @@ def from_report(
                 what=what,
                 advice=advice,
                 names=(wait.subtype, *(known.names if known else ())),
+                step=max(0, bisect_right(begins, wait.begin_ns) - 1),
             )
         )
-    return Observation(tuple(stalls), _SCOPE, mode=MODE)
+    launches = _launches(report)
+    steps = len(launches.steps)
+    if steps > 1 and not launches.steps[-1] and all(s.step < steps - 1 for s in stalls):
+        steps -= 1  # Nothing followed the last call of step().
+        launches = replace(launches, steps=launches.steps[:-1])
+    return Observation(
+        tuple(stalls), _SCOPE, mode=MODE, steps=max(1, steps), launches=launches
+    )
+
+
+def _launches(report: Report) -> Launches:
+    counts = report.kernel_counts.steps
+    if counts is None:
+        return Launches(problem="the recording has no steps of which it has kernels")
+    return Launches(counts.each, problem="")
 
 
 def _where_it_begins(place: _core.Frame | None) -> Line | None:

@@ -8,6 +8,7 @@ from torch.profiler import ProfilerActivity, profile, record_function
 
 from torchtraceap.analysis import analyze
 from torchtraceap.call_lines import line_at
+from torchtraceap.checking.sync_recorder import Recorder
 from torchtraceap.checking.sync_report import MODE, from_report
 from torchtraceap.checking.sync_verdict import Observation
 from torchtraceap.profiling import live
@@ -22,7 +23,7 @@ _NESTED = (
 _END = "torchtraceap: end of no_sync_stalls"
 
 
-class SyncRun:
+class SyncRun(Recorder):
     """Profiles from `start` to `stop`. Loads torch.
 
     `start` raises RuntimeError if a profiler is running already.
@@ -32,6 +33,8 @@ class SyncRun:
         self._prof = profile(
             activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA], with_stack=True
         )
+        self._steps = 0
+        self._step: record_function | None = None
 
     def start(self) -> None:
         if torch.autograd._profiler_enabled():
@@ -41,13 +44,33 @@ class SyncRun:
             )
         torch.cuda.synchronize()  # what was queued before is not part of the run
         self._prof.start()
+        self._begin_step()
+
+    def step(self) -> None:
+        self._end_step()
+        self._steps += 1
+        self._begin_step()
+
+    def _begin_step(self) -> None:
+        # As the profiler marks its own, which the report counts kernels by.
+        self._step = record_function(f"ProfilerStep#{self._steps}")
+        self._step.__enter__()
+
+    def _end_step(self) -> None:
+        if self._step is not None:
+            self._step.__exit__(None, None, None)
+            self._step = None
 
     def abandon(self) -> None:
+        if self._step is None:
+            return  # never started
+        self._end_step()
         # Stopping a profiler that another one ended is harmless, exporting is not.
         self._prof.stop()
 
     def stop(self) -> Observation:
         own = torch.autograd._profiler_enabled()
+        self._end_step()
         with record_function(_END):
             pass
         self._prof.stop()

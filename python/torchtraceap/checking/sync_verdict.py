@@ -4,11 +4,14 @@
 from __future__ import annotations
 
 import linecache
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import cached_property
 
+from torchtraceap.checking.launch_verdict import Launches
+from torchtraceap.checking.sync_text import describe, example, worst
 from torchtraceap.safe_text import printable
 from torchtraceap.source_lines import Line, display_path
 
@@ -27,6 +30,17 @@ class Stall:
     what: str
     advice: str
     names: tuple[str, ...] = ()  # what else `allow` may call the operator
+    step: int = 0  # How many calls of step() came before.
+    guessed: bool = False  # A value was read that had to be guessed.
+    inner: Line | None = None  # The library's line that waits, where it is not `line`.
+    module: str = ""  # That it is in, as far as known.
+
+
+@dataclass(frozen=True)
+class Place(Stall):
+    """All waits of one kind at one line."""
+
+    in_steps: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -37,17 +51,28 @@ class Observation:
     scope: str
     problem: str = ""  # Why nothing can be said at all; "" if something can.
     mode: str = ""  # How it was made, in a few words.
+    #: Calls of step(), and one more if something was seen after the last.
+    steps: int = 1
+    launches: Launches = field(default_factory=Launches)
 
 
 @dataclass(frozen=True)
 class Verdict:
     """Whether an observation keeps to what is tolerated, and the words for it."""
 
-    ok: bool
-    stalls: tuple[Stall, ...]  # By place, longest first; none allowed or too short.
+    stalls: tuple[Place, ...]  # Longest first; none allowed or too short.
     left_out: int  # How many waits are allowed or too short.
-    max_count: int
+    max_count: int | None
     observation: Observation
+    max_per_step: int | None = None
+    worst: tuple[int, int] = (0, 0)  # The step with most waits, and how many.
+
+    @property
+    def ok(self) -> bool:
+        """Whether the code keeps to it, as far as can be told."""
+        most = self.count if self.max_count is None else self.max_count
+        each = self.worst[1] if self.max_per_step is None else self.max_per_step
+        return self.told and self.count <= most and self.worst[1] <= each
 
     @property
     def told(self) -> bool:
@@ -70,12 +95,22 @@ class Verdict:
         """One line: the worst place."""
         if self.observation.problem:
             return " ".join(self.observation.problem.split())
-        return f"{_headline(self.stalls)} (max_count={self.max_count})"
+        return f"{worst(self.stalls)} ({self._limits})"
+
+    @property
+    def _limits(self) -> str:
+        limits = [] if self.max_count is None else [f"max_count={self.max_count}"]
+        if self.max_per_step is not None:
+            step, waits = self.worst
+            limits.append(f"max_per_step={self.max_per_step}")
+            if waits > self.max_per_step and self.observation.steps > 1:
+                limits.append(f"step {step} has {waits}")
+        return ", ".join(limits)
 
     @cached_property
     def places(self) -> tuple[str, ...]:
         """A line for each place."""
-        return tuple(_describe(stall) for stall in self.stalls)
+        return tuple(describe(one, self.observation.steps) for one in self.stalls)
 
     @cached_property
     def details(self) -> tuple[str, ...]:
@@ -84,8 +119,9 @@ class Verdict:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What was and what could not be checked."""
-        return tuple(self.observation.scope.splitlines())
+        """What was and what could not be checked, and how to tolerate a line."""
+        example_of_allow = () if self.ok else example(self.stalls)
+        return (*self.observation.scope.splitlines(), *example_of_allow)
 
     @property
     def message(self) -> str:
@@ -99,6 +135,9 @@ class Verdict:
             if stall.line is not None and stall.line.exact:
                 code = linecache.getline(stall.line.file, stall.line.line).strip()
                 yield from [f"    > {printable(code)}"] if code else []
+            if stall.inner is not None:
+                module = f", module {printable(stall.module)}" if stall.module else ""
+                yield f"      in {printable(str(stall.inner))}{module}"
             if stall.what not in explained:
                 explained.add(stall.what)
                 yield f"      {stall.what}"
@@ -111,31 +150,47 @@ def decide(
     observation: Observation,
     *,
     over_us: float = OVER_US,
-    max_count: int = 0,
+    max_count: int | None = None,
+    max_per_step: int | None = None,
     allow: Sequence[str] = (),
 ) -> Verdict:
     """Judges an observation by a budget. See sync_check.py for the options."""
+    if max_count is None and max_per_step is None:
+        max_count = 0
     if observation.problem:
-        return Verdict(False, (), 0, max_count, observation)
-    counted = _by_place(
+        return Verdict((), 0, max_count, observation, max_per_step)
+    counted = [
         stall
         for stall in observation.stalls
         if not _too_short(stall, over_us) and not _allowed(stall, allow)
-    )
-    total = sum(stall.count for stall in counted)
-    left_out = sum(stall.count for stall in observation.stalls) - total
-    return Verdict(total <= max_count, tuple(counted), left_out, max_count, observation)
+    ]
+    in_step: Counter[int] = Counter()
+    for stall in counted:
+        in_step[stall.step] += stall.count
+    left_out = sum(stall.count for stall in observation.stalls) - in_step.total()
+    worst = max(in_step.items(), key=lambda item: (item[1], -item[0]), default=(0, 0))
+    places = tuple(_by_place(counted))
+    return Verdict(places, left_out, max_count, observation, max_per_step, worst)
 
 
-def _by_place(stalls: Iterable[Stall]) -> list[Stall]:
-    places: dict[Stall, Stall] = {}
-    for stall in stalls:
-        place = replace(stall, count=0, wasted_us=None)
-        count, time = stall.count, stall.wasted_us
-        if (known := places.get(place)) is not None:
-            count += known.count
-            time = None if time is None else time + (known.wasted_us or 0.0)
-        places[place] = replace(place, count=count, wasted_us=time)
+def _by_place(stalls: Iterable[Stall]) -> list[Place]:
+    places: dict[Stall, Place] = {}
+    for one in stalls:
+        key = replace(one, count=0, wasted_us=None, step=0, guessed=False, module="")
+        known = places.get(key)
+        if known is None:
+            places[key] = Place(**vars(one), in_steps=(one.step,))
+            continue
+        time = None
+        if one.wasted_us is not None:
+            time = one.wasted_us + (known.wasted_us or 0.0)
+        places[key] = replace(
+            known,
+            count=known.count + one.count,
+            wasted_us=time,
+            guessed=known.guessed or one.guessed,
+            in_steps=tuple({*known.in_steps, one.step}),
+        )
     return sorted(places.values(), key=lambda s: (-(s.wasted_us or 0.0), -s.count))
 
 
@@ -145,33 +200,11 @@ def _too_short(stall: Stall, over_us: float) -> bool:
 
 def _allowed(stall: Stall, allow: Sequence[str]) -> bool:
     names = [stall.operator, stall.operator.removeprefix("aten::"), *stall.names]
-    if stall.line is not None:
-        file = stall.line.file
-        for path in (file, display_path(file), file.rpartition("/")[2]):
-            names += [path, f"{path}:{stall.line.line}"]
+    for line in (stall.line, stall.inner):
+        if line is not None:
+            file = line.file
+            for path in (file, display_path(file), file.rpartition("/")[2]):
+                names += [path, f"{path}:{line.line}"]
     return any(
         name and fnmatchcase(name, pattern) for name in names for pattern in allow
     )
-
-
-def _describe(stall: Stall) -> str:
-    place = _place(stall.line, "(no Python line was recorded)")
-    cost = "" if stall.wasted_us is None else f", {stall.wasted_us:,.0f} µs blocked"
-    operator = f"  {printable(stall.operator)}" if stall.operator else ""
-    return f"{place}{operator}  ×{stall.count}{cost}"
-
-
-def _headline(stalls: Sequence[Stall]) -> str:
-    """Comes first, as pytest's own summary shows nothing else."""
-    if not stalls:
-        return "nothing waits for the GPU"
-    first = stalls[0]
-    what = printable(first.operator) or "something"
-    more = f" and {len(stalls) - 1} more" if len(stalls) > 1 else ""
-    verb = "wait" if more else "waits"
-    place = _place(first.line, "no line known")
-    return f"{place}: {what}{more} {verb} for the GPU"
-
-
-def _place(line: Line | None, otherwise: str) -> str:
-    return printable(str(line)) if line else otherwise

@@ -20,17 +20,26 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from torchtraceap.checking.dry_stage import suspended
+from torchtraceap.checking.sync_recorder import Recorder
 from torchtraceap.checking.sync_verdict import Observation, Stall
 from torchtraceap.dryrun.sync_ops import BY_OPERATOR, PRINT, host_code
-from torchtraceap.source_lines import Line, deepest_user_line, display_path, stack
+from torchtraceap.source_lines import Line, deepest_user_line, stack
 
 
-class SyncWatch:
+class SyncWatch(Recorder):
     """Records from `start` to `stop` on the calling thread. Loads torch."""
 
     def __init__(self) -> None:
         self._mode = _Mode()
         self._open = ExitStack()
+
+    def prepare(self) -> None:
+        # Where a test asks for the CPU in one of its blocks only.
+        self._open.enter_context(suspended())
+
+    def step(self) -> None:
+        self._mode.steps += 1
 
     def start(self) -> None:
         self._open.enter_context(self._mode)
@@ -41,13 +50,12 @@ class SyncWatch:
 
     def stop(self) -> Observation:
         self.abandon()
+        found, steps = self._mode.found, self._mode.steps
         return Observation(
-            tuple(
-                _stall(line, operator, count)
-                for (line, operator), count in self._mode.found.items()
-            ),
-            scope=_scope(self._mode.found, self._mode.on_host),
+            tuple(_stall(*place, count) for place, count in found.items()),
+            scope=_scope(self._mode.on_host),
             mode="no GPU: operators that would wait for one",
+            steps=max(1, steps, *(step + 1 for _, _, step in found)),
         )
 
 
@@ -70,12 +78,17 @@ def _is_nested(argument: Any) -> bool:
     return isinstance(argument, torch.Tensor) and argument.is_nested  # own kernels
 
 
+#: A line, an operator, and how many steps came before.
+Found = tuple[Line | None, str, int]
+
+
 class _Mode(TorchDispatchMode):  # type: ignore[misc]
     supports_higher_order_operators = True
 
     def __init__(self) -> None:
         super().__init__()
-        self.found: Counter[tuple[Line | None, str]] = Counter()
+        self.steps = 0
+        self.found: Counter[Found] = Counter()
         self.on_host: Counter[str] = Counter()
 
     @classmethod
@@ -105,7 +118,7 @@ class _Mode(TorchDispatchMode):  # type: ignore[misc]
             if host is not None:
                 self.on_host[host.what] += 1
                 return
-        self.found[deepest_user_line(lines), operator] += 1
+        self.found[deepest_user_line(lines), operator, self.steps] += 1
 
 
 @contextmanager
@@ -126,7 +139,7 @@ def _noting_prints(mode: _Mode) -> Iterator[None]:
         torch._tensor_str._str = to_text
 
 
-def _stall(line: Line | None, operator: str, count: int) -> Stall:
+def _stall(line: Line | None, operator: str, step: int, count: int) -> Stall:
     row = BY_OPERATOR[operator]
     return Stall(
         line=line,
@@ -136,22 +149,19 @@ def _stall(line: Line | None, operator: str, count: int) -> Stall:
         what=f"{row.written}: {row.why}",
         advice=row.instead,
         names=row.names,
+        step=step,
     )
 
 
-def _scope(found: Counter[tuple[Line | None, str]], on_host: Counter[str]) -> str:
-    text = (
+def _scope(on_host: Counter[str]) -> str:
+    lines = [
         "Checked on a machine without a GPU: which operators would make the CPU wait "
         "for one.\n"
         "Not known here: how long; copies to the host (.cpu(), .to('cpu'), .tolist(), "
         ".numpy());\n"
-        "and which tensors your code keeps on the CPU on purpose: they look the same."
-    )
-    example = next((line for line, _ in found if line is not None), None)
-    if example is not None:
-        file = display_path(example.file).rpartition("/")[2]
-        text += f"\nTo tolerate a line: allow=[{f'{file}:{example.line}'!r}]"
+        "and which tensors your code keeps on the CPU on purpose: they look the same.",
+    ]
     if on_host:
         counts = ", ".join(f"{count} by {what}" for what, count in on_host.items())
-        text += f"\nNot counted, because they stay on the CPU anyway: {counts}."
-    return text
+        lines.append(f"Not counted, because they stay on the CPU anyway: {counts}.")
+    return "\n".join(lines)

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
 from dataclasses import replace
 from types import TracebackType
 from typing import Any
 
 from torchtraceap.arguments import checked_names, wrong_number
 from torchtraceap.checking.check_log import CheckLog
+from torchtraceap.checking.dry_stage import suspended
 from torchtraceap.checking.outcome import Unknown
 from torchtraceap.checking.recording import Recording
 from torchtraceap.checking.violations import mode_of, of_violations
@@ -41,6 +43,7 @@ class TraceCheck:
         self._report = report
         self._recording = recording
         self._options = options
+        self._open = ExitStack()
 
     # --- Limits --------------------------------------------------------------------
 
@@ -156,10 +159,13 @@ class TraceCheck:
             return self
         if self._report is not None:
             raise RuntimeError("this trace_check() recorded already: make another")
-        self._log.watch(NAME, self.step)
+        self._log.watch(NAME, self)
         try:
+            # What is recorded runs for real.
+            self._open.enter_context(suspended())
             self._recording.start()
         except BaseException:
+            self._open.close()
             self._log.unwatch()
             raise
         return self
@@ -181,11 +187,12 @@ class TraceCheck:
         if self._recording is None:
             return
         self._log.unwatch()
-        if error is not None:
-            self._log.begun(self)
-            self._recording.abandon()
-        else:
-            self._report = self._recording.stop(**self._options)
+        with self._open:
+            if error is not None:
+                self._log.begun(self)
+                self._recording.abandon()
+            else:
+                self._report = self._recording.stop(**self._options)
 
     @property
     def _default(self) -> Unknown:

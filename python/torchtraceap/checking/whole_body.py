@@ -6,11 +6,14 @@ Asked about every test of every project, so it imports next to nothing.
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     import pytest
+
+    from torchtraceap.checking.sync_block import SyncBlock
 
 #: The marker, and the fixture of the same name.
 NAME = "no_sync_stalls"
@@ -58,7 +61,7 @@ def is_unittest(item: pytest.Item) -> bool:
     return isinstance(cls, type) and issubclass(cls, unittest.TestCase)
 
 
-def watch_method(item: Any, block: AbstractContextManager[Any]) -> None:
+def watch_method(item: Any, block: SyncBlock) -> None:
     """Put ``block`` around the method that the item of a TestCase runs: unittest calls
     setUp and tearDown as well, which are not the test's body."""
     import functools
@@ -69,7 +72,7 @@ def watch_method(item: Any, block: AbstractContextManager[Any]) -> None:
 
         @functools.wraps(method)
         async def watched_later(*args: Any, **kwargs: Any) -> Any:
-            with block:
+            with _explained(block), block:
                 return await method(*args, **kwargs)
 
         # unittest looks such a method up by itself.
@@ -78,7 +81,19 @@ def watch_method(item: Any, block: AbstractContextManager[Any]) -> None:
 
     @functools.wraps(method)
     def watched(*args: Any, **kwargs: Any) -> Any:
-        with block:
+        with _explained(block), block:
             return method(*args, **kwargs)
 
     item.obj = watched
+
+
+@contextmanager
+def _explained(block: SyncBlock) -> Iterator[None]:
+    """Keep an error from unittest that the block's outcome is about."""
+    from torchtraceap.errors import DryRunError
+
+    try:
+        yield
+    except DryRunError as error:
+        if not block.explains(error):
+            raise

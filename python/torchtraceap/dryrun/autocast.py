@@ -188,13 +188,17 @@ def installed() -> Iterator[Casts]:
         casts.clear()
         clear()
 
-    include = private("torch._C._IncludeDispatchKeyGuard")
-    here = include(private("torch._C.DispatchKey").AutocastCUDA)
+    # No guard, which would put back all keys as they were: modes that were entered
+    # since need theirs when the run is suspended.
+    include = private("torch._C._dispatch_tls_set_dispatch_key_included")
+    here = private("torch._C.DispatchKey").AutocastCUDA
     attributes = Replacements()
-    with replaced(_kernels(casts)), here:
+    with replaced(_kernels(casts)):
         try:
+            include(here, True)
             attributes.set(torch, "clear_autocast_cache", clear_both)
             yield casts
         finally:
             attributes.undo()
+            include(here, False)
             casts.clear()

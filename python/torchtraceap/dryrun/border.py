@@ -54,6 +54,8 @@ class Border(TorchFunctionMode):  # type: ignore[misc]
         self, func: Any, types: Any, args: Any = (), kwargs: Any = None
     ) -> Any:
         kwargs = kwargs or {}
+        if self.run.paused:
+            return func(*args, **kwargs)
         if kwargs.get("pin_memory"):  # torch.empty(..., pin_memory=True) and its like
             rest = {key: value for key, value in kwargs.items() if key != "pin_memory"}
             with self:

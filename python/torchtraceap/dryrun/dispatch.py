@@ -116,6 +116,7 @@ class Dispatch(TorchDispatchMode):  # type: ignore[misc]
         super().__init__()
         self.recorder = recorder
         self.values = values
+        self.paused = False  # True: leaves everything as it is
         self._shapes = ShapeCache()
 
     @classmethod
@@ -128,7 +129,7 @@ class Dispatch(TorchDispatchMode):  # type: ignore[misc]
     ) -> Any:
         kwargs = kwargs or {}
         schema = getattr(func, "_schema", None)
-        if schema is None:  # a higher-order operator
+        if schema is None or self.paused:  # None: a higher-order operator
             return func(*args, **kwargs)
         # Function modes, which are on while backward runs, would otherwise answer the
         # questions that are asked here, and the kernels' own.
@@ -160,7 +161,7 @@ class Dispatch(TorchDispatchMode):  # type: ignore[misc]
             if on_device(tensor):
                 self.recorder.allocate(tensor)
         self._follow(func, args, kwargs, out, fresh, written)
-        is_view = not fresh and not written
+        is_view = not fresh and (not written or torch.Tag.inplace_view in func.tags)
         self.recorder.op(name, func._overloadname, args, kwargs, outs, is_view=is_view)
         row = BY_OPERATOR.get(name)
         if row is not None and row.applies((args, kwargs)):
@@ -248,8 +249,12 @@ class Dispatch(TorchDispatchMode):  # type: ignore[misc]
         if fresh:
             made = tensors_in([out])
             for tensor, value in zip(made, tensors_in([results]), strict=True):
-                if on_device(tensor) and any(tensor is one for one in wanted):
+                if not on_device(tensor) or not any(tensor is one for one in wanted):
+                    continue
+                if tensor.shape == value.shape:
                     values.put(tensor, value, known)
+                else:  # What the CPU leaves out: statistics of a batch_norm in eval.
+                    values.guess(tensor)
         for tensor in written:
             memory = memory_of(tensor)
             if memory is not None and memory.shadow is not None:

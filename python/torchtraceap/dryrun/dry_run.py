@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from types import TracebackType
 from typing import get_args
 
@@ -31,6 +32,9 @@ from torchtraceap.errors import DryRunError
 class DryRun(Result):
     """What `dry_run` gives: enter it, and look at it during the block or afterwards."""
 
+    #: What to tell whoever begins another meanwhile; "": the line that begins it.
+    begun = ""
+
     def __init__(
         self, values: Dial, seed: int, gpu: str, max_ops: int, max_seconds: float
     ) -> None:
@@ -39,7 +43,10 @@ class DryRun(Result):
         self._recorder = Recorder(self.gpu, max_ops, max_seconds)
         self.record = self._recorder.record
         self._dispatch = Dispatch(self._recorder, Values(values, seed))
+        self._border = Border(self._dispatch, {})
         self._open = ExitStack()
+        self._stand_ins = ExitStack()
+        self._suspended = 0
         self._entered = False
 
     @property
@@ -57,20 +64,32 @@ class DryRun(Result):
         self._recorder.step()
 
     def __enter__(self) -> DryRun:
+        global _under_way
         if self._entered:
             raise DryRunError("a dry run can be entered once: make a new one")
         self._entered = True
         with ExitStack() as opening:
-            opening.enter_context(only_run())
+            opening.enter_context(only_run(self.begun))
             opening.enter_context(bringing_back())
-            opening.enter_context(Facade(self._recorder))
+            self._facade = Facade(self._recorder)
+            # As a function: what is open changes while it is suspended.
+            opening.callback(lambda: self._stand_ins.close())
+            self._begin()
+            opening.enter_context(self._border)
+            opening.enter_context(self._dispatch)
+            opening.callback(_forget)
+            _under_way = self
+            self._open = opening.pop_all()
+        return self
+
+    def _begin(self) -> None:
+        """Let torch answer as with a GPU."""
+        with ExitStack() as opening:
+            opening.enter_context(self._facade)
             opening.enter_context(self._recorder.place.watching())
             opening.enter_context(overrides(self._dispatch))
-            border = Border(self._dispatch, {})
-            opening.enter_context(callbacks.kept(border))
-            opening.enter_context(border)
-            opening.enter_context(loading(border))
-            opening.enter_context(self._dispatch)
+            opening.enter_context(callbacks.kept(self._border))
+            opening.enter_context(loading(self._border))
             replaced = Replacements()
             opening.callback(replaced.undo)
             pickled = pickling(torch.Tensor.__reduce_ex__)
@@ -82,8 +101,34 @@ class DryRun(Result):
             # Parameters stay the same objects when they move, so optimizers and tied
             # weights stay theirs.
             torch.__future__.set_swap_module_params_on_conversion(True)
-            self._open = opening.pop_all()
-        return self
+            self._stand_ins = opening.pop_all()
+
+    def suspend(self) -> None:
+        """Let torch be as it is without a GPU until `resume`; may be nested.
+
+        For what outlives the run. The modes stay where they are among those that the
+        program entered, and let everything pass.
+        """
+        self._suspended += 1
+        if self._suspended == 1:
+            self._dispatch.paused = True
+            self._stand_ins.close()
+
+    def resume(self) -> None:
+        """Go on after `suspend`."""
+        self._suspended -= 1
+        if self._suspended == 0 and _under_way is self:  # It may have ended meanwhile.
+            self._begin()
+            self._dispatch.paused = False
+
+    @contextmanager
+    def suspended(self) -> Iterator[None]:
+        """Be suspended while a block lasts."""
+        self.suspend()
+        try:
+            yield
+        finally:
+            self.resume()
 
     def __exit__(
         self,
@@ -92,6 +137,63 @@ class DryRun(Result):
         trace: TracebackType | None,
     ) -> None:
         self._open.close()
+
+    def assert_no_sync(
+        self,
+        *,
+        after_step: int = 0,
+        allow: Iterable[str] = (),
+        max_count: int | None = None,
+        max_per_step: int | None = None,
+    ) -> None:
+        """Raise SyncStalls, an AssertionError, if the program waits for the GPU.
+
+        Args:
+            after_step: Only what follows so many calls of `step()` counts.
+            allow: As of `SyncCheck`, and so are the other two.
+
+        Raises:
+            ValueError: Nothing follows that step.
+        """
+        __tracebackhide__ = True
+        from torchtraceap.checking.dry_judging import assert_no_sync
+
+        assert_no_sync(
+            self,
+            after_step,
+            allow=allow,
+            max_count=max_count,
+            max_per_step=max_per_step,
+        )
+
+    def assert_launches(self, *, max_per_step: int, after_step: int = 0) -> None:
+        """Raise AssertionError if a step would launch more kernels than so many.
+
+        Args:
+            max_per_step: Of the step that launches most. What follows the last call of
+                `step()` is one too; all is, if there was none.
+            after_step: Only what follows so many calls of `step()` counts.
+
+        Raises:
+            ValueError: Nothing follows that step.
+        """
+        __tracebackhide__ = True
+        from torchtraceap.checking.dry_judging import assert_launches
+
+        assert_launches(self, after_step, max_per_step)
+
+
+_under_way: DryRun | None = None
+
+
+def under_way() -> DryRun | None:
+    """Return the dry run that this process is in, if any."""
+    return _under_way
+
+
+def _forget() -> None:
+    global _under_way
+    _under_way = None
 
 
 def dry_run(

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from torchtraceap.errors import DryRunError
+from torchtraceap.errors import DryRunUnderWay
 from torchtraceap.source_lines import deepest_user_line, stack
 
 _lock = threading.Lock()
@@ -16,26 +16,30 @@ _holder: tuple[int, str] | None = None  # the thread, and what to say of it
 
 
 @contextmanager
-def only_run() -> Iterator[None]:
+def only_run(begun: str = "") -> Iterator[None]:
     """Be the only dry run of this process while the block lasts.
 
+    Args:
+        begun: What to tell another one of where, or by what, this one was begun. "":
+            the innermost line of the user's own code.
+
     Raises:
-        DryRunError: There is one already; says where it began.
+        DryRunUnderWay: There is one already; says where it began.
     """
     global _holder
     if not _lock.acquire(blocking=False):
         thread, where = _holder or (0, "elsewhere")
         if thread == threading.get_ident():
-            raise DryRunError(
+            raise DryRunUnderWay(
                 f"a dry run is under way already, begun {where}. Dry runs cannot be "
                 "nested: end that one first"
             )
-        raise DryRunError(
+        raise DryRunUnderWay(
             f"a dry run is under way in another thread, begun {where}. It changes "
             "torch for the whole process: wait until it has ended"
         )
     try:
-        _holder = (threading.get_ident(), _where())
+        _holder = (threading.get_ident(), begun or _where())
         yield
     finally:
         _holder = None

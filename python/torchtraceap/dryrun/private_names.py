@@ -27,7 +27,7 @@ NAMES = {
     "torch.library._scoped_library": "give operators the kernels of a GPU for a while",
     "torch._C.DispatchKey": "let autocast see tensors on the device",
     "torch._C.DispatchKeySet": "let autocast see tensors on the device",
-    "torch._C._IncludeDispatchKeyGuard": "let autocast see tensors on the device",
+    "torch._C._dispatch_tls_set_dispatch_key_included": "let autocast see tensors on the device",
     "torch._C._ExcludeDispatchKeyGuard": "cast as autocast does, once",
     "torch._C._AutoDispatchBelowAutograd": "run an operator as one, with its gradient",
     "torch._C._get_sdp_priority_order": "choose the attention kernel",
@@ -46,6 +46,7 @@ NAMES = {
     "torch._C._is_torch_function_all_disabled": "see code that torch calls back",
     "torch.overrides._get_current_function_mode_stack": "find a default device",
     "torch._dynamo.eval_frame._callback_from_stance": "see calls of what was compiled",
+    "torch.nn.modules.module._has_any_global_hook": "let torch.compile not warn of us",
     "torch._C._group_tensors_by_device_and_dtype": "run optimizers as on a GPU",
 }
 

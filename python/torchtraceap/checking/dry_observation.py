@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""dry_observation.py: what a dry run's record, or the end of it, says of waits and
+launches. Needs no torch."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from traceback import walk_tb
+
+from torchtraceap.checking.launch_verdict import Launches
+from torchtraceap.checking.sync_verdict import Observation, Stall
+from torchtraceap.dryrun.gpus import Gpu
+from torchtraceap.dryrun.launches import launches_of
+from torchtraceap.dryrun.record import Op, Record, Sync
+from torchtraceap.dryrun.sync_ops import BY_OPERATOR
+from torchtraceap.errors import DryRunError
+from torchtraceap.safe_text import printable
+from torchtraceap.source_lines import Line, deepest_user_line
+
+#: How an observation of this kind came about.
+MODE = "dry run: operators that would wait for a GPU"
+
+NOTHING = (
+    "Nothing was checked: the code put nothing on the GPU, which here is that of a dry "
+    "run."
+)
+_NOTHING_ELSE = 'To check code for the CPU as if it had a GPU: device="cpu"'
+
+
+@dataclass(frozen=True)
+class Since:
+    """A moment of a record."""
+
+    entries: int = 0
+    syncs: int = 0
+    step: int = 0
+
+
+def now(record: Record) -> Since:
+    """Return the present end of a record."""
+    return Since(len(record.entries), len(record.syncs), record.steps)
+
+
+def observe(record: Record, gpu: Gpu, since: Since) -> Observation:
+    """Read what was written down since a moment. Steps are counted from there."""
+    entries = record.entries[since.entries :]
+    syncs = record.syncs[since.syncs :]
+    if not entries and not syncs:
+        return Observation((), _NOTHING_ELSE, NOTHING, MODE)
+    ended = record.steps - since.step
+    # What follows the last step is one, too; all is, if none has ended.
+    open_one = max(one.step for one in (*entries, *syncs)) == record.steps
+    ops = [entry for entry in entries if isinstance(entry, Op)]
+    return Observation(
+        tuple(_stall(sync, since.step) for sync in syncs),
+        scope=_scope(syncs, record, gpu),
+        mode=MODE,
+        steps=ended + open_one,
+        launches=_launches(ops, gpu, since.step, ended + open_one),
+    )
+
+
+def cannot_be_run(error: DryRunError) -> Observation:
+    """Return what is known of code that cannot be run dry: why not."""
+    lines = [
+        Line(frame.f_code.co_filename, number, frame.f_code.co_name)
+        for frame, number in walk_tb(error.__traceback__)
+    ]
+    line = deepest_user_line(lines[::-1])
+    where = f"{printable(str(line))}: " if line else ""
+    return Observation((), "", f"{where}it cannot be told: {error}", MODE)
+
+
+def _stall(sync: Sync, first: int) -> Stall:
+    row = BY_OPERATOR.get(sync.api)
+    return Stall(
+        line=sync.line,
+        operator=sync.api,
+        count=1,
+        wasted_us=None,
+        what=f"{row.written}: {row.why}" if row else "the CPU waits for the GPU",
+        advice=row.instead if row else "leave it out of the loop",
+        names=row.names if row else (),
+        step=sync.step - first,
+        guessed=sync.value == "guessed",
+        inner=sync.inner,
+        module=sync.module,
+    )
+
+
+def _launches(ops: Sequence[Op], gpu: Gpu, first: int, steps: int) -> Launches:
+    each = [0] * steps
+    by_line: list[Counter[str]] = [Counter() for _ in range(steps)]
+    for op in ops:
+        if number := len(launches_of(op, gpu)):
+            each[op.step - first] += number
+            line = printable(str(op.line)) if op.line else "(no line of your own code)"
+            by_line[op.step - first][line] += number
+    most = each.index(max(each)) if each else 0
+    places = by_line[most].most_common() if by_line else []
+    return Launches(tuple(each), tuple(places), first, problem="")
+
+
+def _scope(syncs: Sequence[Sync], record: Record, gpu: Gpu) -> str:
+    lines = [
+        f"Checked in a dry run: nothing ran on a GPU, the code ran as if on one "
+        f"({gpu.name}).",
+        "Not known here: times; waits of the driver and of NCCL; other threads than "
+        "this one.",
+    ]
+    guessed = sum(sync.value == "guessed" for sync in syncs)
+    if guessed:
+        values = "1 value that was read is a guess" if guessed == 1 else (
+            f"{guessed:,} values that were read are guesses"
+        )  # fmt: skip
+        lines.append(f"{values}, so branches and loops may go otherwise on a GPU.")
+    lines += [f"Of this run: {printable(note)}" for note in record.notes]
+    return "\n".join(lines)
