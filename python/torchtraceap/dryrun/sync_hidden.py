@@ -18,6 +18,8 @@ HIDDEN = (
             "aten::linalg_eig",
             "aten::linalg_lstsq",
             "aten::linalg_pinv",
+            "aten::cholesky",
+            "aten::cholesky_inverse",
         ),
         "linalg.inv, solve, cholesky, eigh, svd, lstsq, pinv",
         "the error code is read back",

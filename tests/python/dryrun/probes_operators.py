@@ -107,6 +107,7 @@ PROBES = (
     Probe("solve", "torch.linalg.solve(sq, x)", "hidden", "linalg"),
     Probe("solve-ex", "torch.linalg.solve_ex(sq, x)", "", "linalg_ex"),
     Probe("cholesky", "torch.linalg.cholesky(sq)", "hidden", "linalg"),
+    Probe("cholesky-inverse", "torch.cholesky_inverse(sq)", "hidden", "linalg"),
     Probe("cholesky-ex", "torch.linalg.cholesky_ex(sq)", "", "linalg_ex"),
     Probe("lu-factor", "torch.linalg.lu_factor(sq)", "hidden", "linalg"),
     Probe("lu-factor-ex", "torch.linalg.lu_factor_ex(sq)", "", "linalg_ex"),
