@@ -33,7 +33,7 @@ SEEN_ON_CPU = [
 
 def test_the_docs_have_the_table_of_operators() -> None:
     docs = (HERE.parents[2] / "docs" / "pytest.md").read_text(encoding="utf-8")
-    for row in SEEN_ON_CPU:
+    for row in SYNC_OPS:
         for text in (row.written, row.why, row.instead):
             assert text in docs
 
@@ -195,7 +195,8 @@ def test_every_operator_of_the_table_is_tried() -> None:
         assert check.verdict is not None
         tried |= {stall.operator for stall in check.verdict.stalls}
     for row in SEEN_ON_CPU:
-        assert tried.intersection(row.operators), row.operators
+        # tests/python/dryrun/probes.py has the hidden ones.
+        assert row.hidden or tried.intersection(row.operators), row.operators
 
 
 @pytest.mark.parametrize("name", [*WAITS, *DOES_NOT_WAIT])
