@@ -26,7 +26,9 @@ PROGRAMS = """\
 The programs of the traces, built again and dry-run; a usual step beside a recorded
 one. *Busy* is the sum of kernels and of copies on the device. *Fitted* says whether
 constants were chosen on that trace: `counts` means only how many kernels a
-convolution has.
+convolution has. The two traces with DistributedDataParallel (DDP) record no shapes:
+that they have 32 images a step follows from the grids of their elementwise kernels;
+what DDP adds is left out of them.
 """
 KERNELS = """\
 Each operator of a trace whose arguments are recorded, its kernels taken together.
@@ -39,8 +41,9 @@ shortest are a third of their usual ones.
 """
 CONSTANTS = """\
 `time = max(1.2 µs, start + max(FLOP / (peak · ef), bytes / (bandwidth · eb)) + blocks
-per multiprocessor · block)`, start and block in µs at the clock of an H100. Without a
-trace means: the constants are those of a like class.
+per multiprocessor · block)`, start and block in µs at the clock of an H100. *Error*:
+what half of its kernels are within in the worst trace; not known: in no trace by
+itself, the constants are those of a like class.
 """
 
 
@@ -118,7 +121,7 @@ def cost_text(costs: dict[str, Any]) -> str:
     head = ["`x * 1.0` of 64 numbers", "µs"]
     rows = [[name, f"{us:.1f}"] for name, us in costs["operator_us"].items()]
     return table(head, rows) + (
-        f"\nA training step of ResNet-50 with 32 images ({small['operators']:.0f} "
+        f"\nA training step of ResNet-50 with 8 images ({small['operators']:.0f} "
         f"operators): {small['dry_s']:.2f} s dry, {small['cpu_s']:.1f} s computed on "
         f"the CPU.\n\nA training step of a GPT of {large['weights'] / 1e9:.2f} billion "
         "weights (bf16 by autocast, AdamW, 8 x 1024 words, "
@@ -161,6 +164,7 @@ def page(results: dict[str, Any]) -> str:
             constant_rows(traces),
         ),
         "\n## What it costs\n",
+        "Processor time, all threads together.\n",
         cost_text(results["costs"]),
     ]  # fmt: skip
     return "\n".join(parts)

@@ -57,8 +57,8 @@ def resnet50() -> nn.Sequential:
     )
 
 
-def resnet_training(device: str, *, foreach: bool = False) -> Step:
-    """A training step of ResNet-50, float32, 32 images, SGD as torch 1.9 ran it.
+def resnet_training(device: str, *, foreach: bool = False, batch: int = 32) -> Step:
+    """A training step of ResNet-50, float32, SGD as torch 1.9 ran it.
 
     That is one parameter after the other, gradients set to zero and not to None.
     """
@@ -66,8 +66,8 @@ def resnet_training(device: str, *, foreach: bool = False) -> Step:
     optimizer = torch.optim.SGD(
         model.parameters(), lr=0.001, momentum=0.9, foreach=foreach
     )
-    images = torch.rand(32, 3, 224, 224)
-    labels = torch.zeros(32, dtype=torch.long)
+    images = torch.rand(batch, 3, 224, 224)
+    labels = torch.zeros(batch, dtype=torch.long)
 
     def step() -> None:
         loss = functional.cross_entropy(model(images.to(device)), labels.to(device))

@@ -150,7 +150,7 @@ struct WindowRow {
 };
 
 struct Report {
-  Origin origin = Origin::kRule;  ///< Of what rules found: kRule or kDryRun.
+  Origin origin = Origin::kRule;    ///< Of what rules found: kRule or kDryRun.
   patterns::PatternTable patterns;  ///< What PatternIds stand for, own rules included.
   TraceFacts trace;
   Quality quality;

@@ -35,7 +35,8 @@ void write_program(const Program& program, const Schedule& schedule,
 /// between them, rows of threads that the model leaves out as those of their process's
 /// busiest thread do. Args are read again from the file (Trace::visit_args, and throws
 /// what that throws). Metadata: {"what_if": `note`, "of": path}, beside the trace's
-/// own: of a simulation it is one again. Rows of `left_out` (ascending) are not written, nor flows of calls among them.
+/// own: of a simulation it is one again. Rows of `left_out` (ascending) are not
+/// written, nor flows of calls among them.
 void write_what_if(const Model& model, std::span<const std::int64_t> times,
                    const std::string& note, std::ostream& out,
                    std::span<const std::uint32_t> left_out = {},

@@ -44,7 +44,9 @@ def heading_lines(report: Report) -> Iterator[str]:
             line = _balance(row, report.quality.incomplete)
         yield from wrapped(line, "  ")
     if more := report.balance[_MOST_DEVICES:]:
-        what = ("more process", "es") if trace.processes else ("more device", "s")
+        what = (
+            ("more process", "more processes") if trace.processes else ("more device",)
+        )
         yield f"and {counted(len(more), *what)} in report.balance"
     yield from _story(report.story)
 
@@ -59,7 +61,7 @@ def fact_texts(report: Report) -> list[str]:
         parts.append(f"rank {trace.rank} of {trace.world_size}")
     parts.append(_devices(trace, "loaded" if is_part(report) else "recorded"))
     if trace.processes > 1:
-        parts.append(counted(trace.processes, "process", "es"))
+        parts.append(counted(trace.processes, "process", "processes"))
     return parts
 
 

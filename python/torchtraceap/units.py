@@ -40,7 +40,7 @@ def share_text(part: float, whole: float) -> str:
 
 
 def counted(number: int, noun: str, plural: str = "") -> str:
-    """Write how many there are: ``1 step``, ``2,000 steps``; ``plural`` if irregular."""
+    """Write how many: ``1 step``, ``2,000 steps``; ``plural`` if it is irregular."""
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 

@@ -43,6 +43,10 @@ def installed(note: Callable[[str], Any]) -> Iterator[None]:
     with torch.compiler.set_stance("force_eager"):
         try:
             replaced.set(torch._dynamo.eval_frame, "_callback_from_stance", noted)
+            # torch.compile warns of hooks on all modules, which are the dry run's own.
+            private("torch.nn.modules.module._has_any_global_hook")
+            modules = torch.nn.modules.module
+            replaced.set(modules, "_has_any_global_hook", lambda: False)
             yield
         finally:
             replaced.undo()

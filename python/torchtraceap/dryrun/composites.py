@@ -83,14 +83,6 @@ def _rms_norm_shapes(
     return torch.empty_like(data), scale
 
 
-def _ctc_loss(
-    data: Tensor, targets: Tensor, lengths: Tensor, of_targets: Tensor, *rest: Any
-) -> Tensor:
-    """Lengths are read by the host, which waits for those on the device."""
-    numbers = (each.cpu().tolist() for each in (lengths, of_targets))
-    return operator("ctc_loss.IntList")(data, targets, *numbers, *rest)
-
-
 @contextmanager
 def installed() -> Iterator[None]:
     """Let these operators take the path of a GPU for tensors on the device."""
@@ -100,7 +92,6 @@ def installed() -> Iterator[None]:
             ("dropout", above): _dropout,
             ("softmax.int", above): _softmax("_softmax"),
             ("log_softmax.int", above): _softmax("_log_softmax"),
-            ("ctc_loss.Tensor", above): _ctc_loss,
             ("rms_norm", above): _rms_norm,
             ("_fused_rms_norm", "Meta"): _rms_norm_shapes,
         }

@@ -161,7 +161,7 @@ class Dispatch(TorchDispatchMode):  # type: ignore[misc]
             if on_device(tensor):
                 self.recorder.allocate(tensor)
         self._follow(func, args, kwargs, out, fresh, written)
-        is_view = not fresh and not written
+        is_view = not fresh and (not written or torch.Tag.inplace_view in func.tags)
         self.recorder.op(name, func._overloadname, args, kwargs, outs, is_view=is_view)
         row = BY_OPERATOR.get(name)
         if row is not None and row.applies((args, kwargs)):
@@ -249,8 +249,12 @@ class Dispatch(TorchDispatchMode):  # type: ignore[misc]
         if fresh:
             made = tensors_in([out])
             for tensor, value in zip(made, tensors_in([results]), strict=True):
-                if on_device(tensor) and any(tensor is one for one in wanted):
+                if not on_device(tensor) or not any(tensor is one for one in wanted):
+                    continue
+                if tensor.shape == value.shape:
                     values.put(tensor, value, known)
+                else:  # What the CPU leaves out: statistics of a batch_norm in eval.
+                    values.guess(tensor)
         for tensor in written:
             memory = memory_of(tensor)
             if memory is not None and memory.shadow is not None:

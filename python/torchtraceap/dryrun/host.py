@@ -41,6 +41,7 @@ class Host(Protocol):
 
 
 _active: Host | None = None
+_run = 0  # How many runs there were.
 
 
 def active() -> Host:
@@ -66,5 +67,11 @@ def is_active() -> bool:
 
 def set_active(host: Host | None) -> None:
     """Let a host be the one of the run that is under way; None: of none."""
-    global _active
+    global _active, _run
     _active = host
+    _run += host is not None
+
+
+def run_number() -> int:
+    """Tell one run from those before it."""
+    return _run

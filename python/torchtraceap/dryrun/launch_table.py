@@ -21,6 +21,8 @@ from torchtraceap.dryrun.plain_launches import (
     loss,
     nothing,
     one,
+    put,
+    sort,
     touches,
     writes,
 )
@@ -56,7 +58,8 @@ _ROWS: tuple[tuple[str, Rule], ...] = (
      " masked_fill_", _ELEMENTWISE),
     # Rows picked, and rows put.
     ("index _unsafe_index index_select gather embedding take", touches("gather")),
-    ("index_put_ _index_put_impl_ masked_scatter_ put_", touches("gather")),
+    ("index_put_ _index_put_impl_", put),
+    ("masked_scatter_ put_", touches("gather")),
     ("_embedding_bag _embedding_bag_forward_only", touches("gather", factor=4.0)),
     ("embedding_dense_backward", layer.embedding_backward),
     ("embedding_renorm_", chain("sort", "gather")),
@@ -66,11 +69,14 @@ _ROWS: tuple[tuple[str, Rule], ...] = (
     ("bincount histc multinomial", chain("elementwise", "reduce", "elementwise")),
     ("repeat_interleave", chain("scan", "gather")),
     # Orders and sums.
-    ("sort argsort topk kthvalue median mode msort", _SORTS),
+    ("sort argsort msort", sort),
+    ("topk", chain("sort", "sort")),
+    ("kthvalue median nanmedian mode", _SORTS),
     ("cumsum cumprod cummax cummin logcumsumexp _cummax_helper _cummin_helper",
      one("scan")),
     ("equal", chain("elementwise", "reduce")),
-    ("searchsorted bucketize isin cdist _cdist_forward cross linalg_cross kron",
+    ("complex polar searchsorted bucketize isin cdist _cdist_forward cross"
+     " linalg_cross kron",
      _ELEMENTWISE),
     # Products.
     ("mm addmm mv addmv dot vdot _addmm_activation _int_mm _scaled_mm", matrix.mm),

@@ -10,7 +10,7 @@ from torchtraceap.dryrun.gpus import GPUS, Gpu
 from torchtraceap.dryrun.launch import Launch, inputs, results
 from torchtraceap.dryrun.launch_table import TABLE
 from torchtraceap.dryrun.list_launches import foreach
-from torchtraceap.dryrun.plain_launches import Rule, pointwise, reduction
+from torchtraceap.dryrun.plain_launches import Rule, nothing, pointwise, reduction
 from torchtraceap.dryrun.record import Op
 
 __all__ = ["Launch", "has_rule", "launches_of"]
@@ -43,6 +43,8 @@ def _rule(name: str, overload: str) -> Rule | None:
     if base.startswith("_foreach_"):
         return foreach
     tags = _tags(name, overload)
+    if "inplace_view" in tags:
+        return nothing
     if "pointwise" in tags:
         return pointwise
     if "reduction" in tags:

@@ -145,7 +145,9 @@ def rnn(op: Op, gpu: Gpu) -> tuple[Launch, ...]:
     x, weights = argument(op, 0, "input"), list(tensors(argument(op, 1, "weight")))
     flat = [t for t in weights if len(t.shape) > 1]
     backward = "backward" in op.name
-    steps, batch = max(x.shape[0], 1), x.numel // max(x.shape[0] * x.shape[-1], 1)
+    batch_first = argument(op, 14 if backward else 10, "batch_first")
+    steps = max(x.shape[1 if batch_first and len(x.shape) > 2 else 0], 1)
+    batch = x.numel // (steps * max(x.shape[-1], 1))
     out: list[Launch] = []
     for number, weight in enumerate(flat):
         flops = 2.0 * weight.numel * batch * (2 if backward else 1)

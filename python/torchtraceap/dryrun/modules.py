@@ -35,9 +35,9 @@ class Place:
         return self._running[-1][1] if self._running else ""
 
     @property
-    def in_optimizer(self) -> bool:
-        """Whether an optimizer's step is running."""
-        return bool(self._stepping)
+    def optimizer(self) -> str:
+        """The class of the optimizer whose step is running; or ""."""
+        return type(self._stepping[-1]).__name__ if self._stepping else ""
 
     def forget(self) -> None:
         """Be in no module and no optimizer: an exception may have left some."""

@@ -17,7 +17,6 @@ from torchtraceap.dryrun import (
     loader,
     profilers,
     rnn,
-    storages,
 )
 from torchtraceap.dryrun.dispatch import Dispatch
 
@@ -31,7 +30,6 @@ def overrides(run: Dispatch, world_size: int = 8) -> Iterator[None]:
         undo.enter_context(rnn.installed(casts))
         undo.enter_context(composites.installed())
         undo.enter_context(foreach.installed())
-        undo.enter_context(storages.installed())
         undo.enter_context(loader.installed())
         undo.enter_context(collectives.installed(run, world_size))
         undo.enter_context(ddp.installed(run.recorder.record))

@@ -26,6 +26,8 @@ Rule = Callable[[Op, Gpu], tuple[Launch, ...]]
 # An index of 32 bits must reach each byte; larger tensors are halved until it does, a
 # kernel for each part (TensorIterator::with_32bit_indexing).
 _REACH = 2**31 - 1
+# Rows of up to so many elements are sorted by one block.
+_SHORT_ROW = 4096
 
 
 def nothing(op: Op, gpu: Gpu) -> tuple[Launch, ...]:
@@ -133,6 +135,25 @@ def loss(op: Op, gpu: Gpu) -> tuple[Launch, ...]:
         return (first,)
     total = Launch(f"{op.name} sum", "reduce", terms.dtype, 0.0, terms.nbytes)
     return first, total
+
+
+def sort(op: Op, gpu: Gpu) -> tuple[Launch, ...]:
+    """Sorts rows: short ones in one kernel, after a copy and the numbering of places.
+
+    Long ones digit by digit (ATen/native/cuda/Sort.cpp).
+    """
+    x = inputs(op)[0]
+    last = argument(op, 1, "dim", -1)
+    row = x.shape[last] if x.shape and isinstance(last, int) else x.numel
+    short = ("memcpy", "elementwise", "sort")
+    return chain(*(short if row <= _SHORT_ROW else ("sort",) * 4))(op, gpu)
+
+
+def put(op: Op, gpu: Gpu) -> tuple[Launch, ...]:
+    """index_put_: one kernel; where it adds up, places are sorted before."""
+    adds = argument(op, 3, "accumulate") is True
+    last = touches("gather")(op, gpu)
+    return (*chain(*("sort",) * 4)(op, gpu), *last) if adds else last
 
 
 def touches(work: str, *, factor: float = 2.0) -> Rule:

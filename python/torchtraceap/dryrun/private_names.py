@@ -46,6 +46,7 @@ NAMES = {
     "torch._C._is_torch_function_all_disabled": "see code that torch calls back",
     "torch.overrides._get_current_function_mode_stack": "find a default device",
     "torch._dynamo.eval_frame._callback_from_stance": "see calls of what was compiled",
+    "torch.nn.modules.module._has_any_global_hook": "let torch.compile not warn of us",
     "torch._C._group_tensors_by_device_and_dtype": "run optimizers as on a GPU",
 }
 

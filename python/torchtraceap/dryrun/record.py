@@ -103,7 +103,8 @@ class Op:
     line: (
         Line | None
     )  #: The innermost line of the user's own code; of backward, see below.
-    module: str  #: The innermost module: "Net.encoder.0"; "" outside of all.
+    #: The innermost module: "Net.encoder.0"; in an optimizer's step its class; else "".
+    module: str
     stream: int = DEFAULT_STREAM
     #: Of a backward operator: the place in `Record.entries` of the forward operator
     #: whose gradient it works out, if known. Its ``line`` and ``module`` are that

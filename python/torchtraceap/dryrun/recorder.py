@@ -98,9 +98,9 @@ class Recorder:
             {key: _plain(value) for key, value in kwargs.items() if value is not None},
             tuple(_info(one) for one in outputs),
             self.record.steps,
-            "optimizer" if self.place.in_optimizer else "forward",
+            "optimizer" if self.place.optimizer else "forward",
             stack[0] if stack else None,
-            self.place.module,
+            self.place.optimizer or self.place.module,
             self.current_stream,
             stack=stack,
             copy=copy,
@@ -154,7 +154,7 @@ class Recorder:
                 self.record.steps,
                 self._phase(),
                 stack[0] if stack else None,
-                self.place.module,
+                self.place.optimizer or self.place.module,
                 len(self.record.entries) - 1,
                 stack,
                 inner if stack and inner != stack[0] else None,
@@ -174,7 +174,7 @@ class Recorder:
     def _phase(self) -> Phase:
         if _current_node() is not None:
             return "backward"
-        return "optimizer" if self.place.in_optimizer else "forward"
+        return "optimizer" if self.place.optimizer else "forward"
 
     # --- Memory ----------------------------------------------------------------------
 

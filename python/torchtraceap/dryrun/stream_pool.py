@@ -41,7 +41,7 @@ class Streams:
             )
         with torch.cuda.device(device):  # It raises if there is no such device.
             if "stream_id" in kwargs:
-                return self._streams[kwargs["stream_id"]]
+                return self._of(kwargs["stream_id"])
             if "stream_ptr" in kwargs:
                 return self.external(kwargs["stream_ptr"])
             return self.new(priority)
@@ -68,10 +68,16 @@ class Streams:
         self._streams[stream.stream_id] = stream
         return stream
 
+    def _of(self, stream_id: int) -> Stream:
+        """Return a stream by its id; one that an earlier run made is taken over."""
+        if stream_id not in self._streams:
+            self._streams[stream_id] = Stream(stream_id)
+        return self._streams[stream_id]
+
     def current(self, _: int = 0) -> Stream:
         """Return the current stream."""
         number = self._host.current_stream
-        return self._streams[0 if number == DEFAULT_STREAM else number]
+        return self._of(0 if number == DEFAULT_STREAM else number)
 
     def current_handle(self, _: int = 0) -> int:
         """Return the handle of the current stream."""
@@ -91,7 +97,7 @@ class Streams:
 
     def select_data(self, stream_id: int, **_: int) -> None:
         """Make a stream the current one, by its id."""
-        self.select(self._streams[stream_id])
+        self.select(self._of(stream_id))
 
     def select(self, stream: Stream) -> None:
         """Make a stream the current one."""

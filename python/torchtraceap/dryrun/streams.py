@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from torchtraceap.dryrun.host import active
+from torchtraceap.dryrun.host import active, run_number
 from torchtraceap.dryrun.record import DEFAULT_STREAM
 from torchtraceap.errors import DryRunError
 
@@ -105,17 +105,19 @@ class Stream(torch.Stream):  # type: ignore[misc]
 class Event(torch.Event):  # type: ignore[misc]
     """Stands for torch.cuda.Event, and torch.Event of a GPU."""
 
-    _made = 0
+    _run: int
+    _number: int
+    _records = 0  # How often any was recorded.
+    _last = (0, 0)  # The run, and how many events were recorded in it.
 
     def __new__(cls, enable_timing: bool = False, **_: object) -> Any:
         self = torch.Event.__new__(cls, device="cpu")
-        Event._made += 1
-        self._number, self._timing = Event._made, enable_timing
+        self._timing = enable_timing
+        self._number = 0  # In the record of a run: from its first record there on.
+        self._run = 0
         self._recorded = 0  # When: a count of all records. 0: never.
         self._stream = DEFAULT_STREAM
         return self
-
-    _records = 0
 
     @property  # type: ignore[misc]
     def __class__(self) -> Any:
@@ -129,13 +131,17 @@ class Event(torch.Event):  # type: ignore[misc]
     @property
     def event_id(self) -> int:
         """A handle; 0 before the first record."""
-        return self._number if self._recorded else 0
+        return self._recorded
 
     cuda_event = event_id
 
     def record(self, stream: Stream | None = None) -> None:
         """Mark what a stream, by default the current one, has to do until now."""
-        host = active()
+        host, run = active(), run_number()
+        if self._run != run:
+            number = Event._last[1] + 1 if Event._last[0] == run else 1
+            Event._last = run, number
+            self._run, self._number = run, number
         self._stream = host.current_stream if stream is None else stream.number
         Event._records += 1
         self._recorded = Event._records
@@ -145,13 +151,13 @@ class Event(torch.Event):  # type: ignore[misc]
         """Let later work of a stream, by default the current one, wait for this."""
         host = active()
         to = host.current_stream if stream is None else stream.number
-        if self._recorded:  # Else there is nothing to wait for, as in CUDA.
+        if self._run == run_number():  # Else there is nothing to wait for, as in CUDA.
             host.call("stream_wait", to, self._number)
 
     def synchronize(self) -> None:
         """Wait for what was marked; for nothing if nothing was."""
         host = active()
-        if self._recorded:
+        if self._run == run_number():
             host.call("event_sync", self._stream, self._number)
             host.wait("Event.synchronize")
 

@@ -19,6 +19,13 @@ PROBES = (
     Probe("layer-norm", "F.layer_norm(x, (8,)), F.normalize(x)", "", "async"),
     Probe("batch-norm", "b(x)", "", "async", "b = nn.BatchNorm1d(8, device='cuda')"),
     Probe(
+        "batch-norm-eval",
+        "b.eval()(x)",
+        "",
+        "async",
+        "b = nn.BatchNorm1d(8, device='cuda')",
+    ),
+    Probe(
         "batch-norm-average",
         "b(x)",
         "scalar",

@@ -20,50 +20,15 @@ from torch import Generator  # noqa: E402  # bound before any run
 
 from torchtraceap.dryrun.dry_run import dry_run  # noqa: E402
 from torchtraceap.dryrun.facade import Facade  # noqa: E402
+from torchtraceap.dryrun.replacing import Replacements  # noqa: E402
 from torchtraceap.errors import DryRunError  # noqa: E402
 
 from .told import Told  # noqa: E402
-
-_WATCHED = (
-    "torch",
-    "torch._C",
-    "torch.accelerator",
-    "torch.backends",
-    "torch.distributed",
-    "torch.version",
-    "torch.random",
-    "torch.amp",
-)
+from .torch_state import changed, state_of_torch  # noqa: E402
 
 
 def _state() -> dict[str, Any]:
-    """All attributes of torch's modules, and of classes there, that are watched."""
-    state = {}
-    for name, module in list(sys.modules.items()):
-        if name not in _WATCHED and not name.startswith(
-            ("torch.cuda", "torch.backends")
-        ):
-            continue
-        places = {name: module}
-        if isinstance(getattr(module, "m", None), types.ModuleType):
-            places[f"{name}.m"] = module.m
-        for key, value in vars(module).items():
-            if issubclass(type(value), type) and value.__module__.startswith(
-                "torch.cuda"
-            ):
-                places[f"{name}.{key}"] = value
-        for place, owner in places.items():
-            state |= {f"{place}.{key}": at for key, at in vars(owner).items()}
-    state["here"] = Generator
-    return state
-
-
-def _changed(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
-    missing = object()
-    keys = before.keys() | after.keys()
-    return sorted(
-        k for k in keys if before.get(k, missing) is not after.get(k, missing)
-    )
+    return state_of_torch() | {"here": Generator}
 
 
 def _load() -> None:
@@ -77,13 +42,13 @@ def test_everything_is_put_back() -> None:
     _load()
     before = _state()
     with Facade(Told()):
-        during = _changed(before, _state())
+        during = changed(before, _state())
         torch.cuda.manual_seed(1)
         assert torch.get_device_module() is torch.cuda  # which remembers
         torch.cuda.Stream().synchronize()
     assert "torch._C._cuda_synchronize" in during and "here" in during
     assert "torch.cuda.Stream.__new__" in during and len(during) > 80
-    assert _changed(before, _state()) == []
+    assert changed(before, _state()) == []
     assert not torch.cuda.is_available() and not torch.cuda.is_initialized()
     assert torch.get_device_module() is torch.cpu
     # As the class has them, not as one gets them from it.
@@ -101,7 +66,7 @@ def test_an_error_leaves_nothing_behind(error: type[BaseException]) -> None:
     before = _state()
     with pytest.raises(error), Facade(Told()):
         raise error
-    assert _changed(before, _state()) == []
+    assert changed(before, _state()) == []
 
 
 def test_interrupted_entry_leaves_nothing_behind(
@@ -117,9 +82,31 @@ def test_interrupted_entry_leaves_nothing_behind(
         patch.setattr(Facade, "_check", interrupt)
         with pytest.raises(KeyboardInterrupt), Facade(Told()):
             pass
-    assert _changed(before, _state()) == []
+    assert changed(before, _state()) == []
     with Facade(Told()):  # and the next can begin
         assert torch.cuda.is_available()
+
+
+def test_interrupted_exit_leaves_nothing_behind(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    _load()
+    before = _state()
+    undo, calls = Replacements.undo, []
+
+    def interrupted(self: Replacements) -> None:
+        calls.append(self)
+        if len(calls) == 1:
+            first, self._former = self._former[:50], self._former[50:]
+            undo(self)
+            self._former = first
+            raise KeyboardInterrupt  # half-way
+        undo(self)
+
+    monkeypatch.setattr(Replacements, "undo", interrupted)
+    with pytest.raises(KeyboardInterrupt), Facade(Told()):
+        pass
+    assert len(calls) == 2 and changed(before, _state()) == []
 
 
 def test_abandoned_generator_leaves_nothing_behind() -> None:
@@ -134,7 +121,7 @@ def test_abandoned_generator_leaves_nothing_behind() -> None:
     next(going)
     assert torch.cuda.is_available()
     going.close()
-    assert _changed(before, _state()) == []
+    assert changed(before, _state()) == []
 
 
 def test_runs_are_not_nested() -> None:
@@ -179,7 +166,7 @@ def test_an_error_in_a_whole_run_leaves_nothing_behind(
     with pytest.raises(error), dry_run():
         layer.cuda()(torch.ones(2, device="cuda")).sum().backward()
         raise error
-    assert _changed(before, _state()) == []
+    assert changed(before, _state()) == []
     assert torch.ones(2).sum().item() == 2 and str(torch.ones(2).device) == "cpu"
     with dry_run():
         assert torch.cuda.device_count() == 1

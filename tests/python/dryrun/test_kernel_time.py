@@ -134,6 +134,18 @@ def test_the_page_is_what_the_results_give() -> None:
     assert accuracy_page.page(results) == page
 
 
+def test_stated_errors_are_those_of_the_worst_trace() -> None:
+    results = json.loads((ROOT / "benchmarks/results/dryrun.json").read_text())
+    found: dict[str, float] = {}
+    for row in (row for trace in results["kernels"] for row in trace["classes"]):
+        if row["operators"] >= 10:
+            work = row["class"]
+            found[work] = max(found.get(work, 0.0), row["median"])
+    assert len(found) > 15
+    for work, worst in found.items():
+        assert CLASSES[work].error == pytest.approx(worst, abs=0.11), work
+
+
 def test_the_page_tells_in_sample_from_out() -> None:
     import accuracy_page
 

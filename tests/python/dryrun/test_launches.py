@@ -115,6 +115,19 @@ KNOWN: dict[str, tuple[Callable[[], list[str]], list[str]]] = {
         ["elementwise"],
     ),
     "embedding": (lambda: works(aten.embedding.default, X, IDS), ["gather"]),
+    "short rows sorted": (
+        lambda: works(aten.sort.default, X),
+        ["memcpy", "elementwise", "sort"],
+    ),
+    "put": (
+        lambda: works(aten.index_put_.default, X, [IDS], X),
+        ["gather"],
+    ),
+    "put and added": (
+        lambda: works(aten.index_put_.default, X, [IDS], X, True),
+        ["sort"] * 4 + ["gather"],
+    ),
+    "another view in place": (lambda: works(aten.squeeze_.default, meta(1, 4)), []),
     "cat": (lambda: works(aten.cat.default, [X] * 3), ["cat"]),
     "cat of many": (lambda: works(aten.cat.default, [X] * 129), ["cat"] * 2),
     "flash attention": (
@@ -145,6 +158,18 @@ KNOWN: dict[str, tuple[Callable[[], list[str]], list[str]]] = {
 def test_known_launches(name: str) -> None:
     said, expected = KNOWN[name]
     assert said() == expected
+
+
+@pytest.mark.parametrize("batch_first", [True, False])
+def test_recurrent_layers_have_two_kernels_a_step(batch_first: bool) -> None:
+    shape = (4, 10, 32) if batch_first else (10, 4, 32)
+    weights = [meta(256, 32), meta(256, 64), meta(256), meta(256)]
+    args = (meta(*shape), weights, 4, None, meta(1, 4, 64), meta(1, 4, 64), 2, 64, 0,
+            1, batch_first)  # fmt: skip
+    found = Op("aten::_cudnn_rnn", "", info(args), {}, (), 0, "forward", None, "")
+    said = launches_of(found, H100)
+    assert [launch.work for launch in said] == ["gemm", *["gemm", "elementwise"] * 10]
+    assert sum(launch.flops for launch in said) == 2 * 4 * 10 * (256 * 32 + 256 * 64)
 
 
 def test_views_launch_nothing() -> None:

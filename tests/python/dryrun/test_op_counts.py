@@ -104,7 +104,7 @@ def test_parts_of_a_step_are_told_apart() -> None:
     assert {"Transformer.layers.0.qkv", "Transformer.layers.1", "Transformer.head"} <= (
         modules
     )
-    assert all(op.module == "" for op in ops if op.phase == "optimizer")
+    assert {op.module for op in ops if op.phase == "optimizer"} == {"AdamW"}
 
 
 def test_the_default_optimizer_is_the_one_for_a_gpu() -> None:

@@ -121,14 +121,19 @@ def test_error_is_shown_as_python_shows_it(script: Write, code: str) -> None:
     assert ended.failure == expected.stderr.rstrip("\n")
 
 
+_OPERATOR = """
+    import torch
+    try:
+        torch.ones(3, device="cuda") @ torch.ones(4, device="cuda")
+    except RuntimeError as error:
+        raise ValueError("later") from error
+"""
+
+
 def test_error_inside_of_an_operator_shows_no_line_of_ours(script: Write) -> None:
-    _, ended = run(
-        script(
-            "import torch\n"
-            "torch.ones(3, device='cuda') @ torch.ones(4, device='cuda')\n"
-        )
-    )
-    assert 'prog.py", line 2' in ended.failure
+    _, ended = run(script(_OPERATOR))
+    assert 'prog.py", line 4' in ended.failure and "line 6" in ended.failure
+    assert "direct cause" in ended.failure and "RuntimeError: " in ended.failure
     assert f"torchtraceap{os.sep}" not in ended.failure and "runpy" not in ended.failure
 
 

@@ -67,6 +67,14 @@ def test_work_is_ordered_as_the_program_says(told: Told) -> None:
         ("stream_wait", 7),
         ("stream_wait", 7),
     ]
+    again = Event()
+    again.record(side)  # though another stream is current
+    again.wait(side)
+    assert told.calls[-2:] == [
+        ("event_record", side.number, told.calls[-1][2]),
+        ("stream_wait", side.number, told.calls[-1][2]),
+    ]
+    del told.calls[-2:]
     first, second = told.calls[0][2], told.calls[2][2]
     assert [event for *_, event in told.calls] == [first, first, *[second] * 3]
     assert first != second and not told.waits
@@ -136,13 +144,31 @@ def test_events_that_cannot_be_timed_say_so(told: Told) -> None:
     assert str(plain.device) == "cuda:0"
 
 
-def test_stream_of_a_run_that_ended_says_so() -> None:
-    with Facade(Told()):
-        side = torch.cuda.Stream()
-    with pytest.raises(DryRunError, match="has ended"):
-        side.synchronize()
+def test_streams_and_events_can_outlive_a_run() -> None:
+    # As variables of a module.
     with Facade(Told()) as _:
-        side.synchronize()  # as one of a module's variables in the next test
+        made = [torch.cuda.Stream() for _ in range(3)]
+        side, done = made[-1], Event()
+        done.record(side)
+    for use in (side.synchronize, side.query, done.synchronize, done.record):
+        with pytest.raises(DryRunError, match="has ended"):
+            use()
+    told = Told()
+    with Facade(told):
+        done.synchronize()  # of the run before, so it is over
+        assert not told.waits
+        with torch.cuda.stream(side):
+            assert current_stream() == side
+            Event().record()
+            done.record()
+        with side:
+            assert current_stream() == side
+        done.wait()
+    assert told.calls == [  # Events are numbered anew.
+        ("event_record", side.number, 1),
+        ("event_record", side.number, 2),
+        ("stream_wait", 7, 2),
+    ]
 
 
 def test_modes_of_sync_debugging(told: Told) -> None:
