@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""dry_project.py: somebody else's project, whose tests are run where there is no GPU."""
+"""dry_project.py: somebody else's project, whose tests run where there is no GPU."""
 
 from __future__ import annotations
 

@@ -19,6 +19,9 @@ torch = pytest.importorskip("torch")
 if torch.cuda.is_available():
     pytest.skip("these watch a run without a GPU", allow_module_level=True)
 
+# Said once in a process, by whichever test comes first.
+pytestmark = pytest.mark.filterwarnings("ignore:Sparse invariant checks")
+
 HERE = pathlib.Path(__file__).resolve()
 
 
