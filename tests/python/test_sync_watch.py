@@ -19,6 +19,9 @@ torch = pytest.importorskip("torch")
 if torch.cuda.is_available():
     pytest.skip("these watch a run without a GPU", allow_module_level=True)
 
+# Said once in a process, by whichever test comes first.
+pytestmark = pytest.mark.filterwarnings("ignore:Sparse invariant checks")
+
 HERE = pathlib.Path(__file__).resolve()
 
 
@@ -33,7 +36,7 @@ SEEN_ON_CPU = [
 
 def test_the_docs_have_the_table_of_operators() -> None:
     docs = (HERE.parents[2] / "docs" / "pytest.md").read_text(encoding="utf-8")
-    for row in SEEN_ON_CPU:
+    for row in SYNC_OPS:
         for text in (row.written, row.why, row.instead):
             assert text in docs
 
@@ -197,7 +200,8 @@ def test_every_operator_of_the_table_is_tried() -> None:
         assert check.verdict is not None
         tried |= {stall.operator for stall in check.verdict.stalls}
     for row in SEEN_ON_CPU:
-        assert tried.intersection(row.operators), row.operators
+        # tests/python/dryrun/probes.py has the hidden ones.
+        assert row.hidden or tried.intersection(row.operators), row.operators
 
 
 @pytest.mark.parametrize("name", [*WAITS, *DOES_NOT_WAIT])

@@ -233,7 +233,9 @@ class Dispatch(TorchDispatchMode):  # type: ignore[misc]
         for tensor in wanted_in_place:
             if values.shadow(tensor) is None and (blind or not fresh):
                 values.guess(tensor)
-        results = self._on_shadows(func, args, kwargs)
+        results = None
+        if name not in guesses.CHECKS or values.known(args[0]):
+            results = self._on_shadows(func, args, kwargs)
         if results is None:
             for tensor in wanted:
                 hint = guesses.hint(name, args, tensor, values.generator)

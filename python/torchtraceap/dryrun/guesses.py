@@ -40,7 +40,12 @@ _ANSWERS = {
     "aten::isneginf": False,
     "aten::isfinite": True,
     "aten::isreal": True,
+    "aten::_is_all_true": True,
+    "aten::_is_any_true": False,
 }
+#: Of those: what checks of arguments end in, in torch.distributions and others. They
+#: would find fault with masks that are guesses.
+CHECKS = {"aten::_is_all_true", "aten::_is_any_true"}
 # Of masks: indexing by them gives as many elements as they count a line later.
 _TRUE_SHARE = 0.5
 

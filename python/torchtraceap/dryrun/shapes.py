@@ -27,7 +27,7 @@ def run_on_meta(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
             operator would raise on a GPU too.
     """
     if kwargs.get("generator") is not None:
-        kwargs = {key: v for key, v in kwargs.items() if key != "generator"}
+        kwargs = {**kwargs, "generator": None}
     try:
         return func(*args, **kwargs)
     except NotImplementedError as error:

@@ -163,6 +163,26 @@ def test_a_check_for_bad_numbers_finds_none() -> None:
     assert len(run.syncs) == 3
 
 
+@pytest.mark.parametrize("shape", [(3,), (128, 64)])
+def test_checks_of_distributions_find_no_fault_with_guesses(shape: Any) -> None:
+    with torchtraceap.dry_run():
+        spread = torch.randn(shape, device="cuda").exp()
+        drawn = torch.distributions.Normal(spread.log(), spread).rsample()
+        assert drawn.shape == shape
+        with pytest.raises(ValueError, match="constraint GreaterThan"):
+            torch.distributions.Normal(0.0, torch.tensor([1.0, -1.0], device="cuda"))
+
+
+def test_a_generator_of_the_programs_own() -> None:
+    with torchtraceap.dry_run(values="all"):
+        own = torch.Generator("cuda").manual_seed(3)
+        first = torch.randn(4, device="cuda", generator=own)
+        second = torch.empty(4, device="cuda").normal_(generator=own)
+        own.manual_seed(3)
+        again = torch.randn(4, device="cuda", generator=own)
+        assert torch.equal(first, again) and not torch.equal(first, second)
+
+
 def test_all_works_out_what_small_guesses() -> None:
     torch.manual_seed(0)
     data, layer = torch.randn(64, 300), torch.nn.Linear(300, 300)
