@@ -28,6 +28,21 @@ HIDDEN = (
         hidden=True,
     ),
     SyncOp(
+        (
+            "aten::linalg_inv_ex",
+            "aten::_linalg_solve_ex",
+            "aten::linalg_cholesky_ex",
+            "aten::linalg_lu_factor_ex",
+            "aten::linalg_ldl_factor_ex",
+        ),
+        "linalg.inv_ex(t, check_errors=True)",
+        "the error code is read back",
+        "leave check_errors out",
+        names=("linalg",),
+        applies=when.checking_errors,
+        hidden=True,
+    ),
+    SyncOp(
         ("aten::linalg_matrix_exp",),
         "linalg.matrix_exp(t)",
         "matrices are sorted by their norms on the host",

@@ -104,6 +104,12 @@ PROBES = (
     Probe("inv", "torch.linalg.inv(sq)", "hidden", "linalg"),
     Probe("inverse", "sq.inverse()", "hidden", "linalg"),
     Probe("inv-ex", "torch.linalg.inv_ex(sq)", "", "linalg_ex"),
+    Probe(
+        "inv-ex-check",
+        "torch.linalg.inv_ex(sq, check_errors=True)",
+        "hidden",
+        "linalg_ex",
+    ),
     Probe("solve", "torch.linalg.solve(sq, x)", "hidden", "linalg"),
     Probe("solve-ex", "torch.linalg.solve_ex(sq, x)", "", "linalg_ex"),
     Probe("cholesky", "torch.linalg.cholesky(sq)", "hidden", "linalg"),
