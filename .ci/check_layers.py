@@ -74,7 +74,10 @@ TORCH_PARTS = ["detector"]
 
 # Python: what a module of the package may import before anything is called.
 IMPORT_AT_TOP = {"torchtraceap", "numpy", *sys.stdlib_module_names}
-IMPORT_AT_TOP_OF = {"pytest_plugin.py": {"pytest"}}
+# Files that only pytest loads.
+IMPORT_AT_TOP_OF = {
+    f"pytest_{name}.py": {"pytest"} for name in ("plugin", "dry", "log")
+}
 # Modules that need torch to be defined, by subclassing for example: they import what
 # they like, and are themselves imported inside functions, or by one another.
 ON_FIRST_USE = {

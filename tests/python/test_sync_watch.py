@@ -19,6 +19,9 @@ torch = pytest.importorskip("torch")
 if torch.cuda.is_available():
     pytest.skip("these watch a run without a GPU", allow_module_level=True)
 
+# Said once in a process, by whichever test comes first.
+pytestmark = pytest.mark.filterwarnings("ignore:Sparse invariant checks")
+
 HERE = pathlib.Path(__file__).resolve()
 
 
@@ -33,7 +36,7 @@ SEEN_ON_CPU = [
 
 def test_the_docs_have_the_table_of_operators() -> None:
     docs = (HERE.parents[2] / "docs" / "pytest.md").read_text(encoding="utf-8")
-    for row in SEEN_ON_CPU:
+    for row in SYNC_OPS:
         for text in (row.written, row.why, row.instead):
             assert text in docs
 
@@ -108,7 +111,7 @@ WAITS = {
     "svdvals": lambda x: torch.linalg.svdvals(torch.eye(3)),
     "eigh": lambda x: torch.linalg.eigh(torch.eye(3)),
     "eig": lambda x: torch.linalg.eig(torch.eye(3)),
-    "lstsq": lambda x: torch.linalg.lstsq(torch.eye(3), torch.eye(3)),
+    "inv_ex": lambda x: torch.linalg.inv_ex(torch.eye(3), check_errors=True),
     "pinv": lambda x: torch.linalg.pinv(torch.eye(3)),
     "matrix_exp": lambda x: torch.linalg.matrix_exp(torch.eye(3)),
     "normal": lambda x: torch.normal(x, x.abs()),
@@ -119,7 +122,9 @@ WAITS = {
         x, "sum", lengths=torch.tensor([4, 4])
     ),
     "to_sparse": lambda x: x.to_sparse().coalesce(),
-    "coalesce": lambda x: torch.sparse_coo_tensor(torch.ones(1, 8), x, (2,)).coalesce(),
+    "coalesce": lambda x: torch.sparse_coo_tensor(
+        torch.ones(1, 8), x, (2,), check_invariants=False
+    ).coalesce(),
     "ctc": lambda x: torch.nn.functional.ctc_loss(
         torch.zeros(4, 1, 3), torch.ones(1, 2).long(), [4], [2]
     ),
@@ -195,7 +200,8 @@ def test_every_operator_of_the_table_is_tried() -> None:
         assert check.verdict is not None
         tried |= {stall.operator for stall in check.verdict.stalls}
     for row in SEEN_ON_CPU:
-        assert tried.intersection(row.operators), row.operators
+        # tests/python/dryrun/probes.py has the hidden ones.
+        assert row.hidden or tried.intersection(row.operators), row.operators
 
 
 @pytest.mark.parametrize("name", [*WAITS, *DOES_NOT_WAIT])

@@ -137,7 +137,8 @@ class Verdict:
                 yield from [f"    > {printable(code)}"] if code else []
             if stall.inner is not None:
                 module = f", module {printable(stall.module)}" if stall.module else ""
-                yield f"      in {printable(str(stall.inner))}{module}"
+                inner = str(stall.inner).rpartition("site-packages/")[2]
+                yield f"      in {printable(inner)}{module}"
             if stall.what not in explained:
                 explained.add(stall.what)
                 yield f"      {stall.what}"

@@ -27,9 +27,12 @@ def bringing_back() -> Iterator[None]:
     values that they had when they left it. That memory is kept meanwhile."""
     parameters: dict[nn.Parameter, Tensor] = {}
     buffers: dict[tuple[nn.Module, str], Tensor] = {}
+    recurrent: set[nn.RNNBase] = set()
     apply = nn.Module._apply
 
     def keeping(self: nn.Module, *args: Any, **kwargs: Any) -> nn.Module:
+        if isinstance(self, nn.RNNBase):
+            recurrent.add(self)
         with _NoFunctionModes():
             for parameter in self._parameters.values():
                 if parameter is not None and _is_hosts(parameter):
@@ -46,8 +49,12 @@ def bringing_back() -> Iterator[None]:
         yield
     finally:
         replaced.undo()
+        for layer in recurrent:
+            layer._flat_weight_refs = []  # which would keep its weights where they are
         for parameter, host in parameters.items():
             _bring_back(parameter, host)
+        for layer in recurrent:
+            layer._init_flat_weights()
         for (module, name), buffer in buffers.items():
             now = module._buffers.get(name)
             if now is not None and on_device(now):
@@ -62,7 +69,8 @@ def _bring_back(parameter: nn.Parameter, host: Tensor) -> None:
     if not on_device(parameter):
         return
     parameter.grad = None
-    returned = nn.Parameter(host, requires_grad=parameter.requires_grad)
+    with torch.inference_mode(host.is_inference()):
+        returned = nn.Parameter(host, requires_grad=parameter.requires_grad)
     # torch does not swap what somebody holds a weak reference to.
     with suppress(RuntimeError):
         torch.utils.swap_tensors(parameter, returned)

@@ -86,6 +86,12 @@ def among_many(arguments: Arguments) -> bool:
     return bool(args[0].numel() and args[1].numel() >= few)
 
 
+def checking_errors(arguments: Arguments) -> bool:
+    """inv_ex(t, check_errors=True) and its like."""
+    _, kwargs = arguments
+    return bool(kwargs.get("check_errors"))
+
+
 def with_checks(arguments: Arguments) -> bool:
     """segment_reduce: lengths are checked unless they are said to be right."""
     _, kwargs = arguments

@@ -20,7 +20,7 @@ from torch.utils.flop_counter import FlopCounterMode  # noqa: E402
 from trace_ops import is_kernel, read  # noqa: E402
 
 from torchtraceap.dryrun.gpus import gpu  # noqa: E402
-from torchtraceap.dryrun.kernel_time import CLASSES  # noqa: E402
+from torchtraceap.dryrun.kernel_time import CLASSES, kernel_us  # noqa: E402
 from torchtraceap.dryrun.launch import Launch  # noqa: E402
 from torchtraceap.dryrun.launch_table import TABLE  # noqa: E402
 from torchtraceap.dryrun.launches import has_rule, launches_of  # noqa: E402
@@ -70,6 +70,10 @@ KNOWN: dict[str, tuple[Callable[[], list[str]], list[str]]] = {
     "all transposed": (lambda: works(aten.add.Tensor, X.t(), X.t()), ["elementwise"]),
     "one transposed": (
         lambda: works(aten.add.Tensor, X.t(), meta(256, 64)),
+        ["strided"],
+    ),
+    "a part in place": (
+        lambda: works(aten.add_.Scalar, X[:, :8], 1),
         ["strided"],
     ),
     "a value read": (lambda: works(aten.fill_.Scalar, X, 0), ["elementwise"]),
@@ -206,6 +210,28 @@ def test_flops_are_those_torch_counts(f: Any, args: tuple[Any, ...]) -> None:
     assert counter.get_total_flops() > 0
     said = sum(launch.flops for launch in launches_of(found, H100))
     assert said == counter.get_total_flops()
+
+
+@pytest.mark.parametrize(
+    ("x", "w", "recorded_us"),
+    [
+        # Kernels of tests/data/kineto2021-v100-resnet50-workers0-memory.json.gz.
+        ((32, 128, 28, 28), (128, 128, 3, 3), 62 + 5 + 170 + 69),
+        ((32, 64, 56, 56), (64, 64, 3, 3), 4 + 349),
+        ((32, 256, 56, 56), (64, 256, 1, 1), 2 + 275),
+        ((32, 3, 224, 224), (64, 3, 7, 7), 2 + 605),
+    ],
+)
+def test_convolutions_take_what_they_took_on_a_v100(
+    x: tuple[int, ...], w: tuple[int, ...], recorded_us: float
+) -> None:
+    side, stride = w[2], 2 if w[2] == 7 else 1
+    found = op(
+        aten.convolution.default, meta(*x), meta(*w), None, [stride] * 2,
+        [side // 2] * 2, [1, 1], False, [0, 0], 1,
+    )  # fmt: skip
+    said = sum(kernel_us(launch, V100) for launch in launches_of(found, V100))
+    assert said == pytest.approx(recorded_us, rel=0.35)
 
 
 def test_causal_attention_leaves_out_tiles_above_the_diagonal() -> None:

@@ -122,3 +122,12 @@ def test_inference_mode() -> None:
     with torchtraceap.dry_run() as run, torch.inference_mode():
         nn.LSTM(8, 16).to("cuda")(torch.randn(5, 3, 8, device="cuda"))
     assert _named(run.ops, "_cudnn_rnn") == 1
+
+
+def test_layers_come_back_from_the_device() -> None:
+    layer = nn.LSTM(8, 16)
+    x = torch.randn(5, 3, 8)
+    before = layer(x)[0].detach()
+    with torchtraceap.dry_run():
+        layer.to("cuda")
+    assert torch.equal(layer(x)[0], before)

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import inspect
-from collections import Counter
 from typing import Any
 
 import pytest
@@ -29,7 +28,8 @@ def _results(program: Program, device: str) -> list[Any]:
     torch.manual_seed(0)
     found = tree_leaves(program(device))
     return [
-        leaf.detach().cpu() if isinstance(leaf, torch.Tensor) else leaf for leaf in found
+        leaf.detach().cpu() if isinstance(leaf, torch.Tensor) else leaf
+        for leaf in found
     ]
 
 
@@ -42,7 +42,9 @@ def test_works_out_what_the_cpu_does(program: Program) -> None:
 
 def _marked(program: Program) -> list[int]:
     lines, first = inspect.getsourcelines(program)
-    return [n for n, line in enumerate(lines, first) if line.rstrip().endswith("# waits")]
+    return [
+        n for n, line in enumerate(lines, first) if line.rstrip().endswith("# waits")
+    ]
 
 
 def test_waits_at_the_marked_lines_and_nowhere_else(program: Program) -> None:

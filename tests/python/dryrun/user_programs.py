@@ -109,7 +109,9 @@ def vae_gan_step(device: str) -> Any:
 
 def gradient_penalty(device: str) -> Any:
     """A gradient of a gradient, and clipping."""
-    critic = nn.Sequential(nn.Linear(6, 8), nn.Softplus(), nn.Linear(8, 1)).to(device)  # waits
+    critic = nn.Sequential(nn.Linear(6, 8), nn.Softplus(), nn.Linear(8, 1)).to(
+        device
+    )  # waits
     x = torch.randn(4, 6).to(device).requires_grad_()  # waits
     (slope,) = torch.autograd.grad(critic(x).sum(), x, create_graph=True)
     penalty = ((slope.norm(dim=1) - 1) ** 2).mean()
@@ -136,7 +138,9 @@ def graph_network(device: str) -> Any:
         0, target[:, None].expand(-1, 8), message, "amax"
     )
     weight = torch.exp(message.mean(1))
-    weight = weight / torch.zeros(nodes, device=device).index_add(0, target, weight)[target]
+    weight = (
+        weight / torch.zeros(nodes, device=device).index_add(0, target, weight)[target]
+    )
     out = second(summed / degree.clamp(min=1)[:, None] + most + weight.sum())
     pooled = torch.zeros(many, 3, device=device).index_add_(0, graph, out)
     loss = F.cross_entropy(pooled, torch.arange(many, device=device) % 3)
@@ -147,7 +151,9 @@ def graph_network(device: str) -> Any:
 
 def policy_gradient(device: str) -> Any:
     """An agent that samples, in a world on the host; what it says of its own actions."""
-    policy = nn.Sequential(nn.Linear(3, 16), nn.Tanh(), nn.Linear(16, 2)).to(device)  # waits
+    policy = nn.Sequential(nn.Linear(3, 16), nn.Tanh(), nn.Linear(16, 2)).to(
+        device
+    )  # waits
     optimizer = torch.optim.Adam(policy.parameters(), lr=0.01)
     state, rewards, likely = torch.zeros(3), [], []
     for number in range(4):
@@ -236,14 +242,19 @@ def gradients_by_sample(device: str) -> Any:
 
 def averaged_and_accumulated(device: str) -> Any:
     """Gradients of several small batches, a schedule, a mean of weights over time."""
-    net = nn.Sequential(nn.Linear(6, 6), nn.BatchNorm1d(6), nn.Linear(6, 2)).to(device)  # waits
+    net = nn.Sequential(nn.Linear(6, 6), nn.BatchNorm1d(6), nn.Linear(6, 2)).to(
+        device
+    )  # waits
     mean = copy.deepcopy(net).requires_grad_(False)
     swa = torch.optim.swa_utils.AveragedModel(net)
     optimizer = torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9, nesterov=True)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 0.2, total_steps=4)
     seen = torch.zeros((), device=device)
     for number in range(4):
-        x, y = torch.randn(4, 6).to(device), torch.randint(0, 2, (4,)).to(device)  # waits
+        x, y = (
+            torch.randn(4, 6).to(device),
+            torch.randint(0, 2, (4,)).to(device),
+        )  # waits
         loss = F.cross_entropy(net(x), y, label_smoothing=0.1)
         (loss / 2).backward()
         seen += loss.detach()
@@ -258,17 +269,27 @@ def averaged_and_accumulated(device: str) -> Any:
                     slow.copy_(fast)
             swa.update_parameters(net)  # waits
             schedule.step()
-    return seen.item(), mean.state_dict(), swa.module[0].weight, schedule.get_last_lr()  # waits
+    return (
+        seen.item(),
+        mean.state_dict(),
+        swa.module[0].weight,
+        schedule.get_last_lr(),
+    )  # waits
 
 
 def mixed_precision(device: str) -> Any:
     """autocast and GradScaler, with clipping between the two."""
-    net = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 4)).to(device)  # waits
+    net = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 4)).to(
+        device
+    )  # waits
     optimizer = torch.optim.AdamW(net.parameters(), lr=1e-3)
     scaler = torch.amp.GradScaler(device, init_scale=64.0)
     losses = []
     for _ in range(2):
-        x, y = torch.randn(6, 8).to(device), torch.randint(0, 4, (6,)).to(device)  # waits
+        x, y = (
+            torch.randn(6, 8).to(device),
+            torch.randint(0, 4, (6,)).to(device),
+        )  # waits
         with torch.autocast(device, dtype=torch.bfloat16):
             out = net(x)
             assert out.dtype == torch.bfloat16
@@ -300,7 +321,9 @@ def _padded(batch: list[tuple[Tensor, int]]) -> dict[str, Tensor]:
 
 def sentences(device: str) -> Any:
     """Sentences of any length: collated, pinned, packed for a GRU, judged each epoch."""
-    loader = DataLoader(_Sentences(), batch_size=4, collate_fn=_padded, pin_memory=device == "cuda")
+    loader = DataLoader(
+        _Sentences(), batch_size=4, collate_fn=_padded, pin_memory=device == "cuda"
+    )
     words = nn.Embedding(5, 6, padding_idx=0).to(device)  # waits
     head = nn.Linear(6, 3).to(device)  # waits
     optimizer = torch.optim.Adagrad([*words.parameters(), *head.parameters()], lr=0.1)
@@ -340,13 +363,19 @@ def saved_and_resumed(device: str) -> Any:
     for _ in range(2):
         step(net, optimizer, x)
     file = io.BytesIO()
-    torch.save({"net": net.state_dict(), "optimizer": optimizer.state_dict()}, file)  # waits
+    torch.save(
+        {"net": net.state_dict(), "optimizer": optimizer.state_dict()}, file
+    )  # waits
     file.seek(0)
     state = torch.load(file, map_location="cpu")
     resumed, its_optimizer = new()
     resumed.load_state_dict(state["net"])  # waits
     its_optimizer.load_state_dict(state["optimizer"])  # waits
-    return step(net, optimizer, x), step(resumed, its_optimizer, x), resumed.state_dict()
+    return (
+        step(net, optimizer, x),
+        step(resumed, its_optimizer, x),
+        resumed.state_dict(),
+    )
 
 
 def recomputed(device: str) -> Any:
@@ -355,7 +384,9 @@ def recomputed(device: str) -> Any:
     x = torch.randn(4, 6).to(device).requires_grad_()  # waits
     y = x
     for number, layer in enumerate(layers):
-        y = checkpoint(lambda y, layer=layer: layer(y).tanh(), y, use_reentrant=number == 1)
+        y = checkpoint(
+            lambda y, layer=layer: layer(y).tanh(), y, use_reentrant=number == 1
+        )
     y.square().mean().backward()
     return y, x.grad, layers[0].weight.grad
 
@@ -375,7 +406,9 @@ def own_operator(device: str) -> Any:
             return grads[0] * (x.abs() < 1), None
 
     norms: list[Tensor] = []
-    weights = nn.Parameter(torch.randn(5, 5)).to(device).detach().requires_grad_()  # waits
+    weights = (
+        nn.Parameter(torch.randn(5, 5)).to(device).detach().requires_grad_()
+    )  # waits
     weights.register_hook(lambda grad: norms.append(grad.norm()))
     x = torch.randn(3, 5, device="cpu").to(device)  # waits
     loss = (x @ Rounded.apply(weights, 0.25)).logsumexp(1).sum()
