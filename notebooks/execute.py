@@ -26,6 +26,9 @@ TIMEOUT_S = 60  # For each cell.
 # The file of a cell is named by the process and a hash of its text.
 _CELL_FILE = re.compile(r"(?:[^\s\"'(&;]*ipykernel_\d+/\d+|\b\d{6,})\.py")
 
+# A place in a file of this folder, cut short to fit a table.
+_CUT = re.compile(rf"…/(?:[^/\s\"'<>]+/)*?(?={FOLDER.name}/)")
+
 
 def notebooks() -> list[Path]:
     """The notebooks of this folder."""
@@ -93,7 +96,8 @@ def _clean(out: Any) -> Any:
 
 
 def _without_places(text: str) -> str:
-    return _CELL_FILE.sub("cell.py", text).replace(f"{FOLDER.parent}/", "")
+    named = _CELL_FILE.sub("cell.py", text).replace(f"{FOLDER.parent}/", "")
+    return _CUT.sub("", named)
 
 
 def _kind(out: Any) -> Any:

@@ -109,3 +109,5 @@ class TestWhatIsCompared:
         assert runner._without_places(text) == (
             "cell.py:7 and notebooks/sampler.py, ['cell.py:7']"
         )
+        for cut in ("…/mine/notebooks/sampler.py:7", "…/notebooks/sampler.py:7"):
+            assert runner._without_places(cut) == "notebooks/sampler.py:7"
