@@ -86,37 +86,20 @@ ON_FIRST_USE = {
     "torchtraceap.checking.sync_watch",
     "torchtraceap.profiling.recorder",
 }
-# A dry run is made of torch: all of its modules are such, but these.
+# A dry run is made of torch: all of its modules are such, but these, and all of the
+# folders among them.
 DRY_RUN = "torchtraceap.dryrun."
 DRY_RUN_WITHOUT_TORCH = {
     f"{DRY_RUN}{name}"
     for name in (
         "__init__",
-        "conv_launches",
-        "copy_launches",
-        "gpus",
-        "kernel_time",
-        "launch",
-        "launch_table",
-        "launches",
-        "layer_launches",
-        "lengths",
+        "estimate",
         "lines",
-        "list_launches",
-        "matrix_launches",
-        "phases",
-        "plain_launches",
         "private_names",
-        "program",
         "record",
         "result",
-        "row_args",
-        "sync_hidden",
-        "sync_op",
-        "sync_ops",
-        "timeline_scopes",
-        "totals",
-        "wait_places",
+        "timeline",
+        "waits",
     )
 }
 

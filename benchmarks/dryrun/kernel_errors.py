@@ -11,10 +11,10 @@ from typing import Any
 import torch
 from trace_ops import Traced, is_kernel, read
 
-from torchtraceap.dryrun.gpus import Gpu
-from torchtraceap.dryrun.kernel_time import kernel_us
-from torchtraceap.dryrun.launch import Launch
-from torchtraceap.dryrun.launches import launches_of
+from torchtraceap.dryrun.estimate.gpus import Gpu
+from torchtraceap.dryrun.estimate.kernel_time import kernel_us
+from torchtraceap.dryrun.estimate.launch import Launch
+from torchtraceap.dryrun.estimate.launches import launches_of
 
 VIT = "h100-vit-nsfw-inference"
 BERT = "h100-bert-small-launch-bound"

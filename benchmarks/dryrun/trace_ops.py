@@ -17,7 +17,7 @@ from typing import Any
 
 from rebuilding import is_seen, rebuilt
 
-from torchtraceap.dryrun.gpus import GPUS, Gpu
+from torchtraceap.dryrun.estimate.gpus import GPUS, Gpu
 from torchtraceap.dryrun.record import Copy, Op
 
 _DEEPEST = 60  # Operators before a launch among which those around it are.

@@ -12,7 +12,7 @@ import pytest
 
 import torchtraceap
 from torchtraceap.checking.sync_check import SyncCheck, SyncStalls
-from torchtraceap.dryrun.sync_ops import PRINT, SYNC_OPS
+from torchtraceap.dryrun.waits.sync_ops import PRINT, SYNC_OPS
 
 torch = pytest.importorskip("torch")
 

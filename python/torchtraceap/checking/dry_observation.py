@@ -11,10 +11,10 @@ from traceback import walk_tb
 
 from torchtraceap.checking.launch_verdict import Launches
 from torchtraceap.checking.sync_verdict import Observation, Stall
-from torchtraceap.dryrun.gpus import Gpu
-from torchtraceap.dryrun.launches import launches_of
+from torchtraceap.dryrun.estimate.gpus import Gpu
+from torchtraceap.dryrun.estimate.launches import launches_of
 from torchtraceap.dryrun.record import Op, Record, Sync
-from torchtraceap.dryrun.sync_ops import BY_OPERATOR
+from torchtraceap.dryrun.waits.sync_ops import BY_OPERATOR
 from torchtraceap.errors import DryRunError
 from torchtraceap.safe_text import printable
 from torchtraceap.source_lines import Line, deepest_user_line

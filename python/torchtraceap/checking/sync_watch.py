@@ -23,7 +23,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torchtraceap.checking.dry_stage import suspended
 from torchtraceap.checking.sync_recorder import Recorder
 from torchtraceap.checking.sync_verdict import Observation, Stall
-from torchtraceap.dryrun.sync_ops import BY_OPERATOR, PRINT, host_code
+from torchtraceap.dryrun.waits.sync_ops import BY_OPERATOR, PRINT, host_code
 from torchtraceap.source_lines import Line, deepest_user_line, stack
 
 

@@ -34,7 +34,7 @@ from torchtraceap.safe_text import encodable
 
 if TYPE_CHECKING:
     from torchtraceap.dryrun.dry_run import DryRun
-    from torchtraceap.dryrun.script import Ended
+    from torchtraceap.dryrun.script.script import Ended
 
 # --json is the result of the run itself; a report is made of its timeline.
 _OUTPUTS = tuple(output for output in OUTPUTS if output.name != "json")
@@ -96,7 +96,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _program(run: DryRun, options: argparse.Namespace) -> Ended:
-    from torchtraceap.dryrun.script import run_function, run_module, run_script
+    from torchtraceap.dryrun.script.script import run_function, run_module, run_script
 
     path, arguments, steps = options.script, options.arguments, options.steps
     if options.step is not None:

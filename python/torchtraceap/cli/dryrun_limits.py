@@ -11,7 +11,7 @@ from torchtraceap.cli.numbers import count
 
 if TYPE_CHECKING:
     from torchtraceap.dryrun.dry_run import DryRun
-    from torchtraceap.dryrun.totals import Totals
+    from torchtraceap.dryrun.estimate.totals import Totals
 
 _MOST_LINES = 5
 

@@ -11,21 +11,21 @@ from typing import get_args
 import torch
 
 from torchtraceap.arguments import checked_int, wrong_number
-from torchtraceap.dryrun import callbacks
-from torchtraceap.dryrun.border import Border, pickling
-from torchtraceap.dryrun.dispatch import Dispatch
-from torchtraceap.dryrun.facade import Facade
-from torchtraceap.dryrun.gpus import gpu as gpu_of
-from torchtraceap.dryrun.loading import loading
-from torchtraceap.dryrun.moved_modules import bringing_back
-from torchtraceap.dryrun.one_run import only_run
-from torchtraceap.dryrun.overrides import overrides
+from torchtraceap.dryrun.device import callbacks
+from torchtraceap.dryrun.device.border import Border, pickling
+from torchtraceap.dryrun.device.dispatch import Dispatch
+from torchtraceap.dryrun.device.loading import loading
+from torchtraceap.dryrun.device.moved_modules import bringing_back
+from torchtraceap.dryrun.device.values import Dial, Values
+from torchtraceap.dryrun.estimate.gpus import gpu as gpu_of
+from torchtraceap.dryrun.facade.facade import Facade
+from torchtraceap.dryrun.facade.one_run import only_run
+from torchtraceap.dryrun.facade.replacing import Replacements
+from torchtraceap.dryrun.overrides.overrides import overrides
 from torchtraceap.dryrun.private_names import check_names
 from torchtraceap.dryrun.record import Op, Sync
 from torchtraceap.dryrun.recorder import Recorder
-from torchtraceap.dryrun.replacing import Replacements
 from torchtraceap.dryrun.result import Result
-from torchtraceap.dryrun.values import Dial, Values
 from torchtraceap.errors import DryRunError
 
 
@@ -222,7 +222,7 @@ def dry_run(
             tensors (4,096 numbers, or 65,536 of integers and bools), or "all". What the
             host reads of others is a guess, and said to be one.
         seed: Of guesses and of random numbers on the device.
-        gpu: The GPU that there seems to be: a name of `torchtraceap.dryrun.gpus`.
+        gpu: The GPU that there seems to be: a name of ``dryrun.estimate.gpus``.
         max_ops: Operators after which DryRunLimit is raised in the block.
         max_seconds: The same of seconds.
 

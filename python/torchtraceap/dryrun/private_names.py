@@ -27,7 +27,8 @@ NAMES = {
     "torch.library._scoped_library": "give operators the kernels of a GPU for a while",
     "torch._C.DispatchKey": "let autocast see tensors on the device",
     "torch._C.DispatchKeySet": "let autocast see tensors on the device",
-    "torch._C._dispatch_tls_set_dispatch_key_included": "let autocast see tensors on the device",
+    "torch._C._dispatch_tls_set_dispatch_key_included": "let autocast see tensors "
+    "on the device",
     "torch._C._ExcludeDispatchKeyGuard": "cast as autocast does, once",
     "torch._C._AutoDispatchBelowAutograd": "run an operator as one, with its gradient",
     "torch._C._get_sdp_priority_order": "choose the attention kernel",

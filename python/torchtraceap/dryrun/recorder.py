@@ -12,7 +12,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from torchtraceap.dryrun.gpus import Gpu
+from torchtraceap.dryrun.device.values import Memory, attach, memory_of
+from torchtraceap.dryrun.estimate.gpus import Gpu
 from torchtraceap.dryrun.lines import library_line, user_stack
 from torchtraceap.dryrun.modules import Place
 from torchtraceap.dryrun.private_names import private
@@ -28,7 +29,6 @@ from torchtraceap.dryrun.record import (
     TensorInfo,
     Value,
 )
-from torchtraceap.dryrun.values import Memory, attach, memory_of
 from torchtraceap.errors import DryRunLimit
 
 # What the caching allocator rounds up to.

@@ -12,10 +12,10 @@ from collections import Counter
 from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from torchtraceap.dryrun.gpus import Gpu
+from torchtraceap.dryrun.estimate.gpus import Gpu
+from torchtraceap.dryrun.estimate.totals import Totals, kernels_of, work_of
 from torchtraceap.dryrun.record import Op, Record, Sync
-from torchtraceap.dryrun.totals import Totals, kernels_of, work_of
-from torchtraceap.dryrun.wait_places import Wait, waits_of
+from torchtraceap.dryrun.waits.wait_places import Wait, waits_of
 from torchtraceap.source_lines import Line
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ class Result:
         Raises:
             ValueError: ``host_us`` is no length.
         """
-        from torchtraceap.dryrun.program import simulate
+        from torchtraceap.dryrun.timeline.program import simulate
 
         return simulate(self.record, self.gpu, host_us)
 

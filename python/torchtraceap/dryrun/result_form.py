@@ -10,9 +10,9 @@ from torchtraceap.dryrun.result import CANNOT_KNOW
 from torchtraceap.source_lines import Line
 
 if TYPE_CHECKING:
+    from torchtraceap.dryrun.estimate.totals import Totals
     from torchtraceap.dryrun.result import Result
-    from torchtraceap.dryrun.totals import Totals
-    from torchtraceap.dryrun.wait_places import Wait
+    from torchtraceap.dryrun.waits.wait_places import Wait
 
 #: Of the form: grows when a field changes its meaning.
 SCHEMA_VERSION = 1

@@ -14,9 +14,9 @@ from torchtraceap.text_table import align, wrapped
 from torchtraceap.units import bytes_text, counted, time_text
 
 if TYPE_CHECKING:
+    from torchtraceap.dryrun.estimate.totals import Totals
     from torchtraceap.dryrun.result import Result
-    from torchtraceap.dryrun.totals import Totals
-    from torchtraceap.dryrun.wait_places import Wait
+    from torchtraceap.dryrun.waits.wait_places import Wait
 
 _MOST_WAITS, _MOST_ROWS = 20, 8
 _NO_LINE = "(no line of your own code)"

@@ -16,7 +16,7 @@ from .told import Told
 @pytest.fixture
 def told() -> Iterator[Told]:
     """What torch's stand-ins tell, while they stand in."""
-    from torchtraceap.dryrun.facade import Facade
+    from torchtraceap.dryrun.facade.facade import Facade
 
     host = Told()
     with Facade(host):

@@ -15,8 +15,8 @@ from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import torchtraceap
-from torchtraceap.dryrun import autocast
-from torchtraceap.dryrun.kernels import operator
+from torchtraceap.dryrun.overrides.kernels import operator
+from torchtraceap.dryrun.overrides.overrides import autocast
 
 HALF, FLOAT = torch.float16, torch.float32
 HEADER = Path(torch.__file__).parent / "include" / "ATen" / "autocast_mode.h"

@@ -24,8 +24,8 @@ from torch.cuda import (  # noqa: E402
     is_available,
 )
 
-from torchtraceap.dryrun.facade import Facade  # noqa: E402
-from torchtraceap.dryrun.gpus import gpu  # noqa: E402
+from torchtraceap.dryrun.estimate.gpus import gpu  # noqa: E402
+from torchtraceap.dryrun.facade.facade import Facade  # noqa: E402
 from torchtraceap.errors import DryRunError  # noqa: E402
 
 from .told import Told  # noqa: E402

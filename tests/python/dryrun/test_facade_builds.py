@@ -15,7 +15,7 @@ torch = pytest.importorskip("torch")
 if torch.cuda.is_available():
     pytest.skip("a GPU is here", allow_module_level=True)
 
-from torchtraceap.dryrun.facade import Facade  # noqa: E402
+from torchtraceap.dryrun.facade.facade import Facade  # noqa: E402
 from torchtraceap.errors import DryRunError  # noqa: E402
 
 from .told import Told  # noqa: E402

@@ -19,8 +19,8 @@ if torch.cuda.is_available():
 from torch import Generator  # noqa: E402  # bound before any run
 
 from torchtraceap.dryrun.dry_run import dry_run  # noqa: E402
-from torchtraceap.dryrun.facade import Facade  # noqa: E402
-from torchtraceap.dryrun.replacing import Replacements  # noqa: E402
+from torchtraceap.dryrun.facade.facade import Facade  # noqa: E402
+from torchtraceap.dryrun.facade.replacing import Replacements  # noqa: E402
 from torchtraceap.errors import DryRunError  # noqa: E402
 
 from .told import Told  # noqa: E402

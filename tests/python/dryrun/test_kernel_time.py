@@ -10,9 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from torchtraceap.dryrun.gpus import GPUS, gpu
-from torchtraceap.dryrun.kernel_time import CLASSES, FLOOR_US, copy_us, kernel_us
-from torchtraceap.dryrun.launch import Launch
+from torchtraceap.dryrun.estimate.gpus import GPUS, gpu
+from torchtraceap.dryrun.estimate.kernel_time import (
+    CLASSES,
+    FLOOR_US,
+    copy_us,
+    kernel_us,
+)
+from torchtraceap.dryrun.estimate.launch import Launch
 from torchtraceap.dryrun.record import Copy
 
 ROOT = Path(__file__).resolve().parents[3]

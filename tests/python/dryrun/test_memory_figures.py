@@ -11,7 +11,7 @@ if torch.cuda.is_available():
 
 from torch.cuda import memory_allocated  # noqa: E402  # bound before any run
 
-from torchtraceap.dryrun.sync_ops import BY_OPERATOR  # noqa: E402
+from torchtraceap.dryrun.waits.sync_ops import BY_OPERATOR  # noqa: E402
 
 from .told import Told  # noqa: E402
 

@@ -18,11 +18,11 @@ from typing import Any
 import pytest
 
 import torchtraceap
-from torchtraceap.dryrun.gpus import gpu
-from torchtraceap.dryrun.launches import Launch
-from torchtraceap.dryrun.lengths import Lengths
-from torchtraceap.dryrun.program import simulate
+from torchtraceap.dryrun.estimate.gpus import gpu
+from torchtraceap.dryrun.estimate.launches import Launch
 from torchtraceap.dryrun.record import Call, Copy, Op, Record, Sync, TensorInfo
+from torchtraceap.dryrun.timeline.lengths import Lengths
+from torchtraceap.dryrun.timeline.program import simulate
 from torchtraceap.source_lines import Line
 
 H100 = gpu("H100")

@@ -14,7 +14,7 @@ if torch.cuda.is_available():
     pytest.skip("a GPU is here", allow_module_level=True)
 
 from torchtraceap.dryrun.dry_run import dry_run  # noqa: E402
-from torchtraceap.dryrun.script import run_module  # noqa: E402
+from torchtraceap.dryrun.script.script import run_module  # noqa: E402
 
 from .scripts import Write, run  # noqa: E402
 

@@ -13,8 +13,8 @@ if torch.cuda.is_available():
 
 from torchtraceap.dryrun.dry_run import dry_run  # noqa: E402
 from torchtraceap.dryrun.record import Op  # noqa: E402
-from torchtraceap.dryrun.script import Ended, run_function  # noqa: E402
-from torchtraceap.dryrun.script_function import FunctionError  # noqa: E402
+from torchtraceap.dryrun.script.script import Ended, run_function  # noqa: E402
+from torchtraceap.dryrun.script.script_function import FunctionError  # noqa: E402
 
 from .scripts import Write, run  # noqa: E402
 

@@ -17,8 +17,8 @@ from torch import Stream  # noqa: E402
 from torch.cuda import Event, current_stream, synchronize  # noqa: E402
 from torch.cuda import Stream as CudaStream  # noqa: E402
 
-from torchtraceap.dryrun.facade import Facade  # noqa: E402
-from torchtraceap.dryrun.sync_ops import BY_OPERATOR  # noqa: E402
+from torchtraceap.dryrun.facade.facade import Facade  # noqa: E402
+from torchtraceap.dryrun.waits.sync_ops import BY_OPERATOR  # noqa: E402
 from torchtraceap.errors import DryRunError  # noqa: E402
 
 from .told import Told  # noqa: E402

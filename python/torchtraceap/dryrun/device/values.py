@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""values.py: the values of small tensors on the device, worked out on the CPU.
+
+Each storage on the device (which has no memory: it is "meta") may have a CPU storage of
+the same size beside it, its shadow, in which the values are those that a GPU would have
+("known") or an invention that fits ("guessed"). Views share a storage, so they share
+its shadow, whatever made them. What is guessed is guessed once and kept, so that what
+follows from it agrees with itself. Loads torch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import torch
+from torch import Tensor, UntypedStorage
+
+from torchtraceap.dryrun.device.guesses import guess_into
+
+#: none: nothing is worked out. small: up to SMALL elements. all: everything, at the
+#: speed of the CPU.
+Dial = Literal["none", "small", "all"]
+
+#: Elements of the largest tensor whose values are worked out: masks, ids, lengths and
+#: counters decide where a program goes, and cost less than products of floats do.
+SMALL, SMALL_WHOLE = 4096, 65536
+
+_KEY = "_torchtraceap"
+
+
+@dataclass(slots=True)
+class Memory:
+    """What a dry run knows of a storage on the device."""
+
+    nbytes: int
+    shadow: UntypedStorage | None = None
+    known: bool = True
+    #: Of masks without values: how many elements were said to be true.
+    counts: dict[Any, int] = field(default_factory=dict)
+
+
+def memory_of(tensor: Tensor) -> Memory | None:
+    """Return what is known of a tensor's storage; None if it was not met before, or has
+    none because it is sparse."""
+    if tensor.layout != torch.strided:
+        return None
+    found: Memory | None = getattr(tensor.untyped_storage(), _KEY, None)
+    return found
+
+
+def attach(tensor: Tensor, memory: Memory) -> None:
+    """Keep ``memory`` as long as the storage lives: torch keeps the Python object of a
+    storage with it."""
+    setattr(tensor.untyped_storage(), _KEY, memory)
+
+
+class Values:
+    """The shadows of one run. Not for several threads."""
+
+    def __init__(self, dial: Dial, seed: int) -> None:
+        self._dial = dial
+        before = torch.get_rng_state()
+        torch.manual_seed(seed)
+        self._rng = torch.get_rng_state()
+        torch.set_rng_state(before)
+        self.generator = torch.Generator().manual_seed(seed)
+
+    def wants(self, tensor: Tensor) -> bool:
+        """Tell whether values of a tensor of this size and type are kept."""
+        if tensor.layout != torch.strided:
+            return False
+        if self._dial != "small":
+            return self._dial == "all"
+        whole = not (tensor.dtype.is_floating_point or tensor.dtype.is_complex)
+        most = SMALL_WHOLE if whole else SMALL
+        return bool(tensor.untyped_storage().nbytes() <= most * tensor.itemsize)
+
+    def shadow(self, tensor: Tensor) -> Tensor | None:
+        """Return a CPU tensor with the values of one on the device; writing to it
+        changes them. None: they are not known and were not guessed."""
+        memory = memory_of(tensor)
+        if memory is None or memory.shadow is None:
+            return None
+        return _over(tensor, memory.shadow)
+
+    def known(self, tensor: Tensor) -> bool:
+        """Tell whether a tensor has values, and they are no guess."""
+        memory = memory_of(tensor)
+        return memory is not None and memory.shadow is not None and memory.known
+
+    def put(self, tensor: Tensor, values: Tensor, known: bool) -> None:
+        """Give a tensor on the device the values of a CPU tensor of its shape, if such
+        are kept; the rest of its storage keeps what it has, or is guessed."""
+        memory = memory_of(tensor)
+        if memory is None or not self.wants(tensor):
+            return
+        covers = _covers(tensor, memory)
+        if memory.shadow is None:
+            memory.shadow = torch.UntypedStorage(memory.nbytes)
+            if not covers:
+                guess_into(_whole(tensor, memory.shadow), self.generator)
+                memory.known = False
+        _over(tensor, memory.shadow).copy_(values)
+        memory.known = known and (covers or memory.known)
+
+    def guess(self, tensor: Tensor, hint: Tensor | None = None) -> None:
+        """Invent values for a tensor on the device, if such are kept: those of ``hint``
+        (a CPU tensor of its shape), else seeded ones by type."""
+        memory = memory_of(tensor)
+        if memory is None or not self.wants(tensor):
+            return
+        if hint is None:
+            hint = torch.empty(tensor.shape, dtype=tensor.dtype)
+            guess_into(hint, self.generator)
+        self.put(tensor, hint, known=False)
+
+    def doubt(self, tensor: Tensor) -> None:
+        """From now on the values of a tensor's storage count as guessed."""
+        memory = memory_of(tensor)
+        if memory is not None:
+            memory.known = False
+            memory.counts.clear()
+
+    def read(self, tensor: Tensor) -> tuple[Tensor, bool]:
+        """Return the values of a tensor on the device as a new CPU tensor, and whether
+        they are known. What has none gets a guess, and keeps it if that is small."""
+        values = self.shadow(tensor)
+        if values is None:
+            self.guess(tensor)
+            values = self.shadow(tensor)
+        if values is None:
+            # Not kept: large, or the dial is at none. Zeros cost no memory until used.
+            values = torch.zeros(tensor.shape, dtype=tensor.dtype)
+            if values.numel() <= SMALL:
+                guess_into(values, self.generator)
+            return values, False
+        return values.clone(), self.known(tensor)
+
+    def run(self, func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        """Run an operator on shadows; random ones draw from the run's own numbers."""
+        if torch.Tag.nondeterministic_seeded not in func.tags:
+            return func(*args, **kwargs)
+        before = torch.get_rng_state()
+        torch.set_rng_state(self._rng)
+        try:
+            return func(*args, **kwargs)
+        finally:
+            self._rng = torch.get_rng_state()
+            torch.set_rng_state(before)
+
+
+def _over(tensor: Tensor, storage: UntypedStorage) -> Tensor:
+    view = torch.empty(0, dtype=tensor.dtype)
+    view.set_(storage, tensor.storage_offset(), tensor.shape, tensor.stride())
+    if tensor.is_conj():
+        view = view.conj()
+    return torch._neg_view(view) if tensor.is_neg() else view
+
+
+def _whole(tensor: Tensor, storage: UntypedStorage) -> Tensor:
+    elements = storage.nbytes() // tensor.itemsize
+    return torch.empty(0, dtype=tensor.dtype).set_(storage, 0, (elements,), (1,))
+
+
+def _covers(tensor: Tensor, memory: Memory) -> bool:
+    """Tell whether a tensor is all of its storage."""
+    return bool(tensor.numel() * tensor.itemsize == memory.nbytes)

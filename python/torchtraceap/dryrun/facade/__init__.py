@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""facade: torch.cuda and its like, as with one GPU."""

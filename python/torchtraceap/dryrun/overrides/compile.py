@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""compile.py: what `torch.compile` makes runs uncompiled. Loads torch.
+
+No kernels can be compiled for a GPU that is not there, so what Inductor would fuse is
+seen as the operators that the program wrote; a note says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+
+# Loaded now: while torch.cuda seems to be there it would look for parts that are not.
+import torch._dynamo
+
+from torchtraceap.dryrun.facade.replacing import Replacements
+from torchtraceap.dryrun.private_names import private
+
+NOTE = (
+    "torch.compile was bypassed: a GPU would run fewer, fused kernels than the "
+    "operators counted here"
+)
+
+
+@contextmanager
+def installed(note: Callable[[str], Any]) -> Iterator[None]:
+    """Run compiled functions as they were written, also those compiled before.
+
+    Args:
+        note: Called with a sentence for the user whenever one is called.
+    """
+    on_call = private("torch._dynamo.eval_frame._callback_from_stance")
+
+    def noted(compiler: Any) -> Any:
+        if compiler not in (None, False):  # as for functions never to be compiled
+            note(NOTE)
+        return on_call(compiler)
+
+    replaced = Replacements()
+    with torch.compiler.set_stance("force_eager"):
+        try:
+            replaced.set(torch._dynamo.eval_frame, "_callback_from_stance", noted)
+            # torch.compile warns of hooks on all modules, which are the dry run's own.
+            private("torch.nn.modules.module._has_any_global_hook")
+            modules = torch.nn.modules.module
+            replaced.set(modules, "_has_any_global_hook", lambda: False)
+            yield
+        finally:
+            replaced.undo()

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""wait_places.py: waits for the GPU, by their place in the code. Loads no torch."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+
+from torchtraceap.dryrun.record import How, Phase, Sync, Value
+from torchtraceap.dryrun.waits.sync_op import SyncOp
+from torchtraceap.dryrun.waits.sync_ops import BY_OPERATOR
+from torchtraceap.source_lines import Line
+
+
+@dataclass(frozen=True)
+class Wait:
+    """A place at which the host waits for the device."""
+
+    line: Line | None  #: The innermost line of the user's own code.
+    inner: Line | None  #: The line of the library that waits, if it is one.
+    api: str
+    how: How
+    value: Value  #: "guessed" if any of them was.
+    module: str
+    phase: Phase
+    count: int
+    steps: int  #: In how many steps.
+    row: SyncOp  #: In words: what it is, why it waits, what to do instead.
+
+    @property
+    def per_step(self) -> float:
+        """How often in a step in which it waits."""
+        return self.count / self.steps
+
+
+def waits_of(syncs: Iterable[Sync]) -> tuple[Wait, ...]:
+    """Gather waits by place: those in most steps first, then the most frequent ones."""
+    places: dict[Hashable, list[Sync]] = {}
+    for sync in syncs:
+        key = sync.line, sync.inner, sync.api, sync.how, sync.module, sync.phase
+        places.setdefault(key, []).append(sync)
+    found = [_wait(together) for together in places.values()]
+    return tuple(sorted(found, key=lambda wait: (-wait.steps, -wait.count)))
+
+
+def _wait(syncs: Sequence[Sync]) -> Wait:
+    first = syncs[0]
+    values = {sync.value for sync in syncs}
+    value: Value = first.value
+    if len(values) > 1:
+        value = "guessed" if "guessed" in values else "known"
+    return Wait(
+        first.line,
+        first.inner,
+        first.api,
+        first.how,
+        value,
+        first.module,
+        first.phase,
+        len(syncs),
+        len({sync.step for sync in syncs}),
+        BY_OPERATOR[first.api],
+    )
