@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Programs of many kinds run dry as they do on the CPU, and wait at the marked lines."""
+"""Programs of many kinds run dry as on the CPU, and wait at the marked lines."""
 
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -12,8 +13,11 @@ from torch.utils._pytree import tree_leaves
 
 import torchtraceap
 
-from . import user_programs
-from .user_programs import PROGRAMS, Program
+from .other_programs import OTHER_PROGRAMS
+from .training_programs import TRAINING_PROGRAMS
+
+Program = Callable[[str], Any]
+PROGRAMS: tuple[Program, ...] = TRAINING_PROGRAMS + OTHER_PROGRAMS
 
 # What torch.func itself warns of, with or without a dry run.
 pytestmark = pytest.mark.filterwarnings("ignore:.torch.jit.script")
@@ -53,6 +57,8 @@ def test_waits_at_the_marked_lines_and_nowhere_else(program: Program) -> None:
         program("cuda")
     found = set()
     for wait in run.waits:
-        assert wait.line is not None and wait.line.file == user_programs.__file__, wait
+        assert wait.line is not None and wait.line.file == inspect.getfile(program), (
+            wait
+        )
         found.add(wait.line.line)
     assert sorted(found) == _marked(program)
