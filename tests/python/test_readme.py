@@ -81,6 +81,7 @@ def test_commands_are_those_of_the_program(readme: str) -> None:
         "check",
         "compare",
         "whatif",
+        "dryrun",
         "inspect",
         "patterns",
         "completion",
