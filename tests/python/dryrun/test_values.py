@@ -163,6 +163,40 @@ def test_a_check_for_bad_numbers_finds_none() -> None:
     assert len(run.syncs) == 3
 
 
+def _attention(device: str, dtype: torch.dtype, grad: bool, **options: Any) -> Any:
+    torch.manual_seed(0)
+    key_heads = 2 if options.get("enable_gqa") else 4
+    shapes = (2, 4, 6, 8), (2, key_heads, 6, 8), (2, key_heads, 6, 8)
+    parts = [torch.randn(shape).to(device, dtype) for shape in shapes]
+    if "attn_mask" in options:
+        options["attn_mask"] = torch.rand(6, 6).triu(-2).to(device, dtype)
+        options["attn_mask"].requires_grad_(grad)
+        parts.append(options["attn_mask"])
+    parts = [part.requires_grad_(grad) for part in parts]
+    attend = torch.nn.functional.scaled_dot_product_attention
+    out = attend(*parts[:3], **options)
+    if grad:
+        (out * torch.linspace(-1, 1, 8, dtype=dtype, device=device)).sum().backward()
+    found = [out, *(part.grad for part in parts if grad)]
+    return [tensor.detach().cpu() for tensor in found]
+
+
+@pytest.mark.parametrize("grad", [True, False])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("option", ["plain", "is_causal", "attn_mask", "enable_gqa"])
+def test_attention_is_worked_out(option: str, dtype: torch.dtype, grad: bool) -> None:
+    """The kernels of a GPU, flash and memory-efficient, give what the CPU's do."""
+    options = {} if option == "plain" else {option: True}
+    with torchtraceap.dry_run(values="all") as run:
+        found = _attention("cuda", dtype, grad, **options)
+    kernels = {op.name for op in run.ops if "attention" in op.name}
+    if option != "enable_gqa" or dtype is torch.bfloat16:
+        assert len(kernels) == 1 + grad, kernels
+    near = {"rtol": 0.05, "atol": 0.05} if dtype is torch.bfloat16 else {}
+    expected = _attention("cpu", dtype, grad, **options)
+    torch.testing.assert_close(found, expected, **near)
+
+
 @pytest.mark.parametrize("shape", [(3,), (128, 64)])
 def test_checks_of_distributions_find_no_fault_with_guesses(shape: Any) -> None:
     with torchtraceap.dry_run():

@@ -20,6 +20,7 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from torchtraceap.dryrun.device import guesses
+from torchtraceap.dryrun.device.attention_values import attention_values
 from torchtraceap.dryrun.device.devices import DEVICE, is_gpu, on_device
 from torchtraceap.dryrun.device.shape_cache import ShapeCache
 from torchtraceap.dryrun.device.shapes import run_on_meta
@@ -235,7 +236,7 @@ class Dispatch(TorchDispatchMode):  # type: ignore[misc]
                 values.guess(tensor)
         results = None
         if name not in guesses.CHECKS or values.known(args[0]):
-            results = self._on_shadows(func, args, kwargs)
+            results = self._on_shadows(func, args, kwargs, out)
         if results is None:
             for tensor in wanted:
                 hint = guesses.hint(name, args, tensor, values.generator)
@@ -264,7 +265,7 @@ class Dispatch(TorchDispatchMode):  # type: ignore[misc]
                 memory.known = known and (memory.known or (blind and whole))
 
     def _on_shadows(
-        self, func: Any, args: Sequence[Any], kwargs: dict[str, Any]
+        self, func: Any, args: Sequence[Any], kwargs: dict[str, Any], out: Any
     ) -> Any:
         """Return what an operator gives on the CPU; None if that cannot be said."""
         missing = False
@@ -284,7 +285,9 @@ class Dispatch(TorchDispatchMode):  # type: ignore[misc]
         if "device" in host_kwargs:
             host_kwargs["device"] = torch.device("cpu")
         try:
-            result = self.values.run(func, host_args, host_kwargs)
+            result = attention_values(func, host_args, host_kwargs, out)
+            if result is None:
+                result = self.values.run(func, host_args, host_kwargs)
         except Exception:
             # No kernel for the CPU, or a guess that made no sense.
             return None
