@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 import torchtraceap
 
@@ -189,12 +189,49 @@ def test_attention_is_worked_out(option: str, dtype: torch.dtype, grad: bool) ->
     options = {} if option == "plain" else {option: True}
     with torchtraceap.dry_run(values="all") as run:
         found = _attention("cuda", dtype, grad, **options)
+    if option != "attn_mask":  # whose gradient is part of a larger piece of memory
+        assert {sync.value for sync in run.syncs} <= {"known", "none"}
     kernels = {op.name for op in run.ops if "attention" in op.name}
     if option != "enable_gqa" or dtype is torch.bfloat16:
         assert len(kernels) == 1 + grad, kernels
     near = {"rtol": 0.05, "atol": 0.05} if dtype is torch.bfloat16 else {}
     expected = _attention("cpu", dtype, grad, **options)
     torch.testing.assert_close(found, expected, **near)
+
+
+def _recurrent(device: str, kind: Any, packed: bool, **options: Any) -> Any:
+    torch.manual_seed(0)
+    layer, data = kind(3, 4, **options).to(device), torch.randn(5, 2, 3).to(device)
+    data.requires_grad_()
+    if packed:
+        data = nn.utils.rnn.pack_padded_sequence(data, torch.tensor([5, 3]))
+    out, state = layer(data)
+    if packed:
+        out, _ = nn.utils.rnn.pad_packed_sequence(out)
+    last = state[0] if isinstance(state, tuple) else state
+    (out.square().sum() + last.sum()).backward()
+    return [out, last, *(weight.grad for weight in layer.parameters())]
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [
+        (nn.LSTM, {"num_layers": 2, "bidirectional": True}),
+        (nn.LSTM, {"proj_size": 2, "bias": False}),
+        (nn.GRU, {"num_layers": 2}),
+        (nn.RNN, {"nonlinearity": "relu"}),
+    ],
+)
+def test_recurrent_layers_are_worked_out(kind: Any, options: Any, packed: bool) -> None:
+    with torchtraceap.dry_run(values="all") as run:
+        made = _recurrent("cuda", kind, packed, **options)
+        found = [tensor.detach().cpu() for tensor in made]
+        made[0].sum().item()
+    assert sum(op.name == "aten::_cudnn_rnn" for op in run.ops) == 1
+    assert run.syncs[-1].value == "known" or "proj_size" in options
+    expected = _recurrent("cpu", kind, packed, **options)
+    torch.testing.assert_close(found, [tensor.detach() for tensor in expected])
 
 
 @pytest.mark.parametrize("shape", [(3,), (128, 64)])

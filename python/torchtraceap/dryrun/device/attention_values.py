@@ -15,7 +15,7 @@ from torch import Tensor
 
 _KERNELS = ("flash", "efficient", "cudnn")
 _FORWARD = {f"aten::_scaled_dot_product_{kernel}_attention" for kernel in _KERNELS}
-_BACKWARD = {f"{name}_backward" for name in _FORWARD}
+ATTENTION = _FORWARD | {f"{name}_backward" for name in _FORWARD}
 
 
 def attention_values(
@@ -31,7 +31,7 @@ def attention_values(
         out: What it gave on the device: shapes.
     """
     name = func._schema.name
-    if name not in _FORWARD and name not in _BACKWARD:
+    if name not in ATTENTION:
         return None
     given = {a.name: a.default_value for a in func._schema.arguments}
     given.update(zip(given, args, strict=False))

@@ -20,8 +20,9 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from torchtraceap.dryrun.device import guesses
-from torchtraceap.dryrun.device.attention_values import attention_values
+from torchtraceap.dryrun.device.attention_values import ATTENTION, attention_values
 from torchtraceap.dryrun.device.devices import DEVICE, is_gpu, on_device
+from torchtraceap.dryrun.device.rnn_values import RECURRENT, rnn_values
 from torchtraceap.dryrun.device.shape_cache import ShapeCache
 from torchtraceap.dryrun.device.shapes import run_on_meta
 from torchtraceap.dryrun.device.values import Values, memory_of
@@ -56,6 +57,8 @@ _MIXED = {
     "aten::_local_scalar_dense",
     "aten::set_",
 }
+
+_FUSED = ATTENTION | RECURRENT
 
 
 @dataclass(frozen=True)
@@ -246,8 +249,13 @@ class Dispatch(TorchDispatchMode):  # type: ignore[misc]
             return
         ids = {id(t) for t in written} if blind else set()
         inputs = tensors_in(itertools.chain(args, kwargs.values()))
-        known = torch.Tag.nondeterministic_seeded not in func.tags and all(
-            values.known(t) for t in inputs if on_device(t) and id(t) not in ids
+        # Fused kernels are tagged as random for their dropout; with it they have no
+        # results here.
+        random = torch.Tag.nondeterministic_seeded in func.tags and name not in _FUSED
+        known = not random and all(
+            values.known(t)
+            for t in inputs
+            if on_device(t) and t.numel() and id(t) not in ids
         )
         if fresh:
             made = tensors_in([out])
@@ -285,9 +293,12 @@ class Dispatch(TorchDispatchMode):  # type: ignore[misc]
         if "device" in host_kwargs:
             host_kwargs["device"] = torch.device("cpu")
         try:
-            result = attention_values(func, host_args, host_kwargs, out)
+            call = func, host_args, host_kwargs
+            result = attention_values(*call, out)
             if result is None:
-                result = self.values.run(func, host_args, host_kwargs)
+                result = rnn_values(*call, out)
+            if result is None:
+                result = self.values.run(*call)
         except Exception:
             # No kernel for the CPU, or a guess that made no sense.
             return None
