@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import copy
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -229,7 +230,8 @@ def test_recurrent_layers_are_worked_out(kind: Any, options: Any, packed: bool) 
         found = [tensor.detach().cpu() for tensor in made]
         made[0].sum().item()
     assert sum(op.name == "aten::_cudnn_rnn" for op in run.ops) == 1
-    assert run.syncs[-1].value == "known" or "proj_size" in options
+    assert run.syncs[-1].value == "known"
+    warnings.simplefilter("ignore")  # of what is slow on a CPU
     expected = _recurrent("cpu", kind, packed, **options)
     torch.testing.assert_close(found, [tensor.detach() for tensor in expected])
 

@@ -6,6 +6,7 @@ Loads torch.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
@@ -52,12 +53,13 @@ def _run(
     biases = given["weight_stride0"] - (given["proj_size"] > 0) == 4
     more = biases, given["num_layers"], 0.0, given["train"], given["bidirectional"]
     layer = _LAYERS[given["mode"]]
-    if given["batch_sizes"]:
-        sizes = torch.tensor(given["batch_sizes"])
-        found = layer(data, sizes, hidden, list(weights), *more)
-    else:
-        found = layer(data, hidden, list(weights), *more, given["batch_first"])
-    return tuple(found)
+    with warnings.catch_warnings():  # of what is slow on a CPU
+        warnings.simplefilter("ignore")
+        if given["batch_sizes"]:
+            sizes = torch.tensor(given["batch_sizes"])
+            return tuple(layer(data, sizes, hidden, list(weights), *more))
+        first = given["batch_first"]
+        return tuple(layer(data, hidden, list(weights), *more, first))
 
 
 def _gradients(
