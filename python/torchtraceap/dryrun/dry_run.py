@@ -12,7 +12,8 @@ import torch
 
 from torchtraceap.arguments import checked_int, wrong_number
 from torchtraceap.dryrun.device import callbacks
-from torchtraceap.dryrun.device.border import Border, pickling
+from torchtraceap.dryrun.device.answers import pickling
+from torchtraceap.dryrun.device.border import Border
 from torchtraceap.dryrun.device.dispatch import Dispatch
 from torchtraceap.dryrun.device.loading import loading
 from torchtraceap.dryrun.device.moved_modules import bringing_back
@@ -43,7 +44,7 @@ class DryRun(Result):
         self._recorder = Recorder(self.gpu, max_ops, max_seconds)
         self.record = self._recorder.record
         self._dispatch = Dispatch(self._recorder, Values(values, seed))
-        self._border = Border(self._dispatch, {})
+        self._border = Border(self._dispatch)
         self._open = ExitStack()
         self._stand_ins = ExitStack()
         self._suspended = 0

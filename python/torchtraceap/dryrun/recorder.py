@@ -5,14 +5,13 @@ from __future__ import annotations
 
 import sys
 import time
-import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from torchtraceap.dryrun.device.values import Memory, attach, memory_of
+from torchtraceap.dryrun.device.live_memory import LiveMemory
 from torchtraceap.dryrun.estimate.gpus import Gpu
 from torchtraceap.dryrun.lines import library_line, user_stack
 from torchtraceap.dryrun.modules import Place
@@ -31,9 +30,6 @@ from torchtraceap.dryrun.record import (
 )
 from torchtraceap.errors import DryRunLimit
 
-# What the caching allocator rounds up to.
-_BLOCK = 512
-
 _current_node = private("torch._C._current_autograd_node")
 _next_sequence = private("torch._C._autograd._get_sequence_nr")
 
@@ -50,11 +46,10 @@ class Recorder:
     def __init__(self, gpu: Gpu, max_ops: int, max_seconds: float) -> None:
         self.gpu = gpu
         self.record = Record()
+        self.live = LiveMemory(self.record)
         self.place = Place()
         self.current_stream = DEFAULT_STREAM
         self.generator_seed = 0
-        self._live = 0
-        self._peak = 0  # since the program last asked for it to be reset
         self._ops = 0
         self._max_ops = max_ops
         self._max_seconds = max_seconds
@@ -171,36 +166,18 @@ class Recorder:
         """Write down that the program called for a wait, after its `call`."""
         self.sync(api, "facade")
 
+    def memory(self) -> tuple[int, int]:
+        """Return the bytes that tensors take now, and the most since `reset_peak`."""
+        return self.live.now, self.live.peak
+
+    def reset_peak(self) -> None:
+        """Begin to look for the most anew."""
+        self.live.peak = self.live.now
+
     def _phase(self) -> Phase:
         if _current_node() is not None:
             return "backward"
         return "optimizer" if self.place.optimizer else "forward"
-
-    # --- Memory ----------------------------------------------------------------------
-
-    def allocate(self, tensor: Tensor) -> None:
-        """Count the memory of a tensor on the device that is new, until it is freed."""
-        if tensor.layout != torch.strided or memory_of(tensor) is not None:
-            return
-        storage = tensor.untyped_storage()
-        size = storage.nbytes()
-        attach(tensor, Memory(size))
-        taken = -(-size // _BLOCK) * _BLOCK
-        self._live += taken
-        self._peak = max(self._peak, self._live)
-        self.record.peak_bytes = max(self.record.peak_bytes, self._live)
-        weakref.finalize(storage, self._free, taken).atexit = False
-
-    def _free(self, taken: int) -> None:
-        self._live -= taken
-
-    def memory(self) -> tuple[int, int]:
-        """Return the bytes that tensors take now, and the most since `reset_peak`."""
-        return self._live, self._peak
-
-    def reset_peak(self) -> None:
-        """Begin to look for the most anew."""
-        self._peak = self._live
 
 
 _DTYPES: dict[torch.dtype, str] = {}

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import importlib
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,9 +25,14 @@ from .loader_data import Batch, Numbers
         {"num_workers": 1, "multiprocessing_context": "spawn"},
     ],
 )
-def test_pinned_batches_do_not_wait(options: dict[str, Any]) -> None:
+def test_pinned_batches_do_not_wait(
+    options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Under a name by which a process of its own can import it.
+    monkeypatch.syspath_prepend(Path(__file__).parent)
+    numbers = importlib.import_module("loader_data").Numbers
     with torchtraceap.dry_run() as run:
-        loader = DataLoader(Numbers(), batch_size=4, pin_memory=True, **options)
+        loader = DataLoader(numbers(), batch_size=4, pin_memory=True, **options)
         seen = []
         for _ in range(2):
             for batch in loader:

@@ -238,12 +238,15 @@ def test_recurrent_layers_are_worked_out(kind: Any, options: Any, packed: bool) 
 
 @pytest.mark.parametrize("shape", [(3,), (128, 64)])
 def test_checks_of_distributions_find_no_fault_with_guesses(shape: Any) -> None:
+    def normal(mean: Any, spread: Tensor) -> torch.distributions.Normal:
+        # Said, for other libraries switch the default off.
+        return torch.distributions.Normal(mean, spread, validate_args=True)
+
     with torchtraceap.dry_run():
         spread = torch.randn(shape, device="cuda").exp()
-        drawn = torch.distributions.Normal(spread.log(), spread).rsample()
-        assert drawn.shape == shape
+        assert normal(spread.log(), spread).rsample().shape == shape
         with pytest.raises(ValueError, match="constraint GreaterThan"):
-            torch.distributions.Normal(0.0, torch.tensor([1.0, -1.0], device="cuda"))
+            normal(0.0, torch.tensor([1.0, -1.0], device="cuda"))
 
 
 def test_a_generator_of_the_programs_own() -> None:

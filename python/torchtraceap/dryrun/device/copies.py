@@ -97,7 +97,7 @@ def _copy(run: Dispatch, func: Any, args: Sequence[Any], kwargs: dict[str, Any])
         return run.run(func, args, kwargs)
     if on_device(target):
         torch.broadcast_shapes(target.shape, source.shape)
-        run.recorder.allocate(target)
+        run.recorder.live.allocate(target)
         copy_to_device(run, func, target, source, waits, TO_DEVICE)
         return target
     values, known = run.values.read(source)

@@ -46,8 +46,8 @@ _ANSWERS = {
 #: Of those: what checks of arguments end in, in torch.distributions and others. They
 #: would find fault with masks that are guesses.
 CHECKS = {"aten::_is_all_true", "aten::_is_any_true"}
-# Of masks: indexing by them gives as many elements as they count a line later.
-_TRUE_SHARE = 0.5
+#: Of masks: indexing by them gives as many elements as they count a line later.
+TRUE_SHARE = 0.5
 
 
 def guess_into(values: Tensor, generator: torch.Generator) -> None:
@@ -58,7 +58,7 @@ def guess_into(values: Tensor, generator: torch.Generator) -> None:
         if one:
             values.fill_(False)
         else:
-            values.bernoulli_(_TRUE_SHARE, generator=generator)
+            values.bernoulli_(TRUE_SHARE, generator=generator)
     elif values.dtype.is_floating_point or values.dtype.is_complex:
         if one:
             values.fill_(1)
@@ -108,4 +108,4 @@ def _size(name: str, args: Any) -> int:
 def _counted(source: Tensor, output: Tensor) -> int:
     """Return how many elements of a mask are true, for each element of its sum."""
     each = source.numel() / max(output.numel(), 1)
-    return int(each * _TRUE_SHARE + 0.5)
+    return int(each * TRUE_SHARE + 0.5)

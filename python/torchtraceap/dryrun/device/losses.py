@@ -17,7 +17,8 @@ from torchtraceap.dryrun.device.devices import on_device
 from torchtraceap.dryrun.private_names import private
 
 if TYPE_CHECKING:
-    from torchtraceap.dryrun.device.border import Border, Replacement
+    from torchtraceap.dryrun.device.border import Border
+    from torchtraceap.dryrun.device.replacements import Replacement
 
 _NoFunctionModes = private("torch._C.DisableTorchFunction")
 _CROSS_ENTROPY = (

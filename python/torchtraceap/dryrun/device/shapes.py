@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from torchtraceap.dryrun.device.devices import DEVICE, on_device
+from torchtraceap.dryrun.device.nested import map_tensors, tensors_in
 from torchtraceap.errors import DryRunError
 
 # Elements of the largest tensor that stands in for one on the CPU to learn a shape.
@@ -47,8 +48,6 @@ def _by_cpu(
     func: Any, args: Sequence[Any], kwargs: dict[str, Any], reason: Exception
 ) -> Any:
     """Run an operator on zeros on the CPU and keep the shapes."""
-    from torchtraceap.dryrun.device.dispatch import map_tensors, tensors_in
-
     inputs = list(tensors_in([*args, *kwargs.values()]))
     if any(t.numel() > _MOST for t in inputs):
         raise refusal(func) from reason

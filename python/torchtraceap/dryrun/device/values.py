@@ -17,7 +17,9 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, UntypedStorage
 
+from torchtraceap.dryrun.device.devices import on_device
 from torchtraceap.dryrun.device.guesses import guess_into
+from torchtraceap.dryrun.device.nested import map_tensors
 
 #: none: nothing is worked out. small: up to SMALL elements. all: everything, at the
 #: speed of the CPU.
@@ -84,6 +86,22 @@ class Values:
         if memory is None or memory.shadow is None:
             return None
         return _over(tensor, memory.shadow)
+
+    def shadows(
+        self, args: Sequence[Any], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
+        """Return arguments with the shadows of those on the device in their place; None
+        if one has none."""
+        missing = False
+
+        def shadow(tensor: Tensor) -> Tensor:
+            nonlocal missing
+            found = self.shadow(tensor) if on_device(tensor) else tensor
+            missing = missing or found is None
+            return tensor if found is None else found
+
+        hosted = map_tensors(tuple(args), shadow), map_tensors(kwargs, shadow)
+        return None if missing else hosted
 
     def known(self, tensor: Tensor) -> bool:
         """Tell whether a tensor has values, and they are no guess."""

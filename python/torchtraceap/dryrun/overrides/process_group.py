@@ -17,7 +17,8 @@ import torch.distributed as dist
 from torch import Tensor
 
 from torchtraceap.dryrun.device.devices import on_device
-from torchtraceap.dryrun.device.dispatch import Dispatch, tensors_in
+from torchtraceap.dryrun.device.dispatch import Dispatch
+from torchtraceap.dryrun.device.nested import tensors_in
 from torchtraceap.dryrun.private_names import private
 
 #: Method of a group: name of the operator, and how many of its first arguments are

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""following.py: what becomes of values when an operator runs. Loads torch."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from torchtraceap.dryrun.device import guesses
+from torchtraceap.dryrun.device.attention_values import ATTENTION, attention_values
+from torchtraceap.dryrun.device.devices import on_device
+from torchtraceap.dryrun.device.nested import tensors_in
+from torchtraceap.dryrun.device.rnn_values import RECURRENT, rnn_values
+from torchtraceap.dryrun.device.values import Values, memory_of
+
+# Operators that do not read what they write.
+_OVERWRITES = {
+    "aten::zero_",
+    "aten::fill_",
+    "aten::copy_",
+    "aten::normal_",
+    "aten::uniform_",
+    "aten::random_",
+    "aten::bernoulli_",
+    "aten::exponential_",
+}
+# They give values by shapes alone, whatever those of their arguments are.
+_BY_SHAPE = {
+    "aten::zeros_like",
+    "aten::ones_like",
+    "aten::full_like",
+    "aten::new_zeros",
+    "aten::new_ones",
+    "aten::new_full",
+}
+# They are tagged as random for their dropout; with it they have no results here.
+_FUSED = ATTENTION | RECURRENT
+
+
+@dataclass(frozen=True)
+class _Signature:
+    """Which arguments an operator writes to, by its schema."""
+
+    places: tuple[int, ...]
+    names: tuple[str, ...]
+
+
+@cache
+def _signature(func: Any) -> _Signature:
+    places, names = [], []
+    for at, argument in enumerate(func._schema.arguments):
+        if argument.alias_info is not None and argument.alias_info.is_write:
+            names.append(argument.name)
+            if not argument.kwarg_only:
+                places.append(at)
+    return _Signature(tuple(places), tuple(names))
+
+
+def written_by(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> list[Tensor]:
+    """Return the tensors on the device that an operator writes to."""
+    signature = _signature(func)
+    if not signature.names:
+        return []
+    values = [args[at] for at in signature.places if at < len(args)]
+    values += [kwargs[name] for name in signature.names if name in kwargs]
+    return [t for t in tensors_in(values) if on_device(t)]
+
+
+class Follower:
+    """Works out, or guesses, the values of one run."""
+
+    def __init__(self, values: Values) -> None:
+        self._values = values
+
+    def follow(
+        self,
+        func: Any,
+        args: Sequence[Any],
+        kwargs: dict[str, Any],
+        out: Any,
+        fresh: list[Tensor],
+        written: list[Tensor],
+    ) -> None:
+        """Work out, or guess, what the operator wrote."""
+        values = self._values
+        wanted = [t for t in fresh if values.wants(t)]
+        wanted_in_place = [t for t in written if values.wants(t)]
+        if not wanted and not wanted_in_place:
+            for tensor in written:
+                values.doubt(tensor)
+            return
+        name = func._schema.name
+        if name == "aten::set_":
+            return  # It takes over another storage, with what is known of that.
+        blind = name in _OVERWRITES or "out" in kwargs
+        for tensor in wanted_in_place:
+            if values.shadow(tensor) is None and (blind or not fresh):
+                values.guess(tensor)
+        results = None
+        if name not in guesses.CHECKS or values.known(args[0]):
+            results = self._on_shadows(func, args, kwargs, out)
+        if results is None:
+            for tensor in wanted:
+                hint = guesses.hint(name, args, tensor, values.generator)
+                values.guess(tensor, hint)
+            for tensor in written:
+                values.doubt(tensor)
+            return
+        ids = {id(t) for t in written} if blind else set()
+        inputs = tensors_in(itertools.chain(args, kwargs.values()))
+        random = torch.Tag.nondeterministic_seeded in func.tags and name not in _FUSED
+        known = not random and (
+            name in _BY_SHAPE
+            or all(
+                values.known(t)
+                for t in inputs
+                if on_device(t) and t.numel() and id(t) not in ids
+            )
+        )
+        if fresh:
+            made = tensors_in([out])
+            for tensor, value in zip(made, tensors_in([results]), strict=True):
+                if not on_device(tensor) or not any(tensor is one for one in wanted):
+                    continue
+                if tensor.shape == value.shape:
+                    values.put(tensor, value, known)
+                else:  # What the CPU leaves out: statistics of a batch_norm in eval.
+                    values.guess(tensor)
+        for tensor in written:
+            memory = memory_of(tensor)
+            if memory is not None and memory.shadow is not None:
+                whole = tensor.numel() * tensor.itemsize == memory.nbytes
+                memory.known = known and (memory.known or (blind and whole))
+
+    def _on_shadows(
+        self, func: Any, args: Sequence[Any], kwargs: dict[str, Any], out: Any
+    ) -> Any:
+        """Return what an operator gives on the CPU; None if that cannot be said."""
+        shadows = self._values.shadows(args, kwargs)
+        if shadows is None:
+            return None
+        host_args, host_kwargs = shadows
+        if "device" in host_kwargs:
+            host_kwargs["device"] = torch.device("cpu")
+        try:
+            call = func, host_args, host_kwargs
+            result = attention_values(*call, out)
+            if result is None:
+                result = rnn_values(*call, out)
+            if result is None:
+                result = self._values.run(*call)
+        except Exception:
+            # No kernel for the CPU, or a guess that made no sense.
+            return None
+        return () if result is None else result

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""named_devices.py: "cuda" as an argument: tensors that are made or moved there.
+
+Loads torch.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from torchtraceap.dryrun.device.devices import CUDA, DEVICE, is_gpu
+from torchtraceap.dryrun.device.replacements import (
+    Replacements,
+    is_here,
+    without_function_modes,
+)
+from torchtraceap.dryrun.private_names import private
+from torchtraceap.dryrun.waits.sync_ops import OF_DATA
+
+if TYPE_CHECKING:
+    from torchtraceap.dryrun.device.border import Border
+
+_function_modes = private("torch.overrides._get_current_function_mode_stack")
+_DeviceContext = private("torch.utils._device.DeviceContext")
+_CPU = torch.device("cpu")
+
+
+def _device(border: Border, func: Any, args: Any, kwargs: Any) -> Any:
+    """torch.device(0): the first GPU."""
+    if len(args) == 1 and type(args[0]) is int and not kwargs and is_gpu(args[0]):
+        return CUDA
+    return func(*args, **kwargs)
+
+
+def _to(border: Border, func: Any, args: Any, kwargs: Any) -> Any:
+    rest = [
+        DEVICE if not isinstance(a, Tensor | bool) and _names_gpu(a) else a
+        for a in args[1:]
+    ]
+    if is_gpu(kwargs.get("device")):
+        kwargs = {**kwargs, "device": DEVICE}
+    return func(args[0], *rest, **kwargs)
+
+
+def _names_gpu(value: Any) -> bool:
+    return isinstance(value, str | int | torch.device) and is_gpu(value)
+
+
+def _cuda(border: Border, func: Any, args: Any, kwargs: Any) -> Any:
+    names = ("device", "non_blocking", "memory_format")
+    given = {**dict(zip(names, args[1:], strict=False)), **kwargs}
+    device = given.pop("device", None)
+    if device is not None and not is_gpu(device):
+        raise ValueError(f"Invalid device, must be cuda device (got {device})")
+    return args[0].to(DEVICE, **given)
+
+
+def _from_data(border: Border, func: Any, args: Any, kwargs: Any) -> Any:
+    """torch.tensor(data, device=) and its like: made on the host, then copied."""
+    device = kwargs.get("device") or _default_device()
+    args = (*map(_read, args[:1]), *args[1:])
+    if not is_gpu(device) or is_here(args[0] if args else kwargs.get("data")):
+        if is_gpu(kwargs.get("device")):
+            kwargs = {**kwargs, "device": DEVICE}
+        return func(*args, **kwargs)
+    grad = kwargs.get("requires_grad", False)
+    kwargs = {k: v for k, v in kwargs.items() if k != "requires_grad"}
+    with without_function_modes():
+        host = func(*args, **{**kwargs, "device": _CPU})
+    out = border.push(host, OF_DATA)
+    return out.requires_grad_() if grad else out
+
+
+def _default_device() -> Any:
+    # torch.get_default_device would make a tensor there to find out.
+    for mode in reversed(_function_modes()):
+        if isinstance(mode, _DeviceContext):
+            return mode.device
+    return None
+
+
+def _read(data: Any) -> Any:
+    """Read the values of tensors among lists, one by one, as torch does."""
+    if not isinstance(data, list | tuple):
+        return data
+    return [one.item() if is_here(one) else _read(one) for one in data]
+
+
+def _new_tensor(border: Border, func: Any, args: Any, kwargs: Any) -> Any:
+    device = kwargs.get("device", CUDA if is_here(args[0]) else None)
+    if not is_gpu(device):
+        return func(*args, **kwargs)
+    rest = {k: v for k, v in kwargs.items() if k != "device"}
+    rest.setdefault("dtype", args[0].dtype)
+    data = args[1] if len(args) > 1 else rest.pop("data")
+    if isinstance(data, Tensor):
+        return data.detach().to(DEVICE, rest["dtype"])
+    return _from_data(border, torch.tensor, (data,), {**rest, "device": CUDA})
+
+
+def _type(border: Border, func: Any, args: Any, kwargs: Any) -> Any:
+    if len(args) == 1 and not kwargs and is_here(args[0]):
+        with without_function_modes():
+            return (
+                str(args[0].type())
+                .replace("torch.", "torch.cuda.")
+                .replace("cuda.meta", "cuda")
+            )
+    return func(*args, **kwargs)
+
+
+NAMED_DEVICES: Replacements = {
+    torch.device: _device,
+    Tensor.to: _to,
+    Tensor.cuda: _cuda,
+    Tensor.type: _type,
+    torch.tensor: _from_data,
+    torch.as_tensor: _from_data,
+    torch.asarray: _from_data,
+    torch.sparse_coo_tensor: _from_data,
+    Tensor.new_tensor: _new_tensor,
+}
