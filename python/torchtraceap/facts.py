@@ -32,7 +32,7 @@ class Simulated:
 class TraceFacts:
     """What the trace is. Times are on its own clock."""
 
-    path: str  #: As given; "<bytes>" for a trace from memory.
+    path: str  #: As given; "<bytes>" of a trace from memory, "<dry run>" of a dry run.
     events: int
     start_us: float
     end_us: float
@@ -143,7 +143,7 @@ def read_facts(core: _core.TraceFacts) -> TraceFacts:
     """Convert the core's facts."""
     assumed = core.simulated
     return TraceFacts(
-        path=core.path,
+        path="<dry run>" if assumed and core.path == "<bytes>" else core.path,
         events=core.events,
         start_us=us_from_ns(core.begin_ns),
         end_us=us_from_ns(core.end_ns),
