@@ -68,9 +68,7 @@ def _step(result: Result) -> Iterator[str]:
     if result.peak_bytes > result.gpu.memory_bytes:
         rows.append(("", "that is more than the GPU has: it would run out of memory"))
     for head, text in rows:
-        lines = wrapped(text, "")
-        yield f"{head:<13} {lines[0]}"
-        yield from (f"{'':<13} {line}" for line in lines[1:])
+        yield from wrapped(text, " " * 14, f"{head:<14}")
 
 
 def _waits(result: Result) -> Iterator[str]:
