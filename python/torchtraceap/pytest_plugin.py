@@ -10,6 +10,7 @@ test fails with all of them when the phase it is in is over (checking/pytest_log
 from __future__ import annotations
 
 import importlib.util
+import os
 from collections.abc import Generator
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from torchtraceap.checking.fixtures import NoSyncStalls, TraceChecks
     from torchtraceap.checking.sync_block import SyncBlock
 
+_OURS = os.path.join(os.path.dirname(__file__), "")
 _MARKER = "no_sync_stalls"
 _HELP = """\
 no_sync_stalls(over_us=50, max_count=0, max_per_step=None, allow=[], warmup=0, \
@@ -184,7 +186,7 @@ def pytest_runtest_makereport(
     report = yield
     if report.skipped and isinstance(report.longrepr, tuple):
         path, _, reason = report.longrepr
-        if path == __file__:  # Of no use to anybody; the test's own place is.
+        if path.startswith(_OURS):  # Of no use to anybody; the test's own place is.
             where, line = item.reportinfo()[:2]
             report.longrepr = (str(where), (line or 0) + 1, reason)
     if log and (new := log.take()):

@@ -218,6 +218,8 @@ def test_an_error_comes_after_what_was_found(dryrun: Program, tmp_path: Path) ->
 def test_as_its_own_process(dryrun: Program, tmp_path: Path) -> None:
     (tmp_path / "stops.py").write_text(
         "import os, signal, torch\ntorch.ones(3, device='cuda')\n"
+        # A shell lets what runs in its background ignore it.
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "os.kill(os.getpid(), signal.SIGINT)\n"
     )
     start = [sys.executable, "-m", "torchtraceap", "dryrun"]
