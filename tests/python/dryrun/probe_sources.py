@@ -102,6 +102,8 @@ SOURCES = {
     "renorm": _CUDA + "Embedding.cu: embedding_renorm_cuda_ counts on the device",
     "embedding": "#70943: no wait is left in the backward of embedding",
     "batch_norm": "torch/nn/modules/batchnorm.py: float(num_batches_tracked)",
+    "padding": "torch/nn/modules/transformer.py asks "
+    "_nested_tensor_mask_left_aligned, which returns a bool made of the mask",
     "causal": "torch/nn/modules/transformer.py: _detect_is_causal_mask",
     "pack": "torch/nn/utils/rnn.py: pack_padded_sequence; lengths are on the CPU",
     "unpack": "torch/nn/utils/rnn.py: pad_packed_sequence, unsorted_indices.cpu()",

@@ -88,6 +88,16 @@ PROBES = (
         "1, enable_nested_tensor=False); w = torch.zeros(4, 4, device='cuda')",
     ),
     Probe(
+        "encoder-padding",
+        "n(x3, src_key_padding_mask=w)",
+        "hidden",
+        "padding",
+        "n = nn.TransformerEncoder("
+        "nn.TransformerEncoderLayer(6, 2, 8, batch_first=True, "
+        "device='cuda'), 1).eval().requires_grad_(False); "
+        "w = torch.zeros(x3.shape[:2], dtype=torch.bool, device='cuda')",
+    ),
+    Probe(
         "encoder-causal",
         "n(x3, mask=w, is_causal=True)",
         "",

@@ -287,3 +287,36 @@ def test_running_means_do_not_become_nonsense() -> None:
         assert torch.isfinite(norm.running_var).all()
         assert norm.num_batches_tracked is not None
         assert norm.num_batches_tracked.item() == 1
+
+
+@pytest.mark.parametrize("dial", ["none", "small", "all"])
+def test_gradients_that_nobody_asked_for_are_none(dial: Any) -> None:
+    def run(layer: nn.Module, *shape: int, frozen: str = "", inputs: bool) -> None:
+        layer.cuda()
+        if frozen:
+            getattr(layer, frozen).requires_grad_(False)
+        x = torch.randn(*shape, device="cuda").requires_grad_(inputs)
+        layer(x).sum().backward()
+        assert (x.grad is not None) == inputs
+        if frozen:
+            assert getattr(layer, frozen).grad is None
+
+    with torchtraceap.dry_run(values=dial):
+        for inputs in (True, False):
+            run(nn.BatchNorm2d(4), 3, 4, 5, 5, inputs=inputs)
+            run(nn.BatchNorm2d(4).eval(), 3, 4, 5, 5, inputs=inputs)
+            run(nn.InstanceNorm2d(4, affine=True), 3, 4, 5, 5, inputs=inputs)
+            run(nn.GroupNorm(2, 4), 3, 4, 5, inputs=inputs)
+            run(nn.LayerNorm(4), 3, 4, inputs=inputs)
+            for frozen in ("weight", "bias"):
+                for conv in (nn.Conv2d(4, 4, 3), nn.ConvTranspose2d(4, 4, 3)):
+                    run(conv, 3, 4, 5, 5, frozen=frozen, inputs=inputs)
+
+
+def test_what_equals_itself_is_not_looked_at() -> None:
+    with torchtraceap.dry_run() as run:
+        x = torch.randn(4, device="cuda")
+        assert torch.equal(x, x)
+        assert not run.syncs
+        assert torch.equal(x, x.clone())
+    assert len(run.syncs) == 1

@@ -15,7 +15,7 @@ from torch import Tensor
 from torchtraceap.dryrun.device import guesses
 from torchtraceap.dryrun.device.attention_values import ATTENTION, attention_values
 from torchtraceap.dryrun.device.devices import on_device
-from torchtraceap.dryrun.device.nested import tensors_in
+from torchtraceap.dryrun.device.nested import pairs, tensors_in
 from torchtraceap.dryrun.device.rnn_values import RECURRENT, rnn_values
 from torchtraceap.dryrun.device.values import Values, memory_of
 
@@ -124,13 +124,15 @@ class Follower:
             )
         )
         if fresh:
-            made = tensors_in([out])
-            for tensor, value in zip(made, tensors_in([results]), strict=True):
+            for tensor, value in pairs(out, results):
                 if not on_device(tensor) or not any(tensor is one for one in wanted):
                     continue
                 if tensor.shape == value.shape:
                     values.put(tensor, value, known)
-                else:  # What the CPU leaves out: statistics of a batch_norm in eval.
+            for (
+                tensor
+            ) in wanted:  # What the CPU leaves out, as in a batch_norm in eval.
+                if values.shadow(tensor) is None:
                     values.guess(tensor)
         for tensor in written:
             memory = memory_of(tensor)

@@ -19,6 +19,7 @@ from torchtraceap.dryrun.device.replacements import (
 )
 from torchtraceap.dryrun.private_names import private
 from torchtraceap.dryrun.waits.sync_ops import OF_DATA
+from torchtraceap.errors import DryRunError
 
 if TYPE_CHECKING:
     from torchtraceap.dryrun.device.border import Border
@@ -74,6 +75,13 @@ def _from_data(border: Border, func: Any, args: Any, kwargs: Any) -> Any:
     return out.requires_grad_() if grad else out
 
 
+def _sparse(border: Border, func: Any, args: Any, kwargs: Any) -> Any:
+    on_gpu = is_gpu(kwargs.get("device") or _default_device())
+    if on_gpu or any(map(is_here, args[:2])):
+        raise DryRunError("sparse tensors cannot be run dry: leave them on the host")
+    return func(*args, **kwargs)
+
+
 def _default_device() -> Any:
     # torch.get_default_device would make a tensor there to find out.
     for mode in reversed(_function_modes()):
@@ -120,6 +128,6 @@ NAMED_DEVICES: Replacements = {
     torch.tensor: _from_data,
     torch.as_tensor: _from_data,
     torch.asarray: _from_data,
-    torch.sparse_coo_tensor: _from_data,
+    torch.sparse_coo_tensor: _sparse,
     Tensor.new_tensor: _new_tensor,
 }

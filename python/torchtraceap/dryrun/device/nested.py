@@ -27,3 +27,14 @@ def map_tensors(values: Any, change: Callable[[Tensor], Any]) -> Any:
     if isinstance(values, dict):
         return {key: map_tensors(value, change) for key, value in values.items()}
     return values
+
+
+def pairs(ours: Any, theirs: Any) -> Iterator[tuple[Tensor, Tensor]]:
+    """Yield the tensors at the same places of two results: either may have None where
+    the other has one, as for a gradient that nobody asked for."""
+    if isinstance(ours, Tensor):
+        if isinstance(theirs, Tensor):
+            yield ours, theirs
+    elif isinstance(ours, list | tuple) and isinstance(theirs, list | tuple):
+        for one, other in zip(ours, theirs, strict=False):
+            yield from pairs(one, other)

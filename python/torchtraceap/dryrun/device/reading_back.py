@@ -43,6 +43,8 @@ def _truth(default: bool) -> Handler:
     """Return the handler of an operator that gives a Python bool of two tensors."""
 
     def handle(run: Dispatch, func: Any, args: Sequence[Any], kwargs: Any) -> bool:
+        if func._schema.name == "aten::equal" and _same(*args[:2]):
+            return True  # as CUDA's, which looks at no value then
         shadows = [run.values.shadow(t) if on_device(t) else t for t in args[:2]]
         answer = default
         if all(s is not None for s in shadows):
@@ -54,6 +56,16 @@ def _truth(default: bool) -> Handler:
         return answer
 
     return handle
+
+
+def _same(one: Tensor, other: Tensor) -> bool:
+    return bool(
+        one.untyped_storage()._cdata == other.untyped_storage()._cdata
+        and one.storage_offset() == other.storage_offset()
+        and one.stride() == other.stride()
+        and one.shape == other.shape
+        and one.dtype == other.dtype
+    )
 
 
 READ_BACK: Mapping[str, Handler] = {

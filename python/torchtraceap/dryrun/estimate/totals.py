@@ -42,7 +42,7 @@ def work_of(op: Op, gpu: Gpu) -> Totals:
     """Return the totals of one operator."""
     kernels = kernels_of(op, gpu)
     time = sum(kernel_us(kernel, gpu) for kernel in kernels)
-    if op.copy is None:
+    if op.copy is None or op.copy.nbytes == 0:  # Nothing is not copied.
         return Totals(1, len(kernels), device_us=time)
     across = op.copy.direction != "d2d"
     return Totals(

@@ -113,6 +113,14 @@ HIDDEN = (
         hidden=True,
     ),
     SyncOp(
+        ("aten::_nested_tensor_from_mask_left_aligned",),
+        "TransformerEncoder(...)(x, src_key_padding_mask=mask)",
+        "whether the mask pads on the right only is asked in Python",
+        "TransformerEncoder(..., enable_nested_tensor=False)",
+        hidden=True,
+        dry_only=True,
+    ),
+    SyncOp(
         ("aten::_ctc_loss",),
         "ctc_loss",
         "lengths are copied to the device",
