@@ -16,6 +16,11 @@ from torchtraceap.dryrun.device.answers import pickling
 from torchtraceap.dryrun.device.border import Border
 from torchtraceap.dryrun.device.dispatch import Dispatch
 from torchtraceap.dryrun.device.loading import loading
+from torchtraceap.dryrun.device.modes import (
+    DefaultDevice,
+    functions_seen_by,
+    operators_seen_by,
+)
 from torchtraceap.dryrun.device.moved_modules import bringing_back
 from torchtraceap.dryrun.device.values import Dial, Values
 from torchtraceap.dryrun.estimate.gpus import gpu as gpu_of
@@ -76,8 +81,10 @@ class DryRun(Result):
             # As a function: what is open changes while it is suspended.
             opening.callback(lambda: self._stand_ins.close())
             self._begin()
-            opening.enter_context(self._border)
-            opening.enter_context(self._dispatch)
+            self._default_device = DefaultDevice()
+            opening.callback(self._leave_default_device)
+            opening.enter_context(functions_seen_by(self._border))
+            opening.enter_context(operators_seen_by(self._dispatch))
             opening.callback(_forget)
             _under_way = self
             self._open = opening.pop_all()
@@ -95,13 +102,6 @@ class DryRun(Result):
             opening.callback(replaced.undo)
             pickled = pickling(torch.Tensor.__reduce_ex__)
             replaced.set(torch.Tensor, "__reduce_ex__", pickled)
-            opening.callback(
-                torch.__future__.set_swap_module_params_on_conversion,
-                torch.__future__.get_swap_module_params_on_conversion(),
-            )
-            # Parameters stay the same objects when they move, so optimizers and tied
-            # weights stay theirs.
-            torch.__future__.set_swap_module_params_on_conversion(True)
             self._stand_ins = opening.pop_all()
 
     def suspend(self) -> None:
@@ -113,6 +113,7 @@ class DryRun(Result):
         self._suspended += 1
         if self._suspended == 1:
             self._dispatch.paused = True
+            self._default_device.leave()
             self._stand_ins.close()
 
     def resume(self) -> None:
@@ -120,7 +121,12 @@ class DryRun(Result):
         self._suspended -= 1
         if self._suspended == 0 and _under_way is self:  # It may have ended meanwhile.
             self._begin()
+            self._default_device.come_back()
             self._dispatch.paused = False
+
+    def _leave_default_device(self) -> None:
+        if not self._suspended:  # It was left then, and what is set now is the host's.
+            self._default_device.leave()
 
     @contextmanager
     def suspended(self) -> Iterator[None]:

@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from typing import Any
+from functools import wraps
+from types import FrameType
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from torch import nn
@@ -19,6 +22,15 @@ from torch.optim.optimizer import (
 )
 
 
+class _Step(NamedTuple):
+    """A step of an optimizer; without one: a closure that a step called, which is the
+    program's own again."""
+
+    optimizer: Any
+    running: int  # modules
+    frame: FrameType  # of torch, which is left with the step
+
+
 class Place:
     """The innermost module whose forward is running, and whether an optimizer steps."""
 
@@ -27,7 +39,7 @@ class Place:
         self._names: WeakKeyDictionary[nn.Module, dict[nn.Module, str]] = (
             WeakKeyDictionary()
         )
-        self._stepping: list[Any] = []
+        self._stepping: list[_Step] = []
 
     @property
     def module(self) -> str:
@@ -36,8 +48,15 @@ class Place:
 
     @property
     def optimizer(self) -> str:
-        """The class of the optimizer whose step is running; or ""."""
-        return type(self._stepping[-1]).__name__ if self._stepping else ""
+        """The class of the optimizer whose step is running; or "", also in a module
+        that the step called."""
+        self._drop_left()
+        if not self._stepping:
+            return ""
+        step = self._stepping[-1]
+        if step.optimizer is None or len(self._running) > step.running:
+            return ""
+        return type(step.optimizer).__name__
 
     def forget(self) -> None:
         """Be in no module and no optimizer: an exception may have left some."""
@@ -55,6 +74,7 @@ class Place:
                 register_optimizer_step_post_hook(self._end_step),
             ):
                 open_hooks.callback(handle.remove)
+            open_hooks.callback(self._drop_left)
             yield
 
     def _enter(self, module: nn.Module, _: Any) -> None:
@@ -76,9 +96,43 @@ class Place:
             return f"{self.module or top}.({type(module).__name__})"
         return f"{top}.{inside}" if inside else top
 
-    def _begin_step(self, optimizer: Any, *_: Any) -> None:
-        self._stepping.append(optimizer)
+    def _begin_step(self, optimizer: Any, args: Any, kwargs: Any) -> Any:
+        self._begin(optimizer, sys._getframe(1))
+        return (
+            tuple(self._closure(one) for one in args),
+            {key: self._closure(one) for key, one in kwargs.items()},
+        )
+
+    def _begin(self, optimizer: Any, frame: FrameType) -> None:
+        self._stepping.append(_Step(optimizer, len(self._running), frame))
+
+    def _closure(self, argument: Any) -> Any:
+        if not callable(argument):
+            return argument
+
+        @wraps(argument)
+        def closure(*args: Any, **kwargs: Any) -> Any:
+            outside = len(self._stepping)
+            self._begin(None, sys._getframe())
+            try:
+                return argument(*args, **kwargs)
+            finally:
+                del self._stepping[outside:]
+
+        return closure
+
+    def _drop_left(self) -> None:
+        # Of a step that an exception left, torch tells nothing.
+        while self._stepping and not _is_running(self._stepping[-1].frame):
+            self._stepping.pop()
 
     def _end_step(self, optimizer: Any, *_: Any) -> None:
-        while self._stepping and self._stepping.pop() is not optimizer:
+        while self._stepping and self._stepping.pop().optimizer is not optimizer:
             pass
+
+
+def _is_running(frame: FrameType) -> bool:
+    at: FrameType | None = sys._getframe(1)
+    while at is not None and at is not frame:
+        at = at.f_back
+    return at is not None

@@ -48,6 +48,17 @@ NAMES = {
     "torch.overrides._get_current_function_mode_stack": "find a default device",
     "torch._dynamo.eval_frame._callback_from_stance": "see calls of what was compiled",
     "torch.nn.modules.module._has_any_global_hook": "let torch.compile not warn of us",
+    "torch.overrides._pop_mode": "leave modes of the program where they are",
+    "torch.overrides._push_mode": "leave modes of the program where they are",
+    "torch.utils._python_dispatch._get_current_dispatch_mode_stack": "leave modes of "
+    "the program where they are",
+    "torch.utils._python_dispatch._pop_mode": "leave modes of the program where they "
+    "are",
+    "torch.utils._python_dispatch._push_mode": "leave modes of the program where they "
+    "are",
+    "torch._GLOBAL_DEVICE_CONTEXT": "set the default device back",
+    "torch._C._swap_tensor_impl": "move parameters and bring them back",
+    "torch.Tensor._cdata": "move parameters and bring them back",
     "torch._C._group_tensors_by_device_and_dtype": "run optimizers as on a GPU",
 }
 

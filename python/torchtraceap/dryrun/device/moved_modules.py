@@ -7,70 +7,136 @@ with afterwards, would be lost: a fixture's in other tests, for example. Loads t
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from torchtraceap.dryrun.device.devices import on_device
+from torchtraceap.dryrun.device.moved_tensors import (
+    MovedTensors,
+    as_one_piece,
+    is_hosts,
+    without_functions,
+)
+from torchtraceap.dryrun.device.stepped_optimizers import SteppedOptimizers
 from torchtraceap.dryrun.facade.replacing import Replacements
-from torchtraceap.dryrun.private_names import private
-
-_NoFunctionModes = private("torch._C.DisableTorchFunction")
 
 
 @contextmanager
 def bringing_back() -> Iterator[None]:
-    """Give modules their tensors of the host again when the block is over, with the
-    values that they had when they left it. That memory is kept meanwhile."""
-    parameters: dict[nn.Parameter, Tensor] = {}
-    buffers: dict[tuple[nn.Module, str], Tensor] = {}
-    recurrent: set[nn.RNNBase] = set()
-    apply = nn.Module._apply
-
-    def keeping(self: nn.Module, *args: Any, **kwargs: Any) -> nn.Module:
-        if isinstance(self, nn.RNNBase):
-            recurrent.add(self)
-        with _NoFunctionModes():
-            for parameter in self._parameters.values():
-                if parameter is not None and _is_hosts(parameter):
-                    parameters[parameter] = parameter.detach()
-            for name, buffer in self._buffers.items():
-                if buffer is not None and _is_hosts(buffer):
-                    buffers[self, name] = buffer
-        moved: nn.Module = apply(self, *args, **kwargs)
-        return moved
-
+    """Give modules, and the optimizers of what is in them, their tensors of the host
+    again when the block is over, with the values that they had when they left it. That
+    memory is kept meanwhile."""
+    moved = _MovedModules()
+    optimizers = SteppedOptimizers()
     replaced = Replacements()
-    replaced.set(nn.Module, "_apply", keeping)
     try:
-        yield
+        replaced.set(nn.Module, "_apply", moved.applying(nn.Module._apply))
+        with optimizers.watching():
+            yield
     finally:
-        replaced.undo()
-        for layer in recurrent:
-            layer._flat_weight_refs = []  # which would keep its weights where they are
-        for parameter, host in parameters.items():
-            _bring_back(parameter, host)
-        for layer in recurrent:
-            layer._init_flat_weights()
-        for (module, name), buffer in buffers.items():
-            now = module._buffers.get(name)
-            if now is not None and on_device(now):
-                module._buffers[name] = buffer
+        as_one_piece(
+            [
+                replaced.undo,
+                *optimizers.steps_back(moved.tensors.parameters),
+                *moved.steps_back(),
+            ]
+        )
+        moved.warn()
 
 
-def _is_hosts(tensor: Tensor) -> bool:
-    return bool(tensor.device.type == "cpu")
+class _MovedModules:
+    def __init__(self) -> None:
+        self.tensors = MovedTensors()
+        self._buffers: dict[tuple[nn.Module, str], Tensor] = {}
+        self._modules: dict[nn.Module, None] = {}
+        self._lost: list[str] = []
+        self._depth = 0
+
+    def applying(self, apply: Any) -> Any:
+        """Return what stands for Module._apply, through which modules are moved."""
+
+        def keeping(module: nn.Module, *args: Any, **kwargs: Any) -> nn.Module:
+            self._modules[module] = None
+            with without_functions():
+                buffers = {
+                    name: buffer
+                    for name, buffer in module._buffers.items()
+                    if buffer is not None and is_hosts(buffer)
+                }
+                parameters = [p for p in module._parameters.values() if p is not None]
+            with self._swapping(), self.tensors.with_gradients(parameters):
+                moved: nn.Module = apply(module, *args, **kwargs)
+            with without_functions():
+                for name, buffer in buffers.items():
+                    now = module._buffers.get(name)
+                    if now is not None and on_device(now):
+                        self._buffers.setdefault((module, name), buffer)
+            return moved
+
+        return keeping
+
+    @contextmanager
+    def _swapping(self) -> Iterator[None]:
+        """Let parameters stay the same objects when they move, so that optimizers and
+        tied weights stay theirs: torch asks then for `swap_tensors`, not for `data =`,
+        which the meta device refuses."""
+        if self._depth:
+            yield
+            return
+        replaced = Replacements()
+        former = torch.__future__.get_swap_module_params_on_conversion()
+        try:
+            self._depth += 1
+            torch.__future__.set_swap_module_params_on_conversion(True)
+            swap = torch.utils.swap_tensors
+            replaced.set(torch.utils, "swap_tensors", partial(self.tensors.move, swap))
+            yield
+        finally:
+            replaced.undo()
+            torch.__future__.set_swap_module_params_on_conversion(former)
+            self._depth -= 1
+
+    def steps_back(self) -> list[Any]:
+        """Return what is to be done in the end, each of which may be done twice."""
+        steps: list[Any] = [
+            partial(self._bring_back, parameter)
+            for parameter in self.tensors.parameters
+        ]
+        for (module, name), buffer in self._buffers.items():
+            steps.append(partial(_put_buffer, module, name, buffer))
+        return steps
+
+    def _bring_back(self, parameter: nn.Parameter) -> None:
+        try:
+            self.tensors.bring_back(parameter)
+        except Exception:  # Somebody in C++ holds a weak reference to it.
+            host = self.tensors.copy_of(parameter)
+            for module in self._modules:
+                for name, one in module._parameters.items():
+                    if one is parameter:
+                        module._parameters[name] = host
+                        self._lost.append(f"{type(module).__name__}.{name}")
+                if isinstance(module, nn.RNNBase):
+                    module._init_flat_weights()
+
+    def warn(self) -> None:
+        """Say which parameters are others than before."""
+        if self._lost:
+            warnings.warn(
+                f"after the dry run {', '.join(self._lost)} is a new parameter with the"
+                " former values, as torch could not bring back the one that was moved; "
+                "an optimizer made before does not have it",
+                UserWarning,
+                stacklevel=2,
+            )
 
 
-def _bring_back(parameter: nn.Parameter, host: Tensor) -> None:
-    if not on_device(parameter):
-        return
-    parameter.grad = None
-    with torch.inference_mode(host.is_inference()):
-        returned = nn.Parameter(host, requires_grad=parameter.requires_grad)
-    # torch does not swap what somebody holds a weak reference to.
-    with suppress(RuntimeError):
-        torch.utils.swap_tensors(parameter, returned)
+def _put_buffer(module: nn.Module, name: str, buffer: Tensor) -> None:
+    if module._buffers.get(name) is not None:
+        module._buffers[name] = buffer

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""moved_tensors.py: moves parameters between host and device, and back in the end.
+
+A CUDA build moves a parameter by `parameter.data =`, which keeps all that hangs on it:
+attributes, hooks, class, views of the former memory. The meta device refuses that, and
+`torch.utils.swap_tensors` loses it. So only what is inside the tensor is swapped here;
+what was inside before is kept, with its memory and autograd's hooks. Loads torch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import NamedTuple
+from weakref import ref
+
+from torch import Tensor, nn
+from torch.utils._python_dispatch import is_traceable_wrapper_subclass
+
+from torchtraceap.dryrun.device.devices import on_device
+from torchtraceap.dryrun.private_names import private
+
+without_functions = private("torch._C.DisableTorchFunction")
+_swap_inside = private("torch._C._swap_tensor_impl")
+_inside = private("torch.Tensor._cdata").__get__
+
+
+class _Host(NamedTuple):
+    """What a tensor was before it was moved: a tensor that has its inside now."""
+
+    holder: Tensor
+    inside: int
+
+
+class MovedTensors:
+    """The parameters that left the host, and their gradients."""
+
+    def __init__(self) -> None:
+        self.parameters: dict[nn.Parameter, _Host] = {}
+        # Not held, so that gradients on the device are freed as on a GPU.
+        self._gradients: dict[nn.Parameter, tuple[ref[Tensor], _Host]] = {}
+        self._owners: dict[int, nn.Parameter] = {}
+
+    @contextmanager
+    def with_gradients(self, parameters: Iterable[nn.Parameter]) -> Iterator[None]:
+        """Know in this block whose gradients tensors are."""
+        former = self._owners
+        with without_functions():
+            pairs = [(p.grad, p) for p in parameters if p.grad is not None]
+        try:
+            self._owners = {id(gradient): owner for gradient, owner in pairs}
+            yield
+        finally:
+            self._owners = former
+
+    def move(self, swap: Callable[..., None], tensor: Tensor, to: Tensor) -> None:
+        """Give a tensor what ``to`` has, as `tensor.data = to` does; ``swap`` is for
+        tensors made of others."""
+        with without_functions():
+            if any(map(is_traceable_wrapper_subclass, (tensor, to))):
+                swap(tensor, to)
+                return
+            if tensor is to:
+                return
+            if tensor.device.type == to.device.type:
+                try:
+                    tensor.data = to
+                    return
+                except RuntimeError:  # of another layout
+                    pass
+            kept = _Host(to, _inside(tensor))
+            is_leaving = is_hosts(tensor) and on_device(to)
+            _swap(tensor, to)
+            if not is_leaving:
+                return
+            if isinstance(tensor, nn.Parameter):
+                self.parameters.setdefault(tensor, kept)
+            elif (owner := self._owners.get(id(tensor))) is not None:
+                self._gradients.setdefault(owner, (ref(tensor), kept))
+
+    def bring_back(self, parameter: nn.Parameter) -> None:
+        """Let a parameter be what it was. Doing so twice does no harm."""
+        _return(parameter, self.parameters[parameter])
+        if (found := self._gradients.get(parameter)) is not None:
+            gradient, host = found[0](), found[1]
+            if gradient is None:
+                gradient = host.holder
+            else:
+                _return(gradient, host)
+            parameter.grad = gradient
+
+    def copy_of(self, parameter: nn.Parameter) -> nn.Parameter:
+        """Return another one that is what it was."""
+        holder = self.parameters[parameter].holder
+        holder.__class__ = type(parameter)
+        holder.__dict__.update(parameter.__dict__)
+        assert isinstance(holder, nn.Parameter)
+        return holder
+
+
+def is_hosts(tensor: Tensor) -> bool:
+    return bool(tensor.device.type == "cpu")
+
+
+def as_one_piece(steps: Sequence[Callable[[], None]]) -> None:
+    """Do all of that, each of which may be done twice, also when Ctrl-C interrupts; and
+    be interrupted then."""
+    left = list(reversed(steps))
+    interruption: BaseException | None = None
+    while left:
+        try:
+            while left:
+                left[-1]()
+                left.pop()
+        except BaseException as error:
+            if isinstance(error, Exception):
+                left.pop()  # It would only fail again.
+            interruption = interruption or error
+    if interruption is not None:
+        raise interruption
+
+
+def _return(tensor: Tensor, host: _Host) -> None:
+    if _inside(tensor) != host.inside:
+        _swap(tensor, host.holder)
+
+
+def _swap(tensor: Tensor, other: Tensor) -> None:
+    _swap_inside(tensor, other)
+    # Autograd's part of the hooks is inside; their list is not, and makes it anew.
+    for hooks in ("_backward_hooks", "_post_accumulate_grad_hooks"):
+        if (registered := getattr(tensor, hooks)) is not None:
+            setattr(tensor, hooks, registered)

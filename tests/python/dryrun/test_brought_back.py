@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""After a dry run what a program's modules hold is what it was."""
+
+from __future__ import annotations
+
+import gc
+import warnings
+import weakref
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+import torchtraceap
+from torchtraceap.dryrun.device import moved_tensors
+
+
+def test_what_went_to_the_device_and_back_has_its_values() -> None:
+    net = nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4))
+    former = {name: value.clone() for name, value in net.state_dict().items()}
+    parameters = list(net.parameters())
+    with torchtraceap.dry_run():
+        net.cuda()
+        net.half().cpu()
+        net.cuda().cpu()
+    for name, value in net.state_dict().items():
+        torch.testing.assert_close(value, former[name], rtol=0, atol=0)
+    assert all(a is b for a, b in zip(net.parameters(), parameters, strict=True))
+
+
+def test_views_weak_references_and_live_graphs_hinder_nothing() -> None:
+    net = nn.Linear(4, 4)
+    former = net.weight.detach().clone()
+    view, weak = net.weight.view(-1), weakref.ref(net.weight)
+    loss = net(torch.ones(2, 4)).sum()
+    with torchtraceap.dry_run():
+        net.cuda()
+        inside = net.weight.view(-1)
+        held = net(torch.ones(2, 4, device="cuda")).sum()
+    assert weak() is net.weight
+    assert torch.equal(net.weight, former) and torch.equal(view, former.view(-1))
+    with torch.no_grad():
+        net.weight.zero_()
+    assert not view.any()
+    del inside, held
+    loss.backward()
+    assert net.weight.grad is not None and net.weight.grad.eq(2).all()
+
+
+def test_what_cannot_be_swapped_is_another_parameter_and_said() -> None:
+    net, other = nn.Linear(4, 4), nn.Linear(4, 4)
+    former = net.weight.detach().clone()
+    moved = net.weight
+    with (
+        pytest.warns(UserWarning, match=r"Linear\.weight is a new parameter"),
+        torchtraceap.dry_run(),
+    ):
+        net.cuda()
+        other.cuda()
+        weak = torch._C._WeakTensorRef(net.weight)
+    assert net.weight is not moved and isinstance(net.weight, nn.Parameter)
+    assert torch.equal(net.weight, former) and other.weight.device.type == "cpu"
+    assert net.bias.device.type == "cpu"
+    del weak
+
+
+def test_an_interruption_leaves_nothing_on_the_device(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    net = nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4))
+    former = {name: value.clone() for name, value in net.state_dict().items()}
+    back, times = moved_tensors._return, 0
+
+    def interrupted(*args: Any) -> None:
+        nonlocal times
+        times += 1
+        if times == 2:
+            raise KeyboardInterrupt
+        back(*args)
+
+    monkeypatch.setattr(moved_tensors, "_return", interrupted)
+    with pytest.raises(KeyboardInterrupt), torchtraceap.dry_run():
+        net.cuda()
+    for name, value in net.state_dict().items():
+        torch.testing.assert_close(value, former[name], rtol=0, atol=0)
+
+
+def test_a_parameter_keeps_what_hangs_on_it() -> None:
+    class Marked(nn.Parameter):  # type: ignore[misc]
+        pass
+
+    net = nn.Linear(4, 4)
+    net.weight = Marked(net.weight.detach())
+    net.weight._no_weight_decay = True
+    calls: list[str] = []
+    net.weight.register_hook(lambda grad: calls.append("hook"))
+    net.weight.register_post_accumulate_grad_hook(lambda p: calls.append("after"))
+    net(torch.ones(2, 4)).sum().backward()
+    gradient = net.weight.grad
+    assert gradient is not None
+    former = gradient.clone()
+    calls.clear()
+    for _ in range(2):
+        with torchtraceap.dry_run():
+            net.cuda()
+            assert type(net.weight) is Marked and net.weight._no_weight_decay
+            assert net.weight.grad is gradient and gradient.is_cuda
+            net(torch.ones(2, 4, device="cuda")).sum().backward()
+            assert calls == ["hook", "after"]
+            net.half()
+            net.zero_grad()
+        assert type(net.weight) is Marked and net.weight._no_weight_decay
+        assert net.weight.grad is gradient and torch.equal(gradient, former)
+        calls.clear()
+    net(torch.ones(2, 4)).sum().backward()
+    assert calls == ["hook", "after"] and torch.equal(gradient, 2 * former)
+
+
+def test_a_gradient_of_before_is_freed_in_the_run_and_back_after_it() -> None:
+    net = nn.Linear(4, 4)
+    net(torch.ones(2, 4)).sum().backward()
+    with torchtraceap.dry_run():
+        net.cuda()
+        before = torch.cuda.memory_allocated()
+        net.zero_grad()
+        gc.collect()
+        assert torch.cuda.memory_allocated() < before
+    assert net.weight.grad is not None and net.weight.grad.eq(2).all()
+
+
+def test_recurrent_layers_run_afterwards() -> None:
+    net = nn.LSTM(4, 4)
+    expected = net(torch.ones(2, 4))[0]
+    with warnings.catch_warnings(), torchtraceap.dry_run():
+        net.cuda()(torch.ones(2, 4, device="cuda"))
+    assert torch.equal(net(torch.ones(2, 4))[0], expected)

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Optimizers in a dry run: what is theirs in it, and what they are afterwards."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import nn
+
+import torchtraceap
+
+
+def _train(net: nn.Module, optimizer: torch.optim.Optimizer, device: str) -> None:
+    net(torch.ones(2, 4, device=device)).square().sum().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+
+
+@pytest.mark.parametrize("stepped_before", [False, True])
+@pytest.mark.parametrize("name", ["AdamW", "SGD", "LBFGS"])
+def test_an_optimizer_made_before_goes_on(name: str, stepped_before: bool) -> None:
+    options = {"SGD": {"momentum": 0.9}, "AdamW": {}, "LBFGS": {"max_iter": 2}}[name]
+
+    def trained(dry: bool) -> list[torch.Tensor]:
+        torch.manual_seed(0)
+        net = nn.Linear(4, 4)
+        optimizer = getattr(torch.optim, name)(net.parameters(), lr=0.1, **options)
+
+        def step(device: str) -> None:
+            def closure() -> torch.Tensor:
+                optimizer.zero_grad()
+                loss = net(torch.ones(2, 4, device=device)).square().mean()
+                loss.backward()
+                return loss
+
+            optimizer.step(closure)
+
+        if stepped_before:
+            step("cpu")
+        if dry:
+            with torchtraceap.dry_run():
+                net.cuda()
+                optimizer.load_state_dict(optimizer.state_dict())
+                step("cuda")
+        step("cpu")
+        return [p.detach() for p in net.parameters()]
+
+    for with_run, without in zip(trained(True), trained(False), strict=True):
+        torch.testing.assert_close(with_run, without, rtol=0, atol=0)
+
+
+def test_a_rate_that_is_a_tensor_is_on_the_host_again() -> None:
+    net = nn.Linear(4, 4)
+    rate = torch.tensor(0.1)
+    optimizer = torch.optim.Adam(net.parameters(), lr=rate, capturable=True)
+    with torchtraceap.dry_run():
+        net.cuda()
+        optimizer.load_state_dict(optimizer.state_dict())
+        optimizer.param_groups[0]["lr"] = rate.cuda()
+        _train(net, optimizer, "cuda")
+    assert optimizer.param_groups[0]["lr"].device.type == "cpu"
+    assert optimizer.param_groups[0]["lr"].item() == pytest.approx(0.1)
+
+
+def test_what_an_optimizer_did_on_the_host_stays() -> None:
+    net = nn.Linear(4, 4)
+    optimizer = torch.optim.AdamW(net.parameters())
+    with torchtraceap.dry_run():
+        _train(net, optimizer, "cpu")
+    assert optimizer.state[net.weight]["step"] == 1
+
+
+def test_a_step_that_raises_is_over() -> None:
+    def closure() -> torch.Tensor:
+        raise ValueError
+
+    with torchtraceap.dry_run() as run:
+        net = nn.Linear(4, 4).cuda()
+        optimizer = torch.optim.SGD(net.parameters(), 0.1)
+        with pytest.raises(ValueError):
+            optimizer.step(closure)
+        optimizer.register_step_pre_hook(lambda *_: closure())
+        with pytest.raises(ValueError):
+            optimizer.step()
+        since = len(run.ops)
+        net(torch.ones(2, 4, device="cuda")).sum().item()
+    assert {op.phase for op in run.ops[since:]} == {"forward"}
+    assert "Linear" in {op.module for op in run.ops[since:]}
+    assert run.syncs[-1].phase == "forward"
+
+
+def test_a_closure_and_its_modules_are_not_the_optimizers() -> None:
+    with torchtraceap.dry_run() as run:
+        net = nn.Sequential(nn.Linear(4, 4)).cuda()
+        optimizer = torch.optim.LBFGS(net.parameters(), max_iter=2)
+        x = torch.ones(2, 4, device="cuda")
+
+        def closure() -> torch.Tensor:
+            optimizer.zero_grad()
+            loss = net(x).square().mean()
+            loss.backward()
+            return loss
+
+        optimizer.step(closure)
+        net(x)
+    of = {
+        op.name: {(o.phase, o.module) for o in run.ops if o.name == op.name}
+        for op in run.ops
+    }
+    assert of["aten::addmm"] == {("forward", "Sequential.0")}
+    assert of["aten::mean"] == {("forward", "")}
+    assert ("backward", "Sequential.0") in of["aten::mm"]
+    assert not any(op.phase == "backward" and op.module == "LBFGS" for op in run.ops)
+    assert of["aten::dot"] == {("optimizer", "LBFGS")}
