@@ -20,10 +20,11 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from torchtraceap.dryrun.device.devices import DEVICE, is_gpu, on_device
 from torchtraceap.dryrun.device.following import Follower, written_by
+from torchtraceap.dryrun.device.memory import memory_of
 from torchtraceap.dryrun.device.nested import tensors_in
 from torchtraceap.dryrun.device.shape_cache import ShapeCache
 from torchtraceap.dryrun.device.shapes import run_on_meta
-from torchtraceap.dryrun.device.values import Values, memory_of
+from torchtraceap.dryrun.device.values import Values
 from torchtraceap.dryrun.private_names import private
 from torchtraceap.dryrun.record import Copy
 from torchtraceap.dryrun.recorder import Recorder

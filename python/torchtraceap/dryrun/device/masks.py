@@ -16,8 +16,8 @@ from torch import Tensor
 from torchtraceap.dryrun.device.copies import moved
 from torchtraceap.dryrun.device.devices import on_device
 from torchtraceap.dryrun.device.guesses import TRUE_SHARE
+from torchtraceap.dryrun.device.memory import memory_of
 from torchtraceap.dryrun.device.reading_back import how_known, read_back
-from torchtraceap.dryrun.device.values import memory_of
 from torchtraceap.dryrun.waits.sync_ops import BY_LIST
 
 if TYPE_CHECKING:
