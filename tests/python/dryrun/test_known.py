@@ -111,3 +111,70 @@ def test_memory_of_resized_tensors_is_counted() -> None:
         del x
         assert torch.cuda.memory_allocated() == 0
     assert run.peak_bytes == 8 << 20
+
+
+def _of_number() -> Tensor:
+    return _cuda(3) * torch.empty(3).copy_(torch.randn(3, device="cuda")).sum()
+
+
+def _by_host(change: Callable[[Tensor], Tensor]) -> Make:
+    return lambda: change(torch.randn(3, device="cuda").cpu()).cuda()
+
+
+def _host_target() -> Tensor:
+    target = torch.zeros(3)
+    target.copy_(torch.randn(3, device="cuda"))
+    return target.cuda()
+
+
+def _written_on_host() -> Tensor:
+    target = torch.zeros(3)
+    target.add_(torch.randn(3, device="cuda").cpu())
+    return target.cuda()
+
+
+def _as_out() -> Tensor:
+    out = torch.zeros(3)
+    torch.add(torch.randn(3, device="cuda").cpu(), 1, out=out)
+    return out.cuda()
+
+
+def _filled_by_host() -> Tensor:
+    number = torch.randn((), device="cuda").cpu()
+    return _cuda(3).masked_fill(_cuda(3) > 0, number)
+
+
+def _by_host_mask() -> Tensor:
+    mask = torch.randn(3, device="cuda").cpu() > -9
+    return _cuda(3)[mask]
+
+
+BY_HOST: dict[str, Make] = {
+    "and back": _by_host(lambda x: x),
+    "changed": _by_host(lambda x: x * 2),
+    "view": _by_host(lambda x: x[1:].reshape(2, 1)),
+    "pinned": _by_host(lambda x: x.pin_memory()),
+    "several": _by_host(lambda x: torch.stack([torch.zeros(3), x]).split(1)[0]),
+    "copied to": _host_target,
+    "written to": _written_on_host,
+    "out": _as_out,
+    "number beside": _of_number,
+    "number to fill with": _filled_by_host,
+    "mask": _by_host_mask,
+}
+
+
+@pytest.mark.parametrize("name", BY_HOST)
+def test_a_guess_that_went_over_the_host_is_one(name: str) -> None:
+    assert _how(BY_HOST[name])[0] == "guessed"
+
+
+def test_other_tensors_of_the_host_are_known() -> None:
+    with torchtraceap.dry_run() as run:
+        torch.randn(3, device="cuda").cpu().add_(1)
+        (torch.ones(3) * 2).cuda().sum().item()
+        (torch.ones(3, device="cuda").cpu() * 2).cuda().sum().item()
+    assert [s.value for s in run.syncs if s.api.endswith("scalar_dense")] == [
+        "known",
+        "known",
+    ]

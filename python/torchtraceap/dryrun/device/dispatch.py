@@ -20,6 +20,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from torchtraceap.dryrun.device.devices import DEVICE, is_gpu, on_device
 from torchtraceap.dryrun.device.following import Follower, written_by
+from torchtraceap.dryrun.device.host_guesses import run_on_host
 from torchtraceap.dryrun.device.memory import memory_of
 from torchtraceap.dryrun.device.nested import tensors_in
 from torchtraceap.dryrun.device.shape_cache import ShapeCache
@@ -89,6 +90,9 @@ class Dispatch(TorchDispatchMode):  # type: ignore[misc]
             tensors = list(tensors_in(itertools.chain(args, kwargs.values())))
             here = any(map(on_device, tensors)) or is_gpu(kwargs.get("device"))
             if not here:
+                # Before the first guess that is read there is nothing to look for.
+                if tensors and self.values.guessed_on_host:
+                    return run_on_host(func, args, kwargs)
                 return func(*args, **kwargs)
             if _COMPOSITE in func.py_kernels or _is_composite(func):
                 with self:

@@ -133,11 +133,7 @@ class Follower:
         random = torch.Tag.nondeterministic_seeded in func.tags and name not in _FUSED
         known = not random and (
             name in _BY_SHAPE
-            or all(
-                values.known(t)
-                for t in inputs
-                if on_device(t) and t.numel() and id(t) not in ids
-            )
+            or all(values.known(t) for t in inputs if t.numel() and id(t) not in ids)
         )
         if fresh:
             made = tensors_in([out])

@@ -18,6 +18,7 @@ from torch import Tensor, UntypedStorage
 
 from torchtraceap.dryrun.device.devices import on_device
 from torchtraceap.dryrun.device.guesses import guess_into
+from torchtraceap.dryrun.device.host_guesses import is_guessed, mark_guessed
 from torchtraceap.dryrun.device.memory import Memory, memory_of
 from torchtraceap.dryrun.device.nested import map_tensors
 
@@ -40,6 +41,8 @@ class Values:
         self._rng = torch.get_rng_state()
         torch.set_rng_state(before)
         self.generator = torch.Generator().manual_seed(seed)
+        #: Whether guesses were copied to tensors of the host, which then are marked.
+        self.guessed_on_host = False
 
     def wants(self, tensor: Tensor) -> bool:
         """Tell whether values of a tensor of this size and type are kept."""
@@ -92,6 +95,8 @@ class Values:
 
     def known(self, tensor: Tensor) -> bool:
         """Tell whether a tensor has values, and they are no guess."""
+        if not on_device(tensor):
+            return not (self.guessed_on_host and is_guessed(tensor))
         memory = memory_of(tensor)
         return memory is not None and memory.shadow is not None and memory.known
 
@@ -127,6 +132,12 @@ class Values:
         if memory is not None:
             memory.known = False
             memory.counts.clear()
+
+    def on_host(self, tensor: Tensor, known: bool) -> None:
+        """Say that values were copied to a tensor of the host."""
+        if not known:
+            mark_guessed(tensor)
+            self.guessed_on_host = True
 
     def read(self, tensor: Tensor) -> tuple[Tensor, bool]:
         """Return the values of a tensor on the device as a new CPU tensor, and whether
