@@ -23,6 +23,7 @@ NAMES = {
     "torch.utils._device.DeviceContext": "find a default device",
     "torch.serialization._package_registry": "load onto the device",
     "torch.storage.TypedStorage._data_ptr": "load storages once",
+    "torch._prims_common.suggest_memory_format": "lay out what convolutions give",
     "torch._tensor_str._str": "print tensors as they would be on a GPU",
     "torch.library._scoped_library": "give operators the kernels of a GPU for a while",
     "torch._C.DispatchKey": "let autocast see tensors on the device",
