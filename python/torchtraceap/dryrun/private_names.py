@@ -34,7 +34,11 @@ NAMES = {
     "torch._C._AutoDispatchBelowAutograd": "run an operator as one, with its gradient",
     "torch._C._get_sdp_priority_order": "choose the attention kernel",
     "torch.utils.data._utils.worker._worker_loop": "end the run in workers",
-    "torch.utils._python_dispatch._disable_current_modes": "end the run in workers",
+    "torch.utils._python_dispatch._disable_current_modes": "end the run in workers, "
+    "and hide what it works out from modes of others",
+    "torch.utils._python_dispatch._push_mode": "show operators to modes of others",
+    "torch.utils._python_dispatch._pop_mode": "show operators to modes of others",
+    "torch._C._len_torch_dispatch_stack": "find modes of others",
     "torch.utils.data._utils.pin_memory.pin_memory": "pin batches",
     "torch.utils.data.dataloader._MultiProcessingDataLoaderIter": "pin batches",
     "torch.distributed.distributed_c10d._new_process_group_helper": "stand for NCCL",

@@ -37,7 +37,8 @@ def _to_copy(
     kwargs = {k: v for k, v in kwargs.items() if k not in ("pin_memory", "device")}
     waits = not kwargs.pop("non_blocking", False)
     if to_device:
-        out = func(source, **kwargs, device=DEVICE)
+        with run.other_modes.shown():
+            out = func(source, **kwargs, device=DEVICE)
         copy_to_device(run, func, out, source, waits, TO_DEVICE)
         return out
     values, known = run.values.read(source)
