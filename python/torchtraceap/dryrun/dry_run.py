@@ -98,6 +98,7 @@ class DryRun(Result):
             opening.enter_context(overrides(self._dispatch))
             opening.enter_context(callbacks.kept(self._border))
             opening.enter_context(loading(self._border))
+            opening.enter_context(self._recorder.live.watching())
             replaced = Replacements()
             opening.callback(replaced.undo)
             pickled = pickling(torch.Tensor.__reduce_ex__)

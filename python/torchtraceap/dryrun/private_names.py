@@ -23,6 +23,7 @@ NAMES = {
     "torch.utils._device.DeviceContext": "find a default device",
     "torch.serialization._package_registry": "load onto the device",
     "torch.storage.TypedStorage._data_ptr": "load storages once",
+    "torch._prims_common.suggest_memory_format": "lay out what convolutions give",
     "torch._tensor_str._str": "print tensors as they would be on a GPU",
     "torch.library._scoped_library": "give operators the kernels of a GPU for a while",
     "torch._C.DispatchKey": "let autocast see tensors on the device",
@@ -33,7 +34,11 @@ NAMES = {
     "torch._C._AutoDispatchBelowAutograd": "run an operator as one, with its gradient",
     "torch._C._get_sdp_priority_order": "choose the attention kernel",
     "torch.utils.data._utils.worker._worker_loop": "end the run in workers",
-    "torch.utils._python_dispatch._disable_current_modes": "end the run in workers",
+    "torch.utils._python_dispatch._disable_current_modes": "end the run in workers, "
+    "and hide what it works out from modes of others",
+    "torch.utils._python_dispatch._push_mode": "show operators to modes of others",
+    "torch.utils._python_dispatch._pop_mode": "show operators to modes of others",
+    "torch._C._len_torch_dispatch_stack": "find modes of others",
     "torch.utils.data._utils.pin_memory.pin_memory": "pin batches",
     "torch.utils.data.dataloader._MultiProcessingDataLoaderIter": "pin batches",
     "torch.distributed.distributed_c10d._new_process_group_helper": "stand for NCCL",
@@ -52,10 +57,6 @@ NAMES = {
     "torch.overrides._push_mode": "leave modes of the program where they are",
     "torch.utils._python_dispatch._get_current_dispatch_mode_stack": "leave modes of "
     "the program where they are",
-    "torch.utils._python_dispatch._pop_mode": "leave modes of the program where they "
-    "are",
-    "torch.utils._python_dispatch._push_mode": "leave modes of the program where they "
-    "are",
     "torch._GLOBAL_DEVICE_CONTEXT": "set the default device back",
     "torch._C._swap_tensor_impl": "move parameters and bring them back",
     "torch.Tensor._cdata": "move parameters and bring them back",

@@ -37,7 +37,8 @@ def _to_copy(
     kwargs = {k: v for k, v in kwargs.items() if k not in ("pin_memory", "device")}
     waits = not kwargs.pop("non_blocking", False)
     if to_device:
-        out = func(source, **kwargs, device=DEVICE)
+        with run.other_modes.shown():
+            out = func(source, **kwargs, device=DEVICE)
         copy_to_device(run, func, out, source, waits, TO_DEVICE)
         return out
     values, known = run.values.read(source)
@@ -57,7 +58,7 @@ def copy_to_device(
     size = (out if waits else source).numel() * (out if waits else source).itemsize
     pinned = is_pinned(source)
     run.emit(func, (source,), {}, [out], Copy("h2d", size, pinned, waits))
-    run.values.put(out, source.detach().expand(out.shape), known=True)
+    run.values.put(out, source.detach().expand(out.shape), run.values.known(source))
     if waits and size:
         run.recorder.sync(api, "seen")
 
@@ -82,6 +83,7 @@ def _note_to_host(
     waits: bool,
     known: bool,
 ) -> None:
+    run.values.on_host(out, known)
     pinned = is_pinned(out)
     waits = waits or not pinned
     size = out.numel() * out.itemsize

@@ -20,10 +20,13 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from torchtraceap.dryrun.device.devices import DEVICE, is_gpu, on_device
 from torchtraceap.dryrun.device.following import Follower, written_by
+from torchtraceap.dryrun.device.host_guesses import run_on_host
+from torchtraceap.dryrun.device.memory import memory_of
 from torchtraceap.dryrun.device.nested import tensors_in
+from torchtraceap.dryrun.device.other_modes import OtherModes
 from torchtraceap.dryrun.device.shape_cache import ShapeCache
 from torchtraceap.dryrun.device.shapes import run_on_meta
-from torchtraceap.dryrun.device.values import Values, memory_of
+from torchtraceap.dryrun.device.values import Values
 from torchtraceap.dryrun.private_names import private
 from torchtraceap.dryrun.record import Copy
 from torchtraceap.dryrun.recorder import Recorder
@@ -69,6 +72,7 @@ class Dispatch(TorchDispatchMode):  # type: ignore[misc]
         self.paused = False  # True: leaves everything as it is
         self._shapes = ShapeCache()
         self._follower = Follower(values)
+        self.other_modes = OtherModes()
 
     @classmethod
     def ignore_compile_internals(cls) -> bool:
@@ -88,6 +92,9 @@ class Dispatch(TorchDispatchMode):  # type: ignore[misc]
             tensors = list(tensors_in(itertools.chain(args, kwargs.values())))
             here = any(map(on_device, tensors)) or is_gpu(kwargs.get("device"))
             if not here:
+                # Before the first guess that is read there is nothing to look for.
+                if tensors and self.values.guessed_on_host:
+                    return run_on_host(func, args, kwargs)
                 return func(*args, **kwargs)
             if _COMPOSITE in func.py_kernels or _is_composite(func):
                 with self:
@@ -95,10 +102,11 @@ class Dispatch(TorchDispatchMode):  # type: ignore[misc]
             if is_gpu(kwargs.get("device")):
                 kwargs = {**kwargs, "device": DEVICE}
             handler = handlers().get(schema.name)
-            if handler is not None:
+            if handler is None:
+                self._refuse_mixed(schema.name, tensors)
+                handler = Dispatch.run
+            with self.other_modes.hidden():
                 return handler(self, func, args, kwargs)
-            self._refuse_mixed(schema.name, tensors)
-            return self.run(func, args, kwargs)
 
     def run(self, func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         """Run an operator on the device's tensors, follow its values, record it and
@@ -120,6 +128,9 @@ class Dispatch(TorchDispatchMode):  # type: ignore[misc]
         return out
 
     def _shapes_of(self, func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        if self.other_modes.there:  # They see each operator.
+            with self.other_modes.shown():
+                return run_on_meta(func, args, kwargs)
         key = self._shapes.key(func, args, kwargs)
         if key is None:
             return run_on_meta(func, args, kwargs)

@@ -15,9 +15,10 @@ from torch import Tensor
 from torchtraceap.dryrun.device import guesses
 from torchtraceap.dryrun.device.attention_values import ATTENTION, attention_values
 from torchtraceap.dryrun.device.devices import on_device
+from torchtraceap.dryrun.device.memory import memory_of
 from torchtraceap.dryrun.device.nested import pairs, tensors_in
 from torchtraceap.dryrun.device.rnn_values import RECURRENT, rnn_values
-from torchtraceap.dryrun.device.values import Values, memory_of
+from torchtraceap.dryrun.device.values import Values
 
 # Operators that do not read what they write.
 _OVERWRITES = {
@@ -29,6 +30,17 @@ _OVERWRITES = {
     "aten::random_",
     "aten::bernoulli_",
     "aten::exponential_",
+    "aten::_foreach_zero_",
+    "aten::_foreach_copy_",
+}
+# What lies in their results is whatever was in that memory before.
+_UNSET = {
+    "aten::empty",
+    "aten::empty_like",
+    "aten::empty_permuted",
+    "aten::empty_strided",
+    "aten::new_empty",
+    "aten::new_empty_strided",
 }
 # They give values by shapes alone, whatever those of their arguments are.
 _BY_SHAPE = {
@@ -98,6 +110,10 @@ class Follower:
         name = func._schema.name
         if name == "aten::set_":
             return  # It takes over another storage, with what is known of that.
+        if name in _UNSET:
+            for tensor in wanted:
+                values.guess(tensor)
+            return
         blind = name in _OVERWRITES or "out" in kwargs
         for tensor in wanted_in_place:
             if values.shadow(tensor) is None and (blind or not fresh):
@@ -117,11 +133,7 @@ class Follower:
         random = torch.Tag.nondeterministic_seeded in func.tags and name not in _FUSED
         known = not random and (
             name in _BY_SHAPE
-            or all(
-                values.known(t)
-                for t in inputs
-                if on_device(t) and t.numel() and id(t) not in ids
-            )
+            or all(values.known(t) for t in inputs if t.numel() and id(t) not in ids)
         )
         if fresh:
             for tensor, value in pairs(out, results):

@@ -36,7 +36,15 @@ def _fill(run: Dispatch, func: Any, args: Sequence[Any], kwargs: Any) -> Any:
         return run.run(func, args, kwargs)
     packet = getattr(torch.ops.aten, func._schema.name.removeprefix("aten::"))
     scalar = func._overloadname.replace("Tensor", "Scalar")
-    return run.run(getattr(packet, scalar), (*rest, value.item()), kwargs)
+    return filled(run, getattr(packet, scalar), rest, value)
+
+
+def filled(run: Dispatch, func: Any, args: Sequence[Any], value: Tensor) -> Any:
+    """Run an operator that takes a value of the host as a number."""
+    out = run.run(func, (*args, value.item()), {})
+    if not run.values.known(value):
+        run.values.doubt(out)
+    return out
 
 
 def _is_host_number(tensor: Tensor) -> bool:

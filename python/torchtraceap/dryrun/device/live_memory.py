@@ -4,11 +4,15 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, UntypedStorage
 
-from torchtraceap.dryrun.device.values import Memory, attach, memory_of
+from torchtraceap.dryrun.device.memory import KEY, Memory, attach, memory_of
+from torchtraceap.dryrun.facade.replacing import Replacements
 from torchtraceap.dryrun.record import Record
 
 # What the caching allocator rounds up to.
@@ -24,17 +28,56 @@ class LiveMemory:
         self.peak = 0  #: Since the program last asked for it to be reset.
 
     def allocate(self, tensor: Tensor) -> None:
-        """Count the memory of a tensor on the device, if it is new."""
-        if tensor.layout != torch.strided or memory_of(tensor) is not None:
+        """Count the memory of a tensor on the device, if it is new or was resized."""
+        if tensor.layout != torch.strided:
             return
         storage = tensor.untyped_storage()
-        size = storage.nbytes()
-        attach(tensor, Memory(size))
-        taken = -(-size // _BLOCK) * _BLOCK
-        self.now += taken
+        memory = memory_of(tensor)
+        if memory is not None:
+            if memory.nbytes != storage.nbytes():
+                self._resize(memory, storage.nbytes())
+            return
+        memory = Memory(storage.nbytes())
+        attach(tensor, memory)
+        self._take(_taken(memory))
+        weakref.finalize(storage, self._free, memory).atexit = False
+
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        """See storages that are resized by themselves, as FSDP does to free them: no
+        operator tells of that."""
+        former = UntypedStorage.resize_
+
+        def resize_(storage: UntypedStorage, size: int) -> Any:
+            found = former(storage, size)
+            memory = getattr(storage, KEY, None)
+            if memory is not None:
+                self._resize(memory, storage.nbytes())
+            return found
+
+        replaced = Replacements()
+        try:
+            replaced.set(UntypedStorage, "resize_", resize_)
+            yield
+        finally:
+            replaced.undo()
+
+    def _resize(self, memory: Memory, nbytes: int) -> None:
+        before = _taken(memory)
+        if nbytes > memory.nbytes:
+            memory.known = False  # What is new has no values yet: Values.shadow.
+        memory.counts.clear()
+        memory.nbytes = nbytes
+        self._take(_taken(memory) - before)
+
+    def _take(self, nbytes: int) -> None:
+        self.now += nbytes
         self.peak = max(self.peak, self.now)
         self._record.peak_bytes = max(self._record.peak_bytes, self.now)
-        weakref.finalize(storage, self._free, taken).atexit = False
 
-    def _free(self, taken: int) -> None:
-        self.now -= taken
+    def _free(self, memory: Memory) -> None:
+        self.now -= _taken(memory)
+
+
+def _taken(memory: Memory) -> int:
+    return -(-memory.nbytes // _BLOCK) * _BLOCK

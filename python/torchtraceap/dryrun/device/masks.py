@@ -16,8 +16,9 @@ from torch import Tensor
 from torchtraceap.dryrun.device.copies import moved
 from torchtraceap.dryrun.device.devices import on_device
 from torchtraceap.dryrun.device.guesses import TRUE_SHARE
+from torchtraceap.dryrun.device.host_numbers import filled
+from torchtraceap.dryrun.device.memory import memory_of
 from torchtraceap.dryrun.device.reading_back import how_known, read_back
-from torchtraceap.dryrun.device.values import memory_of
 from torchtraceap.dryrun.waits.sync_ops import BY_LIST
 
 if TYPE_CHECKING:
@@ -80,7 +81,9 @@ def _by_places(run: Dispatch, api: str, indices: Sequence[Any]) -> list[Tensor |
         elif not on_device(index) and index.dim():
             if _is_mask(index):
                 # Its places take the way by pinned memory, which nobody waits for.
-                places = moved(run, index.nonzero(), waits=False)
+                host = index.nonzero()
+                run.values.on_host(host, run.values.known(index))
+                places = moved(run, host, waits=False)
                 out += [_column(run, places, at) for at in range(index.dim())]
             else:
                 out.append(moved(run, index, BY_LIST))
@@ -113,7 +116,7 @@ def _index_put(run: Dispatch, func: Any, args: Sequence[Any], kwargs: Any) -> An
         after = target.dim() - before - mask.dim()
         mask = mask.reshape((1,) * before + tuple(mask.shape) + (1,) * after)
         fill = _aten.masked_fill_.Scalar if in_place else _aten.masked_fill.Scalar
-        return run.run(fill, (target, mask, value.item()), {})
+        return filled(run, fill, (target, mask), value)
     indices = _by_places(run, func._schema.name, indices)
     if not on_device(value):
         value = moved(run, value)

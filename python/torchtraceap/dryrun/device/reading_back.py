@@ -26,9 +26,9 @@ def read_back(run: Dispatch, api: str, value: Value, nbytes: int = 8) -> None:
 
 
 def how_known(run: Dispatch, *arguments: Any) -> Value:
-    """Tell whether the values of arguments are known; those of the host are."""
-    here = [a for a in arguments if isinstance(a, Tensor) and on_device(a)]
-    return "known" if all(map(run.values.known, here)) else "guessed"
+    """Tell whether the values of arguments are known."""
+    tensors = [a for a in arguments if isinstance(a, Tensor)]
+    return "known" if all(map(run.values.known, tensors)) else "guessed"
 
 
 def _item(run: Dispatch, func: Any, args: Sequence[Any], kwargs: Any) -> Any:

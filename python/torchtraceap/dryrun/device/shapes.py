@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from torchtraceap.dryrun.device.devices import DEVICE, on_device
+from torchtraceap.dryrun.device.memory_formats import as_on_gpu
 from torchtraceap.dryrun.device.nested import map_tensors, tensors_in
 from torchtraceap.errors import DryRunError
 
@@ -30,7 +31,7 @@ def run_on_meta(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     if kwargs.get("generator") is not None:
         kwargs = {**kwargs, "generator": None}
     try:
-        return func(*args, **kwargs)
+        return as_on_gpu(func, args, func(*args, **kwargs))
     except NotImplementedError as error:
         reason = error
     written = [

@@ -11,7 +11,6 @@ follows from it agrees with itself. Loads torch.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import torch
@@ -19,6 +18,8 @@ from torch import Tensor, UntypedStorage
 
 from torchtraceap.dryrun.device.devices import on_device
 from torchtraceap.dryrun.device.guesses import guess_into
+from torchtraceap.dryrun.device.host_guesses import is_guessed, mark_guessed
+from torchtraceap.dryrun.device.memory import Memory, memory_of
 from torchtraceap.dryrun.device.nested import map_tensors
 
 #: none: nothing is worked out. small: up to SMALL elements. all: everything, at the
@@ -28,34 +29,6 @@ Dial = Literal["none", "small", "all"]
 #: Elements of the largest tensor whose values are worked out: masks, ids, lengths and
 #: counters decide where a program goes, and cost less than products of floats do.
 SMALL, SMALL_WHOLE = 4096, 65536
-
-_KEY = "_torchtraceap"
-
-
-@dataclass(slots=True)
-class Memory:
-    """What a dry run knows of a storage on the device."""
-
-    nbytes: int
-    shadow: UntypedStorage | None = None
-    known: bool = True
-    #: Of masks without values: how many elements were said to be true.
-    counts: dict[Any, int] = field(default_factory=dict)
-
-
-def memory_of(tensor: Tensor) -> Memory | None:
-    """Return what is known of a tensor's storage; None if it was not met before, or has
-    none because it is sparse."""
-    if tensor.layout != torch.strided:
-        return None
-    found: Memory | None = getattr(tensor.untyped_storage(), _KEY, None)
-    return found
-
-
-def attach(tensor: Tensor, memory: Memory) -> None:
-    """Keep ``memory`` as long as the storage lives: torch keeps the Python object of a
-    storage with it."""
-    setattr(tensor.untyped_storage(), _KEY, memory)
 
 
 class Values:
@@ -68,6 +41,8 @@ class Values:
         self._rng = torch.get_rng_state()
         torch.set_rng_state(before)
         self.generator = torch.Generator().manual_seed(seed)
+        #: Whether guesses were copied to tensors of the host, which then are marked.
+        self.guessed_on_host = False
 
     def wants(self, tensor: Tensor) -> bool:
         """Tell whether values of a tensor of this size and type are kept."""
@@ -85,7 +60,22 @@ class Values:
         memory = memory_of(tensor)
         if memory is None or memory.shadow is None:
             return None
+        if memory.shadow.nbytes() != memory.nbytes and not self._resize(tensor, memory):
+            return None
         return _over(tensor, memory.shadow)
+
+    def _resize(self, tensor: Tensor, memory: Memory) -> bool:
+        """Give a storage that was resized a shadow of its size: with guesses in what is
+        new. False: it is too large for one."""
+        former, memory.shadow = memory.shadow, None
+        if former is None or not self.wants(tensor):
+            return False
+        memory.shadow = torch.UntypedStorage(memory.nbytes)
+        whole = _whole(tensor, memory.shadow)
+        old = _whole(tensor, former)[: whole.numel()]
+        whole[: old.numel()] = old
+        guess_into(whole[old.numel() :], self.generator)
+        return True
 
     def shadows(
         self, args: Sequence[Any], kwargs: dict[str, Any]
@@ -105,6 +95,8 @@ class Values:
 
     def known(self, tensor: Tensor) -> bool:
         """Tell whether a tensor has values, and they are no guess."""
+        if not on_device(tensor):
+            return not (self.guessed_on_host and is_guessed(tensor))
         memory = memory_of(tensor)
         return memory is not None and memory.shadow is not None and memory.known
 
@@ -140,6 +132,12 @@ class Values:
         if memory is not None:
             memory.known = False
             memory.counts.clear()
+
+    def on_host(self, tensor: Tensor, known: bool) -> None:
+        """Say that values were copied to a tensor of the host."""
+        if not known:
+            mark_guessed(tensor)
+            self.guessed_on_host = True
 
     def read(self, tensor: Tensor) -> tuple[Tensor, bool]:
         """Return the values of a tensor on the device as a new CPU tensor, and whether

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""host_guesses.py: which memory of the host holds what was guessed. Loads torch.
+
+A tensor that is copied from the device with a guess in it, and what is worked out of it
+on the host, carries a mark on its storage, so that it is no known value once it is
+copied back. Numbers of Python carry none.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from torchtraceap.dryrun.device.nested import tensors_in
+
+_MARK = "_traceap_guessed"
+
+
+def mark_guessed(tensor: Tensor) -> None:
+    """Say that the values of a tensor of the host come from guesses."""
+    if tensor.layout == torch.strided:
+        setattr(tensor.untyped_storage(), _MARK, True)
+
+
+def is_guessed(tensor: Tensor) -> bool:
+    """Tell whether the values of a tensor of the host come from guesses."""
+    if tensor.layout != torch.strided:
+        return False
+    return getattr(tensor.untyped_storage(), _MARK, False)
+
+
+def run_on_host(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """Run an operator of the host; what it makes of guesses is one."""
+    given = list(tensors_in(itertools.chain(args, kwargs.values())))
+    guessed = any(map(is_guessed, given))
+    out = func(*args, **kwargs)
+    if not guessed:
+        return out
+    names = [a.name for a in func._schema.arguments if _is_written(a)]
+    places = {a.name: at for at, a in enumerate(func._schema.arguments)}
+    written = [
+        kwargs[name] if name in kwargs else args[places[name]]
+        for name in names
+        if name in kwargs or places[name] < len(args)
+    ]
+    for tensor in tensors_in([out, *written]):
+        mark_guessed(tensor)
+    return out
+
+
+def _is_written(argument: Any) -> bool:
+    return argument.alias_info is not None and argument.alias_info.is_write

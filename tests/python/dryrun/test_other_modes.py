@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Modes that a program entered itself see its operators, and none of the dry run's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils.flop_counter import FlopCounterMode
+
+import torchtraceap
+
+
+class _Seen(TorchDispatchMode):  # type: ignore[misc]
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: list[str] = []
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        self.names.append(func._schema.name)
+        return func(*args, **(kwargs or {}))
+
+
+def test_a_mode_around_the_run_sees_each_operator_once() -> None:
+    with _Seen() as seen, torchtraceap.dry_run() as run:
+        x = torch.ones(3, device="cuda")
+        for _ in range(3):
+            seen.names.clear()
+            x = x * 2
+            assert seen.names == ["aten::mul"]
+        assert x.sum().item() == 24
+        host = torch.ones(3)
+        seen.names.clear()
+        host.cuda()
+        assert seen.names == ["aten::_to_copy"]
+    assert [op.name for op in run.ops].count("aten::mul") == 3
+
+
+@pytest.mark.parametrize("times", [1, 3])
+def test_flops_are_counted_once_outside_as_inside(times: int) -> None:
+    def work(device: str) -> None:
+        x = torch.ones(4, 4, device=device, requires_grad=True)
+        for _ in range(times):
+            x = x @ x
+        x.sum().backward()
+
+    with FlopCounterMode(display=False) as expected:
+        work("cpu")
+    with FlopCounterMode(display=False) as around, torchtraceap.dry_run():
+        work("cuda")
+    with torchtraceap.dry_run(), FlopCounterMode(display=False) as within:
+        work("cuda")
+    assert around.get_total_flops() == expected.get_total_flops()
+    assert within.get_total_flops() == expected.get_total_flops()
+
+
+def test_modes_are_in_place_after_an_error() -> None:
+    with _Seen() as seen, torchtraceap.dry_run():
+        x = torch.ones(3, device="cuda")
+        with pytest.raises(RuntimeError):
+            x + torch.ones(4, device="cuda")
+        seen.names.clear()
+        assert (x + 1).tolist() == [2, 2, 2]
+        assert seen.names[0] == "aten::add"
