@@ -214,7 +214,7 @@ def _analyze(
 
         return cast("Report", analyze_profiler(source, lambda: analysis, given))
     if isinstance(source, str | os.PathLike | bytes | bytearray | memoryview):
-        return analysis.report(read_trace(source, plan))
+        return analysis.report(read_trace(source, plan), plan.steps)
     if isinstance(source, _core.Trace):
         refuse_loading(given, "a Trace", "Pass them to load")
         return analysis.report(source)

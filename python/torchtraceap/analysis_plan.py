@@ -26,8 +26,11 @@ class AnalysisPlan:
     rules: tuple[Rule, ...] = ()
     changes: Changes = field(default_factory=dict)
 
-    def report(self, trace: _core.Trace) -> Report:
-        """Analyze a trace. Raises what a user's own rule does, as a RuleError."""
+    def report(
+        self, trace: _core.Trace, steps: tuple[int, int] | None = None
+    ) -> Report:
+        """Analyze a trace, of which only these steps, first and last, were asked for.
+        Raises what a user's own rule does, as a RuleError."""
         from torchtraceap.report import Report
 
         core = _core.analyze(
@@ -36,7 +39,7 @@ class AnalysisPlan:
             settings=self._settings(),
             rules=self._rules(trace),
         )
-        return Report(core, trace, self.changes)
+        return Report(core, trace, self.changes, steps)
 
     def _settings(self) -> _core.Settings:
         settings = _core.Settings()

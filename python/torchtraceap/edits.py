@@ -159,7 +159,14 @@ def _findings(report: Report, what: str) -> list[int]:
     ]
     if not found:
         raise ValueError(_no_finding(report, what))
-    return found
+    # Those of a dry run's list come after the core's, and claim no time.
+    priced = [index for index in found if index < len(report._core.findings)]
+    if not priced:
+        raise ValueError(
+            f"{what} waits, but that costs no time on this simulated timeline, so "
+            "there is nothing to take off it."
+        )
+    return priced
 
 
 def _no_finding(report: Report, what: str) -> str:

@@ -90,7 +90,7 @@ def read_findings(
     for f, gain in zip(core.findings, recovery.gains, strict=True):
         findings.append(
             Finding(
-                id=_new_id(f, taken),
+                id=_core_id(f, taken),
                 pattern=f.pattern,
                 subtype=f.subtype,
                 side=f.side,
@@ -120,14 +120,20 @@ def _share(part: float, whole: float) -> float:
     return min(1.0, part / whole) if whole > 0 else 0.0
 
 
-def _new_id(finding: _core.Finding, taken: set[str]) -> str:
-    import hashlib
-
+def _core_id(finding: _core.Finding, taken: set[str]) -> str:
     where = finding.location
     place = (where.file, where.line, where.function) if where else None
     parts = (finding.subtype, place, finding.operator_name)
+    return finding_id(finding.pattern, parts, taken)
+
+
+def finding_id(pattern: str, parts: tuple[object, ...], taken: set[str]) -> str:
+    """Return the id of a finding of which `parts` tell what and where it is, which is
+    not in ``taken`` but is then."""
+    import hashlib
+
     digest = hashlib.sha256(repr(parts).encode("utf-8", "backslashreplace"))
-    base = f"{finding.pattern}-{digest.hexdigest()[:8]}"
+    base = f"{pattern}-{digest.hexdigest()[:8]}"
     name, number = base, 2
     while name in taken:
         name, number = f"{base}-{number}", number + 1

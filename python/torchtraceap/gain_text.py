@@ -61,9 +61,9 @@ def replayed_texts(report: Report) -> Iterator[str]:
     elif gain := recovery.together:
         span_us = report.trace.span_us
         left_out = sum(bool(doubt) for doubt in recovery.doubts)
-        all_of = (
-            f"{len(report.findings) - left_out} of them" if left_out else "all of them"
-        )
+        priced = len(recovery.gains) - left_out  # A dry run's list has no gains.
+        whole = priced == len(report.findings)
+        all_of = "all of them" if whole else f"{priced} of them"
         if left_out:
             doubt = next(doubt for doubt in recovery.doubts if doubt)
             yield f"No gain is given for {left_out}: {doubt}."

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from torchtraceap.lanes import LaneViews
     from torchtraceap.recovery import CriticalPath, Recovery
     from torchtraceap.rule_outcomes import RuleOutcome
+    from torchtraceap.wait_findings import Recorded
 
 
 class Report(ReportForms):
@@ -62,18 +63,48 @@ class Report(ReportForms):
     """
 
     def __init__(
-        self, core: _core.Report, trace: _core.Trace, settings: Changes | None = None
+        self,
+        core: _core.Report,
+        trace: _core.Trace,
+        settings: Changes | None = None,
+        asked_steps: tuple[int, int] | None = None,
     ) -> None:
         self._core = core
         self._trace = trace
         self.trace = read_facts(core.trace)
         self.quality = read_quality(core.quality)
         self.settings: Changes = settings or {}
+        self._asked_steps = asked_steps
 
     @cached_property
     def findings(self) -> tuple[Finding, ...]:
-        """Anti-patterns at places of the user's code, most wasted time first."""
+        """Anti-patterns at places of the user's code, most wasted time first. Of a dry
+        run's trace also the waits that cost no time in it, last."""
+        return self._of_rules + self._recorded.findings
+
+    @cached_property
+    def _of_rules(self) -> tuple[Finding, ...]:
         return read_findings(self._core, self._trace, self.recovery, self.trace.span_us)
+
+    @cached_property
+    def _recorded(self) -> Recorded:
+        from torchtraceap.heading import is_part
+        from torchtraceap.wait_findings import Recorded, recorded_findings
+
+        if self.trace.simulated is None:
+            return Recorded()
+        # The last one's device work reaches into the next, which then is there too.
+        first, last = self._asked_steps or (0, 2**63)
+        numbers = [step.number for step in self.steps if first <= step.number <= last]
+        return recorded_findings(
+            self._trace, self.trace, self._of_rules, numbers, is_part(self)
+        )
+
+    @property
+    def wait_counts(self) -> dict[str, int] | None:
+        """How often the host waits at each finding of ``sync_stall``, by its id, as a
+        dry run's trace lists it, whatever the waits cost; None: it has no such list."""
+        return self._recorded.counts
 
     @cached_property
     def core_replay(self) -> tuple[_core.Replay, _core.Report]:

@@ -17,7 +17,15 @@ from torchtraceap.cli import main
 from torchtraceap.gate.checked import check_report
 from torchtraceap.report import Report
 
-NOTE = {"dry_run": {"gpu": "H100 SXM", "host_us_per_op": 7.5}}
+READ = {
+    "file": "/home/me/train.py",
+    "line": 12,
+    "function": "step",
+    "api": "aten::_local_scalar_dense",
+    "subtype": "scalar_read",
+    "steps": [[0, 3, 1]],
+}
+NOTE = {"dry_run": {"gpu": "H100 SXM", "host_us_per_op": 7.5, "waits": [READ]}}
 SENTENCE = "No time here was measured"
 ASSUMED = ("7.5 µs of host time assumed for each operator", "H100 SXM")
 TIMES = {

@@ -86,6 +86,7 @@ def _run(options: argparse.Namespace) -> int:
             gpu=options.gpu,
             max_ops=options.max_ops,
             max_seconds=options.max_seconds,
+            allow_writes=options.allow_writes,
         )
         # What is written to standard output must be all that is there.
         with run, redirect_stdout(sys.stderr) if to_stdout else nullcontext():

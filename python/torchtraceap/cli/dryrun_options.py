@@ -81,6 +81,12 @@ def dryrun_options(command: argparse.ArgumentParser, outputs: Iterable[Output]) 
         default=600.0,
         help="give up after S seconds (default: 600)",
     )
+    group.add_argument(
+        "--allow-writes",
+        action="store_true",
+        help="let the program's torch.save and safetensors write values of the device "
+        "to files: they are guesses, so that is left out otherwise",
+    )
     limit_options(command)
     group = command.add_argument_group("what to write (-: to standard output)")
     group.add_argument("--json", metavar="F", help="write what was found")

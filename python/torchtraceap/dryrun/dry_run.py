@@ -22,6 +22,7 @@ from torchtraceap.dryrun.device.modes import (
     operators_seen_by,
 )
 from torchtraceap.dryrun.device.moved_modules import bringing_back
+from torchtraceap.dryrun.device.saving import Saving
 from torchtraceap.dryrun.device.values import Dial, Values
 from torchtraceap.dryrun.estimate.gpus import gpu as gpu_of
 from torchtraceap.dryrun.facade.facade import Facade
@@ -42,7 +43,13 @@ class DryRun(Result):
     begun = ""
 
     def __init__(
-        self, values: Dial, seed: int, gpu: str, max_ops: int, max_seconds: float
+        self,
+        values: Dial,
+        seed: int,
+        gpu: str,
+        max_ops: int,
+        max_seconds: float,
+        allow_writes: bool = False,
     ) -> None:
         check_names()
         self.gpu = gpu_of(gpu)
@@ -50,6 +57,8 @@ class DryRun(Result):
         self.record = self._recorder.record
         self._dispatch = Dispatch(self._recorder, Values(values, seed))
         self._border = Border(self._dispatch)
+        self._saving = Saving(self._recorder.note)
+        self._allow_writes = allow_writes
         self._open = ExitStack()
         self._stand_ins = ExitStack()
         self._suspended = 0
@@ -99,9 +108,11 @@ class DryRun(Result):
             opening.enter_context(callbacks.kept(self._border))
             opening.enter_context(loading(self._border))
             opening.enter_context(self._recorder.live.watching())
+            if not self._allow_writes:
+                opening.enter_context(self._saving.installed())
             replaced = Replacements()
             opening.callback(replaced.undo)
-            pickled = pickling(torch.Tensor.__reduce_ex__)
+            pickled = pickling(torch.Tensor.__reduce_ex__, self._saving.seen)
             replaced.set(torch.Tensor, "__reduce_ex__", pickled)
             self._stand_ins = opening.pop_all()
 
@@ -211,6 +222,7 @@ def dry_run(
     gpu: str = "H100 SXM",
     max_ops: int = 1_000_000,
     max_seconds: float = 600.0,
+    allow_writes: bool = False,
 ) -> DryRun:
     """Return a block in which code for a GPU runs on a machine without one, to see what
     it would make the GPU do and where it would wait for it::
@@ -233,6 +245,9 @@ def dry_run(
         gpu: The GPU that there seems to be: a name of ``dryrun.estimate.gpus``.
         max_ops: Operators after which DryRunLimit is raised in the block.
         max_seconds: The same of seconds.
+        allow_writes: Let torch.save and safetensors write values of the device to
+            files. They are guesses, so it is left out, and said, unless this is True;
+            torch.load of such a file has what was saved.
 
     Raises:
         ValueError: An option makes no sense.
@@ -247,4 +262,4 @@ def dry_run(
     checked_int("max_ops", max_ops, 1, 1 << 40)
     if wrong := wrong_number(max_seconds):
         raise ValueError(f"max_seconds {wrong}")
-    return DryRun(values, seed, gpu, max_ops, max_seconds)
+    return DryRun(values, seed, gpu, max_ops, max_seconds, allow_writes)

@@ -30,7 +30,7 @@ def judge(budget: Budget, report: Report) -> Iterator[Violation]:
     if report.quality.verdict == "unusable":
         yield from _unusable(budget, report)
     elif report.trace.simulated is not None:
-        yield from times_untold(budget, list(_limits(budget, report)))
+        yield from times_untold(budget, report, list(_limits(budget, report)))
     else:
         yield from _limits(budget, report)
 

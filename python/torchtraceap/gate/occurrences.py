@@ -9,6 +9,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from torchtraceap.places import NAME_WIDTH
+from torchtraceap.recorded_waits import PATTERN as WAITS
 from torchtraceap.safe_text import printable
 from torchtraceap.source_lines import display_path, resolve
 from torchtraceap.units import us_from_ns
@@ -32,7 +33,8 @@ def costs(
 ) -> list[Cost]:
     """Return what counts of a pattern's findings, the costliest first.
 
-    Not what is allowed; nor occurrences of which each cost less than ``over_us``.
+    Not what is allowed; nor occurrences of which each cost less than ``over_us``. Of a
+    dry run's trace each wait counts that it lists, whatever it costs.
     """
     allow = tuple(allow)
     found = []
@@ -40,8 +42,13 @@ def costs(
         if finding.pattern != pattern or is_allowed(finding, allow):
             continue
         if over_us is None:
-            found.append(Cost(finding, finding.count, finding.wasted_us))
+            count = finding.count
+            if pattern == WAITS and report.wait_counts is not None:
+                count = report.wait_counts.get(finding.id, 0)
+            found.append(Cost(finding, count, finding.wasted_us))
             continue
+        if index >= len(report._core.findings):
+            continue  # A wait that costs nothing.
         long = [us for us in _occurrences_us(report, index) if us >= over_us]
         if long:
             found.append(Cost(finding, len(long), sum(long)))

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 from torchtraceap import _core
 from torchtraceap.budget import EVERY, TIME_LIMITS, VERDICTS
 from torchtraceap.gate.idle import longest_pause
+from torchtraceap.gate.occurrences import costs
+from torchtraceap.recorded_waits import PATTERN as WAITS
 
 if TYPE_CHECKING:
     from torchtraceap.report import Report
@@ -65,7 +67,19 @@ def _lines(reports: Sequence[Report], headroom: float) -> Iterator[str]:
     if len(whole) == len(reports):
         shares = [_share(r, sum(f.wasted_us for f in r.findings)) for r in reports]
         yield f"max_wasted_share = {_up_share(max(shares) * more)}"
-        yield from _patterns(reports, more, everywhere)
+        if any(r.trace.simulated for r in reports):
+            yield from _waits(reports, more)
+        else:
+            yield from _patterns(reports, more, everywhere)
+
+
+def _waits(reports: Sequence[Report], more: float) -> Iterator[str]:
+    """Of counts, those of waits alone can be told of a simulated trace."""
+    if any(r.trace.simulated and r.wait_counts is None for r in reports):
+        return
+    each = [sum(c.count for c in costs(r, (), None, WAITS)) for r in reports]
+    yield f"\n[patterns.{WAITS}]"
+    yield f"max_count = {math.ceil(max(each) * more)}"
 
 
 def _patterns(

@@ -103,11 +103,15 @@ def _pinned(border: Border, func: Any, args: Any, kwargs: Any) -> Any:
     return not is_here(args[0]) and is_pinned(args[0])
 
 
-def pickling(former: Any) -> Callable[[Tensor, Any], Any]:
+def pickling(
+    former: Any, seen: Callable[[Tensor], None]
+) -> Callable[[Tensor, Any], Any]:
     """Return what pickles tensors, as for torch.save, in place of ``former``: those of
-    the device are copied to the host. torch does not ask function modes for it."""
+    the device are copied to the host. torch does not ask function modes for it.
+    ``seen`` is told of each."""
 
     def __reduce_ex__(self: Tensor, protocol: Any) -> Any:
+        seen(self)
         if not is_here(self):
             return former(self, protocol)
         host = self.detach().cpu().requires_grad_(self.requires_grad)

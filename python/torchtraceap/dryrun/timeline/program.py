@@ -19,6 +19,7 @@ from torchtraceap.dryrun.timeline.lengths import Lengths
 from torchtraceap.dryrun.timeline.phases import phases_of
 from torchtraceap.dryrun.timeline.row_args import lines_args, members, operator_args
 from torchtraceap.dryrun.timeline.timeline_scopes import Scopes
+from torchtraceap.dryrun.timeline.wait_notes import wait_notes
 from torchtraceap.source_lines import Line
 
 #: What of an operator's time the call that launches takes, at most, in µs: medians in
@@ -106,7 +107,8 @@ class _Writer:
             "host_us_per_op": self._host_us,
             "host_us_per_op_without_launch": self._light_ns / 1000,
         }
-        return self._program.trace_text({"dry_run": assumed})
+        waits = wait_notes(self._record.syncs)
+        return self._program.trace_text({"dry_run": {**assumed, "waits": waits}})
 
     def _operator(self, at: int, op: Op) -> None:
         self._scopes.around(op)

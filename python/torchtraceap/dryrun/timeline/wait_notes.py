@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""wait_notes.py: the waits of a record, for the mark of its simulated trace.
+
+Whether a wait costs idle time hangs on the host time that was assumed; that the host
+waits does not. So the trace lists them all, and recorded_waits.py reads them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterable
+from typing import Any
+
+from torchtraceap.dryrun.record import Sync
+from torchtraceap.dryrun.waits.sync_ops import BY_OPERATOR
+from torchtraceap.dryrun.waits.wait_kinds import kind_of
+
+
+def wait_notes(syncs: Iterable[Sync]) -> list[dict[str, Any]]:
+    """Return waits by line and API, those in most steps first."""
+    places: dict[Hashable, list[Sync]] = {}
+    for sync in syncs:
+        places.setdefault((sync.line, sync.api), []).append(sync)
+    notes = [_note(together) for together in places.values()]
+    return sorted(notes, key=lambda note: -sum(b - a + 1 for a, b, _ in note["steps"]))
+
+
+def _note(syncs: list[Sync]) -> dict[str, Any]:
+    first, row = syncs[0], BY_OPERATOR.get(syncs[0].api)
+    line = first.line
+    guessed = any(sync.value == "guessed" for sync in syncs)
+    return {
+        "file": _text(line.file) if line else "",
+        "line": line.line if line else 0,
+        "function": _text(line.function) if line else "",
+        "api": first.api,
+        "subtype": kind_of(first.api),
+        "steps": _runs(Counter(sync.step for sync in syncs)),
+        "value": "guessed" if guessed else first.value,
+        "why": f"{row.written}: {row.why}" if row else "",
+        "advice": row.instead if row else "",
+    }
+
+
+def _runs(counts: Counter[int]) -> list[list[int]]:
+    """Return [first step, last step, waits in each], where neighbors are alike."""
+    runs: list[list[int]] = []
+    for step, count in sorted(counts.items()):
+        if runs and runs[-1][1] == step - 1 and runs[-1][2] == count:
+            runs[-1][1] = step
+        else:
+            runs.append([step, step, count])
+    return runs
+
+
+def _text(name: str) -> str:
+    """Any text may name a file; not all can be written."""
+    return name.encode("utf-8", "replace").decode("utf-8")
