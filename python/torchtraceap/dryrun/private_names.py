@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """private_names.py: every private name of torch that a dry run needs.
 
-They may change with any version: 2.11 and 2.13 have all of them. Loads torch.
+They may change with any version, so all are looked up before anything is changed.
+`Class()` in a name stands for an object of it, as some attributes only objects have.
+Loads torch.
 """
 
 from __future__ import annotations
@@ -11,6 +13,11 @@ from importlib import import_module
 from typing import Any
 
 from torchtraceap.errors import DryRunError
+
+#: The version of torch that all tests were run with.
+TESTED = "2.13"
+
+_ITERATOR = "torch.utils.data.dataloader._MultiProcessingDataLoaderIter"
 
 #: name: what it is needed for.
 NAMES = {
@@ -22,7 +29,9 @@ NAMES = {
     "it would ask for more of it",
     "torch.utils._device.DeviceContext": "find a default device",
     "torch.serialization._package_registry": "load onto the device",
+    "torch.UntypedStorage._cdata": "tell memory apart",
     "torch.storage.TypedStorage._data_ptr": "load storages once",
+    "torch.storage.TypedStorage()._untyped_storage": "load storages once",
     "torch._tensor_str._str": "print tensors as they would be on a GPU",
     "torch.library._scoped_library": "give operators the kernels of a GPU for a while",
     "torch._C.DispatchKey": "let autocast see tensors on the device",
@@ -35,7 +44,7 @@ NAMES = {
     "torch.utils.data._utils.worker._worker_loop": "end the run in workers",
     "torch.utils._python_dispatch._disable_current_modes": "end the run in workers",
     "torch.utils.data._utils.pin_memory.pin_memory": "pin batches",
-    "torch.utils.data.dataloader._MultiProcessingDataLoaderIter": "pin batches",
+    _ITERATOR: "pin batches",
     "torch.distributed.distributed_c10d._new_process_group_helper": "stand for NCCL",
     "torch.distributed.distributed_c10d._world": "stand for NCCL",
     "torch.distributed.distributed_c10d._get_default_timeout": "stand for NCCL",
@@ -49,6 +58,47 @@ NAMES = {
     "torch._dynamo.eval_frame._callback_from_stance": "see calls of what was compiled",
     "torch.nn.modules.module._has_any_global_hook": "let torch.compile not warn of us",
     "torch._C._group_tensors_by_device_and_dtype": "run optimizers as on a GPU",
+    "torch.utils._python_dispatch.TorchDispatchMode": "see operators",
+    "torch._C.DispatchKey.CompositeImplicitAutograd": "take composite operators apart",
+    "torch.ops.aten.add.Tensor.py_kernels": "take composite operators apart",
+    "torch.ops.aten.add.Tensor.decompose": "take composite operators apart",
+    "torch.ops.aten.add.Tensor._op_dk": "take composite operators apart",
+    "torch.ops.aten.add.Tensor._schema": "know what operators take and give",
+    "torch.ops.aten.add.Tensor._overloadname": "tell operators apart",
+    "torch.ops.aten._to_copy": "copy between the host and the device",
+    "torch.ops.aten._safe_softmax": "work out attention",
+    "torch._neg_view": "work out values of views",
+    "torch._C._FunctionBase._sequence_nr": "find what backward belongs to",
+    "torch.library.Library().m": "give operators the kernels of a GPU for a while",
+    "torch.Tensor._is_view": "cast as autocast does, once",
+    "torch.nn.Module._apply": "bring modules back to the host",
+    "torch.nn.RNN()._parameters": "bring modules back to the host",
+    "torch.nn.RNN()._buffers": "bring modules back to the host",
+    "torch.nn.RNN()._init_flat_weights": "bring modules back to the host",
+    "torch.nn.RNN()._flat_weight_refs": "bring modules back to the host",
+    "torch.nn.RNN()._flat_weights": "lay out weights as cuDNN does",
+    "torch.nn.RNN()._flat_weights_names": "lay out weights as cuDNN does",
+    _ITERATOR + "._next_data": "pin batches",
+    "torch.distributed._Work": "stand for NCCL",
+    "torch.distributed.distributed_c10d.rendezvous": "stand for NCCL",
+    "torch.distributed.Backend._plugins": "stand for NCCL",
+    "torch.distributed.Backend.backend_list": "stand for NCCL",
+    "torch.distributed.Backend.backend_capability": "stand for NCCL",
+    "torch.distributed.Backend.backend_type_map": "stand for NCCL",
+    "torch.distributed.Backend.default_device_backend_map": "stand for NCCL",
+    "torch.distributed.Reducer": "stand for DDP's reducer",
+    "torch.distributed.Logger": "stand for DDP's reducer",
+    "torch.distributed._broadcast_coalesced": "stand for DDP's reducer",
+    "torch.distributed._verify_params_across_processes": "stand for DDP's reducer",
+    "torch.distributed._register_comm_hook": "stand for DDP's reducer",
+    "torch.distributed._register_builtin_comm_hook": "stand for DDP's reducer",
+}
+
+# How to make the objects that NAMES asks attributes of, small and without values.
+_MADE_WITH: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
+    "RNN": ((1, 1), {"device": "meta"}),
+    "Library": (("aten", "IMPL"), {}),
+    "TypedStorage": ((), {"_internal": True}),
 }
 
 
@@ -62,20 +112,30 @@ def private(path: str) -> Any:
     import torch
 
     use = NAMES[path]
-    parts = path.split(".")
     found: Any = torch
+    parts = path.split(".")
     for at, part in enumerate(parts[1:], 2):
-        if not hasattr(found, part):
+        name = part.removesuffix("()")
+        if not hasattr(found, name):
             try:
                 import_module(".".join(parts[:at]))
             except ImportError:
-                raise DryRunError(
-                    f"torch {torch.__version__} has no {path}, which a dry run needs "
-                    f"to {use}. Use torch 2.11 to 2.13, or report it as a bug of "
-                    "torchtraceap"
-                ) from None
-        found = getattr(found, part)
+                raise missing(path, f", which a dry run needs to {use}") from None
+        found = getattr(found, name)
+        if name != part:
+            args, kwargs = _MADE_WITH[name]
+            found = found(*args, **kwargs)
     return found
+
+
+def missing(name: str, use: str = "") -> DryRunError:
+    """Return what says that this version of torch has no such name."""
+    import torch
+
+    return DryRunError(
+        f"torch {torch.__version__} has no {name}{use}. Dry runs were tested with "
+        f"torch {TESTED}: use that, or report it as a bug of torchtraceap"
+    )
 
 
 def check_names() -> None:
