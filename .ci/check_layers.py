@@ -83,6 +83,7 @@ IMPORT_AT_TOP_OF = {
 ON_FIRST_USE = {
     "torchtraceap._torch",
     "torchtraceap.checking.sync_run",
+    "torchtraceap.checking.host_calls",
     "torchtraceap.checking.sync_watch",
     "torchtraceap.profiling.recorder",
 }

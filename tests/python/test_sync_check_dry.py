@@ -97,6 +97,36 @@ def test_code_that_does_not_is_watched_on_the_cpu() -> None:
     assert "Checked on a machine without a GPU" in str(caught.value)
 
 
+_COPIES = {
+    "cpu": lambda t: t.cpu(),
+    "to": lambda t: t.to("cpu"),
+    "numpy": lambda t: t.numpy(),
+    "tolist": lambda t: t.tolist(),
+}
+
+
+@pytest.mark.parametrize("name", _COPIES)
+def test_copies_between_cpu_tensors_cannot_be_told(name: str) -> None:
+    """As with a model of a fixture that outlives the test."""
+    copy, data = _COPIES[name], torch.ones(3)
+    with pytest.raises(SyncStalls) as caught, SyncCheck() as check:
+        copy(data)
+    assert check.verdict is not None and not check.verdict.told
+    assert f"{HERE.name}:" in str(caught.value)
+    assert "it cannot be told" in str(caught.value)
+    assert "on a GPU it waits" in str(caught.value)
+    with SyncCheck(allow=[name]):
+        copy(data)
+    with SyncCheck(allow=[f"{HERE.name}:*"]):
+        copy(data)
+    with SyncCheck(max_count=1):
+        copy(data)
+    with SyncCheck(device="cpu"):
+        copy(data)
+    with SyncCheck():
+        data.to(torch.float64)
+
+
 def test_tensors_of_the_host_are_known_to_be_the_hosts() -> None:
     """What the watch on the CPU cannot tell."""
     with SyncCheck(allow=MOVE) as check:

@@ -73,10 +73,13 @@ class DryOrCpuWatch(Recorder):
     the CPU would wait for counts."""
 
     def __init__(self) -> None:
+        from torchtraceap.checking.host_calls import HostCalls
         from torchtraceap.checking.sync_watch import SyncWatch
 
         self._dry = DryWatch()
         self._cpu = SyncWatch()
+        self._calls = HostCalls()
+        self._open = ExitStack()
         self._no_dry_run = ""
 
     def prepare(self) -> None:
@@ -91,21 +94,25 @@ class DryOrCpuWatch(Recorder):
         if not self._no_dry_run:
             self._dry.start()
         self._cpu.start()
+        self._open.enter_context(self._calls)
 
     def step(self) -> None:
         """End an iteration."""
+        self._calls.steps += 1
         if not self._no_dry_run:
             self._dry.step()
         self._cpu.step()
 
     def abandon(self) -> None:
         """End both."""
+        self._open.close()
         self._cpu.abandon()
         self._dry.abandon()
 
     def stop(self) -> Observation:
         """Tell what was seen by the one that counts."""
-        seen = self._cpu.stop()
+        self._open.close()
+        seen = replace(self._cpu.stop(), untold=self._calls.found)
         if self._no_dry_run:
             why = f"{_NO_DRY_RUN}{self._no_dry_run}\n"
             return replace(seen, scope=why + seen.scope)

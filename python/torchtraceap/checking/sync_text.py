@@ -54,3 +54,14 @@ def example(stalls: Iterable[Stall]) -> Iterator[str]:
 
 def _place(line: Line | None, otherwise: str) -> str:
     return printable(str(line)) if line else otherwise
+
+
+def untold(line: str, what: str, name: str) -> str:
+    """Say why a call that copies to the host, between tensors of the CPU, leaves the
+    check without an answer."""
+    return (
+        f"{line}: it cannot be told: {what}. Between CPU tensors this copies nothing; "
+        'on a GPU it waits. Build the model in the test, or take device="dry", so that '
+        f'it runs on the dry run\'s GPU; if it is meant for the CPU, allow=["{name}"] '
+        'or device="cpu"'
+    )

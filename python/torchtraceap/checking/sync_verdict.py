@@ -11,7 +11,7 @@ from fnmatch import fnmatchcase
 from functools import cached_property
 
 from torchtraceap.checking.launch_verdict import Launches
-from torchtraceap.checking.sync_text import describe, example, worst
+from torchtraceap.checking.sync_text import describe, example, untold, worst
 from torchtraceap.safe_text import printable
 from torchtraceap.source_lines import Line, display_path
 
@@ -54,6 +54,8 @@ class Observation:
     #: Calls of step(), and one more if something was seen after the last.
     steps: int = 1
     launches: Launches = field(default_factory=Launches)
+    #: Calls that wait if their tensors are on a GPU, where that is not known.
+    untold: tuple[Stall, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -156,6 +158,23 @@ def decide(
     allow: Sequence[str] = (),
 ) -> Verdict:
     """Judges an observation by a budget. See sync_check.py for the options."""
+    if observation.untold:
+        left = tuple(one for one in observation.untold if not _allowed(one, allow))
+
+        def judged(stalls: tuple[Stall, ...], problem: str = "") -> Verdict:
+            return decide(
+                replace(observation, stalls=stalls, problem=problem, untold=()),
+                over_us=over_us,
+                max_count=max_count,
+                max_per_step=max_per_step,
+                allow=allow,
+            )
+
+        verdict = judged(observation.stalls, observation.problem)
+        if not verdict.ok or judged(observation.stalls + left).ok:
+            return verdict  # It does not hang on them.
+        first = left[0]
+        return judged((), untold(str(first.line), first.what, first.names[0]))
     if max_count is None and max_per_step is None:
         max_count = 0
     if observation.problem:

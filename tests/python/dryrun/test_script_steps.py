@@ -77,6 +77,37 @@ def test_steps_of_a_profiler_count_if_there_is_one(script: Write) -> None:
     assert {e.step for e in going.record.entries} == {0, 1, 2}
 
 
+_TAIL = """
+for i in range(9):
+    x = torch.ones(4).to("cuda")
+    first.zero_grad()
+    loss = model(x).sum()
+    loss.backward()
+    first.step()
+    {after}
+    if i > 0: raise SystemExit("a second step was made")
+    print(loss.item())
+"""
+
+
+@pytest.mark.parametrize("after", ["first.zero_grad()", "model2(loss)", "pass"])
+def test_one_step_has_what_follows_the_optimizer(script: Write, after: str) -> None:
+    tail = _TAIL.format(after=after)
+    path = script(_MODEL + "model2 = torch.nn.Identity()\n" + tail)
+    going, ended = run(path, steps=1)
+    assert ended == Ended("SGD.step()") and going.record.steps == 1
+    apis = [sync.api for sync in going.syncs if sync.step == 0]
+    assert apis.count("aten::_local_scalar_dense") == 1
+    # Two for the model, and the copy of the batch: not that of the next one too.
+    assert len(apis) == going.steps[0].waits == 4
+
+
+def test_tail_of_a_loop_that_ends_by_itself_counts(script: Write) -> None:
+    path = script(_MODEL + "work(); first.step()\nmodel.weight.sum().item()\n")
+    going, _ = run(path, steps=1)
+    assert going.steps[0].waits == 3
+
+
 def test_ending_is_not_caught_as_an_exception(script: Write) -> None:
     path = script(
         _MODEL + "for i in range(9):\n    work()\n"

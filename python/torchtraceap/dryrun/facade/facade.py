@@ -33,6 +33,7 @@ from torchtraceap.dryrun.facade.stand_in_classes import (
     stream_class,
 )
 from torchtraceap.dryrun.facade.stream_pool import Streams
+from torchtraceap.dryrun.private_names import TESTED
 from torchtraceap.errors import DryRunError
 
 
@@ -116,7 +117,8 @@ class Facade:
             if path in SET_IF_NONE and former is not None:
                 continue
             value = attrgetter(attribute)(self)
-            self._replaced.set(owner, name, value)
+            # A CPU build has few of them; `_check` tells whether they are asked.
+            self._replaced.set(owner, name, value, new=True)
             if owner is torch:
                 self._replaced.set_wherever(former, value)
 
@@ -136,8 +138,8 @@ class Facade:
             if not is_right():
                 raise DryRunError(
                     f"{what} of torch {torch.__version__} does not answer as it would "
-                    "with a GPU, so no dry run can be made. Use torch 2.11 to 2.13, or "
-                    "report it as a bug of torchtraceap"
+                    "with a GPU, so no dry run can be made. Tested is torch "
+                    f"{TESTED}: use that, or report it as a bug of torchtraceap"
                 )
 
     def synchronize(self) -> None:

@@ -7,6 +7,8 @@ import sys
 from types import ModuleType
 from typing import Any
 
+from torchtraceap.dryrun.private_names import missing
+
 _ABSENT: Any = object()
 
 
@@ -20,8 +22,21 @@ class Replacements:
     def __init__(self) -> None:
         self._former: list[tuple[Any, str, Any]] = []
 
-    def set(self, owner: Any, name: str, value: object) -> None:
-        """Set an attribute of a module or class, which may have had none so called."""
+    def set(self, owner: Any, name: str, value: object, *, new: bool = False) -> None:
+        """Set an attribute of a module or class.
+
+        Args:
+            owner: The module or class.
+            name: Of the attribute.
+            value: What it is meanwhile.
+            new: Whether there may be none so called.
+
+        Raises:
+            DryRunError: There is none. What stands in for nothing is never called, so
+                the run would be wrong and not say so.
+        """
+        if not new and not hasattr(owner, name):
+            raise missing(f"{getattr(owner, '__name__', owner)}.{name} to replace")
         # What a class says itself, as it says it: a staticmethod, not what it wraps.
         self._former.append((owner, name, vars(owner).get(name, _ABSENT)))
         setattr(owner, name, value)

@@ -80,7 +80,7 @@ def installed(run: Dispatch, world_size: int) -> Iterator[None]:
         for table in _TABLES:
             former = getattr(backend, table)
             replaced.set(backend, table, type(former)(former))
-        replaced.set(backend, BACKEND.upper(), BACKEND)
+        replaced.set(backend, BACKEND.upper(), BACKEND, new=True)
         backend.register_backend(BACKEND, create, devices=["cpu", "cuda"])
         replaced.set(distributed_c10d, "rendezvous", rendezvous)
         replaced.set(distributed_c10d, "_get_default_timeout", _timeout)

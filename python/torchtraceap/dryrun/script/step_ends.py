@@ -2,7 +2,9 @@
 """step_ends.py: tells a dry run when a step of a program ends that does not say so.
 
 A step ends with `step()` of a torch.profiler if the program calls one, else with
-`step()` of an optimizer: of the first one to step, where there are several.
+`step()` of an optimizer: of the first one to step, where there are several. What then
+follows in the loop counts for the next step. Where only one is made it would count for
+none, so the program goes on until the next one begins, and it counts for that one.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from torchtraceap.dryrun.facade.replacing import Replacements
+from torchtraceap.dryrun.record import Call, Op
 
 if TYPE_CHECKING:
     from torchtraceap.dryrun.dry_run import DryRun
@@ -38,7 +41,10 @@ class StepEnds:
         self._most = most
         self._optimizer: weakref.ref[Any] | None = None
         self._by_profiler = False
-        self._ended_at: tuple[int, int] | None = None
+        self._ended_at: tuple[int, int] | None = None  # entries and waits by then
+        self._finishing = False  # One step was made; what follows is of it.
+        self._tail = 0, 0  # entries and waits when it was
+        self._ran: weakref.WeakSet[Any] = weakref.WeakSet()  # modules of that step
         #: What ended them; "": nothing did.
         self.by = ""
 
@@ -46,7 +52,11 @@ class StepEnds:
     def watching(self) -> Iterator[None]:
         """Follow all optimizers and profilers while the block lasts."""
         import torch
-        from torch.optim.optimizer import register_optimizer_step_post_hook
+        from torch.nn.modules.module import register_module_forward_pre_hook
+        from torch.optim.optimizer import (
+            register_optimizer_step_post_hook,
+            register_optimizer_step_pre_hook,
+        )
 
         of_torch = torch.profiler.profile.step
 
@@ -55,13 +65,20 @@ class StepEnds:
             self._after_profiler()
 
         replaced = Replacements()
-        hook = register_optimizer_step_post_hook(self._after_optimizer)
+        hooks = [
+            register_optimizer_step_post_hook(self._after_optimizer),
+            register_optimizer_step_pre_hook(self._before_optimizer),
+        ]
         try:
+            if self._most == 1:  # It costs a little for each module.
+                hooks.append(register_module_forward_pre_hook(self._before_module))
             replaced.set(torch.profiler.profile, "step", step)
             yield
         finally:
             replaced.undo()
-            hook.remove()
+            for hook in hooks:
+                hook.remove()
+            self._join_tail()
 
     def _after_optimizer(self, optimizer: Any, *_: object) -> None:
         if self._by_profiler:
@@ -71,6 +88,16 @@ class StepEnds:
             self.by = f"{type(optimizer).__name__}.step()"
         if self._optimizer() is optimizer:
             self._end()
+
+    def _before_optimizer(self, *_: object) -> None:
+        if self._finishing:
+            self._raise_enough()
+
+    def _before_module(self, module: Any, _: object) -> None:
+        if not self._finishing:
+            self._ran.add(module)
+        elif module in self._ran:  # Others, such as metrics, may be of this step still.
+            self._raise_enough()
 
     def _after_profiler(self) -> None:
         if not self._by_profiler:
@@ -88,10 +115,39 @@ class StepEnds:
 
     def _end(self) -> None:
         self._run.step()
+        self._finishing = False
+        steps = self._run.record.steps
+        if self._most == steps == 1 and not self._by_profiler:
+            self._finishing = True
+            self._tail = self._length()
+        elif self._most and steps >= self._most:
+            self._raise_enough()
+
+    def _raise_enough(self) -> None:
+        self._ended_at = self._ended_at or self._length()
+        raise Enough
+
+    def _length(self) -> tuple[int, int]:
         record = self._run.record
-        if self._most and record.steps >= self._most:
-            self._ended_at = self._ended_at or (len(record.entries), len(record.syncs))
-            raise Enough
+        return len(record.entries), len(record.syncs)
+
+    def _join_tail(self) -> None:
+        """Count what followed the optimizer for the one step that was made, up to where
+        lines come that ran before: there the next one begins."""
+        if not self._finishing:
+            return
+        record = self._run.record
+        entries, syncs = self._tail
+        ended, _ = self._ended_at or self._length()
+        seen = {_place(entry) for entry in record.entries[:entries]}
+        tail = record.entries[entries:ended]
+        begun = (at for at, entry in enumerate(tail) if _place(entry) in seen)
+        end = entries + next(begun, len(tail))
+        for entry in record.entries[entries:end]:
+            entry.step = 0
+        for sync in record.syncs[syncs:]:
+            if sync.entry < end:
+                sync.step = 0
 
     def forget_end(self) -> None:
         """Forget what a program did when it was ended, in its `finally` and the like:
@@ -100,3 +156,8 @@ class StepEnds:
             entries, syncs = self._ended_at
             del self._run.record.entries[entries:]
             del self._run.record.syncs[syncs:]
+
+
+def _place(entry: Op | Call) -> object:
+    """Return where in the program an entry comes from."""
+    return entry.stack if isinstance(entry, Op) else entry.line
