@@ -107,7 +107,7 @@ def test_the_rule_s_own_finding_stands_for_the_place() -> None:
     (found,) = stalls(report)
     assert found.wasted_us > 0
     assert found.count == 3  # The last keeps nobody waiting, but the host waits.
-    assert report.wait_counts == {found.id: 4}
+    assert report._wait_counts == {found.id: 4}
     # The same id in another simulation, so that the two are compared.
     (other,) = stalls(torchtraceap.analyze(trace([WAIT])))
     assert other.id == found.id
@@ -147,7 +147,7 @@ def test_what_does_not_fit_is_left_out(wrong: list[Any]) -> None:
 def test_what_is_no_list_is_none(wrong: Any) -> None:
     report = torchtraceap.analyze(trace(wrong))
     assert stalls(report) == []
-    assert report.wait_counts is None
+    assert report._wait_counts is None
 
 
 def test_names_are_foreign_text(tmp_path: Path) -> None:
@@ -173,7 +173,7 @@ def test_a_recording_has_no_such_findings() -> None:
     text = trace([WAIT]).replace(b'"simulated": true', b'"simulated": false')
     report = torchtraceap.analyze(text)
     assert stalls(report) == []
-    assert report.wait_counts is None
+    assert report._wait_counts is None
 
 
 def test_what_if_has_nothing_to_take_off(report: Report, tmp_path: Path) -> None:
@@ -268,8 +268,8 @@ def test_all_waits_of_a_dry_run_are_in_its_report() -> None:
     assert len(run.waits) == 6
     for host_us in (0.1, 1.0, 10.0, 200.0):
         report = run.report(host_us=host_us)
-        assert report.wait_counts is not None
-        assert sum(report.wait_counts.values()) == len(run.syncs)
+        assert report._wait_counts is not None
+        assert sum(report._wait_counts.values()) == len(run.syncs)
         places = {(f.location.file, f.location.line) for f in stalls(report)}
         assert places == {(w.line.file, w.line.line) for w in run.waits if w.line}
         last = stalls(report)[-1]
