@@ -101,7 +101,7 @@ class Report(ReportForms):
         )
 
     @property
-    def wait_counts(self) -> dict[str, int] | None:
+    def _wait_counts(self) -> dict[str, int] | None:
         """How often the host waits at each finding of ``sync_stall``, by its id, as a
         dry run's trace lists it, whatever the waits cost; None: it has no such list."""
         return self._recorded.counts

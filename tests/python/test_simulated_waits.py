@@ -107,7 +107,7 @@ def test_the_rule_s_own_finding_stands_for_the_place() -> None:
     (found,) = stalls(report)
     assert found.wasted_us > 0
     assert found.count == 3  # The last keeps nobody waiting, but the host waits.
-    assert report.wait_counts == {found.id: 4}
+    assert report._wait_counts == {found.id: 4}
     # The same id in another simulation, so that the two are compared.
     (other,) = stalls(torchtraceap.analyze(trace([WAIT])))
     assert other.id == found.id
@@ -147,7 +147,7 @@ def test_what_does_not_fit_is_left_out(wrong: list[Any]) -> None:
 def test_what_is_no_list_is_none(wrong: Any) -> None:
     report = torchtraceap.analyze(trace(wrong))
     assert stalls(report) == []
-    assert report.wait_counts is None
+    assert report._wait_counts is None
 
 
 def test_names_are_foreign_text(tmp_path: Path) -> None:
@@ -173,7 +173,7 @@ def test_a_recording_has_no_such_findings() -> None:
     text = trace([WAIT]).replace(b'"simulated": true', b'"simulated": false')
     report = torchtraceap.analyze(text)
     assert stalls(report) == []
-    assert report.wait_counts is None
+    assert report._wait_counts is None
 
 
 def test_what_if_has_nothing_to_take_off(report: Report, tmp_path: Path) -> None:
@@ -268,8 +268,8 @@ def test_all_waits_of_a_dry_run_are_in_its_report() -> None:
     assert len(run.waits) == 6
     for host_us in (0.1, 1.0, 10.0, 200.0):
         report = run.report(host_us=host_us)
-        assert report.wait_counts is not None
-        assert sum(report.wait_counts.values()) == len(run.syncs)
+        assert report._wait_counts is not None
+        assert sum(report._wait_counts.values()) == len(run.syncs)
         places = {(f.location.file, f.location.line) for f in stalls(report)}
         assert places == {(w.line.file, w.line.line) for w in run.waits if w.line}
         last = stalls(report)[-1]
@@ -287,3 +287,53 @@ def test_each_wait_of_the_table_has_its_kind() -> None:
     assert kinds["aten::nonzero"] == "data_dependent_shape"
     assert kinds["Tensor.cpu"] == "blocking_copy"
     assert kinds["torch.distributed.barrier"] == "explicit"
+
+
+# --- Comparisons --------------------------------------------------------------------
+
+
+def stepping(lengths_us: list[int], waits: Any = ()) -> Report:
+    """Steps of which each runs one kernel and waits for it."""
+    p = _core.Program()
+    p.add_device(0, "H100 SXM", 80 << 30, 132, 9, 0)
+    thread, stream = p.add_thread(1, "python"), p.add_stream(7)
+    for step, length_us in enumerate(lengths_us):
+        p.open_span(thread, f"ProfilerStep#{step}")
+        p.open(thread, "aten::mm", '"Call stack": "/home/me/train.py(11): step"')
+        p.host(thread, 10_000)
+        p.kernel(thread, stream, "aten::mm", length_us * 1000, 4_000)
+        p.stream_sync(thread, stream)
+        p.close(thread)
+        p.close(thread)
+    note = {"gpu": "H100 SXM", "host_us_per_op": 10.0, "waits": list(waits)}
+    return torchtraceap.analyze(p.trace_text({"dry_run": note}))
+
+
+@pytest.mark.parametrize("steps", [2, 3, 4])
+def test_of_simulations_any_change_of_the_step_is_one(steps: int) -> None:
+    before = stepping([5_000] + [100] * (steps - 1))
+    for longer in (102, 185):
+        after = stepping([5_000] + [longer] * (steps - 1))
+        comparison = torchtraceap.compare(before, after)
+        change = comparison.step_us
+        assert change is not None
+        assert change.after - change.before == pytest.approx(longer - 100)
+        assert [w.kind for w in comparison.worse(["slower"])] == ["slower"]
+        text = " ".join(comparison.summary().split())
+        assert ": slower" in text
+        assert "is noise" not in text
+        assert "too few to tell" not in text
+        assert "simulations have no noise" in text
+    same = torchtraceap.compare(before, stepping([9_000] + [100] * (steps - 1)))
+    assert same.step_us is not None
+    assert not same.step_us.counts
+    assert not torchtraceap.compare(before, before).worse()
+
+
+def test_a_wait_that_came_is_new_whatever_it_costs() -> None:
+    before, after = (torchtraceap.analyze(trace(w)) for w in ([], [WAIT]))
+    (new,) = torchtraceap.compare(before, after).worse(["new"])
+    assert "train.py:12: new sync_stall (scalar_read)" in new.message
+    (gone,) = torchtraceap.compare(after, before).of("gone")
+    assert gone.seen.line == 12
+    assert not torchtraceap.compare(after, after).worse()

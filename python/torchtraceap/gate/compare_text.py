@@ -37,7 +37,7 @@ def step_text(step: Change) -> str:
     if step.counts:
         word = "slower" if step.after > step.before else "faster"
     noise = ""
-    if step.noise is not None:
+    if step.noise:  # Of simulations it is 0.
         noise = f"; ±{time_text(step.noise)} is noise"
     change = "" if step.relative is None else f" ({step.relative:+.1%})"
     return f"{time_text(step.before)} -> {time_text(step.after)}{change}: {word}{noise}"
@@ -126,6 +126,13 @@ def _findings(comparison: Comparison) -> Iterator[str]:
 
 def _rule(comparison: Comparison) -> Iterator[str]:
     if not comparison.comparable:
+        return
+    if comparison.before.simulated is not None:
+        yield from wrapped(
+            "What counts: any difference, for simulations have no noise. The first "
+            "step, which setting up is part of, is not in the median.",
+            "  ",
+        )
         return
     noise = ", and by more than the spread between steps explains"
     known = comparison.step_us is not None and comparison.step_us.noise is not None

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from torchtraceap.comparison import (
     LEAST_SHARE,
@@ -17,6 +18,9 @@ from torchtraceap.gate.matching import match
 from torchtraceap.gate.noise import mean_error, median_error, rare_error
 from torchtraceap.gate.side import Seen, Side
 from torchtraceap.gate.unlike import is_comparable, notes
+
+#: Times are whole nanoseconds; sums of them, divided by steps, are rounded.
+ROUNDING = 1e-9
 
 
 def make_comparison(before: Side, after: Side) -> Comparison:
@@ -39,6 +43,10 @@ def make_comparison(before: Side, after: Side) -> Comparison:
         causes = _causes(before, after, sizes, floor, per_step)
         for pair in match(before.findings, after.findings, sizes):
             findings.append(_finding(pair, before, after, sizes, floor, per_step))
+    if before.simulated is not None:
+        step_us, busy = step_us and _exact(step_us), busy and _exact(busy)
+        causes = {name: _exact(change) for name, change in causes.items()}
+        findings = [_exact_finding(finding) for finding in findings]
     findings.sort(key=lambda f: -abs(f.cost.after - f.cost.before))
     return Comparison(
         before=before,
@@ -111,6 +119,24 @@ def _finding(
     else:
         status = "grown" if cost.after > cost.before else "shrunk"
     return FindingChange(status, was, now, cost)
+
+
+def _exact(change: Change) -> Change:
+    """Return a change between two simulations: they have no noise, and what differs by
+    more than rounding does so by what was changed."""
+    least = ROUNDING * max(abs(change.before), abs(change.after))
+    return replace(change, noise=0.0, counts=abs(change.after - change.before) > least)
+
+
+def _exact_finding(finding: FindingChange) -> FindingChange:
+    cost = _exact(finding.cost)
+    if finding.before is None or finding.after is None:
+        # A wait that costs no time is there or not, too.
+        return replace(finding, cost=replace(cost, counts=True))
+    status = "same"
+    if cost.counts:
+        status = "grown" if cost.after > cost.before else "shrunk"
+    return replace(finding, status=status, cost=cost)
 
 
 def _change(

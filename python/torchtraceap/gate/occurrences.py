@@ -43,8 +43,8 @@ def costs(
             continue
         if over_us is None:
             count = finding.count
-            if pattern == WAITS and report.wait_counts is not None:
-                count = report.wait_counts.get(finding.id, 0)
+            if pattern == WAITS and report._wait_counts is not None:
+                count = report._wait_counts.get(finding.id, 0)
             found.append(Cost(finding, count, finding.wasted_us))
             continue
         if index >= len(report._core.findings):

@@ -75,7 +75,7 @@ def _lines(reports: Sequence[Report], headroom: float) -> Iterator[str]:
 
 def _waits(reports: Sequence[Report], more: float) -> Iterator[str]:
     """Of counts, those of waits alone can be told of a simulated trace."""
-    if any(r.trace.simulated and r.wait_counts is None for r in reports):
+    if any(r.trace.simulated and r._wait_counts is None for r in reports):
         return
     each = [sum(c.count for c in costs(r, (), None, WAITS)) for r in reports]
     yield f"\n[patterns.{WAITS}]"

@@ -72,8 +72,10 @@ class Side:
 
     @property
     def step_us(self) -> float:
-        """The median step."""
-        return median(self.steps_us)
+        """The median step; of a simulation without the first, if there are others, for
+        setting up is part of that."""
+        without = self.simulated is not None and self.steps > 1
+        return median(self.steps_us[1:] if without else self.steps_us)
 
 
 def read_form(path: str | os.PathLike[str]) -> Mapping[str, Any] | None:

@@ -65,7 +65,8 @@ def notes(before: Side, after: Side, per_step: bool) -> Iterator[str]:
     if not before.steps and not after.steps:
         yield "neither trace has steps: figures are shares of the time"
     few = min(before.steps, after.steps)
-    if per_step and median_error((0.0,) * few) is None:
+    recorded = before.simulated is None  # Simulations have no noise.
+    if recorded and per_step and median_error((0.0,) * few) is None:
         yield f"{few} steps are too few to tell a change from noise"
     if before.settings != after.settings:
         yield "thresholds differ: findings may have come or gone by that alone"

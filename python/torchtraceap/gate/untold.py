@@ -57,7 +57,7 @@ def times_untold(
             yield from own
         else:
             why = BY_TIMES if section != WAITS else UNLISTED
-            if section == WAITS and report.wait_counts is not None:
+            if section == WAITS and report._wait_counts is not None:
                 why = f"{SIMULATED}, and over_us is a limit of times"
             yield untold(name, allowed, why)
 
@@ -65,7 +65,7 @@ def times_untold(
 def _tells_waits(budget: Budget, report: Report) -> bool:
     limits = [budget.patterns.get(name) for name in (WAITS, EVERY)]
     over_us = any(limit and limit.over_us is not None for limit in limits)
-    return report.wait_counts is not None and not over_us
+    return report._wait_counts is not None and not over_us
 
 
 def reasons(report: Report) -> str:
