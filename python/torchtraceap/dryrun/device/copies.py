@@ -87,8 +87,9 @@ def _note_to_host(
     pinned = is_pinned(out)
     if not known:
         mark_guess(out)
+    # As above: what waits is converted on the host, when it has come.
+    size = out.numel() * (args[-1] if waits else out).itemsize
     waits = waits or not pinned
-    size = out.numel() * out.itemsize
     run.emit(func, args, {}, [out], Copy("d2h", size, pinned, waits))
     if waits and size:
         run.recorder.sync(TO_HOST, "seen", "known" if known else "guessed")

@@ -71,7 +71,7 @@ class Dispatch(TorchDispatchMode):  # type: ignore[misc]
         self.values = values
         self.paused = False  # True: leaves everything as it is
         self._shapes = ShapeCache()
-        self._follower = Follower(values)
+        self._follower = Follower(values, recorder.note)
         self.other_modes = OtherModes()
 
     @classmethod
@@ -120,7 +120,11 @@ class Dispatch(TorchDispatchMode):  # type: ignore[misc]
             if on_device(tensor):
                 self.recorder.live.allocate(tensor)
         self._follower.follow(func, args, kwargs, out, fresh, written)
-        is_view = not fresh and (not written or torch.Tag.inplace_view in func.tags)
+        is_view = (
+            bool(outs)
+            and not fresh
+            and (not written or torch.Tag.inplace_view in func.tags)
+        )
         self.recorder.op(name, func._overloadname, args, kwargs, outs, is_view=is_view)
         row = BY_OPERATOR.get(name)
         if row is not None and row.applies((args, kwargs)):

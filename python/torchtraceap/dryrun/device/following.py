@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -19,6 +20,7 @@ from torchtraceap.dryrun.device.memory import memory_of
 from torchtraceap.dryrun.device.nested import pairs, tensors_in
 from torchtraceap.dryrun.device.rnn_values import RECURRENT, rnn_values
 from torchtraceap.dryrun.device.values import Values
+from torchtraceap.dryrun.lines import user_stack
 
 # Operators that do not read what they write.
 _OVERWRITES = {
@@ -53,6 +55,8 @@ _BY_SHAPE = {
 }
 # They are tagged as random for their dropout; with it they have no results here.
 _FUSED = ATTENTION | RECURRENT
+# What errors of the CPU say where a kernel of CUDA asserts.
+_OUTSIDE = ("out of range", "out of bounds")
 
 
 @dataclass(frozen=True)
@@ -87,8 +91,9 @@ def written_by(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> list[T
 class Follower:
     """Works out, or guesses, the values of one run."""
 
-    def __init__(self, values: Values) -> None:
+    def __init__(self, values: Values, note: Callable[[str], None]) -> None:
         self._values = values
+        self._note = note
 
     def follow(
         self,
@@ -169,7 +174,28 @@ class Follower:
                 result = rnn_values(*call, out)
             if result is None:
                 result = self._values.run(*call)
-        except Exception:
+        except Exception as error:
             # No kernel for the CPU, or a guess that made no sense.
+            self._note_outside(func, args, kwargs, error)
             return None
         return () if result is None else result
+
+    def _note_outside(
+        self, func: Any, args: Sequence[Any], kwargs: dict[str, Any], error: Exception
+    ) -> None:
+        """Say that a place is outside of what is indexed by it, if it is no guess."""
+        if not any(what in str(error) for what in _OUTSIDE):
+            return
+        places = [
+            t
+            for t in tensors_in(itertools.chain(args, kwargs.values()))
+            if not (t.dtype.is_floating_point or t.dtype.is_complex)
+        ]
+        if not places or not all(map(self._values.known, places)):
+            return
+        stack = user_stack(sys._getframe(1))
+        where = f"{stack[0]}: " if stack else ""
+        self._note(
+            f"{where}{func._schema.name}: {error}: on a GPU this would be a "
+            "device-side assert"
+        )

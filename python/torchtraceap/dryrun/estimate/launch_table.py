@@ -18,6 +18,7 @@ from torchtraceap.dryrun.estimate.copy_launches import cat, cloned_then, copy
 from torchtraceap.dryrun.estimate.plain_launches import (
     Rule,
     chain,
+    check,
     loss,
     nothing,
     one,
@@ -34,7 +35,9 @@ _ELEMENTWISE = one("elementwise")
 #: The rows, each for several operators of aten; "_" at the end: in place only.
 _ROWS: tuple[tuple[str, Rule], ...] = (
     # Values that the host reads are a copy by the driver.
-    ("_local_scalar_dense item is_nonzero set_ resize_ record_stream", nothing),
+    ("_local_scalar_dense item is_nonzero set_ resize_ record_stream"
+     " _assert_tensor_metadata", nothing),
+    ("_assert_async", check),
     ("empty empty_like empty_strided empty_permuted new_empty new_empty_strided"
      " _efficientzerotensor", nothing),
     # Values that come from no input.
