@@ -19,7 +19,7 @@ def test_the_same_tensors_and_lines_are_held_once() -> None:
     with dry_run() as run:
         data = torch.ones(300, 300, device="cuda")
         for _ in range(5):
-            data + data  # noqa: B018
+            data + data
     adds = [op for op in run.ops if op.name == "aten::add"]
     assert len(adds) == 5
     assert len({id(op.stack) for op in adds}) == 1
