@@ -11,7 +11,7 @@ from typing import get_args
 import torch
 
 from torchtraceap.arguments import checked_int, wrong_number
-from torchtraceap.dryrun.device import callbacks
+from torchtraceap.dryrun.device import callbacks, threads
 from torchtraceap.dryrun.device.answers import pickling
 from torchtraceap.dryrun.device.border import Border
 from torchtraceap.dryrun.device.dispatch import Dispatch
@@ -110,6 +110,7 @@ class DryRun(Result):
             opening.enter_context(self._recorder.live.watching())
             if not self._allow_writes:
                 opening.enter_context(self._saving.installed())
+            opening.enter_context(threads.refused(self._dispatch))
             replaced = Replacements()
             opening.callback(replaced.undo)
             pickled = pickling(torch.Tensor.__reduce_ex__, self._saving.seen)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 import torch
@@ -29,6 +30,7 @@ from torchtraceap.dryrun.record import (
     Value,
 )
 from torchtraceap.errors import DryRunLimit
+from torchtraceap.source_lines import Line
 
 _current_node = private("torch._C._current_autograd_node")
 _next_sequence = private("torch._C._autograd._get_sequence_nr")
@@ -56,6 +58,8 @@ class Recorder:
         self._until = time.monotonic() + max_seconds
         self._made_by: dict[int, int] = {}  # autograd's sequence number: entry
         self._noted: set[str] = set()
+        # Each once: a program has few of them, and a record may have a million entries.
+        self._stacks: dict[tuple[Line, ...], tuple[Line, ...]] = {}
 
     def step(self) -> None:
         """End a step."""
@@ -86,6 +90,7 @@ class Recorder:
         """
         self._count()
         stack = user_stack(sys._getframe(2))
+        stack = self._stacks.setdefault(stack, stack)
         entry = Op(
             name,
             overload,
@@ -192,12 +197,16 @@ def _dtype_name(dtype: torch.dtype) -> str:
 
 def _info(tensor: Tensor) -> TensorInfo:
     strided = tensor.layout == torch.strided
-    return TensorInfo(
+    return _interned(
         tuple(tensor.shape),
         _dtype_name(tensor.dtype),
         tensor.stride() if strided else (1,) * tensor.dim(),
         "cuda" if tensor.device.type == "meta" else "cpu",
     )
+
+
+# The same object for the same tensor: lists of an optimizer are most of a record.
+_interned = lru_cache(maxsize=1 << 16)(TensorInfo)
 
 
 def _plain(value: Any) -> Any:

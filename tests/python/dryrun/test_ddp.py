@@ -19,6 +19,8 @@ from torch.distributed.algorithms.ddp_comm_hooks import default_hooks
 from torch.nn.parallel import DistributedDataParallel
 
 import torchtraceap
+from torchtraceap.dryrun.estimate.kernel_time import kernel_us
+from torchtraceap.dryrun.estimate.launches import launches_of
 from torchtraceap.dryrun.record import DEFAULT_STREAM, Call, Op
 
 WIDTH = 512
@@ -227,3 +229,17 @@ def test_data_parallel_with_one_gpu() -> None:
         before = len(run.ops)
         net(torch.randn(2, 4))
         assert run.ops[before].copy.direction == "h2d"
+
+
+def test_collectives_are_estimated_as_nccls() -> None:
+    with torchtraceap.dry_run() as run:
+        dist.init_process_group("nccl", rank=0, world_size=4)
+        dist.all_reduce(torch.ones(1 << 24, device="cuda"))
+    (reduced,) = [op for op in run.ops if op.name == "c10d::allreduce_"]
+    (kernel,) = launches_of(reduced)
+    assert kernel.name == "ncclDevKernel_AllReduce_Sum_f32_RING_LL"
+    assert kernel.work == "collective" and not kernel.by_default
+    # 64 MiB, 2 * 3/4 of it over each link, at 100 GB/s.
+    assert kernel_us(kernel, run.gpu) == pytest.approx(1016.6, rel=0.01)
+    assert any("only this one is there" in note for note in run.record.notes)
+    assert b"ncclDevKernel_AllReduce" in run.trace()

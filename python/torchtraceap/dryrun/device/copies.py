@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from torchtraceap.dryrun.device.devices import DEVICE, on_device
-from torchtraceap.dryrun.device.pinned import is_pinned, mark_guess, mark_pinned
+from torchtraceap.dryrun.device.pinned import is_pinned, mark_pinned
 from torchtraceap.dryrun.record import Copy
 from torchtraceap.dryrun.waits.sync_ops import TO_DEVICE, TO_HOST
 from torchtraceap.errors import DryRunError
@@ -85,8 +85,6 @@ def _note_to_host(
 ) -> None:
     run.values.on_host(out, known)
     pinned = is_pinned(out)
-    if not known:
-        mark_guess(out)
     # As above: what waits is converted on the host, when it has come.
     size = out.numel() * (args[-1] if waits else out).itemsize
     waits = waits or not pinned

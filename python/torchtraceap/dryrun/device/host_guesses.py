@@ -30,7 +30,11 @@ def is_guessed(tensor: Tensor) -> bool:
     """Tell whether the values of a tensor of the host come from guesses."""
     if tensor.layout != torch.strided:
         return False
-    return getattr(tensor.untyped_storage(), _MARK, False)
+    try:
+        storage = tensor.untyped_storage()
+    except (NotImplementedError, RuntimeError):  # Of a subclass that has none.
+        return False
+    return getattr(storage, _MARK, False)
 
 
 def run_on_host(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:

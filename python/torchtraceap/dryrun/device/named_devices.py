@@ -117,6 +117,12 @@ def _type(border: Border, func: Any, args: Any, kwargs: Any) -> Any:
                 .replace("torch.", "torch.cuda.")
                 .replace("cuda.meta", "cuda")
             )
+    named = args[1] if len(args) > 1 else kwargs.get("dtype")
+    if "torch.cuda." in (named if isinstance(named, str) else repr(named)):
+        raise DryRunError(
+            f"{named} is a type of tensors on CUDA, which a CPU build of torch lacks. "
+            'Write .to("cuda", dtype) instead'
+        )
     return func(*args, **kwargs)
 
 

@@ -7,11 +7,9 @@ it, which torch keeps as long as the storage.
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor
 
 _MARK = "_traceap_pinned"
-_GUESS = "_traceap_guess"
 
 
 def mark_pinned(tensor: Tensor) -> Tensor:
@@ -23,20 +21,3 @@ def mark_pinned(tensor: Tensor) -> Tensor:
 def is_pinned(tensor: Tensor) -> bool:
     """Tell whether a tensor's memory would be pinned."""
     return getattr(tensor.untyped_storage(), _MARK, False)
-
-
-def mark_guess(tensor: Tensor) -> None:
-    """Say that a tensor of the host holds values that were copied from the device and
-    are not known."""
-    setattr(tensor.untyped_storage(), _GUESS, True)
-
-
-def is_guess(tensor: Tensor) -> bool:
-    """Tell whether a strided tensor of the host holds such values."""
-    if tensor.layout != torch.strided:
-        return False
-    try:
-        storage = tensor.untyped_storage()
-    except (NotImplementedError, RuntimeError):  # Of a subclass that has none.
-        return False
-    return getattr(storage, _GUESS, False)

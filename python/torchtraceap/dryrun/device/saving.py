@@ -18,7 +18,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from torchtraceap.dryrun.device.pinned import is_guess
+from torchtraceap.dryrun.device.host_guesses import is_guessed
 from torchtraceap.dryrun.device.replacements import is_here
 from torchtraceap.dryrun.facade.replacing import Replacements
 from torchtraceap.errors import DryRunError
@@ -60,7 +60,7 @@ class Saving:
 
     def seen(self, tensor: Tensor) -> None:
         """Be told of each tensor that is pickled."""
-        if is_here(tensor) or is_guess(tensor):
+        if is_here(tensor) or is_guessed(tensor):
             self._seen = True
 
     @contextmanager
@@ -129,7 +129,7 @@ class Saving:
         guesses = [
             value
             for value in values
-            if isinstance(value, Tensor) and (is_here(value) or is_guess(value))
+            if isinstance(value, Tensor) and (is_here(value) or is_guessed(value))
         ]
         if not guesses:
             return former(tensors, filename, *args, **kwargs)

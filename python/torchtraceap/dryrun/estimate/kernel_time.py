@@ -30,6 +30,9 @@ COPY_US = 1.5
 #: of an H100.
 PINNED_SHARE = 0.8
 PAGEABLE_SHARE = 0.35
+#: What a link between GPUs takes, in bytes per second: an assumption, as no dry run
+#: knows what is between them. NVLink has several times this, a network often less.
+BUS_BYTES_PER_S = 100e9
 
 
 @dataclass(frozen=True)
@@ -88,6 +91,8 @@ CLASSES: Mapping[str, Row] = {
     "batch_norm_backward": Row(2.0, 1.0, 0.80, 1.1),
     "pool": Row(2.0, 1.0, 0.60, None),
     "lists": Row(3.0, 1.0, 0.80, None),
+    # Of the link between GPUs, not of the memory.
+    "collective": Row(10.0, 1.0, 1.0, None),
 }
 
 
@@ -96,7 +101,9 @@ def kernel_us(launch: Launch, gpu: Gpu) -> float:
     row = CLASSES[launch.work]
     ef = row.ef_of.get(launch.dtype, row.ef)
     compute = launch.flops / (gpu.peak(launch.dtype) * ef)
-    memory = launch.nbytes / (gpu.bandwidth_bytes_per_s * row.eb)
+    between = launch.work == "collective"
+    rate = BUS_BYTES_PER_S if between else gpu.bandwidth_bytes_per_s
+    memory = launch.nbytes / (rate * row.eb)
     waves = max(1.0, (launch.blocks or 0) / gpu.multiprocessors)
     if launch.flops and launch.blocks and not row.block_us:
         # The last blocks take as long as a full load of the device.

@@ -6,6 +6,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 
+from torchtraceap.dryrun.estimate.collective_launches import collective
 from torchtraceap.dryrun.estimate.gpus import GPUS, Gpu
 from torchtraceap.dryrun.estimate.launch import Launch, inputs, results
 from torchtraceap.dryrun.estimate.launch_table import TABLE
@@ -40,6 +41,8 @@ def _tags(name: str, overload: str) -> frozenset[str]:
 def _rule(name: str, overload: str) -> Rule | None:
     """Return the rule of an operator: its row, its family's, or by torch's tags."""
     space, _, base = name.partition("::")
+    if space == "c10d":
+        return collective
     if space != "aten":
         return None
     for known in (base, base.removesuffix("_")):
