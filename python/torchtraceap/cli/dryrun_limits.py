@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from torchtraceap.cli.numbers import count
+from torchtraceap.units import counted
 
 if TYPE_CHECKING:
     from torchtraceap.dryrun.dry_run import DryRun
@@ -55,17 +56,17 @@ def broken_limits(run: DryRun, options: argparse.Namespace) -> Broken:
             untold=True,
         )
     texts = []
-    for option, limit, name in (
-        ("--max-syncs", options.max_syncs, "waits"),
-        ("--max-launches", options.max_launches, "launches"),
+    for option, limit, one, name in (
+        ("--max-syncs", options.max_syncs, "wait", "waits"),
+        ("--max-launches", options.max_launches, "launch", "launches"),
     ):
         worst = max(judged, key=lambda step: _count_of(judged[step], name))
         most = _count_of(judged[worst], name)
         if limit is not None and most > limit:
             lines = _lines(run, worst, name) if run.steps else ""
             texts.append(
-                f"step {worst} has {most:,} {name}, and {option} {limit} was given"
-                + lines
+                f"step {worst} has {counted(most, one, name)}, and {option} {limit} "
+                f"was given{lines}"
             )
     return Broken(tuple(texts))
 

@@ -138,6 +138,8 @@ def test_a_run_that_takes_too_long_is_ended() -> None:
 def test_options_that_make_no_sense_are_refused() -> None:
     with pytest.raises(ValueError, match="H100 SXM"):
         torchtraceap.dry_run(gpu="Voodoo 2")
+    with pytest.raises(TypeError, match="gpu must be a name"):
+        torchtraceap.dry_run(gpu=None)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="small"):
         torchtraceap.dry_run(values="some")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="max_ops"):

@@ -135,7 +135,10 @@ def gpu(name: str) -> Gpu:
 
     Raises:
         ValueError: None is called so; names those that are known.
+        TypeError: It is no text.
     """
+    if not isinstance(name, str):
+        raise TypeError(f"gpu must be a name such as 'H100', but is {name!r}")
     wanted = " ".join(name.casefold().split())
     for row in _ROWS:
         known = row.name.casefold()
