@@ -116,7 +116,7 @@ def test_limits(dryrun: Program, limits: list[object], code: int) -> None:
     assert found == code and "Dry run" not in out
     if code == 1 and "--max-syncs" in limits:
         assert err == (
-            "torchtraceap: step 1 has 1 waits, and --max-syncs 0 was given: "
+            "torchtraceap: step 1 has 1 wait, and --max-syncs 0 was given: "
             f"train.py:{_WAITS_AT} (1)\n"
         )
     elif code == 1:
