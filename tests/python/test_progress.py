@@ -133,7 +133,8 @@ def test_other_threads_run_meanwhile(long_trace: Path, threads: int) -> None:
     other.join()
     inside = [begin, *(t for t in ticks if begin < t < end), end]
     assert end - begin > 0.5
-    assert max(b - a for a, b in itertools.pairwise(inside)) < 0.5
+    # Held back, it would run only before and after; a busy machine makes all longer.
+    assert max(b - a for a, b in itertools.pairwise(inside)) < (end - begin) / 2
 
 
 @pytest.mark.slow
