@@ -111,8 +111,7 @@ class DryRun(Result):
             if not self._allow_writes:
                 opening.enter_context(self._saving.installed())
             opening.enter_context(threads.refused(self._dispatch))
-            replaced = Replacements()
-            opening.callback(replaced.undo)
+            replaced = opening.enter_context(Replacements())
             pickled = pickling(torch.Tensor.__reduce_ex__, self._saving.seen)
             replaced.set(torch.Tensor, "__reduce_ex__", pickled)
             self._stand_ins = opening.pop_all()

@@ -41,11 +41,8 @@ def kept(mode: TorchFunctionMode) -> Iterator[None]:
     def push_in_mode(pack: Callable[..., Any], unpack: Callable[..., Any]) -> None:
         push(in_mode(pack), in_mode(unpack))
 
-    replaced = Replacements()
-    try:
+    with Replacements() as replaced:
         replaced.set(torch.autograd, "_engine_run_backward", in_mode(run))
         autograd = torch._C._autograd
         replaced.set(autograd, "_push_saved_tensors_default_hooks", push_in_mode)
         yield
-    finally:
-        replaced.undo()

@@ -55,12 +55,9 @@ class LiveMemory:
                 self._resize(memory, storage.nbytes())
             return found
 
-        replaced = Replacements()
-        try:
+        with Replacements() as replaced:
             replaced.set(UntypedStorage, "resize_", resize_)
             yield
-        finally:
-            replaced.undo()
 
     def _resize(self, memory: Memory, nbytes: int) -> None:
         before = _taken(memory)

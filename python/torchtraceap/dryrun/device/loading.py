@@ -44,12 +44,10 @@ def loading(border: Border) -> Iterator[None]:
         return id(storage) if storage.device.type == "meta" else storage.data_ptr()
 
     row = (_FIRST, lambda storage: None, place)
-    replaced = Replacements()
     _registry.insert(0, row)
     try:
-        private("torch.storage.TypedStorage._data_ptr")
-        replaced.set(torch.storage.TypedStorage, "_data_ptr", address)
-        yield
+        with Replacements() as replaced:
+            replaced.set(torch.storage.TypedStorage, "_data_ptr", address)
+            yield
     finally:
-        replaced.undo()
         _registry.remove(row)

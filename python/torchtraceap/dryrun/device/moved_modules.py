@@ -89,16 +89,15 @@ class _MovedModules:
         if self._depth:
             yield
             return
-        replaced = Replacements()
         former = torch.__future__.get_swap_module_params_on_conversion()
+        move = partial(self.tensors.move, torch.utils.swap_tensors)
         try:
             self._depth += 1
             torch.__future__.set_swap_module_params_on_conversion(True)
-            swap = torch.utils.swap_tensors
-            replaced.set(torch.utils, "swap_tensors", partial(self.tensors.move, swap))
-            yield
+            with Replacements() as replaced:
+                replaced.set(torch.utils, "swap_tensors", move)
+                yield
         finally:
-            replaced.undo()
             torch.__future__.set_swap_module_params_on_conversion(former)
             self._depth -= 1
 

@@ -66,9 +66,7 @@ class Saving:
     @contextmanager
     def installed(self) -> Iterator[None]:
         """Stand in while the block lasts."""
-        replaced = Replacements()
-        self._on = True
-        try:
+        with Replacements() as replaced:
             for name, stand_in in (("save", self._save), ("load", self._load)):
                 former = getattr(torch.serialization, name)
                 value = self._in_place_of(former, stand_in)
@@ -79,10 +77,11 @@ class Saving:
                 former = safetensors.save_file
                 value = self._in_place_of(former, self._save_file)
                 replaced.set_wherever(former, value)
-            yield
-        finally:
-            self._on = False
-            replaced.undo()
+            self._on = True
+            try:
+                yield
+            finally:
+                self._on = False
 
     def _in_place_of(self, former: Any, stand_in: Any) -> Any:
         def standing_in(*args: Any, **kwargs: Any) -> Any:

@@ -41,13 +41,12 @@ class SteppedOptimizers:
             self._keep(optimizer)
             return load(optimizer, *args, **kwargs)
 
-        replaced = Replacements()
         hook = register_optimizer_step_pre_hook(self._keep)
         try:
-            replaced.set(Optimizer, "load_state_dict", load_kept)
-            yield
+            with Replacements() as replaced:
+                replaced.set(Optimizer, "load_state_dict", load_kept)
+                yield
         finally:
-            replaced.undo()
             hook.remove()
 
     def _keep(self, optimizer: Optimizer, *_: Any) -> None:

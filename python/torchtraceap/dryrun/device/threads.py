@@ -82,10 +82,9 @@ def refused(run: Dispatch) -> Iterator[None]:
         thread.run = watched  # type: ignore[method-assign]
         of_python(thread)
 
-    replaced = Replacements()
-    replaced.set(threading.Thread, "start", start)
-    try:
-        yield
-    finally:
-        left.set()
-        replaced.undo()
+    with Replacements() as replaced:
+        replaced.set(threading.Thread, "start", start)
+        try:
+            yield
+        finally:
+            left.set()

@@ -13,7 +13,7 @@ _ABSENT: Any = object()
 
 
 class Replacements:
-    """Attributes that stand in for others until `undo`.
+    """Attributes that stand in for others until `undo`; as a block, until its end.
 
     Each is written down before it is set, so that what interrupts a line between, such
     as Ctrl-C, leaves nothing behind that `undo` does not know.
@@ -21,6 +21,12 @@ class Replacements:
 
     def __init__(self) -> None:
         self._former: list[tuple[Any, str, Any]] = []
+
+    def __enter__(self) -> Replacements:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.undo()
 
     def set(self, owner: Any, name: str, value: object, *, new: bool = False) -> None:
         """Set an attribute of a module or class.

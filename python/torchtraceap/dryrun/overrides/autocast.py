@@ -192,13 +192,12 @@ def installed() -> Iterator[Casts]:
     # since need theirs when the run is suspended.
     include = private("torch._C._dispatch_tls_set_dispatch_key_included")
     here = private("torch._C.DispatchKey").AutocastCUDA
-    attributes = Replacements()
     with replaced(_kernels(casts)):
         try:
             include(here, True)
-            attributes.set(torch, "clear_autocast_cache", clear_both)
-            yield casts
+            with Replacements() as attributes:
+                attributes.set(torch, "clear_autocast_cache", clear_both)
+                yield casts
         finally:
-            attributes.undo()
             include(here, False)
             casts.clear()

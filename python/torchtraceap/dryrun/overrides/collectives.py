@@ -74,8 +74,7 @@ def installed(run: Dispatch, world_size: int) -> Iterator[None]:
         return Group(run, rank, size)
 
     before = dist.is_initialized()
-    replaced = Replacements()
-    try:
+    with Replacements() as replaced:
         replaced.set(sys, "excepthook", sys.excepthook)  # a new group changes it
         for table in _TABLES:
             former = getattr(backend, table)
@@ -86,8 +85,8 @@ def installed(run: Dispatch, world_size: int) -> Iterator[None]:
         replaced.set(distributed_c10d, "_get_default_timeout", _timeout)
         replaced.set(torch.cuda.nccl, "version", lambda: NCCL_VERSION)
         replaced.set(distributed_c10d, "_new_process_group_helper", make)
-        yield
-    finally:
-        if dist.is_initialized() and not before:
-            dist.destroy_process_group()
-        replaced.undo()
+        try:
+            yield
+        finally:
+            if dist.is_initialized() and not before:
+                dist.destroy_process_group()

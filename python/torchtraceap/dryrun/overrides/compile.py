@@ -39,14 +39,9 @@ def installed(note: Callable[[str], Any]) -> Iterator[None]:
             note(NOTE)
         return on_call(compiler)
 
-    replaced = Replacements()
-    with torch.compiler.set_stance("force_eager"):
-        try:
-            replaced.set(torch._dynamo.eval_frame, "_callback_from_stance", noted)
-            # torch.compile warns of hooks on all modules, which are the dry run's own.
-            private("torch.nn.modules.module._has_any_global_hook")
-            modules = torch.nn.modules.module
-            replaced.set(modules, "_has_any_global_hook", lambda: False)
-            yield
-        finally:
-            replaced.undo()
+    with torch.compiler.set_stance("force_eager"), Replacements() as replaced:
+        replaced.set(torch._dynamo.eval_frame, "_callback_from_stance", noted)
+        # torch.compile warns of hooks on all modules, which are the dry run's own.
+        modules = torch.nn.modules.module
+        replaced.set(modules, "_has_any_global_hook", lambda: False)
+        yield

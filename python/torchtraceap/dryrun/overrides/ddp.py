@@ -71,8 +71,7 @@ def _hook(reducer: Reducer, state: Any, hook: Any) -> None:
 @contextmanager
 def installed(record: Record) -> Iterator[None]:
     """Let modules be wrapped for several ranks, or GPUs; ``record`` of the run."""
-    replaced = Replacements()
-    try:
+    with Replacements() as replaced:
         replaced.set(dist, "Reducer", partial(Reducer, record))
         replaced.set(dist, "Logger", Logger)
         replaced.set(dist, "_broadcast_coalesced", _broadcast)
@@ -81,5 +80,3 @@ def installed(record: Record) -> Iterator[None]:
         replaced.set(dist, "_register_builtin_comm_hook", lambda *_: None)
         replaced.set(comm, "scatter", _scatter)
         yield
-    finally:
-        replaced.undo()

@@ -31,9 +31,6 @@ def installed() -> Iterator[None]:
             for (device, dtype), group in groups.items()
         }
 
-    replaced = Replacements()
-    try:
+    with Replacements() as replaced:
         replaced.set(torch._C, "_group_tensors_by_device_and_dtype", sort_as_cuda)
         yield
-    finally:
-        replaced.undo()

@@ -49,11 +49,8 @@ def installed() -> Iterator[None]:
         batch = next_data(self)
         return pin(batch) if getattr(self, "_torchtraceap_pins", False) else batch
 
-    replaced = Replacements()
-    try:
+    with Replacements() as replaced:
         replaced.set(iterator, "__init__", init_unpinned)
         replaced.set(iterator, "_next_data", next_pinned)
         replaced.set(_utils.worker, "_worker_loop", worker_loop)
         yield
-    finally:
-        replaced.undo()

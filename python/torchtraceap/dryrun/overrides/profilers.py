@@ -38,9 +38,6 @@ def installed(note: Callable[[str], Any]) -> Iterator[None]:
             kwargs = {**kwargs, "use_device": None, "use_cpu": True}
         of_torch(self, *args, **kwargs)
 
-    replaced = Replacements()
-    replaced.set(profile, "__init__", without_gpu)
-    try:
+    with Replacements() as replaced:
+        replaced.set(profile, "__init__", without_gpu)
         yield
-    finally:
-        replaced.undo()

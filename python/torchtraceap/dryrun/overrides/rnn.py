@@ -160,11 +160,7 @@ def installed(casts: Casts) -> Iterator[None]:
     for mode in MODES:
         kernels[f"{mode}.input", "AutogradMeta"] = partial(_whole, mode)
         kernels[f"{mode}.data", "AutogradMeta"] = partial(_packed, mode)
-    attributes = Replacements()
-    with replaced(kernels):
-        try:
-            flatten = below_functions(_flatten)  # "meta" is meant as such
-            attributes.set(nn.RNNBase, "flatten_parameters", flatten)
-            yield
-        finally:
-            attributes.undo()
+    with replaced(kernels), Replacements() as attributes:
+        flatten = below_functions(_flatten)  # "meta" is meant as such
+        attributes.set(nn.RNNBase, "flatten_parameters", flatten)
+        yield

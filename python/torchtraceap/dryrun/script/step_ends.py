@@ -64,7 +64,6 @@ class StepEnds:
             of_torch(profiler)
             self._after_profiler()
 
-        replaced = Replacements()
         hooks = [
             register_optimizer_step_post_hook(self._after_optimizer),
             register_optimizer_step_pre_hook(self._before_optimizer),
@@ -72,10 +71,10 @@ class StepEnds:
         try:
             if self._most == 1:  # It costs a little for each module.
                 hooks.append(register_module_forward_pre_hook(self._before_module))
-            replaced.set(torch.profiler.profile, "step", step)
-            yield
+            with Replacements() as replaced:
+                replaced.set(torch.profiler.profile, "step", step)
+                yield
         finally:
-            replaced.undo()
             for hook in hooks:
                 hook.remove()
             self._join_tail()
