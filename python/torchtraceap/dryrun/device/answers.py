@@ -20,10 +20,10 @@ from torchtraceap.dryrun.device.replacements import (
     Replacements,
     answer,
     is_here,
-    without_function_modes,
 )
 from torchtraceap.dryrun.private_names import private
 from torchtraceap.dryrun.waits.sync_ops import PRINT
+from torchtraceap.dryrun.without_modes import without_function_modes
 from torchtraceap.errors import DryRunError
 
 if TYPE_CHECKING:

@@ -20,7 +20,8 @@ from torchtraceap.dryrun.device.dispatch import Dispatch
 from torchtraceap.dryrun.device.list_indices import LIST_INDICES
 from torchtraceap.dryrun.device.losses import LOSSES
 from torchtraceap.dryrun.device.named_devices import NAMED_DEVICES
-from torchtraceap.dryrun.device.replacements import Replacements, without_function_modes
+from torchtraceap.dryrun.device.replacements import Replacements
+from torchtraceap.dryrun.without_modes import without_function_modes
 
 REPLACEMENTS: Replacements = {**NAMED_DEVICES, **LIST_INDICES, **ANSWERS, **LOSSES}
 

@@ -31,9 +31,9 @@ from torchtraceap.dryrun.private_names import private
 from torchtraceap.dryrun.record import Copy
 from torchtraceap.dryrun.recorder import Recorder
 from torchtraceap.dryrun.waits.sync_ops import BY_OPERATOR
+from torchtraceap.dryrun.without_modes import without_function_modes
 
 _COMPOSITE = torch._C.DispatchKey.CompositeImplicitAutograd
-_NoFunctionModes = private("torch._C.DisableTorchFunction")
 # They take tensors of the host beside those of the device, as CUDA's do.
 _MIXED = {
     "aten::index",
@@ -88,7 +88,7 @@ class Dispatch(TorchDispatchMode):  # type: ignore[misc]
             return func(*args, **kwargs)
         # Function modes, which are on while backward runs, would otherwise answer the
         # questions that are asked here, and the kernels' own.
-        with _NoFunctionModes():
+        with without_function_modes():
             tensors = list(tensors_in(itertools.chain(args, kwargs.values())))
             here = any(map(on_device, tensors)) or is_gpu(kwargs.get("device"))
             if not here:

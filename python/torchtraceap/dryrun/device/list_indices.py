@@ -11,9 +11,9 @@ from torch import Tensor
 from torchtraceap.dryrun.device.replacements import (
     Replacements,
     is_here,
-    without_function_modes,
 )
 from torchtraceap.dryrun.waits.sync_ops import BY_LIST
+from torchtraceap.dryrun.without_modes import without_function_modes
 
 if TYPE_CHECKING:
     from torchtraceap.dryrun.device.border import Border

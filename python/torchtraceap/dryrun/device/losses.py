@@ -14,13 +14,12 @@ from torch import Tensor
 from torch.nn import functional
 
 from torchtraceap.dryrun.device.devices import on_device
-from torchtraceap.dryrun.private_names import private
+from torchtraceap.dryrun.without_modes import without_function_modes
 
 if TYPE_CHECKING:
     from torchtraceap.dryrun.device.border import Border
     from torchtraceap.dryrun.device.replacements import Replacement
 
-_NoFunctionModes = private("torch._C.DisableTorchFunction")
 _CROSS_ENTROPY = (
     *("input", "target", "weight", "size_average", "ignore_index", "reduce"),
     *("reduction", "label_smoothing"),
@@ -60,7 +59,7 @@ def _ctc_loss(
 
 
 def _is_here(tensor: Tensor) -> bool:
-    with _NoFunctionModes():
+    with without_function_modes():
         return on_device(tensor)
 
 

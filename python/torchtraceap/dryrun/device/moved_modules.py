@@ -21,10 +21,10 @@ from torchtraceap.dryrun.device.moved_tensors import (
     MovedTensors,
     as_one_piece,
     is_hosts,
-    without_functions,
 )
 from torchtraceap.dryrun.device.stepped_optimizers import SteppedOptimizers
 from torchtraceap.dryrun.facade.replacing import Replacements
+from torchtraceap.dryrun.without_modes import without_function_modes
 
 
 @contextmanager
@@ -63,7 +63,7 @@ class _MovedModules:
 
         def keeping(module: nn.Module, *args: Any, **kwargs: Any) -> nn.Module:
             self._modules[module] = None
-            with without_functions():
+            with without_function_modes():
                 buffers = {
                     name: buffer
                     for name, buffer in module._buffers.items()
@@ -72,7 +72,7 @@ class _MovedModules:
                 parameters = [p for p in module._parameters.values() if p is not None]
             with self._swapping(), self.tensors.with_gradients(parameters):
                 moved: nn.Module = apply(module, *args, **kwargs)
-            with without_functions():
+            with without_function_modes():
                 for name, buffer in buffers.items():
                     now = module._buffers.get(name)
                     if now is not None and on_device(now):

@@ -19,8 +19,8 @@ from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
 from torchtraceap.dryrun.device.devices import on_device
 from torchtraceap.dryrun.private_names import private
+from torchtraceap.dryrun.without_modes import without_function_modes
 
-without_functions = private("torch._C.DisableTorchFunction")
 _swap_inside = private("torch._C._swap_tensor_impl")
 _inside = private("torch.Tensor._cdata").__get__
 
@@ -45,7 +45,7 @@ class MovedTensors:
     def with_gradients(self, parameters: Iterable[nn.Parameter]) -> Iterator[None]:
         """Know in this block whose gradients tensors are."""
         former = self._owners
-        with without_functions():
+        with without_function_modes():
             pairs = [(p.grad, p) for p in parameters if p.grad is not None]
         try:
             self._owners = {id(gradient): owner for gradient, owner in pairs}
@@ -56,7 +56,7 @@ class MovedTensors:
     def move(self, swap: Callable[..., None], tensor: Tensor, to: Tensor) -> None:
         """Give a tensor what ``to`` has, as `tensor.data = to` does; ``swap`` is for
         tensors made of others."""
-        with without_functions():
+        with without_function_modes():
             if any(map(is_traceable_wrapper_subclass, (tensor, to))):
                 swap(tensor, to)
                 return

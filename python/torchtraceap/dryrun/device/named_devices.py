@@ -15,10 +15,10 @@ from torchtraceap.dryrun.device.devices import CUDA, DEVICE, is_gpu
 from torchtraceap.dryrun.device.replacements import (
     Replacements,
     is_here,
-    without_function_modes,
 )
 from torchtraceap.dryrun.private_names import private
 from torchtraceap.dryrun.waits.sync_ops import OF_DATA
+from torchtraceap.dryrun.without_modes import without_function_modes
 from torchtraceap.errors import DryRunError
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 from torchtraceap.dryrun.private_names import private
+from torchtraceap.dryrun.without_modes import without_dispatch_modes
 
 _count = private("torch._C._len_torch_dispatch_stack")
-_disable = private("torch.utils._python_dispatch._disable_current_modes")
 _push = private("torch.utils._python_dispatch._push_mode")
 _pop = private("torch.utils._python_dispatch._pop_mode")
 
@@ -37,7 +37,7 @@ class OtherModes:
     @contextmanager
     def _hidden(self) -> Iterator[None]:
         before = self.there
-        with _disable() as modes:
+        with without_dispatch_modes() as modes:
             self.there = modes
             try:
                 yield

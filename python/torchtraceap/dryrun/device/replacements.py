@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from torch import Tensor
 
 from torchtraceap.dryrun.device.devices import on_device
-from torchtraceap.dryrun.private_names import private
+from torchtraceap.dryrun.without_modes import without_function_modes
 
 if TYPE_CHECKING:
     from torchtraceap.dryrun.device.border import Border
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 Replacement = Callable[["Border", Any, Sequence[Any], dict[str, Any]], Any]
 #: By function.
 Replacements = Mapping[Any, Replacement]
-
-without_function_modes = private("torch._C.DisableTorchFunction")
 
 
 def is_here(value: Any) -> bool:

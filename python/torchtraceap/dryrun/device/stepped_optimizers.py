@@ -19,11 +19,12 @@ from torch.optim import Optimizer
 from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 from torchtraceap.dryrun.device.devices import on_device
-from torchtraceap.dryrun.device.moved_tensors import is_hosts, without_functions
+from torchtraceap.dryrun.device.moved_tensors import is_hosts
 from torchtraceap.dryrun.facade.replacing import Replacements
-from torchtraceap.dryrun.private_names import private
-
-_without_modes = private("torch.utils._python_dispatch._disable_current_modes")
+from torchtraceap.dryrun.without_modes import (
+    without_dispatch_modes,
+    without_function_modes,
+)
 
 
 class SteppedOptimizers:
@@ -51,7 +52,7 @@ class SteppedOptimizers:
 
     def _keep(self, optimizer: Optimizer, *_: Any) -> None:
         if optimizer not in self._former:
-            with without_functions(), _without_modes():
+            with without_function_modes(), without_dispatch_modes():
                 self._former[optimizer] = _Former(optimizer)
 
     def steps_back(self, moved: Container[Any]) -> list[Callable[[], None]]:

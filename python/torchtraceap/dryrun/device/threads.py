@@ -20,10 +20,8 @@ from torchtraceap.dryrun.device.devices import on_device
 from torchtraceap.dryrun.device.dispatch import Dispatch
 from torchtraceap.dryrun.device.nested import tensors_in
 from torchtraceap.dryrun.facade.replacing import Replacements
-from torchtraceap.dryrun.private_names import private
+from torchtraceap.dryrun.without_modes import without_function_modes
 from torchtraceap.errors import DryRunError
-
-_NoFunctionModes = private("torch._C.DisableTorchFunction")
 
 
 class _Elsewhere(TorchFunctionMode):  # type: ignore[misc]
@@ -37,7 +35,7 @@ class _Elsewhere(TorchFunctionMode):  # type: ignore[misc]
     ) -> Any:
         kwargs = kwargs or {}
         if not (self._run.paused or self._left.is_set()):
-            with _NoFunctionModes():
+            with without_function_modes():
                 given = [*args, *kwargs.values()]
                 used = func is Tensor.cuda or any(map(_names_device, given))
                 used = used or any(map(on_device, tensors_in(given)))

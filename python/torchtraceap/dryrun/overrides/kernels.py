@@ -17,6 +17,7 @@ from typing import Any
 import torch
 
 from torchtraceap.dryrun.private_names import private
+from torchtraceap.dryrun.without_modes import without_function_modes
 
 #: (operator with overload as "softmax.int", dispatch key): what is called instead.
 Kernels = Mapping[tuple[str, str], Callable[..., Any]]
@@ -73,11 +74,10 @@ def replaced(kernels: Kernels) -> Iterator[None]:
 
 def below_functions(kernel: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function with function modes off: to them a device is not "meta"."""
-    off = private("torch._C.DisableTorchFunction")
 
     @wraps(kernel)
     def call(*args: Any, **kwargs: Any) -> Any:
-        with off():
+        with without_function_modes():
             return kernel(*args, **kwargs)
 
     return call

@@ -16,6 +16,10 @@ from torch.utils.data.dataloader import DataLoader
 
 from torchtraceap.dryrun.facade.replacing import Replacements
 from torchtraceap.dryrun.private_names import private
+from torchtraceap.dryrun.without_modes import (
+    without_dispatch_modes,
+    without_function_modes,
+)
 
 _ITERATOR = "torch.utils.data.dataloader._MultiProcessingDataLoaderIter"
 _worker_loop = private("torch.utils.data._utils.worker._worker_loop")
@@ -23,10 +27,7 @@ _worker_loop = private("torch.utils.data._utils.worker._worker_loop")
 
 def worker_loop(*args: Any, **kwargs: Any) -> None:
     """Be a worker without the modes of the dry run, which a forked process inherits."""
-    with (
-        private("torch._C.DisableTorchFunction")(),
-        private("torch.utils._python_dispatch._disable_current_modes")(),
-    ):
+    with without_function_modes(), without_dispatch_modes():
         _worker_loop(*args, **kwargs)
 
 

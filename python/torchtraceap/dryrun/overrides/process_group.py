@@ -19,7 +19,7 @@ from torch import Tensor
 from torchtraceap.dryrun.device.devices import on_device
 from torchtraceap.dryrun.device.dispatch import Dispatch
 from torchtraceap.dryrun.device.nested import tensors_in
-from torchtraceap.dryrun.private_names import private
+from torchtraceap.dryrun.without_modes import without_function_modes
 
 #: Method of a group: name of the operator, and how many of its first arguments are
 #: written to and, after them, read.
@@ -119,7 +119,7 @@ class Group(dist.ProcessGroup):  # type: ignore[misc]
         """Write down a collective on the tensors in ``written`` and ``read``."""
         outputs, inputs = list(tensors_in([written])), list(tensors_in([read]))
         # To function modes no tensor is on "meta".
-        with private("torch._C.DisableTorchFunction")():
+        with without_function_modes():
             if not any(map(on_device, chain(outputs, inputs))):
                 _on_host(method, outputs, inputs, self.size())
                 return Work(None, outputs)
