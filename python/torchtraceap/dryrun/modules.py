@@ -58,11 +58,6 @@ class Place:
             return ""
         return type(step.optimizer).__name__
 
-    def forget(self) -> None:
-        """Be in no module and no optimizer: an exception may have left some."""
-        self._running.clear()
-        self._stepping.clear()
-
     @contextmanager
     def watching(self) -> Iterator[None]:
         """Follow modules and optimizers, all of them, by torch's global hooks."""

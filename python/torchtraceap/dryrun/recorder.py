@@ -51,7 +51,6 @@ class Recorder:
         self.live = LiveMemory(self.record)
         self.place = Place()
         self.current_stream = DEFAULT_STREAM
-        self.generator_seed = 0
         self._ops = 0
         self._max_ops = max_ops
         self._max_seconds = max_seconds
@@ -91,6 +90,7 @@ class Recorder:
         self._count()
         stack = user_stack(sys._getframe(2))
         stack = self._stacks.setdefault(stack, stack)
+        optimizer = self.place.optimizer
         entry = Op(
             name,
             overload,
@@ -98,9 +98,9 @@ class Recorder:
             {key: _plain(value) for key, value in kwargs.items() if value is not None},
             tuple(_info(one) for one in outputs),
             self.record.steps,
-            "optimizer" if self.place.optimizer else "forward",
+            "optimizer" if optimizer else "forward",
             stack[0] if stack else None,
-            self.place.optimizer or self.place.module,
+            optimizer or self.place.module,
             self.current_stream,
             stack=stack,
             copy=copy,

@@ -19,13 +19,14 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from torchtraceap.dryrun.device.devices import DEVICE, is_gpu, on_device
-from torchtraceap.dryrun.device.following import Follower, written_by
+from torchtraceap.dryrun.device.following import Follower
 from torchtraceap.dryrun.device.host_guesses import run_on_host
 from torchtraceap.dryrun.device.memory import memory_of
 from torchtraceap.dryrun.device.nested import tensors_in
 from torchtraceap.dryrun.device.other_modes import OtherModes
 from torchtraceap.dryrun.device.shape_cache import ShapeCache
 from torchtraceap.dryrun.device.shapes import run_on_meta
+from torchtraceap.dryrun.device.signatures import written_by
 from torchtraceap.dryrun.device.values import Values
 from torchtraceap.dryrun.private_names import private
 from torchtraceap.dryrun.record import Copy
@@ -114,7 +115,9 @@ class Dispatch(TorchDispatchMode):  # type: ignore[misc]
         name = func._schema.name
         out = self._shapes_of(func, args, kwargs)
         outs = [t for t in tensors_in([out]) if on_device(t)]
-        written = written_by(func, args, kwargs)
+        written = [
+            t for t in tensors_in(written_by(func, args, kwargs)) if on_device(t)
+        ]
         fresh = [t for t in outs if memory_of(t) is None]
         for tensor in itertools.chain(outs, written, tensors_in(args)):
             if on_device(tensor):

@@ -6,8 +6,6 @@ from __future__ import annotations
 import itertools
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import torch
@@ -16,7 +14,7 @@ from torch import Tensor
 from torchtraceap.dryrun.device import guesses
 from torchtraceap.dryrun.device.attention_values import ATTENTION, attention_values
 from torchtraceap.dryrun.device.devices import on_device
-from torchtraceap.dryrun.device.memory import memory_of
+from torchtraceap.dryrun.device.memory import covers, memory_of
 from torchtraceap.dryrun.device.nested import pairs, tensors_in
 from torchtraceap.dryrun.device.rnn_values import RECURRENT, rnn_values
 from torchtraceap.dryrun.device.values import Values
@@ -57,35 +55,6 @@ _BY_SHAPE = {
 _FUSED = ATTENTION | RECURRENT
 # What errors of the CPU say where a kernel of CUDA asserts.
 _OUTSIDE = ("out of range", "out of bounds")
-
-
-@dataclass(frozen=True)
-class _Signature:
-    """Which arguments an operator writes to, by its schema."""
-
-    places: tuple[int, ...]
-    names: tuple[str, ...]
-
-
-@cache
-def _signature(func: Any) -> _Signature:
-    places, names = [], []
-    for at, argument in enumerate(func._schema.arguments):
-        if argument.alias_info is not None and argument.alias_info.is_write:
-            names.append(argument.name)
-            if not argument.kwarg_only:
-                places.append(at)
-    return _Signature(tuple(places), tuple(names))
-
-
-def written_by(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> list[Tensor]:
-    """Return the tensors on the device that an operator writes to."""
-    signature = _signature(func)
-    if not signature.names:
-        return []
-    values = [args[at] for at in signature.places if at < len(args)]
-    values += [kwargs[name] for name in signature.names if name in kwargs]
-    return [t for t in tensors_in(values) if on_device(t)]
 
 
 class Follower:
@@ -146,16 +115,15 @@ class Follower:
                     continue
                 if tensor.shape == value.shape:
                     values.put(tensor, value, known)
-            for (
-                tensor
-            ) in wanted:  # What the CPU leaves out, as in a batch_norm in eval.
+            # The CPU leaves some out, as those of a batch_norm in eval.
+            for tensor in wanted:
                 if values.shadow(tensor) is None:
                     values.guess(tensor)
         for tensor in written:
             memory = memory_of(tensor)
             if memory is not None and memory.shadow is not None:
-                whole = tensor.numel() * tensor.itemsize == memory.nbytes
-                memory.known = known and (memory.known or (blind and whole))
+                whole = blind and covers(tensor, memory)
+                memory.known = known and (memory.known or whole)
 
     def _on_shadows(
         self, func: Any, args: Sequence[Any], kwargs: dict[str, Any], out: Any

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from torchtraceap.dryrun.device.nested import tensors_in
+from torchtraceap.dryrun.device.signatures import written_by
 
 _MARK = "_traceap_guessed"
 
@@ -44,17 +45,6 @@ def run_on_host(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     out = func(*args, **kwargs)
     if not guessed:
         return out
-    names = [a.name for a in func._schema.arguments if _is_written(a)]
-    places = {a.name: at for at, a in enumerate(func._schema.arguments)}
-    written = [
-        kwargs[name] if name in kwargs else args[places[name]]
-        for name in names
-        if name in kwargs or places[name] < len(args)
-    ]
-    for tensor in tensors_in([out, *written]):
+    for tensor in tensors_in([out, *written_by(func, args, kwargs)]):
         mark_guessed(tensor)
     return out
-
-
-def _is_written(argument: Any) -> bool:
-    return argument.alias_info is not None and argument.alias_info.is_write

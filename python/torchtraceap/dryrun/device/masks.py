@@ -27,14 +27,9 @@ if TYPE_CHECKING:
 _aten = torch.ops.aten
 
 
-def count(run: Dispatch, mask: Tensor) -> int:
-    """Return how many elements of a tensor are not zero: so many as its values say, or
-    a guess that stays the same as long as the tensor does."""
-    if not on_device(mask):
-        return int(mask.count_nonzero())
-    values = run.values.shadow(mask)
-    if values is not None:
-        return int(values.count_nonzero())
+def _guessed_count(run: Dispatch, mask: Tensor) -> int:
+    """Return how many elements of a tensor without values are not zero: a guess that
+    stays the same as long as the tensor does."""
     run.recorder.live.allocate(mask)
     memory = memory_of(mask)
     assert memory is not None
@@ -44,11 +39,12 @@ def count(run: Dispatch, mask: Tensor) -> int:
 
 def _places(run: Dispatch, mask: Tensor) -> Tensor:
     """Return the result of nonzero on the device, and record that; no wait."""
-    n = count(run, mask)
-    out = run.new((n, mask.dim()), torch.int64)
     values = run.values.shadow(mask)
-    if values is not None:
-        run.values.put(out, values.nonzero(), run.values.known(mask))
+    found = None if values is None else values.nonzero()
+    n = _guessed_count(run, mask) if found is None else len(found)
+    out = run.new((n, mask.dim()), torch.int64)
+    if found is not None:
+        run.values.put(out, found, run.values.known(mask))
     elif out.numel():
         sizes = torch.tensor(mask.shape, dtype=torch.int64)
         drawn = torch.rand((n, mask.dim()), generator=run.values.generator)
@@ -125,7 +121,7 @@ def _index_put(run: Dispatch, func: Any, args: Sequence[Any], kwargs: Any) -> An
 
 def _masked_select(run: Dispatch, func: Any, args: Sequence[Any], kwargs: Any) -> Any:
     source, mask = torch.broadcast_tensors(*map(torch.atleast_1d, args[:2]))
-    (columns) = _by_places(run, func._schema.name, [mask])
+    columns = _by_places(run, func._schema.name, [mask])
     return run.run(_aten.index.Tensor, (source, columns), {})
 
 

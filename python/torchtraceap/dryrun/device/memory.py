@@ -37,3 +37,8 @@ def attach(tensor: Tensor, memory: Memory) -> None:
     """Keep ``memory`` as long as the storage lives: torch keeps the Python object of a
     storage with it."""
     setattr(tensor.untyped_storage(), KEY, memory)
+
+
+def covers(tensor: Tensor, memory: Memory) -> bool:
+    """Tell whether a tensor is all of its storage."""
+    return bool(tensor.numel() * tensor.itemsize == memory.nbytes)

@@ -19,7 +19,7 @@ from torch import Tensor, UntypedStorage
 from torchtraceap.dryrun.device.devices import on_device
 from torchtraceap.dryrun.device.guesses import guess_into
 from torchtraceap.dryrun.device.host_guesses import is_guessed, mark_guessed
-from torchtraceap.dryrun.device.memory import Memory, memory_of
+from torchtraceap.dryrun.device.memory import Memory, covers, memory_of
 from torchtraceap.dryrun.device.nested import map_tensors
 
 #: none: nothing is worked out. small: up to SMALL elements. all: everything, at the
@@ -106,14 +106,14 @@ class Values:
         memory = memory_of(tensor)
         if memory is None or not self.wants(tensor):
             return
-        covers = _covers(tensor, memory)
+        whole = covers(tensor, memory)
         if memory.shadow is None:
             memory.shadow = torch.UntypedStorage(memory.nbytes)
-            if not covers:
+            if not whole:
                 guess_into(_whole(tensor, memory.shadow), self.generator)
                 memory.known = False
         _over(tensor, memory.shadow).copy_(values)
-        memory.known = known and (covers or memory.known)
+        memory.known = known and (whole or memory.known)
 
     def guess(self, tensor: Tensor, hint: Tensor | None = None) -> None:
         """Invent values for a tensor on the device, if such are kept: those of ``hint``
@@ -178,8 +178,3 @@ def _over(tensor: Tensor, storage: UntypedStorage) -> Tensor:
 def _whole(tensor: Tensor, storage: UntypedStorage) -> Tensor:
     elements = storage.nbytes() // tensor.itemsize
     return torch.empty(0, dtype=tensor.dtype).set_(storage, 0, (elements,), (1,))
-
-
-def _covers(tensor: Tensor, memory: Memory) -> bool:
-    """Tell whether a tensor is all of its storage."""
-    return bool(tensor.numel() * tensor.itemsize == memory.nbytes)
