@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""test_cli_help.py: the program says what it takes, what is wrong, and why."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import torchtraceap
+from torchtraceap import _core
+from torchtraceap.cli import program as cli_program
+
+from .cli_commands import the_commands
+
+Run = Callable[..., "subprocess.CompletedProcess[bytes]"]
+TINY = "mi250-rocm62-tiny.json.gz"
+LOADER = "kineto2021-v100-resnet50-workers0-memory.json.gz"
+
+# --- Help, mistakes, exit codes -------------------------------------------------------
+
+
+def test_every_command_has_examples_that_it_takes(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    commands = the_commands()
+    names = set()
+    for module in cli_program._COMMANDS:
+        assert len(module.EXAMPLES) >= 3, module.__name__
+        for line, what in module.EXAMPLES:
+            found = re.search(r"torchtraceap ([^|>)]*)", line)
+            assert found and what and len(line) <= 80
+            words = shlex.split(found[1].rstrip())
+            options = cli_program.make_parser().parse_args(words)
+            assert callable(options.run)
+            names.add(words[0])
+            assert line in (commands[words[0]].epilog or "")
+    assert names == set(commands)
+    for name in ("", *commands):
+        with pytest.raises(SystemExit, match="0"):
+            cli_program.main([name, "--help"] if name else ["--help"])
+        text = capsys.readouterr().out
+        assert "examples:\n  # " in text
+        assert max(map(len, text.splitlines())) <= 88
+    assert "exit codes: 0 fine; 1 " in cli_program.make_parser().format_help()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "hint"),
+    [
+        ([], "examples:"),
+        (["trace.json"], "torchtraceap analyze trace.json\n"),
+        (["my trace.json.gz", "--json", "x"], "analyze 'my trace.json.gz' --json x\n"),
+        (["analize", "trace.json"], "did you mean analyze?"),
+        (["what-if"], "did you mean whatif?"),
+        (["frobnicate"], "there are: analyze, "),
+        (["analyze", "x.json", "--jsn", "y"], "did you mean --json?"),
+        (["whatif", "x.json", "--trace-uot=y"], "did you mean --trace-out?"),
+        (["an\x1b[31m\u202e"], r"an\x1b[31m\u202e"),
+    ],
+)
+def test_a_mistake_is_met_with_a_hint(
+    program: Run, arguments: list[str], hint: str
+) -> None:
+    result = program(*arguments)
+    text = result.stderr.decode()
+    assert result.returncode == 2 and result.stdout == b""
+    assert hint in text and "Traceback" not in text
+    assert "\x1b" not in text and "\u202e" not in text
+
+
+def test_a_file_without_an_ending_is_taken_for_a_trace(
+    program: Run, tmp_path: Path
+) -> None:
+    (tmp_path / "recorded").write_text("{}")
+    result = program("recorded", cwd=tmp_path)
+    assert b"torchtraceap analyze recorded" in result.stderr
+
+
+def test_exit_codes_are_those_of_the_page(root: Path) -> None:
+    from torchtraceap.cli import output
+
+    page = (root / "docs" / "cli.md").read_text("utf-8")
+    codes = re.findall(r"^\| (\d+) \|", page, re.MULTILINE)
+    assert [int(code) for code in codes] == [
+        output.OK,
+        output.BUDGET_BROKEN,
+        output.BAD_INPUT,
+        output.INTERRUPTED,
+    ]
+    commands = the_commands()
+    assert all(f"| `{name} " in page for name in commands)
+    known = {
+        option
+        for parser in commands.values()
+        for action in parser._actions
+        for option in action.option_strings
+    }
+    named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", page))
+    assert named <= known
+
+
+def test_ctrl_c_is_130(tmp_path: Path) -> None:
+    """Pressed while the program waits for the bytes of a trace."""
+    code = "import sys; from torchtraceap.cli import main, analyze\n"
+    code += "def stop(*a, **k): raise KeyboardInterrupt\n"
+    code += "analyze.load = stop; sys.exit(main(['analyze', 'x.json']))"
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, check=False
+    )
+    assert (result.returncode, result.stdout, result.stderr) == (130, b"", b"")
+
+
+# --- Targets are checked before any work ----------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("command", "options", "message"),
+    [
+        ("analyze", ["--json", ""], "--json '' names no file"),
+        ("analyze", ["--csv", ""], "--csv '' names no folder"),
+        ("whatif", ["--trace-out", ""], "--trace-out '' names no file"),
+        ("whatif", ["--json", ""], "--json '' names no file"),
+        ("analyze", ["--json", "."], "cannot write .: Is a directory"),
+        ("whatif", ["--json", "no/x.json"], "cannot write no/x.json: No such file"),
+        ("whatif", ["--trace-out", "no/x.json"], "No such file"),
+        ("whatif", ["--trace-out", "-"], "does not go to standard output"),
+        ("analyze", ["--csv", "-"], "does not go to standard output"),
+        ("analyze", ["--csv", "file"], "cannot write file: Not a directory"),
+        ("analyze", ["--csv", "file/x/y"], "cannot write file/x/y: Not a directory"),
+        ("analyze", ["--json", "file/x"], "cannot write file/x: Not a directory"),
+        ("analyze", ["--parquet", "."], "holds file, which is none of the tables"),
+        ("analyze", ["--json", "a", "--csv", "./a"], "--json and --csv name the same"),
+        (
+            "whatif",
+            ["--json", "a", "--trace-out", "./a"],
+            "--json and --trace-out name",
+        ),
+        ("analyze", ["--csv", "t", "--parquet", "t"], "--csv and --parquet name"),
+        ("analyze", ["--json", "new/a", "--csv", "new"], "cannot write new/a: No such"),
+        ("analyze", ["--json", "made/a", "--csv", "made"], "in the folder of --csv"),
+    ],
+)
+def test_targets_are_refused_before_the_trace_is_read(
+    program: Run, tmp_path: Path, command: str, options: list[str], message: str
+) -> None:
+    (tmp_path / "file").write_text("mine")
+    (tmp_path / "made").mkdir()
+    result = program(command, "not-there.json", *options, cwd=tmp_path)
+    text = result.stderr.decode()
+    assert result.returncode == 2 and result.stdout == b""
+    assert message in text and "not-there" not in text
+    assert (tmp_path / "file").read_text() == "mine"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "made"]
+
+
+def test_tables_by_the_program(program: Run, data: Path, tmp_path: Path) -> None:
+    options = ["--csv", tmp_path / "csv", "--parquet", tmp_path / "parquet"]
+    result = program("analyze", data / TINY, *options, "--json", "/dev/null")
+    assert result.returncode == 0, result.stderr
+    assert (tmp_path / "csv" / "findings.csv").stat().st_size > 100
+    assert (tmp_path / "parquet" / "events.parquet").exists()
+    result = program("analyze", data / TINY, data / LOADER, *options)
+    assert b"--csv takes one trace" in result.stderr
+
+
+# --- What is said ---------------------------------------------------------------------
+
+
+def test_patterns_are_counted_as_the_readme_does(program: Run, root: Path) -> None:
+    text = program("patterns").stdout.decode()
+    found = sum(pattern.user_finding for pattern in _core.patterns())
+    aside = [p.name for p in _core.patterns() if not p.user_finding]
+    assert text.startswith(f"{found} patterns, ")
+    assert f"with {len(aside)} that only the balance has: {', '.join(aside)}" in text
+    assert f"{found} patterns" in (root / "README.md").read_text("utf-8")
+
+
+def test_a_file_is_no_place(program: Run, data: Path) -> None:
+    file = "resnet50_profiler_api.py"
+    result = program("whatif", data / LOADER, "--drop", file)
+    assert result.returncode == 2
+    assert f"{file} is a file. Name a line of it".encode() in result.stderr
+    assert f": {file}:42, {file}:46".encode() in result.stderr
+    result = program("whatif", data / LOADER, "--drop", "dataloader_bond")
+    assert b"did you mean 'dataloader_bound'?" in result.stderr
+
+
+def test_an_edit_that_leaves_nothing_is_not_counted_on(
+    slow_loader: torchtraceap.Report,
+) -> None:
+    everything = torchtraceap.what_if(slow_loader, torchtraceap.edits.hide("*"))
+    assert everything.leaves_nothing and everything.gain is not None
+    assert everything.gain.low_us == 0 < everything.gain.high_us
+    assert "Gain       less than these" in everything.summary()
+    some = torchtraceap.what_if(slow_loader, "dataloader_bound")
+    assert not some.leaves_nothing and some.gain is not None and some.gain.low_us > 0
+    assert re.search(r"Gain +\d+ ms to \d+ ms \(as replayed: ", some.summary())
+
+
+def test_why_nothing_is_recoverable_is_said(slow_loader: torchtraceap.Report) -> None:
+    (nothing,) = [f for f in slow_loader.findings if f.recoverable_us == 0]
+    (line,) = [x for x in slow_loader.summary().splitlines() if "  0 µs" in x]
+    assert nothing.kind in line
+    assert line.endswith("  0 µs recoverable: the host is the limit")

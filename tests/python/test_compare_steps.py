@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""test_compare_steps.py: compared by step, what varies between steps is noise."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+import torchtraceap
+from torchtraceap.gate.noise import median_error
+
+from .compare_sides import NOTHING, made, statuses
+
+
+def test_unequal_lengths_are_aligned_by_step() -> None:
+    """Twice the steps cost twice the time, and that is no change."""
+    short, long = made(waits_us=[5000] * 4), made(waits_us=[5000] * 8)
+    same = torchtraceap.compare(short, long)
+    assert statuses(same) == NOTHING
+    assert any("steps differ: 4 before, 8 after" in note for note in same.notes)
+    worse = torchtraceap.compare(short, made(waits_us=[6000] * 8))
+    assert statuses(worse) == {**NOTHING, "grown": ["dataloader_bound"]}
+    (grown,) = worse.of("grown")
+    assert (grown.cost.before, grown.cost.after) == (5000, 6000)
+    # Half as many steps that each cost more are worse, though the sum is less.
+    fewer = torchtraceap.compare(long, made(waits_us=[6000] * 4))
+    assert [one.kind for one in fewer.worse()] == ["grown"]
+
+
+def test_without_steps_shares_are_compared() -> None:
+    short = made(waits_us=[5000] * 4, steps=False)
+    long = made(waits_us=[5000] * 8, steps=False)
+    same = torchtraceap.compare(short, long)
+    assert (same.unit, same.step_us) == ("share", None)
+    assert statuses(same) == NOTHING
+    assert any("neither trace has steps" in note for note in same.notes)
+    worse = torchtraceap.compare(short, made(waits_us=[7000] * 4, steps=False))
+    assert statuses(worse)["grown"] == ["dataloader_bound"]
+    one = torchtraceap.compare(short, made(waits_us=[5000] * 4))
+    assert any("only the trace after has steps" in note for note in one.notes)
+    (untold,) = one.worse(["slower"])
+    assert not untold.known
+
+
+def test_slower_steps() -> None:
+    before = made(waits_us=[5000] * 4)
+    after = made(waits_us=[5000] * 4, step_us=11_000)
+    slower = torchtraceap.compare(before, after)
+    assert slower.step_us is not None
+    assert (slower.step_us.before, slower.step_us.after) == (10_000, 11_000)
+    assert [one.kind for one in slower.worse(["slower"])] == ["slower"]
+    slightly = made(waits_us=[5000] * 4, step_us=10_400)
+    assert torchtraceap.compare(before, slightly).worse(["slower"]) == []
+
+
+def test_what_varies_from_step_to_step_is_noise() -> None:
+    """The same means, once with steps that are alike and once with a wide spread."""
+    steady = torchtraceap.compare(made(waits_us=[4000] * 6), made(waits_us=[5000] * 6))
+    assert statuses(steady)["grown"] == ["dataloader_bound"]
+    wild = [1000, 2000, 3000, 5000, 6000, 7000]
+    noisy = torchtraceap.compare(
+        made(waits_us=wild), made(waits_us=[wait + 1000 for wait in wild])
+    )
+    assert statuses(noisy) == NOTHING
+    (change,) = noisy.findings
+    assert (change.cost.before, change.cost.after) == (4000, 5000)
+    assert change.cost.noise is not None
+    assert change.cost.noise > 1000
+
+
+SPARSE = [
+    # Rare waits: of their figures, means of all steps, a median deviation is 0.
+    ([1] * 9 + [50_000], [1] * 8 + [50_000] * 2),
+    ([1] * 6 + [50_000] * 4, [1] * 5 + [50_000] * 5),
+    ([1] * 10, [1] * 9 + [50_000]),
+    ([0] * 10, [0] * 9 + [50_000]),
+]
+
+
+@pytest.mark.parametrize(("before", "after"), SPARSE)
+def test_one_rare_wait_more_is_noise(before: list[float], after: list[float]) -> None:
+    sides = [made(waits_us=waits, step_us=100_000) for waits in (before, after)]
+    comparison = torchtraceap.compare(*sides)
+    assert statuses(comparison) == NOTHING
+    assert comparison.worse() == []
+    assert not comparison.causes["dataloader_bound"].counts
+    assert statuses(torchtraceap.compare(*reversed(sides))) == NOTHING
+
+
+def test_rare_waits_that_become_common_are_no_noise() -> None:
+    before = made(waits_us=[1] * 18 + [50_000] * 2, step_us=100_000)
+    after = made(waits_us=[1] * 4 + [50_000] * 16, step_us=100_000)
+    comparison = torchtraceap.compare(before, after)
+    assert statuses(comparison) == {**NOTHING, "grown": ["dataloader_bound"]}
+    assert comparison.causes["dataloader_bound"].counts
+
+
+def test_what_came_once_between_steps_is_noise() -> None:
+    """No step has it, so that steps show no spread of it; as often as steps, it is."""
+    before = made(waits_us=[0] * 6)
+    row = made(waits_us=[5000] * 4).to_dict()["findings"][0]  # type: ignore[index]
+    for count, new in ((1, False), (5, True), (6, True)):
+        form: dict[str, Any] = json.loads(before.to_json())
+        form["findings"].append({**row, "count": count, "wasted_us": 30_000.0})
+        assert bool(torchtraceap.compare(before, form).of("new")) == new
+
+
+def test_steps_of_two_kinds_are_no_slower_by_one_of_them() -> None:
+    """One step more of the slow kind moves the median all the way."""
+    report = made(waits_us=[0] * 11)
+    forms = []
+    for slow in (5, 6):
+        form: dict[str, Any] = json.loads(report.to_json())
+        for number, step in enumerate(form["steps"]):
+            step["end_us"] = step["start_us"] + (20_000 if number < slow else 10_000)
+        forms.append(form)
+    comparison = torchtraceap.compare(*forms)
+    assert comparison.step_us is not None
+    assert (comparison.step_us.before, comparison.step_us.after) == (10_000, 20_000)
+    assert comparison.worse(["slower"]) == []
+
+
+def test_two_steps_have_no_spread() -> None:
+    few = torchtraceap.compare(made(waits_us=[5000] * 2), made(waits_us=[5000] * 9))
+    assert few.step_us is not None
+    assert few.step_us.noise is None
+    assert any("2 steps are too few" in note for note in few.notes)
+
+
+def test_the_error_of_a_median() -> None:
+    """Three times that of a normal sample: its median is off by 1.2533 s / sqrt(n)."""
+    import random
+    from statistics import median, stdev
+
+    draw = random.Random(1)
+    medians, errors = [], []
+    for _ in range(400):
+        sample = tuple(draw.gauss(100.0, 5.0) for _ in range(101))
+        medians.append(median(sample))
+        errors.append(median_error(sample))
+    typical = median(error for error in errors if error is not None)
+    assert typical == pytest.approx(3 * stdev(medians), rel=0.15)
+    assert median_error((1.0, 2.0)) is None
+
+
+def test_what_is_small_does_not_count() -> None:
+    """A new finding of under half a percent of the step is listed, but no change."""
+    before = made(waits_us=[5000] * 40 + [0] * 2)
+    small = {
+        **before.to_dict()["findings"][0],  # type: ignore[index]
+        "id": "gc_pause-12345678",
+        "pattern": "gc_pause",
+    }
+    for share, new in ((0.004, False), (0.006, True)):
+        form: dict[str, Any] = json.loads(before.to_json())
+        wasted = share * before.trace.device_time_us
+        form["findings"].append({**small, "wasted_us": wasted})
+        comparison = torchtraceap.compare(before, form)
+        assert bool(comparison.of("new")) == new
+        assert len([f for f in comparison.findings if f.status == "new"]) == 1
