@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from torchtraceap.facts import Balance, Step
     from torchtraceap.findings import Finding, Location
     from torchtraceap.report import Report
+    from torchtraceap.source_lines import Line
     from torchtraceap.windows import Window
 
 SCHEMA_VERSION = 1
@@ -170,7 +171,7 @@ def _window_form(window: Window, recoverable: float | None) -> dict[str, Any]:
     }
 
 
-def location_form(where: Location | None) -> dict[str, Any] | None:
+def location_form(where: Location | Line | None) -> dict[str, Any] | None:
     """Return a place of the user's code; None without one."""
     if where is None:
         return None

@@ -15,7 +15,7 @@ from typing import Any
 from torchtraceap import _core
 from torchtraceap.dryrun.waits.wait_kinds import SUBTYPES
 from torchtraceap.findings import Location
-from torchtraceap.safe_text import printable
+from torchtraceap.safe_text import printable, writable
 
 PATTERN = "sync_stall"
 _MOST_WAITS, _MOST_RUNS = 2_000, 10_000
@@ -107,12 +107,7 @@ def _location(form: dict[str, Any]) -> Location | None:
     if not isinstance(file, str) or not 0 < len(file) <= _PATH_WIDTH:
         return None
     name = function if isinstance(function, str) else ""
-    return Location(_whole(file), line, _whole(name[:_NAME_WIDTH]), True)
-
-
-def _whole(name: str) -> str:
-    """Half a pair of surrogates, which JSON can name, cannot be written to a file."""
-    return name.encode("utf-8", "replace").decode("utf-8")
+    return Location(writable(file), line, writable(name[:_NAME_WIDTH]), True)
 
 
 def _text(value: Any, width: int) -> str:

@@ -50,6 +50,12 @@ def encodable(text: str, encoding: str | None) -> str:
     return text
 
 
+def writable(text: str) -> str:
+    """Return `text` with ``?`` for halves of surrogate pairs, which JSON and Python can
+    hold but no file in UTF-8 can."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
 def _escape(text: str) -> Iterator[str]:
     marks = _MOST_MARKS
     for c in text:

@@ -10,7 +10,7 @@ import sysconfig
 from dataclasses import dataclass
 from types import FrameType
 
-_OWN_FOLDER = os.path.dirname(os.path.abspath(__file__)) + os.sep
+OWN_FOLDER = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _STANDARD_FOLDERS = tuple(
     os.path.join(path, "")
     for path in {sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib")}
@@ -45,7 +45,7 @@ def is_user_file(file: str) -> bool:
     parts = file.replace("\\", "/").split("/")
     if "site-packages" in parts or "dist-packages" in parts:
         return False
-    return not resolve(file).startswith((_OWN_FOLDER, *_STANDARD_FOLDERS))
+    return not resolve(file).startswith((OWN_FOLDER, *_STANDARD_FOLDERS))
 
 
 @functools.lru_cache(maxsize=4096)
@@ -76,8 +76,6 @@ def deepest_user_line(lines: list[Line]) -> Line | None:
         if is_user_file(line.file):
             return line
     for line in lines:
-        if "/torch/" not in line.file and not resolve(line.file).startswith(
-            _OWN_FOLDER
-        ):
+        if "/torch/" not in line.file and not resolve(line.file).startswith(OWN_FOLDER):
             return line
     return None

@@ -80,7 +80,7 @@ def _stall(sync: Sync, first: int) -> Stall:
         operator=sync.api,
         count=1,
         wasted_us=None,
-        what=f"{row.written}: {row.why}" if row else "the CPU waits for the GPU",
+        what=row.what if row else "the CPU waits for the GPU",
         advice=row.instead if row else "leave it out of the loop",
         names=row.names if row else (),
         step=sync.step - first,

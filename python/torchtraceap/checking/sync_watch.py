@@ -146,7 +146,7 @@ def _stall(line: Line | None, operator: str, step: int, count: int) -> Stall:
         operator=operator,
         count=count,
         wasted_us=None,
-        what=f"{row.written}: {row.why}",
+        what=row.what,
         advice=row.instead,
         names=row.names,
         step=step,

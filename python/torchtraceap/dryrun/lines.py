@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from types import FrameType
 
-from torchtraceap.source_lines import _OWN_FOLDER, Line, is_user_file, resolve
+from torchtraceap.source_lines import OWN_FOLDER, Line, is_user_file, resolve
 
 #: Of the user's lines, how many are kept of a stack: enough to tell paths apart.
 DEPTH = 16
@@ -42,7 +42,7 @@ def library_line(frame: FrameType | None) -> Line | None:
     while frame is not None:
         file = frame.f_code.co_filename
         torchs = file.startswith("<") or "/torch/" in file.replace("\\", "/")
-        if not torchs and not resolve(file).startswith(_OWN_FOLDER):
+        if not torchs and not resolve(file).startswith(OWN_FOLDER):
             return _line(frame)
         frame = frame.f_back
     return None

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from torchtraceap.dryrun.result import CANNOT_KNOW
-from torchtraceap.source_lines import Line
+from torchtraceap.json_form import location_form
 
 if TYPE_CHECKING:
     from torchtraceap.dryrun.estimate.totals import Totals
@@ -32,7 +32,7 @@ def result_form(result: Result) -> dict[str, Any]:
         "peak_bytes": result.peak_bytes,
         "modules": _rows("module", result.by_module(step)),
         "lines": [
-            {"location": _line_form(line), **asdict(totals)}
+            {"location": location_form(line), **asdict(totals)}
             for line, totals in result.by_line(step).items()
         ],
         "unknown_operators": dict(result.unknown_ops),
@@ -47,8 +47,8 @@ def _rows(name: str, found: dict[str, Totals]) -> list[dict[str, Any]]:
 
 def _wait_form(wait: Wait) -> dict[str, Any]:
     return {
-        "location": _line_form(wait.line),
-        "library": _line_form(wait.inner),
+        "location": location_form(wait.line),
+        "library": location_form(wait.inner),
         "api": wait.api,
         "how": wait.how,
         "value": wait.value,
@@ -59,9 +59,3 @@ def _wait_form(wait: Wait) -> dict[str, Any]:
         "why": wait.row.why,
         "advice": wait.row.instead,
     }
-
-
-def _line_form(line: Line | None) -> dict[str, Any] | None:
-    if line is None:
-        return None
-    return {"file": line.file, "line": line.line, "function": line.function}

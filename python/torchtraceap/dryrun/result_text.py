@@ -109,7 +109,7 @@ def wait_details(wait: Wait, explained: set[str]) -> Iterator[str]:
         yield f"in {printable(str(wait.inner))} ({printable(wait.inner.function)})"
     if wait.row.written not in explained:
         explained.add(wait.row.written)
-        yield f"{wait.row.written}: {wait.row.why}"
+        yield wait.row.what
         yield f"instead: {wait.row.instead}"
 
 

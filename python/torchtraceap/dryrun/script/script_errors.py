@@ -8,9 +8,8 @@ import runpy
 import traceback
 
 from torchtraceap.errors import DryRunError
-from torchtraceap.source_lines import display_path, is_user_file
+from torchtraceap.source_lines import OWN_FOLDER, display_path, is_user_file
 
-_OWN_FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _STARTERS = ("<frozen runpy>", "<frozen importlib.", runpy.__file__)
 
 
@@ -42,4 +41,4 @@ def _hide_own(shown: traceback.TracebackException, seen: set[int]) -> None:
 
 
 def _is_own(file: str) -> bool:
-    return file.startswith(_STARTERS) or os.path.abspath(file).startswith(_OWN_FOLDER)
+    return file.startswith(_STARTERS) or os.path.abspath(file).startswith(OWN_FOLDER)

@@ -11,6 +11,7 @@ from torchtraceap import _core
 from torchtraceap.dryrun.record import Op, Phase, Record
 from torchtraceap.dryrun.timeline.phases import node_name
 from torchtraceap.dryrun.timeline.row_args import lines_args, members
+from torchtraceap.safe_text import writable
 
 
 class Scopes:
@@ -54,8 +55,7 @@ class Scopes:
 
     def around(self, op: Op) -> None:
         """Open what an operator of the phase is inside of."""
-        # Any text may name a module; not all can be written.
-        name = op.module.encode("utf-8", "replace").decode("utf-8")
+        name = writable(op.module)
         if self._phase == "backward":
             self._enter_node(op.forward)
         elif self._phase == "optimizer":

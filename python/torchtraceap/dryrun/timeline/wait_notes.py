@@ -14,6 +14,7 @@ from typing import Any
 from torchtraceap.dryrun.record import Sync
 from torchtraceap.dryrun.waits.sync_ops import BY_OPERATOR
 from torchtraceap.dryrun.waits.wait_kinds import kind_of
+from torchtraceap.safe_text import writable
 
 
 def wait_notes(syncs: Iterable[Sync]) -> list[dict[str, Any]]:
@@ -30,14 +31,14 @@ def _note(syncs: list[Sync]) -> dict[str, Any]:
     line = first.line
     guessed = any(sync.value == "guessed" for sync in syncs)
     return {
-        "file": _text(line.file) if line else "",
+        "file": writable(line.file) if line else "",
         "line": line.line if line else 0,
-        "function": _text(line.function) if line else "",
+        "function": writable(line.function) if line else "",
         "api": first.api,
         "subtype": kind_of(first.api),
         "steps": _runs(Counter(sync.step for sync in syncs)),
         "value": "guessed" if guessed else first.value,
-        "why": f"{row.written}: {row.why}" if row else "",
+        "why": row.what if row else "",
         "advice": row.instead if row else "",
     }
 
@@ -51,8 +52,3 @@ def _runs(counts: Counter[int]) -> list[list[int]]:
         else:
             runs.append([step, step, count])
     return runs
-
-
-def _text(name: str) -> str:
-    """Any text may name a file; not all can be written."""
-    return name.encode("utf-8", "replace").decode("utf-8")

@@ -29,6 +29,11 @@ class SyncOp:
     hidden: bool = False  # inside CUDA's kernel: no operator of its own shows it
     dry_only: bool = False  # a run on the CPU cannot tell it
 
+    @property
+    def what(self) -> str:
+        """What waits, and why, in one line."""
+        return f"{self.written}: {self.why}"
+
 
 def by_mask(arguments: Arguments) -> bool:
     """Indexing by a mask: its number of True values is the size of the result."""
