@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -17,3 +19,8 @@ def work() -> None:
     for _ in range(3):
         x = (x @ x).relu()
     x.sum().item()
+
+
+def steps_of(prof: Any) -> list[list[int]]:
+    """The numbers of the steps in each report of a profile."""
+    return [[step.number for step in report.steps] for report in prof.reports]

@@ -6,10 +6,12 @@ Nothing here uses torchtraceap.
 
 from __future__ import annotations
 
+import gzip
 import json
 import math
 from collections import defaultdict
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 # Duration, complete, instant, counter, async, flow, sample, object, metadata, memory
@@ -22,6 +24,17 @@ METADATA = {
     "thread_name": ("name", str),
     "thread_sort_index": ("sort_index", int),
 }
+
+
+def plain(path: Path) -> bytes:
+    """Read a trace's text, compressed or not."""
+    data = path.read_bytes()
+    return gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data
+
+
+def events_of(document: Any) -> list[dict[str, Any]]:
+    """The events of either form of a trace."""
+    return document["traceEvents"] if isinstance(document, dict) else document
 
 
 def strict(text: bytes) -> Any:
