@@ -6,6 +6,8 @@ from __future__ import annotations
 import pytest
 import torch
 
+from . import other_project
+
 TRAIN = """
 import torch
 
@@ -37,19 +39,15 @@ def built():
 
 """
 LINE = "train.py:16"
-STRICT = ["-Werror", "-Wignore:Module already imported so cannot be rewritten"]
 
 
-def make(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+def make(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
     """Lay out the project, of which tests can import ``train``."""
-    monkeypatch.setenv("COLUMNS", "200")
-    pytester.makepyfile(train=TRAIN)
-    pytester.syspathinsert()
+    return other_project.lay_out(pytester, monkeypatch, train=TRAIN)
 
 
 def run(project: pytest.Pytester, tests: str, *options: str) -> pytest.RunResult:
     """Run tests of the project in this process, and see that all is as before."""
-    project.makepyfile(test_it=HEAD + tests)
-    result = project.runpytest_inprocess(*STRICT, *options)
+    result = other_project.run(project, HEAD + tests, *options)
     assert not torch.cuda.is_available(), "a dry run is left behind"
     return result

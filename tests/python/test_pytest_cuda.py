@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import pytest
 
+from . import other_project
+
 torch = pytest.importorskip("torch")
 
 pytest_plugins = ["pytester"]
@@ -48,16 +50,12 @@ def wait(loss):
 def project(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> pytest.Pytester:
-    monkeypatch.setenv("COLUMNS", "200")
-    pytester.makepyfile(step=STEP)
-    pytester.syspathinsert()
-    return pytester
+    return other_project.lay_out(pytester, monkeypatch, step=STEP)
 
 
 def run(project: pytest.Pytester, tests: str) -> pytest.RunResult:
     head = "import pytest, step, torch\nfrom step import train_step\n"
-    project.makepyfile(test_it=head + tests)
-    return project.runpytest_inprocess()
+    return other_project.run(project, head + tests, strict=False)
 
 
 @pytest.mark.parametrize(

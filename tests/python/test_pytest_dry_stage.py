@@ -24,8 +24,7 @@ if torch.cuda.is_available():
 def project(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> pytest.Pytester:
-    make(pytester, monkeypatch)
-    return pytester
+    return make(pytester, monkeypatch)
 
 
 # --- Where the dry run is on -------------------------------------------------------

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_pytest_plugin.py: `no_sync_stalls`, the fixture and the marker, as the tests of
-somebody else's project see them."""
+"""test_pytest_plugin.py: `no_sync_stalls`, the fixture, as the tests of somebody else's
+project see it; and what pytest lists and what is there without torch."""
 
 from __future__ import annotations
 
 import importlib.util
 
 import pytest
+
+from .watched_project import make, run
 
 torch = pytest.importorskip("torch")
 
@@ -15,42 +17,12 @@ pytest_plugins = ["pytester"]
 if torch.cuda.is_available():
     pytest.skip("these watch a run without a GPU", allow_module_level=True)
 
-STEP = """
-import torch
-
-model = torch.nn.Linear(4, 1)
-optimizer = torch.optim.AdamW(model.parameters())
-
-def train_step(log=None):
-    loss = model(torch.randn(8, 4)).pow(2).mean()
-    loss.backward()
-    optimizer.step()
-    optimizer.zero_grad()
-    if log is not None:
-        log.append(loss.item())  # line 12
-"""
-# The second is of an editable install's hook, see pyproject.toml.
-STRICT = [
-    "-Werror",
-    "-Wignore:Module already imported so cannot be rewritten",
-    "--strict-markers",
-]
-
 
 @pytest.fixture
 def project(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> pytest.Pytester:
-    monkeypatch.setenv("COLUMNS", "200")
-    pytester.makepyfile(step=STEP)
-    pytester.syspathinsert()
-    return pytester
-
-
-def run(project: pytest.Pytester, tests: str, *options: str) -> pytest.RunResult:
-    head = "import pytest, unittest\nfrom step import train_step\n"
-    project.makepyfile(test_step=head + tests)
-    return project.runpytest_inprocess(*STRICT, *options)
+    return make(pytester, monkeypatch)
 
 
 # --- The fixture -------------------------------------------------------------------
@@ -283,106 +255,21 @@ def test_one_after_the_other(no_sync_stalls, trace_check):
     )
 
 
-# --- The marker --------------------------------------------------------------------
-
-
-def test_the_marker_watches_the_whole_body(project: pytest.Pytester) -> None:
+def test_what_is_allowed_must_be_names(project: pytest.Pytester) -> None:
+    """Said where the block begins, not at its end."""
     result = run(
         project,
         """
-@pytest.fixture
-def warm():  # is no part of the body
-    train_step([])
-    yield
-    train_step([])
-
-@pytest.mark.no_sync_stalls
-def test_stalls(): train_step([])
-
-@pytest.mark.no_sync_stalls
-def test_clean(warm): train_step()
-
-@pytest.mark.no_sync_stalls(max_count=2, allow=["nothing"])
-def test_options():
-    train_step([])
-    train_step([])
-
-@pytest.mark.no_sync_stalls(warmup=2)
-def test_warmup(no_sync_stalls):
-    for log in ([], [], None):
-        train_step(log)
-        no_sync_stalls.step()
-
-@pytest.mark.parametrize("log", [
-    None, [], pytest.param([1], marks=pytest.mark.no_sync_stalls),
-])
-def test_each(log): train_step(log)
+def test_block(no_sync_stalls):
+    with no_sync_stalls(allow=[88]):
+        assert False, "too late"
 """,
     )
-    result.assert_outcomes(passed=5, failed=2)
+    result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(
-        [
-            "FAILED test_step.py::test_stalls - Failed: step.py:12*",
-            "FAILED test_step.py::test_each[[]log2[]] - *",
-        ]
+        ["E *allow must be a list of names, but one is of *int"]
     )
-
-
-def test_classes(project: pytest.Pytester) -> None:
-    """Of unittest too, whose setUp and tearDown are no part of a test's body."""
-    result = run(
-        project,
-        """
-@pytest.mark.usefixtures("no_sync_stalls")
-class TestPlain:
-    def test_stalls(self): train_step([])
-    def test_clean(self): train_step()
-
-@pytest.mark.usefixtures("no_sync_stalls")
-class TestUnit(unittest.TestCase):
-    def setUp(self): train_step([])
-    def tearDown(self): train_step([])
-    def test_stalls(self): train_step([])
-    def test_clean(self): train_step()
-    def test_own(self):
-        train_step([])
-        self.fail("own")
-
-@pytest.mark.no_sync_stalls
-class TestAsync(unittest.IsolatedAsyncioTestCase):
-    async def asyncSetUp(self): train_step([])
-    async def test_stalls(self): train_step([])
-    async def test_clean(self): train_step()
-""",
-        "--tb=short",
-    )
-    result.assert_outcomes(passed=3, failed=4)
-    for name in ("TestPlain", "TestUnit", "TestAsync"):
-        result.stdout.fnmatch_lines([f"FAILED *{name}::test_stalls - *step.py:12*"])
-    result.stdout.fnmatch_lines(["FAILED *TestUnit::test_own - AssertionError: own"])
-
-
-@pytest.mark.parametrize(
-    ("options", "problem"),
-    [
-        ("max=2", "no option 'max'; there are: over_us, max_count, *unknown"),
-        ("max_count=-1", "max_count must be at least 0, but is -1"),
-        ("over_us='50'", "over_us must be a number, but is of type str"),
-        ("allow='item'", "allow must be a list of names, but is 'item'"),
-        ("unknown='ignore'", "unknown must be one of *, but is 'ignore'"),
-        ("50", "options need their names, such as max_count=1"),
-    ],
-)
-def test_wrong_options_of_the_marker(
-    project: pytest.Pytester, options: str, problem: str
-) -> None:
-    result = run(
-        project,
-        f"@pytest.mark.no_sync_stalls({options})\ndef test_it(): raise KeyError",
-    )
-    result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines([f"marker no_sync_stalls: {problem}"])
-    assert "KeyError" not in result.stdout.str()
+    result.stdout.no_fnmatch_line("*too late*")
 
 
 # --- Around it ---------------------------------------------------------------------
@@ -424,68 +311,3 @@ def test_without_torch(
             "SKIPPED * test_without_torch.py:*needs PyTorch, and torch is not *",
         ]
     )
-
-
-def test_a_test_that_is_run_again_is_judged_anew(project: pytest.Pytester) -> None:
-    """As plugins for flaky tests do."""
-    project.makeconftest(
-        """
-        from _pytest.runner import runtestprotocol
-
-        def pytest_runtest_protocol(item, nextitem):
-            item.ihook.pytest_runtest_logstart(
-                nodeid=item.nodeid, location=item.location)
-            runtestprotocol(item, nextitem=nextitem, log=False)
-            item._initrequest()
-            for report in runtestprotocol(item, nextitem=nextitem, log=False):
-                item.ihook.pytest_runtest_logreport(report=report)
-            return True
-        """
-    )
-    result = run(
-        project,
-        """
-logs = [None, []]
-@pytest.mark.no_sync_stalls
-def test_it(): train_step(logs.pop())
-""",
-        "--junitxml=out.xml",
-    )
-    result.assert_outcomes(passed=1)
-    xml = (project.path / "out.xml").read_text(encoding="utf-8")
-    assert '"torchtraceap.stalls" value="0"' in xml
-
-
-def test_the_marker_of_a_parameter_is_the_closest(project: pytest.Pytester) -> None:
-    """pytest itself puts it after that of the function."""
-    result = run(
-        project,
-        """
-once = pytest.param(2, marks=pytest.mark.no_sync_stalls(max_count=1))
-
-@pytest.mark.parametrize("number", [1, once])
-@pytest.mark.no_sync_stalls
-def test_marked(number):
-    train_step([])
-""",
-        "-rfp",
-    )
-    result.assert_outcomes(passed=1, failed=1)
-    result.stdout.fnmatch_lines(["PASSED *test_marked[[]2[]]"])
-
-
-def test_what_is_allowed_must_be_names(project: pytest.Pytester) -> None:
-    """Said where the block begins, not at its end."""
-    result = run(
-        project,
-        """
-def test_block(no_sync_stalls):
-    with no_sync_stalls(allow=[88]):
-        assert False, "too late"
-""",
-    )
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(
-        ["E *allow must be a list of names, but one is of *int"]
-    )
-    result.stdout.no_fnmatch_line("*too late*")

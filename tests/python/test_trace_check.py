@@ -11,10 +11,10 @@ import pytest
 
 import torchtraceap
 
+from . import other_project
+
 pytest_plugins = ["pytester"]
 
-# The second is of an editable install's hook, see pyproject.toml.
-STRICT = ["-Werror", "-Wignore:Module already imported so cannot be rewritten"]
 HEAD = """
 import pytest, torchtraceap
 SLOW = {slow!r}      # on a GPU, fed by a slow loader
@@ -28,7 +28,6 @@ LOSSY = {lossy!r}    # launches work of which it has no record
 def project(
     pytester: pytest.Pytester, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> pytest.Pytester:
-    monkeypatch.setenv("COLUMNS", "250")
     files = {
         "slow": "kineto2021-v100-resnet50-workers0-memory.json.gz",
         "cpu": "cpu-macos-resnet18.json.gz",
@@ -37,14 +36,12 @@ def project(
     }
     paths = {name: str(data / file) for name, file in files.items()}
     pytester.makeconftest("")
-    pytester.makepyfile(traces=HEAD.format(**paths))
-    pytester.syspathinsert()
-    return pytester
+    traces = HEAD.format(**paths)
+    return other_project.lay_out(pytester, monkeypatch, columns=250, traces=traces)
 
 
 def run(project: pytest.Pytester, tests: str, *options: str) -> pytest.RunResult:
-    project.makepyfile(test_it=f"from traces import *\n{tests}")
-    return project.runpytest_inprocess(*STRICT, *options)
+    return other_project.run(project, f"from traces import *\n{tests}", *options)
 
 
 # --- Stored traces -----------------------------------------------------------------

@@ -7,6 +7,8 @@ import importlib
 
 import pytest
 
+from .other_project import lay_out, run
+
 torch = pytest.importorskip("torch")
 
 pytest_plugins = ["pytester"]
@@ -14,8 +16,6 @@ pytest_plugins = ["pytester"]
 if torch.cuda.is_available():
     pytest.skip("these record a run without a GPU", allow_module_level=True)
 
-# The second is of an editable install's hook, see pyproject.toml.
-STRICT = ["-Werror", "-Wignore:Module already imported so cannot be rewritten"]
 STEP = """
 import torch
 model = torch.nn.Linear(4, 1)
@@ -39,15 +39,7 @@ def train_step(batch):
 def live(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
     # Imports inside of what is recorded would be what it finds.
     importlib.import_module("torch.utils.data")
-    monkeypatch.setenv("COLUMNS", "250")
-    pytester.makepyfile(step=STEP)
-    pytester.syspathinsert()
-    return pytester
-
-
-def run(project: pytest.Pytester, tests: str, *options: str) -> pytest.RunResult:
-    project.makepyfile(test_it=tests)
-    return project.runpytest_inprocess(*STRICT, *options)
+    return lay_out(pytester, monkeypatch, columns=250, step=STEP)
 
 
 def test_a_block_is_recorded_after_its_warm_up(live: pytest.Pytester) -> None:
