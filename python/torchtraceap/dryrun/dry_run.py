@@ -52,9 +52,9 @@ class DryRun(Result):
         allow_writes: bool = False,
     ) -> None:
         check_names()
-        self.gpu = gpu_of(gpu)
-        self._recorder = Recorder(self.gpu, max_ops, max_seconds)
-        self.record = self._recorder.record
+        the_gpu = gpu_of(gpu)
+        self._recorder = Recorder(the_gpu, max_ops, max_seconds)
+        super().__init__(self._recorder.record, the_gpu)
         self._dispatch = Dispatch(self._recorder, Values(values, seed))
         self._border = Border(self._dispatch)
         self._saving = Saving(self._recorder.note)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from torchtraceap.dryrun.estimate.gpus import Gpu
-from torchtraceap.dryrun.estimate.totals import Totals, kernels_of, work_of
+from torchtraceap.dryrun.estimate.totals import Totals, Work, work_of
 from torchtraceap.dryrun.record import Op, Record, Sync
 from torchtraceap.dryrun.waits.wait_places import Wait, waits_of
 from torchtraceap.source_lines import Line
@@ -35,19 +35,23 @@ _Key = TypeVar("_Key", bound=Hashable)
 
 
 class Result:
-    """Reads a record; what it gives is worked out when asked for, in one pass."""
+    """Reads a record; what it gives is worked out when asked for, in one pass.
 
-    record: Record
-    gpu: Gpu
+    Not to be read by several threads at once.
+    """
+
+    def __init__(self, record: Record, gpu: Gpu) -> None:
+        self.record = record
+        self.gpu = gpu
+        self._worked: list[Work] = []
 
     def totals(self, key: Callable[[Op | Sync], _Key]) -> dict[_Key, Totals]:
         """Return totals by what ``key`` says of each operator and wait: in order of
         their first."""
         found: dict[_Key, Totals] = {}
-        for entry in self.record.entries:
-            if isinstance(entry, Op) and not entry.is_view:
-                at = key(entry)
-                found[at] = found.get(at, Totals()) + work_of(entry, self.gpu)
+        for work in self._works():
+            at = key(work.op)
+            found[at] = found.get(at, Totals()) + work.totals
         for sync in self.record.syncs:
             at = key(sync)
             found[at] = found.get(at, Totals()) + Totals(waits=1)
@@ -62,9 +66,9 @@ class Result:
     @property
     def usual_step(self) -> Totals:
         """Totals of the last step that ended; of all there is, if none did."""
-        steps = self.steps
-        whole = self.totals(lambda entry: 0)
-        return steps[-1] if steps else whole.get(0, Totals())
+        if steps := self.steps:
+            return steps[-1]
+        return self.totals(lambda entry: 0).get(0, Totals())
 
     def by_module(self, step: int | None = None) -> dict[str, Totals]:
         """Return totals by module, of one step or of all; "" is outside of modules."""
@@ -107,12 +111,17 @@ class Result:
     @property
     def unknown_ops(self) -> Counter[str]:
         """Operators of which it is not known what they launch: each counts as one."""
-        return Counter(
-            entry.name
-            for entry in self.record.entries
-            if isinstance(entry, Op)
-            and any(k.by_default for k in kernels_of(entry, self.gpu))
-        )
+        return Counter(work.op.name for work in self._works() if work.by_default)
+
+    def _works(self) -> list[Work]:
+        """Return what each operator gives the device to do: worked out once for each,
+        though the record may have grown, or lost its end, since it was last asked."""
+        ops = [e for e in self.record.entries if isinstance(e, Op) and not e.is_view]
+        known = self._worked
+        same = sum(1 for work, op in zip(known, ops, strict=False) if work.op is op)
+        del known[same:]
+        known.extend(work_of(op, self.gpu) for op in ops[same:])
+        return known
 
     def summary(self) -> str:
         """Return the result as text."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from torchtraceap.dryrun.estimate.gpus import Gpu
 from torchtraceap.dryrun.estimate.kernel_time import copy_us, kernel_us
-from torchtraceap.dryrun.estimate.launches import Launch, launches_of
+from torchtraceap.dryrun.estimate.launches import launches_of
 from torchtraceap.dryrun.record import Op
 
 
@@ -33,22 +33,23 @@ class Totals:
         )
 
 
-def kernels_of(op: Op, gpu: Gpu) -> tuple[Launch, ...]:
-    """Return what an operator launches; views launch nothing."""
-    return () if op.is_view else launches_of(op, gpu)
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What one operator gives a GPU to do."""
+
+    op: Op
+    totals: Totals
+    by_default: bool  #: It is not known what the operator launches: it counts as one.
 
 
-def work_of(op: Op, gpu: Gpu) -> Totals:
-    """Return the totals of one operator."""
-    kernels = kernels_of(op, gpu)
+def work_of(op: Op, gpu: Gpu) -> Work:
+    """Return the work of an operator that is more than a view."""
+    kernels = launches_of(op, gpu)
     time = sum(kernel_us(kernel, gpu) for kernel in kernels)
-    if op.copy is None or op.copy.nbytes == 0:  # Nothing is not copied.
-        return Totals(1, len(kernels), device_us=time)
-    across = op.copy.direction != "d2d"
-    return Totals(
-        1,
-        len(kernels),
-        int(across),
-        op.copy.nbytes if across else 0,
-        device_us=time + copy_us(op.copy, gpu),
-    )
+    copies = copied = 0
+    if op.copy is not None and op.copy.nbytes > 0:  # Nothing is not copied.
+        time += copy_us(op.copy, gpu)
+        if op.copy.direction != "d2d":
+            copies, copied = 1, op.copy.nbytes
+    totals = Totals(1, len(kernels), copies, copied, device_us=time)
+    return Work(op, totals, any(kernel.by_default for kernel in kernels))
