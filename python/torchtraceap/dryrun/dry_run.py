@@ -123,6 +123,7 @@ class DryRun(Result):
     def _end(self) -> None:
         with LOCK:  # What another thread is at is written down to its end.
             self._dispatch.ended = True
+            self._recorder.threads.end()
 
     def suspend(self) -> None:
         """Let torch be as it is without a GPU until `resume`; may be nested.

@@ -18,6 +18,19 @@ from torchtraceap.errors import DryRunError
 Made = tuple[int, int]
 
 
+def outlived(what: str = "") -> DryRunError:
+    """Return what tells a thread that the run which followed it is over.
+
+    Args:
+        what: By what it uses the GPU.
+    """
+    name, by = threading.current_thread().name, f" ({what})" if what else ""
+    return DryRunError(
+        f"the thread {name!r} uses the GPU{by}, but the dry run that it was started in "
+        "has ended. Let it end before: join() it, or shut its pool down, in the block"
+    )
+
+
 class _Mine(threading.local):
     """What each thread has of its own."""
 
@@ -26,7 +39,9 @@ class _Mine(threading.local):
         self.number = -1  # Given with the first entry, so that idle ones have none.
         self.stream = DEFAULT_STREAM
         self.last = -1  # Its last entry.
-        self.begun_after: tuple[int, ...] = ()  # Entries, until its own first one.
+        self.behind: tuple[
+            int, ...
+        ] = ()  # Entries, of which its next one is the first.
         # By number of another thread: its last entry that is known to come before.
         self.known: dict[int, int] = {}
 
@@ -44,6 +59,7 @@ class HostThreads:
         self._mine = _Mine()
         #: Whether others than the first were ever followed.
         self.several = False
+        self._over = False
 
     def enter_first(self) -> None:
         """Follow the thread that asks: the one that enters the run."""
@@ -54,11 +70,19 @@ class HostThreads:
         """Follow the thread that asks from now on, after entries of others."""
         self.several = True
         self._mine.followed = True
-        self._mine.begun_after = after
+        self.come_after(after)
+
+    def come_after(self, entries: tuple[int, ...]) -> None:
+        """Say that what the thread that asks does next comes after entries."""
+        self._mine.behind = entries
 
     def leave(self) -> None:
         """Follow it no longer."""
         self._mine.followed = False
+
+    def end(self) -> None:
+        """Let nobody write anything down any more."""
+        self._over = True
 
     @property
     def followed(self) -> bool:
@@ -96,9 +120,9 @@ class HostThreads:
 
     @property
     def handed_over(self) -> tuple[int, ...]:
-        """Entries after which a thread comes that is started now."""
+        """Entries after which comes what the thread that asks starts now."""
         mine = self._mine
-        return (mine.last,) if mine.last >= 0 else mine.begun_after
+        return (*mine.behind, mine.last) if mine.last >= 0 else mine.behind
 
     def entered(self, at: int, uses: Iterable[Made]) -> tuple[int, ...]:
         """Say that the thread that asks writes the entry ``at``; return after which of
@@ -110,15 +134,17 @@ class HostThreads:
         """
         mine, me = self._mine, self.number
         mine.last = at
-        after = {self._record.entries[one].thread: one for one in mine.begun_after}
-        mine.begun_after = ()
-        after.pop(me, None)
-        for thread, place in uses:
+        behind = [(self._record.entries[one].thread, one) for one in mine.behind]
+        mine.behind = ()
+        after: dict[int, int] = {}
+        for thread, place in (*behind, *uses):
             if thread != me and mine.known.get(thread, -1) < place:
-                mine.known[thread] = after[thread] = max(place, after.get(thread, -1))
+                mine.known[thread] = after[thread] = place
         return tuple(sorted(after.values()))
 
     def _check(self) -> None:
+        if self._over:
+            raise outlived()
         if not self._mine.followed:
             name = threading.current_thread().name
             self._note(

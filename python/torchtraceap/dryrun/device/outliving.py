@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -13,8 +12,8 @@ from torch import Tensor
 from torchtraceap.dryrun.device.devices import on_device
 from torchtraceap.dryrun.device.memory import memory_of
 from torchtraceap.dryrun.device.nested import tensors_in
+from torchtraceap.dryrun.host_threads import outlived
 from torchtraceap.dryrun.without_modes import without_function_modes
-from torchtraceap.errors import DryRunError
 
 
 def refuse_after_end(
@@ -30,13 +29,8 @@ def refuse_after_end(
     """
     with without_function_modes():
         given = [*args, *kwargs.values()]
-        if not (names or any(map(_names_gpu, given)) or any(map(_is_of_run, given))):
-            return
-    raise DryRunError(
-        f"the thread {threading.current_thread().name!r} uses the GPU ({what}), but "
-        "the dry run in which it was started has ended. Let it end before: join() it, or "
-        "shut its pool down, in the block"
-    )
+        if names or any(map(_names_gpu, given)) or any(map(_is_of_run, given)):
+            raise outlived(what)
 
 
 def _names_gpu(value: Any) -> bool:

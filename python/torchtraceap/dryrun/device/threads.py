@@ -9,9 +9,10 @@ block does so too. Others are refused by the facade of torch.cuda. Loads torch.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
-from concurrent.futures import thread as pools
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import wraps
 from typing import Any
 
 from torchtraceap.dryrun.device.border import Border
@@ -38,7 +39,7 @@ def followed(border: Border) -> Iterator[None]:
     it uses the device."""
     recorder = border.run.recorder
     of_python = threading.Thread.start
-    of_pool = pools._WorkItem.run
+    of_pool = ThreadPoolExecutor.submit
 
     def start(thread: threading.Thread) -> None:
         # Of the object, for a class may have a run() of its own.
@@ -57,16 +58,22 @@ def followed(border: Border) -> Iterator[None]:
             replaced.undo()
             raise
 
-    def run_item(item: Any, *args: Any) -> None:
-        if recorder.threads.followed:
-            of_pool(item, *args)
-            return
-        # It was given after some of what was done until now: all of it is near enough.
-        entries = len(recorder.record.entries)
-        with _inside(border, (entries - 1,) if entries else ()):
-            of_pool(item, *args)
+    def submit(
+        pool: ThreadPoolExecutor, work: Callable[..., Any], /, *args: Any, **kwargs: Any
+    ) -> Future[Any]:
+        after = recorder.threads.handed_over
+
+        @wraps(work)
+        def run(*args: Any, **kwargs: Any) -> Any:
+            if recorder.threads.followed:
+                recorder.threads.come_after(after)
+                return work(*args, **kwargs)
+            with _inside(border, after):
+                return work(*args, **kwargs)
+
+        return of_pool(pool, run, *args, **kwargs)
 
     with Replacements() as replaced:
         replaced.set(threading.Thread, "start", start)
-        replaced.set(pools._WorkItem, "run", run_item)
+        replaced.set(ThreadPoolExecutor, "submit", submit)
         yield

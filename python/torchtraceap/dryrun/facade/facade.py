@@ -33,7 +33,7 @@ from torchtraceap.dryrun.facade.stand_in_classes import (
     stream_class,
 )
 from torchtraceap.dryrun.facade.stream_pool import Streams
-from torchtraceap.dryrun.private_names import TESTED
+from torchtraceap.dryrun.private_names import TESTED, private
 from torchtraceap.errors import DryRunError
 
 
@@ -68,7 +68,7 @@ class Facade:
     def __init__(self, host: Host) -> None:
         self._host = host
         self._replaced = Replacements()
-        self._of_torch_init = torch.cuda._lazy_init
+        self._of_torch_init = private("torch.cuda._lazy_init")
         self.device = Device(host.gpu)
         self.memory = MemoryFigures(host)
         self.cudart = Cudart(host, self.memory)
