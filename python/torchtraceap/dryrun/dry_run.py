@@ -98,7 +98,7 @@ class DryRun(Result):
             opening.enter_context(functions_seen_by(self._border))
             opening.enter_context(operators_seen_by(self._dispatch))
             opening.callback(_forget)
-            opening.callback(self._end)
+            opening.callback(self.end_record)
             _under_way = self
             self._open = opening.pop_all()
         return self
@@ -120,7 +120,8 @@ class DryRun(Result):
             replaced.set(torch.Tensor, "__reduce_ex__", pickled)
             self._stand_ins = opening.pop_all()
 
-    def _end(self) -> None:
+    def end_record(self) -> None:
+        """Let nothing more be written down, by no thread."""
         with LOCK:  # What another thread is at is written down to its end.
             self._dispatch.ended = True
             self._recorder.threads.end()

@@ -159,23 +159,23 @@ class Recorder:
     def sync(self, api: str, how: How, value: Value = "none") -> None:
         """Write down that the host waited for what its thread wrote down last."""
         frame = sys._getframe(1)
-        stack = user_stack(frame)
-        inner = library_line(frame)
-        self.record.syncs.append(
-            Sync(
-                api,
-                how,
-                value,
-                self.record.steps,
-                self._phase(),
-                stack[0] if stack else None,
-                self.place.optimizer or self.place.module,
-                self.threads.last,
-                stack,
-                inner if stack and inner != stack[0] else None,
-                self.threads.number,
+        stack, inner = user_stack(frame), library_line(frame)
+        with LOCK:
+            self.record.syncs.append(
+                Sync(
+                    api,
+                    how,
+                    value,
+                    self.record.steps,
+                    self._phase(),
+                    stack[0] if stack else None,
+                    self.place.optimizer or self.place.module,
+                    self.threads.last,
+                    stack,
+                    inner if stack and inner != stack[0] else None,
+                    self.threads.number,
+                )
             )
-        )
 
     def call(self, kind: Any, stream: int = DEFAULT_STREAM, event: int = -1) -> None:
         """Write down that the host orders streams."""

@@ -61,12 +61,11 @@ class Worker:
 @pytest.mark.parametrize(
     "use",
     [
-        lambda: torch.ones(3).to("cuda"),
-        lambda: torch.ones(3, device="cuda"),
-        lambda: torch.nn.Linear(2, 2).cuda(),
         torch.cuda.synchronize,
         torch.cuda.current_stream,
         lambda: torch.cuda.Event().record(),
+        # What torch itself calls, once, where "cuda" is named.
+        lambda: torch.cuda._lazy_init(),
     ],
 )
 def test_a_thread_of_before_that_asks_for_the_gpu_is_told(
@@ -81,6 +80,28 @@ def test_a_thread_of_before_that_asks_for_the_gpu_is_told(
                 worker(use)
             assert not run.record.entries
         assert "'old' was refused the GPU" in run.summary().replace("\n", " ")
+    finally:
+        worker.end()
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda: torch.ones(3).to("cuda"),
+        lambda: torch.ones(3, device="cuda"),
+        lambda: torch.nn.Linear(2, 2).cuda(),
+    ],
+)
+def test_a_thread_of_before_that_names_the_gpu_gets_an_error(
+    use: Callable[[], object],
+) -> None:
+    worker = Worker("old")
+    try:
+        # Torch's own, once it has asked for the GPU in this process.
+        told = r"'old' uses the GPU|not linked with|from the 'CUDA' backend"
+        with dry_run() as run, pytest.raises((DryRunError, RuntimeError), match=told):
+            worker(use)
+        assert not run.record.entries
     finally:
         worker.end()
 
