@@ -54,7 +54,7 @@ def observe(record: Record, gpu: Gpu, since: Since) -> Observation:
     open_one = max(one.step for one in (*entries, *syncs)) == record.steps
     ops = [entry for entry in entries if isinstance(entry, Op)]
     return Observation(
-        tuple(_stall(sync, since.step) for sync in syncs),
+        tuple(_stall(sync, since.step, record) for sync in syncs),
         scope=_scope(syncs, record, gpu),
         mode=MODE,
         steps=ended + open_one,
@@ -73,7 +73,7 @@ def cannot_be_run(error: DryRunError) -> Observation:
     return Observation((), "", f"{where}it cannot be told: {error}", MODE)
 
 
-def _stall(sync: Sync, first: int) -> Stall:
+def _stall(sync: Sync, first: int, record: Record) -> Stall:
     row = BY_OPERATOR.get(sync.api)
     return Stall(
         line=sync.line,
@@ -87,6 +87,7 @@ def _stall(sync: Sync, first: int) -> Stall:
         guessed=sync.value == "guessed",
         inner=sync.inner,
         module=sync.module,
+        threads=record.threads_of([sync]) or ("",),
     )
 
 
@@ -107,8 +108,8 @@ def _scope(syncs: Sequence[Sync], record: Record, gpu: Gpu) -> str:
     lines = [
         f"Checked in a dry run: nothing ran on a GPU, the code ran as if on one "
         f"({gpu.name}).",
-        "Not known here: times; waits of the driver and of NCCL; other threads than "
-        "this one.",
+        "Not known here: times; waits of the driver and of NCCL; threads that were "
+        "started before.",
     ]
     guessed = sum(sync.value == "guessed" for sync in syncs)
     if guessed:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from torchtraceap.safe_text import printable
 from torchtraceap.source_lines import Line, display_path
+from torchtraceap.thread_names import in_threads
 
 if TYPE_CHECKING:
     from torchtraceap.checking.sync_verdict import Place, Stall
@@ -19,6 +20,7 @@ def describe(stall: Place, steps: int) -> str:
     cost = "" if stall.wasted_us is None else f", {stall.wasted_us:,.0f} µs blocked"
     operator = f"  {printable(stall.operator)}" if stall.operator else ""
     guessed = " (value guessed)" if stall.guessed else ""
+    operator += in_threads(stall.threads)
     return f"{place}{operator}  {_often(stall, steps)}{cost}{guessed}"
 
 

@@ -34,6 +34,7 @@ class Stall:
     guessed: bool = False  # A value was read that had to be guessed.
     inner: Line | None = None  # The library's line that waits, where it is not `line`.
     module: str = ""  # That it is in, as far as known.
+    threads: tuple[str, ...] = ("",)  # Names of those that wait; "": the main one.
 
 
 @dataclass(frozen=True)
@@ -197,6 +198,7 @@ def _by_place(stalls: Iterable[Stall]) -> list[Place]:
     places: dict[Stall, Place] = {}
     for one in stalls:
         key = replace(one, count=0, wasted_us=None, step=0, guessed=False, module="")
+        key = replace(key, threads=())
         known = places.get(key)
         if known is None:
             places[key] = Place(**vars(one), in_steps=(one.step,))
@@ -209,6 +211,7 @@ def _by_place(stalls: Iterable[Stall]) -> list[Place]:
             count=known.count + one.count,
             wasted_us=time,
             guessed=known.guessed or one.guessed,
+            threads=tuple(dict.fromkeys((*known.threads, *one.threads))),
             in_steps=tuple({*known.in_steps, one.step}),
         )
     return sorted(places.values(), key=lambda s: (-(s.wasted_us or 0.0), -s.count))

@@ -32,6 +32,7 @@ from torchtraceap.dryrun.overrides.overrides import overrides
 from torchtraceap.dryrun.private_names import check_names
 from torchtraceap.dryrun.record import Op, Sync
 from torchtraceap.dryrun.recorder import Recorder
+from torchtraceap.dryrun.recording_lock import LOCK
 from torchtraceap.dryrun.result import Result
 from torchtraceap.errors import DryRunError
 
@@ -86,6 +87,8 @@ class DryRun(Result):
         with ExitStack() as opening:
             opening.enter_context(only_run(self.begun))
             opening.enter_context(bringing_back())
+            self._recorder.threads.enter_first()
+            opening.callback(self._recorder.threads.leave)
             self._facade = Facade(self._recorder)
             # As a function: what is open changes while it is suspended.
             opening.callback(lambda: self._stand_ins.close())
@@ -95,6 +98,7 @@ class DryRun(Result):
             opening.enter_context(functions_seen_by(self._border))
             opening.enter_context(operators_seen_by(self._dispatch))
             opening.callback(_forget)
+            opening.callback(self.end_record)
             _under_way = self
             self._open = opening.pop_all()
         return self
@@ -110,11 +114,17 @@ class DryRun(Result):
             opening.enter_context(self._recorder.live.watching())
             if not self._allow_writes:
                 opening.enter_context(self._saving.installed())
-            opening.enter_context(threads.refused(self._dispatch))
+            opening.enter_context(threads.followed(self._border))
             replaced = opening.enter_context(Replacements())
             pickled = pickling(torch.Tensor.__reduce_ex__, self._saving.seen)
             replaced.set(torch.Tensor, "__reduce_ex__", pickled)
             self._stand_ins = opening.pop_all()
+
+    def end_record(self) -> None:
+        """Let nothing more be written down, by no thread."""
+        with LOCK:  # What another thread is at is written down to its end.
+            self._dispatch.ended = True
+            self._recorder.threads.end()
 
     def suspend(self) -> None:
         """Let torch be as it is without a GPU until `resume`; may be nested.
@@ -235,7 +245,7 @@ def dry_run(
         print(run.summary())
 
     Tensors on the device have shapes and types, but no memory. The code must run in the
-    thread that enters the block.
+    thread that enters the block, or in threads that are started in it.
 
     Args:
         values: Which values are worked out, on the CPU: "none", those of "small"

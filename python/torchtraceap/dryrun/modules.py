@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from functools import wraps
@@ -31,8 +32,9 @@ class _Step(NamedTuple):
     frame: FrameType  # of torch, which is left with the step
 
 
-class Place:
-    """The innermost module whose forward is running, and whether an optimizer steps."""
+class Place(threading.local):
+    """The innermost module whose forward is running, and whether an optimizer steps: in
+    the thread that asks."""
 
     def __init__(self) -> None:
         self._running: list[tuple[nn.Module, str]] = []

@@ -68,6 +68,7 @@ NAMES = {
     "torch.utils._python_dispatch._get_current_dispatch_mode_stack": "leave modes of "
     "the program where they are",
     "torch._GLOBAL_DEVICE_CONTEXT": "set the default device back",
+    "torch.cuda._lazy_init": "refuse threads that were started before",
     "torch._C._swap_tensor_impl": "move parameters and bring them back",
     "torch.Tensor._cdata": "move parameters and bring them back",
     "torch._C._group_tensors_by_device_and_dtype": "run optimizers as on a GPU",

@@ -8,6 +8,7 @@ orders streams, and waits for the GPU. Nothing in it is a measured time.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -116,6 +117,12 @@ class Op:
     #: True: gives another view of the same memory, or memory without content, and
     #: launches nothing.
     is_view: bool = False
+    #: The host's thread: a place in `Record.threads`.
+    thread: int = 0
+    #: Places in `Record.entries` of what other threads did before, as far as that is
+    #: known and new for this thread. Else the order of entries of several threads is
+    #: only that of this run.
+    after: tuple[int, ...] = ()
 
 
 @dataclass(slots=True)
@@ -129,11 +136,13 @@ class Call:
     line: Line | None
     stream: int = DEFAULT_STREAM
     event: int = -1  #: Number of the event; -1: none.
+    thread: int = 0  #: This and the next as of `Op`.
+    after: tuple[int, ...] = ()
 
 
 @dataclass(slots=True)
 class Sync:
-    """A moment at which the host waits for the device."""
+    """A moment at which a thread of the host waits for the device."""
 
     api: str  #: "aten::_local_scalar_dense", "torch.cuda.synchronize" ...
     how: How
@@ -146,6 +155,7 @@ class Sync:
     stack: tuple[Line, ...] = ()
     #: The innermost line outside of torch, where that is a library's.
     inner: Line | None = None
+    thread: int = 0  #: As of `Op`: the others go on.
 
 
 @dataclass(slots=True)
@@ -158,3 +168,13 @@ class Record:
     peak_bytes: int = 0  #: Most memory that tensors on the device took at once.
     #: What the run could not do as a GPU would, each a sentence; in order, once each.
     notes: list[str] = field(default_factory=list)
+    #: Names of the host's threads that did any of it; the first entered the run.
+    threads: list[str] = field(default_factory=list)
+
+    def threads_of(self, syncs: Iterable[Sync]) -> tuple[str, ...]:
+        """Return the names of the threads that wait, each once; none if it is only the
+        first, of which nothing need be said."""
+        numbers = sorted({sync.thread for sync in syncs})
+        if numbers == [0]:
+            return ()
+        return tuple(dict.fromkeys(self.threads[number] for number in numbers))

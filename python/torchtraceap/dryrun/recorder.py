@@ -4,18 +4,22 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from torchtraceap.dryrun.device.live_memory import LiveMemory
+from torchtraceap.dryrun.device.memory import made_of, say_made
+from torchtraceap.dryrun.device.nested import tensors_in
 from torchtraceap.dryrun.estimate.gpus import Gpu
+from torchtraceap.dryrun.forward_ops import ForwardOps
+from torchtraceap.dryrun.host_threads import HostThreads, Made
+from torchtraceap.dryrun.limit import Limit
 from torchtraceap.dryrun.lines import library_line, user_stack
 from torchtraceap.dryrun.modules import Place
+from torchtraceap.dryrun.plain_values import info_of, plain
 from torchtraceap.dryrun.private_names import private
 from torchtraceap.dryrun.record import (
     DEFAULT_STREAM,
@@ -26,14 +30,12 @@ from torchtraceap.dryrun.record import (
     Phase,
     Record,
     Sync,
-    TensorInfo,
     Value,
 )
-from torchtraceap.errors import DryRunLimit
+from torchtraceap.dryrun.recording_lock import LOCK
 from torchtraceap.source_lines import Line
 
 _current_node = private("torch._C._current_autograd_node")
-_next_sequence = private("torch._C._autograd._get_sequence_nr")
 
 
 class Recorder:
@@ -50,26 +52,35 @@ class Recorder:
         self.record = Record()
         self.live = LiveMemory(self.record)
         self.place = Place()
-        self.current_stream = DEFAULT_STREAM
-        self._ops = 0
-        self._max_ops = max_ops
-        self._max_seconds = max_seconds
-        self._until = time.monotonic() + max_seconds
-        self._made_by: dict[int, int] = {}  # autograd's sequence number: entry
+        self.threads = HostThreads(self.record, self.note)
+        self._limit = Limit(max_ops, max_seconds)
+        self._forward = ForwardOps(self.record)
+        self._events: dict[int, Made] = {}  # where each was recorded last
         self._noted: set[str] = set()
         # Each once: a program has few of them, and a record may have a million entries.
         self._stacks: dict[tuple[Line, ...], tuple[Line, ...]] = {}
 
     def step(self) -> None:
         """End a step."""
-        self.record.steps += 1
-        self._made_by.clear()
+        with LOCK:
+            self.record.steps += 1
+            self._forward.clear()
 
     def note(self, sentence: str) -> None:
         """Say once what is not as on a GPU."""
-        if sentence not in self._noted:
-            self._noted.add(sentence)
-            self.record.notes.append(sentence)
+        with LOCK:
+            if sentence not in self._noted:
+                self._noted.add(sentence)
+                self.record.notes.append(sentence)
+
+    @property
+    def current_stream(self) -> int:
+        """The number of the current stream: each thread has one, as in CUDA."""
+        return self.threads.stream
+
+    @current_stream.setter
+    def current_stream(self, number: int) -> None:
+        self.threads.stream = number
 
     # --- Operators -------------------------------------------------------------------
 
@@ -87,85 +98,99 @@ class Recorder:
 
         Tensors of ``args`` and ``outputs`` that are "meta" are on the device.
         """
-        self._count()
         stack = user_stack(sys._getframe(2))
-        stack = self._stacks.setdefault(stack, stack)
-        optimizer = self.place.optimizer
-        entry = Op(
-            name,
-            overload,
-            tuple(_plain(value) for value in args),
-            {key: _plain(value) for key, value in kwargs.items() if value is not None},
-            tuple(_info(one) for one in outputs),
-            self.record.steps,
-            "optimizer" if optimizer else "forward",
-            stack[0] if stack else None,
-            optimizer or self.place.module,
-            self.current_stream,
-            stack=stack,
-            copy=copy,
-            is_view=is_view,
-        )
-        at = len(self.record.entries)
-        node = _current_node()
-        if node is not None:
-            self._of_backward(entry, node)
-        elif torch.is_grad_enabled():
-            # The node of an operator is made before it is dispatched; its first
-            # operator counts.
-            self._made_by.setdefault(_next_sequence() - 1, at)
-        self.record.entries.append(entry)
+        outputs = tuple(outputs)
+        with LOCK:
+            self._limit.count(self._note_limit)
+            at, node = len(self.record.entries), _current_node()
+            thread = self.threads.number
+            stack = self._stacks.setdefault(stack, stack)
+            optimizer = self.place.optimizer
+            entry = Op(
+                name,
+                overload,
+                tuple(plain(value) for value in args),
+                {
+                    key: plain(value)
+                    for key, value in kwargs.items()
+                    if value is not None
+                },
+                tuple(info_of(one) for one in outputs),
+                self.record.steps,
+                "optimizer" if optimizer else "forward",
+                stack[0] if stack else None,
+                optimizer or self.place.module,
+                self.current_stream,
+                stack=stack,
+                copy=copy,
+                is_view=is_view,
+                thread=thread,
+            )
+            if self.threads.several:
+                given = list(tensors_in([*args, *kwargs.values()]))
+                entry.after = self.threads.entered(at, made_of(given))
+                self._forward.meet(thread, given)
+                if not is_view:
+                    say_made(outputs, (thread, at))
+            else:
+                self.threads.entered(at, ())
+            if node is not None:
+                self._of_backward(entry, node)
+            elif torch.is_grad_enabled():
+                self._forward.keep(thread, at)
+            self.record.entries.append(entry)
 
     def _of_backward(self, entry: Op, node: Any) -> None:
         entry.phase = "backward"
         entry.caller = entry.line
-        entry.forward = self._made_by.get(node._sequence_nr())
+        entry.forward = self._forward.of(entry.thread, node)
         if entry.forward is not None:
             made = self.record.entries[entry.forward]
             assert isinstance(made, Op)
             entry.line, entry.module = made.line, made.module
 
-    def _count(self) -> None:
-        self._ops += 1
-        if self._ops > self._max_ops:
-            raise DryRunLimit(
-                f"the dry run was ended after {self._max_ops:,} operators: a loop may "
-                "depend on a value that was guessed. Look at run.record, run fewer "
-                'steps, take values="all" on a small input, or raise max_ops'
-            )
-        if self._ops % 64 == 0 and time.monotonic() > self._until:
-            raise DryRunLimit(
-                f"the dry run was ended after {self._max_seconds:g} s, in which it "
-                f"made {self._ops:,} operators. Run fewer steps, or raise max_seconds"
-            )
+    def _note_limit(self) -> None:
+        if self.threads.number:  # The error may never come out of that thread.
+            name = self.record.threads[self.threads.number]
+            self.note(f"the thread {name!r} was ended by max_ops or max_seconds")
 
     # --- Waits -----------------------------------------------------------------------
 
     def sync(self, api: str, how: How, value: Value = "none") -> None:
-        """Write down that the host waited for the entry written last."""
+        """Write down that the host waited for what its thread wrote down last."""
         frame = sys._getframe(1)
-        stack = user_stack(frame)
-        inner = library_line(frame)
-        self.record.syncs.append(
-            Sync(
-                api,
-                how,
-                value,
-                self.record.steps,
-                self._phase(),
-                stack[0] if stack else None,
-                self.place.optimizer or self.place.module,
-                len(self.record.entries) - 1,
-                stack,
-                inner if stack and inner != stack[0] else None,
+        stack, inner = user_stack(frame), library_line(frame)
+        with LOCK:
+            self.record.syncs.append(
+                Sync(
+                    api,
+                    how,
+                    value,
+                    self.record.steps,
+                    self._phase(),
+                    stack[0] if stack else None,
+                    self.place.optimizer or self.place.module,
+                    self.threads.last,
+                    stack,
+                    inner if stack and inner != stack[0] else None,
+                    self.threads.number,
+                )
             )
-        )
 
     def call(self, kind: Any, stream: int = DEFAULT_STREAM, event: int = -1) -> None:
         """Write down that the host orders streams."""
         stack = user_stack(sys._getframe(1))
         line = stack[0] if stack else None
-        self.record.entries.append(Call(kind, self.record.steps, line, stream, event))
+        with LOCK:
+            at, thread = len(self.record.entries), self.threads.number
+            entry = Call(kind, self.record.steps, line, stream, event, thread)
+            waits = kind in ("stream_wait", "event_sync") and event in self._events
+            entry.after = self.threads.entered(
+                at, [self._events[event]] if waits else []
+            )
+            if kind == "event_record":
+                self._events[event] = thread, at
+            self.record.entries.append(entry)
 
     def wait(self, api: str) -> None:
         """Write down that the program called for a wait, after its `call`."""
@@ -173,47 +198,15 @@ class Recorder:
 
     def memory(self) -> tuple[int, int]:
         """Return the bytes that tensors take now, and the most since `reset_peak`."""
-        return self.live.now, self.live.peak
+        with LOCK:
+            return self.live.now, self.live.peak
 
     def reset_peak(self) -> None:
         """Begin to look for the most anew."""
-        self.live.peak = self.live.now
+        with LOCK:
+            self.live.peak = self.live.now
 
     def _phase(self) -> Phase:
         if _current_node() is not None:
             return "backward"
         return "optimizer" if self.place.optimizer else "forward"
-
-
-_DTYPES: dict[torch.dtype, str] = {}
-
-
-def _dtype_name(dtype: torch.dtype) -> str:
-    name = _DTYPES.get(dtype)
-    if name is None:
-        name = _DTYPES[dtype] = str(dtype).removeprefix("torch.")
-    return name
-
-
-def _info(tensor: Tensor) -> TensorInfo:
-    strided = tensor.layout == torch.strided
-    return _interned(
-        tuple(tensor.shape),
-        _dtype_name(tensor.dtype),
-        tensor.stride() if strided else (1,) * tensor.dim(),
-        "cuda" if tensor.device.type == "meta" else "cpu",
-    )
-
-
-# The same object for the same tensor: lists of an optimizer are most of a record.
-_interned = lru_cache(maxsize=1 << 16)(TensorInfo)
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Tensor):
-        return _info(value)
-    if isinstance(value, list | tuple):
-        return tuple(_plain(one) for one in value)
-    if isinstance(value, bool | int | float | str | complex) or value is None:
-        return value
-    return str(value).removeprefix("torch.")

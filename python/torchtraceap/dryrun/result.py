@@ -26,7 +26,8 @@ CANNOT_KNOW = (
     "times of the host: Python, the dispatcher, data loading, other processes",
     "where a guessed value would have led otherwise: loops, branches, sizes",
     "waits of the driver (cudaMalloc, module loading) and of NCCL",
-    "other threads than the one that entered the block",
+    "what threads do that were started before the block, and what they wait for among "
+    "each other",
     "which algorithms cuDNN and cuBLAS choose, clocks, fragmentation of memory",
 )
 
@@ -92,7 +93,7 @@ class Result:
     @property
     def waits(self) -> tuple[Wait, ...]:
         """The places at which the host waits: those that do so in most steps first."""
-        return waits_of(self.record.syncs)
+        return waits_of(self.record)
 
     @property
     def launch_bound_us(self) -> float | None:

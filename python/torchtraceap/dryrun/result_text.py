@@ -11,6 +11,7 @@ from torchtraceap.dryrun.result import CANNOT_KNOW
 from torchtraceap.safe_text import printable
 from torchtraceap.source_lines import Line
 from torchtraceap.text_table import align, wrapped
+from torchtraceap.thread_names import in_threads
 from torchtraceap.units import bytes_text, counted, time_text
 
 if TYPE_CHECKING:
@@ -97,6 +98,7 @@ def wait_text(wait: Wait) -> str:
     if wait.value == "guessed":
         often += " (value guessed)"
     part = "" if wait.phase == "forward" else f" in {wait.phase}"
+    part += in_threads(wait.threads)
     return f"{place}  {printable(wait.api)}{part}  {often}"
 
 

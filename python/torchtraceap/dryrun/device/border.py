@@ -20,7 +20,9 @@ from torchtraceap.dryrun.device.dispatch import Dispatch
 from torchtraceap.dryrun.device.list_indices import LIST_INDICES
 from torchtraceap.dryrun.device.losses import LOSSES
 from torchtraceap.dryrun.device.named_devices import NAMED_DEVICES
+from torchtraceap.dryrun.device.outliving import refuse_after_end
 from torchtraceap.dryrun.device.replacements import Replacements
+from torchtraceap.dryrun.recording_lock import LOCK
 from torchtraceap.dryrun.without_modes import without_function_modes
 
 REPLACEMENTS: Replacements = {**NAMED_DEVICES, **LIST_INDICES, **ANSWERS, **LOSSES}
@@ -43,6 +45,10 @@ class Border(TorchFunctionMode):  # type: ignore[misc]
         kwargs = kwargs or {}
         if self.run.paused:
             return func(*args, **kwargs)
+        if self.run.ended:
+            what = getattr(func, "__name__", str(func))
+            refuse_after_end(args, kwargs, what, names=func is Tensor.cuda)
+            return func(*args, **kwargs)
         if kwargs.get("pin_memory"):  # torch.empty(..., pin_memory=True) and its like
             rest = {key: value for key, value in kwargs.items() if key != "pin_memory"}
             with self:
@@ -59,7 +65,7 @@ class Border(TorchFunctionMode):  # type: ignore[misc]
 
     def push(self, tensor: Tensor, api: str) -> Tensor:
         """Copy a tensor of the host to the device, as torch does with data."""
-        with without_function_modes():
+        with without_function_modes(), LOCK:
             out = self.run.new(tensor.shape, tensor.dtype)
             to_copy = torch.ops.aten._to_copy.default
             copy_to_device(self.run, to_copy, out, tensor, True, api)

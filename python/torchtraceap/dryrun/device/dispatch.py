@@ -24,6 +24,7 @@ from torchtraceap.dryrun.device.host_guesses import run_on_host
 from torchtraceap.dryrun.device.memory import memory_of
 from torchtraceap.dryrun.device.nested import tensors_in
 from torchtraceap.dryrun.device.other_modes import OtherModes
+from torchtraceap.dryrun.device.outliving import refuse_after_end
 from torchtraceap.dryrun.device.shape_cache import ShapeCache
 from torchtraceap.dryrun.device.shapes import run_on_meta
 from torchtraceap.dryrun.device.signatures import written_by
@@ -31,6 +32,7 @@ from torchtraceap.dryrun.device.values import Values
 from torchtraceap.dryrun.private_names import private
 from torchtraceap.dryrun.record import Copy
 from torchtraceap.dryrun.recorder import Recorder
+from torchtraceap.dryrun.recording_lock import LOCK
 from torchtraceap.dryrun.waits.sync_ops import BY_OPERATOR
 from torchtraceap.dryrun.without_modes import without_function_modes
 
@@ -71,6 +73,8 @@ class Dispatch(TorchDispatchMode):  # type: ignore[misc]
         self.recorder = recorder
         self.values = values
         self.paused = False  # True: leaves everything as it is
+        #: The run is over; threads that it followed may go on.
+        self.ended = False
         self._shapes = ShapeCache()
         self._follower = Follower(values, recorder.note)
         self.other_modes = OtherModes()
@@ -87,6 +91,9 @@ class Dispatch(TorchDispatchMode):  # type: ignore[misc]
         schema = getattr(func, "_schema", None)
         if schema is None or self.paused:  # None: a higher-order operator
             return func(*args, **kwargs)
+        if self.ended:
+            refuse_after_end(args, kwargs, schema.name)
+            return func(*args, **kwargs)
         # Function modes, which are on while backward runs, would otherwise answer the
         # questions that are asked here, and the kernels' own.
         with without_function_modes():
@@ -96,6 +103,9 @@ class Dispatch(TorchDispatchMode):  # type: ignore[misc]
                 # Before the first guess that is read there is nothing to look for.
                 if tensors and self.values.guessed_on_host:
                     return run_on_host(func, args, kwargs)
+                if torch.Tag.nondeterministic_seeded in func.tags:
+                    with LOCK:  # Values.run sets torch's numbers aside for a while.
+                        return func(*args, **kwargs)
                 return func(*args, **kwargs)
             if _COMPOSITE in func.py_kernels or _is_composite(func):
                 with self:
@@ -106,7 +116,7 @@ class Dispatch(TorchDispatchMode):  # type: ignore[misc]
             if handler is None:
                 self._refuse_mixed(schema.name, tensors)
                 handler = Dispatch.run
-            with self.other_modes.hidden():
+            with LOCK, self.other_modes.hidden():
                 return handler(self, func, args, kwargs)
 
     def run(self, func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:

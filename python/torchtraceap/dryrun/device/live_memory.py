@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import weakref
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -14,6 +15,7 @@ from torch import Tensor, UntypedStorage
 from torchtraceap.dryrun.device.memory import KEY, Memory, attach, memory_of
 from torchtraceap.dryrun.facade.replacing import Replacements
 from torchtraceap.dryrun.record import Record
+from torchtraceap.dryrun.recording_lock import LOCK
 
 # What the caching allocator rounds up to.
 _BLOCK = 512
@@ -24,8 +26,17 @@ class LiveMemory:
 
     def __init__(self, record: Record) -> None:
         self._record = record
-        self.now = 0
+        self._now = 0
+        # Of what torch freed: in any thread and at any moment, so nothing is locked.
+        self._freed: deque[int] = deque()
         self.peak = 0  #: Since the program last asked for it to be reset.
+
+    @property
+    def now(self) -> int:
+        """Bytes that are taken. To be asked, as all here, by one thread at a time."""
+        while self._freed:
+            self._now -= self._freed.popleft()
+        return self._now
 
     def allocate(self, tensor: Tensor) -> None:
         """Count the memory of a tensor on the device, if it is new or was resized."""
@@ -52,7 +63,8 @@ class LiveMemory:
             found = former(storage, size)
             memory = getattr(storage, KEY, None)
             if memory is not None:
-                self._resize(memory, storage.nbytes())
+                with LOCK:
+                    self._resize(memory, storage.nbytes())
             return found
 
         with Replacements() as replaced:
@@ -68,12 +80,12 @@ class LiveMemory:
         self._take(_taken(memory) - before)
 
     def _take(self, nbytes: int) -> None:
-        self.now += nbytes
-        self.peak = max(self.peak, self.now)
-        self._record.peak_bytes = max(self._record.peak_bytes, self.now)
+        now = self._now = self.now + nbytes
+        self.peak = max(self.peak, now)
+        self._record.peak_bytes = max(self._record.peak_bytes, now)
 
     def _free(self, memory: Memory) -> None:
-        self.now -= _taken(memory)
+        self._freed.append(_taken(memory))
 
 
 def _taken(memory: Memory) -> int:

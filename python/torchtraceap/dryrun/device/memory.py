@@ -3,11 +3,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 from torch import Tensor, UntypedStorage
+
+from torchtraceap.dryrun.device.devices import on_device
+from torchtraceap.dryrun.host_threads import Made
 
 #: The attribute of storages that has their Memory.
 KEY = "_torchtraceap"
@@ -22,6 +26,9 @@ class Memory:
     known: bool = True
     #: Of masks without values: how many elements were said to be true.
     counts: dict[Any, int] = field(default_factory=dict)
+    #: The thread and the entry that last made it or wrote to it, if there are several
+    #: threads.
+    made: Made | None = None
 
 
 def memory_of(tensor: Tensor) -> Memory | None:
@@ -37,6 +44,22 @@ def attach(tensor: Tensor, memory: Memory) -> None:
     """Keep ``memory`` as long as the storage lives: torch keeps the Python object of a
     storage with it."""
     setattr(tensor.untyped_storage(), KEY, memory)
+
+
+def made_of(tensors: Iterable[Tensor]) -> Iterator[Made]:
+    """Yield what made tensors, as far as that is known."""
+    for tensor in tensors:
+        memory = memory_of(tensor) if on_device(tensor) else None
+        if memory is not None and memory.made is not None:
+            yield memory.made
+
+
+def say_made(tensors: Iterable[Tensor], by: Made) -> None:
+    """Say what made tensors, or wrote to them."""
+    for tensor in tensors:
+        memory = memory_of(tensor) if on_device(tensor) else None
+        if memory is not None:
+            memory.made = by
 
 
 def covers(tensor: Tensor, memory: Memory) -> bool:

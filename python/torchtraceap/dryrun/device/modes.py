@@ -46,6 +46,26 @@ def operators_seen_by(mode: TorchDispatchMode) -> Iterator[None]:
         _take_out(mode, _operators, _pop_operator, _push_operator)
 
 
+@contextmanager
+def seen_in_thread(
+    functions: TorchFunctionMode, operators: TorchDispatchMode
+) -> Iterator[None]:
+    """Have modes of another thread for as long as this one lasts; what the program left
+    above them goes with it. Not as they are entered: that keeps flags of the process,
+    which a thread that ends after the run would set back."""
+    _push_function(functions)
+    _push_operator(operators)
+    try:
+        yield
+    finally:
+        for mode, entered, pop in (
+            (operators, _operators, _pop_operator),
+            (functions, _functions, _pop_function),
+        ):
+            while any(one is mode for one in entered()):
+                pop()
+
+
 def _take_out(
     mode: Any,
     entered: Callable[[], list[Any]],

@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib
 import io
 import os
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import ModuleType
@@ -55,13 +56,13 @@ class Saving:
     def __init__(self, note: Callable[[str], Any]) -> None:
         self._note = note
         self._files: dict[str, bytes | None] = {}  # None: too large to be kept.
-        self._seen = False
+        self._mine = threading.local()  # Several threads may save.
         self._on = False
 
     def seen(self, tensor: Tensor) -> None:
         """Be told of each tensor that is pickled."""
         if is_here(tensor) or is_guessed(tensor):
-            self._seen = True
+            self._mine.seen = True
 
     @contextmanager
     def installed(self) -> Iterator[None]:
@@ -95,12 +96,12 @@ class Saving:
     def _save(self, former: Any, obj: Any, f: Any, *args: Any, **kwargs: Any) -> Any:
         if not isinstance(f, str | os.PathLike):
             return former(obj, f, *args, **kwargs)
-        self._seen = False
-        held = sum(len(kept) for kept in self._files.values() if kept)
+        self._mine.seen = False
+        held = sum(len(kept) for kept in list(self._files.values()) if kept)
         kept = _Kept(max(0, _MOST_KEPT - held))
         former(obj, kept, *args, **kwargs)
         path = _absolute(f)
-        if not self._seen:
+        if not self._mine.seen:
             self._files.pop(path, None)
             return former(obj, f, *args, **kwargs)
         self._files[path] = kept.getvalue() if kept.whole else None

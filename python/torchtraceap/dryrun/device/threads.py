@@ -1,88 +1,79 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""threads.py: refuses the device to threads that a program starts in a dry run.
+"""threads.py: follows the threads that a program starts in a dry run.
 
-torch's modes are of one thread, and so is all that a run knows of where a program is.
-Without this, what another thread does on the device would be lost unsaid. Loads torch.
+torch's modes are of one thread, and so is what it knows of autocast and streams. Each
+thread enters them itself, when it starts; work that is given to a pool of before the
+block does so too. Others are refused by the facade of torch.cuda. Loads torch.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import wraps
 from typing import Any
 
-import torch
-from torch import Tensor
-from torch.overrides import TorchFunctionMode
-
-from torchtraceap.dryrun.device.devices import on_device
-from torchtraceap.dryrun.device.dispatch import Dispatch
-from torchtraceap.dryrun.device.nested import tensors_in
+from torchtraceap.dryrun.device.border import Border
+from torchtraceap.dryrun.device.modes import seen_in_thread
 from torchtraceap.dryrun.facade.replacing import Replacements
-from torchtraceap.dryrun.without_modes import without_function_modes
-from torchtraceap.errors import DryRunError
-
-
-class _Elsewhere(TorchFunctionMode):  # type: ignore[misc]
-    def __init__(self, run: Dispatch, left: threading.Event) -> None:
-        super().__init__()
-        self._run = run
-        self._left = left
-
-    def __torch_function__(
-        self, func: Any, types: Any, args: Any = (), kwargs: Any = None
-    ) -> Any:
-        kwargs = kwargs or {}
-        if not (self._run.paused or self._left.is_set()):
-            with without_function_modes():
-                given = [*args, *kwargs.values()]
-                used = func is Tensor.cuda or any(map(_names_device, given))
-                used = used or any(map(on_device, tensors_in(given)))
-            if used:
-                self._refuse(getattr(func, "__name__", str(func)))
-        return func(*args, **kwargs)
-
-    def _refuse(self, what: str) -> None:
-        thread = threading.current_thread().name
-        self._run.recorder.note(
-            f"the thread {thread!r} was refused the GPU ({what}): a dry run follows "
-            "only the thread that entered it, so what others do is missing"
-        )
-        raise DryRunError(
-            f"the thread {thread!r} uses the GPU ({what}), but a dry run follows only "
-            "the thread that entered it. Let that one do it: run the function directly "
-            "instead of in a thread or a pool, or load without device_map and move the "
-            'model with .to("cuda")'
-        )
-
-
-def _names_device(value: Any) -> bool:
-    if isinstance(value, str):
-        return value.partition(":")[0] == "cuda"
-    return isinstance(value, torch.device) and value.type == "cuda"
+from torchtraceap.dryrun.overrides.autocast import in_thread
 
 
 @contextmanager
-def refused(run: Dispatch) -> Iterator[None]:
-    """Refuse the device to threads that start in the block, until it ends."""
-    left = threading.Event()
+def _inside(border: Border, after: tuple[int, ...]) -> Iterator[None]:
+    """Be followed, in the thread that asks, after entries of others."""
+    threads = border.run.recorder.threads
+    threads.enter(after)
+    try:
+        with in_thread(), seen_in_thread(border, border.run):
+            yield
+    finally:
+        threads.leave()
+
+
+@contextmanager
+def followed(border: Border) -> Iterator[None]:
+    """Follow threads that start in the block. One that outlives the run is told, when
+    it uses the device."""
+    recorder = border.run.recorder
     of_python = threading.Thread.start
+    of_pool = ThreadPoolExecutor.submit
 
     def start(thread: threading.Thread) -> None:
         # Of the object, for a class may have a run() of its own.
-        of_thread = thread.run
+        of_thread, after = thread.run, recorder.threads.handed_over
+        replaced = Replacements()
 
-        def watched() -> None:
-            with _Elsewhere(run, left):
+        def run() -> None:
+            replaced.undo()
+            with _inside(border, after):
                 of_thread()
 
-        thread.run = watched  # type: ignore[method-assign]
-        of_python(thread)
+        replaced.set(thread, "run", run)
+        try:
+            of_python(thread)
+        except BaseException:
+            replaced.undo()
+            raise
+
+    def submit(
+        pool: ThreadPoolExecutor, work: Callable[..., Any], /, *args: Any, **kwargs: Any
+    ) -> Future[Any]:
+        after = recorder.threads.handed_over
+
+        @wraps(work)
+        def run(*args: Any, **kwargs: Any) -> Any:
+            if recorder.threads.followed:
+                recorder.threads.come_after(after)
+                return work(*args, **kwargs)
+            with _inside(border, after):
+                return work(*args, **kwargs)
+
+        return of_pool(pool, run, *args, **kwargs)
 
     with Replacements() as replaced:
         replaced.set(threading.Thread, "start", start)
-        try:
-            yield
-        finally:
-            left.set()
+        replaced.set(ThreadPoolExecutor, "submit", submit)
+        yield

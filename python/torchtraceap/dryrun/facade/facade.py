@@ -33,7 +33,7 @@ from torchtraceap.dryrun.facade.stand_in_classes import (
     stream_class,
 )
 from torchtraceap.dryrun.facade.stream_pool import Streams
-from torchtraceap.dryrun.private_names import TESTED
+from torchtraceap.dryrun.private_names import TESTED, private
 from torchtraceap.errors import DryRunError
 
 
@@ -68,6 +68,7 @@ class Facade:
     def __init__(self, host: Host) -> None:
         self._host = host
         self._replaced = Replacements()
+        self._of_torch_init = private("torch.cuda._lazy_init")
         self.device = Device(host.gpu)
         self.memory = MemoryFigures(host)
         self.cudart = Cudart(host, self.memory)
@@ -141,6 +142,12 @@ class Facade:
                     "with a GPU, so no dry run can be made. Tested is torch "
                     f"{TESTED}: use that, or report it as a bug of torchtraceap"
                 )
+
+    def lazy_init(self) -> None:
+        """Refuse a thread that the run does not follow; torch asks whenever a GPU is
+        named."""
+        _ = self._host.current_stream
+        self._of_torch_init()
 
     def synchronize(self) -> None:
         """Wait for the device."""

@@ -22,6 +22,7 @@ REPLACED = {
     "torch._C._accelerator_getAccelerator": "device.accelerator",
     "torch._C._is_flash_attention_available": "device.yes",
     "torch.cuda._initialized": "yes",
+    "torch.cuda._lazy_init": "lazy_init",
     "torch.cuda._is_in_bad_fork": "device.is_forked",
     "torch.cuda._cached_device_count": "one",
     "torch.cuda._check_bf16_tensor_supported": "device.yes",

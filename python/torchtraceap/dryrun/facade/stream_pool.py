@@ -10,6 +10,7 @@ import torch
 from torchtraceap.dryrun.facade.host import Host
 from torchtraceap.dryrun.facade.streams import CUDA, LOWEST_AND_HIGHEST, Stream
 from torchtraceap.dryrun.record import DEFAULT_STREAM
+from torchtraceap.dryrun.recording_lock import LOCK
 from torchtraceap.errors import DryRunError
 
 _IN_POOL = 32  # Streams that torch makes of a priority, then hands out in turn.
@@ -50,12 +51,13 @@ class Streams:
         """Return the next stream of the pool of a priority."""
         lowest, highest = LOWEST_AND_HIGHEST
         priority = min(lowest, max(highest, priority))
-        pool = self._pools.setdefault(priority, [])
-        turn = self._handed_out.get(priority, 0)
-        self._handed_out[priority] = turn + 1
-        if turn < _IN_POOL:
-            pool.append(self._add(priority))
-        return pool[turn % _IN_POOL]
+        with LOCK:
+            pool = self._pools.setdefault(priority, [])
+            turn = self._handed_out.get(priority, 0)
+            self._handed_out[priority] = turn + 1
+            if turn < _IN_POOL:
+                pool.append(self._add(priority))
+            return pool[turn % _IN_POOL]
 
     def external(self, handle: int) -> Stream:
         """Return the stream of a handle that another library made."""

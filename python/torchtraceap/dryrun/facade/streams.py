@@ -8,6 +8,7 @@ no queue, so `query()` always says that all is done: a loop that polls has to en
 from __future__ import annotations
 
 import ctypes
+import threading
 from typing import Any
 
 import torch
@@ -18,6 +19,18 @@ from torchtraceap.errors import DryRunError
 
 CUDA = 1  # c10::DeviceType::CUDA, as it is numbered in `Stream.device_type`.
 LOWEST_AND_HIGHEST = (0, -3)  # Priorities that torch has, however many a GPU has.
+
+
+_mine = threading.local()
+_numbering = threading.Lock()  # of events
+
+
+def _entered_in_thread() -> list[int]:
+    """Return the streams that were current where others were entered."""
+    if not hasattr(_mine, "former"):
+        _mine.former = []
+    found: list[int] = _mine.former
+    return found
 
 
 class Stream(torch.Stream):  # type: ignore[misc]
@@ -73,12 +86,12 @@ class Stream(torch.Stream):  # type: ignore[misc]
         return LOWEST_AND_HIGHEST
 
     def __enter__(self) -> Stream:
-        self._former = active().current_stream
+        _entered_in_thread().append(active().current_stream)
         active().current_stream = self.number
         return self
 
     def __exit__(self, *_: object) -> None:
-        active().current_stream = self._former
+        active().current_stream = _entered_in_thread().pop()
 
     @property
     def native_handle(self) -> int:
@@ -138,13 +151,14 @@ class Event(torch.Event):  # type: ignore[misc]
     def record(self, stream: Stream | None = None) -> None:
         """Mark what a stream, by default the current one, has to do until now."""
         host, run = active(), run_number()
-        if self._run != run:
-            number = Event._last[1] + 1 if Event._last[0] == run else 1
-            Event._last = run, number
-            self._run, self._number = run, number
+        with _numbering:
+            if self._run != run:
+                number = Event._last[1] + 1 if Event._last[0] == run else 1
+                Event._last = run, number
+                self._run, self._number = run, number
+            Event._records += 1
+            self._recorded = Event._records
         self._stream = host.current_stream if stream is None else stream.number
-        Event._records += 1
-        self._recorded = Event._records
         host.call("event_record", self._stream, self._number)
 
     def wait(self, stream: Stream | None = None) -> None:

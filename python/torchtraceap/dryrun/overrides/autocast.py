@@ -102,9 +102,10 @@ class Casts:
             and torch.is_autocast_cache_enabled()
         ):
             return value.to(dtype)
-        if id(value) not in self._kept:
-            self._kept[id(value)] = value, value.to(dtype)
-        return self._kept[id(value)][1]
+        kept = self._kept.get(id(value))  # Another thread may clear it, as in torch.
+        if kept is None:
+            kept = self._kept[id(value)] = value, value.to(dtype)
+        return kept[1]
 
     def kernel(
         self, name: str, dtype_of: Callable[..., torch.dtype]
@@ -181,23 +182,32 @@ def _kernels(casts: Casts) -> dict[tuple[str, str], Callable[..., Any]]:
 
 @contextmanager
 def installed() -> Iterator[Casts]:
-    """Let `torch.autocast("cuda")` cast tensors on the device in this thread."""
+    """Let `torch.autocast("cuda")` cast tensors on the device, in this thread and those
+    of `in_thread`."""
     casts, clear = Casts(), torch.clear_autocast_cache
 
     def clear_both() -> None:
         casts.clear()
         clear()
 
+    with replaced(_kernels(casts)):
+        try:
+            with in_thread(), Replacements() as attributes:
+                attributes.set(torch, "clear_autocast_cache", clear_both)
+                yield casts
+        finally:
+            casts.clear()
+
+
+@contextmanager
+def in_thread() -> Iterator[None]:
+    """Let autocast see tensors on the device in the thread that asks."""
     # No guard, which would put back all keys as they were: modes that were entered
     # since need theirs when the run is suspended.
     include = private("torch._C._dispatch_tls_set_dispatch_key_included")
     here = private("torch._C.DispatchKey").AutocastCUDA
-    with replaced(_kernels(casts)):
-        try:
-            include(here, True)
-            with Replacements() as attributes:
-                attributes.set(torch, "clear_autocast_cache", clear_both)
-                yield casts
-        finally:
-            include(here, False)
-            casts.clear()
+    try:
+        include(here, True)
+        yield
+    finally:
+        include(here, False)

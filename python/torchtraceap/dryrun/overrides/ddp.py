@@ -21,7 +21,7 @@ from torchtraceap.dryrun.facade.replacing import Replacements
 from torchtraceap.dryrun.overrides.buckets import agree
 from torchtraceap.dryrun.overrides.reducer import Reducer
 from torchtraceap.dryrun.private_names import private
-from torchtraceap.dryrun.record import Record
+from torchtraceap.dryrun.recorder import Recorder
 
 
 class Logger:
@@ -69,10 +69,10 @@ def _hook(reducer: Reducer, state: Any, hook: Any) -> None:
 
 
 @contextmanager
-def installed(record: Record) -> Iterator[None]:
-    """Let modules be wrapped for several ranks, or GPUs; ``record`` of the run."""
+def installed(recorder: Recorder) -> Iterator[None]:
+    """Let modules be wrapped for several ranks, or GPUs; ``recorder`` of the run."""
     with Replacements() as replaced:
-        replaced.set(dist, "Reducer", partial(Reducer, record))
+        replaced.set(dist, "Reducer", partial(Reducer, recorder))
         replaced.set(dist, "Logger", Logger)
         replaced.set(dist, "_broadcast_coalesced", _broadcast)
         replaced.set(dist, "_verify_params_across_processes", _verify)

@@ -32,7 +32,7 @@ def overrides(run: Dispatch, world_size: int = 8) -> Iterator[None]:
         undo.enter_context(foreach.installed())
         undo.enter_context(loader.installed())
         undo.enter_context(collectives.installed(run, world_size))
-        undo.enter_context(ddp.installed(run.recorder.record))
+        undo.enter_context(ddp.installed(run.recorder))
         undo.enter_context(compile.installed(run.recorder.note))
         undo.enter_context(profilers.installed(run.recorder.note))
         yield

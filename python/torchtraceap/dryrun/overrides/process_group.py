@@ -19,6 +19,7 @@ from torch import Tensor
 from torchtraceap.dryrun.device.devices import on_device
 from torchtraceap.dryrun.device.dispatch import Dispatch
 from torchtraceap.dryrun.device.nested import tensors_in
+from torchtraceap.dryrun.recording_lock import LOCK
 from torchtraceap.dryrun.without_modes import without_function_modes
 
 #: Method of a group: name of the operator, and how many of its first arguments are
@@ -134,6 +135,12 @@ class Group(dist.ProcessGroup):  # type: ignore[misc]
             return Work(self._stream.record_event(), outputs)
 
     def _write(self, method: str, outputs: list[Tensor], inputs: list[Tensor]) -> None:
+        with LOCK:
+            self._write_down(method, outputs, inputs)
+
+    def _write_down(
+        self, method: str, outputs: list[Tensor], inputs: list[Tensor]
+    ) -> None:
         name = METHODS[method][0]
         self._run.recorder.note(_NOTE)
         taken = (outputs, inputs) if inputs else (outputs,)

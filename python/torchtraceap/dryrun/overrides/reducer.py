@@ -19,17 +19,18 @@ from torch import Tensor
 from torchtraceap.dryrun.device.pinned import mark_pinned
 from torchtraceap.dryrun.overrides.buckets import Bucket, agree, unreached
 from torchtraceap.dryrun.private_names import private
-from torchtraceap.dryrun.record import Op, Record
+from torchtraceap.dryrun.record import Op
+from torchtraceap.dryrun.recorder import Recorder
 
 Hook = Callable[[Any, Any], torch.futures.Future[Any]]
 
 
 class Reducer:
-    """Stands for `torch.distributed.Reducer`; after ``record`` its arguments follow."""
+    """Stands for `torch.distributed.Reducer`; its arguments follow ``recorder``."""
 
     def __init__(
         self,
-        record: Record,
+        recorder: Recorder,
         parameters: Sequence[Tensor],
         bucket_indices: list[list[int]],
         _limits: Any,
@@ -42,7 +43,7 @@ class Reducer:
         first_bytes: int = 1 << 20,
         *rest: Any,
     ) -> None:
-        self._record = record
+        self._recorder = recorder
         self._params, self._group = list(parameters), group
         self._find_unused, self._as_view = find_unused, as_view
         self._expect_sparse = expect_sparse
@@ -152,13 +153,15 @@ class Reducer:
     def _in_backward(self) -> Iterator[None]:
         """Say of what runs here that backward did it; autograd calls it at its end,
         outside of its nodes."""
-        ops, syncs = len(self._record.entries), len(self._record.syncs)
+        record, thread = self._recorder.record, self._recorder.threads.number
+        ops, syncs = len(record.entries), len(record.syncs)
         yield
-        for entry in self._record.entries[ops:]:
-            if isinstance(entry, Op):
+        for entry in record.entries[ops:]:
+            if isinstance(entry, Op) and entry.thread == thread:
                 entry.phase = "backward"
-        for sync in self._record.syncs[syncs:]:
-            sync.phase = "backward"
+        for sync in record.syncs[syncs:]:
+            if sync.thread == thread:
+                sync.phase = "backward"
 
     def _take_back(self) -> None:
         if self._unused:

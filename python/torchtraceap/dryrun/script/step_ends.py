@@ -153,6 +153,7 @@ class StepEnds:
         it would have gone on."""
         if self._ended_at is not None:
             entries, syncs = self._ended_at
+            self._run.end_record()  # Threads may go on, whom nobody told.
             del self._run.record.entries[entries:]
             del self._run.record.syncs[syncs:]
 

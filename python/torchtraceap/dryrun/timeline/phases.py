@@ -12,25 +12,26 @@ def phases_of(record: Record) -> Iterator[Phase]:
     """Give the phase of each entry.
 
     A call has none of its own: it has that of the wait it stands for, else that of the
-    operators before and behind it, if they agree, else "forward".
+    operators of its thread before and behind it, if they agree, else "forward".
     """
     entries = record.entries
     of_waits = {sync.entry: sync.phase for sync in record.syncs}
     behind: list[Phase | None] = []
-    found: Phase | None = None
+    found: dict[int, Phase] = {}  # by thread
     for entry in reversed(entries):
-        found = entry.phase if isinstance(entry, Op) else found
-        behind.append(found)
-    before: Phase | None = None
+        if isinstance(entry, Op):
+            found[entry.thread] = entry.phase
+        behind.append(found.get(entry.thread))
+    before: dict[int, Phase] = {}
     for at, entry in enumerate(entries):
         follows = behind[-1 - at]
         if isinstance(entry, Op):
-            before = entry.phase
+            before[entry.thread] = entry.phase
             yield entry.phase
         elif at in of_waits:
             yield of_waits[at]
-        elif before is not None and before == follows:
-            yield before
+        elif follows is not None and before.get(entry.thread) == follows:
+            yield follows
         else:
             yield "forward"
 

@@ -3,7 +3,7 @@
 
 The host takes a given time for each operator, the device what kernel_time.py estimates;
 the core's scheduler (cpp/replay/scheduler.h) works out who waits for whom. As on CUDA,
-the backward pass has a thread of its own, for which the main thread waits.
+the backward pass has a thread of its own, for which the one that called it waits.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from torchtraceap.dryrun.record import Call, Copy, Op, Record, Sync
 from torchtraceap.dryrun.timeline.lengths import Lengths
 from torchtraceap.dryrun.timeline.phases import phases_of
 from torchtraceap.dryrun.timeline.row_args import lines_args, members, operator_args
-from torchtraceap.dryrun.timeline.timeline_scopes import Scopes
+from torchtraceap.dryrun.timeline.timeline_threads import Threads
 from torchtraceap.dryrun.timeline.wait_notes import wait_notes
 from torchtraceap.source_lines import Line
 
@@ -66,7 +66,7 @@ def _ns(us: float) -> int:
 
 
 class _Writer:
-    """Writes the entries of a record as operations of two threads."""
+    """Writes the entries of a record as operations of threads."""
 
     def __init__(
         self, record: Record, gpu: Gpu, host_us: float, lengths: Lengths
@@ -80,7 +80,7 @@ class _Writer:
         self._program.add_device(
             0, gpu.name, gpu.memory_bytes, gpu.multiprocessors, major, minor
         )
-        self._scopes = Scopes(self._program, record)
+        self._threads = Threads(self._program, record)
         self._streams: dict[int, int] = {}
         self._events: dict[int, int] = {}
         self._syncs = {sync.entry: sync for sync in record.syncs}
@@ -96,25 +96,26 @@ class _Writer:
         entries = self._record.entries
         for at, phase in enumerate(phases_of(self._record)):
             entry = entries[at]
-            self._scopes.enter(entry.step, phase)
+            scopes = self._threads.enter(entry, phase)
             if isinstance(entry, Op):
-                self._operator(at, entry)
+                scopes.around(entry)
+                self._operator(at, entry, scopes.thread)
             else:
-                self._call(at, entry)
-        self._scopes.end()
+                self._call(at, entry, scopes.thread)
+            self._threads.leave(at, scopes)
+        self._threads.end()
         assumed = {
             "gpu": self._gpu.name,
             "host_us_per_op": self._host_us,
             "host_us_per_op_without_launch": self._light_ns / 1000,
         }
-        waits = wait_notes(self._record.syncs)
+        waits = wait_notes(self._record)
         return self._program.trace_text({"dry_run": {**assumed, "waits": waits}})
 
-    def _operator(self, at: int, op: Op) -> None:
-        self._scopes.around(op)
+    def _operator(self, at: int, op: Op, thread: int) -> None:
         numbers = {"Sequence number": at, "Fwd thread id": 0}
         args = operator_args(op, numbers if at in self._forward else None)
-        thread, stream = self._scopes.thread, self._stream(op.stream)
+        stream = self._stream(op.stream)
         copy = op.copy or (_READ_BACK if at in self._syncs else None)
         if copy is not None and copy.nbytes == 0:
             copy = None
@@ -156,8 +157,8 @@ class _Writer:
         if copy.blocking:
             self._program.stream_sync(thread, stream)
 
-    def _call(self, at: int, call: Call) -> None:
-        thread, stream = self._scopes.thread, self._stream(call.stream)
+    def _call(self, at: int, call: Call, thread: int) -> None:
+        stream = self._stream(call.stream)
         sync = self._syncs.get(at)
         name, lines = _name_and_lines(call, sync)
         # An annotation, for a call has no line of its own.

@@ -8,25 +8,25 @@ waits does not. So the trace lists them all, and recorded_waits.py reads them.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable
 from typing import Any
 
-from torchtraceap.dryrun.record import Sync
+from torchtraceap.dryrun.record import Record, Sync
 from torchtraceap.dryrun.waits.sync_ops import BY_OPERATOR
 from torchtraceap.dryrun.waits.wait_kinds import kind_of
 from torchtraceap.safe_text import writable
 
 
-def wait_notes(syncs: Iterable[Sync]) -> list[dict[str, Any]]:
+def wait_notes(record: Record) -> list[dict[str, Any]]:
     """Return waits by line and API, those in most steps first."""
     places: dict[Hashable, list[Sync]] = {}
-    for sync in syncs:
+    for sync in record.syncs:
         places.setdefault((sync.line, sync.api), []).append(sync)
-    notes = [_note(together) for together in places.values()]
+    notes = [_note(together, record) for together in places.values()]
     return sorted(notes, key=lambda note: -sum(b - a + 1 for a, b, _ in note["steps"]))
 
 
-def _note(syncs: list[Sync]) -> dict[str, Any]:
+def _note(syncs: list[Sync], record: Record) -> dict[str, Any]:
     first, row = syncs[0], BY_OPERATOR.get(syncs[0].api)
     line = first.line
     guessed = any(sync.value == "guessed" for sync in syncs)
@@ -40,6 +40,7 @@ def _note(syncs: list[Sync]) -> dict[str, Any]:
         "value": "guessed" if guessed else first.value,
         "why": row.what if row else "",
         "advice": row.instead if row else "",
+        "threads": [writable(name) for name in record.threads_of(syncs)],
     }
 
 

@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
-from torchtraceap.dryrun.record import How, Phase, Sync, Value
+from torchtraceap.dryrun.record import How, Phase, Record, Sync, Value
 from torchtraceap.dryrun.waits.sync_op import SyncOp
 from torchtraceap.dryrun.waits.sync_ops import BY_OPERATOR
 from torchtraceap.source_lines import Line
@@ -25,6 +25,8 @@ class Wait:
     phase: Phase
     count: int
     steps: int  #: In how many steps.
+    #: The names of the threads that wait; none if it is only the one that entered.
+    threads: tuple[str, ...]
     row: SyncOp  #: In words: what it is, why it waits, what to do instead.
 
     @property
@@ -33,17 +35,17 @@ class Wait:
         return self.count / self.steps
 
 
-def waits_of(syncs: Iterable[Sync]) -> tuple[Wait, ...]:
+def waits_of(record: Record) -> tuple[Wait, ...]:
     """Gather waits by place: those in most steps first, then the most frequent ones."""
     places: dict[Hashable, list[Sync]] = {}
-    for sync in syncs:
+    for sync in record.syncs:
         key = sync.line, sync.inner, sync.api, sync.how, sync.module, sync.phase
         places.setdefault(key, []).append(sync)
-    found = [_wait(together) for together in places.values()]
+    found = [_wait(together, record) for together in places.values()]
     return tuple(sorted(found, key=lambda wait: (-wait.steps, -wait.count)))
 
 
-def _wait(syncs: Sequence[Sync]) -> Wait:
+def _wait(syncs: Sequence[Sync], record: Record) -> Wait:
     first = syncs[0]
     values = {sync.value for sync in syncs}
     value: Value = first.value
@@ -59,5 +61,6 @@ def _wait(syncs: Sequence[Sync]) -> Wait:
         first.phase,
         len(syncs),
         len({sync.step for sync in syncs}),
+        record.threads_of(syncs),
         BY_OPERATOR[first.api],
     )

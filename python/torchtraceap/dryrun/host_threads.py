@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""host_threads.py: the threads of the host that a run follows. Loads no torch.
+
+They are told apart, and it is known in part in what order they did what: a thread
+begins after what the one that started it did before, and who takes a tensor, or waits
+for an event, of another thread comes after what made it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable
+
+from torchtraceap.dryrun.record import DEFAULT_STREAM, Record
+from torchtraceap.errors import DryRunError
+
+#: An entry, as its thread's number and its place in `Record.entries`.
+Made = tuple[int, int]
+
+
+def outlived(what: str = "") -> DryRunError:
+    """Return what tells a thread that the run which followed it is over.
+
+    Args:
+        what: By what it uses the GPU.
+    """
+    name, by = threading.current_thread().name, f" ({what})" if what else ""
+    return DryRunError(
+        f"the thread {name!r} uses the GPU{by}, but the dry run that it was started in "
+        "has ended. Let it end before: join() it, or shut its pool down, in the block"
+    )
+
+
+class _Mine(threading.local):
+    """What each thread has of its own."""
+
+    def __init__(self) -> None:
+        self.followed = False
+        self.number = -1  # Given with the first entry, so that idle ones have none.
+        self.stream = DEFAULT_STREAM
+        self.last = -1  # Its last entry.
+        self.behind: tuple[
+            int, ...
+        ] = ()  # Entries, of which its next one is the first.
+        # By number of another thread: its last entry that is known to come before.
+        self.known: dict[int, int] = {}
+
+
+class HostThreads:
+    """The threads of one run.
+
+    Args:
+        record: Where their names are written down, by number.
+        note: Called with a sentence for the user if one is refused.
+    """
+
+    def __init__(self, record: Record, note: Callable[[str], object]) -> None:
+        self._record, self._note = record, note
+        self._mine = _Mine()
+        #: Whether others than the first were ever followed.
+        self.several = False
+        self._over = False
+
+    def enter_first(self) -> None:
+        """Follow the thread that asks: the one that enters the run."""
+        self._mine.followed = True
+        _ = self.number
+
+    def enter(self, after: tuple[int, ...]) -> None:
+        """Follow the thread that asks from now on, after entries of others."""
+        self.several = True
+        self._mine.followed = True
+        self.come_after(after)
+
+    def come_after(self, entries: tuple[int, ...]) -> None:
+        """Say that what the thread that asks does next comes after entries."""
+        self._mine.behind = entries
+
+    def leave(self) -> None:
+        """Follow it no longer."""
+        self._mine.followed = False
+
+    def end(self) -> None:
+        """Let nobody write anything down any more."""
+        self._over = True
+
+    @property
+    def followed(self) -> bool:
+        """Whether the thread that asks is followed."""
+        return self._mine.followed
+
+    @property
+    def number(self) -> int:
+        """The number of the thread that asks.
+
+        Raises:
+            DryRunError: It is not followed.
+        """
+        self._check()
+        if self._mine.number < 0:
+            self._mine.number = len(self._record.threads)
+            self._record.threads.append(threading.current_thread().name)
+        return self._mine.number
+
+    @property
+    def stream(self) -> int:
+        """The current stream of the thread that asks; DryRunError as of `number`."""
+        self._check()
+        return self._mine.stream
+
+    @stream.setter
+    def stream(self, number: int) -> None:
+        self._check()
+        self._mine.stream = number
+
+    @property
+    def last(self) -> int:
+        """The last entry of the thread that asks; -1: it has none."""
+        return self._mine.last
+
+    @property
+    def handed_over(self) -> tuple[int, ...]:
+        """Entries after which comes what the thread that asks starts now."""
+        mine = self._mine
+        return (*mine.behind, mine.last) if mine.last >= 0 else mine.behind
+
+    def entered(self, at: int, uses: Iterable[Made]) -> tuple[int, ...]:
+        """Say that the thread that asks writes the entry ``at``; return after which of
+        other threads it comes, as far as that is new.
+
+        Args:
+            at: The place of the entry.
+            uses: The entries that made what it uses.
+        """
+        mine, me = self._mine, self.number
+        mine.last = at
+        behind = [(self._record.entries[one].thread, one) for one in mine.behind]
+        mine.behind = ()
+        after: dict[int, int] = {}
+        for thread, place in (*behind, *uses):
+            if thread != me and mine.known.get(thread, -1) < place:
+                mine.known[thread] = after[thread] = place
+        return tuple(sorted(after.values()))
+
+    def _check(self) -> None:
+        if self._over:
+            raise outlived()
+        if not self._mine.followed:
+            name = threading.current_thread().name
+            self._note(
+                f"the thread {name!r} was refused the GPU: it was started before the "
+                "dry run, so what it does is missing"
+            )
+            raise DryRunError(
+                f"the thread {name!r} uses the GPU, but it was started before the dry "
+                "run, which follows the thread that entered it and those that are "
+                "started in it: start this one in the block too"
+            )

@@ -1,0 +1,242 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""test_thread_ends.py: threads that are older than a dry run or outlive it, and what is
+left of it in threads."""
+
+from __future__ import annotations
+
+import os
+import queue
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+pytest.importorskip("torch")
+
+import torch
+from torch.utils.data import DataLoader
+
+from torchtraceap.dryrun.dry_run import dry_run
+from torchtraceap.dryrun.private_names import private
+from torchtraceap.errors import DryRunError
+
+if torch.cuda.is_available():
+    pytest.skip("a GPU is here", allow_module_level=True)
+
+_function_modes = private("torch.overrides._get_current_function_mode_stack")
+_operator_modes = private("torch._C._len_torch_dispatch_stack")
+
+
+class Worker:
+    """A thread that runs functions; not a pool, which a dry run knows."""
+
+    def __init__(self, name: str) -> None:
+        self._work: queue.Queue[Any] = queue.Queue()
+        self._done: queue.Queue[Any] = queue.Queue()
+        self.thread = threading.Thread(target=self._run, name=name)
+        self.thread.start()
+
+    def _run(self) -> None:
+        while (work := self._work.get()) is not None:
+            try:
+                self._done.put((work(), None))
+            except Exception as error:
+                self._done.put((None, error))
+
+    def __call__(self, work: Callable[[], Any]) -> Any:
+        self._work.put(work)
+        result, error = self._done.get(timeout=60)
+        if error is not None:
+            raise error
+        return result
+
+    def end(self) -> None:
+        self._work.put(None)
+        self.thread.join(60)
+        assert not self.thread.is_alive()
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        torch.cuda.synchronize,
+        torch.cuda.current_stream,
+        lambda: torch.cuda.Event().record(),
+        # What torch itself calls, once, where "cuda" is named.
+        lambda: torch.cuda._lazy_init(),
+    ],
+)
+def test_a_thread_of_before_that_asks_for_the_gpu_is_told(
+    use: Callable[[], object],
+) -> None:
+    worker = Worker("old")
+    try:
+        with dry_run() as run:
+            with pytest.raises(
+                DryRunError, match=r"'old' uses the GPU.*before the dry"
+            ):
+                worker(use)
+            assert not run.record.entries
+        assert "'old' was refused the GPU" in run.summary().replace("\n", " ")
+    finally:
+        worker.end()
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda: torch.ones(3).to("cuda"),
+        lambda: torch.ones(3, device="cuda"),
+        lambda: torch.nn.Linear(2, 2).cuda(),
+    ],
+)
+def test_a_thread_of_before_that_names_the_gpu_gets_an_error(
+    use: Callable[[], object],
+) -> None:
+    worker = Worker("old")
+    try:
+        # Torch's own, once it has asked for the GPU in this process.
+        told = r"'old' uses the GPU|not linked with|from the 'CUDA' backend"
+        with dry_run() as run, pytest.raises((DryRunError, RuntimeError), match=told):
+            worker(use)
+        assert not run.record.entries
+    finally:
+        worker.end()
+
+
+def left_in_thread() -> tuple[int, int, str]:
+    """What a dry run leaves in a thread: modes, and a key of the dispatcher."""
+    tensor = torch.ones(2, device="meta")
+    return len(_function_modes()), _operator_modes(), tensor.device.type
+
+
+def test_work_that_a_pool_of_before_gets_is_followed() -> None:
+    with ThreadPoolExecutor(1, "old") as pool:
+        before = pool.submit(left_in_thread).result()
+        with dry_run() as run:
+            data = torch.ones(3, device="cuda")
+            assert pool.submit(lambda: (data * 2).sum().item()).result() == 6.0
+        assert pool.submit(left_in_thread).result() == before == (0, 0, "meta")
+        with dry_run() as other:
+            pool.submit(lambda: data + 1).result()
+    assert run.record.threads == other.record.threads == ["MainThread", "old_0"]
+    assert len(run.syncs) == 1 and not run.record.notes
+    assert [op.name for op in other.ops] == ["aten::add"]
+
+
+def test_all_is_put_back_when_threads_were_followed() -> None:
+    start, submit = threading.Thread.start, ThreadPoolExecutor.submit
+    alive = threading.active_count()
+    thread = threading.Thread(target=lambda: torch.ones(3, device="cuda").item)
+    with dry_run():
+        thread.start()
+        with pytest.raises(RuntimeError, match="only be started once"):
+            thread.start()
+        thread.join()
+    assert "run" not in vars(thread) and threading.active_count() == alive
+    assert threading.Thread.start is start and ThreadPoolExecutor.submit is submit
+    assert left_in_thread() == (0, 0, "meta")
+
+
+def test_threads_that_stay_on_the_host_are_as_ever() -> None:
+    done = []
+
+    class Own(threading.Thread):
+        def run(self) -> None:
+            done.append(torch.ones(3).sum().item())
+
+    with dry_run() as run:
+        thread = Own()
+        thread.start()
+        thread.join()
+    assert done == [3.0] and not run.record.notes and not run.ops
+    assert run.record.threads == ["MainThread"]
+
+
+def test_a_thread_that_outlives_the_run_is_told_when_it_uses_the_gpu() -> None:
+    with dry_run() as run:
+        worker = Worker("late")
+        data = worker(lambda: torch.ones(3, device="cuda"))
+        graph = worker(lambda: torch.ones(3, device="cuda", requires_grad=True) * 2)
+    ops = len(run.ops)
+    uses: list[Callable[[], Any]] = [
+        lambda: data + 1,
+        lambda: torch.cat([data, data]),
+        lambda: torch.ones(3).to("cuda"),
+        lambda: torch.ones(3).cuda(),
+        lambda: torch.ones(3, device="cuda"),
+        lambda: graph.backward(torch.ones(3)),
+    ]
+    try:
+        for use in uses:
+            with pytest.raises(DryRunError, match=r"'late' uses the GPU.*has ended"):
+                worker(use)
+        # What it does on the host, or on "meta", is its own.
+        assert worker(lambda: torch.ones(3).sum().item()) == 3.0
+        assert worker(lambda: (torch.ones(3, device="meta") * 2).device.type) == "meta"
+        with dry_run() as other, pytest.raises(DryRunError, match="has ended"):
+            worker(lambda: torch.ones(3, device="cuda"))
+        assert not other.ops and len(run.ops) == ops
+    finally:
+        worker.end()
+
+
+def test_the_end_waits_for_no_thread_and_loses_nothing_of_before() -> None:
+    going, errors = threading.Event(), []
+
+    def work() -> None:
+        try:
+            data = torch.ones(3, device="cuda")
+            while True:
+                data = data + 1
+                going.set()
+        except DryRunError as error:
+            errors.append(str(error))
+
+    with dry_run() as run:
+        threads = [threading.Thread(target=work) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        assert going.wait(60)
+    ops = len(run.ops)
+    for thread in threads:
+        thread.join(60)
+        assert not thread.is_alive()
+    assert len(errors) == 3 and len(run.ops) == ops
+    assert left_in_thread() == (0, 0, "meta")
+
+
+class Rows(torch.utils.data.Dataset[Any]):
+    def __len__(self) -> int:
+        return 8
+
+    def __getitem__(self, index: int) -> torch.Tensor:
+        return torch.full((3,), float(index))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="workers are forked")
+def test_a_thread_may_read_a_loader_whose_workers_are_forked_meanwhile() -> None:
+    stop = threading.Event()
+
+    def busy() -> None:
+        data = torch.ones(3, device="cuda")
+        while not stop.is_set():
+            data = data + 1
+
+    def load() -> list[float]:
+        loader = DataLoader(Rows(), 4, num_workers=2, pin_memory=True)
+        moved = [batch.to("cuda", non_blocking=True) for batch in loader]
+        return [float(batch.sum().item()) for batch in moved]
+
+    with dry_run() as run, ThreadPoolExecutor(2) as pool:
+        other = pool.submit(busy)
+        try:
+            assert pool.submit(load).result(120) == [18.0, 66.0]
+        finally:
+            stop.set()
+        other.result(60)
+    copies = [op.copy for op in run.ops if op.copy and op.copy.direction == "h2d"]
+    assert [copy.pinned for copy in copies] == [True, True]
+    assert [sync.api for sync in run.syncs] == ["aten::_local_scalar_dense"] * 2
