@@ -85,7 +85,7 @@ class DryRun(Result):
         self._entered = True
         with ExitStack() as opening:
             opening.enter_context(only_run(self.begun))
-            opening.enter_context(bringing_back())
+            opening.enter_context(bringing_back(self._border.moved))
             self._facade = Facade(self._recorder)
             # As a function: what is open changes while it is suspended.
             opening.callback(lambda: self._stand_ins.close())

@@ -19,11 +19,19 @@ from torchtraceap.dryrun.device.devices import DEVICE, is_gpu
 from torchtraceap.dryrun.device.dispatch import Dispatch
 from torchtraceap.dryrun.device.list_indices import LIST_INDICES
 from torchtraceap.dryrun.device.losses import LOSSES
+from torchtraceap.dryrun.device.moved_tensors import MovedTensors
 from torchtraceap.dryrun.device.named_devices import NAMED_DEVICES
 from torchtraceap.dryrun.device.replacements import Replacements
+from torchtraceap.dryrun.device.tensor_data import TENSOR_DATA, ApartGradients
 from torchtraceap.dryrun.without_modes import without_function_modes
 
-REPLACEMENTS: Replacements = {**NAMED_DEVICES, **LIST_INDICES, **ANSWERS, **LOSSES}
+REPLACEMENTS: Replacements = {
+    **NAMED_DEVICES,
+    **LIST_INDICES,
+    **ANSWERS,
+    **LOSSES,
+    **TENSOR_DATA,
+}
 
 
 class Border(TorchFunctionMode):  # type: ignore[misc]
@@ -36,6 +44,8 @@ class Border(TorchFunctionMode):  # type: ignore[misc]
     def __init__(self, run: Dispatch) -> None:
         super().__init__()
         self.run = run
+        self.moved = MovedTensors()
+        self.gradients = ApartGradients()
 
     def __torch_function__(
         self, func: Any, types: Any, args: Any = (), kwargs: Any = None

@@ -28,11 +28,11 @@ from torchtraceap.dryrun.without_modes import without_function_modes
 
 
 @contextmanager
-def bringing_back() -> Iterator[None]:
+def bringing_back(tensors: MovedTensors) -> Iterator[None]:
     """Give modules, and the optimizers of what is in them, their tensors of the host
     again when the block is over, with the values that they had when they left it. That
-    memory is kept meanwhile."""
-    moved = _MovedModules()
+    memory is kept meanwhile; ``tensors`` has it."""
+    moved = _MovedModules(tensors)
     optimizers = SteppedOptimizers()
     replaced = Replacements()
     try:
@@ -43,7 +43,8 @@ def bringing_back() -> Iterator[None]:
         as_one_piece(
             [
                 replaced.undo,
-                *optimizers.steps_back(moved.tensors.parameters),
+                tensors.bring_others_back,
+                *optimizers.steps_back(tensors.parameters),
                 *moved.steps_back(),
             ]
         )
@@ -51,8 +52,8 @@ def bringing_back() -> Iterator[None]:
 
 
 class _MovedModules:
-    def __init__(self) -> None:
-        self.tensors = MovedTensors()
+    def __init__(self, tensors: MovedTensors) -> None:
+        self.tensors = tensors
         self._buffers: dict[tuple[nn.Module, str], Tensor] = {}
         self._modules: dict[nn.Module, None] = {}
         self._lost: list[str] = []

@@ -33,13 +33,15 @@ class _Host(NamedTuple):
 
 
 class MovedTensors:
-    """The parameters that left the host, and their gradients."""
+    """The parameters that left the host, their gradients, and what else did."""
 
     def __init__(self) -> None:
         self.parameters: dict[nn.Parameter, _Host] = {}
         # Not held, so that gradients on the device are freed as on a GPU.
-        self._gradients: dict[nn.Parameter, tuple[ref[Tensor], _Host]] = {}
+        self._gradients: dict[Tensor, tuple[ref[Tensor], _Host]] = {}
         self._owners: dict[int, nn.Parameter] = {}
+        # By `data =`: buffers, and what optimizers remember.
+        self._others: dict[int, tuple[ref[Tensor], _Host]] = {}
 
     @contextmanager
     def with_gradients(self, parameters: Iterable[nn.Parameter]) -> Iterator[None]:
@@ -68,26 +70,52 @@ class MovedTensors:
                     return
                 except RuntimeError:  # of another layout
                     pass
-            kept = _Host(to, _inside(tensor))
-            is_leaving = is_hosts(tensor) and on_device(to)
-            _swap(tensor, to)
-            if not is_leaving:
-                return
-            if isinstance(tensor, nn.Parameter):
-                self.parameters.setdefault(tensor, kept)
-            elif (owner := self._owners.get(id(tensor))) is not None:
-                self._gradients.setdefault(owner, (ref(tensor), kept))
+            self.exchange(tensor, to, self._owners.get(id(tensor)))
+
+    def exchange(self, tensor: Tensor, to: Tensor, owner: Tensor | None) -> None:
+        """Swap what is inside of two tensors; remember what leaves the host.
+
+        Args:
+            tensor: What a program goes on with.
+            to: Nobody else's; keeps what was inside of ``tensor``.
+            owner: Whose gradient ``tensor`` is, if it is one.
+        """
+        kept = _Host(to, _inside(tensor))
+        is_leaving = is_hosts(tensor) and on_device(to)
+        _swap(tensor, to)
+        if not is_leaving:
+            return
+        if isinstance(tensor, nn.Parameter):
+            self.parameters.setdefault(tensor, kept)
+        elif owner is not None:
+            self._gradients.setdefault(owner, (ref(tensor), kept))
+        else:
+            known = self._others.get(id(tensor))
+            if known is None or known[0]() is not tensor:
+                self._others[id(tensor)] = ref(tensor), kept
 
     def bring_back(self, parameter: nn.Parameter) -> None:
         """Let a parameter be what it was. Doing so twice does no harm."""
         _return(parameter, self.parameters[parameter])
-        if (found := self._gradients.get(parameter)) is not None:
+        self._bring_gradient_back(parameter)
+
+    def _bring_gradient_back(self, owner: Tensor) -> None:
+        if (found := self._gradients.get(owner)) is not None:
             gradient, host = found[0](), found[1]
             if gradient is None:
                 gradient = host.holder
             else:
                 _return(gradient, host)
-            parameter.grad = gradient
+            owner.grad = gradient
+
+    def bring_others_back(self) -> None:
+        """The same of what is no parameter that left, and still there."""
+        for owner in self._gradients:
+            if is_hosts(owner):
+                self._bring_gradient_back(owner)
+        for one, host in self._others.values():
+            if (tensor := one()) is not None:
+                _return(tensor, host)
 
     def copy_of(self, parameter: nn.Parameter) -> nn.Parameter:
         """Return another one that is what it was."""
