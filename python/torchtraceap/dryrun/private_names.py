@@ -28,6 +28,7 @@ NAMES = {
     "torch._dynamo.device_interface": "load it before there seems to be CUDA, where "
     "it would ask for more of it",
     "torch.utils._device.DeviceContext": "find a default device",
+    "torch.utils._device._device_constructors": "find what is asked to be on meta",
     "torch.serialization._package_registry": "load onto the device",
     "torch.UntypedStorage._cdata": "tell memory apart",
     "torch.storage.TypedStorage._data_ptr": "load storages once",

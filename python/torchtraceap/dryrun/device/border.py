@@ -53,6 +53,14 @@ class Border(TorchFunctionMode):  # type: ignore[misc]
         kwargs = kwargs or {}
         if self.run.paused:
             return func(*args, **kwargs)
+        wanted = self.run.users_meta
+        asked = wanted.asked_by(func, args, kwargs)
+        if asked in (None, wanted.asked):
+            return self._answer(func, args, kwargs)
+        with wanted.asking(asked):
+            return self._answer(func, args, kwargs)
+
+    def _answer(self, func: Any, args: Any, kwargs: Any) -> Any:
         if kwargs.get("pin_memory"):  # torch.empty(..., pin_memory=True) and its like
             rest = {key: value for key, value in kwargs.items() if key != "pin_memory"}
             with self:

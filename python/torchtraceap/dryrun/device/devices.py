@@ -14,9 +14,45 @@ DEVICE = torch.device("meta")
 CUDA = torch.device("cuda", 0)
 
 
+# The attribute of storages of tensors that a program has on "meta" itself, and whether
+# there is any: to ask each storage takes time.
+_USERS = "_torchtraceap_users"
+_some = False
+
+
 def on_device(tensor: Tensor) -> bool:
     """Tell whether a tensor is on the device. Not to be asked under a function mode."""
-    return bool(tensor.device.type == "meta")
+    return bool(tensor.device.type == "meta") and not (_some and is_users(tensor))
+
+
+def is_users(tensor: Tensor) -> bool:
+    """Tell whether a program has a tensor on "meta" itself. Not to be asked under a
+    function mode."""
+    return (
+        _some
+        and tensor.device.type == "meta"
+        and tensor.layout == torch.strided
+        and hasattr(tensor.untyped_storage(), _USERS)
+    )
+
+
+def mark_users(storage: torch.UntypedStorage) -> None:
+    """Let tensors with this storage, which is new, be those that `is_users` means."""
+    global _some
+    _some = True
+    setattr(storage, _USERS, True)
+
+
+def some_users() -> bool:
+    """Tell whether any such tensor was made in this process."""
+    return _some
+
+
+def names_meta(device: Any) -> bool:
+    """Tell whether a device, as a program may write it, is "meta" itself."""
+    if isinstance(device, str):
+        return device.startswith("meta")
+    return isinstance(device, torch.device) and device.type == "meta"
 
 
 def is_gpu(device: Any) -> bool:

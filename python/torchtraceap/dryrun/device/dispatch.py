@@ -16,17 +16,19 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn.parameter import is_lazy
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from torchtraceap.dryrun.device.devices import DEVICE, is_gpu, on_device
 from torchtraceap.dryrun.device.following import Follower
 from torchtraceap.dryrun.device.host_guesses import run_on_host
 from torchtraceap.dryrun.device.memory import memory_of
-from torchtraceap.dryrun.device.nested import tensors_in
+from torchtraceap.dryrun.device.nested import map_tensors, tensors_in
 from torchtraceap.dryrun.device.other_modes import OtherModes
 from torchtraceap.dryrun.device.shape_cache import ShapeCache
 from torchtraceap.dryrun.device.shapes import run_on_meta
 from torchtraceap.dryrun.device.signatures import written_by
+from torchtraceap.dryrun.device.users_meta import UsersMeta
 from torchtraceap.dryrun.device.values import Values
 from torchtraceap.dryrun.private_names import private
 from torchtraceap.dryrun.record import Copy
@@ -58,6 +60,11 @@ def _is_composite(func: Any) -> bool:
     return has_kernel(name, _COMPOSITE) and not has_kernel(name, "Meta")
 
 
+def _plain(tensor: Tensor) -> Tensor:
+    """Return a tensor whose shape may be asked for: of modules like LazyLinear, too."""
+    return tensor.as_subclass(Tensor) if is_lazy(tensor) else tensor
+
+
 Handler = Callable[["Dispatch", Any, Sequence[Any], dict[str, Any]], Any]
 
 
@@ -74,6 +81,7 @@ class Dispatch(TorchDispatchMode):  # type: ignore[misc]
         self._shapes = ShapeCache()
         self._follower = Follower(values, recorder.note)
         self.other_modes = OtherModes()
+        self.users_meta = UsersMeta()
 
     @classmethod
     def ignore_compile_internals(cls) -> bool:
@@ -91,12 +99,16 @@ class Dispatch(TorchDispatchMode):  # type: ignore[misc]
         # questions that are asked here, and the kernels' own.
         with without_function_modes():
             tensors = list(tensors_in(itertools.chain(args, kwargs.values())))
+            if self.users_meta.takes(func, tensors, kwargs):
+                return self.users_meta.run(func, args, kwargs)
             here = any(map(on_device, tensors)) or is_gpu(kwargs.get("device"))
             if not here:
                 # Before the first guess that is read there is nothing to look for.
                 if tensors and self.values.guessed_on_host:
                     return run_on_host(func, args, kwargs)
                 return func(*args, **kwargs)
+            if any(map(is_lazy, tensors)):
+                args, kwargs = map_tensors((tuple(args), kwargs), _plain)
             if _COMPOSITE in func.py_kernels or _is_composite(func):
                 with self:
                     return func.decompose(*args, **kwargs)

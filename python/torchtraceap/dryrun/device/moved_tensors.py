@@ -9,17 +9,14 @@ what was inside before is kept, with its memory and autograd's hooks. Loads torc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 from weakref import ref
 
 from torch import Tensor, nn
-from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
 from torchtraceap.dryrun.device.devices import on_device
 from torchtraceap.dryrun.private_names import private
-from torchtraceap.dryrun.without_modes import without_function_modes
 
 _swap_inside = private("torch._C._swap_tensor_impl")
 _inside = private("torch.Tensor._cdata").__get__
@@ -30,6 +27,7 @@ class _Host(NamedTuple):
 
     holder: Tensor
     inside: int
+    kind: type[Tensor]  # Uninitialized parameters change it.
 
 
 class MovedTensors:
@@ -39,38 +37,8 @@ class MovedTensors:
         self.parameters: dict[nn.Parameter, _Host] = {}
         # Not held, so that gradients on the device are freed as on a GPU.
         self._gradients: dict[Tensor, tuple[ref[Tensor], _Host]] = {}
-        self._owners: dict[int, nn.Parameter] = {}
         # By `data =`: buffers, and what optimizers remember.
         self._others: dict[int, tuple[ref[Tensor], _Host]] = {}
-
-    @contextmanager
-    def with_gradients(self, parameters: Iterable[nn.Parameter]) -> Iterator[None]:
-        """Know in this block whose gradients tensors are."""
-        former = self._owners
-        with without_function_modes():
-            pairs = [(p.grad, p) for p in parameters if p.grad is not None]
-        try:
-            self._owners = {id(gradient): owner for gradient, owner in pairs}
-            yield
-        finally:
-            self._owners = former
-
-    def move(self, swap: Callable[..., None], tensor: Tensor, to: Tensor) -> None:
-        """Give a tensor what ``to`` has, as `tensor.data = to` does; ``swap`` is for
-        tensors made of others."""
-        with without_function_modes():
-            if any(map(is_traceable_wrapper_subclass, (tensor, to))):
-                swap(tensor, to)
-                return
-            if tensor is to:
-                return
-            if tensor.device.type == to.device.type:
-                try:
-                    tensor.data = to
-                    return
-                except RuntimeError:  # of another layout
-                    pass
-            self.exchange(tensor, to, self._owners.get(id(tensor)))
 
     def exchange(self, tensor: Tensor, to: Tensor, owner: Tensor | None) -> None:
         """Swap what is inside of two tensors; remember what leaves the host.
@@ -80,7 +48,7 @@ class MovedTensors:
             to: Nobody else's; keeps what was inside of ``tensor``.
             owner: Whose gradient ``tensor`` is, if it is one.
         """
-        kept = _Host(to, _inside(tensor))
+        kept = _Host(to, _inside(tensor), type(tensor))
         is_leaving = is_hosts(tensor) and on_device(to)
         _swap(tensor, to)
         if not is_leaving:
@@ -151,6 +119,8 @@ def as_one_piece(steps: Sequence[Callable[[], None]]) -> None:
 def _return(tensor: Tensor, host: _Host) -> None:
     if _inside(tensor) != host.inside:
         _swap(tensor, host.holder)
+        if type(tensor) is not host.kind:
+            tensor.__class__ = host.kind
 
 
 def _swap(tensor: Tensor, other: Tensor) -> None:

@@ -11,12 +11,16 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from torchtraceap.dryrun.device.devices import CUDA, DEVICE, is_gpu
+from torchtraceap.dryrun.device.devices import CUDA, DEVICE, is_gpu, names_meta
 from torchtraceap.dryrun.device.replacements import (
     Replacements,
     is_here,
 )
-from torchtraceap.dryrun.private_names import private
+from torchtraceap.dryrun.device.users_meta import (
+    default_device,
+    means_meta,
+    refuse_from_meta,
+)
 from torchtraceap.dryrun.waits.sync_ops import OF_DATA
 from torchtraceap.dryrun.without_modes import without_function_modes
 from torchtraceap.errors import DryRunError
@@ -24,8 +28,6 @@ from torchtraceap.errors import DryRunError
 if TYPE_CHECKING:
     from torchtraceap.dryrun.device.border import Border
 
-_function_modes = private("torch.overrides._get_current_function_mode_stack")
-_DeviceContext = private("torch.utils._device.DeviceContext")
 _CPU = torch.device("cpu")
 
 
@@ -37,6 +39,10 @@ def _device(border: Border, func: Any, args: Any, kwargs: Any) -> Any:
 
 
 def _to(border: Border, func: Any, args: Any, kwargs: Any) -> Any:
+    for named in (*args[1:2], kwargs.get("device"), kwargs.get("other")):
+        if means_meta(named):
+            return border.run.users_meta.to_meta(func, args, kwargs)
+        refuse_from_meta(args[0], named)
     rest = [
         DEVICE if not isinstance(a, Tensor | bool) and _names_gpu(a) else a
         for a in args[1:]
@@ -56,12 +62,15 @@ def _cuda(border: Border, func: Any, args: Any, kwargs: Any) -> Any:
     device = given.pop("device", None)
     if device is not None and not is_gpu(device):
         raise ValueError(f"Invalid device, must be cuda device (got {device})")
+    refuse_from_meta(args[0], CUDA)
     return args[0].to(DEVICE, **given)
 
 
 def _from_data(border: Border, func: Any, args: Any, kwargs: Any) -> Any:
     """torch.tensor(data, device=) and its like: made on the host, then copied."""
-    device = kwargs.get("device") or _default_device()
+    device = kwargs.get("device") or default_device()
+    if names_meta(device):
+        return border.run.users_meta.of_data(func, args, kwargs)
     args = (*map(_read, args[:1]), *args[1:])
     if not is_gpu(device) or is_here(args[0] if args else kwargs.get("data")):
         if is_gpu(kwargs.get("device")):
@@ -76,18 +85,11 @@ def _from_data(border: Border, func: Any, args: Any, kwargs: Any) -> Any:
 
 
 def _sparse(border: Border, func: Any, args: Any, kwargs: Any) -> Any:
-    on_gpu = is_gpu(kwargs.get("device") or _default_device())
+    device = kwargs.get("device") or default_device()
+    on_gpu = is_gpu(device) and not names_meta(device)
     if on_gpu or any(map(is_here, args[:2])):
         raise DryRunError("sparse tensors cannot be run dry: leave them on the host")
     return func(*args, **kwargs)
-
-
-def _default_device() -> Any:
-    # torch.get_default_device would make a tensor there to find out.
-    for mode in reversed(_function_modes()):
-        if isinstance(mode, _DeviceContext):
-            return mode.device
-    return None
 
 
 def _read(data: Any) -> Any:
@@ -99,6 +101,8 @@ def _read(data: Any) -> Any:
 
 def _new_tensor(border: Border, func: Any, args: Any, kwargs: Any) -> Any:
     device = kwargs.get("device", CUDA if is_here(args[0]) else None)
+    if names_meta(device) or (device is None and means_meta(args[0])):
+        return border.run.users_meta.of_data(func, args, kwargs)
     if not is_gpu(device):
         return func(*args, **kwargs)
     rest = {k: v for k, v in kwargs.items() if k != "device"}

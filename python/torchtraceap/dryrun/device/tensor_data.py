@@ -11,10 +11,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
-from torch import Tensor
+import torch
+from torch import Tensor, nn
 from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
-from torchtraceap.dryrun.device.replacements import Replacements
+from torchtraceap.dryrun.device.devices import DEVICE, is_users, on_device
+from torchtraceap.dryrun.device.replacements import Replacements, is_here
 from torchtraceap.dryrun.without_modes import (
     without_dispatch_modes,
     without_function_modes,
@@ -23,6 +25,11 @@ from torchtraceap.errors import DryRunError
 
 if TYPE_CHECKING:
     from torchtraceap.dryrun.device.border import Border
+
+_INCOMPATIBLE = (
+    "Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have "
+    "incompatible tensor type."
+)
 
 
 class ApartGradients:
@@ -73,7 +80,16 @@ class ApartGradients:
 
 
 def _together(one: Tensor, other: Tensor) -> bool:
-    return bool(one.device.type == other.device.type)
+    return bool(one.device.type == other.device.type) and is_users(one) == is_users(
+        other
+    )
+
+
+def _cross(one: Tensor, other: Tensor) -> bool:
+    """Tell whether one lies on the device and one on the host."""
+    return {one.device.type, other.device.type} == {"cpu", DEVICE.type} and (
+        on_device(one) or on_device(other)
+    )
 
 
 def _set_data(border: Border, func: Any, args: Any, kwargs: Any) -> Any:
@@ -81,15 +97,17 @@ def _set_data(border: Border, func: Any, args: Any, kwargs: Any) -> Any:
     with without_function_modes():
         if (
             not isinstance(to, Tensor)
-            or _together(tensor, to)
+            or not _cross(tensor, to)
             or any(map(is_traceable_wrapper_subclass, args))
         ):
+            if any(map(is_users, args)) and not _together(*args):
+                raise RuntimeError(_INCOMPATIBLE)
             return func(*args)
         gradients = border.gradients
         owner = gradients.owner(tensor)
         gradient = gradients.get(tensor, tensor.grad) if tensor.is_leaf else None
         # Besides Python: what keeps it for backward, views of it, one it is of.
-        held = tensor._use_count() > 1 and not tensor.requires_grad
+        held = tensor._use_count() > 1 and not isinstance(tensor, nn.Parameter)
         if not tensor.is_leaf or (held and owner is None):
             raise DryRunError(
                 "`.data =` between host and device cannot be run dry for a tensor that "
@@ -105,6 +123,24 @@ def _set_data(border: Border, func: Any, args: Any, kwargs: Any) -> Any:
             gradients.join(owner, tensor)
 
 
+def _get_data(border: Border, func: Any, args: Any, kwargs: Any) -> Any:
+    """`tensor.data`, which is no operator; to a mode it looks like detach()."""
+    if not is_here(args[0]):
+        return func(*args)
+    with without_dispatch_modes():
+        return func(*args)
+
+
+def _is_assignable(border: Border, func: Any, args: Any, kwargs: Any) -> Any:
+    """Tell modules that are moved to do so by `data =`, as on CUDA."""
+    if any(map(is_traceable_wrapper_subclass, args)):
+        return func(*args)
+    with without_function_modes():
+        if _cross(*args):
+            return True
+        return _together(*args) and func(*args)
+
+
 def _get_grad(border: Border, func: Any, args: Any, kwargs: Any) -> Any:
     found = func(*args)
     with without_function_modes():
@@ -117,6 +153,8 @@ def _set_grad(border: Border, func: Any, args: Any, kwargs: Any) -> Any:
 
 
 TENSOR_DATA: Replacements = {
+    torch._has_compatible_shallow_copy_type: _is_assignable,
+    Tensor.data.__get__: _get_data,
     Tensor.data.__set__: _set_data,
     Tensor.grad.__get__: _get_grad,
     Tensor.grad.__set__: _set_grad,

@@ -16,7 +16,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, UntypedStorage
 
-from torchtraceap.dryrun.device.devices import on_device
+from torchtraceap.dryrun.device.devices import is_users, on_device
 from torchtraceap.dryrun.device.guesses import guess_into
 from torchtraceap.dryrun.device.host_guesses import is_guessed, mark_guessed
 from torchtraceap.dryrun.device.memory import Memory, covers, memory_of
@@ -86,6 +86,8 @@ class Values:
 
         def shadow(tensor: Tensor) -> Tensor:
             nonlocal missing
+            if is_users(tensor):  # Its shape is asked for: empty_like.
+                return torch.zeros((), dtype=tensor.dtype).expand(tensor.shape)
             found = self.shadow(tensor) if on_device(tensor) else tensor
             missing = missing or found is None
             return tensor if found is None else found
