@@ -22,6 +22,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torchtraceap.dryrun.device.devices import DEVICE, is_gpu, on_device
 from torchtraceap.dryrun.device.following import Follower
 from torchtraceap.dryrun.device.host_guesses import run_on_host
+from torchtraceap.dryrun.device.lazy_modules import plain
 from torchtraceap.dryrun.device.memory import memory_of
 from torchtraceap.dryrun.device.nested import map_tensors, tensors_in
 from torchtraceap.dryrun.device.other_modes import OtherModes
@@ -58,11 +59,6 @@ def _is_composite(func: Any) -> bool:
     has_kernel = private("torch._C._dispatch_has_kernel_for_dispatch_key")
     name = func.name()
     return has_kernel(name, _COMPOSITE) and not has_kernel(name, "Meta")
-
-
-def _plain(tensor: Tensor) -> Tensor:
-    """Return a tensor whose shape may be asked for: of modules like LazyLinear, too."""
-    return tensor.as_subclass(Tensor) if is_lazy(tensor) else tensor
 
 
 Handler = Callable[["Dispatch", Any, Sequence[Any], dict[str, Any]], Any]
@@ -108,7 +104,7 @@ class Dispatch(TorchDispatchMode):  # type: ignore[misc]
                     return run_on_host(func, args, kwargs)
                 return func(*args, **kwargs)
             if any(map(is_lazy, tensors)):
-                args, kwargs = map_tensors((tuple(args), kwargs), _plain)
+                args, kwargs = map_tensors((tuple(args), kwargs), plain)
             if _COMPOSITE in func.py_kernels or _is_composite(func):
                 with self:
                     return func.decompose(*args, **kwargs)

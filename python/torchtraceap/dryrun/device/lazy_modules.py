@@ -11,8 +11,9 @@ from collections.abc import Callable, MutableMapping
 from functools import partial
 from typing import Any
 
-from torch import nn
+from torch import Tensor, nn
 from torch.nn.modules.lazy import LazyModuleMixin
+from torch.nn.parameter import is_lazy
 
 # By these a lazy module learns its shapes, and lets them be loaded; each leaves its own
 # list in the module's call.
@@ -21,6 +22,11 @@ _HOOKS = (
     "_forward_pre_hooks_with_kwargs",
     "_load_state_dict_pre_hooks",
 )
+
+
+def plain(tensor: Tensor) -> Tensor:
+    """Return a tensor whose shape may be asked for, as that of a lazy one may not."""
+    return tensor.as_subclass(Tensor) if is_lazy(tensor) else tensor
 
 
 class LazyModules:

@@ -6,6 +6,7 @@ Loads torch.
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -22,7 +23,10 @@ from torchtraceap.dryrun.device.users_meta import (
     refuse_from_meta,
 )
 from torchtraceap.dryrun.waits.sync_ops import OF_DATA
-from torchtraceap.dryrun.without_modes import without_function_modes
+from torchtraceap.dryrun.without_modes import (
+    without_dispatch_modes,
+    without_function_modes,
+)
 from torchtraceap.errors import DryRunError
 
 if TYPE_CHECKING:
@@ -113,6 +117,19 @@ def _new_tensor(border: Border, func: Any, args: Any, kwargs: Any) -> Any:
     return _from_data(border, torch.tensor, (data,), {**rest, "device": CUDA})
 
 
+def _new(border: Border, func: Any, args: Any, kwargs: Any) -> Any:
+    """The former way to make a tensor like another: x.new(2, 3), x.new([1, 2])."""
+    if means_meta(args[0]):
+        return border.run.users_meta.of_data(func, args, kwargs)
+    made_of = args[1] if len(args) > 1 else kwargs.get("data", ())
+    is_data = isinstance(made_of, list | tuple) and not isinstance(made_of, torch.Size)
+    if not is_here(args[0]) or not (is_data or hasattr(made_of, "__array_interface__")):
+        return func(*args, **kwargs)
+    with without_function_modes(), without_dispatch_modes():
+        host = torch.empty(0, dtype=args[0].dtype).new(made_of)
+    return border.push(host, OF_DATA)
+
+
 def _type(border: Border, func: Any, args: Any, kwargs: Any) -> Any:
     if len(args) == 1 and not kwargs and is_here(args[0]):
         with without_function_modes():
@@ -122,12 +139,19 @@ def _type(border: Border, func: Any, args: Any, kwargs: Any) -> Any:
                 .replace("cuda.meta", "cuda")
             )
     named = args[1] if len(args) > 1 else kwargs.get("dtype")
-    if "torch.cuda." in (named if isinstance(named, str) else repr(named)):
-        raise DryRunError(
-            f"{named} is a type of tensors on CUDA, which a CPU build of torch lacks. "
-            'Write .to("cuda", dtype) instead'
-        )
-    return func(*args, **kwargs)
+    if isinstance(named, str) and named.startswith("torch.cuda."):
+        try:
+            kind: Any = attrgetter(named.removeprefix("torch."))(torch)
+        except AttributeError:
+            raise ValueError(f"invalid type: '{named}'") from None
+    else:
+        kind = named
+    if not getattr(kind, "is_cuda", False):
+        return func(*args, **kwargs)
+    if kind.is_sparse:
+        raise DryRunError(f"{named}: sparse tensors cannot be run dry")
+    waits = {k: v for k, v in kwargs.items() if k == "non_blocking"}
+    return _to(border, Tensor.to, (args[0], CUDA, kind.dtype, *args[2:3]), waits)
 
 
 NAMED_DEVICES: Replacements = {
@@ -140,4 +164,5 @@ NAMED_DEVICES: Replacements = {
     torch.asarray: _from_data,
     torch.sparse_coo_tensor: _sparse,
     Tensor.new_tensor: _new_tensor,
+    Tensor.new: _new,
 }

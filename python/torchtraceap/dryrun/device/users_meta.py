@@ -88,7 +88,7 @@ class UsersMeta:
         """Answer `torch.tensor(..., device="meta")` and its like, which are made where
         no mode sees it."""
         given = args[0] if args else kwargs.get("data")
-        if isinstance(given, Tensor) and func is not Tensor.new_tensor:
+        if isinstance(given, Tensor) and func not in (Tensor.new_tensor, Tensor.new):
             rest = {k: v for k, v in kwargs.items() if k in ("device", "dtype")}
             return self.to_meta(Tensor.to, (given,), rest)
         return self._marked(func(*args, **kwargs))
