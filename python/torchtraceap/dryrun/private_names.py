@@ -71,6 +71,8 @@ NAMES = {
     "torch._GLOBAL_DEVICE_CONTEXT": "set the default device back",
     "torch._C._swap_tensor_impl": "move parameters and bring them back",
     "torch.Tensor._cdata": "move parameters and bring them back",
+    "torch.Tensor._use_count": "tell what cannot be moved",
+    "torch._has_compatible_shallow_copy_type": "move modules as on a GPU",
     "torch._C._group_tensors_by_device_and_dtype": "run optimizers as on a GPU",
     "torch.utils._python_dispatch.TorchDispatchMode": "see operators",
     "torch._C.DispatchKey.CompositeImplicitAutograd": "take composite operators apart",

@@ -172,6 +172,16 @@ def test_models_of_meta_get_to_the_gpu(fill: Callable[[nn.Module], nn.Module]) -
         assert all(one.grad.is_cuda for one in net.parameters())  # type: ignore[union-attr]
 
 
+def test_what_was_made_before_the_run_is_none_of_the_gpus_either() -> None:
+    net = on_meta()
+    x = torch.ones(4, 2, device="meta")
+    with torchtraceap.dry_run() as run:
+        assert x.is_meta and net(x).is_meta
+        assert not run.ops
+        net.to_empty(device="cuda")
+        assert net(x.new_zeros(4, 2, device="cuda")).is_cuda
+
+
 def test_loading_without_assigning_does_nothing_and_warns() -> None:
     with torchtraceap.dry_run(), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

@@ -14,38 +14,11 @@ DEVICE = torch.device("meta")
 CUDA = torch.device("cuda", 0)
 
 
-# The attribute of storages of tensors that a program has on "meta" itself, and whether
-# there is any: to ask each storage takes time.
-_USERS = "_torchtraceap_users"
-_some = False
-
-
 def on_device(tensor: Tensor) -> bool:
-    """Tell whether a tensor is on the device. Not to be asked under a function mode."""
-    return bool(tensor.device.type == "meta") and not (_some and is_users(tensor))
-
-
-def is_users(tensor: Tensor) -> bool:
-    """Tell whether a program has a tensor on "meta" itself. Not to be asked under a
-    function mode."""
-    return (
-        _some
-        and tensor.device.type == "meta"
-        and tensor.layout == torch.strided
-        and hasattr(tensor.untyped_storage(), _USERS)
-    )
-
-
-def mark_users(storage: torch.UntypedStorage) -> None:
-    """Let tensors with this storage, which is new, be those that `is_users` means."""
-    global _some
-    _some = True
-    setattr(storage, _USERS, True)
-
-
-def some_users() -> bool:
-    """Tell whether any such tensor was made in this process."""
-    return _some
+    """Tell whether a tensor of an operator is on the device: one that a program has on
+    "meta" itself, for which see memory.py, is not given to such. Not to be asked under
+    a function mode."""
+    return bool(tensor.device.type == "meta")
 
 
 def names_meta(device: Any) -> bool:

@@ -96,7 +96,7 @@ class Dispatch(TorchDispatchMode):  # type: ignore[misc]
         with without_function_modes():
             tensors = list(tensors_in(itertools.chain(args, kwargs.values())))
             if self.users_meta.takes(func, tensors, kwargs):
-                return self.users_meta.run(func, args, kwargs)
+                return func(*args, **kwargs)
             here = any(map(on_device, tensors)) or is_gpu(kwargs.get("device"))
             if not here:
                 # Before the first guess that is read there is nothing to look for.
@@ -127,9 +127,8 @@ class Dispatch(TorchDispatchMode):  # type: ignore[misc]
             t for t in tensors_in(written_by(func, args, kwargs)) if on_device(t)
         ]
         fresh = [t for t in outs if memory_of(t) is None]
-        for tensor in itertools.chain(outs, written, tensors_in(args)):
-            if on_device(tensor):
-                self.recorder.live.allocate(tensor)
+        for tensor in itertools.chain(outs, written):
+            self.recorder.live.allocate(tensor)
         self._follower.follow(func, args, kwargs, out, fresh, written)
         is_view = (
             bool(outs)
@@ -170,7 +169,7 @@ class Dispatch(TorchDispatchMode):  # type: ignore[misc]
         copy: Copy | None = None,
     ) -> None:
         """Record an operator that a handler stands in for."""
-        for tensor in itertools.chain(outs, tensors_in(args)):
+        for tensor in outs:
             if on_device(tensor):
                 self.recorder.live.allocate(tensor)
         name = func._schema.name

@@ -15,7 +15,8 @@ import torch
 from torch import Tensor, nn
 from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
-from torchtraceap.dryrun.device.devices import DEVICE, is_users, on_device
+from torchtraceap.dryrun.device.devices import DEVICE
+from torchtraceap.dryrun.device.memory import is_users
 from torchtraceap.dryrun.device.replacements import Replacements, is_here
 from torchtraceap.dryrun.without_modes import (
     without_dispatch_modes,
@@ -87,9 +88,8 @@ def _together(one: Tensor, other: Tensor) -> bool:
 
 def _cross(one: Tensor, other: Tensor) -> bool:
     """Tell whether one lies on the device and one on the host."""
-    return {one.device.type, other.device.type} == {"cpu", DEVICE.type} and (
-        on_device(one) or on_device(other)
-    )
+    types = {one.device.type, other.device.type}
+    return types == {"cpu", DEVICE.type} and not any(map(is_users, (one, other)))
 
 
 def _set_data(border: Border, func: Any, args: Any, kwargs: Any) -> Any:

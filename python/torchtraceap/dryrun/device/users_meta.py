@@ -3,7 +3,7 @@
 
 Both are "meta" to torch. The mode that sees functions knows which is asked for: by the
 device that is named, else by the tensors that are given; this is remembered while the
-function runs. What is made meanwhile is marked, by its storage. Loads torch.
+function runs. What is made meanwhile gets no Memory, by which it is known. Loads torch.
 """
 
 from __future__ import annotations
@@ -18,13 +18,10 @@ from torch import Tensor
 from torchtraceap.dryrun.device.devices import (
     DEVICE,
     is_gpu,
-    is_users,
-    mark_users,
     names_meta,
     on_device,
-    some_users,
 )
-from torchtraceap.dryrun.device.memory import memory_of
+from torchtraceap.dryrun.device.memory import is_users
 from torchtraceap.dryrun.device.nested import tensors_in
 from torchtraceap.dryrun.private_names import private
 from torchtraceap.dryrun.without_modes import without_function_modes
@@ -42,6 +39,8 @@ class UsersMeta:
     def __init__(self) -> None:
         #: Whether "meta" is what it says, in the function of torch that runs now.
         self.asked = False
+        # Whether there are any, as far as was seen: to look at all lists takes time.
+        self._some = False
 
     def asked_by(self, func: Any, args: Any, kwargs: Any) -> bool | None:
         """Tell whether a function, as it is called, is to make tensors on "meta"
@@ -51,13 +50,17 @@ class UsersMeta:
             named = default_device()
         if named is not None:
             return names_meta(named)
-        if not some_users():
-            return None
         with without_function_modes():
-            given = list(tensors_in([*args, *kwargs.values()]))
-            if any(map(on_device, given)):
-                return False
-            return True if any(map(is_users, given)) else None
+            given = [*args, *kwargs.values()]
+            if self._some:
+                given = list(tensors_in(given))
+            asked = None
+            for tensor in given:
+                if isinstance(tensor, Tensor) and on_device(tensor):
+                    if not is_users(tensor):
+                        return False
+                    asked = self._some = True
+            return asked
 
     @contextmanager
     def asking(self, asked: bool) -> Iterator[None]:
@@ -74,7 +77,7 @@ class UsersMeta:
         tensor = args[0]
         with self.asking(True):
             with without_function_modes():
-                if on_device(tensor):
+                if on_device(tensor) and not is_users(tensor):
                     layout = tensor.shape, tensor.stride()
                     tensor = torch.empty_strided(
                         *layout,
@@ -91,7 +94,7 @@ class UsersMeta:
         if isinstance(given, Tensor) and func not in (Tensor.new_tensor, Tensor.new):
             rest = {k: v for k, v in kwargs.items() if k in ("device", "dtype")}
             return self.to_meta(Tensor.to, (given,), rest)
-        return self._marked(func(*args, **kwargs))
+        return func(*args, **kwargs)
 
     def takes(self, func: Any, tensors: Sequence[Tensor], kwargs: Any) -> bool:
         """Tell whether an operator is none of the device's.
@@ -102,16 +105,19 @@ class UsersMeta:
         """
         device = kwargs.get("device")
         if names_meta(device) and self.asked:
+            self._some = True
             return True
-        if not some_users() or not any(map(is_users, tensors)):
+        users = [is_users(tensor) for tensor in tensors]
+        if not any(users):
             return False
+        self._some = True
         name = func._schema.name
         if is_gpu(device):
             if name == "aten::_to_copy":
                 raise NotImplementedError(_NO_DATA)
             return False  # empty_like(..., device="cuda")
-        if any(map(on_device, tensors)):
-            if name == "aten::copy_" and is_users(tensors[1]):
+        if any(on_device(t) and not his for t, his in zip(tensors, users, strict=True)):
+            if name == "aten::copy_" and users[1]:
                 raise NotImplementedError(_NO_DATA)
             if name not in ("aten::copy_", "aten::set_"):
                 raise RuntimeError(
@@ -119,17 +125,6 @@ class UsersMeta:
                     f"two devices, cuda:0 and meta! ({name}, in a dry run as on a GPU)"
                 )
         return True
-
-    def run(self, func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-        """Run it as torch does, and mark what it gives."""
-        return self._marked(func(*args, **kwargs))
-
-    def _marked(self, out: Any) -> Any:
-        with without_function_modes():
-            for tensor in tensors_in([out]):
-                if on_device(tensor) and memory_of(tensor) is None:
-                    mark_users(tensor.untyped_storage())
-        return out
 
 
 def _makes(func: Any) -> bool:
@@ -162,7 +157,7 @@ def refuse_from_meta(tensor: Tensor, to: Any) -> None:
         if not is_users(tensor):
             return
         if isinstance(to, Tensor):
-            refused = on_device(to)
+            refused = on_device(to) and not is_users(to)
         else:
             refused = isinstance(to, str | int | torch.device) and is_gpu(to)
         if refused:

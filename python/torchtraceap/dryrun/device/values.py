@@ -16,10 +16,10 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, UntypedStorage
 
-from torchtraceap.dryrun.device.devices import is_users, on_device
+from torchtraceap.dryrun.device.devices import on_device
 from torchtraceap.dryrun.device.guesses import guess_into
 from torchtraceap.dryrun.device.host_guesses import is_guessed, mark_guessed
-from torchtraceap.dryrun.device.memory import Memory, covers, memory_of
+from torchtraceap.dryrun.device.memory import Memory, covers, is_users, memory_of
 from torchtraceap.dryrun.device.nested import map_tensors
 
 #: none: nothing is worked out. small: up to SMALL elements. all: everything, at the

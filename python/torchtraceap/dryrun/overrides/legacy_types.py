@@ -15,7 +15,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from torchtraceap.dryrun.device.devices import CUDA, is_gpu, on_device
+from torchtraceap.dryrun.device.devices import CUDA, is_gpu
+from torchtraceap.dryrun.device.replacements import is_here
 from torchtraceap.dryrun.facade.replacing import Replacements
 from torchtraceap.dryrun.without_modes import without_function_modes
 from torchtraceap.errors import DryRunError
@@ -31,7 +32,7 @@ class _Type(type):
         with without_function_modes():
             return (
                 isinstance(instance, Tensor)
-                and on_device(instance)
+                and is_here(instance)
                 and instance.dtype is cls.dtype
             )
 
