@@ -14,6 +14,7 @@ from torchtraceap.dryrun.overrides import (
     compile,
     composites,
     ddp,
+    early_autocast,
     foreach,
     legacy_types,
     loader,
@@ -27,6 +28,7 @@ def overrides(run: Dispatch, world_size: int = 8) -> Iterator[None]:
     """Be like the GPU of ``run`` while the block lasts, in what differs from "meta"."""
     with ExitStack() as undo:
         casts = undo.enter_context(autocast.installed())
+        undo.enter_context(early_autocast.installed(run.recorder.note))
         undo.enter_context(attention.installed(run.recorder.gpu.compute_capability))
         undo.enter_context(rnn.installed(casts))
         undo.enter_context(composites.installed())
