@@ -86,7 +86,7 @@ class DryRun(Result):
         self._entered = True
         with ExitStack() as opening:
             opening.enter_context(only_run(self.begun))
-            opening.enter_context(bringing_back())
+            opening.enter_context(bringing_back(self._border.moved))
             self._recorder.threads.enter_first()
             opening.callback(self._recorder.threads.leave)
             self._facade = Facade(self._recorder)

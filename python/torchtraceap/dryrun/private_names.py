@@ -28,6 +28,7 @@ NAMES = {
     "torch._dynamo.device_interface": "load it before there seems to be CUDA, where "
     "it would ask for more of it",
     "torch.utils._device.DeviceContext": "find a default device",
+    "torch.utils._device._device_constructors": "find what is asked to be on meta",
     "torch.serialization._package_registry": "load onto the device",
     "torch.UntypedStorage._cdata": "tell memory apart",
     "torch.storage.TypedStorage._data_ptr": "load storages once",
@@ -71,6 +72,8 @@ NAMES = {
     "torch.cuda._lazy_init": "refuse threads that were started before",
     "torch._C._swap_tensor_impl": "move parameters and bring them back",
     "torch.Tensor._cdata": "move parameters and bring them back",
+    "torch.Tensor._use_count": "tell what cannot be moved",
+    "torch._has_compatible_shallow_copy_type": "move modules as on a GPU",
     "torch._C._group_tensors_by_device_and_dtype": "run optimizers as on a GPU",
     "torch.utils._python_dispatch.TorchDispatchMode": "see operators",
     "torch._C.DispatchKey.CompositeImplicitAutograd": "take composite operators apart",

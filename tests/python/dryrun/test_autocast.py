@@ -216,3 +216,33 @@ def test_grad_scaler_reads_one_value_a_step(scaler: Any, clip: bool) -> None:
         assert [sync.step for sync in syncs] == [0, 1, 2]
         assert len(optimizer.state) == 2  # no step was skipped for an infinity
     assert operator("softmax.int").py_kernels == {}
+
+
+def test_one_that_was_made_too_early_is_off_and_said() -> None:
+    with pytest.warns(UserWarning, match="Disabling autocast"):
+
+        @torch.autocast("cuda")
+        def early(x: Any) -> Any:
+            return x @ x
+
+    off = torch.autocast("cuda", enabled=False)
+    with torchtraceap.dry_run() as run:
+        x = torch.ones(2, 2, device="cuda")
+
+        @torch.autocast("cuda")
+        def late(x: Any) -> Any:
+            return x @ x
+
+        assert late(x).dtype is torch.float16
+        with torch.autocast("cuda", enabled=False):
+            assert (x @ x).dtype is torch.float32
+        with torch.autocast("cpu", enabled=False):
+            assert not run.record.notes
+        for _ in range(2):
+            assert early(x).dtype is torch.float32
+        assert len(run.record.notes) == 1
+        with off:  # It may have been meant.
+            pass
+    assert len(run.record.notes) == 2
+    for note in run.record.notes:
+        assert "test_autocast.py" in note and "autocast is off here" in note

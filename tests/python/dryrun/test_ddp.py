@@ -22,6 +22,7 @@ import torchtraceap
 from torchtraceap.dryrun.estimate.kernel_time import kernel_us
 from torchtraceap.dryrun.estimate.launches import launches_of
 from torchtraceap.dryrun.record import DEFAULT_STREAM, Call, Op
+from torchtraceap.errors import DryRunError
 
 WIDTH = 512
 LAYER = WIDTH * WIDTH + WIDTH  # numbers of a layer: 1.002 MiB
@@ -243,3 +244,24 @@ def test_collectives_are_estimated_as_nccls() -> None:
     assert kernel_us(kernel, run.gpu) == pytest.approx(1016.6, rel=0.01)
     assert any("only this one is there" in note for note in run.record.notes)
     assert b"ncclDevKernel_AllReduce" in run.trace()
+
+
+def test_what_is_not_followed_says_so() -> None:
+    from torch.nn.parallel.distributed import _MixedPrecision
+
+    half = torch.float16
+    sparse = nn.Sequential(nn.Embedding(4, 3, sparse=True), nn.Linear(3, 2))
+    with torchtraceap.dry_run():
+        dist.init_process_group("nccl", rank=0, world_size=4)
+        with pytest.raises(DryRunError, match="sparse gradients"):
+            DistributedDataParallel(sparse.to("cuda"))
+        with pytest.raises(DryRunError, match=r"mixed_precision=\.\.\."):
+            DistributedDataParallel(
+                nn.Linear(2, 2).to("cuda"),
+                mixed_precision=_MixedPrecision(half, half, half),
+            )
+        net = DistributedDataParallel(nn.Linear(2, 2).to("cuda"))
+        with pytest.raises(DryRunError, match=r"join\(\)"), net.join():
+            net(torch.ones(1, 2, device="cuda"))
+        with net.join(enable=False):
+            net(torch.ones(1, 2, device="cuda")).sum().backward()

@@ -19,13 +19,21 @@ from torchtraceap.dryrun.device.devices import DEVICE, is_gpu
 from torchtraceap.dryrun.device.dispatch import Dispatch
 from torchtraceap.dryrun.device.list_indices import LIST_INDICES
 from torchtraceap.dryrun.device.losses import LOSSES
+from torchtraceap.dryrun.device.moved_tensors import MovedTensors
 from torchtraceap.dryrun.device.named_devices import NAMED_DEVICES
 from torchtraceap.dryrun.device.outliving import refuse_after_end
 from torchtraceap.dryrun.device.replacements import Replacements
+from torchtraceap.dryrun.device.tensor_data import TENSOR_DATA, ApartGradients
 from torchtraceap.dryrun.recording_lock import LOCK
 from torchtraceap.dryrun.without_modes import without_function_modes
 
-REPLACEMENTS: Replacements = {**NAMED_DEVICES, **LIST_INDICES, **ANSWERS, **LOSSES}
+REPLACEMENTS: Replacements = {
+    **NAMED_DEVICES,
+    **LIST_INDICES,
+    **ANSWERS,
+    **LOSSES,
+    **TENSOR_DATA,
+}
 
 
 class Border(TorchFunctionMode):  # type: ignore[misc]
@@ -38,6 +46,8 @@ class Border(TorchFunctionMode):  # type: ignore[misc]
     def __init__(self, run: Dispatch) -> None:
         super().__init__()
         self.run = run
+        self.moved = MovedTensors()
+        self.gradients = ApartGradients()
 
     def __torch_function__(
         self, func: Any, types: Any, args: Any = (), kwargs: Any = None
@@ -49,6 +59,14 @@ class Border(TorchFunctionMode):  # type: ignore[misc]
             what = getattr(func, "__name__", str(func))
             refuse_after_end(args, kwargs, what, names=func is Tensor.cuda)
             return func(*args, **kwargs)
+        wanted = self.run.users_meta
+        asked = wanted.asked_by(func, args, kwargs)
+        if asked in (None, wanted.asked):
+            return self._answer(func, args, kwargs)
+        with wanted.asking(asked):
+            return self._answer(func, args, kwargs)
+
+    def _answer(self, func: Any, args: Any, kwargs: Any) -> Any:
         if kwargs.get("pin_memory"):  # torch.empty(..., pin_memory=True) and its like
             rest = {key: value for key, value in kwargs.items() if key != "pin_memory"}
             with self:

@@ -15,8 +15,17 @@ CUDA = torch.device("cuda", 0)
 
 
 def on_device(tensor: Tensor) -> bool:
-    """Tell whether a tensor is on the device. Not to be asked under a function mode."""
+    """Tell whether a tensor of an operator is on the device: one that a program has on
+    "meta" itself, for which see memory.py, is not given to such. Not to be asked under
+    a function mode."""
     return bool(tensor.device.type == "meta")
+
+
+def names_meta(device: Any) -> bool:
+    """Tell whether a device, as a program may write it, is "meta" itself."""
+    if isinstance(device, str):
+        return device.startswith("meta")
+    return isinstance(device, torch.device) and device.type == "meta"
 
 
 def is_gpu(device: Any) -> bool:

@@ -16,18 +16,21 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn.parameter import is_lazy
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from torchtraceap.dryrun.device.devices import DEVICE, is_gpu, on_device
 from torchtraceap.dryrun.device.following import Follower
 from torchtraceap.dryrun.device.host_guesses import run_on_host
+from torchtraceap.dryrun.device.lazy_modules import plain
 from torchtraceap.dryrun.device.memory import memory_of
-from torchtraceap.dryrun.device.nested import tensors_in
+from torchtraceap.dryrun.device.nested import map_tensors, tensors_in
 from torchtraceap.dryrun.device.other_modes import OtherModes
 from torchtraceap.dryrun.device.outliving import refuse_after_end
 from torchtraceap.dryrun.device.shape_cache import ShapeCache
 from torchtraceap.dryrun.device.shapes import run_on_meta
 from torchtraceap.dryrun.device.signatures import written_by
+from torchtraceap.dryrun.device.users_meta import UsersMeta
 from torchtraceap.dryrun.device.values import Values
 from torchtraceap.dryrun.private_names import private
 from torchtraceap.dryrun.record import Copy
@@ -78,6 +81,7 @@ class Dispatch(TorchDispatchMode):  # type: ignore[misc]
         self._shapes = ShapeCache()
         self._follower = Follower(values, recorder.note)
         self.other_modes = OtherModes()
+        self.users_meta = UsersMeta()
 
     @classmethod
     def ignore_compile_internals(cls) -> bool:
@@ -98,6 +102,8 @@ class Dispatch(TorchDispatchMode):  # type: ignore[misc]
         # questions that are asked here, and the kernels' own.
         with without_function_modes():
             tensors = list(tensors_in(itertools.chain(args, kwargs.values())))
+            if self.users_meta.takes(func, tensors, kwargs):
+                return func(*args, **kwargs)
             here = any(map(on_device, tensors)) or is_gpu(kwargs.get("device"))
             if not here:
                 # Before the first guess that is read there is nothing to look for.
@@ -107,6 +113,8 @@ class Dispatch(TorchDispatchMode):  # type: ignore[misc]
                     with LOCK:  # Values.run sets torch's numbers aside for a while.
                         return func(*args, **kwargs)
                 return func(*args, **kwargs)
+            if any(map(is_lazy, tensors)):
+                args, kwargs = map_tensors((tuple(args), kwargs), plain)
             if _COMPOSITE in func.py_kernels or _is_composite(func):
                 with self:
                     return func.decompose(*args, **kwargs)
@@ -129,9 +137,8 @@ class Dispatch(TorchDispatchMode):  # type: ignore[misc]
             t for t in tensors_in(written_by(func, args, kwargs)) if on_device(t)
         ]
         fresh = [t for t in outs if memory_of(t) is None]
-        for tensor in itertools.chain(outs, written, tensors_in(args)):
-            if on_device(tensor):
-                self.recorder.live.allocate(tensor)
+        for tensor in itertools.chain(outs, written):
+            self.recorder.live.allocate(tensor)
         self._follower.follow(func, args, kwargs, out, fresh, written)
         is_view = (
             bool(outs)
@@ -172,7 +179,7 @@ class Dispatch(TorchDispatchMode):  # type: ignore[misc]
         copy: Copy | None = None,
     ) -> None:
         """Record an operator that a handler stands in for."""
-        for tensor in itertools.chain(outs, tensors_in(args)):
+        for tensor in outs:
             if on_device(tensor):
                 self.recorder.live.allocate(tensor)
         name = func._schema.name

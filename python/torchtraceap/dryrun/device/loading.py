@@ -14,7 +14,7 @@ import torch
 from torch import UntypedStorage
 
 from torchtraceap.dryrun.device.border import Border
-from torchtraceap.dryrun.device.devices import is_gpu
+from torchtraceap.dryrun.device.devices import is_gpu, names_meta
 from torchtraceap.dryrun.facade.replacing import Replacements
 from torchtraceap.dryrun.private_names import private
 from torchtraceap.dryrun.waits.sync_ops import TO_DEVICE
@@ -30,7 +30,7 @@ def loading(border: Border) -> Iterator[None]:
     does."""
 
     def place(storage: Any, location: str) -> Any:
-        if not is_gpu(location):
+        if not is_gpu(location) or names_meta(location):
             return None
         content = torch.empty(0, dtype=torch.uint8)
         content.set_(

@@ -40,6 +40,17 @@ def memory_of(tensor: Tensor) -> Memory | None:
     return found
 
 
+def is_users(tensor: Tensor) -> bool:
+    """Tell whether a program has a tensor on "meta" itself: each of the device has its
+    Memory from the operator that made it. Not to be asked under a function mode."""
+    if tensor.device.type != "meta" or tensor.layout != torch.strided:
+        return False
+    try:
+        return not hasattr(tensor.untyped_storage(), KEY)
+    except (NotImplementedError, RuntimeError):  # one that is made of others
+        return False
+
+
 def attach(tensor: Tensor, memory: Memory) -> None:
     """Keep ``memory`` as long as the storage lives: torch keeps the Python object of a
     storage with it."""

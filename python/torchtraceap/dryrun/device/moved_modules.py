@@ -13,10 +13,10 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
-import torch
 from torch import Tensor, nn
 
 from torchtraceap.dryrun.device.devices import on_device
+from torchtraceap.dryrun.device.lazy_modules import LazyModules
 from torchtraceap.dryrun.device.moved_tensors import (
     MovedTensors,
     as_one_piece,
@@ -29,11 +29,11 @@ from torchtraceap.dryrun.without_modes import without_function_modes
 
 
 @contextmanager
-def bringing_back() -> Iterator[None]:
+def bringing_back(tensors: MovedTensors) -> Iterator[None]:
     """Give modules, and the optimizers of what is in them, their tensors of the host
     again when the block is over, with the values that they had when they left it. That
-    memory is kept meanwhile."""
-    moved = _MovedModules()
+    memory is kept meanwhile; ``tensors`` has it."""
+    moved = _MovedModules(tensors)
     optimizers = SteppedOptimizers()
     replaced = Replacements()
     try:
@@ -44,20 +44,22 @@ def bringing_back() -> Iterator[None]:
         as_one_piece(
             [
                 replaced.undo,
-                *optimizers.steps_back(moved.tensors.parameters),
+                tensors.bring_others_back,
+                *optimizers.steps_back(tensors.parameters),
                 *moved.steps_back(),
+                *moved.lazy.steps_back(),
             ]
         )
         moved.warn()
 
 
 class _MovedModules:
-    def __init__(self) -> None:
-        self.tensors = MovedTensors()
+    def __init__(self, tensors: MovedTensors) -> None:
+        self.tensors = tensors
+        self.lazy = LazyModules()
         self._buffers: dict[tuple[nn.Module, str], Tensor] = {}
         self._modules: dict[nn.Module, None] = {}
         self._lost: list[str] = []
-        self._depth = 0
 
     def applying(self, apply: Any) -> Any:
         """Return what stands for Module._apply, through which modules are moved."""
@@ -69,14 +71,13 @@ class _MovedModules:
         def move(module: nn.Module, *args: Any, **kwargs: Any) -> nn.Module:
             self._modules[module] = None
             with without_function_modes():
+                self.lazy.keep(module)
                 buffers = {
                     name: buffer
                     for name, buffer in module._buffers.items()
                     if buffer is not None and is_hosts(buffer)
                 }
-                parameters = [p for p in module._parameters.values() if p is not None]
-            with self._swapping(), self.tensors.with_gradients(parameters):
-                moved: nn.Module = apply(module, *args, **kwargs)
+            moved: nn.Module = apply(module, *args, **kwargs)
             with without_function_modes():
                 for name, buffer in buffers.items():
                     now = module._buffers.get(name)
@@ -85,26 +86,6 @@ class _MovedModules:
             return moved
 
         return keeping
-
-    @contextmanager
-    def _swapping(self) -> Iterator[None]:
-        """Let parameters stay the same objects when they move, so that optimizers and
-        tied weights stay theirs: torch asks then for `swap_tensors`, not for `data =`,
-        which the meta device refuses."""
-        if self._depth:
-            yield
-            return
-        former = torch.__future__.get_swap_module_params_on_conversion()
-        move = partial(self.tensors.move, torch.utils.swap_tensors)
-        try:
-            self._depth += 1
-            torch.__future__.set_swap_module_params_on_conversion(True)
-            with Replacements() as replaced:
-                replaced.set(torch.utils, "swap_tensors", move)
-                yield
-        finally:
-            torch.__future__.set_swap_module_params_on_conversion(former)
-            self._depth -= 1
 
     def steps_back(self) -> list[Any]:
         """Return what is to be done in the end, each of which may be done twice."""

@@ -9,17 +9,14 @@ what was inside before is kept, with its memory and autograd's hooks. Loads torc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 from weakref import ref
 
 from torch import Tensor, nn
-from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
 from torchtraceap.dryrun.device.devices import on_device
 from torchtraceap.dryrun.private_names import private
-from torchtraceap.dryrun.without_modes import without_function_modes
 
 _swap_inside = private("torch._C._swap_tensor_impl")
 _inside = private("torch.Tensor._cdata").__get__
@@ -30,64 +27,63 @@ class _Host(NamedTuple):
 
     holder: Tensor
     inside: int
+    kind: type[Tensor]  # Uninitialized parameters change it.
 
 
 class MovedTensors:
-    """The parameters that left the host, and their gradients."""
+    """The parameters that left the host, their gradients, and what else did."""
 
     def __init__(self) -> None:
         self.parameters: dict[nn.Parameter, _Host] = {}
         # Not held, so that gradients on the device are freed as on a GPU.
-        self._gradients: dict[nn.Parameter, tuple[ref[Tensor], _Host]] = {}
-        self._owners: dict[int, nn.Parameter] = {}
+        self._gradients: dict[Tensor, tuple[ref[Tensor], _Host]] = {}
+        # By `data =`: buffers, and what optimizers remember.
+        self._others: dict[int, tuple[ref[Tensor], _Host]] = {}
 
-    @contextmanager
-    def with_gradients(self, parameters: Iterable[nn.Parameter]) -> Iterator[None]:
-        """Know in this block whose gradients tensors are."""
-        former = self._owners
-        with without_function_modes():
-            pairs = [(p.grad, p) for p in parameters if p.grad is not None]
-        try:
-            self._owners = {id(gradient): owner for gradient, owner in pairs}
-            yield
-        finally:
-            self._owners = former
+    def exchange(self, tensor: Tensor, to: Tensor, owner: Tensor | None) -> None:
+        """Swap what is inside of two tensors; remember what leaves the host.
 
-    def move(self, swap: Callable[..., None], tensor: Tensor, to: Tensor) -> None:
-        """Give a tensor what ``to`` has, as `tensor.data = to` does; ``swap`` is for
-        tensors made of others."""
-        with without_function_modes():
-            if any(map(is_traceable_wrapper_subclass, (tensor, to))):
-                swap(tensor, to)
-                return
-            if tensor is to:
-                return
-            if tensor.device.type == to.device.type:
-                try:
-                    tensor.data = to
-                    return
-                except RuntimeError:  # of another layout
-                    pass
-            kept = _Host(to, _inside(tensor))
-            is_leaving = is_hosts(tensor) and on_device(to)
-            _swap(tensor, to)
-            if not is_leaving:
-                return
-            if isinstance(tensor, nn.Parameter):
-                self.parameters.setdefault(tensor, kept)
-            elif (owner := self._owners.get(id(tensor))) is not None:
-                self._gradients.setdefault(owner, (ref(tensor), kept))
+        Args:
+            tensor: What a program goes on with.
+            to: Nobody else's; keeps what was inside of ``tensor``.
+            owner: Whose gradient ``tensor`` is, if it is one.
+        """
+        kept = _Host(to, _inside(tensor), type(tensor))
+        is_leaving = is_hosts(tensor) and on_device(to)
+        _swap(tensor, to)
+        if not is_leaving:
+            return
+        if isinstance(tensor, nn.Parameter):
+            self.parameters.setdefault(tensor, kept)
+        elif owner is not None:
+            self._gradients.setdefault(owner, (ref(tensor), kept))
+        else:
+            known = self._others.get(id(tensor))
+            if known is None or known[0]() is not tensor:
+                self._others[id(tensor)] = ref(tensor), kept
 
     def bring_back(self, parameter: nn.Parameter) -> None:
         """Let a parameter be what it was. Doing so twice does no harm."""
         _return(parameter, self.parameters[parameter])
-        if (found := self._gradients.get(parameter)) is not None:
+        self._bring_gradient_back(parameter)
+
+    def _bring_gradient_back(self, owner: Tensor) -> None:
+        if (found := self._gradients.get(owner)) is not None:
             gradient, host = found[0](), found[1]
             if gradient is None:
                 gradient = host.holder
             else:
                 _return(gradient, host)
-            parameter.grad = gradient
+            owner.grad = gradient
+
+    def bring_others_back(self) -> None:
+        """The same of what is no parameter that left, and still there."""
+        for owner in self._gradients:
+            if is_hosts(owner):
+                self._bring_gradient_back(owner)
+        for one, host in self._others.values():
+            if (tensor := one()) is not None:
+                _return(tensor, host)
 
     def copy_of(self, parameter: nn.Parameter) -> nn.Parameter:
         """Return another one that is what it was."""
@@ -123,6 +119,8 @@ def as_one_piece(steps: Sequence[Callable[[], None]]) -> None:
 def _return(tensor: Tensor, host: _Host) -> None:
     if _inside(tensor) != host.inside:
         _swap(tensor, host.holder)
+        if type(tensor) is not host.kind:
+            tensor.__class__ = host.kind
 
 
 def _swap(tensor: Tensor, other: Tensor) -> None:

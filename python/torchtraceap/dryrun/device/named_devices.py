@@ -6,26 +6,32 @@ Loads torch.
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
-from torchtraceap.dryrun.device.devices import CUDA, DEVICE, is_gpu
+from torchtraceap.dryrun.device.devices import CUDA, DEVICE, is_gpu, names_meta
 from torchtraceap.dryrun.device.replacements import (
     Replacements,
     is_here,
 )
-from torchtraceap.dryrun.private_names import private
+from torchtraceap.dryrun.device.users_meta import (
+    default_device,
+    means_meta,
+    refuse_from_meta,
+)
 from torchtraceap.dryrun.waits.sync_ops import OF_DATA
-from torchtraceap.dryrun.without_modes import without_function_modes
+from torchtraceap.dryrun.without_modes import (
+    without_dispatch_modes,
+    without_function_modes,
+)
 from torchtraceap.errors import DryRunError
 
 if TYPE_CHECKING:
     from torchtraceap.dryrun.device.border import Border
 
-_function_modes = private("torch.overrides._get_current_function_mode_stack")
-_DeviceContext = private("torch.utils._device.DeviceContext")
 _CPU = torch.device("cpu")
 
 
@@ -37,6 +43,10 @@ def _device(border: Border, func: Any, args: Any, kwargs: Any) -> Any:
 
 
 def _to(border: Border, func: Any, args: Any, kwargs: Any) -> Any:
+    for named in (*args[1:2], kwargs.get("device"), kwargs.get("other")):
+        if means_meta(named):
+            return border.run.users_meta.to_meta(func, args, kwargs)
+        refuse_from_meta(args[0], named)
     rest = [
         DEVICE if not isinstance(a, Tensor | bool) and _names_gpu(a) else a
         for a in args[1:]
@@ -56,12 +66,15 @@ def _cuda(border: Border, func: Any, args: Any, kwargs: Any) -> Any:
     device = given.pop("device", None)
     if device is not None and not is_gpu(device):
         raise ValueError(f"Invalid device, must be cuda device (got {device})")
+    refuse_from_meta(args[0], CUDA)
     return args[0].to(DEVICE, **given)
 
 
 def _from_data(border: Border, func: Any, args: Any, kwargs: Any) -> Any:
     """torch.tensor(data, device=) and its like: made on the host, then copied."""
-    device = kwargs.get("device") or _default_device()
+    device = kwargs.get("device") or default_device()
+    if names_meta(device):
+        return border.run.users_meta.of_data(func, args, kwargs)
     args = (*map(_read, args[:1]), *args[1:])
     if not is_gpu(device) or is_here(args[0] if args else kwargs.get("data")):
         if is_gpu(kwargs.get("device")):
@@ -76,18 +89,11 @@ def _from_data(border: Border, func: Any, args: Any, kwargs: Any) -> Any:
 
 
 def _sparse(border: Border, func: Any, args: Any, kwargs: Any) -> Any:
-    on_gpu = is_gpu(kwargs.get("device") or _default_device())
+    device = kwargs.get("device") or default_device()
+    on_gpu = is_gpu(device) and not names_meta(device)
     if on_gpu or any(map(is_here, args[:2])):
         raise DryRunError("sparse tensors cannot be run dry: leave them on the host")
     return func(*args, **kwargs)
-
-
-def _default_device() -> Any:
-    # torch.get_default_device would make a tensor there to find out.
-    for mode in reversed(_function_modes()):
-        if isinstance(mode, _DeviceContext):
-            return mode.device
-    return None
 
 
 def _read(data: Any) -> Any:
@@ -99,6 +105,8 @@ def _read(data: Any) -> Any:
 
 def _new_tensor(border: Border, func: Any, args: Any, kwargs: Any) -> Any:
     device = kwargs.get("device", CUDA if is_here(args[0]) else None)
+    if names_meta(device) or (device is None and means_meta(args[0])):
+        return border.run.users_meta.of_data(func, args, kwargs)
     if not is_gpu(device):
         return func(*args, **kwargs)
     rest = {k: v for k, v in kwargs.items() if k != "device"}
@@ -107,6 +115,19 @@ def _new_tensor(border: Border, func: Any, args: Any, kwargs: Any) -> Any:
     if isinstance(data, Tensor):
         return data.detach().to(DEVICE, rest["dtype"])
     return _from_data(border, torch.tensor, (data,), {**rest, "device": CUDA})
+
+
+def _new(border: Border, func: Any, args: Any, kwargs: Any) -> Any:
+    """The former way to make a tensor like another: x.new(2, 3), x.new([1, 2])."""
+    if means_meta(args[0]):
+        return border.run.users_meta.of_data(func, args, kwargs)
+    made_of = args[1] if len(args) > 1 else kwargs.get("data", ())
+    is_data = isinstance(made_of, list | tuple) and not isinstance(made_of, torch.Size)
+    if not is_here(args[0]) or not (is_data or hasattr(made_of, "__array_interface__")):
+        return func(*args, **kwargs)
+    with without_function_modes(), without_dispatch_modes():
+        host = torch.empty(0, dtype=args[0].dtype).new(made_of)
+    return border.push(host, OF_DATA)
 
 
 def _type(border: Border, func: Any, args: Any, kwargs: Any) -> Any:
@@ -118,12 +139,19 @@ def _type(border: Border, func: Any, args: Any, kwargs: Any) -> Any:
                 .replace("cuda.meta", "cuda")
             )
     named = args[1] if len(args) > 1 else kwargs.get("dtype")
-    if "torch.cuda." in (named if isinstance(named, str) else repr(named)):
-        raise DryRunError(
-            f"{named} is a type of tensors on CUDA, which a CPU build of torch lacks. "
-            'Write .to("cuda", dtype) instead'
-        )
-    return func(*args, **kwargs)
+    if isinstance(named, str) and named.startswith("torch.cuda."):
+        try:
+            kind: Any = attrgetter(named.removeprefix("torch."))(torch)
+        except AttributeError:
+            raise ValueError(f"invalid type: '{named}'") from None
+    else:
+        kind = named
+    if not getattr(kind, "is_cuda", False):
+        return func(*args, **kwargs)
+    if kind.is_sparse:
+        raise DryRunError(f"{named}: sparse tensors cannot be run dry")
+    waits = {k: v for k, v in kwargs.items() if k == "non_blocking"}
+    return _to(border, Tensor.to, (args[0], CUDA, kind.dtype, *args[2:3]), waits)
 
 
 NAMED_DEVICES: Replacements = {
@@ -136,4 +164,5 @@ NAMED_DEVICES: Replacements = {
     torch.asarray: _from_data,
     torch.sparse_coo_tensor: _sparse,
     Tensor.new_tensor: _new_tensor,
+    Tensor.new: _new,
 }

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from torch import Tensor
 
 from torchtraceap.dryrun.device.devices import on_device
+from torchtraceap.dryrun.device.memory import is_users
 from torchtraceap.dryrun.without_modes import without_function_modes
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ Replacements = Mapping[Any, Replacement]
 def is_here(value: Any) -> bool:
     """Tell whether something is a tensor on the device; under function modes too."""
     with without_function_modes():
-        return isinstance(value, Tensor) and on_device(value)
+        return isinstance(value, Tensor) and on_device(value) and not is_users(value)
 
 
 def answer(value: Any) -> Replacement:

@@ -19,7 +19,7 @@ from torch import Tensor, UntypedStorage
 from torchtraceap.dryrun.device.devices import on_device
 from torchtraceap.dryrun.device.guesses import guess_into
 from torchtraceap.dryrun.device.host_guesses import is_guessed, mark_guessed
-from torchtraceap.dryrun.device.memory import Memory, covers, memory_of
+from torchtraceap.dryrun.device.memory import Memory, covers, is_users, memory_of
 from torchtraceap.dryrun.device.nested import map_tensors
 
 #: none: nothing is worked out. small: up to SMALL elements. all: everything, at the
@@ -86,6 +86,8 @@ class Values:
 
         def shadow(tensor: Tensor) -> Tensor:
             nonlocal missing
+            if is_users(tensor):  # Its shape is asked for: empty_like.
+                return torch.zeros((), dtype=tensor.dtype).expand(tensor.shape)
             found = self.shadow(tensor) if on_device(tensor) else tensor
             missing = missing or found is None
             return tensor if found is None else found

@@ -15,6 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from torchtraceap.dryrun.device.replacements import is_here
 from torchtraceap.dryrun.facade.replacing import Replacements
 from torchtraceap.dryrun.overrides.kernels import exists, key_set, operator, replaced
 from torchtraceap.dryrun.private_names import private
@@ -69,7 +70,7 @@ def eligible(value: object) -> bool:
     """Tell whether autocast would cast this on a GPU."""
     return (
         isinstance(value, Tensor)
-        and value.is_meta
+        and is_here(value)
         and value.is_floating_point()
         and value.dtype is not torch.float64
     )

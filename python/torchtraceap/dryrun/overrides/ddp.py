@@ -16,7 +16,7 @@ import torch.distributed as dist
 from torch import Tensor
 from torch.nn.parallel import comm
 
-from torchtraceap.dryrun.device.devices import DEVICE
+from torchtraceap.dryrun.device.devices import CUDA
 from torchtraceap.dryrun.facade.replacing import Replacements
 from torchtraceap.dryrun.overrides.buckets import agree
 from torchtraceap.dryrun.overrides.reducer import Reducer
@@ -61,7 +61,7 @@ def _verify(group: Any, params: Sequence[Tensor], _: Any = None) -> None:
 
 
 def _scatter(tensor: Tensor, *_: Any, **__: Any) -> tuple[Tensor, ...]:
-    return (tensor.to(DEVICE, non_blocking=True),)
+    return (tensor.to(CUDA, non_blocking=True),)
 
 
 def _hook(reducer: Reducer, state: Any, hook: Any) -> None:

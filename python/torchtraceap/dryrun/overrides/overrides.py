@@ -14,7 +14,9 @@ from torchtraceap.dryrun.overrides import (
     compile,
     composites,
     ddp,
+    early_autocast,
     foreach,
+    legacy_types,
     loader,
     profilers,
     rnn,
@@ -26,10 +28,12 @@ def overrides(run: Dispatch, world_size: int = 8) -> Iterator[None]:
     """Be like the GPU of ``run`` while the block lasts, in what differs from "meta"."""
     with ExitStack() as undo:
         casts = undo.enter_context(autocast.installed())
+        undo.enter_context(early_autocast.installed(run.recorder.note))
         undo.enter_context(attention.installed(run.recorder.gpu.compute_capability))
         undo.enter_context(rnn.installed(casts))
         undo.enter_context(composites.installed())
         undo.enter_context(foreach.installed())
+        undo.enter_context(legacy_types.installed())
         undo.enter_context(loader.installed())
         undo.enter_context(collectives.installed(run, world_size))
         undo.enter_context(ddp.installed(run.recorder))

@@ -18,6 +18,7 @@ from torch import Tensor
 
 from torchtraceap.dryrun.device.pinned import mark_pinned
 from torchtraceap.dryrun.overrides.buckets import Bucket, agree, unreached
+from torchtraceap.dryrun.overrides.ddp_limits import Limits, refuse_sparse
 from torchtraceap.dryrun.private_names import private
 from torchtraceap.dryrun.record import Op
 from torchtraceap.dryrun.recorder import Recorder
@@ -25,7 +26,7 @@ from torchtraceap.dryrun.recorder import Recorder
 Hook = Callable[[Any, Any], torch.futures.Future[Any]]
 
 
-class Reducer:
+class Reducer(Limits):
     """Stands for `torch.distributed.Reducer`; its arguments follow ``recorder``."""
 
     def __init__(
@@ -43,10 +44,10 @@ class Reducer:
         first_bytes: int = 1 << 20,
         *rest: Any,
     ) -> None:
+        refuse_sparse(expect_sparse)
         self._recorder = recorder
         self._params, self._group = list(parameters), group
         self._find_unused, self._as_view = find_unused, as_view
-        self._expect_sparse = expect_sparse
         # Since torch 2.13 they are said; before, they were always these.
         said = rest[2] if len(rest) > 2 else None
         self._limits = said or [first_bytes, bucket_bytes]
@@ -187,7 +188,7 @@ class Reducer:
         self._rebuilt = True
         assign = private("torch.distributed._compute_bucket_assignment_by_size")
         ordered = [self._params[index] for index in self._order]
-        indices, _ = assign(ordered, self._limits, self._expect_sparse, self._order)
+        indices, _ = assign(ordered, self._limits, [False] * len(ordered), self._order)
         for _ in ("indices", "sizes"):
             agree(self._group, self._params[0], len(self._params))
         self._make_buckets(indices)

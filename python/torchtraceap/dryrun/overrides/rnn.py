@@ -15,6 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from torchtraceap.dryrun.device.replacements import is_here
 from torchtraceap.dryrun.facade.replacing import Replacements
 from torchtraceap.dryrun.overrides.autocast import KEY, Casts, eligible
 from torchtraceap.dryrun.overrides.kernels import below_functions, operator, replaced
@@ -104,7 +105,7 @@ def _flatten(module: nn.RNNBase) -> None:
     weights = module._flat_weights
     if (
         len(weights) != len(module._flat_weights_names)
-        or not all(isinstance(each, Tensor) and each.is_meta for each in weights)
+        or not all(isinstance(each, Tensor) and is_here(each) for each in weights)
         or len({each.dtype for each in weights}) > 1
         or len({id(each) for each in weights}) != len(weights)
         or not torch.backends.cudnn.enabled

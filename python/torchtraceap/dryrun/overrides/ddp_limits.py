@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""ddp_limits.py: what of DistributedDataParallel cannot be run dry. Loads torch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from torchtraceap.errors import DryRunError
+
+
+def refuse_sparse(expected: list[bool]) -> None:
+    """Raise DryRunError if a parameter is to have sparse gradients."""
+    if any(expected):
+        raise DryRunError(
+            "DistributedDataParallel of layers with sparse gradients (nn.Embedding "
+            "with sparse=True) cannot be run dry: make them dense for the dry run"
+        )
+
+
+class Limits:
+    """What its reducer is asked for only by what cannot be followed."""
+
+    def _set_forward_pass_work_handle(self, *_: Any) -> None:
+        raise DryRunError(
+            "DistributedDataParallel.join() cannot be run dry: which ranks run out of "
+            "inputs is not known. Take join(enable=False) for the dry run"
+        )
+
+    def _set_mixed_precision_param_dtype(self, dtype: torch.dtype) -> None:
+        raise DryRunError(
+            "DistributedDataParallel(mixed_precision=...) cannot be run dry: leave it "
+            "out for the dry run, with torch.autocast if products are to be in "
+            f"{dtype}"
+        )
