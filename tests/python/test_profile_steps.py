@@ -233,15 +233,24 @@ def test_a_program_that_ends_early(calls: int, says: str, tmp_path: Path) -> Non
     assert says in " ".join((out.stdout + out.stderr).split())
 
 
-def test_around_a_compiled_function() -> None:
-    @torchtraceap.profile_steps(quiet=True)
-    @functools.partial(torch.compile, backend="eager")
-    def train_step(x: Any) -> Any:
-        return (x @ x).relu()
-
-    for _ in range(5):
-        train_step(torch.ones(4, 4))
-    assert numbers(train_step) == [[2, 3, 4]]
+def test_around_a_compiled_function(tmp_path: Path) -> None:
+    """In a process of its own: torch.compile changes the one it is in for good."""
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import functools, torch, torchtraceap\n"
+        "@torchtraceap.profile_steps(quiet=True)\n"
+        "@functools.partial(torch.compile, backend='eager')\n"
+        "def train_step(x):\n"
+        "    return (x @ x).relu()\n"
+        "for _ in range(5): train_step(torch.ones(4, 4))\n"
+        "(report,) = train_step.session.reports\n"
+        "print([step.number for step in report.steps])\n"
+    )
+    out = subprocess.run(
+        [sys.executable, "-X", "faulthandler", program], capture_output=True, text=True
+    )
+    assert out.returncode == 0, out.stderr
+    assert out.stdout == "[2, 3, 4]\n"
 
 
 async def a_coroutine() -> None: ...

@@ -74,7 +74,8 @@ SOURCES = {
     "multinomial": "#134818: multinomial asserts on the device",
     "normal": _NATIVE
     + "DistributionTemplates.h: CHECK_NORMAL_TENSOR_STD reads std.min()",
-    "validate": "torch/distributions/distribution.py: `if not valid.all()`",
+    "validate": "torch/distributions/distribution.py: `if not valid.all()`, unless "
+    "torch.compile was used before: torch/_dynamo/eval_frame.py switches it off",
     "uniform": "torch/distributions/uniform.py: `if not torch.lt(low, high).all()`",
     "rsample": "torch/distributions/utils.py: _standard_normal draws in place",
     # --- Mathematics -----------------------------------------------------------------
