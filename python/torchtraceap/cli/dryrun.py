@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from torchtraceap.cli.dryrun_limits import broken_limits
 from torchtraceap.cli.dryrun_options import dryrun_options
+from torchtraceap.cli.left_threads import end_with
 from torchtraceap.cli.output import (
     BAD_INPUT,
     BUDGET_BROKEN,
@@ -93,7 +94,9 @@ def _run(options: argparse.Namespace) -> int:
             ended = _program(run, options)
     except (DryRunError, ValueError) as error:
         return complain(str(error))
-    return _tell(run, ended, options, to_stdout)
+    code = _tell(run, ended, options, to_stdout)
+    end_with(code)
+    return code
 
 
 def _program(run: DryRun, options: argparse.Namespace) -> Ended:

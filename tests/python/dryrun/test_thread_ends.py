@@ -6,9 +6,12 @@ from __future__ import annotations
 
 import os
 import queue
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -206,6 +209,35 @@ def test_the_end_waits_for_no_thread_and_loses_nothing_of_before() -> None:
         assert not thread.is_alive()
     assert len(errors) == 3 and len(run.ops) == ops
     assert left_in_thread() == (0, 0, "meta")
+
+
+ENDLESS = """
+import queue, threading, torch
+batches = queue.Queue(2)
+def load():
+    while True:
+        batches.put(torch.ones(4, 4).pin_memory().to("cuda", non_blocking=True))
+threading.Thread(target=load, name="prefetch").start()
+model = torch.nn.Linear(4, 4).cuda()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+while True:
+    model(batches.get()).sum().backward()
+    optimizer.step()
+"""
+
+
+def test_a_script_that_is_ended_early_does_not_wait_for_its_threads(
+    tmp_path: Path,
+) -> None:
+    script = tmp_path / "train.py"
+    script.write_text(ENDLESS)
+    command = [sys.executable, "-m", "torchtraceap", "dryrun", "--max-syncs", "0"]
+    done = subprocess.run(
+        [*command, script], capture_output=True, text=True, timeout=120
+    )
+    assert "3 steps." in done.stdout and "train.py:8  Tensor.cuda  ×2" in done.stdout
+    assert done.returncode == 0, done.stderr
+    assert "left threads that do not end: 'prefetch'" in done.stderr
 
 
 class Rows(torch.utils.data.Dataset[Any]):

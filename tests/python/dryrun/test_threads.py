@@ -4,10 +4,12 @@ without them."""
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -98,30 +100,53 @@ def test_one_worker_gives_the_same_record_again() -> None:
     assert len(one.syncs) == 4
 
 
-def test_no_operator_is_lost_or_twice() -> None:
+@contextmanager
+def often_switching() -> Iterator[None]:
+    """Let another thread go on every 10 µs, so that no two lines belong together."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(before)
+
+
+def test_no_operator_is_lost_or_twice_and_each_wait_is_at_its_own() -> None:
     start = threading.Barrier(4)
 
-    def work(size: int) -> float:
+    def work(size: int) -> int:
         start.wait(60)
-        data = torch.ones(size, device="cuda")
-        for _ in range(198):
+        data, read = torch.ones(size, device="cuda"), 0
+        for _ in range(100):
             data = data + 1
-        return float(data[0].item())
+            read += int(data.max())
+        return read
 
-    with dry_run() as run, ThreadPoolExecutor(4) as pool:
+    with dry_run() as run, often_switching(), ThreadPoolExecutor(4) as pool:
         found = list(pool.map(work, range(1, 5)))
-        del pool
         left = torch.cuda.memory_allocated()
-    assert found == [199.0] * 4 and left == 0
-    for number in range(4):
-        ops = [op for op in run.ops if op.outputs[:1] and op.thread == number + 1]
-        names = Counter(op.name for op in ops)
-        assert names["aten::add"] == 198 and names["aten::ones"] == 1
-        sizes = {op.outputs[0].shape for op in ops if op.name == "aten::add"}
-        assert len(sizes) == 1
-    for sync in run.syncs:
-        assert run.record.entries[sync.entry].thread == sync.thread
-    assert len(run.syncs) == 4 and run.peak_bytes <= 4 * 4 * 512
+    # 2 + 3 + ... + 101
+    assert found == [5150] * 4 and left == 0 and run.peak_bytes <= 4 * 4 * 512
+    wanted = [
+        "aten::ones",
+        *100 * ["aten::add", "aten::max", "aten::_local_scalar_dense"],
+    ]
+    entries = run.record.entries
+    for number in range(1, 5):
+        ops = ops_of(run, number)
+        assert [op.name for op in ops if not op.is_view] == wanted
+        assert len({op.outputs[0].shape for op in ops if op.name == "aten::add"}) == 1
+        syncs = [sync for sync in run.syncs if sync.thread == number]
+        assert [entries[sync.entry] for sync in syncs] == wanted_waits(ops)
+        assert len(syncs) == 100
+
+
+def wanted_waits(ops: list[Op]) -> list[Op]:
+    waits = [op for op in ops if op.name == "aten::_local_scalar_dense"]
+    assert all(op.copy for op in waits) and not any(
+        op.copy for op in ops if op not in waits
+    )
+    return waits
 
 
 def train(width: int) -> None:
@@ -150,7 +175,7 @@ def links(ops: list[Op], entries: list[Any]) -> list[Any]:
 def test_threads_that_train_at_once_keep_modules_autocast_and_graphs_apart() -> None:
     widths = (4, 5, 6)
     alone = {width: run_of(lambda width=width: train(width)) for width in widths}
-    with dry_run() as run:
+    with dry_run() as run, often_switching():
         threads = [threading.Thread(target=train, args=(one,)) for one in widths]
         for thread in threads:
             thread.start()
