@@ -16,9 +16,9 @@ import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
-from torchtraceap.dryrun.device.devices import on_device
 from torchtraceap.dryrun.device.dispatch import Dispatch
 from torchtraceap.dryrun.device.nested import tensors_in
+from torchtraceap.dryrun.device.replacements import is_here
 from torchtraceap.dryrun.facade.replacing import Replacements
 from torchtraceap.dryrun.without_modes import without_function_modes
 from torchtraceap.errors import DryRunError
@@ -38,7 +38,7 @@ class _Elsewhere(TorchFunctionMode):  # type: ignore[misc]
             with without_function_modes():
                 given = [*args, *kwargs.values()]
                 used = func is Tensor.cuda or any(map(_names_device, given))
-                used = used or any(map(on_device, tensors_in(given)))
+                used = used or any(map(is_here, tensors_in(given)))
             if used:
                 self._refuse(getattr(func, "__name__", str(func)))
         return func(*args, **kwargs)
