@@ -188,10 +188,3 @@ def test_modules_that_were_moved_are_back_on_the_host_as_they_were() -> None:
     net(torch.randn(4, 3)).pow(4).sum().backward()
     optimizer.step()
     assert not torch.equal(weight, before["0.weight"])
-
-
-@pytest.mark.parametrize("named", ["torch.cuda.FloatTensor", torch.cuda.FloatTensor])
-def test_legacy_types_are_refused(named: object) -> None:
-    data = torch.ones(3)
-    with torchtraceap.dry_run(), pytest.raises(DryRunError, match="FloatTensor"):
-        data.type(named)

@@ -135,3 +135,24 @@ def test_recurrent_layers_run_afterwards() -> None:
     with warnings.catch_warnings(), torchtraceap.dry_run():
         net.cuda()(torch.ones(2, 4, device="cuda"))
     assert torch.equal(net(torch.ones(2, 4))[0], expected)
+
+
+@pytest.mark.parametrize("way", ["swap_module_params", "overwrite_module_params"])
+def test_however_modules_are_told_to_move(way: str) -> None:
+    net = nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4))
+    former = [*net.parameters(), *net.buffers()]
+    values = [one.detach().clone() for one in former]
+    tell = getattr(torch.__future__, f"set_{way}_on_conversion")
+    tell(True)
+    try:
+        with torchtraceap.dry_run():
+            net.cuda()
+            assert net[0].weight.is_cuda
+            assert (net[0].weight is former[0]) == way.startswith("swap")
+            net(torch.ones(2, 4, device="cuda")).sum().backward()
+            assert getattr(torch.__future__, f"get_{way}_on_conversion")()
+    finally:
+        tell(False)
+    now = [*net.parameters(), *net.buffers()]
+    assert all(a is b for a, b in zip(now, former, strict=True))
+    assert all(torch.equal(a, b) for a, b in zip(now, values, strict=True))

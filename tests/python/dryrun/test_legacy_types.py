@@ -80,6 +80,13 @@ def test_tensors_are_told_by_them() -> None:
         assert torch.cuda.FloatTensor.dtype is torch.float32
 
 
+@pytest.mark.parametrize("named", ["torch.cuda.HalfTensor", torch.cuda.HalfTensor])
+def test_a_type_that_is_held_elsewhere_converts(named: object) -> None:
+    with torchtraceap.dry_run():
+        data = torch.ones(3).type(named)  # type: ignore[call-overload]
+        assert data.is_cuda and data.dtype is torch.half
+
+
 def test_what_is_wrong_is_said() -> None:
     with torchtraceap.dry_run():
         with pytest.raises(TypeError, match=r"expected torch\.cuda\.FloatTensor"):

@@ -13,15 +13,16 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
-from torchtraceap.dryrun.device.devices import on_device
 from torchtraceap.dryrun.device.lazy_modules import LazyModules
 from torchtraceap.dryrun.device.moved_tensors import (
     MovedTensors,
     as_one_piece,
     is_hosts,
 )
+from torchtraceap.dryrun.device.replacements import is_here
 from torchtraceap.dryrun.device.stepped_optimizers import SteppedOptimizers
 from torchtraceap.dryrun.facade.replacing import Replacements
 from torchtraceap.dryrun.recording_lock import LOCK
@@ -57,7 +58,8 @@ class _MovedModules:
     def __init__(self, tensors: MovedTensors) -> None:
         self.tensors = tensors
         self.lazy = LazyModules()
-        self._buffers: dict[tuple[nn.Module, str], Tensor] = {}
+        # By module, list of it, and name: where others took the place of the host's.
+        self._replaced: dict[tuple[nn.Module, str, str], Tensor] = {}
         self._modules: dict[nn.Module, None] = {}
         self._lost: list[str] = []
 
@@ -72,17 +74,18 @@ class _MovedModules:
             self._modules[module] = None
             with without_function_modes():
                 self.lazy.keep(module)
-                buffers = {
-                    name: buffer
-                    for name, buffer in module._buffers.items()
-                    if buffer is not None and is_hosts(buffer)
+                hosts = {
+                    (module, kind, name): tensor
+                    for kind in ("_parameters", "_buffers")
+                    for name, tensor in vars(module)[kind].items()
+                    if tensor is not None and is_hosts(tensor)
                 }
-            moved: nn.Module = apply(module, *args, **kwargs)
-            with without_function_modes():
-                for name, buffer in buffers.items():
-                    now = module._buffers.get(name)
-                    if now is not None and on_device(now):
-                        self._buffers.setdefault((module, name), buffer)
+            with _by_data():
+                moved: nn.Module = apply(module, *args, **kwargs)
+            for place, tensor in hosts.items():
+                now = vars(module)[place[1]].get(place[2])
+                if now is not tensor and is_here(now):
+                    self._replaced.setdefault(place, tensor)
             return moved
 
         return keeping
@@ -93,8 +96,8 @@ class _MovedModules:
             partial(self._bring_back, parameter)
             for parameter in self.tensors.parameters
         ]
-        for (module, name), buffer in self._buffers.items():
-            steps.append(partial(_put_buffer, module, name, buffer))
+        for place, tensor in self._replaced.items():
+            steps.append(partial(_put_back, *place, tensor))
         return steps
 
     def _bring_back(self, parameter: nn.Parameter) -> None:
@@ -122,6 +125,18 @@ class _MovedModules:
             )
 
 
-def _put_buffer(module: nn.Module, name: str, buffer: Tensor) -> None:
-    if module._buffers.get(name) is not None:
-        module._buffers[name] = buffer
+@contextmanager
+def _by_data() -> Iterator[None]:
+    """Let modules move by `data =`, also where the program asks for `swap_tensors`:
+    parameters stay the same objects by both, and these come back."""
+    former = torch.__future__.get_swap_module_params_on_conversion()
+    torch.__future__.set_swap_module_params_on_conversion(False)
+    try:
+        yield
+    finally:
+        torch.__future__.set_swap_module_params_on_conversion(former)
+
+
+def _put_back(module: nn.Module, kind: str, name: str, tensor: Tensor) -> None:
+    if vars(module)[kind].get(name) is not None:
+        vars(module)[kind][name] = tensor

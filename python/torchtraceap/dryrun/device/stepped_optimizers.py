@@ -18,8 +18,8 @@ from torch import Tensor
 from torch.optim import Optimizer
 from torch.optim.optimizer import register_optimizer_step_pre_hook
 
-from torchtraceap.dryrun.device.devices import on_device
 from torchtraceap.dryrun.device.moved_tensors import is_hosts
+from torchtraceap.dryrun.device.replacements import is_here
 from torchtraceap.dryrun.facade.replacing import Replacements
 from torchtraceap.dryrun.without_modes import (
     without_dispatch_modes,
@@ -96,7 +96,7 @@ class _Former:
             parameter
             for group in optimizer.param_groups
             for parameter in group["params"]
-            if parameter in moved or on_device(parameter)
+            if parameter in moved or is_here(parameter)
         ]
         restored: set[int] = set()
         for parameter in lost:
@@ -115,7 +115,7 @@ class _Former:
         for group, tensors in zip(optimizer.param_groups, self._groups, strict=False):
             for key, value in tensors.items():
                 now = group.get(key)
-                if isinstance(now, Tensor) and on_device(now):
+                if isinstance(now, Tensor) and is_here(now):
                     group[key] = value
 
 
