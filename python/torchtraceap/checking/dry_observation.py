@@ -87,6 +87,7 @@ def _stall(sync: Sync, first: int) -> Stall:
         guessed=sync.value == "guessed",
         inner=sync.inner,
         module=sync.module,
+        written=sync.written,
     )
 
 

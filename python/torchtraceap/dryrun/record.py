@@ -146,6 +146,8 @@ class Sync:
     stack: tuple[Line, ...] = ()
     #: The innermost line outside of torch, where that is a library's.
     inner: Line | None = None
+    #: What of the line waits, as the user wrote it: ".item()"; "": that is not known.
+    written: str = ""
 
 
 @dataclass(slots=True)

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from torchtraceap.dryrun.device.live_memory import LiveMemory
 from torchtraceap.dryrun.estimate.gpus import Gpu
-from torchtraceap.dryrun.lines import library_line, user_stack
+from torchtraceap.dryrun.lines import frame_at, library_line, user_stack
 from torchtraceap.dryrun.modules import Place
 from torchtraceap.dryrun.private_names import private
 from torchtraceap.dryrun.record import (
@@ -29,6 +29,7 @@ from torchtraceap.dryrun.record import (
     TensorInfo,
     Value,
 )
+from torchtraceap.dryrun.waits.written import written
 from torchtraceap.errors import DryRunLimit
 from torchtraceap.source_lines import Line
 
@@ -158,6 +159,7 @@ class Recorder:
                 len(self.record.entries) - 1,
                 stack,
                 inner if stack and inner != stack[0] else None,
+                written(frame_at(frame, stack[0])) if stack else "",
             )
         )
 

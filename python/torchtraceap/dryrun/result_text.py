@@ -97,7 +97,7 @@ def wait_text(wait: Wait) -> str:
     if wait.value == "guessed":
         often += " (value guessed)"
     part = "" if wait.phase == "forward" else f" in {wait.phase}"
-    return f"{place}  {printable(wait.api)}{part}  {often}"
+    return f"{place}  {printable(wait.head)}{part}  {often}"
 
 
 def wait_details(wait: Wait, explained: set[str]) -> Iterator[str]:

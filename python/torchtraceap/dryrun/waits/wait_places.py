@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from torchtraceap.dryrun.record import How, Phase, Sync, Value
 from torchtraceap.dryrun.waits.sync_op import SyncOp
 from torchtraceap.dryrun.waits.sync_ops import BY_OPERATOR
+from torchtraceap.dryrun.waits.wait_kinds import head_of, written_together
 from torchtraceap.source_lines import Line
 
 
@@ -26,6 +27,12 @@ class Wait:
     count: int
     steps: int  #: In how many steps.
     row: SyncOp  #: In words: what it is, why it waits, what to do instead.
+    written: str = ""  #: What of the line waits, as far as known: ".item()".
+
+    @property
+    def head(self) -> str:
+        """What waits, for people."""
+        return head_of(self.api, self.written)
 
     @property
     def per_step(self) -> float:
@@ -60,4 +67,5 @@ def _wait(syncs: Sequence[Sync]) -> Wait:
         len(syncs),
         len({sync.step for sync in syncs}),
         BY_OPERATOR[first.api],
+        written_together(sync.written for sync in syncs),
     )
