@@ -74,7 +74,7 @@ def test_says_where_a_script_waits(dryrun: Program) -> None:
     assert (code, err) == (0, "")
     assert out.startswith("training on NVIDIA H100 80GB HBM3\n0 ")
     assert "Dry run as if on one H100 SXM: 3 steps." in out
-    assert f"train.py:{_WAITS_AT}  aten::_local_scalar_dense" in out
+    assert re.search(rf"train\.py:{_WAITS_AT}  .* \(aten::_local_scalar_dense\)", out)
     assert "a step ends with SGD.step()" in " ".join(out.split())
     assert not re.search("^3 ", out, re.MULTILINE)  # The program was ended.
 

@@ -14,8 +14,8 @@ _IN_WORDS = {
     "scalar_read": "reading a value",
     "data_dependent_shape": "asking for a size",
     "blocking_copy": "copying",
-    "event": "waiting for an event",
-    "explicit": "waiting for the GPU",
+    "event": "synchronizing",
+    "explicit": "synchronizing",
 }
 _MOST_WRITTEN = 3
 
@@ -71,6 +71,6 @@ def head_of(api: str, written: str = "") -> str:
 
 
 def written_together(texts: Iterable[str]) -> str:
-    """Join what was written at one line; "" if any of it is not known, or it is much."""
+    """Join what was written at one line; "" if a part is not known, or it is much."""
     known = list(dict.fromkeys(texts))
     return "" if "" in known or len(known) > _MOST_WRITTEN else ", ".join(known)

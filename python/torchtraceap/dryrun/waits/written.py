@@ -46,7 +46,7 @@ def written(frame: FrameType | None) -> str:
 
 def _told(frame: FrameType) -> str:
     code, at = frame.f_code, frame.f_lasti
-    # A frame that called a function of Python stands behind what is cached for the call.
+    # A frame that called a function of Python stands behind the caches of that call.
     while at > 0 and dis.opname[code.co_code[at]] == "CACHE":
         at -= 2
     if at < 0 or sys.version_info < (3, 11):
