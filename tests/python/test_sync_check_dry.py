@@ -125,8 +125,9 @@ def test_copies_are_seen() -> None:
     with pytest.raises(SyncStalls) as caught, SyncCheck():
         code()
     first = code.__code__.co_firstlineno
-    assert f":{first + 2}  Tensor.cpu  ×1" in str(caught.value)
-    assert f":{first + 3}  Tensor.cpu  ×1" in str(caught.value)
+    for line, call in ((2, ".cpu()"), (3, ".tolist()")):
+        place = f":{first + line}  {head(call, 'Tensor.cpu')}  ×1"
+        assert place in str(caught.value)
     with SyncCheck(device="cpu"):
         code()
 
@@ -173,7 +174,8 @@ def test_the_sampler() -> None:
     with pytest.raises(SyncStalls) as caught, SyncCheck():
         draw(*inputs(), 50)
     for line, operator in ((3, "nonzero"), (5, "index")):
-        assert f"sampler.py:{first + line}  aten::{operator}  ×1" in str(caught.value)
+        place = rf"sampler.py:{first + line}  .* \(aten::{operator}\)  ×1"
+        assert re.search(place, str(caught.value))
     with SyncCheck() as check:
         forms.sample_static(*inputs(), 50)
     assert check.verdict is not None and not check.verdict.stalls

@@ -17,6 +17,10 @@ from torchtraceap.source_lines import Line
 #: neither of the others.
 Phase = Literal["forward", "backward", "optimizer"]
 
+#: Which values are worked out, those of "small" tensors or of "all"; the others' are
+#: guessed.
+Dial = Literal["none", "small", "all"]
+
 #: How a wait became known: an operator that reads back was seen; a table says that
 #: the CUDA kernel of this operator waits inside; the program called for it.
 How = Literal["seen", "table", "facade"]
@@ -160,3 +164,4 @@ class Record:
     peak_bytes: int = 0  #: Most memory that tensors on the device took at once.
     #: What the run could not do as a GPU would, each a sentence; in order, once each.
     notes: list[str] = field(default_factory=list)
+    interrupted: bool = False  #: Ctrl-C ended it before its end.

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
@@ -14,6 +13,7 @@ from torch import Tensor
 
 from torchtraceap.dryrun.device.live_memory import LiveMemory
 from torchtraceap.dryrun.estimate.gpus import Gpu
+from torchtraceap.dryrun.limits import Limits
 from torchtraceap.dryrun.lines import frame_at, library_line, user_stack
 from torchtraceap.dryrun.modules import Place
 from torchtraceap.dryrun.private_names import private
@@ -30,7 +30,6 @@ from torchtraceap.dryrun.record import (
     Value,
 )
 from torchtraceap.dryrun.waits.written import written
-from torchtraceap.errors import DryRunLimit
 from torchtraceap.source_lines import Line
 
 _current_node = private("torch._C._current_autograd_node")
@@ -52,10 +51,7 @@ class Recorder:
         self.live = LiveMemory(self.record)
         self.place = Place()
         self.current_stream = DEFAULT_STREAM
-        self._ops = 0
-        self._max_ops = max_ops
-        self._max_seconds = max_seconds
-        self._until = time.monotonic() + max_seconds
+        self.limits = Limits(self.record, max_ops, max_seconds)
         self._made_by: dict[int, int] = {}  # autograd's sequence number: entry
         self._noted: set[str] = set()
         # Each once: a program has few of them, and a record may have a million entries.
@@ -88,7 +84,7 @@ class Recorder:
 
         Tensors of ``args`` and ``outputs`` that are "meta" are on the device.
         """
-        self._count()
+        self.limits.count()
         stack = user_stack(sys._getframe(2))
         stack = self._stacks.setdefault(stack, stack)
         optimizer = self.place.optimizer
@@ -125,20 +121,6 @@ class Recorder:
             made = self.record.entries[entry.forward]
             assert isinstance(made, Op)
             entry.line, entry.module = made.line, made.module
-
-    def _count(self) -> None:
-        self._ops += 1
-        if self._ops > self._max_ops:
-            raise DryRunLimit(
-                f"the dry run was ended after {self._max_ops:,} operators: a loop may "
-                "depend on a value that was guessed. Look at run.record, run fewer "
-                'steps, take values="all" on a small input, or raise max_ops'
-            )
-        if self._ops % 64 == 0 and time.monotonic() > self._until:
-            raise DryRunLimit(
-                f"the dry run was ended after {self._max_seconds:g} s, in which it "
-                f"made {self._ops:,} operators. Run fewer steps, or raise max_seconds"
-            )
 
     # --- Waits -----------------------------------------------------------------------
 

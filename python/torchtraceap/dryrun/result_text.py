@@ -7,7 +7,7 @@ import linecache
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchtraceap.dryrun.result import CANNOT_KNOW
+from torchtraceap.dryrun.result import CANNOT_KNOW, INTERRUPTED
 from torchtraceap.safe_text import printable
 from torchtraceap.source_lines import Line
 from torchtraceap.text_table import align, wrapped
@@ -34,6 +34,8 @@ def _heading(result: Result) -> Iterator[str]:
     many = counted(steps, "step") if steps else "no step() was called, so all is one"
     yield f"Dry run as if on one {result.gpu.name}: {many}."
     yield "Nothing ran on a GPU, and no time here was measured."
+    if result.record.interrupted:
+        yield INTERRUPTED
     if not result.record.entries:
         yield 'Nothing was put on the GPU: is there no .cuda() or device="cuda"?'
 
