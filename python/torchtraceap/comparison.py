@@ -53,6 +53,9 @@ class FindingChange:
     before: Seen | None
     after: Seen | None
     cost: Change
+    #: Of a wait of two dry runs that costs no time on any side: how often the host
+    #: waits, in a step if both have steps. None of all else.
+    often: Change | None = None
 
     @property
     def seen(self) -> Seen:

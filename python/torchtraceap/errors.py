@@ -77,4 +77,12 @@ class DryRunUnderWay(DryRunError):
 
 
 class DryRunLimit(DryRunError):
-    """A dry run that made more operators, or took longer, than it may."""
+    """A dry run that made more operators, or took longer, than it may.
+
+    Attributes:
+        in_options: The message for those who set the limit on the command line.
+    """
+
+    def __init__(self, message: str, in_options: str = "") -> None:
+        super().__init__(message)
+        self.in_options = in_options

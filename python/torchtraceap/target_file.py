@@ -70,6 +70,12 @@ def new_file(path: str) -> Iterator[str]:
             os.replace(new, place)
 
 
+def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
+    """Write a file, or leave it as it was. Raises as `new_file` does."""
+    with new_file(os.fspath(path)) as new, open(new, "wb") as file:
+        file.write(data)
+
+
 @contextmanager
 def writing(path: str) -> Iterator[None]:
     """Turn an OSError into the ValueError with which the core would say it."""

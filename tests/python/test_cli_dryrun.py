@@ -7,8 +7,10 @@ import io
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from contextlib import redirect_stdout
 from pathlib import Path
@@ -74,7 +76,7 @@ def test_says_where_a_script_waits(dryrun: Program) -> None:
     assert (code, err) == (0, "")
     assert out.startswith("training on NVIDIA H100 80GB HBM3\n0 ")
     assert "Dry run as if on one H100 SXM: 3 steps." in out
-    assert f"train.py:{_WAITS_AT}  aten::_local_scalar_dense" in out
+    assert re.search(rf"train\.py:{_WAITS_AT}  .* \(aten::_local_scalar_dense\)", out)
     assert "a step ends with SGD.step()" in " ".join(out.split())
     assert not re.search("^3 ", out, re.MULTILINE)  # The program was ended.
 
@@ -185,7 +187,7 @@ def test_values_can_be_worked_out(dryrun: Program, tmp_path: Path) -> None:
         (["--step", "f", "-m", "train"], "--step FUNCTION takes a file"),
         (["--step", "f", "--steps", "0", "train.py"], "--steps of 1 or more"),
         (["--host-us", "0", "train.py"], "no time above 0"),
-        (["--max-ops", "40", "train.py"], "ended after 40 operators"),
+        (["--max-ops", "40", "train.py"], ", after 40 operators"),
         (["--html", "no/such/f.html", "train.py"], "cannot write no/such/f.html"),
         (["cpu.py"], "would have run on a GPU"),
         (["exits.py"], "exits.py ended itself with exit code 3"),
@@ -215,16 +217,134 @@ def test_an_error_comes_after_what_was_found(dryrun: Program, tmp_path: Path) ->
     assert err.endswith("torchtraceap: the program failed, see above\n")
 
 
-def test_as_its_own_process(dryrun: Program, tmp_path: Path) -> None:
-    (tmp_path / "stops.py").write_text(
-        "import os, signal, torch\ntorch.ones(3, device='cuda')\n"
-        # A shell lets what runs in its background ignore it.
-        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-        "os.kill(os.getpid(), signal.SIGINT)\n"
+def in_its_own_process(*arguments: str) -> tuple[int, str, str]:
+    start = [sys.executable, "-m", "torchtraceap", "dryrun", *arguments]
+    done = subprocess.run(start, capture_output=True, text=True, timeout=120)
+    return done.returncode, done.stdout, done.stderr
+
+
+_STOPS = """\
+import os, signal, sys, torch
+# A shell lets what runs in its background ignore it.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+if "early" not in sys.argv:
+    torch.ones(3, device="cuda").sum().item()
+
+class Ends:
+    def __del__(self):
+        os.kill(os.getpid(), signal.SIGINT)
+        for _ in range(100): pass
+
+if "finalizer" in sys.argv:
+    Ends()  # What it raises is lost.
+else:
+    os.kill(os.getpid(), signal.SIGINT)
+while True: pass
+"""
+_INTERRUPTED = "The run was interrupted: this is what was found until then."
+
+
+@pytest.mark.parametrize("how", ["", "finalizer"])
+def test_ctrl_c_tells_what_was_found(dryrun: Program, tmp_path: Path, how: str) -> None:
+    (tmp_path / "stops.py").write_text(_STOPS)
+    files = ["--json", "found.json", "--trace-out", "trace.json"]
+    limit = ["--max-syncs", "0", "--warmup", "0", "--max-seconds", "60"]
+    code, out, err = in_its_own_process(*files, *limit, "stops.py", how)
+    assert code == 130 and "stops.py:5" in out and _INTERRUPTED in out
+    assert err == (
+        "torchtraceap: interrupted: what is told here, or written, was found until "
+        "then\n"
     )
-    start = [sys.executable, "-m", "torchtraceap", "dryrun"]
-    done = subprocess.run([*start, "stops.py"], capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (130, "")
+    form = json.loads(Path("found.json").read_text())
+    assert form["notes"] == [_INTERRUPTED] and form["waits"][0]["location"]["line"] == 5
+    assert torchtraceap.analyze("trace.json").findings
+
+
+def test_ctrl_c_before_there_is_anything(dryrun: Program, tmp_path: Path) -> None:
+    (tmp_path / "stops.py").write_text(_STOPS)
+    code, out, err = in_its_own_process("--json", "found.json", "stops.py", "early")
+    assert (code, out) == (130, "") and not Path("found.json").exists()
+    assert err == (
+        "torchtraceap: interrupted: nothing had been put on the GPU, so nothing is "
+        "told or written\n"
+    )
+
+
+def test_ctrl_c_while_files_are_written_is_said(
+    dryrun: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from torchtraceap.dryrun.dry_run import DryRun
+
+    def interrupted(*_: object, **__: object) -> bytes:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(DryRun, "trace", interrupted)
+    code, _, err = dryrun("-q", "--html", "found.html", "train.py")
+    assert code == 130 and not Path("found.html").exists()
+    assert "interrupted, before all that was asked for was told and written" in err
+
+
+_HANGS = """\
+import signal, sys, time, torch
+torch.ones(3, device="cuda").sum().item()
+if "own" in sys.argv:
+    signal.signal(signal.SIGALRM, lambda *_: print("mine", flush=True))
+    signal.setitimer(signal.ITIMER_REAL, 0.01)
+    time.sleep(0.2)
+    sys.exit(signal.getitimer(signal.ITIMER_REAL) != (0.0, 0.0))
+while True:
+    try:
+        time.sleep(60) if "sleeps" in sys.argv else None
+    except Exception:
+        pass
+"""
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGALRM"), reason="there is no such timer")
+@pytest.mark.parametrize("how", ["sleeps", "spins"])
+def test_the_time_is_over_whatever_the_script_does(
+    dryrun: Program, tmp_path: Path, how: str
+) -> None:
+    (tmp_path / "hangs.py").write_text(_HANGS)
+    begin = time.monotonic()
+    code, out, err = dryrun("--max-seconds", "0.5", "hangs.py", how)
+    assert code == 2 and "hangs.py:2" in out and time.monotonic() - begin < 20
+    assert re.search(r"ended at hangs.py:(8|9|10), after 0.5 s and 3 operators", err)
+    assert err.endswith("or raise --max-seconds\n") and "Traceback" not in err
+    assert signal.getsignal(signal.SIGALRM) is signal.SIG_DFL
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGALRM"), reason="there is no such timer")
+def test_a_script_s_own_alarm_is_its_own(
+    dryrun: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "hangs.py").write_text(_HANGS)
+    of_python = signal.signal
+    try:
+        code, out, err = dryrun("--max-seconds", "600", "hangs.py", "own")
+    finally:
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    assert code == 0 and out.count("mine\n") == 1 and err == ""
+    assert signal.signal is of_python
+    # Whoever has the signal before keeps it.
+    former = signal.signal(signal.SIGALRM, signal.SIG_IGN)
+    try:
+        code, _, _ = dryrun("--max-seconds", "600", "train.py")
+        assert code == 0 and signal.getsignal(signal.SIGALRM) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGALRM, former)
+
+
+def test_a_limit_is_said_in_options(dryrun: Program) -> None:
+    code, _, err = dryrun("-q", "--max-ops", "40", "train.py")
+    assert code == 2
+    assert re.search(
+        r"ended at train.py:\d+, after 40 operators \(--max-ops\)\. .* "
+        r"take fewer --steps, or raise --max-ops\n$",
+        err,
+    )
+    assert "max_ops" not in err and "run." not in err
 
 
 def test_help_loads_no_torch() -> None:

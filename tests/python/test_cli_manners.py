@@ -5,11 +5,10 @@ from __future__ import annotations
 
 import json
 import os
-import pty
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -23,6 +22,7 @@ from torchtraceap.cli.colors import in_color
 from torchtraceap.cli.completion import completion_script
 
 from .cli_commands import the_commands
+from .terminal import on_terminal
 
 Run = Callable[..., "subprocess.CompletedProcess[bytes]"]
 TINY = "mi250-rocm62-tiny.json.gz"
@@ -36,24 +36,6 @@ def environment(**more: str) -> dict[str, str]:
     """Return the environment as at a terminal; CI="1" keeps progress away."""
     kept = {k: v for k, v in os.environ.items() if k not in DECIDING}
     return kept | {"TERM": "xterm-256color"} | more
-
-
-def on_terminal(command: list[str], env: Mapping[str, str]) -> tuple[int, str]:
-    """Run a command whose output is a terminal; return its code and what is shown."""
-    master, slave = pty.openpty()
-    with subprocess.Popen(command, stdout=slave, stderr=slave, env=env) as process:
-        os.close(slave)
-        shown = b""
-        while True:
-            try:
-                part = os.read(master, 1 << 16)
-            except OSError:  # As Linux says that the other end is closed.
-                break
-            if not part:
-                break
-            shown += part
-    os.close(master)
-    return process.returncode, shown.decode().replace("\r\n", "\n")
 
 
 def analyze(*arguments: object) -> list[str]:

@@ -3,17 +3,13 @@
 
 from __future__ import annotations
 
-import fcntl
 import gzip
 import importlib.util
 import itertools
 import os
-import pty
 import signal
-import struct
 import subprocess
 import sys
-import termios
 import threading
 import time
 from collections.abc import Iterator
@@ -25,6 +21,8 @@ import pytest
 
 import torchtraceap
 from torchtraceap import load, progress
+
+from .terminal import on_terminal
 
 SOURCE = "kineto2021-v100-resnet50-workers0-memory.json.gz"
 COPIES = 80  # 2.8 GB of text: seconds for the loader, yet a file of 95 MB
@@ -57,12 +55,15 @@ def long_trace(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 LOAD = "torchtraceap.load({path!r}, categories=['Trace'], threads={threads}{more})"
 
 
+def command(code: str) -> list[str]:
+    return [sys.executable, "-c", f"import time, torchtraceap\n{code}"]
+
+
 @contextmanager
 def python(code: str, **options: Any) -> Iterator[subprocess.Popen[str]]:
     """Run code in another interpreter, its output as text."""
-    command = [sys.executable, "-c", f"import time, torchtraceap\n{code}"]
     with subprocess.Popen(
-        command, stdout=subprocess.PIPE, text=True, **options
+        command(code), stdout=subprocess.PIPE, text=True, **options
     ) as child:
         try:
             yield child
@@ -101,9 +102,9 @@ except KeyboardInterrupt:
 
 @pytest.mark.slow
 def test_ctrl_c_ends_the_program_without_a_traceback(long_trace: Path) -> None:
-    command = [sys.executable, "-m", "torchtraceap", "inspect", str(long_trace)]
-    command += ["--skip-category", "cpu_op", "--threads", "1"]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as child:
+    inspect = [sys.executable, "-m", "torchtraceap", "inspect", str(long_trace)]
+    inspect += ["--skip-category", "cpu_op", "--threads", "1"]
+    with subprocess.Popen(inspect, stderr=subprocess.PIPE, text=True) as child:
         time.sleep(1.2)  # Start-up takes some tenths, the load some seconds.
         assert child.poll() is None
         begin = time.monotonic()
@@ -183,22 +184,11 @@ def test_what_a_callable_raises_ends_the_load(long_trace: Path, threads: int) ->
     assert time.monotonic() - begin < 1
 
 
-def on_terminal(code: str, environment: dict[str, str]) -> str:
+def shown_by(code: str, environment: dict[str, str]) -> str:
     """Run code with standard error on a terminal; return what it shows."""
-    ours, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
-    shown = b""
-    with python(code, stderr=theirs, env=environment) as child:
-        os.close(theirs)
-        while True:
-            try:
-                piece = os.read(ours, 4096)
-            except OSError:  # The other end is closed.
-                break
-            shown += piece
-        assert child.wait(10) == 0
-    os.close(ours)
-    return shown.decode()
+    ended, shown = on_terminal(command(code), environment, only_errors=True)
+    assert ended == 0
+    return shown
 
 
 @pytest.fixture
@@ -212,7 +202,7 @@ def watched() -> dict[str, str]:
 @pytest.mark.slow
 def test_a_bar_on_a_terminal(long_trace: Path, watched: dict[str, str]) -> None:
     code = LOAD.format(path=str(long_trace), threads=1, more="")
-    shown = on_terminal(code, watched)
+    shown = shown_by(code, watched)
     assert "long.json.gz " in shown and "%|" in shown and " events" in shown
     # It goes away, and what is written after it begins at the left.
     assert shown.endswith("\r") and "\n" not in shown
@@ -221,13 +211,13 @@ def test_a_bar_on_a_terminal(long_trace: Path, watched: dict[str, str]) -> None:
         ("", dict(os.environ)),  # PYTEST_CURRENT_TEST
     ):
         code = LOAD.format(path=str(long_trace), threads=1, more=more)
-        assert on_terminal(code, environment) == ""
+        assert shown_by(code, environment) == ""
 
 
 @needs_tqdm
 def test_a_bar_that_is_asked_for(watched: dict[str, str]) -> None:
     code = "torchtraceap.load(b'[]', progress=True)"
-    assert "100%|" in on_terminal(code, watched)
+    assert "100%|" in shown_by(code, watched)
     hostile = "\u202e\x1b[31m"
     code = f"""
 import pathlib, tempfile
@@ -236,7 +226,7 @@ with tempfile.TemporaryDirectory() as folder:
     path.write_text("[]")
     torchtraceap.load(path, progress=True)
 """
-    shown = on_terminal(code, watched)
+    shown = shown_by(code, watched)
     assert "\u202e" not in shown and "[31m" in shown and "\x1b[31m" not in shown
 
 

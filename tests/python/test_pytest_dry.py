@@ -61,8 +61,8 @@ def test_plain(built):
     result.stdout.fnmatch_lines(
         [
             "torchtraceap: 3 tests use its checks; no GPU here: *runs tests dry*",
-            f"{LINE}: aten::_local_scalar_dense waits for *[[]no_sync_stalls[]]",
-            f"  {LINE}  aten::_local_scalar_dense  ×1 per step (value guessed)",
+            f"{LINE}: * (aten::_local_scalar_dense) waits for *[[]no_sync_stalls[]]",
+            f"  {LINE}  * (aten::_local_scalar_dense)  ×1 per step (value guessed)",
             "FAILED no_sync_stalls [[]dry run: operators that would wait for a GPU[]]",
             "*> log.append(loss.item())  # line 16",
             "*.item()*one value is read back to Python",

@@ -58,8 +58,8 @@ def test_options(no_sync_stalls):
     result.stdout.fnmatch_lines(
         [
             "torchtraceap: 3 tests use its checks; no GPU here: *operators*",
-            "step.py:12: aten::_local_scalar_dense waits for *[[]no_sync_stalls[]]",
-            "  step.py:12  aten::_local_scalar_dense  ×2",
+            "step.py:12: * (aten::_local_scalar_dense) waits for *[[]no_sync_stalls[]]",
+            "  step.py:12  * (aten::_local_scalar_dense)  ×2",
             "*- torchtraceap -*",
             "FAILED no_sync_stalls [[]no GPU: operators that would wait for one[]]",
             "*> log.append(loss.item())  # line 12",

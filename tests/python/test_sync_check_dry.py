@@ -5,6 +5,7 @@ dry, what it finds, and how that ends."""
 from __future__ import annotations
 
 import importlib.util
+import re
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import torchtraceap
 from torchtraceap.checking.sync_check import SyncCheck, SyncStalls
 
 from .small_training import MOVE, device, run, train
+from .wait_heads import head
 
 torch = pytest.importorskip("torch")
 
@@ -51,9 +53,7 @@ def test_code_that_uses_the_gpu_is_run_dry() -> None:
         run(check, 3, item)
     assert not torch.cuda.is_available()
     text = str(caught.value)
-    place = (
-        f"{HERE.name}:{LINE}  aten::_local_scalar_dense  ×1 per step (value guessed)"
-    )
+    place = f"{HERE.name}:{LINE}  {head('.item()')}  ×1 per step (value guessed)"
     assert place in text
     assert "> loss.item()" in text
     assert "instead: keep the value on the device" in text
@@ -125,8 +125,9 @@ def test_copies_are_seen() -> None:
     with pytest.raises(SyncStalls) as caught, SyncCheck():
         code()
     first = code.__code__.co_firstlineno
-    assert f":{first + 2}  Tensor.cpu  ×1" in str(caught.value)
-    assert f":{first + 3}  Tensor.cpu  ×1" in str(caught.value)
+    for line, call in ((2, ".cpu()"), (3, ".tolist()")):
+        place = f":{first + line}  {head(call, 'Tensor.cpu')}  ×1"
+        assert place in str(caught.value)
     with SyncCheck(device="cpu"):
         code()
 
@@ -173,7 +174,8 @@ def test_the_sampler() -> None:
     with pytest.raises(SyncStalls) as caught, SyncCheck():
         draw(*inputs(), 50)
     for line, operator in ((3, "nonzero"), (5, "index")):
-        assert f"sampler.py:{first + line}  aten::{operator}  ×1" in str(caught.value)
+        place = rf"sampler.py:{first + line}  .* \(aten::{operator}\)  ×1"
+        assert re.search(place, str(caught.value))
     with SyncCheck() as check:
         forms.sample_static(*inputs(), 50)
     assert check.verdict is not None and not check.verdict.stalls
@@ -194,7 +196,8 @@ def test_a_sampler_with_two_waiting_lines() -> None:
         by_nonzero(torch.randn(32000, device="cuda"), 50)
     first = by_nonzero.__code__.co_firstlineno
     for line, operator in ((2, "nonzero"), (3, "_local_scalar_dense")):
-        assert f"{HERE.name}:{first + line}  aten::{operator}  ×1" in str(caught.value)
+        place = rf"{HERE.name}:{first + line}  .* \(aten::{operator}\)  ×1"
+        assert re.search(place, str(caught.value))
     with SyncCheck():
         static(torch.randn(32000, device="cuda"), 50)
 

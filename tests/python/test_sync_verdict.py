@@ -17,10 +17,12 @@ from torchtraceap.call_lines import line_at
 from torchtraceap.checking import sync_report, sync_verdict
 from torchtraceap.checking.sync_check import SyncCheck, SyncStalls
 from torchtraceap.checking.sync_verdict import Observation, Stall, decide
+from torchtraceap.dryrun.waits.wait_kinds import head_of
 from torchtraceap.source_lines import Line, is_user_file, resolve
 
 pytest_plugins = ["pytester"]
 
+ITEM_HEAD = head_of("aten::_local_scalar_dense")
 HERE = pathlib.Path(__file__).resolve()
 
 
@@ -81,11 +83,13 @@ def test_message() -> None:
     stalls = (stall(7, 2), *long, stall(3, names=("fine",)))
     verdict = decide(Observation(stalls, "What was checked."), allow=["fine"])
     assert verdict.message.splitlines() == [
-        "/home/me/train.py:9: aten::nonzero and 1 more wait for the GPU (max_count=0)",
-        "  /home/me/train.py:9  aten::nonzero  ×2, 1,080 µs blocked",
+        "/home/me/train.py:9: asking for a size (aten::nonzero) and 1 more wait for "
+        "the GPU (max_count=0)",
+        "  /home/me/train.py:9  asking for a size (aten::nonzero)  ×2, 1,080 µs "
+        "blocked",
         "      what",
         "      instead: advice",
-        "  /home/me/train.py:7  aten::nonzero  ×2",
+        "  /home/me/train.py:7  asking for a size (aten::nonzero)  ×2",
         "  and 2 that are allowed or shorter than over_us",
         "What was checked.",
         "To tolerate a line: allow=['train.py:9']",
@@ -161,11 +165,11 @@ def test_a_wait_that_ends_the_step_fails_and_names_its_line() -> None:
     verdict = decide(observe(gpu_trace(400)))
     assert not verdict.ok
     first, place, what, *_ = verdict.message.splitlines()
-    assert first.startswith("train.py:7 (where step begins): aten::_local_scalar_dense")
-    assert place.endswith("aten::_local_scalar_dense  ×1, 400 µs blocked")
+    assert first.startswith(f"train.py:7 (where step begins): {ITEM_HEAD}")
+    assert place.endswith(f"{ITEM_HEAD}  ×1, 400 µs blocked")
     assert ".item()" in what
     known = decide(observe(gpu_trace(400), Line("train.py", 12, "step")))
-    assert known.message.startswith("train.py:12: aten::_local_scalar_dense waits for")
+    assert known.message.startswith(f"train.py:12: {ITEM_HEAD} waits for")
 
 
 @pytest.mark.parametrize("allowed", ["item", "scalar_read", "train.py:7"])
@@ -298,8 +302,8 @@ def test_the_fixture_shows_what_was_measured(
     result.assert_outcomes(failed=2, skipped=1)
     result.stdout.fnmatch_lines(
         [
-            "*: aten::_local_scalar_dense waits for *[[]no_sync_stalls[]]",
-            "  * aten::_local_scalar_dense  ×2, 700 µs blocked",
+            f"*: {ITEM_HEAD} waits for *[[]no_sync_stalls[]]",
+            f"  * {ITEM_HEAD}  ×2, 700 µs blocked",
             "FAILED no_sync_stalls [[]GPU: calls that blocked the CPU[]]",
             "Measured on the GPU*",
             "Nothing was checked: the code ran nothing on the GPU. *",

@@ -88,6 +88,7 @@ def _stall(sync: Sync, first: int, record: Record) -> Stall:
         inner=sync.inner,
         module=sync.module,
         threads=record.threads_of([sync]) or ("",),
+        written=sync.written,
     )
 
 

@@ -18,7 +18,7 @@ def describe(stall: Place, steps: int) -> str:
     """Return one place in one line; ``steps`` is how many there are."""
     place = _place(stall.line, "(no Python line was recorded)")
     cost = "" if stall.wasted_us is None else f", {stall.wasted_us:,.0f} µs blocked"
-    operator = f"  {printable(stall.operator)}" if stall.operator else ""
+    operator = f"  {printable(stall.head)}" if stall.operator else ""
     guessed = " (value guessed)" if stall.guessed else ""
     operator += in_threads(stall.threads)
     return f"{place}{operator}  {_often(stall, steps)}{cost}{guessed}"
@@ -39,7 +39,7 @@ def worst(stalls: Sequence[Stall]) -> str:
     if not stalls:
         return "nothing waits for the GPU"
     first = stalls[0]
-    what = printable(first.operator) or "something"
+    what = printable(first.head) or "something"
     more = f" and {len(stalls) - 1} more" if len(stalls) > 1 else ""
     verb = "wait" if more else "waits"
     place = _place(first.line, "no line known")

@@ -12,6 +12,7 @@ from functools import cached_property
 
 from torchtraceap.checking.launch_verdict import Launches
 from torchtraceap.checking.sync_text import describe, example, untold, worst
+from torchtraceap.dryrun.waits.wait_kinds import head_of, written_together
 from torchtraceap.safe_text import printable
 from torchtraceap.source_lines import Line, display_path
 
@@ -35,6 +36,12 @@ class Stall:
     inner: Line | None = None  # The library's line that waits, where it is not `line`.
     module: str = ""  # That it is in, as far as known.
     threads: tuple[str, ...] = ("",)  # Names of those that wait; "": the main one.
+    written: str = ""  # What of the line waits, as far as known: ".item()".
+
+    @property
+    def head(self) -> str:
+        """What waits, for people."""
+        return head_of(self.operator, self.written)
 
 
 @dataclass(frozen=True)
@@ -196,9 +203,19 @@ def decide(
 
 def _by_place(stalls: Iterable[Stall]) -> list[Place]:
     places: dict[Stall, Place] = {}
+    texts: dict[Stall, list[str]] = {}
     for one in stalls:
-        key = replace(one, count=0, wasted_us=None, step=0, guessed=False, module="")
-        key = replace(key, threads=())
+        key = replace(
+            one,
+            count=0,
+            wasted_us=None,
+            step=0,
+            guessed=False,
+            module="",
+            written="",
+            threads=(),
+        )
+        texts.setdefault(key, []).append(one.written)
         known = places.get(key)
         if known is None:
             places[key] = Place(**vars(one), in_steps=(one.step,))
@@ -214,7 +231,11 @@ def _by_place(stalls: Iterable[Stall]) -> list[Place]:
             threads=tuple(dict.fromkeys((*known.threads, *one.threads))),
             in_steps=tuple({*known.in_steps, one.step}),
         )
-    return sorted(places.values(), key=lambda s: (-(s.wasted_us or 0.0), -s.count))
+    found = [
+        replace(place, written=written_together(texts[key]))
+        for key, place in places.items()
+    ]
+    return sorted(found, key=lambda s: (-(s.wasted_us or 0.0), -s.count))
 
 
 def _too_short(stall: Stall, over_us: float) -> bool:

@@ -23,7 +23,9 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torchtraceap.checking.dry_stage import suspended
 from torchtraceap.checking.sync_recorder import Recorder
 from torchtraceap.checking.sync_verdict import Observation, Stall
+from torchtraceap.dryrun.lines import frame_at
 from torchtraceap.dryrun.waits.sync_ops import BY_OPERATOR, PRINT, host_code
+from torchtraceap.dryrun.waits.written import written
 from torchtraceap.source_lines import Line, deepest_user_line, stack
 
 
@@ -55,7 +57,7 @@ class SyncWatch(Recorder):
             tuple(_stall(*place, count) for place, count in found.items()),
             scope=_scope(self._mode.on_host),
             mode="no GPU: operators that would wait for one",
-            steps=max(1, steps, *(step + 1 for _, _, step in found)),
+            steps=max(1, steps, *(step + 1 for _, _, step, _ in found)),
         )
 
 
@@ -78,8 +80,8 @@ def _is_nested(argument: Any) -> bool:
     return isinstance(argument, torch.Tensor) and argument.is_nested  # own kernels
 
 
-#: A line, an operator, and how many steps came before.
-Found = tuple[Line | None, str, int]
+#: A line, an operator, how many steps came before, and what of the line waits.
+Found = tuple[Line | None, str, int, str]
 
 
 class _Mode(TorchDispatchMode):  # type: ignore[misc]
@@ -112,13 +114,16 @@ class _Mode(TorchDispatchMode):  # type: ignore[misc]
         return func(*args, **kwargs)
 
     def note(self, operator: str) -> None:
-        lines = stack(sys._getframe(2))
+        frame = sys._getframe(2)
+        lines = stack(frame)
         for line, caller in zip(lines, [*lines[1:], None], strict=True):
             host = host_code(line.file, line.function, caller.file if caller else "")
             if host is not None:
                 self.on_host[host.what] += 1
                 return
-        self.found[deepest_user_line(lines), operator, self.steps] += 1
+        place = deepest_user_line(lines)
+        text = written(frame_at(frame, place)) if place is not None else ""
+        self.found[place, operator, self.steps, text] += 1
 
 
 @contextmanager
@@ -139,7 +144,9 @@ def _noting_prints(mode: _Mode) -> Iterator[None]:
         torch._tensor_str._str = to_text
 
 
-def _stall(line: Line | None, operator: str, step: int, count: int) -> Stall:
+def _stall(
+    line: Line | None, operator: str, step: int, written: str, count: int
+) -> Stall:
     row = BY_OPERATOR[operator]
     return Stall(
         line=line,
@@ -150,6 +157,7 @@ def _stall(line: Line | None, operator: str, step: int, count: int) -> Stall:
         advice=row.instead,
         names=row.names,
         step=step,
+        written=written,
     )
 
 

@@ -9,12 +9,14 @@ import sys
 from contextlib import nullcontext, redirect_stdout
 from typing import TYPE_CHECKING
 
+from torchtraceap.analysis import analyze
 from torchtraceap.cli.dryrun_limits import broken_limits
 from torchtraceap.cli.dryrun_options import dryrun_options
 from torchtraceap.cli.left_threads import end_with
 from torchtraceap.cli.output import (
     BAD_INPUT,
     BUDGET_BROKEN,
+    INTERRUPTED,
     OK,
     Commands,
     complain,
@@ -32,6 +34,7 @@ from torchtraceap.errors import DryRunError
 from torchtraceap.json_form import json_text
 from torchtraceap.outputs import OUTPUTS
 from torchtraceap.safe_text import encodable
+from torchtraceap.target_file import write_whole
 
 if TYPE_CHECKING:
     from torchtraceap.dryrun.dry_run import DryRun
@@ -78,6 +81,7 @@ def _run(options: argparse.Namespace) -> int:
     to_stdout = "-" in [target.path for target in targets]
     try:
         from torchtraceap.dryrun.dry_run import dry_run
+        from torchtraceap.dryrun.script.script import Ended
     except ImportError as error:
         return complain(f"a dry run needs torch, which cannot be imported: {error}")
     try:
@@ -89,12 +93,22 @@ def _run(options: argparse.Namespace) -> int:
             max_seconds=options.max_seconds,
             allow_writes=options.allow_writes,
         )
+    except (DryRunError, ValueError) as error:
+        return complain(str(error))
+    try:
         # What is written to standard output must be all that is there.
         with run, redirect_stdout(sys.stderr) if to_stdout else nullcontext():
             ended = _program(run, options)
+    except KeyboardInterrupt:  # While the run ends.
+        run.record.interrupted = True
+        ended = Ended(interrupted=True)
     except (DryRunError, ValueError) as error:
         return complain(str(error))
-    code = _tell(run, ended, options, to_stdout)
+    try:
+        code = _tell(run, ended, options, to_stdout)
+    except KeyboardInterrupt:
+        complain("interrupted, before all that was asked for was told and written")
+        code = INTERRUPTED
     end_with(code)
     return code
 
@@ -122,6 +136,11 @@ def _tell(
             return BAD_INPUT
     if ended.failure and sys.stderr is not None:
         print(encodable(ended.failure, sys.stderr.encoding), file=sys.stderr)
+    if ended.interrupted:
+        found = "what is told here, or written, was found until then"
+        nothing = "nothing had been put on the GPU, so nothing is told or written"
+        complain(f"interrupted: {found if run.record.entries else nothing}")
+        return INTERRUPTED
     if not ended.well:
         hint = _misplaced(options)
         return complain((ended.message or "the program failed, see above") + hint)
@@ -143,18 +162,22 @@ def _write(run: DryRun, options: argparse.Namespace) -> bool:
     target = options.json
     if target is not None and not write("json", target, json_text(run.to_dict())):
         return False
-    if options.trace_out is not None:
-        with stage(f"writing {options.trace_out}", options.quiet):
+    wanted, path = wanted_outputs(options, _OUTPUTS), options.trace_out
+    if not wanted and path is None:
+        return True
+    with stage("simulating a timeline", options.quiet):
+        trace = run.trace(host_us=options.host_us)
+    if path is not None:
+        with stage(f"writing {path}", options.quiet):
             try:
-                run.to_trace(options.trace_out, host_us=options.host_us)
+                write_whole(path, trace)
             except ValueError as error:
-                complain(f"--trace-out {options.trace_out}: {error}")
+                complain(f"--trace-out {path}: {error}")
                 return False
-    wanted = wanted_outputs(options, _OUTPUTS)
     if not wanted:
         return True
-    with stage("simulating and analyzing a timeline", options.quiet):
-        report = run.report(host_us=options.host_us)
+    with stage("analyzing it", options.quiet):
+        report = analyze(trace)
     return all(write_report(form, [report], path) for form, path in wanted.items())
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable
+from typing import get_args
 
 from torchtraceap.cli.dryrun_limits import limit_options
 from torchtraceap.cli.numbers import count, time
 from torchtraceap.cli.output import quiet_option
 from torchtraceap.cli.report_files import report_options
+from torchtraceap.dryrun.record import Dial
 from torchtraceap.outputs import Output
 
 
@@ -47,7 +49,7 @@ def dryrun_options(command: argparse.ArgumentParser, outputs: Iterable[Output]) 
     )
     group.add_argument(
         "--values",
-        choices=("none", "small", "all"),
+        choices=get_args(Dial),
         default="small",
         help="of which tensors values are worked out, the others' are guessed "
         "(default: %(default)s; all: at the speed of the CPU)",
@@ -79,7 +81,7 @@ def dryrun_options(command: argparse.ArgumentParser, outputs: Iterable[Output]) 
         metavar="S",
         type=time,
         default=600.0,
-        help="give up after S seconds (default: 600)",
+        help="give up after S seconds, whatever it does then (default: 600)",
     )
     group.add_argument(
         "--allow-writes",

@@ -23,14 +23,15 @@ from torchtraceap.dryrun.device.modes import (
 )
 from torchtraceap.dryrun.device.moved_modules import bringing_back
 from torchtraceap.dryrun.device.saving import Saving
-from torchtraceap.dryrun.device.values import Dial, Values
+from torchtraceap.dryrun.device.values import Values
 from torchtraceap.dryrun.estimate.gpus import gpu as gpu_of
 from torchtraceap.dryrun.facade.facade import Facade
 from torchtraceap.dryrun.facade.one_run import only_run
 from torchtraceap.dryrun.facade.replacing import Replacements
+from torchtraceap.dryrun.limits import Limits
 from torchtraceap.dryrun.overrides.overrides import overrides
 from torchtraceap.dryrun.private_names import check_names
-from torchtraceap.dryrun.record import Op, Sync
+from torchtraceap.dryrun.record import Dial, Op, Sync
 from torchtraceap.dryrun.recorder import Recorder
 from torchtraceap.dryrun.recording_lock import LOCK
 from torchtraceap.dryrun.result import Result
@@ -75,9 +76,31 @@ class DryRun(Result):
         """The moments at which the host would have waited for it."""
         return self.record.syncs
 
+    @property
+    def limits(self) -> Limits:
+        """What ends the run if it does not end by itself."""
+        return self._recorder.limits
+
     def step(self) -> None:
-        """End a step, as `torch.profiler.profile.step` does."""
+        """End a step, as `torch.profiler.profile.step` does.
+
+        Raises:
+            DryRunError: The block has not begun, has ended, or is suspended: nothing
+                was written down that the step could be of.
+        """
+        if _under_way is not self or self._suspended:
+            raise DryRunError(
+                f"step() was called {self._when()}, where nothing is written down: "
+                "call it in the block of the run, at the end of each step"
+            )
         self._recorder.step()
+
+    def _when(self) -> str:
+        if not self._entered:
+            return "before the dry run was entered"
+        if _under_way is not self:
+            return "after the dry run had ended"
+        return "while the dry run was suspended"
 
     def __enter__(self) -> DryRun:
         global _under_way
@@ -165,6 +188,8 @@ class DryRun(Result):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        if isinstance(error, KeyboardInterrupt):
+            self.record.interrupted = True
         self._open.close()
 
     def assert_no_sync(
@@ -254,7 +279,8 @@ def dry_run(
         seed: Of guesses and of random numbers on the device.
         gpu: The GPU that there seems to be: a name of ``dryrun.estimate.gpus``.
         max_ops: Operators after which DryRunLimit is raised in the block.
-        max_seconds: The same of seconds.
+        max_seconds: The same of seconds. Only operators on the device look at the
+            clock: a loop that runs none is not ended.
         allow_writes: Let torch.save and safetensors write values of the device to
             files. They are guesses, so it is left out, and said, unless this is True;
             torch.load of such a file has what was saved.

@@ -39,11 +39,27 @@ def user_stack(frame: FrameType | None) -> tuple[Line, ...]:
 
 def library_line(frame: FrameType | None) -> Line | None:
     """Return the innermost line that is running outside of torch, whose ever it is."""
+    found = _library_frame(frame)
+    return None if found is None else _line(found)
+
+
+def frame_at(frame: FrameType | None, line: Line) -> FrameType | None:
+    """Return the innermost frame that is running a line."""
+    while frame is not None:
+        code = frame.f_code
+        at = frame.f_lineno, code.co_name, resolve(code.co_filename)
+        if at == (line.line, line.function, resolve(line.file)):
+            return frame
+        frame = frame.f_back
+    return None
+
+
+def _library_frame(frame: FrameType | None) -> FrameType | None:
     while frame is not None:
         file = frame.f_code.co_filename
         torchs = file.startswith("<") or "/torch/" in file.replace("\\", "/")
         if not torchs and not resolve(file).startswith(OWN_FOLDER):
-            return _line(frame)
+            return frame
         frame = frame.f_back
     return None
 

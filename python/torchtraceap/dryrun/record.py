@@ -18,6 +18,10 @@ from torchtraceap.source_lines import Line
 #: neither of the others.
 Phase = Literal["forward", "backward", "optimizer"]
 
+#: Which values are worked out, those of "small" tensors or of "all"; the others' are
+#: guessed.
+Dial = Literal["none", "small", "all"]
+
 #: How a wait became known: an operator that reads back was seen; a table says that
 #: the CUDA kernel of this operator waits inside; the program called for it.
 How = Literal["seen", "table", "facade"]
@@ -155,6 +159,8 @@ class Sync:
     stack: tuple[Line, ...] = ()
     #: The innermost line outside of torch, where that is a library's.
     inner: Line | None = None
+    #: What of the line waits, as the user wrote it: ".item()"; "": that is not known.
+    written: str = ""
     thread: int = 0  #: As of `Op`: the others go on.
 
 
@@ -168,6 +174,7 @@ class Record:
     peak_bytes: int = 0  #: Most memory that tensors on the device took at once.
     #: What the run could not do as a GPU would, each a sentence; in order, once each.
     notes: list[str] = field(default_factory=list)
+    interrupted: bool = False  #: Ctrl-C ended it before its end.
     #: Names of the host's threads that did any of it; the first entered the run.
     threads: list[str] = field(default_factory=list)
 

@@ -16,8 +16,8 @@ from torchtraceap.dryrun.device.nested import tensors_in
 from torchtraceap.dryrun.estimate.gpus import Gpu
 from torchtraceap.dryrun.forward_ops import ForwardOps
 from torchtraceap.dryrun.host_threads import HostThreads, Made
-from torchtraceap.dryrun.limit import Limit
-from torchtraceap.dryrun.lines import library_line, user_stack
+from torchtraceap.dryrun.limits import Limits
+from torchtraceap.dryrun.lines import frame_at, library_line, user_stack
 from torchtraceap.dryrun.modules import Place
 from torchtraceap.dryrun.plain_values import info_of, plain
 from torchtraceap.dryrun.private_names import private
@@ -33,6 +33,8 @@ from torchtraceap.dryrun.record import (
     Value,
 )
 from torchtraceap.dryrun.recording_lock import LOCK
+from torchtraceap.dryrun.waits.written import written
+from torchtraceap.errors import DryRunLimit
 from torchtraceap.source_lines import Line
 
 _current_node = private("torch._C._current_autograd_node")
@@ -53,7 +55,7 @@ class Recorder:
         self.live = LiveMemory(self.record)
         self.place = Place()
         self.threads = HostThreads(self.record, self.note)
-        self._limit = Limit(max_ops, max_seconds)
+        self.limits = Limits(self.record, max_ops, max_seconds)
         self._forward = ForwardOps(self.record)
         self._events: dict[int, Made] = {}  # where each was recorded last
         self._noted: set[str] = set()
@@ -101,7 +103,7 @@ class Recorder:
         stack = user_stack(sys._getframe(2))
         outputs = tuple(outputs)
         with LOCK:
-            self._limit.count(self._note_limit)
+            self._count()
             at, node = len(self.record.entries), _current_node()
             thread = self.threads.number
             stack = self._stacks.setdefault(stack, stack)
@@ -149,10 +151,14 @@ class Recorder:
             assert isinstance(made, Op)
             entry.line, entry.module = made.line, made.module
 
-    def _note_limit(self) -> None:
-        if self.threads.number:  # The error may never come out of that thread.
-            name = self.record.threads[self.threads.number]
-            self.note(f"the thread {name!r} was ended by max_ops or max_seconds")
+    def _count(self) -> None:
+        try:
+            self.limits.count()
+        except DryRunLimit:
+            if number := self.threads.number:  # It may never come out of that thread.
+                name = self.record.threads[number]
+                self.note(f"the thread {name!r} was ended by max_ops or max_seconds")
+            raise
 
     # --- Waits -----------------------------------------------------------------------
 
@@ -160,6 +166,7 @@ class Recorder:
         """Write down that the host waited for what its thread wrote down last."""
         frame = sys._getframe(1)
         stack, inner = user_stack(frame), library_line(frame)
+        text = written(frame_at(frame, stack[0])) if stack else ""
         with LOCK:
             self.record.syncs.append(
                 Sync(
@@ -173,6 +180,7 @@ class Recorder:
                     self.threads.last,
                     stack,
                     inner if stack and inner != stack[0] else None,
+                    text,
                     self.threads.number,
                 )
             )

@@ -31,6 +31,8 @@ CANNOT_KNOW = (
     "which algorithms cuDNN and cuBLAS choose, clocks, fragmentation of memory",
 )
 
+#: What is said of a run that Ctrl-C ended.
+INTERRUPTED = "The run was interrupted: this is what was found until then."
 
 _Key = TypeVar("_Key", bound=Hashable)
 
@@ -156,11 +158,9 @@ class Result:
         Raises:
             ValueError: ``path`` cannot be written, or what `trace` raises.
         """
-        from torchtraceap.target_file import new_file
+        from torchtraceap.target_file import write_whole
 
-        data = self.trace(host_us=host_us)
-        with new_file(os.fspath(path)) as new, open(new, "wb") as file:
-            file.write(data)
+        write_whole(path, self.trace(host_us=host_us))
 
     def report(self, *, host_us: float = 10.0, **options: Any) -> Report:
         """Return the report of the simulated timeline: its findings have the origin

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from torchtraceap.dryrun.result import CANNOT_KNOW
+from torchtraceap.dryrun.result import CANNOT_KNOW, INTERRUPTED
 from torchtraceap.json_form import location_form
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def result_form(result: Result) -> dict[str, Any]:
             for line, totals in result.by_line(step).items()
         ],
         "unknown_operators": dict(result.unknown_ops),
-        "notes": list(result.record.notes),
+        "notes": [INTERRUPTED] * result.record.interrupted + result.record.notes,
         "cannot_know": list(CANNOT_KNOW),
     }
 

@@ -7,7 +7,7 @@ import linecache
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchtraceap.dryrun.result import CANNOT_KNOW
+from torchtraceap.dryrun.result import CANNOT_KNOW, INTERRUPTED
 from torchtraceap.safe_text import printable
 from torchtraceap.source_lines import Line
 from torchtraceap.text_table import align, wrapped
@@ -35,6 +35,8 @@ def _heading(result: Result) -> Iterator[str]:
     many = counted(steps, "step") if steps else "no step() was called, so all is one"
     yield f"Dry run as if on one {result.gpu.name}: {many}."
     yield "Nothing ran on a GPU, and no time here was measured."
+    if result.record.interrupted:
+        yield INTERRUPTED
     if not result.record.entries:
         yield 'Nothing was put on the GPU: is there no .cuda() or device="cuda"?'
 
@@ -99,7 +101,7 @@ def wait_text(wait: Wait) -> str:
         often += " (value guessed)"
     part = "" if wait.phase == "forward" else f" in {wait.phase}"
     part += in_threads(wait.threads)
-    return f"{place}  {printable(wait.api)}{part}  {often}"
+    return f"{place}  {printable(wait.head)}{part}  {often}"
 
 
 def wait_details(wait: Wait, explained: set[str]) -> Iterator[str]:

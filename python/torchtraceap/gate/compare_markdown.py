@@ -14,7 +14,7 @@ from torchtraceap.gate.compare_text import (
     unit_text,
 )
 from torchtraceap.gate.markdown_text import code, plain, table
-from torchtraceap.gate.worse import figure
+from torchtraceap.gate.worse import figures
 
 if TYPE_CHECKING:
     from torchtraceap.comparison import Comparison
@@ -44,8 +44,7 @@ def _parts(comparison: Comparison) -> Iterator[str]:
             code(found.seen.place) or "(no source line)",
             code(found.seen.kind),
             status,
-            figure(found.cost.before, unit) if found.before else "-",
-            figure(found.cost.after, unit) if found.after else "-",
+            *figures(found, unit),
         )
         for status in STATUSES
         for found in comparison.of(status)

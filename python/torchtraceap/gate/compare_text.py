@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchtraceap.comparison import LEAST_SHARE, RELATIVE, STEP_RELATIVE
-from torchtraceap.gate.worse import figure, place
+from torchtraceap.gate.worse import figure, figures, place
 from torchtraceap.safe_text import printable
 from torchtraceap.text_table import align, wrapped
 from torchtraceap.units import share_text, time_text
@@ -105,18 +105,8 @@ def _findings(comparison: Comparison) -> Iterator[str]:
     rows = []
     for status in STATUSES:
         for found in comparison.of(status):
-            sides = (
-                (found.before, found.cost.before),
-                (found.after, found.cost.after),
-            )
-            rows.append(
-                (
-                    status,
-                    place(found),
-                    printable(found.seen.kind),
-                    *(figure(v, comparison.unit) if seen else "-" for seen, v in sides),
-                )
-            )
+            kind = printable(found.seen.kind)
+            rows.append((status, place(found), kind, *figures(found, comparison.unit)))
     table = [(*row[:4], "->", row[4]) for row in rows[:_FINDINGS]]
     for line in align(table, right=(3, 5)):
         yield f"  {line.rstrip()}"
@@ -129,8 +119,9 @@ def _rule(comparison: Comparison) -> Iterator[str]:
         return
     if comparison.before.simulated is not None:
         yield from wrapped(
-            "What counts: any difference, for simulations have no noise. The first "
-            "step, which setting up is part of, is not in the median.",
+            "What counts: any difference, for simulations have no noise, and of waits "
+            "that cost no time how often they come. The first step, which setting up "
+            "is part of, is not in the median.",
             "  ",
         )
         return

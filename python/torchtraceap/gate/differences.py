@@ -18,6 +18,7 @@ from torchtraceap.gate.matching import match
 from torchtraceap.gate.noise import mean_error, median_error, rare_error
 from torchtraceap.gate.side import Seen, Side
 from torchtraceap.gate.unlike import is_comparable, notes
+from torchtraceap.recorded_waits import PATTERN
 
 #: Times are whole nanoseconds; sums of them, divided by steps, are rounded.
 ROUNDING = 1e-9
@@ -46,7 +47,7 @@ def make_comparison(before: Side, after: Side) -> Comparison:
     if before.simulated is not None:
         step_us, busy = step_us and _exact(step_us), busy and _exact(busy)
         causes = {name: _exact(change) for name, change in causes.items()}
-        findings = [_exact_finding(finding) for finding in findings]
+        findings = [_exact_finding(one, before, after) for one in findings]
     findings.sort(key=lambda f: -abs(f.cost.after - f.cost.before))
     return Comparison(
         before=before,
@@ -128,15 +129,34 @@ def _exact(change: Change) -> Change:
     return replace(change, noise=0.0, counts=abs(change.after - change.before) > least)
 
 
-def _exact_finding(finding: FindingChange) -> FindingChange:
-    cost = _exact(finding.cost)
+def _exact_finding(finding: FindingChange, before: Side, after: Side) -> FindingChange:
+    cost, often = _exact(finding.cost), _often(finding, before, after)
     if finding.before is None or finding.after is None:
         # A wait that costs no time is there or not, too.
-        return replace(finding, cost=replace(cost, counts=True))
-    status = "same"
-    if cost.counts:
-        status = "grown" if cost.after > cost.before else "shrunk"
-    return replace(finding, status=status, cost=cost)
+        return replace(finding, cost=replace(cost, counts=True), often=often)
+    status, told = "same", cost
+    if often is not None and often.counts:
+        told, cost = often, replace(cost, counts=True)
+    if told.counts:
+        status = "grown" if told.after > told.before else "shrunk"
+    return replace(finding, status=status, cost=cost, often=often)
+
+
+def _often(finding: FindingChange, before: Side, after: Side) -> Change | None:
+    """Compare how often the host waits where that costs no time on either side: where
+    it costs some, the rule counts what does, which hangs on the times."""
+    was, now = finding.before, finding.after
+    for seen in (was, now):
+        if seen is not None and (seen.pattern != PATTERN or seen.wasted_us > 0):
+            return None
+    if bool(before.steps) != bool(after.steps):
+        return None
+    counts = was.count if was else 0, now.count if now else 0
+    each = counts[0] / (before.steps or 1), counts[1] / (after.steps or 1)
+    # What waits while setting up does so once, whatever number of steps there is: it is
+    # a change if it is one both by the step and in all.
+    same_way = (counts[1] - counts[0]) * (each[1] - each[0]) > 0
+    return Change(*each, noise=0.0, counts=same_way)
 
 
 def _change(

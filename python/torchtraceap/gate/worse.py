@@ -70,10 +70,30 @@ def place(finding: FindingChange) -> str:
 
 
 def costs(finding: FindingChange, unit: str) -> str:
-    """Return what a finding costs on the sides that have it."""
-    sides = ((finding.before, finding.cost.before), (finding.after, finding.cost.after))
-    texts = [figure(value, unit) for seen, value in sides if seen is not None]
+    """Return what a finding costs on the sides that have it; of a wait that costs no
+    time, how often the host waits."""
+    before, after = figures(finding, unit)
+    if finding.often is not None:
+        each = " a step" if unit == "us_per_step" else " in all"
+        was = f", was {before}" if finding.before and finding.after else ""
+        return f"{after if finding.after else before}{each}{was}"
+    texts = [
+        text
+        for seen, text in ((finding.before, before), (finding.after, after))
+        if seen is not None
+    ]
     return " -> ".join(texts) + (" a step" if unit == "us_per_step" else "")
+
+
+def figures(finding: FindingChange, unit: str) -> tuple[str, str]:
+    """Return the figures of a finding before and after, "-" where it is not."""
+    there = finding.before is not None, finding.after is not None
+    often, cost = finding.often, finding.cost
+    if often is not None:
+        texts = f"×{often.before:.3g}", f"×{often.after:.3g}"
+    else:
+        texts = figure(cost.before, unit), figure(cost.after, unit)
+    return texts[0] if there[0] else "-", texts[1] if there[1] else "-"
 
 
 def figure(value: float, unit: str) -> str:

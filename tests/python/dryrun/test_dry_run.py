@@ -12,9 +12,14 @@ import torch
 from torch import nn
 
 import torchtraceap
+from torchtraceap.dryrun.result import INTERRUPTED
 from torchtraceap.errors import DryRunError, DryRunLimit
+from torchtraceap.source_lines import display_path
 
+from ..wait_heads import head
 from .small_models import Transformer, batch, train_step
+
+HERE = display_path(__file__)
 
 
 def _here() -> int:
@@ -122,7 +127,15 @@ def test_a_loop_that_hangs_on_a_guess_is_ended() -> None:
         done = torch.randn(1000, 1000, device="cuda").sum() > 1e9
         while not done:
             done = torch.randn(1000, 1000, device="cuda").sum() > 1e9
-    assert "500 operators" in str(error.value) and "max_ops" in str(error.value)
+    line = next(wait.line for wait in run.waits[::-1] if wait.value == "guessed")
+    message = str(error.value)
+    assert f"ended at {HERE}:" in message and "after 500 operators (max_ops)" in message
+    assert f'guessed value, read last at {line}, take values="all"' in message
+    assert message.endswith("What was found until then is in run.summary()")
+    assert (
+        "--max-ops" in error.value.in_options
+        and "summary()" not in error.value.in_options
+    )
     assert len(run.ops) == 500
 
 
@@ -132,7 +145,43 @@ def test_a_run_that_takes_too_long_is_ended() -> None:
         x = torch.ones(3, device="cuda")
         while True:
             x += 1
-    assert "max_seconds" in str(error.value)
+    message = str(error.value)
+    assert "after 0.05 s and " in message and "raise max_seconds" in message
+    assert "guessed" not in message and f"ended at {HERE}:" in message
+
+
+def test_a_step_outside_of_the_block_is_an_error() -> None:
+    run = torchtraceap.dry_run()
+    with pytest.raises(DryRunError, match="before the dry run was entered"):
+        run.step()
+    with run:
+        torch.ones(3, device="cuda")
+        run.step()
+        with (
+            run.suspended(),
+            pytest.raises(DryRunError, match="while the dry run was suspended"),
+        ):
+            run.step()
+        run.step()
+    with pytest.raises(DryRunError, match="after the dry run had ended, ") as error:
+        run.step()
+    assert "in the block of the run" in str(error.value)
+    with torchtraceap.dry_run(), pytest.raises(DryRunError, match="had ended"):
+        run.step()
+    assert len(run.steps) == 2
+
+
+def test_ctrl_c_ends_the_block_and_leaves_what_was_found() -> None:
+    model = nn.Linear(2, 2)
+    with pytest.raises(KeyboardInterrupt), torchtraceap.dry_run() as run:
+        model.to("cuda")(torch.ones(1, 2, device="cuda")).sum().item()
+        raise KeyboardInterrupt
+    assert not torch.cuda.is_available()
+    assert next(model.parameters()).device.type == "cpu"
+    assert run.waits and INTERRUPTED in run.summary()
+    with torchtraceap.dry_run() as other:
+        torch.ones(1, device="cuda")
+    assert INTERRUPTED not in other.summary()
 
 
 def test_options_that_make_no_sense_are_refused() -> None:
@@ -169,7 +218,7 @@ def test_the_text_and_the_form_say_what_was_found() -> None:
     line = next(wait.line for wait in run.waits)
     text = run.summary()
     assert "no time here was measured" in text and "H100 SXM" in text
-    assert f"{line}  aten::_local_scalar_dense  ×2, 1 a step (value guessed)" in text
+    assert f"{line}  {head('`if t:`')}  ×2, 1 a step (value guessed)" in text
     assert "> if x.sum() > 0:" in text and "instead: keep the value" in text
     form = json.loads(json.dumps(run.to_dict()))
     assert form["origin"] == "dry-run"

@@ -14,6 +14,7 @@ if torch.cuda.is_available():
     pytest.skip("a GPU is here", allow_module_level=True)
 
 from torchtraceap.dryrun.dry_run import dry_run  # noqa: E402
+from torchtraceap.dryrun.result import INTERRUPTED  # noqa: E402
 from torchtraceap.dryrun.script.script import run_module  # noqa: E402
 
 from .scripts import Write, run  # noqa: E402
@@ -137,8 +138,14 @@ def test_error_inside_of_an_operator_shows_no_line_of_ours(script: Write) -> Non
     assert f"torchtraceap{os.sep}" not in ended.failure and "runpy" not in ended.failure
 
 
-def test_interrupt_is_passed_on(script: Write) -> None:
-    path = script("raise KeyboardInterrupt")
-    with pytest.raises(KeyboardInterrupt):
-        run(path)
+def test_an_interrupted_script_keeps_what_was_found(script: Write) -> None:
+    path = script(
+        "import torch\nt = torch.ones(3, device='cuda').sum()\nt.item()\n"
+        "raise KeyboardInterrupt"
+    )
+    done, ended = run(path)
+    assert ended.interrupted and not ended.well and not ended.failure
+    assert [wait.line.line for wait in done.waits if wait.line] == [3]
+    assert INTERRUPTED in done.summary()
+    assert done.to_dict()["notes"][0] == INTERRUPTED
     assert not torch.cuda.is_available()

@@ -11,7 +11,7 @@ follows from it agrees with itself. Loads torch.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import Tensor, UntypedStorage
@@ -21,10 +21,7 @@ from torchtraceap.dryrun.device.guesses import guess_into
 from torchtraceap.dryrun.device.host_guesses import is_guessed, mark_guessed
 from torchtraceap.dryrun.device.memory import Memory, covers, is_users, memory_of
 from torchtraceap.dryrun.device.nested import map_tensors
-
-#: none: nothing is worked out. small: up to SMALL elements. all: everything, at the
-#: speed of the CPU.
-Dial = Literal["none", "small", "all"]
+from torchtraceap.dryrun.record import Dial
 
 #: Elements of the largest tensor whose values are worked out: masks, ids, lengths and
 #: counters decide where a program goes, and cost less than products of floats do.

@@ -15,12 +15,13 @@ import runpy
 import sys
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from importlib.machinery import SourceFileLoader
 from types import ModuleType
 from typing import TYPE_CHECKING
 
+from torchtraceap.dryrun.script.interrupts import not_lost
 from torchtraceap.dryrun.script.script_errors import told, traceback_text
 from torchtraceap.dryrun.script.script_function import (
     FunctionError,
@@ -28,6 +29,7 @@ from torchtraceap.dryrun.script.script_function import (
     imported,
 )
 from torchtraceap.dryrun.script.step_ends import Enough, StepEnds
+from torchtraceap.dryrun.script.time_limit import TimeUp, ended_in_time
 from torchtraceap.errors import DryRunError
 from torchtraceap.safe_text import printable
 
@@ -44,11 +46,12 @@ class Ended:
     failure: str = ""
     #: The same in a sentence, for what is no fault of its code.
     message: str = ""
+    interrupted: bool = False  #: By Ctrl-C.
 
     @property
     def well(self) -> bool:
         """Whether it ran to its end, or made the steps that it was to make."""
-        return not (self.failure or self.message)
+        return not (self.failure or self.message or self.interrupted)
 
 
 def run_script(
@@ -61,9 +64,6 @@ def run_script(
         path: The script; also a folder or zip file with a __main__.py.
         arguments: Its own.
         steps: End it after so many steps; 0: let it run to its end.
-
-    Raises:
-        KeyboardInterrupt: Ctrl-C.
     """
     folder = os.path.dirname(os.path.realpath(path))
 
@@ -104,7 +104,6 @@ def run_function(
 
     Raises:
         FunctionError: There is no such function, or it cannot be called so.
-        KeyboardInterrupt: Ctrl-C.
     """
     folder = os.path.dirname(os.path.realpath(path))
 
@@ -125,16 +124,19 @@ def _run(
     ends = StepEnds(run, steps)
     shown = printable(os.path.basename(name), 100)
     try:
-        if by:
+        watching = nullcontext() if by else ends.watching()
+        with watching, not_lost(), ended_in_time(run.limits):
             start()
-        else:
-            with ends.watching():
-                start()
     except Enough:
         ends.forget_end()
     except SystemExit as end:
         if end.code not in (None, 0):
             return Ended(by or ends.by, message=_of_exit(shown, end.code))
+    except KeyboardInterrupt:
+        run.record.interrupted = True
+        return Ended(by or ends.by, interrupted=True)
+    except TimeUp as error:
+        return Ended(by or ends.by, message=told(error.limit))
     except DryRunError as error:
         return Ended(by or ends.by, message=told(error))
     except FunctionError:

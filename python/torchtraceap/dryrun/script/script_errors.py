@@ -7,7 +7,7 @@ import os
 import runpy
 import traceback
 
-from torchtraceap.errors import DryRunError
+from torchtraceap.errors import DryRunError, DryRunLimit
 from torchtraceap.source_lines import OWN_FOLDER, display_path, is_user_file
 
 _STARTERS = ("<frozen runpy>", "<frozen importlib.", runpy.__file__)
@@ -22,6 +22,8 @@ def traceback_text(error: BaseException) -> str:
 
 def told(error: DryRunError) -> str:
     """Return the message of a run that cannot go on, with the user's line it is at."""
+    if isinstance(error, DryRunLimit):
+        return error.in_options
     at = ""
     for frame in traceback.extract_tb(error.__traceback__):
         if is_user_file(frame.filename):

@@ -13,7 +13,7 @@ from typing import Any
 
 from torchtraceap.dryrun.record import Record, Sync
 from torchtraceap.dryrun.waits.sync_ops import BY_OPERATOR
-from torchtraceap.dryrun.waits.wait_kinds import kind_of
+from torchtraceap.dryrun.waits.wait_kinds import head_of, kind_of, written_together
 from torchtraceap.safe_text import writable
 
 
@@ -29,6 +29,8 @@ def wait_notes(record: Record) -> list[dict[str, Any]]:
 def _note(syncs: list[Sync], record: Record) -> dict[str, Any]:
     first, row = syncs[0], BY_OPERATOR.get(syncs[0].api)
     line = first.line
+    written = written_together(sync.written for sync in syncs)
+    head = head_of(first.api, written)
     guessed = any(sync.value == "guessed" for sync in syncs)
     return {
         "file": writable(line.file) if line else "",
@@ -38,7 +40,7 @@ def _note(syncs: list[Sync], record: Record) -> dict[str, Any]:
         "subtype": kind_of(first.api),
         "steps": _runs(Counter(sync.step for sync in syncs)),
         "value": "guessed" if guessed else first.value,
-        "why": row.what if row else "",
+        "why": (f"{head}: {row.why}" if written else row.what) if row else "",
         "advice": row.instead if row else "",
         "threads": [writable(name) for name in record.threads_of(syncs)],
     }

@@ -1,12 +1,23 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""wait_kinds.py: which sub-type of sync_stall each wait of the table is. No torch."""
+"""wait_kinds.py: which sub-type of sync_stall each wait of the table is, and how to
+call it where it is not known what the user wrote. No torch."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 from torchtraceap.dryrun.waits import sync_ops as ops
 
 #: The sub-types of the core's rule sync_stall.
 SUBTYPES = ("scalar_read", "data_dependent_shape", "blocking_copy", "event", "explicit")
+_IN_WORDS = {
+    "scalar_read": "reading a value",
+    "data_dependent_shape": "asking for a size",
+    "blocking_copy": "copying",
+    "event": "synchronizing",
+    "explicit": "synchronizing",
+}
+_MOST_WRITTEN = 3
 
 _COPIES = {
     ops.PRINT,
@@ -47,3 +58,19 @@ def kind_of(api: str) -> str:
     if api == "Event.synchronize":
         return "event"
     return "scalar_read" if api.startswith("aten::") else "explicit"
+
+
+def head_of(api: str, written: str = "") -> str:
+    """Return what waits, for people: what they wrote, else what it is in words; and the
+    API, which can be searched for, and which `allow` of the checks takes."""
+    if not written:
+        if api not in ops.BY_OPERATOR:
+            return api
+        written = _IN_WORDS[kind_of(api)]
+    return api if written == f"{api}()" else f"{written} ({api})"
+
+
+def written_together(texts: Iterable[str]) -> str:
+    """Join what was written at one line; "" if a part is not known, or it is much."""
+    known = list(dict.fromkeys(texts))
+    return "" if "" in known or len(known) > _MOST_WRITTEN else ", ".join(known)

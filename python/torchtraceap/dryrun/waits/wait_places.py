@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from torchtraceap.dryrun.record import How, Phase, Record, Sync, Value
 from torchtraceap.dryrun.waits.sync_op import SyncOp
 from torchtraceap.dryrun.waits.sync_ops import BY_OPERATOR
+from torchtraceap.dryrun.waits.wait_kinds import head_of, written_together
 from torchtraceap.source_lines import Line
 
 
@@ -28,6 +29,12 @@ class Wait:
     #: The names of the threads that wait; none if it is only the one that entered.
     threads: tuple[str, ...]
     row: SyncOp  #: In words: what it is, why it waits, what to do instead.
+    written: str = ""  #: What of the line waits, as far as known: ".item()".
+
+    @property
+    def head(self) -> str:
+        """What waits, for people."""
+        return head_of(self.api, self.written)
 
     @property
     def per_step(self) -> float:
@@ -63,4 +70,5 @@ def _wait(syncs: Sequence[Sync], record: Record) -> Wait:
         len({sync.step for sync in syncs}),
         record.threads_of(syncs),
         BY_OPERATOR[first.api],
+        written_together(sync.written for sync in syncs),
     )

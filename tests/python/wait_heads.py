@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""wait_heads.py: how texts call a place that waits, on each version of Python."""
+
+from __future__ import annotations
+
+import sys
+
+from torchtraceap.dryrun.waits.wait_kinds import head_of
+
+ITEM = "aten::_local_scalar_dense"
+
+
+def head(written: str, api: str = ITEM) -> str:
+    """Return what stands for a place where something was written: before 3.11, Python
+    does not tell what it was."""
+    return f"{written} ({api})" if sys.version_info >= (3, 11) else head_of(api)
