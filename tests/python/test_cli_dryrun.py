@@ -289,6 +289,7 @@ import signal, sys, time, torch
 torch.ones(3, device="cuda").sum().item()
 if "own" in sys.argv:
     signal.signal(signal.SIGALRM, lambda *_: print("mine", flush=True))
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
     signal.setitimer(signal.ITIMER_REAL, 0.01)
     time.sleep(0.2)
     sys.exit(signal.getitimer(signal.ITIMER_REAL) != (0.0, 0.0))
