@@ -289,6 +289,7 @@ import signal, sys, time, torch
 torch.ones(3, device="cuda").sum().item()
 if "own" in sys.argv:
     signal.signal(signal.SIGALRM, lambda *_: print("mine", flush=True))
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
     signal.setitimer(signal.ITIMER_REAL, 0.01)
     time.sleep(0.2)
     sys.exit(signal.getitimer(signal.ITIMER_REAL) != (0.0, 0.0))
@@ -307,9 +308,9 @@ def test_the_time_is_over_whatever_the_script_does(
 ) -> None:
     (tmp_path / "hangs.py").write_text(_HANGS)
     begin = time.monotonic()
-    code, out, err = dryrun("--max-seconds", "0.5", "hangs.py", how)
-    assert code == 2 and "hangs.py:2" in out and time.monotonic() - begin < 20
-    assert re.search(r"ended at hangs.py:(8|9|10), after 0.5 s and 3 operators", err)
+    code, out, err = dryrun("--max-seconds", "3", "hangs.py", how)
+    assert code == 2 and "hangs.py:2" in out and time.monotonic() - begin < 40
+    assert re.search(r"ended at hangs.py:(9|10|11), after 3 s and 3 operators", err)
     assert err.endswith("or raise --max-seconds\n") and "Traceback" not in err
     assert signal.getsignal(signal.SIGALRM) is signal.SIG_DFL
     assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)

@@ -111,7 +111,7 @@ def test_reference_has_signatures_and_fields(site: Path) -> None:
 def test_notebooks_are_shown_with_outputs(site: Path) -> None:
     text = (site / "notebooks" / "dynamic_shapes.html").read_text("utf-8")
     assert 'href="quickstart.html"' in text
-    assert "aten::nonzero and 1 more wait for the GPU" in text
+    assert "(aten::nonzero) and 1 more wait for the GPU" in text
     assert "No time here was measured" in text
 
 
