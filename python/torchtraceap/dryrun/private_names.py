@@ -62,6 +62,8 @@ NAMES = {
     "torch._C._EnableTorchFunction": "see code that torch calls back",
     "torch._C._is_torch_function_all_disabled": "see code that torch calls back",
     "torch.overrides._get_current_function_mode_stack": "find a default device",
+    "torch.nested._internal.nested_tensor.NestedTensor": "refuse nested tensors",
+    "torch._subclasses.fake_tensor.FakeTensorMode": "refuse torch.export",
     "torch._dynamo.eval_frame._callback_from_stance": "see calls of what was compiled",
     "torch.nn.modules.module._has_any_global_hook": "let torch.compile not warn of us",
     "torch.overrides._pop_mode": "leave modes of the program where they are",

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import io
 import pickle
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -137,6 +138,25 @@ def test_an_unknown_operator_is_named() -> None:
         pytest.raises(DryRunError, match=r"traceap_test::mystery cannot be run dry"),
     ):
         torch.ops.traceap_test.mystery(torch.ones(2, device="cuda"))
+
+
+@pytest.mark.parametrize(
+    ("use", "message"),
+    [
+        (
+            lambda x: torch.nested.nested_tensor([x, x], layout=torch.jagged),
+            "nested tensors",
+        ),
+        (lambda x: torch.nested.nested_tensor([x, x], device="cuda"), "nested tensors"),
+        (lambda x: torch.export.export(nn.Linear(2, 2).cuda(), (x,)), "torch.export"),
+    ],
+)
+def test_what_cannot_run_dry_is_named(use: Callable[..., Any], message: str) -> None:
+    with torchtraceap.dry_run():
+        x = torch.ones(2, 2, device="cuda")
+        with pytest.raises(DryRunError, match=message):
+            use(x)
+        assert (x + 1).is_cuda  # and all goes on
 
 
 def test_an_operator_with_a_shape_function_runs(run: object) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 import queue
+import re
 import subprocess
 import sys
 import threading
@@ -235,7 +236,8 @@ def test_a_script_that_is_ended_early_does_not_wait_for_its_threads(
     done = subprocess.run(
         [*command, script], capture_output=True, text=True, timeout=120
     )
-    assert "3 steps." in done.stdout and "train.py:8  Tensor.cuda  ×2" in done.stdout
+    assert "3 steps." in done.stdout
+    assert re.search(r"train\.py:8  .*Tensor\.cuda.*  ×2", done.stdout)
     assert done.returncode == 0, done.stderr
     assert "left threads that do not end: 'prefetch'" in done.stderr
 

@@ -60,10 +60,12 @@ def test_a_wait_says_where_and_in_which_thread() -> None:
     assert wait.threads == ("log_0",)
     assert wait.line is not None
     assert wait.line.function == "read" and wait.count == 3
-    assert "aten::_local_scalar_dense in thread 'log_0'  ×3" in run.summary()
+    assert ".item() (aten::_local_scalar_dense) in thread 'log_0'  ×3" in run.summary()
     form = next(one for one in run.to_dict()["waits"] if one["api"] == wait.api)
     assert form["threads"] == ["log_0"]
-    with pytest.raises(SyncStalls, match="_local_scalar_dense in thread 'log_0'  ×3"):
+    with pytest.raises(
+        SyncStalls, match=r"_local_scalar_dense\) in thread 'log_0'  ×3"
+    ):
         run.assert_no_sync()
     finding = next(
         one for one in run.report(host_us=500.0).findings if one.operator == wait.api

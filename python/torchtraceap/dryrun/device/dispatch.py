@@ -27,6 +27,7 @@ from torchtraceap.dryrun.device.memory import memory_of
 from torchtraceap.dryrun.device.nested import map_tensors, tensors_in
 from torchtraceap.dryrun.device.other_modes import OtherModes
 from torchtraceap.dryrun.device.outliving import refuse_after_end
+from torchtraceap.dryrun.device.refused_tensors import refuse_mixed, refuse_nested
 from torchtraceap.dryrun.device.shape_cache import ShapeCache
 from torchtraceap.dryrun.device.shapes import run_on_meta
 from torchtraceap.dryrun.device.signatures import written_by
@@ -40,19 +41,6 @@ from torchtraceap.dryrun.waits.sync_ops import BY_OPERATOR
 from torchtraceap.dryrun.without_modes import without_function_modes
 
 _COMPOSITE = torch._C.DispatchKey.CompositeImplicitAutograd
-# They take tensors of the host beside those of the device, as CUDA's do.
-_MIXED = {
-    "aten::index",
-    "aten::index_put",
-    "aten::index_put_",
-    "aten::_index_put_impl_",
-    "aten::_pack_padded_sequence",
-    "aten::_pad_packed_sequence",
-    "aten::_cudnn_rnn",
-    "aten::_cudnn_rnn_backward",
-    "aten::_local_scalar_dense",
-    "aten::set_",
-}
 
 
 @cache
@@ -115,6 +103,7 @@ class Dispatch(TorchDispatchMode):  # type: ignore[misc]
                 return func(*args, **kwargs)
             if any(map(is_lazy, tensors)):
                 args, kwargs = map_tensors((tuple(args), kwargs), plain)
+            refuse_nested(schema.name, types)
             if _COMPOSITE in func.py_kernels or _is_composite(func):
                 with self:
                     return func.decompose(*args, **kwargs)
@@ -122,7 +111,7 @@ class Dispatch(TorchDispatchMode):  # type: ignore[misc]
                 kwargs = {**kwargs, "device": DEVICE}
             handler = handlers().get(schema.name)
             if handler is None:
-                self._refuse_mixed(schema.name, tensors)
+                refuse_mixed(schema.name, tensors)
                 handler = Dispatch.run
             with LOCK, self.other_modes.hidden():
                 return handler(self, func, args, kwargs)
@@ -184,16 +173,6 @@ class Dispatch(TorchDispatchMode):  # type: ignore[misc]
                 self.recorder.live.allocate(tensor)
         name = func._schema.name
         self.recorder.op(name, func._overloadname, args, kwargs, outs, copy)
-
-    def _refuse_mixed(self, name: str, tensors: list[Tensor]) -> None:
-        if name in _MIXED:
-            return
-        hosts = [t for t in tensors if t.device.type == "cpu" and t.dim() > 0]
-        if hosts and len(hosts) < len(tensors):
-            raise RuntimeError(
-                "Expected all tensors to be on the same device, but found at least two "
-                f"devices, cuda:0 and cpu! ({name}, in a dry run as on a GPU)"
-            )
 
 
 @cache

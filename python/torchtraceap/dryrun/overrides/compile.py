@@ -2,7 +2,8 @@
 """compile.py: what `torch.compile` makes runs uncompiled. Loads torch.
 
 No kernels can be compiled for a GPU that is not there, so what Inductor would fuse is
-seen as the operators that the program wrote; a note says so.
+seen as the operators that the program wrote; a note says so. `torch.export`, which
+needs what the compiler does, is refused.
 """
 
 from __future__ import annotations
@@ -18,11 +19,19 @@ import torch._dynamo
 
 from torchtraceap.dryrun.facade.replacing import Replacements
 from torchtraceap.dryrun.private_names import private
+from torchtraceap.errors import DryRunError
 
 NOTE = (
     "torch.compile was bypassed: a GPU would run fewer, fused kernels than the "
     "operators counted here"
 )
+
+
+def _refuse_fakes(*_: Any) -> None:
+    raise DryRunError(
+        "FakeTensorMode, which torch.export works with, cannot be entered in a dry "
+        "run: its tensors are meta too. Export before the block"
+    )
 
 
 @contextmanager
@@ -40,6 +49,8 @@ def installed(note: Callable[[str], Any]) -> Iterator[None]:
         return on_call(compiler)
 
     with torch.compiler.set_stance("force_eager"), Replacements() as replaced:
+        fakes = private("torch._subclasses.fake_tensor.FakeTensorMode")
+        replaced.set(fakes, "__enter__", _refuse_fakes)
         replaced.set(torch._dynamo.eval_frame, "_callback_from_stance", noted)
         # torch.compile warns of hooks on all modules, which are the dry run's own.
         modules = torch.nn.modules.module
