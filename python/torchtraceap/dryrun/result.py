@@ -121,6 +121,7 @@ class Result:
         though the record may have grown, or lost its end, since it was last asked."""
         ops = [e for e in self.record.entries if isinstance(e, Op) and not e.is_view]
         known = self._worked
+        # Records grow, and lose their end: what is in its former place is a beginning.
         same = sum(1 for work, op in zip(known, ops, strict=False) if work.op is op)
         del known[same:]
         known.extend(work_of(op, self.gpu) for op in ops[same:])
