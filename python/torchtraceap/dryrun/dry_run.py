@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from types import TracebackType
 from typing import get_args
@@ -28,17 +28,17 @@ from torchtraceap.dryrun.estimate.gpus import gpu as gpu_of
 from torchtraceap.dryrun.facade.facade import Facade
 from torchtraceap.dryrun.facade.one_run import only_run
 from torchtraceap.dryrun.facade.replacing import Replacements
+from torchtraceap.dryrun.judged_result import JudgedResult
 from torchtraceap.dryrun.limits import Limits
 from torchtraceap.dryrun.overrides.overrides import overrides
 from torchtraceap.dryrun.private_names import check_names
-from torchtraceap.dryrun.record import Dial, Op, Sync
+from torchtraceap.dryrun.record import Dial
 from torchtraceap.dryrun.recorder import Recorder
 from torchtraceap.dryrun.recording_lock import LOCK
-from torchtraceap.dryrun.result import Result
 from torchtraceap.errors import DryRunError
 
 
-class DryRun(Result):
+class DryRun(JudgedResult):
     """What `dry_run` gives: enter it, and look at it during the block or afterwards."""
 
     #: What to tell whoever begins another meanwhile; "": the line that begins it.
@@ -65,16 +65,6 @@ class DryRun(Result):
         self._stand_ins = ExitStack()
         self._suspended = 0
         self._entered = False
-
-    @property
-    def ops(self) -> list[Op]:
-        """The operators that a GPU would have run."""
-        return [entry for entry in self.record.entries if isinstance(entry, Op)]
-
-    @property
-    def syncs(self) -> list[Sync]:
-        """The moments at which the host would have waited for it."""
-        return self.record.syncs
 
     @property
     def limits(self) -> Limits:
@@ -191,50 +181,6 @@ class DryRun(Result):
         if isinstance(error, KeyboardInterrupt):
             self.record.interrupted = True
         self._open.close()
-
-    def assert_no_sync(
-        self,
-        *,
-        after_step: int = 0,
-        allow: Iterable[str] = (),
-        max_count: int | None = None,
-        max_per_step: int | None = None,
-    ) -> None:
-        """Raise SyncStalls, an AssertionError, if the program waits for the GPU.
-
-        Args:
-            after_step: Only what follows so many calls of `step()` counts.
-            allow: As of `SyncCheck`, and so are the other two.
-
-        Raises:
-            ValueError: Nothing follows that step.
-        """
-        __tracebackhide__ = True
-        from torchtraceap.checking.dry_judging import assert_no_sync
-
-        assert_no_sync(
-            self,
-            after_step,
-            allow=allow,
-            max_count=max_count,
-            max_per_step=max_per_step,
-        )
-
-    def assert_launches(self, *, max_per_step: int, after_step: int = 0) -> None:
-        """Raise AssertionError if a step would launch more kernels than so many.
-
-        Args:
-            max_per_step: Of the step that launches most. What follows the last call of
-                `step()` is one too; all is, if there was none.
-            after_step: Only what follows so many calls of `step()` counts.
-
-        Raises:
-            ValueError: Nothing follows that step.
-        """
-        __tracebackhide__ = True
-        from torchtraceap.checking.dry_judging import assert_launches
-
-        assert_launches(self, after_step, max_per_step)
 
 
 _under_way: DryRun | None = None
