@@ -33,6 +33,17 @@ LINES: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("if (t > 3): pass", (f"`if t:` ({ITEM})",)),
     ("while t > 3: break", (f"`while t:` ({ITEM})",)),
     ("assert t < 9", (f"`assert t` ({ITEM})",)),
+    ("if t: pass", (f"`if t:` ({ITEM})",)),
+    ("if torch.isnan(t):\n    a = 1", (f"`if t:` ({ITEM})",)),
+    ("if not t: pass\nelse:\n    a = 2", (f"`if t:` ({ITEM})",)),
+    ("if 0: pass\nelif not t: pass", (f"`elif t:` ({ITEM})",)),
+    ("if a:\n    if t:\n        # why\n        a = 2", (f"`if t:` ({ITEM})",)),
+    ("if t and x[0, 0]: pass", (f"`if t:` ({ITEM})",)),
+    ("if (t\n    ): pass", (f"`if t:` ({ITEM})",)),
+    ("while t: break", (f"`while t:` ({ITEM})",)),
+    ("assert t, 'why'", (f"`assert t` ({ITEM})",)),
+    ("[a for a in mask if a]", (f"`for ... if t` ({ITEM})",)),
+    ("a = 1 if t else 2", (f"`... if t else ...` ({ITEM})",)),
     ("a = not t", (f"`not t` ({ITEM})",)),
     ("a = t and 1", (f"`t and ...` ({ITEM})",)),
     ("a = 0 or (t or 1)", (f"`t or ...` ({ITEM})",)),
@@ -93,7 +104,7 @@ def test_what_a_line_says_there(
     found: dict[int, list[str]] = {number: [] for number in at}
     for wait in sorted(run.waits, key=lambda wait: run.syncs.index(_first(run, wait))):
         assert wait.line is not None
-        found[wait.line.line].append(wait.head)
+        found[max(n for n in at if n <= wait.line.line)].append(wait.head)
     for number, (code, heads) in at.items():
         assert tuple(found[number]) == heads, code
 

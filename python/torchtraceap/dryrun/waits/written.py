@@ -27,7 +27,9 @@ _TRUTHS = {
     "and": "`t and ...`",
     "or": "`t or ...`",
     "else": "`... if t else ...`",
+    "for": "`for ... if t`",
 }
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 # By file, too: code objects of two files are equal if their code is.
 _KNOWN: dict[tuple[str, CodeType, int], str] = {}
@@ -62,24 +64,41 @@ def _told(frame: FrameType) -> str:
     lines[-1] = lines[-1][:right]  # First: it may be the only one.
     lines[0] = lines[0][left:]
     text = b"".join(lines).decode("utf-8", "replace")
-    try:
-        node = ast.parse(f"({text}\n)", mode="eval").body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        node = None
+    node = _parsed(text, left)
     operation = dis.opname[code.co_code[at]]
     if operation.startswith("FORMAT_"):
         told = 'f"{t}"'
     elif operation.startswith(("POP_JUMP", "JUMP_IF", "TO_BOOL", "COMPARE_OP")):
-        told = _truth(node, before.decode("utf-8", "replace"), rest.split())
+        keyword = text.split(maxsplit=1)[0].partition("(")[0] if text.strip() else ""
+        told = _truth(node, keyword, before.decode("utf-8", "replace"), rest.split())
     else:
         told = _expression(node, operation, frame)
     return told if len(told) <= _WIDTH else ""
 
 
-def _truth(node: ast.expr | None, before: str, after: list[bytes]) -> str:
+def _parsed(text: str, indent: int) -> ast.AST | None:
+    """Return the expression, or the statement, that is written somewhere."""
+    statement = " " * indent + re.sub(r"^elif\b", "if", text)
+    block = f"if True:\n{statement}" if indent else statement
+    try:
+        return ast.parse(f"({text}\n)", mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        pass
+    try:
+        (node,) = ast.parse(block).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    return node.body[0] if indent and isinstance(node, ast.If) else node
+
+
+def _truth(node: ast.AST | None, keyword: str, before: str, after: list[bytes]) -> str:
     """Tell who asks whether something is true, by the words around it."""
+    if isinstance(node, ast.If | ast.While | ast.Assert):
+        return _TRUTHS[keyword]
     if isinstance(node, ast.IfExp):
         return _TRUTHS["else"]
+    if isinstance(node, _COMPREHENSIONS):
+        return _TRUTHS["for"]
     if isinstance(node, ast.BoolOp):
         return _TRUTHS[type(node.op).__name__.lower()]
     if found := _TRUTH.search(before):
@@ -87,7 +106,7 @@ def _truth(node: ast.expr | None, before: str, after: list[bytes]) -> str:
     return _TRUTHS.get(b"".join(after[:1]).decode("utf-8", "replace"), "")
 
 
-def _expression(node: ast.expr | None, operation: str, frame: FrameType) -> str:
+def _expression(node: ast.AST | None, operation: str, frame: FrameType) -> str:
     match node:
         case ast.Call() if "CALL" in operation:
             return _call(node.func, frame)
