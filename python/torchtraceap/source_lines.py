@@ -40,12 +40,20 @@ def display_path(file: str) -> str:
 @functools.lru_cache(maxsize=4096)
 def is_user_file(file: str) -> bool:
     """Tells whether a file is no library's: not installed, standard, or made up."""
-    if file.startswith("<"):
+    if file.startswith("<") or _is_installed(file) or is_standard_file(file):
         return False
+    return not resolve(file).startswith(OWN_FOLDER)
+
+
+@functools.lru_cache(maxsize=4096)
+def is_standard_file(file: str) -> bool:
+    """Tells whether a file is of Python's standard library."""
+    return not _is_installed(file) and resolve(file).startswith(_STANDARD_FOLDERS)
+
+
+def _is_installed(file: str) -> bool:
     parts = file.replace("\\", "/").split("/")
-    if "site-packages" in parts or "dist-packages" in parts:
-        return False
-    return not resolve(file).startswith((OWN_FOLDER, *_STANDARD_FOLDERS))
+    return "site-packages" in parts or "dist-packages" in parts
 
 
 @functools.lru_cache(maxsize=4096)

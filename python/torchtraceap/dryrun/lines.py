@@ -9,7 +9,13 @@ from __future__ import annotations
 
 from types import FrameType
 
-from torchtraceap.source_lines import OWN_FOLDER, Line, is_user_file, resolve
+from torchtraceap.source_lines import (
+    OWN_FOLDER,
+    Line,
+    is_standard_file,
+    is_user_file,
+    resolve,
+)
 
 #: Of the user's lines, how many are kept of a stack: enough to tell paths apart.
 DEPTH = 16
@@ -21,7 +27,7 @@ _LINES: dict[tuple[str, int, str], Line] = {}
 
 def user_stack(frame: FrameType | None) -> tuple[Line, ...]:
     """Return the lines of the user's own files that are running, innermost first; if
-    there is none, the innermost line outside of torch, if any."""
+    there is none, the innermost line of another library than torch, if any."""
     lines: list[Line] = []
     start = frame
     while frame is not None and len(lines) < DEPTH:
@@ -38,7 +44,8 @@ def user_stack(frame: FrameType | None) -> tuple[Line, ...]:
 
 
 def library_line(frame: FrameType | None) -> Line | None:
-    """Return the innermost line that is running outside of torch, whose ever it is."""
+    """Return the innermost line that is running outside of torch and of Python's own
+    library, whose ever it is."""
     found = _library_frame(frame)
     return None if found is None else _line(found)
 
@@ -58,7 +65,8 @@ def _library_frame(frame: FrameType | None) -> FrameType | None:
     while frame is not None:
         file = frame.f_code.co_filename
         torchs = file.startswith("<") or "/torch/" in file.replace("\\", "/")
-        if not torchs and not resolve(file).startswith(OWN_FOLDER):
+        pythons = torchs or is_standard_file(file)
+        if not pythons and not resolve(file).startswith(OWN_FOLDER):
             return frame
         frame = frame.f_back
     return None

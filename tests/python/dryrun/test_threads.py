@@ -294,3 +294,14 @@ def test_transformers_loads_onto_the_gpu_in_a_pool(tmp_path: Path) -> None:
     none, ran, _ = used()
     pooled, ran_too, shapes = used(device_map="cuda")
     assert not none and pooled == shapes and ran_too == ran
+
+
+def test_the_line_of_a_thread_is_none_of_pythons_own() -> None:
+    with dry_run() as run:
+        thread = threading.Thread(target=torch.ones((), device="cuda").item)
+        thread.start()
+        thread.join()
+    (wait,) = run.waits
+    assert (
+        wait.line is None and wait.head == "reading a value (aten::_local_scalar_dense)"
+    )
