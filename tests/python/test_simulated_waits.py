@@ -331,6 +331,22 @@ def test_of_simulations_any_change_of_the_step_is_one(steps: int) -> None:
     assert not torchtraceap.compare(before, before).worse()
 
 
+def test_a_run_that_ends_within_a_step_is_no_change() -> None:
+    """One program, run for 3 and for 5 steps, of which the last lack their waits."""
+    three, five, twice = (
+        torchtraceap.analyze(trace([{**WAIT, "steps": runs}], steps=steps))
+        for steps, runs in (
+            (3, [[0, 1, 1]]),
+            (5, [[0, 3, 1]]),
+            (5, [[0, 3, 3]]),
+        )
+    )
+    for one, other in ((three, five), (five, three)):
+        assert not torchtraceap.compare(one, other).worse()
+    (grown,) = torchtraceap.compare(three, twice).worse(["grown"])
+    assert "×2.4 a step, was ×0.667" in grown.message
+
+
 def test_a_wait_that_came_is_new_whatever_it_costs() -> None:
     before, after = (torchtraceap.analyze(trace(w)) for w in ([], [WAIT]))
     (new,) = torchtraceap.compare(before, after).worse(["new"])

@@ -118,10 +118,13 @@ def _rule(comparison: Comparison) -> Iterator[str]:
     if not comparison.comparable:
         return
     if comparison.before.simulated is not None:
+        least = "any difference"
+        if comparison.before.steps != comparison.after.steps:
+            least = "what differs by over one step's share (their numbers differ)"
         yield from wrapped(
-            "What counts: any difference, for simulations have no noise, and of waits "
-            "that cost no time how often they come. The first step, which setting up "
-            "is part of, is not in the median.",
+            f"What counts: {least}, for simulations have no noise, and of waits that "
+            "cost no time how often they come. The first step, which setting up is "
+            "part of, is not in the median.",
             "  ",
         )
         return

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 from torchtraceap.comparison import (
     LEAST_SHARE,
@@ -14,14 +13,11 @@ from torchtraceap.comparison import (
     Comparison,
     FindingChange,
 )
+from torchtraceap.gate.exact_differences import edge_of, exact, exact_finding
 from torchtraceap.gate.matching import match
 from torchtraceap.gate.noise import mean_error, median_error, rare_error
 from torchtraceap.gate.side import Seen, Side
 from torchtraceap.gate.unlike import is_comparable, notes
-from torchtraceap.recorded_waits import PATTERN
-
-#: Times are whole nanoseconds; sums of them, divided by steps, are rounded.
-ROUNDING = 1e-9
 
 
 def make_comparison(before: Side, after: Side) -> Comparison:
@@ -45,9 +41,10 @@ def make_comparison(before: Side, after: Side) -> Comparison:
         for pair in match(before.findings, after.findings, sizes):
             findings.append(_finding(pair, before, after, sizes, floor, per_step))
     if before.simulated is not None:
-        step_us, busy = step_us and _exact(step_us), busy and _exact(busy)
-        causes = {name: _exact(change) for name, change in causes.items()}
-        findings = [_exact_finding(one, before, after) for one in findings]
+        edge = edge_of(before, after)
+        step_us, busy = step_us and exact(step_us), busy and exact(busy, edge)
+        causes = {name: exact(change, edge) for name, change in causes.items()}
+        findings = [exact_finding(one, before, after) for one in findings]
     findings.sort(key=lambda f: -abs(f.cost.after - f.cost.before))
     return Comparison(
         before=before,
@@ -120,43 +117,6 @@ def _finding(
     else:
         status = "grown" if cost.after > cost.before else "shrunk"
     return FindingChange(status, was, now, cost)
-
-
-def _exact(change: Change) -> Change:
-    """Return a change between two simulations: they have no noise, and what differs by
-    more than rounding does so by what was changed."""
-    least = ROUNDING * max(abs(change.before), abs(change.after))
-    return replace(change, noise=0.0, counts=abs(change.after - change.before) > least)
-
-
-def _exact_finding(finding: FindingChange, before: Side, after: Side) -> FindingChange:
-    cost, often = _exact(finding.cost), _often(finding, before, after)
-    if finding.before is None or finding.after is None:
-        # A wait that costs no time is there or not, too.
-        return replace(finding, cost=replace(cost, counts=True), often=often)
-    status, told = "same", cost
-    if often is not None and often.counts:
-        told, cost = often, replace(cost, counts=True)
-    if told.counts:
-        status = "grown" if told.after > told.before else "shrunk"
-    return replace(finding, status=status, cost=cost, often=often)
-
-
-def _often(finding: FindingChange, before: Side, after: Side) -> Change | None:
-    """Compare how often the host waits where that costs no time on either side: where
-    it costs some, the rule counts what does, which hangs on the times."""
-    was, now = finding.before, finding.after
-    for seen in (was, now):
-        if seen is not None and (seen.pattern != PATTERN or seen.wasted_us > 0):
-            return None
-    if bool(before.steps) != bool(after.steps):
-        return None
-    counts = was.count if was else 0, now.count if now else 0
-    each = counts[0] / (before.steps or 1), counts[1] / (after.steps or 1)
-    # What waits while setting up does so once, whatever number of steps there is: it is
-    # a change if it is one both by the step and in all.
-    same_way = (counts[1] - counts[0]) * (each[1] - each[0]) > 0
-    return Change(*each, noise=0.0, counts=same_way)
 
 
 def _change(
