@@ -28,7 +28,12 @@ _BEGINNINGS = {
     torch.autograd.grad.__code__: "outputs",
 }
 #: The name of a node of an operator; functions of the user have no number.
-_NODE = re.compile(r"(\w+)Backward(s|\d+)")
+_NODE = re.compile(r"(?:torch::autograd::)?(\w+)Backward(s|\d+)")
+#: Operators that "meta" runs instead of those by which autograd names the node.
+_INSTEAD_OF = {
+    "_native_batch_norm_legit": "native_batch_norm",
+    "_native_batch_norm_legit_no_training": "native_batch_norm",
+}
 
 
 class ForwardOps:
@@ -100,6 +105,7 @@ class ForwardOps:
     def _is_of(self, node: Any, at: int) -> bool:
         entry, name = self._record.entries[at], _NODE.fullmatch(node.name())
         assert isinstance(entry, Op)
+        made = entry.name.rpartition("::")[2]
         # As autograd names them: NllLossBackward0 is of nll_loss_forward.
-        made = entry.name.rpartition("::")[2].removesuffix("_forward").replace("_", "")
+        made = _INSTEAD_OF.get(made, made).removesuffix("_forward").replace("_", "")
         return name is not None and name[1].lower() == made.lower()
