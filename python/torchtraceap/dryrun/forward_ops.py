@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterable
+from types import FrameType
 from typing import Any
 
 import torch
@@ -87,7 +88,7 @@ class ForwardOps:
 
     def _meet_ends(self, thread: int) -> None:
         # Of gradients that are given no operator runs that takes the ends of the graph.
-        frame = sys._getframe(1)
+        frame: FrameType | None = sys._getframe(1)
         while frame is not None and frame.f_code not in _BEGINNINGS:
             frame = frame.f_back
         ends = frame.f_locals[_BEGINNINGS[frame.f_code]] if frame else None
