@@ -9,13 +9,23 @@ for an event, of another thread comes after what made it.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple
 
 from torchtraceap.dryrun.record import DEFAULT_STREAM, Record
 from torchtraceap.errors import DryRunError
 
-#: An entry, as its thread's number and its place in `Record.entries`.
-Made = tuple[int, int]
+#: What comes before, by number of a thread: its last entry that does.
+Before = Mapping[int, int]
+
+
+class Made(NamedTuple):
+    """What made a tensor: an entry. It is kept with the tensor, which may outlive the
+    run, and its numbers mean nothing in another one."""
+
+    run: object  # Only to tell runs apart: a tensor shall not keep a record alive.
+    thread: int
+    entry: int  # its place in `Record.entries`
 
 
 def outlived(what: str = "") -> DryRunError:
@@ -39,9 +49,7 @@ class _Mine(threading.local):
         self.number = -1  # Given with the first entry, so that idle ones have none.
         self.stream = DEFAULT_STREAM
         self.last = -1  # Its last entry.
-        self.behind: tuple[
-            int, ...
-        ] = ()  # Entries, of which its next one is the first.
+        self.behind: dict[int, int] = {}  # What its next entry comes after.
         # By number of another thread: its last entry that is known to come before.
         self.known: dict[int, int] = {}
 
@@ -56,6 +64,7 @@ class HostThreads:
 
     def __init__(self, record: Record, note: Callable[[str], object]) -> None:
         self._record, self._note = record, note
+        self._run = object()
         self._mine = _Mine()
         #: Whether others than the first were ever followed.
         self.several = False
@@ -66,15 +75,17 @@ class HostThreads:
         self._mine.followed = True
         _ = self.number
 
-    def enter(self, after: tuple[int, ...]) -> None:
+    def enter(self, after: Before) -> None:
         """Follow the thread that asks from now on, after entries of others."""
         self.several = True
         self._mine.followed = True
         self.come_after(after)
 
-    def come_after(self, entries: tuple[int, ...]) -> None:
-        """Say that what the thread that asks does next comes after entries."""
-        self._mine.behind = entries
+    def come_after(self, entries: Before) -> None:
+        """Say that what the thread that asks does next comes after entries, too."""
+        behind = self._mine.behind
+        for thread, entry in entries.items():
+            behind[thread] = max(entry, behind.get(thread, -1))
 
     def leave(self) -> None:
         """Follow it no longer."""
@@ -119,10 +130,20 @@ class HostThreads:
         return self._mine.last
 
     @property
-    def handed_over(self) -> tuple[int, ...]:
-        """Entries after which comes what the thread that asks starts now."""
+    def handed_over(self) -> Before:
+        """What comes before what the thread that asks starts now."""
         mine = self._mine
-        return (*mine.behind, mine.last) if mine.last >= 0 else mine.behind
+        own = {mine.number: mine.last} if mine.last >= 0 else {}
+        return {**mine.behind, **own}
+
+    def made(self, at: int) -> Made:
+        """Return what to keep with what the thread that asks makes by the entry
+        ``at``; DryRunError as of `number`."""
+        return Made(self._run, self.number, at)
+
+    def thread_of(self, made: Made | None) -> int | None:
+        """Return the number of the thread that made something, if in this run."""
+        return made.thread if made is not None and made.run is self._run else None
 
     def entered(self, at: int, uses: Iterable[Made]) -> tuple[int, ...]:
         """Say that the thread that asks writes the entry ``at``; return after which of
@@ -130,14 +151,15 @@ class HostThreads:
 
         Args:
             at: The place of the entry.
-            uses: The entries that made what it uses.
+            uses: What made what it uses, maybe in other runs.
         """
         mine, me = self._mine, self.number
         mine.last = at
-        behind = [(self._record.entries[one].thread, one) for one in mine.behind]
-        mine.behind = ()
+        before = [*mine.behind.items()]
+        mine.behind = {}
+        before += [(one.thread, one.entry) for one in uses if one.run is self._run]
         after: dict[int, int] = {}
-        for thread, place in (*behind, *uses):
+        for thread, place in before:
             if thread != me and mine.known.get(thread, -1) < place:
                 mine.known[thread] = after[thread] = place
         return tuple(sorted(after.values()))

@@ -56,7 +56,7 @@ class Recorder:
         self.place = Place()
         self.threads = HostThreads(self.record, self.note)
         self.limits = Limits(self.record, max_ops, max_seconds)
-        self._forward = ForwardOps(self.record)
+        self._forward = ForwardOps(self.record, self.threads)
         self._events: dict[int, Made] = {}  # where each was recorded last
         self._noted: set[str] = set()
         # Each once: a program has few of them, and a record may have a million entries.
@@ -133,12 +133,12 @@ class Recorder:
                 entry.after = self.threads.entered(at, made_of(given))
                 self._forward.meet(thread, given)
                 if not is_view:
-                    say_made(outputs, (thread, at))
+                    say_made(outputs, self.threads.made(at))
             else:
                 self.threads.entered(at, ())
             if node is not None:
                 self._of_backward(entry, node)
-            elif torch.is_grad_enabled():
+            if torch.is_grad_enabled():
                 self._forward.keep(thread, at)
             self.record.entries.append(entry)
 
@@ -197,7 +197,7 @@ class Recorder:
                 at, [self._events[event]] if waits else []
             )
             if kind == "event_record":
-                self._events[event] = thread, at
+                self._events[event] = self.threads.made(at)
             self.record.entries.append(entry)
 
     def wait(self, api: str) -> None:

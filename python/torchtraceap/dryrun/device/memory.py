@@ -26,8 +26,8 @@ class Memory:
     known: bool = True
     #: Of masks without values: how many elements were said to be true.
     counts: dict[Any, int] = field(default_factory=dict)
-    #: The thread and the entry that last made it or wrote to it, if there are several
-    #: threads.
+    #: What last made it or wrote to it, if there are several threads; maybe in a run
+    #: of before.
     made: Made | None = None
 
 

@@ -18,11 +18,12 @@ from typing import Any
 from torchtraceap.dryrun.device.border import Border
 from torchtraceap.dryrun.device.modes import seen_in_thread
 from torchtraceap.dryrun.facade.replacing import Replacements
+from torchtraceap.dryrun.host_threads import Before
 from torchtraceap.dryrun.overrides.autocast import in_thread
 
 
 @contextmanager
-def _inside(border: Border, after: tuple[int, ...]) -> Iterator[None]:
+def _inside(border: Border, after: Before) -> Iterator[None]:
     """Be followed, in the thread that asks, after entries of others."""
     threads = border.run.recorder.threads
     threads.enter(after)
