@@ -11,19 +11,21 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from functools import cache
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.nn.parameter import is_lazy
+from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from torchtraceap.dryrun.device.devices import DEVICE, is_gpu, on_device
 from torchtraceap.dryrun.device.following import Follower
 from torchtraceap.dryrun.device.host_guesses import run_on_host
 from torchtraceap.dryrun.device.lazy_modules import plain
-from torchtraceap.dryrun.device.memory import memory_of
+from torchtraceap.dryrun.device.memory import begin, is_unseen, memory_of
 from torchtraceap.dryrun.device.nested import map_tensors, tensors_in
 from torchtraceap.dryrun.device.other_modes import OtherModes
 from torchtraceap.dryrun.device.outliving import refuse_after_end
@@ -31,7 +33,7 @@ from torchtraceap.dryrun.device.refused_tensors import refuse_mixed, refuse_nest
 from torchtraceap.dryrun.device.shape_cache import ShapeCache
 from torchtraceap.dryrun.device.shapes import run_on_meta
 from torchtraceap.dryrun.device.signatures import written_by
-from torchtraceap.dryrun.device.users_meta import UsersMeta
+from torchtraceap.dryrun.device.users_meta import UsersMeta, as_users
 from torchtraceap.dryrun.device.values import Values
 from torchtraceap.dryrun.private_names import private
 from torchtraceap.dryrun.record import Copy
@@ -41,6 +43,11 @@ from torchtraceap.dryrun.waits.sync_ops import BY_OPERATOR
 from torchtraceap.dryrun.without_modes import without_function_modes
 
 _COMPOSITE = torch._C.DispatchKey.CompositeImplicitAutograd
+_EXPLICIT = torch._C.DispatchKey.CompositeExplicitAutograd
+_UNSEEN = (
+    "a thread of before the block uses the device: what it runs is not seen. Start it "
+    "in the block"
+)
 
 
 @cache
@@ -66,10 +73,21 @@ class Dispatch(TorchDispatchMode):  # type: ignore[misc]
         self.paused = False  # True: leaves everything as it is
         #: The run is over; threads that it followed may go on.
         self.ended = False
+        self._begun = False
+        #: The mode that sees functions.
+        self.functions: TorchFunctionMode | None = None
         self._shapes = ShapeCache()
         self._follower = Follower(values, recorder.note)
         self.other_modes = OtherModes()
         self.users_meta = UsersMeta()
+
+    def __enter__(self) -> Dispatch:
+        if not self._begun:  # It is entered again for what operators are made of.
+            self._begun = True
+            with without_function_modes():
+                begin()
+        super().__enter__()
+        return self
 
     @classmethod
     def ignore_compile_internals(cls) -> bool:
@@ -81,8 +99,10 @@ class Dispatch(TorchDispatchMode):  # type: ignore[misc]
     ) -> Any:
         kwargs = kwargs or {}
         schema = getattr(func, "_schema", None)
-        if schema is None or self.paused:  # None: a higher-order operator
-            return func(*args, **kwargs)
+        if self.paused:
+            return as_users(func(*args, **kwargs))
+        if schema is None:
+            return self._higher_order(func, args, kwargs)
         if self.ended:
             refuse_after_end(args, kwargs, schema.name)
             return func(*args, **kwargs)
@@ -91,7 +111,11 @@ class Dispatch(TorchDispatchMode):  # type: ignore[misc]
         with without_function_modes():
             tensors = list(tensors_in(itertools.chain(args, kwargs.values())))
             if self.users_meta.takes(func, tensors, kwargs):
-                return func(*args, **kwargs)
+                return as_users(func(*args, **kwargs))
+            for tensor in filter(is_unseen, tensors):
+                with LOCK:
+                    self.recorder.live.allocate(tensor)
+                    self.recorder.note(_UNSEEN)
             here = any(map(on_device, tensors)) or is_gpu(kwargs.get("device"))
             if not here:
                 # Before the first guess that is read there is nothing to look for.
@@ -115,6 +139,16 @@ class Dispatch(TorchDispatchMode):  # type: ignore[misc]
                 handler = Dispatch.run
             with LOCK, self.other_modes.hidden():
                 return handler(self, func, args, kwargs)
+
+    def _higher_order(self, func: Any, args: Any, kwargs: Any) -> Any:
+        """Run an operator that takes functions, as flex_attention, by those that it is
+        made of: else its results would come from nowhere."""
+        kernel = func.py_kernels.get(_EXPLICIT)
+        if kernel is None or self.ended:
+            return func(*args, **kwargs)
+        # It is in no mode here, and is Python: it asks tensors for their device.
+        with self.functions or nullcontext(), self:
+            return kernel(*args, **kwargs)
 
     def run(self, func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         """Run an operator on the device's tensors, follow its values, record it and
