@@ -21,11 +21,12 @@ from torch.nn.parameter import is_lazy
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from torchtraceap.dryrun.device.composites import is_composite, kernel_of
 from torchtraceap.dryrun.device.devices import DEVICE, is_gpu, on_device
 from torchtraceap.dryrun.device.following import Follower
 from torchtraceap.dryrun.device.host_guesses import run_on_host
 from torchtraceap.dryrun.device.lazy_modules import plain
-from torchtraceap.dryrun.device.memory import begin, is_unseen, memory_of
+from torchtraceap.dryrun.device.memory import memory_of
 from torchtraceap.dryrun.device.nested import map_tensors, tensors_in
 from torchtraceap.dryrun.device.other_modes import OtherModes
 from torchtraceap.dryrun.device.outliving import refuse_after_end
@@ -33,30 +34,14 @@ from torchtraceap.dryrun.device.refused_tensors import refuse_mixed, refuse_nest
 from torchtraceap.dryrun.device.shape_cache import ShapeCache
 from torchtraceap.dryrun.device.shapes import run_on_meta
 from torchtraceap.dryrun.device.signatures import written_by
+from torchtraceap.dryrun.device.unseen import take_over
 from torchtraceap.dryrun.device.users_meta import UsersMeta, as_users
 from torchtraceap.dryrun.device.values import Values
-from torchtraceap.dryrun.private_names import private
 from torchtraceap.dryrun.record import Copy
 from torchtraceap.dryrun.recorder import Recorder
 from torchtraceap.dryrun.recording_lock import LOCK
 from torchtraceap.dryrun.waits.sync_ops import BY_OPERATOR
 from torchtraceap.dryrun.without_modes import without_function_modes
-
-_COMPOSITE = torch._C.DispatchKey.CompositeImplicitAutograd
-_EXPLICIT = torch._C.DispatchKey.CompositeExplicitAutograd
-_UNSEEN = (
-    "a thread of before the block uses the device: what it runs is not seen. Start it "
-    "in the block"
-)
-
-
-@cache
-def _is_composite(func: Any) -> bool:
-    """Tell whether an operator is only made of others, as arrive in inference_mode."""
-    has_kernel = private("torch._C._dispatch_has_kernel_for_dispatch_key")
-    name = func.name()
-    return has_kernel(name, _COMPOSITE) and not has_kernel(name, "Meta")
-
 
 Handler = Callable[["Dispatch", Any, Sequence[Any], dict[str, Any]], Any]
 
@@ -73,7 +58,6 @@ class Dispatch(TorchDispatchMode):  # type: ignore[misc]
         self.paused = False  # True: leaves everything as it is
         #: The run is over; threads that it followed may go on.
         self.ended = False
-        self._begun = False
         #: The mode that sees functions.
         self.functions: TorchFunctionMode | None = None
         self._shapes = ShapeCache()
@@ -82,10 +66,7 @@ class Dispatch(TorchDispatchMode):  # type: ignore[misc]
         self.users_meta = UsersMeta()
 
     def __enter__(self) -> Dispatch:
-        if not self._begun:  # It is entered again for what operators are made of.
-            self._begun = True
-            with without_function_modes():
-                begin()
+        self.users_meta.begin()
         super().__enter__()
         return self
 
@@ -112,10 +93,7 @@ class Dispatch(TorchDispatchMode):  # type: ignore[misc]
             tensors = list(tensors_in(itertools.chain(args, kwargs.values())))
             if self.users_meta.takes(func, tensors, kwargs):
                 return as_users(func(*args, **kwargs))
-            for tensor in filter(is_unseen, tensors):
-                with LOCK:
-                    self.recorder.live.allocate(tensor)
-                    self.recorder.note(_UNSEEN)
+            take_over(self.recorder, tensors)
             here = any(map(on_device, tensors)) or is_gpu(kwargs.get("device"))
             if not here:
                 # Before the first guess that is read there is nothing to look for.
@@ -128,7 +106,7 @@ class Dispatch(TorchDispatchMode):  # type: ignore[misc]
             if any(map(is_lazy, tensors)):
                 args, kwargs = map_tensors((tuple(args), kwargs), plain)
             refuse_nested(schema.name, types)
-            if _COMPOSITE in func.py_kernels or _is_composite(func):
+            if is_composite(func):
                 with self:
                     return func.decompose(*args, **kwargs)
             if is_gpu(kwargs.get("device")):
@@ -141,9 +119,9 @@ class Dispatch(TorchDispatchMode):  # type: ignore[misc]
                 return handler(self, func, args, kwargs)
 
     def _higher_order(self, func: Any, args: Any, kwargs: Any) -> Any:
-        """Run an operator that takes functions, as flex_attention, by those that it is
-        made of: else its results would come from nowhere."""
-        kernel = func.py_kernels.get(_EXPLICIT)
+        """Run an operator that takes functions by those that it is made of: else its
+        results would come from nowhere."""
+        kernel = kernel_of(func)
         if kernel is None or self.ended:
             return func(*args, **kwargs)
         # It is in no mode here, and is Python: it asks tensors for their device.
