@@ -24,6 +24,7 @@ from torchtraceap.dryrun.device.named_devices import NAMED_DEVICES
 from torchtraceap.dryrun.device.outliving import refuse_after_end
 from torchtraceap.dryrun.device.replacements import Replacements
 from torchtraceap.dryrun.device.tensor_data import TENSOR_DATA, ApartGradients
+from torchtraceap.dryrun.device.users_meta import as_users
 from torchtraceap.dryrun.recording_lock import LOCK
 from torchtraceap.dryrun.without_modes import without_function_modes
 
@@ -46,6 +47,7 @@ class Border(TorchFunctionMode):  # type: ignore[misc]
     def __init__(self, run: Dispatch) -> None:
         super().__init__()
         self.run = run
+        run.functions = self
         self.moved = MovedTensors()
         self.gradients = ApartGradients()
 
@@ -54,17 +56,22 @@ class Border(TorchFunctionMode):  # type: ignore[misc]
     ) -> Any:
         kwargs = kwargs or {}
         if self.run.paused:
-            return func(*args, **kwargs)
+            return as_users(func(*args, **kwargs))
         if self.run.ended:
             what = getattr(func, "__name__", str(func))
             refuse_after_end(args, kwargs, what, names=func is Tensor.cuda)
             return func(*args, **kwargs)
+        if getattr(func, "__name__", "") == "__get__":
+            # Attributes make nothing on a device that is asked for, and are many.
+            return self._answer(func, args, kwargs)
         wanted = self.run.users_meta
         asked = wanted.asked_by(func, args, kwargs)
         if asked in (None, wanted.asked):
-            return self._answer(func, args, kwargs)
-        with wanted.asking(asked):
-            return self._answer(func, args, kwargs)
+            out = self._answer(func, args, kwargs)
+        else:
+            with wanted.asking(asked):
+                out = self._answer(func, args, kwargs)
+        return as_users(out) if asked else out
 
     def _answer(self, func: Any, args: Any, kwargs: Any) -> Any:
         if kwargs.get("pin_memory"):  # torch.empty(..., pin_memory=True) and its like

@@ -11,14 +11,17 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from functools import cache
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.nn.parameter import is_lazy
+from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from torchtraceap.dryrun.device.composites import is_composite, kernel_of
 from torchtraceap.dryrun.device.devices import DEVICE, is_gpu, on_device
 from torchtraceap.dryrun.device.following import Follower
 from torchtraceap.dryrun.device.host_guesses import run_on_host
@@ -31,25 +34,14 @@ from torchtraceap.dryrun.device.refused_tensors import refuse_mixed, refuse_nest
 from torchtraceap.dryrun.device.shape_cache import ShapeCache
 from torchtraceap.dryrun.device.shapes import run_on_meta
 from torchtraceap.dryrun.device.signatures import written_by
-from torchtraceap.dryrun.device.users_meta import UsersMeta
+from torchtraceap.dryrun.device.unseen import take_over
+from torchtraceap.dryrun.device.users_meta import UsersMeta, as_users
 from torchtraceap.dryrun.device.values import Values
-from torchtraceap.dryrun.private_names import private
 from torchtraceap.dryrun.record import Copy
 from torchtraceap.dryrun.recorder import Recorder
 from torchtraceap.dryrun.recording_lock import LOCK
 from torchtraceap.dryrun.waits.sync_ops import BY_OPERATOR
 from torchtraceap.dryrun.without_modes import without_function_modes
-
-_COMPOSITE = torch._C.DispatchKey.CompositeImplicitAutograd
-
-
-@cache
-def _is_composite(func: Any) -> bool:
-    """Tell whether an operator is only made of others, as arrive in inference_mode."""
-    has_kernel = private("torch._C._dispatch_has_kernel_for_dispatch_key")
-    name = func.name()
-    return has_kernel(name, _COMPOSITE) and not has_kernel(name, "Meta")
-
 
 Handler = Callable[["Dispatch", Any, Sequence[Any], dict[str, Any]], Any]
 
@@ -66,10 +58,17 @@ class Dispatch(TorchDispatchMode):  # type: ignore[misc]
         self.paused = False  # True: leaves everything as it is
         #: The run is over; threads that it followed may go on.
         self.ended = False
+        #: The mode that sees functions.
+        self.functions: TorchFunctionMode | None = None
         self._shapes = ShapeCache()
         self._follower = Follower(values, recorder.note)
         self.other_modes = OtherModes()
         self.users_meta = UsersMeta()
+
+    def __enter__(self) -> Dispatch:
+        self.users_meta.begin()
+        super().__enter__()
+        return self
 
     @classmethod
     def ignore_compile_internals(cls) -> bool:
@@ -81,8 +80,10 @@ class Dispatch(TorchDispatchMode):  # type: ignore[misc]
     ) -> Any:
         kwargs = kwargs or {}
         schema = getattr(func, "_schema", None)
-        if schema is None or self.paused:  # None: a higher-order operator
-            return func(*args, **kwargs)
+        if self.paused:
+            return as_users(func(*args, **kwargs))
+        if schema is None:
+            return self._higher_order(func, args, kwargs)
         if self.ended:
             refuse_after_end(args, kwargs, schema.name)
             return func(*args, **kwargs)
@@ -91,7 +92,8 @@ class Dispatch(TorchDispatchMode):  # type: ignore[misc]
         with without_function_modes():
             tensors = list(tensors_in(itertools.chain(args, kwargs.values())))
             if self.users_meta.takes(func, tensors, kwargs):
-                return func(*args, **kwargs)
+                return as_users(func(*args, **kwargs))
+            take_over(self.recorder, tensors)
             here = any(map(on_device, tensors)) or is_gpu(kwargs.get("device"))
             if not here:
                 # Before the first guess that is read there is nothing to look for.
@@ -104,7 +106,7 @@ class Dispatch(TorchDispatchMode):  # type: ignore[misc]
             if any(map(is_lazy, tensors)):
                 args, kwargs = map_tensors((tuple(args), kwargs), plain)
             refuse_nested(schema.name, types)
-            if _COMPOSITE in func.py_kernels or _is_composite(func):
+            if is_composite(func):
                 with self:
                     return func.decompose(*args, **kwargs)
             if is_gpu(kwargs.get("device")):
@@ -115,6 +117,16 @@ class Dispatch(TorchDispatchMode):  # type: ignore[misc]
                 handler = Dispatch.run
             with LOCK, self.other_modes.hidden():
                 return handler(self, func, args, kwargs)
+
+    def _higher_order(self, func: Any, args: Any, kwargs: Any) -> Any:
+        """Run an operator that takes functions by those that it is made of: else its
+        results would come from nowhere."""
+        kernel = kernel_of(func)
+        if kernel is None or self.ended:
+            return func(*args, **kwargs)
+        # It is in no mode here, and is Python: it asks tensors for their device.
+        with self.functions or nullcontext(), self:
+            return kernel(*args, **kwargs)
 
     def run(self, func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         """Run an operator on the device's tensors, follow its values, record it and

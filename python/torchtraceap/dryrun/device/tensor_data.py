@@ -8,6 +8,7 @@ Like there, a gradient stays where it is until it is moved as well. Loads torch.
 
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
@@ -18,6 +19,7 @@ from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 from torchtraceap.dryrun.device.devices import DEVICE
 from torchtraceap.dryrun.device.memory import is_users
 from torchtraceap.dryrun.device.replacements import Replacements, is_here
+from torchtraceap.dryrun.recording_lock import LOCK
 from torchtraceap.dryrun.without_modes import (
     without_dispatch_modes,
     without_function_modes,
@@ -33,51 +35,75 @@ _INCOMPATIBLE = (
 )
 
 
+class _Last(threading.local):
+    """The tensor whose gradient a thread asked for last: `p.grad.data =` is of that."""
+
+    tensor: ref[Tensor] | None = None
+
+
 class ApartGradients:
     """Gradients that are not where their tensors are: torch keeps no such pair."""
 
     def __init__(self) -> None:
-        self._apart: dict[Tensor, Tensor] = {}
-        self._last: tuple[ref[Tensor], ref[Tensor]] | None = None
+        # Of each tensor by its id: it, which keeps the id its own, and its gradient.
+        self._apart: dict[int, tuple[Tensor, Tensor]] = {}
+        # The tensor of each such gradient, by the id of that.
+        self._owners: dict[int, Tensor] = {}
+        self._last = _Last()
 
     def get(self, tensor: Tensor, found: Tensor | None) -> Tensor | None:
         """Return the gradient of a tensor, of which torch has ``found``."""
-        apart = self._apart.get(tensor) if self._apart else None
-        if apart is None:
+        pair = self._apart.get(id(tensor)) if self._apart else None
+        if pair is None:
             if found is not None:
-                self._last = ref(found), ref(tensor)
+                last = self._last.tensor
+                if last is None or last() is not tensor:
+                    self._last.tensor = ref(tensor)
             return found
-        if found is not None and not _together(apart, found):
-            raise RuntimeError(
-                "Expected all tensors to be on the same device, but found at least two "
-                "devices, cuda:0 and cpu! (gradients were added to one that was not "
-                "moved with its parameter, in a dry run as on a GPU)"
-            )
-        return apart
+        apart = pair[1]
+        if found is None:
+            return apart
+        with without_function_modes():
+            if _together(apart, found):
+                return apart
+        raise RuntimeError(
+            "Expected all tensors to be on the same device, but found at least two "
+            "devices, cuda:0 and cpu! (gradients were added to one that was not moved "
+            "with its parameter, in a dry run as on a GPU)"
+        )
 
     def forget(self, tensor: Tensor) -> None:
         """Say that a tensor was given another gradient."""
-        self._apart.pop(tensor, None)
+        if self._apart:
+            with LOCK:
+                self._forget(tensor)
+
+    def _forget(self, tensor: Tensor) -> None:
+        pair = self._apart.pop(id(tensor), None)
+        if pair is not None:
+            self._owners.pop(id(pair[1]), None)
 
     def owner(self, gradient: Tensor) -> Tensor | None:
         """Return the tensor that this is known to be the gradient of."""
-        for tensor, apart in self._apart.items():
-            if apart is gradient:
-                return tensor
-        if self._last is not None and self._last[0]() is gradient:
-            return self._last[1]()
-        return None
+        owner = self._owners.get(id(gradient))
+        if owner is None and self._last.tensor is not None:
+            last = self._last.tensor()
+            if last is not None and last.grad is gradient:
+                owner = last
+        return owner
 
     def join(self, tensor: Tensor, gradient: Tensor | None) -> None:
         """Say that this is the gradient of a tensor, and one of them was moved."""
         if gradient is None:
             return
-        self._apart.pop(tensor, None)
-        if _together(tensor, gradient):
-            tensor.grad = gradient
-        else:
-            tensor.grad = None
-            self._apart[tensor] = gradient
+        with LOCK:
+            self._forget(tensor)
+            if _together(tensor, gradient):
+                tensor.grad = gradient
+            else:
+                tensor.grad = None
+                self._apart[id(tensor)] = tensor, gradient
+                self._owners[id(gradient)] = tensor
 
 
 def _together(one: Tensor, other: Tensor) -> bool:
@@ -143,8 +169,7 @@ def _is_assignable(border: Border, func: Any, args: Any, kwargs: Any) -> Any:
 
 def _get_grad(border: Border, func: Any, args: Any, kwargs: Any) -> Any:
     found = func(*args)
-    with without_function_modes():
-        return border.gradients.get(args[0], found)
+    return border.gradients.get(args[0], found)
 
 
 def _set_grad(border: Border, func: Any, args: Any, kwargs: Any) -> Any:

@@ -3,7 +3,8 @@
 
 Both are "meta" to torch. The mode that sees functions knows which is asked for: by the
 device that is named, else by the tensors that are given; this is remembered while the
-function runs. What is made meanwhile gets no Memory, by which it is known. Loads torch.
+function runs. What is made meanwhile gets a mark and no Memory, by which it is known.
+Loads torch.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from torchtraceap.dryrun.device.devices import (
     names_meta,
     on_device,
 )
-from torchtraceap.dryrun.device.memory import is_users
+from torchtraceap.dryrun.device.memory import begin, is_users, mark_users
 from torchtraceap.dryrun.device.nested import tensors_in
 from torchtraceap.dryrun.private_names import private
 from torchtraceap.dryrun.without_modes import without_function_modes
@@ -45,6 +46,14 @@ class UsersMeta:
         self._asked = _Asked()
         # Whether there are any, as far as was seen: to look at all lists takes time.
         self._some = False
+        self._begun = False
+
+    def begin(self) -> None:
+        """Begin, if that was not done: a mode is entered for parts of operators too."""
+        if not self._begun:
+            self._begun = True
+            with without_function_modes():
+                begin()
 
     @property
     def asked(self) -> bool:
@@ -135,6 +144,14 @@ class UsersMeta:
                     f"two devices, cuda:0 and meta! ({name}, in a dry run as on a GPU)"
                 )
         return True
+
+
+def as_users(out: Any) -> Any:
+    """Return what a function gave, said to be the program's own."""
+    with without_function_modes():
+        for tensor in tensors_in([out]):
+            mark_users(tensor)
+    return out
 
 
 def _makes(func: Any) -> bool:

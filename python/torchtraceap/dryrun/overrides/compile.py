@@ -29,8 +29,10 @@ NOTE = (
 
 def _refuse_fakes(*_: Any) -> None:
     raise DryRunError(
-        "FakeTensorMode, which torch.export works with, cannot be entered in a dry "
-        "run: its tensors are meta too. Export before the block"
+        "FakeTensorMode, which torch.export and the backward of flex_attention enter, "
+        "cannot be entered in a dry run: its tensors are meta too. Export before the "
+        "block, run flex_attention under torch.no_grad() or put scaled_dot_product_"
+        "attention in its place, or leave out what enters it"
     )
 
 
