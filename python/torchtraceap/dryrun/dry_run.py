@@ -190,7 +190,11 @@ class DryRun(Result):
     ) -> None:
         if isinstance(error, KeyboardInterrupt):
             self.record.interrupted = True
-        self._open.close()
+        try:
+            self._open.close()
+        finally:
+            LOCK.let_go()
+            self._dispatch.let_go()
 
     def assert_no_sync(
         self,

@@ -66,10 +66,20 @@ class Dispatch(TorchDispatchMode):  # type: ignore[misc]
         self.paused = False  # True: leaves everything as it is
         #: The run is over; threads that it followed may go on.
         self.ended = False
-        self._shapes = ShapeCache()
-        self._follower = Follower(values, recorder.note)
         self.other_modes = OtherModes()
         self.users_meta = UsersMeta()
+        self._remember()
+
+    def _remember(self) -> None:
+        self._shapes = ShapeCache()
+        self._follower = Follower(self.values, self.recorder.note)
+
+    def let_go(self) -> None:
+        """Hold no longer what was written down, after the end: a thread that lives on,
+        as one that waits does, holds this mode, which refuses it the device."""
+        with LOCK:
+            self.recorder = Recorder.ended(self.recorder.gpu)
+            self._remember()
 
     @classmethod
     def ignore_compile_internals(cls) -> bool:
