@@ -27,10 +27,11 @@ sys.exit(console())
 
 SAVER = """
 import sys, threading, time, torch
+path = sys.argv[-1]  # Which are the process's own again later.
 def save():
     threading.main_thread().join()
     time.sleep(1)
-    open(sys.argv[1], "w").write("whole")
+    open(path, "w").write("whole")
 threading.Thread(target=save).start()
 weight = torch.ones(2, device="cuda", requires_grad=True)
 optimizer = torch.optim.SGD([weight], lr=0.1)
