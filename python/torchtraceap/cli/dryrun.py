@@ -6,13 +6,14 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+import threading
 from contextlib import nullcontext, redirect_stdout
 from typing import TYPE_CHECKING
 
 from torchtraceap.analysis import analyze
 from torchtraceap.cli.dryrun_limits import broken_limits
 from torchtraceap.cli.dryrun_options import dryrun_options
-from torchtraceap.cli.left_threads import end_with
+from torchtraceap.cli.left_threads import forgotten_by
 from torchtraceap.cli.output import (
     BAD_INPUT,
     BUDGET_BROKEN,
@@ -95,22 +96,23 @@ def _run(options: argparse.Namespace) -> int:
         )
     except (DryRunError, ValueError) as error:
         return complain(str(error))
+    older = threading.enumerate()
     try:
         # What is written to standard output must be all that is there.
         with run, redirect_stdout(sys.stderr) if to_stdout else nullcontext():
             ended = _program(run, options)
     except KeyboardInterrupt:  # While the run ends.
         run.record.interrupted = True
-        ended = Ended(interrupted=True)
+        ended = Ended(interrupted=True, cut_short=True)
     except (DryRunError, ValueError) as error:
         return complain(str(error))
+    if ended.cut_short:
+        forgotten_by(older)
     try:
-        code = _tell(run, ended, options, to_stdout)
+        return _tell(run, ended, options, to_stdout)
     except KeyboardInterrupt:
         complain("interrupted, before all that was asked for was told and written")
-        code = INTERRUPTED
-    end_with(code)
-    return code
+        return INTERRUPTED
 
 
 def _program(run: DryRun, options: argparse.Namespace) -> Ended:

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""left_threads.py: threads of a program that was ended early may wait for ever.
+"""left_threads.py: threads of a program that was cut short may wait for ever.
 
 A loader that puts batches into a full queue is never told that nobody takes them, and
-Python waits for threads before it ends.
+Python waits for threads before it ends. A program that came to its own end told its
+threads, or is waited for as ``python`` does.
 """
 
 from __future__ import annotations
@@ -11,30 +12,52 @@ import os
 import sys
 import threading
 import time
+from collections.abc import Iterable
+from contextlib import suppress
 
 from torchtraceap.cli.output import complain
 
 #: So long they may take to end by themselves.
 SECONDS = 5.0
 
+# Threads from before the program that was cut short; None: none was.
+_older: set[threading.Thread] | None = None
+
+
+def forgotten_by(older: Iterable[threading.Thread]) -> None:
+    """Say that a program was cut short, and which threads are not its own."""
+    global _older
+    _older = set(older)
+
 
 def end_with(code: int) -> None:
-    """End this process with a code, if threads keep it for so long after its main one
-    has ended."""
-    here = threading.main_thread(), threading.current_thread()
-    left = [t for t in threading.enumerate() if not t.daemon and t not in here]
-    if left:
-        watch = threading.Thread(target=_watch, args=(left, code), daemon=True)
+    """End this process with a code, if threads of a program that was cut short keep it
+    for so long after its main one has ended. For the process's last line only."""
+    if _older is not None and _left(_older):
+        watch = threading.Thread(target=_watch, args=(_older, code), daemon=True)
         watch.start()
 
 
-def _watch(left: list[threading.Thread], code: int) -> None:
+def _left(older: set[threading.Thread]) -> list[threading.Thread]:
+    """Return the threads of the program for which Python waits."""
+    here = {*older, threading.main_thread()}
+    return [t for t in threading.enumerate() if not t.daemon and t not in here]
+
+
+def _watch(older: set[threading.Thread], code: int) -> None:
     threading.main_thread().join()
-    time.sleep(SECONDS)
-    names = ", ".join(ascii(thread.name) for thread in left if thread.is_alive())
+    until = time.monotonic() + SECONDS
+    for thread in _left(older):
+        thread.join(max(0.0, until - time.monotonic()))
+    left = _left(older)  # One may have started others.
+    if not left:
+        return
+    names = ", ".join(ascii(thread.name) for thread in left)
     complain(
-        f"the program left threads that do not end: {names}. They were broken off."
+        "the program was cut short, and threads that it left do not end: "
+        f"{names}. They were broken off after {SECONDS:g} s."
     )
-    if sys.stdout is not None:
-        sys.stdout.flush()
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError, AttributeError):  # Closed, or None.
+            stream.flush()
     os._exit(code)

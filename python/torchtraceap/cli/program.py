@@ -24,6 +24,7 @@ from torchtraceap.cli import (
     patterns,
     what_if,
 )
+from torchtraceap.cli.left_threads import end_with
 from torchtraceap.cli.loading import loading_options
 from torchtraceap.cli.output import INTERRUPTED, OK, Commands, complain
 from torchtraceap.cli.usage import commands_of, parse
@@ -76,6 +77,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return complain(f"cannot write to standard output: {error.strerror}")
     except KeyboardInterrupt:
         return INTERRUPTED
+
+
+def console() -> int:
+    """Be the process ``torchtraceap``: what `main` does, and nothing comes after it."""
+    code = main()
+    end_with(code)
+    return code
 
 
 def make_parser() -> argparse.ArgumentParser:

@@ -180,7 +180,11 @@ class DryRun(JudgedResult):
     ) -> None:
         if isinstance(error, KeyboardInterrupt):
             self.record.interrupted = True
-        self._open.close()
+        try:
+            self._open.close()
+        finally:
+            LOCK.let_go()
+            self._dispatch.let_go()
 
 
 _under_way: DryRun | None = None

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -61,6 +62,13 @@ class Recorder:
         self._noted: set[str] = set()
         # Each once: a program has few of them, and a record may have a million entries.
         self._stacks: dict[tuple[Line, ...], tuple[Line, ...]] = {}
+
+    @classmethod
+    def ended(cls, gpu: Gpu) -> Recorder:
+        """Return one that refuses to write anything down."""
+        recorder = cls(gpu, sys.maxsize, math.inf)
+        recorder.threads.end()
+        return recorder
 
     def step(self) -> None:
         """End a step."""

@@ -34,7 +34,8 @@ def work():
 def test_step_ends_with_that_of_the_optimizer(script: Write) -> None:
     path = script(_MODEL + "for i in range(9):\n    work()\n    first.step()\n")
     going, ended = run(path, steps=4)
-    assert ended == Ended("SGD.step()") and going.record.steps == 4
+    assert ended == Ended("SGD.step()", cut_short=True)
+    assert going.record.steps == 4
     of_steps = [s.ops for s in going.steps]
     assert of_steps[1] == of_steps[2] == of_steps[3] > 0
     going, ended = run(path)
@@ -163,7 +164,7 @@ def test_function_is_called_as_often_as_said(script: Write, name: str) -> None:
     path = script(_FUNCTIONS)
     with dry_run() as going:
         ended = run_function(going, path, name, ["x"], steps=5)
-    assert ended == Ended(f"each call of {name}()")
+    assert ended == Ended(f"each call of {name}()", cut_short=True)
     assert going.record.steps == 5 and len({s.ops for s in going.steps[1:]}) == 1
     assert "prog" not in sys.modules
 

@@ -239,7 +239,7 @@ def test_a_script_that_is_ended_early_does_not_wait_for_its_threads(
     assert "3 steps." in done.stdout
     assert re.search(r"train\.py:8  .*Tensor\.cuda.*  ×2", done.stdout)
     assert done.returncode == 0, done.stderr
-    assert "left threads that do not end: 'prefetch'" in done.stderr
+    assert "threads that it left do not end: 'prefetch'" in done.stderr
 
 
 class Rows(torch.utils.data.Dataset[Any]):

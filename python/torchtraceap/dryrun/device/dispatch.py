@@ -60,10 +60,20 @@ class Dispatch(TorchDispatchMode):  # type: ignore[misc]
         self.ended = False
         #: The mode that sees functions.
         self.functions: TorchFunctionMode | None = None
-        self._shapes = ShapeCache()
-        self._follower = Follower(values, recorder.note)
         self.other_modes = OtherModes()
         self.users_meta = UsersMeta()
+        self._remember()
+
+    def _remember(self) -> None:
+        self._shapes = ShapeCache()
+        self._follower = Follower(self.values, self.recorder.note)
+
+    def let_go(self) -> None:
+        """Hold no longer what was written down, after the end: a thread that lives on,
+        as one that waits does, holds this mode, which refuses it the device."""
+        with LOCK:
+            self.recorder = Recorder.ended(self.recorder.gpu)
+            self._remember()
 
     def __enter__(self) -> Dispatch:
         self.users_meta.begin()

@@ -9,6 +9,7 @@ block does so too. Others are refused by the facade of torch.cuda. Loads torch.
 from __future__ import annotations
 
 import threading
+import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -20,31 +21,31 @@ from torchtraceap.dryrun.device.modes import seen_in_thread
 from torchtraceap.dryrun.facade.replacing import Replacements
 from torchtraceap.dryrun.host_threads import Before
 from torchtraceap.dryrun.overrides.autocast import in_thread
+from torchtraceap.dryrun.recording_lock import LOCK
 
 
 @contextmanager
 def _inside(border: Border, after: Before) -> Iterator[None]:
     """Be followed, in the thread that asks, after entries of others."""
-    threads = border.run.recorder.threads
-    threads.enter(after)
+    # Nothing of the run is held here but its modes: the thread may outlive it.
+    border.run.recorder.threads.enter(after)
     try:
         with in_thread(), seen_in_thread(border, border.run):
             yield
     finally:
-        threads.leave()
+        border.run.recorder.threads.leave()
 
 
 @contextmanager
 def followed(border: Border) -> Iterator[None]:
     """Follow threads that start in the block. One that outlives the run is told, when
     it uses the device."""
-    recorder = border.run.recorder
     of_python = threading.Thread.start
     of_pool = ThreadPoolExecutor.submit
 
     def start(thread: threading.Thread) -> None:
         # Of the object, for a class may have a run() of its own.
-        of_thread, after = thread.run, recorder.threads.handed_over
+        of_thread, after = thread.run, border.run.recorder.threads.handed_over
         replaced = Replacements()
 
         def run() -> None:
@@ -62,12 +63,12 @@ def followed(border: Border) -> Iterator[None]:
     def submit(
         pool: ThreadPoolExecutor, work: Callable[..., Any], /, *args: Any, **kwargs: Any
     ) -> Future[Any]:
-        after = recorder.threads.handed_over
+        after = border.run.recorder.threads.handed_over
 
         @wraps(work)
         def run(*args: Any, **kwargs: Any) -> Any:
-            if recorder.threads.followed:
-                recorder.threads.come_after(after)
+            if border.run.recorder.threads.followed:
+                border.run.recorder.threads.come_after(after)
                 return work(*args, **kwargs)
             with _inside(border, after):
                 return work(*args, **kwargs)
@@ -77,4 +78,7 @@ def followed(border: Border) -> Iterator[None]:
     with Replacements() as replaced:
         replaced.set(threading.Thread, "start", start)
         replaced.set(ThreadPoolExecutor, "submit", submit)
+        # Called wherever Python shows a warning, whoever else replaces what shows it.
+        shown = LOCK.put_off(vars(warnings)["_showwarnmsg"])
+        replaced.set(warnings, "_showwarnmsg", shown)
         yield

@@ -47,6 +47,8 @@ class Ended:
     #: The same in a sentence, for what is no fault of its code.
     message: str = ""
     interrupted: bool = False  #: By Ctrl-C.
+    #: By a limit, or by enough steps: not by itself, which would tell its threads.
+    cut_short: bool = False
 
     @property
     def well(self) -> bool:
@@ -129,21 +131,23 @@ def _run(
             start()
     except Enough:
         ends.forget_end()
+        return Ended(ends.by, cut_short=True)
     except SystemExit as end:
         if end.code not in (None, 0):
             return Ended(by or ends.by, message=_of_exit(shown, end.code))
     except KeyboardInterrupt:
         run.record.interrupted = True
-        return Ended(by or ends.by, interrupted=True)
+        return Ended(by or ends.by, interrupted=True, cut_short=True)
     except TimeUp as error:
-        return Ended(by or ends.by, message=told(error.limit))
+        return Ended(by or ends.by, message=told(error.limit), cut_short=True)
     except DryRunError as error:
-        return Ended(by or ends.by, message=told(error))
+        return Ended(by or ends.by, message=told(error), cut_short=True)
     except FunctionError:
         raise
     except Exception as error:
         return Ended(by or ends.by, failure=traceback_text(error))
-    return Ended(by or ends.by)
+    # Nobody calls what would end threads of a function's program.
+    return Ended(by or ends.by, cut_short=bool(by))
 
 
 def _of_exit(name: str, code: object) -> str:
