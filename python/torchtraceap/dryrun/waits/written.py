@@ -15,9 +15,13 @@ import re
 import sys
 from itertools import islice
 from types import CodeType, FrameType, ModuleType
+from typing import TypeAlias
+from weakref import WeakKeyDictionary
 
 _WIDTH = 40  # Of what is told; a line of its own shows the rest.
 _TRUTH = re.compile(r"\b(if|elif|while|assert|not|and|or)[\s(]*$")
+# A line that ends with the dot of a name: not of a comment, a number or an ellipsis.
+_OPEN_DOT = re.compile(r"[^#]*(?:[)\]]|\b[^\W\d]\w*)\.\s*$")
 _TRUTHS = {
     "if": "`if t:`",
     "elif": "`elif t:`",
@@ -29,8 +33,11 @@ _TRUTHS = {
     "else": "`... if t else ...`",
 }
 
-# By file, too: code objects of two files are equal if their code is.
-_KNOWN: dict[tuple[str, CodeType, int], str] = {}
+_Comprehension: TypeAlias = ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
+
+# Of code that is still there; by file, too: code objects of two files are equal if
+# their code is.
+_KNOWN: WeakKeyDictionary[CodeType, dict[tuple[str, int], str]] = WeakKeyDictionary()
 
 
 def written(frame: FrameType | None) -> str:
@@ -38,10 +45,12 @@ def written(frame: FrameType | None) -> str:
     if frame is None or sys.version_info < (3, 11):
         return ""
     code = frame.f_code
-    key = code.co_filename, code, frame.f_lasti
-    if key not in _KNOWN:
-        _KNOWN[key] = _told(frame)
-    return _KNOWN[key]
+    known = _KNOWN.setdefault(code, {})
+    key = code.co_filename, frame.f_lasti
+    if key not in known:
+        linecache.checkcache(code.co_filename)  # It may hold the file of another day.
+        known[key] = _told(frame)
+    return known[key]
 
 
 def _told(frame: FrameType) -> str:
@@ -70,14 +79,31 @@ def _told(frame: FrameType) -> str:
     if operation.startswith("FORMAT_"):
         told = 'f"{t}"'
     elif operation.startswith(("POP_JUMP", "JUMP_IF", "TO_BOOL", "COMPARE_OP")):
-        told = _truth(node, before.decode("utf-8", "replace"), rest.split())
+        told = _truth(node, text, before.decode("utf-8", "replace"), rest.split())
+    elif isinstance(node, ast.Call) and _is_method(frame, begin, before):
+        # Of one on a line of its own Python gives only the name: `item()`.
+        told = f".{ast.unparse(node.func)}()" if "CALL" in operation else ""
     else:
         told = _expression(node, operation, frame)
     return told if len(told) <= _WIDTH else ""
 
 
-def _truth(node: ast.expr | None, before: str, after: list[bytes]) -> str:
+def _is_method(frame: FrameType, line: int, before: bytes) -> bool:
+    """Tell whether a dot stands before what begins on a line after ``before``."""
+    if before.strip():
+        return before.rstrip().endswith(b".")
+    file = frame.f_code.co_filename
+    return (
+        _OPEN_DOT.match(linecache.getline(file, line - 1, frame.f_globals)) is not None
+    )
+
+
+def _truth(node: ast.expr | None, text: str, before: str, after: list[bytes]) -> str:
     """Tell who asks whether something is true, by the words around it."""
+    if node is None:
+        return _truth_of_statement(text)
+    if isinstance(node, _Comprehension):
+        return _TRUTHS["if"] if _is_plain(_conditions(node)) else ""
     if isinstance(node, ast.IfExp):
         return _TRUTHS["else"]
     if isinstance(node, ast.BoolOp):
@@ -85,6 +111,27 @@ def _truth(node: ast.expr | None, before: str, after: list[bytes]) -> str:
     if found := _TRUTH.search(before):
         return _TRUTHS[found[1]]
     return _TRUTHS.get(b"".join(after[:1]).decode("utf-8", "replace"), "")
+
+
+def _conditions(node: _Comprehension) -> list[ast.expr]:
+    return [test for generator in node.generators for test in generator.ifs]
+
+
+def _truth_of_statement(text: str) -> str:
+    """Tell an `assert` with a message, where Python gives all of it."""
+    try:
+        (statement,) = ast.parse(text.strip()).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return ""
+    if not isinstance(statement, ast.Assert) or not _is_plain([statement.test]):
+        return ""
+    return _TRUTHS["assert"]
+
+
+def _is_plain(tests: list[ast.expr]) -> bool:
+    """Tell whether nothing but the tests themselves is asked."""
+    asks = (ast.BoolOp, ast.UnaryOp, ast.IfExp)
+    return bool(tests) and not any(isinstance(test, asks) for test in tests)
 
 
 def _expression(node: ast.expr | None, operation: str, frame: FrameType) -> str:
