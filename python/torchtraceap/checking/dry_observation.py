@@ -6,13 +6,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from traceback import walk_tb
 
 from torchtraceap.checking.launch_verdict import Launches
 from torchtraceap.checking.sync_verdict import Observation, Stall
 from torchtraceap.dryrun.estimate.gpus import Gpu
 from torchtraceap.dryrun.estimate.launches import launches_of
+from torchtraceap.dryrun.estimate.step_notes import chance_of_threads
 from torchtraceap.dryrun.record import Op, Record, Sync
 from torchtraceap.dryrun.waits.sync_ops import BY_OPERATOR
 from torchtraceap.errors import DryRunError
@@ -26,6 +27,7 @@ NOTHING = (
     "Nothing was checked: the code put nothing on the GPU, which here is that of a dry "
     "run."
 )
+_MOST_NAMES = 3  # Of threads.
 _NOTHING_ELSE = 'To check code for the CPU as if it had a GPU: device="cpu"'
 
 
@@ -53,12 +55,14 @@ def observe(record: Record, gpu: Gpu, since: Since) -> Observation:
     # What follows the last step is one, too; all is, if none has ended.
     open_one = max(one.step for one in (*entries, *syncs)) == record.steps
     ops = [entry for entry in entries if isinstance(entry, Op)]
+    steps = ended + open_one
+    chance = chance_of_threads(entries, syncs) if record.steps else ""
     return Observation(
         tuple(_stall(sync, since.step, record) for sync in syncs),
-        scope=_scope(syncs, record, gpu),
+        scope=_scope(syncs, record, gpu, chance),
         mode=MODE,
-        steps=ended + open_one,
-        launches=_launches(ops, gpu, since.step, ended + open_one),
+        steps=steps,
+        launches=replace(_launches(ops, gpu, since.step, steps), note=chance),
     )
 
 
@@ -105,12 +109,14 @@ def _launches(ops: Sequence[Op], gpu: Gpu, first: int, steps: int) -> Launches:
     return Launches(tuple(each), tuple(places), first, problem="")
 
 
-def _scope(syncs: Sequence[Sync], record: Record, gpu: Gpu) -> str:
+def _scope(syncs: Sequence[Sync], record: Record, gpu: Gpu, chance: str) -> str:
+    older = ", ".join(printable(name) for name in record.older_threads[:_MOST_NAMES])
+    older += ", ..." * (len(record.older_threads) > _MOST_NAMES)
+    threads = f"; threads that were started before ({older})" if older else ""
     lines = [
         f"Checked in a dry run: nothing ran on a GPU, the code ran as if on one "
         f"({gpu.name}).",
-        "Not known here: times; waits of the driver and of NCCL; threads that were "
-        "started before.",
+        f"Not known here: times; waits of the driver and of NCCL{threads}.",
     ]
     guessed = sum(sync.value == "guessed" for sync in syncs)
     if guessed:
@@ -118,5 +124,6 @@ def _scope(syncs: Sequence[Sync], record: Record, gpu: Gpu) -> str:
             f"{guessed:,} values that were read are guesses"
         )  # fmt: skip
         lines.append(f"{values}, so branches and loops may go otherwise on a GPU.")
-    lines += [f"Of this run: {printable(note)}" for note in record.notes]
+    notes = [*record.notes, chance] if chance else record.notes
+    lines += [f"Of this run: {printable(note)}" for note in notes]
     return "\n".join(lines)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from torchtraceap.analysis import analyze
 from torchtraceap.cli.dryrun_limits import broken_limits
 from torchtraceap.cli.dryrun_options import dryrun_options
-from torchtraceap.cli.left_threads import forgotten_by
+from torchtraceap.cli.left_threads import end_at_once, forgotten_by
 from torchtraceap.cli.output import (
     BAD_INPUT,
     BUDGET_BROKEN,
@@ -39,7 +39,7 @@ from torchtraceap.target_file import write_whole
 
 if TYPE_CHECKING:
     from torchtraceap.dryrun.dry_run import DryRun
-    from torchtraceap.dryrun.script.script import Ended
+    from torchtraceap.dryrun.script.as_program import Ended, GiveUp
 
 # --json is the result of the run itself; a report is made of its timeline.
 _OUTPUTS = tuple(output for output in OUTPUTS if output.name != "json")
@@ -82,7 +82,7 @@ def _run(options: argparse.Namespace) -> int:
     to_stdout = "-" in [target.path for target in targets]
     try:
         from torchtraceap.dryrun.dry_run import dry_run
-        from torchtraceap.dryrun.script.script import Ended
+        from torchtraceap.dryrun.script.as_program import Ended
     except ImportError as error:
         return complain(f"a dry run needs torch, which cannot be imported: {error}")
     try:
@@ -97,10 +97,16 @@ def _run(options: argparse.Namespace) -> int:
     except (DryRunError, ValueError) as error:
         return complain(str(error))
     older = threading.enumerate()
+    stdout = sys.stdout
+
+    def give_up(ended: Ended) -> None:
+        sys.stdout = stdout
+        end_at_once(lambda: _tell(run, ended, options, to_stdout))
+
     try:
         # What is written to standard output must be all that is there.
         with run, redirect_stdout(sys.stderr) if to_stdout else nullcontext():
-            ended = _program(run, options)
+            ended = _program(run, options, give_up)
     except KeyboardInterrupt:  # While the run ends.
         run.record.interrupted = True
         ended = Ended(interrupted=True, cut_short=True)
@@ -115,14 +121,14 @@ def _run(options: argparse.Namespace) -> int:
         return INTERRUPTED
 
 
-def _program(run: DryRun, options: argparse.Namespace) -> Ended:
+def _program(run: DryRun, options: argparse.Namespace, give_up: GiveUp) -> Ended:
     from torchtraceap.dryrun.script.script import run_function, run_module, run_script
 
     path, arguments, steps = options.script, options.arguments, options.steps
     if options.step is not None:
-        return run_function(run, path, options.step, arguments, steps)
+        return run_function(run, path, options.step, arguments, steps, give_up)
     run_it = run_module if options.module else run_script
-    return run_it(run, path, arguments, steps)
+    return run_it(run, path, arguments, steps, give_up)
 
 
 def _tell(

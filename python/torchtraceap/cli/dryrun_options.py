@@ -81,7 +81,8 @@ def dryrun_options(command: argparse.ArgumentParser, outputs: Iterable[Output]) 
         metavar="S",
         type=time,
         default=600.0,
-        help="give up after S seconds, whatever it does then (default: 600)",
+        help="end the program after S seconds (default: 600): one that catches that "
+        "some seconds later, with its process; not within one call of C",
     )
     group.add_argument(
         "--allow-writes",

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""left_threads.py: threads of a program that was cut short may wait for ever.
+"""left_threads.py: ends this process though a program in it does not end.
 
-A loader that puts batches into a full queue is never told that nobody takes them, and
-Python waits for threads before it ends. A program that came to its own end told its
-threads, or is waited for as ``python`` does.
+Threads of one that was cut short may wait for ever: a loader that puts batches into a
+full queue is never told that nobody takes them, and Python waits for threads before it
+ends. (A program that came to its own end told its threads, or is waited for as
+``python`` does.) And a program may catch whatever is to end it.
 """
 
 from __future__ import annotations
@@ -12,10 +13,10 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 
-from torchtraceap.cli.output import complain
+from torchtraceap.cli.output import BAD_INPUT, INTERRUPTED, complain
 
 #: So long they may take to end by themselves.
 SECONDS = 5.0
@@ -36,6 +37,29 @@ def end_with(code: int) -> None:
     if _older is not None and _left(_older):
         watch = threading.Thread(target=_watch, args=(_older, code), daemon=True)
         watch.start()
+
+
+def end_at_once(last: Callable[[], int]) -> None:
+    """Do a last thing and end this process, whatever else is under way in it.
+
+    Args:
+        last: Returns the code to end it with. It may have been called in the midst of
+            anything, so what it raises must not reach that.
+    """
+    code = BAD_INPUT
+    try:
+        code = last()
+    except KeyboardInterrupt:
+        code = INTERRUPTED
+        complain("interrupted, before all that was asked for was told and written")
+    except BaseException as error:
+        complain(f"not all that was asked for could be told and written: {error!r}")
+    finally:
+        for file in (sys.stdout, sys.stderr):
+            # It may be full, closed, or in the midst of being written to.
+            with suppress(Exception):
+                file.flush()
+        os._exit(code)
 
 
 def _left(older: set[threading.Thread]) -> list[threading.Thread]:

@@ -74,6 +74,9 @@ class HostThreads:
         """Follow the thread that asks: the one that enters the run."""
         self._mine.followed = True
         _ = self.number
+        me = threading.current_thread()
+        older = (thread for thread in threading.enumerate() if thread is not me)
+        self._record.older_threads = tuple(thread.name for thread in older)
 
     def enter(self, after: Before) -> None:
         """Follow the thread that asks from now on, after entries of others."""

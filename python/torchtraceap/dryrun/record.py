@@ -177,6 +177,8 @@ class Record:
     interrupted: bool = False  #: Ctrl-C ended it before its end.
     #: Names of the host's threads that did any of it; the first entered the run.
     threads: list[str] = field(default_factory=list)
+    #: Names of those that there were before it, which it does not follow.
+    older_threads: tuple[str, ...] = ()
 
     def threads_of(self, syncs: Iterable[Sync]) -> tuple[str, ...]:
         """Return the names of the threads that wait, each once; none if it is only the

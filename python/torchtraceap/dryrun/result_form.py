@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from torchtraceap.dryrun.estimate.step_notes import step_notes
 from torchtraceap.dryrun.result import CANNOT_KNOW, INTERRUPTED
 from torchtraceap.json_form import location_form
 
@@ -20,7 +21,8 @@ SCHEMA_VERSION = 1
 
 def result_form(result: Result) -> dict[str, Any]:
     """Return the result as plain values. Microseconds are estimates, none measured."""
-    step = result.record.steps - 1 if result.record.steps else None
+    record = result.record
+    step = record.steps - 1 if record.steps else None
     return {
         "schema_version": SCHEMA_VERSION,
         "origin": "dry-run",
@@ -36,7 +38,7 @@ def result_form(result: Result) -> dict[str, Any]:
             for line, totals in result.by_line(step).items()
         ],
         "unknown_operators": dict(result.unknown_ops),
-        "notes": [INTERRUPTED] * result.record.interrupted + result.record.notes,
+        "notes": [INTERRUPTED] * record.interrupted + record.notes + step_notes(record),
         "cannot_know": list(CANNOT_KNOW),
     }
 

@@ -7,6 +7,7 @@ import linecache
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from torchtraceap.dryrun.estimate.step_notes import step_notes
 from torchtraceap.dryrun.result import CANNOT_KNOW, INTERRUPTED
 from torchtraceap.safe_text import printable
 from torchtraceap.source_lines import Line
@@ -151,7 +152,8 @@ def _table(head: str, rows: list[tuple[str, Totals]], whole: Totals) -> Iterator
 
 
 def _notes(result: Result) -> Iterator[str]:
-    for note in result.record.notes:
+    record = result.record
+    for note in (*record.notes, *step_notes(record)):
         yield from wrapped(f"note: {note}", "")
     if unknown := result.unknown_ops:
         names = ", ".join(printable(name) for name, _ in unknown.most_common(5))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_thread_links.py: what a dry run says of whose forward operator a backward one is,
+"""test_thread_links.py: what a dry run says of whose forward a backward operator is,
 where threads and steps meet: a wrong link is worse than none.
 
 Threads are new ones: autograd numbers the nodes of each from 0, so theirs are the same.

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import gc
 import sys
+import weakref
 from pathlib import Path
 
 import pytest
@@ -42,7 +44,7 @@ LINES: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("if (t\n    ): pass", (f"`if t:` ({ITEM})",)),
     ("while t: break", (f"`while t:` ({ITEM})",)),
     ("assert t, 'why'", (f"`assert t` ({ITEM})",)),
-    ("[a for a in mask if a]", (f"`for ... if t` ({ITEM})",)),
+    ("[a for a in mask if a]", (f"`if t:` ({ITEM})",)),
     ("a = 1 if t else 2", (f"`... if t else ...` ({ITEM})",)),
     ("a = not t", (f"`not t` ({ITEM})",)),
     ("a = t and 1", (f"`t and ...` ({ITEM})",)),
@@ -73,6 +75,13 @@ LINES: tuple[tuple[str, tuple[str, ...]], ...] = (
         "torch.nn.utils.clip_grad_norm_(\n    [p], 1.0,\n    error_if_nonfinite=True)",
         (f"torch.nn.utils.clip_grad_norm_() ({ITEM})",),
     ),
+    ("a = (x\n    .sum()\n    .item())", (f".item() ({ITEM})",)),
+    ("a = (x.sum().\n    item())", (f".item() ({ITEM})",)),
+    ("...\nfloat(t)", (f"float() ({ITEM})",)),
+    ("a = 1.  # Read it.\nfloat(t)", (f"float() ({ITEM})",)),
+    ("assert t, 'x'", (f"`assert t` ({ITEM})",)),
+    ("assert not (t > 9), 'x'", (f"`not t` ({ITEM})",)),
+    ("[a for a in [t] if a]", (f"`if t:` ({ITEM})",)),
     ("exec('t.item()')", (f"exec() ({ITEM})",)),
     ("x[mask].sum().item()", ("x[mask] (aten::index)", f".item() ({ITEM})")),
 )
@@ -96,7 +105,10 @@ def test_what_a_line_says_there(
     path = tmp_path / "lines.py"
     at, text = {}, _BEGIN
     for code, heads in LINES:
-        at[text.count("\n") + 1] = code, heads
+        # Of several lines that which reads, where it does not begin with that.
+        lines = enumerate(code.split("\n"))
+        skip = (n for n, line in lines if "item()" in line or "float(t)" in line)
+        at[text.count("\n") + 1 + next(skip, 0)] = code, heads
         text += f"{code}\n"
     path.write_text(text, encoding="utf-8")
     with torchtraceap.dry_run() as run:
@@ -156,3 +168,29 @@ def test_what_is_not_known_in_part_is_not_known() -> None:
     assert written_together(["a", "b", "a"]) == "a, b"
     assert written_together(["a", ""]) == ""
     assert written_together(["a", "b", "c", "d"]) == ""
+
+
+@needs_positions
+def test_a_changed_file_is_read_again(tmp_path: Path) -> None:
+    path = tmp_path / "again.py"
+    for text, head in (("t.item()", ".item()"), ("[float(a) for a in [t]]", "float()")):
+        code = f"import torch\nt = torch.ones((), device='cuda')\n{text}\n"
+        path.write_text(code)
+        with torchtraceap.dry_run() as run:
+            exec(compile(code, str(path), "exec"), {})
+        (wait,) = run.waits
+        assert wait.head == f"{head} ({ITEM})"
+
+
+@needs_positions
+def test_code_that_is_gone_is_not_kept() -> None:
+    code = compile(
+        "import torch\ntorch.ones((), device='cuda').item()", "gone.py", "exec"
+    )
+    kept = weakref.ref(code)
+    with torchtraceap.dry_run() as run:
+        exec(code, {})
+    assert len(run.syncs) == 1
+    del code
+    gc.collect()
+    assert kept() is None

@@ -14,13 +14,13 @@ import os
 import runpy
 import sys
 import zipfile
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from importlib.machinery import SourceFileLoader
 from types import ModuleType
 from typing import TYPE_CHECKING
 
+from torchtraceap.dryrun.script.as_program import AsProgram, Ended, GiveUp
 from torchtraceap.dryrun.script.interrupts import not_lost
 from torchtraceap.dryrun.script.script_errors import told, traceback_text
 from torchtraceap.dryrun.script.script_function import (
@@ -29,35 +29,26 @@ from torchtraceap.dryrun.script.script_function import (
     imported,
 )
 from torchtraceap.dryrun.script.step_ends import Enough, StepEnds
-from torchtraceap.dryrun.script.time_limit import TimeUp, ended_in_time
-from torchtraceap.errors import DryRunError
+from torchtraceap.dryrun.script.time_limit import TimeLimit, TimeUp
+from torchtraceap.errors import DryRunError, DryRunLimit
 from torchtraceap.safe_text import printable
 
 if TYPE_CHECKING:
     from torchtraceap.dryrun.dry_run import DryRun
 
 
-@dataclass(frozen=True)
-class Ended:
-    """How a program ended."""
-
-    steps_by: str = ""  #: What ended its steps; "": nothing did.
-    #: Why it did not end well, to be shown as it is; "": it did.
-    failure: str = ""
-    #: The same in a sentence, for what is no fault of its code.
-    message: str = ""
-    interrupted: bool = False  #: By Ctrl-C.
-    #: By a limit, or by enough steps: not by itself, which would tell its threads.
-    cut_short: bool = False
-
-    @property
-    def well(self) -> bool:
-        """Whether it ran to its end, or made the steps that it was to make."""
-        return not (self.failure or self.message or self.interrupted)
+_GOES_ON = (
+    "It did not end at that: it catches everything, or takes long to end. So its "
+    "process was ended as it was"
+)
 
 
 def run_script(
-    run: DryRun, path: str, arguments: Sequence[str] = (), steps: int = 0
+    run: DryRun,
+    path: str,
+    arguments: Sequence[str] = (),
+    steps: int = 0,
+    give_up: GiveUp | None = None,
 ) -> Ended:
     """Run a script as ``python PATH ARGUMENTS...`` does, in a run that is under way.
 
@@ -66,6 +57,7 @@ def run_script(
         path: The script; also a folder or zip file with a __main__.py.
         arguments: Its own.
         steps: End it after so many steps; 0: let it run to its end.
+        give_up: See `GiveUp`. None: a program that catches the end goes on.
     """
     folder = os.path.dirname(os.path.realpath(path))
 
@@ -75,24 +67,33 @@ def run_script(
         else:  # That would give it another sys.argv[0].
             _execute(os.path.abspath(path))
 
-    with _as_program(path, arguments, folder):
-        return _run(start, run, steps, path)
+    with AsProgram(path, arguments, folder) as program:
+        return _run(start, run, steps, path, program.giving(give_up))
 
 
 def run_module(
-    run: DryRun, name: str, arguments: Sequence[str] = (), steps: int = 0
+    run: DryRun,
+    name: str,
+    arguments: Sequence[str] = (),
+    steps: int = 0,
+    give_up: GiveUp | None = None,
 ) -> Ended:
     """Run a module as ``python -m NAME ARGUMENTS...`` does; else as `run_script`."""
 
     def start() -> None:
         runpy.run_module(name, run_name="__main__", alter_sys=True)
 
-    with _as_program(name, arguments, os.getcwd()):
-        return _run(start, run, steps, name)
+    with AsProgram(name, arguments, os.getcwd()) as program:
+        return _run(start, run, steps, name, program.giving(give_up))
 
 
 def run_function(
-    run: DryRun, path: str, name: str, arguments: Sequence[str] = (), steps: int = 3
+    run: DryRun,
+    path: str,
+    name: str,
+    arguments: Sequence[str] = (),
+    steps: int = 3,
+    give_up: GiveUp | None = None,
 ) -> Ended:
     """Import a script and call a function of it ``steps`` times, each call a step.
 
@@ -103,6 +104,7 @@ def run_function(
             object.
         arguments: What sys.argv holds after the script.
         steps: How often.
+        give_up: As of `run_script`.
 
     Raises:
         FunctionError: There is no such function, or it cannot be called so.
@@ -116,18 +118,31 @@ def run_function(
                 function()
                 run.step()
 
-    with _as_program(path, arguments, folder):
-        return _run(start, run, 0, path, f"each call of {name}()")
+    with AsProgram(path, arguments, folder) as program:
+        by = f"each call of {name}()"
+        return _run(start, run, 0, path, program.giving(give_up), by)
 
 
 def _run(
-    start: Callable[[], None], run: DryRun, steps: int, name: str, by: str = ""
+    start: Callable[[], None],
+    run: DryRun,
+    steps: int,
+    name: str,
+    give_up: GiveUp | None,
+    by: str = "",
 ) -> Ended:
     ends = StepEnds(run, steps)
+
+    def goes_on(limit: DryRunLimit) -> None:
+        assert give_up is not None
+        run.end_record()
+        give_up(Ended(by or ends.by, message=f"{told(limit)}. {_GOES_ON}"))
+
     shown = printable(os.path.basename(name), 100)
     try:
         watching = nullcontext() if by else ends.watching()
-        with watching, not_lost(), ended_in_time(run.limits):
+        limit = TimeLimit(run.limits, goes_on if give_up else None)
+        with watching, not_lost(), limit:
             start()
     except Enough:
         ends.forget_end()
@@ -165,18 +180,3 @@ def _execute(path: str) -> None:
     )
     sys.modules["__main__"] = module  # where pickle looks for its classes
     exec(loader.source_to_code(loader.get_data(path), path), vars(module))
-
-
-@contextmanager
-def _as_program(name: str, arguments: Sequence[str], folder: str) -> Iterator[None]:
-    """Let sys and the working folder be a program's, and as they were afterwards."""
-    kept = sys.argv, sys.path[:], sys.stdout, sys.stderr, os.getcwd()
-    main = sys.modules["__main__"]
-    sys.argv = [name, *arguments]
-    sys.path.insert(0, folder)
-    try:
-        yield
-    finally:
-        sys.argv, sys.path[:], sys.stdout, sys.stderr, where = kept
-        sys.modules["__main__"] = main
-        os.chdir(where)

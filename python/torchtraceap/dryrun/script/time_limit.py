@@ -1,27 +1,34 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""time_limit.py: ends a program when its time is over, whatever it does just then.
+"""time_limit.py: ends a program when its time is over, also where it runs no operator.
 
 Operators look at the clock themselves (limits.py); a program that runs none, because it
-sleeps or loops on the host, does not. A timer of the system reaches that, too.
+sleeps or loops on the host, does not. A timer of the system reaches that, too. What it
+raises a program may catch, and go on: so that is asked for a few times only.
 """
 
 from __future__ import annotations
 
 import signal
+import sys
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from types import FrameType
+from collections.abc import Callable
+from types import FrameType, TracebackType
 from typing import Any
 
 from torchtraceap.dryrun.facade.replacing import Replacements
 from torchtraceap.dryrun.limits import Limits
 from torchtraceap.errors import DryRunLimit
 
-#: What is raised in a finalizer is lost: so it is raised again, after so long. By this
-#: number, of which the clock keeps every bit, the timer is known.
+#: The timer rings again after so long, as what is raised in a finalizer is lost. By
+#: this number, of which the clock keeps every bit, the timer is known.
 _AGAIN_S = 2.03125
 _LEAST_S = 1e-3  # 0 would be no timer.
+#: So often it is raised: one may be lost, and a second one retried. Who catches three
+#: catches all.
+_MOST_RAISED = 3
+#: So often it rings: a program that is ending, in a `finally` which writes a
+#: checkpoint, is given this many times `_AGAIN_S`, about half a minute.
+_MOST_RINGS = 16
 
 
 class TimeUp(BaseException):
@@ -32,43 +39,103 @@ class TimeUp(BaseException):
         self.limit = limit
 
 
-@contextmanager
-def ended_in_time(limits: Limits) -> Iterator[None]:
-    """Raise `TimeUp` in the block when the time is over.
+class TimeLimit:
+    """Raises `TimeUp` in its block when the time is over.
 
     That needs the main thread, a system with SIGALRM, and that neither this process nor
-    the program takes that signal for itself; else nothing is done here. A program that
-    takes it later has it from then on.
-    """
-    if not _is_free():
-        yield
-        return
-    of_python = signal.signal
+    the program takes that signal for itself; else it does nothing. A program that
+    takes it later has it from then on. Python runs no handler while it is in a call of
+    C that does not come back.
 
-    def ring(number: int, frame: FrameType | None) -> None:
+    Args:
+        limits: Of the run.
+        give_up: Called in the midst of the program if that goes on all the same, with
+            the limit: is to end the process. None: it is let go on.
+    """
+
+    def __init__(
+        self, limits: Limits, give_up: Callable[[DryRunLimit], object] | None = None
+    ) -> None:
+        self._limits, self._give_up = limits, give_up
+        self._of_python = signal.signal
+        self._replaced = Replacements()
+        self._is_set = False
+        self._over = False  # The block is, or the program: a late ring does nothing.
+        self._raised = self._rings = 0
+
+    def __enter__(self) -> TimeLimit:
+        if _is_free():
+            self._is_set = True
+            self._replaced.set(signal, "signal", self._set_handler)
+            self._of_python(signal.SIGALRM, self._ring)
+            first = max(self._limits.seconds_left, _LEAST_S)
+            signal.setitimer(signal.ITIMER_REAL, first, _AGAIN_S)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        # First: what follows must not be broken off, nor what comes after the block.
+        self._over = True
+        if not self._is_set:
+            return
+        self._replaced.undo()
+        if signal.getsignal(signal.SIGALRM) == self._ring:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            self._of_python(signal.SIGALRM, signal.SIG_DFL)
+
+    def _ring(self, number: int, frame: FrameType | None) -> None:
+        if self._over or self._is_own(frame):
+            return
         _, again = signal.getitimer(signal.ITIMER_REAL)
         if again != _AGAIN_S:  # The program set a timer, which is to end it.
-            of_python(signal.SIGALRM, signal.SIG_DFL)
+            self._of_python(signal.SIGALRM, signal.SIG_DFL)
             signal.raise_signal(signal.SIGALRM)
-        raise TimeUp(limits.out_of_time(frame))
+        self._rings += 1
+        given_up = self._give_up is not None and (
+            self._rings > _MOST_RINGS
+            or (self._raised >= _MOST_RAISED and not _is_ending())
+        )
+        if given_up and self._give_up is not None:
+            self._over = True
+            self._give_up(self._limits.out_of_time(frame))
+        elif not _is_ending():  # Else its `finally` would be broken off.
+            self._raised += 1
+            raise TimeUp(self._limits.out_of_time(frame))
 
-    def set_handler(number: int, handler: Any) -> Any:
-        if number == signal.SIGALRM and signal.getsignal(number) is ring:
+    def _is_own(self, frame: FrameType | None) -> bool:
+        """Tell whether this object begins or ends just now. A ring that it ignores as
+        it begins comes again."""
+        own = (TimeLimit.__enter__.__code__, TimeLimit.__exit__.__code__)
+        for _ in range(4):  # They call little, and nothing deep.
+            if frame is None:
+                return False
+            if frame.f_code in own and frame.f_locals.get("self") is self:
+                return True
+            frame = frame.f_back
+        return False
+
+    def _set_handler(self, number: int, handler: Any) -> Any:
+        """Stand in for signal.signal."""
+        if number == signal.SIGALRM and signal.getsignal(number) == self._ring:
             signal.setitimer(signal.ITIMER_REAL, 0)
-            of_python(signal.SIGALRM, signal.SIG_DFL)  # what it was for the program
-        return of_python(number, handler)
+            self._of_python(signal.SIGALRM, signal.SIG_DFL)  # as for the program
+        return self._of_python(number, handler)
 
-    with Replacements() as replaced:
-        try:
-            replaced.set(signal, "signal", set_handler)
-            of_python(signal.SIGALRM, ring)
-            first = max(limits.seconds_left, _LEAST_S)
-            signal.setitimer(signal.ITIMER_REAL, first, _AGAIN_S)
-            yield
-        finally:
-            if signal.getsignal(signal.SIGALRM) is ring:
-                signal.setitimer(signal.ITIMER_REAL, 0)
-                of_python(signal.SIGALRM, signal.SIG_DFL)
+
+def _is_ending() -> bool:
+    """Tell whether what the signal came into runs because of `TimeUp`: a `finally`, an
+    `except` or the end of a `with`."""
+    error, seen = sys.exc_info()[1], set[int]()
+    while error is not None and id(error) not in seen:
+        if isinstance(error, TimeUp):
+            return True
+        seen.add(id(error))
+        error = error.__context__
+    return False
 
 
 def _is_free() -> bool:

@@ -15,9 +15,13 @@ import re
 import sys
 from itertools import islice
 from types import CodeType, FrameType, ModuleType
+from typing import TypeAlias
+from weakref import WeakKeyDictionary
 
 _WIDTH = 40  # Of what is told; a line of its own shows the rest.
 _TRUTH = re.compile(r"\b(if|elif|while|assert|not|and|or)[\s(]*$")
+# A line that ends with the dot of a name: not of a comment, a number or an ellipsis.
+_OPEN_DOT = re.compile(r"[^#]*(?:[)\]]|\b[^\W\d]\w*)\.\s*$")
 _TRUTHS = {
     "if": "`if t:`",
     "elif": "`elif t:`",
@@ -27,12 +31,13 @@ _TRUTHS = {
     "and": "`t and ...`",
     "or": "`t or ...`",
     "else": "`... if t else ...`",
-    "for": "`for ... if t`",
 }
-_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
-# By file, too: code objects of two files are equal if their code is.
-_KNOWN: dict[tuple[str, CodeType, int], str] = {}
+_Comprehension: TypeAlias = ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
+
+# Of code that is still there; by file, too: code objects of two files are equal if
+# their code is.
+_KNOWN: WeakKeyDictionary[CodeType, dict[tuple[str, int], str]] = WeakKeyDictionary()
 
 
 def written(frame: FrameType | None) -> str:
@@ -40,10 +45,12 @@ def written(frame: FrameType | None) -> str:
     if frame is None or sys.version_info < (3, 11):
         return ""
     code = frame.f_code
-    key = code.co_filename, code, frame.f_lasti
-    if key not in _KNOWN:
-        _KNOWN[key] = _told(frame)
-    return _KNOWN[key]
+    known = _KNOWN.setdefault(code, {})
+    key = code.co_filename, frame.f_lasti
+    if key not in known:
+        linecache.checkcache(code.co_filename)  # It may hold the file of another day.
+        known[key] = _told(frame)
+    return known[key]
 
 
 def _told(frame: FrameType) -> str:
@@ -64,41 +71,41 @@ def _told(frame: FrameType) -> str:
     lines[-1] = lines[-1][:right]  # First: it may be the only one.
     lines[0] = lines[0][left:]
     text = b"".join(lines).decode("utf-8", "replace")
-    node = _parsed(text, left)
+    try:
+        node = ast.parse(f"({text}\n)", mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        node = None
     operation = dis.opname[code.co_code[at]]
     if operation.startswith("FORMAT_"):
         told = 'f"{t}"'
     elif operation.startswith(("POP_JUMP", "JUMP_IF", "TO_BOOL", "COMPARE_OP")):
-        keyword = text.split(maxsplit=1)[0].partition("(")[0] if text.strip() else ""
-        told = _truth(node, keyword, before.decode("utf-8", "replace"), rest.split())
+        told = _truth(node, text, before.decode("utf-8", "replace"), rest.split())
+    elif isinstance(node, ast.Call) and _is_method(frame, begin, before):
+        # Of one on a line of its own Python gives only the name: `item()`.
+        told = f".{ast.unparse(node.func)}()" if "CALL" in operation else ""
     else:
         told = _expression(node, operation, frame)
     return told if len(told) <= _WIDTH else ""
 
 
-def _parsed(text: str, indent: int) -> ast.AST | None:
-    """Return the expression, or the statement, that is written somewhere."""
-    statement = " " * indent + re.sub(r"^elif\b", "if", text)
-    block = f"if True:\n{statement}" if indent else statement
-    try:
-        return ast.parse(f"({text}\n)", mode="eval").body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        pass
-    try:
-        (node,) = ast.parse(block).body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
-    return node.body[0] if indent and isinstance(node, ast.If) else node
+def _is_method(frame: FrameType, line: int, before: bytes) -> bool:
+    """Tell whether a dot stands before what begins on a line after ``before``."""
+    if before.strip():
+        return before.rstrip().endswith(b".")
+    file = frame.f_code.co_filename
+    return (
+        _OPEN_DOT.match(linecache.getline(file, line - 1, frame.f_globals)) is not None
+    )
 
 
-def _truth(node: ast.AST | None, keyword: str, before: str, after: list[bytes]) -> str:
+def _truth(node: ast.expr | None, text: str, before: str, after: list[bytes]) -> str:
     """Tell who asks whether something is true, by the words around it."""
-    if isinstance(node, ast.If | ast.While | ast.Assert):
-        return _TRUTHS[keyword]
+    if node is None:
+        return _truth_of_statement(text, len(before))
+    if isinstance(node, _Comprehension):
+        return _TRUTHS["if"] if _is_plain(_conditions(node)) else ""
     if isinstance(node, ast.IfExp):
         return _TRUTHS["else"]
-    if isinstance(node, _COMPREHENSIONS):
-        return _TRUTHS["for"]
     if isinstance(node, ast.BoolOp):
         return _TRUTHS[type(node.op).__name__.lower()]
     if found := _TRUTH.search(before):
@@ -106,7 +113,37 @@ def _truth(node: ast.AST | None, keyword: str, before: str, after: list[bytes]) 
     return _TRUTHS.get(b"".join(after[:1]).decode("utf-8", "replace"), "")
 
 
-def _expression(node: ast.AST | None, operation: str, frame: FrameType) -> str:
+def _conditions(node: _Comprehension) -> list[ast.expr]:
+    return [test for generator in node.generators for test in generator.ifs]
+
+
+def _truth_of_statement(text: str, indent: int) -> str:
+    """Tell a statement that asks, where Python gives all of it: of tests that are no
+    comparison.
+
+    Args:
+        text: From its first letter on; its other lines are whole.
+        indent: How far its first line is indented.
+    """
+    word = re.match(r"(if|elif|while|assert)\b", text)
+    if word is None:
+        return ""
+    as_if = text if word[1] != "elif" else "if" + text[4:]
+    try:
+        # What is within it is as far in as in the file, which the block has to be, too.
+        ast.parse(f"if True:\n{' ' * indent}{as_if}" if indent else as_if)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return ""
+    return _TRUTHS[word[1]]
+
+
+def _is_plain(tests: list[ast.expr]) -> bool:
+    """Tell whether nothing but the tests themselves is asked."""
+    asks = (ast.BoolOp, ast.UnaryOp, ast.IfExp)
+    return bool(tests) and not any(isinstance(test, asks) for test in tests)
+
+
+def _expression(node: ast.expr | None, operation: str, frame: FrameType) -> str:
     match node:
         case ast.Call() if "CALL" in operation:
             return _call(node.func, frame)
