@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable
 from types import FrameType
 
 from torchtraceap.dryrun.lines import user_stack
@@ -29,6 +30,10 @@ class Limits:
         self._max_ops = max_ops
         self._max_seconds = max_seconds
         self._until = time.monotonic() + max_seconds
+        #: The error of the limit that was reached first, which a program may catch.
+        self.hit: DryRunLimit | None = None
+        #: Makes what is raised of it.
+        self.raising: Callable[[DryRunLimit], BaseException] = lambda error: error
 
     @property
     def seconds_left(self) -> float:
@@ -40,14 +45,18 @@ class Limits:
         self._ops += 1
         if self._ops > self._max_ops:
             done = f"{self._max_ops:,} operators"
-            raise self._error(done, "max_ops", sys._getframe(1))
+            self.hit = self.hit or self._error(done, "max_ops", sys._getframe(1))
+            raise self.raising(self.hit)
         if self._ops % _LOOK_EVERY == 0 and not self.seconds_left:
-            raise self.out_of_time(sys._getframe(1))
+            raise self.raising(self.out_of_time(sys._getframe(1)))
 
     def out_of_time(self, frame: FrameType | None) -> DryRunLimit:
-        """Return the error of a run whose time is over while a frame is running."""
-        done = f"{self._max_seconds:g} s and {self._ops:,} operators"
-        return self._error(done, "max_seconds", frame)
+        """Return the error of a run whose time is over while a frame is running; that
+        of the limit that was reached before, if one was."""
+        if self.hit is None:
+            done = f"{self._max_seconds:g} s and {self._ops:,} operators"
+            self.hit = self._error(done, "max_seconds", frame)
+        return self.hit
 
     def _error(self, done: str, limit: str, frame: FrameType | None) -> DryRunLimit:
         stack = user_stack(frame)

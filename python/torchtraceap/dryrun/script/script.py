@@ -161,6 +161,8 @@ def _run(
         raise
     except Exception as error:
         return Ended(by or ends.by, failure=traceback_text(error))
+    if run.limits.hit is not None:  # It was caught, as by `except Exception`.
+        return Ended(by or ends.by, message=told(run.limits.hit))
     # Nobody calls what would end threads of a function's program.
     return Ended(by or ends.by, cut_short=bool(by))
 

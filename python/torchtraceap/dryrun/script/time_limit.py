@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""time_limit.py: ends a program when its time is over, also where it runs no operator.
+"""time_limit.py: ends a program that reached a limit, also where it runs no operator.
 
 Operators look at the clock themselves (limits.py); a program that runs none, because it
 sleeps or loops on the host, does not. A timer of the system reaches that, too. What it
@@ -32,7 +32,7 @@ _MOST_RINGS = 16
 
 
 class TimeUp(BaseException):
-    """Ends a program whose time is over; no Exception, as SystemExit is none."""
+    """Ends a program that reached a limit; no Exception, as SystemExit is none."""
 
     def __init__(self, limit: DryRunLimit) -> None:
         super().__init__(str(limit))
@@ -61,9 +61,11 @@ class TimeLimit:
         self._replaced = Replacements()
         self._is_set = False
         self._over = False  # The block is, or the program: a late ring does nothing.
+        self._seen = False  # By an operator.
         self._raised = self._rings = 0
 
     def __enter__(self) -> TimeLimit:
+        self._limits.raising = self._of_operator
         if _is_free():
             self._is_set = True
             self._replaced.set(signal, "signal", self._set_handler)
@@ -80,12 +82,23 @@ class TimeLimit:
     ) -> None:
         # First: what follows must not be broken off, nor what comes after the block.
         self._over = True
+        self._limits.raising = lambda limit: limit
         if not self._is_set:
             return
         self._replaced.undo()
         if signal.getsignal(signal.SIGALRM) == self._ring:
             signal.setitimer(signal.ITIMER_REAL, 0)
             self._of_python(signal.SIGALRM, signal.SIG_DFL)
+
+    def _of_operator(self, limit: DryRunLimit) -> BaseException:
+        """Return what an operator raises, and see to it that the program ends."""
+        if threading.current_thread() is not threading.main_thread():
+            return limit
+        mine = self._is_set and signal.getsignal(signal.SIGALRM) == self._ring
+        if mine and not self._seen:  # Once: else it would be put off by each operator.
+            signal.setitimer(signal.ITIMER_REAL, _AGAIN_S, _AGAIN_S)
+        self._seen = True
+        return TimeUp(limit)
 
     def _ring(self, number: int, frame: FrameType | None) -> None:
         if self._over or self._is_own(frame):
