@@ -19,7 +19,7 @@ from typing import Any
 from torchtraceap.dryrun.device.border import Border
 from torchtraceap.dryrun.device.modes import seen_in_thread
 from torchtraceap.dryrun.facade.replacing import Replacements
-from torchtraceap.dryrun.host_threads import Before
+from torchtraceap.dryrun.host_threads import Before, outlived
 from torchtraceap.dryrun.overrides.autocast import in_thread
 from torchtraceap.dryrun.recording_lock import LOCK
 
@@ -32,6 +32,10 @@ def _inside(border: Border, after: Before) -> Iterator[None]:
     try:
         with in_thread(), seen_in_thread(border, border.run):
             yield
+    except RuntimeError as error:
+        if border.run.ended:  # In the midst of what it did: torch's words would be odd.
+            raise outlived() from error
+        raise
     finally:
         border.run.recorder.threads.leave()
 

@@ -45,6 +45,11 @@ def not_lost() -> Iterator[None]:
 
 def _interrupt_later() -> None:
     time.sleep(_LATER_S)
+    interrupt_main()
+
+
+def interrupt_main() -> None:
+    """Raise KeyboardInterrupt in the main thread, also where that waits."""
     main = threading.main_thread().ident
     if hasattr(signal, "pthread_kill") and main is not None:
         signal.pthread_kill(main, signal.SIGINT)  # It ends a sleep, too.

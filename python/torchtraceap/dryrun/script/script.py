@@ -13,8 +13,10 @@ import builtins
 import os
 import runpy
 import sys
+import threading
 import zipfile
 from collections.abc import Callable, Sequence
+from concurrent.futures.thread import _threads_queues
 from contextlib import nullcontext
 from importlib.machinery import SourceFileLoader
 from types import ModuleType
@@ -142,8 +144,11 @@ def _run(
     try:
         watching = nullcontext() if by else ends.watching()
         limit = TimeLimit(run.limits, goes_on if give_up else None)
+        older = threading.enumerate()
         with watching, not_lost(), limit:
             start()
+            if not by:
+                _wait_for_threads(older)
     except Enough:
         ends.forget_end()
         return Ended(ends.by, cut_short=True)
@@ -151,6 +156,9 @@ def _run(
         if end.code not in (None, 0):
             return Ended(by or ends.by, message=_of_exit(shown, end.code))
     except KeyboardInterrupt:
+        if ends.elsewhere:
+            ends.forget_end()
+            return Ended(ends.by, cut_short=True)
         run.record.interrupted = True
         return Ended(by or ends.by, interrupted=True, cut_short=True)
     except TimeUp as error:
@@ -161,10 +169,21 @@ def _run(
         raise
     except Exception as error:
         return Ended(by or ends.by, failure=traceback_text(error))
+    if ends.elsewhere:  # Its SystemExit was handed on by a pool.
+        ends.forget_end()
+        return Ended(ends.by, cut_short=True)
     if run.limits.hit is not None:  # It was caught, as by `except Exception`.
         return Ended(by or ends.by, message=told(run.limits.hit))
     # Nobody calls what would end threads of a function's program.
     return Ended(by or ends.by, cut_short=bool(by))
+
+
+def _wait_for_threads(older: list[threading.Thread]) -> None:
+    """Wait for threads that a program leaves at its end, as Python does; not for those
+    of pools, which Python tells to end."""
+    done = {*older, *_threads_queues}
+    while left := [t for t in threading.enumerate() if not t.daemon and t not in done]:
+        left[0].join()
 
 
 def _of_exit(name: str, code: object) -> str:

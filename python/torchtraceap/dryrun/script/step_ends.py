@@ -9,6 +9,7 @@ none, so the program goes on until the next one begins, and it counts for that o
 
 from __future__ import annotations
 
+import threading
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from torchtraceap.dryrun.facade.replacing import Replacements
 from torchtraceap.dryrun.record import Call, Op
+from torchtraceap.dryrun.script.interrupts import interrupt_main
 
 if TYPE_CHECKING:
     from torchtraceap.dryrun.dry_run import DryRun
@@ -47,6 +49,9 @@ class StepEnds:
         self._ran: weakref.WeakSet[Any] = weakref.WeakSet()  # modules of that step
         #: What ended them; "": nothing did.
         self.by = ""
+        self._thread = threading.get_ident()
+        #: Whether the last was made by another thread, and KeyboardInterrupt says so.
+        self.elsewhere = False
 
     @contextmanager
     def watching(self) -> Iterator[None]:
@@ -124,7 +129,12 @@ class StepEnds:
 
     def _raise_enough(self) -> None:
         self._ended_at = self._ended_at or self._length()
-        raise Enough
+        if threading.get_ident() == self._thread:
+            raise Enough
+        # Of this thread nobody would hear, and the program's own may wait for it.
+        self.elsewhere = True
+        interrupt_main()
+        raise SystemExit  # of which threading says nothing
 
     def _length(self) -> tuple[int, int]:
         record = self._run.record

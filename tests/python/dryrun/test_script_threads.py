@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""test_script_threads.py: scripts that train in threads, or catch their limits."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch")
+
+TRAIN = """
+import queue, threading, time, torch
+q = queue.Queue()
+def train(steps=6):
+    model = torch.nn.Linear(4, 4).cuda()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(steps):
+        loss = model(torch.ones(2, 4, device="cuda")).sum()
+        loss.backward()
+        optimizer.step()
+        q.put(loss)
+        time.sleep(0.01)
+"""
+
+
+def dryrun(tmp_path: Path, end: str, *options: str) -> subprocess.CompletedProcess[str]:
+    script = tmp_path / "train.py"
+    script.write_text(TRAIN + end)
+    command = [sys.executable, "-m", "torchtraceap", "dryrun", *options, str(script)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=240)
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        "threading.Thread(target=train).start()\nwhile True: q.get().item()",
+        "t = threading.Thread(target=train); t.start(); t.join()",
+        "from concurrent.futures import ThreadPoolExecutor\n"
+        "with ThreadPoolExecutor(1) as pool: pool.submit(train).result()",
+        "threading.Thread(target=train).start()",
+    ],
+    ids=["waits for its queue", "joins", "pool", "leaves it"],
+)
+def test_steps_that_a_thread_makes_end_the_script(tmp_path: Path, end: str) -> None:
+    done = dryrun(tmp_path, end)
+    assert done.returncode == 0, done.stderr
+    assert "3 steps." in done.stdout
+    assert done.stderr == ""
+
+
+def test_a_thread_that_is_left_is_waited_for(tmp_path: Path) -> None:
+    end = "threading.Thread(target=train, args=[4]).start()"
+    done = dryrun(tmp_path, end, "--steps", "0")
+    assert done.returncode == 0, done.stderr
+    assert "4 steps." in done.stdout
+
+
+@pytest.mark.parametrize("caught", ["except Exception", "except"])
+def test_a_limit_that_is_caught_is_told(tmp_path: Path, caught: str) -> None:
+    end = f"""
+x = torch.ones((), device="cuda")
+while True:
+    try:
+        x = x + 1  # here
+        time.sleep(0.001)
+    {caught}: pass
+"""
+    done = dryrun(tmp_path, end, "--max-ops", "20")
+    assert done.returncode == 2
+    at = (TRAIN + end).splitlines().index("        x = x + 1  # here") + 1
+    assert f"train.py:{at}, after 20 operators (--max-ops)" in done.stderr
+    assert "20 operators" in done.stdout
