@@ -27,7 +27,6 @@ NOTHING = (
     "Nothing was checked: the code put nothing on the GPU, which here is that of a dry "
     "run."
 )
-_MOST_NAMES = 3  # Of threads.
 _NOTHING_ELSE = 'To check code for the CPU as if it had a GPU: device="cpu"'
 
 
@@ -110,9 +109,7 @@ def _launches(ops: Sequence[Op], gpu: Gpu, first: int, steps: int) -> Launches:
 
 
 def _scope(syncs: Sequence[Sync], record: Record, gpu: Gpu, chance: str) -> str:
-    older = ", ".join(printable(name) for name in record.older_threads[:_MOST_NAMES])
-    older += ", ..." * (len(record.older_threads) > _MOST_NAMES)
-    threads = f"; threads that were started before ({older})" if older else ""
+    threads = "; threads that were started before" if record.older_threads else ""
     lines = [
         f"Checked in a dry run: nothing ran on a GPU, the code ran as if on one "
         f"({gpu.name}).",

@@ -1,6 +1,25 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The program ``torchtraceap``: program.py runs it, each command has a module."""
 
-from torchtraceap.cli.program import console, main
+from __future__ import annotations
 
-__all__ = ["console", "main"]
+from collections.abc import Sequence
+
+_INTERRUPTED = 130
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the program; see `program.main`."""
+    from torchtraceap.cli import program
+
+    return program.main(arguments)
+
+
+def console() -> int:
+    """Be the process ``torchtraceap``; see `program.console`."""
+    try:  # Loading it takes a while, in which there may be Ctrl-C, too.
+        from torchtraceap.cli import program
+
+        return program.console()
+    except KeyboardInterrupt:
+        return _INTERRUPTED
