@@ -239,7 +239,9 @@ def test_a_script_that_is_ended_early_does_not_wait_for_its_threads(
     assert "3 steps." in done.stdout
     assert re.search(r"train\.py:8  .*Tensor\.cuda.*  ×2", done.stdout)
     assert done.returncode == 0, done.stderr
-    assert "threads that it left do not end: 'prefetch'" in done.stderr
+    # Where the end finds it: in a full queue, or at its next use of the device.
+    waits = "threads that it left do not end: 'prefetch'" in done.stderr
+    assert waits or "the thread 'prefetch' uses the GPU" in done.stderr
 
 
 class Rows(torch.utils.data.Dataset[Any]):

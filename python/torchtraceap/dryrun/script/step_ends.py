@@ -9,7 +9,9 @@ none, so the program goes on until the next one begins, and it counts for that o
 
 from __future__ import annotations
 
+import _thread
 import threading
+import time
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,6 +23,9 @@ from torchtraceap.dryrun.script.interrupts import interrupt_main
 
 if TYPE_CHECKING:
     from torchtraceap.dryrun.dry_run import DryRun
+
+
+_AGAIN_S = 2.0  # By then a program that was interrupted has ended.
 
 
 class Enough(BaseException):
@@ -52,6 +57,7 @@ class StepEnds:
         self._thread = threading.get_ident()
         #: Whether the last was made by another thread, and KeyboardInterrupt says so.
         self.elsewhere = False
+        self._over = False
 
     @contextmanager
     def watching(self) -> Iterator[None]:
@@ -80,6 +86,7 @@ class StepEnds:
                 replaced.set(torch.profiler.profile, "step", step)
                 yield
         finally:
+            self._over = True
             for hook in hooks:
                 hook.remove()
             self._join_tail()
@@ -132,9 +139,15 @@ class StepEnds:
         if threading.get_ident() == self._thread:
             raise Enough
         # Of this thread nobody would hear, and the program's own may wait for it.
-        self.elsewhere = True
-        interrupt_main()
+        if not self.elsewhere:
+            self.elsewhere = True
+            _thread.start_new_thread(self._interrupt, ())
         raise SystemExit  # of which threading says nothing
+
+    def _interrupt(self) -> None:
+        while not self._over:  # Again, for what is raised may be lost or caught.
+            interrupt_main()
+            time.sleep(_AGAIN_S)
 
     def _length(self) -> tuple[int, int]:
         record = self._run.record
