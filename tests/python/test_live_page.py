@@ -14,8 +14,12 @@ import torchtraceap
 
 torch = pytest.importorskip("torch")
 
-# torch says so once a process, whenever a profiler begins a second cycle.
-pytestmark = pytest.mark.filterwarnings("ignore:Warning. Profiler clears events")
+pytestmark = [
+    # torch says so once a process, whenever a profiler begins a second cycle.
+    pytest.mark.filterwarnings("ignore:Warning. Profiler clears events"),
+    # Lightning says so wherever neither TensorBoard nor tensorboardX is installed.
+    pytest.mark.filterwarnings("ignore:.*tensorboardX. has been removed"),
+]
 
 PAGE = Path(__file__).parents[2] / "docs" / "live.md"
 BLOCKS = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(), re.M | re.S)
