@@ -139,6 +139,19 @@ def test_the_page_is_what_the_results_give() -> None:
     assert accuracy_page.page(results) == page
 
 
+@pytest.mark.parametrize("name", ["ViT-base", "ResNet-50 training, fp32"])
+def test_programs_launch_what_the_page_says(name: str) -> None:
+    from programs import PROGRAMS
+    from whole_programs import dry
+
+    results = json.loads((ROOT / "benchmarks/results/dryrun.json").read_text())
+    rows = [row for row in results["programs"] if row["program"].startswith(name)]
+    program = next(each for each in PROGRAMS if each.name.startswith(name))
+    said, found = rows[0]["dry"], dry(program)
+    assert found["kernels"] == said["kernels"]
+    assert found["busy_us"] == pytest.approx(said["busy_us"], rel=1e-6)
+
+
 def test_stated_errors_are_those_of_the_worst_trace() -> None:
     results = json.loads((ROOT / "benchmarks/results/dryrun.json").read_text())
     found: dict[str, float] = {}

@@ -25,27 +25,21 @@ from torchtraceap.dryrun.estimate.launch import Launch  # noqa: E402
 from torchtraceap.dryrun.estimate.launch_table import TABLE  # noqa: E402
 from torchtraceap.dryrun.estimate.launches import has_rule, launches_of  # noqa: E402
 from torchtraceap.dryrun.estimate.list_launches import CHUNK, MOST_BLOCKS, filled  # noqa: E402
-from torchtraceap.dryrun.record import Op, TensorInfo  # noqa: E402
+from torchtraceap.dryrun.plain_values import plain  # noqa: E402
+from torchtraceap.dryrun.record import Op  # noqa: E402
 
 H100, V100 = gpu("H100"), gpu("V100")
 aten = torch.ops.aten
-
-
-def info(value: Any) -> Any:
-    if isinstance(value, torch.Tensor):
-        kind = str(value.dtype).removeprefix("torch.")
-        return TensorInfo(tuple(value.shape), kind, value.stride(), "cuda")
-    return tuple(map(info, value)) if isinstance(value, (list, tuple)) else value
 
 
 def op(f: Any, *args: Any, **kwargs: Any) -> Op:
     """Return an operator as a dry run writes it down; its results by torch."""
     found = f(*args, **kwargs)
     flat = found if isinstance(found, (tuple, list)) else (found,)
-    outputs = tuple(info(t) for t in flat if isinstance(t, torch.Tensor))
-    named = {name: info(value) for name, value in kwargs.items()}
+    outputs = tuple(plain(t) for t in flat if isinstance(t, torch.Tensor))
+    named = {name: plain(value) for name, value in kwargs.items()}
     name, overload = f._schema.name, f._schema.overload_name
-    return Op(name, overload, info(args), named, outputs, 0, "forward", None, "")
+    return Op(name, overload, plain(args), named, outputs, 0, "forward", None, "")
 
 
 def meta(*shape: int, dtype: Any = torch.float32) -> torch.Tensor:
@@ -170,7 +164,7 @@ def test_recurrent_layers_have_two_kernels_a_step(batch_first: bool) -> None:
     weights = [meta(256, 32), meta(256, 64), meta(256), meta(256)]
     args = (meta(*shape), weights, 4, None, meta(1, 4, 64), meta(1, 4, 64), 2, 64, 0,
             1, batch_first)  # fmt: skip
-    found = Op("aten::_cudnn_rnn", "", info(args), {}, (), 0, "forward", None, "")
+    found = Op("aten::_cudnn_rnn", "", plain(args), {}, (), 0, "forward", None, "")
     said = launches_of(found, H100)
     assert [launch.work for launch in said] == ["gemm", *["gemm", "elementwise"] * 10]
     assert sum(launch.flops for launch in said) == 2 * 4 * 10 * (256 * 32 + 256 * 64)
@@ -234,6 +228,16 @@ def test_convolutions_take_what_they_took_on_a_v100(
     assert said == pytest.approx(recorded_us, rel=0.35)
 
 
+def test_a_convolution_whose_image_keeps_its_form_has_it_turned_both_ways() -> None:
+    x, w = meta(32, 128, 28, 28), meta(128, 128, 3, 3)
+    found = op(
+        aten.convolution.default, x, w, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1
+    )
+    # cuDNN's Winograd on a V100, as in the trace above: image, weights, result.
+    names = [launch.name.split()[-1] for launch in launches_of(found, V100)]
+    assert names == ["layout", "layout", "aten::convolution", "layout"]
+
+
 def test_causal_attention_leaves_out_tiles_above_the_diagonal() -> None:
     q = meta(2, 8, 512, 64, **HALF)
     f = aten._scaled_dot_product_flash_attention.default
@@ -264,7 +268,7 @@ def test_long_unaligned_rows_are_read_three_times() -> None:
     def moved(row: int) -> float:
         x = meta(64, row, **HALF)
         (launch,) = launches_of(op(aten._softmax.default, x, -1, False), H100)
-        return launch.nbytes / info(x).nbytes
+        return launch.nbytes / plain(x).nbytes
 
     assert moved(1000) == moved(1001) == moved(4096) == 2
     assert moved(4097) == 4
@@ -318,7 +322,7 @@ def test_a_fused_optimizer_moves_seven_lists() -> None:
         lr=0.1, beta1=0.9, beta2=0.99, weight_decay=0.0, eps=1e-8, amsgrad=False,
         maximize=False,
     )  # fmt: skip
-    args = tuple(info(x) for x in (*lists, [], counters))
+    args = tuple(plain(x) for x in (*lists, [], counters))
     found = Op("aten::_fused_adamw_", "", args, names, (), 0, "optimizer", None, "")
     (launch,) = launches_of(found, H100)
     assert launch.blocks == 3
@@ -332,7 +336,8 @@ def test_unlike_lists_are_taken_one_by_one() -> None:
 
 
 def test_what_no_rule_knows_is_marked() -> None:
-    unknown = Op("mine::twist", "", (info(X),), {}, (info(X),), 0, "forward", None, "")
+    x = plain(X)
+    unknown = Op("mine::twist", "", (x,), {}, (x,), 0, "forward", None, "")
     assert not has_rule(unknown)
     (launch,) = launches_of(unknown, H100)
     assert launch.by_default

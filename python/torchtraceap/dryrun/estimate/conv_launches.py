@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import sys
-from typing import Any
+from typing import Any, Literal
 
 from torchtraceap.dryrun.estimate.gpus import Gpu
 from torchtraceap.dryrun.estimate.launch import (
@@ -63,16 +63,19 @@ def _layout(name: str, t: TensorInfo, factor: float = 2.0) -> Launch:
 
 def _pass(
     name: str, work: str, x: TensorInfo, w: TensorInfo, y: TensorInfo,
-    result: TensorInfo, stride: int, gpu: Gpu,
+    of: Literal["x", "w", "y"], stride: int, gpu: Gpu,
 ) -> tuple[Launch, ...]:  # fmt: skip
-    """Return the kernels that work out `result` of a convolution x * w = y."""
+    """Return the kernels that work out one of a convolution x * w = y."""
+    # By its name: tensors of one form are one TensorInfo.
+    operands = {"x": x, "w": w, "y": y}
+    result = operands.pop(of)
+    given = operands.values()
     kind = _conv_type(x.dtype, gpu)
     dense = w if w.shape[0] == y.shape[1] else None
     flops = 2.0 * math.prod(w.shape[1:]) * (y if dense else x).numel
     bytes_ = float(nbytes((x, w, y)))
     main = Launch(name, work, kind, flops, bytes_)
     pointwise = math.prod(w.shape[2:]) == 1 and stride == 1
-    given = [t for t in (x, w, y) if t is not result]
     few = w.shape[1] * x.item_bytes < _CHANNEL_BYTES and dense is not None
     if few and kind == "tf32":  # Left to the plain kernels.
         kind = "float32"
@@ -85,11 +88,11 @@ def _pass(
     parts = Launch(f"{name} sum", "reduce", kind, 0.0, 4.0 * w.nbytes)
     if kind != "float32":
         if _channels_last(x) or (pointwise and kind == "tf32"):
-            return (main, parts) if result is w else (main,)
+            return (main, parts) if of == "w" else (main,)
         return *(_layout(name, t) for t in given), main, _layout(name, result)
     offsets = Launch(f"{name} offsets", "elementwise", "int32", 0.0, _OFFSETS_BYTES)
     winograd = w.shape[2:] == (3, 3) and stride == 1 and w.shape[1] > 3
-    if winograd and result is not w and min(w.shape[:2]) <= _WINOGRAD_CHANNELS:
+    if winograd and of != "w" and min(w.shape[:2]) <= _WINOGRAD_CHANNELS:
         fused = Launch(name, work, kind, flops / _FUSED_FLOPS, bytes_)
         return _layout(name, w), fused
     if winograd:
@@ -98,9 +101,9 @@ def _pass(
                        bytes_ * _WINOGRAD_SPREAD)  # fmt: skip
         return (*(_layout(name, t, spread) for t in given), inner,
                 _layout(name, result, spread))  # fmt: skip
-    if pointwise and result is w:
+    if pointwise and of == "w":
         return main, parts
-    plain = pointwise and result is y and math.prod(y.shape[2:]) < _LARGE_IMAGE
+    plain = pointwise and of == "y" and math.prod(y.shape[2:]) < _LARGE_IMAGE
     return (main,) if plain else (offsets, main)
 
 
@@ -108,7 +111,7 @@ def convolution(op: Op, gpu: Gpu) -> tuple[Launch, ...]:
     """A convolution, and the addition of its bias."""
     x, w, y = argument(op, 0, "input"), argument(op, 1, "weight"), results(op)[0]
     stride = max(argument(op, 3, "stride") or (1,))
-    out = _pass(op.name, "conv", x, w, y, y, stride, gpu)
+    out = _pass(op.name, "conv", x, w, y, "y", stride, gpu)
     if next(tensors(argument(op, 2, "bias")), None) is None:
         return out
     bias = Launch(f"{op.name} bias", "elementwise", y.dtype, 0.0, 2.0 * y.nbytes,
@@ -124,10 +127,10 @@ def convolution_backward(op: Op, gpu: Gpu) -> tuple[Launch, ...]:
     out: tuple[Launch, ...] = ()
     if mask[0]:
         name = f"{op.name} input"
-        out += _pass(name, "conv_backward", x, w, y, x, stride, gpu)
+        out += _pass(name, "conv_backward", x, w, y, "x", stride, gpu)
     if mask[1]:
         name = f"{op.name} weight"
-        out += _pass(name, "conv_backward", x, w, y, w, stride, gpu)
+        out += _pass(name, "conv_backward", x, w, y, "w", stride, gpu)
     if mask[2]:
         out += (Launch(f"{op.name} bias", "reduce", y.dtype, 0.0, y.nbytes),)
     return out
