@@ -112,6 +112,12 @@ void Document::fail_no_events() const {
   } else if (has("nodes")) {
     cause = "this looks like an execution trace (it has nodes, but no traceEvents)";
     hint = "Give the profiler's trace of the same run. " + hint;
+  } else if (has("cannot_know")) {
+    cause = "this is the result of a dry run, not a trace";
+    hint = "Give the trace that dryrun --trace-out writes (to_trace() of the run).";
+  } else if (has("findings") && has("schema_version")) {
+    cause = "this is a report of torchtraceap, not a trace";
+    hint = "compare and check --baseline take a report; else give the trace itself.";
   } else if (has("segments") || has("device_traces")) {
     cause = "this looks like a memory snapshot, not a profiler trace";
   } else if (has("ph")) {

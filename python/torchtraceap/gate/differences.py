@@ -15,6 +15,7 @@ from torchtraceap.comparison import (
 )
 from torchtraceap.gate.exact_differences import edge_of, exact, exact_finding
 from torchtraceap.gate.matching import match
+from torchtraceap.gate.moved_folders import moves
 from torchtraceap.gate.noise import mean_error, median_error, rare_error
 from torchtraceap.gate.side import Seen, Side
 from torchtraceap.gate.unlike import is_comparable, notes
@@ -24,6 +25,8 @@ def make_comparison(before: Side, after: Side) -> Comparison:
     """Compare two sides."""
     per_step = before.steps > 0 and after.steps > 0
     comparable = is_comparable(before, after)
+    moved = moves(before.files, after.files)
+    names = {now: was for move in moved for now, was in move.files.items()}
     step_us = busy = None
     causes: dict[str, Change] = {}
     findings: list[FindingChange] = []
@@ -38,7 +41,7 @@ def make_comparison(before: Side, after: Side) -> Comparison:
             floor *= before.span_us * before.units / sizes[0]
         busy = _busy(before, after)
         causes = _causes(before, after, sizes, floor, per_step)
-        for pair in match(before.findings, after.findings, sizes):
+        for pair in match(before.findings, after.findings, sizes, names):
             findings.append(_finding(pair, before, after, sizes, floor, per_step))
     if before.simulated is not None:
         edge = edge_of(before, after)
@@ -50,7 +53,7 @@ def make_comparison(before: Side, after: Side) -> Comparison:
         before=before,
         after=after,
         unit="us_per_step" if per_step else "share",
-        notes=tuple(notes(before, after, per_step)),
+        notes=tuple(notes(before, after, per_step, moved)),
         comparable=comparable,
         step_us=step_us,
         busy=busy,

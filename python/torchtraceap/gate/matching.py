@@ -9,8 +9,9 @@ far the others moved, and what they cost.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from torchtraceap.gate.side import Seen
 
@@ -27,6 +28,7 @@ def match(
     before: Sequence[Seen],
     after: Sequence[Seen],
     sizes: tuple[float, float] = (1.0, 1.0),
+    names: Mapping[str, str] = MappingProxyType({}),
 ) -> Iterator[Pair]:
     """Yield pairs of one pattern, sub-type, file, function and operator, then what is
     on one side only.
@@ -38,8 +40,13 @@ def match(
         before: Findings of one side.
         after: Those of the other.
         sizes: What the costs of each are divided by, to be compared.
+        names: Of files before, by what they are called after if that is another name.
     """
-    left, right = list(before), list(after)
+    left, right, originals = list(before), list[Seen](), dict[int, Seen]()
+    for seen in after:
+        known = replace(seen, file=names.get(seen.file, seen.file))
+        originals[id(known)] = seen
+        right.append(known)
     for group in (_file, _function, _place):
         befores, afters = _grouped(left, group), _grouped(right, group)
         for key, some in befores.items():
@@ -48,9 +55,9 @@ def match(
             for was, now in make(some, found, sizes):
                 left.remove(was)
                 right.remove(now)
-                yield was, now
+                yield was, originals[id(now)]
     yield from ((seen, None) for seen in left)
-    yield from ((None, seen) for seen in right)
+    yield from ((None, originals[id(seen)]) for seen in right)
 
 
 @dataclass(frozen=True, eq=False)

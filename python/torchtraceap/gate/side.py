@@ -66,6 +66,11 @@ class Side:
     simulated: dict[str, Any] | None = None  # What a dry run assumed; None: recorded.
 
     @property
+    def files(self) -> set[str]:
+        """Where its findings are, as far as they have a place."""
+        return {seen.file for seen in self.findings if seen.file}
+
+    @property
     def steps(self) -> int:
         """How many steps it has."""
         return len(self.steps_us)

@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from torchtraceap.gate.moved_folders import Move
 from torchtraceap.gate.noise import median_error
 from torchtraceap.gate.side import Side
 
@@ -25,7 +26,9 @@ def _mixed(before: Side, after: Side) -> bool:
     return (before.simulated is None) != (after.simulated is None)
 
 
-def notes(before: Side, after: Side, per_step: bool) -> Iterator[str]:
+def notes(
+    before: Side, after: Side, per_step: bool, moved: Sequence[Move]
+) -> Iterator[str]:
     """Yield what a reader should know of both, worst first."""
     for name, side in (("before", before), ("after", after)):
         if side.verdict == _UNUSABLE:
@@ -68,6 +71,11 @@ def notes(before: Side, after: Side, per_step: bool) -> Iterator[str]:
     recorded = before.simulated is None  # Simulations have no noise.
     if recorded and per_step and median_error((0.0,) * few) is None:
         yield f"{few} steps are too few to tell a change from noise"
+    for move in moved:
+        yield (
+            f"files of {move.after or 'the working folder'} are taken for those of "
+            f"{move.before or 'the working folder'}, from where the program has moved"
+        )
     if before.settings != after.settings:
         yield "thresholds differ: findings may have come or gone by that alone"
 

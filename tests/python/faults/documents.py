@@ -84,6 +84,18 @@ VARIANTS = [
     ),
     V(
         "F07",
+        "result of a dry run",
+        alone('{"schema_version": 1, "cannot_know": []}'),
+        Refused("not_a_trace", "--trace-out"),
+    ),
+    V(
+        "F07",
+        "report",
+        alone('{"schema_version": 1, "findings": []}'),
+        Refused("not_a_trace", "report of torchtraceap"),
+    ),
+    V(
+        "F07",
         "git-lfs pointer",
         alone("version https://git-lfs.github.com/spec/v1\noid sha256:0\n"),
         Refused("git_lfs", "git lfs pull"),
