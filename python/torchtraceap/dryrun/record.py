@@ -30,6 +30,11 @@ How = Literal["seen", "table", "facade"]
 #: value was read.
 Value = Literal["known", "guessed", "none"]
 
+#: How a call of the host orders streams, or waits for them.
+CallKind = Literal[
+    "event_record", "stream_wait", "event_sync", "stream_sync", "device_sync"
+]
+
 #: The number of the stream that work goes to where the program names none, as CUPTI
 #: numbers it.
 DEFAULT_STREAM = 7
@@ -133,9 +138,7 @@ class Op:
 class Call:
     """A call by which the host orders streams or waits for them; launches nothing."""
 
-    kind: Literal[
-        "event_record", "stream_wait", "event_sync", "stream_sync", "device_sync"
-    ]
+    kind: CallKind
     step: int
     line: Line | None
     stream: int = DEFAULT_STREAM
