@@ -183,6 +183,11 @@ class Record:
     #: Names of those that there were before it, which it does not follow.
     older_threads: tuple[str, ...] = ()
 
+    @property
+    def last_step(self) -> int | None:
+        """The number of the last step that ended; None: none did."""
+        return self.steps - 1 if self.steps else None
+
     def threads_of(self, syncs: Iterable[Sync]) -> tuple[str, ...]:
         """Return the names of the threads that wait, each once; none if it is only the
         first, of which nothing need be said."""
