@@ -52,8 +52,8 @@ class ForwardOps:
         self._mixed: set[int] = set()  # threads that met graphs of others
         self._step = 0  # the first entry of the step
 
-    def clear(self) -> None:
-        """Look no further back: the step is over."""
+    def end_step(self) -> None:
+        """Look no further back than this."""
         self._step = len(self._record.entries)
 
     def keep(self, thread: int, at: int) -> None:
@@ -72,8 +72,17 @@ class ForwardOps:
                 if (maker or 0) != thread:
                     self._mixed.add(thread)
 
-    def of(self, thread: int, node: Any) -> int | None:
-        """Return the place of the operator whose node runs in a thread, if known."""
+    def link(self, entry: Op, node: Any) -> None:
+        """Say of an operator which one's node it is run by, if known: it is at that
+        one's line, and called from its own."""
+        entry.caller = entry.line
+        entry.forward = self._of(entry.thread, node)
+        if entry.forward is not None:
+            made = self._record.entries[entry.forward]
+            assert isinstance(made, Op)
+            entry.line, entry.module = made.line, made.module
+
+    def _of(self, thread: int, node: Any) -> int | None:
         number = node._sequence_nr()
         own = self._made.get(thread, {}).get(number)
         if self._made.keys() <= {thread}:

@@ -2,8 +2,8 @@
 """host_threads.py: the threads of the host that a run follows. Loads no torch.
 
 They are told apart, and it is known in part in what order they did what: a thread
-begins after what the one that started it did before, and who takes a tensor, or waits
-for an event, of another thread comes after what made it.
+begins after what the one that started it did before, and thread_order.py adds what
+they hand over to each other.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class HostThreads:
     def enter_first(self) -> None:
         """Follow the thread that asks: the one that enters the run."""
         self._mine.followed = True
-        _ = self.number
+        self._give_number()
         me = threading.current_thread()
         older = (thread for thread in threading.enumerate() if thread is not me)
         self._record.older_threads = tuple(thread.name for thread in older)
@@ -112,9 +112,12 @@ class HostThreads:
         """
         self._check()
         if self._mine.number < 0:
-            self._mine.number = len(self._record.threads)
-            self._record.threads.append(threading.current_thread().name)
+            self._give_number()
         return self._mine.number
+
+    def _give_number(self) -> None:
+        self._mine.number = len(self._record.threads)
+        self._record.threads.append(threading.current_thread().name)
 
     @property
     def stream(self) -> int:

@@ -5,22 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from torchtraceap.dryrun.record import Op, Sync
 from torchtraceap.dryrun.result import Result
 
 
 class JudgedResult(Result):
     """A result that raises if there is more in it than there may be."""
-
-    @property
-    def ops(self) -> list[Op]:
-        """The operators that a GPU would have run."""
-        return [entry for entry in self.record.entries if isinstance(entry, Op)]
-
-    @property
-    def syncs(self) -> list[Sync]:
-        """The moments at which the host would have waited for it."""
-        return self.record.syncs
 
     def assert_no_sync(
         self,

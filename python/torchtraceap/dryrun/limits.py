@@ -6,6 +6,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
+from copy import copy
 from types import FrameType
 
 from torchtraceap.dryrun.lines import user_stack
@@ -45,18 +46,22 @@ class Limits:
         self._ops += 1
         if self._ops > self._max_ops:
             done = f"{self._max_ops:,} operators"
-            self.hit = self.hit or self._error(done, "max_ops", sys._getframe(1))
-            raise self.raising(self.hit)
+            raise self.raising(self._reached(done, "max_ops", sys._getframe(1)))
         if self._ops % _LOOK_EVERY == 0 and not self.seconds_left:
             raise self.raising(self.out_of_time(sys._getframe(1)))
 
     def out_of_time(self, frame: FrameType | None) -> DryRunLimit:
         """Return the error of a run whose time is over while a frame is running; that
         of the limit that was reached before, if one was."""
+        done = f"{self._max_seconds:g} s and {self._ops:,} operators"
+        return self._reached(done, "max_seconds", frame)
+
+    def _reached(self, done: str, limit: str, frame: FrameType | None) -> DryRunLimit:
         if self.hit is None:
-            done = f"{self._max_seconds:g} s and {self._ops:,} operators"
-            self.hit = self._error(done, "max_seconds", frame)
-        return self.hit
+            self.hit = self._error(done, limit, frame)
+        # One that was raised again and again, by whatever thread, would keep the frames
+        # of all these times, with their tensors.
+        return copy(self.hit)
 
     def _error(self, done: str, limit: str, frame: FrameType | None) -> DryRunLimit:
         stack = user_stack(frame)

@@ -46,8 +46,14 @@ def user_stack(frame: FrameType | None) -> tuple[Line, ...]:
 def library_line(frame: FrameType | None) -> Line | None:
     """Return the innermost line that is running outside of torch and of Python's own
     library, whose ever it is."""
-    found = _library_frame(frame)
-    return None if found is None else _line(found)
+    while frame is not None:
+        file = frame.f_code.co_filename
+        torchs = file.startswith("<") or "/torch/" in file.replace("\\", "/")
+        pythons = torchs or is_standard_file(file)
+        if not pythons and not resolve(file).startswith(OWN_FOLDER):
+            return _line(frame)
+        frame = frame.f_back
+    return None
 
 
 def frame_at(frame: FrameType | None, line: Line) -> FrameType | None:
@@ -56,17 +62,6 @@ def frame_at(frame: FrameType | None, line: Line) -> FrameType | None:
         code = frame.f_code
         at = frame.f_lineno, code.co_name, resolve(code.co_filename)
         if at == (line.line, line.function, resolve(line.file)):
-            return frame
-        frame = frame.f_back
-    return None
-
-
-def _library_frame(frame: FrameType | None) -> FrameType | None:
-    while frame is not None:
-        file = frame.f_code.co_filename
-        torchs = file.startswith("<") or "/torch/" in file.replace("\\", "/")
-        pythons = torchs or is_standard_file(file)
-        if not pythons and not resolve(file).startswith(OWN_FOLDER):
             return frame
         frame = frame.f_back
     return None

@@ -30,6 +30,11 @@ How = Literal["seen", "table", "facade"]
 #: value was read.
 Value = Literal["known", "guessed", "none"]
 
+#: How a call of the host orders streams, or waits for them.
+CallKind = Literal[
+    "event_record", "stream_wait", "event_sync", "stream_sync", "device_sync"
+]
+
 #: The number of the stream that work goes to where the program names none, as CUPTI
 #: numbers it.
 DEFAULT_STREAM = 7
@@ -133,9 +138,7 @@ class Op:
 class Call:
     """A call by which the host orders streams or waits for them; launches nothing."""
 
-    kind: Literal[
-        "event_record", "stream_wait", "event_sync", "stream_sync", "device_sync"
-    ]
+    kind: CallKind
     step: int
     line: Line | None
     stream: int = DEFAULT_STREAM
@@ -179,6 +182,11 @@ class Record:
     threads: list[str] = field(default_factory=list)
     #: Names of those that there were before it, which it does not follow.
     older_threads: tuple[str, ...] = ()
+
+    @property
+    def last_step(self) -> int | None:
+        """The number of the last step that ended; None: none did."""
+        return self.steps - 1 if self.steps else None
 
     def threads_of(self, syncs: Iterable[Sync]) -> tuple[str, ...]:
         """Return the names of the threads that wait, each once; none if it is only the

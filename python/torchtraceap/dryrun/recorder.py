@@ -12,11 +12,10 @@ import torch
 from torch import Tensor
 
 from torchtraceap.dryrun.device.live_memory import LiveMemory
-from torchtraceap.dryrun.device.memory import made_of, say_made
 from torchtraceap.dryrun.device.nested import tensors_in
 from torchtraceap.dryrun.estimate.gpus import Gpu
 from torchtraceap.dryrun.forward_ops import ForwardOps
-from torchtraceap.dryrun.host_threads import HostThreads, Made
+from torchtraceap.dryrun.host_threads import HostThreads
 from torchtraceap.dryrun.limits import Limits
 from torchtraceap.dryrun.lines import frame_at, library_line, user_stack
 from torchtraceap.dryrun.modules import Place
@@ -25,6 +24,7 @@ from torchtraceap.dryrun.private_names import private
 from torchtraceap.dryrun.record import (
     DEFAULT_STREAM,
     Call,
+    CallKind,
     Copy,
     How,
     Op,
@@ -34,6 +34,7 @@ from torchtraceap.dryrun.record import (
     Value,
 )
 from torchtraceap.dryrun.recording_lock import LOCK
+from torchtraceap.dryrun.thread_order import ThreadOrder
 from torchtraceap.dryrun.waits.written import written
 from torchtraceap.errors import DryRunLimit
 from torchtraceap.source_lines import Line
@@ -58,7 +59,7 @@ class Recorder:
         self.threads = HostThreads(self.record, self.note)
         self.limits = Limits(self.record, max_ops, max_seconds)
         self._forward = ForwardOps(self.record, self.threads)
-        self._events: dict[int, Made] = {}  # where each was recorded last
+        self._order = ThreadOrder(self.threads)
         self._noted: set[str] = set()
         # Each once: a program has few of them, and a record may have a million entries.
         self._stacks: dict[tuple[Line, ...], tuple[Line, ...]] = {}
@@ -74,7 +75,7 @@ class Recorder:
         """End a step."""
         with LOCK:
             self.record.steps += 1
-            self._forward.clear()
+            self._forward.end_step()
 
     def note(self, sentence: str) -> None:
         """Say once what is not as on a GPU."""
@@ -115,7 +116,7 @@ class Recorder:
             at, node = len(self.record.entries), _current_node()
             thread = self.threads.number
             stack = self._stacks.setdefault(stack, stack)
-            optimizer = self.place.optimizer
+            phase, module = self._where(node)
             entry = Op(
                 name,
                 overload,
@@ -127,9 +128,9 @@ class Recorder:
                 },
                 tuple(info_of(one) for one in outputs),
                 self.record.steps,
-                "optimizer" if optimizer else "forward",
+                phase,
                 stack[0] if stack else None,
-                optimizer or self.place.module,
+                module,
                 self.current_stream,
                 stack=stack,
                 copy=copy,
@@ -138,26 +139,16 @@ class Recorder:
             )
             if self.threads.several:
                 given = list(tensors_in([*args, *kwargs.values()]))
-                entry.after = self.threads.entered(at, made_of(given))
+                made = () if is_view else outputs
+                entry.after = self._order.of_op(at, given, made)
                 self._forward.meet(thread, given)
-                if not is_view:
-                    say_made(outputs, self.threads.made(at))
-            else:
+            else:  # It comes after none of another, so no tensor needs to be asked.
                 self.threads.entered(at, ())
             if node is not None:
-                self._of_backward(entry, node)
+                self._forward.link(entry, node)
             if torch.is_grad_enabled():
                 self._forward.keep(thread, at)
             self.record.entries.append(entry)
-
-    def _of_backward(self, entry: Op, node: Any) -> None:
-        entry.phase = "backward"
-        entry.caller = entry.line
-        entry.forward = self._forward.of(entry.thread, node)
-        if entry.forward is not None:
-            made = self.record.entries[entry.forward]
-            assert isinstance(made, Op)
-            entry.line, entry.module = made.line, made.module
 
     def _count(self) -> None:
         try:
@@ -176,36 +167,34 @@ class Recorder:
         stack, inner = user_stack(frame), library_line(frame)
         text = written(frame_at(frame, stack[0])) if stack else ""
         with LOCK:
+            phase, module = self._where(_current_node())
             self.record.syncs.append(
                 Sync(
                     api,
                     how,
                     value,
                     self.record.steps,
-                    self._phase(),
+                    phase,
                     stack[0] if stack else None,
-                    self.place.optimizer or self.place.module,
+                    module,
                     self.threads.last,
-                    stack,
-                    inner if stack and inner != stack[0] else None,
-                    text,
-                    self.threads.number,
+                    stack=stack,
+                    inner=inner if stack and inner != stack[0] else None,
+                    written=text,
+                    thread=self.threads.number,
                 )
             )
 
-    def call(self, kind: Any, stream: int = DEFAULT_STREAM, event: int = -1) -> None:
+    def call(
+        self, kind: CallKind, stream: int = DEFAULT_STREAM, event: int = -1
+    ) -> None:
         """Write down that the host orders streams."""
         stack = user_stack(sys._getframe(1))
         line = stack[0] if stack else None
         with LOCK:
             at, thread = len(self.record.entries), self.threads.number
             entry = Call(kind, self.record.steps, line, stream, event, thread)
-            waits = kind in ("stream_wait", "event_sync") and event in self._events
-            entry.after = self.threads.entered(
-                at, [self._events[event]] if waits else []
-            )
-            if kind == "event_record":
-                self._events[event] = self.threads.made(at)
+            entry.after = self._order.of_call(at, kind, event)
             self.record.entries.append(entry)
 
     def wait(self, api: str) -> None:
@@ -222,7 +211,10 @@ class Recorder:
         with LOCK:
             self.live.peak = self.live.now
 
-    def _phase(self) -> Phase:
-        if _current_node() is not None:
-            return "backward"
-        return "optimizer" if self.place.optimizer else "forward"
+    def _where(self, node: Any) -> tuple[Phase, str]:
+        """Return in which part of a step the program is, and in which module, or whose
+        step."""
+        optimizer = self.place.optimizer
+        own: Phase = "optimizer" if optimizer else "forward"
+        phase: Phase = own if node is None else "backward"
+        return phase, optimizer or self.place.module

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from torchtraceap.dryrun.estimate.gpus import Gpu
@@ -48,16 +48,26 @@ class Result:
         self.gpu = gpu
         self._worked: list[Work] = []
 
-    def totals(self, key: Callable[[Op | Sync], _Key]) -> dict[_Key, Totals]:
-        """Return totals by what ``key`` says of each operator and wait: in order of
-        their first."""
+    @property
+    def ops(self) -> list[Op]:
+        """The operators that a GPU would have run."""
+        return [entry for entry in self.record.entries if isinstance(entry, Op)]
+
+    @property
+    def syncs(self) -> list[Sync]:
+        """The moments at which the host would have waited for it."""
+        return self.record.syncs
+
+    def totals(
+        self, key: Callable[[Op | Sync], _Key], step: int | None = None
+    ) -> dict[_Key, Totals]:
+        """Return totals by what ``key`` says of each operator and wait, of one step or
+        of all: in order of their first."""
         found: dict[_Key, Totals] = {}
-        for work in self._works():
-            at = key(work.op)
-            found[at] = found.get(at, Totals()) + work.totals
-        for sync in self.record.syncs:
-            at = key(sync)
-            found[at] = found.get(at, Totals()) + Totals(waits=1)
+        for entry, totals in self._counted():
+            if step is None or entry.step == step:
+                at = key(entry)
+                found[at] = found.get(at, Totals()) + totals
         return found
 
     @property
@@ -69,28 +79,24 @@ class Result:
     @property
     def usual_step(self) -> Totals:
         """Totals of the last step that ended; of all there is, if none did."""
-        if steps := self.steps:
-            return steps[-1]
-        return self.totals(lambda entry: 0).get(0, Totals())
+        whole = self.totals(lambda _: None, self.record.last_step)
+        return whole.get(None, Totals())
 
     def by_module(self, step: int | None = None) -> dict[str, Totals]:
         """Return totals by module, of one step or of all; "" is outside of modules."""
-        return self._in_step(step, lambda entry: entry.module)
+        return self.totals(lambda entry: entry.module, step)
 
     def by_line(self, step: int | None = None) -> dict[Line | None, Totals]:
         """Return totals by line of the user's code, of one step or of all. Those of the
         backward pass are at the line of the forward operator they belong to."""
-        return self._in_step(step, lambda entry: entry.line)
+        return self.totals(lambda entry: entry.line, step)
 
-    def _in_step(
-        self, step: int | None, key: Callable[[Op | Sync], _Key]
-    ) -> dict[_Key, Totals]:
-        found = self.totals(lambda entry: (entry.step, key(entry)))
-        out: dict[_Key, Totals] = {}
-        for (number, at), totals in found.items():
-            if step is None or number == step:
-                out[at] = out.get(at, Totals()) + totals
-        return out
+    def _counted(self) -> Iterator[tuple[Op | Sync, Totals]]:
+        for work in self._works():
+            yield work.op, work.totals
+        wait = Totals(waits=1)
+        for sync in self.syncs:
+            yield sync, wait
 
     @property
     def waits(self) -> tuple[Wait, ...]:
@@ -119,7 +125,7 @@ class Result:
     def _works(self) -> list[Work]:
         """Return what each operator gives the device to do: worked out once for each,
         though the record may have grown, or lost its end, since it was last asked."""
-        ops = [e for e in self.record.entries if isinstance(e, Op) and not e.is_view]
+        ops = [op for op in self.ops if not op.is_view]
         known = self._worked
         # Records grow, and lose their end: what is in its former place is a beginning.
         same = sum(1 for work, op in zip(known, ops, strict=False) if work.op is op)

@@ -22,7 +22,7 @@ SCHEMA_VERSION = 1
 def result_form(result: Result) -> dict[str, Any]:
     """Return the result as plain values. Microseconds are estimates, none measured."""
     record = result.record
-    step = record.steps - 1 if record.steps else None
+    step = record.last_step
     return {
         "schema_version": SCHEMA_VERSION,
         "origin": "dry-run",

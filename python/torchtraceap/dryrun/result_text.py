@@ -123,7 +123,7 @@ def _code(line: Line) -> str:
 
 
 def _tables(result: Result) -> Iterator[str]:
-    step = result.record.steps - 1 if result.record.steps else None
+    step, whole = result.record.last_step, result.usual_step
     by_module = result.by_module(step)
     by_line = {
         printable(str(line)) if line else _NO_LINE: totals
@@ -134,7 +134,7 @@ def _tables(result: Result) -> Iterator[str]:
         rows = [(name, totals) for name, totals in rows if totals.launches]
         if rows:
             yield from [""] if head == "line" else []
-            yield from _table(head, rows, result.usual_step)
+            yield from _table(head, rows, whole)
 
 
 def _table(head: str, rows: list[tuple[str, Totals]], whole: Totals) -> Iterator[str]:

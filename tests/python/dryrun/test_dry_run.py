@@ -150,6 +150,18 @@ def test_a_run_that_takes_too_long_is_ended() -> None:
     assert "guessed" not in message and f"ended at {HERE}:" in message
 
 
+def test_a_limit_that_is_caught_again_and_again_keeps_no_frame_of_before() -> None:
+    def caught() -> int:
+        with pytest.raises(DryRunLimit) as error:
+            x.add_(1)
+        return len(error.traceback)
+
+    with torchtraceap.dry_run(max_ops=1) as run:
+        x = torch.ones(3, device="cuda")
+        assert len({caught() for _ in range(3)}) == 1
+    assert run.limits.hit is not None and run.limits.hit.__traceback__ is None
+
+
 def test_a_step_outside_of_the_block_is_an_error() -> None:
     run = torchtraceap.dry_run()
     with pytest.raises(DryRunError, match="before the dry run was entered"):

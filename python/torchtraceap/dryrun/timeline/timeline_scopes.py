@@ -13,14 +13,18 @@ from torchtraceap.dryrun.timeline.phases import node_name
 from torchtraceap.dryrun.timeline.row_args import lines_args, members
 from torchtraceap.safe_text import writable
 
-_BACKWARD_TID = 2
-
 
 class Backward:
-    """The thread of the backward pass."""
+    """The thread of the backward pass.
 
-    def __init__(self, program: _core.Program, record: Record) -> None:
-        self._program, self._record = program, record
+    Args:
+        program: What is written.
+        record: What of.
+        tid: The thread's number in the trace.
+    """
+
+    def __init__(self, program: _core.Program, record: Record, tid: int) -> None:
+        self._program, self._record, self._tid = program, record, tid
         self._thread: int | None = None  # Made when there is one.
         self._node: int | None = None  # The forward operator of the one that is open.
 
@@ -28,7 +32,7 @@ class Backward:
     def thread(self) -> int:
         """Its place among the threads of the program."""
         if self._thread is None:
-            self._thread = self._program.add_thread(_BACKWARD_TID, "pt_autograd_0")
+            self._thread = self._program.add_thread(self._tid, "pt_autograd_0")
         return self._thread
 
     def enter_node(self, forward: int | None) -> None:

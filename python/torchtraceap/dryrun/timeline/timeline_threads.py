@@ -13,8 +13,8 @@ from torchtraceap.dryrun.record import Call, Op, Phase, Record
 from torchtraceap.dryrun.timeline.timeline_scopes import Backward, Scopes
 from torchtraceap.safe_text import writable
 
-# The main thread is 1, that of the backward pass 2.
-_FIRST_TID = 3
+# Their numbers in the trace: the other threads of the host are this one and on.
+_MAIN_TID, _BACKWARD_TID, _OTHERS_TID = 1, 2, 3
 
 
 class Threads:
@@ -23,8 +23,8 @@ class Threads:
 
     def __init__(self, program: _core.Program, record: Record) -> None:
         self._program, self._record = program, record
-        self._backward = Backward(program, record)
-        self._main = program.add_thread(1, "python")
+        self._backward = Backward(program, record, _BACKWARD_TID)
+        self._main = program.add_thread(_MAIN_TID, "python")
         main = Scopes(program, self._main, self._backward)
         self._scopes = {0: main}  # By number of the record.
         self._step: int | None = None
@@ -43,7 +43,7 @@ class Threads:
         number = entry.thread
         if number not in self._scopes:
             host = self._program.add_thread(
-                _FIRST_TID + number - 1, writable(self._record.threads[number])
+                _OTHERS_TID + number - 1, writable(self._record.threads[number])
             )
             self._scopes[number] = Scopes(self._program, host, self._backward)
         scopes = self._scopes[number]

@@ -59,16 +59,16 @@ def _wait(syncs: Sequence[Sync], record: Record) -> Wait:
     if len(values) > 1:
         value = "guessed" if "guessed" in values else "known"
     return Wait(
-        first.line,
-        first.inner,
-        first.api,
-        first.how,
-        value,
-        first.module,
-        first.phase,
-        len(syncs),
-        len({sync.step for sync in syncs}),
-        record.threads_of(syncs),
-        BY_OPERATOR[first.api],
-        written_together(sync.written for sync in syncs),
+        line=first.line,
+        inner=first.inner,
+        api=first.api,
+        how=first.how,
+        value=value,
+        module=first.module,
+        phase=first.phase,
+        count=len(syncs),
+        steps=len({sync.step for sync in syncs}),
+        threads=record.threads_of(syncs),
+        row=BY_OPERATOR[first.api],
+        written=written_together(sync.written for sync in syncs),
     )

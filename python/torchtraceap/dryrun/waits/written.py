@@ -15,7 +15,7 @@ import re
 import sys
 from itertools import islice
 from types import CodeType, FrameType, ModuleType
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 from weakref import WeakKeyDictionary
 
 _WIDTH = 40  # Of what is told; a line of its own shows the rest.
@@ -33,6 +33,9 @@ _TRUTHS = {
     "else": "`... if t else ...`",
 }
 
+# What ast.parse raises of a text that is none, or too deep for it.
+_NO_CODE = (SyntaxError, ValueError, RecursionError, MemoryError)
+
 _Comprehension: TypeAlias = ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
 
 # Of code that is still there; by file, too: code objects of two files are equal if
@@ -42,7 +45,7 @@ _KNOWN: WeakKeyDictionary[CodeType, dict[tuple[str, int], str]] = WeakKeyDiction
 
 def written(frame: FrameType | None) -> str:
     """Return what a frame is at, in a few letters; "" if that cannot be told."""
-    if frame is None or sys.version_info < (3, 11):
+    if frame is None:
         return ""
     code = frame.f_code
     known = _KNOWN.setdefault(code, {})
@@ -53,34 +56,33 @@ def written(frame: FrameType | None) -> str:
     return known[key]
 
 
+class _Part(NamedTuple):
+    """What of the source an instruction is of."""
+
+    line: int  # at which it begins
+    before: str  # on its first line
+    text: str
+    after: str  # on its last line
+
+
 def _told(frame: FrameType) -> str:
     code, at = frame.f_code, frame.f_lasti
     # A frame that called a function of Python stands behind the caches of that call.
     while at > 0 and dis.opname[code.co_code[at]] == "CACHE":
         at -= 2
-    if at < 0 or sys.version_info < (3, 11):
+    part = _part(frame, at)
+    if part is None:
         return ""
-    begin, end, left, right = next(islice(code.co_positions(), at // 2, None))
-    if begin is None or end is None or left is None or right is None:
-        return ""
-    lines = [
-        linecache.getline(code.co_filename, number, frame.f_globals).encode()
-        for number in range(begin, end + 1)
-    ]
-    before, rest = lines[0][:left], lines[-1][right:]
-    lines[-1] = lines[-1][:right]  # First: it may be the only one.
-    lines[0] = lines[0][left:]
-    text = b"".join(lines).decode("utf-8", "replace")
     try:
-        node = ast.parse(f"({text}\n)", mode="eval").body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        node = ast.parse(f"({part.text}\n)", mode="eval").body
+    except _NO_CODE:
         node = None
     operation = dis.opname[code.co_code[at]]
     if operation.startswith("FORMAT_"):
         told = 'f"{t}"'
     elif operation.startswith(("POP_JUMP", "JUMP_IF", "TO_BOOL", "COMPARE_OP")):
-        told = _truth(node, text, before.decode("utf-8", "replace"), rest.split())
-    elif isinstance(node, ast.Call) and _is_method(frame, begin, before):
+        told = _truth(node, part)
+    elif isinstance(node, ast.Call) and _is_method(frame, part):
         # Of one on a line of its own Python gives only the name: `item()`.
         told = f".{ast.unparse(node.func)}()" if "CALL" in operation else ""
     else:
@@ -88,29 +90,46 @@ def _told(frame: FrameType) -> str:
     return told if len(told) <= _WIDTH else ""
 
 
-def _is_method(frame: FrameType, line: int, before: bytes) -> bool:
-    """Tell whether a dot stands before what begins on a line after ``before``."""
-    if before.strip():
-        return before.rstrip().endswith(b".")
-    file = frame.f_code.co_filename
-    return (
-        _OPEN_DOT.match(linecache.getline(file, line - 1, frame.f_globals)) is not None
-    )
+def _part(frame: FrameType, at: int) -> _Part | None:
+    """Return what the instruction ``at`` is of; None if Python does not tell."""
+    code = frame.f_code
+    if at < 0 or sys.version_info < (3, 11):
+        return None
+    begin, end, left, right = next(islice(code.co_positions(), at // 2, None))
+    if begin is None or end is None or left is None or right is None:
+        return None
+    lines = [
+        linecache.getline(code.co_filename, number, frame.f_globals).encode()
+        for number in range(begin, end + 1)
+    ]
+    before, after = lines[0][:left], lines[-1][right:]
+    lines[-1] = lines[-1][:right]  # First: it may be the only one.
+    lines[0] = lines[0][left:]
+    texts = (before, b"".join(lines), after)
+    return _Part(begin, *(text.decode("utf-8", "replace") for text in texts))
 
 
-def _truth(node: ast.expr | None, text: str, before: str, after: list[bytes]) -> str:
+def _is_method(frame: FrameType, part: _Part) -> bool:
+    """Tell whether a dot stands before a part, on its line or the one above."""
+    if part.before.strip():
+        return part.before.rstrip().endswith(".")
+    above = linecache.getline(frame.f_code.co_filename, part.line - 1, frame.f_globals)
+    return _OPEN_DOT.match(above) is not None
+
+
+def _truth(node: ast.expr | None, part: _Part) -> str:
     """Tell who asks whether something is true, by the words around it."""
     if node is None:
-        return _truth_of_statement(text, len(before))
+        return _truth_of_statement(part.text, len(part.before))
     if isinstance(node, _Comprehension):
         return _TRUTHS["if"] if _is_plain(_conditions(node)) else ""
     if isinstance(node, ast.IfExp):
         return _TRUTHS["else"]
     if isinstance(node, ast.BoolOp):
         return _TRUTHS[type(node.op).__name__.lower()]
-    if found := _TRUTH.search(before):
+    if found := _TRUTH.search(part.before):
         return _TRUTHS[found[1]]
-    return _TRUTHS.get(b"".join(after[:1]).decode("utf-8", "replace"), "")
+    return _TRUTHS.get("".join(part.after.split()[:1]), "")
 
 
 def _conditions(node: _Comprehension) -> list[ast.expr]:
@@ -132,7 +151,7 @@ def _truth_of_statement(text: str, indent: int) -> str:
     try:
         # What is within it is as far in as in the file, which the block has to be, too.
         ast.parse(f"if True:\n{' ' * indent}{as_if}" if indent else as_if)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    except _NO_CODE:
         return ""
     return _TRUTHS[word[1]]
 
