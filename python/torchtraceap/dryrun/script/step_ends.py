@@ -20,12 +20,10 @@ from typing import TYPE_CHECKING, Any
 from torchtraceap.dryrun.facade.replacing import Replacements
 from torchtraceap.dryrun.record import Call, Op
 from torchtraceap.dryrun.script.interrupts import interrupt_main
+from torchtraceap.dryrun.script.time_limit import AGAIN_S
 
 if TYPE_CHECKING:
     from torchtraceap.dryrun.dry_run import DryRun
-
-
-_AGAIN_S = 2.0  # By then a program that was interrupted has ended.
 
 
 class Enough(BaseException):
@@ -58,6 +56,12 @@ class StepEnds:
         #: Whether the last was made by another thread, and KeyboardInterrupt says so.
         self.elsewhere = False
         self._over = False
+
+    @property
+    def made(self) -> bool:
+        """Whether as many were made as were asked for, so that the program was told to
+        end. It may have caught that, and gone on."""
+        return self._ended_at is not None
 
     @contextmanager
     def watching(self) -> Iterator[None]:
@@ -125,6 +129,8 @@ class StepEnds:
         record.steps = 0
 
     def _end(self) -> None:
+        if self.made:  # What is raised was caught.
+            self._raise_enough()
         self._run.step()
         self._finishing = False
         steps = self._run.record.steps
@@ -147,7 +153,7 @@ class StepEnds:
     def _interrupt(self) -> None:
         while not self._over:  # Again, for what is raised may be lost or caught.
             interrupt_main()
-            time.sleep(_AGAIN_S)
+            time.sleep(AGAIN_S)
 
     def _length(self) -> tuple[int, int]:
         record = self._run.record
@@ -172,8 +178,8 @@ class StepEnds:
                 sync.step = 0
 
     def forget_end(self) -> None:
-        """Forget what a program did when it was ended, in its `finally` and the like:
-        it would have gone on."""
+        """Forget what a program did when it was ended, in its `finally` and the like,
+        or after it caught that: it would have gone on."""
         if self._ended_at is not None:
             entries, syncs = self._ended_at
             self._run.end_record()  # Threads may go on, whom nobody told.
