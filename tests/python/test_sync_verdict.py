@@ -16,7 +16,8 @@ import torchtraceap
 from torchtraceap.call_lines import line_at
 from torchtraceap.checking import sync_report, sync_verdict
 from torchtraceap.checking.sync_check import SyncCheck, SyncStalls
-from torchtraceap.checking.sync_verdict import Observation, Stall, decide
+from torchtraceap.checking.sync_observation import Observation, Stall
+from torchtraceap.checking.sync_verdict import decide
 from torchtraceap.dryrun.waits.wait_kinds import head_of
 from torchtraceap.source_lines import Line, is_user_file, resolve
 

@@ -21,8 +21,8 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from torchtraceap.checking.dry_stage import suspended
+from torchtraceap.checking.sync_observation import Observation, Stall
 from torchtraceap.checking.sync_recorder import Recorder
-from torchtraceap.checking.sync_verdict import Observation, Stall
 from torchtraceap.dryrun.lines import frame_at
 from torchtraceap.dryrun.waits.sync_ops import BY_OPERATOR, PRINT, host_code
 from torchtraceap.dryrun.waits.written import written
