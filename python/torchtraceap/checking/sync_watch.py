@@ -144,9 +144,7 @@ def _noting_prints(mode: _Mode) -> Iterator[None]:
         torch._tensor_str._str = to_text
 
 
-def _stall(
-    line: Line | None, operator: str, step: int, written: str, count: int
-) -> Stall:
+def _stall(line: Line | None, operator: str, step: int, text: str, count: int) -> Stall:
     row = BY_OPERATOR[operator]
     return Stall(
         line=line,
@@ -157,7 +155,7 @@ def _stall(
         advice=row.instead,
         names=row.names,
         step=step,
-        written=written,
+        written=text,
     )
 
 

@@ -63,7 +63,7 @@ def run_to_end(
     ended = Ended(cut_short=bool(by))
     try:
         watching = nullcontext() if by else ends.watching()
-        with watching, not_lost(), limit, threads:
+        with threads, watching, not_lost(), limit:
             try:
                 start()
             except SystemExit as end:
