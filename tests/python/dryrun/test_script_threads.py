@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -26,17 +27,30 @@ def train(steps=6):
 """
 
 
-def dryrun(tmp_path: Path, end: str, *options: str) -> subprocess.CompletedProcess[str]:
+def ignore_ctrl_c() -> None:
+    """Be as in the background of a shell, as after nohup."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def dryrun(
+    tmp_path: Path, end: str, *options: str, ignoring: bool = False
+) -> subprocess.CompletedProcess[str]:
     script = tmp_path / "train.py"
     script.write_text(TRAIN + end)
     command = [sys.executable, "-m", "torchtraceap", "dryrun", *options, str(script)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=240)
+    before = ignore_ctrl_c if ignoring else None
+    return subprocess.run(
+        command, capture_output=True, text=True, timeout=240, preexec_fn=before
+    )
+
+
+WAITS = "threading.Thread(target=train).start()\nwhile True: q.get().item()"
 
 
 @pytest.mark.parametrize(
     "end",
     [
-        "threading.Thread(target=train).start()\nwhile True: q.get().item()",
+        WAITS,
         "t = threading.Thread(target=train); t.start(); t.join()",
         "from concurrent.futures import ThreadPoolExecutor\n"
         "with ThreadPoolExecutor(1) as pool: pool.submit(train).result()",
@@ -46,6 +60,14 @@ def dryrun(tmp_path: Path, end: str, *options: str) -> subprocess.CompletedProce
 )
 def test_steps_that_a_thread_makes_end_the_script(tmp_path: Path, end: str) -> None:
     done = dryrun(tmp_path, end)
+    assert done.returncode == 0, done.stderr
+    assert "3 steps." in done.stdout
+    assert done.stderr == ""
+
+
+def test_they_end_it_where_ctrl_c_is_ignored(tmp_path: Path) -> None:
+    end = "import os, signal; os.kill(os.getpid(), signal.SIGINT)\n" + WAITS
+    done = dryrun(tmp_path, end, "--max-seconds", "60", ignoring=True)
     assert done.returncode == 0, done.stderr
     assert "3 steps." in done.stdout
     assert done.stderr == ""

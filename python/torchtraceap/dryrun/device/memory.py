@@ -92,13 +92,14 @@ def begin() -> None:
     global _unseen
     _unseen = threading.active_count() > 1
     if _unseen:
-        for one in gc.get_objects():
-            # Not isinstance: it asks the object, which may be a proxy that answers.
-            if issubclass(type(one), Tensor):
-                mark_users(one)
-                # torch may have it without an object of Python.
-                if one.is_leaf and one.grad is not None:
-                    mark_users(one.grad)
+        objects = gc.get_objects()
+        # By type: isinstance asks the object, which may be a proxy that answers.
+        kinds = {kind for kind in set(map(type, objects)) if issubclass(kind, Tensor)}
+        for tensor in [one for one in objects if type(one) in kinds]:
+            mark_users(tensor)
+            # torch may have it without an object of Python.
+            if tensor.is_leaf and tensor.grad is not None:
+                mark_users(tensor.grad)
 
 
 def attach(tensor: Tensor, memory: Memory) -> None:

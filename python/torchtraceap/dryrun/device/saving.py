@@ -68,16 +68,18 @@ class Saving:
     def installed(self) -> Iterator[None]:
         """Stand in while the block lasts."""
         with Replacements() as replaced:
+            stand_ins = []
             for name, stand_in in (("save", self._save), ("load", self._load)):
                 former = getattr(torch.serialization, name)
                 value = self._in_place_of(former, stand_in)
                 for module in (torch, torch.serialization):
                     replaced.set(module, name, value)
-                replaced.set_wherever(former, value)
+                stand_ins.append((former, value))
             if (safetensors := _safetensors()) is not None:
                 former = safetensors.save_file
                 value = self._in_place_of(former, self._save_file)
-                replaced.set_wherever(former, value)
+                stand_ins.append((former, value))
+            replaced.set_wherever(stand_ins)
             self._on = True
             try:
                 yield

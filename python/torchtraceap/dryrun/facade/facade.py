@@ -110,6 +110,7 @@ class Facade:
         set_active(None)
 
     def _replace(self) -> None:
+        of_torch = []
         for path, attribute in (SET_IF_NONE | REPLACED).items():
             owner, name = _place(path)
             if owner is None:
@@ -121,7 +122,8 @@ class Facade:
             # A CPU build has few of them; `_check` tells whether they are asked.
             self._replaced.set(owner, name, value, new=True)
             if owner is torch:
-                self._replaced.set_wherever(former, value)
+                of_torch.append((former, value))
+        self._replaced.set_wherever(of_torch)
 
     def _check(self) -> None:
         """Raise DryRunError if this torch does not ask what was replaced."""

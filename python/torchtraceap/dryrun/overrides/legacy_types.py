@@ -77,11 +77,12 @@ def _set_default(former: Any) -> Any:
 def installed() -> Iterator[None]:
     """Let tensors on the device be made of these types, and be told by them."""
     with Replacements() as replaced:
-        for name in [n for n in vars(torch.cuda) if n.endswith("Tensor")]:
-            former = getattr(torch.cuda, name)
-            stand_in = _stand_in(former, getattr(torch, name))
+        names = [name for name in vars(torch.cuda) if name.endswith("Tensor")]
+        types = {name: getattr(torch.cuda, name) for name in names}
+        stand_ins = {n: _stand_in(t, getattr(torch, n)) for n, t in types.items()}
+        for name, stand_in in stand_ins.items():
             replaced.set(torch.cuda, name, stand_in)
-            replaced.set_wherever(former, stand_in)
+        replaced.set_wherever(zip(types.values(), stand_ins.values(), strict=True))
         set_default = _set_default(torch.set_default_tensor_type)
         replaced.set(torch, "set_default_tensor_type", set_default)
         yield

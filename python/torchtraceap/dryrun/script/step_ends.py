@@ -9,9 +9,7 @@ none, so the program goes on until the next one begins, and it counts for that o
 
 from __future__ import annotations
 
-import _thread
 import threading
-import time
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,8 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from torchtraceap.dryrun.facade.replacing import Replacements
 from torchtraceap.dryrun.record import Call, Op
-from torchtraceap.dryrun.script.interrupts import interrupt_main
-from torchtraceap.dryrun.script.time_limit import AGAIN_S
+from torchtraceap.dryrun.script.interrupts import MainInterrupt
 
 if TYPE_CHECKING:
     from torchtraceap.dryrun.dry_run import DryRun
@@ -55,7 +52,7 @@ class StepEnds:
         self._thread = threading.get_ident()
         #: Whether the last was made by another thread, and KeyboardInterrupt says so.
         self.elsewhere = False
-        self._over = False
+        self._main = MainInterrupt()
 
     @property
     def made(self) -> bool:
@@ -86,11 +83,10 @@ class StepEnds:
         try:
             if self._most == 1:  # It costs a little for each module.
                 hooks.append(register_module_forward_pre_hook(self._before_module))
-            with Replacements() as replaced:
+            with Replacements() as replaced, self._main:
                 replaced.set(torch.profiler.profile, "step", step)
                 yield
         finally:
-            self._over = True
             for hook in hooks:
                 hook.remove()
             self._join_tail()
@@ -147,13 +143,8 @@ class StepEnds:
         # Of this thread nobody would hear, and the program's own may wait for it.
         if not self.elsewhere:
             self.elsewhere = True
-            _thread.start_new_thread(self._interrupt, ())
+            self._main.begin()
         raise SystemExit  # of which threading says nothing
-
-    def _interrupt(self) -> None:
-        while not self._over:  # Again, for what is raised may be lost or caught.
-            interrupt_main()
-            time.sleep(AGAIN_S)
 
     def _length(self) -> tuple[int, int]:
         record = self._run.record
