@@ -94,3 +94,23 @@ def pytester(profiling_imported: None, pytester: pytest.Pytester) -> pytest.Pyte
     on import and cannot be imported twice.
     """
     return pytester
+
+
+@pytest.fixture
+def dry_project(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> pytest.Pytester:
+    """Somebody else's project, whose tests run where there is no GPU."""
+    from . import dry_project
+
+    return dry_project.make(pytester, monkeypatch)
+
+
+@pytest.fixture
+def watched_project(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> pytest.Pytester:
+    """Somebody else's project, whose code is watched on the CPU."""
+    from . import watched_project
+
+    return watched_project.make(pytester, monkeypatch)

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import builtins
 import csv
 import gc
 import gzip
@@ -35,11 +34,6 @@ HOST: dict[str, Any] = {"ph": "X", "pid": 1, "tid": 1, "cat": "cpu_op"}
 
 def analyzed(*events: dict[str, Any]) -> torchtraceap.Report:
     return torchtraceap.analyze(json.dumps({"traceEvents": events}).encode())
-
-
-@pytest.fixture(scope="module")
-def tiny(data: Path) -> torchtraceap.Report:
-    return torchtraceap.analyze(data / TINY)
 
 
 def rows_of(path: Path) -> list[list[str]]:
@@ -338,63 +332,6 @@ def test_names_and_numbers_come_back_from_csv(
     assert (events["name"] == table["name"].astype(str)).all()
     assert (events["start_ns"].astype("Int64") == table["start_ns"]).all()
     assert (events["stream"].isna() == table["stream"].isna()).all()
-
-
-# --- Folders --------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("form", ["csv", "parquet"])
-def test_a_folder_of_other_things_is_left_alone(
-    tiny: torchtraceap.Report, tmp_path: Path, form: str
-) -> None:
-    write = getattr(tiny, f"to_{form}")
-    folder = tmp_path / "a" / "b"
-    write(folder)  # Made, with those above it.
-    first = (folder / f"events.{form}").read_bytes()
-    (folder / f"events.{form}").write_text("old")
-    write(folder)  # Its own tables are replaced.
-    assert (folder / f"events.{form}").read_bytes() == first
-    (folder / "notes.txt").write_text("mine")
-    (folder / f"events.{form}").write_text("kept")
-    with pytest.raises(ValueError, match=r"holds notes\.txt, which is none of"):
-        write(folder)
-    assert (folder / f"events.{form}").read_text() == "kept"
-    with pytest.raises(OSError):
-        write(folder / "notes.txt")
-
-
-def test_neither_a_trace_nor_what_a_link_leads_to_is_overwritten(
-    tiny: torchtraceap.Report, data: Path, tmp_path: Path
-) -> None:
-    trace = tmp_path / "events.csv"
-    trace.write_bytes((data / TINY).read_bytes())
-    before = trace.read_bytes()
-    with pytest.raises(ValueError, match="is the trace itself"):
-        torchtraceap.analyze(trace).to_csv(tmp_path)
-    folder = tmp_path / "links"
-    folder.mkdir()
-    (folder / "findings.csv").symlink_to(trace)
-    with pytest.raises(ValueError, match=r"holds findings\.csv"):
-        tiny.to_csv(folder)
-    assert trace.read_bytes() == before
-
-
-def test_pyarrow_missing_is_told_by_its_extra(
-    tiny: torchtraceap.Report, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    real = builtins.__import__
-
-    def without(name: str, *args: Any, **kwargs: Any) -> Any:
-        if name.startswith("pyarrow"):
-            raise ImportError("No module named 'pyarrow'")
-        return real(name, *args, **kwargs)
-
-    monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(ImportError, match=r"to_arrow needs .*torchtraceap\[arrow\]"):
-        tiny.to_arrow()
-    with pytest.raises(ImportError, match=r"to_parquet needs .*torchtraceap\[arrow\]"):
-        tiny.to_parquet(tmp_path / "new")
-    assert not (tmp_path / "new").exists()
 
 
 # --- The page -------------------------------------------------------------------------

@@ -11,7 +11,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from .dry_project import LINE, make, run  # noqa: E402
+from .dry_project import LINE, run  # noqa: E402
 
 pytest_plugins = ["pytester"]
 
@@ -21,19 +21,12 @@ if torch.cuda.is_available():
     )
 
 
-@pytest.fixture
-def project(
-    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
-) -> pytest.Pytester:
-    return make(pytester, monkeypatch)
-
-
 # --- What is found -----------------------------------------------------------------
 
 
-def test_a_model_from_a_fixture(project: pytest.Pytester) -> None:
+def test_a_model_from_a_fixture(dry_project: pytest.Pytester) -> None:
     result = run(
-        project,
+        dry_project,
         """
 def test_clean(no_sync_stalls, built):
     assert next(built[0].parameters()).is_cuda
@@ -83,9 +76,9 @@ def test_plain(built):
     assert found["torchtraceap.mode"].startswith("dry run")
 
 
-def test_only_what_is_in_a_block_is_checked(project: pytest.Pytester) -> None:
+def test_only_what_is_in_a_block_is_checked(dry_project: pytest.Pytester) -> None:
     result = run(
-        project,
+        dry_project,
         """
 def test_blocks(built, no_sync_stalls):
     train.step(*built, log=[])
@@ -107,11 +100,13 @@ def test_blocks(built, no_sync_stalls):
     result.assert_outcomes(passed=1)
 
 
-def test_the_samplers(project: pytest.Pytester) -> None:
+def test_the_samplers(dry_project: pytest.Pytester) -> None:
     notebooks = Path(__file__).resolve().parents[2] / "notebooks"
-    project.makepyfile(sampler=(notebooks / "sampler.py").read_text(encoding="utf-8"))
+    dry_project.makepyfile(
+        sampler=(notebooks / "sampler.py").read_text(encoding="utf-8")
+    )
     result = run(
-        project,
+        dry_project,
         """
 import sampler
 
@@ -125,9 +120,9 @@ def test_draw(form):
     result.stdout.fnmatch_lines(["FAILED *[[]sample_by_mask[]] - Failed: sampler.py:*"])
 
 
-def test_code_without_a_gpu_is_watched_on_the_cpu(project: pytest.Pytester) -> None:
+def test_code_without_a_gpu_is_watched_on_the_cpu(dry_project: pytest.Pytester) -> None:
     result = run(
-        project,
+        dry_project,
         """
 def test_it(no_sync_stalls):
     with no_sync_stalls():
@@ -143,9 +138,9 @@ def test_it(no_sync_stalls):
     )
 
 
-def test_launches(project: pytest.Pytester) -> None:
+def test_launches(dry_project: pytest.Pytester) -> None:
     result = run(
-        project,
+        dry_project,
         """
 def test_after(built, no_sync_stalls):
     with no_sync_stalls() as check:
@@ -230,9 +225,9 @@ def test_block(no_sync_stalls):
     ],
 )
 def test_the_closest_device_counts(
-    project: pytest.Pytester, options: tuple[str, ...], dry: bool
+    dry_project: pytest.Pytester, options: tuple[str, ...], dry: bool
 ) -> None:
-    result = run(project, WHERE, "-rP", *options)
+    result = run(dry_project, WHERE, "-rP", *options)
     result.assert_outcomes(passed=3)
     for line in (f"on_gpu {dry}", "marked True", "block False", f"outside {dry}"):
         assert line in result.outlines
@@ -240,14 +235,14 @@ def test_the_closest_device_counts(
         result.stdout.fnmatch_lines(["*Nothing was checked: there is no GPU here. *"])
 
 
-def test_wrong_devices(project: pytest.Pytester) -> None:
+def test_wrong_devices(dry_project: pytest.Pytester) -> None:
     result = run(
-        project, "@pytest.mark.no_sync_stalls(device='gpu')\ndef test_it(): pass"
+        dry_project, "@pytest.mark.no_sync_stalls(device='gpu')\ndef test_it(): pass"
     )
     result.assert_outcomes(errors=1)
     result.stdout.fnmatch_lines(
         ["marker no_sync_stalls: device must be one of * but is 'gpu'"]
     )
-    result = project.runpytest_inprocess("-otraceap_device=gpu")
+    result = dry_project.runpytest_inprocess("-otraceap_device=gpu")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["ERROR: traceap_device: device must be one of *"])

@@ -10,7 +10,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from .dry_project import HEAD, LINE, make, run  # noqa: E402
+from .dry_project import HEAD, LINE, run  # noqa: E402
 
 pytest_plugins = ["pytester"]
 
@@ -20,20 +20,13 @@ if torch.cuda.is_available():
     )
 
 
-@pytest.fixture
-def project(
-    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
-) -> pytest.Pytester:
-    return make(pytester, monkeypatch)
-
-
 # --- Where the dry run is on -------------------------------------------------------
 
 
-def test_fixtures_of_the_test_and_of_more(project: pytest.Pytester) -> None:
+def test_fixtures_of_the_test_and_of_more(dry_project: pytest.Pytester) -> None:
     """What outlives the test is made, and ended, as without a dry run."""
     result = run(
-        project,
+        dry_project,
         """
 ends = []
 
@@ -95,9 +88,9 @@ def test_others_in_between(each):
     result.assert_outcomes(passed=5)
 
 
-def test_unittest(project: pytest.Pytester) -> None:
+def test_unittest(dry_project: pytest.Pytester) -> None:
     result = run(
-        project,
+        dry_project,
         """
 class Base:
     @classmethod
@@ -129,11 +122,11 @@ class TestAsync(Base, unittest.IsolatedAsyncioTestCase):
         )
 
 
-def test_async_functions(project: pytest.Pytester) -> None:
+def test_async_functions(dry_project: pytest.Pytester) -> None:
     if importlib.util.find_spec("anyio") is None:
         pytest.skip("anyio, whose plugin runs them, is not installed")
     result = run(
-        project,
+        dry_project,
         """
 @pytest.fixture
 def anyio_backend(): return "asyncio"
@@ -154,10 +147,10 @@ async def test_it(later, log):
     result.assert_outcomes(passed=1, failed=1)
 
 
-def test_how_a_test_ends_otherwise(project: pytest.Pytester) -> None:
+def test_how_a_test_ends_otherwise(dry_project: pytest.Pytester) -> None:
     """Whatever happens, the dry run ends with the test."""
     result = run(
-        project,
+        dry_project,
         """
 @pytest.fixture
 def broken():
@@ -187,10 +180,10 @@ def test_last(): assert not on_gpu()
     )
 
 
-def test_xdist(project: pytest.Pytester) -> None:
+def test_xdist(dry_project: pytest.Pytester) -> None:
     if importlib.util.find_spec("xdist") is None:
         pytest.skip("pytest-xdist is not installed")
-    project.makepyfile(
+    dry_project.makepyfile(
         test_it=HEAD
         + """
 @pytest.mark.no_sync_stalls
@@ -198,7 +191,7 @@ def test_xdist(project: pytest.Pytester) -> None:
 def test_it(built, log): train.step(*built, log=log)
 """
     )
-    result = project.runpytest_subprocess("-n1")
+    result = dry_project.runpytest_subprocess("-n1")
     result.assert_outcomes(passed=2, failed=2)
     result.stdout.fnmatch_lines(["Checked in a dry run: *"])
 
@@ -235,9 +228,9 @@ def test_outside_of_a_block(no_sync_stalls):
     ],
 )
 def test_what_cannot_be_run_dry(
-    project: pytest.Pytester, unknown: str, outcomes: dict[str, int]
+    dry_project: pytest.Pytester, unknown: str, outcomes: dict[str, int]
 ) -> None:
-    result = run(project, DLPACK, f"--traceap-unknown={unknown}", "-rA")
+    result = run(dry_project, DLPACK, f"--traceap-unknown={unknown}", "-rA")
     result.assert_outcomes(**outcomes)
     result.stdout.fnmatch_lines(["Checks that could not be made, of 4 tests:"])
     for line in (14, 20, 25, 28):
@@ -249,9 +242,9 @@ def test_what_cannot_be_run_dry(
     result.stdout.no_fnmatch_line("*not reached*")
 
 
-def test_a_dry_run_inside_is_refused(project: pytest.Pytester) -> None:
+def test_a_dry_run_inside_is_refused(dry_project: pytest.Pytester) -> None:
     result = run(
-        project,
+        dry_project,
         """
 def test_it(no_sync_stalls):
     with torchtraceap.dry_run():
@@ -273,10 +266,10 @@ def test_cpu():
     )
 
 
-def test_a_profiler_and_a_recording_inside(project: pytest.Pytester) -> None:
+def test_a_profiler_and_a_recording_inside(dry_project: pytest.Pytester) -> None:
     """torch's own records the CPU alone, trace_check what runs without a dry run."""
     result = run(
-        project,
+        dry_project,
         """
 from torch.profiler import ProfilerActivity
 

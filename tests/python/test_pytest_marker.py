@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import pytest
 
-from .watched_project import make, run
+from .watched_project import run
 
 torch = pytest.importorskip("torch")
 
@@ -16,16 +16,9 @@ if torch.cuda.is_available():
     pytest.skip("these watch a run without a GPU", allow_module_level=True)
 
 
-@pytest.fixture
-def project(
-    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
-) -> pytest.Pytester:
-    return make(pytester, monkeypatch)
-
-
-def test_the_marker_watches_the_whole_body(project: pytest.Pytester) -> None:
+def test_the_marker_watches_the_whole_body(watched_project: pytest.Pytester) -> None:
     result = run(
-        project,
+        watched_project,
         """
 @pytest.fixture
 def warm():  # is no part of the body
@@ -65,10 +58,10 @@ def test_each(log): train_step(log)
     )
 
 
-def test_classes(project: pytest.Pytester) -> None:
+def test_classes(watched_project: pytest.Pytester) -> None:
     """Of unittest too, whose setUp and tearDown are no part of a test's body."""
     result = run(
-        project,
+        watched_project,
         """
 @pytest.mark.usefixtures("no_sync_stalls")
 class TestPlain:
@@ -111,10 +104,10 @@ class TestAsync(unittest.IsolatedAsyncioTestCase):
     ],
 )
 def test_wrong_options_of_the_marker(
-    project: pytest.Pytester, options: str, problem: str
+    watched_project: pytest.Pytester, options: str, problem: str
 ) -> None:
     result = run(
-        project,
+        watched_project,
         f"@pytest.mark.no_sync_stalls({options})\ndef test_it(): raise KeyError",
     )
     result.assert_outcomes(errors=1)
@@ -122,9 +115,11 @@ def test_wrong_options_of_the_marker(
     assert "KeyError" not in result.stdout.str()
 
 
-def test_a_test_that_is_run_again_is_judged_anew(project: pytest.Pytester) -> None:
+def test_a_test_that_is_run_again_is_judged_anew(
+    watched_project: pytest.Pytester,
+) -> None:
     """As plugins for flaky tests do."""
-    project.makeconftest(
+    watched_project.makeconftest(
         """
         from _pytest.runner import runtestprotocol
 
@@ -139,7 +134,7 @@ def test_a_test_that_is_run_again_is_judged_anew(project: pytest.Pytester) -> No
         """
     )
     result = run(
-        project,
+        watched_project,
         """
 logs = [None, []]
 @pytest.mark.no_sync_stalls
@@ -148,14 +143,16 @@ def test_it(): train_step(logs.pop())
         "--junitxml=out.xml",
     )
     result.assert_outcomes(passed=1)
-    xml = (project.path / "out.xml").read_text(encoding="utf-8")
+    xml = (watched_project.path / "out.xml").read_text(encoding="utf-8")
     assert '"torchtraceap.stalls" value="0"' in xml
 
 
-def test_the_marker_of_a_parameter_is_the_closest(project: pytest.Pytester) -> None:
+def test_the_marker_of_a_parameter_is_the_closest(
+    watched_project: pytest.Pytester,
+) -> None:
     """pytest itself puts it after that of the function."""
     result = run(
-        project,
+        watched_project,
         """
 once = pytest.param(2, marks=pytest.mark.no_sync_stalls(max_count=1))
 

@@ -8,7 +8,7 @@ import importlib.util
 
 import pytest
 
-from .watched_project import make, run
+from .watched_project import run
 
 torch = pytest.importorskip("torch")
 
@@ -18,19 +18,12 @@ if torch.cuda.is_available():
     pytest.skip("these watch a run without a GPU", allow_module_level=True)
 
 
-@pytest.fixture
-def project(
-    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
-) -> pytest.Pytester:
-    return make(pytester, monkeypatch)
-
-
 # --- The fixture -------------------------------------------------------------------
 
 
-def test_outcomes_and_message(project: pytest.Pytester) -> None:
+def test_outcomes_and_message(watched_project: pytest.Pytester) -> None:
     result = run(
-        project,
+        watched_project,
         """
 def test_clean(no_sync_stalls):
     with no_sync_stalls():
@@ -77,9 +70,9 @@ def test_options(no_sync_stalls):
     assert "pytest_plugin.py" not in result.stdout.str()
 
 
-def test_all_failing_blocks_are_reported(project: pytest.Pytester) -> None:
+def test_all_failing_blocks_are_reported(watched_project: pytest.Pytester) -> None:
     result = run(
-        project,
+        watched_project,
         """
 def test_it(no_sync_stalls):
     with no_sync_stalls():
@@ -108,11 +101,11 @@ def test_it(no_sync_stalls):
     ],
 )
 def test_how_a_test_ends_otherwise(
-    project: pytest.Pytester, body: str, outcome: str, line: str
+    watched_project: pytest.Pytester, body: str, outcome: str, line: str
 ) -> None:
     """Its own error wins; that it is skipped later does not undo what failed."""
     result = run(
-        project,
+        watched_project,
         f"""
 def test_it(no_sync_stalls):
     with no_sync_stalls():
@@ -127,9 +120,9 @@ def test_it(no_sync_stalls):
         result.stdout.fnmatch_lines(["FAILED no_sync_stalls [[]no GPU*"])
 
 
-def test_an_error_in_the_block_comes_through(project: pytest.Pytester) -> None:
+def test_an_error_in_the_block_comes_through(watched_project: pytest.Pytester) -> None:
     result = run(
-        project,
+        watched_project,
         """
 def test_it(no_sync_stalls):
     with no_sync_stalls():
@@ -142,10 +135,10 @@ def test_it(no_sync_stalls):
     assert "contextlib" not in result.stdout.str()
 
 
-def test_blocks_in_fixtures(project: pytest.Pytester) -> None:
+def test_blocks_in_fixtures(watched_project: pytest.Pytester) -> None:
     """What they find is an error of the phase in which they end."""
     result = run(
-        project,
+        watched_project,
         """
 @pytest.fixture
 def before(no_sync_stalls):
@@ -172,9 +165,9 @@ def test_around(around): train_step([])
     )
 
 
-def test_what_watches_nothing_fails(project: pytest.Pytester) -> None:
+def test_what_watches_nothing_fails(watched_project: pytest.Pytester) -> None:
     result = run(
-        project,
+        watched_project,
         """
 def test_no_with(no_sync_stalls):
     no_sync_stalls()
@@ -194,10 +187,12 @@ def test_no_step(no_sync_stalls):
     )
 
 
-def test_a_fixture_that_is_asked_for_and_not_used(project: pytest.Pytester) -> None:
+def test_a_fixture_that_is_asked_for_and_not_used(
+    watched_project: pytest.Pytester,
+) -> None:
     """It would look like a check; a skipped or a marked test needs none."""
     result = run(
-        project,
+        watched_project,
         """
 def test_unused(no_sync_stalls):
     train_step([])
@@ -223,9 +218,9 @@ def test_of_another_fixture(mine):
     )
 
 
-def test_one_check_at_a_time(project: pytest.Pytester) -> None:
+def test_one_check_at_a_time(watched_project: pytest.Pytester) -> None:
     result = run(
-        project,
+        watched_project,
         """
 def test_nested(no_sync_stalls):
     with no_sync_stalls():
@@ -255,10 +250,10 @@ def test_one_after_the_other(no_sync_stalls, trace_check):
     )
 
 
-def test_what_is_allowed_must_be_names(project: pytest.Pytester) -> None:
+def test_what_is_allowed_must_be_names(watched_project: pytest.Pytester) -> None:
     """Said where the block begins, not at its end."""
     result = run(
-        project,
+        watched_project,
         """
 def test_block(no_sync_stalls):
     with no_sync_stalls(allow=[88]):

@@ -12,7 +12,8 @@ from torchtraceap.arguments import checked_int, checked_names
 from torchtraceap.checking.dry_observation import Since, observe
 from torchtraceap.checking.launch_verdict import LaunchVerdict
 from torchtraceap.checking.sync_check import SyncStalls, checked_limit
-from torchtraceap.checking.sync_verdict import Observation, decide
+from torchtraceap.checking.sync_observation import Observation
+from torchtraceap.checking.sync_verdict import decide
 
 if TYPE_CHECKING:
     from torchtraceap.dryrun.result import Result

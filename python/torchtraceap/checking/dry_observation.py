@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from traceback import walk_tb
 
 from torchtraceap.checking.launch_verdict import Launches
-from torchtraceap.checking.sync_verdict import Observation, Stall
+from torchtraceap.checking.sync_observation import Observation, Stall
 from torchtraceap.dryrun.estimate.gpus import Gpu
 from torchtraceap.dryrun.estimate.launches import launches_of
 from torchtraceap.dryrun.estimate.step_notes import chance_of_threads

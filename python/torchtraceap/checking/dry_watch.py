@@ -7,8 +7,8 @@ from contextlib import ExitStack
 from dataclasses import replace
 
 from torchtraceap.checking.dry_observation import Since, cannot_be_run, now, observe
+from torchtraceap.checking.sync_observation import Observation
 from torchtraceap.checking.sync_recorder import Recorder, under_way
-from torchtraceap.checking.sync_verdict import Observation
 from torchtraceap.dryrun.record import Record
 from torchtraceap.errors import DryRunError, DryRunUnderWay
 

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
-from torchtraceap.checking.sync_verdict import Stall
+from torchtraceap.checking.sync_observation import Stall
 from torchtraceap.dryrun.waits.sync_ops import host_code
 from torchtraceap.source_lines import Line, deepest_user_line, stack
 

@@ -14,13 +14,14 @@ from types import TracebackType
 
 from torchtraceap.arguments import checked_int, checked_names, wrong_number
 from torchtraceap.checking.launch_verdict import LaunchVerdict
+from torchtraceap.checking.sync_observation import Observation
 from torchtraceap.checking.sync_recorder import (
     Device,
     Recorder,
     checked_device,
     recorder_for,
 )
-from torchtraceap.checking.sync_verdict import OVER_US, Observation, Verdict, decide
+from torchtraceap.checking.sync_verdict import OVER_US, Verdict, decide
 
 
 class SyncStalls(AssertionError):

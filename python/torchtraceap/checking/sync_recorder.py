@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from torchtraceap.checking.sync_verdict import Observation
+    from torchtraceap.checking.sync_observation import Observation
     from torchtraceap.dryrun.dry_run import DryRun
 
 #: What code is checked on. auto: cuda where there is a GPU; else dry, or cpu where the
@@ -59,7 +59,7 @@ class NoGpu(Recorder):
 
     def stop(self) -> Observation:
         """Tell why nothing was looked at."""
-        from torchtraceap.checking.sync_verdict import Observation
+        from torchtraceap.checking.sync_observation import Observation
 
         problem = (
             'Nothing was checked: there is no GPU here. With device="dry" (or '

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from torchtraceap import _core
 from torchtraceap.checking.launch_verdict import Launches
-from torchtraceap.checking.sync_verdict import Observation, Stall
+from torchtraceap.checking.sync_observation import Observation, Stall
 from torchtraceap.dryrun.waits.sync_ops import BY_OPERATOR
 from torchtraceap.report import Report
 from torchtraceap.source_lines import Line, resolve

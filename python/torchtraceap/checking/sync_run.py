@@ -8,9 +8,9 @@ from torch.profiler import ProfilerActivity, profile, record_function
 
 from torchtraceap.analysis import analyze
 from torchtraceap.call_lines import line_at
+from torchtraceap.checking.sync_observation import Observation
 from torchtraceap.checking.sync_recorder import Recorder
 from torchtraceap.checking.sync_report import MODE, from_report
-from torchtraceap.checking.sync_verdict import Observation
 from torchtraceap.profiling import live
 from torchtraceap.source_lines import Line
 

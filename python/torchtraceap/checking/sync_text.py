@@ -4,14 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
 
+from torchtraceap.checking.sync_observation import Place, Stall
 from torchtraceap.safe_text import printable
 from torchtraceap.source_lines import Line, display_path
 from torchtraceap.thread_names import in_threads
-
-if TYPE_CHECKING:
-    from torchtraceap.checking.sync_verdict import Place, Stall
 
 
 def describe(stall: Place, steps: int) -> str:

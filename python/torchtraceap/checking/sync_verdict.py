@@ -5,65 +5,22 @@ from __future__ import annotations
 
 import linecache
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from fnmatch import fnmatchcase
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
-from torchtraceap.checking.launch_verdict import Launches
+from torchtraceap.checking.sync_observation import (
+    Observation,
+    Place,
+    Stall,
+    by_place,
+    is_allowed,
+)
 from torchtraceap.checking.sync_text import describe, example, untold, worst
-from torchtraceap.dryrun.waits.wait_kinds import head_of, written_together
 from torchtraceap.safe_text import printable
-from torchtraceap.source_lines import Line, display_path
 
 #: A shorter wait costs no more than a few launches.
 OVER_US = 50.0
-
-
-@dataclass(frozen=True)
-class Stall:
-    """Waits of one kind at one line, or operators that would wait."""
-
-    line: Line | None
-    operator: str  # The deepest around it; the call itself if there is none.
-    count: int
-    wasted_us: float | None  # How long the CPU was blocked in all. None: not known.
-    what: str
-    advice: str
-    names: tuple[str, ...] = ()  # what else `allow` may call the operator
-    step: int = 0  # How many calls of step() came before.
-    guessed: bool = False  # A value was read that had to be guessed.
-    inner: Line | None = None  # The library's line that waits, where it is not `line`.
-    module: str = ""  # That it is in, as far as known.
-    threads: tuple[str, ...] = ("",)  # Names of those that wait; "": the main one.
-    written: str = ""  # What of the line waits, as far as known: ".item()".
-
-    @property
-    def head(self) -> str:
-        """What waits, for people."""
-        return head_of(self.operator, self.written)
-
-
-@dataclass(frozen=True)
-class Place(Stall):
-    """All waits of one kind at one line."""
-
-    in_steps: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True)
-class Observation:
-    """What one run showed, what it could show, and what it could not."""
-
-    stalls: tuple[Stall, ...]  # Where times are known, each is one wait.
-    scope: str
-    problem: str = ""  # Why nothing can be said at all; "" if something can.
-    mode: str = ""  # How it was made, in a few words.
-    #: Calls of step(), and one more if something was seen after the last.
-    steps: int = 1
-    launches: Launches = field(default_factory=Launches)
-    #: Calls that wait if their tensors are on a GPU, where that is not known.
-    untold: tuple[Stall, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -167,7 +124,7 @@ def decide(
 ) -> Verdict:
     """Judges an observation by a budget. See sync_check.py for the options."""
     if observation.untold:
-        left = tuple(one for one in observation.untold if not _allowed(one, allow))
+        left = tuple(one for one in observation.untold if not is_allowed(one, allow))
 
         def judged(stalls: tuple[Stall, ...], problem: str = "") -> Verdict:
             return decide(
@@ -190,65 +147,16 @@ def decide(
     counted = [
         stall
         for stall in observation.stalls
-        if not _too_short(stall, over_us) and not _allowed(stall, allow)
+        if not _too_short(stall, over_us) and not is_allowed(stall, allow)
     ]
     in_step: Counter[int] = Counter()
     for stall in counted:
         in_step[stall.step] += stall.count
     left_out = sum(stall.count for stall in observation.stalls) - in_step.total()
     worst = max(in_step.items(), key=lambda item: (item[1], -item[0]), default=(0, 0))
-    places = tuple(_by_place(counted))
+    places = tuple(by_place(counted))
     return Verdict(places, left_out, max_count, observation, max_per_step, worst)
-
-
-def _by_place(stalls: Iterable[Stall]) -> list[Place]:
-    places: dict[Stall, Place] = {}
-    texts: dict[Stall, list[str]] = {}
-    for one in stalls:
-        key = replace(
-            one,
-            count=0,
-            wasted_us=None,
-            step=0,
-            guessed=False,
-            module="",
-            written="",
-            threads=(),
-        )
-        texts.setdefault(key, []).append(one.written)
-        known = places.get(key)
-        if known is None:
-            places[key] = Place(**vars(one), in_steps=(one.step,))
-            continue
-        time = None
-        if one.wasted_us is not None:
-            time = one.wasted_us + (known.wasted_us or 0.0)
-        places[key] = replace(
-            known,
-            count=known.count + one.count,
-            wasted_us=time,
-            guessed=known.guessed or one.guessed,
-            threads=tuple(dict.fromkeys((*known.threads, *one.threads))),
-            in_steps=tuple({*known.in_steps, one.step}),
-        )
-    found = [
-        replace(place, written=written_together(texts[key]))
-        for key, place in places.items()
-    ]
-    return sorted(found, key=lambda s: (-(s.wasted_us or 0.0), -s.count))
 
 
 def _too_short(stall: Stall, over_us: float) -> bool:
     return stall.wasted_us is not None and stall.wasted_us < over_us
-
-
-def _allowed(stall: Stall, allow: Sequence[str]) -> bool:
-    names = [stall.operator, stall.operator.removeprefix("aten::"), *stall.names]
-    for line in (stall.line, stall.inner):
-        if line is not None:
-            file = line.file
-            for path in (file, display_path(file), file.rpartition("/")[2]):
-                names += [path, f"{path}:{line.line}"]
-    return any(
-        name and fnmatchcase(name, pattern) for name in names for pattern in allow
-    )

@@ -21,8 +21,8 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from torchtraceap.checking.dry_stage import suspended
+from torchtraceap.checking.sync_observation import Observation, Stall
 from torchtraceap.checking.sync_recorder import Recorder
-from torchtraceap.checking.sync_verdict import Observation, Stall
 from torchtraceap.dryrun.lines import frame_at
 from torchtraceap.dryrun.waits.sync_ops import BY_OPERATOR, PRINT, host_code
 from torchtraceap.dryrun.waits.written import written
@@ -144,9 +144,7 @@ def _noting_prints(mode: _Mode) -> Iterator[None]:
         torch._tensor_str._str = to_text
 
 
-def _stall(
-    line: Line | None, operator: str, step: int, written: str, count: int
-) -> Stall:
+def _stall(line: Line | None, operator: str, step: int, text: str, count: int) -> Stall:
     row = BY_OPERATOR[operator]
     return Stall(
         line=line,
@@ -157,7 +155,7 @@ def _stall(
         advice=row.instead,
         names=row.names,
         step=step,
-        written=written,
+        written=text,
     )
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-_INTERRUPTED = 130
-
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program; see `program.main`."""
@@ -22,4 +20,6 @@ def console() -> int:
 
         return program.console()
     except KeyboardInterrupt:
-        return _INTERRUPTED
+        from torchtraceap.cli.output import INTERRUPTED
+
+        return INTERRUPTED

@@ -15,8 +15,9 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from typing import NoReturn
 
-from torchtraceap.cli.output import BAD_INPUT, INTERRUPTED, complain
+from torchtraceap.cli.output import BAD_INPUT, complain
 
 #: So long they may take to end by themselves.
 SECONDS = 5.0
@@ -49,17 +50,10 @@ def end_at_once(last: Callable[[], int]) -> None:
     code = BAD_INPUT
     try:
         code = last()
-    except KeyboardInterrupt:
-        code = INTERRUPTED
-        complain("interrupted, before all that was asked for was told and written")
     except BaseException as error:
         complain(f"not all that was asked for could be told and written: {error!r}")
     finally:
-        for file in (sys.stdout, sys.stderr):
-            # It may be full, closed, or in the midst of being written to.
-            with suppress(Exception):
-                file.flush()
-        os._exit(code)
+        _exit(code)
 
 
 def _left(older: set[threading.Thread]) -> list[threading.Thread]:
@@ -81,7 +75,12 @@ def _watch(older: set[threading.Thread], code: int) -> None:
         "the program was cut short, and threads that it left do not end: "
         f"{names}. They were broken off after {SECONDS:g} s."
     )
+    _exit(code)
+
+
+def _exit(code: int) -> NoReturn:
     for stream in (sys.stdout, sys.stderr):
-        with suppress(OSError, ValueError, AttributeError):  # Closed, or None.
+        # It may be None, closed, full, or in the midst of being written to.
+        with suppress(Exception):
             stream.flush()
     os._exit(code)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 
 import pytest
 
@@ -130,6 +131,24 @@ def test_what_it_does_when_it_is_ended_is_forgotten(script: Write) -> None:
     assert len([sync for sync in going.syncs if sync.step == 9]) == 1
 
 
+@pytest.mark.parametrize(
+    "loop",
+    [
+        "try:\n    for i in range(9):\n        work(); first.step()\nexcept: pass\n",
+        "for i in range(9):\n    work()\n    try: first.step()\n    except: pass\n",
+    ],
+    ids=["around the loop", "in the loop"],
+)
+def test_what_it_does_when_it_caught_its_end_is_forgotten(
+    script: Write, loop: str
+) -> None:
+    going, ended = run(script(f"{_MODEL}{loop}model.weight.sum().item()\n"), steps=2)
+    assert ended == Ended("SGD.step()", cut_short=True)
+    assert going.record.steps == 2
+    assert {entry.step for entry in going.record.entries} == {0, 1}
+    assert {sync.step for sync in going.syncs} == {0}
+
+
 def test_program_without_steps_runs_to_its_end(script: Write) -> None:
     going, ended = run(script(_MODEL + "work()\nprint('end')\n"), steps=2)
     assert ended == Ended() and going.record.steps == 0 and going.ops
@@ -139,6 +158,7 @@ def test_hooks_are_gone_afterwards(script: Write) -> None:
     of_torch = torch.profiler.profile.step
     run(script(_MODEL + "work()\nfirst.step()\n"), steps=1)
     assert torch.profiler.profile.step is of_torch
+    assert not {"join", "is_alive"} & {*vars(threading.main_thread())}
     layer = torch.nn.Linear(1, 1)
     optimizer = torch.optim.SGD(layer.parameters())
     for _ in range(3):  # would raise

@@ -73,9 +73,24 @@ def test_they_end_it_where_ctrl_c_is_ignored(tmp_path: Path) -> None:
     assert done.stderr == ""
 
 
-def test_a_thread_that_is_left_is_waited_for(tmp_path: Path) -> None:
-    end = "threading.Thread(target=train, args=[4]).start()"
-    done = dryrun(tmp_path, end, "--steps", "0")
+@pytest.mark.parametrize(
+    "end",
+    [
+        "threading.Thread(target=train, args=[4]).start()",
+        "threading.Thread(target=train, args=[4]).start()\nraise SystemExit(0)",
+        "def after():\n"
+        "    threading.main_thread().join()\n"
+        "    train(4)\n"
+        "threading.Thread(target=after).start()",
+        "def after():\n"
+        "    while threading.main_thread().is_alive(): time.sleep(0.01)\n"
+        "    train(4)\n"
+        "threading.Thread(target=after).start()",
+    ],
+    ids=["end", "exit", "joins the main one", "asks for the main one"],
+)
+def test_a_thread_that_is_left_is_waited_for(tmp_path: Path, end: str) -> None:
+    done = dryrun(tmp_path, end, "--steps", "0", "--max-seconds", "60")
     assert done.returncode == 0, done.stderr
     assert "4 steps." in done.stdout
 

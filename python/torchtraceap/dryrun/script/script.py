@@ -13,36 +13,18 @@ import builtins
 import os
 import runpy
 import sys
-import threading
 import zipfile
-from collections.abc import Callable, Sequence
-from concurrent.futures.thread import _threads_queues
-from contextlib import nullcontext
+from collections.abc import Sequence
 from importlib.machinery import SourceFileLoader
 from types import ModuleType
 from typing import TYPE_CHECKING
 
 from torchtraceap.dryrun.script.as_program import AsProgram, Ended, GiveUp
-from torchtraceap.dryrun.script.interrupts import not_lost
-from torchtraceap.dryrun.script.script_errors import told, traceback_text
-from torchtraceap.dryrun.script.script_function import (
-    FunctionError,
-    function_of,
-    imported,
-)
-from torchtraceap.dryrun.script.step_ends import Enough, StepEnds
-from torchtraceap.dryrun.script.time_limit import TimeLimit, TimeUp
-from torchtraceap.errors import DryRunError, DryRunLimit
-from torchtraceap.safe_text import printable
+from torchtraceap.dryrun.script.program_end import run_to_end
+from torchtraceap.dryrun.script.script_function import function_of, imported
 
 if TYPE_CHECKING:
     from torchtraceap.dryrun.dry_run import DryRun
-
-
-_GOES_ON = (
-    "It did not end at that: it catches everything, or takes long to end. So its "
-    "process was ended as it was"
-)
 
 
 def run_script(
@@ -70,7 +52,7 @@ def run_script(
             _execute(os.path.abspath(path))
 
     with AsProgram(path, arguments, folder) as program:
-        return _run(start, run, steps, path, program.giving(give_up))
+        return run_to_end(start, run, steps, path, program.giving(give_up))
 
 
 def run_module(
@@ -86,7 +68,7 @@ def run_module(
         runpy.run_module(name, run_name="__main__", alter_sys=True)
 
     with AsProgram(name, arguments, os.getcwd()) as program:
-        return _run(start, run, steps, name, program.giving(give_up))
+        return run_to_end(start, run, steps, name, program.giving(give_up))
 
 
 def run_function(
@@ -122,75 +104,7 @@ def run_function(
 
     with AsProgram(path, arguments, folder) as program:
         by = f"each call of {name}()"
-        return _run(start, run, 0, path, program.giving(give_up), by)
-
-
-def _run(
-    start: Callable[[], None],
-    run: DryRun,
-    steps: int,
-    name: str,
-    give_up: GiveUp | None,
-    by: str = "",
-) -> Ended:
-    ends = StepEnds(run, steps)
-
-    def goes_on(limit: DryRunLimit) -> None:
-        assert give_up is not None
-        run.end_record()
-        give_up(Ended(by or ends.by, message=f"{told(limit)}. {_GOES_ON}"))
-
-    shown = printable(os.path.basename(name), 100)
-    try:
-        watching = nullcontext() if by else ends.watching()
-        limit = TimeLimit(run.limits, goes_on if give_up else None)
-        older = threading.enumerate()
-        with watching, not_lost(), limit:
-            start()
-            if not by:
-                _wait_for_threads(older)
-    except Enough:
-        ends.forget_end()
-        return Ended(ends.by, cut_short=True)
-    except SystemExit as end:
-        if end.code not in (None, 0):
-            return Ended(by or ends.by, message=_of_exit(shown, end.code))
-    except KeyboardInterrupt:
-        if ends.elsewhere:
-            ends.forget_end()
-            return Ended(ends.by, cut_short=True)
-        run.record.interrupted = True
-        return Ended(by or ends.by, interrupted=True, cut_short=True)
-    except TimeUp as error:
-        return Ended(by or ends.by, message=told(error.limit), cut_short=True)
-    except DryRunError as error:
-        return Ended(by or ends.by, message=told(error), cut_short=True)
-    except FunctionError:
-        raise
-    except Exception as error:
-        return Ended(by or ends.by, failure=traceback_text(error))
-    if ends.elsewhere:  # Its SystemExit was handed on by a pool.
-        ends.forget_end()
-        return Ended(ends.by, cut_short=True)
-    if run.limits.hit is not None:  # It was caught, as by `except Exception`.
-        return Ended(by or ends.by, message=told(run.limits.hit))
-    # Nobody calls what would end threads of a function's program.
-    return Ended(by or ends.by, cut_short=bool(by))
-
-
-def _wait_for_threads(older: list[threading.Thread]) -> None:
-    """Wait for threads that a program leaves at its end, as Python does; not for those
-    of pools, which Python tells to end."""
-    done = {*older, *_threads_queues}
-    while left := [t for t in threading.enumerate() if not t.daemon and t not in done]:
-        left[0].join()
-
-
-def _of_exit(name: str, code: object) -> str:
-    """Say what sys.exit() was given: a number, or else a text to print."""
-    if isinstance(code, int):
-        return f"{name} ended itself with exit code {code}"
-    return f"{name} ended itself: {printable(str(code), 300)}"
+        return run_to_end(start, run, 0, path, program.giving(give_up), by)
 
 
 def _execute(path: str) -> None:

@@ -54,6 +54,12 @@ class StepEnds:
         self.elsewhere = False
         self._main = MainInterrupt()
 
+    @property
+    def made(self) -> bool:
+        """Whether as many were made as were asked for, so that the program was told to
+        end. It may have caught that, and gone on."""
+        return self._ended_at is not None
+
     @contextmanager
     def watching(self) -> Iterator[None]:
         """Follow all optimizers and profilers while the block lasts."""
@@ -119,6 +125,8 @@ class StepEnds:
         record.steps = 0
 
     def _end(self) -> None:
+        if self.made:  # What is raised was caught.
+            self._raise_enough()
         self._run.step()
         self._finishing = False
         steps = self._run.record.steps
@@ -161,8 +169,8 @@ class StepEnds:
                 sync.step = 0
 
     def forget_end(self) -> None:
-        """Forget what a program did when it was ended, in its `finally` and the like:
-        it would have gone on."""
+        """Forget what a program did when it was ended, in its `finally` and the like,
+        or after it caught that: it would have gone on."""
         if self._ended_at is not None:
             entries, syncs = self._ended_at
             self._run.end_record()  # Threads may go on, whom nobody told.

@@ -19,15 +19,16 @@ from torchtraceap.dryrun.facade.replacing import Replacements
 from torchtraceap.dryrun.limits import Limits
 from torchtraceap.errors import DryRunLimit
 
-#: The timer rings again after so long, as what is raised in a finalizer is lost. By
-#: this number, of which the clock keeps every bit, the timer is known.
-_AGAIN_S = 2.03125
+#: A program that is told to end is told again after so long, as what is raised in a
+#: finalizer is lost. By this number, of which the clock keeps every bit, the timer is
+#: known.
+AGAIN_S = 2.03125
 _LEAST_S = 1e-3  # 0 would be no timer.
 #: So often it is raised: one may be lost, and a second one retried. Who catches three
 #: catches all.
 _MOST_RAISED = 3
 #: So often it rings: a program that is ending, in a `finally` which writes a
-#: checkpoint, is given this many times `_AGAIN_S`, about half a minute.
+#: checkpoint, is given this many times `AGAIN_S`, about half a minute.
 _MOST_RINGS = 16
 
 
@@ -71,7 +72,7 @@ class TimeLimit:
             self._replaced.set(signal, "signal", self._set_handler)
             self._of_python(signal.SIGALRM, self._ring)
             first = max(self._limits.seconds_left, _LEAST_S)
-            signal.setitimer(signal.ITIMER_REAL, first, _AGAIN_S)
+            signal.setitimer(signal.ITIMER_REAL, first, AGAIN_S)
         return self
 
     def __exit__(
@@ -83,20 +84,26 @@ class TimeLimit:
         # First: what follows must not be broken off, nor what comes after the block.
         self._over = True
         self._limits.raising = lambda limit: limit
-        if not self._is_set:
-            return
         self._replaced.undo()
-        if signal.getsignal(signal.SIGALRM) == self._ring:
-            signal.setitimer(signal.ITIMER_REAL, 0)
-            self._of_python(signal.SIGALRM, signal.SIG_DFL)
+        if self._has_timer:
+            self._give_back()
+
+    @property
+    def _has_timer(self) -> bool:
+        """Whether it took the timer, and the program did not."""
+        return self._is_set and signal.getsignal(signal.SIGALRM) == self._ring
+
+    def _give_back(self) -> None:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        self._of_python(signal.SIGALRM, signal.SIG_DFL)
 
     def _of_operator(self, limit: DryRunLimit) -> BaseException:
         """Return what an operator raises, and see to it that the program ends."""
         if threading.current_thread() is not threading.main_thread():
             return limit
-        mine = self._is_set and signal.getsignal(signal.SIGALRM) == self._ring
-        if mine and not self._seen:  # Once: else it would be put off by each operator.
-            signal.setitimer(signal.ITIMER_REAL, _AGAIN_S, _AGAIN_S)
+        # Once: else it would be put off by each operator.
+        if self._has_timer and not self._seen:
+            signal.setitimer(signal.ITIMER_REAL, AGAIN_S, AGAIN_S)
         self._seen = True
         return TimeUp(limit)
 
@@ -104,18 +111,16 @@ class TimeLimit:
         if self._over or self._is_own(frame):
             return
         _, again = signal.getitimer(signal.ITIMER_REAL)
-        if again != _AGAIN_S:  # The program set a timer, which is to end it.
+        if again != AGAIN_S:  # The program set a timer, which is to end it.
             self._of_python(signal.SIGALRM, signal.SIG_DFL)
             signal.raise_signal(signal.SIGALRM)
         self._rings += 1
-        given_up = self._give_up is not None and (
-            self._rings > _MOST_RINGS
-            or (self._raised >= _MOST_RAISED and not _is_ending())
-        )
-        if given_up and self._give_up is not None:
+        is_ending = _is_ending()
+        goes_on = self._raised >= _MOST_RAISED and not is_ending
+        if self._give_up is not None and (goes_on or self._rings > _MOST_RINGS):
             self._over = True
             self._give_up(self._limits.out_of_time(frame))
-        elif not _is_ending():  # Else its `finally` would be broken off.
+        elif not is_ending:  # Else its `finally` would be broken off.
             self._raised += 1
             raise TimeUp(self._limits.out_of_time(frame))
 
@@ -133,9 +138,8 @@ class TimeLimit:
 
     def _set_handler(self, number: int, handler: Any) -> Any:
         """Stand in for signal.signal."""
-        if number == signal.SIGALRM and signal.getsignal(number) == self._ring:
-            signal.setitimer(signal.ITIMER_REAL, 0)
-            self._of_python(signal.SIGALRM, signal.SIG_DFL)  # as for the program
+        if number == signal.SIGALRM and self._has_timer:
+            self._give_back()  # As it is for a program.
         return self._of_python(number, handler)
 
 
