@@ -22,13 +22,13 @@ from torchtraceap.errors import DryRunLimit
 #: A program that is told to end is told again after so long, as what is raised in a
 #: finalizer is lost. By this number, of which the clock keeps every bit, the timer is
 #: known.
-AGAIN_S = 2.03125
+_AGAIN_S = 2.03125
 _LEAST_S = 1e-3  # 0 would be no timer.
 #: So often it is raised: one may be lost, and a second one retried. Who catches three
 #: catches all.
 _MOST_RAISED = 3
 #: So often it rings: a program that is ending, in a `finally` which writes a
-#: checkpoint, is given this many times `AGAIN_S`, about half a minute.
+#: checkpoint, is given this many times `_AGAIN_S`, about half a minute.
 _MOST_RINGS = 16
 
 
@@ -72,7 +72,7 @@ class TimeLimit:
             self._replaced.set(signal, "signal", self._set_handler)
             self._of_python(signal.SIGALRM, self._ring)
             first = max(self._limits.seconds_left, _LEAST_S)
-            signal.setitimer(signal.ITIMER_REAL, first, AGAIN_S)
+            signal.setitimer(signal.ITIMER_REAL, first, _AGAIN_S)
         return self
 
     def __exit__(
@@ -103,7 +103,7 @@ class TimeLimit:
             return limit
         # Once: else it would be put off by each operator.
         if self._has_timer and not self._seen:
-            signal.setitimer(signal.ITIMER_REAL, AGAIN_S, AGAIN_S)
+            signal.setitimer(signal.ITIMER_REAL, _AGAIN_S, _AGAIN_S)
         self._seen = True
         return TimeUp(limit)
 
@@ -111,7 +111,7 @@ class TimeLimit:
         if self._over or self._is_own(frame):
             return
         _, again = signal.getitimer(signal.ITIMER_REAL)
-        if again != AGAIN_S:  # The program set a timer, which is to end it.
+        if again != _AGAIN_S:  # The program set a timer, which is to end it.
             self._of_python(signal.SIGALRM, signal.SIG_DFL)
             signal.raise_signal(signal.SIGALRM)
         self._rings += 1
