@@ -69,14 +69,16 @@ class HostThreads:
         #: Whether others than the first were ever followed.
         self.several = False
         self._over = False
+        self._older: set[int | None] = set()  # Idents of threads of before.
 
     def enter_first(self) -> None:
         """Follow the thread that asks: the one that enters the run."""
         self._mine.followed = True
         self._give_number()
         me = threading.current_thread()
-        older = (thread for thread in threading.enumerate() if thread is not me)
+        older = [thread for thread in threading.enumerate() if thread is not me]
         self._record.older_threads = tuple(thread.name for thread in older)
+        self._older = {thread.ident for thread in older}
 
     def enter(self, after: Before) -> None:
         """Follow the thread that asks from now on, after entries of others."""
@@ -174,13 +176,16 @@ class HostThreads:
         if self._over:
             raise outlived()
         if not self._mine.followed:
-            name = threading.current_thread().name
+            name, how = threading.current_thread().name, "not by threading.Thread"
+            hint = "start it by threading.Thread, or a pool"
+            if threading.get_ident() in self._older:
+                how, hint = "before the dry run", "start this one in the block too"
             self._note(
-                f"the thread {name!r} was refused the GPU: it was started before the "
-                "dry run, so what it does is missing"
+                f"the thread {name!r} was refused the GPU: it was started {how}, so "
+                "what it does is missing"
             )
             raise DryRunError(
-                f"the thread {name!r} uses the GPU, but it was started before the dry "
-                "run, which follows the thread that entered it and those that are "
-                "started in it: start this one in the block too"
+                f"the thread {name!r} uses the GPU, but it was started {how}. A "
+                "dry run follows the thread that entered it and those that threading "
+                f"starts in it: {hint}"
             )

@@ -4,6 +4,7 @@ left of it in threads."""
 
 from __future__ import annotations
 
+import _thread
 import os
 import queue
 import re
@@ -86,6 +87,22 @@ def test_a_thread_of_before_that_asks_for_the_gpu_is_told(
         assert "'old' was refused the GPU" in run.summary().replace("\n", " ")
     finally:
         worker.end()
+
+
+def test_a_thread_that_threading_did_not_start_is_told_so() -> None:
+    told: queue.Queue[str] = queue.Queue()
+
+    def use() -> None:
+        try:
+            torch.cuda.synchronize()
+        except DryRunError as error:
+            told.put(str(error))
+
+    with dry_run():
+        _thread.start_new_thread(use, ())
+        message = told.get(timeout=60)
+    assert "not by threading.Thread" in message
+    assert "before the dry run" not in message
 
 
 @pytest.mark.parametrize(
