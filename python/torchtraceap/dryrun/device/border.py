@@ -22,13 +22,13 @@ from torchtraceap.dryrun.device.losses import LOSSES
 from torchtraceap.dryrun.device.moved_tensors import MovedTensors
 from torchtraceap.dryrun.device.named_devices import NAMED_DEVICES
 from torchtraceap.dryrun.device.outliving import refuse_after_end
-from torchtraceap.dryrun.device.replacements import Replacements
+from torchtraceap.dryrun.device.replacements import FunctionTable
 from torchtraceap.dryrun.device.tensor_data import TENSOR_DATA, ApartGradients
 from torchtraceap.dryrun.device.users_meta import as_users
 from torchtraceap.dryrun.recording_lock import LOCK
 from torchtraceap.dryrun.without_modes import without_function_modes
 
-REPLACEMENTS: Replacements = {
+REPLACEMENTS: FunctionTable = {
     **NAMED_DEVICES,
     **LIST_INDICES,
     **ANSWERS,

@@ -14,11 +14,11 @@ from torch import Tensor
 from torch.nn import functional
 
 from torchtraceap.dryrun.device.devices import on_device
+from torchtraceap.dryrun.device.replacements import FunctionTable
 from torchtraceap.dryrun.without_modes import without_function_modes
 
 if TYPE_CHECKING:
     from torchtraceap.dryrun.device.border import Border
-    from torchtraceap.dryrun.device.replacements import Replacement
 
 _CROSS_ENTROPY = (
     *("input", "target", "weight", "size_average", "ignore_index", "reduce"),
@@ -63,7 +63,7 @@ def _is_here(tensor: Tensor) -> bool:
         return on_device(tensor)
 
 
-LOSSES: dict[Any, Replacement] = {
+LOSSES: FunctionTable = {
     functional.cross_entropy: _cross_entropy,
     functional.ctc_loss: _ctc_loss,
     torch.ctc_loss: _ctc_loss,

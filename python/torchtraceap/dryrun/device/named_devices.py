@@ -13,10 +13,7 @@ import torch
 from torch import Tensor
 
 from torchtraceap.dryrun.device.devices import CUDA, DEVICE, is_gpu, names_meta
-from torchtraceap.dryrun.device.replacements import (
-    Replacements,
-    is_here,
-)
+from torchtraceap.dryrun.device.replacements import FunctionTable, is_here
 from torchtraceap.dryrun.device.users_meta import (
     default_device,
     means_meta,
@@ -154,7 +151,7 @@ def _type(border: Border, func: Any, args: Any, kwargs: Any) -> Any:
     return _to(border, Tensor.to, (args[0], CUDA, kind.dtype, *args[2:3]), waits)
 
 
-NAMED_DEVICES: Replacements = {
+NAMED_DEVICES: FunctionTable = {
     torch.device: _device,
     Tensor.to: _to,
     Tensor.cuda: _cuda,

@@ -18,7 +18,7 @@ from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
 from torchtraceap.dryrun.device.devices import DEVICE
 from torchtraceap.dryrun.device.memory import is_users
-from torchtraceap.dryrun.device.replacements import Replacements, is_here
+from torchtraceap.dryrun.device.replacements import FunctionTable, is_here
 from torchtraceap.dryrun.recording_lock import LOCK
 from torchtraceap.dryrun.without_modes import (
     without_dispatch_modes,
@@ -177,7 +177,7 @@ def _set_grad(border: Border, func: Any, args: Any, kwargs: Any) -> Any:
     border.gradients.forget(args[0])
 
 
-TENSOR_DATA: Replacements = {
+TENSOR_DATA: FunctionTable = {
     torch._has_compatible_shallow_copy_type: _is_assignable,
     Tensor.data.__get__: _get_data,
     Tensor.data.__set__: _set_data,
