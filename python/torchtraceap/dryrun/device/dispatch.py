@@ -25,7 +25,7 @@ from torchtraceap.dryrun.device.composites import is_composite, kernel_of
 from torchtraceap.dryrun.device.devices import DEVICE, is_gpu, on_device
 from torchtraceap.dryrun.device.following import Follower
 from torchtraceap.dryrun.device.host_guesses import run_on_host
-from torchtraceap.dryrun.device.lazy_modules import plain
+from torchtraceap.dryrun.device.lazy_modules import with_shape
 from torchtraceap.dryrun.device.memory import memory_of
 from torchtraceap.dryrun.device.nested import map_tensors, tensors_in
 from torchtraceap.dryrun.device.other_modes import OtherModes
@@ -114,7 +114,7 @@ class Dispatch(TorchDispatchMode):  # type: ignore[misc]
                         return func(*args, **kwargs)
                 return func(*args, **kwargs)
             if any(map(is_lazy, tensors)):
-                args, kwargs = map_tensors((tuple(args), kwargs), plain)
+                args, kwargs = map_tensors((tuple(args), kwargs), with_shape)
             refuse_nested(schema.name, types)
             if is_composite(func):
                 with self:
