@@ -44,17 +44,10 @@ def _to(border: Border, func: Any, args: Any, kwargs: Any) -> Any:
         if means_meta(named):
             return border.run.users_meta.to_meta(func, args, kwargs)
         refuse_from_meta(args[0], named)
-    rest = [
-        DEVICE if not isinstance(a, Tensor | bool) and _names_gpu(a) else a
-        for a in args[1:]
-    ]
+    rest = [DEVICE if is_gpu(a) else a for a in args[1:]]
     if is_gpu(kwargs.get("device")):
         kwargs = {**kwargs, "device": DEVICE}
     return func(args[0], *rest, **kwargs)
-
-
-def _names_gpu(value: Any) -> bool:
-    return isinstance(value, str | int | torch.device) and is_gpu(value)
 
 
 def _cuda(border: Border, func: Any, args: Any, kwargs: Any) -> Any:

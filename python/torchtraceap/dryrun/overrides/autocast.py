@@ -66,11 +66,10 @@ WIDEST = """
 """
 
 
-def eligible(value: object) -> bool:
+def eligible(value: Any) -> bool:
     """Tell whether autocast would cast this on a GPU."""
     return (
-        isinstance(value, Tensor)
-        and is_here(value)
+        is_here(value)
         and value.is_floating_point()
         and value.dtype is not torch.float64
     )
