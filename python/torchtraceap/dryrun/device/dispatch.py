@@ -75,11 +75,6 @@ class Dispatch(TorchDispatchMode):  # type: ignore[misc]
             self.recorder = Recorder.ended(self.recorder.gpu)
             self._remember()
 
-    def __enter__(self) -> Dispatch:
-        self.users_meta.begin()
-        super().__enter__()
-        return self
-
     @classmethod
     def ignore_compile_internals(cls) -> bool:
         # torch.compile is bypassed, so nothing of it is here to be ignored.

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from torchtraceap.dryrun.device.devices import DEVICE, is_gpu, names_meta, on_device
-from torchtraceap.dryrun.device.memory import begin, is_users, mark_users
+from torchtraceap.dryrun.device.memory import is_users, mark_users
 from torchtraceap.dryrun.device.nested import tensors_in
 from torchtraceap.dryrun.device.replacements import is_here
 from torchtraceap.dryrun.private_names import private
@@ -42,14 +42,6 @@ class UsersMeta:
         self._asked = _Asked()
         # Whether there are any, as far as was seen: to look at all lists takes time.
         self._some = False
-        self._begun = False
-
-    def begin(self) -> None:
-        """Begin, if that was not done: a mode is entered for parts of operators too."""
-        if not self._begun:
-            self._begun = True
-            with without_function_modes():
-                begin()
 
     @property
     def asked(self) -> bool:
