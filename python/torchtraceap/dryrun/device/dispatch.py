@@ -102,12 +102,11 @@ class Dispatch(TorchDispatchMode):  # type: ignore[misc]
             here = any(map(on_device, tensors)) or is_gpu(kwargs.get("device"))
             if not here:
                 # Before the first guess that is read there is nothing to look for.
-                if tensors and self.values.guessed_on_host:
-                    return run_on_host(func, args, kwargs)
-                if torch.Tag.nondeterministic_seeded in func.tags:
-                    with LOCK:  # Values.run sets torch's numbers aside for a while.
-                        return func(*args, **kwargs)
-                return func(*args, **kwargs)
+                given = tensors if self.values.guessed_on_host else ()
+                # Values.run sets torch's random numbers aside for a while.
+                draws = torch.Tag.nondeterministic_seeded in func.tags
+                with LOCK if draws else nullcontext():
+                    return run_on_host(func, args, kwargs, given)
             if any(map(is_lazy, tensors)):
                 args, kwargs = map_tensors((tuple(args), kwargs), with_shape)
             refuse_nested(schema.name, types)
