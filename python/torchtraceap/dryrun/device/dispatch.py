@@ -10,9 +10,8 @@ copies, reading back, sizes that depend on values. Loads torch.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from functools import cache
 from typing import Any
 
 import torch
@@ -22,18 +21,23 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from torchtraceap.dryrun.device.composites import is_composite, kernel_of
+from torchtraceap.dryrun.device.copies import COPIES
 from torchtraceap.dryrun.device.devices import DEVICE, is_gpu, on_device
 from torchtraceap.dryrun.device.following import Follower
 from torchtraceap.dryrun.device.host_guesses import run_on_host
+from torchtraceap.dryrun.device.host_numbers import HOST_NUMBERS
 from torchtraceap.dryrun.device.lazy_modules import with_shape
+from torchtraceap.dryrun.device.masks import MASKS
 from torchtraceap.dryrun.device.memory import memory_of
 from torchtraceap.dryrun.device.nested import map_tensors, tensors_in
 from torchtraceap.dryrun.device.other_modes import OtherModes
 from torchtraceap.dryrun.device.outliving import refuse_after_end
+from torchtraceap.dryrun.device.reading_back import READ_BACK
 from torchtraceap.dryrun.device.refused_tensors import refuse_mixed, refuse_nested
 from torchtraceap.dryrun.device.shape_cache import ShapeCache
 from torchtraceap.dryrun.device.shapes import run_on_meta
 from torchtraceap.dryrun.device.signatures import written_by
+from torchtraceap.dryrun.device.sized_results import SIZED
 from torchtraceap.dryrun.device.unseen import take_over
 from torchtraceap.dryrun.device.users_meta import UsersMeta, as_users
 from torchtraceap.dryrun.device.values import Values
@@ -44,6 +48,14 @@ from torchtraceap.dryrun.waits.sync_ops import BY_OPERATOR
 from torchtraceap.dryrun.without_modes import without_function_modes
 
 Handler = Callable[["Dispatch", Any, Sequence[Any], dict[str, Any]], Any]
+#: Operators that are more than a shape and values.
+HANDLERS: Mapping[str, Handler] = {
+    **COPIES,
+    **READ_BACK,
+    **MASKS,
+    **SIZED,
+    **HOST_NUMBERS,
+}
 
 
 class Dispatch(TorchDispatchMode):  # type: ignore[misc]
@@ -115,7 +127,7 @@ class Dispatch(TorchDispatchMode):  # type: ignore[misc]
                     return func.decompose(*args, **kwargs)
             if is_gpu(kwargs.get("device")):
                 kwargs = {**kwargs, "device": DEVICE}
-            handler = handlers().get(schema.name)
+            handler = HANDLERS.get(schema.name)
             if handler is None:
                 refuse_mixed(schema.name, tensors)
                 handler = Dispatch.run
@@ -189,15 +201,3 @@ class Dispatch(TorchDispatchMode):  # type: ignore[misc]
                 self.recorder.live.allocate(tensor)
         name = func._schema.name
         self.recorder.op(name, func._overloadname, args, kwargs, outs, copy)
-
-
-@cache
-def handlers() -> dict[str, Handler]:
-    """Return the operators that are more than a shape and values."""
-    from torchtraceap.dryrun.device.copies import COPIES
-    from torchtraceap.dryrun.device.host_numbers import HOST_NUMBERS
-    from torchtraceap.dryrun.device.masks import MASKS
-    from torchtraceap.dryrun.device.reading_back import READ_BACK
-    from torchtraceap.dryrun.device.sized_results import SIZED
-
-    return {**COPIES, **READ_BACK, **MASKS, **SIZED, **HOST_NUMBERS}
