@@ -64,12 +64,12 @@ class Border(TorchFunctionMode):  # type: ignore[misc]
         if getattr(func, "__name__", "") == "__get__":
             # Attributes make nothing on a device that is asked for, and are many.
             return self._answer(func, args, kwargs)
-        wanted = self.run.users_meta
-        asked = wanted.asked_by(func, args, kwargs)
-        if asked in (None, wanted.asked):
+        users = self.run.users_meta
+        asked = users.asked_by(func, args, kwargs)
+        if asked in (None, users.asked):
             out = self._answer(func, args, kwargs)
         else:
-            with wanted.asking(asked):
+            with users.asking(asked):
                 out = self._answer(func, args, kwargs)
         return as_users(out) if asked else out
 

@@ -74,9 +74,10 @@ class Dispatch(TorchDispatchMode):  # type: ignore[misc]
         self.functions: TorchFunctionMode | None = None
         self.other_modes = OtherModes()
         self.users_meta = UsersMeta()
-        self._remember()
+        self._forget()
 
-    def _remember(self) -> None:
+    def _forget(self) -> None:
+        """Know nothing of operators that ran before."""
         self._shapes = ShapeCache()
         self._follower = Follower(self.values, self.recorder.note)
 
@@ -85,7 +86,7 @@ class Dispatch(TorchDispatchMode):  # type: ignore[misc]
         as one that waits does, holds this mode, which refuses it the device."""
         with LOCK:
             self.recorder = Recorder.ended(self.recorder.gpu)
-            self._remember()
+            self._forget()
 
     @classmethod
     def ignore_compile_internals(cls) -> bool:
