@@ -60,9 +60,15 @@ def _cuda(border: Border, func: Any, args: Any, kwargs: Any) -> Any:
     return args[0].to(DEVICE, **given)
 
 
+def _where(kwargs: Any) -> Any:
+    """Return the device that is named, where 0 is one, else the default one."""
+    device = kwargs.get("device")
+    return default_device() if device is None else device
+
+
 def _from_data(border: Border, func: Any, args: Any, kwargs: Any) -> Any:
     """torch.tensor(data, device=) and its like: made on the host, then copied."""
-    device = kwargs.get("device") or default_device()
+    device = _where(kwargs)
     if names_meta(device):
         return border.run.users_meta.of_data(func, args, kwargs)
     args = (*map(_read, args[:1]), *args[1:])
@@ -79,7 +85,7 @@ def _from_data(border: Border, func: Any, args: Any, kwargs: Any) -> Any:
 
 
 def _sparse(border: Border, func: Any, args: Any, kwargs: Any) -> Any:
-    device = kwargs.get("device") or default_device()
+    device = _where(kwargs)
     on_gpu = is_gpu(device) and not names_meta(device)
     if on_gpu or any(map(is_here, args[:2])):
         raise DryRunError("sparse tensors cannot be run dry: leave them on the host")
@@ -94,7 +100,9 @@ def _read(data: Any) -> Any:
 
 
 def _new_tensor(border: Border, func: Any, args: Any, kwargs: Any) -> Any:
-    device = kwargs.get("device", CUDA if is_here(args[0]) else None)
+    device = kwargs.get("device")
+    if device is None and is_here(args[0]):
+        device = CUDA
     if names_meta(device) or (device is None and means_meta(args[0])):
         return border.run.users_meta.of_data(func, args, kwargs)
     if not is_gpu(device):
