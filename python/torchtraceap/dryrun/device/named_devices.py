@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from torchtraceap.dryrun.device.devices import CUDA, DEVICE, is_gpu, names_meta
+from torchtraceap.dryrun.device.refused_tensors import no_sparse
 from torchtraceap.dryrun.device.replacements import FunctionTable, is_here
 from torchtraceap.dryrun.device.users_meta import (
     default_device,
@@ -24,7 +25,6 @@ from torchtraceap.dryrun.without_modes import (
     without_dispatch_modes,
     without_function_modes,
 )
-from torchtraceap.errors import DryRunError
 
 if TYPE_CHECKING:
     from torchtraceap.dryrun.device.border import Border
@@ -88,7 +88,7 @@ def _sparse(border: Border, func: Any, args: Any, kwargs: Any) -> Any:
     device = _where(kwargs)
     on_gpu = is_gpu(device) and not names_meta(device)
     if on_gpu or any(map(is_here, args[:2])):
-        raise DryRunError("sparse tensors cannot be run dry: leave them on the host")
+        raise no_sparse()
     return func(*args, **kwargs)
 
 
@@ -147,7 +147,7 @@ def _type(border: Border, func: Any, args: Any, kwargs: Any) -> Any:
     if not getattr(kind, "is_cuda", False):
         return func(*args, **kwargs)
     if kind.is_sparse:
-        raise DryRunError(f"{named}: sparse tensors cannot be run dry")
+        raise no_sparse()
     waits = {k: v for k, v in kwargs.items() if k == "non_blocking"}
     return _to(border, Tensor.to, (args[0], CUDA, kind.dtype, *args[2:3]), waits)
 

@@ -20,6 +20,7 @@ from torch import Tensor
 from torchtraceap.dryrun.device.devices import DEVICE, is_gpu, names_meta, on_device
 from torchtraceap.dryrun.device.memory import is_users, mark_users
 from torchtraceap.dryrun.device.nested import tensors_in
+from torchtraceap.dryrun.device.refused_tensors import two_devices
 from torchtraceap.dryrun.device.replacements import is_here
 from torchtraceap.dryrun.private_names import private
 from torchtraceap.dryrun.without_modes import without_function_modes
@@ -127,10 +128,7 @@ class UsersMeta:
             if name == "aten::copy_" and users[1]:
                 raise NotImplementedError(_NO_DATA)
             if name not in ("aten::copy_", "aten::set_"):
-                raise RuntimeError(
-                    "Expected all tensors to be on the same device, but found at least "
-                    f"two devices, cuda:0 and meta! ({name}, in a dry run as on a GPU)"
-                )
+                raise two_devices("meta", name)
         return True
 
 
