@@ -8,33 +8,23 @@ from contextlib import ExitStack, contextmanager
 from types import TracebackType
 from typing import get_args
 
-import torch
-
 from torchtraceap.arguments import checked_int, wrong_number
-from torchtraceap.dryrun.device import callbacks, threads
-from torchtraceap.dryrun.device.answers import pickling
+from torchtraceap.dryrun.device import memory
 from torchtraceap.dryrun.device.border import Border
 from torchtraceap.dryrun.device.dispatch import Dispatch
-from torchtraceap.dryrun.device.loading import loading
-from torchtraceap.dryrun.device.modes import (
-    DefaultDevice,
-    functions_seen_by,
-    operators_seen_by,
-)
+from torchtraceap.dryrun.device.modes import functions_seen_by, operators_seen_by
 from torchtraceap.dryrun.device.moved_modules import bringing_back
-from torchtraceap.dryrun.device.saving import Saving
 from torchtraceap.dryrun.device.values import Values
 from torchtraceap.dryrun.estimate.gpus import gpu as gpu_of
-from torchtraceap.dryrun.facade.facade import Facade
 from torchtraceap.dryrun.facade.one_run import only_run
-from torchtraceap.dryrun.facade.replacing import Replacements
 from torchtraceap.dryrun.judged_result import JudgedResult
 from torchtraceap.dryrun.limits import Limits
-from torchtraceap.dryrun.overrides.overrides import overrides
 from torchtraceap.dryrun.private_names import check_names
 from torchtraceap.dryrun.record import Dial
 from torchtraceap.dryrun.recorder import Recorder
 from torchtraceap.dryrun.recording_lock import LOCK
+from torchtraceap.dryrun.stand_ins import StandIns
+from torchtraceap.dryrun.without_modes import without_function_modes
 from torchtraceap.errors import DryRunError
 
 
@@ -59,11 +49,8 @@ class DryRun(JudgedResult):
         super().__init__(self._recorder.record, the_gpu)
         self._dispatch = Dispatch(self._recorder, Values(values, seed))
         self._border = Border(self._dispatch)
-        self._saving = Saving(self._recorder.note)
         self._allow_writes = allow_writes
         self._open = ExitStack()
-        self._stand_ins = ExitStack()
-        self._suspended = 0
         self._entered = False
 
     @property
@@ -78,7 +65,7 @@ class DryRun(JudgedResult):
             DryRunError: The block has not begun, has ended, or is suspended: nothing
                 was written down that the step could be of.
         """
-        if _under_way is not self or self._suspended:
+        if _under_way is not self or self._stand_ins.suspended:
             raise DryRunError(
                 f"step() was called {self._when()}, where nothing is written down: "
                 "call it in the block of the run, at the end of each step"
@@ -102,12 +89,11 @@ class DryRun(JudgedResult):
             opening.enter_context(bringing_back(self._border.moved))
             self._recorder.threads.enter_first()
             opening.callback(self._recorder.threads.leave)
-            self._facade = Facade(self._recorder)
-            # As a function: what is open changes while it is suspended.
-            opening.callback(lambda: self._stand_ins.close())
-            self._begin()
-            self._default_device = DefaultDevice()
-            opening.callback(self._leave_default_device)
+            self._stand_ins = StandIns(self._border, self._allow_writes)
+            opening.callback(self._stand_ins.end)
+            self._stand_ins.begin()
+            with without_function_modes():
+                memory.begin()
             opening.enter_context(functions_seen_by(self._border))
             opening.enter_context(operators_seen_by(self._dispatch))
             opening.callback(_forget)
@@ -115,23 +101,6 @@ class DryRun(JudgedResult):
             _under_way = self
             self._open = opening.pop_all()
         return self
-
-    def _begin(self) -> None:
-        """Let torch answer as with a GPU."""
-        with ExitStack() as opening:
-            opening.enter_context(self._facade)
-            opening.enter_context(self._recorder.place.watching())
-            opening.enter_context(overrides(self._dispatch))
-            opening.enter_context(callbacks.kept(self._border))
-            opening.enter_context(loading(self._border))
-            opening.enter_context(self._recorder.live.watching())
-            if not self._allow_writes:
-                opening.enter_context(self._saving.installed())
-            opening.enter_context(threads.followed(self._border))
-            replaced = opening.enter_context(Replacements())
-            pickled = pickling(torch.Tensor.__reduce_ex__, self._saving.seen)
-            replaced.set(torch.Tensor, "__reduce_ex__", pickled)
-            self._stand_ins = opening.pop_all()
 
     def end_record(self) -> None:
         """Let nothing more be written down, by no thread."""
@@ -145,23 +114,11 @@ class DryRun(JudgedResult):
         For what outlives the run. The modes stay where they are among those that the
         program entered, and let everything pass.
         """
-        self._suspended += 1
-        if self._suspended == 1:
-            self._dispatch.paused = True
-            self._default_device.leave()
-            self._stand_ins.close()
+        self._stand_ins.suspend()
 
     def resume(self) -> None:
         """Go on after `suspend`."""
-        self._suspended -= 1
-        if self._suspended == 0 and _under_way is self:  # It may have ended meanwhile.
-            self._begin()
-            self._default_device.come_back()
-            self._dispatch.paused = False
-
-    def _leave_default_device(self) -> None:
-        if not self._suspended:  # It was left then, and what is set now is the host's.
-            self._default_device.leave()
+        self._stand_ins.resume()
 
     @contextmanager
     def suspended(self) -> Iterator[None]:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 import torch
@@ -11,14 +11,10 @@ from torch import Tensor
 
 from torchtraceap.dryrun.record import TensorInfo
 
-_DTYPES: dict[torch.dtype, str] = {}
 
-
+@cache
 def _dtype_name(dtype: torch.dtype) -> str:
-    name = _DTYPES.get(dtype)
-    if name is None:
-        name = _DTYPES[dtype] = str(dtype).removeprefix("torch.")
-    return name
+    return str(dtype).removeprefix("torch.")
 
 
 def info_of(tensor: Tensor) -> TensorInfo:

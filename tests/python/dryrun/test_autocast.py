@@ -15,8 +15,8 @@ from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import torchtraceap
+from torchtraceap.dryrun.overrides import autocast, autocast_table
 from torchtraceap.dryrun.overrides.kernels import operator
-from torchtraceap.dryrun.overrides.overrides import autocast
 
 HALF, FLOAT = torch.float16, torch.float32
 HEADER = Path(torch.__file__).parent / "include" / "ATen" / "autocast_mode.h"
@@ -35,11 +35,11 @@ def _macro(name: str) -> set[str]:
 @pytest.mark.parametrize(
     ("macro", "ours"),
     [
-        ("AT_FORALL_LOWER_PRECISION_FP", autocast.LOWER.split()),
-        ("AT_FORALL_FP32", autocast.FLOAT32.split()),
-        ("AT_FORALL_FP32_SET_OPT_DTYPE", autocast.GIVE_FLOAT32.split()),
-        ("AT_FORALL_DIFFERENT_REDISPATCH_SIGNATURE", [*autocast.GIVE_FLOAT32_BY]),
-        ("AT_FORALL_PROMOTE", autocast.WIDEST.split()),
+        ("AT_FORALL_LOWER_PRECISION_FP", autocast_table.LOWER.split()),
+        ("AT_FORALL_FP32", autocast_table.FLOAT32.split()),
+        ("AT_FORALL_FP32_SET_OPT_DTYPE", autocast_table.GIVE_FLOAT32.split()),
+        ("AT_FORALL_DIFFERENT_REDISPATCH_SIGNATURE", [*autocast_table.GIVE_FLOAT32_BY]),
+        ("AT_FORALL_PROMOTE", autocast_table.WIDEST.split()),
     ],
 )
 def test_the_lists_are_those_of_torch(macro: str, ours: list[str]) -> None:

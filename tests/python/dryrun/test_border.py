@@ -34,9 +34,13 @@ WAYS = {
     "to another tensor": lambda: torch.ones(2).to(torch.ones(1, device="cuda")),
     "made there": lambda: torch.zeros(2, device="cuda"),
     "of data": lambda: torch.tensor([1.0], device="cuda"),
+    "of data, at an index": lambda: torch.tensor([1.0], device=0),
     "as_tensor": lambda: torch.as_tensor(np.ones(2), device="cuda"),
     "new_zeros": lambda: torch.ones(1, device="cuda").new_zeros(3),
     "new_tensor": lambda: torch.ones(1, device="cuda").new_tensor([4.0]),
+    "new_tensor where it is": lambda: torch.ones(1, device="cuda").new_tensor(
+        [4.0], device=None
+    ),
     "like": lambda: torch.zeros_like(torch.ones(2), device="cuda"),
     "a module's": lambda: nn.Linear(2, 2).cuda().weight,
     "a module made there": lambda: nn.Linear(2, 2, device="cuda").weight,
@@ -53,6 +57,13 @@ def test_every_way_to_the_device_leads_there(run: object, way: str) -> None:
     assert tensor.get_device() == 0
     assert "device='cuda:0'" in repr(tensor)
     assert tensor.cpu().device.type == "cpu"
+
+
+def test_data_at_an_index_keeps_its_values(run: Any) -> None:
+    assert torch.tensor([2.0, 3.0], device=0).tolist() == [2.0, 3.0]
+    here = torch.ones(1, device="cuda")
+    assert here.new_tensor([4.0], device=None).tolist() == [4.0]
+    assert {sync.value for sync in run.syncs} <= {"none", "known"}
 
 
 def test_a_default_device(run: object) -> None:

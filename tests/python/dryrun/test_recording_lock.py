@@ -108,6 +108,27 @@ def test_no_garbage_is_collected_while_an_operator_is_worked_out() -> None:
     assert holders and not any(holders)
 
 
+@pytest.mark.parametrize("guessed", [False, True], ids=["known", "guessed"])
+def test_the_host_draws_no_numbers_while_an_operator_has_set_them_aside(
+    guessed: bool,
+) -> None:
+    drawn = threading.Event()
+
+    def draw() -> None:
+        torch.zeros(3).normal_()
+        drawn.set()
+
+    with dry_run():
+        if guessed:  # From then on operators of the host are looked at.
+            torch.rand(100_000, device="cuda").cpu()
+        with LOCK:
+            thread = threading.Thread(target=draw, daemon=True)
+            thread.start()
+            assert not drawn.wait(0.3)
+        thread.join(WAIT_S)
+    assert drawn.is_set()
+
+
 def test_a_thread_that_waits_too_long_is_told_for_whom(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

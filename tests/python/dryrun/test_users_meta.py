@@ -77,6 +77,12 @@ MADE: dict[str, Callable[[], Tensor]] = {
     "by default": by_default,
     "loaded": loaded,
     "data =": lambda: torch.ones(2, device="meta").data,
+    "a smoothed loss": lambda: nn.functional.cross_entropy(
+        torch.ones(4, 3, device="meta"),
+        torch.zeros(4, dtype=torch.long, device="meta"),
+        torch.ones(3, device="meta"),
+        label_smoothing=0.1,
+    ),
 }
 
 

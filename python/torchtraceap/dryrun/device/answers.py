@@ -16,8 +16,8 @@ from torch import Tensor
 from torchtraceap.dryrun.device.devices import CUDA
 from torchtraceap.dryrun.device.pinned import is_pinned, mark_pinned
 from torchtraceap.dryrun.device.replacements import (
+    FunctionTable,
     Replacement,
-    Replacements,
     answer,
     is_here,
 )
@@ -122,7 +122,7 @@ def pickling(
     return __reduce_ex__
 
 
-ANSWERS: Replacements = {
+ANSWERS: FunctionTable = {
     Tensor.device.__get__: answer(CUDA),
     Tensor.is_cuda.__get__: answer(True),
     Tensor.is_meta.__get__: answer(False),

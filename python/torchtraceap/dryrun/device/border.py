@@ -22,13 +22,13 @@ from torchtraceap.dryrun.device.losses import LOSSES
 from torchtraceap.dryrun.device.moved_tensors import MovedTensors
 from torchtraceap.dryrun.device.named_devices import NAMED_DEVICES
 from torchtraceap.dryrun.device.outliving import refuse_after_end
-from torchtraceap.dryrun.device.replacements import Replacements
+from torchtraceap.dryrun.device.replacements import FunctionTable
 from torchtraceap.dryrun.device.tensor_data import TENSOR_DATA, ApartGradients
 from torchtraceap.dryrun.device.users_meta import as_users
 from torchtraceap.dryrun.recording_lock import LOCK
 from torchtraceap.dryrun.without_modes import without_function_modes
 
-REPLACEMENTS: Replacements = {
+REPLACEMENTS: FunctionTable = {
     **NAMED_DEVICES,
     **LIST_INDICES,
     **ANSWERS,
@@ -64,12 +64,12 @@ class Border(TorchFunctionMode):  # type: ignore[misc]
         if getattr(func, "__name__", "") == "__get__":
             # Attributes make nothing on a device that is asked for, and are many.
             return self._answer(func, args, kwargs)
-        wanted = self.run.users_meta
-        asked = wanted.asked_by(func, args, kwargs)
-        if asked in (None, wanted.asked):
+        users = self.run.users_meta
+        asked = users.asked_by(func, args, kwargs)
+        if asked in (None, users.asked):
             out = self._answer(func, args, kwargs)
         else:
-            with wanted.asking(asked):
+            with users.asking(asked):
                 out = self._answer(func, args, kwargs)
         return as_users(out) if asked else out
 

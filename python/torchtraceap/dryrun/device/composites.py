@@ -7,12 +7,10 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-import torch
-
 from torchtraceap.dryrun.private_names import private
 
-_IMPLICIT = torch._C.DispatchKey.CompositeImplicitAutograd
-_EXPLICIT = torch._C.DispatchKey.CompositeExplicitAutograd
+_Key = private("torch._C.DispatchKey")
+_IMPLICIT, _EXPLICIT = _Key.CompositeImplicitAutograd, _Key.CompositeExplicitAutograd
 
 
 def is_composite(func: Any) -> bool:

@@ -16,9 +16,9 @@ from torch import Tensor
 
 from torchtraceap.dryrun.device.devices import DEVICE, on_device
 from torchtraceap.dryrun.device.pinned import is_pinned, mark_pinned
+from torchtraceap.dryrun.device.refused_tensors import no_sparse
 from torchtraceap.dryrun.record import Copy
 from torchtraceap.dryrun.waits.sync_ops import TO_DEVICE, TO_HOST
-from torchtraceap.errors import DryRunError
 
 if TYPE_CHECKING:
     from torchtraceap.dryrun.device.dispatch import Dispatch, Handler
@@ -33,7 +33,7 @@ def _to_copy(
     if on_device(source) and to_device:
         return run.run(func, args, kwargs)
     if source.layout != torch.strided:
-        raise DryRunError("sparse tensors cannot be run dry: leave them on the host")
+        raise no_sparse()
     kwargs = {k: v for k, v in kwargs.items() if k not in ("pin_memory", "device")}
     waits = not kwargs.pop("non_blocking", False)
     if to_device:

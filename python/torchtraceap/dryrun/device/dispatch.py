@@ -10,9 +10,8 @@ copies, reading back, sizes that depend on values. Loads torch.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from functools import cache
 from typing import Any
 
 import torch
@@ -22,18 +21,23 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from torchtraceap.dryrun.device.composites import is_composite, kernel_of
+from torchtraceap.dryrun.device.copies import COPIES
 from torchtraceap.dryrun.device.devices import DEVICE, is_gpu, on_device
 from torchtraceap.dryrun.device.following import Follower
 from torchtraceap.dryrun.device.host_guesses import run_on_host
-from torchtraceap.dryrun.device.lazy_modules import plain
+from torchtraceap.dryrun.device.host_numbers import HOST_NUMBERS
+from torchtraceap.dryrun.device.lazy_modules import with_shape
+from torchtraceap.dryrun.device.masks import MASKS
 from torchtraceap.dryrun.device.memory import memory_of
 from torchtraceap.dryrun.device.nested import map_tensors, tensors_in
 from torchtraceap.dryrun.device.other_modes import OtherModes
 from torchtraceap.dryrun.device.outliving import refuse_after_end
+from torchtraceap.dryrun.device.reading_back import READ_BACK
 from torchtraceap.dryrun.device.refused_tensors import refuse_mixed, refuse_nested
 from torchtraceap.dryrun.device.shape_cache import ShapeCache
 from torchtraceap.dryrun.device.shapes import run_on_meta
 from torchtraceap.dryrun.device.signatures import written_by
+from torchtraceap.dryrun.device.sized_results import SIZED
 from torchtraceap.dryrun.device.unseen import take_over
 from torchtraceap.dryrun.device.users_meta import UsersMeta, as_users
 from torchtraceap.dryrun.device.values import Values
@@ -44,6 +48,14 @@ from torchtraceap.dryrun.waits.sync_ops import BY_OPERATOR
 from torchtraceap.dryrun.without_modes import without_function_modes
 
 Handler = Callable[["Dispatch", Any, Sequence[Any], dict[str, Any]], Any]
+#: Operators that are more than a shape and values.
+HANDLERS: Mapping[str, Handler] = {
+    **COPIES,
+    **READ_BACK,
+    **MASKS,
+    **SIZED,
+    **HOST_NUMBERS,
+}
 
 
 class Dispatch(TorchDispatchMode):  # type: ignore[misc]
@@ -62,9 +74,10 @@ class Dispatch(TorchDispatchMode):  # type: ignore[misc]
         self.functions: TorchFunctionMode | None = None
         self.other_modes = OtherModes()
         self.users_meta = UsersMeta()
-        self._remember()
+        self._forget()
 
-    def _remember(self) -> None:
+    def _forget(self) -> None:
+        """Know nothing of operators that ran before."""
         self._shapes = ShapeCache()
         self._follower = Follower(self.values, self.recorder.note)
 
@@ -73,12 +86,7 @@ class Dispatch(TorchDispatchMode):  # type: ignore[misc]
         as one that waits does, holds this mode, which refuses it the device."""
         with LOCK:
             self.recorder = Recorder.ended(self.recorder.gpu)
-            self._remember()
-
-    def __enter__(self) -> Dispatch:
-        self.users_meta.begin()
-        super().__enter__()
-        return self
+            self._forget()
 
     @classmethod
     def ignore_compile_internals(cls) -> bool:
@@ -107,21 +115,20 @@ class Dispatch(TorchDispatchMode):  # type: ignore[misc]
             here = any(map(on_device, tensors)) or is_gpu(kwargs.get("device"))
             if not here:
                 # Before the first guess that is read there is nothing to look for.
-                if tensors and self.values.guessed_on_host:
-                    return run_on_host(func, args, kwargs)
-                if torch.Tag.nondeterministic_seeded in func.tags:
-                    with LOCK:  # Values.run sets torch's numbers aside for a while.
-                        return func(*args, **kwargs)
-                return func(*args, **kwargs)
+                given = tensors if self.values.guessed_on_host else ()
+                # Values.run sets torch's random numbers aside for a while.
+                draws = torch.Tag.nondeterministic_seeded in func.tags
+                with LOCK if draws else nullcontext():
+                    return run_on_host(func, args, kwargs, given)
             if any(map(is_lazy, tensors)):
-                args, kwargs = map_tensors((tuple(args), kwargs), plain)
+                args, kwargs = map_tensors((tuple(args), kwargs), with_shape)
             refuse_nested(schema.name, types)
             if is_composite(func):
                 with self:
                     return func.decompose(*args, **kwargs)
             if is_gpu(kwargs.get("device")):
                 kwargs = {**kwargs, "device": DEVICE}
-            handler = handlers().get(schema.name)
+            handler = HANDLERS.get(schema.name)
             if handler is None:
                 refuse_mixed(schema.name, tensors)
                 handler = Dispatch.run
@@ -195,15 +202,3 @@ class Dispatch(TorchDispatchMode):  # type: ignore[misc]
                 self.recorder.live.allocate(tensor)
         name = func._schema.name
         self.recorder.op(name, func._overloadname, args, kwargs, outs, copy)
-
-
-@cache
-def handlers() -> dict[str, Handler]:
-    """Return the operators that are more than a shape and values."""
-    from torchtraceap.dryrun.device.copies import COPIES
-    from torchtraceap.dryrun.device.host_numbers import HOST_NUMBERS
-    from torchtraceap.dryrun.device.masks import MASKS
-    from torchtraceap.dryrun.device.reading_back import READ_BACK
-    from torchtraceap.dryrun.device.sized_results import SIZED
-
-    return {**COPIES, **READ_BACK, **MASKS, **SIZED, **HOST_NUMBERS}

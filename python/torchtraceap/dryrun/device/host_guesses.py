@@ -8,8 +8,7 @@ copied back. Numbers of Python carry none.
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import torch
@@ -38,13 +37,20 @@ def is_guessed(tensor: Tensor) -> bool:
     return getattr(storage, _MARK, False)
 
 
-def run_on_host(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-    """Run an operator of the host; what it makes of guesses is one."""
-    given = list(tensors_in(itertools.chain(args, kwargs.values())))
+def run_on_host(
+    func: Any, args: Sequence[Any], kwargs: dict[str, Any], given: Iterable[Tensor]
+) -> Any:
+    """Run an operator of the host; what it makes of guesses is one.
+
+    Args:
+        func: The operator.
+        args: What it is called with.
+        kwargs: The same.
+        given: Those tensors among it that may hold guesses.
+    """
     guessed = any(map(is_guessed, given))
     out = func(*args, **kwargs)
-    if not guessed:
-        return out
-    for tensor in tensors_in([out, *written_by(func, args, kwargs)]):
-        mark_guessed(tensor)
+    if guessed:
+        for tensor in tensors_in([out, *written_by(func, args, kwargs)]):
+            mark_guessed(tensor)
     return out

@@ -24,7 +24,7 @@ _HOOKS = (
 )
 
 
-def plain(tensor: Tensor) -> Tensor:
+def with_shape(tensor: Tensor) -> Tensor:
     """Return a tensor whose shape may be asked for, as that of a lazy one may not."""
     return tensor.as_subclass(Tensor) if is_lazy(tensor) else tensor
 

@@ -8,10 +8,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from torchtraceap.dryrun.device.replacements import (
-    Replacements,
-    is_here,
-)
+from torchtraceap.dryrun.device.replacements import FunctionTable, is_here
 from torchtraceap.dryrun.waits.sync_ops import BY_LIST
 from torchtraceap.dryrun.without_modes import without_function_modes
 
@@ -57,7 +54,7 @@ def _as_index(border: Border, index: Any) -> Any:
     return border.push(host, BY_LIST)
 
 
-LIST_INDICES: Replacements = {
+LIST_INDICES: FunctionTable = {
     Tensor.__getitem__: _by_index,
     Tensor.__setitem__: _set_by_index,
 }

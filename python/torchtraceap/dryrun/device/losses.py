@@ -13,12 +13,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from torchtraceap.dryrun.device.devices import on_device
-from torchtraceap.dryrun.without_modes import without_function_modes
+from torchtraceap.dryrun.device.replacements import FunctionTable, is_here
 
 if TYPE_CHECKING:
     from torchtraceap.dryrun.device.border import Border
-    from torchtraceap.dryrun.device.replacements import Replacement
 
 _CROSS_ENTROPY = (
     *("input", "target", "weight", "size_average", "ignore_index", "reduce"),
@@ -37,7 +35,7 @@ def _cross_entropy(
     both = given.get("weight") is not None and given.get("label_smoothing", 0.0) > 0
     classes = not given["target"].is_floating_point()
     mean = given.get("reduction", "mean") == "mean"
-    if both and classes and mean and _is_here(given["input"]):
+    if both and classes and mean and is_here(given["input"]):
         border.run.recorder.sync("aten::cross_entropy_loss", "table")
     return out
 
@@ -49,7 +47,7 @@ def _ctc_loss(
     back. On meta it would take them as tensors."""
     given = {**dict(zip(_LENGTHS, args, strict=False)), **kwargs}
     rest = args[len(_LENGTHS) :]
-    if _is_here(given["log_probs"]):
+    if is_here(given["log_probs"]):
         for name in _LENGTHS[2:]:
             if isinstance(given[name], Tensor):
                 given[name] = given[name].cpu().tolist()
@@ -58,12 +56,7 @@ def _ctc_loss(
     return func(*first, *rest, **kwargs)
 
 
-def _is_here(tensor: Tensor) -> bool:
-    with without_function_modes():
-        return on_device(tensor)
-
-
-LOSSES: dict[Any, Replacement] = {
+LOSSES: FunctionTable = {
     functional.cross_entropy: _cross_entropy,
     functional.ctc_loss: _ctc_loss,
     torch.ctc_loss: _ctc_loss,

@@ -8,7 +8,7 @@ with afterwards, would be lost: a fixture's in other tests, for example. Loads t
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -17,11 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from torchtraceap.dryrun.device.lazy_modules import LazyModules
-from torchtraceap.dryrun.device.moved_tensors import (
-    MovedTensors,
-    as_one_piece,
-    is_hosts,
-)
+from torchtraceap.dryrun.device.moved_tensors import MovedTensors, is_hosts
 from torchtraceap.dryrun.device.replacements import is_here
 from torchtraceap.dryrun.device.stepped_optimizers import SteppedOptimizers
 from torchtraceap.dryrun.facade.replacing import Replacements
@@ -42,7 +38,7 @@ def bringing_back(tensors: MovedTensors) -> Iterator[None]:
         with optimizers.watching():
             yield
     finally:
-        as_one_piece(
+        _as_one_piece(
             [
                 replaced.undo,
                 tensors.bring_others_back,
@@ -52,6 +48,24 @@ def bringing_back(tensors: MovedTensors) -> Iterator[None]:
             ]
         )
         moved.warn()
+
+
+def _as_one_piece(steps: Sequence[Callable[[], None]]) -> None:
+    """Do all of that, each of which may be done twice, also when Ctrl-C interrupts; and
+    be interrupted then."""
+    left = list(reversed(steps))
+    interruption: BaseException | None = None
+    while left:
+        try:
+            while left:
+                left[-1]()
+                left.pop()
+        except BaseException as error:
+            if isinstance(error, Exception):
+                left.pop()  # It would only fail again.
+            interruption = interruption or error
+    if interruption is not None:
+        raise interruption
 
 
 class _MovedModules:

@@ -9,7 +9,6 @@ what was inside before is kept, with its memory and autograd's hooks. Loads torc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from typing import NamedTuple
 from weakref import ref
 
@@ -95,25 +94,8 @@ class MovedTensors:
 
 
 def is_hosts(tensor: Tensor) -> bool:
+    """Tell whether a tensor is on the host."""
     return bool(tensor.device.type == "cpu")
-
-
-def as_one_piece(steps: Sequence[Callable[[], None]]) -> None:
-    """Do all of that, each of which may be done twice, also when Ctrl-C interrupts; and
-    be interrupted then."""
-    left = list(reversed(steps))
-    interruption: BaseException | None = None
-    while left:
-        try:
-            while left:
-                left[-1]()
-                left.pop()
-        except BaseException as error:
-            if isinstance(error, Exception):
-                left.pop()  # It would only fail again.
-            interruption = interruption or error
-    if interruption is not None:
-        raise interruption
 
 
 def _return(tensor: Tensor, host: _Host) -> None:

@@ -13,10 +13,8 @@ import torch
 from torch import Tensor
 
 from torchtraceap.dryrun.device.devices import CUDA, DEVICE, is_gpu, names_meta
-from torchtraceap.dryrun.device.replacements import (
-    Replacements,
-    is_here,
-)
+from torchtraceap.dryrun.device.refused_tensors import no_sparse
+from torchtraceap.dryrun.device.replacements import FunctionTable, is_here
 from torchtraceap.dryrun.device.users_meta import (
     default_device,
     means_meta,
@@ -27,7 +25,6 @@ from torchtraceap.dryrun.without_modes import (
     without_dispatch_modes,
     without_function_modes,
 )
-from torchtraceap.errors import DryRunError
 
 if TYPE_CHECKING:
     from torchtraceap.dryrun.device.border import Border
@@ -47,17 +44,10 @@ def _to(border: Border, func: Any, args: Any, kwargs: Any) -> Any:
         if means_meta(named):
             return border.run.users_meta.to_meta(func, args, kwargs)
         refuse_from_meta(args[0], named)
-    rest = [
-        DEVICE if not isinstance(a, Tensor | bool) and _names_gpu(a) else a
-        for a in args[1:]
-    ]
+    rest = [DEVICE if is_gpu(a) else a for a in args[1:]]
     if is_gpu(kwargs.get("device")):
         kwargs = {**kwargs, "device": DEVICE}
     return func(args[0], *rest, **kwargs)
-
-
-def _names_gpu(value: Any) -> bool:
-    return isinstance(value, str | int | torch.device) and is_gpu(value)
 
 
 def _cuda(border: Border, func: Any, args: Any, kwargs: Any) -> Any:
@@ -70,9 +60,15 @@ def _cuda(border: Border, func: Any, args: Any, kwargs: Any) -> Any:
     return args[0].to(DEVICE, **given)
 
 
+def _where(kwargs: Any) -> Any:
+    """Return the device that is named, where 0 is one, else the default one."""
+    device = kwargs.get("device")
+    return default_device() if device is None else device
+
+
 def _from_data(border: Border, func: Any, args: Any, kwargs: Any) -> Any:
     """torch.tensor(data, device=) and its like: made on the host, then copied."""
-    device = kwargs.get("device") or default_device()
+    device = _where(kwargs)
     if names_meta(device):
         return border.run.users_meta.of_data(func, args, kwargs)
     args = (*map(_read, args[:1]), *args[1:])
@@ -89,10 +85,10 @@ def _from_data(border: Border, func: Any, args: Any, kwargs: Any) -> Any:
 
 
 def _sparse(border: Border, func: Any, args: Any, kwargs: Any) -> Any:
-    device = kwargs.get("device") or default_device()
+    device = _where(kwargs)
     on_gpu = is_gpu(device) and not names_meta(device)
     if on_gpu or any(map(is_here, args[:2])):
-        raise DryRunError("sparse tensors cannot be run dry: leave them on the host")
+        raise no_sparse()
     return func(*args, **kwargs)
 
 
@@ -104,7 +100,9 @@ def _read(data: Any) -> Any:
 
 
 def _new_tensor(border: Border, func: Any, args: Any, kwargs: Any) -> Any:
-    device = kwargs.get("device", CUDA if is_here(args[0]) else None)
+    device = kwargs.get("device")
+    if device is None and is_here(args[0]):
+        device = CUDA
     if names_meta(device) or (device is None and means_meta(args[0])):
         return border.run.users_meta.of_data(func, args, kwargs)
     if not is_gpu(device):
@@ -149,12 +147,12 @@ def _type(border: Border, func: Any, args: Any, kwargs: Any) -> Any:
     if not getattr(kind, "is_cuda", False):
         return func(*args, **kwargs)
     if kind.is_sparse:
-        raise DryRunError(f"{named}: sparse tensors cannot be run dry")
+        raise no_sparse()
     waits = {k: v for k, v in kwargs.items() if k == "non_blocking"}
     return _to(border, Tensor.to, (args[0], CUDA, kind.dtype, *args[2:3]), waits)
 
 
-NAMED_DEVICES: Replacements = {
+NAMED_DEVICES: FunctionTable = {
     torch.device: _device,
     Tensor.to: _to,
     Tensor.cuda: _cuda,

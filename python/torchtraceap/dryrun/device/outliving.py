@@ -29,7 +29,8 @@ def refuse_after_end(
     """
     with without_function_modes():
         given = [*args, *kwargs.values()]
-        if names or any(map(_names_gpu, given)) or any(map(_is_of_run, given)):
+        of_run = any(map(_is_of_run, tensors_in(given)))
+        if names or of_run or any(map(_names_gpu, given)):
             raise outlived(what)
 
 
@@ -39,9 +40,6 @@ def _names_gpu(value: Any) -> bool:
     return isinstance(value, torch.device) and value.type == "cuda"
 
 
-def _is_of_run(value: Any) -> bool:
-    """Tell whether a tensor of the run is among something; others may be meta too."""
-    return any(
-        isinstance(t, Tensor) and on_device(t) and memory_of(t) is not None
-        for t in tensors_in([value])
-    )
+def _is_of_run(tensor: Tensor) -> bool:
+    """Tell whether a tensor is of the run; others may be meta too."""
+    return on_device(tensor) and memory_of(tensor) is not None

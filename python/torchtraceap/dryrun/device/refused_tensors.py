@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """refused_tensors.py: what operators on the device may not be given. Loads torch.
 
-Tensors of the host beside those of the device, which CUDA refuses and the meta device
-takes; nested ones, which CUDA takes.
+Tensors of elsewhere beside those of the device, which CUDA refuses and the meta device
+takes; nested and sparse ones, which CUDA takes.
 """
 
 from __future__ import annotations
@@ -45,12 +45,26 @@ def refuse_mixed(name: str, tensors: Sequence[Tensor]) -> None:
     if name in _TAKE_BOTH:
         return
     hosts = [t for t in tensors if t.device.type == "cpu" and t.dim() > 0]
-    if not hosts or len(hosts) == len(tensors):
-        return
-    raise RuntimeError(
+    if hosts and len(hosts) < len(tensors):
+        raise two_devices("cpu", name)
+
+
+def two_devices(other: str, what: str) -> RuntimeError:
+    """Return what CUDA says of tensors on it and on another device.
+
+    Args:
+        other: As torch calls it.
+        what: The operator that was given them, or what else brought them together.
+    """
+    return RuntimeError(
         "Expected all tensors to be on the same device, but found at least two "
-        f"devices, cuda:0 and cpu! ({name}, in a dry run as on a GPU)"
+        f"devices, cuda:0 and {other}! ({what}, in a dry run as on a GPU)"
     )
+
+
+def no_sparse() -> DryRunError:
+    """Return the error that says that a sparse tensor would be on the device."""
+    return DryRunError("sparse tensors cannot be run dry: leave them on the host")
 
 
 def refuse_nested(name: str, types: Sequence[type]) -> None:

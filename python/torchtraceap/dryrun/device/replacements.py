@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 #: Called with the mode, the function, its arguments; returns what the function would.
 Replacement = Callable[["Border", Any, Sequence[Any], dict[str, Any]], Any]
-#: By function.
-Replacements = Mapping[Any, Replacement]
+#: By function, as the mode is asked for it.
+FunctionTable = Mapping[Any, Replacement]
 
 
 def is_here(value: Any) -> bool:

@@ -15,7 +15,7 @@ from torch import Tensor
 from torchtraceap.dryrun.device.devices import DEVICE, on_device
 from torchtraceap.dryrun.device.memory_formats import as_on_gpu
 from torchtraceap.dryrun.device.nested import map_tensors, tensors_in
-from torchtraceap.dryrun.device.signatures import signature_of
+from torchtraceap.dryrun.device.signatures import written_by
 from torchtraceap.errors import DryRunError
 
 # Elements of the largest tensor that stands in for one on the CPU to learn a shape.
@@ -35,7 +35,7 @@ def run_on_meta(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         return as_on_gpu(func, args, func(*args, **kwargs))
     except NotImplementedError as error:
         reason = error
-    written = [args[at] for at in signature_of(func).places if at < len(args)]
+    written = written_by(func, args, {})  # Not by name: how large is `out=` to be?
     if written:
         count = len(func._schema.returns)
         return None if count == 0 else written[0] if count == 1 else tuple(written)

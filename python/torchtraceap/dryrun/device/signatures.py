@@ -10,7 +10,7 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class Signature:
+class _Signature:
     """The arguments that an operator writes to."""
 
     places: tuple[int, ...]  # of those that may be given by place
@@ -18,20 +18,19 @@ class Signature:
 
 
 @cache
-def signature_of(func: Any) -> Signature:
-    """Read the schema of an operator."""
+def _signature(func: Any) -> _Signature:
     places, names = [], []
     for at, argument in enumerate(func._schema.arguments):
         if argument.alias_info is not None and argument.alias_info.is_write:
             names.append(argument.name)
             if not argument.kwarg_only:
                 places.append(at)
-    return Signature(tuple(places), tuple(names))
+    return _Signature(tuple(places), tuple(names))
 
 
 def written_by(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:
     """Return the arguments of a call that are written to: tensors and lists of them."""
-    signature = signature_of(func)
+    signature = _signature(func)
     if not signature.names:
         return []
     values = [args[at] for at in signature.places if at < len(args)]

@@ -114,8 +114,7 @@ class _Former:
                     tensor.copy_(value)
         for group, tensors in zip(optimizer.param_groups, self._groups, strict=False):
             for key, value in tensors.items():
-                now = group.get(key)
-                if isinstance(now, Tensor) and is_here(now):
+                if is_here(group.get(key)):
                     group[key] = value
 
 

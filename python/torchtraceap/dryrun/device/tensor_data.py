@@ -18,7 +18,8 @@ from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
 from torchtraceap.dryrun.device.devices import DEVICE
 from torchtraceap.dryrun.device.memory import is_users
-from torchtraceap.dryrun.device.replacements import Replacements, is_here
+from torchtraceap.dryrun.device.refused_tensors import two_devices
+from torchtraceap.dryrun.device.replacements import FunctionTable, is_here
 from torchtraceap.dryrun.recording_lock import LOCK
 from torchtraceap.dryrun.without_modes import (
     without_dispatch_modes,
@@ -66,10 +67,8 @@ class ApartGradients:
         with without_function_modes():
             if _together(apart, found):
                 return apart
-        raise RuntimeError(
-            "Expected all tensors to be on the same device, but found at least two "
-            "devices, cuda:0 and cpu! (gradients were added to one that was not moved "
-            "with its parameter, in a dry run as on a GPU)"
+        raise two_devices(
+            "cpu", "gradients were added to one that was not moved with its parameter"
         )
 
     def forget(self, tensor: Tensor) -> None:
@@ -177,7 +176,7 @@ def _set_grad(border: Border, func: Any, args: Any, kwargs: Any) -> Any:
     border.gradients.forget(args[0])
 
 
-TENSOR_DATA: Replacements = {
+TENSOR_DATA: FunctionTable = {
     torch._has_compatible_shallow_copy_type: _is_assignable,
     Tensor.data.__get__: _get_data,
     Tensor.data.__set__: _set_data,

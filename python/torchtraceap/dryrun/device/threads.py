@@ -20,7 +20,7 @@ from torchtraceap.dryrun.device.border import Border
 from torchtraceap.dryrun.device.modes import seen_in_thread
 from torchtraceap.dryrun.facade.replacing import Replacements
 from torchtraceap.dryrun.host_threads import Before, outlived
-from torchtraceap.dryrun.overrides.autocast import in_thread
+from torchtraceap.dryrun.overrides import autocast
 from torchtraceap.dryrun.recording_lock import LOCK
 
 
@@ -30,7 +30,7 @@ def _inside(border: Border, after: Before) -> Iterator[None]:
     # Nothing of the run is held here but its modes: the thread may outlive it.
     border.run.recorder.threads.enter(after)
     try:
-        with in_thread(), seen_in_thread(border, border.run):
+        with autocast.in_thread(), seen_in_thread(border, border.run):
             yield
     except RuntimeError as error:
         if border.run.ended:  # In the midst of what it did: torch's words would be odd.

@@ -17,14 +17,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from torchtraceap.dryrun.device.devices import (
-    DEVICE,
-    is_gpu,
-    names_meta,
-    on_device,
-)
-from torchtraceap.dryrun.device.memory import begin, is_users, mark_users
+from torchtraceap.dryrun.device.devices import DEVICE, is_gpu, names_meta, on_device
+from torchtraceap.dryrun.device.memory import is_users, mark_users
 from torchtraceap.dryrun.device.nested import tensors_in
+from torchtraceap.dryrun.device.refused_tensors import two_devices
+from torchtraceap.dryrun.device.replacements import is_here
 from torchtraceap.dryrun.private_names import private
 from torchtraceap.dryrun.without_modes import without_function_modes
 
@@ -46,14 +43,6 @@ class UsersMeta:
         self._asked = _Asked()
         # Whether there are any, as far as was seen: to look at all lists takes time.
         self._some = False
-        self._begun = False
-
-    def begin(self) -> None:
-        """Begin, if that was not done: a mode is entered for parts of operators too."""
-        if not self._begun:
-            self._begun = True
-            with without_function_modes():
-                begin()
 
     @property
     def asked(self) -> bool:
@@ -96,7 +85,7 @@ class UsersMeta:
         tensor = args[0]
         with self.asking(True):
             with without_function_modes():
-                if on_device(tensor) and not is_users(tensor):
+                if is_here(tensor):
                     layout = tensor.shape, tensor.stride()
                     tensor = torch.empty_strided(
                         *layout,
@@ -139,10 +128,7 @@ class UsersMeta:
             if name == "aten::copy_" and users[1]:
                 raise NotImplementedError(_NO_DATA)
             if name not in ("aten::copy_", "aten::set_"):
-                raise RuntimeError(
-                    "Expected all tensors to be on the same device, but found at least "
-                    f"two devices, cuda:0 and meta! ({name}, in a dry run as on a GPU)"
-                )
+                raise two_devices("meta", name)
         return True
 
 
@@ -181,11 +167,5 @@ def refuse_from_meta(tensor: Tensor, to: Any) -> None:
     """Raise NotImplementedError if values that there are not are asked for on a GPU, by
     its name or another tensor there."""
     with without_function_modes():
-        if not is_users(tensor):
-            return
-        if isinstance(to, Tensor):
-            refused = on_device(to) and not is_users(to)
-        else:
-            refused = isinstance(to, str | int | torch.device) and is_gpu(to)
-        if refused:
+        if is_users(tensor) and (is_here(to) or is_gpu(to)):
             raise NotImplementedError(_NO_DATA)

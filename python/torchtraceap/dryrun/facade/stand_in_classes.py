@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from torchtraceap.dryrun.facade import rng, streams
+from torchtraceap.dryrun.facade import events, rng, streams
 from torchtraceap.dryrun.facade.device_properties import check_device
 from torchtraceap.dryrun.facade.host import is_active
 from torchtraceap.dryrun.facade.stream_pool import Streams
@@ -36,7 +36,7 @@ def event_class() -> Any:
     """Return a class for torch.Event: of the GPU unless told otherwise."""
 
     def make(device: Any = None, enable_timing: bool = False, **_: Any) -> Any:
-        return streams.Event(enable_timing) if _is_on_gpu(device) else None
+        return events.Event(enable_timing) if _is_on_gpu(device) else None
 
     return _stand_in(torch.Event, make)
 

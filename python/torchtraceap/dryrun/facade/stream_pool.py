@@ -61,9 +61,10 @@ class Streams:
 
     def external(self, handle: int) -> Stream:
         """Return the stream of a handle that another library made."""
-        if handle not in self._external:
-            self._external[handle] = self._add(0, handle)
-        return self._external[handle]
+        with LOCK:
+            if handle not in self._external:
+                self._external[handle] = self._add(0, handle)
+            return self._external[handle]
 
     def _add(self, priority: int, handle: int | None = None) -> Stream:
         stream: Stream = Stream(DEFAULT_STREAM + len(self._streams), priority, handle)

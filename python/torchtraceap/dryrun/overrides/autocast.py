@@ -2,8 +2,8 @@
 """autocast.py: `torch.autocast("cuda")` for tensors on the device of a dry run.
 
 Autocast is a dispatch key that tensors of a GPU carry and those on "meta" do not, with
-kernels that cast only what is "cuda". Both are mended here. The lists are those of
-torch's documentation ("CUDA Ops that can autocast"). Loads torch.
+kernels that cast only what is "cuda". Both are mended here, for the operators of
+autocast_table.py. Loads torch.
 """
 
 from __future__ import annotations
@@ -17,60 +17,23 @@ from torch import Tensor
 
 from torchtraceap.dryrun.device.replacements import is_here
 from torchtraceap.dryrun.facade.replacing import Replacements
+from torchtraceap.dryrun.overrides.autocast_table import (
+    FLOAT32,
+    GIVE_FLOAT32,
+    GIVE_FLOAT32_BY,
+    LOWER,
+    WIDEST,
+)
 from torchtraceap.dryrun.overrides.kernels import exists, key_set, operator, replaced
 from torchtraceap.dryrun.private_names import private
 
 KEY = "AutocastCUDA"
 
-#: Run in the type that autocast was given, float16 by default.
-LOWER = """
-    _convolution _convolution.deprecated conv1d conv2d conv3d conv_tbc conv_transpose1d
-    conv_transpose2d.input conv_transpose3d.input convolution cudnn_convolution
-    cudnn_convolution_transpose prelu addmm addmv addr matmul einsum mm mv linalg_vecdot
-    linear addbmm baddbmm bmm chain_matmul linalg_multi_dot _thnn_fused_lstm_cell
-    _thnn_fused_gru_cell lstm_cell gru_cell rnn_tanh_cell rnn_relu_cell
-    _scaled_dot_product_flash_attention scaled_dot_product_attention
-"""
 
-#: Run in float32.
-FLOAT32 = """
-    acos asin cosh erfinv exp expm1 log log10 log2 log1p reciprocal rsqrt sinh tan
-    pow.Tensor_Scalar pow.Tensor_Tensor pow.Scalar softplus layer_norm native_layer_norm
-    rms_norm group_norm frobenius_norm.dim nuclear_norm nuclear_norm.dim
-    cosine_similarity poisson_nll_loss cosine_embedding_loss nll_loss nll_loss2d
-    hinge_embedding_loss kl_div l1_loss smooth_l1_loss huber_loss mse_loss
-    margin_ranking_loss multilabel_margin_loss soft_margin_loss triplet_margin_loss
-    multi_margin_loss binary_cross_entropy_with_logits dist pdist cdist renorm logsumexp
-    upsample_nearest1d _upsample_nearest_exact1d upsample_nearest2d
-    _upsample_nearest_exact2d upsample_nearest3d _upsample_nearest_exact3d
-    upsample_linear1d upsample_bilinear2d _upsample_bilinear2d_aa upsample_trilinear3d
-    upsample_bicubic2d _upsample_bicubic2d_aa
-"""
-
-#: Told to give float32 (``dtype=``) if not told another type; nothing is cast before.
-GIVE_FLOAT32 = """
-    prod prod.dim_int softmax.int log_softmax.int cumprod cumsum linalg_vector_norm
-    linalg_matrix_norm linalg_matrix_norm.str_ord sum sum.dim_IntList
-"""
-
-#: The same through another overload, the one with ``dtype``.
-GIVE_FLOAT32_BY = {
-    "norm.Scalar": "norm.ScalarOpt_dtype",
-    "norm.ScalarOpt_dim": "norm.ScalarOpt_dim_dtype",
-}
-
-#: Run in the widest type among the arguments.
-WIDEST = """
-    addcdiv addcmul atan2 bilinear cross dot vdot grid_sampler index_put tensordot
-    scatter_add
-"""
-
-
-def eligible(value: object) -> bool:
+def eligible(value: Any) -> bool:
     """Tell whether autocast would cast this on a GPU."""
     return (
-        isinstance(value, Tensor)
-        and is_here(value)
+        is_here(value)
         and value.is_floating_point()
         and value.dtype is not torch.float64
     )

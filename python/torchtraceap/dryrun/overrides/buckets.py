@@ -50,6 +50,25 @@ class Bucket:
         self.memory.copy_(buffer)
 
 
+def buckets_of(params: Sequence[Tensor], places: list[list[int]]) -> list[Bucket]:
+    """Make buckets, with memory for the gradients.
+
+    Args:
+        params: All parameters.
+        places: Of those in each bucket, in the order in which buckets are summed.
+    """
+    buckets = []
+    for number, indices in enumerate(places):
+        inside = [params[index] for index in indices]
+        sizes = [one.numel() for one in inside]
+        memory = inside[0].new_empty(sum(sizes), requires_grad=False)
+        pieces = zip(inside, memory.split(sizes), strict=True)
+        views = [piece.view(one.shape) for one, piece in pieces]
+        last = number == len(places) - 1
+        buckets.append(Bucket(number, inside, indices, memory, views, set(), last))
+    return buckets
+
+
 def unreached(params: Sequence[Tensor], outputs: Sequence[Tensor]) -> set[int]:
     """Return the places of parameters that had no part in making ``outputs``."""
     reached, seen = set(), set()

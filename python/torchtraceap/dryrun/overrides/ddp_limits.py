@@ -19,18 +19,17 @@ def refuse_sparse(expected: list[bool]) -> None:
         )
 
 
-class Limits:
-    """What its reducer is asked for only by what cannot be followed."""
+def refuse_join(*_: Any) -> None:
+    """Raise DryRunError for `DistributedDataParallel.join`."""
+    raise DryRunError(
+        "DistributedDataParallel.join() cannot be run dry: which ranks run out of "
+        "inputs is not known. Take join(enable=False) for the dry run"
+    )
 
-    def _set_forward_pass_work_handle(self, *_: Any) -> None:
-        raise DryRunError(
-            "DistributedDataParallel.join() cannot be run dry: which ranks run out of "
-            "inputs is not known. Take join(enable=False) for the dry run"
-        )
 
-    def _set_mixed_precision_param_dtype(self, dtype: torch.dtype) -> None:
-        raise DryRunError(
-            "DistributedDataParallel(mixed_precision=...) cannot be run dry: leave it "
-            "out for the dry run, with torch.autocast if products are to be in "
-            f"{dtype}"
-        )
+def refuse_mixed_precision(_: Any, dtype: torch.dtype) -> None:
+    """Raise DryRunError for parameters that DDP itself keeps in another type."""
+    raise DryRunError(
+        "DistributedDataParallel(mixed_precision=...) cannot be run dry: leave it out "
+        f"for the dry run, with torch.autocast if products are to be in {dtype}"
+    )

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """loader.py: `DataLoader(pin_memory=True)` where nothing can be pinned. Loads torch.
 
-With workers, torch pins batches in a thread, which a dry run does not see: here it is
-done where the batch is taken. Workers are other processes, where there is no dry run.
+With workers, torch pins batches in a thread of its own. Here it is done where the batch
+is taken: else a program with one thread would be followed as one with several. Workers
+are other processes, where there is no dry run.
 """
 
 from __future__ import annotations

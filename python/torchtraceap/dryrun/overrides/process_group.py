@@ -55,7 +55,6 @@ METHODS = {
 # They sum over ranks, so values are other than those of this rank.
 _SUMS = ("allreduce", "reduce")
 
-
 _NOTE = (
     "of the ranks only this one is there, the others are a stand-in: collectives are "
     "estimated at 100 GB/s a link, and no rank waits for another"
@@ -135,28 +134,23 @@ class Group(dist.ProcessGroup):  # type: ignore[misc]
             return Work(self._stream.record_event(), outputs)
 
     def _write(self, method: str, outputs: list[Tensor], inputs: list[Tensor]) -> None:
-        with LOCK:
-            self._write_down(method, outputs, inputs)
-
-    def _write_down(
-        self, method: str, outputs: list[Tensor], inputs: list[Tensor]
-    ) -> None:
-        name = METHODS[method][0]
-        self._run.recorder.note(_NOTE)
+        run, values = self._run, self._run.values
         taken = (outputs, inputs) if inputs else (outputs,)
-        self._run.recorder.op(name, "", taken, {"world_size": self.size()}, outputs)
-        values = self._run.values
-        for number, output in enumerate(outputs):
-            if method.startswith(_SUMS) or not inputs:
-                if method != "broadcast":
+        size = {"world_size": self.size()}
+        with LOCK:
+            run.recorder.note(_NOTE)
+            run.recorder.op(METHODS[method][0], "", taken, size, outputs)
+            for number, output in enumerate(outputs):
+                if method.startswith(_SUMS) or not inputs:
+                    if method != "broadcast":
+                        values.doubt(output)
+                    continue
+                source = inputs[number % len(inputs)]
+                shadow = values.shadow(source)
+                if shadow is None or source.numel() != output.numel():
                     values.doubt(output)
-                continue
-            source = inputs[number % len(inputs)]
-            shadow = values.shadow(source)
-            if shadow is None or source.numel() != output.numel():
-                values.doubt(output)
-            else:
-                values.put(output, shadow.reshape(output.shape), known=False)
+                else:
+                    values.put(output, shadow.reshape(output.shape), known=False)
 
     def barrier(self, opts: Any = None) -> Work:
         """Write down a barrier: the host waits, if it waits for the work."""

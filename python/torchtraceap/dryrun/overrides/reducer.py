@@ -17,8 +17,12 @@ import torch.distributed as dist
 from torch import Tensor
 
 from torchtraceap.dryrun.device.pinned import mark_pinned
-from torchtraceap.dryrun.overrides.buckets import Bucket, agree, unreached
-from torchtraceap.dryrun.overrides.ddp_limits import Limits, refuse_sparse
+from torchtraceap.dryrun.overrides.buckets import Bucket, agree, buckets_of, unreached
+from torchtraceap.dryrun.overrides.ddp_limits import (
+    refuse_join,
+    refuse_mixed_precision,
+    refuse_sparse,
+)
 from torchtraceap.dryrun.private_names import private
 from torchtraceap.dryrun.record import Op
 from torchtraceap.dryrun.recorder import Recorder
@@ -26,7 +30,7 @@ from torchtraceap.dryrun.recorder import Recorder
 Hook = Callable[[Any, Any], torch.futures.Future[Any]]
 
 
-class Reducer(Limits):
+class Reducer:
     """Stands for `torch.distributed.Reducer`; its arguments follow ``recorder``."""
 
     def __init__(
@@ -63,23 +67,12 @@ class Reducer(Limits):
         ]
 
     def _make_buckets(self, bucket_indices: list[list[int]]) -> None:
-        self._buckets: list[Bucket] = []
-        self._place: dict[int, tuple[Bucket, Tensor]] = {}
-        for number, indices in enumerate(bucket_indices):
-            params = [self._params[index] for index in indices]
-            size = sum(one.numel() for one in params)
-            memory = params[0].new_empty(size, requires_grad=False)
-            views = [
-                piece.view(one.shape)
-                for one, piece in zip(
-                    params, memory.split([one.numel() for one in params]), strict=True
-                )
-            ]
-            last = number == len(bucket_indices) - 1
-            bucket = Bucket(number, params, indices, memory, views, set(), last)
-            self._buckets.append(bucket)
-            for index, view in zip(indices, views, strict=True):
-                self._place[index] = bucket, view
+        self._buckets = buckets_of(self._params, bucket_indices)
+        self._place = {
+            index: (bucket, view)
+            for bucket in self._buckets
+            for index, view in zip(bucket.indices, bucket.views, strict=True)
+        }
 
     def prepare_for_backward(self, outputs: list[Tensor]) -> None:
         """Expect gradients: of all parameters, or of those that ``outputs`` need."""
@@ -208,5 +201,7 @@ class Reducer(Limits):
     def _ignore(self, *_: Any) -> None:
         """Stand for what has no part in what runs on a GPU."""
 
+    _set_forward_pass_work_handle = refuse_join
+    _set_mixed_precision_param_dtype = refuse_mixed_precision
     set_logger = prepare_for_forward = _set_optimizer_in_backward = _ignore
     _check_reducer_finalized = _set_ddp_runtime_logging_sample_rate = _ignore

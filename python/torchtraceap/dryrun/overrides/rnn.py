@@ -105,7 +105,7 @@ def _flatten(module: nn.RNNBase) -> None:
     weights = module._flat_weights
     if (
         len(weights) != len(module._flat_weights_names)
-        or not all(isinstance(each, Tensor) and is_here(each) for each in weights)
+        or not all(map(is_here, weights))
         or len({each.dtype for each in weights}) > 1
         or len({id(each) for each in weights}) != len(weights)
         or not torch.backends.cudnn.enabled
