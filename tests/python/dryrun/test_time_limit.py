@@ -25,7 +25,7 @@ import torchtraceap  # noqa: E402
 from torchtraceap.dryrun.limits import Limits  # noqa: E402
 from torchtraceap.dryrun.record import Record  # noqa: E402
 from torchtraceap.dryrun.script.time_limit import (  # noqa: E402
-    AGAIN_S,
+    _AGAIN_S,
     TimeLimit,
     TimeUp,
 )
@@ -95,7 +95,7 @@ class Rings:
         self._patch = monkeypatch
 
     def ring(self) -> None:
-        self._patch.setattr(signal, "getitimer", lambda _: (1.0, AGAIN_S))
+        self._patch.setattr(signal, "getitimer", lambda _: (1.0, _AGAIN_S))
         signal.raise_signal(signal.SIGALRM)
 
 

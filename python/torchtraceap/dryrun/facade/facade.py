@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from torchtraceap.dryrun.facade import rng, streams
+from torchtraceap.dryrun.facade import events, rng, streams
 from torchtraceap.dryrun.facade.cuda_runtime import Cudart, Nvtx
 from torchtraceap.dryrun.facade.device_properties import (
     CUDA_VERSION,
@@ -78,7 +78,7 @@ class Facade:
         # As functions: they are called with the class first, which __new__ needs.
         of_cuda = self.streams.of_cuda
         self.cuda_stream = lambda cls, *args, **kwargs: of_cuda(cls, *args, **kwargs)
-        self.cuda_event = lambda cls, *args, **kwargs: streams.Event(*args, **kwargs)
+        self.cuda_event = lambda cls, *args, **kwargs: events.Event(*args, **kwargs)
         self.any_stream = stream_class(self.streams)
         self.any_event = event_class()
         self.any_generator = generator_class()

@@ -3,17 +3,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from torchtraceap.dryrun.record import DEFAULT_STREAM
+from torchtraceap.dryrun.record import DEFAULT_STREAM, CallKind
 from torchtraceap.errors import DryRunError
 
 if TYPE_CHECKING:
     from torchtraceap.dryrun.estimate.gpus import Gpu
-
-CallKind = Literal[
-    "event_record", "stream_wait", "event_sync", "stream_sync", "device_sync"
-]
 
 
 class Host(Protocol):

@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from torchtraceap.dryrun.facade.events import Event as Event
+from torchtraceap.dryrun.facade.events import Event
 from torchtraceap.dryrun.facade.host import active
 from torchtraceap.dryrun.record import DEFAULT_STREAM
 

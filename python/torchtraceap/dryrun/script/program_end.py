@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from torchtraceap.dryrun.script.as_program import Ended, GiveUp
-from torchtraceap.dryrun.script.interrupts import not_lost
+from torchtraceap.dryrun.script.interrupts import MainInterrupt
 from torchtraceap.dryrun.script.program_threads import ProgramThreads
 from torchtraceap.dryrun.script.script_errors import told, traceback_text
 from torchtraceap.dryrun.script.script_function import FunctionError
@@ -50,7 +50,8 @@ def run_to_end(
     Raises:
         FunctionError: By `start`.
     """
-    ends = StepEnds(run, steps)
+    main = MainInterrupt()
+    ends = StepEnds(run, steps, main)
 
     def goes_on(limit: DryRunLimit) -> None:
         assert give_up is not None
@@ -63,7 +64,7 @@ def run_to_end(
     ended = Ended(cut_short=bool(by))
     try:
         watching = nullcontext() if by else ends.watching()
-        with threads, watching, not_lost(), limit:
+        with threads, main.reaching(), watching, limit:
             try:
                 start()
             except SystemExit as end:

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any
 
 from torchtraceap.dryrun.facade.replacing import Replacements
 from torchtraceap.dryrun.record import Call, Op
-from torchtraceap.dryrun.script.interrupts import MainInterrupt
 
 if TYPE_CHECKING:
     from torchtraceap.dryrun.dry_run import DryRun
+    from torchtraceap.dryrun.script.interrupts import MainInterrupt
 
 
 class Enough(BaseException):
@@ -36,9 +36,10 @@ class StepEnds:
     Args:
         run: The dry run.
         most: After so many steps `Enough` is raised; 0: never.
+        main: By which it reaches the program if another thread made the last one.
     """
 
-    def __init__(self, run: DryRun, most: int) -> None:
+    def __init__(self, run: DryRun, most: int, main: MainInterrupt) -> None:
         self._run = run
         self._most = most
         self._optimizer: weakref.ref[Any] | None = None
@@ -52,7 +53,7 @@ class StepEnds:
         self._thread = threading.get_ident()
         #: Whether the last was made by another thread, and KeyboardInterrupt says so.
         self.elsewhere = False
-        self._main = MainInterrupt()
+        self._main = main
 
     @property
     def made(self) -> bool:
@@ -83,7 +84,7 @@ class StepEnds:
         try:
             if self._most == 1:  # It costs a little for each module.
                 hooks.append(register_module_forward_pre_hook(self._before_module))
-            with Replacements() as replaced, self._main:
+            with Replacements() as replaced:
                 replaced.set(torch.profiler.profile, "step", step)
                 yield
         finally:
@@ -143,7 +144,7 @@ class StepEnds:
         # Of this thread nobody would hear, and the program's own may wait for it.
         if not self.elsewhere:
             self.elsewhere = True
-            self._main.begin()
+            self._main.ask()
         raise SystemExit  # of which threading says nothing
 
     def _length(self) -> tuple[int, int]:
