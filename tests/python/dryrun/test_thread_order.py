@@ -5,6 +5,7 @@ other threads; and nothing of those of other runs."""
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -45,6 +46,27 @@ def test_a_tensor_of_another_run_brings_no_numbers_of_it() -> None:
     entries = other.record.entries
     assert all(before < at for at, e in enumerate(entries) for before in e.after)
     assert other.trace() and other.report()
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda x: x.add_(1),
+        lambda x: torch._foreach_add_([x], 1),
+        lambda x: torch.add(torch.ones_like(x), 1, out=x),
+        lambda x: x.view(2, 2).zero_(),
+    ],
+    ids=["in place", "of a list", "out", "a view"],
+)
+def test_who_reads_comes_after_who_wrote(write: Callable[[Tensor], object]) -> None:
+    with dry_run() as run:
+        x = torch.ones(4, device="cuda")
+        thread = threading.Thread(target=write, args=[x])
+        thread.start()
+        thread.join()
+        by = len(run.record.entries) - 1
+        x.sum()
+    assert run.record.entries[-1].after == (by,)
 
 
 def test_work_that_is_handed_on_and_on_carries_one_entry_per_thread() -> None:

@@ -163,7 +163,15 @@ class Dispatch(TorchDispatchMode):  # type: ignore[misc]
             and not fresh
             and (not written or torch.Tag.inplace_view in func.tags)
         )
-        self.recorder.op(name, func._overloadname, args, kwargs, outs, is_view=is_view)
+        self.recorder.op(
+            name,
+            func._overloadname,
+            args,
+            kwargs,
+            outs,
+            is_view=is_view,
+            written=written,
+        )
         row = BY_OPERATOR.get(name)
         if row is not None and row.applies((args, kwargs)):
             self.recorder.sync(name, "table" if row.hidden else "seen")

@@ -47,39 +47,42 @@ def memory_of(tensor: Tensor) -> Memory | None:
     return found
 
 
+def _storage_of(tensor: Tensor) -> UntypedStorage | None:
+    """Return the storage of a tensor on "meta"; None if it is elsewhere or has none,
+    as it is made of others."""
+    if tensor.device.type != "meta" or tensor.layout != torch.strided:
+        return None
+    try:
+        return tensor.untyped_storage()
+    except (NotImplementedError, RuntimeError):
+        return None
+
+
 def is_users(tensor: Tensor) -> bool:
     """Tell whether a program has a tensor on "meta" itself: each of the device has its
     Memory from the operator that made it, or is of a thread that is not followed. Not
     to be asked under a function mode."""
-    if tensor.device.type != "meta" or tensor.layout != torch.strided:
+    storage = _storage_of(tensor)
+    if storage is None or hasattr(storage, KEY):
         return False
-    try:
-        storage = tensor.untyped_storage()
-    except (NotImplementedError, RuntimeError):  # one that is made of others
-        return False
-    return not hasattr(storage, KEY) and (not _unseen or hasattr(storage, _USERS))
+    return not _unseen or hasattr(storage, _USERS)
 
 
 def is_unseen(tensor: Tensor) -> bool:
     """Tell whether a tensor is on the device, and a thread that is not followed made
     it. Not to be asked under a function mode."""
-    if not _unseen or tensor.device.type != "meta" or tensor.layout != torch.strided:
+    storage = _storage_of(tensor) if _unseen else None
+    if storage is None or hasattr(storage, KEY):
         return False
-    try:
-        storage = tensor.untyped_storage()
-    except (NotImplementedError, RuntimeError):
-        return False
-    return not hasattr(storage, KEY) and not hasattr(storage, _USERS)
+    return not hasattr(storage, _USERS)
 
 
 def mark_users(tensor: Tensor) -> None:
     """Say that a tensor is a program's own, if it is on "meta". Not to be called under
     a function mode."""
-    if tensor.device.type == "meta" and tensor.layout == torch.strided:
-        try:
-            setattr(tensor.untyped_storage(), _USERS, True)
-        except (NotImplementedError, RuntimeError):
-            return
+    storage = _storage_of(tensor)
+    if storage is not None:
+        setattr(storage, _USERS, True)
 
 
 def begin() -> None:
