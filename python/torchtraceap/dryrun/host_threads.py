@@ -10,13 +10,21 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Mapping
+from types import FrameType
 from typing import NamedTuple
 
+from torchtraceap.dryrun.lines import user_stack
 from torchtraceap.dryrun.record import DEFAULT_STREAM, Record
 from torchtraceap.errors import DryRunError
+from torchtraceap.source_lines import Line
 
-#: What comes before, by number of a thread: its last entry that does.
-Before = Mapping[int, int]
+
+class Handed(NamedTuple):
+    """Work that one thread hands to another."""
+
+    #: What comes before, by number of a thread: its last entry that does.
+    after: Mapping[int, int]
+    begun_at: tuple[Line, ...] = ()  #: By which lines, innermost first.
 
 
 class Made(NamedTuple):
@@ -49,6 +57,7 @@ class _Mine(threading.local):
         self.number = -1  # Given with the first entry, so that idle ones have none.
         self.stream = DEFAULT_STREAM
         self.last = -1  # Its last entry.
+        self.begun_at: tuple[Line, ...] = ()  # What began its work.
         self.behind: dict[int, int] = {}  # What its next entry comes after.
         # By number of another thread: its last entry that is known to come before.
         self.known: dict[int, int] = {}
@@ -80,17 +89,18 @@ class HostThreads:
         self._record.older_threads = tuple(thread.name for thread in older)
         self._older = {thread.ident for thread in older}
 
-    def enter(self, after: Before) -> None:
-        """Follow the thread that asks from now on, after entries of others."""
+    def enter(self, work: Handed) -> None:
+        """Follow the thread that asks from now on."""
         self.several = True
         self._mine.followed = True
-        self.come_after(after)
+        self.take(work)
 
-    def come_after(self, entries: Before) -> None:
-        """Say that what the thread that asks does next comes after entries, too."""
+    def take(self, work: Handed) -> None:
+        """Say that what the thread that asks does next was handed over."""
         behind = self._mine.behind
-        for thread, entry in entries.items():
+        for thread, entry in work.after.items():
             behind[thread] = max(entry, behind.get(thread, -1))
+        self._mine.begun_at = work.begun_at
 
     def leave(self) -> None:
         """Follow it no longer."""
@@ -138,11 +148,16 @@ class HostThreads:
         return self._mine.last
 
     @property
-    def handed_over(self) -> Before:
-        """What comes before what the thread that asks starts now."""
+    def begun_at(self) -> tuple[Line, ...]:
+        """Where the work of the thread that asks was handed to it, if it was."""
+        return self._mine.begun_at
+
+    def hand_over(self, frame: FrameType | None) -> Handed:
+        """Return what is to be known of work that the thread that asks hands to another
+        one now, while a frame is running."""
         mine = self._mine
         own = {mine.number: mine.last} if mine.last >= 0 else {}
-        return {**mine.behind, **own}
+        return Handed({**mine.behind, **own}, user_stack(frame, mine.begun_at))
 
     def made(self, at: int) -> Made:
         """Return what to keep with what the thread that asks makes by the entry

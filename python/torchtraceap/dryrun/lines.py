@@ -25,9 +25,12 @@ _USERS: dict[str, bool] = {}
 _LINES: dict[tuple[str, int, str], Line] = {}
 
 
-def user_stack(frame: FrameType | None) -> tuple[Line, ...]:
+def user_stack(
+    frame: FrameType | None, begun_at: tuple[Line, ...] = ()
+) -> tuple[Line, ...]:
     """Return the lines of the user's own files that are running, innermost first; if
-    there is none, the innermost line of another library than torch, if any."""
+    there is none, those that began what the thread does; if those are not known, the
+    innermost line of another library than torch, if any."""
     lines: list[Line] = []
     start = frame
     while frame is not None and len(lines) < DEPTH:
@@ -38,9 +41,10 @@ def user_stack(frame: FrameType | None) -> tuple[Line, ...]:
         if users:
             lines.append(_line(frame))
         frame = frame.f_back
-    if not lines and (inner := library_line(start)):
-        return (inner,)
-    return tuple(lines)
+    if lines or begun_at:
+        return tuple(lines) or begun_at
+    inner = library_line(start)
+    return (inner,) if inner else ()
 
 
 def library_line(frame: FrameType | None) -> Line | None:

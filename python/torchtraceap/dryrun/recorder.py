@@ -111,7 +111,7 @@ class Recorder:
         Tensors of ``args`` and ``outputs`` that are "meta" are on the device. What is
         ``written`` to need not be among the outputs: lists are not.
         """
-        stack = user_stack(sys._getframe(2))
+        stack = user_stack(sys._getframe(2), self.threads.begun_at)
         outputs = tuple(outputs)
         with LOCK:
             self._count()
@@ -166,7 +166,8 @@ class Recorder:
     def sync(self, api: str, how: How, value: Value = "none") -> None:
         """Write down that the host waited for what its thread wrote down last."""
         frame = sys._getframe(1)
-        stack, inner = user_stack(frame), library_line(frame)
+        stack = user_stack(frame, self.threads.begun_at)
+        inner = library_line(frame)
         text = written(frame_at(frame, stack[0])) if stack else ""
         with LOCK:
             phase, module = self._where(_current_node())
@@ -191,7 +192,7 @@ class Recorder:
         self, kind: CallKind, stream: int = DEFAULT_STREAM, event: int = -1
     ) -> None:
         """Write down that the host orders streams."""
-        stack = user_stack(sys._getframe(1))
+        stack = user_stack(sys._getframe(1), self.threads.begun_at)
         line = stack[0] if stack else None
         with LOCK:
             at, thread = len(self.record.entries), self.threads.number

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from torchtraceap.dryrun.dry_run import DryRun, dry_run
-from torchtraceap.dryrun.host_threads import HostThreads
+from torchtraceap.dryrun.host_threads import Handed, HostThreads
 from torchtraceap.dryrun.record import Record
 
 if torch.cuda.is_available():
@@ -76,7 +76,7 @@ def test_work_that_is_handed_on_and_on_carries_one_entry_per_thread() -> None:
     with dry_run() as run, ThreadPoolExecutor(1) as pool:
 
         def poll(left: int) -> None:
-            carried.append(len(run._recorder.threads.handed_over))
+            carried.append(len(run._recorder.threads.hand_over(None).after))
             if left:
                 pool.submit(poll, left - 1)
             else:
@@ -90,8 +90,8 @@ def test_work_that_is_handed_on_and_on_carries_one_entry_per_thread() -> None:
 
 def test_what_the_start_of_a_thread_had_to_say_is_added_to() -> None:
     threads = HostThreads(Record(), lambda _: None)
-    threads.enter({1: 7, 2: 3})
-    threads.come_after({2: 9, 3: 4})
-    threads.come_after({2: 5})
-    assert threads.handed_over == {1: 7, 2: 9, 3: 4}
+    threads.enter(Handed({1: 7, 2: 3}))
+    threads.take(Handed({2: 9, 3: 4}))
+    threads.take(Handed({2: 5}))
+    assert threads.hand_over(None).after == {1: 7, 2: 9, 3: 4}
     assert threads.entered(10, ()) == (4, 7, 9)

@@ -102,6 +102,23 @@ def test_one_worker_gives_the_same_record_again() -> None:
     assert len(one.syncs) == 4
 
 
+def test_what_has_no_line_of_its_own_is_where_it_was_handed_over() -> None:
+    with dry_run() as run, ThreadPoolExecutor(1) as pool:
+        x = torch.ones(3, device="cuda")
+        pool.submit(x.cpu).result()  # by a pool
+        thread = threading.Thread(target=x.tolist)
+        thread.start()  # by a thread
+        thread.join()
+        pool.submit(lambda: pool.submit(x.sum().item)).result().result()  # one's own
+    source = Path(__file__).read_text().splitlines()
+    lines = [source[sync.line.line - 1] for sync in run.syncs if sync.line]
+    assert [line.split("#")[-1].strip() for line in lines] == [
+        "by a pool",
+        "by a thread",
+        "one's own",
+    ]
+
+
 @contextmanager
 def often_switching() -> Iterator[None]:
     """Let another thread go on every 10 µs, so that no two lines belong together."""
@@ -302,6 +319,5 @@ def test_the_line_of_a_thread_is_none_of_pythons_own() -> None:
         thread.start()
         thread.join()
     (wait,) = run.waits
-    assert (
-        wait.line is None and wait.head == "reading a value (aten::_local_scalar_dense)"
-    )
+    assert wait.line is not None and wait.line.file == __file__
+    assert wait.head == "reading a value (aten::_local_scalar_dense)"

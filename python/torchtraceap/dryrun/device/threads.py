@@ -8,6 +8,7 @@ block does so too. Others are refused by the facade of torch.cuda. Loads torch.
 
 from __future__ import annotations
 
+import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator
@@ -19,16 +20,16 @@ from typing import Any
 from torchtraceap.dryrun.device.border import Border
 from torchtraceap.dryrun.device.modes import seen_in_thread
 from torchtraceap.dryrun.facade.replacing import Replacements
-from torchtraceap.dryrun.host_threads import Before, outlived
+from torchtraceap.dryrun.host_threads import Handed, outlived
 from torchtraceap.dryrun.overrides import autocast
 from torchtraceap.dryrun.recording_lock import LOCK
 
 
 @contextmanager
-def _inside(border: Border, after: Before) -> Iterator[None]:
-    """Be followed, in the thread that asks, after entries of others."""
+def _inside(border: Border, handed: Handed) -> Iterator[None]:
+    """Be followed, in the thread that asks."""
     # Nothing of the run is held here but its modes: the thread may outlive it.
-    border.run.recorder.threads.enter(after)
+    border.run.recorder.threads.enter(handed)
     try:
         with autocast.in_thread(), seen_in_thread(border, border.run):
             yield
@@ -49,12 +50,13 @@ def followed(border: Border) -> Iterator[None]:
 
     def start(thread: threading.Thread) -> None:
         # Of the object, for a class may have a run() of its own.
-        of_thread, after = thread.run, border.run.recorder.threads.handed_over
+        of_thread = thread.run
+        handed = border.run.recorder.threads.hand_over(sys._getframe(1))
         replaced = Replacements()
 
         def run() -> None:
             replaced.undo()
-            with _inside(border, after):
+            with _inside(border, handed):
                 of_thread()
 
         replaced.set(thread, "run", run)
@@ -67,14 +69,14 @@ def followed(border: Border) -> Iterator[None]:
     def submit(
         pool: ThreadPoolExecutor, work: Callable[..., Any], /, *args: Any, **kwargs: Any
     ) -> Future[Any]:
-        after = border.run.recorder.threads.handed_over
+        handed = border.run.recorder.threads.hand_over(sys._getframe(1))
 
         @wraps(work)
         def run(*args: Any, **kwargs: Any) -> Any:
             if border.run.recorder.threads.followed:
-                border.run.recorder.threads.come_after(after)
+                border.run.recorder.threads.take(handed)
                 return work(*args, **kwargs)
-            with _inside(border, after):
+            with _inside(border, handed):
                 return work(*args, **kwargs)
 
         return of_pool(pool, run, *args, **kwargs)
