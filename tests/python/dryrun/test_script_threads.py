@@ -86,8 +86,11 @@ def test_they_end_it_where_ctrl_c_is_ignored(tmp_path: Path) -> None:
         "    while threading.main_thread().is_alive(): time.sleep(0.01)\n"
         "    train(4)\n"
         "threading.Thread(target=after).start()",
+        "from concurrent.futures import ThreadPoolExecutor\n"
+        "pool = ThreadPoolExecutor(1)\n"
+        "pool.submit(lambda: (time.sleep(1), pool.submit(train, 4)))",
     ],
-    ids=["end", "exit", "joins the main one", "asks for the main one"],
+    ids=["end", "exit", "joins the main one", "asks for the main one", "pool"],
 )
 def test_a_thread_that_is_left_is_waited_for(tmp_path: Path, end: str) -> None:
     done = dryrun(tmp_path, end, "--steps", "0", "--max-seconds", "60")

@@ -9,7 +9,10 @@ that is only the end of the program, and what they then do is still of the run.
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from concurrent.futures.thread import _threads_queues
+from typing import Any
 
 from torchtraceap.dryrun.facade.replacing import Replacements
 
@@ -25,11 +28,27 @@ class ProgramThreads:
         self._main = threading.main_thread()
         self._over = threading.Event()
         self._replaced = Replacements()
+        self._work: set[Future[Any]] = set()  # What pools have still to do.
 
     def __enter__(self) -> ProgramThreads:
         if threading.current_thread() is self._main:
             self._replaced.set(self._main, "join", self._join)
             self._replaced.set(self._main, "is_alive", self._is_alive)
+            of_pool = ThreadPoolExecutor.submit
+
+            def submit(
+                pool: ThreadPoolExecutor,
+                work: Callable[..., Any],
+                /,
+                *args: Any,
+                **kwargs: Any,
+            ) -> Future[Any]:
+                future = of_pool(pool, work, *args, **kwargs)
+                self._work.add(future)
+                future.add_done_callback(self._work.discard)
+                return future
+
+            self._replaced.set(ThreadPoolExecutor, "submit", submit)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -37,14 +56,20 @@ class ProgramThreads:
         self._replaced.undo()
 
     def wait(self) -> None:
-        """Wait for them at the program's end; not for those of pools, which Python
-        tells to end."""
+        """Wait for them at the program's end; of those of pools, which Python tells to
+        end, for what they have still to do."""
         self._over.set()
+        while True:
+            if self._work:
+                wait(list(self._work))
+            elif left := self._left():
+                left[0].join()
+            else:
+                return
+
+    def _left(self) -> list[threading.Thread]:
         done = {*self._older, *_threads_queues}
-        while left := [
-            t for t in threading.enumerate() if not t.daemon and t not in done
-        ]:
-            left[0].join()
+        return [t for t in threading.enumerate() if not t.daemon and t not in done]
 
     def _join(self, timeout: float | None = None) -> None:
         if threading.current_thread() in self._older:
