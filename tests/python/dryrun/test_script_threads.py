@@ -89,13 +89,72 @@ def test_they_end_it_where_ctrl_c_is_ignored(tmp_path: Path) -> None:
         "from concurrent.futures import ThreadPoolExecutor\n"
         "pool = ThreadPoolExecutor(1)\n"
         "pool.submit(lambda: (time.sleep(1), pool.submit(train, 4)))",
+        "from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor\n"
+        "def late():\n"
+        "    global pool\n"
+        "    time.sleep(0.5)\n"
+        "    pool = ThreadPoolExecutor(1)\n"
+        "    pool.submit(train, 4).result()\n"
+        "processes = ProcessPoolExecutor(1)\n"
+        "processes.submit(abs, 1).result()\n"
+        "threading.Thread(target=late).start()",
     ],
-    ids=["end", "exit", "joins the main one", "asks for the main one", "pool"],
+    ids=[
+        "end",
+        "exit",
+        "joins the main one",
+        "asks for the main one",
+        "pool",
+        "pools of others",
+    ],
 )
 def test_a_thread_that_is_left_is_waited_for(tmp_path: Path, end: str) -> None:
     done = dryrun(tmp_path, end, "--steps", "0", "--max-seconds", "60")
     assert done.returncode == 0, done.stderr
     assert "4 steps." in done.stdout
+
+
+LOOP = """
+model = torch.nn.Linear(8, 8).cuda()
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+def fit(steps):
+    for _ in range(steps):
+        optimizer.zero_grad()
+        loss = model(torch.ones(4, 8, device="cuda")).sum()
+        loss.item()
+        loss.backward()
+        optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        "while True:\n    try: fit(1)\n    except BaseException: pass",
+        "try: fit(9)\nexcept BaseException as e: raise RuntimeError('failed') from e",
+        # Who caught it, and only then ends a step of the profiler.
+        "with torch.profiler.profile() as prof:\n"
+        "    for epoch in range(3):\n"
+        "        try: fit(5)\n"
+        "        except BaseException: pass\n"
+        "        prof.step()",
+        "import signal; signal.signal(signal.SIGINT, signal.SIG_DFL)\n"
+        "t = threading.Thread(target=fit, args=[9]); t.start(); t.join()",
+        "threading.Thread(target=fit, args=[9]).start()\n"
+        "while True:\n"
+        "    try: time.sleep(0.05)\n"
+        "    except BaseException: pass",
+    ],
+    ids=["again and again", "wrapped", "profiler", "SIGINT", "in a thread"],
+)
+def test_what_follows_the_last_step_counts_for_nothing(
+    tmp_path: Path, end: str
+) -> None:
+    done = dryrun(tmp_path, LOOP + end, "--max-syncs", "1", "--max-seconds", "60")
+    assert done.returncode == 0, done.stderr
+    assert "3 steps." in done.stdout
+    assert "×3, 1 a step" in done.stdout
+    assert "in no step" not in done.stdout
 
 
 @pytest.mark.parametrize("caught", ["except Exception", "except"])

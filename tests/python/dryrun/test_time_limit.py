@@ -10,6 +10,8 @@ import re
 import signal
 import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +26,7 @@ if not hasattr(signal, "SIGALRM"):
 import torchtraceap  # noqa: E402
 from torchtraceap.dryrun.limits import Limits  # noqa: E402
 from torchtraceap.dryrun.record import Record  # noqa: E402
+from torchtraceap.dryrun.script.step_ends import Enough  # noqa: E402
 from torchtraceap.dryrun.script.time_limit import (  # noqa: E402
     _AGAIN_S,
     TimeLimit,
@@ -179,3 +182,38 @@ def test_a_ring_at_any_line_of_the_end_is_late(rings: Rings) -> None:
     sys.settrace(former)
     assert len(set(rung)) > 4
     assert signal.getsignal(signal.SIGALRM) is signal.SIG_DFL
+
+
+def test_an_order_of_another_thread_reaches_what_waits() -> None:
+    limit = TimeLimit(Limits(Record(), 1, 1000.0))
+    thread = threading.Thread(target=lambda: limit.order(Enough, at_once=True))
+    with pytest.raises(Enough), limit:
+        thread.start()
+        threading.Event().wait(60)
+    thread.join()
+    assert not limit.order(Enough, at_once=True)  # The block is over.
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+
+
+def test_an_order_does_not_reach_what_comes_after(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    begun, of_python = threading.Event(), signal.setitimer
+
+    def setitimer(which: int, first: float, again: float = 0.0) -> Any:
+        if threading.current_thread() is not threading.main_thread():
+            begun.set()
+            time.sleep(0.1)
+            first = 1000.0  # That it harms nobody if it does.
+        return of_python(which, first, again)
+
+    monkeypatch.setattr(signal, "setitimer", setitimer)
+    limit = TimeLimit(Limits(Record(), 1, 1000.0))
+    thread = threading.Thread(target=lambda: limit.order(Enough, at_once=True))
+    with limit:
+        thread.start()
+        assert begun.wait(60)
+    thread.join()
+    left = signal.getitimer(signal.ITIMER_REAL)
+    of_python(signal.ITIMER_REAL, 0)
+    assert left == (0.0, 0.0)

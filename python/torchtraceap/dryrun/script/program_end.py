@@ -10,13 +10,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from torchtraceap.dryrun.script.as_program import Ended, GiveUp
-from torchtraceap.dryrun.script.interrupts import MainInterrupt
+from torchtraceap.dryrun.script.interrupts import not_lost
 from torchtraceap.dryrun.script.program_threads import ProgramThreads
 from torchtraceap.dryrun.script.script_errors import told, traceback_text
 from torchtraceap.dryrun.script.script_function import FunctionError
 from torchtraceap.dryrun.script.step_ends import Enough, StepEnds
-from torchtraceap.dryrun.script.time_limit import TimeLimit, TimeUp
-from torchtraceap.errors import DryRunError, DryRunLimit
+from torchtraceap.dryrun.script.time_limit import End, TimeLimit, TimeUp
+from torchtraceap.errors import DryRunError
 from torchtraceap.safe_text import printable
 
 if TYPE_CHECKING:
@@ -50,36 +50,36 @@ def run_to_end(
     Raises:
         FunctionError: By `start`.
     """
-    main = MainInterrupt()
-    ends = StepEnds(run, steps, main)
 
-    def goes_on(limit: DryRunLimit) -> None:
+    def goes_on(end: End) -> None:
         assert give_up is not None
         run.end_record()
-        give_up(Ended(by or ends.by, message=f"{told(limit)}. {_GOES_ON}"))
+        if isinstance(end, TimeUp):
+            message = f"{told(end.limit)}. {_GOES_ON}"
+            give_up(Ended(by or ends.by, message=message))
+        else:
+            ends.forget_end()
+            give_up(Ended(ends.by, cut_short=True))
 
     limit = TimeLimit(run.limits, goes_on if give_up else None)
+    ends = StepEnds(run, steps, limit)
     threads = ProgramThreads()
     # Nobody calls what would end threads of a part of a program.
     ended = Ended(cut_short=bool(by))
     try:
         watching = nullcontext() if by else ends.watching()
-        with threads, main.reaching(), watching, limit:
+        with threads, not_lost(), watching, limit:
             try:
                 start()
             except SystemExit as end:
                 if end.code not in (None, 0):
-                    raise
+                    ended = Ended(message=_of_exit(name, end.code))
             if not (by or ends.made):
                 threads.wait()
     except Enough:
         pass
     except KeyboardInterrupt:
-        if not ends.elsewhere:
-            run.record.interrupted = True
-            ended = Ended(interrupted=True, cut_short=True)
-    except SystemExit as end:
-        ended = Ended(message=_of_exit(name, end.code))
+        ended = Ended(interrupted=True, cut_short=True)
     except TimeUp as error:
         ended = Ended(message=told(error.limit), cut_short=True)
     except DryRunError as error:
@@ -88,9 +88,11 @@ def run_to_end(
         raise
     except Exception as error:
         ended = Ended(failure=traceback_text(error))
-    if ended.well and ends.made:
+    if ends.made:  # Whatever came of that: it was told to end.
         ends.forget_end()
         ended = Ended(cut_short=True)
+    elif ended.interrupted:
+        run.record.interrupted = True
     elif ended.well and run.limits.hit is not None:  # Caught, as by `except Exception`.
         ended = Ended(message=told(run.limits.hit))
     return replace(ended, steps_by=by or ends.by)

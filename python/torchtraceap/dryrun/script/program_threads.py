@@ -11,6 +11,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures.process import _threads_wakeups
 from concurrent.futures.thread import _threads_queues
 from typing import Any
 
@@ -68,7 +69,7 @@ class ProgramThreads:
                 return
 
     def _left(self) -> list[threading.Thread]:
-        done = {*self._older, *_threads_queues}
+        done = {*self._older, *_threads_queues, *_threads_wakeups}
         return [t for t in threading.enumerate() if not t.daemon and t not in done]
 
     def _join(self, timeout: float | None = None) -> None:

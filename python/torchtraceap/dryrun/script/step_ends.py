@@ -9,6 +9,7 @@ none, so the program goes on until the next one begins, and it counts for that o
 
 from __future__ import annotations
 
+import _thread
 import threading
 import weakref
 from collections.abc import Iterator
@@ -17,17 +18,14 @@ from typing import TYPE_CHECKING, Any
 
 from torchtraceap.dryrun.facade.replacing import Replacements
 from torchtraceap.dryrun.record import Call, Op
+from torchtraceap.dryrun.script.time_limit import End, TimeLimit
 
 if TYPE_CHECKING:
     from torchtraceap.dryrun.dry_run import DryRun
-    from torchtraceap.dryrun.script.interrupts import MainInterrupt
 
 
-class Enough(BaseException):
-    """Ends a program that has made as many steps as were asked for.
-
-    No Exception, as SystemExit is none: programs catch those and go on.
-    """
+class Enough(End):
+    """Ends a program that has made as many steps as were asked for."""
 
 
 class StepEnds:
@@ -36,10 +34,11 @@ class StepEnds:
     Args:
         run: The dry run.
         most: After so many steps `Enough` is raised; 0: never.
-        main: By which it reaches the program if another thread made the last one.
+        limit: By which a program ends whose last one another thread made, or that
+            catches `Enough`.
     """
 
-    def __init__(self, run: DryRun, most: int, main: MainInterrupt) -> None:
+    def __init__(self, run: DryRun, most: int, limit: TimeLimit) -> None:
         self._run = run
         self._most = most
         self._optimizer: weakref.ref[Any] | None = None
@@ -51,9 +50,7 @@ class StepEnds:
         #: What ended them; "": nothing did.
         self.by = ""
         self._thread = threading.get_ident()
-        #: Whether the last was made by another thread, and KeyboardInterrupt says so.
-        self.elsewhere = False
-        self._main = main
+        self._limit = limit
 
     @property
     def made(self) -> bool:
@@ -112,6 +109,8 @@ class StepEnds:
             self._raise_enough()
 
     def _after_profiler(self) -> None:
+        if self.made:
+            self._raise_enough()
         if not self._by_profiler:
             self._by_profiler = True
             self.by = "step() of the profiler"
@@ -139,12 +138,13 @@ class StepEnds:
 
     def _raise_enough(self) -> None:
         self._ended_at = self._ended_at or self._length()
-        if threading.get_ident() == self._thread:
+        own = threading.get_ident() == self._thread
+        ordered = self._limit.order(Enough, at_once=not own)
+        if own:
             raise Enough
         # Of this thread nobody would hear, and the program's own may wait for it.
-        if not self.elsewhere:
-            self.elsewhere = True
-            self._main.ask()
+        if not ordered:
+            _thread.interrupt_main()
         raise SystemExit  # of which threading says nothing
 
     def _length(self) -> tuple[int, int]:

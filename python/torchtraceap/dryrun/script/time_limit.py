@@ -2,8 +2,9 @@
 """time_limit.py: ends a program that reached a limit, also where it runs no operator.
 
 Operators look at the clock themselves (limits.py); a program that runs none, because it
-sleeps or loops on the host, does not. A timer of the system reaches that, too. What it
-raises a program may catch, and go on: so that is asked for a few times only.
+sleeps or loops on the host, does not. A timer of the system reaches that, too; and the
+main thread of one whose last step another thread made. What it raises a program may
+catch, and go on: so that is asked for a few times only.
 """
 
 from __future__ import annotations
@@ -32,8 +33,15 @@ _MOST_RAISED = 3
 _MOST_RINGS = 16
 
 
-class TimeUp(BaseException):
-    """Ends a program that reached a limit; no Exception, as SystemExit is none."""
+class End(BaseException):
+    """Ends a program.
+
+    No Exception, as SystemExit is none: programs catch those and go on.
+    """
+
+
+class TimeUp(End):
+    """Ends a program that reached a limit."""
 
     def __init__(self, limit: DryRunLimit) -> None:
         super().__init__(str(limit))
@@ -51,17 +59,21 @@ class TimeLimit:
     Args:
         limits: Of the run.
         give_up: Called in the midst of the program if that goes on all the same, with
-            the limit: is to end the process. None: it is let go on.
+            what it caught: is to end the process. None: it is let go on.
     """
 
     def __init__(
-        self, limits: Limits, give_up: Callable[[DryRunLimit], object] | None = None
+        self, limits: Limits, give_up: Callable[[End], object] | None = None
     ) -> None:
         self._limits, self._give_up = limits, give_up
         self._of_python = signal.signal
         self._replaced = Replacements()
         self._is_set = False
         self._over = False  # The block is, or the program: a late ring does nothing.
+        self._ordered: type[End] | None = None
+        # So that no ring is ordered once the timer is given back; a ring may come while
+        # its own thread holds it.
+        self._lock = threading.RLock()
         self._seen = False  # By an operator.
         self._raised = self._rings = 0
 
@@ -88,21 +100,42 @@ class TimeLimit:
         if self._has_timer:
             self._give_back()
 
+    def order(self, end: type[End], at_once: bool) -> bool:
+        """Let the program be ended as at a limit, by an order of any thread.
+
+        Args:
+            end: What is raised.
+            at_once: Whether it is raised now; else if the program goes on for
+                `_AGAIN_S`, as the thread that orders raises it itself.
+
+        Returns:
+            Whether there is a timer to do so.
+        """
+        with self._lock:
+            if self._over or not self._has_timer:
+                return False
+            if self._ordered is None:  # Else it would be put off by each order.
+                self._ordered = end
+                first = _LEAST_S if at_once else _AGAIN_S
+                signal.setitimer(signal.ITIMER_REAL, first, _AGAIN_S)
+            return True
+
     @property
     def _has_timer(self) -> bool:
         """Whether it took the timer, and the program did not."""
         return self._is_set and signal.getsignal(signal.SIGALRM) == self._ring
 
     def _give_back(self) -> None:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        self._of_python(signal.SIGALRM, signal.SIG_DFL)
+        with self._lock:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            self._of_python(signal.SIGALRM, signal.SIG_DFL)
 
     def _of_operator(self, limit: DryRunLimit) -> BaseException:
         """Return what an operator raises, and see to it that the program ends."""
         if threading.current_thread() is not threading.main_thread():
             return limit
         # Once: else it would be put off by each operator.
-        if self._has_timer and not self._seen:
+        if self._has_timer and not (self._seen or self._ordered):
             signal.setitimer(signal.ITIMER_REAL, _AGAIN_S, _AGAIN_S)
         self._seen = True
         return TimeUp(limit)
@@ -119,10 +152,15 @@ class TimeLimit:
         goes_on = self._raised >= _MOST_RAISED and not is_ending
         if self._give_up is not None and (goes_on or self._rings > _MOST_RINGS):
             self._over = True
-            self._give_up(self._limits.out_of_time(frame))
+            self._give_up(self._end(frame))
         elif not is_ending:  # Else its `finally` would be broken off.
             self._raised += 1
-            raise TimeUp(self._limits.out_of_time(frame))
+            raise self._end(frame)
+
+    def _end(self, frame: FrameType | None) -> End:
+        if self._ordered is not None:
+            return self._ordered()
+        return TimeUp(self._limits.out_of_time(frame))
 
     def _is_own(self, frame: FrameType | None) -> bool:
         """Tell whether this object begins or ends just now. A ring that it ignores as
@@ -144,11 +182,11 @@ class TimeLimit:
 
 
 def _is_ending() -> bool:
-    """Tell whether what the signal came into runs because of `TimeUp`: a `finally`, an
+    """Tell whether what the signal came into runs because of an `End`: a `finally`, an
     `except` or the end of a `with`."""
     error, seen = sys.exc_info()[1], set[int]()
     while error is not None and id(error) not in seen:
-        if isinstance(error, TimeUp):
+        if isinstance(error, End):
             return True
         seen.add(id(error))
         error = error.__context__
