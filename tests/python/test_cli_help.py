@@ -116,6 +116,18 @@ def test_ctrl_c_is_130(tmp_path: Path) -> None:
     assert (result.returncode, result.stdout, result.stderr) == (130, b"", b"")
 
 
+def test_ctrl_c_while_it_loads_is_130() -> None:
+    """Pressed as anything of the program is loaded, again and again."""
+    code = "import sys; from torchtraceap.cli import console\n"
+    code += "class Stop:\n"
+    code += "    def find_spec(*_): raise KeyboardInterrupt\n"
+    code += "sys.meta_path.insert(0, Stop); sys.exit(console())"
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, check=False
+    )
+    assert (result.returncode, result.stdout, result.stderr) == (130, b"", b"")
+
+
 # --- Targets are checked before any work ----------------------------------------------
 
 

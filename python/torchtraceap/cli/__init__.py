@@ -5,6 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+#: The exit code on Ctrl-C. Here, as it must be known before anything is loaded.
+INTERRUPTED = 130
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program; see `program.main`."""
@@ -20,6 +23,4 @@ def console() -> int:
 
         return program.console()
     except KeyboardInterrupt:
-        from torchtraceap.cli.output import INTERRUPTED
-
         return INTERRUPTED

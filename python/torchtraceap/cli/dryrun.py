@@ -11,7 +11,7 @@ from contextlib import nullcontext, redirect_stdout
 from typing import TYPE_CHECKING
 
 from torchtraceap.cli.dryrun_options import dryrun_options
-from torchtraceap.cli.dryrun_results import REPORTS, told
+from torchtraceap.cli.dryrun_results import REPORTS, tell
 from torchtraceap.cli.left_threads import end_at_once, forgotten_by
 from torchtraceap.cli.output import BAD_INPUT, Commands, complain
 from torchtraceap.cli.report_files import report_targets, wanted_outputs
@@ -79,7 +79,7 @@ def _run(options: argparse.Namespace) -> int:
 
     def give_up(ended: Ended) -> None:
         sys.stdout = stdout
-        end_at_once(lambda: told(run, ended, options, to_stdout))
+        end_at_once(lambda: tell(run, ended, options, to_stdout))
 
     try:
         # What is written to standard output must be all that is there.
@@ -92,7 +92,7 @@ def _run(options: argparse.Namespace) -> int:
         return complain(str(error))
     if ended.cut_short:
         forgotten_by(older)
-    return told(run, ended, options, to_stdout)
+    return tell(run, ended, options, to_stdout)
 
 
 def _program(run: DryRun, options: argparse.Namespace, give_up: GiveUp) -> Ended:

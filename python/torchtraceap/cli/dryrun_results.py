@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 REPORTS = tuple(output for output in OUTPUTS if output.name != "json")
 
 
-def told(
+def tell(
     run: DryRun, ended: Ended, options: argparse.Namespace, to_stdout: bool
 ) -> int:
     """Say what was found, write it, and hold it against limits; return the exit code.
@@ -45,13 +45,13 @@ def told(
         to_stdout: Whether standard output is one of the files to write.
     """
     try:
-        return _tell(run, ended, options, to_stdout)
+        return _tell_all(run, ended, options, to_stdout)
     except KeyboardInterrupt:
         complain("interrupted, before all that was asked for was told and written")
         return INTERRUPTED
 
 
-def _tell(
+def _tell_all(
     run: DryRun, ended: Ended, options: argparse.Namespace, to_stdout: bool
 ) -> int:
     if ended.steps_by:

@@ -7,6 +7,7 @@ import argparse
 import sys
 from typing import TextIO, TypeAlias
 
+from torchtraceap import cli
 from torchtraceap.safe_text import encodable, printable
 from torchtraceap.target_file import write_text
 
@@ -14,7 +15,7 @@ from torchtraceap.target_file import write_text
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 # Exit codes; a message goes with 2.
-OK, BUDGET_BROKEN, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
+OK, BUDGET_BROKEN, BAD_INPUT, INTERRUPTED = 0, 1, 2, cli.INTERRUPTED
 # More is no message; names of files can be long, and longer when escaped.
 _MESSAGE_WIDTH = 1900
 

@@ -93,7 +93,7 @@ class DryRun(JudgedResult):
             opening.callback(self._stand_ins.end)
             self._stand_ins.begin()
             with without_function_modes():
-                memory.begin()
+                memory.mark_what_is_there()
             opening.enter_context(functions_seen_by(self._border))
             opening.enter_context(operators_seen_by(self._dispatch))
             opening.callback(_forget)

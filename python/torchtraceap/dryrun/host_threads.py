@@ -9,6 +9,7 @@ they hand over to each other.
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Callable, Iterable, Mapping
 from types import FrameType
 from typing import NamedTuple
@@ -78,7 +79,9 @@ class HostThreads:
         #: Whether others than the first were ever followed.
         self.several = False
         self._over = False
-        self._older: set[int | None] = set()  # Idents of threads of before.
+        # Those of before that threading started. No idents: a later one may get them,
+        # and the stand-in that Python made for another thread with it.
+        self._older: list[weakref.ref[threading.Thread]] = []
 
     def enter_first(self) -> None:
         """Follow the thread that asks: the one that enters the run."""
@@ -87,7 +90,8 @@ class HostThreads:
         me = threading.current_thread()
         older = [thread for thread in threading.enumerate() if thread is not me]
         self._record.older_threads = tuple(thread.name for thread in older)
-        self._older = {thread.ident for thread in older}
+        stand_in = threading._DummyThread
+        self._older = [weakref.ref(t) for t in older if not isinstance(t, stand_in)]
 
     def enter(self, work: Handed) -> None:
         """Follow the thread that asks from now on."""
@@ -191,9 +195,10 @@ class HostThreads:
         if self._over:
             raise outlived()
         if not self._mine.followed:
-            name, how = threading.current_thread().name, "not by threading.Thread"
+            me = threading.current_thread()
+            name, how = me.name, "not by threading.Thread"
             hint = "start it by threading.Thread, or a pool"
-            if threading.get_ident() in self._older:
+            if any(older() is me for older in self._older):
                 how, hint = "before the dry run", "start this one in the block too"
             self._note(
                 f"the thread {name!r} was refused the GPU: it was started {how}, so "

@@ -104,12 +104,12 @@ class Recorder:
         outputs: Iterable[Tensor],
         copy: Copy | None = None,
         is_view: bool = False,
-        written: Iterable[Tensor] = (),
+        wrote_to: Iterable[Tensor] = (),
     ) -> None:
         """Write down an operator that ran now; DryRunLimit if it is one too many.
 
-        Tensors of ``args`` and ``outputs`` that are "meta" are on the device. What is
-        ``written`` to need not be among the outputs: lists are not.
+        Tensors of ``args`` and ``outputs`` that are "meta" are on the device. What it
+        ``wrote_to`` need not be among the outputs: lists are not.
         """
         stack = user_stack(sys._getframe(2), self.threads.begun_at)
         outputs = tuple(outputs)
@@ -141,7 +141,7 @@ class Recorder:
             )
             if self.threads.several:
                 given = list(tensors_in([*args, *kwargs.values()]))
-                made = () if is_view else (*outputs, *written)
+                made = () if is_view else (*outputs, *wrote_to)
                 entry.after = self._order.of_op(at, given, made)
                 self._forward.meet(thread, given)
             else:  # It comes after none of another, so no tensor needs to be asked.

@@ -105,6 +105,51 @@ def test_a_thread_that_threading_did_not_start_is_told_so() -> None:
     assert "before the dry run" not in message
 
 
+def begin_by_threading(work: Callable[[], object]) -> None:
+    threading.Thread(target=work).start()
+
+
+def begin_otherwise(work: Callable[[], object]) -> None:
+    _thread.start_new_thread(work, ())
+
+
+@pytest.mark.parametrize("begin", [begin_by_threading, begin_otherwise])
+def test_a_thread_is_not_taken_for_one_of_before_that_had_its_ident(
+    begin: Callable[[Callable[[], object]], None],
+) -> None:
+    known, seen, go_on = queue.Queue[int](), queue.Queue[Any](), threading.Event()
+    may_end = threading.Event()
+
+    def of_before() -> None:
+        known.put(threading.current_thread().ident or 0)  # Now threading knows it.
+        may_end.wait(60)
+
+    def later() -> None:
+        ident, message = threading.get_ident(), ""
+        if ident == wanted:
+            with pytest.raises(DryRunError) as error:
+                torch.cuda.synchronize()
+            message = str(error.value)
+        seen.put(message)
+        go_on.wait(60)  # Else the next one would have the same ident as this one.
+
+    begin(of_before)
+    wanted = known.get(timeout=60)
+    try:
+        with dry_run():
+            may_end.set()
+            for _ in range(200):
+                _thread.start_new_thread(later, ())
+                if message := seen.get(timeout=60):
+                    break
+            else:
+                pytest.skip("idents of threads are not used again here")
+    finally:
+        go_on.set()
+    assert "not by threading.Thread" in message
+    assert "before the dry run" not in message
+
+
 @pytest.mark.parametrize(
     "use",
     [

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 import weakref
 from collections.abc import Iterator
@@ -53,6 +54,32 @@ def test_the_programs_own_stay_its_own_beside_such_threads(pool: ThreadPool) -> 
         assert not run.ops
         net.to_empty(device="cuda")
         assert net(torch.ones(1, 2, device="cuda")).is_cuda
+
+
+class Odd(type):
+    """What a program may do with the classes of its own."""
+
+    def __eq__(cls, other: object) -> bool:  # So they have no hash.
+        raise AssertionError("a class was compared")
+
+    def __getattribute__(cls, name: str) -> Any:
+        raise AssertionError(f"a class was asked for {name}")
+
+
+def test_classes_that_can_be_neither_hashed_nor_asked_do_no_harm(
+    pool: ThreadPool,
+) -> None:
+    odd = type.__call__(Odd, "Config", (), {})
+    one = object.__new__(odd)
+    object.__setattr__(one, "one", one)
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(odd)
+    assert gc.is_tracked(one)
+    mine = nn.Parameter(torch.ones(2, device="meta"))
+    with torchtraceap.dry_run() as run:
+        assert mine.is_meta and (mine * 2).is_meta
+        assert pool.apply(lambda: torch.ones(2, device="meta")) is not None
+    assert not run.ops
 
 
 def test_a_gradient_is_of_the_thread_that_asked_for_it() -> None:

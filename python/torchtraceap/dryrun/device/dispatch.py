@@ -170,7 +170,7 @@ class Dispatch(TorchDispatchMode):  # type: ignore[misc]
             kwargs,
             outs,
             is_view=is_view,
-            written=written,
+            wrote_to=written,
         )
         row = BY_OPERATOR.get(name)
         if row is not None and row.applies((args, kwargs)):

@@ -85,9 +85,9 @@ def mark_users(tensor: Tensor) -> None:
         setattr(storage, _USERS, True)
 
 
-def begin() -> None:
-    """Begin a run: what is on "meta" already is the program's own. Not to be called
-    under a function mode.
+def mark_what_is_there() -> None:
+    """Say that what is on "meta" already is the program's own, as a run begins. Not to
+    be called under a function mode.
 
     Takes a tenth of a second in a large program, so only where it makes a difference:
     if all threads are followed, whatever has no Memory is the program's own.
@@ -96,13 +96,26 @@ def begin() -> None:
     _unseen = threading.active_count() > 1
     if _unseen:
         objects = gc.get_objects()
-        # By type: isinstance asks the object, which may be a proxy that answers.
-        kinds = {kind for kind in set(map(type, objects)) if issubclass(kind, Tensor)}
-        for tensor in [one for one in objects if type(one) in kinds]:
+        # By type: isinstance asks the object, which may be a proxy that answers. By id:
+        # of other people's classes nothing is asked, as some cannot even be hashed.
+        kinds = _kinds_of_tensors()
+        for tensor in [one for one in objects if id(type(one)) in kinds]:
             mark_users(tensor)
             # torch may have it without an object of Python.
             if tensor.is_leaf and tensor.grad is not None:
                 mark_users(tensor.grad)
+
+
+def _kinds_of_tensors() -> dict[int, type]:
+    """Return Tensor and the classes made of it, by id."""
+    found: dict[int, type] = {}
+    left: list[type] = [Tensor]
+    while left:
+        kind = left.pop()
+        if id(kind) not in found:
+            found[id(kind)] = kind
+            left += type.__subclasses__(kind)
+    return found
 
 
 def attach(tensor: Tensor, memory: Memory) -> None:
