@@ -22,6 +22,8 @@ from torchtraceap.cli.output import BAD_INPUT, complain
 #: So long they may take to end by themselves.
 SECONDS = 5.0
 
+_LOOK_S = 0.02
+
 # Threads from before the program that was cut short; None: none was.
 _older: set[threading.Thread] | None = None
 
@@ -36,7 +38,9 @@ def end_with(code: int) -> None:
     """End this process with a code, if threads of a program that was cut short keep it
     for so long after its main one has ended. For the process's last line only."""
     if _older is not None and _left(_older):
-        watch = threading.Thread(target=_watch, args=(_older, code), daemon=True)
+        # No daemon: Python does not wait for threads whose join() was broken off.
+        watch = threading.Thread(target=_watch, args=(_older, code))
+        _older.add(watch)
         watch.start()
 
 
@@ -65,9 +69,9 @@ def _left(older: set[threading.Thread]) -> list[threading.Thread]:
 def _watch(older: set[threading.Thread], code: int) -> None:
     threading.main_thread().join()
     until = time.monotonic() + SECONDS
-    for thread in _left(older):
-        thread.join(max(0.0, until - time.monotonic()))
-    left = _left(older)  # One may have started others.
+    # Not join(): after one that was broken off it returns at once (CPython 3.11).
+    while (left := _left(older)) and time.monotonic() < until:
+        time.sleep(_LOOK_S)
     if not left:
         return
     names = ", ".join(ascii(thread.name) for thread in left)

@@ -165,8 +165,8 @@ def _notes(result: Result) -> Iterator[str]:
     guessed = sum(sync.value == "guessed" for sync in result.record.syncs)
     if guessed:
         yield from wrapped(
-            f"note: {guessed:,} values that the host read were guessed: "
-            'values="all" works them out, at the speed of the CPU',
+            f"note: the host read guesses, {guessed:,} in all: "
+            'values="all" works values out, at the speed of the CPU',
             "",
         )
     yield from wrapped(f"A dry run cannot know: {'; '.join(CANNOT_KNOW)}.", "")

@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from torchtraceap.dryrun.facade.replacing import Replacements
 from torchtraceap.dryrun.script.as_program import Ended, GiveUp
 from torchtraceap.dryrun.script.interrupts import not_lost
 from torchtraceap.dryrun.script.program_threads import ProgramThreads
@@ -49,37 +51,52 @@ def run_to_end(
 
     Raises:
         FunctionError: By `start`.
+        SystemExit: The program forked, and this is a child of it that has ended.
     """
 
-    def goes_on(end: End) -> None:
+    def end_here(message: str) -> None:
         assert give_up is not None
         run.end_record()
-        if isinstance(end, TimeUp):
-            message = f"{told(end.limit)}. {_GOES_ON}"
-            give_up(Ended(by or ends.by, message=message))
-        else:
+        if ends.made:
             ends.forget_end()
-            give_up(Ended(ends.by, cut_short=True))
+            message = ""
+        give_up(Ended(by or ends.by, message=message, cut_short=True))
+
+    def goes_on(end: End) -> None:
+        limit = end.limit if isinstance(end, TimeUp) else None
+        end_here(f"{told(limit)}. {_GOES_ON}" if limit else "")
+
+    def exit_at_once(code: int) -> None:
+        """Stand in for os._exit, by which nothing would be told."""
+        replaced.undo()
+        if os.getpid() == process and give_up is not None:
+            end_here(_of_exit(name, code) if code else "")
+        os._exit(code)
 
     limit = TimeLimit(run.limits, goes_on if give_up else None)
     ends = StepEnds(run, steps, limit)
     threads = ProgramThreads()
     # Nobody calls what would end threads of a part of a program.
     ended = Ended(cut_short=bool(by))
+    code: object = 0  # As Python would exit with.
+    process = os.getpid()
+    replaced = Replacements()
     try:
         watching = nullcontext() if by else ends.watching()
-        with threads, not_lost(), watching, limit:
+        with replaced, threads, not_lost(), watching, limit:
+            replaced.set(os, "_exit", exit_at_once)
             try:
                 start()
             except SystemExit as end:
-                if end.code not in (None, 0):
+                code = end.code
+                if code not in (None, 0):
                     ended = Ended(message=_of_exit(name, end.code))
             if not (by or ends.made):
                 threads.wait()
     except Enough:
         pass
     except KeyboardInterrupt:
-        ended = Ended(interrupted=True, cut_short=True)
+        ended, code = Ended(interrupted=True, cut_short=True), 130
     except TimeUp as error:
         ended = Ended(message=told(error.limit), cut_short=True)
     except DryRunError as error:
@@ -87,7 +104,11 @@ def run_to_end(
     except FunctionError:
         raise
     except Exception as error:
-        ended = Ended(failure=traceback_text(error))
+        ended, code = Ended(failure=traceback_text(error)), 1
+    if os.getpid() != process:  # Only who began the run tells of it, not its children.
+        if ended.failure and sys.stderr is not None:
+            print(ended.failure, file=sys.stderr)
+        raise SystemExit(code)
     if ends.made:  # Whatever came of that: it was told to end.
         ends.forget_end()
         ended = Ended(cut_short=True)

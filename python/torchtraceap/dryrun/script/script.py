@@ -10,6 +10,7 @@ do, and calls one of its functions again and again, each call a step.
 from __future__ import annotations
 
 import builtins
+import importlib.util
 import os
 import runpy
 import sys
@@ -21,10 +22,17 @@ from typing import TYPE_CHECKING
 
 from torchtraceap.dryrun.script.as_program import AsProgram, Ended, GiveUp
 from torchtraceap.dryrun.script.program_end import run_to_end
-from torchtraceap.dryrun.script.script_function import function_of, imported
+from torchtraceap.dryrun.script.script_function import (
+    FunctionError,
+    function_of,
+    imported,
+)
+from torchtraceap.safe_text import printable
 
 if TYPE_CHECKING:
     from torchtraceap.dryrun.dry_run import DryRun
+
+_MAIN = "__main__.py"
 
 
 def run_script(
@@ -42,10 +50,15 @@ def run_script(
         arguments: Its own.
         steps: End it after so many steps; 0: let it run to its end.
         give_up: See `GiveUp`. None: a program that catches the end goes on.
+
+    Raises:
+        FunctionError: It is a folder that cannot be run.
     """
     folder = os.path.dirname(os.path.realpath(path))
 
     def start() -> None:
+        if os.path.isdir(path) and not os.path.isfile(os.path.join(path, _MAIN)):
+            raise FunctionError(f"{path} is a folder without a {_MAIN} to run")
         if os.path.isdir(path) or zipfile.is_zipfile(path):
             runpy.run_path(path, run_name="__main__")
         else:  # That would give it another sys.argv[0].
@@ -62,13 +75,36 @@ def run_module(
     steps: int = 0,
     give_up: GiveUp | None = None,
 ) -> Ended:
-    """Run a module as ``python -m NAME ARGUMENTS...`` does; else as `run_script`."""
+    """Run a module as ``python -m NAME ARGUMENTS...`` does; else as `run_script`.
+
+    Raises FunctionError if there is none of that name.
+    """
 
     def start() -> None:
+        _check_module(name)
         runpy.run_module(name, run_name="__main__", alter_sys=True)
 
     with AsProgram(name, arguments, os.getcwd()) as program:
         return run_to_end(start, run, steps, name, program.giving(give_up))
+
+
+def _check_module(name: str) -> None:
+    """Raise FunctionError if there is no such module, which is not the program's
+    fault."""
+    try:
+        spec = importlib.util.find_spec(name)
+        if spec is not None and spec.submodule_search_locations is not None:
+            name += ".__main__"
+            spec = importlib.util.find_spec(name)
+    except ModuleNotFoundError as error:  # of a package that it is in
+        if not f"{name}.".startswith(f"{error.name}."):
+            raise
+        spec = None
+    if spec is None:
+        raise FunctionError(
+            f"there is no module {printable(name, 200)} to run. Check the name, and "
+            "the working folder"
+        )
 
 
 def run_function(

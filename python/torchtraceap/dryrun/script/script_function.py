@@ -18,7 +18,7 @@ from torchtraceap.safe_text import printable
 
 
 class FunctionError(ValueError):
-    """A function that a script does not have, or that cannot be called as a step."""
+    """What is to be run is not there, or cannot be; a function, not as a step."""
 
 
 @contextmanager
