@@ -60,6 +60,73 @@ def names(before: set[str], after: set[str]) -> dict[str, str]:
             {"/q/train.py", "/lib/hub.py"},
             {"/q/train.py": "/p/train.py"},
         ),
+        (
+            {"train.py", "/lib/hub.py"},
+            {"src/train.py", "/lib/hub.py"},
+            {"src/train.py": "train.py"},
+        ),
+        # A single script, at home elsewhere; or in checkouts that CI counts.
+        (
+            {"/tmp/x/proj/train.py"},
+            {"/home/me/train.py"},
+            {"/home/me/train.py": "/tmp/x/proj/train.py"},
+        ),
+        (
+            {"/home/me/p/train.py"},
+            {"/home/runner/work/p/p/train.py"},
+            {"/home/runner/work/p/p/train.py": "/home/me/p/train.py"},
+        ),
+        (
+            {"/ci/1/p/train.py"},
+            {"/ci/2/p/train.py"},
+            {"/ci/2/p/train.py": "/ci/1/p/train.py"},
+        ),
+        # One program that has not moved: a wait is mended in one file, new in another.
+        ({"/p/enc/m.py", "/p/train.py"}, {"/p/dec/m.py", "/p/train.py"}, {}),
+        ({"/p/enc/m.py", "/p/x/t.py"}, {"/p/dec/m.py", "/p/x/t.py"}, {}),
+        ({"/p/enc/m.py"}, {"/p/dec/m.py"}, {}),  # Nothing else tells.
+        ({"/p/m.py"}, {"/p/dec/m.py"}, {}),
+        ({"enc/m.py"}, {"dec/m.py"}, {}),
+        ({"enc/m.py"}, {"/p/dec/m.py"}, {}),
+        ({"/enc/m.py", "/train.py"}, {"/dec/m.py", "/train.py"}, {}),
+        ({"/p/x/m.py", "/p/x/t.py"}, {"/q/m.py", "/p/x/t.py"}, {}),  # It is there.
+        # Nor by two files, if one stayed; if both folders were there; if both are.
+        (
+            {"/p/enc/m.py", "/p/enc/n.py", "/p/x/t.py"},
+            {"/p/dec/m.py", "/p/dec/n.py", "/p/x/t.py"},
+            {},
+        ),
+        (
+            {"/p/enc/m.py", "/p/enc/n.py", "/p/dec/o.py"},
+            {"/p/dec/m.py", "/p/dec/n.py"},
+            {},
+        ),
+        # Two checkouts side by side, by two files; what is installed has not moved.
+        (
+            {"/ci/main/t.py", "/ci/main/lib/m.py", "/ci/env/site-packages/a/b.py"},
+            {"/ci/pr/t.py", "/ci/pr/lib/m.py", "/ci/env/site-packages/a/b.py"},
+            {"/ci/pr/t.py": "/ci/main/t.py", "/ci/pr/lib/m.py": "/ci/main/lib/m.py"},
+        ),
+        ({"/e/site-packages/a/m.py"}, {"/home/me/m.py"}, {}),
+        # A move within a move is none.
+        (
+            {"/ci/1/p/train.py", "/ci/1/p/models/net.py"},
+            {"/ci/2/p/train.py", "/ci/2/p/models2/net.py"},
+            {"/ci/2/p/train.py": "/ci/1/p/train.py"},
+        ),
+        (
+            {"/ci/1/t.py", *(f"/ci/1/m-1/{name}.py" for name in "abc")},
+            {"/ci/2/t.py", *(f"/ci/2/m-2/{name}.py" for name in "abc")},
+            {"/ci/2/t.py": "/ci/1/t.py"},
+        ),
+        # Any package has this file: it moves with others only.
+        ({"/a/__init__.py"}, {"/b/c/__init__.py"}, {}),
+        (
+            {"/a/__init__.py", "/a/m.py"},
+            {"/b/__init__.py", "/b/m.py"},
+            {"/b/__init__.py": "/a/__init__.py", "/b/m.py": "/a/m.py"},
+        ),
+        ({"/p/a/__init__.py", "/p/a/m.py"}, {"/p/b/__init__.py", "/p/b/m.py"}, {}),
     ],
 )
 def test_what_has_moved(
@@ -67,6 +134,31 @@ def test_what_has_moved(
 ) -> None:
     assert names(before, after) == known
     assert names(after, before) == {was: now for now, was in known.items()}
+
+
+def test_many_files_of_one_name() -> None:
+    """They are told by their folders' names; all pairs of them would be 36 million."""
+    ends = [f"pk{n}/{name}.py" for n in range(3000) for name in ("__init__", "model")]
+    known = names({f"/ci/main/{e}" for e in ends}, {f"/ci/pr/{e}" for e in ends})
+    assert known == {f"/ci/pr/{end}": f"/ci/main/{end}" for end in ends}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "folders"),
+    [
+        ("/train.py", "/app/train.py", ("/", "/app")),
+        ("train.py", "/app/train.py", ("", "/app")),
+        ("C:\\ci\\1\\train.py", "/me/train.py", ("C:\\ci\\1", "/me")),
+        ("C:\\train.py", "D:/ci/train.py", ("C:\\", "D:/ci")),
+    ],
+)
+def test_folders_are_called_as_they_were(
+    before: str, after: str, folders: tuple[str, str]
+) -> None:
+    (move,) = moves({before}, {after})
+    assert (move.before, move.after) == folders
+    (move,) = moves({after}, {before})
+    assert (move.after, move.before) == folders
 
 
 def test_a_moved_program_is_the_same(data: Path) -> None:
@@ -87,7 +179,7 @@ def test_a_moved_program_is_the_same(data: Path) -> None:
 
 def test_a_script_run_dry_in_two_folders(tmp_path: Path) -> None:
     pytest.importorskip("torch")
-    for name, more in (("old", ""), ("new", "    float(x.min())\n")):
+    for name, more in (("1", ""), ("2", "    float(x.min())\n")):
         (tmp_path / name).mkdir()
         (tmp_path / name / "train.py").write_text(
             "import torch, torchtraceap\n"
@@ -98,9 +190,9 @@ def test_a_script_run_dry_in_two_folders(tmp_path: Path) -> None:
         )
         subprocess.run([sys.executable, tmp_path / name / "train.py"], check=True)
     comparison = torchtraceap.compare(
-        tmp_path / "old" / "dry.json", tmp_path / "new" / "dry.json"
+        tmp_path / "1" / "dry.json", tmp_path / "2" / "dry.json"
     )
     found = {f.status: f for f in comparison.findings}
     assert sorted(found) == ["new", "same"]
     assert found["new"].after is not None
-    assert found["new"].after.place == f"{tmp_path}/new/train.py:5"
+    assert found["new"].after.place == f"{tmp_path}/2/train.py:5"

@@ -40,7 +40,8 @@ def match(
         before: Findings of one side.
         after: Those of the other.
         sizes: What the costs of each are divided by, to be compared.
-        names: Of files before, by what they are called after if that is another name.
+        names: Files that have another name after: the keys are the names after, the
+            values those before, each of which is there once only.
     """
     left, right, originals = list(before), list[Seen](), dict[int, Seen]()
     for seen in after:

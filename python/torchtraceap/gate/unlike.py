@@ -29,7 +29,14 @@ def _mixed(before: Side, after: Side) -> bool:
 def notes(
     before: Side, after: Side, per_step: bool, moved: Sequence[Move]
 ) -> Iterator[str]:
-    """Yield what a reader should know of both, worst first."""
+    """Yield what a reader should know of both, worst first.
+
+    Args:
+        before: One side.
+        after: The other.
+        per_step: Whether figures are of one step.
+        moved: The folders whose files after are taken for those of others before.
+    """
     for name, side in (("before", before), ("after", after)):
         if side.verdict == _UNUSABLE:
             yield f"the trace {name} is unusable: nothing is said of what changed"
