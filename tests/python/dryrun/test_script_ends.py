@@ -21,9 +21,7 @@ step()
 """
 
 
-def dryrun(
-    tmp_path: Path, end: str, *options: str
-) -> subprocess.CompletedProcess[str]:
+def dryrun(tmp_path: Path, end: str, *options: str) -> subprocess.CompletedProcess[str]:
     (tmp_path / "program.py").write_text(BEGIN + end)
     own = [sys.executable, "-m", "torchtraceap", "dryrun", "--json", "found.json"]
     return subprocess.run(
@@ -66,9 +64,7 @@ def test_a_child_tells_nothing(tmp_path: Path, end: str, code: int) -> None:
         ("threading.Thread(target=os._exit, args=[0]).start(); time.sleep(60)", 0, ""),
     ],
 )
-def test_an_end_at_once_is_told(
-    tmp_path: Path, end: str, code: int, says: str
-) -> None:
+def test_an_end_at_once_is_told(tmp_path: Path, end: str, code: int, says: str) -> None:
     done = dryrun(tmp_path, end)
     assert done.returncode == code, done.stderr
     assert says in done.stderr and "Dry run as if on" in done.stdout
@@ -119,9 +115,7 @@ thread.join()
         (["folder"], "folder is a folder without a __main__.py to run"),
     ],
 )
-def test_what_is_not_there_is_told(
-    tmp_path: Path, what: list[str], says: str
-) -> None:
+def test_what_is_not_there_is_told(tmp_path: Path, what: list[str], says: str) -> None:
     (tmp_path / "folder").mkdir()
     done = subprocess.run(
         [sys.executable, "-m", "torchtraceap", "dryrun", *what],
@@ -130,4 +124,6 @@ def test_what_is_not_there_is_told(
         text=True,
     )
     assert done.returncode == 2
-    assert done.stderr.startswith(f"torchtraceap: {says}") and "Error" not in done.stderr
+    assert (
+        done.stderr.startswith(f"torchtraceap: {says}") and "Error" not in done.stderr
+    )
