@@ -55,7 +55,9 @@ def run_to_end(
     """
 
     def end_here(message: str) -> None:
-        assert give_up is not None
+        replaced.undo()
+        if give_up is None or os.getpid() != process:
+            return
         run.end_record()
         if ends.made:
             ends.forget_end()
@@ -68,9 +70,7 @@ def run_to_end(
 
     def exit_at_once(code: int) -> None:
         """Stand in for os._exit, by which nothing would be told."""
-        replaced.undo()
-        if os.getpid() == process and give_up is not None:
-            end_here(_of_exit(name, code) if code else "")
+        end_here(_of_exit(name, code) if code else "")
         os._exit(code)
 
     limit = TimeLimit(run.limits, goes_on if give_up else None)
