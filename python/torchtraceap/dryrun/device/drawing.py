@@ -60,7 +60,9 @@ def run_with(
     default: torch.Generator,
 ) -> Any:
     """Run an operator on the CPU, which draws from ``source``, of `source_of`."""
-    if source is not default:  # It draws nothing, or has been given it.
+    if (
+        source is None or source is not default
+    ):  # It draws nothing, or has been given it.
         return func(*args, **kwargs)
     # Not all of them can be given one: dropout cannot.
     before = torch.get_rng_state()
