@@ -183,7 +183,7 @@ def dry_run(
         values: Which values are worked out, on the CPU: "none", those of "small"
             tensors (4,096 numbers, or 65,536 of integers and bools), or "all". What the
             host reads of others is a guess, and said to be one.
-        seed: Of guesses and of random numbers on the device.
+        seed: Of guesses, and what random numbers on the device begin with.
         gpu: The GPU that there seems to be: a name of ``dryrun.estimate.gpus``.
         max_ops: Operators after which DryRunLimit is raised in the block.
         max_seconds: The same of seconds. Only operators on the device look at the

@@ -34,7 +34,7 @@ class StandIns:
     def __init__(self, border: Border, allow_writes: bool) -> None:
         self._border = border
         self._allow_writes = allow_writes
-        self._facade = Facade(border.run.recorder)
+        self._facade = Facade(border.run.recorder, border.run.values.default_generator)
         self._saving = Saving(border.run.recorder.note)
         self._default_device = DefaultDevice()
         self._there = ExitStack()

@@ -13,6 +13,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from torchtraceap.dryrun.device.signatures import named
+
 _KERNELS = ("flash", "efficient", "cudnn")
 _FORWARD = {f"aten::_scaled_dot_product_{kernel}_attention" for kernel in _KERNELS}
 ATTENTION = _FORWARD | {f"{name}_backward" for name in _FORWARD}
@@ -33,9 +35,7 @@ def attention_values(
     name = func._schema.name
     if name not in ATTENTION:
         return None
-    given = {a.name: a.default_value for a in func._schema.arguments}
-    given.update(zip(given, args, strict=False))
-    given.update(kwargs)
+    given = named(func, args, kwargs)
     if given["dropout_p"] > 0:
         return None
     query, key, value = (

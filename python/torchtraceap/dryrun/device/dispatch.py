@@ -116,7 +116,7 @@ class Dispatch(TorchDispatchMode):  # type: ignore[misc]
             if not here:
                 # Before the first guess that is read there is nothing to look for.
                 given = tensors if self.values.guessed_on_host else ()
-                # Values.run sets torch's random numbers aside for a while.
+                # drawing.run_with sets torch's random numbers aside for a while.
                 draws = torch.Tag.nondeterministic_seeded in func.tags
                 with LOCK if draws else nullcontext():
                     return run_on_host(func, args, kwargs, given)

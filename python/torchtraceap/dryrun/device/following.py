@@ -12,11 +12,12 @@ import torch
 from torch import Tensor
 
 from torchtraceap.dryrun.device import guesses
-from torchtraceap.dryrun.device.attention_values import ATTENTION, attention_values
+from torchtraceap.dryrun.device.attention_values import attention_values
 from torchtraceap.dryrun.device.devices import on_device
+from torchtraceap.dryrun.device.drawing import move_on, run_with, source_of
 from torchtraceap.dryrun.device.memory import covers, memory_of
 from torchtraceap.dryrun.device.nested import pairs, tensors_in
-from torchtraceap.dryrun.device.rnn_values import RECURRENT, rnn_values
+from torchtraceap.dryrun.device.rnn_values import rnn_values
 from torchtraceap.dryrun.device.values import Values
 from torchtraceap.dryrun.lines import user_stack
 
@@ -51,8 +52,6 @@ _BY_SHAPE = {
     "aten::new_ones",
     "aten::new_full",
 }
-# They are tagged as random for their dropout; with it they have no results here.
-_FUSED = ATTENTION | RECURRENT
 # What errors of the CPU say where a kernel of CUDA asserts.
 _OUTSIDE = ("out of range", "out of bounds")
 
@@ -75,11 +74,13 @@ class Follower:
     ) -> None:
         """Work out, or guess, what the operator wrote."""
         values = self._values
+        source = source_of(func, args, kwargs, values.default_generator)
         wanted = [t for t in fresh if values.wants(t)]
         wanted_in_place = [t for t in written if values.wants(t)]
         if not wanted and not wanted_in_place:
             for tensor in written:
                 values.doubt(tensor)
+            move_on(source)
             return
         name = func._schema.name
         if name == "aten::set_":
@@ -94,18 +95,18 @@ class Follower:
                 values.guess(tensor)
         results = None
         if name not in guesses.CHECKS or values.known(args[0]):
-            results = self._on_shadows(func, args, kwargs, out)
+            results = self._on_shadows(func, args, kwargs, out, source)
         if results is None:
             for tensor in wanted:
-                hint = guesses.hint(name, args, tensor, values.generator)
-                values.guess(tensor, hint)
+                hint = guesses.hint(name, args, tensor, source or values.generator)
+                values.guess(tensor, hint, source)
             for tensor in written:
                 values.doubt(tensor)
+            move_on(source)
             return
         ids = {id(t) for t in written} if blind else set()
         inputs = tensors_in(itertools.chain(args, kwargs.values()))
-        random = torch.Tag.nondeterministic_seeded in func.tags and name not in _FUSED
-        known = not random and (
+        known = source is None and (
             name in _BY_SHAPE
             or all(values.known(t) for t in inputs if t.numel() and id(t) not in ids)
         )
@@ -126,7 +127,12 @@ class Follower:
                 memory.known = known and (memory.known or whole)
 
     def _on_shadows(
-        self, func: Any, args: Sequence[Any], kwargs: dict[str, Any], out: Any
+        self,
+        func: Any,
+        args: Sequence[Any],
+        kwargs: dict[str, Any],
+        out: Any,
+        source: torch.Generator | None,
     ) -> Any:
         """Return what an operator gives on the CPU; None if that cannot be said."""
         shadows = self._values.shadows(args, kwargs)
@@ -141,7 +147,7 @@ class Follower:
             if result is None:
                 result = rnn_values(*call, out)
             if result is None:
-                result = self._values.run(*call)
+                result = run_with(source, *call, self._values.default_generator)
         except Exception as error:
             # No kernel for the CPU, or a guess that made no sense.
             self._note_outside(func, args, kwargs, error)

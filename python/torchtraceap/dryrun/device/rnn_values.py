@@ -14,6 +14,8 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor
 
+from torchtraceap.dryrun.device.signatures import named
+
 _LAYERS = torch.rnn_relu, torch.rnn_tanh, torch.lstm, torch.gru  # by cuDNN's number
 _LSTM = 2
 _FORWARD, _BACKWARD = "aten::_cudnn_rnn", "aten::_cudnn_rnn_backward"
@@ -28,8 +30,7 @@ def rnn_values(func: Any, args: Sequence[Any], kwargs: dict[str, Any], out: Any)
     name = func._schema.name
     if name not in RECURRENT:
         return None
-    given = dict(zip((a.name for a in func._schema.arguments), args, strict=False))
-    given.update(kwargs)
+    given = named(func, args, kwargs)
     if given["dropout"] > 0 and given["train"]:
         return None
     lstm = given["mode"] == _LSTM

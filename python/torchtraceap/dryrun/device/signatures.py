@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""signatures.py: which arguments operators write to, by their schemas. Loads torch."""
+"""signatures.py: the names of arguments, and which are written to, by the schemas of
+operators. Loads torch.
+"""
 
 from __future__ import annotations
 
@@ -35,3 +37,11 @@ def written_by(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> list[A
         return []
     values = [args[at] for at in signature.places if at < len(args)]
     return values + [kwargs[name] for name in signature.names if name in kwargs]
+
+
+def named(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
+    """Return all arguments of a call by their names, with defaults."""
+    given = {a.name: a.default_value for a in func._schema.arguments}
+    given.update(zip(given, args, strict=False))
+    given.update(kwargs)
+    return given

@@ -21,6 +21,7 @@ from torchtraceap.dryrun.device.guesses import guess_into
 from torchtraceap.dryrun.device.host_guesses import is_guessed, mark_guessed
 from torchtraceap.dryrun.device.memory import Memory, covers, is_users, memory_of
 from torchtraceap.dryrun.device.nested import map_tensors
+from torchtraceap.dryrun.facade.rng import Generator
 from torchtraceap.dryrun.record import Dial
 
 #: Elements of the largest tensor whose values are worked out: masks, ids, lengths and
@@ -33,10 +34,9 @@ class Values:
 
     def __init__(self, dial: Dial, seed: int) -> None:
         self._dial = dial
-        before = torch.get_rng_state()
-        torch.manual_seed(seed)
-        self._rng = torch.get_rng_state()
-        torch.set_rng_state(before)
+        #: What random operators draw from, as the program sees and sets it.
+        self.default_generator = Generator().manual_seed(seed)
+        #: Of guesses: how many there are is not to change what a program draws.
         self.generator = torch.Generator().manual_seed(seed)
         #: Whether guesses were copied to tensors of the host, which then are marked.
         self.guessed_on_host = False
@@ -114,15 +114,20 @@ class Values:
         _over(tensor, memory.shadow).copy_(values)
         memory.known = known and (whole or memory.known)
 
-    def guess(self, tensor: Tensor, hint: Tensor | None = None) -> None:
+    def guess(
+        self,
+        tensor: Tensor,
+        hint: Tensor | None = None,
+        source: torch.Generator | None = None,
+    ) -> None:
         """Invent values for a tensor on the device, if such are kept: those of ``hint``
-        (a CPU tensor of its shape), else seeded ones by type."""
+        (a CPU tensor of its shape), else seeded ones by type, from ``source``."""
         memory = memory_of(tensor)
         if memory is None or not self.wants(tensor):
             return
         if hint is None:
             hint = torch.empty(tensor.shape, dtype=tensor.dtype)
-            guess_into(hint, self.generator)
+            guess_into(hint, source or self.generator)
         self.put(tensor, hint, known=False)
 
     def doubt(self, tensor: Tensor) -> None:
@@ -152,18 +157,6 @@ class Values:
                 guess_into(values, self.generator)
             return values, False
         return values.clone(), self.known(tensor)
-
-    def run(self, func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-        """Run an operator on shadows; random ones draw from the run's own numbers."""
-        if torch.Tag.nondeterministic_seeded not in func.tags:
-            return func(*args, **kwargs)
-        before = torch.get_rng_state()
-        torch.set_rng_state(self._rng)
-        try:
-            return func(*args, **kwargs)
-        finally:
-            self._rng = torch.get_rng_state()
-            torch.set_rng_state(before)
 
 
 def _over(tensor: Tensor, storage: UntypedStorage) -> Tensor:

@@ -42,6 +42,7 @@ class Facade:
 
     Args:
         host: The recorder, which is told of waits and asked for memory.
+        generator: The device's default generator of random numbers; None: a new one.
 
     Raises:
         DryRunError: On entry: a real GPU is here, or this version of torch asks for
@@ -65,7 +66,7 @@ class Facade:
     no_sensors = refuse("a GPU's sensors", "there is no GPU to ask")
     priority_range = staticmethod(streams.Stream.priority_range)
 
-    def __init__(self, host: Host) -> None:
+    def __init__(self, host: Host, generator: rng.Generator | None = None) -> None:
         self._host = host
         self._replaced = Replacements()
         self._of_torch_init = private("torch.cuda._lazy_init")
@@ -74,7 +75,7 @@ class Facade:
         self.cudart = Cudart(host, self.memory)
         self.nvtx = Nvtx()
         self.streams = Streams(host)
-        self.generators = (rng.Generator(),)
+        self.generators = (generator or rng.Generator(),)
         # As functions: they are called with the class first, which __new__ needs.
         of_cuda = self.streams.of_cuda
         self.cuda_stream = lambda cls, *args, **kwargs: of_cuda(cls, *args, **kwargs)
