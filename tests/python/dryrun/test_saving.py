@@ -77,6 +77,7 @@ def test_unknown_values_copied_to_the_host_are_guesses_too(tmp_path: Path) -> No
     assert not file.exists()
 
 
+@pytest.mark.filterwarnings("ignore:TypedStorage is deprecated")
 @pytest.mark.parametrize("kind", ["storage", "untyped_storage"])
 def test_a_file_of_a_storage_of_guesses_is_left_out(tmp_path: Path, kind: str) -> None:
     file = tmp_path / "storage.pt"

@@ -8,9 +8,13 @@ import copy
 import pytest
 
 import torchtraceap
+from torchtraceap.dryrun.record import Op
 from torchtraceap.errors import DryRunError
 
 torch = pytest.importorskip("torch")
+
+# Programs still use what torch warns of.
+pytestmark = pytest.mark.filterwarnings("ignore:TypedStorage is deprecated")
 
 
 def test_they_say_where_they_are() -> None:
@@ -58,8 +62,12 @@ def test_pinned_memory_is_not_waited_for() -> None:
     with torchtraceap.dry_run() as run:
         pinned = torch.ones(3).pin_memory()
         pinned.untyped_storage().cuda(non_blocking=True)
-        (copied,) = (op.copy for op in run.record.ops if op.copy is not None)
-        assert (copied.pinned, copied.waits) == (True, False)
+        (copied,) = (
+            entry.copy
+            for entry in run.record.entries
+            if isinstance(entry, Op) and entry.copy is not None
+        )
+        assert (copied.pinned, copied.blocking) == (True, False)
         assert not run.syncs
 
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _true_device = UntypedStorage.device.__get__
 _write_file = private("torch.UntypedStorage._write_file")
 _set_from_file = private("torch.UntypedStorage._set_from_file")
-private("torch.UntypedStorage._share_cuda_")
+private("torch.UntypedStorage._share_cuda_")  # Replaced below by its name.
 
 
 def is_here(storage: UntypedStorage) -> bool:
