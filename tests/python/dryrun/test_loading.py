@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import io
+import pickle
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -52,3 +54,67 @@ def test_elsewhere_nothing_changes() -> None:
             assert str(loaded.device) == "cpu"
         assert not run.syncs
     assert torch.serialization._package_registry == before
+
+
+def by_path(value: Any, tmp_path: Path, **options: Any) -> Any:
+    torch.save(value, tmp_path / "ck.pt")
+    return torch.load(tmp_path / "ck.pt", **options)
+
+
+def by_file(value: Any, tmp_path: Path, **options: Any) -> Any:
+    return torch.load(saved(value), **options)
+
+
+def by_old_file(value: Any, tmp_path: Path, **options: Any) -> Any:
+    torch.save(value, tmp_path / "ck.pt", _use_new_zipfile_serialization=False)
+    return torch.load(tmp_path / "ck.pt", **options)
+
+
+@pytest.mark.parametrize("way", [by_path, by_file, by_old_file])
+@pytest.mark.parametrize("options", [{}, {"weights_only": True}])
+def test_what_was_on_the_device_is_loaded_there(
+    tmp_path: Path, way: Any, options: dict[str, Any]
+) -> None:
+    with torchtraceap.dry_run() as run:
+        rows = torch.arange(4.0, device="cuda")
+        net = torch.nn.Linear(4, 1, device="cuda")
+        state = {"ema": rows, "host": torch.ones(2), "net": net.state_dict(), "n": 3}
+        loaded = way(state, tmp_path, **options)
+        assert [sync.api for sync in run.syncs] == ["Tensor.cpu"] * 3 + [
+            "Tensor.cuda"
+        ] * (len(run.syncs) - 3)
+        assert loaded["ema"].mul_(0.5).add_(rows).tolist() == [0, 1.5, 3, 4.5]
+        assert rows.tolist() == [0, 1, 2, 3]  # It was a copy.
+        assert str(loaded["host"].device) == "cpu"
+        assert loaded["n"] == 3
+        net.load_state_dict(loaded["net"])
+        host = way(state, tmp_path, map_location="cpu", **options)
+        assert str(host["ema"].device) == "cpu"
+        assert host["ema"].tolist() == [0, 1, 2, 3]
+
+
+def test_what_was_pickled_on_the_device_is_there() -> None:
+    with torchtraceap.dry_run():
+        rows = torch.nn.Parameter(torch.arange(3.0, device="cuda"))
+        loaded = pickle.loads(pickle.dumps({"rows": rows, "host": torch.ones(1)}))
+        assert isinstance(loaded["rows"], torch.nn.Parameter)
+        assert str(loaded["rows"].device) == "cuda:0"
+        assert loaded["rows"].tolist() == [0, 1, 2]
+        assert str(loaded["host"].device) == "cpu"
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        lambda storage, location: storage.cuda(),
+        lambda storage, location: storage.cuda(0),
+        lambda storage, location: storage.to(device="cuda"),
+    ],
+)
+def test_a_function_may_bring_storages_to_the_device(where: Any) -> None:
+    file = saved({"rows": torch.arange(3.0)})
+    with torchtraceap.dry_run() as run:
+        rows = torch.load(file, map_location=where)["rows"]
+        assert [sync.api for sync in run.syncs] == ["Tensor.cuda"]
+        assert str(rows.device) == "cuda:0"
+        assert rows.tolist() == [0, 1, 2]

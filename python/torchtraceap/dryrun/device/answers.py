@@ -21,6 +21,7 @@ from torchtraceap.dryrun.device.replacements import (
     answer,
     is_here,
 )
+from torchtraceap.dryrun.device.saved_place import mark_saved
 from torchtraceap.dryrun.private_names import private
 from torchtraceap.dryrun.recording_lock import LOCK
 from torchtraceap.dryrun.waits.sync_ops import PRINT
@@ -117,6 +118,7 @@ def pickling(
             return former(self, protocol)
         host = self.detach().cpu().requires_grad_(self.requires_grad)
         with without_function_modes():
+            mark_saved(host)
             return former(host, protocol)
 
     return __reduce_ex__

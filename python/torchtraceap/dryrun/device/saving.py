@@ -17,14 +17,20 @@ from types import ModuleType
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, UntypedStorage
 
 from torchtraceap.dryrun.device.host_guesses import is_guessed
 from torchtraceap.dryrun.device.replacements import is_here
+from torchtraceap.dryrun.device.storages import bytes_of
+from torchtraceap.dryrun.device.storages import is_here as is_storage_here
 from torchtraceap.dryrun.facade.replacing import Replacements
+from torchtraceap.dryrun.private_names import private
 from torchtraceap.errors import DryRunError
 from torchtraceap.safe_text import printable
 
+_registry = private("torch.serialization._package_registry")
+# torch asks where a storage is in this order; see loading.py.
+_FIRST = -2
 _MOST_KEPT = 1 << 30  # Bytes of all files together.
 _PATH_WIDTH = 120
 
@@ -64,6 +70,11 @@ class Saving:
         if is_here(tensor) or is_guessed(tensor):
             self._mine.seen = True
 
+    def _seen_storage(self, storage: UntypedStorage) -> None:
+        """Be told of each storage that is pickled: some are without a tensor."""
+        if is_storage_here(storage) or is_guessed(bytes_of(storage)):
+            self._mine.seen = True
+
     @contextmanager
     def installed(self) -> Iterator[None]:
         """Stand in while the block lasts."""
@@ -80,11 +91,14 @@ class Saving:
                 value = self._in_place_of(former, self._save_file)
                 stand_ins.append((former, value))
             replaced.set_wherever(stand_ins)
+            row = (_FIRST, self._seen_storage, lambda storage, location: None)
+            _registry.insert(0, row)
             self._on = True
             try:
                 yield
             finally:
                 self._on = False
+                _registry.remove(row)
 
     def _in_place_of(self, former: Any, stand_in: Any) -> Any:
         def standing_in(*args: Any, **kwargs: Any) -> Any:
