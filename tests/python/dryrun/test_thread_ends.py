@@ -23,6 +23,7 @@ pytest.importorskip("torch")
 import torch
 from torch.utils.data import DataLoader
 
+from torchtraceap.dryrun.device.border import Border
 from torchtraceap.dryrun.dry_run import dry_run
 from torchtraceap.dryrun.private_names import private
 from torchtraceap.errors import DryRunError
@@ -272,6 +273,22 @@ def test_the_end_waits_for_no_thread_and_loses_nothing_of_before() -> None:
         assert not thread.is_alive()
     assert len(errors) == 3 and len(run.ops) == ops
     assert left_in_thread() == (0, 0, "meta")
+
+
+def test_what_is_under_way_as_the_run_ends_is_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    answer = Border._answer
+
+    def ending(border: Border, func: Any, args: Any, kwargs: Any) -> Any:
+        if func is torch.ones:
+            run.end_record()
+        return answer(border, func, args, kwargs)
+
+    with dry_run() as run:
+        monkeypatch.setattr(Border, "_answer", ending)
+        with pytest.raises(DryRunError, match="has ended"):
+            torch.ones(3, device="cuda")
 
 
 ENDLESS = """

@@ -21,7 +21,7 @@ from torchtraceap.dryrun.device.list_indices import LIST_INDICES
 from torchtraceap.dryrun.device.losses import LOSSES
 from torchtraceap.dryrun.device.moved_tensors import MovedTensors
 from torchtraceap.dryrun.device.named_devices import NAMED_DEVICES
-from torchtraceap.dryrun.device.outliving import refuse_after_end
+from torchtraceap.dryrun.device.outliving import refuse_after_end, refuse_made
 from torchtraceap.dryrun.device.replacements import FunctionTable
 from torchtraceap.dryrun.device.tensor_data import TENSOR_DATA, ApartGradients
 from torchtraceap.dryrun.device.users_meta import as_users
@@ -71,7 +71,12 @@ class Border(TorchFunctionMode):  # type: ignore[misc]
         else:
             with users.asking(asked):
                 out = self._answer(func, args, kwargs)
-        return as_users(out) if asked else out
+        return as_users(out) if asked else self._followed(out, func)
+
+    def _followed(self, out: Any, func: Any) -> Any:
+        if self.run.ended:  # Meanwhile, so no operator of it was written down.
+            refuse_made(out, getattr(func, "__name__", str(func)))
+        return out
 
     def _answer(self, func: Any, args: Any, kwargs: Any) -> Any:
         if kwargs.get("pin_memory"):  # torch.empty(..., pin_memory=True) and its like

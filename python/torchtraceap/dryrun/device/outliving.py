@@ -34,6 +34,14 @@ def refuse_after_end(
             raise outlived(what)
 
 
+def refuse_made(out: Any, what: str) -> None:
+    """Raise DryRunError if a function that was under way as its run ended returns
+    something on the GPU."""
+    with without_function_modes():
+        if any(map(on_device, tensors_in([out]))):
+            raise outlived(what)
+
+
 def _names_gpu(value: Any) -> bool:
     if isinstance(value, str):
         return value.partition(":")[0] == "cuda"
