@@ -17,6 +17,8 @@ from torchtraceap.cli import main
 from torchtraceap.gate.checked import check_report
 from torchtraceap.report import Report
 
+from . import waits_trace
+
 READ = {
     "file": "/home/me/train.py",
     "line": 12,
@@ -39,23 +41,7 @@ TIMES = {
 
 def program(steps: int = 4, think_us: int = 60) -> _core.Program:
     """A program that reads a value back in each step."""
-    p = _core.Program()
-    p.add_device(0, "H100 SXM", 80 << 30, 132, 9, 0)
-    thread, stream = p.add_thread(1, "python"), p.add_stream(7)
-    for step in range(steps):
-        p.open_span(thread, f"ProfilerStep#{step}")
-        for name in ("aten::mm", "aten::mul"):
-            p.open(thread, name, '"Call stack": "/home/me/train.py(11): step"')
-            p.host(thread, think_us * 1000)
-            p.kernel(thread, stream, name, 200_000, 4_000)
-            p.close(thread)
-        p.open(thread, "aten::item", '"Call stack": "/home/me/train.py(12): step"')
-        name = "Memcpy DtoH (Device -> Pageable)"
-        p.copy(thread, stream, name, 1_000, 4_000, 4)
-        p.stream_sync(thread, stream)
-        p.close(thread)
-        p.close(thread)
-    return p
+    return waits_trace.program(steps, think_us, 200, read="aten::item")
 
 
 @pytest.fixture(scope="module")

@@ -27,8 +27,22 @@ SETUP = {
 }
 
 
-def trace(waits: Any, read_us: int = 0, steps: int = 4) -> bytes:
-    """Steps of two kernels; the device never waits for what reads back."""
+def program(
+    steps: int = 4,
+    host_us: int = 1,
+    kernel_us: int = 500,
+    read: str = "",
+    read_us: int = 0,
+) -> _core.Program:
+    """Return steps of two kernels.
+
+    Args:
+        steps: How many.
+        host_us: What the host needs for each kernel.
+        kernel_us: How long each runs.
+        read: An operator that then reads a value back; "": there is none.
+        read_us: What the host needs after that.
+    """
     p = _core.Program()
     p.add_device(0, "H100 SXM", 80 << 30, 132, 9, 0)
     thread, stream = p.add_thread(1, "python"), p.add_stream(7)
@@ -36,18 +50,25 @@ def trace(waits: Any, read_us: int = 0, steps: int = 4) -> bytes:
         p.open_span(thread, f"ProfilerStep#{step}")
         for name in ("aten::mm", "aten::mul"):
             p.open(thread, name, '"Call stack": "/home/me/train.py(11): step"')
-            p.host(thread, 1_000)
-            p.kernel(thread, stream, name, 500_000, 4_000)
+            p.host(thread, host_us * 1000)
+            p.kernel(thread, stream, name, kernel_us * 1000, 4_000)
             p.close(thread)
-        if read_us:
-            p.open(thread, WAIT["api"], '"Call stack": "/home/me/train.py(12): step"')
+        if read:
+            p.open(thread, read, '"Call stack": "/home/me/train.py(12): step"')
             name = "Memcpy DtoH (Device -> Pageable)"
             p.copy(thread, stream, name, 1_000, 4_000, 4)
             p.stream_sync(thread, stream)
-            p.host(thread, read_us * 1000)
+            if read_us:
+                p.host(thread, read_us * 1000)
             p.close(thread)
         p.close(thread)
+    return p
+
+
+def trace(waits: Any, read_us: int = 0, steps: int = 4) -> bytes:
+    """Return such a trace; the device never waits for what reads back, if anything."""
     note: dict[str, Any] = {"gpu": "H100 SXM", "host_us_per_op": 10.0}
     if waits is not None:
         note["waits"] = waits
-    return p.trace_text({"dry_run": note})
+    read = str(WAIT["api"]) if read_us else ""
+    return program(steps, read=read, read_us=read_us).trace_text({"dry_run": note})

@@ -60,9 +60,8 @@ def run_with(
     default: torch.Generator,
 ) -> Any:
     """Run an operator on the CPU, which draws from ``source``, of `source_of`."""
-    if (
-        source is None or source is not default
-    ):  # It draws nothing, or has been given it.
+    by_default = source is default
+    if not by_default:  # It draws nothing, or has been given its own.
         return func(*args, **kwargs)
     # Not all of them can be given one: dropout cannot.
     before = torch.get_rng_state()

@@ -54,7 +54,7 @@ def run_to_end(
         SystemExit: The program forked, and this is a child of it that has ended.
     """
 
-    def end_here(message: str) -> None:
+    def end_here(message: str = "") -> None:
         replaced.undo()
         if give_up is None or os.getpid() != process:
             return
@@ -65,8 +65,10 @@ def run_to_end(
         give_up(Ended(by or ends.by, message=message, cut_short=True))
 
     def goes_on(end: End) -> None:
-        limit = end.limit if isinstance(end, TimeUp) else None
-        end_here(f"{told(limit)}. {_GOES_ON}" if limit else "")
+        if isinstance(end, TimeUp):
+            end_here(f"{told(end.limit)}. {_GOES_ON}")
+        else:
+            end_here()
 
     def exit_at_once(code: int) -> None:
         """Stand in for os._exit, by which nothing would be told."""

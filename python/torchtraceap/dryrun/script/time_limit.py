@@ -13,7 +13,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import Any
 
 from torchtraceap.dryrun.facade.replacing import Replacements
@@ -87,12 +87,7 @@ class TimeLimit:
             signal.setitimer(signal.ITIMER_REAL, first, _AGAIN_S)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         # First: what follows must not be broken off, nor what comes after the block.
         self._over = True
         self._limits.raising = lambda limit: limit
