@@ -1,0 +1,370 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""broken_spots.py [NAME...]: breaks the product, spot by spot; says which test notices.
+
+A suite is only worth its green if it turns red. Each row of `SPOTS` is one mistake that
+somebody could make, and the tests that must notice it. The tree itself is changed, one
+file at a time, and mended again; a file with changes that are not committed is refused.
+
+    python tests/broken_spots.py             # all of them: minutes, needs `make build`
+    python tests/broken_spots.py rounding    # one
+    python tests/broken_spots.py --check     # only: is each spot still there, once?
+
+Exit code 1: some spot is gone, or no test noticed it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parents[1]
+BUILD = ROOT / "build" / "dev"
+PACKAGE = "python/torchtraceap"
+TESTS = "tests/python"
+
+
+class Spot(NamedTuple):
+    """One place, right and wrong."""
+
+    name: str
+    file: str
+    right: str
+    wrong: str
+    #: What must notice it: parts of tests/cpp, then files or folders of pytest.
+    tests: tuple[str, ...]
+
+
+SPOTS = (
+    # --- Loader ---
+    Spot(
+        "rounding",
+        "cpp/trace/number.cpp",
+        "if (next > 5 || (next == 5 && (rest || value % 2 == 1))) ++value;",
+        "if (next >= 5) ++value;",
+        ("trace",),
+    ),
+    Spot(
+        "trailing-garbage",
+        "cpp/trace/gzip_reader.cpp",
+        "if (at_ != end_) return fail_trailing();",
+        "if (at_ != end_) break;",
+        ("trace",),
+    ),
+    Spot(
+        "fraction-is-no-id",
+        "cpp/trace/number.cpp",
+        "return exact ? number : Number{0, NumberKind::kFraction};",
+        "return number;",
+        ("trace",),
+    ),
+    # --- Timeline ---
+    Spot(
+        "last-launch-before-work",
+        "cpp/timeline/links.cpp",
+        "if (after != first) return std::prev(after);",
+        "if (after != first) return first;",
+        ("timeline",),
+    ),
+    Spot(
+        "overlapping-streams",
+        "cpp/timeline/device_time.cpp",
+        "reached = std::max({reached, work.begin, work.end});",
+        "reached = std::max(work.begin, work.end);",
+        ("timeline",),
+    ),
+    Spot(
+        "events-of-a-window",
+        "cpp/timeline/windows.cpp",
+        "if (w.events >= spec.max_events && start->at > w.begin_ns) {",
+        "if (w.events > spec.max_events && start->at > w.begin_ns) {",
+        ("timeline",),
+    ),
+    Spot(
+        "parent-of-an-event",
+        "cpp/timeline/op_tree.cpp",
+        "while (!open.empty() && tree.end(c, open.back()) < least) {",
+        "while (!open.empty() && tree.end(c, open.back()) <= least) {",
+        ("timeline",),
+    ),
+    # --- Patterns ---
+    Spot(
+        "stall-is-bounded-by-its-wait",
+        "cpp/patterns/rules/sync_stall.cpp",
+        "const auto end = std::min(idle.end, idle.begin + drain.left);",
+        "const auto end = idle.end;",
+        ("patterns",),
+    ),
+    Spot(
+        "loader-of-another-thread",
+        "cpp/patterns/rules/dataloader_bound.cpp",
+        "if (!holds_up_next(t, d, span.row, idle)) continue;",
+        "",
+        ("patterns",),
+    ),
+    Spot(
+        "time-claimed-twice",
+        "cpp/patterns/ledger.cpp",
+        "if (!taken.empty() && claim.begin < taken.back().end) {",
+        "if (!taken.empty() && claim.end < taken.back().begin) {",
+        ("patterns",),
+    ),
+    Spot(
+        "pinned-is-not-pageable",
+        "cpp/patterns/rules/pageable_copy.cpp",
+        "if (copy.memory != HostMemory::kPageable || launch == kNoRow ||",
+        "if (launch == kNoRow ||",
+        ("patterns",),
+    ),
+    # --- Replay and pricing ---
+    Spot(
+        "streams-are-first-in-first-out",
+        "cpp/replay/simulation_work.cpp",
+        "if (s.last != kNone) wait_for(",
+        "if (s.last == id) wait_for(",
+        ("replay",),
+    ),
+    Spot(
+        "places-of-the-launch-queue",
+        "cpp/replay/simulation_work.cpp",
+        "if (s.launches.size() > places) {",
+        "if (s.launches.size() > places + 1) {",
+        ("replay",),
+    ),
+    Spot(
+        "contradicted-waits-count",
+        "cpp/replay/fidelity.cpp",
+        "f.contradicted += f.contradicted_waits + m.dropped_edges",
+        "f.contradicted += m.dropped_edges",
+        ("replay",),
+    ),
+    Spot(
+        "nothing-sure-of-an-estimate",
+        "cpp/replay/gain.cpp",
+        "estimate ? 0 : static_cast",
+        "static_cast",
+        ("replay", "pipeline"),
+    ),
+    Spot(
+        "nothing-sure-without-a-device",
+        "cpp/pipeline/recovery.cpp",
+        "if (finding.estimate || report.timeline->host) return false;",
+        "if (finding.estimate) return false;",
+        ("pipeline",),
+    ),
+    Spot(
+        "lost-records-are-told",
+        "cpp/pipeline/lost_records.cpp",
+        "constexpr double kLostLaunches = 0.025;",
+        "constexpr double kLostLaunches = 0.9;",
+        ("pipeline",),
+    ),
+    # --- Live profilers ---
+    Spot(
+        "a-report-for-each-cycle",
+        f"{PACKAGE}/profiling/handler.py",
+        "if last is not None and last() is results:",
+        "if last is not None:",
+        (f"{TESTS}/test_profiling_handler.py",),
+    ),
+    Spot(
+        "export-of-the-newest-cycle",
+        f"{PACKAGE}/profiling/kept_trace.py",
+        "stale = not self.holds(inner.kineto_results)",
+        "stale = False",
+        (f"{TESTS}/test_profiling_handler.py",),
+    ),
+    # --- pytest ---
+    Spot(
+        "what-is-allowed-passes",
+        f"{PACKAGE}/checking/sync_verdict.py",
+        "if not _too_short(stall, over_us) and not is_allowed(stall, allow)",
+        "if not _too_short(stall, over_us)",
+        (f"{TESTS}/test_sync_check_limits.py", f"{TESTS}/test_sync_check_dry.py"),
+    ),
+    Spot(
+        "what-is-not-known-fails",
+        f"{PACKAGE}/checking/sync_verdict.py",
+        "return self.told and self.count <= most",
+        "return self.count <= most",
+        (f"{TESTS}/test_sync_check_dry.py", f"{TESTS}/test_pytest_dry.py"),
+    ),
+    # --- Dry run ---
+    Spot(
+        "nonzero-waits",
+        f"{PACKAGE}/dryrun/waits/sync_ops.py",
+        '("aten::nonzero",),',
+        '("aten::no_nonzero",),',
+        (f"{TESTS}/dryrun",),
+    ),
+    Spot(
+        "work-of-a-product",
+        f"{PACKAGE}/dryrun/estimate/matrix_launches.py",
+        "Launch(name, work, dtype, 2.0 * m * n * k, moved)",
+        "Launch(name, work, dtype, 1.0 * m * n * k, moved)",
+        (f"{TESTS}/dryrun",),
+    ),
+    Spot(
+        "operators-have-a-limit",
+        f"{PACKAGE}/dryrun/limits.py",
+        "if self._ops > self._max_ops:",
+        "if self._ops > 2 * self._max_ops:",
+        (f"{TESTS}/dryrun", f"{TESTS}/test_cli_dryrun.py"),
+    ),
+    # --- Pages, files, gates ---
+    Spot(
+        "names-are-no-markup",
+        f"{PACKAGE}/html/templates.py",
+        "autoescape=True,",
+        "autoescape=False,",
+        (f"{TESTS}/test_html.py",),
+    ),
+    Spot(
+        "names-end-no-script",
+        f"{PACKAGE}/html/timeline_json.py",
+        r'return text.replace("<", "\\u003c").replace("&", "\\u0026")',
+        "return text",
+        (f"{TESTS}/test_html.py", f"{TESTS}/test_html_timeline.py"),
+    ),
+    Spot(
+        "names-drive-no-terminal",
+        f"{PACKAGE}/safe_text.py",
+        '_UNSAFE = frozenset({"Cc", "Cf", ',
+        '_UNSAFE = frozenset({"Cc", ',
+        (
+            f"{TESTS}/test_safe_text.py",
+            f"{TESTS}/test_terminal.py",
+            f"{TESTS}/test_inspect.py",
+        ),
+    ),
+    Spot(
+        "quality-below-the-budget",
+        f"{PACKAGE}/gate/judge.py",
+        "if VERDICTS.index(found) > VERDICTS.index(allowed):",
+        "if VERDICTS.index(found) < VERDICTS.index(allowed):",
+        (f"{TESTS}/test_budget.py", f"{TESTS}/test_check.py"),
+    ),
+    Spot(
+        "an-incomplete-trace-keeps-no-budget",
+        f"{PACKAGE}/gate/device_limits.py",
+        """        if report.quality.incomplete:
+            why = f"{text}; {INCOMPLETE}\"""",
+        """        if not text:
+            why = f"{text}; {INCOMPLETE}\"""",
+        (f"{TESTS}/test_budget.py", f"{TESTS}/test_check.py"),
+    ),
+    Spot(
+        "exit-code-of-a-broken-budget",
+        f"{PACKAGE}/cli/output.py",
+        "OK, BUDGET_BROKEN, BAD_INPUT, INTERRUPTED = 0, 1, 2,",
+        "OK, BUDGET_BROKEN, BAD_INPUT, INTERRUPTED = 0, 0, 2,",
+        (f"{TESTS}/test_check.py",),
+    ),
+    Spot(
+        "noise-is-no-change",
+        f"{PACKAGE}/gate/noise.py",
+        "_SURE = 3.0",
+        "_SURE = 0.1",
+        (f"{TESTS}/test_compare_steps.py", f"{TESTS}/test_compare.py"),
+    ),
+)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("names", metavar="NAME", nargs="*")
+    parser.add_argument("--check", action="store_true", help="run no test")
+    options = parser.parse_args()
+    spots = [s for s in SPOTS if not options.names or s.name in options.names]
+    gone = [s for s in spots if (ROOT / s.file).read_text().count(s.right) != 1]
+    for spot in gone:
+        print(f"{spot.name}: no longer once in {spot.file}: {spot.right}")
+    if options.check or gone:
+        return 1 if gone else 0
+    survived = [spot.name for spot in spots if not tell(spot)]
+    if any(spot.file.startswith("cpp/") for spot in spots):
+        build(*{part for spot in spots for part in parts(spot)})
+    print(f"{len(spots) - len(survived)} of {len(spots)} noticed", *survived)
+    return 1 if survived else 0
+
+
+def tell(spot: Spot) -> bool:
+    """Break one spot, print which test notices, and return whether one does."""
+    begin = time.monotonic()
+    found = broken(spot)
+    seconds = time.monotonic() - begin
+    print(f"{spot.name:36} {found or 'NOBODY NOTICED'}  ({seconds:.0f} s)", flush=True)
+    return bool(found)
+
+
+def broken(spot: Spot) -> str:
+    """Return the first test that fails while the spot is broken; "": none does."""
+    path = ROOT / spot.file
+    git = ["git", "-C", str(ROOT), "diff", "--quiet", "HEAD", "--", spot.file]
+    if subprocess.run(git, check=False).returncode:
+        raise SystemExit(f"{spot.file} has changes that are not committed")
+    sound = path.read_text()
+    try:
+        path.write_text(sound.replace(spot.right, spot.wrong))
+        return failing(spot)
+    finally:
+        path.write_text(sound)
+
+
+def failing(spot: Spot) -> str:
+    if native := parts(spot):
+        build(*native)
+    for part in native:
+        name = failing_in(str(BUILD / f"tests/cpp/test_{part}"), "--gtest_brief=1")
+        if name:
+            return f"{part}.{name}"
+    files = [test for test in spot.tests if "/" in test]
+    existing = [test for test in files if (ROOT / test).exists()]
+    if not existing:
+        return ""
+    pytest = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider"]
+    return failing_in(*pytest, *existing)
+
+
+def failing_in(*command: str) -> str:
+    """Run tests; return the name of the first that fails."""
+    done = subprocess.run(
+        command, cwd=ROOT, check=False, text=True, errors="replace",
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    )  # fmt: skip
+    if done.returncode == 0:
+        return ""
+    for line in done.stdout.splitlines():
+        if line.startswith(("[  FAILED  ]", "FAILED ", "ERROR ")):
+            return (
+                line.split("]")[-1]
+                .split(" - ")[0]
+                .split(",")[0]
+                .removeprefix("FAILED ")
+                .strip()
+            )
+    return f"exit code {done.returncode}: {done.stdout[-200:]}"
+
+
+def parts(spot: Spot) -> tuple[str, ...]:
+    return tuple(test for test in spot.tests if "/" not in test)
+
+
+def build(*native: str) -> None:
+    """Build the programs of some parts; SystemExit if a broken spot does not compile,
+    which proves nothing."""
+    targets = [f"test_{part}" for part in sorted(native)]
+    done = subprocess.run(
+        ["cmake", "--build", str(BUILD), "--target", *targets],
+        check=False, capture_output=True, text=True,
+    )  # fmt: skip
+    if done.returncode:
+        raise SystemExit(done.stdout[-2000:])
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
