@@ -103,7 +103,7 @@ SPOTS = (
         "loader-of-another-thread",
         "cpp/patterns/rules/dataloader_bound.cpp",
         "if (!holds_up_next(t, d, span.row, idle)) continue;",
-        "",
+        "if (span.row == kNoRow && !holds_up_next(t, d, span.row, idle)) continue;",
         ("patterns",),
     ),
     Spot(

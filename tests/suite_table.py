@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""suite_table.py [--root ROOT] JUNIT...: tests, seconds and lines by folder, as a table.
+"""suite_table.py [--root ROOT] JUNIT...: tests, seconds and lines by folder.
+
+Of runs as of
 
     pytest -n 2 --junitxml=build/pytest.xml
     ctest --preset dev -j 2 --output-junit build/ctest.xml
