@@ -146,7 +146,7 @@ SPOTS = (
         "nothing-sure-of-an-estimate",
         "cpp/replay/gain.cpp",
         "estimate ? 0 : static_cast",
-        "static_cast",
+        "estimate && path_.empty() ? 0 : static_cast",
         ("replay", "pipeline"),
     ),
     Spot(
