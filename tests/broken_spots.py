@@ -339,14 +339,9 @@ def failing_in(*command: str) -> str:
     if done.returncode == 0:
         return ""
     for line in done.stdout.splitlines():
-        if line.startswith(("[  FAILED  ]", "FAILED ", "ERROR ")):
-            return (
-                line.split("]")[-1]
-                .split(" - ")[0]
-                .split(",")[0]
-                .removeprefix("FAILED ")
-                .strip()
-            )
+        for mark in ("[  FAILED  ] ", "FAILED ", "ERROR "):
+            if line.startswith(mark):
+                return line.removeprefix(mark).split(" ")[0].rstrip(",")
     return f"exit code {done.returncode}: {done.stdout[-200:]}"
 
 
