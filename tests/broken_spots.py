@@ -154,7 +154,7 @@ SPOTS = (
         "cpp/pipeline/recovery.cpp",
         "if (finding.estimate || report.timeline->host) return false;",
         "if (finding.estimate) return false;",
-        ("pipeline",),
+        ("pipeline", f"{TESTS}/test_what_if.py", f"{TESTS}/test_report.py"),
     ),
     Spot(
         "lost-records-are-told",
@@ -199,21 +199,21 @@ SPOTS = (
         f"{PACKAGE}/dryrun/waits/sync_ops.py",
         '("aten::nonzero",),',
         '("aten::no_nonzero",),',
-        (f"{TESTS}/dryrun",),
+        (f"{TESTS}/dryrun/test_probes.py",),
     ),
     Spot(
         "work-of-a-product",
         f"{PACKAGE}/dryrun/estimate/matrix_launches.py",
         "Launch(name, work, dtype, 2.0 * m * n * k, moved)",
         "Launch(name, work, dtype, 1.0 * m * n * k, moved)",
-        (f"{TESTS}/dryrun",),
+        (f"{TESTS}/dryrun/test_kernel_time.py", f"{TESTS}/dryrun/test_launches.py"),
     ),
     Spot(
         "operators-have-a-limit",
         f"{PACKAGE}/dryrun/limits.py",
         "if self._ops > self._max_ops:",
         "if self._ops > 2 * self._max_ops:",
-        (f"{TESTS}/dryrun", f"{TESTS}/test_cli_dryrun.py"),
+        (f"{TESTS}/dryrun/test_dry_run.py",),
     ),
     # --- Pages, files, gates ---
     Spot(
@@ -235,11 +235,7 @@ SPOTS = (
         f"{PACKAGE}/safe_text.py",
         '_UNSAFE = frozenset({"Cc", "Cf", ',
         '_UNSAFE = frozenset({"Cc", ',
-        (
-            f"{TESTS}/test_safe_text.py",
-            f"{TESTS}/test_terminal.py",
-            f"{TESTS}/test_inspect.py",
-        ),
+        (f"{TESTS}/test_terminal.py", f"{TESTS}/test_inspect.py"),
     ),
     Spot(
         "quality-below-the-budget",
