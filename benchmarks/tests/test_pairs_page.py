@@ -13,6 +13,8 @@ import torchtraceap
 
 pytest.importorskip("torch")
 
+pytestmark = pytest.mark.verify
+
 ROOT = Path(__file__).resolve().parents[2]
 BENCHMARKS = ROOT / "benchmarks"
 
