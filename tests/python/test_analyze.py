@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import json
 import os
 from pathlib import Path
 from typing import Any
@@ -88,6 +89,21 @@ def test_a_trace_outlives_its_columns_source(tiny: Path) -> None:
     starts = load(tiny).columns["ts"]
     assert starts.size == len(load(tiny))
     assert not starts.flags.writeable
+
+
+def test_a_report_is_no_trace(data: Path) -> None:
+    report = torchtraceap.analyze(data / TINY)
+    with pytest.raises(torchtraceap.TraceError, match=r"a report of.*--baseline"):
+        torchtraceap.analyze(report.to_json().encode())
+
+
+def test_the_result_of_a_dry_run_is_no_trace(tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    with torchtraceap.dry_run() as run:
+        torch.ones(2, device="cuda").sum().item()
+    (tmp_path / "dry.json").write_text(json.dumps(run.to_dict()))
+    with pytest.raises(torchtraceap.TraceError, match=r"of a dry run.*--trace-out"):
+        torchtraceap.compare(tmp_path / "dry.json", tmp_path / "dry.json")
 
 
 def test_missing_files_and_folders(tmp_path: Path) -> None:

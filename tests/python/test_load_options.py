@@ -19,8 +19,6 @@ import torchtraceap
 from torchtraceap import _core, analyze, load
 from torchtraceap.load_options import LoadOptions, plan_load
 
-from .trace_builder import kernel, profiler_step, trace_of
-
 STEPS = "kineto2021-v100-resnet50-workers0-memory.json.gz"  # ProfilerStep#5 to #10
 OLD_NAMES = "old-catnames-tiny-no-schema.json.gz"
 
@@ -141,19 +139,6 @@ def test_steps_keep_what_meets_them(
 
 def test_one_number_is_one_step(text: bytes) -> None:
     assert names_of(load(text, steps=6)) == names_of(load(text, steps=(6, 6)))
-
-
-def test_steps_reach_to_the_end_of_their_device_work() -> None:
-    step = "ProfilerStep#1"
-    source = trace_of(
-        profiler_step(1, 0, 10),
-        kernel(8, 12, step, category="gpu_user_annotation"),
-        kernel(15, 5, "late"),
-        kernel(20, 5, "of no step"),
-    )
-    assert names_of(load(source, steps=1)) == [step, step, "late"]
-    one = load(source, steps=1, categories=["kernel"])
-    assert names_of(one) == ["late"] and one.left_out == 3
 
 
 def test_a_file_that_changes_between_the_passes(
