@@ -8,9 +8,7 @@ there too. How near predictions are is measured by benchmarks/replay/run_pairs.p
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,10 +19,6 @@ from torchtraceap import edits
 torch = pytest.importorskip("torch")
 dist = pytest.importorskip("torch.distributed")
 
-BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
-# Behind all others: these folders are full of common names.
-sys.path += [str(BENCHMARKS / "corpus"), str(BENCHMARKS / "replay")]
-
 import waiting_twins as waiting  # noqa: E402
 from measure import Protocol  # noqa: E402
 from pair_table import IMAGES, PAIRS, TimedPair, lab_of  # noqa: E402
@@ -32,6 +26,7 @@ from predicting import middle, predict, recorded  # noqa: E402
 
 # Loader workers are forked from a process with threads, which Python 3.12 warns about.
 pytestmark = [
+    pytest.mark.verify,
     pytest.mark.filterwarnings("ignore"),
     pytest.mark.usefixtures("one_thread"),
 ]
