@@ -154,7 +154,7 @@ SPOTS = (
         "cpp/pipeline/recovery.cpp",
         "if (finding.estimate || report.timeline->host) return false;",
         "if (finding.estimate) return false;",
-        ("pipeline", f"{TESTS}/test_what_if.py", f"{TESTS}/test_report.py"),
+        (f"{TESTS}/test_what_if.py",),
     ),
     Spot(
         "lost-records-are-told",
@@ -195,10 +195,10 @@ SPOTS = (
     ),
     # --- Dry run ---
     Spot(
-        "nonzero-waits",
+        "a-mask-as-index-waits",
         f"{PACKAGE}/dryrun/waits/sync_ops.py",
-        '("aten::nonzero",),',
-        '("aten::no_nonzero",),',
+        "applies=when.by_mask,",
+        "applies=when.tensor_by_mask,",
         (f"{TESTS}/dryrun/test_probes.py",),
     ),
     Spot(

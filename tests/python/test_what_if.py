@@ -53,6 +53,15 @@ def test_the_loader_is_priced_near_what_workers_gained(
     assert abs(median / 126.5 - 1) < 0.10
 
 
+def test_no_gain_of_a_trace_without_a_device_is_counted_on() -> None:
+    """On a CPU a loader's workers may take the processors that the step needs."""
+    report = torchtraceap.analyze(DATA / "cpu-laptop-vae-python-stacks.json.gz")
+    (loader,) = report.findings
+    assert loader.recoverable_low_us == 0 < loader.recoverable_us
+    together = report.recovery.together
+    assert together is not None and together.low_us == 0 < together.high_us
+
+
 def test_a_pattern_a_place_and_an_id_name_the_same_finding(
     report: torchtraceap.Report,
 ) -> None:
