@@ -10,10 +10,12 @@
 #include <string>
 
 #include "patterns/find.h"
+#include "support/says.h"
 #include "support/trace_text.h"
 
 namespace tta::patterns {
 
+using test::says;
 using test::TraceText;
 using enum PatternId;
 
@@ -65,13 +67,6 @@ inline std::string all_in(const TraceText& text) {
     out += (out.empty() ? "" : "\n") + figures(f);
   }
   return out;
-}
-
-/// Whether a message or an advice has a part.
-inline testing::AssertionResult says(const std::string& text, const std::string& part) {
-  const bool has = text.find(part) != std::string::npos;
-  return (has ? testing::AssertionSuccess() : testing::AssertionFailure())
-         << "\"" << part << "\" in \"" << text << "\"";
 }
 
 /// A case: a trace, and what a pattern costs in it.

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "replay/samples.h"
+#include "support/says.h"
 #include "support/trace_text.h"
 
 namespace tta::replay {
@@ -15,6 +16,7 @@ using test::is_device_work;
 using test::number_of;
 using test::Replayed;
 using test::Rows;
+using test::says;
 using test::trace_text;
 using test::TraceText;
 using test::value_of;
@@ -44,14 +46,14 @@ TEST_P(Cut, ATenthOfTheLaunches) {
   ASSERT_GT(rows->drop_tenth(launches), 0u);
   const auto f = judge(Replayed(rows->text()).model);
   EXPECT_FALSE(f.replayable);
-  EXPECT_NE(kinds(f).find("launches"), std::string::npos) << kinds(f);
+  EXPECT_TRUE(says(kinds(f), "launches"));
 }
 
 TEST_P(Cut, ATenthOfTheDeviceWork) {
   ASSERT_GT(rows->drop_tenth(is_device_work), 0u);
   const auto f = judge(Replayed(rows->text()).model);
   EXPECT_FALSE(f.replayable);
-  EXPECT_NE(kinds(f).find("lost_work"), std::string::npos) << kinds(f);
+  EXPECT_TRUE(says(kinds(f), "lost_work"));
 }
 
 TEST_P(Cut, AThreadThatLaunches) {
@@ -68,7 +70,7 @@ TEST_P(Cut, AThreadThatLaunches) {
     });
     const auto f = judge(Replayed(cut.text()).model);
     EXPECT_FALSE(f.replayable) << tid;
-    EXPECT_NE(kinds(f).find("launches"), std::string::npos) << kinds(f);
+    EXPECT_TRUE(says(kinds(f), "launches"));
   }
 }
 
@@ -184,7 +186,7 @@ TEST(Damage, ATraceThatBeginsInAStepSaysSo) {
   const auto f = judge(r.model);
   EXPECT_GT(f.queued_before, 100u);
   EXPECT_GT(r.model.anchored_tasks, 0u);
-  EXPECT_EQ(kinds(f).find("launches"), std::string::npos) << "it is no loss";
+  EXPECT_FALSE(says(kinds(f), "launches"));
 }
 
 }  // namespace
