@@ -6,12 +6,11 @@
 #include <sstream>
 
 #include "replay/change.h"
-#include "replay/fidelity.h"
 #include "replay/ranks.h"
+#include "replay/samples.h"
 #include "replay/scheduler.h"
 #include "replay/write_trace.h"
 #include "support/says.h"
-#include "support/trace_text.h"
 
 namespace tta::replay {
 namespace {
@@ -19,25 +18,10 @@ namespace {
 using test::says;
 using test::TraceText;
 
-struct Rank {
-  explicit Rank(trace::Trace of)
-      : trace(std::move(of)),
-        timeline(timeline::make_timeline(trace)),
-        args(timeline),
-        model(make_model(timeline, args, {.calibrate = false})) {}
+struct Rank : test::Replayed {
+  explicit Rank(trace::Trace of) : Replayed(std::move(of), test::by_constants()) {}
   explicit Rank(const TraceText& text) : Rank(text.load()) {}
-  trace::Trace trace;
-  timeline::Timeline timeline;
-  timeline::EventArgs args;
-  Model model;
-
   RankModel of() const { return {&model, &args}; }
-  std::uint32_t row(std::string_view name) const {
-    for (std::uint32_t r = 0; r < trace.columns.size(); ++r) {
-      if (trace.name(r) == name) return r;
-    }
-    return timeline::kNoRow;
-  }
 };
 
 std::string all_reduce(int sequence, const char* group = "0") {
