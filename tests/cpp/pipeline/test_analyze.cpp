@@ -12,8 +12,8 @@ namespace {
 
 TEST(Analyze, BalanceClosesAndLabelsAddUpToFindings) {
   const Analyzed report(TraceText()
-                            .note("ProfilerStep#0", 0, 1400)
-                            .note("ProfilerStep#1", 1400, 1700)
+                            .step(0, 0, 1400)
+                            .step(1, 1400, 1700)
                             .launched(0, 10, 1000, 1)
                             .call("cudaStreamSynchronize", 20, 995, 2)
                             .launched(1500, 1510, 1500, 3));
@@ -142,7 +142,7 @@ TEST(Analyze, ACollectiveIsNamedByWhatCalledIt) {
             }),
             "## alltoall_fwd ##");
   EXPECT_EQ(operator_named([](TraceText& text) {
-              text.note("nccl:all_reduce", 18, 25).note("ProfilerStep#1", 12, 40);
+              text.note("nccl:all_reduce", 18, 25).step(1, 12, 40);
             }),
             "nccl:all_reduce");
   EXPECT_EQ(operator_named([](TraceText&) {}), "record_param_comms");

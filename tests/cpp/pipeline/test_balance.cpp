@@ -140,8 +140,7 @@ TEST(Label, EachWindowHasTheBusyTimeOfItsOwnDevice) {
     text.kernel(1000 + d * 100, 60 + d, d + 11, "gemm", 7, d * 3);
   }
   text.kernel(300, 900, 99, "gemm", 8, 3);
-  for (int i = 0; i < 20; ++i)
-    text.note("ProfilerStep#" + std::to_string(i), i * 80, 80);
+  for (int i = 0; i < 20; ++i) text.step(i, i * 80, 80);
   const auto trace = text.load();
   for (const std::uint32_t most : {1u, 2u, 512u}) {
     const auto report = analyze(trace, {{most}, {}});
@@ -201,9 +200,9 @@ void expect(const StepRow& step, std::int64_t span, std::int64_t busy,
 TEST(StepBalance, CutsClaimsAndBusyTimeAtItsBorders) {
   // Busy [100, 300) and [700, 900); idle [300, 700) and to 1000.
   const Timed t(TraceText()
-                    .note("ProfilerStep#7", 0, 200)
-                    .note("ProfilerStep#8", 200, 600)
-                    .note("ProfilerStep#9", 850, 150)
+                    .step(7, 0, 200)
+                    .step(8, 200, 600)
+                    .step(9, 850, 150)
                     .launched(10, 100, 200, 1)
                     .launched(20, 700, 200, 2));
   const auto found = settled(t, {claim(true, 0, 50, 80), claim(true, 0, 400, 650),
@@ -222,10 +221,10 @@ TEST(StepBalance, CutsClaimsAndBusyTimeAtItsBorders) {
 // Process 100 feeds devices 0 and 1, process 200 device 2; both have steps.
 TraceText two_processes() {
   TraceText text;
-  text.note("ProfilerStep#1", 0, 1000).note("ProfilerStep#2", 250, 500);  // nested
+  text.step(1, 0, 1000).step(2, 250, 500);  // nested
   text.host("user_annotation", "ProfilerStep#1", 100, 600, "", 1, 200);
-  text.call("cudaLaunchKernel", 5, 5, 1).kernel(100, 400, 1, "gemm", 7, 0);
-  text.call("cudaLaunchKernel", 15, 5, 2).kernel(200, 100, 2, "gemm", 7, 1);
+  text.launched(5, 100, 400, 1, 7, "gemm", 0);
+  text.launched(15, 200, 100, 2, 7, "gemm", 1);
   text.call("cudaLaunchKernel", 25, 5, 3, 1, 200).kernel(300, 600, 3, "gemm", 7, 2);
   return text;
 }
@@ -249,7 +248,7 @@ TEST(StepBalance, IsOfTheDevicesThatItsProcessFeeds) {
 TEST(StepBalance, AProcessThatFeedsNoDeviceHasNone) {
   const Analyzed report(
       TraceText()
-          .note("ProfilerStep#1", 0, 1000)
+          .step(1, 0, 1000)
           .host("user_annotation", "ProfilerStep#1", 0, 900, "", 1, 300)
           .launched(5, 100, 400, 1));
   ASSERT_EQ(report.steps.size(), 2u);
@@ -260,7 +259,7 @@ TEST(StepBalance, AProcessThatFeedsNoDeviceHasNone) {
 
 TEST(StepBalance, AHelperThatLaunchesWorksForTheOnlyProcessWithSteps) {
   const Analyzed report(TraceText()
-                            .note("ProfilerStep#1", 0, 1000)
+                            .step(1, 0, 1000)
                             .call("cudaLaunchKernel", 5, 5, 1, 1, 300)
                             .kernel(100, 400, 1));
   ASSERT_TRUE(report.steps.at(0).balance.has_value());
@@ -269,8 +268,8 @@ TEST(StepBalance, AHelperThatLaunchesWorksForTheOnlyProcessWithSteps) {
 
 TEST(StepBalance, WithoutDevicesIsOfTheProcess) {
   const Timed t(TraceText()
-                    .note("ProfilerStep#1", 0, 500)
-                    .note("ProfilerStep#2", 500, 500)
+                    .step(1, 0, 500)
+                    .step(2, 500, 500)
                     .op("aten::mm", 100, 300)
                     .op("aten::mm", 450, 250));
   auto waits = claim(true, -1, 150, 200);

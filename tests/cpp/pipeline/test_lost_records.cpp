@@ -100,7 +100,7 @@ Report steps(int count, Lost lost) {
   TraceText text;
   for (int step = 0; step < count; ++step) {
     const double begin = step * 1000;
-    text.note("ProfilerStep#" + std::to_string(step), begin, 990);
+    text.step(step, begin, 990);
     for (int i = 0; i < 30; ++i) {
       const double at = begin + 10 + i * 30;
       const int id = step * 30 + i + 1;
@@ -166,7 +166,7 @@ TEST(LostSteps, OneOfManyStepsWithoutWork) {
 
 TEST(LostSteps, AStepThatLaunchesNothingIsNoLoss) {
   TraceText text;
-  text.note("ProfilerStep#1", 0, 990).note("ProfilerStep#2", 1000, 990);
+  text.step(1, 0, 990).step(2, 1000, 990);
   for (int i = 0; i < 30; ++i) {
     text.op("aten::add", 10 + i * 30, 20).launched(11 + i * 30, 20 + i * 30, 10, i + 1);
   }

@@ -20,7 +20,7 @@ const char* const kLoader =
 // `loading` from 200 on, in its step [0, 500), and computes in the first and last 100.
 TraceText two_processes(double loading = 100) {
   return TraceText()
-      .note("ProfilerStep#1", 0, 1000)
+      .step(1, 0, 1000)
       .op("aten::mm", 0, 400)
       .note(kLoader, 400, 300)
       .op("aten::mm", 700, 300)

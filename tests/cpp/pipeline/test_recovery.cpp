@@ -19,7 +19,7 @@ TraceText loading_steps() {
   TraceText text;
   for (int i = 0; i < 10; ++i) {
     const auto at = i * 4000.0;
-    text.note("ProfilerStep#" + std::to_string(i), at, 3999);
+    text.step(i, at, 3999);
     text.op("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", at, 2000);
     text.op("aten::mm", at + 2010, 20);
     text.launched(at + 2012, at + 2020, 1000, i + 1);
@@ -219,7 +219,7 @@ TEST(Recovery, EndsAtEachCheckpoint) {
 // while it still runs.
 TraceText two_steps() {
   TraceText text;
-  text.note("ProfilerStep#0", 0, 2000).note("ProfilerStep#1", 2000, 500);
+  text.step(0, 0, 2000).step(1, 2000, 500);
   text.op("aten::mm", 100, 20).launched(102, 110, 1000, 1);
   text.call("cudaStreamSynchronize", 200, 920, 1000);
   text.op("aten::mm", 2100, 20).launched(2102, 2110, 1000, 2);

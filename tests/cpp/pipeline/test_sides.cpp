@@ -45,7 +45,7 @@ TEST(Sides, TimeWithoutAHostEventIsNeitherSides) {
 TEST(Sides, AStepIsNoEventOfTheHost) {
   TraceText text;
   busy_host(text, 0, 10, 100);
-  busy_host(text, 15'000, 10, 100).note("ProfilerStep#1", 0, 25'000);
+  busy_host(text, 15'000, 10, 100).step(1, 0, 25'000);
   const auto trace = text.load();
   EXPECT_EQ(measure_sides(timeline::make_timeline(trace))->unrecorded_ns, 5'000'000);
   // A range of the program's own is one.

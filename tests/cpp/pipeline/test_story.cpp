@@ -150,7 +150,7 @@ TEST(Story, WithoutAPatternTheWorkItselfMatters) {
   text.op("aten::mm", 0, 1000).call("cudaLaunchKernel", 0, 5, 1);
   text.kernel(10, 900, 1, name);
   for (int i = 0; i < 9; ++i) {
-    text.call("cudaLaunchKernel", 8 + i * 6, 5, i + 2).kernel(910 + i * 9, 9, i + 2);
+    text.launched(8 + i * 6, 910 + i * 9, 9, i + 2);
   }
   const auto gain = story_of(text.load()).at("gain");
   EXPECT_EQ(gain.verdict, "kernels");

@@ -122,7 +122,7 @@ TEST(ByHand, OfAmdTheTimesOfAStreamAreContiguous) {
 
 TEST(ByHand, AStepIsTheTimeBetweenItsEnds) {
   TraceText t;
-  t.note("ProfilerStep#3", 0, 600);
+  t.step(3, 0, 600);
   launch(t, 0, 1).kernel(10, 500, 1, "a");
   t.call("cudaDeviceSynchronize", 10, 515, 2);
   const Replayed r(t, by_constants());
@@ -204,7 +204,7 @@ TEST(Sources, ALengthThatWasLessThanTheRuleIsCopied) {
   TraceText t;  // 3 us against 5, 1 us against 2, 6 us, its call not over, against 8
   t.call("cudaDeviceSynchronize", 0, 3, 1).call("cudaDeviceSynchronize", 4, 7, 2);
   t.call("cudaLaunchKernel", 20, 7, 3).kernel(26, 100, 3);
-  t.call("cudaLaunchKernel", 30, 5, 4).kernel(127.2, 10, 4);
+  t.launched(30, 127.2, 10, 4);
   t.call("cudaStreamWaitEvent", 40, 1, 5).launched(42, 138.2, 10, 6, 20);
   t.call("cudaStreamWaitEvent", 50, 1, 7).launched(52, 151, 10, 8, 21);
   const Replayed r(t, by_constants());

@@ -304,8 +304,7 @@ TEST(ModelProgram, WorkThatIsLetGoStillWaitsForRoom) {
                      ", \"blocks per SM\": " + std::to_string(blocks), 7, 0)
         .call("cudaEventRecord", 6, 1, 2)
         .call("cudaStreamWaitEvent", 8, 1, 3)
-        .call("cudaLaunchKernel", 10, 5, 4)
-        .kernel(610, 100, 4, "small", 20);
+        .launched(10, 610, 100, 4, 20, "small");
   };
   for (const int blocks : {4, 128}) {
     const Recording r(text(blocks));

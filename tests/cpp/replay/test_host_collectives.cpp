@@ -134,7 +134,7 @@ TEST(HostCollectives, OneAskedForInThePassBeginsNoSooner) {
 
 TEST(HostCollectives, OfOtherKindsNoMoreIsKnownThanTheirStep) {
   auto t = exposed(true, "gather");
-  t.note("ProfilerStep#3", 50, 1100);
+  t.step(3, 50, 1100);
   const Replayed r(t.text());
   ASSERT_EQ(r.model.collectives.size(), 2u);
   EXPECT_EQ(r.model.collectives[1].ready - r.model.begin, 50'000);

@@ -148,8 +148,8 @@ TEST(Ranks, WithoutNumbersTheOrderCounts) {
   const auto text = [](double late) {
     TraceText out;
     for (int i = 0; i < 2; ++i) {
-      out.call("cudaLaunchKernel", i * 10, 5, i + 1)
-          .kernel(20 + i * 200 + late, 100 - late, i + 1, "ncclKernel_AllReduce_Sum");
+      out.launched(i * 10, 20 + i * 200 + late, 100 - late, i + 1, 7,
+                   "ncclKernel_AllReduce_Sum");
     }
     return out;
   };

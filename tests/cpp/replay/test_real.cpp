@@ -337,8 +337,7 @@ TEST(Damage, WhatWasQueuedAndStartsLateHangsOnWhatIsNotThere) {
   TraceText t;
   t.kernel(1, 100, 10, "a").kernel(3'000, 100, 11, "b");
   for (int i = 0; i < 20; ++i) {
-    t.call("cudaLaunchKernel", 10 * i, 5, 20 + i)
-        .kernel(3'101 + 1'001 * i, 1'000, 20 + i);
+    t.launched(10 * i, 3'101 + 1'001 * i, 1'000, 20 + i);
   }
   t.call("cudaDeviceSynchronize", 300, 22'830, 100);
   const Replayed r(t.text());

@@ -224,8 +224,7 @@ struct Recording : tta::test::Replayed {
         .python("inside", 30, 49)
         .op("aten::after", 130, 10)
         .host("overhead", "elsewhere", 130, 10, "", 77)
-        .call("cudaLaunchKernel", 142, 5, 3)
-        .kernel(152, 10, 3);
+        .launched(142, 152, 10, 3);
   }
 
   trace::Trace written(const std::vector<std::int64_t>& times) const {

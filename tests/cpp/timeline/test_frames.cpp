@@ -60,8 +60,7 @@ TEST(Frames, TheDeepestUserFrameAboveAKernelsLaunch) {
                          .python("train.py(20): step", 1, 98)
                          .python("torch/nn/modules/module.py(1): _call_impl", 2, 90)
                          .op("aten::mm", 3, 50)
-                         .call("cudaLaunchKernel", 4, 5, 1)
-                         .kernel(60, 5, 1)
+                         .launched(4, 60, 5, 1)
                          .load();
   EXPECT_EQ(place_of(trace, 5), "train.py:20");
   EXPECT_EQ(place_of(trace, 3), "train.py:20");

@@ -193,7 +193,7 @@ TEST(DeviceTime, QueueDepthCountsLaunchedAndNotStarted) {
 TEST(Timeline, AnUnclosedAnnotationDoesNotStretchTheSpan) {
   const auto trace = TraceText()
                          .host("Trace", "PyTorch Profiler (0)", 0, 100)
-                         .note("ProfilerStep#1", 10, 13'000'000)
+                         .step(1, 10, 13'000'000)
                          .op("work", 20, 30)
                          .load();
   EXPECT_EQ(make_timeline(trace).span, (Interval{10'000, 100'000}));

@@ -28,7 +28,7 @@ void expect_tiles(const Timeline& t, const std::vector<Window>& windows) {
 
 TEST(Windows, EndAtStepsAndWhenFull) {
   TraceText text;
-  text.note("ProfilerStep#3", 0, 100).note("ProfilerStep#4", 101, 99);
+  text.step(3, 0, 100).step(4, 101, 99);
   for (int i = 0; i < 10; ++i) text.op("a", 10 + i, 0.5);
   text.op("b", 150, 10);
   const Timed t(text);
@@ -44,10 +44,7 @@ TEST(Windows, EndAtStepsAndWhenFull) {
 }
 
 TEST(Windows, APauseBetweenStepsIsAWindowOfItsOwn) {
-  const Timed t(TraceText()
-                    .op("before", 0, 5)
-                    .note("ProfilerStep#0", 10, 100)
-                    .note("ProfilerStep#1", 500, 100));
+  const Timed t(TraceText().op("before", 0, 5).step(0, 10, 100).step(1, 500, 100));
   const auto windows = make_windows(t, {});
   expect_tiles(t, windows);
   std::vector<std::int64_t> steps;
@@ -87,8 +84,8 @@ TEST(Windows, EachDeviceIsTiledAndItsTreeHoldsKernelsUnderTheirOperators) {
 
 TEST(Windows, NestedAndUnnumberedStepsAreNoBorders) {
   const Timed t(TraceText()
-                    .note("ProfilerStep#0", 0, 1000)
-                    .note("ProfilerStep#1", 200, 100)
+                    .step(0, 0, 1000)
+                    .step(1, 200, 100)
                     .note("ProfilerStep#abc", 400, 100));
   EXPECT_EQ(t.spans.steps.size(), 2u);
   const auto windows = make_windows(t, {});
@@ -123,8 +120,8 @@ std::string refusal(const trace::Trace& trace, std::int64_t first, std::int64_t 
 
 TEST(StepRange, UnitesHostAndDevice) {
   TraceText text;
-  text.note("ProfilerStep#3", 0, 10).note("ProfilerStep#4", 10, 10);
-  text.note("ProfilerStep#5", 20, 10).note("forward", 0, 500);
+  text.step(3, 0, 10).step(4, 10, 10);
+  text.step(5, 20, 10).note("forward", 0, 500);
   device_note(text, "ProfilerStep#3", 5, 12);
   device_note(text, "ProfilerStep#4", 17, 12.5);
   device_note(text, "ProfilerStep#5", 30, 99);
@@ -137,8 +134,8 @@ TEST(StepRange, UnitesHostAndDevice) {
 
 TEST(StepRange, ReachesToTheEndOfWhatWasLaunched) {
   const auto trace = TraceText()
-                         .note("ProfilerStep#1", 0, 100)
-                         .note("ProfilerStep#2", 100, 100)
+                         .step(1, 0, 100)
+                         .step(2, 100, 100)
                          .launched(50, 60, 20, 1)
                          .launched(90, 150, 40, 2)
                          .launched(110, 190, 70, 3)
@@ -149,7 +146,7 @@ TEST(StepRange, ReachesToTheEndOfWhatWasLaunched) {
 
 TEST(StepRange, NeedsNoMoreThanItsCategories) {
   TraceText text;
-  text.note("ProfilerStep#1", 0, 100).op("aten::mm", 10, 50).launched(20, 90, 70, 1);
+  text.step(1, 0, 100).op("aten::mm", 10, 50).launched(20, 90, 70, 1);
   text.python("main.py(1): train", 0, 200);
   trace::LoadOptions options;
   options.keep.categories = step_categories();
@@ -171,7 +168,7 @@ TEST(StepRange, TakesStepsThatAreOperatorsAndAllOfOneNumber) {
 TEST(StepRange, NamesTheStepsThereAre) {
   TraceText text;
   for (const int n : {9, 3, 4, 5, 11, 12}) {
-    text.note("ProfilerStep#" + std::to_string(n), 10 * n, 10);
+    text.step(n, 10 * n, 10);
   }
   text.note("ProfilerStep#x", 0, 1).note("ProfilerStep#", 0, 1);
   const auto trace = text.load();
@@ -184,7 +181,7 @@ TEST(StepRange, NamesTheStepsThereAre) {
 TEST(StepRange, KeepsTheListShort) {
   TraceText text;
   for (int n = 0; n < 400; n += 2) {
-    text.note("ProfilerStep#" + std::to_string(n), n, 1);
+    text.step(n, n, 1);
   }
   EXPECT_TRUE(says(refusal(text.load(), 1, 1), "12, 14, and more up to 398."));
 }
@@ -261,7 +258,7 @@ TEST(HostTime, TheMainThreadIsTheOneWithTheSteps) {
                     .op("aten::mm", 0, 10, "", 2)
                     .op("aten::mm", 20, 10, "", 2)
                     .op("aten::mm", 40, 10, "", 2)
-                    .note("ProfilerStep#1", 0, 100));
+                    .step(1, 0, 100));
   EXPECT_EQ(t.lanes.lanes[t.host[0].lane].tid, 1);
 }
 
