@@ -295,7 +295,7 @@ TEST(StepBalance, RefusesPartsThatDoNotAddUp) {
     make_steps(t, &found);
     ADD_FAILURE() << "nothing refused";
   } catch (const std::logic_error& error) {
-    EXPECT_TRUE(says(std::string(error.what()), "step 1 is off by 50000 ns"));
+    EXPECT_TRUE(says(error.what(), "step 1 is off by 50000 ns"));
   }
 }
 

@@ -139,8 +139,8 @@ TEST(Ranks, ContraryOrdersAreACircle) {
     const Ranks ranks(both);
     FAIL() << "no circle found";
   } catch (const CycleError& e) {
-    EXPECT_TRUE(says(std::string(e.what()), "collective"));
-    EXPECT_TRUE(says(std::string(e.what()), "fifo"));
+    EXPECT_TRUE(says(e.what(), "collective"));
+    EXPECT_TRUE(says(e.what(), "fifo"));
   }
 }
 

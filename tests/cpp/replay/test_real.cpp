@@ -260,8 +260,8 @@ TEST_P(Cut, AThreadThatLaunches) {
 INSTANTIATE_TEST_SUITE_P(Traces, Cut,
                          testing::Values("kineto2021-v100-resnet50-workers4",
                                          "h100-vit-nsfw-inference",
-                                         "h100-owlv2-large-55MB",
-                                         "mi300-owlv2-large-61MB",
+
+                                         "mi300-vit-nsfw-inference",
                                          "v100-ns-timestamps-rank0of1"),
                          [](const auto& info) {
                            std::string name = info.param;

@@ -81,10 +81,8 @@ TEST(BadValues, AreCountedWithTheirFirstPlace) {
   const std::string events = text.substr(0, 1) + text.substr(11);
   for (const Warning& warning : load_bytes(events).warnings) {
     if (warning.kind != "bad_value") continue;
-    EXPECT_NE(warning.detail.find("byte " + std::to_string(events.find("inf")) +
-                                  ", traceEvents[1]"),
-              std::string::npos)
-        << warning.detail;
+    EXPECT_TRUE(says(warning.detail, "byte " + std::to_string(events.find("inf")) +
+                                         ", traceEvents[1]"));
   }
 }
 

@@ -34,8 +34,7 @@ TEST(Recover, BytesThatAreNoUtf8ShowAsReplacements) {
   EXPECT_NE(trace.warnings[0].detail.find("byte 4)"), std::string::npos);
   EXPECT_EQ(trace.metadata_json("na" + bad + "me"), "\"a" + bad + "\"");
   const auto args = trace.read_args(std::vector<std::uint32_t>{2, 3});
-  EXPECT_NE(args[0].find("\"s\":\"" + bad + " " + bad + bad + "\"}"), std::string::npos)
-      << args[0];
+  EXPECT_TRUE(says(args[0], "\"s\":\"" + bad + " " + bad + bad + "\"}"));
   EXPECT_TRUE(event(3).find(args[1]) != std::string::npos) << args[1];
   EXPECT_EQ(trace.columns.args_offset[2], text.find("{\"External id\":2,"));
 }
@@ -162,13 +161,13 @@ TEST(Recover, LimitsHold) {
   options.max_text_bytes = 1000;
   const TraceError limit = refusal(gzip(kineto_text(50)), options);
   EXPECT_EQ(limit.kind(), "gzip_limit");
-  EXPECT_NE(limit.hint().find("max_text_bytes="), std::string::npos);
-  EXPECT_NE(limit.hint().find("--max-text-bytes"), std::string::npos);
+  EXPECT_TRUE(says(limit.hint(), "max_text_bytes="));
+  EXPECT_TRUE(says(limit.hint(), "--max-text-bytes"));
   const std::string blanks = gzip(std::string(std::size_t{80} << 20, ' '));
   const TraceError bomb = refusal(blanks, recovering());
   EXPECT_EQ(bomb.kind(), "gzip_bomb");
-  EXPECT_NE(bomb.hint().find("max_ratio="), std::string::npos);
-  EXPECT_NE(bomb.hint().find("--max-ratio"), std::string::npos);
+  EXPECT_TRUE(says(bomb.hint(), "max_ratio="));
+  EXPECT_TRUE(says(bomb.hint(), "--max-ratio"));
 }
 
 TEST(Recover, DamagedMembersBehindTheEvents) {
@@ -210,12 +209,11 @@ TEST(Recover, SaysHowManyBytesWereSkipped) {
   };
   const std::string bad = R"({"ph" 1},{"name":"x"},7,"s",{"a":[]},)";
   const std::string bytes = " " + std::to_string(bad.size()) + " bytes in all";
-  EXPECT_NE(detail("[" + bad + small(2) + "]").find(bytes), std::string::npos);
-  EXPECT_NE(detail("[" + small(1) + ",," + small(2) + "]").find(" 1 bytes in all"),
-            std::string::npos);
+  EXPECT_TRUE(says(detail("[" + bad + small(2) + "]"), bytes));
+  EXPECT_TRUE(says(detail("[" + small(1) + ",," + small(2) + "]"), " 1 bytes in all"));
   const std::string twice =
       "[" + small(1) + ",{x}," + small(2) + ",{xyz}," + small(3) + "]";
-  EXPECT_NE(detail(twice).find(" 10 bytes in all"), std::string::npos);
+  EXPECT_TRUE(says(detail(twice), " 10 bytes in all"));
 }
 
 TEST(Recover, ARefusalDoesNotAdviseWhatWasTried) {
@@ -231,8 +229,8 @@ TEST(Recover, ARefusalDoesNotAdviseWhatWasTried) {
         load_bytes(text, options);
       } catch (const TraceError& error) {
         if (recover) {
-          EXPECT_EQ(error.hint().find("use recover"), std::string::npos);
-          EXPECT_EQ(error.hint().find("--recover"), std::string::npos);
+          EXPECT_FALSE(says(error.hint(), "use recover"));
+          EXPECT_FALSE(says(error.hint(), "--recover"));
           EXPECT_TRUE(error.hint().ends_with(".")) << error.hint();
         }
       }
@@ -245,7 +243,7 @@ TEST(Recover, GivesUpOnHostileText) {
   for (int i = 0; i < 100'000; ++i) text += R"(,{")";
   const TraceError error = refusal(text, recovering());
   EXPECT_EQ(error.kind(), "invalid_json");
-  EXPECT_NE(std::string(error.what()).find("recovery gave up"), std::string::npos);
+  EXPECT_TRUE(says(error.what(), "recovery gave up"));
 }
 
 TEST(Recover, RandomDamageGivesTheSameHoweverItIsRead) {
@@ -313,8 +311,7 @@ TEST(Recover, NoRowIsEverInvented) {
     damage_one_byte(damaged, random);
     const Trace trace = load_bytes(around(damaged), recovering());
     for (const auto phase : trace.columns.phase) {
-      EXPECT_EQ(std::string_view("stf").find(static_cast<char>(phase)),
-                std::string_view::npos);
+      EXPECT_FALSE(phase == 's' || phase == 't' || phase == 'f');
     }
     EXPECT_GE(trace.columns.size(), kCount - 2u);
     if (HasFailure()) FAIL() << "round " << round << ": " << damaged;

@@ -97,9 +97,9 @@ TEST(Forms, OddTypesInEventsAreCounted) {
   EXPECT_EQ(warned(trace, "bad_args"), 1u);
   EXPECT_EQ(warned(trace, "unknown_category"), 2u);
   for (const Warning& warning : trace.warnings) {
-    EXPECT_NE(warning.detail.find("first at JSON byte"), std::string::npos);
+    EXPECT_TRUE(says(warning.detail, "first at JSON byte"));
     if (warning.kind == "unknown_category") {
-      EXPECT_NE(warning.detail.find("new_thing, other\\n"), std::string::npos);
+      EXPECT_TRUE(says(warning.detail, "new_thing, other\\n"));
     }
   }
 }
@@ -227,7 +227,7 @@ TEST(Gzip, CutAtEveryByte) {
   // Only the checksum is missing: every event was whole.
   const TraceError error = refusal(good.substr(0, good.size() - 3));
   EXPECT_EQ(error.event(), 20);
-  EXPECT_NE(std::string(error.what()).find("after 20 whole events"), std::string::npos);
+  EXPECT_TRUE(says(error.what(), "after 20 whole events"));
 }
 
 TEST(Gzip, ACutTellsExactlyHowManyEventsComeBefore) {
@@ -272,8 +272,7 @@ TEST(ReadArgs, GivesTheTextInTheOrderAsked) {
     for (std::size_t i = 0; i < rows.size(); ++i) {
       const std::uint64_t offset = trace.columns.args_offset[rows[i]];
       EXPECT_EQ(args[i], text.substr(offset, trace.columns.args_length[rows[i]]));
-      EXPECT_NE(args[i].find("\"External id\": " + std::to_string(rows[i]) + ","),
-                std::string::npos);
+      EXPECT_TRUE(says(args[i], "\"External id\": " + std::to_string(rows[i]) + ","));
       EXPECT_EQ(args[i].front(), '{');
       EXPECT_EQ(args[i].back(), '}');
     }
