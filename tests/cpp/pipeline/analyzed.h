@@ -4,7 +4,7 @@
 
 #include "pipeline/analyze.h"
 #include "support/says.h"
-#include "support/timed.h"
+#include "timeline/timed.h"
 
 namespace tta::pipeline {
 

@@ -4,11 +4,11 @@
 
 #include <string>
 
-#include "support/timed.h"
 #include "support/trace_text.h"
 #include "timeline/device_properties.h"
 #include "timeline/overlap_facts.h"
 #include "timeline/queue_facts.h"
+#include "timeline/timed.h"
 
 namespace tta::timeline {
 namespace {

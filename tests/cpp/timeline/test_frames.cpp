@@ -3,9 +3,9 @@
 // closed.
 #include <gtest/gtest.h>
 
-#include "support/timed.h"
 #include "timeline/frames.h"
 #include "timeline/outliers.h"
+#include "timeline/timed.h"
 #include "timeline/timeline.h"
 
 namespace tta::timeline {

@@ -5,9 +5,9 @@
 #include <numeric>
 #include <random>
 
-#include "support/timed.h"
 #include "support/trace_text.h"
 #include "timeline/op_tree.h"
+#include "timeline/timed.h"
 #include "timeline/timeline.h"
 
 namespace tta::timeline {

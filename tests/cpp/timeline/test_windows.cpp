@@ -3,9 +3,9 @@
 #include <gtest/gtest.h>
 
 #include "support/says.h"
-#include "support/timed.h"
 #include "timeline/host_time.h"
 #include "timeline/step_range.h"
+#include "timeline/timed.h"
 #include "timeline/timeline.h"
 #include "timeline/windows.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// support/timed.h: a timeline that holds the trace it is of.
+// tests/cpp/timeline/timed.h: a timeline that holds the trace it is of.
 #pragma once
 
 #include "support/trace_text.h"
