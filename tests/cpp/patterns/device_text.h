@@ -49,6 +49,8 @@ class KernelText {
     return *this;
   }
 
+  operator const test::TraceText&() const { return text; }
+
   test::TraceText text;
   double launch = 0, at = 1000;
   int correlation = 0;

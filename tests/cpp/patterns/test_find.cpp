@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The table, the ledger, and how claims become findings.
-#include <gtest/gtest.h>
-
-#include "patterns/find.h"
+#include "patterns/fed_devices.h"
 #include "patterns/found.h"
 #include "patterns/rule.h"
-#include "support/trace_text.h"
 
 namespace tta::patterns {
 namespace {
-
-using test::TraceText;
 
 TEST(Table, IsInTheOrderOfItsIds) {
   for (std::size_t i = 0; i < patterns().size(); ++i) {
@@ -28,8 +23,8 @@ TEST(Ledger, GivesEachNanosecondOnce) {
                   .note("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__",
                         1010, 490)
                   .launched(1600, 1610, 1000, 3));
-  EXPECT_EQ(wasted(found, PatternId::kDataloaderBound), 490'000);
-  EXPECT_EQ(wasted(found, PatternId::kSyncStall), 120'000);  // 610 - 490
+  EXPECT_EQ(wasted(found, kDataloaderBound), 490'000);
+  EXPECT_EQ(wasted(found, kSyncStall), 120'000);  // 610 - 490
 }
 
 // Where the file gives a device no number it is kept under -1, as host time is.
@@ -41,13 +36,12 @@ TEST(Ledger, KeepsBothTimesOfADeviceWithoutANumber) {
   const auto t = timeline::make_timeline(trace);
   ASSERT_EQ(t.devices.at(0).device, -1);
   Ledger ledger(t);
-  ledger.settle({{PatternId::kSyncStall, 0, true, -1, 100'000, 150'000, 0},
-                 {PatternId::kCommExposed, 0, false, -1, 20'000, 100'000, 0}});
+  ledger.settle({{kSyncStall, 0, true, -1, 100'000, 150'000, 0},
+                 {kCommExposed, 0, false, -1, 20'000, 100'000, 0}});
   EXPECT_EQ(ledger.idle(0, t.span), (IntervalSet{{150'000, 300'000}}));
   EXPECT_EQ(ledger.busy(0, t.span), (IntervalSet{{0, 20'000}, {300'000, 400'000}}));
-  EXPECT_THROW(
-      ledger.settle({{PatternId::kCommExposed, 0, false, -1, 100'000, 150'000, 0}}),
-      std::logic_error);
+  EXPECT_THROW(ledger.settle({{kCommExposed, 0, false, -1, 100'000, 150'000, 0}}),
+               std::logic_error);
 }
 
 TEST(Find, ADeviceWithoutANumberIsADevice) {
@@ -56,23 +50,20 @@ TEST(Find, ADeviceWithoutANumberIsADevice) {
   double at = 0;
   for (int i = 0; i < 20; ++i) {
     const double length = i == 10 ? 20'000 : 4'000;
-    text.note("ProfilerStep#" + std::to_string(i), at, length)
-        .call("cudaLaunchKernel", at, 5, 3 * i + 1)
-        .kernel(at, 1000, 3 * i + 1, "gemm", 7, -1)
+    text.step(i, at, length)
+        .launched(at, at, 1000, 3 * i + 1, 7, "gemm", -1)
         .kernel(at + 1000, 1000, 3 * i + 2, "ncclDevKernel_AllReduce", 7, -1)
         .device_work("gpu_memcpy", "Memcpy HtoD (Pinned -> Device)", at + 2000, 1000,
                      3 * i + 3, ", \"bytes\": 20000000", 7, -1);
     at += length;
   }
   const auto found = find_in(text);
-  const auto& comm = first(found, PatternId::kCommExposed);
-  EXPECT_EQ(comm.wasted_ns, 20'000'000);
-  EXPECT_EQ(comm.idle_ns, 0);
-  EXPECT_NE(comm.message.find("ran for 20.0 ms"), std::string::npos) << comm.message;
-  EXPECT_EQ(wasted(found, PatternId::kExposedCopy), 20'000'000);
-  const auto& outlier = first(found, PatternId::kStepOutlier);
-  EXPECT_EQ(outlier.wasted_ns, 16'000'000);
-  EXPECT_EQ(outlier.idle_ns, 16'000'000);
+  const auto comm = first(found, kCommExposed);
+  EXPECT_EQ(figures(comm), "comm_exposed x20: 20000 us, 0 idle");
+  EXPECT_TRUE(says(comm.message, "ran for 20.0 ms"));
+  EXPECT_EQ(wasted(found, kExposedCopy), 20'000'000);
+  EXPECT_EQ(figures(first(found, kStepOutlier)),
+            "step_outlier.step x1: 16000 us, 16000 idle");
 }
 
 TEST(Find, SmallPlacesAreGatheredInOneFinding) {
@@ -99,6 +90,29 @@ TEST(DurationText, RoundsToThreeFigures) {
   EXPECT_EQ(duration_text(312'400), "312 us");
   EXPECT_EQ(duration_text(12'440'000), "12.4 ms");
   EXPECT_EQ(duration_text(3'200'000'000), "3.20 s");
+}
+
+// Of a process with absurdly many devices, only the first are looked at.
+TEST(FedDevices, AreAllThatAProcessMayHave) {
+  timeline::Timeline t;
+  const auto add = [&](int from, int to, std::int64_t pid) {
+    for (int i = from; i < to; ++i) {
+      timeline::DeviceTime device;
+      device.device = i;
+      device.pid = pid;
+      t.devices.push_back(device);
+    }
+    return fed_devices(t);
+  };
+  EXPECT_EQ(add(0, 64, 1).size(), 64u);
+  auto fed = add(64, 70, 1);
+  ASSERT_EQ(fed.size(), 64u);
+  EXPECT_EQ(fed.back(), 63u);
+  add(70, 71, 2);  // counted a process at a time
+  fed = add(71, 72, trace::kNoId);
+  ASSERT_EQ(fed.size(), 66u);
+  EXPECT_EQ(fed[64], 70u);
+  EXPECT_EQ(fed[65], 71u);
 }
 
 }  // namespace

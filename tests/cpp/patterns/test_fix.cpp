@@ -3,16 +3,12 @@
 // 8 us after its launch began and 1.2 us after the work before it.
 #include "patterns/fix.h"
 
-#include <gtest/gtest.h>
-
+#include "patterns/found.h"
 #include "patterns/overlap_room.h"
 #include "replay/gain.h"
-#include "support/trace_text.h"
 
 namespace tta::patterns {
 namespace {
-
-using test::TraceText;
 
 struct Recording {
   explicit Recording(const TraceText& text)
@@ -64,15 +60,15 @@ TraceText updates() {
 TEST(Fix, NamesAreThoseOfTheTable) {
   EXPECT_EQ(info(Fix::kShorten).name, "shorten");
   EXPECT_EQ(info(Fix::kOverlap).name, "overlap");
-  EXPECT_EQ(info(info(PatternId::kLaunchBound).fix).name, "capture");
-  EXPECT_EQ(info(info(PatternId::kSyncStall).fix).name, "drop_waits");
-  EXPECT_EQ(info(info(PatternId::kPageableCopy).fix).name, "pin");
-  EXPECT_EQ(info(info(PatternId::kUnfusedOptimizer).fix).name, "multi_tensor");
+  EXPECT_EQ(info(info(kLaunchBound).fix).name, "capture");
+  EXPECT_EQ(info(info(kSyncStall).fix).name, "drop_waits");
+  EXPECT_EQ(info(info(kPageableCopy).fix).name, "pin");
+  EXPECT_EQ(info(info(kUnfusedOptimizer).fix).name, "multi_tensor");
 }
 
 TEST(Fix, ALateLaunchIsOneWithTheLaunchBefore) {
   const Recording r(updates());
-  const auto id = PatternId::kLaunchBound;
+  const auto id = kLaunchBound;
   // From the end of the launch before, at 205, though the device idles from 218 on;
   // 308 to 318 becomes 219.2 to 229.2.
   const auto last = r.idle(id, 218, 308, r.row("cudaLaunchKernel", 3));
@@ -87,8 +83,7 @@ TEST(Fix, AWaitBeforeALateLaunchStays) {
   text.launched(0, 8, 10, 1).call("cudaStreamSynchronize", 10, 16, 9);
   text.launched(100, 108, 10, 2);
   const Recording r(text);
-  const auto claim =
-      r.idle(PatternId::kLaunchBound, 60, 108, r.row("cudaLaunchKernel", 1));
+  const auto claim = r.idle(kLaunchBound, 60, 108, r.row("cudaLaunchKernel", 1));
   EXPECT_EQ(r.gain({claim}), 40'000);  // from 60 on: starts count from the call's begin
 }
 
@@ -96,15 +91,14 @@ TEST(Fix, ALongPauseIsNotLaunching) {
   TraceText text;
   text.launched(0, 8, 10, 1).launched(1000, 1008, 10, 2);
   const Recording r(text);
-  const auto id = PatternId::kLaunchBound;
-  const auto launch = r.row("cudaLaunchKernel", 1);
-  EXPECT_EQ(r.gain({r.idle(id, 900, 1008, launch)}), 105'000 - 5'000);
+  const auto launch = r.idle(kLaunchBound, 900, 1008, r.row("cudaLaunchKernel", 1));
+  EXPECT_EQ(r.gain({launch}), 105'000 - 5'000);
 }
 
 TEST(Fix, AnOptimizersKernelsOfANameAreOne) {
   const Recording r(updates());
   const auto step = r.row("Optimizer.step#Adam.step");
-  const auto id = PatternId::kUnfusedOptimizer;
+  const auto id = kUnfusedOptimizer;
   // All four are of one name: 8 to 48, but the step ends no sooner than its launches.
   EXPECT_EQ(r.gain({r.idle(id, 18, 108, step)}), 318'000 - 48'000);
 }
@@ -112,7 +106,7 @@ TEST(Fix, AnOptimizersKernelsOfANameAreOne) {
 TEST(Fix, AChainIsOneKernel) {
   const Recording r(updates());
   const auto chain = r.row("gemm", 0);
-  const auto id = PatternId::kFusibleChain;
+  const auto id = kFusibleChain;
   // Half of the second and third: they are one kernel with the first, 8 to 18, then 5
   // and 5 us. The fourth follows 100 us after the third, whose launch is at 5.
   EXPECT_EQ(r.gain({r.busy(id, 108, 113, chain), r.busy(id, 208, 213, chain)}),
@@ -122,11 +116,10 @@ TEST(Fix, AChainIsOneKernel) {
 TEST(Fix, CollectivesOfARunAreOne) {
   TraceText text;
   for (int i = 0; i < 3; ++i) {
-    text.call("cudaLaunchKernel", 100.0 * i, 5, i + 1);
-    text.kernel(100.0 * i + 8, 20, i + 1, "ncclAllReduce");
+    text.launched(100.0 * i, 100.0 * i + 8, 20, i + 1, 7, "ncclAllReduce");
   }
   const Recording r(text);
-  const auto id = PatternId::kSmallCollectives;
+  const auto id = kSmallCollectives;
   const auto second = r.row("ncclAllReduce", 1), third = r.row("ncclAllReduce", 2);
   // 8 to 28, then two of 5 us each with 15 us of latency less.
   EXPECT_EQ(r.gain({r.busy(id, 108, 123, second), r.busy(id, 208, 223, third)}),
@@ -138,10 +131,8 @@ TraceText communicating() {
   TraceText text;
   for (int i = 0; i < 2; ++i) {
     const auto at = 200.0 * i;
-    text.note("ProfilerStep#" + std::to_string(i), at, 20);
-    text.launched(at, at + 8, 30, 10 * i + 1);
-    text.call("cudaLaunchKernel", at + 10, 5, 10 * i + 2);
-    text.kernel(at + 39.2, 100, 10 * i + 2, "ncclAllReduce");
+    text.step(i, at, 20).launched(at, at + 8, 30, 10 * i + 1);
+    text.launched(at + 10, at + 39.2, 100, 10 * i + 2, 7, "ncclAllReduce");
   }
   return text;
 }
@@ -149,7 +140,7 @@ TraceText communicating() {
 TEST(Fix, NoMoreIsHiddenThanThereIsToDo) {
   const Recording r(communicating());
   Finding f;
-  f.pattern = PatternId::kCommExposed;
+  f.pattern = kCommExposed;
   const auto first = r.row("ncclAllReduce", 0), second = r.row("ncclAllReduce", 1);
   f.claims = {r.busy(f.pattern, 39.2, 139.2, first),
               r.busy(f.pattern, 239.2, 249.2, second)};
@@ -170,15 +161,15 @@ TEST(Fix, NoMoreIsHiddenThanThereIsToDo) {
 TEST(Fix, CopiesTakeOfTheSameRoomAsCollectives) {
   TraceText text;
   text.launched(0, 8, 30, 1);
-  text.call("cudaLaunchKernel", 10, 5, 2).kernel(39.2, 100, 2, "ncclAllReduce");
+  text.launched(10, 39.2, 100, 2, 7, "ncclAllReduce");
   text.call("cudaMemcpyAsync", 20, 5, 3)
       .copy("Memcpy HtoD (Pinned -> Device)", 140.4, 100, 3, 1'000'000);
   const Recording r(text);
   OverlapRoom room(r.timeline);
   Finding comm, copy;
-  comm.pattern = PatternId::kCommExposed;
+  comm.pattern = kCommExposed;
   comm.claims = {r.busy(comm.pattern, 39.2, 64.2, r.row("ncclAllReduce"))};
-  copy.pattern = PatternId::kExposedCopy;
+  copy.pattern = kExposedCopy;
   copy.claims = {
       r.busy(copy.pattern, 140.4, 240.4, r.row("Memcpy HtoD (Pinned -> Device)"))};
   EXPECT_EQ(room.hideable(comm).size(), 1u);

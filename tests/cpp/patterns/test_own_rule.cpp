@@ -1,22 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Rules that users bring along: what they ask for is cut to what is left.
-#include <gtest/gtest.h>
-
-#include <stdexcept>
-
 #include "patterns/found.h"
-#include "patterns/own_rule.h"
-#include "support/trace_text.h"
 
 namespace tta::patterns {
 namespace {
 
-using test::TraceText;
-
 constexpr PatternId kOwn{33};
 
 OwnRule own_rule(std::vector<Request> requests,
-                 std::optional<PatternId> before = PatternId::kProfilerArtifact) {
+                 std::optional<PatternId> before = kProfilerArtifact) {
   OwnRule rule;
   rule.name = "slow_checkpoint";
   rule.summary = "Slow.";
@@ -53,33 +45,29 @@ TEST(OwnRule, ClaimsTheIdleTimeThatItsEventCost) {
   EXPECT_TRUE(found.own[0].counted);
   EXPECT_EQ(wasted(found, kOwn), 495'000);
   EXPECT_EQ(found.patterns[kOwn].name, "slow_checkpoint");
-  for (const auto& f : found.findings) {
-    if (f.pattern != kOwn) continue;
-    EXPECT_EQ(f.message, "1 event, save_checkpoint: the device idled 495 us to it.");
-    EXPECT_EQ(f.idle_ns, 495'000);
-  }
+  const auto f = first(found, kOwn);
+  EXPECT_EQ(f.message, "1 event, save_checkpoint: the device idled 495 us to it.");
+  EXPECT_EQ(f.idle_ns, 495'000);
 }
 
 TEST(OwnRule, HasWhatTheBuiltInOnesLeave) {
   const auto text =
       held_up("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__");
   const auto after = find_with(text, {own_rule({kMark}, std::nullopt)});
-  EXPECT_EQ(wasted(after, PatternId::kDataloaderBound), 490'000);
+  EXPECT_EQ(wasted(after, kDataloaderBound), 490'000);
   EXPECT_EQ(after.own[0].claimed_ns, 0);
   EXPECT_EQ(after.own[0].taken_ns, 490'000);
   EXPECT_FALSE(after.own[0].counted);
   EXPECT_EQ(wasted(after, kOwn), 0);
-  const auto before = find_with(text, {own_rule({kMark}, PatternId::kDataloaderBound)});
-  EXPECT_EQ(wasted(before, PatternId::kDataloaderBound), 0);
+  const auto before = find_with(text, {own_rule({kMark}, kDataloaderBound)});
+  EXPECT_EQ(wasted(before, kDataloaderBound), 0);
   EXPECT_EQ(wasted(before, kOwn), 490'000);
 }
 
 TEST(OwnRule, EachNanosecondIsGivenOnce) {
-  const auto found = find_with(held_up(), {own_rule({
-                                              {1'100'000, 1'300'000, 2, 0, false},
-                                              {500'000, 1'200'000, 2, 0, false},
-                                              kMark,
-                                          })});
+  const Request early{500'000, 1'200'000, 2, 0, false};
+  const Request late{1'100'000, 1'300'000, 2, 0, false};
+  const auto found = find_with(held_up(), {own_rule({late, early, kMark})});
   // The mark has [1005, 1495), of the first two [1000, 1005) is left.
   EXPECT_EQ(found.own[0].claimed_ns, 495'000);
   EXPECT_EQ(found.own[0].asked_ns, 200'000 + 700'000 + 490'000);

@@ -1,30 +1,22 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "pipeline/analyze.h"
-
-#include <gtest/gtest.h>
-
+// What a report says of a trace and in what words; which stretches it lists as
+// unexplained.
 #include <numeric>
 
-#include "notes.h"
 #include "patterns/device_text.h"
-#include "support/trace_text.h"
+#include "pipeline/analyzed.h"
+#include "pipeline/unexplained.h"
 
 namespace tta::pipeline {
 namespace {
 
-using test::has_note;
-using test::note_of;
-using test::TraceText;
-
 TEST(Analyze, BalanceClosesAndLabelsAddUpToFindings) {
-  const auto trace = TraceText()
-                         .note("ProfilerStep#0", 0, 1400)
-                         .note("ProfilerStep#1", 1400, 1700)
-                         .launched(0, 10, 1000, 1)
-                         .call("cudaStreamSynchronize", 20, 995, 2)
-                         .launched(1500, 1510, 1500, 3)
-                         .load();
-  const auto report = analyze(trace);
+  const Analyzed report(TraceText()
+                            .step(0, 0, 1400)
+                            .step(1, 1400, 1700)
+                            .launched(0, 10, 1000, 1)
+                            .call("cudaStreamSynchronize", 20, 995, 2)
+                            .launched(1500, 1510, 1500, 3));
   ASSERT_EQ(report.balance.size(), 1u);
   const auto& b = report.balance[0];
   EXPECT_EQ(std::accumulate(b.idle_ns.begin(), b.idle_ns.end(),
@@ -50,11 +42,9 @@ TraceText stalled() {
 }
 
 TEST(Analyze, ASimulatedTraceSaysSo) {
-  const auto trace = stalled()
-                         .header(R"("torchtraceap": {"simulated": true, "rank": 0,
-                           "dry_run": {"gpu": "H100 \"x\"", "host_us_per_op": 7.5}})")
-                         .load();
-  const auto report = analyze(trace);
+  const Analyzed report(
+      stalled().header(R"("torchtraceap": {"simulated": true, "rank": 0,
+                           "dry_run": {"gpu": "H100 \"x\"", "host_us_per_op": 7.5}})"));
   ASSERT_TRUE(report.trace.simulated.has_value());
   EXPECT_EQ(report.trace.simulated->gpu, "H100 \"x\"");
   EXPECT_EQ(report.trace.simulated->host_us_per_op, 7.5);
@@ -67,30 +57,25 @@ TEST(Analyze, OnlyTheMarkItselfMakesATraceSimulated) {
        {R"("schemaVersion": 1)", R"("torchtraceap": {"simulated": false})",
         R"("torchtraceap": {"what_if": "simulated"})", R"("torchtraceap": true)",
         R"("torchtraceap": {"dry_run": {"gpu": "H100"}})"}) {
-    const auto trace = stalled().header(header).load();
-    const auto report = analyze(trace);
+    const Analyzed report(stalled().header(header));
     EXPECT_FALSE(report.trace.simulated.has_value()) << header;
     EXPECT_EQ(report.origin, Origin::kRule) << header;
     EXPECT_EQ(report.windows.at(0).labels.at(0).origin, Origin::kRule) << header;
   }
   // What it does not say is not known, nor is what makes no sense.
-  const auto trace = stalled()
-                         .header(R"("torchtraceap": {"simulated": true,
-                           "dry_run": {"gpu": 5, "host_us_per_op": "fast"}})")
-                         .load();
-  const auto report = analyze(trace);
+  const Analyzed report(stalled().header(R"("torchtraceap": {"simulated": true,
+                           "dry_run": {"gpu": 5, "host_us_per_op": "fast"}})"));
   ASSERT_TRUE(report.trace.simulated.has_value());
   EXPECT_EQ(report.trace.simulated->gpu, "");
   EXPECT_FALSE(report.trace.simulated->host_us_per_op.has_value());
 }
 
 TEST(Analyze, LaunchesWithoutAnyKernelMakeATraceUnusable) {
-  const auto trace = TraceText()
-                         .header(R"("deviceProperties": [{"id": 0, "name": "A100"}])")
-                         .op("aten::mm", 0, 100)
-                         .call("cudaLaunchKernel", 10, 5, 1)
-                         .load();
-  const auto report = analyze(trace);
+  const Analyzed report(
+      TraceText()
+          .header(R"("deviceProperties": [{"id": 0, "name": "A100"}])")
+          .op("aten::mm", 0, 100)
+          .call("cudaLaunchKernel", 10, 5, 1));
   EXPECT_EQ(report.quality.verdict, Verdict::kUnusable);
   EXPECT_TRUE(has_note(report, "no_device_work"));
   EXPECT_TRUE(report.balance.empty());
@@ -99,11 +84,9 @@ TEST(Analyze, LaunchesWithoutAnyKernelMakeATraceUnusable) {
 }
 
 TEST(Analyze, AListedGpuWithoutActivityIsSaid) {
-  const auto trace = TraceText()
-                         .header(R"("deviceProperties": [{"id": 0, "name": "RTX"}])")
-                         .op("aten::mm", 0, 100)
-                         .load();
-  const auto report = analyze(trace);
+  const Analyzed report(TraceText()
+                            .header(R"("deviceProperties": [{"id": 0, "name": "RTX"}])")
+                            .op("aten::mm", 0, 100));
   EXPECT_EQ(report.quality.verdict, Verdict::kDegraded);
   EXPECT_TRUE(has_note(report, "device_not_recorded"));
 }
@@ -133,8 +116,7 @@ TEST(Analyze, OfSeveralProcessesEachIsAnalyzedAndThatIsSaid) {
   EXPECT_FALSE(has_note(with(1), "several_processes"));  // 5 % of the other's events
   const auto note = note_of(with(2), "several_processes");
   EXPECT_EQ(note.count, 2u);
-  EXPECT_NE(note.detail.find("2 have a balance each"), std::string::npos)
-      << note.detail;
+  EXPECT_TRUE(says(note.detail, "2 have a balance each"));
   EXPECT_EQ(with(2).balance.size(), 2u);
 }
 
@@ -146,8 +128,7 @@ std::string operator_named(const Wrap& wrap) {
   text.op("record_param_comms", 20, 20).call("cudaLaunchKernel", 25, 5, 2);
   text.kernel(110, 5000, 2, "ncclDevKernel_AllReduce_Sum_f32_RING_LL", 8);
   wrap(text);
-  const auto trace = text.load();
-  const auto report = analyze(trace);
+  const Analyzed report(text);
   return report.findings.empty() ? "" : report.findings[0].operator_name;
 }
 
@@ -161,7 +142,7 @@ TEST(Analyze, ACollectiveIsNamedByWhatCalledIt) {
             }),
             "## alltoall_fwd ##");
   EXPECT_EQ(operator_named([](TraceText& text) {
-              text.note("nccl:all_reduce", 18, 25).note("ProfilerStep#1", 12, 40);
+              text.note("nccl:all_reduce", 18, 25).step(1, 12, 40);
             }),
             "nccl:all_reduce");
   EXPECT_EQ(operator_named([](TraceText&) {}), "record_param_comms");
@@ -175,8 +156,7 @@ TEST(Analyze, ACopyWithoutALineIsNamedByItsRange) {
     text.copy("Memcpy HtoD (Pinned -> Device)", 110, 5000, 2, 100'000'000);
     if (range) text.note("## load ##", 12, 40);
     if (line) text.python("train.py(3): main", 0, 60);
-    const auto trace = text.load();
-    const auto report = analyze(trace);
+    const Analyzed report(text);
     return report.findings.empty() ? "" : report.findings[0].operator_name;
   };
   EXPECT_EQ(named(true, false), "## load ##");
@@ -206,8 +186,7 @@ TEST(Analyze, WhatRestsOnFasterWorkIsAnEstimate) {
   // A grid of 12 blocks on 80 multiprocessors.
   patterns::KernelText text;
   text.kernel("a", 1000, patterns::shape(800)).kernel("b", 400, patterns::shape(12));
-  const auto trace = text.wait().text.load();
-  const auto report = analyze(trace);
+  const Analyzed report(text.wait().text);
   ASSERT_EQ(report.findings.size(), 1u);
   EXPECT_EQ(report.findings[0].pattern, patterns::PatternId::kSmallGrid);
   EXPECT_TRUE(report.findings[0].estimate);
@@ -216,13 +195,11 @@ TEST(Analyze, WhatRestsOnFasterWorkIsAnEstimate) {
 
 TEST(Analyze, ALongGapWithoutAPatternSaysWhatTheHostWasIn) {
   // A first launch that loads its module for 50 ms: no pattern of today's table.
-  const auto trace = TraceText()
-                         .launched(0, 10, 1000, 1)
-                         .op("aten::add", 1500, 51'000)              // 2
-                         .call("cudaLaunchKernel", 1600, 50'000, 2)  // 3
-                         .kernel(51'700, 1000, 2)
-                         .load();
-  const auto report = analyze(trace);
+  const Analyzed report(TraceText()
+                            .launched(0, 10, 1000, 1)
+                            .op("aten::add", 1500, 51'000)              // 2
+                            .call("cudaLaunchKernel", 1600, 50'000, 2)  // 3
+                            .kernel(51'700, 1000, 2));
   ASSERT_EQ(report.unexplained.size(), 1u);
   EXPECT_EQ(report.unexplained[0].begin_ns, 1'010'000);
   EXPECT_EQ(report.unexplained[0].end_ns, 51'700'000);
@@ -250,6 +227,57 @@ TEST(Analyze, ReadsRankAndDevices) {
 TEST(Analyze, NothingTimedIsUnusable) {
   const auto trace = TraceText().load();
   EXPECT_EQ(analyze(trace).quality.verdict, Verdict::kUnusable);
+}
+
+// A device that is idle for [100, 100 + idle) of `span` us, claimed by nobody.
+std::vector<Unexplained> listed(double idle, double span) {
+  TraceText text;
+  text.launched(0, 0, 100, 1).op("aten::item", 10, idle + 50);
+  text.launched(100 + idle - 6, 100 + idle, span - 100 - idle, 2);
+  const Timed t(text);
+  timeline::IntervalSet idle_time;
+  for (const auto& gap : t.devices[0].gaps) idle_time.push_back(gap.time);
+  return find_unexplained(t, {idle_time});
+}
+
+TEST(Unexplained, StretchesAreLongForTheSpan) {
+  EXPECT_EQ(listed(499, 10'000).size(), 0u);  // 5 % of a short span
+  EXPECT_EQ(listed(500, 10'000).size(), 1u);
+  EXPECT_EQ(listed(999, 30'000).size(), 0u);  // 1 ms
+  EXPECT_EQ(listed(1000, 30'000).size(), 1u);
+  EXPECT_EQ(listed(1999, 100'000).size(), 0u);  // 2 % of a long one
+  EXPECT_EQ(listed(2000, 100'000).size(), 1u);
+}
+
+TEST(Unexplained, OfAProcessWithoutDeviceTheTimeOutsideOperators) {
+  const Analyzed report(TraceText()
+                            .note("epoch", 0, 10'000)
+                            .op("aten::mm", 0, 4000)
+                            .note("save", 4100, 2800)
+                            .op("aten::mm", 7000, 3000));
+  ASSERT_EQ(report.unexplained.size(), 1u);
+  const auto& stretch = report.unexplained[0];
+  EXPECT_EQ(stretch.device, -1);
+  EXPECT_EQ(stretch.begin_ns, 4'000'000);
+  EXPECT_EQ(stretch.end_ns, 7'000'000);
+  EXPECT_EQ(stretch.during, 2u);
+}
+
+TEST(Unexplained, AnIdleMomentBetweenQueuedKernelsIsTheDevices) {
+  // Twenty kernels of 100 us with `gap` us between them, all launched at the start.
+  const auto delay = [](double gap, double launched_at) {
+    TraceText text;
+    for (int i = 0; i < 20; ++i) {
+      const auto start = 200 + i * (100 + gap);
+      text.launched(i == 10 ? start - launched_at : i * 6, start, 100, i + 1);
+    }
+    const Analyzed report(text);
+    EXPECT_GE(report.balance[0].unattributed_ns, report.balance[0].delay_ns);
+    return report.balance[0].delay_ns;
+  };
+  EXPECT_EQ(delay(2.5, 50), 19 * 2'500);
+  EXPECT_EQ(delay(3, 50), 0);
+  EXPECT_EQ(delay(2.5, 6), 18 * 2'500);  // the eleventh was launched in the gap
 }
 
 }  // namespace

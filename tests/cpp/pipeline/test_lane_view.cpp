@@ -2,18 +2,13 @@
 // What is drawn of a trace's lanes: what keeps its name, what is merged into what.
 #include "pipeline/lane_view.h"
 
-#include <gtest/gtest.h>
-
 #include <random>
 #include <string>
 
-#include "pipeline/analyze.h"
-#include "support/trace_text.h"
+#include "pipeline/analyzed.h"
 
 namespace tta::pipeline {
 namespace {
-
-using test::TraceText;
 
 struct Drawn {
   explicit Drawn(const TraceText& text) : trace(text.load()), report(analyze(trace)) {}

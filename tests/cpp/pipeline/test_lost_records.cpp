@@ -1,21 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What is missing from a trace is noticed, and what is not missing is not missed.
-#include <gtest/gtest.h>
-
 #include <limits>
-#include <string>
-#include <vector>
 
-#include "notes.h"
-#include "pipeline/analyze.h"
-#include "support/trace_text.h"
+#include "pipeline/analyzed.h"
 
 namespace tta::pipeline {
 namespace {
-
-using test::has_note;
-using test::note_of;
-using test::TraceText;
 
 // A hundred launches, of which the first `lost` have no kernel.
 Report losing(int lost) {
@@ -110,7 +100,7 @@ Report steps(int count, Lost lost) {
   TraceText text;
   for (int step = 0; step < count; ++step) {
     const double begin = step * 1000;
-    text.note("ProfilerStep#" + std::to_string(step), begin, 990);
+    text.step(step, begin, 990);
     for (int i = 0; i < 30; ++i) {
       const double at = begin + 10 + i * 30;
       const int id = step * 30 + i + 1;
@@ -155,8 +145,7 @@ TEST(LostRecords, OneStretchIsOneReasonFromBothSides) {
   const auto both = waiting(0, 5000);
   EXPECT_TRUE(has_note(both, "wait_without_work"));
   EXPECT_FALSE(has_note(both, "queued_behind_nothing"));
-  EXPECT_NE(note_of(both, "wait_without_work").detail.find("and launched work"),
-            std::string::npos);
+  EXPECT_TRUE(says(note_of(both, "wait_without_work").detail, "and launched work"));
   // Launched a fifth of the time later, they are two.
   const auto apart = waiting(1000, 5000);
   EXPECT_TRUE(has_note(apart, "wait_without_work"));
@@ -177,7 +166,7 @@ TEST(LostSteps, OneOfManyStepsWithoutWork) {
 
 TEST(LostSteps, AStepThatLaunchesNothingIsNoLoss) {
   TraceText text;
-  text.note("ProfilerStep#1", 0, 990).note("ProfilerStep#2", 1000, 990);
+  text.step(1, 0, 990).step(2, 1000, 990);
   for (int i = 0; i < 30; ++i) {
     text.op("aten::add", 10 + i * 30, 20).launched(11 + i * 30, 20 + i * 30, 10, i + 1);
   }

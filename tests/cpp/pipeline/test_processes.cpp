@@ -1,19 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Several processes without a device: whose time it is that was lost.
-#include <gtest/gtest.h>
-
 #include <numeric>
 #include <stdexcept>
 
 #include "patterns/ledger.h"
-#include "pipeline/analyze.h"
-#include "support/trace_text.h"
+#include "pipeline/analyzed.h"
 
 namespace tta::pipeline {
 namespace {
 
 using patterns::PatternId;
-using test::TraceText;
 
 constexpr auto kLoading = static_cast<std::size_t>(PatternId::kDataloaderBound);
 constexpr auto kComm = static_cast<std::size_t>(PatternId::kCommExposed);
@@ -24,7 +20,7 @@ const char* const kLoader =
 // `loading` from 200 on, in its step [0, 500), and computes in the first and last 100.
 TraceText two_processes(double loading = 100) {
   return TraceText()
-      .note("ProfilerStep#1", 0, 1000)
+      .step(1, 0, 1000)
       .op("aten::mm", 0, 400)
       .note(kLoader, 400, 300)
       .op("aten::mm", 700, 300)
@@ -35,8 +31,7 @@ TraceText two_processes(double loading = 100) {
 }
 
 TEST(Processes, HaveABalanceEach) {
-  const auto trace = two_processes().load();
-  const auto report = analyze(trace);
+  const Analyzed report{two_processes()};
   ASSERT_EQ(report.balance.size(), 2u);
   EXPECT_EQ(report.trace.processes, 2u);
   const auto& first = report.balance[0];
@@ -74,8 +69,7 @@ TEST(Processes, StepsCountTheTimeOfTheirOwn) {
 }
 
 TEST(Processes, FindingsAndWindowsAreTheirs) {
-  const auto trace = two_processes().load();
-  const auto report = analyze(trace);
+  const Analyzed report{two_processes()};
   ASSERT_EQ(report.findings.size(), 1u);
   const auto& finding = report.findings[0];
   EXPECT_EQ(finding.wasted_ns, 400'000);
@@ -100,8 +94,7 @@ TEST(Processes, FindingsAndWindowsAreTheirs) {
 
 TEST(Processes, WhatCostsTooLittleInOneIsLeftToIt) {
   for (const auto& [loading, lost] : {std::pair(49.999, 0), std::pair(50.0, 50'000)}) {
-    const auto trace = two_processes(loading).load();
-    const auto report = analyze(trace);
+    const Analyzed report(two_processes(loading));
     EXPECT_EQ(report.balance[0].idle_ns[kLoading], 300'000);
     EXPECT_EQ(report.balance[1].idle_ns[kLoading], lost);
     EXPECT_EQ(report.findings[0].pids.size(), lost > 0 ? 2u : 1u);
@@ -118,8 +111,7 @@ TEST(Processes, ManyHelpersDoNotHideWhatOneWastes) {
     for (int pid = 200; pid < 230; ++pid) {
       text.host("cpu_op", "aten::mm", 500, 1, "", 1, pid);
     }
-    const auto trace = text.load();
-    const auto report = analyze(trace);
+    const Analyzed report(text);
     ASSERT_EQ(report.balance.size(), 31u);
     EXPECT_EQ(report.balance[0].pid, 100);
     EXPECT_EQ(report.balance[0].idle_ns[kLoading], lost);
@@ -139,8 +131,7 @@ TEST(Processes, WaitForTheirOwnCollectives) {
       .op("aten::mm", 600, 400);
   text.host("user_annotation", "gloo:all_reduce", 0, 500, "", 9, 200);
   text.host("cpu_op", "aten::mm", 600, 100, "", 1, 200);
-  const auto trace = text.load();
-  const auto report = analyze(trace);
+  const Analyzed report(text);
   ASSERT_EQ(report.balance.size(), 2u);
   EXPECT_EQ(report.balance[0].pid, 100);
   EXPECT_EQ(report.balance[0].idle_ns[kComm], 0);
@@ -151,8 +142,7 @@ TEST(Processes, WaitForTheirOwnCollectives) {
 TEST(Processes, TheLedgerRefusesTheTimeOfOneThatDidNoWork) {
   auto text = two_processes();
   text.host("python_function", "serve.py(1): f", 0, 5, "", 1, 300);
-  const auto trace = text.load();
-  const auto t = timeline::make_timeline(trace);
+  const Timed t(text);
   patterns::Ledger ledger(t);
   const auto claim = [](std::uint32_t evidence) {
     return patterns::Claim{

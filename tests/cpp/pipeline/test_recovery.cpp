@@ -1,26 +1,25 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What fixing findings gains, and edits by name, on traces worked by hand.
-#include "pipeline/recovery.h"
-
-#include <gtest/gtest.h>
-
+// What fixing findings gains, edits by name, and critical paths, on traces worked by
+// hand.
 #include <cmath>
+#include <stdexcept>
 
-#include "pipeline/analyze.h"
+#include "pipeline/analyzed.h"
+#include "pipeline/path_segments.h"
+#include "pipeline/recovery.h"
 #include "pipeline/what_if.h"
-#include "support/trace_text.h"
 
 namespace tta::pipeline {
 namespace {
 
-using test::TraceText;
+using replay::EdgeKind;
 
 // Ten steps: load for 2 ms, launch 1 ms of kernels, read the result.
 TraceText loading_steps() {
   TraceText text;
   for (int i = 0; i < 10; ++i) {
     const auto at = i * 4000.0;
-    text.note("ProfilerStep#" + std::to_string(i), at, 3999);
+    text.step(i, at, 3999);
     text.op("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", at, 2000);
     text.op("aten::mm", at + 2010, 20);
     text.launched(at + 2012, at + 2020, 1000, i + 1);
@@ -31,8 +30,7 @@ TraceText loading_steps() {
 }
 
 TEST(Recovery, PricesALoaderByReplay) {
-  const auto trace = loading_steps().load();
-  const auto report = analyze(trace);
+  const Analyzed report(loading_steps());
   const auto recovery = recover(report);
   ASSERT_EQ(recovery.refusal, "");
   EXPECT_TRUE(recovery.fidelity.replayable);
@@ -63,8 +61,7 @@ TEST(Recovery, GivesNoGainWhereLaunchesAreMissing) {
     text.kernel(i * 1000.0 + 50, 300, 5000 + i);  // none of them with its launch
   }
   text.launched(40'000, 40'008, 10, 1).launched(41'000, 41'008, 10, 2);
-  const auto trace = text.load();
-  const auto report = analyze(trace);
+  const Analyzed report(text);
   const auto recovery = recover(report);
   EXPECT_NE(recovery.refusal, "");
   for (const auto& gain : recovery.gains) EXPECT_FALSE(gain);
@@ -73,8 +70,7 @@ TEST(Recovery, GivesNoGainWhereLaunchesAreMissing) {
 }
 
 TEST(Recovery, PathsAddUpAndNameTheLongest) {
-  const auto trace = loading_steps().load();
-  const auto report = analyze(trace);
+  const Analyzed report(loading_steps());
   const auto recovery = recover(report);
   const auto paths = critical_paths(*recovery.model);
   ASSERT_EQ(paths.size(), 11u);  // the trace, and ten steps
@@ -110,8 +106,7 @@ std::vector<std::uint32_t> ids(const trace::Trace& trace, std::string_view part)
 }
 
 TEST(WhatIf, WithoutEditsIsTheRecording) {
-  const auto trace = loading_steps().load();
-  const auto report = analyze(trace);
+  const Analyzed report(loading_steps());
   const auto recovery = recover(report);
   const auto outcome = what_if(report, *recovery.model, {});
   EXPECT_EQ(outcome.changed_span_ns, outcome.replayed_span_ns);
@@ -218,6 +213,76 @@ TEST(Recovery, EndsAtEachCheckpoint) {
   };
   ends_at_each(price);
   ends_at_each(by_events);
+}
+
+// Two steps that launch 1 ms of work each. The first one waits for it, the second ends
+// while it still runs.
+TraceText two_steps() {
+  TraceText text;
+  text.step(0, 0, 2000).step(1, 2000, 500);
+  text.op("aten::mm", 100, 20).launched(102, 110, 1000, 1);
+  text.call("cudaStreamSynchronize", 200, 920, 1000);
+  text.op("aten::mm", 2100, 20).launched(2102, 2110, 1000, 2);
+  return text;
+}
+
+std::vector<std::uint32_t> kernels(const timeline::Timeline& t) {
+  std::vector<std::uint32_t> out;
+  for (std::uint32_t row = 0; row < t.trace->columns.size(); ++row) {
+    if (t.columns().cat(row) == trace::Category::kKernel) out.push_back(row);
+  }
+  return out;
+}
+
+std::vector<std::uint32_t> work_on(const std::vector<PathSegment>& path) {
+  std::vector<std::uint32_t> out;
+  for (const auto& s : path) {
+    if (s.kind == EdgeKind::kWork) out.push_back(s.row);
+  }
+  return out;
+}
+
+TEST(PathSegments, JoinAndAddUpToThePath) {
+  const Analyzed report(two_steps());
+  const auto recovery = recover(report);
+  const auto paths = critical_paths(*recovery.model);
+  ASSERT_EQ(paths.size(), 3u);
+  for (std::size_t place = 0; place < paths.size(); ++place) {
+    const auto path = path_segments(*recovery.model, place);
+    ASSERT_FALSE(path.empty());
+    std::vector<std::int64_t> sums(path_categories().size(), 0);
+    for (std::size_t i = 0; i < path.size(); ++i) {
+      sums[path[i].category] += path[i].end - path[i].begin;
+      EXPECT_EQ(path[i].begin, i > 0 ? path[i - 1].end : path[i].begin);
+    }
+    EXPECT_EQ(sums, paths[place].by_category);
+  }
+}
+
+TEST(PathSegments, OfAStepEndOnTheHostUnlessAskedForItsWork) {
+  const Analyzed report(two_steps());
+  const auto recovery = recover(report);
+  const auto rows = kernels(*report.timeline);
+  ASSERT_EQ(rows.size(), 2u);
+  const auto& model = *recovery.model;
+  // The first step waited for its kernel; the second ends before its own does.
+  const auto first = path_segments(model, 1), second = path_segments(model, 2);
+  EXPECT_EQ(work_on(first), std::vector{rows[0]});
+  EXPECT_EQ(work_on(second), std::vector<std::uint32_t>{});
+  EXPECT_EQ(second.back().end - second.front().begin, 500'000);
+  const auto asked = path_segments(model, 2, rows[1]);
+  EXPECT_EQ(work_on(asked), std::vector{rows[1]});
+  EXPECT_EQ(asked.front().begin, second.front().begin);
+  EXPECT_EQ(asked.back().end - asked.front().begin, 1'110'000);
+}
+
+TEST(PathSegments, RefuseWhatIsNotThere) {
+  const Analyzed report(two_steps());
+  const auto recovery = recover(report);
+  const auto& model = *recovery.model;
+  EXPECT_THROW(path_segments(model, 3), std::out_of_range);
+  EXPECT_THROW(path_segments(model, 0, 0), std::out_of_range);  // a step's row
+  EXPECT_THROW(path_segments(model, 0, timeline::kNoRow), std::out_of_range);
 }
 
 }  // namespace

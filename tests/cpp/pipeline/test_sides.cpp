@@ -2,16 +2,11 @@
 // What counts on neither side, and what a story therefore does not say.
 #include "pipeline/sides.h"
 
-#include <gtest/gtest.h>
-
-#include "pipeline/analyze.h"
+#include "pipeline/analyzed.h"
 #include "pipeline/story.h"
-#include "support/trace_text.h"
 
 namespace tta::pipeline {
 namespace {
-
-using test::TraceText;
 
 Stage stage_of(const Report& report, const std::string& id) {
   for (auto& stage : tell_story(report)) {
@@ -50,7 +45,7 @@ TEST(Sides, TimeWithoutAHostEventIsNeitherSides) {
 TEST(Sides, AStepIsNoEventOfTheHost) {
   TraceText text;
   busy_host(text, 0, 10, 100);
-  busy_host(text, 15'000, 10, 100).note("ProfilerStep#1", 0, 25'000);
+  busy_host(text, 15'000, 10, 100).step(1, 0, 25'000);
   const auto trace = text.load();
   EXPECT_EQ(measure_sides(timeline::make_timeline(trace))->unrecorded_ns, 5'000'000);
   // A range of the program's own is one.
@@ -81,15 +76,12 @@ TEST(Sides, NothingIsSaidIfTheHostIsSilentForOverHalf) {
   EXPECT_EQ(limit(19'900).verdict, "host");
   const auto silent = limit(20'100);
   EXPECT_FALSE(silent.known);
-  EXPECT_NE(silent.answer.find("nothing is recorded of the host for 50.1 %"),
-            std::string::npos)
-      << silent.answer;
+  EXPECT_TRUE(says(silent.answer, "nothing is recorded of the host for 50.1 %"));
 }
 
 TEST(Sides, WhatTheProfilerHeldUpIsNeitherSides) {
   TraceText text;
-  const auto trace = busy_host(text, 0, 20, 100).load();
-  const auto t = timeline::make_timeline(trace);
+  const Timed t(busy_host(text, 0, 20, 100));
   const auto sides = measure_sides(t, {{{500'000, 900'000}, {1'200'000, 1'300'000}}});
   EXPECT_EQ(sides->profiler_ns, 500'000);
   EXPECT_EQ(sides->span_ns, 19'500'000);
@@ -106,8 +98,8 @@ TEST(Sides, TheLimitIsSaidOfTheTimeOutsideTheProfiler) {
     report.profiler_idle = {{{200'000, 200'000 + ns}}};
     return stage_of(report, "limit");
   };
-  EXPECT_EQ(with(3'900'000).answer.find("outside the profiler"), std::string::npos);
-  EXPECT_NE(with(4'100'000).answer.find("outside the profiler"), std::string::npos);
+  EXPECT_FALSE(says(with(3'900'000).answer, "outside the profiler"));
+  EXPECT_TRUE(says(with(4'100'000).answer, "outside the profiler"));
   EXPECT_TRUE(with(17'900'000).known);
   EXPECT_FALSE(with(18'100'000).known);
   EXPECT_FALSE(stage_of(report, "gain").known);
@@ -137,8 +129,7 @@ TEST(Sides, TooLittleRecordedIsNotJudged) {
     for (int i = 0; i < count; ++i) {
       text.launched(i * kernel, i * kernel + 1, kernel - 1, i + 1);
     }
-    const auto trace = text.load();
-    const auto report = analyze(trace);
+    const Analyzed report(text);
     EXPECT_EQ(stage_of(report, "limit").known, stage_of(report, "gain").known);
     return stage_of(report, "limit").known;
   };
@@ -160,8 +151,8 @@ TEST(Sides, StacksAreSaidToSlowTheHost) {
     EXPECT_EQ(limit.verdict, "host");
     return limit.answer;
   };
-  EXPECT_EQ(answer(100).find("Python stacks"), std::string::npos);
-  EXPECT_NE(answer(101).find("Python stacks"), std::string::npos) << answer(101);
+  EXPECT_FALSE(says(answer(100), "Python stacks"));
+  EXPECT_TRUE(says(answer(101), "Python stacks"));
 }
 
 // A report with room for findings of anything: ten long kernels, half idle.
@@ -196,9 +187,8 @@ TEST(Gain, WhatIsMeasuredGoesBeforeWhatIsEstimated) {
   const auto gain =
       open.gain({finding(kSmallGrid, 4000, 0), finding(kDataloaderBound, 1000, 1000)});
   EXPECT_EQ(gain.verdict, "dataloader_bound");
-  EXPECT_NE(gain.answer.find("By estimate, small_grid costs up to"), std::string::npos)
-      << gain.answer;
-  EXPECT_EQ(gain.answer.find("dataloader_bound, up to"), std::string::npos);
+  EXPECT_TRUE(says(gain.answer, "By estimate, small_grid costs up to"));
+  EXPECT_FALSE(says(gain.answer, "dataloader_bound, up to"));
   const auto only = open.gain({finding(kSmallGrid, 4000, 0)});
   EXPECT_EQ(only.verdict, "small_grid");
   EXPECT_EQ(only.answer.rfind("small_grid, by estimate up to 4.0 ms", 0), 0u)
@@ -222,14 +212,11 @@ TEST(Gain, MostOfItIsHalfOrMore) {
     for (const auto& [line, us] : at) all.push_back(finding(kGcPause, us, us, line));
     return open.gain(std::move(all)).answer;
   };
-  EXPECT_NE(answer({{1, 500}, {2, 500}}).find("most of it at train.py:1"),
-            std::string::npos);
-  EXPECT_NE(answer({{1, 400}, {2, 300}, {3, 300}})
-                .find("the largest part (40.0 %) at train.py:1"),
-            std::string::npos);
+  EXPECT_TRUE(says(answer({{1, 500}, {2, 500}}), "most of it at train.py:1"));
+  EXPECT_TRUE(says(answer({{1, 400}, {2, 300}, {3, 300}}),
+                   "the largest part (40.0 %) at train.py:1"));
   // Two findings of one line are one place.
-  EXPECT_NE(answer({{1, 400}, {2, 300}, {2, 300}}).find("most of it at train.py:2"),
-            std::string::npos);
+  EXPECT_TRUE(says(answer({{1, 400}, {2, 300}, {2, 300}}), "most of it at train.py:2"));
 }
 
 TEST(Gain, UnexplainedTimeIsSaidBesideTheWork) {
@@ -242,10 +229,9 @@ TEST(Gain, UnexplainedTimeIsSaidBesideTheWork) {
     for (auto& row : report.balance) row.unattributed_ns = row.span_ns - row.busy_ns;
     return stage_of(report, "gain");
   };
-  EXPECT_NE(gain(95).answer.find("the work itself does"), std::string::npos);
-  EXPECT_NE(gain(80).answer.find("of the time passes for reasons that no rule knows"),
-            std::string::npos)
-      << gain(80).answer;
+  EXPECT_TRUE(says(gain(95).answer, "the work itself does"));
+  EXPECT_TRUE(
+      says(gain(80).answer, "of the time passes for reasons that no rule knows"));
 }
 
 }  // namespace

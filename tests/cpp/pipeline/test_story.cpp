@@ -2,19 +2,14 @@
 // Which side is the limit, what fills the time and what matters, each by hand.
 #include "pipeline/story.h"
 
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <map>
 
-#include "pipeline/analyze.h"
+#include "pipeline/analyzed.h"
 #include "pipeline/sides.h"
-#include "support/trace_text.h"
 
 namespace tta::pipeline {
 namespace {
-
-using test::TraceText;
 
 std::map<std::string, Stage> story_of(const trace::Trace& trace) {
   std::map<std::string, Stage> out;
@@ -67,7 +62,7 @@ TEST(Story, TheDeviceIsTheLimitOfAHostThatWaits) {
   const auto story = story_of(steps_of(900, 60).load());
   EXPECT_EQ(story.at("limit").verdict, "device");
   EXPECT_EQ(figure(story.at("limit"), "device"), 20 * 900'000);
-  EXPECT_NE(story.at("limit").answer.find("to spare"), std::string::npos);
+  EXPECT_TRUE(says(story.at("limit").answer, "to spare"));
 }
 
 TEST(Story, SidesThatWaitForEachOtherDoSoInTurns) {
@@ -98,8 +93,7 @@ TEST(Story, LaunchesIntoAFullQueueAreWaits) {
   text.call("cudaLaunchKernel", 7800, 400, 2000).kernel(130'000, 50, 2000);
   text.call("cudaLaunchKernel", 8300, 40, 2001).kernel(131'000, 50, 2001);
   text.op("aten::mm", 8345, 130'000);  // or nobody knew what the host did meanwhile
-  const auto trace = text.load();
-  const auto t = timeline::make_timeline(trace);
+  const Timed t(text);
   const auto sides = measure_sides(t);
   ASSERT_TRUE(sides.has_value());
   // Of [7800, 8200) the device was busy from 8000 on, but for two gaps of 1 us.
@@ -121,8 +115,7 @@ TEST(Story, BusyTimeIsDividedWithoutRemainder) {
   text.copy("Memcpy HtoD (Pinned -> Device)", 140, 30, 4, 1000);  // alone: 20
   text.device_work("gpu_memset", "Memset (Device)", 200, 3, 5, "", 7, 0);
   text.kernel(300, 10, 6, "at the border");  // large: 10
-  const auto trace = text.load();
-  const auto t = timeline::make_timeline(trace);
+  const Timed t(text);
   const auto parts = divide_busy_time(t);
   EXPECT_EQ(parts.large_ns, 110'000);
   EXPECT_EQ(parts.small_ns, 4'999);
@@ -146,8 +139,7 @@ TEST(Story, WhatMattersIsTheCostliestPatternWithItsPlace) {
   EXPECT_EQ(story.at("idle").verdict, "dataloader_bound");
   const auto& gain = story.at("gain");
   EXPECT_EQ(gain.verdict, "dataloader_bound");
-  EXPECT_NE(gain.answer.find("most of it at train.py:12"), std::string::npos)
-      << gain.answer;
+  EXPECT_TRUE(says(gain.answer, "most of it at train.py:12"));
   EXPECT_EQ(figure(gain, "at_most"), figure(story.at("idle"), "idle_dataloader_bound"));
   EXPECT_EQ(gain.severity, patterns::Severity::kHigh);
 }
@@ -158,13 +150,13 @@ TEST(Story, WithoutAPatternTheWorkItselfMatters) {
   text.op("aten::mm", 0, 1000).call("cudaLaunchKernel", 0, 5, 1);
   text.kernel(10, 900, 1, name);
   for (int i = 0; i < 9; ++i) {
-    text.call("cudaLaunchKernel", 8 + i * 6, 5, i + 2).kernel(910 + i * 9, 9, i + 2);
+    text.launched(8 + i * 6, 910 + i * 9, 9, i + 2);
   }
   const auto gain = story_of(text.load()).at("gain");
   EXPECT_EQ(gain.verdict, "kernels");
   EXPECT_EQ(figure(gain, "longest_kernel"), 900'000);
-  EXPECT_NE(gain.answer.find(std::string(48, 'k') + "..."), std::string::npos);
-  EXPECT_EQ(gain.answer.find(std::string(49, 'k')), std::string::npos);
+  EXPECT_TRUE(says(gain.answer, std::string(48, 'k') + "..."));
+  EXPECT_FALSE(says(gain.answer, std::string(49, 'k')));
 }
 
 TEST(Story, ADegradedRecordingHasNoLimitAndNoGain) {
@@ -179,8 +171,8 @@ TEST(Story, ADegradedRecordingHasNoLimitAndNoGain) {
     EXPECT_FALSE(story.at(id).known) << id;
     EXPECT_TRUE(story.at(id).figures.empty() && story.at(id).verdict.empty()) << id;
   }
-  EXPECT_NE(story.at("busy").answer.find("at least"), std::string::npos);
-  EXPECT_NE(story.at("idle").answer.find("at most"), std::string::npos);
+  EXPECT_TRUE(says(story.at("busy").answer, "at least"));
+  EXPECT_TRUE(says(story.at("idle").answer, "at most"));
 }
 
 TEST(Story, AnUnusableTraceIsNotTold) {
@@ -208,7 +200,7 @@ TEST(Story, DevicesAreAddedUp) {
   EXPECT_EQ(figure(busy, "span"), 2'000'000);
   EXPECT_EQ(figure(busy, "busy"), 1'400'000);
   EXPECT_EQ(figure(busy, "device_count"), 2);
-  EXPECT_NE(busy.answer.find("(40.0 % to 100.0 %)"), std::string::npos) << busy.answer;
+  EXPECT_TRUE(says(busy.answer, "(40.0 % to 100.0 %)"));
 }
 
 }  // namespace

@@ -142,6 +142,13 @@ std::int64_t Replayed::returns(std::string_view name, int n) const {
   return times[call(name, n).end_point];
 }
 
+std::uint32_t Replayed::row(std::string_view name) const {
+  for (std::uint32_t row = 0; row < trace.columns.size(); ++row) {
+    if (trace.name(row) == name) return row;
+  }
+  throw std::out_of_range("no event " + std::string(name));
+}
+
 double Replayed::span_error(replay::KindSet without) const {
   const auto replayed = model.graph.schedule(model.graph.weights(without));
   const auto recorded = static_cast<double>(replay::span_of(model.recorded()));

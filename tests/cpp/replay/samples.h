@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "replay/fidelity.h"
+#include "support/trace_text.h"
 #include "timeline/event_args.h"
 #include "timeline/timeline.h"
-#include "trace/trace.h"
 
 namespace tta::test {
 
@@ -48,6 +48,8 @@ bool is_device_work(std::string_view row);
 struct Replayed {
   explicit Replayed(const std::string& text, const replay::ModelOptions& options = {});
   explicit Replayed(trace::Trace loaded, const replay::ModelOptions& options = {});
+  Replayed(const TraceText& text, const replay::ModelOptions& options)
+      : Replayed(text.load(), options) {}
   Replayed(const Replayed&) = delete;
 
   trace::Trace trace;
@@ -62,6 +64,11 @@ struct Replayed {
   std::int64_t starts(std::string_view name) const;
   std::int64_t ends(std::string_view name) const;
   std::int64_t returns(std::string_view name, int n = 0) const;
+  /// The row of the first event of this name, and its lane.
+  std::uint32_t row(std::string_view name) const;
+  std::uint32_t lane_of(std::string_view name) const {
+    return timeline.lanes.lane[row(name)];
+  }
   /// Of the span, as a share, of a replay without some kinds of edges.
   double span_error(replay::KindSet without = 0) const;
 };

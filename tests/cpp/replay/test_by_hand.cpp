@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// replay/test_by_hand.cpp: small traces replayed by the constants, worked out in ns.
+// Small traces replayed by the constants, worked out in ns, and whether a length was
+// recorded or worked out.
 //
 // NVIDIA: launch 8000, gap 1200, return 8000, wait cost 5000, stream wait 2000.
 #include <gtest/gtest.h>
 
+#include "replay/change.h"
+#include "replay/gain.h"
 #include "replay/samples.h"
 #include "support/trace_text.h"
 
@@ -28,7 +31,7 @@ TEST(ByHand, AStreamTakesItsWorkInOrder) {
   TraceText t;
   for (int i = 0; i < 3; ++i) launch(t, 10 * i, i + 1);
   t.kernel(10, 100, 1, "a").kernel(112, 50, 2, "b").kernel(164, 20, 3, "c");
-  const Replayed r(t.text(), by_constants());
+  const Replayed r(t, by_constants());
   EXPECT_EQ(r.starts("a"), 8'000);
   EXPECT_EQ(r.starts("b"), 109'200);
   EXPECT_EQ(r.starts("c"), 160'400);
@@ -39,7 +42,7 @@ TEST(ByHand, WorkOfAnIdleStreamFollowsItsLaunch) {
   TraceText t;
   for (int i = 0; i < 3; ++i) launch(t, 50 * i, i + 1);
   t.kernel(9, 5, 1, "a").kernel(59.5, 5, 2, "b").kernel(111, 5, 3, "c");
-  const Replayed r(t.text(), by_constants());
+  const Replayed r(t, by_constants());
   EXPECT_EQ(r.starts("a"), 8'000);
   EXPECT_EQ(r.starts("b"), 58'000);
   EXPECT_EQ(r.starts("c"), 108'000);
@@ -48,7 +51,7 @@ TEST(ByHand, WorkOfAnIdleStreamFollowsItsLaunch) {
 TEST(ByHand, WorkThatBeganDuringItsLaunchKeepsItsLatency) {
   TraceText t;
   t.call("cudaLaunchKernel", 0, 7, 1).kernel(6, 5, 1, "a");
-  EXPECT_EQ(Replayed(t.text(), by_constants()).starts("a"), 6'000);
+  EXPECT_EQ(Replayed(t, by_constants()).starts("a"), 6'000);
 }
 
 TEST(ByHand, ASynchronizationWaitsForAllThatWasLaunched) {
@@ -56,7 +59,7 @@ TEST(ByHand, ASynchronizationWaitsForAllThatWasLaunched) {
   launch(t, 0, 1).kernel(10, 500, 1, "a");
   t.call("cudaDeviceSynchronize", 10, 515, 2);
   launch(t, 530, 3).kernel(540, 10, 3, "b");
-  const Replayed r(t.text(), by_constants());
+  const Replayed r(t, by_constants());
   EXPECT_EQ(r.returns("cudaDeviceSynchronize"), 516'000);
   EXPECT_EQ(r.starts("b"), 516'000 + 5'000 + 8'000) << "5 us of work between the calls";
 }
@@ -65,7 +68,7 @@ TEST(ByHand, OneThatFindsNothingToWaitForTakesItsOwnTime) {
   TraceText t;
   launch(t, 0, 1).kernel(10, 5, 1, "a");
   t.call("cudaDeviceSynchronize", 40, 3, 2).call("cudaDeviceSynchronize", 50, 30, 3);
-  const Replayed r(t.text(), by_constants());
+  const Replayed r(t, by_constants());
   EXPECT_EQ(r.returns("cudaDeviceSynchronize", 0), 43'000);
   EXPECT_EQ(r.returns("cudaDeviceSynchronize", 1), 43'000 + 7'000 + 5'000);
   EXPECT_FALSE(r.model.waits[1].copied);
@@ -75,7 +78,7 @@ TEST(ByHand, ALongOneWithNothingToWaitForIsCopied) {
   TraceText t;
   launch(t, 0, 1).kernel(10, 5, 1, "a");
   t.call("cudaFree", 40, 3000, 2);
-  const Replayed r(t.text(), by_constants());
+  const Replayed r(t, by_constants());
   EXPECT_TRUE(r.model.waits.at(0).copied);
   EXPECT_EQ(r.returns("cudaFree"), 3'040'000);
 }
@@ -86,7 +89,7 @@ TEST(ByHand, AnEventHoldsUpAnotherStream) {
   t.call("cudaEventRecord", 6, 1, 2).call("cudaStreamWaitEvent", 8, 1, 3);
   launch(t, 12, 4).kernel(113, 10, 4, "b", 20);
   launch(t, 20, 5).kernel(29, 10, 5, "free", 21);
-  const Replayed r(t.text(), strict());
+  const Replayed r(t, strict());
   EXPECT_EQ(r.starts("b"), 110'000);
   EXPECT_EQ(r.starts("free"), 28'000) << "launched later, into a stream of its own";
 }
@@ -95,34 +98,34 @@ TEST(ByHand, AGraphIsLaunchedOnceAndRunsInOrder) {
   TraceText t;
   t.call("cudaGraphLaunch", 0, 10, 1);
   t.kernel(20, 10, 1, "a").kernel(31, 10, 1, "b").kernel(42, 10, 1, "c");
-  const Replayed r(t.text(), by_constants());
+  const Replayed r(t, by_constants());
   EXPECT_EQ(r.starts("a"), 20'000) << "the set-up of a graph is no constant";
   EXPECT_EQ(r.starts("b"), 31'200);
   EXPECT_EQ(r.starts("c"), 42'400);
-  EXPECT_EQ(Replayed(t.text(), strict()).starts("a"), 8'000);
+  EXPECT_EQ(Replayed(t, strict()).starts("a"), 8'000);
 }
 
 TEST(ByHand, WorkMayOverlapItsPredecessor) {
   TraceText t;
   launch(t, 0, 1).kernel(10, 100, 1, "a");
   launch(t, 10, 2).kernel(107, 50, 2, "b");
-  EXPECT_EQ(Replayed(t.text(), by_constants()).starts("b"), 105'000);
-  EXPECT_EQ(Replayed(t.text(), strict()).starts("b"), 109'200);
+  EXPECT_EQ(Replayed(t, by_constants()).starts("b"), 105'000);
+  EXPECT_EQ(Replayed(t, strict()).starts("b"), 109'200);
 }
 
 TEST(ByHand, OfAmdTheTimesOfAStreamAreContiguous) {
   TraceText t;
   t.call("hipLaunchKernel", 0, 5, 1).kernel(10, 100, 1, "a");
   t.call("hipLaunchKernel", 10, 5, 2).kernel(110, 50, 2, "b");
-  EXPECT_EQ(Replayed(t.text(), by_constants()).starts("b"), 108'000);
+  EXPECT_EQ(Replayed(t, by_constants()).starts("b"), 108'000);
 }
 
 TEST(ByHand, AStepIsTheTimeBetweenItsEnds) {
   TraceText t;
-  t.note("ProfilerStep#3", 0, 600);
+  t.step(3, 0, 600);
   launch(t, 0, 1).kernel(10, 500, 1, "a");
   t.call("cudaDeviceSynchronize", 10, 515, 2);
-  const Replayed r(t.text(), by_constants());
+  const Replayed r(t, by_constants());
   const auto f = judge(r.model);
   ASSERT_EQ(f.steps.size(), 1u);
   EXPECT_EQ(f.steps[0].number, 3);
@@ -155,6 +158,116 @@ TEST(ByHand, AQueueThatRestedTakesLonger) {
   const Replayed r(t.text());
   EXPECT_EQ(r.times, r.model.recorded());
   EXPECT_EQ(judge(r.model).explained, 30u);
+}
+
+TimeBySource sources(const Replayed& r) { return judge(r.model).path_sources; }
+
+// The edges of a kind by their sources.
+std::array<int, kSourceNames.size()> count(const Replayed& r, EdgeKind kind) {
+  std::array<int, kSourceNames.size()> out{};
+  for (const auto& e : r.model.graph.edges()) {
+    if (e.kind == kind) ++out[static_cast<std::size_t>(e.source)];
+  }
+  return out;
+}
+using Counts = std::array<int, kSourceNames.size()>;
+
+// Two kernels, of 100 and 50 us; the second begins at `begins`.
+TraceText two(double begins) {
+  TraceText t;
+  t.launched(0, 8, 100, 1).launched(5, begins, 50, 2);
+  return t;
+}
+
+TEST(Sources, AGapIsWorkedOutAndAnOverlapCopied) {
+  // Launch 8, gap 1.2.
+  EXPECT_EQ(sources(Replayed(two(109.2), by_constants())),
+            (TimeBySource{150'000, 9'200, 0}));
+  // From 8 us on the first kernel, from 100 the second.
+  const Replayed overlap(two(100), by_constants());
+  EXPECT_EQ(sources(overlap), (TimeBySource{142'000, 8'000, 0}));
+  EXPECT_EQ(count(overlap, EdgeKind::kFifo), (Counts{1, 0, 0}));
+  auto strict = by_constants();
+  strict.keep_oddities = false;
+  EXPECT_EQ(count(Replayed(two(100), strict), EdgeKind::kFifo), (Counts{0, 1, 0}));
+}
+
+TEST(Sources, OfAHandOverTheLatencyIsCopied) {
+  TraceText t;
+  t.op("forward", 0, 100).op("backward", 160, 180, "", 2).op("step", 400, 100);
+  const Replayed r(t.text());
+  EXPECT_EQ(count(r, EdgeKind::kHandOver), (Counts{2, 0, 0}));
+  EXPECT_EQ(sources(r), (TimeBySource{500'000, 0, 0}));
+}
+
+TEST(Sources, ALengthThatWasLessThanTheRuleIsCopied) {
+  TraceText t;  // 3 us against 5, 1 us against 2, 6 us, its call not over, against 8
+  t.call("cudaDeviceSynchronize", 0, 3, 1).call("cudaDeviceSynchronize", 4, 7, 2);
+  t.call("cudaLaunchKernel", 20, 7, 3).kernel(26, 100, 3);
+  t.launched(30, 127.2, 10, 4);
+  t.call("cudaStreamWaitEvent", 40, 1, 5).launched(42, 138.2, 10, 6, 20);
+  t.call("cudaStreamWaitEvent", 50, 1, 7).launched(52, 151, 10, 8, 21);
+  const Replayed r(t, by_constants());
+  EXPECT_EQ(count(r, EdgeKind::kWaitCost), (Counts{1, 1, 0}));
+  EXPECT_EQ(count(r, EdgeKind::kLaunch), (Counts{1, 3, 0}));
+  EXPECT_EQ(count(r, EdgeKind::kStreamWait), (Counts{1, 1, 0}));
+}
+
+TEST(Sources, AnOverlapIsNothingThatAFixTakesAway) {
+  const Replayed r(two(100), by_constants());
+  Change change;
+  const auto& first = r.model.tasks.all[0];
+  change.shorten(first.row, {first.begin, first.begin + 20'000});
+  const Pricer pricer(r.model);
+  const auto gain = pricer.gain(pricer.replay(change));
+  EXPECT_EQ(gain.high, 20'000);
+  EXPECT_EQ(gain.recomputed, 0) << "all of it is work taken away";
+}
+
+// Kernels queued in advance: gaps of 2 us and overlaps of 8, in turn, and one late.
+Replayed overlapping(bool keep_oddities) {
+  TraceText t;
+  for (int i = 0; i < 8; ++i) t.call("cudaLaunchKernel", 6 * i, 5, i + 1);
+  double at = 10;
+  for (int i = 0; i < 8; ++i) {
+    t.kernel(at, 100, i + 1);
+    at += i == 6 ? 121 : i % 2 == 0 ? 102 : 92;
+  }
+  ModelOptions options;
+  options.keep_oddities = keep_oddities;
+  return Replayed(t, options);
+}
+
+std::int64_t gap(const Replayed& r) {
+  const auto name = r.timeline.columns().name[r.model.tasks.all[0].row];
+  return r.model.calibration.gap(name, name, TaskKind::kKernel, TaskKind::kKernel);
+}
+
+TEST(Sources, GapsAreMeasuredWhereAGapIsAskedFor) {
+  EXPECT_EQ(gap(overlapping(true)), 2'000);
+  EXPECT_EQ(gap(overlapping(false)), -3'000) << "the mean of 3 times 2 and 3 times -8";
+}
+
+// Stream syncs that return so long after their work of 200 us.
+std::int64_t back(std::vector<double> returns) {
+  TraceText t;
+  int id = 0;
+  double at = 0;
+  for (const auto after : returns) {
+    t.launched(at, at + 10, 200, ++id);
+    t.call("cudaStreamSynchronize", at + 6, 204 + after, ++id);
+    at += 1000;
+  }
+  const Replayed r(t.text());
+  const auto& call = r.call("cudaStreamSynchronize");
+  return r.model.calibration.back(r.timeline.columns().name[call.row], nullptr);
+}
+
+TEST(Sources, AReturnTakesTheMedianOrContradictsAFifth) {
+  EXPECT_EQ(back({3, 4, 5, 6, 30}), 5'000);
+  EXPECT_EQ(back({3, 4, 8, 10, 30}), 8'000) << "5 us more than the least fifth";
+  EXPECT_EQ(back({3, 4, 8.1, 10, 30}), 8'000);
+  EXPECT_EQ(back({20, 40, 60, 80, 100}), 25'000);
 }
 
 }  // namespace

@@ -163,7 +163,7 @@ TEST(FewerLaunches, CopiesAreNotFused) {
 TraceText collectives() {
   TraceText text;
   const auto add = [&](double at, double ts, double dur, int id, const char* name) {
-    text.call("cudaLaunchKernel", at, 5, id).kernel(ts, dur, id, name);
+    text.launched(at, ts, dur, id, 7, name);
   };
   add(0, 8, 30, 1, "ncclAllReduce");
   add(10, 39.2, 50, 2, "ncclAllReduce");

@@ -6,36 +6,22 @@
 #include <sstream>
 
 #include "replay/change.h"
-#include "replay/fidelity.h"
 #include "replay/ranks.h"
+#include "replay/samples.h"
 #include "replay/scheduler.h"
 #include "replay/write_trace.h"
-#include "support/trace_text.h"
+#include "support/says.h"
 
 namespace tta::replay {
 namespace {
 
+using test::says;
 using test::TraceText;
 
-struct Rank {
-  explicit Rank(trace::Trace of)
-      : trace(std::move(of)),
-        timeline(timeline::make_timeline(trace)),
-        args(timeline),
-        model(make_model(timeline, args, {.calibrate = false})) {}
+struct Rank : test::Replayed {
+  explicit Rank(trace::Trace of) : Replayed(std::move(of), test::by_constants()) {}
   explicit Rank(const TraceText& text) : Rank(text.load()) {}
-  trace::Trace trace;
-  timeline::Timeline timeline;
-  timeline::EventArgs args;
-  Model model;
-
   RankModel of() const { return {&model, &args}; }
-  std::uint32_t row(std::string_view name) const {
-    for (std::uint32_t r = 0; r < trace.columns.size(); ++r) {
-      if (trace.name(r) == name) return r;
-    }
-    return timeline::kNoRow;
-  }
 };
 
 std::string all_reduce(int sequence, const char* group = "0") {
@@ -153,8 +139,8 @@ TEST(Ranks, ContraryOrdersAreACircle) {
     const Ranks ranks(both);
     FAIL() << "no circle found";
   } catch (const CycleError& e) {
-    EXPECT_NE(std::string(e.what()).find("collective"), std::string::npos) << e.what();
-    EXPECT_NE(std::string(e.what()).find("fifo"), std::string::npos) << e.what();
+    EXPECT_TRUE(says(e.what(), "collective"));
+    EXPECT_TRUE(says(e.what(), "fifo"));
   }
 }
 
@@ -162,8 +148,8 @@ TEST(Ranks, WithoutNumbersTheOrderCounts) {
   const auto text = [](double late) {
     TraceText out;
     for (int i = 0; i < 2; ++i) {
-      out.call("cudaLaunchKernel", i * 10, 5, i + 1)
-          .kernel(20 + i * 200 + late, 100 - late, i + 1, "ncclKernel_AllReduce_Sum");
+      out.launched(i * 10, 20 + i * 200 + late, 100 - late, i + 1, 7,
+                   "ncclKernel_AllReduce_Sum");
     }
     return out;
   };

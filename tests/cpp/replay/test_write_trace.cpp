@@ -11,6 +11,7 @@
 #include "random_program.h"
 #include "replay/json_text.h"
 #include "replay/samples.h"
+#include "support/says.h"
 #include "support/trace_text.h"
 
 namespace tta::replay {
@@ -19,6 +20,7 @@ namespace {
 using test::Recorded;
 using timeline::Interval;
 using trace::Category;
+using tta::test::says;
 using tta::test::TraceText;
 
 std::string text_of(const Program& p, std::uint32_t rank = 0) {
@@ -84,7 +86,7 @@ TEST(WriteTrace, AProgramIsReadBackAsItWasScheduled) {
   const auto owner = r.timeline.owner_of(kernels[0]);
   EXPECT_EQ(r.trace.name(owner), "aten::linear");
   const auto args = r.trace.read_args({{owner}});
-  EXPECT_NE(args[0].find("\"Input Dims\": [[2, 3]]"), std::string::npos);
+  EXPECT_TRUE(says(args[0], "\"Input Dims\": [[2, 3]]"));
   const auto copies = rows_of(r.trace, Category::kGpuMemcpy);
   ASSERT_EQ(copies.size(), 1u);
   EXPECT_EQ(c.ts[copies[0]], 109'201);
@@ -127,12 +129,9 @@ TEST(WriteTrace, RowsTellWhatTheProgramSaysOfThem) {
   const auto args_of = [&](Category category, std::size_t which) {
     return t.read_args({{rows_of(t, category).at(which)}}).front();
   };
-  EXPECT_NE(args_of(Category::kUserAnnotation, 0).find("train.py(3)"),
-            std::string::npos);
-  EXPECT_NE(args_of(Category::kCpuOp, 0).find("\"Sequence number\": 5"),
-            std::string::npos);
-  EXPECT_NE(args_of(Category::kCpuOp, 1).find("\"Input Dims\": [[2]]"),
-            std::string::npos);
+  EXPECT_TRUE(says(args_of(Category::kUserAnnotation, 0), "train.py(3)"));
+  EXPECT_TRUE(says(args_of(Category::kCpuOp, 0), "\"Sequence number\": 5"));
+  EXPECT_TRUE(says(args_of(Category::kCpuOp, 1), "\"Input Dims\": [[2]]"));
 }
 
 TEST(WriteTrace, OfTwoThatBeginAndEndTogetherTheInnerOneIsInside) {
@@ -196,8 +195,7 @@ TEST(WriteTrace, EachRankHasItsOwnFile) {
   EXPECT_EQ(collective->group, "0");
   EXPECT_EQ(collective->sequence, 5);
   EXPECT_EQ(collective->group_size, 2);
-  EXPECT_NE(t.metadata_json("distributedInfo").find("\"world_size\": 2"),
-            std::string_view::npos);
+  EXPECT_TRUE(says(t.metadata_json("distributedInfo"), "\"world_size\": 2"));
 }
 
 TEST(WriteTrace, FilesThatCannotBeWrittenAreRefused) {
@@ -224,8 +222,7 @@ struct Recording : tta::test::Replayed {
         .python("inside", 30, 49)
         .op("aten::after", 130, 10)
         .host("overhead", "elsewhere", 130, 10, "", 77)
-        .call("cudaLaunchKernel", 142, 5, 3)
-        .kernel(152, 10, 3);
+        .launched(142, 152, 10, 3);
   }
 
   trace::Trace written(const std::vector<std::int64_t>& times) const {

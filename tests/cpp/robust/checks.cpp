@@ -165,7 +165,7 @@ Plan plan_of(std::uint64_t dice) {
   if (take(128) == 0) plan.options.window_bytes = trace::LoadOptions{}.window_bytes;
   if (take(8) == 0) plan.recover = true;
   if (take(128) == 0) plan.threads = 2 + static_cast<unsigned>(take(2));
-  if (take(64) == 0) plan.analyze = true;
+  if (take(16) == 0) plan.analyze = true;
   if (take(16) == 0) plan.options.keep.categories = dice;
   if (take(16) == 0) plan.options.keep.begin = 4372189311955743;
   return plan;

@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "support/gzip.h"
+#include "support/trace_text.h"
 
 namespace tta::robust {
 namespace {
@@ -102,6 +103,26 @@ std::string unnumbered_device() {
   return text + "]";
 }
 
+// Steps that load, launch, copy back and reduce, so that the rules have something to
+// do.
+std::string steps() {
+  test::TraceText text;
+  text.step(1, 0, 400)
+      .step(2, 405, 400)
+      .python("train.py(3): step", 1, 800)
+      .note("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 2, 100);
+  for (int i = 0; i < 4; ++i) {
+    const double at = 120 + i * 90;
+    text.op("aten::add", at, 60)
+        .launched(at + 5, at + 20, 30 + i, i + 1, 7 + i % 2)
+        .call("cudaMemcpyAsync", at + 40, 20, 100 + i)
+        .copy("Memcpy DtoH (Device -> Pageable)", at + 55, 2, 100 + i, 4);
+  }
+  return text.kernel(600, 100, 50, "ncclDevKernel_AllReduce", 20)
+      .host("overhead", "Buffer Flush", 750, 40, "", 0, -1)
+      .text();
+}
+
 }  // namespace
 
 std::string read_sample(const std::string& name) {
@@ -154,7 +175,7 @@ std::string gzip(std::string_view text) {
 
 std::vector<std::string> small_seeds() {
   std::vector<std::string> seeds = {kKineto, compact(kKineto), list_form(),
-                                    unnumbered_device()};
+                                    unnumbered_device(), steps()};
   for (const char* name :
        {"a100-event-sync-3streams-tiny.json.gz", "mi250-rocm62-tiny.json.gz",
         "old-catnames-tiny-no-schema.json.gz", "mi300-torch-compile-triton.json.gz"}) {

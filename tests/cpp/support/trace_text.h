@@ -55,10 +55,14 @@ class TraceText {
                      ", \"correlation\": " + std::to_string(correlation) + more);
   }
   /// Launches a kernel by cudaLaunchKernel (5 us) at `at`, to run at [ts, ts + dur).
-  TraceText& launched(double at, double ts, double dur, int correlation,
-                      int stream = 7) {
+  TraceText& launched(double at, double ts, double dur, int correlation, int stream = 7,
+                      const std::string& name = "gemm", int device = 0) {
     return call("cudaLaunchKernel", at, 5, correlation)
-        .kernel(ts, dur, correlation, "gemm", stream);
+        .kernel(ts, dur, correlation, name, stream, device);
+  }
+  /// Adds the range of a step of the profiler.
+  TraceText& step(int number, double ts, double dur) {
+    return note("ProfilerStep#" + std::to_string(number), ts, dur);
   }
   TraceText& header(const std::string& member) {
     header_ += member + ", ";

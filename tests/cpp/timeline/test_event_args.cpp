@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The args of device work in every layout that is around.
+// What work, launches, operators and collectives say of themselves, in every layout
+// that is around.
 #include "timeline/event_args.h"
 
 #include <gtest/gtest.h>
-
-#include <string>
 
 #include "support/trace_text.h"
 
@@ -12,18 +11,30 @@ namespace tta::timeline {
 namespace {
 
 using test::TraceText;
+using Sizes = std::vector<std::vector<std::int64_t>>;
+using Names = std::vector<std::string>;
 
-TraceText kernel(const std::string& more) {
-  return TraceText()
-      .call("cudaLaunchKernel", 0, 5, 1)
-      .device_work("kernel", "gemm", 10, 10, 1, more, 7, 0);
-}
+// Holds what EventArgs refers to. Row 0 is the first event added.
+struct Read {
+  explicit Read(const TraceText& text)
+      : trace(text.load()), timeline(make_timeline(trace)), args(timeline) {}
+  trace::Trace trace;
+  Timeline timeline;
+  EventArgs args;
+};
 
 // What is known of the second event.
-WorkArgs work_of(const TraceText& text) {
-  const auto trace = text.load();
-  const auto timeline = make_timeline(trace);
-  return EventArgs(timeline).work(1);
+WorkArgs work_of(const TraceText& text) { return Read(text).args.work(1); }
+
+TraceText launched_by(const std::string& call, const std::string& call_args,
+                      const std::string& work, const std::string& work_args) {
+  return TraceText()
+      .host("cuda_runtime", call, 0, 5, "\"correlation\": 1" + call_args)
+      .device_work(work.starts_with("Memcpy") ? "gpu_memcpy" : "kernel", work, 10, 10,
+                   1, work_args, 7, 0);
+}
+TraceText kernel(const std::string& more) {
+  return launched_by("cudaLaunchKernel", "", "gemm", more);
 }
 
 TEST(EventArgs, OfAKernelOfCuda) {
@@ -60,42 +71,34 @@ TEST(EventArgs, WhatTheFileDoesNotSayIsUnknown) {
 
 TEST(EventArgs, OfACopy) {
   const auto work = work_of(
-      TraceText()
-          .call("cudaMemcpyAsync", 0, 5, 1)
-          .device_work("gpu_memcpy", "Memcpy HtoD (Pinned -> Device)", 10, 10, 1,
-                       R"x(, "bytes": 2097152, "memory bandwidth (GB/s)": 209.7152)x",
-                       7, 0));
+      launched_by("cudaMemcpyAsync", "", "Memcpy HtoD (Pinned -> Device)",
+                  R"x(, "bytes": 2097152, "memory bandwidth (GB/s)": 209.75)x"));
   EXPECT_EQ(work.bytes, 2'097'152);
-  EXPECT_EQ(work.bandwidth, 209.7152);
+  EXPECT_EQ(work.bandwidth, 209.75);
+  const auto rocm = work_of(launched_by(
+      "hipMemcpyWithStream", R"(, "src": "0x55", "size": "2560", "kind": "1")",
+      "Memcpy HtoD (Host -> Device)", ""));
+  EXPECT_EQ(rocm.bytes, 2560);
 }
 
-TEST(EventArgs, RocmWritesThemOnTheLaunch) {
-  const auto launched =
-      work_of(TraceText()
-                  .host("cuda_runtime", "hipLaunchKernel", 0, 5,
-                        R"("correlation": 1, "grid": [3, 1, 1], "block": [128, 1, 1],
-                   "shared memory": 64)")
-                  .device_work("kernel", "k", 10, 10, 1,
-                               R"(, "kind": "Dispatch Kernel")", 7, 0));
-  EXPECT_EQ(launched.blocks, 3);
-  EXPECT_EQ(launched.block_threads, 128);
-  EXPECT_EQ(launched.shared_memory, 64);
-  const auto copied = work_of(
-      TraceText()
-          .host("cuda_runtime", "hipMemcpyWithStream", 0, 5,
-                R"("correlation": 1, "src": "0x55", "size": "2560", "kind": "1")")
-          .device_work("gpu_memcpy", "Memcpy HtoD (Host -> Device)", 10, 10, 1, "", 7,
-                       0));
-  EXPECT_EQ(copied.bytes, 2560);
-}
-
-TEST(EventArgs, TheWorksOwnComeBeforeThoseOfItsLaunch) {
-  const auto work = work_of(
-      TraceText()
-          .host("cuda_runtime", "hipLaunchKernel", 0, 5,
-                R"("correlation": 1, "grid": [3, 1, 1])")
-          .device_work("kernel", "k", 10, 10, 1, R"(, "grid": [5, 1, 1])", 7, 0));
-  EXPECT_EQ(work.blocks, 5);
+// ROCm writes the shape on the call, before or after the work in the file.
+TEST(EventArgs, LaunchesSpeakForWorkWithoutAShape) {
+  const Read read(TraceText()
+                      .kernel(10, 5, 1)
+                      .host("cuda_runtime", "hipLaunchKernel", 0, 5,
+                            R"("correlation": 1, "registers per thread": 16,
+                               "grid": [4, 2, 1], "block": [64, 1, 1])")
+                      .kernel(20, 5, 1)
+                      .device_work("kernel", "own", 30, 5, 1, ", \"grid\": [3]", 7, 0));
+  for (const auto row : {0U, 2U}) {
+    EXPECT_EQ(read.args.work(row).blocks, 8);
+    EXPECT_EQ(read.args.work(row).block_threads, 64);
+    EXPECT_EQ(read.args.work(row).registers, 16);
+  }
+  EXPECT_EQ(read.args.work(1).blocks, -1) << "a call is no work";
+  EXPECT_EQ(read.args.work(3).blocks, 3);
+  EXPECT_EQ(read.args.work(3).block_threads, -1) << "it has a shape of its own";
+  EXPECT_EQ(read.args.work(3).registers, -1);
 }
 
 TEST(EventArgs, NumbersInStringsCount) {
@@ -109,12 +112,10 @@ TEST(EventArgs, NumbersInStringsCount) {
 TEST(EventArgs, HostileGridsAreUnknown) {
   const std::string big = "9223372036854775807";
   EXPECT_EQ(work_of(kernel(", \"grid\": [" + big + ", 1, 1]")).blocks, INT64_MAX);
-  for (const std::string& grid :
-       {"[" + big + ", 2, 1]", "[" + big + ", " + big + ", " + big + "]",
-        std::string("[4, -1, 1]"), std::string("[4, 0, 1]"), std::string("[]"),
-        std::string("[[4, 1], 1, 1]"), std::string("[{\"x\": 4}, 1, 1]"),
-        std::string("[4, 1.5, 1]"), std::string("[4, null, 1]"), std::string("4"),
-        std::string("\"4\""), std::string("null"), std::string("{\"x\": 4}")}) {
+  for (const auto& grid :
+       Names{"[" + big + ", 2, 1]", "[" + big + ", " + big + ", " + big + "]",
+             "[4, -1, 1]", "[4, 0, 1]", "[]", "[[4, 1], 1, 1]", "[{\"x\": 4}, 1, 1]",
+             "[4, 1.5, 1]", "[4, null, 1]", "4", "\"4\"", "null", "{\"x\": 4}"}) {
     EXPECT_EQ(work_of(kernel(", \"grid\": " + grid)).blocks, -1) << grid;
   }
 }
@@ -129,9 +130,125 @@ TEST(EventArgs, HostileNumbersAreUnknown) {
     const auto work = work_of(kernel(", \"warps per SM\": " + std::string(value)));
     EXPECT_EQ(work.warps_per_sm, -1) << value;
   }
-  EXPECT_EQ(work_of(kernel(R"(, "occupancy": [1])")).limiting_factors, "");
-  EXPECT_EQ(
-      work_of(kernel(R"(, "occupancy": {"limitingFactors": 4})")).limiting_factors, "");
+  for (const auto* value : {"[1]", R"({"limitingFactors": 4})"}) {
+    const auto work = work_of(kernel(", \"occupancy\": " + std::string(value)));
+    EXPECT_EQ(work.limiting_factors, "") << value;
+  }
+}
+
+TEST(OperatorArgs, OfAnOperatorsInputs) {
+  const Read read(TraceText()
+                      .op("aten::copy_", 20, 5,
+                          R"("Input Dims": [[2, 3], [2, 3], [], [[4], [5]]],
+                 "Input Strides": [[3, 1], [1, 2], [], [[1], [1]]],
+                 "Input type": ["float", "c10::Half", "Scalar", "TensorList"])")
+                      .op("aten::mul", 30, 5, R"("Input Dims": [[2, 3]])")
+                      .op("aten::bmm", 0, 5, R"("Input Dims": [[7]])")
+                      .op("aten::mm", 40, 5));
+  const auto* copy = read.args.op(0);
+  ASSERT_NE(copy, nullptr);
+  EXPECT_EQ(copy->dims, (Sizes{{2, 3}, {2, 3}, {}, {}}));
+  EXPECT_EQ(copy->strides, (Sizes{{3, 1}, {1, 2}, {}, {}}));
+  EXPECT_EQ(copy->types, (Names{"float", "c10::Half", "Scalar", "TensorList"}));
+  EXPECT_EQ(read.args.op(1), nullptr);  // no rule asks for it
+  ASSERT_NE(read.args.op(2), nullptr);
+  EXPECT_EQ(read.args.op(2)->dims, (Sizes{{7}}));
+  const auto* product = read.args.op(3);
+  EXPECT_TRUE(product == nullptr || product->dims.empty());
+}
+
+TEST(OperatorArgs, OddSizesAreNoneAndARepeatedKeyAddsNone) {
+  const Read odd(TraceText().op("aten::mm", 0, 5,
+                                R"("Input Dims": [["s0", 64], [-1, 4], [2, null], [7]],
+             "Input type": ["float", 5, null, {"a": 1}])"));
+  ASSERT_NE(odd.args.op(0), nullptr);
+  EXPECT_EQ(odd.args.op(0)->dims, (Sizes{{}, {}, {}, {7}}));
+  EXPECT_EQ(odd.args.op(0)->types, (Names{"float", "", "", ""}));
+  const Read repeated(TraceText().op("aten::mm", 0, 5,
+                                     R"("Input Dims": [[1]], "Input Dims": [[2]],
+             "Input type": ["a"], "Input type": ["b"])"));
+  EXPECT_EQ(repeated.args.op(0)->dims, (Sizes{{2}}));
+  EXPECT_EQ(repeated.args.op(0)->types, (Names{"b"}));
+}
+
+// An operator may be the launch itself, where only `External id` links (older ROCm).
+TEST(OperatorArgs, AnOperatorThatIsALaunchIsReadAsBoth) {
+  const Read read(
+      TraceText()
+          .op("aten::mm", 0, 9, "\"External id\": 5, \"Input Dims\": [[6]]")
+          .host("cuda_runtime", "hipLaunchKernel", 1, 2, "\"External id\": 0")
+          .device_work("kernel", "k", 20, 5, 0, ", \"External id\": 5", 7, 0));
+  ASSERT_EQ(read.timeline.launch_of(2), 0U);
+  ASSERT_NE(read.args.op(0), nullptr);
+  EXPECT_EQ(read.args.op(0)->dims, (Sizes{{6}}));
+}
+
+TEST(OperatorArgs, OfACollective) {
+  const std::string said = R"("Collective name": "allreduce", "dtype": "BFloat16",
+      "Process Group Name": "0", "In msg nelems": 1000, "Out msg nelems": 4000,
+      "Group size": 8, "Seq": 17)";
+  const Read read(TraceText()
+                      .op("record_param_comms", 0, 5, said)
+                      .call("cudaLaunchKernel", 1, 2, 1)
+                      .device_work("kernel", "ncclDevKernel_AllReduce", 10, 10, 1,
+                                   ", " + said, 7, 0)
+                      .op("record_param_comms", 20, 5, R"("In msg nelems": 3)"));
+  for (const std::uint32_t row : {0u, 2u}) {
+    const auto* collective = read.args.collective(row);
+    ASSERT_NE(collective, nullptr);
+    EXPECT_EQ(collective->name, "allreduce");
+    EXPECT_EQ(collective->group, "0");
+    EXPECT_EQ(collective->group_size, 8);
+    EXPECT_EQ(collective->sequence, 17);
+    EXPECT_EQ(collective->bytes(), 8000);
+  }
+  EXPECT_EQ(read.args.collective(1), nullptr);
+  EXPECT_EQ(read.args.collective(3), nullptr);  // it does not say which
+}
+
+TEST(OperatorArgs, BytesNeedATypeAndFit) {
+  CollectiveArgs args;
+  args.dtype = "Double";
+  EXPECT_EQ(args.bytes(), -1);
+  args.in_elements = 10;
+  EXPECT_EQ(args.bytes(), 80);
+  args.out_elements = INT64_MAX / 4;
+  EXPECT_EQ(args.bytes(), -1);
+  args.out_elements = 20;
+  args.dtype = "Quaternion";
+  EXPECT_EQ(args.bytes(), -1);
+  EXPECT_EQ(element_bytes("float"), 4);
+  EXPECT_EQ(element_bytes("c10::BFloat16"), 2);
+  EXPECT_EQ(element_bytes("long int"), 8);
+  EXPECT_EQ(element_bytes("Float8_e4m3fn"), 1);
+  EXPECT_EQ(element_bytes("Scalar"), -1);
+  EXPECT_EQ(element_bytes(""), -1);
+}
+
+TEST(EventArgs, AreTheSameFromTheFileWhereTheLoadKeptNone) {
+  Read kept(TraceText()
+                .op("aten::mm", 0, 10, R"("Input Dims": [[2, 3], [3, 4]])")
+                .op("aten::mm", 20, 10, R"("Ev Idx": 4)")
+                .op("record_param_comms", 40, 4, R"("Collective name": "allreduce")")
+                .call("hipLaunchKernel", 2, 5, 1)
+                .device_work("kernel", "gemm", 10, 10, 1,
+                             R"(, "queued": 0, "grid": [4, 1, 1], "size": 3)", 7, 0));
+  ASSERT_TRUE(kept.trace.kept_args.complete());
+  kept.trace.kept_args.finish(false);
+  ASSERT_FALSE(kept.trace.kept_args.complete());
+  const EventArgs read(kept.timeline);
+  for (const auto* args : std::initializer_list<const EventArgs*>{&kept.args, &read}) {
+    EXPECT_EQ(args->work(4).blocks, 4);
+    EXPECT_EQ(args->work(4).bytes, 3);
+    EXPECT_EQ(args->work(3).blocks, -1);
+    ASSERT_NE(args->op(0), nullptr);
+    EXPECT_EQ(args->op(0)->dims, (Sizes{{2, 3}, {3, 4}}));
+    ASSERT_NE(args->op(1), nullptr);
+    EXPECT_TRUE(args->op(1)->dims.empty());
+    EXPECT_EQ(args->op(2), nullptr);
+    ASSERT_NE(args->collective(2), nullptr);
+    EXPECT_EQ(args->collective(2)->name, "allreduce");
+  }
 }
 
 }  // namespace

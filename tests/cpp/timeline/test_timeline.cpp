@@ -1,28 +1,29 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Hand-worked traces: who encloses whom, who launched what, when was the device busy.
-#include "timeline/timeline.h"
-
 #include <gtest/gtest.h>
 
 #include <numeric>
+#include <random>
 
 #include "support/trace_text.h"
+#include "timeline/op_tree.h"
+#include "timeline/timed.h"
+#include "timeline/timeline.h"
 
 namespace tta::timeline {
 namespace {
 
+using test::Timed;
 using test::TraceText;
 
 TEST(OpTree, NestsByTimeOnEachThreadAlone) {
-  const auto trace = TraceText()
-                         .op("outer", 0, 100)                // 0
-                         .op("inner", 10, 20)                // 1
-                         .op("other thread", 10, 20, "", 2)  // 2
-                         .op("late child", 90, 10.5)         // 3: 0.5 us over
-                         .op("overlaps", 95, 50)             // 4: no child
-                         .op("same start", 0, 50)            // 5: inside 0, holds 1
-                         .load();
-  const auto t = make_timeline(trace);
+  const Timed t(TraceText()
+                    .op("outer", 0, 100)                // 0
+                    .op("inner", 10, 20)                // 1
+                    .op("other thread", 10, 20, "", 2)  // 2
+                    .op("late child", 90, 10.5)         // 3: 0.5 us over
+                    .op("overlaps", 95, 50)             // 4: no child
+                    .op("same start", 0, 50));          // 5: inside 0, holds 1
   EXPECT_EQ(t.tree.parent[0], kNoRow);
   EXPECT_EQ(t.tree.parent[5], 0u);
   EXPECT_EQ(t.tree.parent[1], 5u);
@@ -32,20 +33,17 @@ TEST(OpTree, NestsByTimeOnEachThreadAlone) {
 }
 
 TEST(OpTree, OrderOfEventsInTheFileDoesNotMatter) {
-  const auto trace = TraceText().op("c", 2, 1).op("b", 1, 3).op("a", 0, 10).load();
-  const auto t = make_timeline(trace);
+  const Timed t(TraceText().op("c", 2, 1).op("b", 1, 3).op("a", 0, 10));
   EXPECT_EQ(t.tree.parent[0], 1u);
   EXPECT_EQ(t.tree.parent[1], 2u);
 }
 
 TEST(Links, GraphLaunchOwnsAllItsKernels) {
-  const auto trace = TraceText()
-                         .op("replay", 0, 20)
-                         .call("cudaGraphLaunch", 5, 10, 9)
-                         .kernel(20, 5, 9)
-                         .kernel(30, 5, 9)
-                         .load();
-  const auto t = make_timeline(trace);
+  const Timed t(TraceText()
+                    .op("replay", 0, 20)
+                    .call("cudaGraphLaunch", 5, 10, 9)
+                    .kernel(20, 5, 9)
+                    .kernel(30, 5, 9));
   EXPECT_EQ(t.launch_of(2), 1u);
   EXPECT_EQ(t.launch_of(3), 1u);
   EXPECT_EQ(t.owner_of(3), 0u);
@@ -90,15 +88,13 @@ TEST(Links, OfManyProcessesTheLastBeforeTheWorkIsTaken) {
 }
 
 TEST(Links, CountsWhatHasNoOtherSide) {
-  const auto trace = TraceText()
-                         .kernel(0, 1, 77)  // queued before the window
-                         .call("cudaLaunchKernel", 5, 1, 1)
-                         .kernel(10, 1, 1)
-                         .kernel(20, 1, 78)                   // lost its launch
-                         .call("cudaLaunchKernel", 30, 1, 2)  // lost its kernel
-                         .call("cudaEventRecord", 31, 1, 3)   // launches nothing
-                         .load();
-  const auto t = make_timeline(trace);
+  const Timed t(TraceText()
+                    .kernel(0, 1, 77)  // queued before the window
+                    .call("cudaLaunchKernel", 5, 1, 1)
+                    .kernel(10, 1, 1)
+                    .kernel(20, 1, 78)                    // lost its launch
+                    .call("cudaLaunchKernel", 30, 1, 2)   // lost its kernel
+                    .call("cudaEventRecord", 31, 1, 3));  // launches nothing
   const auto& links = t.links;
   EXPECT_EQ(links.device_rows, 3u);
   EXPECT_EQ(links.linked, 1u);
@@ -145,14 +141,12 @@ TEST(Links, AKernelBeforeItsLaunchIsLinkedAndCounted) {
 }
 
 TEST(DeviceTime, BusyIsAUnionOverStreamsAndGapsAreTheRest) {
-  const auto trace = TraceText()
-                         .op("all", 0, 100)
-                         .launched(1, 10, 20, 1)
-                         .launched(2, 20, 20, 2, 8)  // overlaps on another stream
-                         .launched(3, 50, 10, 3)
-                         .launched(4, 55, 2, 4)  // inside the one before
-                         .load();
-  const auto t = make_timeline(trace);
+  const Timed t(TraceText()
+                    .op("all", 0, 100)
+                    .launched(1, 10, 20, 1)
+                    .launched(2, 20, 20, 2, 8)  // overlaps on another stream
+                    .launched(3, 50, 10, 3)
+                    .launched(4, 55, 2, 4));  // inside the one before
   ASSERT_EQ(t.devices.size(), 1u);
   const auto& d = t.devices[0];
   EXPECT_EQ(d.busy, (IntervalSet{{10'000, 40'000}, {50'000, 60'000}}));
@@ -173,13 +167,11 @@ TEST(DeviceTime, OneThatNeverPausedHasAnEmptyPause) {
 }
 
 TEST(DeviceTime, AKernelOfNoLengthEndsAGapAndLosesNothing) {
-  const auto trace = TraceText()
-                         .op("all", 0, 100)
-                         .launched(1, 10, 20, 1)
-                         .launched(2, 50, 0, 2)
-                         .launched(3, 100, 0, 3)  // at the very end of the span
-                         .load();
-  const auto t = make_timeline(trace);
+  const Timed t(TraceText()
+                    .op("all", 0, 100)
+                    .launched(1, 10, 20, 1)
+                    .launched(2, 50, 0, 2)
+                    .launched(3, 100, 0, 3));  // at the very end of the span
   const auto& d = t.devices[0];
   const auto idle = std::accumulate(
       d.gaps.begin(), d.gaps.end(), std::int64_t{0},
@@ -188,12 +180,8 @@ TEST(DeviceTime, AKernelOfNoLengthEndsAGapAndLosesNothing) {
 }
 
 TEST(DeviceTime, QueueDepthCountsLaunchedAndNotStarted) {
-  const auto trace = TraceText()
-                         .launched(0, 10, 20, 1)
-                         .launched(6, 30, 5, 2)
-                         .launched(12, 40, 5, 3)
-                         .load();
-  const auto t = make_timeline(trace);
+  const Timed t(
+      TraceText().launched(0, 10, 20, 1).launched(6, 30, 5, 2).launched(12, 40, 5, 3));
   const auto& queue = t.devices[0].queue;
   EXPECT_EQ(queue(-1), 0);
   EXPECT_EQ(queue(7'000), 2);
@@ -205,7 +193,7 @@ TEST(DeviceTime, QueueDepthCountsLaunchedAndNotStarted) {
 TEST(Timeline, AnUnclosedAnnotationDoesNotStretchTheSpan) {
   const auto trace = TraceText()
                          .host("Trace", "PyTorch Profiler (0)", 0, 100)
-                         .note("ProfilerStep#1", 10, 13'000'000)
+                         .step(1, 10, 13'000'000)
                          .op("work", 20, 30)
                          .load();
   EXPECT_EQ(make_timeline(trace).span, (Interval{10'000, 100'000}));
@@ -239,32 +227,86 @@ TEST(Timeline, MtiasDmaIsCopiesAmongKernels) {
 }
 
 TEST(Timeline, NamesOfCollectivesOldAndNew) {
-  const auto trace = TraceText()
-                         .kernel(0, 1, 1, "ncclKernel_AllReduce_RING_LL_Sum_half")
-                         .kernel(1, 1, 2, "ncclDevKernel_AllGather_RING_LL")
-                         .kernel(2, 1, 3, "gemm")
-                         .load();
-  const auto t = make_timeline(trace);
+  const Timed t(TraceText()
+                    .kernel(0, 1, 1, "ncclKernel_AllReduce_RING_LL_Sum_half")
+                    .kernel(1, 1, 2, "ncclDevKernel_AllGather_RING_LL")
+                    .kernel(2, 1, 3, "gemm"));
   EXPECT_TRUE(t.is_communication(0));
   EXPECT_TRUE(t.is_communication(1));
   EXPECT_FALSE(t.is_communication(2));
 }
 
 TEST(HostWaits, ByNameAndByOutlastingTheCopy) {
-  const auto trace = TraceText()
-                         .call("cudaStreamSynchronize", 0, 10, 1)
-                         .call("cudaMemcpyAsync", 20, 30, 2)  // returns after its copy
-                         .copy("Memcpy DtoH (Device -> Pageable)", 40, 5, 2, 4)
-                         .call("cudaMemcpyAsync", 60, 3, 3)  // truly asynchronous
-                         .copy("Memcpy HtoD (Pinned -> Device)", 70, 5, 3, 4)
-                         .call("cudaStreamWaitEvent", 80, 3, 4)
-                         .call("cudaMemcpy", 90, 3, 5)
-                         .load();
-  const auto t = make_timeline(trace);
+  const Timed t(TraceText()
+                    .call("cudaStreamSynchronize", 0, 10, 1)
+                    .call("cudaMemcpyAsync", 20, 30, 2)  // returns after its copy
+                    .copy("Memcpy DtoH (Device -> Pageable)", 40, 5, 2, 4)
+                    .call("cudaMemcpyAsync", 60, 3, 3)  // truly asynchronous
+                    .copy("Memcpy HtoD (Pinned -> Device)", 70, 5, 3, 4)
+                    .call("cudaStreamWaitEvent", 80, 3, 4)
+                    .call("cudaMemcpy", 90, 3, 5));
   ASSERT_EQ(t.waits.size(), 1u);
   std::vector<std::uint32_t> rows;
   for (const auto& wait : t.waits[0].waits) rows.push_back(wait.row);
   EXPECT_EQ(rows, (std::vector<std::uint32_t>{0, 1, 6}));
+}
+
+// Keeps every open event and asks each, from the nearest on: quadratic.
+std::vector<std::uint32_t> reference(const trace::Trace& t, const Lanes& lanes) {
+  const auto& c = t.columns;
+  std::vector<std::uint32_t> parent(c.size(), kNoRow), open;
+  for (const auto& lane : lanes.lanes) {
+    if (lane.is_stream) continue;
+    open.clear();
+    for (const auto row : lanes.rows_of(lane)) {
+      while (!open.empty() && c.end(open.back()) <= c.ts[row] &&
+             !(c.dur[row] == 0 && c.end(open.back()) == c.ts[row] &&
+               c.dur[open.back()] > 0)) {
+        open.pop_back();
+      }
+      for (auto it = open.rbegin(); it != open.rend(); ++it) {
+        if (c.end(*it) + kNestingTolerance >= c.end(row) && c.end(*it) >= c.ts[row]) {
+          parent[row] = *it;
+          break;
+        }
+      }
+      open.push_back(row);
+    }
+  }
+  return parent;
+}
+
+TEST(OpTree, OverlappingStairsHaveTheParentThatHoldsThemWhole) {
+  TraceText text;
+  text.op("holds the first six", 0, 159);
+  for (int i = 0; i < 20; ++i) text.op("stair", i * 5, 110 + i * 5);
+  text.op("in the last", 200, 50).op("in none", 201, 104);
+  const auto trace = text.load();
+  const auto parent = make_op_tree(trace, make_lanes(trace)).parent;
+  // Stair i ends at 110 + 10 i us; 1 us over is within the tolerance.
+  for (std::uint32_t i = 0; i < 20; ++i) {
+    EXPECT_EQ(parent[i + 1], i < 6 ? 0u : kNoRow) << i;
+  }
+  EXPECT_EQ(parent[21], 20u);
+  EXPECT_EQ(parent[22], kNoRow);  // ends at 305 us, the last stair at 300
+}
+
+TEST(OpTree, ParentsAreThoseOfTheReferenceOnRandomEvents) {
+  std::mt19937 random(17);
+  const auto below = [&](int n) { return static_cast<int>(random() % n); };
+  for (int round = 0; round < 300; ++round) {
+    TraceText text;
+    // Quarters of microseconds: many coincide, overhang by up to the tolerance, or by
+    // just more; lengths from none to the whole.
+    const int span = 8 << below(7), longest = 1 + below(span), still = below(4);
+    for (int i = 0; i < 120; ++i) {
+      const double dur = below(4) < still ? below(4) * 0.25 : below(longest) * 0.25;
+      text.op("x", below(span) * 0.25, dur, "", 1 + below(2));
+    }
+    const auto trace = text.load();
+    const auto lanes = make_lanes(trace);
+    ASSERT_EQ(make_op_tree(trace, lanes).parent, reference(trace, lanes)) << round;
+  }
 }
 
 }  // namespace

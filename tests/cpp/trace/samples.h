@@ -10,11 +10,13 @@
 #include <vector>
 
 #include "support/gzip.h"
+#include "support/says.h"
 #include "trace/trace.h"
 
 namespace tta::trace {
 
 using test::gzip;
+using test::says;
 
 /// Makes the object form of a trace around comma-separated events.
 inline std::string around(const std::string& events) {

@@ -1,13 +1,21 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// tests/cpp/trace/test_args.cpp: single values of raw args, sound and hostile, and args
-// visited one by one.
-#include "trace/args.h"
+// Single values of raw args, sound and hostile, args visited one by one; which args are
+// kept from the load, in how many texts; and names.
+#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <stdexcept>
+#include <string>
 #include <utility>
+#include <vector>
 
+#include "trace/args.h"
+#include "trace/args_kept.h"
+#include "trace/error.h"
+#include "trace/escapes.h"
+#include "trace/printable.h"
 #include "trace/samples.h"
+#include "trace/trace.h"
 
 namespace tta::trace {
 namespace {
@@ -169,6 +177,157 @@ TEST(VisitArgs, LetsOutWhatTheVisitorThrowsAndCanBeAskedAgain) {
                                 }),
                std::out_of_range);
   EXPECT_EQ(trace.read_args(rows).at(0), R"({"a": 1})");
+}
+
+std::string event(const std::string& category, const std::string& args) {
+  return R"({"ph":"X","cat":")" + category +
+         R"(","name":"n","pid":1,"tid":1,"ts":1,"dur":1,"args":{)" + args + "}}";
+}
+
+Trace load(const std::vector<std::string>& events, const LoadOptions& options = {}) {
+  std::string text = R"({"traceEvents":[)";
+  for (const auto& each : events) text += each + ",\n  ";
+  return load_bytes(text + event("kernel", "") + "]}", options);
+}
+
+bool kept(std::string key) {
+  key = '"' + key + '"';
+  key.resize(std::max<std::size_t>(8, key.size()), ':');
+  return is_kept(key.data());
+}
+
+TEST(KeptArgs, AreToldByTheirKeys) {
+  for (const auto key : kKeptKeys) EXPECT_TRUE(kept(std::string(key))) << key;
+  for (const auto* key : {"", "g", "gri", "grids", "grit", "Grid", "graph node id",
+                          "External id", "correlation", "Concrete Inputs", "Input",
+                          "bytes2", "sizes", "Sequence number", "In", "queued"}) {
+    EXPECT_FALSE(kept(key)) << key;
+  }
+}
+
+TEST(KeptArgs, AreKeptOnceATextAndOfRowsThatMatter) {
+  const auto trace = load({
+      event("kernel", R"("queued":0,"grid": [1, 2, 3],"correlation":1,"block":[4])"),
+      event("kernel", R"("queued":7,"grid": [1, 2, 3],"correlation":2,"block":[4])"),
+      event("python_function", R"("grid":[1])"),
+      event("cuda_runtime", R"("cbid":3)"),
+      event("cpu_op", R"("Input Dims":[[1]],"Ev Idx":1)"),
+  });
+  const auto& args = trace.kept_args;
+  ASSERT_TRUE(args.complete());
+  EXPECT_EQ(args.rows(), (std::vector<std::uint32_t>{0, 1, 4}));
+  EXPECT_EQ(args.texts(), (std::vector<std::uint32_t>{1, 1, 2}));
+  EXPECT_EQ(args.text(1), R"({"grid": [1, 2, 3],"block":[4]})");
+  EXPECT_EQ(args.text(2), R"({"Input Dims":[[1]]})");
+}
+
+TEST(KeptArgs, AreTheSameFromAnyNumberOfThreads) {
+  std::vector<std::string> events;
+  for (int i = 0; i < 4000; ++i) {
+    const auto args = R"("correlation":)" + std::to_string(i) +
+                      (i % 3 == 0 ? "" : R"(,"bytes":)" + std::to_string(i % 50));
+    events.push_back(event("kernel", args));
+  }
+  LoadOptions options;
+  options.threads = 1;
+  const auto one = load(events, options);
+  options.window_bytes = 512;
+  options.block_bytes = 4096;
+  options.threads = 4;
+  const auto many = load(events, options);
+  ASSERT_TRUE(one.kept_args.complete());
+  ASSERT_TRUE(many.kept_args.complete());
+  EXPECT_EQ(one.kept_args.size(), 51u);
+  EXPECT_EQ(one.kept_args.rows(), many.kept_args.rows());
+  ASSERT_EQ(one.kept_args.texts().size(), many.kept_args.texts().size());
+  for (std::size_t i = 0; i < one.kept_args.texts().size(); ++i) {
+    EXPECT_EQ(one.kept_args.text(one.kept_args.texts()[i]),
+              many.kept_args.text(many.kept_args.texts()[i]));
+  }
+}
+
+TEST(KeptArgs, AreGivenUpWhereLittleRepeats) {
+  KeptArgs args;
+  const std::string padding(1000, ' ');
+  constexpr std::uint64_t kRead = 16 << 20;  // a sixteenth of it is 1 MiB
+  std::uint32_t row = 0;
+  while (args.complete() && row < 5000) {
+    args.add(row, std::to_string(row) + padding, kRead);
+    ++row;
+  }
+  EXPECT_FALSE(args.complete());
+  EXPECT_TRUE(args.rows().empty());
+  EXPECT_NEAR(row, ((1 << 20) + (64 << 10)) / 1004, 2);
+}
+
+TEST(KeptArgs, OfAFileWithBadValuesAreNotKept) {
+  const auto trace = load({event("kernel", R"("grid":[1, NaN, 3])")});
+  EXPECT_FALSE(trace.kept_args.complete());
+  EXPECT_EQ(kept_members(R"({"a":1,"grid" : [1, null],"size":"2", "b":[2]})"),
+            R"({"grid":[1, null],"size":"2"})");
+  EXPECT_EQ(kept_members(R"({"a":1})"), "");
+}
+
+TEST(StringPool, NumbersInOrderOfAppearance) {
+  StringPool pool;
+  EXPECT_EQ(pool.size(), 1u);
+  EXPECT_EQ(pool.view(0), "");
+  EXPECT_EQ(pool.intern(""), 0u);
+  EXPECT_EQ(pool.find("a"), -1);
+  for (std::uint32_t i = 1; i <= 5000; ++i) {
+    ASSERT_EQ(pool.intern("name " + std::to_string(i)), i);
+  }
+  const std::string_view early = pool.view(17);
+  for (std::uint32_t i = 1; i <= 5000; ++i) {
+    ASSERT_EQ(pool.intern("name " + std::to_string(i)), i);
+    ASSERT_EQ(pool.find("name " + std::to_string(i)), i);
+  }
+  EXPECT_EQ(early, "name 17");
+  const StringPool moved = std::move(pool);
+  EXPECT_EQ(moved.find("name 4000"), 4000);
+  EXPECT_EQ(early.data(), moved.view(17).data());
+}
+
+TEST(StringPool, TellsTextsOfEveryLengthApart) {
+  StringPool pool;
+  for (std::size_t length = 1; length < 70; ++length) {
+    for (std::size_t at = 0; at < length; ++at) {
+      std::string text(length, 'x');
+      text[at] = '\0';
+      const std::uint32_t id = pool.intern(text);
+      EXPECT_EQ(pool.view(id), text);
+      EXPECT_EQ(id + 1, pool.size());
+    }
+  }
+}
+
+TEST(Printable, IsPlainAscii) {
+  EXPECT_EQ(printable("a\n\t\x1b[31m\xe2\x80\xae"), "a\\n\\t\\x1b[31m\\xe2\\x80\\xae");
+  EXPECT_EQ(printable(std::string(100, 'y'), 5), "yyyyy...");
+}
+
+TEST(TraceError, KeepsItsParts) {
+  const TraceError error("invalid_json", "a\nb.json", "expected 'x'", "Fix it.", 5, 2);
+  EXPECT_STREQ(error.what(),
+               "a\\nb.json: expected 'x', at JSON byte 5, traceEvents[2]. Fix it.");
+  EXPECT_EQ(error.path(), "a\nb.json");
+  const TraceError gzip("gzip_damaged", "t.gz", "damaged", "Copy it.", 7);
+  EXPECT_STREQ(gzip.what(),
+               "t.gz: damaged, at byte 7 of the compressed file. Copy it.");
+  const std::string huge(100'000, 'z');
+  EXPECT_LE(std::string(TraceError(huge, huge, huge, huge, 1, 1).what()).size(), 2000u);
+}
+
+TEST(Escapes, AreCheckedAndResolved) {
+  EXPECT_EQ(unescape(R"(a\\\"\/\b\f\n\r\tz)"), "a\\\"/\b\f\n\r\tz");
+  EXPECT_EQ(unescape(R"(\u0041\u00E9\u6f22\uD834\uDD1E)"),
+            "A\xc3\xa9\xe6\xbc\xa2\xf0\x9d\x84\x9e");
+  EXPECT_EQ(check_escapes(R"(ok \n \u12aB)", 0).bad, kNowhere);
+  EXPECT_EQ(check_escapes(R"(no \x)", 0).bad, 3u);
+  EXPECT_EQ(check_escapes(R"(\u12g4)", 0).bad, 0u);
+  EXPECT_EQ(check_escapes(R"(\u123)", 0).bad, 0u);
+  EXPECT_EQ(check_escapes(R"(\ud800\u0041\udc00)", 0).lone_surrogates, 2u);
+  EXPECT_EQ(check_escapes(R"(\ud800\ud800\udc00)", 0).lone_surrogates, 1u);
 }
 
 }  // namespace

@@ -245,7 +245,7 @@ TEST(Recover, ManyDamagedEventsInARowAreCounted) {
   EXPECT_EQ(kept(trace).size(), 120u);
   EXPECT_EQ(warned(trace, "damaged_event"), 280u);
   EXPECT_EQ(trace.warnings.size(), 1u);
-  EXPECT_NE(trace.warnings[0].detail.find("traceEvents[3]"), std::string::npos);
+  EXPECT_TRUE(says(trace.warnings[0].detail, "traceEvents[3]"));
 }
 
 TEST(Recover, AnEventThatSwallowsTheOthersIsOneEvent) {

@@ -78,12 +78,11 @@ TEST(Refusals, SayWhere) {
   EXPECT_EQ(error.event(), 1);
   EXPECT_EQ(error.path(), "<bytes>");
   const std::string message = error.what();
-  EXPECT_NE(message.find("expected a value, found single quotes"), message.npos)
-      << message;
-  EXPECT_NE(message.find("traceEvents[1]"), message.npos) << message;
+  EXPECT_TRUE(says(message, "expected a value, found single quotes"));
+  EXPECT_TRUE(says(message, "traceEvents[1]"));
   EXPECT_EQ(error.line(), 1);
-  EXPECT_NE(message.find("at JSON byte 76 (line 1)"), message.npos) << message;
-  EXPECT_NE(message.find(R"("args": {"a":  >>>'b'}}]})"), message.npos) << message;
+  EXPECT_TRUE(says(message, "at JSON byte 76 (line 1)"));
+  EXPECT_TRUE(says(message, R"("args": {"a":  >>>'b'}}]})"));
   // Also where the mistake is in the header or after the events.
   EXPECT_EQ(refusal(R"({"a": 'x', "traceEvents": []})").event(), -1);
   EXPECT_EQ(refusal(R"({"traceEvents": [{"ph": "M"}], "a": 'x'})").event(), -1);
@@ -139,8 +138,7 @@ TEST(Refusals, CutAtEveryByte) {
       for (std::size_t at = 0; (at = part.find("\n  }", at)) != part.npos; ++at)
         ++whole;
       const std::string words = "after " + std::to_string(whole) + " whole events";
-      EXPECT_NE(std::string(error.what()).find(words), std::string::npos)
-          << cut << " " << whole << ": " << error.what();
+      EXPECT_TRUE(says(error.what(), words));
     }
   }
 }
@@ -171,7 +169,7 @@ TEST(Refusals, SayTheLineAndWhatToDo) {
     const TraceError error = refusal(each.bytes);
     EXPECT_EQ(error.kind(), each.kind);
     EXPECT_EQ(error.line(), each.line) << error.what();
-    EXPECT_NE(error.hint().find(each.hint), std::string::npos) << error.what();
+    EXPECT_TRUE(says(error.hint(), each.hint));
     EXPECT_NE(std::string(error.what()).find("(line "), std::string::npos);
   }
   const std::string wrong = refusal(cases[1].bytes).what();

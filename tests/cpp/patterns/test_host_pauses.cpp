@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Rules of what stops the host, on hand-worked traces: memory calls, the garbage
+// collector, the loading of data.
+#include "patterns/found.h"
+
+namespace tta::patterns {
+namespace {
+
+// Steps of 1 ms with a kernel of 100 us at their begin and at their end, and one memory
+// call of `length` us between in those steps that `calls` tells.
+TraceText churn(const std::string& calls, double length,
+                const char* name = "cudaMalloc", int tid = 1) {
+  TraceText text;
+  for (int i = 0; i < static_cast<int>(calls.size()); ++i) {
+    const double at = i * 1'000;
+    text.step(i, at, 1'000).launched(at, at + 10, 100, 2 * i + 1);
+    for (int k = 0; k < calls[i] - '0'; ++k) {
+      text.call(name, at + 200 + k * (length + 1), length, 0, tid);
+    }
+    text.launched(at + 850, at + 860, 100, 2 * i + 2);
+  }
+  return text;
+}
+
+// The same call five times, and then a kernel.
+TraceText without_steps(const char* last) {
+  TraceText text;
+  for (int i = 0; i < 5; ++i) {
+    const double at = i * 1'000;
+    text.launched(at, at + 10, 100, 2 * i + 1).call("cudaMalloc", at + 200, 200, 0);
+  }
+  return text.launched(5'000, 5'010, 90, 100, 7, last);
+}
+
+TEST(AllocatorChurn, Costs) {
+  const Cost cases[] = {
+      {"calls in steady steps are idle time", churn("01111", 200), 4 * 200'000},
+      {"the first step counts if like the others", churn("21111", 100), 6 * 100'000},
+      {"it filled the cache: warm-up", churn("31111", 100), 4 * 100'000},
+      {"growth in one step", churn("00300", 100), 0},
+      {"in two", churn("00120", 100), 3 * 100'000},
+      {"two calls are incidents", churn("00110", 100), 0},
+      {"what launches nothing new is warm", without_steps("gemm"), 5 * 200'000},
+      {"still the first iteration", without_steps("new"), 0},
+      {"of a thread that holds nobody up",
+       churn("01111", 200, "cudaMalloc", 9).op("aten::slow_on_cpu", 0, 5'000), 0},
+      {"while the device works",
+       churn("01111", 200).call("cudaLaunchKernel", 0, 1, 99).kernel(5, 4'900, 99), 0},
+      {"ordered on a stream", churn("01111", 200, "cudaMallocAsync"), 0},
+      {"so is this one", churn("01111", 200, "cudaFreeAsync"), 0},
+      {"the driver's", churn("01111", 200, "cuMemCreate"), 4 * 200'000},
+      {"with a version", churn("01111", 200, "cuMemFree_v2"), 4 * 200'000},
+      {"under a hundredth of 4960 us", churn("01111", 12.3), 0},
+      {"a hundredth", churn("01111", 12.5), 4 * 12'500},
+  };
+  expect_costs(kAllocatorChurn, cases);
+  EXPECT_EQ(all_in(churn("01111", 200)),
+            "allocator_churn.allocate x4: 800 us, 800 idle");
+  EXPECT_EQ(all_in(churn("01111", 200, "hipFree")),
+            "allocator_churn.release x4: 800 us, 800 idle");
+}
+
+// Two kernels, and 10 ms between the end of the first and the launch of the second.
+TraceText two_kernels() {
+  return TraceText().launched(0, 10, 90, 1).launched(10'100, 10'110, 890, 2);
+}
+
+TraceText many_collections(double length) {
+  auto text = two_kernels();
+  for (int i = 0; i < 10; ++i) text.python("Python GC", 200 + i * 500, length);
+  return text;
+}
+
+// Of 100 ms in all.
+TraceText one_collection(double length) {
+  return TraceText()
+      .launched(0, 10, 90, 1)
+      .launched(50'000, 50'010, 49'990, 2)
+      .python("Python GC", 1'000, length);
+}
+
+// 200 ms without any launch.
+TraceText long_gap() {
+  return TraceText()
+      .launched(0, 10, 90, 1)
+      .launched(200'100, 200'110, 890, 2)
+      .python("train.py(3): step", 0, 200'200);
+}
+
+constexpr auto kAppend = "<built-in method append of list object at 0x7f00>";
+constexpr auto kWrite = "<built-in method write of _io.BufferedWriter object>";
+
+TEST(GcPause, Costs) {
+  const Cost cases[] = {
+      {"while the device works",
+       TraceText().launched(0, 10, 9'000, 1).python("Python GC", 50, 4'050), 0},
+      {"short ones are part of running Python", many_collections(99.9), 0},
+      {"long ones", many_collections(100), 10 * 100'000},
+      {"of a thread that holds nobody up",
+       two_kernels()
+           .op("aten::slow_on_cpu", 95, 10'000)
+           .python("Python GC", 200, 4'000, 9),
+       0},
+      {"an element stored for ages", long_gap().python(kAppend, 500, 100'000),
+       100'000'000},
+      {"for less", long_gap().python(kAppend, 500, 99'999), 0},
+      {"nothing has to be guessed where the collector was recorded",
+       long_gap().python(kAppend, 500, 150'000).python("Python GC", 180'000, 20), 0},
+      {"a gap without events", long_gap(), 0},
+      {"a file that is written", long_gap().python(kWrite, 500, 150'000), 0},
+      {"under a hundredth", one_collection(990), 0},
+      {"a hundredth", one_collection(1'000), 1'000'000},
+  };
+  expect_costs(kGcPause, cases);
+}
+
+TEST(GcPause, IsRecordedOrConjectured) {
+  // The device is busy until 100 us; the collection began at 50.
+  EXPECT_EQ(all_in(two_kernels().python("Python GC", 50, 4'050)),
+            "gc_pause.recorded x1: 4000 us, 4000 idle");
+  // A call of collect is one and not two with its record.
+  EXPECT_EQ(figures(first(two_kernels()
+                              .python("train.py(3): step", 0, 10'200)
+                              .python("<built-in function collect>", 1'000, 4'000)
+                              .python("Python GC", 1'010, 3'980),
+                          kGcPause)),
+            "gc_pause.recorded x1: 4000 us, 4000 idle, train.py:3");
+  EXPECT_EQ(figures(first(long_gap().python(kAppend, 500, 150'000), kGcPause)),
+            "gc_pause.conjectured x1: 150000 us, 150000 idle, train.py:3");
+  const auto on_host =
+      TraceText().op("aten::mm", 0, 1'000).python("Python GC", 1'000, 4'000);
+  EXPECT_EQ(all_in(on_host), "gc_pause.recorded x1: 4000 us, 0 idle");
+  EXPECT_FALSE(says(first(on_host, kGcPause).message, "device"));
+}
+
+const std::string kWorkers =
+    "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__";
+const std::string kSingle =
+    "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__";
+
+TEST(DataloaderBound, Costs) {
+  const auto with = [](const TraceText& text) {
+    return TraceText(text).launched(0, 10, 90, 1).launched(1100, 1110, 890, 2);
+  };
+  const Cost cases[] = {
+      {"idle time inside the loader only", with(TraceText().note(kSingle, 50, 950)),
+       900'000},
+      {"of another process",
+       with(TraceText().host("user_annotation", kWorkers, 50, 950, "", 1, 200)), 0},
+      {"of a prefetch thread",
+       with(TraceText().note(kWorkers, 50, 950, 9).op("aten::slow_on_cpu", 90, 1000)),
+       0},
+      {"while the device works",
+       TraceText().launched(0, 10, 1990, 1).note(kWorkers, 50, 950), 0},
+  };
+  expect_costs(kDataloaderBound, cases);
+  const auto f = first(with(TraceText().note(kSingle, 50, 950)), kDataloaderBound);
+  EXPECT_EQ(figures(f), "dataloader_bound.single_process x1: 900 us, 900 idle");
+  EXPECT_TRUE(says(f.message, "num_workers=0"));
+  const auto on_host = TraceText().op("aten::mm", 0, 500).note(kWorkers, 500, 500);
+  EXPECT_EQ(all_in(on_host), "dataloader_bound.multi_process x1: 500 us, 0 idle");
+  EXPECT_FALSE(says(first(on_host, kDataloaderBound).message, "device"));
+}
+
+// Three batches of 900 us, and the answer that there are no more.
+TraceText three_batches(double last) {
+  TraceText text;
+  for (int i = 0; i < 4; ++i) {
+    const double at = 1'000 * i;
+    text.note(kSingle, at, i < 3 ? 900 : last).launched(at + 910, at + 920, 80, i + 1);
+  }
+  return text;
+}
+
+TEST(DataloaderBound, TheEndOfTheDataIsNoBatch) {
+  EXPECT_TRUE(says(first(three_batches(60), kDataloaderBound).message, "3 batches"));
+  EXPECT_TRUE(says(first(three_batches(400), kDataloaderBound).message, "4 batches"));
+}
+
+TEST(DataloaderBound, NamesWhatMostOfTheTimeWentInto) {
+  const auto message = [](double zoom) {
+    auto text = three_batches(60);
+    for (int i = 0; i < 3; ++i) {
+      const double at = 1'000 * i;
+      text.python("transformers/image.py(301): resize", at + 5, 890)
+          .python("scipy/zoom.py(4): zoom", at + 6, 880)
+          .python("<built-in function zoom_shift>", at + 8, zoom);
+    }
+    return first(text, kDataloaderBound).message;
+  };
+  EXPECT_TRUE(says(message(800),
+                   "2.4 ms went into <built-in function zoom_shift>, "
+                   "called from scipy"));
+  EXPECT_TRUE(says(message(300), "went into scipy/zoom.py(4): zoom."));
+  EXPECT_FALSE(says(message(300), "zoom_shift"));
+}
+
+}  // namespace
+}  // namespace tta::patterns

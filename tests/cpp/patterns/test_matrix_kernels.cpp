@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Rules of matrix products, on hand-worked traces: tensor_core_unused, misaligned_gemm.
+#include "patterns/matrix_kernels.h"
+
+#include "patterns/device_peaks.h"
+#include "patterns/device_text.h"
+#include "patterns/found.h"
+
+namespace tta::patterns {
+namespace {
+
+std::string mm(const std::string& type, const std::string& a = "[4096, 1024]",
+               const std::string& b = "[1024, 4096]") {
+  return "\"Input Dims\": [" + a + ", " + b + "], \"Input type\": [\"" + type +
+         "\", \"" + type + "\"]";
+}
+std::string list(int a, int b, const std::string& before = "") {
+  return "[" + before + std::to_string(a) + ", " + std::to_string(b) + "]";
+}
+
+const std::string kVolta = device_header();
+const std::string kAmpere = device_header("NVIDIA A100-SXM4-40GB", 8);
+const std::string kPlain = "volta_sgemm_128x64_nn";
+
+KernelText one(const std::string& header, const std::string& args,
+               const std::string& kernel) {
+  return KernelText(header).op("aten::mm", args, kernel, 400);
+}
+// m rows: 2 m 4096^2 FLOPs over 4 (2 m 4096 + 4096^2) bytes are 50 from m = 105.03 on.
+KernelText rows(int m) {
+  return one(kVolta, mm("float", list(m, 4096), "[4096, 4096]"), kPlain).wait();
+}
+KernelText twenty(double dur) {
+  KernelText trace(kVolta);
+  for (int i = 0; i < 20; ++i) trace.op("aten::mm", mm("float"), "volta_sgemm", dur);
+  return trace.wait();
+}
+// A plain product, and another operator.
+KernelText plain_and(const std::string& op, const std::string& args,
+                     const std::string& kernel) {
+  return one(kAmpere, mm("float"), "ampere_sgemm_128x64_nn")
+      .op(op, args, kernel, 400)
+      .wait();
+}
+
+TEST(TensorCoreUnused, Costs) {
+  const auto on = [](const std::string& header, const std::string& type,
+                     const std::string& kernel) {
+    return one(header, mm(type), kernel).wait();
+  };
+  const Cost cases[] = {
+      {"half the time of plain kernels", on(kVolta, "float", kPlain), 200'000},
+      {"of Ampere", on(kAmpere, "float", "ampere_sgemm_128x64_nn"), 200'000},
+      {"of cutlass", on(kAmpere, "float", "cutlass_80_simt_sgemm_128x128"), 200'000},
+      {"half precision", on(kVolta, "c10::Half", kPlain), 0},
+      {"double on Volta", on(kVolta, "double", "volta_dgemm_128x64_nn"), 0},
+      {"double on Ampere", on(kAmpere, "double", "ampere_dgemm_64x64_nn"), 0},
+      {"devices without", on(device_header("Quadro GP100", 6), "float", kPlain), 0},
+      {"GTX", on(device_header("NVIDIA GeForce GTX 1660", 7, 5), "float", kPlain), 0},
+      {"AMD", on(device_header("AMD Instinct MI300X", 9, 4, 64), "float", kPlain), 0},
+      {"an unknown device", on("", "float", kPlain), 0},
+      {"limited by memory", rows(105), 0},
+      {"by arithmetic", rows(106), 200'000},
+      {"sizes unknown", one(kVolta, "", kPlain).wait(), 0},
+      {"sizes that do not fit",
+       one(kVolta, mm("float", "[4096, 1024]", "[999, 4096]"), kPlain).wait(), 0},
+      {"long kernels", twenty(10), 20 * 5'000},
+      {"short ones", twenty(9.9), 0},
+      {"where the library may use them it chose otherwise",
+       plain_and("aten::mm", mm("float"), "cutlass_80_tensorop_s1688gemm"), 0},
+      {"another type tells nothing of this switch",
+       plain_and("aten::mm", mm("c10::Half"), "ampere_fp16_s16816gemm"), 200'000},
+      {"nor do convolutions",
+       plain_and("aten::cudnn_convolution",
+                 mm("float", "[32, 256, 56, 56]", "[256, 256, 3, 3]"),
+                 "sm80_xmma_fprop_implicit_gemm_tf32f32"),
+       200'000},
+  };
+  expect_costs(kTensorCoreUnused, cases);
+  for (const auto* name :
+       {"cutlass_80_tensorop_s1688gemm_128x128", "sm80_xmma_gemm_tf32f32_tf32f32_f32",
+        "ampere_fp16_s16816gemm", "nvjet_tst_64x64", "volta_fp16_s884gemm_fp16",
+        "cutlass_80_tensorop_d884gemm", "mystery_kernel"}) {
+    EXPECT_EQ(wasted(on(kAmpere, "float", name), kTensorCoreUnused), 0) << name;
+  }
+}
+
+TEST(TensorCoreUnused, SaysWhichTypeAndWhatWouldUseThem) {
+  const auto found = [](const std::string& header, const std::string& kernel) {
+    return find_in(one(header, mm("float"), kernel).wait()).findings.at(0);
+  };
+  const auto volta = found(kVolta, kPlain);
+  EXPECT_EQ(figures(volta), "tensor_core_unused x1: 200 us, 0 idle");
+  EXPECT_TRUE(says(volta.message, "float16"));
+  EXPECT_TRUE(says(volta.advice, "GradScaler"));
+  EXPECT_FALSE(says(volta.advice, "set_float32_matmul_precision"));
+  EXPECT_TRUE(says(volta.message, "ran for 400 us"));
+  const auto ampere = found(kAmpere, "ampere_sgemm_128x64_nn");
+  EXPECT_TRUE(says(ampere.message, "TF32"));
+  EXPECT_TRUE(says(ampere.advice, "set_float32_matmul_precision"));
+}
+
+TEST(TensorCoreUnused, CountsTheWorkOfEachOperator) {
+  const auto product = [](const std::string& name, const std::string& dims) {
+    const auto types = "\"Input type\": [\"float\", \"float\", \"float\"]";
+    const auto loaded = KernelText()
+                            .op(name, "\"Input Dims\": " + dims + ", " + types, "k", 10)
+                            .text.load();
+    const auto t = timeline::make_timeline(loaded);
+    const timeline::EventArgs args(t);
+    return product_of(name, *args.op(t.owner_of(t.devices[0].rows[0])));
+  };
+  const auto plain = product("aten::addmm", "[[4], [2, 3], [3, 4]]");
+  EXPECT_EQ(plain->flops, 2 * 2 * 3 * 4);
+  EXPECT_EQ(plain->bytes, 4 * (6 + 12 + 8));
+  EXPECT_EQ(product("aten::bmm", "[[5, 2, 3], [5, 3, 4]]")->flops, 5 * 48);
+  EXPECT_EQ(product("aten::linear", "[[7, 2, 3], [4, 3]]")->flops, 7 * 48);
+  EXPECT_FALSE(product("aten::mm", "[[2, 3], [4, 5]]"));
+  // [2, 3, 8, 8] by [4, 3, 3, 3] to [2, 4, 8, 8].
+  const auto backward = product("aten::convolution_backward",
+                                "[[2, 4, 8, 8], [2, 3, 8, 8], [4, 3, 3, 3]]");
+  EXPECT_EQ(backward->flops, 2.0 * 2 * 4 * 64 * 3 * 9);
+  EXPECT_EQ(backward->bytes, 4 * (384 + 512 + 108));
+  // The stride is not known: 2 is assumed, a quarter of the result.
+  const auto forward =
+      product("aten::cudnn_convolution", "[[2, 3, 8, 8], [4, 3, 3, 3]]");
+  EXPECT_EQ(forward->flops, 2.0 * 2 * 4 * 16 * 3 * 9);
+  // Neither is the kernel's size, 1 is assumed.
+  const auto weight = product("aten::cudnn_convolution_backward_weight",
+                              "[[], [2, 4, 8, 8], [2, 3, 8, 8]]");
+  EXPECT_EQ(weight->flops, 2.0 * 2 * 4 * 64 * 3);
+}
+
+std::string sizes(int m, int k, int n, const std::string& type = "c10::Half") {
+  return mm(type, list(m, k), list(k, n));
+}
+std::string batch(int m, int k, int n) {
+  return mm("c10::Half", list(m, k, "4, "), list(k, n, "4, "));
+}
+
+const std::string kUnlisted = device_header("Some Device", 8);
+// A little more work than 2^31, so that the peers' rate is what it should reach.
+const std::string kOdd = sizes(1024, 1024, 1025);
+
+// `peers` aligned products of 2^31 FLOPs in 100 us, then the one in question.
+KernelText misaligned(const std::string& op_args, double dur, int peers = 3,
+                      const std::string& kernel = "gemm",
+                      const std::string& header = kUnlisted) {
+  KernelText trace(header);
+  for (int i = 0; i < peers; ++i) {
+    trace.op("aten::mm", sizes(1024, 1024, 1024), "gemm", 100);
+  }
+  return trace.op("aten::mm", op_args, kernel, dur).wait();
+}
+
+TEST(MisalignedGemm, Costs) {
+  const std::string aligned_kernel = "cutlass_75_tensorop_f16_s1688gemm_align";
+  // Two bytes a number: [8192, 64] by [64, 8193] has 63 FLOPs a byte, the peers 341.
+  const auto thin = sizes(8192, 64, 8193);
+  const Cost cases[] = {
+      // Due are 100 us * 1025 / 1024 = 100.098 us of 400.
+      {"beyond the rate of aligned ones", misaligned(kOdd, 400), 299'902},
+      {"of another side", misaligned(sizes(1024, 1025, 1024), 400), 299'902},
+      {"fast ones", misaligned(kOdd, 166), 0},
+      {"100.098 / 0.6 = 166.8", misaligned(kOdd, 168), kSome},
+      {"only rows in memory count", misaligned(sizes(1025, 1024, 1024), 400), 0},
+      {"of eights", misaligned(sizes(1024, 1024, 1032), 400), 0},
+      {"not of fours", misaligned(sizes(1024, 1024, 1028), 400), kSome},
+      {"other types", misaligned(sizes(1024, 1024, 1025, "float"), 400), 0},
+      {"no peers", misaligned(sizes(1024, 1024, 1025, "c10::BFloat16"), 400), 0},
+      {"unknown sizes", misaligned("", 400), 0},
+      {"aligned kernels", misaligned(kOdd, 400, 3, aligned_kernel + "8"), 0},
+      {"others", misaligned(kOdd, 400, 3, aligned_kernel + "1"), kSome},
+      {"needs three peers", misaligned(kOdd, 400, 2), 0},
+      {"with no more work, as much a byte", misaligned(sizes(1020, 1020, 1020), 400),
+       0},
+      {"memory may be the reason", misaligned(thin, 1600), 0},
+      // 136.3 MB at half of 1555 GB/s are 175.3 us, the work is 400 us at the peers'
+      // rate: the latter counts.
+      {"unless its bandwidth is known", misaligned(thin, 1600, 3, "gemm", kAmpere),
+       1'600'000 - 400'049},
+  };
+  expect_costs(kMisalignedGemm, cases);
+  EXPECT_TRUE(says(first(misaligned(kOdd, 400), kMisalignedGemm).message,
+                   "1024 x 1024 times 1024 x 1025"));
+}
+
+TEST(MisalignedGemm, WhatAFusedAttentionReplacesIsLeftToIt) {
+  const auto cost = [](const std::string& between, bool backward) {
+    KernelText trace(kUnlisted);
+    const auto bmm = [&](const std::string& args, double dur) {
+      trace.op("aten::bmm", args, "gemm", dur);
+    };
+    for (int i = 0; i < 3; ++i) bmm(batch(1024, 64, 1024), 20);
+    trace.op("aten::relu", "", "relu", 5);
+    if (backward) bmm(batch(1025, 1025, 64), 400);
+    bmm(batch(1025, 64, 1025), 400);
+    trace.op(between, "", "softmax", 5);
+    bmm(batch(1025, 1025, 64), 400);
+    if (backward) bmm(batch(1025, 1025, 64), 400);
+    return wasted(trace.wait(), kMisalignedGemm);
+  };
+  EXPECT_EQ(cost("aten::_softmax", false), 0);
+  EXPECT_EQ(cost("aten::_softmax_backward_data", true), 0);
+  EXPECT_GT(cost("aten::_softmax", true), 700'000);  // the outer two are not its
+  EXPECT_GT(cost("aten::relu", false), 700'000);
+}
+
+TEST(MisalignedGemm, ShortOnesAreNone) {
+  // The peers do 504 / 257 times the work in 20 us, so 10.198 us are due.
+  const auto with = [](double dur) {
+    KernelText text(kUnlisted);
+    for (int i = 0; i < 3; ++i) text.op("aten::mm", sizes(256, 256, 504), "gemm", 20);
+    for (int i = 0; i < 20; ++i) text.op("aten::mm", sizes(256, 256, 257), "gemm", dur);
+    return wasted(text.wait(), kMisalignedGemm);
+  };
+  EXPECT_EQ(with(19.9), 0);
+  EXPECT_NEAR(with(20), 20 * 9'802, 20);
+}
+
+TEST(MisalignedGemm, KnowsDevicesByWholeWords) {
+  EXPECT_EQ(memory_bandwidth("NVIDIA A100-PG509-200"), 1555);
+  EXPECT_EQ(memory_bandwidth("NVIDIA H100 80GB HBM3"), 3350);
+  EXPECT_EQ(memory_bandwidth("NVIDIA H100 PCIe"), 2000);
+  EXPECT_EQ(memory_bandwidth("NVIDIA GH200 480GB"), 4000);
+  EXPECT_EQ(memory_bandwidth("NVIDIA RTX A4000"), 0);
+  EXPECT_EQ(memory_bandwidth(""), 0);
+}
+
+}  // namespace
+}  // namespace tta::patterns
