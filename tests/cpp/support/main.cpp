@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// support/main.cpp: runs the tests; if one dies or hangs, says which, and where it stood.
+// support/main.cpp: runs the tests; if one dies or hangs, says which, and where it
+// stood.
 //
 // CTest sends SIGQUIT to a program that takes too long (cmake/part.cmake), and so does
 // Ctrl-\ in a terminal.
