@@ -27,7 +27,7 @@ export PATH := $(VENV)/bin:$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup package module build demo test verify no-torch notebook docs linkcheck bench \
+.PHONY: help setup package module build demo test verify notebook docs linkcheck bench \
   asan tsan fuzz libfuzzer large coverage lint format stubs clean distclean
 .SECONDARY:
 
@@ -93,13 +93,8 @@ test: build extra-test  ## Run the C++ and the Python tests of what users rely o
 	ctest --preset dev -j 2
 	pytest -n 2
 
-verify: build extra-verify $(VENV)/.system-verify no-torch asan  ## Run the tests that are left: site, browser, sanitizers
+verify: build extra-verify $(VENV)/.system-verify asan  ## Run the tests that are left: site, browser, sanitizers
 	pytest -n 2 -m verify
-
-no-torch: $(VENV)/.package  ## Build and run the C++ tests without torch
-	cmake --preset no-torch
-	cmake --build --preset no-torch
-	ctest --preset no-torch -j 2
 
 notebook: build extra-verify  ## Run the notebooks and keep their outputs
 	python notebooks/execute.py
