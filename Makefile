@@ -89,12 +89,16 @@ build: build/dev/build.ninja  ## Build the C++ parts, their tests and the module
 demo:  ## Analyze a real trace (DEMO_TRACE=...), with nothing but what that takes
 	@.ci/demo $(DEMO_TRACE)
 
+# Each process gets half of the tests in their order, so that what a module makes once is
+# made by one of them, and the one that is done first takes over from the other's end.
+PYTEST = pytest -n 2 --dist worksteal
+
 test: build extra-test  ## Run the C++ and the Python tests of what users rely on
 	ctest --preset dev -j 2
-	pytest -n 2
+	$(PYTEST)
 
 verify: build extra-verify $(VENV)/.system-verify asan  ## Run the tests that are left: site, browser, sanitizers
-	pytest -n 2 -m verify
+	$(PYTEST) -m verify tests/python benchmarks/tests notebooks .ci
 
 notebook: build extra-verify  ## Run the notebooks and keep their outputs
 	python notebooks/execute.py
