@@ -18,8 +18,7 @@ DEMO_TRACE ?= tests/data/kineto2021-v100-resnet50-workers0-memory.json.gz
 
 SHELL := /bin/bash
 VENV := $(CURDIR)/.venv
-BUILD_TOOLS := scikit-build-core 'pybind11>=3' 'cmake>=3.25' ninja
-EXTRAS := test,dev,docs,pandas,arrow
+BUILD_TOOLS := scikit-build-core 'pybind11>=3' 'cmake>=3.27' ninja
 CPP_FILES = $(shell find cpp tests/cpp -name '*.cpp' -o -name '*.h' -o -name '*.cu')
 
 export PYTHON
@@ -28,62 +27,86 @@ export PATH := $(VENV)/bin:$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test no-torch notebook docs linkcheck bench asan tsan fuzz libfuzzer large \
-  coverage lint format stubs clean distclean
+.PHONY: help setup package module build demo test verify notebook docs linkcheck bench \
+  asan tsan fuzz libfuzzer large coverage lint format stubs clean distclean
+.SECONDARY:
 
 help:  ## List these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 # --- Set-up ----------------------------------------------------------------------
+#
+# Each target asks for what it uses: `make demo` for no torch and no test, `make test`
+# for no browser.
 
-setup: build  ## Install what is missing and build
+setup: build extra-dev extra-verify  ## Install all that any target needs and build
 
-$(VENV)/.system: .ci/setup.sh
-	PATH="$${PATH#*:}" .ci/setup.sh $(VENV)
+# What apt-get brings, and .venv; % is build, verify or clang.
+$(VENV)/.system-%: .ci/setup.sh
+	@PATH="$${PATH#*:}" .ci/setup.sh $(VENV) $*
 	@touch $@
 
-# torch comes first and is then held: no other package may pull another one.
-$(VENV)/.torch: $(VENV)/.system
-	$(if $(TORCH_SPEC),pip install --quiet $(TORCH_SPEC) $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)))
-	pip freeze | { grep -i '^torch==' || true; } > $@
-
+# One level of quiet hides what pip did, two hide its warnings; errors are shown.
+PIP = pip install --quiet --quiet
 # Without CMake this takes seconds: it brings the dependencies, the commands and the
-# link to python/; the modules are built by the preset below.
-$(VENV)/.package: pyproject.toml $(VENV)/.torch
-	pip install --quiet --constraint $(VENV)/.torch $(BUILD_TOOLS)
-	pip install --quiet --constraint $(VENV)/.torch --no-build-isolation \
-	  --config-settings=wheel.cmake=false \
-	  --config-settings=editable.mode=inplace --editable '.[$(EXTRAS)]'
+# link to python/; the modules are built by the presets below.
+EDITABLE = --no-build-isolation --config-settings=wheel.cmake=false \
+  --config-settings=editable.mode=inplace --editable
+
+package: $(VENV)/.package
+$(VENV)/.package: pyproject.toml $(VENV)/.system-build
+	@echo "setup: installing the build tools and what the package needs"
+	@$(PIP) $(BUILD_TOOLS)
+	@$(PIP) $(EDITABLE) .
+	@touch $@
+
+# torch comes before all that could want one and is then held: no other package may
+# pull another one.
+$(VENV)/.torch: | $(VENV)/.package
+	$(if $(TORCH_SPEC),@echo "setup: installing $(TORCH_SPEC)")
+	$(if $(TORCH_SPEC),@$(PIP) $(TORCH_SPEC) $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)))
+	@pip freeze | { grep -i '^torch==' || true; } > $@
+
+# What an extra of pyproject.toml names: dev, docs, test, verify.
+extra-%: $(VENV)/.extra-% ;
+$(VENV)/.extra-%: $(VENV)/.package $(VENV)/.torch
+	@echo "setup: installing the extra $*"
+	@$(PIP) --constraint $(VENV)/.torch $(EDITABLE) '.[$*]'
 	@touch $@
 
 build/dev/build.ninja: CMakePresets.json $(VENV)/.package
-	cmake --preset dev
+	@cmake --preset dev --log-level=WARNING >/dev/null
 	@touch $@
+
+module: build/dev/build.ninja  ## Build the extension module only
+	cmake --build --preset dev --target _core
 
 build: build/dev/build.ninja  ## Build the C++ parts, their tests and the modules
 	cmake --build --preset dev
 
 # --- Use -------------------------------------------------------------------------
 
-demo: build  ## Analyse a real trace (DEMO_TRACE=...)
-	torchtraceap analyze $(DEMO_TRACE)
+demo:  ## Analyze a real trace (DEMO_TRACE=...), with nothing but what that takes
+	@.ci/demo $(DEMO_TRACE)
 
-test: build  ## Run the C++ and the Python tests
+# Each process gets half of the tests in their order, so that what a module makes once is
+# made by one of them, and the one that is done first takes over from the other's end.
+PYTEST = pytest -n 2 --dist worksteal
+
+test: build extra-test  ## Run the C++ and the Python tests of what users rely on
 	ctest --preset dev -j 2
-	pytest -n 2
+	$(PYTEST)
 
-no-torch: $(VENV)/.package  ## Build and run the C++ tests without torch
-	cmake --preset no-torch
-	cmake --build --preset no-torch
-	ctest --preset no-torch -j 2
+verify: build extra-verify $(VENV)/.system-verify asan  ## Run the tests that are left: site, browser, sanitizers
+	$(PYTEST) -m verify tests/python benchmarks/tests notebooks .ci
 
-notebook: build  ## Run the notebooks and keep their outputs
+notebook: build extra-verify  ## Run the notebooks and keep their outputs
 	python notebooks/execute.py
 
-docs: build  ## Build the pages into a site, build/docs; dead links are errors
+docs: build extra-docs  ## Build the pages into a site, build/docs; dead links are errors
 	python -m sphinx -W --keep-going -q -b html -d build/doctrees docs build/docs
 
-linkcheck: build  ## Ask for every link out of the docs (needs a network)
+linkcheck: build extra-docs  ## Ask for every link out of the docs (needs a network)
 	python -m sphinx -b linkcheck -d build/doctrees docs build/linkcheck
 
 # --- Endurance -------------------------------------------------------------------
@@ -104,13 +127,12 @@ fuzz: $(VENV)/.package  ## Load damaged traces for SECONDS, from where no run be
 	cd build/asan && seq $$(nproc) | xargs -P $$(nproc) -I{} \
 	  tests/cpp/robust/mutate --seed $$RANDOM{} --seconds $(SECONDS)
 
-libfuzzer: $(VENV)/.package  ## Run each libFuzzer target for SECONDS (installs clang)
-	PATH="$${PATH#*:}" .ci/setup.sh $(VENV) clang
+libfuzzer: $(VENV)/.package $(VENV)/.system-clang  ## Run each libFuzzer target for SECONDS (installs clang)
 	cmake --preset fuzz
 	cmake --build --preset fuzz --target fuzzers
 	.ci/libfuzzer build/fuzz $(SECONDS)
 
-large: build  ## Load a trace of 4.4 GiB, with one thread and with two
+large: build/dev/build.ninja  ## Load a trace of 4.4 GiB, with one thread and with two
 	cmake --build --preset dev --target large
 	trap 'rm -f build/large.json' EXIT; large=build/dev/tests/cpp/robust/large; \
 	  $$large write build/large.json && $$large check build/large.json 1 && \
@@ -134,7 +156,7 @@ bench: build  ## Measure the loader against others and write docs/performance.md
 
 # --- Care ------------------------------------------------------------------------
 
-lint: build  ## Check formatting, types, layers and stubs
+lint: build extra-dev  ## Check formatting, types, layers and stubs
 	clang-format --dry-run --Werror $(CPP_FILES)
 	ruff check
 	ruff format --check
@@ -142,12 +164,12 @@ lint: build  ## Check formatting, types, layers and stubs
 	python .ci/check_layers.py
 	.ci/check_stubs.sh
 
-format: $(VENV)/.package  ## Format C++ and Python
+format: extra-dev  ## Format C++ and Python
 	clang-format -i $(CPP_FILES)
 	ruff check --fix
 	ruff format
 
-stubs: build  ## Write the stubs of the extension modules anew
+stubs: build extra-dev  ## Write the stubs of the extension modules anew
 	.ci/check_stubs.sh --write
 
 clean:  ## Remove what was built

@@ -63,7 +63,8 @@ LIBRARIES = [
     Library(r"(gtest|gmock)/", r"tests/.*", "test headers stay in tests"),
     Library(r"[a-z_0-9]+$", r".*", "the standard library is free to all"),
     Library(
-        r"(sys/\w+|dlfcn|fcntl|sched|unistd|pthread|immintrin|emmintrin|arm_neon)\.h$",
+        r"(sys/\w+|dlfcn|execinfo|fcntl|link|sched|unistd|pthread|immintrin|emmintrin"
+        r"|arm_neon)\.h$",
         r".*",
         "the operating system is free to all",
     ),

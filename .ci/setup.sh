@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# .ci/setup.sh VENV [clang]: installs the system packages that are missing, makes VENV.
+# .ci/setup.sh VENV build|verify|clang: installs the system packages that are missing,
+# makes VENV.
 #
-# With a second word it also installs clang and its libFuzzer, which nothing else needs.
-# What is there is asked of the compiler and of Python, not of the package manager:
-# a header under another prefix, or a Python of one's own, is as good.
+# "build" is what the compiler and the tests of every day need, "verify" a browser,
+# "clang" clang and its libFuzzer. What is there is asked of the compiler and of Python,
+# not of the package manager: a header under another prefix, or a Python of one's own, is
+# as good.
 set -euo pipefail
 
 venv=$1
@@ -28,22 +30,27 @@ has_libfuzzer() {
     clang++-14 -fsanitize=fuzzer,address,undefined -x c++ - -o /dev/null
 }
 
-need g++ g++ --version
-need ccache ccache --version
-need libsimdjson-dev has_header simdjson.h
-need libisal-dev has_header isa-l/igzip_lib.h
-need zlib1g-dev has_header zlib.h
-need libgtest-dev has_header gtest/gtest.h
-need python3 "$python" --version
-need python3-venv "$python" -c 'import ensurepip, venv'
-need python3-dev has_python_header
-# The HTML report is tested in a browser; elsewhere than on Debian those tests skip.
-need chromium chromium --version
-need chromium-driver chromedriver --version
-if [[ ${2:-} == clang ]]; then
-  need clang-14 clang++-14 --version
-  need libclang-rt-14-dev has_libfuzzer
-fi
+case $2 in
+  build)
+    need g++ g++ --version
+    need ccache ccache --version
+    need libsimdjson-dev has_header simdjson.h
+    need libisal-dev has_header isa-l/igzip_lib.h
+    need zlib1g-dev has_header zlib.h
+    need libgtest-dev has_header gtest/gtest.h
+    need python3 "$python" --version
+    need python3-venv "$python" -c 'import ensurepip, venv'
+    need python3-dev has_python_header
+    ;;
+  verify) # elsewhere than on Debian, the tests that drive a browser skip
+    need chromium chromium --version
+    need chromium-driver chromedriver --version
+    ;;
+  clang)
+    need clang-14 clang++-14 --version
+    need libclang-rt-14-dev has_libfuzzer
+    ;;
+esac
 
 if ((${#missing[@]})); then
   install="apt-get install -y --no-install-recommends ${missing[*]}"
@@ -63,12 +70,16 @@ if ((${#missing[@]})); then
   fi
   echo "setup: installing ${missing[*]}"
   export DEBIAN_FRONTEND=noninteractive
-  $sudo apt-get update -qq
-  $sudo $install -qq
+  log=$(mktemp)
+  if ! { $sudo apt-get update -qq && $sudo $install -qq; } >"$log" 2>&1; then
+    cat "$log" >&2
+    exit 1
+  fi
+  rm "$log"
 fi
 
 if ! "$python" -c 'import sys; raise SystemExit(sys.version_info < (3, 10))'; then
   echo "setup: $python is older than 3.10; run make again with PYTHON=<a newer one>" >&2
   exit 1
 fi
-[[ -x $venv/bin/python ]] || "$python" -m venv "$venv"
+[[ -x $venv/bin/python ]] || { echo "setup: making .venv" && "$python" -m venv "$venv"; }

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # cmake/part.cmake: one line a part, one line a test, in the lists that use them.
-include(GoogleTest)
 
 add_library(tta_flags INTERFACE)
 target_compile_options(tta_flags INTERFACE -Wall -Wextra)
@@ -29,21 +28,34 @@ function(tta_add_part name)
   endif()
 endfunction()
 
-# tta_add_test(<part>)
+# tta_run_tests(<prefix> <program> <shards>)
+#
+# Runs a program of tests as so many ctests, each with its share: a process for each
+# TEST would take longer to start than most take to run. One that hangs is killed after
+# printing its stack (tests/cpp/support/main.cpp).
+function(tta_run_tests prefix program shards)
+  math(EXPR last "${shards} - 1")
+  foreach(shard RANGE ${last})
+    add_test(NAME ${prefix}.${shard} COMMAND ${program} --gtest_brief=1)
+    set_tests_properties(${prefix}.${shard} PROPERTIES
+      ENVIRONMENT "GTEST_TOTAL_SHARDS=${shards};GTEST_SHARD_INDEX=${shard}"
+      TIMEOUT ${TTA_TEST_TIMEOUT}
+      TIMEOUT_SIGNAL_NAME SIGQUIT TIMEOUT_SIGNAL_GRACE_PERIOD 10)
+  endforeach()
+endfunction()
+
+# tta_add_test(<part> <shards>)
 #
 # The program test_<part> of tests/cpp/<part>/, linked with that part alone: what it
-# can reach is what the part may reach. Each TEST is a ctest named <part>.Suite.Name.
-function(tta_add_test part)
+# can reach is what the part may reach.
+function(tta_add_test part shards)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${part}/*.cpp)
-  if(NOT sources)
-    return()
-  endif()
   add_executable(test_${part} ${sources})
   target_include_directories(test_${part} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
-  target_link_libraries(test_${part} PRIVATE tta_flags tta_${part} GTest::gtest_main)
+  target_link_libraries(test_${part} PRIVATE tta_flags tta_${part} tta_test_main)
   # What is not under test is not optimized: its templates take two thirds of the time to
   # compile then, and half of it under sanitizers.
   target_compile_options(test_${part} PRIVATE -O0)
-  # PRE_TEST: the programs are asked for their tests by ctest, not by the build.
-  gtest_discover_tests(test_${part} TEST_PREFIX ${part}. DISCOVERY_MODE PRE_TEST)
+  set_target_properties(test_${part} PROPERTIES UNITY_BUILD OFF)
+  tta_run_tests(${part} test_${part} ${shards})
 endfunction()

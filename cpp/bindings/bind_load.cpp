@@ -20,7 +20,7 @@ using trace::Trace;
 
 // What Python sets. The callable is apart: copies of LoadOptions are made and dropped
 // without the interpreter's lock.
-struct Options {
+struct LoadArguments {
   LoadOptions core;
   py::object progress = py::none();
 };
@@ -28,7 +28,7 @@ struct Options {
 // Loads without the interpreter's lock, and takes it some times a second to let Ctrl-C
 // and the caller's callable end the load by raising.
 template <typename Load>
-std::shared_ptr<Trace> load(const Options& given, const Load& load) {
+std::shared_ptr<Trace> load(const LoadArguments& given, const Load& load) {
   LoadOptions options = given.core;
   const py::object progress = given.progress;
   options.progress = [&progress](const LoadProgress& done) {
@@ -52,17 +52,20 @@ std::optional<int> category_number(const std::string& name) {
 }  // namespace
 
 void bind_load(py::module_& m) {
-#define TTA_OPTION(name, member)                            \
-  def_property(                                             \
-      name, [](const Options& o) { return o.core.member; }, \
-      [](Options& o, decltype(LoadOptions::member) value) { o.core.member = value; })
-#define TTA_FILTER(name, member)                                 \
-  def_property(                                                  \
-      name, [](const Options& o) { return o.core.keep.member; }, \
-      [](Options& o, decltype(trace::RowFilter::member) value) { \
-        o.core.keep.member = value;                              \
+#define TTA_OPTION(name, member)                                  \
+  def_property(                                                   \
+      name, [](const LoadArguments& o) { return o.core.member; }, \
+      [](LoadArguments& o, decltype(LoadOptions::member) value) { \
+        o.core.member = value;                                    \
       })
-  py::class_<Options>(m, "LoadOptions", "trace::LoadOptions; see cpp/trace/trace.h.")
+#define TTA_FILTER(name, member)                                       \
+  def_property(                                                        \
+      name, [](const LoadArguments& o) { return o.core.keep.member; }, \
+      [](LoadArguments& o, decltype(trace::RowFilter::member) value) { \
+        o.core.keep.member = value;                                    \
+      })
+  py::class_<LoadArguments>(m, "LoadOptions",
+                            "trace::LoadOptions; see cpp/trace/trace.h.")
       .def(py::init<>())
       .TTA_OPTION("recover", recover)
       .TTA_OPTION("threads", threads)
@@ -71,27 +74,27 @@ void bind_load(py::module_& m) {
       .TTA_FILTER("categories", categories)
       .TTA_FILTER("begin_ns", begin)
       .TTA_FILTER("end_ns", end)
-      .def_readwrite("progress", &Options::progress,
+      .def_readwrite("progress", &LoadArguments::progress,
                      "Called with fraction, text_bytes and events; or None.");
 #undef TTA_OPTION
 #undef TTA_FILTER
 
   m.def(
       "load_file",
-      [](const std::string& path, const Options& options) {
+      [](const std::string& path, const LoadArguments& options) {
         return load(options,
                     [&](const LoadOptions& core) { return load_file(path, core); });
       },
-      py::arg("path"), py::arg_v("options", Options(), "LoadOptions()"));
+      py::arg("path"), py::arg_v("options", LoadArguments(), "LoadOptions()"));
   m.def(
       "load_bytes",
-      [](const py::bytes& data, const Options& options) {
+      [](const py::bytes& data, const LoadArguments& options) {
         std::string copy = data;
         return load(options, [&](const LoadOptions& core) {
           return load_bytes(std::move(copy), core);
         });
       },
-      py::arg("data"), py::arg_v("options", Options(), "LoadOptions()"));
+      py::arg("data"), py::arg_v("options", LoadArguments(), "LoadOptions()"));
 
   m.def("category_number", &category_number, py::arg("name"),
         "A category by any of its names; None if there is none of this name.");

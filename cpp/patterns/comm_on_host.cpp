@@ -35,14 +35,14 @@ bool is_wait(std::string_view name) {
 }
 
 // What belongs to one process.
-struct Rows {
+struct ThreadRows {
   std::vector<std::uint32_t> backend;  // ranges on the backend's threads, by start
   std::vector<std::uint32_t> lanes;    // its threads
 };
 
 class Host {
  public:
-  Host(const timeline::Timeline& t, std::uint32_t main, Rows rows)
+  Host(const timeline::Timeline& t, std::uint32_t main, ThreadRows rows)
       : t_(t), c_(t.columns()), main_(main), rows_(std::move(rows)) {
     std::vector<Interval> ranges;
     for (const auto row : rows_.backend) ranges.push_back({c_.ts[row], c_.end(row)});
@@ -161,7 +161,7 @@ class Host {
   const timeline::Timeline& t_;
   const trace::Columns& c_;
   std::uint32_t main_;  // its thread
-  Rows rows_;
+  ThreadRows rows_;
   IntervalSet running_;              // when a collective was under way
   std::vector<std::uint32_t> asks_;  // the operators of collectives, by start
   std::vector<CommWait> waits_, operators_, backwards_;  // by start
@@ -172,7 +172,7 @@ class Host {
 std::vector<CommOnHost> comm_on_host(const timeline::Timeline& t) {
   std::vector<CommOnHost> out;
   if (!t.host) return out;
-  std::vector<Rows> rows(t.host.size());
+  std::vector<ThreadRows> rows(t.host.size());
   for (const auto& span : t.spans.annotations) {
     const auto i = t.host.index_of(t.columns().pid[span.row]);
     if (i != timeline::HostTimes::kNone && is_backend_range(t.trace->name(span.row))) {

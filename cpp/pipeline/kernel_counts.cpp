@@ -10,10 +10,10 @@ namespace tta::pipeline {
 namespace {
 
 using timeline::kNoRow;
-using Moments = std::vector<std::int64_t>;
+using Times = std::vector<std::int64_t>;
 
 // How many of the ascending moments are in [begin, end).
-std::uint64_t count_in(const Moments& moments, std::int64_t begin, std::int64_t end) {
+std::uint64_t count_in(const Times& moments, std::int64_t begin, std::int64_t end) {
   const auto first = std::lower_bound(moments.begin(), moments.end(), begin);
   return static_cast<std::uint64_t>(std::lower_bound(first, moments.end(), end) -
                                     first);
@@ -37,10 +37,10 @@ Counts spread(std::vector<std::uint64_t> each) {
 }
 
 // When the kernels of each process were launched, so far as that is known.
-std::map<std::int64_t, Moments> launches(const timeline::Timeline& t) {
+std::map<std::int64_t, Times> launches(const timeline::Timeline& t) {
   const auto& c = t.columns();
   const auto processes = step_processes(t);
-  std::map<std::int64_t, Moments> out;
+  std::map<std::int64_t, Times> out;
   for (std::size_t i = 0; i < t.devices.size(); ++i) {
     if (processes[i] == trace::kNoId) continue;
     auto& moments = out[processes[i]];
@@ -62,7 +62,7 @@ KernelCounts count_kernels(const Report& report) {
   KernelCounts out;
   if (t.devices.empty()) return out;
   const auto by_process = launches(t);
-  const Moments none;
+  const Times none;
   std::vector<std::uint64_t> steps, windows;
   // Of the whole step, also where the analysed span begins later.
   for (const auto& step : t.spans.steps) {

@@ -23,9 +23,9 @@ struct Node {
   std::uint32_t first_child = kNoRow, next = kNoRow;
 };
 
-class Table {
+class Operators {
  public:
-  explicit Table(const timeline::Timeline& t)
+  explicit Operators(const timeline::Timeline& t)
       : t_(t), node_(t.columns().size(), kNoRow) {
     for (const auto* list : {&t.spans.steps, &t.spans.loader, &t.spans.optimizer}) {
       for (const auto& span : *list) named_.insert(span.row);
@@ -147,7 +147,7 @@ class Table {
 }  // namespace
 
 std::vector<OperatorRow> make_operator_table(const timeline::Timeline& t) {
-  return Table(t).rows();
+  return Operators(t).rows();
 }
 
 }  // namespace tta::pipeline

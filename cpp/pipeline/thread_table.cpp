@@ -13,9 +13,9 @@ namespace {
 using timeline::Interval;
 using timeline::IntervalSet;
 
-class Table {
+class Threads {
  public:
-  explicit Table(const timeline::Timeline& t)
+  explicit Threads(const timeline::Timeline& t)
       : t_(t), c_(t.columns()), in_(classify_moments(t)) {
     exposed_.resize(t.lanes.lanes.size());
     const auto hosts = patterns::comm_on_host(t);
@@ -113,7 +113,7 @@ class Table {
 std::vector<ThreadRow> make_thread_table(const timeline::Timeline& t,
                                          const timeline::EventArgs& args) {
   std::vector<ThreadRow> out;
-  Table table(t);
+  Threads table(t);
   for (std::uint32_t lane = 0; lane < t.lanes.lanes.size(); ++lane) {
     if (t.lanes.lanes[lane].is_stream) continue;
     auto row = table.row_of(lane);

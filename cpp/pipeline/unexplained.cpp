@@ -10,7 +10,7 @@ namespace {
 using timeline::Interval;
 using timeline::kNoRow;
 
-constexpr std::size_t kMost = 3;
+constexpr std::size_t kMostCauses = 3;
 // Which, of a span too short for the first, is long; in no span is less than the last.
 constexpr std::int64_t kMinLength = 1'000'000;
 constexpr double kLongShare = 0.05;
@@ -72,7 +72,7 @@ void list_longest(const timeline::Timeline& t, timeline::IntervalSet left,
   const auto least =
       std::max(std::min(kMinLength, static_cast<std::int64_t>(kLongShare * span)),
                static_cast<std::int64_t>(kMinShare * span));
-  for (std::size_t i = 0; i < std::min(left.size(), kMost); ++i) {
+  for (std::size_t i = 0; i < std::min(left.size(), kMostCauses); ++i) {
     if (left[i].length() < least) break;
     const timeline::Lane* thread = thread_for(left[i]);
     Unexplained stretch{device, pid, left[i].begin, left[i].end, std::nullopt};

@@ -13,6 +13,9 @@ namespace tta::replay {
 /// missing.
 inline constexpr std::int64_t kExplained = 5'000, kUnexplained = 30'000;
 
+/// As far as a rule may run against the recording, for rounding and clocks.
+inline constexpr std::int64_t kSlack = 5'000;
+
 /// The same for every trace of a vendor. Measured on 43 traces of V100 to B300 and of
 /// MI210 to MI300X, as medians; with these alone, spans replay within 0.3 % on average.
 struct Constants {

@@ -8,8 +8,8 @@ namespace tta::replay {
 namespace {
 
 // Names the kinds of edges on one circle among the points that could not be sorted.
-[[noreturn]] void refuse(const std::vector<Edge>& edges,
-                         const std::vector<std::uint32_t>& missing) {
+[[noreturn]] void refuse_circle(const std::vector<Edge>& edges,
+                                const std::vector<std::uint32_t>& missing) {
   constexpr auto kNone = Graph::kNoEdge;
   std::vector<std::uint32_t> back(missing.size(), kNone);  // an edge from an unsorted
   for (std::uint32_t i = 0; i < edges.size(); ++i) {
@@ -60,7 +60,7 @@ Graph::Graph(std::size_t points, std::vector<Edge> edges) {
       if (--missing[edges[out[i]].to] == 0) order_.push_back(edges[out[i]].to);
     }
   }
-  if (order_.size() < points) refuse(edges, missing);
+  if (order_.size() < points) refuse_circle(edges, missing);
 
   place_.resize(points);
   first_.assign(points + 1, 0);

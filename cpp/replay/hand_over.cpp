@@ -13,7 +13,7 @@ using timeline::Interval;
 using trace::Category;
 
 // Shorter gaps are the interpreter's own; hand-overs take 60-200 us, seldom 7.
-constexpr std::int64_t kMinGap = 30'000;
+constexpr std::int64_t kMinHandOver = 30'000;
 // Threads that hand over do not work at once: in 17 traces the overlap was 0.1 % at
 // most.
 constexpr double kMaxOverlap = 0.1;
@@ -93,7 +93,7 @@ std::vector<HandOver> find_hand_overs(const timeline::Timeline& t,
       const auto begin = to.time[i].begin;
       const bool first = i == 0;
       const auto since = first ? t.span.begin : to.time[i - 1].end;
-      if (begin - since <= kMinGap) continue;
+      if (begin - since <= kMinHandOver) continue;
       HandOver best{0, to.lane, since, begin, since, first};
       std::pair best_of{false, since};
       for (auto& from : partners) {

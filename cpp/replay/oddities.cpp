@@ -4,13 +4,13 @@
 // against the same search at other moments of the delays.
 #include <algorithm>
 
+#include "replay/constants.h"
 #include "replay/draft.h"
 #include "replay/room.h"
 
 namespace tta::replay {
 namespace {
 
-constexpr std::int64_t kSlack = 5'000;
 // A kernel that leaves no room until its last wave: 53 of 68 kernels ready beside one
 // of 64 and more blocks per multiprocessor started at its tail (A100, V100).
 constexpr double kFullDevice = 64;

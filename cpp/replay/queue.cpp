@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "replay/constants.h"
 #include "replay/draft.h"
 
 namespace tta::replay {
@@ -15,8 +16,6 @@ constexpr double kSeen = 0.8;
 constexpr std::int64_t kSlowCall = 50'000;
 // Calls that began so near the limit may have waited.
 constexpr std::int64_t kNear = 60;
-// As far as a rule may run against the recording, for rounding and clocks.
-constexpr std::int64_t kSlack = 5'000;
 
 struct Launch {
   std::uint32_t call;

@@ -2,6 +2,7 @@
 // replay/streams.cpp: work of one stream that waits for another by an event.
 #include <algorithm>
 
+#include "replay/constants.h"
 #include "replay/draft.h"
 
 namespace tta::replay {
@@ -9,7 +10,6 @@ namespace {
 
 // How far back the work that an event stands for is looked for.
 constexpr std::size_t kBack = 512;
-constexpr std::int64_t kSlack = 5'000;
 
 void add_edge(Draft& d, const Task& from, const Task& to, Provenance provenance) {
   d.add_least(from.end_point, to.start_point, d.constants().stream_wait,

@@ -14,10 +14,10 @@
 namespace tta::replay {
 namespace {
 
-class Writer {
+class WhatIfWriter {
  public:
-  Writer(const Model& m, std::span<const std::int64_t> times, std::ostream& out,
-         std::span<const std::uint32_t> left_out, const Checkpoint& checkpoint)
+  WhatIfWriter(const Model& m, std::span<const std::int64_t> times, std::ostream& out,
+               std::span<const std::uint32_t> left_out, const Checkpoint& checkpoint)
       : trace_(*m.timeline->trace),
         maps_(m, times),
         out_(out),
@@ -79,7 +79,7 @@ void write_what_if(const Model& model, std::span<const std::int64_t> times,
                                 std::to_string(model.points.size()));
   }
   const FailingStream fails(out);
-  Writer(model, times, out, left_out, checkpoint).run(note);
+  WhatIfWriter(model, times, out, left_out, checkpoint).run(note);
 }
 
 }  // namespace tta::replay

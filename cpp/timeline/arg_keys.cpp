@@ -118,11 +118,11 @@ void set_types(std::string_view value, OpArgs& out) {
 }
 
 template <typename Args>
-struct Key {
+struct ArgKey {
   std::string_view name;
   void (*read)(std::string_view value, Args& out);
 };
-constexpr std::array<Key<WorkArgs>, 16> kWorkKeys = {{
+constexpr std::array<ArgKey<WorkArgs>, 16> kWorkKeys = {{
     {"grid", take_grid},
     {"grid dim", take_grid},
     {"block", take_block},
@@ -140,7 +140,7 @@ constexpr std::array<Key<WorkArgs>, 16> kWorkKeys = {{
     {"direction", take_way},
     {"occupancy", take_limits},
 }};
-constexpr std::array<Key<CollectiveArgs>, 7> kCollectiveKeys = {{
+constexpr std::array<ArgKey<CollectiveArgs>, 7> kCollectiveKeys = {{
     {"Collective name", set_text<&CollectiveArgs::name>},
     {"dtype", set_text<&CollectiveArgs::dtype>},
     {"Process Group Name", set_text<&CollectiveArgs::group>},
@@ -149,7 +149,7 @@ constexpr std::array<Key<CollectiveArgs>, 7> kCollectiveKeys = {{
     {"Group size", set_count<&CollectiveArgs::group_size>},
     {"Seq", set_count<&CollectiveArgs::sequence>},
 }};
-constexpr std::array<Key<OpArgs>, 4> kOpKeys = {{
+constexpr std::array<ArgKey<OpArgs>, 4> kOpKeys = {{
     {"Input Dims", set_shapes<&OpArgs::dims>},
     {"Input dims", set_shapes<&OpArgs::dims>},
     {"Input Strides", set_shapes<&OpArgs::strides>},

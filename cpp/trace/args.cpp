@@ -7,6 +7,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "trace/escapes.h"
+
 namespace tta::trace {
 namespace {
 
@@ -43,19 +45,6 @@ std::size_t string_length(std::string_view text) {
 
 bool ends_value(char ch) {
   return ch == ',' || ch == ']' || ch == '}' || detail::is_space(ch);
-}
-
-void append_utf8(std::string& out, std::uint32_t code) {
-  if (code < 0x80) {
-    out += static_cast<char>(code);
-  } else if (code < 0x800) {
-    out += static_cast<char>(0xc0 | (code >> 6));
-    out += static_cast<char>(0x80 | (code & 0x3f));
-  } else {
-    out += static_cast<char>(0xe0 | (code >> 12));
-    out += static_cast<char>(0x80 | ((code >> 6) & 0x3f));
-    out += static_cast<char>(0x80 | (code & 0x3f));
-  }
 }
 
 std::string_view unquoted(std::string_view raw) {

@@ -10,7 +10,7 @@
 namespace tta::trace {
 namespace {
 
-constexpr std::uint64_t kFree = std::uint64_t{64} << 10;
+constexpr std::uint64_t kAlwaysKept = std::uint64_t{64} << 10;
 constexpr std::uint64_t kShare = 16;
 
 }  // namespace
@@ -34,7 +34,7 @@ std::uint32_t KeptArgs::number_of(std::string_view text, std::uint64_t read_byte
   const auto before = pool_.size();
   const auto number = pool_.intern(text);
   if (pool_.size() > before) bytes_ += text.size();
-  if (bytes_ > kFree + read_bytes / kShare) give_up();
+  if (bytes_ > kAlwaysKept + read_bytes / kShare) give_up();
   return number;
 }
 

@@ -72,25 +72,6 @@ Escape read_escape(const char* p, const char* end) {
   return {kReplacement, 6, true};
 }
 
-void append_utf8(std::string& out, std::uint32_t c) {
-  const auto byte = [&](std::uint32_t b) { out += static_cast<char>(b); };
-  if (c < 0x80) {
-    byte(c);
-  } else if (c < 0x800) {
-    byte(0xC0 | (c >> 6));
-    byte(0x80 | (c & 0x3F));
-  } else if (c < 0x10000) {
-    byte(0xE0 | (c >> 12));
-    byte(0x80 | ((c >> 6) & 0x3F));
-    byte(0x80 | (c & 0x3F));
-  } else {
-    byte(0xF0 | (c >> 18));
-    byte(0x80 | ((c >> 12) & 0x3F));
-    byte(0x80 | ((c >> 6) & 0x3F));
-    byte(0x80 | (c & 0x3F));
-  }
-}
-
 const char* find_backslash(const char* p, const char* end) {
   if (p == end) return nullptr;
   return static_cast<const char*>(
@@ -115,6 +96,25 @@ EscapeCheck check_escapes(std::string_view text, std::size_t from) {
     p += escape.length;
   }
   return check;
+}
+
+void append_utf8(std::string& out, std::uint32_t c) {
+  const auto byte = [&](std::uint32_t b) { out += static_cast<char>(b); };
+  if (c < 0x80) {
+    byte(c);
+  } else if (c < 0x800) {
+    byte(0xC0 | (c >> 6));
+    byte(0x80 | (c & 0x3F));
+  } else if (c < 0x10000) {
+    byte(0xE0 | (c >> 12));
+    byte(0x80 | ((c >> 6) & 0x3F));
+    byte(0x80 | (c & 0x3F));
+  } else {
+    byte(0xF0 | (c >> 18));
+    byte(0x80 | ((c >> 12) & 0x3F));
+    byte(0x80 | ((c >> 6) & 0x3F));
+    byte(0x80 | (c & 0x3F));
+  }
 }
 
 std::string unescape(std::string_view raw) {

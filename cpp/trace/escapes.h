@@ -28,4 +28,7 @@ EscapeCheck check_escapes(std::string_view text, std::size_t from);
 /// U+FFFD, since UTF-8 cannot hold it.
 std::string unescape(std::string_view raw);
 
+/// Appends a code point.
+void append_utf8(std::string& out, std::uint32_t code_point);
+
 }  // namespace tta::trace

@@ -14,6 +14,7 @@
 #include "patterns/warm_up.h"
 
 namespace tta::patterns {
+namespace allocator_churn {
 namespace {
 
 enum : std::size_t { kMinShare, kMinSteps, kMinCalls };
@@ -76,8 +77,9 @@ std::string describe(const Context& context, const Finding& f) {
 }
 
 }  // namespace
+}  // namespace allocator_churn
 
-const Rule kAllocatorChurnRule{PatternId::kAllocatorChurn, kThresholds, propose,
-                               describe};
+const Rule kAllocatorChurnRule{PatternId::kAllocatorChurn, allocator_churn::kThresholds,
+                               allocator_churn::propose, allocator_churn::describe};
 
 }  // namespace tta::patterns

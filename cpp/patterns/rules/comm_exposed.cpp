@@ -13,6 +13,7 @@
 #include "patterns/rule.h"
 
 namespace tta::patterns {
+namespace comm_exposed {
 namespace {
 
 enum : std::size_t {
@@ -169,8 +170,10 @@ std::string advise(const Context& context, const Finding& f) {
 }
 
 }  // namespace
+}  // namespace comm_exposed
 
-const Rule kCommExposedRule{PatternId::kCommExposed, kThresholds, propose, describe,
-                            advise};
+const Rule kCommExposedRule{PatternId::kCommExposed, comm_exposed::kThresholds,
+                            comm_exposed::propose, comm_exposed::describe,
+                            comm_exposed::advise};
 
 }  // namespace tta::patterns

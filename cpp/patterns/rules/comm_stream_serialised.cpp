@@ -18,6 +18,7 @@
 #include "timeline/sum_until.h"
 
 namespace tta::patterns {
+namespace comm_stream_serialised {
 namespace {
 
 enum : std::size_t { kMinShare, kMaxLatency };
@@ -160,8 +161,10 @@ std::string describe(const Context&, const Finding& f) {
 }
 
 }  // namespace
+}  // namespace comm_stream_serialised
 
-const Rule kCommStreamSerialisedRule{PatternId::kCommStreamSerialised, kThresholds,
-                                     propose, describe};
+const Rule kCommStreamSerialisedRule{
+    PatternId::kCommStreamSerialised, comm_stream_serialised::kThresholds,
+    comm_stream_serialised::propose, comm_stream_serialised::describe};
 
 }  // namespace tta::patterns

@@ -17,6 +17,7 @@
 #include "patterns/rule.h"
 
 namespace tta::patterns {
+namespace conv_bias_bn {
 namespace {
 
 constexpr std::array kThresholds = {
@@ -132,7 +133,9 @@ std::string describe(const Context&, const Finding& f) {
 }
 
 }  // namespace
+}  // namespace conv_bias_bn
 
-const Rule kConvBiasBnRule{PatternId::kConvBiasBn, kThresholds, propose, describe};
+const Rule kConvBiasBnRule{PatternId::kConvBiasBn, conv_bias_bn::kThresholds,
+                           conv_bias_bn::propose, conv_bias_bn::describe};
 
 }  // namespace tta::patterns

@@ -20,6 +20,7 @@
 #include "patterns/marks.h"
 
 namespace tta::patterns {
+namespace cpu_init_then_copy {
 namespace {
 
 enum : std::size_t { kMinShare, kMaxCall };
@@ -193,8 +194,10 @@ std::string describe(const Context&, const Finding& f) {
 }
 
 }  // namespace
+}  // namespace cpu_init_then_copy
 
-const Rule kCpuInitThenCopyRule{PatternId::kCpuInitThenCopy, kThresholds, propose,
-                                describe};
+const Rule kCpuInitThenCopyRule{
+    PatternId::kCpuInitThenCopy, cpu_init_then_copy::kThresholds,
+    cpu_init_then_copy::propose, cpu_init_then_copy::describe};
 
 }  // namespace tta::patterns

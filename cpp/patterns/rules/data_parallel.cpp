@@ -21,6 +21,7 @@
 #include "patterns/rule.h"
 
 namespace tta::patterns {
+namespace data_parallel {
 namespace {
 
 enum : std::size_t { kMinShare, kMinDevices };
@@ -160,8 +161,10 @@ std::string advise(const Context&, const Finding& f) {
 }
 
 }  // namespace
+}  // namespace data_parallel
 
-const Rule kDataParallelRule{PatternId::kDataParallel, kThresholds, propose, describe,
-                             advise};
+const Rule kDataParallelRule{PatternId::kDataParallel, data_parallel::kThresholds,
+                             data_parallel::propose, data_parallel::describe,
+                             data_parallel::advise};
 
 }  // namespace tta::patterns

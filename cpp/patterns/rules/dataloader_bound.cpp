@@ -16,6 +16,7 @@
 #include "patterns/marks.h"
 
 namespace tta::patterns {
+namespace dataloader_bound {
 namespace {
 
 constexpr std::array kThresholds = {
@@ -142,8 +143,10 @@ std::string describe(const Context& context, const Finding& f) {
 }
 
 }  // namespace
+}  // namespace dataloader_bound
 
-const Rule kDataloaderBoundRule{PatternId::kDataloaderBound, kThresholds, propose,
-                                describe};
+const Rule kDataloaderBoundRule{PatternId::kDataloaderBound,
+                                dataloader_bound::kThresholds,
+                                dataloader_bound::propose, dataloader_bound::describe};
 
 }  // namespace tta::patterns

@@ -11,6 +11,7 @@
 #include "patterns/copies.h"
 
 namespace tta::patterns {
+namespace exposed_copy {
 namespace {
 
 enum : std::size_t { kMinShare, kMinLength };
@@ -60,7 +61,9 @@ std::string describe(const Context& context, const Finding& f) {
 }
 
 }  // namespace
+}  // namespace exposed_copy
 
-const Rule kExposedCopyRule{PatternId::kExposedCopy, kThresholds, propose, describe};
+const Rule kExposedCopyRule{PatternId::kExposedCopy, exposed_copy::kThresholds,
+                            exposed_copy::propose, exposed_copy::describe};
 
 }  // namespace tta::patterns

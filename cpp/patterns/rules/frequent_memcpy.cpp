@@ -18,6 +18,7 @@
 #include "patterns/marks.h"
 
 namespace tta::patterns {
+namespace frequent_memcpy {
 namespace {
 
 enum : std::size_t { kMinShare, kMinPerStep, kSmallBytes, kMaxCall };
@@ -145,8 +146,10 @@ std::string advise(const Context&, const Finding& f) {
 }
 
 }  // namespace
+}  // namespace frequent_memcpy
 
-const Rule kFrequentMemcpyRule{PatternId::kFrequentMemcpy, kThresholds, propose,
-                               describe, advise};
+const Rule kFrequentMemcpyRule{PatternId::kFrequentMemcpy, frequent_memcpy::kThresholds,
+                               frequent_memcpy::propose, frequent_memcpy::describe,
+                               frequent_memcpy::advise};
 
 }  // namespace tta::patterns

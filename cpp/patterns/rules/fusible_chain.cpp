@@ -17,6 +17,7 @@
 #include "timeline/frames.h"
 
 namespace tta::patterns {
+namespace fusible_chain {
 namespace {
 
 enum : std::size_t { kMinShare, kMinLength, kMaxLength, kMinRepeats, kSavedShare };
@@ -191,7 +192,9 @@ std::string describe(const Context&, const Finding& f) {
 }
 
 }  // namespace
+}  // namespace fusible_chain
 
-const Rule kFusibleChainRule{PatternId::kFusibleChain, kThresholds, propose, describe};
+const Rule kFusibleChainRule{PatternId::kFusibleChain, fusible_chain::kThresholds,
+                             fusible_chain::propose, fusible_chain::describe};
 
 }  // namespace tta::patterns

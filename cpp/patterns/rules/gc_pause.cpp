@@ -13,6 +13,7 @@
 #include "patterns/python_time.h"
 
 namespace tta::patterns {
+namespace gc_pause {
 namespace {
 
 enum : std::size_t { kMinShare, kMinPause, kMinGuess };
@@ -99,7 +100,9 @@ std::string describe(const Context& context, const Finding& f) {
 }
 
 }  // namespace
+}  // namespace gc_pause
 
-const Rule kGcPauseRule{PatternId::kGcPause, kThresholds, propose, describe};
+const Rule kGcPauseRule{PatternId::kGcPause, gc_pause::kThresholds, gc_pause::propose,
+                        gc_pause::describe};
 
 }  // namespace tta::patterns

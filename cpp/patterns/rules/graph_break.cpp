@@ -16,6 +16,7 @@
 #include "patterns/rule.h"
 
 namespace tta::patterns {
+namespace graph_break {
 namespace {
 
 enum : std::size_t { kMinShare };
@@ -195,7 +196,9 @@ std::string describe(const Context& context, const Finding& f) {
 }
 
 }  // namespace
+}  // namespace graph_break
 
-const Rule kGraphBreakRule{PatternId::kGraphBreak, kThresholds, propose, describe};
+const Rule kGraphBreakRule{PatternId::kGraphBreak, graph_break::kThresholds,
+                           graph_break::propose, graph_break::describe};
 
 }  // namespace tta::patterns

@@ -13,6 +13,7 @@
 #include "patterns/python_time.h"
 
 namespace tta::patterns {
+namespace host_bound_python {
 namespace {
 
 enum : std::size_t { kMinShare, kMinPause, kDenseFrames };
@@ -137,8 +138,10 @@ std::string advise(const Context& context, const Finding& f) {
 }
 
 }  // namespace
+}  // namespace host_bound_python
 
-const Rule kHostBoundPythonRule{PatternId::kHostBoundPython, kThresholds, propose,
-                                describe, advise};
+const Rule kHostBoundPythonRule{
+    PatternId::kHostBoundPython, host_bound_python::kThresholds,
+    host_bound_python::propose, host_bound_python::describe, host_bound_python::advise};
 
 }  // namespace tta::patterns

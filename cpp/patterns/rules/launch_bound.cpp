@@ -10,6 +10,7 @@
 #include "timeline/median.h"
 
 namespace tta::patterns {
+namespace launch_bound {
 namespace {
 
 enum : std::size_t {
@@ -84,8 +85,10 @@ std::string advise(const Context& context, const Finding& f) {
 }
 
 }  // namespace
+}  // namespace launch_bound
 
-const Rule kLaunchBoundRule{PatternId::kLaunchBound, kThresholds, propose, describe,
-                            advise};
+const Rule kLaunchBoundRule{PatternId::kLaunchBound, launch_bound::kThresholds,
+                            launch_bound::propose, launch_bound::describe,
+                            launch_bound::advise};
 
 }  // namespace tta::patterns

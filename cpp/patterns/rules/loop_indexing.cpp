@@ -14,6 +14,7 @@
 #include "patterns/rule.h"
 
 namespace tta::patterns {
+namespace loop_indexing {
 namespace {
 
 enum : std::size_t {
@@ -83,7 +84,9 @@ std::string describe(const Context& context, const Finding& f) {
 }
 
 }  // namespace
+}  // namespace loop_indexing
 
-const Rule kLoopIndexingRule{PatternId::kLoopIndexing, kThresholds, propose, describe};
+const Rule kLoopIndexingRule{PatternId::kLoopIndexing, loop_indexing::kThresholds,
+                             loop_indexing::propose, loop_indexing::describe};
 
 }  // namespace tta::patterns

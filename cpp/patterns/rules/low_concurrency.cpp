@@ -18,6 +18,7 @@
 #include "patterns/rule.h"
 
 namespace tta::patterns {
+namespace low_concurrency {
 namespace {
 
 enum : std::size_t { kMinShare, kMaxOverlap, kMinKernel };
@@ -151,8 +152,9 @@ std::string describe(const Context& context, const Finding& f) {
 }
 
 }  // namespace
+}  // namespace low_concurrency
 
-const Rule kLowConcurrencyRule{PatternId::kLowConcurrency, kThresholds, propose,
-                               describe};
+const Rule kLowConcurrencyRule{PatternId::kLowConcurrency, low_concurrency::kThresholds,
+                               low_concurrency::propose, low_concurrency::describe};
 
 }  // namespace tta::patterns

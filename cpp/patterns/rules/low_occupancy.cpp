@@ -21,6 +21,7 @@
 #include "timeline/by_name.h"
 
 namespace tta::patterns {
+namespace low_occupancy {
 namespace {
 
 enum : std::size_t { kMinShare, kMaxOccupancy, kMinKernel };
@@ -136,7 +137,9 @@ std::string describe(const Context& context, const Finding& f) {
 }
 
 }  // namespace
+}  // namespace low_occupancy
 
-const Rule kLowOccupancyRule{PatternId::kLowOccupancy, kThresholds, propose, describe};
+const Rule kLowOccupancyRule{PatternId::kLowOccupancy, low_occupancy::kThresholds,
+                             low_occupancy::propose, low_occupancy::describe};
 
 }  // namespace tta::patterns

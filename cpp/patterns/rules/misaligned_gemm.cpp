@@ -33,6 +33,7 @@
 #include "patterns/rule.h"
 
 namespace tta::patterns {
+namespace misaligned_gemm {
 namespace {
 
 enum : std::size_t {
@@ -174,8 +175,9 @@ std::string describe(const Context& context, const Finding& f) {
 }
 
 }  // namespace
+}  // namespace misaligned_gemm
 
-const Rule kMisalignedGemmRule{PatternId::kMisalignedGemm, kThresholds, propose,
-                               describe};
+const Rule kMisalignedGemmRule{PatternId::kMisalignedGemm, misaligned_gemm::kThresholds,
+                               misaligned_gemm::propose, misaligned_gemm::describe};
 
 }  // namespace tta::patterns

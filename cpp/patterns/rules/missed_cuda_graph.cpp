@@ -17,6 +17,7 @@
 #include "patterns/warm_up.h"
 
 namespace tta::patterns {
+namespace missed_cuda_graph {
 namespace {
 
 enum : std::size_t {
@@ -109,8 +110,10 @@ std::string describe(const Context&, const Finding& f) {
 }
 
 }  // namespace
+}  // namespace missed_cuda_graph
 
-const Rule kMissedCudaGraphRule{PatternId::kMissedCudaGraph, kThresholds, propose,
-                                describe};
+const Rule kMissedCudaGraphRule{
+    PatternId::kMissedCudaGraph, missed_cuda_graph::kThresholds,
+    missed_cuda_graph::propose, missed_cuda_graph::describe};
 
 }  // namespace tta::patterns

@@ -17,6 +17,7 @@
 #include "patterns/marks.h"
 
 namespace tta::patterns {
+namespace pageable_copy {
 namespace {
 
 enum : std::size_t { kMinShare, kMinBytes, kLargeBytes, kMaxLag };
@@ -165,7 +166,9 @@ std::string describe(const Context&, const Finding& f) {
 }
 
 }  // namespace
+}  // namespace pageable_copy
 
-const Rule kPageableCopyRule{PatternId::kPageableCopy, kThresholds, propose, describe};
+const Rule kPageableCopyRule{PatternId::kPageableCopy, pageable_copy::kThresholds,
+                             pageable_copy::propose, pageable_copy::describe};
 
 }  // namespace tta::patterns

@@ -15,6 +15,7 @@
 #include "timeline/by_name.h"
 
 namespace tta::patterns {
+namespace profiler_artifact {
 namespace {
 
 using trace::Category;
@@ -161,8 +162,10 @@ std::string describe(const Context&, const Finding& f) {
 }
 
 }  // namespace
+}  // namespace profiler_artifact
 
-const Rule kProfilerArtifactRule{PatternId::kProfilerArtifact, kThresholds, propose,
-                                 describe};
+const Rule kProfilerArtifactRule{
+    PatternId::kProfilerArtifact, profiler_artifact::kThresholds,
+    profiler_artifact::propose, profiler_artifact::describe};
 
 }  // namespace tta::patterns

@@ -10,6 +10,7 @@
 #include "patterns/rule.h"
 
 namespace tta::patterns {
+namespace queue_full {
 namespace {
 
 constexpr std::array kThresholds = {
@@ -24,7 +25,9 @@ std::string describe(const Context&, const Finding&) {
 }
 
 }  // namespace
+}  // namespace queue_full
 
-const Rule kQueueFullRule{PatternId::kQueueFull, kThresholds, propose, describe};
+const Rule kQueueFullRule{PatternId::kQueueFull, queue_full::kThresholds,
+                          queue_full::propose, queue_full::describe};
 
 }  // namespace tta::patterns

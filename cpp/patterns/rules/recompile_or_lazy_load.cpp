@@ -14,6 +14,7 @@
 #include "patterns/loading_names.h"
 
 namespace tta::patterns {
+namespace recompile_or_lazy_load {
 namespace {
 
 enum : std::size_t {
@@ -123,8 +124,11 @@ std::string advise(const Context& context, const Finding& f) {
 }
 
 }  // namespace
+}  // namespace recompile_or_lazy_load
 
-const Rule kRecompileOrLazyLoadRule{PatternId::kRecompileOrLazyLoad, kThresholds,
-                                    propose, describe, advise};
+const Rule kRecompileOrLazyLoadRule{
+    PatternId::kRecompileOrLazyLoad, recompile_or_lazy_load::kThresholds,
+    recompile_or_lazy_load::propose, recompile_or_lazy_load::describe,
+    recompile_or_lazy_load::advise};
 
 }  // namespace tta::patterns

@@ -18,6 +18,7 @@
 #include "timeline/queue_facts.h"
 
 namespace tta::patterns {
+namespace redundant_d2d {
 namespace {
 
 enum : std::size_t { kMinShare, kMinBusy };
@@ -178,8 +179,10 @@ std::string advise(const Context&, const Finding& f) {
 }
 
 }  // namespace
+}  // namespace redundant_d2d
 
-const Rule kRedundantD2dRule{PatternId::kRedundantD2d, kThresholds, propose, describe,
-                             advise};
+const Rule kRedundantD2dRule{PatternId::kRedundantD2d, redundant_d2d::kThresholds,
+                             redundant_d2d::propose, redundant_d2d::describe,
+                             redundant_d2d::advise};
 
 }  // namespace tta::patterns

@@ -15,6 +15,7 @@
 #include "timeline/queue_facts.h"
 
 namespace tta::patterns {
+namespace slow_copy {
 namespace {
 
 enum : std::size_t { kMinShare, kMinRate, kLargeBytes, kSmallBytes, kMinSmall };
@@ -106,7 +107,9 @@ std::string describe(const Context& context, const Finding& f) {
 }
 
 }  // namespace
+}  // namespace slow_copy
 
-const Rule kSlowCopyRule{PatternId::kSlowCopy, kThresholds, propose, describe};
+const Rule kSlowCopyRule{PatternId::kSlowCopy, slow_copy::kThresholds,
+                         slow_copy::propose, slow_copy::describe};
 
 }  // namespace tta::patterns

@@ -27,6 +27,7 @@
 #include "timeline/median.h"
 
 namespace tta::patterns {
+namespace small_collectives {
 namespace {
 
 enum : std::size_t {
@@ -149,8 +150,10 @@ std::string describe(const Context& context, const Finding& f) {
 }
 
 }  // namespace
+}  // namespace small_collectives
 
-const Rule kSmallCollectivesRule{PatternId::kSmallCollectives, kThresholds, propose,
-                                 describe};
+const Rule kSmallCollectivesRule{
+    PatternId::kSmallCollectives, small_collectives::kThresholds,
+    small_collectives::propose, small_collectives::describe};
 
 }  // namespace tta::patterns

@@ -14,6 +14,7 @@
 #include "patterns/rule.h"
 
 namespace tta::patterns {
+namespace small_grid {
 namespace {
 
 enum : std::size_t { kMinShare, kMinBusyShare, kMaxFill, kMinKernel };
@@ -80,7 +81,9 @@ std::string describe(const Context& context, const Finding& f) {
 }
 
 }  // namespace
+}  // namespace small_grid
 
-const Rule kSmallGridRule{PatternId::kSmallGrid, kThresholds, propose, describe};
+const Rule kSmallGridRule{PatternId::kSmallGrid, small_grid::kThresholds,
+                          small_grid::propose, small_grid::describe};
 
 }  // namespace tta::patterns

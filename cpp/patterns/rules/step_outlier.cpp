@@ -21,6 +21,7 @@
 #include "timeline/median.h"
 
 namespace tta::patterns {
+namespace step_outlier {
 namespace {
 
 enum : std::size_t {
@@ -174,8 +175,10 @@ std::string advise(const Context&, const Finding& f) {
 }
 
 }  // namespace
+}  // namespace step_outlier
 
-const Rule kStepOutlierRule{PatternId::kStepOutlier, kThresholds, propose, describe,
-                            advise};
+const Rule kStepOutlierRule{PatternId::kStepOutlier, step_outlier::kThresholds,
+                            step_outlier::propose, step_outlier::describe,
+                            step_outlier::advise};
 
 }  // namespace tta::patterns

@@ -15,6 +15,7 @@
 #include "patterns/waits.h"
 
 namespace tta::patterns {
+namespace sync_stall {
 namespace {
 
 enum : std::size_t { kMinShare, kMinWait, kMaxThreads };
@@ -121,6 +122,7 @@ std::string describe(const Context& context, const Finding& f) {
 }
 
 }  // namespace
+}  // namespace sync_stall
 
 std::vector<Wait> list_waits(const timeline::Timeline& t) {
   std::vector<Wait> out;
@@ -130,7 +132,8 @@ std::vector<Wait> list_waits(const timeline::Timeline& t) {
       if (t.is_closing_sync(wait.row) || is_autotuning(t, wait.row)) continue;
       const auto owner = t.owner_of(wait.row);
       out.push_back({wait.row, wait.begin, wait.end,
-                     static_cast<std::uint8_t>(kind_of(t, wait.row)), std::nullopt,
+                     static_cast<std::uint8_t>(sync_stall::kind_of(t, wait.row)),
+                     std::nullopt,
                      owner == kNoRow ? "" : std::string(t.trace->name(owner))});
     }
   }
@@ -142,6 +145,7 @@ std::vector<Wait> list_waits(const timeline::Timeline& t) {
   return out;
 }
 
-const Rule kSyncStallRule{PatternId::kSyncStall, kThresholds, propose, describe};
+const Rule kSyncStallRule{PatternId::kSyncStall, sync_stall::kThresholds,
+                          sync_stall::propose, sync_stall::describe};
 
 }  // namespace tta::patterns

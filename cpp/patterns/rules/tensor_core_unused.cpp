@@ -23,6 +23,7 @@
 #include "timeline/by_name.h"
 
 namespace tta::patterns {
+namespace tensor_core_unused {
 namespace {
 
 enum : std::size_t { kMinShare, kMinIntensity, kMinKernel, kSpeedup };
@@ -150,8 +151,11 @@ std::string advise(const Context& context, const Finding& f) {
 }
 
 }  // namespace
+}  // namespace tensor_core_unused
 
-const Rule kTensorCoreUnusedRule{PatternId::kTensorCoreUnused, kThresholds, propose,
-                                 describe, advise};
+const Rule kTensorCoreUnusedRule{
+    PatternId::kTensorCoreUnused, tensor_core_unused::kThresholds,
+    tensor_core_unused::propose, tensor_core_unused::describe,
+    tensor_core_unused::advise};
 
 }  // namespace tta::patterns

@@ -17,6 +17,7 @@
 #include "patterns/rule.h"
 
 namespace tta::patterns {
+namespace unfused_attention {
 namespace {
 
 enum : std::size_t { kMinShare, kCpuShare };
@@ -75,8 +76,10 @@ std::string describe(const Context& context, const Finding& f) {
 }
 
 }  // namespace
+}  // namespace unfused_attention
 
-const Rule kUnfusedAttentionRule{PatternId::kUnfusedAttention, kThresholds, propose,
-                                 describe};
+const Rule kUnfusedAttentionRule{
+    PatternId::kUnfusedAttention, unfused_attention::kThresholds,
+    unfused_attention::propose, unfused_attention::describe};
 
 }  // namespace tta::patterns

@@ -24,6 +24,7 @@
 #include "timeline/by_name.h"
 
 namespace tta::patterns {
+namespace unfused_optimizer {
 namespace {
 
 enum : std::size_t {
@@ -190,8 +191,10 @@ std::string advise(const Context& context, const Finding&) {
 }
 
 }  // namespace
+}  // namespace unfused_optimizer
 
-const Rule kUnfusedOptimizerRule{PatternId::kUnfusedOptimizer, kThresholds, propose,
-                                 describe, advise};
+const Rule kUnfusedOptimizerRule{
+    PatternId::kUnfusedOptimizer, unfused_optimizer::kThresholds,
+    unfused_optimizer::propose, unfused_optimizer::describe, unfused_optimizer::advise};
 
 }  // namespace tta::patterns

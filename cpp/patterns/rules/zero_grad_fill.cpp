@@ -15,6 +15,7 @@
 #include "patterns/rule.h"
 
 namespace tta::patterns {
+namespace zero_grad_fill {
 namespace {
 
 enum : std::size_t { kMinShare, kMaxPause };
@@ -81,7 +82,9 @@ std::string describe(const Context& context, const Finding& f) {
 }
 
 }  // namespace
+}  // namespace zero_grad_fill
 
-const Rule kZeroGradFillRule{PatternId::kZeroGradFill, kThresholds, propose, describe};
+const Rule kZeroGradFillRule{PatternId::kZeroGradFill, zero_grad_fill::kThresholds,
+                             zero_grad_fill::propose, zero_grad_fill::describe};
 
 }  // namespace tta::patterns
