@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import importlib.util
+import io
 import os
 import subprocess
 import sys
@@ -15,6 +17,9 @@ from typing import Any
 import pytest
 
 import torchtraceap
+from torchtraceap.cli import main
+
+from .torch_forks import TorchForks
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -57,6 +62,34 @@ def cpu_only(data: Path) -> torchtraceap.Report:
 
 @pytest.fixture(scope="session")
 def program() -> Run:
+    """Runs the program in this process: as one of its own, `own_process`, it does the
+    same, and takes longer. Takes a folder, as `cwd`."""
+
+    def run(
+        *arguments: object, cwd: Path | None = None
+    ) -> subprocess.CompletedProcess[bytes]:
+        out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8") for _ in range(2))
+        with contextlib.ExitStack() as streams:
+            streams.enter_context(contextlib.redirect_stdout(out))
+            streams.enter_context(contextlib.redirect_stderr(err))
+            if cwd is not None:
+                streams.callback(os.chdir, os.getcwd())
+                os.chdir(cwd)
+            try:
+                code = main([str(one) for one in arguments])
+            except SystemExit as ended:
+                code = int(ended.code or 0)
+        written = []
+        for stream in (out, err):
+            stream.flush()
+            written.append(stream.buffer.getvalue())  # type: ignore[attr-defined]
+        return subprocess.CompletedProcess([], code, *written)
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def own_process() -> Run:
     """Runs ``python -m torchtraceap``; takes the options of subprocess.run."""
 
     def run(*arguments: object, **options: Any) -> subprocess.CompletedProcess[bytes]:
@@ -96,21 +129,9 @@ def pytester(profiling_imported: None, pytester: pytest.Pytester) -> pytest.Pyte
     return pytester
 
 
-@pytest.fixture
-def dry_project(
-    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
-) -> pytest.Pytester:
-    """Somebody else's project, whose tests run where there is no GPU."""
-    from . import dry_project
-
-    return dry_project.make(pytester, monkeypatch)
-
-
-@pytest.fixture
-def watched_project(
-    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
-) -> pytest.Pytester:
-    """Somebody else's project, whose code is watched on the CPU."""
-    from . import watched_project
-
-    return watched_project.make(pytester, monkeypatch)
+@pytest.fixture(scope="session")
+def torch_forks() -> Iterator[TorchForks]:
+    """Runs scripts in processes of their own that have torch loaded, if it is there."""
+    forks = TorchForks()
+    yield forks
+    forks.close()

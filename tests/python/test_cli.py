@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_cli.py: the program, run as users run it."""
+"""test_cli.py: the program: what it is asked for, and what it refuses."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ def test_the_script_is_the_same_program(data: Path) -> None:
     assert out.stdout.decode() == f"torchtraceap {torchtraceap.__version__}\n"
 
 
-def test_version(program: Run) -> None:
-    assert program("--version").stdout.decode() == (
+def test_version(own_process: Run) -> None:
+    assert own_process("--version").stdout.decode() == (
         f"torchtraceap {torchtraceap.__version__}\n"
     )
 
@@ -233,9 +233,11 @@ def test_a_trace_is_not_overwritten(
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full")
-def test_a_full_disk(program: Run, data: Path) -> None:
+def test_a_full_disk(own_process: Run, data: Path) -> None:
     with open("/dev/full", "wb") as full:
-        result = program("analyze", data / TINY, stdout=full, stderr=subprocess.PIPE)
+        result = own_process(
+            "analyze", data / TINY, stdout=full, stderr=subprocess.PIPE
+        )
     assert "standard output" in refusal(result)
 
 
@@ -252,17 +254,19 @@ def test_a_reader_that_stops_early(data: Path) -> None:
         assert process.wait(60) == 0
 
 
-def test_closed_output(program: Run, data: Path) -> None:
+def test_closed_output(data: Path) -> None:
     script = f'exec "{sys.executable}" -m torchtraceap analyze "{data / TINY}" >&-'
     result = subprocess.run(["sh", "-c", script], stderr=subprocess.PIPE, check=False)
     assert b"Traceback" not in result.stderr
     assert result.returncode in (0, 2)
 
 
-@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252", "utf-8"])
-def test_terminals_of_every_encoding(program: Run, data: Path, encoding: str) -> None:
+@pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
+def test_terminals_of_other_encodings(
+    own_process: Run, data: Path, encoding: str
+) -> None:
     environment = os.environ | {"PYTHONIOENCODING": encoding}
-    result = program("analyze", data / LOADER, env=environment)
+    result = own_process("analyze", data / LOADER, env=environment)
     assert result.returncode == 0 and result.stderr == b""
     text = result.stdout.decode(encoding)
     assert ("×6" if encoding != "ascii" else "x6") in text

@@ -4,14 +4,14 @@
 from __future__ import annotations
 
 import gzip
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 import torchtraceap
 from torchtraceap.gate.moved_folders import moves
+
+from .torch_forks import TorchForks
 
 TRACE = "kineto2021-v100-resnet50-workers4.json.gz"
 
@@ -177,7 +177,9 @@ def test_a_moved_program_is_the_same(data: Path) -> None:
     assert any("home" in note and "moved" in note for note in comparison.notes)
 
 
-def test_a_script_run_dry_in_two_folders(tmp_path: Path) -> None:
+def test_a_script_run_dry_in_two_folders(
+    torch_forks: TorchForks, tmp_path: Path
+) -> None:
     pytest.importorskip("torch")
     for name, more in (("1", ""), ("2", "    float(x.min())\n")):
         (tmp_path / name).mkdir()
@@ -188,7 +190,9 @@ def test_a_script_run_dry_in_two_folders(tmp_path: Path) -> None:
             f"    x.sum().item()\n{more}"
             f"run.to_trace({str(tmp_path / name)!r} + '/dry.json')\n"
         )
-        subprocess.run([sys.executable, tmp_path / name / "train.py"], check=True)
+        path = str(tmp_path / name / "train.py")
+        script = f"import runpy; runpy.run_path({path!r}, run_name='__main__')"
+        assert torch_forks.run(script, cwd=tmp_path).code == 0
     comparison = torchtraceap.compare(
         tmp_path / "1" / "dry.json", tmp_path / "2" / "dry.json"
     )

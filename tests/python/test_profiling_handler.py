@@ -27,6 +27,7 @@ from torch.profiler import (  # noqa: E402
 )
 
 from .small_work import CPU, SEVERAL_CYCLES, work  # noqa: E402
+from .torch_forks import TorchForks  # noqa: E402
 
 pytestmark = SEVERAL_CYCLES
 
@@ -317,11 +318,8 @@ def test_damaged_names_after_an_export(
         torchtraceap.analyze(prof)
 
 
-def test_damaged_names_do_no_harm(tmp_path: Path) -> None:
+def test_damaged_names_do_no_harm(torch_forks: TorchForks, tmp_path: Path) -> None:
     """Importing in a region with stacks often gives frames with names of garbage."""
-    import subprocess
-    import sys
-
     code = """if True:
         import torch, torchtraceap
         from torch.profiler import ProfilerActivity, profile
@@ -331,13 +329,9 @@ def test_damaged_names_do_no_harm(tmp_path: Path) -> None:
             torch.ones(3).sum().item()
         print(prof.torchtraceap_reports[0].trace.events)
     """
-    out = subprocess.run(
-        [sys.executable, "-W", "error", "-c", code],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert int(out.stdout) > 100
+    ended = torch_forks.run(code, cwd=tmp_path, warn="error")
+    assert ended.code == 0, ended.err
+    assert int(ended.out) > 100
 
 
 def test_no_room_for_the_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
