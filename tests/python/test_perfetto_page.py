@@ -104,6 +104,7 @@ def hand_over(browser: Any, page: Path, before: str = "") -> dict[str, str]:
     return got
 
 
+@pytest.mark.verify
 def test_the_tab_gets_the_trace(browser: Any, origin: str, tmp_path: Path) -> None:
     report = torchtraceap.analyze(DATA / "h100-vit-nsfw-inference.json.gz")
     page = tmp_path / "page.html"
@@ -114,6 +115,7 @@ def test_the_tab_gets_the_trace(browser: Any, origin: str, tmp_path: Path) -> No
     assert got["title"].startswith("h100-vit-nsfw-inference.json.gz")
 
 
+@pytest.mark.verify
 def test_hostile_file_names_do_nothing(
     browser: Any, origin: str, tmp_path: Path
 ) -> None:
@@ -137,13 +139,19 @@ ORIGINS = {
 }
 
 
+@pytest.mark.parametrize("text", ORIGINS)
+def test_origins_are_written_one_way(text: str) -> None:
+    assert origin_of(text) == ORIGINS[text]
+
+
+@pytest.mark.verify
 def test_origins_are_as_browsers_write_them(browser: Any) -> None:
     for text, origin in ORIGINS.items():
-        assert origin_of(text) == origin
         script = "return new URL(arguments[0]).origin"
         assert browser.execute_script(script, text) == origin
 
 
+@pytest.mark.verify
 def test_a_name_that_would_end_the_script(
     browser: Any, origin: str, tmp_path: Path
 ) -> None:
@@ -154,6 +162,7 @@ def test_a_name_that_would_end_the_script(
     assert hand_over(browser, page)["title"].startswith(trace.name)
 
 
+@pytest.mark.verify
 def test_only_the_tab_it_opened_is_listened_to(
     browser: Any, origin: str, tmp_path: Path
 ) -> None:
