@@ -7,7 +7,7 @@ from typing import Any
 
 import torchtraceap
 
-from .loader_trace import loader_trace
+from .trace_builder import loader_trace
 
 NOTHING: dict[str, list[str]] = {"gone": [], "new": [], "grown": [], "shrunk": []}
 

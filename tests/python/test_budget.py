@@ -13,8 +13,8 @@ import pytest
 import torchtraceap
 from torchtraceap.budget import Budget, Violation, read_budget
 
-from .loader_trace import loader_trace
 from .raw_trace import COPIES, KERNELS, read_events
+from .trace_builder import loader_trace
 
 ON_GPU = [
     "a100-event-sync-3streams-tiny",

@@ -13,7 +13,7 @@ import torchtraceap
 from torchtraceap.cli import main
 
 from .compare_sides import NOTHING, made, statuses
-from .loader_trace import loader_trace
+from .trace_builder import loader_trace
 
 BEFORE = "kineto2021-v100-resnet50-workers0-memory.json.gz"
 AFTER = "kineto2021-v100-resnet50-workers4.json.gz"

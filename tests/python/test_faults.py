@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import gzip
 import os
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,7 +19,7 @@ import torchtraceap
 from torchtraceap.inspection import inspect_trace
 
 from .catalogue import VARIANTS, name_of
-from .faults.base import BASES
+from .faults.base import BASES, synthetic
 from .faults.variant import Base, Loads, Refused, Variant
 
 # Kinds that are about a file as a whole have no place inside it.
@@ -25,16 +27,20 @@ NO_PLACE = {"empty", "not_a_trace", "not_json", "html", "utf16", "git_lfs", "pic
 NO_PLACE |= {"zip", "zstd", "xz", "bzip2", "nested_gzip"}
 
 
-@pytest.fixture(scope="session", params=BASES, ids=lambda base: base.__name__)
-def base(request: pytest.FixtureRequest) -> Base:
-    """A sound trace; the variants differ from it in one thing each."""
-    return request.param()
+def cases() -> Iterator[Any]:
+    """Every variant on the small base, and one of each fault on the real one."""
+    on_real = {variant.fault: variant for variant in VARIANTS[::-1]}
+    for base in BASES:
+        for variant in VARIANTS if base is synthetic else on_real.values():
+            for recover in (False, True):
+                mode = "recover" if recover else "default"
+                name = f"{base.__name__}-{name_of(variant)}-{mode}"
+                yield pytest.param(variant, base, recover, id=name)
 
 
-@pytest.mark.parametrize("recover", [False, True], ids=["default", "recover"])
-@pytest.mark.parametrize("variant", VARIANTS, ids=name_of)
-def test_fault(variant: Variant, base: Base, recover: bool) -> None:
-    made = variant.make(base)
+@pytest.mark.parametrize(("variant", "base", "recover"), list(cases()))
+def test_fault(variant: Variant, base: Callable[[], Base], recover: bool) -> None:
+    made = variant.make(base())
     options = {**variant.options, **({"recover": True} if recover else {})}
     outcome = variant.outcome(recover)
     if isinstance(outcome, Refused):

@@ -11,7 +11,7 @@ import pytest
 import torchtraceap
 from torchtraceap.units import time_text
 
-from .deep_trace import deep_trace
+from .trace_builder import deep_trace
 
 pytest.importorskip("selenium", reason="needs selenium")
 from selenium import webdriver

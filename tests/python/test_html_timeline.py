@@ -15,7 +15,7 @@ import pytest
 
 import torchtraceap
 
-from .deep_trace import deep_trace
+from .trace_builder import deep_trace
 
 DATA = Path(__file__).parents[1] / "data"
 TRACES = sorted(

@@ -1,27 +1,47 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_inspect.py: what ``torchtraceap inspect`` counts and shows."""
+"""test_inspect.py: what ``torchtraceap inspect`` counts, shows and refuses."""
 
 from __future__ import annotations
 
 import gzip
 import json
-import subprocess
+import os
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-Run = Callable[..., "subprocess.CompletedProcess[bytes]"]
+import pytest
+
+from torchtraceap.cli import main
+
+from .catalogue import VARIANTS, name_of
+from .faults.base import synthetic
+from .faults.variant import Refused, Variant
+from .trace_builder import event, op, trace_of
+
+Counts = Callable[[bytes], dict[str, Any]]
 
 
-def test_inspect_counts_like_json(program: Run, data: Path) -> None:
+@pytest.fixture
+def counts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Counts:
+    """Gives what ``--json`` prints of a trace."""
+
+    def inspect(content: bytes) -> dict[str, Any]:
+        path = tmp_path / "odd.json"
+        path.write_bytes(content)
+        assert main(["inspect", str(path), "--json"]) == 0
+        printed: dict[str, Any] = json.loads(capsys.readouterr().out.splitlines()[-1])
+        return printed
+
+    return inspect
+
+
+def test_inspect_counts_like_json(counts: Counts, data: Path) -> None:
     small = [p for p in sorted(data.glob("*.json.gz")) if p.stat().st_size < 200_000]
     assert len(small) > 5
     for path in small:
-        result = program("inspect", path, "--json")
-        assert result.returncode == 0
-        got = json.loads(result.stdout.splitlines()[-1])
-        expected = counted(path)
+        got, expected = counts(path.read_bytes()), counted(path)
         assert {key: got[key] for key in expected} == expected, path.name
         assert isinstance(got["warnings"], list)
 
@@ -50,68 +70,103 @@ def counted(path: Path) -> dict[str, Any]:
     }
 
 
-def test_inspect_for_people(program: Run, data: Path, tmp_path: Path) -> None:
-    result = program(
-        "inspect", data / "kineto2021-v100-resnet50-workers0-memory.json.gz"
-    )
-    text = result.stdout.decode()
+def test_inspect_for_people(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name = "kineto2021-v100-resnet50-workers0-memory.json.gz"
+    assert main(["inspect", str(data / name)]) == 0
+    text = capsys.readouterr().out
     assert "75,718" in text and "kernel" in text and "schemaVersion" in text
     path = tmp_path / "odd.json"
     path.write_text('{"a\\u001b[31m": 1, "traceEvents": [{"ph": "\\u202e"}]}')
-    text = program("inspect", path).stdout.decode()
+    assert main(["inspect", str(path)]) == 0
+    text = capsys.readouterr().out
     assert text.replace("\n", "").isprintable() and "\u202e" not in text
 
 
-def test_absurd_durations_do_not_overflow(program: Run, tmp_path: Path) -> None:
+def test_absurd_durations_do_not_overflow(counts: Counts) -> None:
     dur = 9_000_000_000_000_000  # Microseconds; the largest sum is past 64 bits.
-    events = [{"ph": "X", "name": "a", "ts": 0, "dur": dur} for _ in range(5)]
-    path = tmp_path / "long.json"
-    path.write_text(json.dumps({"traceEvents": events}))
-    got = json.loads(program("inspect", path, "--json").stdout)
+    got = counts(trace_of(*[op("a", 0, dur)] * 5))
     assert got["sum_dur_ns"] == 5 * dur * 1000
 
 
-def test_times_that_are_none_do_not_count(program: Run, tmp_path: Path) -> None:
+def test_times_that_are_none_do_not_count(counts: Counts) -> None:
     x = {"ph": "X", "name": "a"}
-    events = [
-        {**x, "ts": 5, "dur": 2},
-        {**x, "ts": 4, "dur": -3},
-        {**x, "dur": 1},
-        {**x, "ts": 9},
-        {"ph": "i", "name": "a", "ts": 1},
-    ]
-    path = tmp_path / "odd.json"
-    path.write_text(json.dumps({"traceEvents": events}))
-    got = json.loads(program("inspect", path, "--json").stdout)
+    odd = [{**x, "dur": 1}, {**x, "ts": 9}, {"ph": "i", "name": "a", "ts": 1}]
+    got = counts(trace_of(op("a", 5, 2), op("a", 4, -3), *odd))
     assert (got["x"], got["sum_dur_ns"], got["min_ts_ns"]) == (4, 3000, 4000)
-    path.write_text(json.dumps({"traceEvents": [x]}))
-    got = json.loads(program("inspect", path, "--json").stdout)
+    got = counts(trace_of(x))
     assert (got["x"], got["sum_dur_ns"], got["min_ts_ns"]) == (1, 0, None)
 
 
-def test_gpu_counts_kernels_copies_and_memsets_alone(
-    program: Run, tmp_path: Path
-) -> None:
+def test_gpu_counts_kernels_copies_and_memsets_alone(counts: Counts) -> None:
     """Under all their names, and no other work of a device."""
     counted_ones = ["kernel", "gpu_memcpy", "gpu_memset", "Kernel", "Memcpy", "Memset"]
     others = ["mtia_ccp_events", "hpu_op", "gpu_user_annotation", "cuda_sync", "cpu_op"]
     events = [
-        {"ph": phase, "cat": cat, "name": "a", "ts": 0, "dur": 1}
+        event(cat, "a", 0, 1) | {"ph": phase}
         for cat in counted_ones + others
         for phase in "Xi"
     ]
-    path = tmp_path / "work.json"
-    path.write_text(json.dumps({"traceEvents": events}))
-    got = json.loads(program("inspect", path, "--json").stdout.splitlines()[-1])
+    got = counts(trace_of(*events))
     assert (got["gpu"], got["x"], got["instants"]) == (6, 11, 11)
 
 
-def test_elements_that_are_no_events_do_not_count(program: Run, tmp_path: Path) -> None:
-    odd = [None, 3, [], {}, {"ph": 3}, {"ph": None}, {"ph": "X"}, {"ph": "long"}]
-    path = tmp_path / "odd.json"
-    path.write_text(json.dumps({"traceEvents": odd}))
-    got = json.loads(program("inspect", path, "--json").stdout.splitlines()[-1])
+def test_elements_that_are_no_events_do_not_count(counts: Counts) -> None:
+    odd: Any = [None, 3, [], {}, {"ph": 3}, {"ph": None}, {"ph": "X"}, {"ph": "long"}]
+    got = counts(trace_of(*odd))
     assert (got["events"], got["x"], got["left_out"]) == (2, 1, 0)
-    counts = {w["kind"]: w["count"] for w in got["warnings"]}
-    assert counts["skipped_element"] == 3 and counts["no_phase"] == 3
+    found = {w["kind"]: w["count"] for w in got["warnings"]}
+    assert found["skipped_element"] == 3 and found["no_phase"] == 3
     assert all(set(w) == {"kind", "count", "detail"} for w in got["warnings"])
+
+
+# --- Faults -----------------------------------------------------------------------
+
+
+def one_of_each_kind() -> list[Variant]:
+    """Return the first variant of each way to end."""
+    seen: dict[str, Variant] = {}
+    for variant in VARIANTS:
+        outcome = variant.expected
+        kinds = [outcome.kind] if isinstance(outcome, Refused) else outcome.warnings
+        for kind in kinds or ["loads"] if not variant.options else ():
+            seen.setdefault(kind.split("_")[0], variant)
+    return [*{id(variant): variant for variant in seen.values()}.values()]
+
+
+@pytest.mark.parametrize("variant", one_of_each_kind(), ids=name_of)
+def test_faults(
+    variant: Variant, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It exits with 0 and a JSON object, or with 2 and a message that can be acted on;
+    it leaves nothing behind. test_faults.py holds the loader to every variant."""
+    path = tmp_path / "odd.json"
+    made = variant.make(synthetic())
+    path.write_bytes(made.content)
+    for options in ([], ["--recover"]):
+        outcome = variant.outcome(recover=bool(options))
+        code = main(["inspect", str(path), "--json", *options])
+        out, err = capsys.readouterr()
+        assert "Traceback" not in err
+        if isinstance(outcome, Refused):
+            assert code == 2 and not out
+            assert 15 <= len(err.strip()) <= 2000
+            assert "odd.json: " in err and outcome.says.lower() in err.lower()
+            continue
+        assert code == 0
+        got = json.loads(out.splitlines()[-1])
+        if made.facts is not None:
+            assert {key: got[key] for key in vars(made.facts)} == vars(made.facts)
+        if not outcome.some:
+            assert {w["kind"] for w in got["warnings"]} == set(outcome.warnings)
+    assert os.listdir(tmp_path) == ["odd.json"]
+
+
+def test_what_is_no_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "pipe").symlink_to(os.devnull)
+    for name in ("", "absent.json", "absent/trace.json", "pipe", "a\nb", "x" * 5_000):
+        assert main(["inspect", str(tmp_path / name), "--json"]) == 2
+        out, err = capsys.readouterr()
+        assert not out and "Traceback" not in err
+        assert 15 <= len(err.strip()) <= 2000 and len(err.splitlines()) == 1

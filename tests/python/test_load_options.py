@@ -19,6 +19,8 @@ import torchtraceap
 from torchtraceap import _core, analyze, load
 from torchtraceap.load_options import LoadOptions, plan_load
 
+from .trace_builder import kernel, profiler_step, trace_of
+
 STEPS = "kineto2021-v100-resnet50-workers0-memory.json.gz"  # ProfilerStep#5 to #10
 OLD_NAMES = "old-catnames-tiny-no-schema.json.gz"
 
@@ -142,15 +144,13 @@ def test_one_number_is_one_step(text: bytes) -> None:
 
 
 def test_steps_reach_to_the_end_of_their_device_work() -> None:
-    x: dict[str, Any] = {"ph": "X", "pid": 1, "tid": 1}
-    step, note = "ProfilerStep#1", "gpu_user_annotation"
-    rows = [
-        {**x, "cat": "user_annotation", "name": step, "ts": 0, "dur": 10},
-        {**x, "cat": note, "name": step, "ts": 8, "dur": 12, "pid": 0},
-        {**x, "cat": "kernel", "name": "late", "ts": 15, "dur": 5, "pid": 0},
-        {**x, "cat": "kernel", "name": "of no step", "ts": 20, "dur": 5, "pid": 0},
-    ]
-    source = json.dumps({"traceEvents": rows}).encode()
+    step = "ProfilerStep#1"
+    source = trace_of(
+        profiler_step(1, 0, 10),
+        kernel(8, 12, step, category="gpu_user_annotation"),
+        kernel(15, 5, "late"),
+        kernel(20, 5, "of no step"),
+    )
     assert names_of(load(source, steps=1)) == [step, step, "late"]
     one = load(source, steps=1, categories=["kernel"])
     assert names_of(one) == ["late"] and one.left_out == 3

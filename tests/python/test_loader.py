@@ -1,16 +1,20 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """test_loader.py: the loader against a slow one on Python's json, to the nanosecond.
 
-On real traces, on every fault that is JSON all the same, and on random sound traces.
-TORCHTRACEAP_RANDOM_TRACES sets how many of those (default: 300).
+On real traces, on every fault that is JSON all the same, and on random sound traces
+(TORCHTRACEAP_RANDOM_TRACES sets how many: default 300).
+
+The slow loader needs minutes for the real traces. What it reads of them is kept, as a
+digest of each column, in tests/data/column_digests.json; `make verify` reads it again.
 """
 
 from __future__ import annotations
 
-import inspect
+import hashlib
 import json
 import os
-import pathlib
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,97 +25,129 @@ from .catalogue import VARIANTS, name_of
 from .faults.base import synthetic
 from .faults.variant import Loads, Variant
 from .random_trace import random_trace
+from .real_traces import PATHS, ROOT
 from .slow_loader import COLUMNS, SlowTrace, parse, plain
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-TRACES = [
-    pytest.param(
-        path,
-        id=path.name,
-        # Seconds for Python's json, that is; the loader takes milliseconds.
-        marks=[pytest.mark.slow] if path.stat().st_size > 1_000_000 else [],
-    )
-    for folder in (ROOT / "tests" / "data", ROOT.parent / "shared" / "traces")
-    for pattern in ("*.json", "*.json.gz")
-    for path in sorted(folder.glob(pattern))
-]
+KEPT = ROOT / "tests" / "data" / "column_digests.json"
+WRITE = "TORCHTRACEAP_WRITE_DIGESTS"
+SLOWLY = "pytest -m verify tests/python/test_loader.py"
 RANDOM_TRACES = int(os.environ.get("TORCHTRACEAP_RANDOM_TRACES", "300"))
 TEXT_IDENTITY = 1 << 62
-HAS_THREADS = "threads" in inspect.signature(torchtraceap.load).parameters
+
+Part = tuple[str, Any]
 
 
-def column(trace: torchtraceap.Trace, name: str) -> np.ndarray | list:
-    """Return a column as the slow loader has it: texts for numbers that mean texts."""
-    values = trace.columns[name]
-    strings = trace.strings
-    if name == "name":
-        return [strings[i] for i in values.tolist()]
-    if name == "category":
-        names = trace.category_names
-        return [names[i] for i in values.tolist()]
-    if name == "phase":
-        return list(values.tobytes().decode("ascii"))
-    if name in ("pid", "tid"):
-        return [
+def columns_of(trace: torchtraceap.Trace) -> dict[str, list[Any]]:
+    """The columns as the slow loader has them: texts for numbers that mean texts."""
+    strings, categories = trace.strings, trace.category_names
+    columns: dict[str, list[Any]] = {c: trace.columns[c].tolist() for c in COLUMNS}
+    columns["name"] = [strings[i] for i in columns["name"]]
+    columns["category"] = [categories[i] for i in columns["category"]]
+    columns["phase"] = list(trace.columns["phase"].tobytes().decode("ascii"))
+    for column in ("pid", "tid"):
+        columns[column] = [
             v if v < TEXT_IDENTITY else strings[v - TEXT_IDENTITY]
-            for v in values.tolist()
+            for v in columns[column]
         ]
-    return values
+    return columns
 
 
-def check_column(trace: torchtraceap.Trace, truth: SlowTrace, name: str) -> None:
-    got, expected = column(trace, name), truth.columns[name]
-    if isinstance(got, list):
-        assert got == expected, name
-    else:
-        np.testing.assert_array_equal(got, np.array(expected, np.int64), name)
+def args_of(trace: torchtraceap.Trace, rows: list[int]) -> list[Any]:
+    texts = trace.read_args(rows)
+    return [plain(parse(text.encode())) if text else None for text in texts]
 
 
-def check_args(trace: torchtraceap.Trace, truth: SlowTrace, rows: list[int]) -> None:
-    for row, text in zip(rows, trace.read_args(rows), strict=True):
-        args = plain(parse(text.encode())) if text else None
-        expected = truth.args[row]
-        assert args == (None if expected is None else plain(expected)), f"row {row}"
+def slow_args(truth: SlowTrace, rows: list[int]) -> list[Any]:
+    read = (truth.args[row] for row in rows)
+    return [None if args is None else plain(args) for args in read]
 
 
-def check_metadata(trace: torchtraceap.Trace, truth: SlowTrace) -> None:
-    got = {key: plain(parse(text.encode())) for key, text in trace.metadata.items()}
-    assert got == {key: plain(value) for key, value in truth.metadata.items()}
+def metadata_of(trace: torchtraceap.Trace) -> dict[str, Any]:
+    return {key: plain(parse(text.encode())) for key, text in trace.metadata.items()}
 
 
-def check_all(trace: torchtraceap.Trace, truth: SlowTrace) -> None:
-    for name in COLUMNS:
-        check_column(trace, truth, name)
-    check_args(trace, truth, [*range(len(trace))])
-    check_metadata(trace, truth)
+def slow_metadata(truth: SlowTrace) -> dict[str, Any]:
+    return {key: plain(value) for key, value in truth.metadata.items()}
 
 
-@pytest.fixture(scope="module", params=TRACES)
-def pair(request: pytest.FixtureRequest) -> tuple:
-    """Give one trace twice: as loaded, and as Python's json sees it."""
-    truth = SlowTrace(parse(request.param.read_bytes()))
-    return torchtraceap.load(str(request.param)), truth
+def check_all(trace: torchtraceap.Trace, truth: SlowTrace, rows: list[int]) -> None:
+    columns = columns_of(trace)
+    for column in COLUMNS:
+        check_rows(column, columns[column], truth.columns[column])
+    check_rows("args", args_of(trace, rows), slow_args(truth, rows), rows)
+    assert metadata_of(trace) == slow_metadata(truth)
 
 
-@pytest.mark.parametrize("name", COLUMNS)
-def test_columns(pair: tuple, name: str) -> None:
-    check_column(*pair, name)
+def check_rows(
+    column: str, got: list[Any], expected: list[Any], rows: list[int] | None = None
+) -> None:
+    """Fail with the first row that differs."""
+    assert len(got) == len(expected)
+    for i, (ours, theirs) in enumerate(zip(got, expected, strict=True)):
+        assert ours == theirs, f"{column}, row {rows[i] if rows else i}"
 
 
-def test_args_read_again(pair: tuple) -> None:
-    trace, truth = pair
+# --- Real traces ------------------------------------------------------------------
+
+
+def digest(value: Any) -> str:
+    text = value if isinstance(value, bytes) else json.dumps(value).encode()
+    return hashlib.sha256(text).hexdigest()[:16]
+
+
+def digests(path: Path, columns: Any, args: Any, metadata: Any) -> dict[str, str]:
+    """A digest of the file, and of each part of what was read of it."""
+    parts = {**columns, "args": args, "metadata": sorted(metadata.items())}
+    return {"file": digest(path.read_bytes())} | {
+        name: digest(part) for name, part in parts.items()
+    }
+
+
+def some_rows(trace: torchtraceap.Trace) -> list[int]:
+    """Those whose args are in the digest: from the last one on, and the first twice."""
+    return [*range(len(trace) - 1, -1, -max(1, len(trace) // 1_000)), 0, 0]
+
+
+def kept() -> dict[str, dict[str, str]]:
+    found: dict[str, dict[str, str]] = json.loads(KEPT.read_text("ascii"))
+    return found
+
+
+def keep(name: str, row: dict[str, str]) -> None:
+    rows = sorted({**kept(), name: row}.items())
+    lines = [f"{json.dumps(name)}: {json.dumps(row)}" for name, row in rows]
+    KEPT.write_text("{\n" + ",\n".join(lines) + "\n}\n", "ascii")
+
+
+@pytest.mark.parametrize("name", sorted(PATHS))
+def test_real_traces(name: str) -> None:
+    path, row = PATHS[name], kept().get(name, {})
+    trace = torchtraceap.load(str(path))
+    args = args_of(trace, some_rows(trace))
+    found = digests(path, columns_of(trace), args, metadata_of(trace))
+    hint = f"what is kept is of another file, or of none: {WRITE}=1 {SLOWLY} -k {name}"
+    assert found["file"] == row.get("file"), hint
+    wrong = [part for part in found if found[part] != row.get(part)]
+    assert not wrong, f"{wrong} differ; this tells the first row: {SLOWLY} -k {name}"
+    assert not list(trace.warnings)
+
+
+@pytest.mark.verify
+@pytest.mark.parametrize("name", sorted(PATHS))
+def test_real_traces_slowly(name: str) -> None:
+    path = PATHS[name]
+    truth, trace = SlowTrace(parse(path.read_bytes())), torchtraceap.load(path)
     # All of a small trace, a sample of a large one, out of order and with repeats.
     step = max(1, len(trace) // 20_000)
-    check_args(trace, truth, [*range(len(trace) - 1, -1, -step), 0, 0])
+    check_all(trace, truth, [*range(len(trace) - 1, -1, -step), 0, 0])
+    args = slow_args(truth, some_rows(trace))
+    row = digests(path, truth.columns, args, slow_metadata(truth))
+    if os.environ.get(WRITE):
+        keep(name, row)
+    assert kept().get(name) == row, f"{WRITE}=1 keeps what is read today"
 
 
-def test_metadata(pair: tuple) -> None:
-    check_metadata(*pair)
-
-
-def test_real_traces_give_no_false_alarm(pair: tuple) -> None:
-    assert not list(pair[0].warnings)
-
+# --- Odd and random ones ----------------------------------------------------------
 
 SOUND = [
     variant
@@ -130,7 +166,8 @@ def test_odd_but_valid(variant: Variant) -> None:
         plain(document)
     except (ValueError, RecursionError):  # Loads, but is no JSON to Python.
         return
-    check_all(torchtraceap.load(content), SlowTrace(document))
+    trace = torchtraceap.load(content)
+    check_all(trace, SlowTrace(document), [*range(len(trace))])
 
 
 @pytest.mark.parametrize("first", range(0, RANDOM_TRACES, 50))
@@ -138,17 +175,16 @@ def test_random_traces(first: int) -> None:
     for seed in range(first, min(first + 50, RANDOM_TRACES)):
         content = random_trace(seed)
         json.loads(content)  # Else the test would be of something else.
-        truth = SlowTrace(parse(content))
-        check_all(torchtraceap.load(content), truth)
+        trace = torchtraceap.load(content)
+        check_all(trace, SlowTrace(parse(content)), [*range(len(trace))])
 
 
-@pytest.mark.skipif(not HAS_THREADS, reason="this build loads without threads=")
-@pytest.mark.parametrize("path", TRACES[:13])
-def test_threads_change_nothing(path: pathlib.Path) -> None:
-    one = torchtraceap.load(path, threads=1)
-    for threads in (2, 3, 4):
-        more = torchtraceap.load(path, threads=threads)
-        for name, values in one.columns.items():
-            np.testing.assert_array_equal(more.columns[name], values, name)
-        assert more.strings == one.strings
-        assert more.metadata == one.metadata
+def test_threads_change_nothing(data: Path) -> None:
+    for path in sorted(data.glob("*.json.gz")):
+        one = torchtraceap.load(path, threads=1)
+        for threads in (2, 3, 4):
+            more = torchtraceap.load(path, threads=threads)
+            for name, values in one.columns.items():
+                np.testing.assert_array_equal(more.columns[name], values, name)
+            assert more.strings == one.strings
+            assert more.metadata == one.metadata

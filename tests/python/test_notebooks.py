@@ -17,6 +17,8 @@ pytest.importorskip("nbclient")
 pytest.importorskip("ipykernel")
 pytest.importorskip("torch")
 
+pytestmark = pytest.mark.verify
+
 FOLDER = Path(__file__).resolve().parents[2] / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
 MOST_BYTES = 200_000
@@ -74,7 +76,6 @@ def test_links_lead_somewhere(path: Path, runner: ModuleType) -> None:
                 assert "://" in target or (FOLDER / target).exists(), target
 
 
-@pytest.mark.slow
 # What Jupyter's own packages warn of is not ours to mend.
 @pytest.mark.filterwarnings("default")
 def test_gives_its_outputs_again(path: Path, runner: ModuleType) -> None:

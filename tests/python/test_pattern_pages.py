@@ -7,6 +7,7 @@ import ast
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,75 +19,44 @@ HEADINGS = ["## In a trace", "## Rule", "## Fix", "## What it is not"]
 MOST_LINES = 90
 
 
-@pytest.fixture
-def page(request: pytest.FixtureRequest, root: Path) -> str:
-    path = root / "docs" / "patterns" / f"{request.param}.md"
-    assert path.exists(), f"the pattern {request.param} has no page"
-    return path.read_text("utf-8")
-
-
-each = pytest.mark.parametrize(
-    ("page", "name"), [(name, name) for name in NAMES], indirect=["page"]
-)
-
-
 def without_code(page: str) -> str:
     return re.sub(r"^```.*?^```$", "", page, flags=re.MULTILINE | re.DOTALL)
 
 
-@each
-def test_it_has_the_usual_form(page: str, name: str) -> None:
+@pytest.mark.parametrize("name", NAMES)
+def test_a_page(name: str, root: Path) -> None:
+    """It has the usual form, the thresholds of the code, the sub-types, code to fix."""
+    page = (root / "docs" / "patterns" / f"{name}.md").read_text("utf-8")
     lines = page.splitlines()
     assert len(lines) < MOST_LINES
     headings = re.findall(r"^##? .*$", without_code(page), re.MULTILINE)
     assert headings == [f"# {name}", *HEADINGS]
     assert len(lines[2]) > 20, "a sentence under the title"
-
-
-@each
-def test_it_lists_the_thresholds_of_the_code(page: str, name: str) -> None:
+    expected = [t for t in _core.thresholds() if t.pattern == name]
     rule = page.partition("\n## Rule\n")[2].partition("\n## ")[0]
+    listed = list(thresholds(rule))
+    assert listed == [(t.name, t.default, t.unit) for t in expected]
+    (pattern,) = [p for p in _core.patterns() if p.name == name]
+    for subtype in pattern.subtypes:
+        assert f"`{subtype}`" in page, subtype
+    fix = page.partition("\n## Fix\n")[2].partition("\n## ")[0]
+    blocks = re.findall(r"^```python\n(.*?)^```$", fix, re.MULTILINE | re.DOTALL)
+    assert blocks or not pattern.user_finding
+    for code in blocks:
+        ast.parse(code)
+
+
+def thresholds(rule: str) -> Iterator[tuple[str, float, str]]:
+    """Read the table of name, default, unit and why."""
     rows = [
         [cell.strip().strip("`") for cell in line.strip().strip("|").split("|")]
         for line in rule.splitlines()
         if line.startswith("|")
     ]
-    header = ["threshold", "default", "unit", "why"]
-    start = next((i for i, row in enumerate(rows) if row == header), None)
-    assert start is not None, f"no table of {' | '.join(header)}"
-    listed = []
-    for row in rows[start + 2 :]:
-        assert len(row) == 4 and row[3], row
-        listed.append((row[0], float(row[1].replace(",", "")), row[2]))
-    expected = [
-        (t.name, t.default, t.unit) for t in _core.thresholds() if t.pattern == name
-    ]
-    assert listed == expected
-
-
-@each
-def test_it_names_the_sub_types(page: str, name: str) -> None:
-    (pattern,) = [p for p in _core.patterns() if p.name == name]
-    for subtype in pattern.subtypes:
-        assert f"`{subtype}`" in page, subtype
-
-
-@each
-def test_the_fix_is_code(page: str, name: str) -> None:
-    fix = page.partition("\n## Fix\n")[2].partition("\n## ")[0]
-    blocks = re.findall(r"^```python\n(.*?)^```$", fix, re.MULTILINE | re.DOTALL)
-    assert (
-        blocks or not next(p for p in _core.patterns() if p.name == name).user_finding
-    )
-    for code in blocks:
-        ast.parse(code)
-
-
-@each
-def test_links_lead_somewhere(page: str, name: str, root: Path) -> None:
-    for target in re.findall(r"\]\(([^)#]+)\)", without_code(page)):
-        if "://" not in target:
-            assert (root / "docs" / "patterns" / target).exists(), target
+    start = rows.index(["threshold", "default", "unit", "why"])
+    for name, default, unit, why in rows[start + 2 :]:
+        assert why, name
+        yield name, float(default.replace(",", "")), unit
 
 
 def test_there_are_no_other_pages(root: Path) -> None:

@@ -19,9 +19,14 @@ import pytest
 import torchtraceap
 from torchtraceap.facts import Quality
 
+from .trace_builder import kernel, launch, report_of
+
 BASES = [
-    "kineto2021-v100-resnet50-workers0-memory.json.gz",
     "h100-vit-nsfw-inference.json.gz",
+    "mi300-torch-compile-triton.json.gz",
+    pytest.param(
+        "kineto2021-v100-resnet50-workers0-memory.json.gz", marks=pytest.mark.verify
+    ),
 ]
 
 
@@ -102,19 +107,9 @@ def test_a_trace_that_lost_records_is_not_called_healthy() -> None:
     """One that has no findings: whatever they would be may be missing."""
 
     def trace(lost: int) -> torchtraceap.Report:
-        events: list[dict[str, Any]] = []
-        for i in range(20):
-            ids = {"correlation": i + 1}
-            call = {"name": "cudaLaunchKernel", "cat": "cuda_runtime", "tid": 1}
-            kernel = {"name": "k", "cat": "kernel", "tid": 7}
-            events.append(
-                {"ph": "X", "pid": 1, "ts": i * 10, "dur": 2, "args": ids} | call
-            )
-            if i >= lost:
-                args = {**ids, "device": 0, "stream": 7}
-                at = {"ph": "X", "pid": 0, "ts": i * 10 + 3, "dur": 10, "args": args}
-                events.append(at | kernel)
-        return analyze({"traceEvents": events})
+        calls = [launch(i * 10, i + 1, dur=2) for i in range(20)]
+        kept = [kernel(i * 10 + 3, 10, correlation=i + 1) for i in range(lost, 20)]
+        return report_of(*calls, *kept)
 
     assert "Findings: none.\n" in trace(0).summary()
     lossy = trace(1)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import builtins
-import json
+import itertools
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +17,8 @@ from torchtraceap import _core
 from torchtraceap.cli.patterns import pattern_forms
 from torchtraceap.findings import Finding, Location
 from torchtraceap.units import time_text
+
+from .trace_builder import frame, kernel, launched, report_of, starved_events
 
 
 def test_parts_are_in_microseconds_of_the_core(
@@ -97,23 +99,8 @@ def test_ids_of_findings_last(slow_loader: torchtraceap.Report) -> None:
 
 
 def waits_for_a_loader(steps: int, line: int = 12) -> torchtraceap.Report:
-    common: dict[str, Any] = {"ph": "X", "pid": 1, "tid": 1}
-    events = [
-        {**common, "cat": "python_function", "name": f"train.py({line}): main"}
-        | {"ts": 0, "dur": steps * 10_000}
-    ]
-    for step in range(steps):
-        start, launch = step * 10_000, {"correlation": step + 1}
-        events += [
-            {**common, "cat": "user_annotation", "ts": start, "dur": 9_000}
-            | {"name": "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"},
-            {**common, "cat": "cuda_runtime", "name": "cudaLaunchKernel"}
-            | {"ts": start + 9_150, "dur": 50, "args": launch},
-            {"ph": "X", "pid": 0, "tid": 7, "cat": "kernel", "name": "k"}
-            | {"ts": start + 9_300, "dur": 300}
-            | {"args": {**launch, "device": 0, "stream": 7}},
-        ]
-    return torchtraceap.analyze(json.dumps({"traceEvents": events}).encode())
+    main = frame(f"train.py({line}): main", 0, steps * 10_000)
+    return report_of(main, *starved_events(steps))
 
 
 def test_the_summary_tells_the_story(slow_loader: torchtraceap.Report) -> None:
@@ -184,12 +171,7 @@ def test_a_device_without_work_is_spoken_of(data: Path) -> None:
 
 
 def test_not_every_device_of_many_has_a_line() -> None:
-    kernel: dict[str, Any] = {"ph": "X", "cat": "kernel", "name": "k", "tid": 7}
-    events = [
-        {**kernel, "pid": d, "ts": d, "dur": 10, "args": {"device": d, "stream": 7}}
-        for d in range(20)
-    ]
-    text = torchtraceap.analyze(json.dumps({"traceEvents": events}).encode()).summary()
+    text = report_of(*(kernel(d, 10, device=d) for d in range(20))).summary()
     assert text.count("\nDevice ") == 16 and "and 4 more devices in" in text
 
 
@@ -249,25 +231,13 @@ def test_a_place_is_cut_to_the_width_but_for_its_line(
 
 
 def test_no_findings_do_not_read_as_healthy() -> None:
-    def trace(*starts: int) -> torchtraceap.Report:
-        kernel: dict[str, Any] = {
-            "ph": "X",
-            "pid": 0,
-            "tid": 7,
-            "cat": "kernel",
-            "name": "k",
-        }
-        args = {"device": 0, "stream": 7}
-        events = [{**kernel, "ts": ts, "dur": 10, "args": args} for ts in starts]
-        return torchtraceap.analyze(json.dumps({"traceEvents": events}).encode())
-
-    idle = trace(0, 9_990)
+    idle = report_of(kernel(0, 10), kernel(9_990, 10))
     assert not idle.findings
     assert (
         "Findings: none by these rules; 99.8 % of the time is idle and unexplained.\n"
         in idle.summary()
     )
-    busy = trace(0).summary()
+    busy = report_of(kernel(0, 10)).summary()
     assert busy.splitlines()[1].startswith("1 event, ")
     assert "none by these rules" not in busy
 
@@ -338,17 +308,8 @@ def test_patterns_that_estimate_are_listed_as_such() -> None:
 
 
 def test_a_devices_own_delay_is_apart_from_what_no_rule_explains() -> None:
-    events: list[dict[str, Any]] = []
-    for i in range(20):
-        launch = {"correlation": i + 1}
-        events += [
-            {"ph": "X", "pid": 1, "tid": 1, "cat": "cuda_runtime", "ts": i * 6}
-            | {"name": "cudaLaunchKernel", "dur": 5, "args": launch},
-            {"ph": "X", "pid": 0, "tid": 7, "cat": "kernel", "name": "k"}
-            | {"ts": 200 + i * 52, "dur": 50}
-            | {"args": {**launch, "device": 0, "stream": 7}},
-        ]
-    report = torchtraceap.analyze(json.dumps({"traceEvents": events}).encode())
+    pairs = (launched(i + 1, i * 6, 200 + i * 52, 50) for i in range(20))
+    report = report_of(*itertools.chain(*pairs))
     (row,) = report.balance
     assert row.delay_us == pytest.approx(19 * 2)
     assert row.unattributed_us >= row.delay_us

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import pickle
 import re
+import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -17,31 +18,21 @@ import torchtraceap
 from torchtraceap import Claim, ConfigError, Rule, RuleError, RuleView
 from torchtraceap.rules import find_rules
 
+from .trace_builder import annotation, launched, named, op, profiler_step, trace_of
+
 Run = Callable[..., Any]
 LOADER = "kineto2021-v100-resnet50-workers0-memory.json.gz"
 TEXT: dict[str, Any] = {"side": "cpu", "summary": "Slow.", "advice": "Do less."}
 
 
-def event(category: str, name: str, ts: float, dur: float, **args: Any) -> Any:
-    place = {"pid": 0, "tid": 7} if category == "kernel" else {"pid": 100, "tid": 1}
-    times = {"ph": "X", "ts": ts, "dur": dur}
-    return {"cat": category, "name": name, **times, **place, "args": args}
-
-
-def trace_of(*events: Any) -> bytes:
-    return json.dumps({"traceEvents": events}).encode()
-
-
 # The device is busy in [10, 1000) and [1610, 2610) us.
 HELD_UP = trace_of(
-    event("cuda_runtime", "cudaLaunchKernel", 0, 5, correlation=1),
-    event("kernel", "gemm", 10, 990, correlation=1, device=0, stream=7),
-    event("user_annotation", "save_checkpoint", 1005, 490, what="all"),
-    event("cpu_op", "aten::mm", 1590, 20),
-    event("cuda_runtime", "cudaLaunchKernel", 1600, 5, correlation=2),
-    event("kernel", "gemm", 1610, 1000, correlation=2, device=0, stream=7),
-    event("user_annotation", "ProfilerStep#4", 0, 2610),
-    {"ph": "M", "name": "process_name", "pid": 100, "args": {"name": "python"}},
+    *launched(1, 0, 10, 990, "gemm"),
+    annotation("save_checkpoint", 1005, 490, what="all"),
+    op("aten::mm", 1590, 20),
+    *launched(2, 1600, 1610, 1000, "gemm"),
+    profiler_step(4, 0, 2610),
+    named("process_name", "python"),
 )
 
 
@@ -353,7 +344,13 @@ def test_rules_by_name(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         find_rules(["my_own_rules:not_a_rule"])
 
 
-def test_the_program_runs_rules(program: Run, folder: Path) -> None:
+def test_the_program_runs_rules(
+    program: Run, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of the working folder, too."""
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.delitem(sys.modules, "my_own_rules", raising=False)
+
     def run(*rules: str) -> Any:
         options = [word for rule in rules for word in ("--rules", rule)]
         return program("analyze", "trace.json", *options, "--json", "-", cwd=folder)

@@ -24,7 +24,7 @@ from torchtraceap.gate.checked import check_report
 from torchtraceap.gate.junit import junit_xml
 from torchtraceap.gate.source_uri import source_uri
 
-from .loader_trace import loader_trace
+from .trace_builder import loader_trace
 
 jsonschema = pytest.importorskip("jsonschema")
 

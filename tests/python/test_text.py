@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import pytest
 
 import torchtraceap
 from torchtraceap.safe_text import encodable, printable
 from torchtraceap.units import share_text, time_text
+
+from .trace_builder import report_of, starved_events
 
 # A name that would recolour a terminal, forge a line, reverse text and run a script.
 HOSTILE = "\x1b[31mred\nforged line\u202egnp.js\x9b<script>alert(1)</script>"
@@ -19,28 +20,9 @@ HOSTILE = "\x1b[31mred\nforged line\u202egnp.js\x9b<script>alert(1)</script>"
 @pytest.fixture(scope="module")
 def hostile() -> torchtraceap.Report:
     """A loader that keeps a device waiting, all of whose names are hostile."""
-    loader = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__" + HOSTILE
-    common: dict[str, Any] = {"ph": "X", "pid": 1, "tid": 1}
-    events = []
-    for step in range(6):
-        start = step * 10_000
-        events += [
-            {**common, "cat": "user_annotation", "name": loader}
-            | {"ts": start, "dur": 9_000},
-            {**common, "cat": "cpu_op", "name": "aten::mm" + HOSTILE}
-            | {"ts": start + 9_100, "dur": 200},
-            {**common, "cat": "cuda_runtime", "name": "cudaLaunchKernel"}
-            | {"ts": start + 9_150, "dur": 50, "args": {"correlation": step + 1}},
-            {"ph": "X", "pid": 0, "tid": 7, "cat": "kernel", "name": HOSTILE}
-            | {"ts": start + 9_300, "dur": 300}
-            | {"args": {"correlation": step + 1, "device": 0, "stream": 7}},
-        ]
-    document = {
-        "deviceProperties": [{"id": 0, "name": HOSTILE}],
-        HOSTILE: 1,
-        "traceEvents": events,
-    }
-    return torchtraceap.analyze(json.dumps(document).encode())
+    devices = [{"id": 0, "name": HOSTILE}]
+    events = starved_events(6, HOSTILE, HOSTILE)
+    return report_of(*events, deviceProperties=devices, **{HOSTILE: 1})
 
 
 def test_names_from_the_trace_are_harmless(hostile: torchtraceap.Report) -> None:

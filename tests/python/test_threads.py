@@ -3,14 +3,13 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import re
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
 
@@ -18,9 +17,17 @@ import torchtraceap
 from torchtraceap.cli import main
 
 from .raw_trace import OPERATORS, Raw, length, read_events, union
-from .test_traces import TRACES
+from .real_traces import PATHS, summed_up
+from .trace_builder import (
+    Event,
+    annotation,
+    named,
+    op,
+    profiler_step,
+    report_of,
+    trace_of,
+)
 
-MOST_BYTES = 3_000_000
 DEVICE = re.compile("kernel|memcpy|memset|mtia_ccp|hpu_op|gpu_|cuda_sync", re.I)
 NO_THREAD = {"Trace", "ac2g", "fwdbwd", "", "mtia_insight", "cuda_profiler_range"}
 NAMED = re.compile(r"ProfilerStep#\d+$|Optimizer\.|enumerate\(Data")
@@ -36,12 +43,9 @@ class Case(NamedTuple):
         return facts.begin_ns, facts.end_ns
 
 
-@pytest.fixture(
-    scope="module",
-    params=sorted(n for n, p in TRACES.items() if p.stat().st_size < MOST_BYTES),
-)
+@pytest.fixture(scope="module", params=summed_up())
 def case(request: pytest.FixtureRequest) -> Iterator[Case]:
-    path = TRACES[request.param]
+    path = PATHS[request.param]
     threads = defaultdict(list)
     for event in read_events(path):
         if event.category not in NO_THREAD and not DEVICE.search(event.category):
@@ -112,35 +116,23 @@ def test_no_thread_is_left_out(case: Case) -> None:
 LOADER = "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"
 
 
-def event(pid: Any, name: str, ts: int, dur: int, cat: str = "cpu_op") -> Any:
-    return {
-        "ph": "X",
-        "cat": cat,
-        "name": name,
-        "pid": pid,
-        "tid": 1,
-        "ts": ts,
-        "dur": dur,
-    }
-
-
-def ranks(number: int) -> bytes:
+def ranks(number: int) -> list[Event]:
     """Ranks that share a file; each waits for its loader, the later the longer."""
     events = []
     for rank in range(number):
         pid = f"rank {rank}" if rank else 4711
         events += [
-            event(pid, "ProfilerStep#3", 0, 10_000, "user_annotation"),
-            event(pid, "aten::mm", 0, 1000),
-            event(pid, LOADER, 1000, 1000 * (rank + 1), "user_annotation"),
-            event(pid, "aten::mm", 9000, 1000),
+            profiler_step(3, 0, 10_000, pid=pid),
+            op("aten::mm", 0, 1000, pid=pid),
+            annotation(LOADER, 1000, 1000 * (rank + 1), pid=pid),
+            op("aten::mm", 9000, 1000, pid=pid),
         ]
-    return json.dumps({"traceEvents": events}).encode()
+    return events
 
 
 @pytest.fixture(scope="module")
 def two() -> torchtraceap.Report:
-    return torchtraceap.analyze(ranks(2))
+    return report_of(*ranks(2))
 
 
 def test_each_process_has_its_balance(two: torchtraceap.Report) -> None:
@@ -177,20 +169,18 @@ def test_the_forms_name_processes(two: torchtraceap.Report) -> None:
 
 
 def test_a_finding_names_its_process_where_others_have_none() -> None:
-    events = json.loads(ranks(3))["traceEvents"]
+    events = ranks(3)
     only = [e for e in events if e["name"] != LOADER or e["pid"] == "rank 1"]
-    report = torchtraceap.analyze(json.dumps(only).encode())
-    assert "(process rank 1)" in report.summary()
+    assert "(process rank 1)" in report_of(*only).summary()
     most = [e for e in events if e["name"] != LOADER or e["pid"] != "rank 1"]
-    report = torchtraceap.analyze(json.dumps(most).encode())
-    assert "(2 of 3 processes)" in report.summary()
+    assert "(2 of 3 processes)" in report_of(*most).summary()
 
 
 def test_many_processes_and_threads_do_not_flood(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "many.json"
-    path.write_bytes(ranks(300))
+    path.write_bytes(trace_of(*ranks(300)))
     assert main(["analyze", str(path), "--tables"]) == 0
     text = capsys.readouterr().out
     assert "and 284 more processes in report.balance" in text
@@ -199,7 +189,7 @@ def test_many_processes_and_threads_do_not_flood(
 
 
 def test_tables_show_threads(capsys: pytest.CaptureFixture[str]) -> None:
-    path = TRACES["cpu-laptop-vae-python-stacks.json.gz"]
+    path = PATHS["cpu-laptop-vae-python-stacks.json.gz"]
     assert main(["analyze", str(path), "--tables"]) == 0
     lines = capsys.readouterr().out.splitlines()
     first = next(i for i, line in enumerate(lines) if line.startswith("Threads, "))
@@ -219,17 +209,15 @@ def test_pandas(two: torchtraceap.Report) -> None:
     assert list(tables.threads["pid"]) == ["rank 1", "4711"]
     assert list(tables.balance["pid"]) == ["4711", "rank 1"]
     assert tables.threads["busy_us"].tolist() == [2000, 2000]
-    numbers = torchtraceap.analyze(ranks(1)).to_pandas()
+    numbers = report_of(*ranks(1)).to_pandas()
     assert numbers.windows["pid"].dtype == tables.windows["pid"].dtype == "string"
 
 
 def test_names_that_are_no_text_for_a_terminal() -> None:
-    name = {"ph": "M", "name": "thread_name", "pid": 4711, "tid": 1}
-    events = json.loads(ranks(1))["traceEvents"]
-    events.append({**name, "args": {"name": "thread 1 (\x1b[31m\ud800)"}})
-    report = torchtraceap.analyze(gzip.compress(json.dumps(events).encode()))
-    assert "\x1b" not in report.tables()
-    report.to_json()
+    name = named("thread_name", "thread 1 (\x1b[31m\ud800)", pid=4711)
+    hostile = report_of(*ranks(1), name)
+    assert "\x1b" not in hostile.tables()
+    hostile.to_json()
 
 
 def test_own_rules_see_and_claim_the_time_of_any_process() -> None:
@@ -248,8 +236,8 @@ def test_own_rules_see_and_claim_the_time_of_any_process() -> None:
         (late,) = (r for r in steps if view.trace.identity(int(pids[r])) == "rank 1")
         yield torchtraceap.Claim(int(late), begin_ns=4_000_000, end_ns=5_000_000)
 
-    report = torchtraceap.analyze(ranks(2), rules=[slow_ends])
-    times = {row.pid: row.idle_us["slow_ends"] for row in report.balance}
+    ruled = torchtraceap.analyze(trace_of(*ranks(2)), rules=[slow_ends])
+    times = {row.pid: row.idle_us["slow_ends"] for row in ruled.balance}
     assert times == {4711: 0, "rank 1": 1000}
-    (finding,) = (f for f in report.findings if f.pattern == "slow_ends")
+    (finding,) = (f for f in ruled.findings if f.pattern == "slow_ends")
     assert finding.processes == ("rank 1",)

@@ -52,6 +52,8 @@ from torchtraceap.findings import Finding
 torch: Any = pytest.importorskip("torch")
 matcher: Any = pytest.importorskip("torch.profiler._pattern_matcher")
 
+pytestmark = pytest.mark.verify
+
 
 class Judged:
     """What both make of one recording."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from pathlib import Path
 from typing import NamedTuple
 
 import pytest
@@ -16,12 +15,7 @@ import pytest
 import torchtraceap
 from torchtraceap.inspection import inspect_trace
 
-ROOT = Path(__file__).resolve().parents[2]
-DATA = ROOT / "tests" / "data"
-# More traces, kept outside the tree for their size; most machines have none.
-SHARED = ROOT.parent / "shared" / "traces"
-TRACES = {path.name: path for path in SHARED.glob("*.json.gz")}
-TRACES |= {path.name: path for path in DATA.glob("*.json.gz")}
+from .real_traces import PATHS
 
 
 class Case(NamedTuple):
@@ -31,10 +25,10 @@ class Case(NamedTuple):
     report: torchtraceap.Report
 
 
-@pytest.fixture(scope="module", params=sorted(TRACES))
+@pytest.fixture(scope="module", params=sorted(PATHS))
 def case(request: pytest.FixtureRequest) -> Iterator[Case]:
     """Loads and analyses each file once, and lets go of it."""
-    trace = torchtraceap.load(TRACES[request.param])
+    trace = torchtraceap.load(PATHS[request.param])
     yield Case(trace, torchtraceap.analyze(trace))
 
 

@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_work.py: tables and step balances against sums of the raw JSON, in Python."""
+"""test_work.py: balances, tables and steps against sums of the raw JSON, in Python."""
 
 from __future__ import annotations
 
 import itertools
 import re
 import statistics
-from collections import defaultdict
+from bisect import bisect_left
+from collections import Counter, defaultdict
 from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
@@ -17,29 +19,33 @@ import torchtraceap
 from torchtraceap.cli import main
 
 from .raw_trace import COPIES, KERNELS, OPERATORS, Raw, length, read_events, union
-from .test_traces import TRACES
+from .real_traces import PATHS, summed_up
 
-# json takes minutes and gigabytes for the largest; theirs are the same rules.
 MEMCPY = {"gpu_memcpy", "Memcpy"}
-MOST_BYTES = 3_000_000
 
 
-class Case(NamedTuple):
+@dataclass(frozen=True)
+class Case:
     """A trace as Python's json reads it, and the report."""
 
     events: list[Raw]
     report: torchtraceap.Report
 
+    @property
+    def work(self) -> list[Raw]:
+        return [e for e in self.events if e.category in KERNELS | COPIES]
 
-@pytest.fixture(
-    scope="module",
-    params=sorted(n for n, p in TRACES.items() if p.stat().st_size < MOST_BYTES),
-)
+    @cached_property
+    def busy(self) -> dict[int, list[tuple[int, int]]]:
+        """When each device worked."""
+        return {device: union(of) for device, of in spans_of(self.work).items()}
+
+
+@pytest.fixture(scope="module", params=summed_up())
 def case(request: pytest.FixtureRequest) -> Iterator[Case]:
     """Reads each file once, and lets go of it."""
-    path = TRACES[request.param]
-    report = torchtraceap.analyze(path)
-    yield Case(read_events(path), report)
+    path = PATHS[request.param]
+    yield Case(read_events(path), torchtraceap.analyze(path))
 
 
 def by_name(events: list[Raw]) -> dict[str, list[Raw]]:
@@ -49,16 +55,59 @@ def by_name(events: list[Raw]) -> dict[str, list[Raw]]:
     return groups
 
 
-def union_ns(work: list[Raw]) -> int:
-    """The time in which any of it ran, of each device for itself."""
+def spans_of(work: list[Raw]) -> dict[int, list[tuple[int, int]]]:
     devices = defaultdict(list)
     for w in work:
         devices[w.device].append((w.begin, w.end))
-    return sum(e - b for spans in devices.values() for b, e in union(spans))
+    return devices
+
+
+def union_ns(work: list[Raw]) -> int:
+    """The time in which any of it ran, of each device for itself."""
+    return sum(total(union(spans)) for spans in spans_of(work).values())
+
+
+def total(spans: list[tuple[int, int]]) -> int:
+    return sum(end - begin for begin, end in spans)
 
 
 def ns(us: float) -> int:
     return round(us * 1000)
+
+
+def test_busy_and_idle_time_of_each_device(case: Case) -> None:
+    facts = case.report._core.trace
+    rows = {row.device: row for row in case.report._core.balance}
+    if case.report.quality.verdict == "unusable":
+        assert not rows
+        return
+    assert set(rows) == (set(case.busy) or {-1})
+    for device, busy in case.busy.items():
+        row = rows[device]
+        assert not busy or facts.begin_ns <= busy[0][0] <= busy[-1][1] <= facts.end_ns
+        assert row.busy_ns == total(busy)
+        idle = sum(row.idle_ns.values()) + row.unattributed_ns
+        assert idle == facts.end_ns - facts.begin_ns - total(busy)
+
+
+def test_number_of_events_of_each_device(case: Case) -> None:
+    working = case.report.trace.working_devices
+    assert {d.id: d.events for d in working} == Counter(w.device for w in case.work)
+
+
+def test_claims_lie_where_the_device_was_idle_or_busy(case: Case) -> None:
+    """What costs idle time is idle, what costs excess time busy, and all of it once."""
+    claims = defaultdict(list)
+    for finding in case.report._core.findings:
+        for claim in finding.claims:
+            claims[claim.device, claim.idle].append((claim.begin, claim.end))
+    for (device, idle), parts in claims.items():
+        if device < 0:
+            continue
+        busy = case.busy[device]
+        assert total(union(parts)) == total(parts)
+        held = total(parts) + total(busy) - total(union(parts + busy))
+        assert held == (0 if idle else total(parts))
 
 
 def test_kernels_add_up(case: Case) -> None:
@@ -135,48 +184,37 @@ def test_operators_add_up(case: Case) -> None:
     threads = defaultdict(list)
     for e in itertools.chain.from_iterable(raw.values()):
         threads[e.pid, e.tid].append((e.begin, e.end))
-    inside = sum(e - b for spans in threads.values() for b, e in union(spans))
+    inside = sum(total(union(spans)) for spans in threads.values())
     own = sum(ns(o.self_us) for o in operators.values())
     # Siblings may overlap by what Kineto rounds, up to 1 us each.
     calls = sum(map(len, raw.values()))
     assert inside <= own + calls and own <= inside + 1000 * calls
     device = sum(ns(o.self_device_us) for o in operators.values())
-    work = [e for e in case.events if e.category in KERNELS | COPIES]
-    assert device <= sum(e.end - e.begin for e in work)
+    assert device <= sum(w.end - w.begin for w in case.work)
 
 
 def test_overlap_is_that_of_unions(case: Case) -> None:
     for row in case.report.overlap:
-        work = [
-            e
-            for e in case.events
-            if e.category in KERNELS | COPIES and e.device == row.device
-        ]
+        work = [w for w in case.work if w.device == row.device]
         comm = {k.name for k in case.report.kernels if k.communication}
         copies = union((e.begin, e.end) for e in work if e.category in MEMCPY)
         kernels = [e for e in work if e.category in KERNELS]
         compute = union((e.begin, e.end) for e in kernels if e.name not in comm)
         talk = union((e.begin, e.end) for e in kernels if e.name in comm)
-        total = union(compute + talk)
-        assert ns(row.compute_us) == sum(e - b for b, e in compute)
-        assert ns(row.communication_us) == sum(e - b for b, e in talk)
-        alone = sum(e - b for b, e in total) - ns(row.compute_us)
+        assert ns(row.compute_us) == total(compute)
+        assert ns(row.communication_us) == total(talk)
+        alone = total(union(compute + talk)) - total(compute)
         assert ns(row.communication_us) - ns(row.communication_hidden_us) == alone
-        assert ns(row.copy_us) == sum(e - b for b, e in copies)
-        either = sum(e - b for b, e in union(compute + copies))
-        hidden = ns(row.compute_us) + ns(row.copy_us) - either
+        assert ns(row.copy_us) == total(copies)
+        hidden = total(compute) + total(copies) - total(union(compute + copies))
         assert ns(row.copy_hidden_us) == hidden
 
 
 def test_steps_balance_with_the_busy_time_of_the_file(case: Case) -> None:
     core = case.report._core
-    devices = defaultdict(list)
-    for e in case.events:
-        if e.category in KERNELS | COPIES:
-            devices[e.device].append((e.begin, e.end))
-    busy = {device: union(spans) for device, spans in devices.items()}
     for step, row in zip(core.steps, case.report.steps, strict=True):
-        balance = step.balance
+        balance, within = step.balance, (step.begin_ns, step.end_ns)
+        assert step.busy_ns == sum(length(of, *within) for of in case.busy.values())
         if balance is None:
             assert row.balance is None
             continue
@@ -191,15 +229,13 @@ def test_steps_balance_with_the_busy_time_of_the_file(case: Case) -> None:
             1, balance.devices
         )
         if balance.devices == 1:
-            spans = busy[balance.device]
-            assert balance.busy_ns == length(spans, step.begin_ns, step.end_ns)
+            assert balance.busy_ns == length(case.busy[balance.device], *within)
         # What findings claim inside the step is in it; a pattern may have more.
         claimed: dict[str, int] = defaultdict(int)
         for finding in core.findings:
             for c in finding.claims:
                 if balance.devices == 1 and c.device == balance.device and c.idle:
-                    inside = length([(c.begin, c.end)], step.begin_ns, step.end_ns)
-                    claimed[finding.pattern] += inside
+                    claimed[finding.pattern] += length([(c.begin, c.end)], *within)
         for pattern, claims_ns in claimed.items():
             assert balance.idle_ns.get(pattern, 0) >= claims_ns
         assert row.balance is not None
@@ -219,10 +255,12 @@ def test_windows_count_the_kernels_that_start_in_them(case: Case) -> None:
     for e in case.events:
         if e.category in KERNELS:
             starts[e.device].append(e.begin)
+    for of in starts.values():
+        of.sort()
     assert counts.windows is not None
     for row, count in zip(case.report._core.windows, counts.windows.each, strict=True):
-        w = row.window
-        assert count == sum(w.begin_ns <= at < w.end_ns for at in starts[w.device])
+        w, of = row.window, starts[row.window.device]
+        assert count == bisect_left(of, w.end_ns) - bisect_left(of, w.begin_ns)
     assert counts.windows.median == statistics.median(counts.windows.each)
     assert counts.windows.min == min(counts.windows.each)
     assert counts.windows.max == max(counts.windows.each)

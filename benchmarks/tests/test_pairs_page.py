@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +15,6 @@ pytest.importorskip("torch")
 
 ROOT = Path(__file__).resolve().parents[2]
 BENCHMARKS = ROOT / "benchmarks"
-# Behind all others: these folders are full of common names.
-sys.path += [str(BENCHMARKS / name) for name in ("corpus", "replay", "loader")]
-
 import pairs_page  # noqa: E402
 from pairs_text import not_found, outcome  # noqa: E402
 from predicting import Prediction, compared, step_less_events  # noqa: E402

@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""tests/python/test_record_cuda.py: the recorder of slow/fixed pairs, on the CPU.
-
-It is a folder of scripts, so its modules are imported the way Python imports them
-when the script is run: from the script's own folder.
-"""
+"""test_record_cuda.py: the recorder of slow/fixed pairs, on the CPU."""
 
 from __future__ import annotations
 
@@ -22,8 +18,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-CORPUS = Path(__file__).resolve().parents[2] / "benchmarks" / "corpus"
-sys.path.insert(0, str(CORPUS))
+CORPUS = Path(__file__).resolve().parents[1] / "corpus"
 
 import device_twins  # noqa: E402
 import pairs  # noqa: E402

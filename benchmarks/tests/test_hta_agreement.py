@@ -7,38 +7,20 @@ rules make a difference (docs/agreement.md). With these taken off, ours must be 
 
 from __future__ import annotations
 
-import importlib.util
 import json
-import sys
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from ours import ours
 
-from .real_traces import PATHS, ROOT
+from real_traces import PATHS, ROOT
 
-AGREEMENT = ROOT / "benchmarks" / "agreement"
 RECORDED: dict[str, Any] = json.loads(
     (ROOT / "benchmarks" / "results" / "hta.json").read_text()
 )["traces"]
 TIMES = ("busy", "idle", "compute")
 NEAR_US = 0.6  # HTA adds up doubles of absolute microseconds
 NEAR_PERCENT = 0.1  # points; HTA rounds to 0.01
-
-
-@pytest.fixture(scope="module")
-def ours() -> Iterator[Any]:
-    """The function that asks torchtraceap what HTA was asked."""
-    before = list(sys.path)
-    sys.path.insert(0, str(AGREEMENT))
-    try:
-        spec = importlib.util.spec_from_file_location("ours", AGREEMENT / "ours.py")
-        assert spec is not None and spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        yield module.ours
-    finally:
-        sys.path[:] = before
 
 
 def test_the_traces_of_the_repository_are_recorded() -> None:
@@ -49,7 +31,7 @@ def test_the_traces_of_the_repository_are_recorded() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(set(RECORDED) & set(PATHS)))
-def test_what_hta_says_is_what_we_say(name: str, ours: Any) -> None:
+def test_what_hta_says_is_what_we_say(name: str) -> None:
     found, row = ours(PATHS[name]), RECORDED[name]
     for run in row["runs"].values():
         theirs, changes = run["theirs_us"], run["changes_us"]

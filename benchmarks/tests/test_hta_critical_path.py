@@ -15,8 +15,7 @@ from typing import Any
 import pytest
 
 import torchtraceap
-
-from .real_traces import PATHS, ROOT
+from real_traces import PATHS, ROOT
 
 RECORDED: dict[str, Any] = json.loads(
     (ROOT / "benchmarks" / "results" / "hta_critical_path.json").read_text()

@@ -8,9 +8,7 @@ there too. How near predictions are is measured by benchmarks/replay/run_pairs.p
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,10 +18,6 @@ from torchtraceap import edits
 
 torch = pytest.importorskip("torch")
 dist = pytest.importorskip("torch.distributed")
-
-BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
-# Behind all others: these folders are full of common names.
-sys.path += [str(BENCHMARKS / "corpus"), str(BENCHMARKS / "replay")]
 
 import waiting_twins as waiting  # noqa: E402
 from measure import Protocol  # noqa: E402

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""test_pages.py: the README's and the docs' code runs, what they show as printed is
+printed, their links lead on."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from torchtraceap.cli import main
+from torchtraceap.config import read_changes
+from torchtraceap.rule_view import RuleView
+from torchtraceap.rules import ENTRY_POINTS
+from torchtraceap.table_columns import TABLES
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+README = (ROOT / "README.md").read_text("utf-8")
+
+
+def page(name: str) -> str:
+    return (DOCS / f"{name}.md").read_text("utf-8")
+
+
+def blocks(text: str, language: str) -> list[str]:
+    found = re.findall(r"^```(\w*)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    return [block for kind, block in found if kind == language]
+
+
+def test_links_lead_somewhere() -> None:
+    for path in [ROOT / "README.md", *DOCS.rglob("*.md")]:
+        text = path.read_text("utf-8")
+        text = re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
+        for target in re.findall(r"\]\(([^)#\s]+)\)", text):
+            found = "://" in target or (path.parent / target).exists()
+            assert found, f"{path.relative_to(ROOT)}: {target}"
+
+
+def test_the_output_shown_is_the_programs(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(ROOT)
+    (block,) = blocks(README, "console")
+    command, _, output = block.partition("\n")
+    program, *arguments = shlex.split(command.removeprefix("$ "))
+    assert program == "torchtraceap"
+    assert main(arguments) == 0
+    assert output == capsys.readouterr().out
+    makefile = (ROOT / "Makefile").read_text("utf-8")
+    assert f"DEMO_TRACE ?= {arguments[-1]}\n" in makefile
+    # From the second line to the third finding, nothing left out.
+    (excerpt,) = blocks(page("first_minute"), "text")
+    assert excerpt in block
+    assert excerpt.count(" recoverable\n") == 3
+
+
+def test_commands_are_those_of_the_program() -> None:
+    (block,) = blocks(README, "")
+    commands = re.findall(r"^torchtraceap (\w+)", block, re.MULTILINE)
+    assert " ".join(commands) == (
+        "analyze check compare whatif dryrun inspect patterns completion"
+    )
+    for command in commands:
+        with pytest.raises(SystemExit, match="0"):
+            main([command, "--help"])
+
+
+# --- Code: one block after the other, in one namespace, as a reader would -------------
+
+
+def run(text: str, file: str, fixture: Any = None) -> dict[str, Any]:
+    namespace: dict[str, Any] = {}
+    found = blocks(text, "python")
+    assert len(found) >= 3
+    for code in found:
+        before = set(namespace)
+        exec(compile(code, file, "exec"), namespace)
+        for name in set(namespace) - before:
+            if name.startswith("test_"):
+                namespace[name](fixture)
+    return namespace
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty working directory, but for the traces."""
+    (tmp_path / "tests").symlink_to(ROOT / "tests")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_the_code_of_the_readme(folder: Path, request: pytest.FixtureRequest) -> None:
+    pytest.importorskip("torch")
+    run(README, "README.md", request.getfixturevalue("no_sync_stalls"))
+
+
+def test_the_code_for_those_who_come_from_elsewhere(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("pandas")
+    run(page("coming_from"), "coming_from.md")
+    assert "events of over 50 ms" in capsys.readouterr().out
+
+
+def test_the_code_that_takes_data_out(folder: Path) -> None:
+    pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    text = page("data")
+    assert set(TABLES) <= set(re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE))
+    run(text, "data.md")
+    assert (folder / "tables" / "findings.csv").exists()
+
+
+def test_the_code_of_rules(folder: Path) -> None:
+    text = page("rules")
+    (folder / "settings.toml").write_text(blocks(text, "toml")[0])
+    assert read_changes("settings.toml", {}) == {
+        "sync_stall": {"min_share": 0.02},
+        "gc_pause": {"enabled": False},
+    }
+    report = run(text, "rules.md")["report"]
+    # The last report is that of two rules on a real trace.
+    memset, gaps = report.rules
+    assert memset.claims > 0 and memset.claimed_us > 0
+    assert gaps.claims > 0
+    assert report.settings["long_gaps"] == {"min_us": 300, "min_share": 0.001}
+
+
+def test_the_page_of_rules_describes_the_view_and_how_rules_are_found() -> None:
+    text = page("rules")
+    public = {name for name in vars(RuleView) if not name.startswith("_")}
+    described = set(re.findall(r"`view\.(\w+)", text))
+    assert described == public | {"trace", "thresholds"}
+    assert f'[project.entry-points."{ENTRY_POINTS}"]' in text
+
+
+def test_every_pattern_of_torchtidy_has_its_row() -> None:
+    matcher = pytest.importorskip("torch.profiler._pattern_matcher")
+    patterns = {p for p in vars(matcher).values() if inspect.isclass(p)}
+    patterns -= {matcher.Pattern, matcher.NamePattern}
+    for pattern in patterns:
+        if issubclass(pattern, matcher.Pattern):
+            assert f"`{pattern.__name__}`" in page("coming_from")
