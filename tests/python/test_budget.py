@@ -13,17 +13,22 @@ import pytest
 import torchtraceap
 from torchtraceap.budget import Budget, Violation, read_budget
 
-from .raw_trace import COPIES, KERNELS, read_events
+from .raw_trace import COPIES, KERNELS, Raw, read_events
 from .trace_builder import loader_trace
 
 ON_GPU = [
     "a100-event-sync-3streams-tiny",
     "h100-vit-nsfw-inference",
-    "kineto2021-v100-resnet50-workers4",
     "mi250-rocm62-tiny",
     "mi300-torch-compile-triton",
     "old-catnames-tiny-no-schema",
 ]
+
+
+@pytest.fixture(scope="module")
+def loaders_events(slow_loader: torchtraceap.Report) -> list[Raw]:
+    """What Python's json reads of that trace."""
+    return read_events(Path(slow_loader.trace.path))
 
 
 def check(report: torchtraceap.Report, limits: dict[str, Any]) -> tuple[Violation, ...]:
@@ -106,12 +111,10 @@ def test_each_device_is_held_to_be_busy(slow_loader: torchtraceap.Report) -> Non
     assert "device 0 was busy for 56.6 % of 1.07 s" in violation.message
 
 
-def test_steps(slow_loader: torchtraceap.Report, data: Path) -> None:
+def test_steps(slow_loader: torchtraceap.Report, loaders_events: list[Raw]) -> None:
     times = sorted(
         (event.end - event.begin) / 1000
-        for event in read_events(
-            data / "kineto2021-v100-resnet50-workers0-memory.json.gz"
-        )
+        for event in loaders_events
         if event.name.startswith("ProfilerStep#")
     )
     assert len(times) == 6
@@ -145,10 +148,12 @@ def test_waste(slow_loader: torchtraceap.Report) -> None:
     assert found[0].findings == tuple(graph)
 
 
-def test_short_occurrences_can_be_let_pass(slow_loader: torchtraceap.Report) -> None:
+def test_short_occurrences_can_be_let_pass(
+    slow_loader: torchtraceap.Report, loaders_events: list[Raw]
+) -> None:
     """Of six waits for the loader, one was before the first kernel: 68.7 ms, as long as
     the call. Five were pauses of the device, of which one was under 50 ms."""
-    events = read_events(Path(slow_loader.trace.path))
+    events = loaders_events
     busy = sorted((e.begin, e.end) for e in events if e.category in COPIES | KERNELS)
     calls = [e for e in events if e.name.startswith("enumerate(DataLoader)#")]
     pauses, reached = [], busy[0][0]

@@ -15,14 +15,8 @@ import pytest
 
 import torchtraceap
 
+from .real_traces import DATA, SOUND
 from .trace_builder import deep_trace
-
-DATA = Path(__file__).parents[1] / "data"
-TRACES = sorted(
-    path
-    for path in DATA.glob("*.json.gz")
-    if not path.name.startswith("truncated")  # Loads with `recover` only.
-)
 
 
 class Slice(NamedTuple):
@@ -95,7 +89,7 @@ def check_times(report: torchtraceap.Report) -> int:
     return len(alone)
 
 
-@pytest.mark.parametrize("path", TRACES, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", SOUND, ids=lambda path: path.name)
 def test_times_are_those_of_the_trace(path: Path) -> None:
     report = torchtraceap.analyze(path)
     if report.loaded.columns["ts"].size:
@@ -110,7 +104,7 @@ def test_times_of_a_clock_of_today_are_exact() -> None:
     assert check_times(report) > 1000
 
 
-@pytest.mark.parametrize("path", TRACES, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", SOUND, ids=lambda path: path.name)
 def test_evidence_is_drawn_by_itself(path: Path) -> None:
     report = torchtraceap.analyze(path)
     data = drawn(report)

@@ -25,7 +25,10 @@ torch = pytest.importorskip("torch")
 dist = pytest.importorskip("torch.distributed")
 from torch.profiler import ProfilerActivity, profile  # noqa: E402
 
-pytestmark = pytest.mark.filterwarnings("ignore")  # torch's own, of many kinds
+pytestmark = [
+    pytest.mark.filterwarnings("ignore"),  # torch's own, of many kinds
+    pytest.mark.verify,
+]
 
 ROUNDS = 3
 

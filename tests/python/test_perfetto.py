@@ -15,10 +15,9 @@ import pytest
 
 import torchtraceap
 
+from .real_traces import DATA, SOUND
 from .trace_format import badly_nested, events_of, mistakes, plain, strict
 
-DATA = Path(__file__).parents[1] / "data"
-SOUND = sorted(p for p in DATA.glob("*.json.gz") if not p.name.startswith("truncated"))
 CUT = DATA / "truncated-handmade-no-schema.json.gz"
 
 
@@ -240,7 +239,7 @@ def test_what_could_be_read_of_a_damaged_trace(tmp_path: Path) -> None:
 
 
 def test_a_part_of_a_trace_gives_a_copy_of_the_whole(tmp_path: Path) -> None:
-    path = DATA / "kineto2021-v100-resnet50-workers4.json.gz"
+    path = DATA / "h100-vit-nsfw-inference.json.gz"
     report = torchtraceap.analyze(path, categories=["kernel", "cuda_runtime"])
     report.to_perfetto(tmp_path / "copy.json")
     before, after = (

@@ -22,7 +22,8 @@ import pytest
 import torchtraceap
 from torchtraceap.perfetto_page import origin_of
 
-DATA = Path(__file__).parents[1] / "data"
+from .real_traces import DATA
+
 STUB = b"""<!doctype html><script>
 if (self !== top) setInterval(() => parent.postMessage("PONG", "*"), 5);
 setTimeout(() => addEventListener("message", async (event) => {

@@ -79,9 +79,8 @@ def test_max_per_step_on_the_cpu() -> None:
             run(check, 3, item)
 
 
-@pytest.mark.parametrize("allowed", ["library.py:3", "library.py", "*/site-packages/*"])
 def test_lines_of_a_library_are_allowed(
-    allowed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tmp_path / "site-packages"
     folder.mkdir()
@@ -93,7 +92,7 @@ def test_lines_of_a_library_are_allowed(
     def code() -> None:
         library.read(torch.ones(3, device="cuda"))
 
-    with SyncCheck(allow=[allowed]):
+    with SyncCheck(allow=["library.py:3"]):
         code()
     with pytest.raises(SyncStalls) as caught, SyncCheck(allow=["library.py:2"]):
         code()
