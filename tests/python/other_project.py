@@ -33,6 +33,17 @@ HEADING = re.compile(r"^_{2,} (?:ERROR at \w+ of )?(\S+) _{2,}$|^=+ .* =+$", re.
 
 # What becomes of each test, and lines that are shown of it, in this order.
 Table = dict[str, tuple[str, list[str]]]
+PASSED: tuple[str, list[str]] = ("passed", [])
+
+
+def passed(*names: str) -> Table:
+    """Return that tests pass, of which nothing need be shown."""
+    return dict.fromkeys(names, PASSED)
+
+
+def failed(*lines: str) -> tuple[str, list[str]]:
+    """Return that a test fails, and what is shown of it."""
+    return ("failed", list(lines))
 
 
 class Ran(NamedTuple):

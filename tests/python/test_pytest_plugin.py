@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from . import other_project
-from .other_project import Table
+from .other_project import Table, failed, passed
 from .torch_forks import TorchForks
 
 torch = pytest.importorskip("torch")
@@ -37,10 +37,6 @@ def train_step(log=None):
 HEAD = "import pytest, unittest, torch\nfrom step import train_step\n"
 
 FIXTURE = """
-def test_clean(no_sync_stalls):
-    with no_sync_stalls():
-        train_step()
-
 def test_item(no_sync_stalls):
     with no_sync_stalls():
         train_step([])
@@ -48,8 +44,6 @@ def test_item(no_sync_stalls):
 
 def test_options(no_sync_stalls):
     with no_sync_stalls(allow=["step.py:12"]):
-        train_step([])
-    with no_sync_stalls(allow=["item"]):
         train_step([])
     with no_sync_stalls(max_count=1):
         train_step([])
@@ -64,7 +58,7 @@ def test_several_blocks(no_sync_stalls):
     with no_sync_stalls():
         train_step()
     with no_sync_stalls():
-        bool(torch.ones(1))  # line 31
+        bool(torch.ones(1))  # line 25
 
 @pytest.mark.parametrize("end", ["fail", "skip", "xfail"])
 def test_ends(no_sync_stalls, end):
@@ -98,18 +92,13 @@ def test_no_step(no_sync_stalls):
     with no_sync_stalls(warmup=2):
         train_step([])
 
-def test_unused(no_sync_stalls):
-    train_step([])
-
-def test_skipped(no_sync_stalls):
-    pytest.skip("not today")
+def test_unused(no_sync_stalls): train_step([])
+def test_skipped(no_sync_stalls): pytest.skip("not today")
 
 @pytest.fixture
-def mine(no_sync_stalls):
-    return no_sync_stalls
+def mine(no_sync_stalls): return no_sync_stalls
 
-def test_of_another_fixture(mine):
-    pass
+def test_of_another_fixture(mine): pass
 
 def test_nested(no_sync_stalls):
     with no_sync_stalls():
@@ -120,82 +109,47 @@ def test_nested(no_sync_stalls):
 def test_in_a_marked_test(trace_check):
     with trace_check():
         pass
-
-def test_one_after_the_other(no_sync_stalls, trace_check):
-    with no_sync_stalls():
-        train_step()
-    with trace_check() as check:
-        train_step()
-    check.max_step_us(60e6)
-
-def test_allow(no_sync_stalls):
-    with no_sync_stalls(allow=[88]):
-        assert False, "too late"
 """
 OF_FIXTURE: Table = {
-    "test_clean": ("passed", []),
-    "test_item": (
-        "failed",
-        [
-            "step.py:12: * (aten::_local_scalar_dense) waits for *[[]no_sync_stalls[]]",
-            "  step.py:12  * (aten::_local_scalar_dense)  ×2",
-            "*- torchtraceap -*",
-            "FAILED no_sync_stalls [[]no GPU: operators that would wait for one[]]",
-            "*> log.append(loss.item())  # line 12",
-            "*.item()*one value is read back to Python",
-            "*instead: keep the value on the device*",
-            "The code put nothing on a GPU, *",
-            "Checked on a machine without a GPU*",
-            "Not known here: how long; copies to the host*",
-            "Not counted*optimizers' step counters.",
-            "To tolerate a line: allow=['step.py:12']",
-        ],
+    "test_item": failed(
+        "step.py:12: * (aten::_local_scalar_dense) waits for *[[]no_sync_stalls[]]",
+        "  step.py:12  * (aten::_local_scalar_dense)  ×2",
+        "*- torchtraceap -*",
+        "FAILED no_sync_stalls [[]no GPU: operators that would wait for one[]]",
+        "*> log.append(loss.item())  # line 12",
+        "*.item()*one value is read back to Python",
+        "*instead: keep the value on the device*",
+        "The code put nothing on a GPU, *",
+        "Checked on a machine without a GPU*",
+        "Not known here: how long; copies to the host*",
+        "Not counted*optimizers' step counters.",
+        "To tolerate a line: allow=['step.py:12']",
     ),
-    "test_options": ("passed", []),
-    "test_several_blocks": (
-        "failed",
-        [
-            "step.py:12: * and 1 more failing check",
-            "test_fixture.py:31: * [[]no_sync_stalls[]]",
-        ],
+    **passed("test_options", "test_of_another_fixture"),
+    "test_several_blocks": failed(
+        "step.py:12: * and 1 more failing check",
+        "test_fixture.py:25: * [[]no_sync_stalls[]]",
     ),
     # Its own error wins; that it is skipped later does not undo what failed.
-    "test_ends[fail]": ("failed", ["E *own", "FAILED no_sync_stalls [[]no GPU*"]),
-    "test_ends[skip]": ("failed", ["step.py:12: *"]),
+    "test_ends[fail]": failed("E *own", "FAILED no_sync_stalls [[]no GPU*"),
+    "test_ends[skip]": failed("step.py:12: *"),
     "test_ends[xfail]": ("xfailed", []),
-    "test_raises_inside": ("failed", ["E * KeyError: 'own'"]),
+    "test_raises_inside": failed("E * KeyError: 'own'"),
     # What they find is an error of the phase in which they end.
     "test_before": ("error", ["step.py:12: *"]),
     "test_around": ("error", ["step.py:12: *"]),
     # What watches nothing would look like a check.
-    "test_no_with": (
-        "failed",
-        ["no_sync_stalls() was called, but watches nothing: write `with *"],
-    ),
-    "test_no_step": (
-        "failed",
-        ["nothing was checked: the block ended 2 calls of step()*"],
-    ),
-    "test_unused": (
-        "failed",
-        ["the test asks for no_sync_stalls, but watches nothing*"],
-    ),
+    "test_no_with": failed("no_sync_stalls() was called, but watches nothing: write *"),
+    "test_no_step": failed("nothing was checked: the block ended 2 calls of step()*"),
+    "test_unused": failed("the test asks for no_sync_stalls, but watches nothing*"),
     "test_skipped": ("skipped", []),
-    "test_of_another_fixture": ("passed", []),
-    "test_nested": (
-        "failed",
-        [
-            ">           with no_sync_stalls():",
-            "E * no_sync_stalls inside no_sync_stalls: code can be watched by one *",
-        ],
+    "test_nested": failed(
+        ">           with no_sync_stalls():",
+        "E * no_sync_stalls inside no_sync_stalls: code can be watched by one *",
     ),
-    "test_in_a_marked_test": (
-        "failed",
-        ["E * trace_check inside no_sync_stalls: code can be watched by one *"],
+    "test_in_a_marked_test": failed(
+        "E * trace_check inside no_sync_stalls: code can be watched by one *"
     ),
-    "test_one_after_the_other": ("passed", []),
-    # Said where the block begins, not at its end.
-    "test_allow": ("failed", ["E *allow must be a list of names, but one is of *int"]),
 }
 # By a piece of the text that would be shown, if it were.
 NOT_SHOWN = {
@@ -203,9 +157,9 @@ NOT_SHOWN = {
     "test_ends[fail]": "Failed: step.py",
     "test_raises_inside": "contextlib",
     "test_before": "not run",
-    "test_allow": "too late",
 }
 
+# Of classes of unittest: dry_tests.py.
 MARKER = """
 @pytest.fixture
 def warm():  # is no part of the body
@@ -217,10 +171,7 @@ def warm():  # is no part of the body
 def test_stalls(): train_step([])
 
 @pytest.mark.no_sync_stalls
-def test_warm(warm): train_step()
-
-@pytest.mark.no_sync_stalls
-def test_marked_with_the_fixture(no_sync_stalls): train_step()
+def test_warm(warm, no_sync_stalls): train_step()
 
 @pytest.mark.no_sync_stalls(max_count=2, allow=["nothing"])
 def test_options_of_the_marker():
@@ -242,51 +193,23 @@ once = pytest.param(2, marks=pytest.mark.no_sync_stalls(max_count=1))
 
 @pytest.mark.parametrize("number", [1, once])
 @pytest.mark.no_sync_stalls
-def test_closest(number):
-    train_step([])
+def test_closest(number): train_step([])
 
 @pytest.mark.usefixtures("no_sync_stalls")
 class TestPlain:
     def test_stalls(self): train_step([])
     def test_clean(self): train_step()
-
-@pytest.mark.usefixtures("no_sync_stalls")
-class TestUnit(unittest.TestCase):
-    def setUp(self): train_step([])
-    def tearDown(self): train_step([])
-    def test_stalls(self): train_step([])
-    def test_clean(self): train_step()
-    def test_own(self):
-        train_step([])
-        self.fail("own")
-
-@pytest.mark.no_sync_stalls
-class TestAsync(unittest.IsolatedAsyncioTestCase):
-    async def asyncSetUp(self): train_step([])
-    async def test_stalls(self): train_step([])
-    async def test_clean(self): train_step()
 """
-STALLS = ["step.py:12: *"]
+STALLS = failed("step.py:12: *")
 OF_MARKER: Table = {
-    "test_stalls": ("failed", STALLS),
-    "test_warm": ("passed", []),
-    "test_marked_with_the_fixture": ("passed", []),
-    "test_options_of_the_marker": ("passed", []),
-    "test_warmup": ("passed", []),
-    "test_each[None]": ("passed", []),
-    "test_each[log1]": ("passed", []),
-    "test_each[log2]": ("failed", STALLS),
+    "test_stalls": STALLS,
+    **passed("test_warm", "test_options_of_the_marker", "test_warmup"),
+    **passed("test_each[None]", "test_each[log1]"),
+    "test_each[log2]": STALLS,
     # pytest itself puts the marker of a parameter after that of the function.
-    "test_closest[1]": ("failed", STALLS),
-    "test_closest[2]": ("passed", []),
-    # Of unittest too, whose setUp and tearDown are no part of a test's body.
-    "TestPlain.test_stalls": ("failed", STALLS),
-    "TestPlain.test_clean": ("passed", []),
-    "TestUnit.test_stalls": ("failed", ["*step.py:12: *"]),
-    "TestUnit.test_clean": ("passed", []),
-    "TestUnit.test_own": ("failed", ["E *AssertionError: own"]),
-    "TestAsync.test_stalls": ("failed", ["*step.py:12: *"]),
-    "TestAsync.test_clean": ("passed", []),
+    "test_closest[1]": STALLS,
+    **passed("test_closest[2]", "TestPlain.test_clean"),
+    "TestPlain.test_stalls": STALLS,
 }
 
 # Options of the marker, and what is said of them.
@@ -326,7 +249,7 @@ logs = [None, []]
 @pytest.mark.no_sync_stalls
 def test_rerun(): train_step(logs.pop())
 """
-ALL: Table = {**OF_FIXTURE, **OF_MARKER, **OF_WRONG, "test_rerun": ("passed", [])}
+ALL: Table = {**OF_FIXTURE, **OF_MARKER, **OF_WRONG, **passed("test_rerun")}
 
 
 @pytest.fixture(scope="module")
@@ -357,7 +280,6 @@ def test_what_is_said_of_all(ran: other_project.Ran) -> None:
         "*ERROR at setup of test_before*",
         "*ERROR at teardown of test_around*",
         "FAILED test_fixture.py::test_item - Failed: step.py:12*",
-        "FAILED test_marker.py::TestUnit::test_own - AssertionError: own",
     )
 
 

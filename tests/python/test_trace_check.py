@@ -12,7 +12,7 @@ import pytest
 import torchtraceap
 
 from . import other_project
-from .other_project import Table
+from .other_project import Table, failed, passed
 from .torch_forks import TorchForks
 
 try:
@@ -88,12 +88,8 @@ def test_nothing(trace_check): trace_check(CPU)
 """
 
 
-def failed(*lines: str) -> tuple[str, list[str]]:
-    return ("failed", list(lines))
-
-
 OF_STORED: Table = {
-    "test_holds": ("passed", []),
+    **passed("test_holds"),
     "test_breaks": failed(
         f"{PLACE}: dataloader_bound ×6, 356 ms (33.4 %)* and 6 more failing checks",
         f"  {PLACE} <module>  dataloader_bound (single_process)  ×6, 356 ms",
@@ -158,7 +154,6 @@ OF_UNTOLD: Table = {
     "test_untold[None]": NOT_TOLD,
     "test_untold[fail]": NOT_TOLD,
     "test_untold[skip]": ("skipped", []),
-    "test_untold[pass]": ("passed", []),
     # What fails counts more than what cannot be told.
     "test_degraded": failed(
         "vae_mnist_working_w_profiler.py:159: dataloader_bound*",
@@ -166,13 +161,12 @@ OF_UNTOLD: Table = {
         "NOT CHECKED trace_check min_busy(0.5)*",
         "*The trace is degraded, so what was found may be wrong or not*",
     ),
-    "test_budget": ("passed", []),
+    **passed("test_budget", "test_host", "test_untold[pass]"),
     "test_lossy": failed(
         "patterns.graph_break.max_count = 0 cannot be told: *",
         "NOT CHECKED *[[]trace a100-cupti-range-no-kernels.json.gz, unusable[]]",
         "The trace is unusable: *",
     ),
-    "test_host": ("passed", []),
 }
 
 # --- Code that is recorded ---------------------------------------------------------
