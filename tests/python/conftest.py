@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-import importlib.util
 import io
 import os
 import subprocess
@@ -101,13 +100,6 @@ def own_process() -> Run:
     return run
 
 
-@pytest.fixture(scope="session")
-def profiling_imported() -> None:
-    """Import what profiling imports, before anybody notes which modules there are."""
-    if importlib.util.find_spec("torch"):
-        importlib.import_module("torch._inductor.config")
-
-
 @pytest.fixture(scope="module")
 def one_thread() -> Iterator[None]:
     """Lets torch use one thread: tiny models gain nothing from more, which would wait
@@ -117,16 +109,6 @@ def one_thread() -> Iterator[None]:
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(before)
-
-
-@pytest.fixture
-def pytester(profiling_imported: None, pytester: pytest.Pytester) -> pytest.Pytester:
-    """As pytest's own; a test that it runs in this process may use torch.
-
-    pytester forgets the modules that such a test imports, but torch registers names
-    on import and cannot be imported twice.
-    """
-    return pytester
 
 
 @pytest.fixture(scope="session")

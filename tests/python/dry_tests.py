@@ -418,8 +418,10 @@ PARTS = {
     "refused": (REFUSED, refused("error", "failed")),
     "where": (WHERE, where(True)),
 }
+OPTIONS: tuple[str, ...] = ("-p", "anyio")
 if importlib.util.find_spec("anyio") is None:
     del PARTS["async"]
+    OPTIONS = ()
 SAMPLER = Path(__file__).resolve().parents[2] / "notebooks" / "sampler.py"
 FILES = {
     "train.py": TRAIN,

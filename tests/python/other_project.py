@@ -77,7 +77,7 @@ def start(
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text.strip() + "\n", encoding="utf-8")
-    always = ("-p", "no:cacheprovider")
+    always = ("-p", "no:cacheprovider", "-p", "no:anyio")  # That one imports much.
     return forks.run(PYTEST, *always, *options, cwd=folder, env=ENVIRONMENT)
 
 

@@ -27,7 +27,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def ran(torch_forks: TorchForks, folder: Path) -> other_project.Ran:
-    return other_project.run(torch_forks, folder, dry_tests.FILES, "-rP")
+    options = ["-rP", *dry_tests.OPTIONS]
+    return other_project.run(torch_forks, folder, dry_tests.FILES, *options)
 
 
 def test_what_becomes_of_each_test(ran: other_project.Ran) -> None:

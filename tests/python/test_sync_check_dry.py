@@ -4,8 +4,6 @@ dry, what it finds, and how that ends."""
 
 from __future__ import annotations
 
-import importlib.util
-import re
 from pathlib import Path
 from typing import Any
 
@@ -33,15 +31,6 @@ def item(loss: Any) -> None:
 
 
 LINE = item.__code__.co_firstlineno + 1
-
-
-def sampler() -> Any:
-    path = HERE.parents[2] / "notebooks" / "sampler.py"
-    spec = importlib.util.spec_from_file_location("sampler", path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 # --- What is checked on what -------------------------------------------------------
@@ -164,46 +153,6 @@ def test_a_dry_run_around_it_is_the_one_that_counts() -> None:
             x.sum().item()
         assert torch.cuda.is_available()
     assert len(dry.syncs) == 2
-
-
-def test_the_sampler() -> None:
-    """Of the two forms of the notebook, one waits for the size of a result, twice."""
-    forms = sampler()
-    draw = forms.sample_by_mask
-    first = draw.__code__.co_firstlineno
-
-    def inputs() -> Any:
-        return torch.randn(2, 8, 32000, device="cuda")
-
-    with pytest.raises(SyncStalls) as caught, SyncCheck():
-        draw(*inputs(), 50)
-    for line, operator in ((3, "nonzero"), (5, "index")):
-        place = rf"sampler.py:{first + line}  .* \(aten::{operator}\)  ×1"
-        assert re.search(place, str(caught.value))
-    with SyncCheck() as check:
-        forms.sample_static(*inputs(), 50)
-    assert check.verdict is not None and not check.verdict.stalls
-
-
-def test_a_sampler_with_two_waiting_lines() -> None:
-    def by_nonzero(logits: Any, k: int) -> Any:
-        lowest = torch.topk(logits, k).values[-1]
-        kept = torch.nonzero(logits >= lowest).flatten()
-        best = torch.argmax(logits[kept] + torch.rand_like(logits[kept])).item()
-        return kept[best]
-
-    def static(logits: Any, k: int) -> Any:
-        values, kept = torch.topk(logits, k)
-        return kept.gather(0, torch.argmax(values + torch.rand_like(values), 0, True))
-
-    with pytest.raises(SyncStalls) as caught, SyncCheck():
-        by_nonzero(torch.randn(32000, device="cuda"), 50)
-    first = by_nonzero.__code__.co_firstlineno
-    for line, operator in ((2, "nonzero"), (3, "_local_scalar_dense")):
-        place = rf"{HERE.name}:{first + line}  .* \(aten::{operator}\)  ×1"
-        assert re.search(place, str(caught.value))
-    with SyncCheck():
-        static(torch.randn(32000, device="cuda"), 50)
 
 
 # --- What cannot be run, and the end of all ----------------------------------------
