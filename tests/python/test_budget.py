@@ -183,9 +183,7 @@ def test_short_occurrences_can_be_let_pass(
 )
 def test_what_is_allowed(allowed: str, slow_loader: torchtraceap.Report) -> None:
     for section in ("dataloader_bound", "*"):
-        limits = {
-            "patterns": {"dataloader_bound": {"max_count": 0}, "*": {}},
-        }
+        limits = {"patterns": {"dataloader_bound": {"max_count": 0}, "*": {}}}
         limits["patterns"][section] = {
             **limits["patterns"][section],
             "allow": [allowed],
@@ -199,10 +197,7 @@ def test_a_pattern_of_its_own_limits_is_no_other(
     slow_loader: torchtraceap.Report,
 ) -> None:
     limits = {
-        "patterns": {
-            "*": {"max_count": 1000},
-            "missed_cuda_graph": {"max_count": 2000},
-        }
+        "patterns": {"*": {"max_count": 1000}, "missed_cuda_graph": {"max_count": 2000}}
     }
     assert check(slow_loader, limits) == ()
     limits["patterns"]["*"] = {"max_count": 5}

@@ -131,9 +131,7 @@ def test_many_processes_claim_different_names(tmp_path: Path) -> None:
 
 
 def test_ranks_write_their_own_and_only_the_first_prints(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("WORLD_SIZE", "8")
     printed = []

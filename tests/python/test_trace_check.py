@@ -340,7 +340,7 @@ def test_all_that_fails_is_reported(
 
 def test_what_is_said_of_all(ran: other_project.Ran) -> None:
     ran.says(
-        f"FAILED test_stored.py::test_breaks - Failed: {PLACE}: dataloader_bound ×6*",
+        f"FAILED test_stored.py::test_breaks - Failed: {PLACE}: dataloader_bound ×6*"
     )
     ran.says(
         "*= torchtraceap =*",
