@@ -16,6 +16,7 @@ import torchtraceap
 from torchtraceap.units import share_text, time_text
 
 from .real_traces import SOUND
+from .trace_builder import frame, named, starved_events, trace_of
 
 SCRIPT = "<script>hacked()</script>"
 # What a name could try: markup, ends of attributes, comments and scripts, hidden marks.
@@ -88,30 +89,17 @@ class Page(HTMLParser):
 
 def hostile_trace(name: str) -> bytes:
     """A loader that keeps a device waiting, all of whose names are `name`."""
-    loader = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__" + name
-    host: dict[str, Any] = {"ph": "X", "pid": 1, "tid": 1}
-    events: list[dict[str, Any]] = [
-        {"ph": "M", "name": "process_name", "pid": 1, "args": {"name": name}},
-        {"ph": "M", "name": "thread_name", "pid": 1, "tid": 1, "args": {"name": name}},
+    frames = [
+        frame(f"{name}.py(7): {name}", 10_000 * n, 9_900, n + 1) for n in range(6)
     ]
-    for step in range(6):
-        start, link = step * 10_000, {"correlation": step + 1}
-        kernel = {"ph": "X", "cat": "kernel", "name": name, "pid": 0, "tid": 7}
-        events += [
-            {**host, "cat": "python_function", "name": f"{name}.py(7): {name}"}
-            | {"ts": start, "dur": 9_900, "args": {"Python id": step + 1}},
-            {**host, "cat": "user_annotation", "name": loader}
-            | {"ts": start + 10, "dur": 9_000},
-            {**host, "cat": "cpu_op", "name": "aten::mm" + name}
-            | {"ts": start + 9_100, "dur": 200},
-            {**host, "cat": "cuda_runtime", "name": "cudaLaunchKernel"}
-            | {"ts": start + 9_150, "dur": 50, "args": link},
-            {**kernel, "ts": start + 9_300, "dur": 300}
-            | {"args": {**link, "device": 0, "stream": 7}},
-        ]
-    devices = [{"id": 0, "name": name}]
-    document = {"deviceProperties": devices, name: 1, "traceEvents": events}
-    return json.dumps(document).encode()
+    return trace_of(
+        named("process_name", name),
+        named("thread_name", name),
+        *frames,
+        *starved_events(6, name, name),
+        deviceProperties=[{"id": 0, "name": name}],
+        **{name: 1},
+    )
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,6 @@ import pytest
 import torchtraceap
 from torchtraceap.gate.moved_folders import moves
 
-from .torch_forks import TorchForks
-
 TRACE = "kineto2021-v100-resnet50-workers4.json.gz"
 
 
@@ -175,28 +173,3 @@ def test_a_moved_program_is_the_same(data: Path) -> None:
         assert found.before is not None and found.after is not None
         assert found.after.file == "home/" + found.before.file  # As it is called there.
     assert any("home" in note and "moved" in note for note in comparison.notes)
-
-
-def test_a_script_run_dry_in_two_folders(
-    torch_forks: TorchForks, tmp_path: Path
-) -> None:
-    pytest.importorskip("torch")
-    for name, more in (("1", ""), ("2", "    float(x.min())\n")):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "train.py").write_text(
-            "import torch, torchtraceap\n"
-            "with torchtraceap.dry_run() as run:\n"
-            "    x = torch.ones(8, device='cuda')\n"
-            f"    x.sum().item()\n{more}"
-            f"run.to_trace({str(tmp_path / name)!r} + '/dry.json')\n"
-        )
-        path = str(tmp_path / name / "train.py")
-        script = f"import runpy; runpy.run_path({path!r}, run_name='__main__')"
-        assert torch_forks.run(script, cwd=tmp_path).code == 0
-    comparison = torchtraceap.compare(
-        tmp_path / "1" / "dry.json", tmp_path / "2" / "dry.json"
-    )
-    found = {f.status: f for f in comparison.findings}
-    assert sorted(found) == ["new", "same"]
-    assert found["new"].after is not None
-    assert found["new"].after.place == f"{tmp_path}/2/train.py:5"

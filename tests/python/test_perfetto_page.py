@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import shutil
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -66,17 +65,11 @@ def origin() -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    webdriver = pytest.importorskip("selenium.webdriver")
-    chromium, driver = shutil.which("chromium"), shutil.which("chromedriver")
-    if not chromium or not driver:
+    from . import page_reader  # Needs selenium, of which most tests here need nothing.
+
+    if not (page_reader.DRIVER and page_reader.CHROME):
         pytest.skip("needs chromium and chromedriver")
-    options = webdriver.ChromeOptions()
-    options.binary_location = chromium
-    for flag in ("--headless=new", "--no-sandbox", "--disable-popup-blocking"):
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    service = webdriver.ChromeService(executable_path=driver)
-    with webdriver.Chrome(options=options, service=service) as found:
+    with page_reader.chromium() as found:
         yield found
 
 

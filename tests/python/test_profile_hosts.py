@@ -150,17 +150,6 @@ def test_lightning(torch_forks: TorchForks, tmp_path: Path) -> None:
     assert len(names(tmp_path / "out")) == 2
 
 
-@pytest.mark.verify
-def test_torch_compile_first_inside() -> None:
-    """What compiling does under a profiler with stacks damages names; no harm."""
-    compiled = torch.compile(lambda x: (x @ x).relu(), backend="aot_eager")
-    with torchtraceap.profile(quiet=True) as prof:
-        for _ in range(5):
-            compiled(torch.randn(8, 8))
-            prof.step()
-    assert [s.number for s in prof.report.steps] == [2, 3, 4]
-
-
 def test_a_loader_with_workers() -> None:
     data = torch.utils.data.DataLoader(torch.ones(12, 4), num_workers=2)
     with torchtraceap.profile(quiet=True) as prof:

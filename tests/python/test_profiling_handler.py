@@ -52,13 +52,6 @@ def assert_same_events(report: torchtraceap.Report, path: Path) -> None:
             np.testing.assert_array_equal(column, theirs.columns[name], err_msg=name)
 
 
-def test_as_the_handler() -> None:
-    prof = recorded(on_trace_ready=torchtraceap.analyze)
-    (report,) = prof.torchtraceap_reports
-    assert report.trace.events > 10
-    assert report.trace.path == "<profiler>"
-
-
 def test_after_the_block(tmp_path: Path) -> None:
     prof = recorded(record_shapes=True, with_stack=True, profile_memory=True)
     report = torchtraceap.analyze(prof)

@@ -4,7 +4,6 @@ project see it, of stored traces and of code that it records."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ import torchtraceap
 from . import other_project
 from .other_project import Table, failed, passed
 from .torch_forks import TorchForks
+from .trace_builder import frame, launched, op, trace_of
 
 try:
     import torch
@@ -275,21 +275,13 @@ OF_LIVE: Table = {
 def evil_trace() -> str:
     """A trace whose names would forge lines if they were shown as they are."""
     evil = "\x1b[2J\n\u202eevil"
-    host, device = {"pid": 1, "tid": 1}, {"pid": 0, "tid": 7}
-    events = [
-        {"cat": "python_function", "name": f"{evil}.py(7): step{evil}", "ts": 0,
-         "dur": 9000, "args": {"Python id": 1}, **host},
-        {"cat": "cpu_op", "name": evil, "ts": 100, "dur": 900, **host},
-    ]  # fmt: skip
-    for n, start in enumerate((110, 800, 5000)):
-        ids = {"correlation": n + 1, "External id": n + 1}
-        events += [
-            {"cat": "cuda_runtime", "name": "cudaLaunchKernel", "ts": start, "dur": 5,
-             "args": ids, **host},
-            {"cat": "kernel", "name": evil, "ts": start + 10, "dur": 20,
-             "args": {"device": 0, "stream": 7, **ids}, **device},
-        ]  # fmt: skip
-    return json.dumps({"traceEvents": [{"ph": "X", **e} for e in events]})
+    starts = (110, 800, 5000)
+    launches = [launched(n, at, at + 10, 20, evil) for n, at in enumerate(starts, 1)]
+    return trace_of(
+        frame(f"{evil}.py(7): step{evil}", 0, 9000),
+        op(evil, 100, 900),
+        *(event for launch in launches for event in launch),
+    ).decode()
 
 
 @pytest.fixture(scope="module")
