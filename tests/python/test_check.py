@@ -7,8 +7,6 @@ import json
 import re
 import shlex
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -83,14 +81,6 @@ def test_exit_codes(job: Path, program: Run) -> None:
     passes = program("check", "cpu.json.gz", "--budget", "budget.toml")
     assert passes.returncode == 0
     assert "2 cannot be told and may pass" in passes.stdout
-
-
-def test_as_a_process(job: Path) -> None:
-    command = [sys.executable, "-m", "torchtraceap", "check", "before.json.gz"]
-    over = subprocess.run(
-        [*command, "--budget", "budget.toml"], capture_output=True, check=False
-    )
-    assert (over.returncode, over.stderr) == (1, b"")
 
 
 @pytest.mark.parametrize(

@@ -244,29 +244,6 @@ def _held(cell: Any) -> tuple[int, int]:
     return cell.first, cell.last + 1
 
 
-def test_the_timeline_holds_every_event_once(slow_loader: torchtraceap.Report) -> None:
-    """Counted by itself: what is drawn and what a lane hides are the lane's events."""
-    drawn = Page(slow_loader.to_html()).drawn()
-    lanes = slow_loader.lanes(limit=9_000)
-    columns: list[dict[str, Any]] = drawn["lanes"]
-    assert sorted(lane["label"].split()[-1] for lane in columns) == sorted(
-        lane.name.split()[-1] for lane in lanes
-    )
-    shown = sum(
-        lane["merged"].get(str(i), [1])[0]
-        for lane in columns
-        for i in range(len(lane["start"]))
-    )
-    assert shown == sum(lane.events - lane.hidden for lane in lanes)
-    for finding, row in zip(slow_loader.findings, drawn["findings"], strict=True):
-        assert row["cells"] == sorted(finding.windows)  # Each has one of its own.
-        first, begin, length = row["events"][0]
-        assert first == finding.events[0].index
-        start_us = finding.events[0].start_us - slow_loader.trace.start_us
-        assert begin == pytest.approx(1000 * start_us)
-        assert length == pytest.approx(1000 * finding.events[0].duration_us)
-
-
 def test_every_trace_makes_a_small_page_and_the_same_again() -> None:
     for path in SOUND:
         text = torchtraceap.analyze(path).to_html()

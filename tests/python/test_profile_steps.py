@@ -254,12 +254,20 @@ def a_generator() -> Any:
     yield
 
 
+async def both() -> Any:
+    yield
+
+
+class Later:
+    async def __call__(self) -> None: ...
+
+
 @pytest.mark.parametrize(
     ("what", "match"),
     [
         (3, "decorates a function, but got one of type int"),
-        (a_coroutine, "a coroutine or a generator"),
-        (a_generator, "a coroutine or a generator"),
+        *((one, "a coroutine or a generator") for one in (a_coroutine, a_generator)),
+        *((one, "does it later") for one in (both, Later(), functools.partial(both))),
     ],
 )
 def test_what_is_no_function(what: Any, match: str) -> None:
@@ -272,30 +280,3 @@ def test_wrong_options_are_refused_where_they_stand() -> None:
 
         @torchtraceap.profile_steps(actve=2)
         def train_step() -> None: ...
-
-
-async def _later() -> Any:
-    yield 1
-
-
-class _Async:
-    async def __call__(self) -> None:
-        pass
-
-
-@pytest.mark.parametrize("function", [_later, _Async(), functools.partial(_later)])
-def test_what_works_later_is_refused(function: Any) -> None:
-    with pytest.raises(TypeError, match="does it later"):
-        torchtraceap.profile_steps(function)
-
-
-def test_a_thread_that_ends_before_its_cycle() -> None:
-    step = torchtraceap.profile_steps(work)
-    thread = threading.Thread(target=step)
-    thread.start()
-    thread.join()
-    assert step.session.is_running
-    with pytest.warns(RuntimeWarning, match="thread that started it is over"):
-        step()
-    assert not step.session.is_running
-    step()
