@@ -110,11 +110,6 @@ def test_after(built, no_sync_stalls):
     check.assert_launches(max_per_step=10)
     check.assert_launches(max_per_step=1500)
 
-def test_inside(built, no_sync_stalls):
-    with no_sync_stalls() as check:
-        check.assert_launches(max_per_step=11)
-        train.step(*built, log=[])
-
 @pytest.mark.no_sync_stalls
 def test_marked_launches(built, no_sync_stalls):
     for _ in range(2):
@@ -142,10 +137,6 @@ OF_LAUNCHES: Table = {
         "FAILED no_sync_stalls assert_launches(10) [[]dry run: *",
         "*  train.py:*  * kernels",
         "passed no_sync_stalls assert_launches(1500) [[]dry run: *",
-    ),
-    "test_inside": failed(
-        f"{LINE}: * and 1 more failing check",
-        "step 0 launched * kernels, max_per_step = 11 [[]no_sync_stalls[]]",
     ),
     "test_marked_launches": failed("*  kernels of each step: *"),
     "test_cpu": failed(

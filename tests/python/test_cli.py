@@ -110,32 +110,6 @@ def test_what_is_no_file_is_refused(program: Run, tmp_path: Path, command: str) 
     assert "\x1b" not in text and "\u202e" not in text
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        [],
-        ["analyze"],
-        ["frobnicate"],
-        ["analyze", "x.json", "--windows", "-1"],
-        ["analyze", "x.json", "--windows", "many"],
-        ["inspect", "x.json", "y.json"],
-        ["inspect", "x.json", "--step", "3:"],
-        ["inspect", "x.json", "--step", "-1"],
-        ["analyze", "x.json", "--step", "7:3"],
-        ["analyze", "x.json", "--skip-category", "gpu"],
-        ["analyze", "x.json", "--threads", "0"],
-        ["analyze", "x.json", "--threads", "many"],
-        ["inspect", "x.json", "--max-ratio", "nan"],
-        ["inspect", "x.json", "--max-text-bytes", "-5"],
-    ],
-)
-def test_bad_usage(program: Run, arguments: list[str]) -> None:
-    result = program(*arguments)
-    assert result.returncode == 2
-    assert b"usage: torchtraceap" in result.stderr
-    assert b"Traceback" not in result.stderr
-
-
 def inspected(result: subprocess.CompletedProcess[bytes]) -> dict[str, Any]:
     assert result.returncode == 0, result.stderr.decode()
     facts: dict[str, Any] = json.loads(result.stdout.splitlines()[-1])

@@ -16,7 +16,7 @@ import pytest
 import torchtraceap
 
 torch = pytest.importorskip("torch")
-from .small_work import SEVERAL_CYCLES, work  # noqa: E402
+from .small_work import SEVERAL_CYCLES  # noqa: E402
 from .torch_forks import TorchForks  # noqa: E402
 
 pytestmark = SEVERAL_CYCLES
@@ -88,31 +88,6 @@ def test_workers_of_a_loader_write_their_own(
         "report-worker1-2.json",
         "report-worker1.json",
     ]
-
-
-@pytest.mark.verify
-def test_accelerate(tmp_path: Path) -> None:
-    accelerate = pytest.importorskip("accelerate")
-    handler = torchtraceap.Analyzer(tmp_path, formats=["json"], verbosity=0)
-    options = accelerate.ProfileKwargs(
-        activities=["cpu"],
-        on_trace_ready=handler,
-        schedule_option={
-            "wait": 1,
-            "warmup": 1,
-            "active": 2,
-            "repeat": 2,
-            "skip_first": 0,
-        },
-        record_shapes=True,
-    )
-    accelerator = accelerate.Accelerator(cpu=True, kwargs_handlers=[options])
-    with accelerator.profile() as prof:
-        for _ in range(8):
-            work()
-            prof.step()
-    assert [[s.number for s in r.steps] for r in handler.reports] == [[2, 3], [6, 7]]
-    assert names(tmp_path) == ["report-step4.json", "report-step8.json"]
 
 
 @pytest.mark.verify
