@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""conftest.py: the benchmarks' own tests: `make verify` runs them.
+"""conftest.py: the benchmarks' own tests, all marked for `make verify`.
 
 The folders beside this one hold scripts, whose modules are imported the way Python
 imports them when a script is run: from its own folder.

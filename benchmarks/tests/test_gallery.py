@@ -10,6 +10,8 @@ import pytest
 import torchtraceap
 
 tomllib = pytest.importorskip("tomllib")
+pytestmark = pytest.mark.verify
+
 ROOT = Path(__file__).resolve().parents[2]
 TRACES = ROOT.parent / "shared" / "traces"
 JUDGED = tomllib.loads((ROOT / "benchmarks" / "gallery.toml").read_text("utf-8"))

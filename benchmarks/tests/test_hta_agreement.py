@@ -15,6 +15,8 @@ from ours import ours
 
 from real_traces import PATHS, ROOT
 
+pytestmark = pytest.mark.verify
+
 RECORDED: dict[str, Any] = json.loads(
     (ROOT / "benchmarks" / "results" / "hta.json").read_text()
 )["traces"]

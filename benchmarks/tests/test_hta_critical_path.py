@@ -17,6 +17,8 @@ import pytest
 import torchtraceap
 from real_traces import PATHS, ROOT
 
+pytestmark = pytest.mark.verify
+
 RECORDED: dict[str, Any] = json.loads(
     (ROOT / "benchmarks" / "results" / "hta_critical_path.json").read_text()
 )["traces"]

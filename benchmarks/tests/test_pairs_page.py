@@ -13,8 +13,11 @@ import torchtraceap
 
 pytest.importorskip("torch")
 
+pytestmark = pytest.mark.verify
+
 ROOT = Path(__file__).resolve().parents[2]
 BENCHMARKS = ROOT / "benchmarks"
+
 import pairs_page  # noqa: E402
 from pairs_text import not_found, outcome  # noqa: E402
 from predicting import Prediction, compared, step_less_events  # noqa: E402

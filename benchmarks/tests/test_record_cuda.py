@@ -30,6 +30,7 @@ from training import Lab, Training, tf32  # noqa: E402
 
 # Loader workers are forked from a process with threads, which Python 3.12 warns about.
 pytestmark = [
+    pytest.mark.verify,
     pytest.mark.filterwarnings("ignore:This process:DeprecationWarning"),
     pytest.mark.usefixtures("one_thread"),
 ]

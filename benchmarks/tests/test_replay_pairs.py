@@ -26,6 +26,7 @@ from predicting import middle, predict, recorded  # noqa: E402
 
 # Loader workers are forked from a process with threads, which Python 3.12 warns about.
 pytestmark = [
+    pytest.mark.verify,
     pytest.mark.filterwarnings("ignore"),
     pytest.mark.usefixtures("one_thread"),
 ]

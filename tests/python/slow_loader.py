@@ -17,61 +17,22 @@ NO_TIME = -(2**63)
 NO_ID = -1
 
 # Kineto's names (ActivityType.h), and those of other years.
-CATEGORIES = set(
-    [
-        "cpu_op",
-        "user_annotation",
-        "python_function",
-        "cuda_runtime",
-        "cuda_driver",
-        "mtia_runtime",
-        "glow_runtime",
-        "xpu_runtime",
-        "xpu_driver",
-        "privateuse1_runtime",
-        "privateuse1_driver",
-        "kernel",
-        "gpu_memcpy",
-        "gpu_memset",
-        "mtia_ccp_events",
-        "hpu_op",
-        "gpu_user_annotation",
-        "cuda_sync",
-        "cuda_profiler_range",
-        "mtia_insight",
-        "overhead",
-        "cpu_instant_event",
-        "Trace",
-        "ac2g",
-        "fwdbwd",
-    ]
-)
-ALIASES = {
-    "Operator": "cpu_op",
-    "CPU functions": "cpu_op",
-    "Runtime": "cuda_runtime",
-    "Kernel": "kernel",
-    "Memcpy": "gpu_memcpy",
-    "Memset": "gpu_memset",
-    "Python": "python_function",
-    "async": "ac2g",
-    "async_gpu": "ac2g",
-    "async_cpu_to_gpu": "ac2g",
-    "forward_backward": "fwdbwd",
+DEVICE_SIDE = {
+    *("kernel", "gpu_memcpy", "gpu_memset", "mtia_ccp_events", "hpu_op"),
+    *("gpu_user_annotation", "cuda_sync", "cuda_profiler_range", "mtia_insight"),
 }
-DEVICE_SIDE = set(
-    [
-        "kernel",
-        "gpu_memcpy",
-        "gpu_memset",
-        "mtia_ccp_events",
-        "hpu_op",
-        "gpu_user_annotation",
-        "cuda_sync",
-        "cuda_profiler_range",
-        "mtia_insight",
-    ]
-)
+CATEGORIES = DEVICE_SIDE | {
+    *("cpu_op", "user_annotation", "python_function", "cuda_runtime", "cuda_driver"),
+    *("mtia_runtime", "glow_runtime", "xpu_runtime", "xpu_driver", "overhead"),
+    *("privateuse1_runtime", "privateuse1_driver", "cpu_instant_event", "Trace"),
+    *("ac2g", "fwdbwd"),
+}
+ALIASES = {
+    **{"Operator": "cpu_op", "CPU functions": "cpu_op", "Runtime": "cuda_runtime"},
+    **{"Kernel": "kernel", "Memcpy": "gpu_memcpy", "Memset": "gpu_memset"},
+    **{"Python": "python_function", "forward_backward": "fwdbwd", "async": "ac2g"},
+    **{"async_gpu": "ac2g", "async_cpu_to_gpu": "ac2g"},
+}
 ARG_KEYS = {
     "device": "device",
     "stream": "stream",

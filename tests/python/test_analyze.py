@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import json
 import os
 from pathlib import Path
 from typing import Any
@@ -90,25 +91,19 @@ def test_a_trace_outlives_its_columns_source(tiny: Path) -> None:
     assert not starts.flags.writeable
 
 
-@pytest.mark.parametrize(
-    ("text", "kind_of_error"),
-    [
-        (b"", "empty"),
-        (b"hello", "JSON"),
-        (b'{"a": 1}', "traceEvents"),
-        (b'{"traceEvents": [{"ph": "X", "ts": 1, "du', "ends too early"),
-        (b"\x1f\x8b\x08\x00", "gzip"),
-    ],
-)
-def test_bad_bytes_are_refused_with_reasons(text: bytes, kind_of_error: str) -> None:
-    with pytest.raises(torchtraceap.TraceError, match=kind_of_error) as caught:
-        load(text)
-    error: Any = caught.value
-    assert isinstance(error, ValueError)
-    assert type(error).__module__ == "torchtraceap"
-    assert error.path == "<bytes>" and error.kind and error.hint
-    assert error.hint in str(error)
-    assert 15 <= len(str(error)) <= 2000
+def test_a_report_is_no_trace(data: Path) -> None:
+    report = torchtraceap.analyze(data / TINY)
+    with pytest.raises(torchtraceap.TraceError, match=r"a report of.*--baseline"):
+        torchtraceap.analyze(report.to_json().encode())
+
+
+def test_the_result_of_a_dry_run_is_no_trace(tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    with torchtraceap.dry_run() as run:
+        torch.ones(2, device="cuda").sum().item()
+    (tmp_path / "dry.json").write_text(json.dumps(run.to_dict()))
+    with pytest.raises(torchtraceap.TraceError, match=r"of a dry run.*--trace-out"):
+        torchtraceap.compare(tmp_path / "dry.json", tmp_path / "dry.json")
 
 
 def test_missing_files_and_folders(tmp_path: Path) -> None:

@@ -42,11 +42,11 @@ def rows_of(path: Path) -> list[list[str]]:
 
 
 def test_all_forms_have_the_same_tables(
-    slow_loader: torchtraceap.Report, tmp_path: Path
+    inference: torchtraceap.Report, tmp_path: Path
 ) -> None:
-    frames, arrow = slow_loader.to_pandas(), slow_loader.to_arrow()
-    slow_loader.to_csv(tmp_path / "csv")
-    slow_loader.to_parquet(tmp_path / "parquet")
+    frames, arrow = inference.to_pandas(), inference.to_arrow()
+    inference.to_csv(tmp_path / "csv")
+    inference.to_parquet(tmp_path / "parquet")
     assert list(frames) == list(arrow) == list(TABLES) and "events" in frames
     for folder, suffix in (("csv", "csv"), ("parquet", "parquet")):
         names = {path.name for path in (tmp_path / folder).iterdir()}
@@ -78,10 +78,10 @@ def test_findings_are_those_of_the_report(slow_loader: torchtraceap.Report) -> N
     assert nowhere["line"] is None and nowhere["function"] is None
 
 
-def test_events_are_those_of_the_file(slow_loader: torchtraceap.Report) -> None:
-    with gzip.open(slow_loader.trace.path) as file:
+def test_events_are_those_of_the_file(inference: torchtraceap.Report) -> None:
+    with gzip.open(inference.trace.path) as file:
         raw = json.load(file)["traceEvents"]
-    table = slow_loader.to_arrow().events
+    table = inference.to_arrow().events
     assert table.num_rows == len(raw)
     names = table["name"].to_pylist()
     starts, durations = table["start_us"].to_pylist(), table["duration_us"].to_pylist()
@@ -91,8 +91,7 @@ def test_events_are_those_of_the_file(slow_loader: torchtraceap.Report) -> None:
     assert durations == [e.get("dur") for e in raw]
     assert pids == [str(e["pid"]) for e in raw]
     kernels = table.filter(pa.compute.equal(table["category"], "kernel"))
-    # Which is how the file of 2021 calls them.
-    assert kernels.num_rows == sum(e.get("cat") == "Kernel" for e in raw)
+    assert kernels.num_rows == sum(e.get("cat") == "kernel" for e in raw)
 
 
 def test_what_an_event_does_not_have_is_missing() -> None:

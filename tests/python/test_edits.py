@@ -99,7 +99,10 @@ def test_findings_name_their_edit(report: torchtraceap.Report) -> None:
     assert report.findings
     for finding in report.findings:
         assert finding.edit == by_name[finding.pattern]
-        assert gain(report, edits.fix(finding.id)) == finding.recoverable_us
+        found = torchtraceap.what_if(report, edits.fix(finding.id)).gain
+        assert found is not None
+        expected = (finding.recoverable_us, finding.recoverable_low_us)
+        assert (found.high_us, found.low_us) == expected
     first = report.findings[0]
     assert torchtraceap.what_if(report, first).edits == (edits.fix(first.id),)
 

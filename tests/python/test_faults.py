@@ -64,7 +64,8 @@ def test_fault(variant: Variant, base: Callable[[], Base], recover: bool) -> Non
 def check_refusal(error: torchtraceap.TraceError, outcome: Refused) -> None:
     """Check that a refusal can be acted on: what, where, why, and what to do."""
     text = str(error)
-    assert error.kind == outcome.kind, text
+    assert isinstance(error, ValueError) and type(error).__module__ == "torchtraceap"
+    assert error.path == "<bytes>" and error.kind == outcome.kind, text
     assert outcome.says.lower() in text.lower()
     assert 15 <= len(text) <= 2000 and text.isascii() and text.isprintable()
     assert text.startswith(f"{error.path}: ") and text.endswith(error.hint)

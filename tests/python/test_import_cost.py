@@ -11,7 +11,9 @@ import pytest
 HEAVY = {"torch", "numpy", "pandas", "rich"}
 
 
-@pytest.mark.parametrize("module", ["torchtraceap", "torchtraceap.pytest_plugin"])
+@pytest.mark.parametrize(
+    "module", ["torchtraceap", "torchtraceap.cli", "torchtraceap.pytest_plugin"]
+)
 def test_import_loads_nothing_heavy(module: str) -> None:
     code = f"import sys, {module}; print(*sys.modules)"
     out = subprocess.run(

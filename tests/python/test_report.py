@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import builtins
 import itertools
 import re
 from dataclasses import replace
@@ -41,9 +40,6 @@ def test_each_step_has_a_balance(slow_loader: torchtraceap.Report) -> None:
     for step in slow_loader.steps:
         row = step.balance
         assert row is not None and row.device == 0 and row.devices == 1
-        idle = sum(row.idle_us.values()) + row.unattributed_us
-        assert row.busy_us + idle == pytest.approx(row.span_us)
-        assert row.span_us == pytest.approx(step.end_us - step.start_us)
         # The loader waits in every step, and nearly all of its wait is in one.
         assert row.idle_us["dataloader_bound"] > 0.25 * row.span_us
     waits = [
@@ -240,43 +236,6 @@ def test_no_findings_do_not_read_as_healthy() -> None:
     busy = report_of(kernel(0, 10)).summary()
     assert busy.splitlines()[1].startswith("1 event, ")
     assert "none by these rules" not in busy
-
-
-def test_pandas(
-    slow_loader: torchtraceap.Report, cpu_only: torchtraceap.Report
-) -> None:
-    pytest.importorskip("pandas")
-    tables = slow_loader.to_pandas()
-    windows, labels = tables.windows, tables.labels
-    findings, balance = tables.findings, tables.balance
-    assert len(windows) == len(slow_loader.windows)
-    assert len(labels) == sum(len(w.labels) for w in slow_loader.windows)
-    assert list(findings["id"]) == [f.id for f in slow_loader.findings]
-    assert findings["line"][0] == 42
-    row = balance.iloc[0]
-    idle = sum(row[name] for name in balance if name.startswith("idle_"))
-    assert row["busy_us"] + idle == pytest.approx(row["span_us"])
-    # A trace without findings and devices has the same columns.
-    empty = cpu_only.to_pandas()
-    assert list(empty.findings.columns) == list(findings.columns)
-    assert list(empty.windows.columns) == list(windows.columns)
-    assert list(empty.labels.columns) == list(labels.columns)
-    assert empty.windows["device"].isna().all()
-
-
-def test_pandas_missing_is_told_by_its_extra(
-    slow_loader: torchtraceap.Report, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    real = builtins.__import__
-
-    def without_pandas(name: str, *args: Any, **kwargs: Any) -> Any:
-        if name == "pandas":
-            raise ImportError("No module named 'pandas'")
-        return real(name, *args, **kwargs)
-
-    monkeypatch.setattr(builtins, "__import__", without_pandas)
-    with pytest.raises(ImportError, match=r"torchtraceap\[pandas\]"):
-        slow_loader.to_pandas()
 
 
 def test_estimates_are_told_from_measured_time() -> None:

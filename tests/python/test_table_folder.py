@@ -57,17 +57,19 @@ def test_neither_a_trace_nor_what_a_link_leads_to_is_overwritten(
     assert trace.read_bytes() == before
 
 
-def test_pyarrow_missing_is_told_by_its_extra(
+def test_what_is_missing_is_told_by_its_extra(
     tiny: torchtraceap.Report, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     real = builtins.__import__
 
     def without(name: str, *args: Any, **kwargs: Any) -> Any:
-        if name.startswith("pyarrow"):
-            raise ImportError("No module named 'pyarrow'")
+        if name.startswith(("pandas", "pyarrow")):
+            raise ImportError(f"No module named '{name}'")
         return real(name, *args, **kwargs)
 
     monkeypatch.setattr(builtins, "__import__", without)
+    with pytest.raises(ImportError, match=r"torchtraceap\[pandas\]"):
+        tiny.to_pandas()
     with pytest.raises(ImportError, match=r"to_arrow needs .*torchtraceap\[arrow\]"):
         tiny.to_arrow()
     with pytest.raises(ImportError, match=r"to_parquet needs .*torchtraceap\[arrow\]"):

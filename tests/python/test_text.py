@@ -8,6 +8,9 @@ import json
 import pytest
 
 import torchtraceap
+from torchtraceap.findings import Location
+from torchtraceap.path_text import kinds_text, path_line
+from torchtraceap.recovery import CriticalPath, PathPlace
 from torchtraceap.safe_text import encodable, printable
 from torchtraceap.units import share_text, time_text
 
@@ -76,3 +79,37 @@ def test_share_text() -> None:
     assert share_text(999_999, 1_000_000) == ">99.9 %"
     assert share_text(3, 3) == "100.0 %"
     assert share_text(1, 0) == "-"
+
+
+# --- The sentence on what bounds a trace -------------------------------------------
+
+LINE = Location("train.py", 88, "step", user=True)
+
+
+def test_kinds_come_most_first_and_small_ones_are_left_out() -> None:
+    kinds = {"host": 20.0, "device_delay": 0.9, "compute": 79.1, "copies": 0.0}
+    assert kinds_text(kinds) == "compute 79.1 %, host 20.0 %"
+
+
+def test_the_longest_places_are_named_with_their_time() -> None:
+    places = (
+        PathPlace(LINE, "aten::mm", 600.0),
+        PathPlace(None, "aten::copy_", 300.0),
+        PathPlace(None, "", 50.0),  # neither a line nor a name says nothing
+        PathPlace(LINE, "", 9.0),
+    )
+    path = CriticalPath(None, 1000.0, {"host": 1000.0}, places)
+    assert path_line(path) == (
+        "Critical path: host 100.0 %; longest at train.py:88 step (600 µs), "
+        "aten::copy_ (300 µs)."
+    )
+
+
+def test_a_path_without_places_or_time_is_said_as_such() -> None:
+    assert path_line(CriticalPath(None, 0.0, {}, ())) == "Critical path: nothing."
+
+
+def test_names_of_a_trace_are_printed_safely() -> None:
+    hostile = PathPlace(None, "a\x1b[2Jb\nc", 600.0)
+    line = path_line(CriticalPath(None, 1000.0, {"host": 1000.0}, (hostile,)))
+    assert "\x1b" not in line and "\n" not in line

@@ -65,6 +65,9 @@ def test_a_pattern_a_place_and_an_id_name_the_same_finding(
     assert by_name.low_us == loader.recoverable_low_us
     at = torchtraceap.what_if(report, "resnet50_profiler_api.py:42").gain
     assert at == by_name
+    guess = torchtraceap.what_if(report, edits.scale("*", 0.5)).gain
+    assert guess is not None
+    assert guess.low_us == 0 < guess.high_us
 
 
 def test_findings_together_gain_no_more_than_the_trace_has(
@@ -117,19 +120,6 @@ def test_a_file_is_replaced_only_by_a_whole_one(tmp_path: Path) -> None:
         result.to_trace(out)
     assert out.read_text() == "kept"
     assert sorted(p.name for p in tmp_path.iterdir()) == ["out.json", "source.json"]
-
-
-def test_what_if_counts_on_what_analyze_counts_on(
-    report: torchtraceap.Report,
-) -> None:
-    for finding in report.findings:
-        gain = torchtraceap.what_if(report, finding.id).gain
-        assert gain is not None
-        assert gain.high_us == finding.recoverable_us
-        assert gain.low_us == finding.recoverable_low_us
-    guess = torchtraceap.what_if(report, edits.scale("*", 0.5)).gain
-    assert guess is not None
-    assert guess.low_us == 0 < guess.high_us
 
 
 def test_an_untested_replay_says_so(report: torchtraceap.Report) -> None:

@@ -3,21 +3,8 @@
 
 from __future__ import annotations
 
-from .build import (
-    alone,
-    encoded,
-    header,
-    text,
-    x,
-)
-from .variant import (
-    LOADS,
-    Facts,
-    Made,
-    Refused,
-    Variant,
-    warns,
-)
+from .build import alone, encoded, header, text, x
+from .variant import Facts, Made, Refused, Variant, warns
 
 V = Variant
 NOT_A_TRACE = Refused("not_a_trace")
@@ -31,7 +18,6 @@ VARIANTS = [
         "F06",
         "a list",
         lambda b: Made(encoded("[" + ",".join(b.events) + "]"), b.facts),
-        LOADS,
     ),
     V(
         "F06",

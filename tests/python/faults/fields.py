@@ -4,18 +4,11 @@
 from __future__ import annotations
 
 from .build import EVENT, UNTIMED, kernels, raw, x
-from .variant import LOADS, Facts, Variant, warns
+from .variant import Facts, Variant, warns
 
 V = Variant
 KERNEL = Facts(1, 1, 5_000, gpu=1)
-KERNEL_CATEGORIES = (
-    "kernel",
-    "gpu_memcpy",
-    "gpu_memset",
-    "Kernel",
-    "Memcpy",
-    "Memset",
-)
+KERNEL_CATEGORIES = ("kernel", "gpu_memcpy", "gpu_memset", "Kernel", "Memcpy", "Memset")
 OTHER_CATEGORIES = (
     "mtia_ccp_events",
     "hpu_op",
@@ -50,22 +43,18 @@ FIELDS = ("name", "cat", "pid", "tid", "args", "id")
 
 
 VARIANTS = [
+    *(V("F52", f"category {c}", x(KERNEL, cat=f'"{c}"')) for c in KERNEL_CATEGORIES),
+    *(V("F52", f"category {c}", x(cat=f'"{c}"')) for c in OTHER_CATEGORIES),
+    V("F52", "a stream in the tid", x(KERNEL, cat='"Kernel"', tid='"stream 7"')),
+    V("F52", "no category", x(cat=None)),
     *(
-        V("F52", f"category {c}", x(KERNEL, cat=f'"{c}"'), LOADS)
-        for c in KERNEL_CATEGORIES
-    ),
-    *(V("F52", f"category {c}", x(cat=f'"{c}"'), LOADS) for c in OTHER_CATEGORIES),
-    V("F52", "a stream in the tid", x(KERNEL, cat='"Kernel"', tid='"stream 7"'), LOADS),
-    V("F52", "no category", x(cat=None), LOADS),
-    *(
-        V("F53", name, x(cat='"cuda_runtime"', name=f'"{name}"', names=(name,)), LOADS)
+        V("F53", name, x(cat='"cuda_runtime"', name=f'"{name}"', names=(name,)))
         for name in LAUNCHES[:3]
     ),
     V(
         "F54",
         LAUNCHES[3],
         x(cat='"xpu_runtime"', name=f'"{LAUNCHES[3]}"', names=(LAUNCHES[3],)),
-        LOADS,
     ),
     V("F55", "an unknown category", x(cat='"npu_op"'), warns(unknown_category=1)),
     V(
@@ -77,17 +66,16 @@ VARIANTS = [
         ),
         warns(unknown_category=2),
     ),
-    V("F55", "an empty category", x(cat='""'), LOADS),
+    V("F55", "an empty category", x(cat='""')),
     V(
         "F56",
         "8 devices of 32 streams",
         kernels(
             *(f'"device": {d}, "stream": {s}' for d in range(8) for s in range(32))
         ),
-        LOADS,
     ),
     *(
-        V("F56", f"stream {s}", kernels(f'"device": 0, "stream": {s}'), LOADS)
+        V("F56", f"stream {s}", kernels(f'"device": 0, "stream": {s}'))
         for s in ("-1", "4294967295", "94112233445566")
     ),
     V(
@@ -100,13 +88,12 @@ VARIANTS = [
         "F56",
         "a synchronization row",
         x(cat='"cuda_sync"', tid="1000007", args='{"stream": 7, "device": 0}'),
-        LOADS,
     ),
-    *(V("F57", f"pid is {k}", x(pid=v), LOADS) for k, v in IDENTITIES.items()),
-    *(V("F57", f"tid is {k}", x(tid=v), LOADS) for k, v in IDENTITIES.items()),
+    *(V("F57", f"pid is {k}", x(pid=v)) for k, v in IDENTITIES.items()),
+    *(V("F57", f"tid is {k}", x(tid=v)) for k, v in IDENTITIES.items()),
     V("F57", "pid is a list", x(pid="[1]"), warns(bad_identity=1)),
     V("F57", "tid is an object", x(tid="{}"), warns(bad_identity=1)),
-    *(V("F58", f"no {field}", x(**{field: None}), LOADS) for field in FIELDS),
+    *(V("F58", f"no {field}", x(**{field: None})) for field in FIELDS),
     V("F58", "no ph", x(Facts(), ph=None), warns(no_phase=1)),
     V("F58", "ph is a number", x(Facts(), ph="1"), warns(no_phase=1)),
     V("F58", "ph is a word", x(EVENT, ph='"Complete"'), warns(odd_phase=1)),
@@ -116,7 +103,7 @@ VARIANTS = [
     V("F58", "cat is a list", x(cat="[]"), warns(bad_category=1)),
     V("F58", "args is a list", x(args="[1]"), warns(bad_args=1)),
     V("F58", "args is a text", x(args='"a"'), warns(bad_args=1)),
-    V("F58", "args is null", x(args="null"), LOADS),
+    V("F58", "args is null", x(args="null")),
     V("F58", "an empty object", raw("{}"), warns(no_phase=1)),
     V("F58", "an empty object at the end", raw("{}", at=1), warns(no_phase=1)),
     V(

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from .build import arg, each, kernels, raw, x
-from .variant import LOADS, Facts, Variant, warns
+from .variant import Facts, Variant, warns
 
 V = Variant
 ARROW = Facts(events=1, flow_s=1)
@@ -41,17 +41,16 @@ def without(key: str):
 
 
 VARIANTS = [
-    V("F44", "no correlation", without("correlation"), LOADS),
-    V("F44", "no external id", without("External id"), LOADS),
+    V("F44", "no correlation", without("correlation")),
+    V("F44", "no external id", without("External id")),
     V(
         "F44",
         "neither",
         each(lambda e: e.replace("correlation", "x").replace("External id", "y")),
-        LOADS,
     ),
-    V("F45", "correlation 0 for all", kernels(*50 * ('"correlation": 0',)), LOADS),
-    V("F45", "correlation -1 for all", kernels(*50 * ('"correlation": -1',)), LOADS),
-    V("F46", "a kernel without launch", kernels('"correlation": 999999'), LOADS),
+    V("F45", "correlation 0 for all", kernels(*50 * ('"correlation": 0',))),
+    V("F45", "correlation -1 for all", kernels(*50 * ('"correlation": -1',))),
+    V("F46", "a kernel without launch", kernels('"correlation": 999999')),
     V(
         "F46",
         "a launch without kernel",
@@ -60,22 +59,19 @@ VARIANTS = [
             name='"cudaLaunchKernel"',
             args='{"correlation": 999999}',
         ),
-        LOADS,
     ),
     V(
         "F47",
         "kernels of one graph",
         kernels(*40 * ('"correlation": 4711, "graph node id": 1',)),
-        LOADS,
     ),
     V(
         "F48",
         "ids of another rank",
         kernels(*(f'"correlation": {100 + i}, "device": 1' for i in range(11))),
-        LOADS,
     ),
     *(
-        V("F49", f"correlation {i[:24]}", kernels(f'"correlation": {i}'), LOADS)
+        V("F49", f"correlation {i[:24]}", kernels(f'"correlation": {i}'))
         for i in SOUND_IDS
     ),
     *(
@@ -88,22 +84,16 @@ VARIANTS = [
         for i in LARGE_IDS
     ),
     *(
-        V(
-            "F49",
-            f"correlation is {k}",
-            kernels(f'"correlation": {i}'),
-            warns(bad_id=1),
-        )
+        V("F49", f"correlation is {k}", kernels(f'"correlation": {i}'), warns(bad_id=1))
         for k, i in ODD_IDS.items()
     ),
-    *(V("F49", f"{i[:24]} in an arg of no meaning", arg(i), LOADS) for i in LARGE_IDS),
+    *(V("F49", f"{i[:24]} in an arg of no meaning", arg(i)) for i in LARGE_IDS),
     V("F49", "an id as text", kernels('"correlation": "12"'), warns(text_number=1)),
-    V("F49", "a stream as an address", kernels('"stream": "0x7f00"'), LOADS),
+    V("F49", "a stream as an address", kernels('"stream": "0x7f00"')),
     V(
         "F50",
         "half a flow",
         raw('{"ph": "s", "id": 77777, "pid": 1, "tid": 1, "ts": 9e12}', ARROW),
-        LOADS,
     ),
     V(
         "F50",
@@ -112,7 +102,6 @@ VARIANTS = [
             ", ".join(2 * ['{"ph": "s", "id": 100, "pid": 1, "tid": 1, "ts": 9e12}']),
             ARROW + ARROW,
         ),
-        LOADS,
     ),
     V(
         "F50",
@@ -121,7 +110,6 @@ VARIANTS = [
             '{"ph": "f", "bp": "e", "pid": 1, "tid": 1, "ts": 9e12}',
             Facts(events=1, flow_f=1),
         ),
-        LOADS,
     ),
     V(
         "F50",
@@ -133,19 +121,12 @@ VARIANTS = [
         "F50",
         "a flow id of null",
         raw('{"ph": "s", "id": null, "pid": 1, "tid": 1, "ts": 9e12}', ARROW),
-        LOADS,
     ),
-    V("F50", "no flows", each(lambda e: e), LOADS),
+    V("F50", "no flows", each(lambda e: e)),
     V(
         "F51",
         "an operator's id on overhead",
         x(cat='"overhead"', args='{"External id": 10}'),
-        LOADS,
     ),
-    V(
-        "F51",
-        "ids that cross",
-        kernels('"correlation": 10, "External id": 100'),
-        LOADS,
-    ),
+    V("F51", "ids that cross", kernels('"correlation": 10, "External id": 100')),
 ]

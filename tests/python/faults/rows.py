@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 
 from .build import EVENT, alone, each, encoded, footer, header, raw, text, x
-from .variant import LOADS, Base, Facts, Made, Variant, warns
+from .variant import Base, Facts, Made, Variant, warns
 
 V = Variant
 OWN_ROWS = (
@@ -87,16 +87,11 @@ def labels(*args: str) -> tuple[str, Facts]:
 
 
 VARIANTS = [
-    V("F59", "pairs of B and E", raw(*phases("BBEE")), LOADS),
-    V("F59", "an end without beginning", raw(*phases("E")), LOADS),
-    V("F59", "5000 levels of B", raw(*phases("B" * 5_000)), LOADS),
-    V(
-        "F59",
-        "asynchronous and object events",
-        raw(*phases("bneSTpFNODPRcC", id="1")),
-        LOADS,
-    ),
-    V("F59", "phases that do not exist", raw(*phases("Qqz9")), LOADS),
+    V("F59", "pairs of B and E", raw(*phases("BBEE"))),
+    V("F59", "an end without beginning", raw(*phases("E"))),
+    V("F59", "5000 levels of B", raw(*phases("B" * 5_000))),
+    V("F59", "asynchronous and object events", raw(*phases("bneSTpFNODPRcC", id="1"))),
+    V("F59", "phases that do not exist", raw(*phases("Qqz9"))),
     *(
         V(
             "F60",
@@ -106,7 +101,6 @@ VARIANTS = [
                 f'"args": {{"v": {value}}}}}',
                 EVENT,
             ),
-            LOADS,
         )
         for value in COUNTERS
     ),
@@ -119,10 +113,9 @@ VARIANTS = [
             '"Addr": 18446744073709551615, "Device Id": -1}}',
             EVENT,
         ),
-        LOADS,
     ),
     *(
-        V("F61", name, x(cat='"overhead"', name=f'"{name}"', names=(name,)), LOADS)
+        V("F61", name, x(cat='"overhead"', name=f'"{name}"', names=(name,)))
         for name in OWN_ROWS
     ),
     V(
@@ -134,61 +127,49 @@ VARIANTS = [
             tid='"PyTorch Profiler"',
             args='{"Op count": 0}',
         ),
-        LOADS,
     ),
-    V("F62", "no step", each(lambda e: e.replace("ProfilerStep#", "Step ")), LOADS),
+    V("F62", "no step", each(lambda e: e.replace("ProfilerStep#", "Step "))),
     V(
         "F62",
         "one number for all",
         each(lambda e: e.replace("ProfilerStep#4", "ProfilerStep#3")),
-        LOADS,
     ),
     *(
-        V(
-            "F62",
-            name,
-            x(cat='"user_annotation"', name=f'"{name}"', names=(name,)),
-            LOADS,
-        )
+        V("F62", name, x(cat='"user_annotation"', name=f'"{name}"', names=(name,)))
         for name in STEPS
     ),
-    V("F63", "no events", alone('{"traceEvents": []}'), LOADS),
-    V("F63", "no events and no object", alone("[]"), LOADS),
-    V("F63", "no events, with metadata", only(), LOADS),
-    V("F63", "metadata only", only(None), LOADS),
-    *(V("F63", f"{kind} only", only(kind), LOADS) for kind in KINDS),
-    V("F63", "kernels only", only("kernel"), LOADS),
-    V("F63", "no kernels", only("cpu_op", "cuda_runtime", "user_annotation"), LOADS),
+    V("F63", "no events", alone('{"traceEvents": []}')),
+    V("F63", "no events and no object", alone("[]")),
+    V("F63", "no events, with metadata", only()),
+    V("F63", "metadata only", only(None)),
+    *(V("F63", f"{kind} only", only(kind)) for kind in KINDS),
+    V("F63", "kernels only", only("kernel")),
+    V("F63", "no kernels", only("cpu_op", "cuda_runtime", "user_annotation")),
     V(
         "F64",
         "metadata rows twice",
         raw(*labels(*2 * [', "args": {"name": "python"}'])),
-        LOADS,
     ),
     V(
         "F64",
         "metadata rows in conflict",
         raw(*labels(', "args": {"name": "a"}', ', "args": {"name": "b"}')),
-        LOADS,
     ),
     V(
         "F64",
         "metadata rows without args",
         raw(*labels("", ', "args": {}', ', "args": {"name": 5}')),
-        LOADS,
     ),
-    V("F65", "no rank", text(lambda t: t.replace('"distributedInfo"', '"was"')), LOADS),
+    V("F65", "no rank", text(lambda t: t.replace('"distributedInfo"', '"was"'))),
     V(
         "F65",
         "a rank of text",
         text(lambda t: t.replace('"rank": ', '"rank": "a", "was": ')),
-        LOADS,
     ),
     V(
         "F65",
         "no object",
         text(lambda t: t.replace('"distributedInfo"', '"distributedInfo": [1], "was"')),
-        LOADS,
     ),
     V(
         "F65",
@@ -196,18 +177,16 @@ VARIANTS = [
         header('"distributedInfo": {"rank": 5}'),
         warns(duplicate_key=1),
     ),
-    V("F65", "a negative rank", header('"rank": -1'), LOADS),
-    *(V("F66", f"1 kernel of {n} lost", without_kernels(n), LOADS) for n in (1, 2, 5)),
+    V("F65", "a negative rank", header('"rank": -1')),
+    *(V("F66", f"1 kernel of {n} lost", without_kernels(n)) for n in (1, 2, 5)),
     V(
         "F66",
         "a graph launch without kernels",
         x(cat='"cuda_runtime"', name='"cudaGraphLaunch"', args='{"correlation": 999}'),
-        LOADS,
     ),
     V(
         "F66",
         "lost records in the log",
         footer('"LOG": ["Record counts: Out-of-range = 1510"]'),
-        LOADS,
     ),
 ]

@@ -7,7 +7,7 @@ Time is the promise here: each of these is a second's work or less.
 from __future__ import annotations
 
 from .build import alone, first_start, raw
-from .variant import LOADS, Base, Facts, Made, Make, Variant, warns
+from .variant import Base, Facts, Made, Make, Variant, warns
 
 V = Variant
 MANY = 20_000
@@ -58,18 +58,16 @@ FRAME = (
     '"ts": TS, "dur": 0.5, "args": {"Python id": TS, "Python parent id": null}}'
 )
 VARIANTS = [
-    V("F48", "3000 launches and kernels of one id", crossed(3_000), LOADS),
+    V("F48", "3000 launches and kernels of one id", crossed(3_000)),
     V(
         "F68",
         "events of one name",
         many('{"ph": "X", "name": "a", "ts": TS, "dur": 1}', Facts(1, 1, 1_000)),
-        LOADS,
     ),
     V(
         "F68",
         "every name new",
         many('{"ph": "X", "name": "nameTS", "ts": TS, "dur": 1}', Facts(1, 1, 1_000)),
-        LOADS,
     ),
     V(
         "F68",
@@ -84,7 +82,6 @@ VARIANTS = [
             '{"ph": "X", "name": "a", "tid": "tTS", "ts": TS, "dur": 1}',
             Facts(1, 1, 1_000),
         ),
-        LOADS,
     ),
     V(
         "F68",
@@ -92,7 +89,7 @@ VARIANTS = [
         many('{"ph": "X", "name": 1, "ts": TS}', Facts(1, 1)),
         warns(bad_name=MANY, missing_dur=MANY),
     ),
-    V("F69", "Python frames", many(FRAME, Facts(1, 1, 500)), LOADS),
+    V("F69", "Python frames", many(FRAME, Facts(1, 1, 500))),
     V(
         "F69",
         "all starts equal",
@@ -101,7 +98,6 @@ VARIANTS = [
             '"ts": 1000, "dur": 1}',
             Facts(1, 1, 1_000),
         ),
-        LOADS,
     ),
     V(
         "F69",
@@ -112,6 +108,5 @@ VARIANTS = [
             Facts(1, 1, 99_999_000),
             3_000,
         ),
-        LOADS,
     ),
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from .base import micros
 from .build import each, first_start, raw
-from .variant import LOADS, Base, Facts, Made, Make, Variant
+from .variant import Base, Facts, Made, Make, Variant
 
 V = Variant
 
@@ -35,9 +35,8 @@ VARIANTS = [
         "F38",
         "kernels of no length",
         after_begin((("kernel", "k", 9_000, 0), ("kernel", "k", 9_000, 0))),
-        LOADS,
     ),
-    V("F38", "a kernel of 0.2 us", after_begin((("kernel", "k", 9_000, 200),)), LOADS),
+    V("F38", "a kernel of 0.2 us", after_begin((("kernel", "k", 9_000, 200),))),
     V(
         "F39",
         "a kernel before its launch",
@@ -47,25 +46,21 @@ VARIANTS = [
                 ("kernel", "k", 12_000, 9_000),
             )
         ),
-        LOADS,
     ),
     V(
         "F40",
         "a child 1 ns too long",
         after_begin((("cpu_op", "a", 9_000, 9_000), ("cpu_op", "b", 10_000, 8_001))),
-        LOADS,
     ),
     V(
         "F40",
         "slices that overlap",
         after_begin((("cpu_op", "a", 9_000, 9_000), ("cpu_op", "b", 12_000, 9_000))),
-        LOADS,
     ),
     V(
         "F40",
         "kernels that overlap",
         after_begin((("kernel", "a", 9_000, 9_000), ("kernel", "b", 12_000, 9_000))),
-        LOADS,
     ),
     V(
         "F41",
@@ -75,7 +70,6 @@ VARIANTS = [
                 ("python_function", f"f{i}", 9_000 + i, 900_000 - i) for i in range(40)
             )
         ),
-        LOADS,
     ),
     V(
         "F42",
@@ -83,13 +77,11 @@ VARIANTS = [
         after_begin(
             (("kernel", "a", 9_000, 3 * 10**9), ("kernel", "b", 30_000, 2_000))
         ),
-        LOADS,
     ),
     V(
         "F43",
         "events backwards",
         lambda b: Made(b.text(b.events[::-1]).encode(), b.facts),
-        LOADS,
     ),
-    V("F43", "ties", each(lambda e: e), LOADS),
+    V("F43", "ties", each(lambda e: e)),
 ]

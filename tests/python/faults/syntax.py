@@ -31,6 +31,7 @@ from .variant import (
 
 V = Variant
 INVALID = Refused("invalid_json", "expected")
+LOST, WITHOUT = (INVALID, ONE_LOST), (INVALID, METADATA_LOST)
 QUOTES = '"Library("_inductor_test", "IMPL")"'
 BROKEN = {  # Of one event; the rest of the list is sound.
     "a trailing comma": '{"ph": "X", "ts": 1, "dur": 2,}',
@@ -88,21 +89,9 @@ def comma_at_end(base: Base) -> Made:
 
 
 VARIANTS = [
-    *(V("F22", name, raw(event), INVALID, ONE_LOST) for name, event in BROKEN.items()),
-    V(
-        "F22",
-        "broken, the first",
-        raw(BROKEN["a missing colon"], at=0),
-        INVALID,
-        ONE_LOST,
-    ),
-    V(
-        "F22",
-        "broken, the last",
-        raw(BROKEN["a missing colon"], at=1),
-        INVALID,
-        ONE_LOST,
-    ),
+    *(V("F22", name, raw(event), *LOST) for name, event in BROKEN.items()),
+    V("F22", "broken, the first", raw(BROKEN["a missing colon"], at=0), *LOST),
+    V("F22", "broken, the last", raw(BROKEN["a missing colon"], at=1), *LOST),
     V(
         "F22",
         "two broken",
@@ -120,25 +109,13 @@ VARIANTS = [
         INVALID,
         warns(damaged_event=2),
     ),
-    V("F22", "no comma between events", between(""), INVALID, ONE_LOST),
+    V("F22", "no comma between events", between(""), *LOST),
     *(
-        V("F22", f"{mark} for a comma between events", between(mark), INVALID, ONE_LOST)
+        V("F22", f"{mark} for a comma between events", between(mark), *LOST)
         for mark in ":;]}"
     ),
-    V(
-        "F22",
-        "a bracket before an event",
-        raw('[{"ph": "i", "ts": 1}'),
-        INVALID,
-        ONE_LOST,
-    ),
-    V(
-        "F22",
-        "a brace before an event",
-        raw('{{"ph": "i", "ts": 1}', EVENT),
-        INVALID,
-        ONE_LOST,
-    ),
+    V("F22", "a bracket before an event", raw('[{"ph": "i", "ts": 1}'), *LOST),
+    V("F22", "a brace before an event", raw('{{"ph": "i", "ts": 1}', EVENT), *LOST),
     V(
         "F22",
         "a comma after the last event",
@@ -162,29 +139,21 @@ VARIANTS = [
         "F23",
         "a comment in the header",
         text(lambda t: t.replace("{", "{ // a comment\n", 1)),
-        INVALID,
-        METADATA_LOST,
+        *WITHOUT,
     ),
     *(
         variant
         for name, member in METADATA.items()
         for variant in (
-            V("F24", f"{name}, before", header(member), INVALID, METADATA_LOST),
-            V("F24", f"{name}, after", footer(member), INVALID, METADATA_LOST),
+            V("F24", f"{name}, before", header(member), *WITHOUT),
+            V("F24", f"{name}, after", footer(member), *WITHOUT),
         )
     ),
     V(
         "F25",
         "damage in args that are not read",
         arg('{"deep": [{"x": [1 2]}]}', NOTHING),
-        INVALID,
-        ONE_LOST,
+        *LOST,
     ),
-    V(
-        "F25",
-        "damage in an unknown member",
-        x(NOTHING, unknown='{"a": [1, 2}'),
-        INVALID,
-        ONE_LOST,
-    ),
+    V("F25", "damage in an unknown member", x(NOTHING, unknown='{"a": [1, 2}'), *LOST),
 ]

@@ -97,7 +97,7 @@ class Variant:
     fault: str
     name: str
     make: Make
-    expected: Outcome
+    expected: Outcome = Loads()
     recovered: Outcome | None = None  # With recover=True. None: the same.
     options: Mapping[str, Any] = field(default_factory=dict)  # Of load.
 

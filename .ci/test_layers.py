@@ -9,12 +9,12 @@ import pytest
 
 pytestmark = pytest.mark.verify
 
-ROOT = Path(__file__).parents[2]
+CHECK = Path(__file__).with_name("check_layers.py")
 
 
 def check(root: Path) -> tuple[int, str]:
     done = subprocess.run(
-        [sys.executable, ROOT / ".ci" / "check_layers.py", root],
+        [sys.executable, CHECK, root],
         capture_output=True,
         text=True,
         check=False,

@@ -19,7 +19,7 @@ pytest.importorskip("torch")
 
 pytestmark = pytest.mark.verify
 
-FOLDER = Path(__file__).resolve().parents[2] / "notebooks"
+FOLDER = Path(__file__).resolve().parent
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
 MOST_BYTES = 200_000
 
