@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
-import importlib.util
+import io
 import os
 import subprocess
 import sys
@@ -15,6 +16,9 @@ from typing import Any
 import pytest
 
 import torchtraceap
+from torchtraceap.cli import main
+
+from .torch_forks import TorchForks
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -57,6 +61,34 @@ def cpu_only(data: Path) -> torchtraceap.Report:
 
 @pytest.fixture(scope="session")
 def program() -> Run:
+    """Runs the program in this process: as one of its own, `own_process`, it does the
+    same, and takes longer. Takes a folder, as `cwd`."""
+
+    def run(
+        *arguments: object, cwd: Path | None = None
+    ) -> subprocess.CompletedProcess[bytes]:
+        out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8") for _ in range(2))
+        with contextlib.ExitStack() as streams:
+            streams.enter_context(contextlib.redirect_stdout(out))
+            streams.enter_context(contextlib.redirect_stderr(err))
+            if cwd is not None:
+                streams.callback(os.chdir, os.getcwd())
+                os.chdir(cwd)
+            try:
+                code = main([str(one) for one in arguments])
+            except SystemExit as ended:
+                code = int(ended.code or 0)
+        written = []
+        for stream in (out, err):
+            stream.flush()
+            written.append(stream.buffer.getvalue())  # type: ignore[attr-defined]
+        return subprocess.CompletedProcess([], code, *written)
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def own_process() -> Run:
     """Runs ``python -m torchtraceap``; takes the options of subprocess.run."""
 
     def run(*arguments: object, **options: Any) -> subprocess.CompletedProcess[bytes]:
@@ -66,13 +98,6 @@ def program() -> Run:
         return subprocess.run(command, check=False, timeout=60, **options)
 
     return run
-
-
-@pytest.fixture(scope="session")
-def profiling_imported() -> None:
-    """Import what profiling imports, before anybody notes which modules there are."""
-    if importlib.util.find_spec("torch"):
-        importlib.import_module("torch._inductor.config")
 
 
 @pytest.fixture(scope="module")
@@ -86,31 +111,9 @@ def one_thread() -> Iterator[None]:
     torch.set_num_threads(before)
 
 
-@pytest.fixture
-def pytester(profiling_imported: None, pytester: pytest.Pytester) -> pytest.Pytester:
-    """As pytest's own; a test that it runs in this process may use torch.
-
-    pytester forgets the modules that such a test imports, but torch registers names
-    on import and cannot be imported twice.
-    """
-    return pytester
-
-
-@pytest.fixture
-def dry_project(
-    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
-) -> pytest.Pytester:
-    """Somebody else's project, whose tests run where there is no GPU."""
-    from . import dry_project
-
-    return dry_project.make(pytester, monkeypatch)
-
-
-@pytest.fixture
-def watched_project(
-    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
-) -> pytest.Pytester:
-    """Somebody else's project, whose code is watched on the CPU."""
-    from . import watched_project
-
-    return watched_project.make(pytester, monkeypatch)
+@pytest.fixture(scope="session")
+def torch_forks() -> Iterator[TorchForks]:
+    """Runs scripts in processes of their own that have torch loaded, if it is there."""
+    forks = TorchForks()
+    yield forks
+    forks.close()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -30,13 +31,14 @@ NEEDS_CHROMIUM = pytest.mark.skipif(
 )
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[webdriver.Chrome]:
-    """A chromium without a window."""
+@contextmanager
+def chromium() -> Iterator[webdriver.Chrome]:
+    """Yield a chromium without a window."""
     options = webdriver.ChromeOptions()
     options.binary_location = CHROME or ""
     for name in ("headless=new", "no-sandbox", "disable-gpu", "disable-dev-shm-usage"):
         options.add_argument(f"--{name}")
+    options.add_argument("--disable-popup-blocking")
     # What the page would fetch is in here, whether it succeeds or not.
     options.set_capability(
         "goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"}
@@ -44,6 +46,13 @@ def browser() -> Iterator[webdriver.Chrome]:
     driver = webdriver.Chrome(options, Service(DRIVER))
     yield driver
     driver.quit()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[webdriver.Chrome]:
+    """A chromium without a window."""
+    with chromium() as driver:
+        yield driver
 
 
 @pytest.fixture(scope="module")

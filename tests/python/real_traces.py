@@ -21,6 +21,13 @@ FEW = {path.name for path in DATA.glob("*.json.gz")}
 FEW -= {"kineto2021-v100-resnet50-workers4.json.gz"}
 FEW |= {"mtia-inference-rank0.json.gz", "cpu-only-rank34of300.json.gz"}
 
+# Those of the repository that load without `recover`, one of each kind.
+SOUND = sorted(
+    path
+    for path in DATA.glob("*.json.gz")
+    if path.name in FEW and not path.name.startswith("truncated")
+)
+
 
 def summed_up() -> list[Any]:
     """The names of traces for tests that count with Python what the core counts."""

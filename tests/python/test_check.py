@@ -7,8 +7,6 @@ import json
 import re
 import shlex
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -83,14 +81,6 @@ def test_exit_codes(job: Path, program: Run) -> None:
     passes = program("check", "cpu.json.gz", "--budget", "budget.toml")
     assert passes.returncode == 0
     assert "2 cannot be told and may pass" in passes.stdout
-
-
-def test_as_a_process(job: Path) -> None:
-    command = [sys.executable, "-m", "torchtraceap", "check", "before.json.gz"]
-    over = subprocess.run(
-        [*command, "--budget", "budget.toml"], capture_output=True, check=False
-    )
-    assert (over.returncode, over.stderr) == (1, b"")
 
 
 @pytest.mark.parametrize(
@@ -239,7 +229,9 @@ def test_a_budget_may_say_what_becomes_of_an_unknown_baseline(
 
 
 def test_compare_by_exit_code(job: Path, program: Run) -> None:
-    pair = ("before.json.gz", "after.json.gz")
+    pair = ("before.json", "after.json")
+    for report in pair:
+        program("analyze", f"{report}.gz", "--json", report)
     assert program("compare", *pair).returncode == 0
     assert program("compare", *pair, "--fail-on", "slower").returncode == 0
     assert program("compare", *pair, "--fail-on", "new,slower").returncode == 1
@@ -252,10 +244,10 @@ def test_compare_by_exit_code(job: Path, program: Run) -> None:
     bad = program("compare", *pair, "--fail-on", "worse")
     assert bad.returncode == 2
     assert "'worse' is none of new, grown, slower" in bad.stderr
-    missing = program("compare", "before.json.gz", "no.json")
+    missing = program("compare", "before.json", "no.json")
     assert (missing.returncode, "no.json" in missing.stderr) == (2, True)
     Path("cut.json").write_text('{"schema_version": 1, "tool": {"name": "torchtraceap"')
-    cut = program("compare", "cut.json", "after.json.gz")
+    cut = program("compare", "cut.json", "after.json")
     assert (cut.returncode, "is no whole report" in cut.stderr) == (2, True)
 
 

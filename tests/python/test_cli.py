@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_cli.py: the program, run as users run it."""
+"""test_cli.py: the program: what it is asked for, and what it refuses."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from typing import Any
 import pytest
 
 import torchtraceap
-from torchtraceap import cli
 
 Run = Callable[..., "subprocess.CompletedProcess[bytes]"]
 TINY = "mi250-rocm62-tiny.json.gz"
@@ -48,8 +47,8 @@ def test_the_script_is_the_same_program(data: Path) -> None:
     assert out.stdout.decode() == f"torchtraceap {torchtraceap.__version__}\n"
 
 
-def test_version(program: Run) -> None:
-    assert program("--version").stdout.decode() == (
+def test_version(own_process: Run) -> None:
+    assert own_process("--version").stdout.decode() == (
         f"torchtraceap {torchtraceap.__version__}\n"
     )
 
@@ -111,32 +110,6 @@ def test_what_is_no_file_is_refused(program: Run, tmp_path: Path, command: str) 
     assert "\x1b" not in text and "\u202e" not in text
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        [],
-        ["analyze"],
-        ["frobnicate"],
-        ["analyze", "x.json", "--windows", "-1"],
-        ["analyze", "x.json", "--windows", "many"],
-        ["inspect", "x.json", "y.json"],
-        ["inspect", "x.json", "--step", "3:"],
-        ["inspect", "x.json", "--step", "-1"],
-        ["analyze", "x.json", "--step", "7:3"],
-        ["analyze", "x.json", "--skip-category", "gpu"],
-        ["analyze", "x.json", "--threads", "0"],
-        ["analyze", "x.json", "--threads", "many"],
-        ["inspect", "x.json", "--max-ratio", "nan"],
-        ["inspect", "x.json", "--max-text-bytes", "-5"],
-    ],
-)
-def test_bad_usage(program: Run, arguments: list[str]) -> None:
-    result = program(*arguments)
-    assert result.returncode == 2
-    assert b"usage: torchtraceap" in result.stderr
-    assert b"Traceback" not in result.stderr
-
-
 def inspected(result: subprocess.CompletedProcess[bytes]) -> dict[str, Any]:
     assert result.returncode == 0, result.stderr.decode()
     facts: dict[str, Any] = json.loads(result.stdout.splitlines()[-1])
@@ -173,19 +146,11 @@ def test_limits_on_gzip(program: Run, data: Path, tmp_path: Path) -> None:
     assert inspected(program("inspect", bomb, "--json", "--max-ratio", 2000))
 
 
-def test_recover_is_passed_on(
-    data: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    seen: list[dict[str, Any]] = []
-
-    def remember(source: str, **options: Any) -> torchtraceap.Trace:
-        seen.append(options)
-        return torchtraceap.load(data / TINY)
-
-    monkeypatch.setattr("torchtraceap.cli.inspect.load", remember)
-    assert cli.main(["inspect", "x.json", "--recover"]) == 0
-    assert cli.main(["inspect", "x.json"]) == 0
-    assert [options["recover"] for options in seen] == [True, False]
+def test_recover_is_passed_on(program: Run, tmp_path: Path) -> None:
+    cut = tmp_path / "cut.json"
+    cut.write_text('{"traceEvents": [{"ph": "X", "name": "a", "ts": 1}, {"ph": "X", "n')
+    refusal(program("inspect", cut))
+    assert inspected(program("inspect", cut, "--json", "--recover"))["events"] == 1
 
 
 def test_a_refusal_is_short_whatever_the_name(program: Run, tmp_path: Path) -> None:
@@ -233,9 +198,11 @@ def test_a_trace_is_not_overwritten(
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full")
-def test_a_full_disk(program: Run, data: Path) -> None:
+def test_a_full_disk(own_process: Run, data: Path) -> None:
     with open("/dev/full", "wb") as full:
-        result = program("analyze", data / TINY, stdout=full, stderr=subprocess.PIPE)
+        result = own_process(
+            "analyze", data / TINY, stdout=full, stderr=subprocess.PIPE
+        )
     assert "standard output" in refusal(result)
 
 
@@ -252,17 +219,19 @@ def test_a_reader_that_stops_early(data: Path) -> None:
         assert process.wait(60) == 0
 
 
-def test_closed_output(program: Run, data: Path) -> None:
+def test_closed_output(data: Path) -> None:
     script = f'exec "{sys.executable}" -m torchtraceap analyze "{data / TINY}" >&-'
     result = subprocess.run(["sh", "-c", script], stderr=subprocess.PIPE, check=False)
     assert b"Traceback" not in result.stderr
     assert result.returncode in (0, 2)
 
 
-@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252", "utf-8"])
-def test_terminals_of_every_encoding(program: Run, data: Path, encoding: str) -> None:
+@pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
+def test_terminals_of_other_encodings(
+    own_process: Run, data: Path, encoding: str
+) -> None:
     environment = os.environ | {"PYTHONIOENCODING": encoding}
-    result = program("analyze", data / LOADER, env=environment)
+    result = own_process("analyze", data / LOADER, env=environment)
     assert result.returncode == 0 and result.stderr == b""
     text = result.stdout.decode(encoding)
     assert ("×6" if encoding != "ascii" else "x6") in text

@@ -62,6 +62,17 @@ def test_every_command_has_examples_that_it_takes(
         (["analyze", "x.json", "--jsn", "y"], "did you mean --json?"),
         (["whatif", "x.json", "--trace-uot=y"], "did you mean --trace-out?"),
         (["an\x1b[31m\u202e"], r"an\x1b[31m\u202e"),
+        (["analyze"], "required: TRACE"),
+        (["inspect", "x.json", "y.json"], "unknown arguments: y.json"),
+        (["analyze", "x.json", "--windows", "-1"], "'-1' is no number from 0 up"),
+        (["analyze", "x.json", "--windows", "many"], "'many' is no number from 0 up"),
+        (["inspect", "x.json", "--step", "3:"], "'3:' is no step, as in 5"),
+        (["inspect", "x.json", "--step", "-1"], "'-1' is no step, as in 5"),
+        (["analyze", "x.json", "--step", "7:3"], "but 7 is after 3"),
+        (["analyze", "x.json", "--skip-category", "gpu"], "'gpu' is no category"),
+        (["analyze", "x.json", "--threads", "0"], "threads must be at least 1"),
+        (["inspect", "x.json", "--max-ratio", "nan"], "greater than 0, but is nan"),
+        (["inspect", "x.json", "--max-text-bytes", "-5"], "at least 1, but is -5"),
     ],
 )
 def test_a_mistake_is_met_with_a_hint(

@@ -50,10 +50,10 @@ def plain(text: str) -> str:
 
 
 def test_a_terminal_shows_colors_and_a_pipe_the_same_text(
-    data: Path, slow_loader: torchtraceap.Report, program: Run
+    data: Path, slow_loader: torchtraceap.Report, own_process: Run
 ) -> None:
     code, shown = on_terminal(analyze(data / LOADER), environment(CI="1"))
-    piped = program("analyze", data / LOADER, env=environment()).stdout.decode()
+    piped = own_process("analyze", data / LOADER, env=environment()).stdout.decode()
     assert code == 0 and plain(shown) == piped
     assert "\x1b" not in piped and piped == slow_loader.summary(windows=5) + "\n"
     lines = shown.splitlines()
@@ -108,11 +108,11 @@ def test_who_wants_no_colors_gets_none(
 
 
 def test_colors_can_be_forced_into_a_pipe_but_not_into_json(
-    data: Path, program: Run
+    data: Path, own_process: Run
 ) -> None:
     env = environment(FORCE_COLOR="1")
-    assert BOLD in program("analyze", data / TINY, env=env).stdout.decode()
-    json.loads(program("analyze", data / TINY, "--json", "-", env=env).stdout)
+    assert BOLD in own_process("analyze", data / TINY, env=env).stdout.decode()
+    json.loads(own_process("analyze", data / TINY, "--json", "-", env=env).stdout)
 
 
 def test_a_bad_recording_is_marked(data: Path) -> None:

@@ -15,6 +15,9 @@ import pytest
 import torchtraceap
 from torchtraceap.units import share_text, time_text
 
+from .real_traces import SOUND
+from .trace_builder import frame, named, starved_events, trace_of
+
 SCRIPT = "<script>hacked()</script>"
 # What a name could try: markup, ends of attributes, comments and scripts, hidden marks.
 HOSTILE = (
@@ -86,30 +89,17 @@ class Page(HTMLParser):
 
 def hostile_trace(name: str) -> bytes:
     """A loader that keeps a device waiting, all of whose names are `name`."""
-    loader = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__" + name
-    host: dict[str, Any] = {"ph": "X", "pid": 1, "tid": 1}
-    events: list[dict[str, Any]] = [
-        {"ph": "M", "name": "process_name", "pid": 1, "args": {"name": name}},
-        {"ph": "M", "name": "thread_name", "pid": 1, "tid": 1, "args": {"name": name}},
+    frames = [
+        frame(f"{name}.py(7): {name}", 10_000 * n, 9_900, n + 1) for n in range(6)
     ]
-    for step in range(6):
-        start, link = step * 10_000, {"correlation": step + 1}
-        kernel = {"ph": "X", "cat": "kernel", "name": name, "pid": 0, "tid": 7}
-        events += [
-            {**host, "cat": "python_function", "name": f"{name}.py(7): {name}"}
-            | {"ts": start, "dur": 9_900, "args": {"Python id": step + 1}},
-            {**host, "cat": "user_annotation", "name": loader}
-            | {"ts": start + 10, "dur": 9_000},
-            {**host, "cat": "cpu_op", "name": "aten::mm" + name}
-            | {"ts": start + 9_100, "dur": 200},
-            {**host, "cat": "cuda_runtime", "name": "cudaLaunchKernel"}
-            | {"ts": start + 9_150, "dur": 50, "args": link},
-            {**kernel, "ts": start + 9_300, "dur": 300}
-            | {"args": {**link, "device": 0, "stream": 7}},
-        ]
-    devices = [{"id": 0, "name": name}]
-    document = {"deviceProperties": devices, name: 1, "traceEvents": events}
-    return json.dumps(document).encode()
+    return trace_of(
+        named("process_name", name),
+        named("thread_name", name),
+        *frames,
+        *starved_events(6, name, name),
+        deviceProperties=[{"id": 0, "name": name}],
+        **{name: 1},
+    )
 
 
 @pytest.mark.parametrize(
@@ -254,33 +244,8 @@ def _held(cell: Any) -> tuple[int, int]:
     return cell.first, cell.last + 1
 
 
-def test_the_timeline_holds_every_event_once(slow_loader: torchtraceap.Report) -> None:
-    """Counted by itself: what is drawn and what a lane hides are the lane's events."""
-    drawn = Page(slow_loader.to_html()).drawn()
-    lanes = slow_loader.lanes(limit=9_000)
-    columns: list[dict[str, Any]] = drawn["lanes"]
-    assert sorted(lane["label"].split()[-1] for lane in columns) == sorted(
-        lane.name.split()[-1] for lane in lanes
-    )
-    shown = sum(
-        lane["merged"].get(str(i), [1])[0]
-        for lane in columns
-        for i in range(len(lane["start"]))
-    )
-    assert shown == sum(lane.events - lane.hidden for lane in lanes)
-    for finding, row in zip(slow_loader.findings, drawn["findings"], strict=True):
-        assert row["cells"] == sorted(finding.windows)  # Each has one of its own.
-        first, begin, length = row["events"][0]
-        assert first == finding.events[0].index
-        start_us = finding.events[0].start_us - slow_loader.trace.start_us
-        assert begin == pytest.approx(1000 * start_us)
-        assert length == pytest.approx(1000 * finding.events[0].duration_us)
-
-
-def test_every_trace_makes_a_small_page_and_the_same_again(
-    data: Path,
-) -> None:
-    for path in sorted(data.glob("*.json.gz")):
+def test_every_trace_makes_a_small_page_and_the_same_again() -> None:
+    for path in SOUND:
         text = torchtraceap.analyze(path).to_html()
         assert len(text.encode()) < 1_000_000, path
         page = Page(text)

@@ -22,7 +22,7 @@ from selenium.webdriver.common.keys import Keys
 from . import page_reader
 from .page_reader import Reader, show
 
-pytestmark = page_reader.NEEDS_CHROMIUM
+pytestmark = [page_reader.NEEDS_CHROMIUM, pytest.mark.verify]
 browser, page, reader = page_reader.browser, page_reader.page, page_reader.reader
 
 

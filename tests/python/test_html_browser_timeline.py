@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import random
 from pathlib import Path
 
 import pytest
@@ -23,7 +22,7 @@ from selenium.webdriver.common.keys import Keys
 from . import page_reader
 from .page_reader import Reader, is_, show
 
-pytestmark = page_reader.NEEDS_CHROMIUM
+pytestmark = [page_reader.NEEDS_CHROMIUM, pytest.mark.verify]
 browser, page, reader = page_reader.browser, page_reader.page, page_reader.reader
 
 
@@ -150,49 +149,6 @@ def test_evidence_in_the_last_row_is_drawn_framed_and_found(
     frames, _ = reader.recorded(lambda: canvas.send_keys(Keys.ESCAPE))
     assert frames == []
     assert browser.get_log("browser") == []
-
-
-def test_an_event_of_no_length_is_framed(reader: Reader) -> None:
-    frames = reader.run(
-        "const lane = {label: 'x', rows: 1, start: [400, 100], length: [100, 0],"
-        "  name: [0, 0], color: [0, 0], row: [0, 0], event: [6, 7], merged: {}};"
-        "const finding = {color: 'wait', kind: 'x', cells: [], events: [[7, 500, 0]]};"
-        "const line = new Timeline(document.getElementById('canvas'), {span: 1000,"
-        "  lanes: [lane], details: [], names: ['x'], steps: [], cells: [],"
-        "  findings: [finding]}, () => {}, () => {});"
-        "const frames = [], pen = CanvasRenderingContext2D.prototype;"
-        "pen.strokeRect = (...a) => frames.push(a);"
-        "line.selected = 0; line.draw(); return frames"
-    )
-    ((x, _, width, _),) = frames
-    canvas = reader.one("#canvas").size["width"]
-    assert x == pytest.approx(132 + (canvas - 132) / 2, abs=1) and width == 3
-
-
-def test_slices_are_found_by_time(reader: Reader) -> None:
-    """Against a look at each, in rows whose slices overlap or have no length."""
-    draw = random.Random(7)
-    for _ in range(20):
-        begins = sorted(draw.choices(range(300), k=40))
-        lengths = [draw.choice([0, 1, 3, draw.randrange(80)]) for _ in begins]
-        steps = [b - a for a, b in zip([0, *begins], begins, strict=False)]
-        found = reader.run(
-            "const [start, length] = arguments, none = start.map(() => 0);"
-            "const [row] = readRows({rows: 1, start, length, name: none, color: none,"
-            "  row: none, event: start.map((_, i) => i), merged: {}}, ['']);"
-            "const times = [...Array(400).keys()];"
-            "return [times.map(t => firstAfter(row, t)),"
-            "  times.map(t => sliceAt(row, t, 0.5, new Set([9]))?.event ?? -1)]",
-            steps,
-            lengths,
-        )
-        ends = [b + n for b, n in zip(begins, lengths, strict=True)]
-        for time, (first, shown) in enumerate(zip(*found, strict=True)):
-            later = [i for i, end in enumerate(ends) if end > time]
-            assert first == (later[0] if later else len(ends))
-            there = [i for i in range(40) if begins[i] <= time <= ends[i]]
-            expected = 9 if 9 in there else there[-1] if there else -1
-            assert shown == expected
 
 
 def test_keys_and_buttons_zoom_and_move(reader: Reader) -> None:

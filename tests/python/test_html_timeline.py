@@ -10,19 +10,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
 import pytest
 
 import torchtraceap
 
+from .real_traces import DATA, SOUND
 from .trace_builder import deep_trace
-
-DATA = Path(__file__).parents[1] / "data"
-TRACES = sorted(
-    path
-    for path in DATA.glob("*.json.gz")
-    if not path.name.startswith("truncated")  # Loads with `recover` only.
-)
 
 
 class Slice(NamedTuple):
@@ -95,7 +88,7 @@ def check_times(report: torchtraceap.Report) -> int:
     return len(alone)
 
 
-@pytest.mark.parametrize("path", TRACES, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", SOUND, ids=lambda path: path.name)
 def test_times_are_those_of_the_trace(path: Path) -> None:
     report = torchtraceap.analyze(path)
     if report.loaded.columns["ts"].size:
@@ -108,17 +101,6 @@ def test_times_of_a_clock_of_today_are_exact() -> None:
     report = torchtraceap.analyze(trace)
     assert report.trace.start_us > 1.7e15
     assert check_times(report) > 1000
-
-
-@pytest.mark.parametrize("path", TRACES, ids=lambda path: path.name)
-def test_evidence_is_drawn_by_itself(path: Path) -> None:
-    report = torchtraceap.analyze(path)
-    data = drawn(report)
-    alone = {s.event for lane in data["lanes"] for s in slices(lane)}
-    assert {e.index for f in report.findings for e in f.events} <= alone
-    assert all(
-        s.row < x["rows"] for part in parts(data) for x in part for s in slices(x)
-    )
 
 
 @pytest.mark.parametrize("threads", [1, 200])
@@ -151,25 +133,3 @@ def test_closer_looks_surround_evidence() -> None:
         )
     _, at, length = data["findings"][0]["events"][0]
     assert any(begin < at and at + length < end for begin, end in looks)
-
-
-def test_merged_slices_are_as_busy_as_their_events(
-    slow_loader: torchtraceap.Report,
-) -> None:
-    """Kernels of one stream follow one another: their durations add up."""
-    data, columns = drawn(slow_loader), slow_loader.loaded.columns
-    origin = slow_loader._core.trace.begin_ns
-    streams = [x for x in data["lanes"] if x["label"].startswith("stream")]
-    assert streams
-    for lane in streams:
-        number = int(lane["label"].split()[1])
-        rows = np.flatnonzero(columns["stream"] == number)
-        begins, lengths = columns["ts"][rows] - origin, columns["dur"][rows]
-        merged = [s for s in slices(lane) if s.event < 0]
-        for s in merged:
-            inside = (begins >= s.begin) & (begins + lengths <= s.end) & (lengths >= 0)
-            assert s.count == inside.sum() > 1
-            assert s.busy == lengths[inside].sum() <= s.end - s.begin
-    all_merged = [s for x in streams for s in slices(x) if s.event < 0]
-    assert len(all_merged) > 20
-    assert any(s.busy < s.end - s.begin for s in all_merged)

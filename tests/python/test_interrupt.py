@@ -1,15 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_interrupt.py: a replay hears signals while it runs, as Ctrl-C is one.
-
-Python calls a handler when the core lets it, or once for all when the core is done. So
-a timer that fires again and again is heard several times only by who listens meanwhile.
-"""
+"""test_interrupt.py: a replay hears signals while it runs, as Ctrl-C is one."""
 
 from __future__ import annotations
 
-import signal
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -17,14 +10,11 @@ import pytest
 import torchtraceap
 from torchtraceap import edits
 
+from .alarms import SEVERAL, Ended, alarms, end, heard
+
 STEPS = 80_000
 EACH_US = 100
 OPERATORS = 20  # Each waits for itself: as many findings as a pattern may have.
-SEVERAL = 3  # One would be heard at the end of any call, two by chance.
-
-
-class Ended(Exception):
-    """What a handler raises here: KeyboardInterrupt would end pytest."""
 
 
 @pytest.fixture(scope="module")
@@ -54,31 +44,6 @@ def report() -> torchtraceap.Report:
     return torchtraceap.analyze(f'{{"traceEvents":[{events}]}}'.encode())
 
 
-@contextmanager
-def alarms(handler: Callable[[], None]) -> Iterator[None]:
-    """Call `handler` twenty times a second, as far as Python gets to it."""
-    before = signal.signal(signal.SIGALRM, lambda *_: handler())
-    signal.setitimer(signal.ITIMER_REAL, 0.05, 0.05)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
-
-
-def heard(call: Callable[[], object]) -> int:
-    """Return how many signals were heard while the core was at work."""
-    count = 0
-
-    def hear() -> None:
-        nonlocal count
-        count += 1
-
-    with alarms(hear):
-        call()
-    return count
-
-
 def test_pricing_hears_signals(report: torchtraceap.Report) -> None:
     assert len(report.findings) > OPERATORS / 2
     analysis = report.core_replay[1]
@@ -98,9 +63,6 @@ def test_writing_hears_signals_and_leaves_nothing(
     out = tmp_path / "out.json"
     assert heard(lambda: result.to_trace(out)) >= SEVERAL
     assert '"what_if"' in out.read_text()
-
-    def end() -> None:
-        raise Ended
 
     out.write_text("kept")
     with pytest.raises(Ended), alarms(end):

@@ -15,12 +15,8 @@ import pytest
 import torchtraceap
 from torchtraceap import _core
 
-DATA = Path(__file__).parents[1] / "data"
-TRACES = sorted(
-    path
-    for path in DATA.glob("*.json.gz")
-    if not path.name.startswith("truncated")  # Loads with `recover` only.
-)
+from .real_traces import SOUND
+
 WORK = {"kernel", "gpu_memcpy", "gpu_memset", "mtia_ccp_events", "hpu_op"}
 HOST = {"cpu_op", "user_annotation", "python_function", "overhead", "cpu_instant_event"}
 ALL = 10**9
@@ -81,7 +77,7 @@ def union_ns(begins: Any, ends: Any) -> int:
     return int(rest + (ends[0] - begins[0])) if len(begins) else 0
 
 
-@pytest.fixture(scope="module", params=TRACES, ids=lambda path: path.name)
+@pytest.fixture(scope="module", params=SOUND, ids=lambda path: path.name)
 def case(request: pytest.FixtureRequest) -> Case:
     return Case(request.param)
 

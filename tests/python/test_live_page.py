@@ -29,7 +29,15 @@ def train_step(batch: Any) -> None:
     (batch @ batch).relu().sum().item()
 
 
-@pytest.mark.parametrize("number", range(len(BLOCKS)))
+# Those of other packages take seconds to start.
+HOSTS = [re.findall(r"^from (accelerate|lightning)\b", code, re.M) for code in BLOCKS]
+NUMBERS = [
+    pytest.param(number, marks=[pytest.mark.verify] if hosts else [])
+    for number, hosts in enumerate(HOSTS)
+]
+
+
+@pytest.mark.parametrize("number", NUMBERS)
 def test_example(
     number: int,
     tmp_path: Path,
@@ -37,7 +45,7 @@ def test_example(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     code = BLOCKS[number]
-    for package in re.findall(r"^from (accelerate|lightning)\b", code, re.M):
+    for package in HOSTS[number]:
         pytest.importorskip(package)
         importlib.import_module(package)
     monkeypatch.chdir(tmp_path)

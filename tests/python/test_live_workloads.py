@@ -39,16 +39,8 @@ PAIRS = {
         programs.train_with_casts,
         programs.train_without_casts,
     ),
-    "loop_indexing": (
-        (),
-        programs.score_one_by_one,
-        programs.score_at_once,
-    ),
-    "unfused_optimizer": (
-        (),
-        programs.update_each_tensor,
-        programs.update_all_at_once,
-    ),
+    "loop_indexing": ((), programs.score_one_by_one, programs.score_at_once),
+    "unfused_optimizer": ((), programs.update_each_tensor, programs.update_all_at_once),
 }
 # A function that the mistake lies in, where it is not the program's own.
 PLACES = {"host_bound_python": programs.pick_words}

@@ -36,7 +36,7 @@ def pairs(before: list[Seen], after: list[Seen]) -> set[tuple[int | None, int | 
     }
 
 
-@pytest.mark.parametrize("shift", [-1, 1, 2, 3, 1000])
+@pytest.mark.parametrize("shift", [-1, 1, 1000])
 def test_a_real_trace_whose_lines_shift_is_the_same(shift: int, data: Path) -> None:
     """Its findings are on neighboring lines, so that ids of one fit others after."""
     text = gzip.decompress((data / TRACE).read_bytes())

@@ -15,10 +15,10 @@ import pytest
 
 import torchtraceap
 
+from .real_traces import DATA, SOUND
+from .trace_builder import launched, trace_of
 from .trace_format import badly_nested, events_of, mistakes, plain, strict
 
-DATA = Path(__file__).parents[1] / "data"
-SOUND = sorted(p for p in DATA.glob("*.json.gz") if not p.name.startswith("truncated"))
 CUT = DATA / "truncated-handmade-no-schema.json.gz"
 
 
@@ -154,38 +154,11 @@ def test_idle_by_cause_adds_up_to_the_balance(case: Case) -> None:
             assert area[cause] == pytest.approx(us, abs=2e-3 * facts.span_us)
 
 
-def test_launches_waiting_are_those_called_and_not_started(case: Case) -> None:
-    found = counters(case, ": launches waiting")
-    devices = [d.id for d in case.report.trace.devices]
-    assert set(found) <= {f"GPU {d}: launches waiting" for d in devices}
-    for changes in found.values():
-        times = [e["ts"] for e in changes]
-        assert times == sorted(times)
-        depths = [e["args"]["launches"] for e in changes]
-        assert min(depths) >= 0
-        assert depths[-1] == 0 or len(depths) > 1
-
-
 def test_launches_waiting_by_hand(tmp_path: Path) -> None:
-    def event(cat: str, ts: int, dur: int, correlation: int) -> dict[str, Any]:
-        device = {"device": 0, "stream": 7} if cat == "kernel" else {}
-        return {
-            "ph": "X",
-            "cat": cat,
-            "name": "cudaLaunchKernel" if cat == "cuda_runtime" else "k",
-            "pid": 0 if device else 5,
-            "tid": 7 if device else 5,
-            "ts": ts,
-            "dur": dur,
-            "args": {"correlation": correlation, **device},
-        }
-
-    rows = []
-    for i, start in enumerate((20, 120, 220)):
-        rows += [event("cuda_runtime", 10 * i, 4, i + 1)]
-        rows += [event("kernel", start, 100, i + 1)]
+    starts = (20, 120, 220)
+    rows = [launched(i + 1, 10 * i, start, 100) for i, start in enumerate(starts)]
     trace = tmp_path / "trace.json"
-    trace.write_text(json.dumps({"traceEvents": rows}))
+    trace.write_bytes(trace_of(*(event for row in rows for event in row)))
     shown = Case(trace, tmp_path)
     (changes,) = counters(shown, ": launches waiting").values()
     depth = {e["ts"]: e["args"]["launches"] for e in changes}
@@ -240,7 +213,7 @@ def test_what_could_be_read_of_a_damaged_trace(tmp_path: Path) -> None:
 
 
 def test_a_part_of_a_trace_gives_a_copy_of_the_whole(tmp_path: Path) -> None:
-    path = DATA / "kineto2021-v100-resnet50-workers4.json.gz"
+    path = DATA / "h100-vit-nsfw-inference.json.gz"
     report = torchtraceap.analyze(path, categories=["kernel", "cuda_runtime"])
     report.to_perfetto(tmp_path / "copy.json")
     before, after = (

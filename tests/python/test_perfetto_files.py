@@ -14,15 +14,15 @@ import pytest
 import torchtraceap
 from torchtraceap.cli import main
 
+from .real_traces import DATA
 from .trace_format import events_of, plain, strict
 
-DATA = Path(__file__).parents[1] / "data"
 NAMES = ["copy.json", "copy.json.gz"]
 
 
-def test_compressed_copies(slow_loader: torchtraceap.Report, tmp_path: Path) -> None:
-    slow_loader.to_perfetto(tmp_path / "a.json")
-    slow_loader.to_perfetto(tmp_path / "a.json.gz")
+def test_compressed_copies(inference: torchtraceap.Report, tmp_path: Path) -> None:
+    inference.to_perfetto(tmp_path / "a.json")
+    inference.to_perfetto(tmp_path / "a.json.gz")
     assert (
         gzip.decompress((tmp_path / "a.json.gz").read_bytes())
         == (tmp_path / "a.json").read_bytes()
@@ -47,41 +47,41 @@ def test_files_that_nobody_named_are_left_alone(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_file_that_is_there_is_replaced_as_itself(
-    name: str, slow_loader: torchtraceap.Report, tmp_path: Path
+    name: str, inference: torchtraceap.Report, tmp_path: Path
 ) -> None:
     """Where its link leads, with its permissions; a read-only one is refused."""
     (tmp_path / "links").mkdir()
     link, target = tmp_path / "links" / name, tmp_path / f"far.{name}"
     link.symlink_to(target)
     with pytest.raises(ValueError, match=r": .* leads nowhere") as told:
-        slow_loader.to_perfetto(link)
+        inference.to_perfetto(link)
     assert str(told.value).startswith(f"{link}: ")
     target.write_text("old")
     target.chmod(0o640)
-    slow_loader.to_perfetto(link)
+    inference.to_perfetto(link)
     assert link.is_symlink() and target.stat().st_mode & 0o777 == 0o640
     assert events_of(strict(plain(target)))
     target.write_text("old")
     target.chmod(0o440)
     with pytest.raises(ValueError, match="cannot be written: it is read-only"):
-        slow_loader.to_perfetto(link)
+        inference.to_perfetto(link)
     assert target.read_text() == "old"
     assert set(tmp_path.rglob("*")) == {link, link.parent, target}
 
 
 def test_a_new_copy_is_as_open_as_any_new_file(
-    slow_loader: torchtraceap.Report, tmp_path: Path
+    inference: torchtraceap.Report, tmp_path: Path
 ) -> None:
     (tmp_path / "other").write_text("")
     for name in NAMES:
-        slow_loader.to_perfetto(tmp_path / name)
+        inference.to_perfetto(tmp_path / name)
         mode = (tmp_path / name).stat().st_mode
         assert mode == (tmp_path / "other").stat().st_mode
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_full_disk_leaves_the_old_file(
-    name: str, slow_loader: torchtraceap.Report, tmp_path: Path
+    name: str, inference: torchtraceap.Report, tmp_path: Path
 ) -> None:
     resource = pytest.importorskip("resource")
     target = tmp_path / name
@@ -90,7 +90,7 @@ def test_a_full_disk_leaves_the_old_file(
     resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, before[1]))
     try:
         with pytest.raises(ValueError, match="cannot be written: File too lar") as told:
-            slow_loader.to_perfetto(target)
+            inference.to_perfetto(target)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert str(told.value).startswith(f"{target}: ")
@@ -100,7 +100,7 @@ def test_a_full_disk_leaves_the_old_file(
 @pytest.mark.parametrize("error", [KeyboardInterrupt, OSError(28, "No space left")])
 def test_what_ends_compressing_leaves_the_old_file(
     error: Any,
-    slow_loader: torchtraceap.Report,
+    inference: torchtraceap.Report,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -112,18 +112,18 @@ def test_what_ends_compressing_leaves_the_old_file(
 
     monkeypatch.setattr(gzip.GzipFile, "write", end)
     with pytest.raises((KeyboardInterrupt, ValueError)) as told:
-        slow_loader.to_perfetto(target)
+        inference.to_perfetto(target)
     if isinstance(error, OSError):
         assert str(told.value).startswith(f"{target}: cannot be written: No space left")
     assert target.read_text() == "old" and list(tmp_path.iterdir()) == [target]
 
 
-def test_a_pipe_is_written_to(slow_loader: torchtraceap.Report, tmp_path: Path) -> None:
+def test_a_pipe_is_written_to(inference: torchtraceap.Report, tmp_path: Path) -> None:
     for name in NAMES:
         os.mkfifo(tmp_path / name)
         with open(tmp_path / "read", "wb") as out:
             reader = subprocess.Popen(["cat", tmp_path / name], stdout=out)
-            slow_loader.to_perfetto(tmp_path / name)
+            inference.to_perfetto(tmp_path / name)
             reader.wait(20)
         data = (tmp_path / "read").read_bytes()
         data = gzip.decompress(data) if name.endswith(".gz") else data

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import shutil
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,7 +21,8 @@ import pytest
 import torchtraceap
 from torchtraceap.perfetto_page import origin_of
 
-DATA = Path(__file__).parents[1] / "data"
+from .real_traces import DATA
+
 STUB = b"""<!doctype html><script>
 if (self !== top) setInterval(() => parent.postMessage("PONG", "*"), 5);
 setTimeout(() => addEventListener("message", async (event) => {
@@ -65,17 +65,11 @@ def origin() -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    webdriver = pytest.importorskip("selenium.webdriver")
-    chromium, driver = shutil.which("chromium"), shutil.which("chromedriver")
-    if not chromium or not driver:
+    from . import page_reader  # Needs selenium, of which most tests here need nothing.
+
+    if not (page_reader.DRIVER and page_reader.CHROME):
         pytest.skip("needs chromium and chromedriver")
-    options = webdriver.ChromeOptions()
-    options.binary_location = chromium
-    for flag in ("--headless=new", "--no-sandbox", "--disable-popup-blocking"):
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    service = webdriver.ChromeService(executable_path=driver)
-    with webdriver.Chrome(options=options, service=service) as found:
+    with page_reader.chromium() as found:
         yield found
 
 
@@ -104,6 +98,7 @@ def hand_over(browser: Any, page: Path, before: str = "") -> dict[str, str]:
     return got
 
 
+@pytest.mark.verify
 def test_the_tab_gets_the_trace(browser: Any, origin: str, tmp_path: Path) -> None:
     report = torchtraceap.analyze(DATA / "h100-vit-nsfw-inference.json.gz")
     page = tmp_path / "page.html"
@@ -114,6 +109,7 @@ def test_the_tab_gets_the_trace(browser: Any, origin: str, tmp_path: Path) -> No
     assert got["title"].startswith("h100-vit-nsfw-inference.json.gz")
 
 
+@pytest.mark.verify
 def test_hostile_file_names_do_nothing(
     browser: Any, origin: str, tmp_path: Path
 ) -> None:
@@ -137,13 +133,19 @@ ORIGINS = {
 }
 
 
+@pytest.mark.parametrize("text", ORIGINS)
+def test_origins_are_written_one_way(text: str) -> None:
+    assert origin_of(text) == ORIGINS[text]
+
+
+@pytest.mark.verify
 def test_origins_are_as_browsers_write_them(browser: Any) -> None:
     for text, origin in ORIGINS.items():
-        assert origin_of(text) == origin
         script = "return new URL(arguments[0]).origin"
         assert browser.execute_script(script, text) == origin
 
 
+@pytest.mark.verify
 def test_a_name_that_would_end_the_script(
     browser: Any, origin: str, tmp_path: Path
 ) -> None:
@@ -154,6 +156,7 @@ def test_a_name_that_would_end_the_script(
     assert hand_over(browser, page)["title"].startswith(trace.name)
 
 
+@pytest.mark.verify
 def test_only_the_tab_it_opened_is_listened_to(
     browser: Any, origin: str, tmp_path: Path
 ) -> None:

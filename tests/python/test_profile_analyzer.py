@@ -130,14 +130,20 @@ def test_many_processes_claim_different_names(tmp_path: Path) -> None:
     assert set(lines) == {str(path) for path in tmp_path.iterdir()}
 
 
-def test_rank_by_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    from torchtraceap.profiling import place
-
-    monkeypatch.setenv("RANK", "3")
+def test_ranks_write_their_own_and_only_the_first_prints(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setenv("WORLD_SIZE", "8")
-    assert place.file_stem("x", 5) == "x-rank3-step5"
+    printed = []
+    for rank in ("0", "3"):
+        monkeypatch.setenv("RANK", rank)
+        train(torchtraceap.Analyzer(tmp_path, formats=["json"]))
+        printed.append(capsys.readouterr().out)
+    assert printed[0].startswith("<profiler: steps ") and printed[1] == ""
+    assert names(tmp_path) == ["report-rank0-step3.json", "report-rank3-step3.json"]
     monkeypatch.setenv("WORLD_SIZE", "1")
-    assert place.file_stem("x", 0) == "x"
+    train(quiet(tmp_path, formats=["json"]))
+    assert "report-step3.json" in names(tmp_path)
 
 
 # --- Beside other handlers --------------------------------------------------------

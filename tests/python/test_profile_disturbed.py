@@ -7,10 +7,9 @@ Other profilers, other threads, forks, errors and a program's end.
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 import threading
 import warnings
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,6 +19,7 @@ import torchtraceap
 torch = pytest.importorskip("torch")
 
 from .small_work import CPU, steps_of, work  # noqa: E402
+from .torch_forks import TorchForks  # noqa: E402
 
 
 def loop(steps: int, **options: Any) -> Any:
@@ -202,17 +202,15 @@ def test_warnings_made_errors_end_no_run(capsys: pytest.CaptureFixture[str]) -> 
     assert "KeyError" in err
 
 
-def test_a_program_that_ends_without_stop() -> None:
+def test_a_program_that_ends_without_stop(
+    torch_forks: TorchForks, tmp_path: Path
+) -> None:
     code = """if True:
         import torch, torchtraceap
         prof = torchtraceap.profile()
         prof.start()
         torch.ones(3).sum().item()
     """
-    out = subprocess.run(
-        [sys.executable, "-W", "error", "-c", code],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert out.stdout.startswith("<profiler>\n")
+    ended = torch_forks.run(code, cwd=tmp_path, warn="error")
+    assert ended.code == 0 and "Warning" not in ended.err
+    assert ended.out.startswith("<profiler>\n")

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_profile_hosts.py: profiles inside other libraries, processes and compilers."""
+"""test_profile_hosts.py: profiles inside other libraries, processes and compilers.
+
+Most are marked `verify`: they are slow to start, and seldom what a change breaks.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,8 @@ import pytest
 import torchtraceap
 
 torch = pytest.importorskip("torch")
-from .small_work import SEVERAL_CYCLES, work  # noqa: E402
+from .small_work import SEVERAL_CYCLES  # noqa: E402
+from .torch_forks import TorchForks  # noqa: E402
 
 pytestmark = SEVERAL_CYCLES
 
@@ -22,6 +26,7 @@ def names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
+@pytest.mark.verify
 def test_ranks_write_their_own_and_only_the_first_prints(tmp_path: Path) -> None:
     code = f"""if True:
         import sys, torch, torchtraceap
@@ -56,7 +61,9 @@ def test_ranks_write_their_own_and_only_the_first_prints(tmp_path: Path) -> None
     ]
 
 
-def test_workers_of_a_loader_write_their_own(tmp_path: Path) -> None:
+def test_workers_of_a_loader_write_their_own(
+    torch_forks: TorchForks, tmp_path: Path
+) -> None:
     code = f"""if True:
         import torch, torchtraceap
         from torch.profiler import profile
@@ -73,7 +80,8 @@ def test_workers_of_a_loader_write_their_own(tmp_path: Path) -> None:
 
         print(list(torch.utils.data.DataLoader(Profiled(), num_workers=2)))
     """
-    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True, timeout=60)
+    ended = torch_forks.run(code, cwd=tmp_path, warn="error")
+    assert ended.code == 0, ended.err
     assert names(tmp_path) == [
         "report-worker0-2.json",
         "report-worker0.json",
@@ -82,31 +90,8 @@ def test_workers_of_a_loader_write_their_own(tmp_path: Path) -> None:
     ]
 
 
-def test_accelerate(tmp_path: Path) -> None:
-    accelerate = pytest.importorskip("accelerate")
-    handler = torchtraceap.Analyzer(tmp_path, formats=["json"], verbosity=0)
-    options = accelerate.ProfileKwargs(
-        activities=["cpu"],
-        on_trace_ready=handler,
-        schedule_option={
-            "wait": 1,
-            "warmup": 1,
-            "active": 2,
-            "repeat": 2,
-            "skip_first": 0,
-        },
-        record_shapes=True,
-    )
-    accelerator = accelerate.Accelerator(cpu=True, kwargs_handlers=[options])
-    with accelerator.profile() as prof:
-        for _ in range(8):
-            work()
-            prof.step()
-    assert [[s.number for s in r.steps] for r in handler.reports] == [[2, 3], [6, 7]]
-    assert names(tmp_path) == ["report-step4.json", "report-step8.json"]
-
-
-def test_lightning(tmp_path: Path) -> None:
+@pytest.mark.verify
+def test_lightning(torch_forks: TorchForks, tmp_path: Path) -> None:
     """Its own way of stepping, and its own export after ours."""
     code = f"""if True:
         import torch, torchtraceap, lightning, sys
@@ -133,26 +118,11 @@ def test_lightning(tmp_path: Path) -> None:
         print([len(report.steps) for report in handler.reports])
     """
     pytest.importorskip("lightning")
-    out = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        check=True,
-        cwd=tmp_path,
-    )
-    assert out.stdout.splitlines()[-1] == "[3]"
-    assert "torchtraceap:" not in out.stderr
+    ended = torch_forks.run(code, cwd=tmp_path)
+    assert ended.code == 0, ended.err
+    assert ended.out.splitlines()[-1] == "[3]"
+    assert "torchtraceap:" not in ended.err
     assert len(names(tmp_path / "out")) == 2
-
-
-def test_torch_compile_first_inside() -> None:
-    """What compiling does under a profiler with stacks damages names; no harm."""
-    compiled = torch.compile(lambda x: (x @ x).relu(), backend="aot_eager")
-    with torchtraceap.profile(quiet=True) as prof:
-        for _ in range(5):
-            compiled(torch.randn(8, 8))
-            prof.step()
-    assert [s.number for s in prof.report.steps] == [2, 3, 4]
 
 
 def test_a_loader_with_workers() -> None:
@@ -165,6 +135,7 @@ def test_a_loader_with_workers() -> None:
     assert any("DataLoader" in name for name in prof.report.event_names)
 
 
+@pytest.mark.verify
 def test_a_notebook(tmp_path: Path) -> None:
     """Each run of the cell prints one report, nothing goes to stderr, lines are its."""
     nbformat = pytest.importorskip("nbformat")

@@ -115,28 +115,6 @@ def test_files(tmp_path: Path) -> None:
     assert again.to_dict()["findings"] == form["findings"]
 
 
-def test_start_and_stop_as_a_callback_of_a_trainer_does() -> None:
-    class Callback:
-        def on_train_begin(self) -> None:
-            self.prof = torchtraceap.profile(quiet=True)
-            self.prof.start()
-
-        def on_step_end(self) -> None:
-            self.prof.step()
-
-        def on_train_end(self) -> None:
-            self.prof.stop()
-
-    callback = Callback()
-    callback.on_train_begin()
-    for _ in range(6):
-        work()
-        callback.on_step_end()
-    callback.on_train_end()
-    assert steps_of(callback.prof) == [[2, 3, 4]]
-    callback.prof.stop()  # once more is harmless
-
-
 @pytest.mark.cuda
 def test_a_gpu_is_recorded_without_asking() -> None:
     if not torch.cuda.is_available():
@@ -271,6 +249,7 @@ def test_step_before_the_start_and_after_the_end() -> None:
     with prof:
         work()
     prof.step()
+    prof.stop()
 
 
 @pytest.mark.parametrize(

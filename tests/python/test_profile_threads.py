@@ -6,11 +6,12 @@ What may crash runs in a process of its own.
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from . import other_project
+from .torch_forks import TorchForks
 
 pytest.importorskip("torch")
 
@@ -53,40 +54,38 @@ def session(at, runs_on, reserve=True):
 """
 
 
-def outcome(code: str) -> tuple[list[str], str]:
-    """Runs code after INTRUDED; returns the lines it prints, and its warnings."""
-    out = subprocess.run(
-        [sys.executable, "-W", "always", "-c", INTRUDED + code],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=100,
-    )
-    assert out.returncode == 0, out.stderr[-3000:]
-    return out.stdout.splitlines(), out.stderr
+# What follows it, the lines that are printed, and how often is warned of a loss.
+SESSIONS = {
+    # Before the recording it does no harm.
+    "before": (
+        "session(0, False); session(1, False); session(0, False, 0)",
+        ["[[2, 3]] [1]"] * 3,
+        0,
+    ),
+    # During the recording the cycle is lost.
+    "during": ("session(2, False); session(3, False)", ["[] [1]"] * 2, 2),
+    # What torch keeps of ours is stopped when the one that runs on is over.
+    "runs on": ("session(0, True); session(2, True)", ["[] [1]"] * 2, 2),
+}
 
 
-def test_before_the_recording_it_does_no_harm() -> None:
-    lines, err = outcome("session(0, False); session(1, False); session(0, False, 0)")
-    assert lines == ["[[2, 3]] [1]"] * 3
-    assert "RuntimeWarning: torchtraceap" not in err
+@pytest.mark.parametrize("name", SESSIONS)
+def test_a_profiler_of_another_thread(
+    torch_forks: TorchForks, tmp_path: Path, name: str
+) -> None:
+    code, lines, losses = SESSIONS[name]
+    ended = torch_forks.run(INTRUDED + code, cwd=tmp_path, warn="always")
+    assert ended.code == 0, ended.err[-3000:]
+    assert ended.out.splitlines() == lines
+    told = "another profiler was started while this one ran"
+    assert ended.err.count(told) == losses
+    assert ended.err.count("RuntimeWarning: torchtraceap") == losses
 
 
-def test_during_the_recording_the_cycle_is_lost() -> None:
-    lines, err = outcome("session(2, False); session(3, False)")
-    assert lines == ["[] [1]"] * 2
-    assert err.count("another profiler was started while this one ran") == 2
-
-
-def test_one_that_runs_on_is_left_alone() -> None:
-    """What torch keeps of ours is stopped when it is over."""
-    lines, err = outcome("session(0, True); session(2, True)")
-    assert lines == ["[] [1]"] * 2
-    assert err.count("another profiler was started while this one ran") == 2
-
-
-def test_what_is_left_of_a_decorators_session() -> None:
-    lines, _ = outcome("""
+def test_what_is_left_of_a_decorators_session(
+    torch_forks: TorchForks, tmp_path: Path
+) -> None:
+    code = """
 step = torchtraceap.profile_steps(work)
 begun, go = threading.Event(), threading.Event()
 def profile():
@@ -111,8 +110,10 @@ go.set()
 thread.join()
 step(work)
 print(torch.autograd._profiler_enabled())
-""")
-    assert lines == ["True", "False"]
+"""
+    ended = torch_forks.run(INTRUDED + code, cwd=tmp_path)
+    assert ended.code == 0, ended.err[-3000:]
+    assert ended.out.splitlines() == ["True", "False"]
 
 
 TESTS = """
@@ -136,9 +137,6 @@ def warmed_up(trace_check, use):
     assert [o.count for o in check.report.operators if o.name == "aten::add"] == [1]
     check.no("graph_break")
 
-def test_warm_up(trace_check):
-    warmed_up(trace_check, profile)
-
 def test_warm_up_elsewhere(trace_check):
     warmed_up(trace_check, elsewhere)
 
@@ -148,9 +146,6 @@ def recorded(trace_check, use, steps):
         for _ in range(steps):
             check.step()
     check.no("graph_break")
-
-def test_recorded(trace_check):
-    recorded(trace_check, profile, 2)
 
 def test_recorded_elsewhere(trace_check):
     recorded(trace_check, elsewhere, 0)
@@ -163,17 +158,16 @@ def test_next(trace_check):
 """
 
 
-def test_a_profiler_in_the_code_that_trace_check_records(tmp_path: Path) -> None:
-    (tmp_path / "test_it.py").write_text(TESTS)
-    out = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-rfp"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=100,
-    )
-    assert "3 failed, 3 passed" in out.stdout, out.stdout[-3000:] + out.stderr
-    lines = [line for line in out.stdout.splitlines() if line.startswith("FAILED")]
-    assert all("test_recorded" in line for line in lines)
-    assert out.stdout.count("E       RuntimeError: nothing was recorded: the code") == 3
+LOST = other_project.failed("E *RuntimeError: nothing was recorded: the code*")
+OF_TESTS: other_project.Table = {
+    **other_project.passed("test_warm_up_elsewhere", "test_next"),
+    "test_recorded_elsewhere": LOST,
+    "test_recorded_elsewhere_with_steps": LOST,
+}
+
+
+def test_a_profiler_in_the_code_that_trace_check_records(
+    torch_forks: TorchForks, tmp_path: Path
+) -> None:
+    ran = other_project.run(torch_forks, tmp_path, {"test_it.py": TESTS}, strict=False)
+    ran.is_as(OF_TESTS)

@@ -27,6 +27,7 @@ from torch.profiler import (  # noqa: E402
 )
 
 from .small_work import CPU, SEVERAL_CYCLES, work  # noqa: E402
+from .torch_forks import TorchForks  # noqa: E402
 
 pytestmark = SEVERAL_CYCLES
 
@@ -49,13 +50,6 @@ def assert_same_events(report: torchtraceap.Report, path: Path) -> None:
     for name, column in mine.columns.items():
         if name != "args_offset":  # the header may differ
             np.testing.assert_array_equal(column, theirs.columns[name], err_msg=name)
-
-
-def test_as_the_handler() -> None:
-    prof = recorded(on_trace_ready=torchtraceap.analyze)
-    (report,) = prof.torchtraceap_reports
-    assert report.trace.events > 10
-    assert report.trace.path == "<profiler>"
 
 
 def test_after_the_block(tmp_path: Path) -> None:
@@ -317,11 +311,8 @@ def test_damaged_names_after_an_export(
         torchtraceap.analyze(prof)
 
 
-def test_damaged_names_do_no_harm(tmp_path: Path) -> None:
+def test_damaged_names_do_no_harm(torch_forks: TorchForks, tmp_path: Path) -> None:
     """Importing in a region with stacks often gives frames with names of garbage."""
-    import subprocess
-    import sys
-
     code = """if True:
         import torch, torchtraceap
         from torch.profiler import ProfilerActivity, profile
@@ -331,13 +322,9 @@ def test_damaged_names_do_no_harm(tmp_path: Path) -> None:
             torch.ones(3).sum().item()
         print(prof.torchtraceap_reports[0].trace.events)
     """
-    out = subprocess.run(
-        [sys.executable, "-W", "error", "-c", code],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert int(out.stdout) > 100
+    ended = torch_forks.run(code, cwd=tmp_path, warn="error")
+    assert ended.code == 0, ended.err
+    assert int(ended.out) > 100
 
 
 def test_no_room_for_the_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

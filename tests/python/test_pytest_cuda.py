@@ -3,13 +3,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from . import other_project
+from .other_project import Table, failed, passed
+from .torch_forks import TorchForks
 
 torch = pytest.importorskip("torch")
-
-pytest_plugins = ["pytester"]
 
 pytestmark = pytest.mark.cuda
 if not torch.cuda.is_available():
@@ -46,78 +48,63 @@ def wait(loss):
 """
 
 
-@pytest.fixture
-def project(
-    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
-) -> pytest.Pytester:
-    return other_project.lay_out(pytester, monkeypatch, step=STEP)
+HEAD = "import pytest, step, torch\nfrom step import train_step\n"
 
 
-def run(project: pytest.Pytester, tests: str) -> pytest.RunResult:
-    head = "import pytest, step, torch\nfrom step import train_step\n"
-    return other_project.run(project, head + tests, strict=False)
-
-
-@pytest.mark.parametrize(
-    ("what", "line", "kind"),
-    [
-        ("item", 15, "scalar_read"),
-        ("branch", 17, "scalar_read"),
-        ("nonzero", 22, "data_dependent_shape"),
-        ("copy", 25, "blocking_copy"),
-        ("wait", 28, "explicit"),
-    ],
-)
-def test_a_stall_is_found_on_its_line(
-    project: pytest.Pytester, what: str, line: int, kind: str
-) -> None:
-    result = run(
-        project,
-        f"""
+# What waits, on which line, and of which kind.
+WAITS = {
+    "item": (15, "scalar_read"),
+    "branch": (17, "scalar_read"),
+    "nonzero": (22, "data_dependent_shape"),
+    "copy": (25, "blocking_copy"),
+    "wait": (28, "explicit"),
+}
+OF_WAIT = """
 @pytest.fixture(autouse=True)
 def warm():
     for _ in range(3):
         train_step(step.{what})
     torch.cuda.synchronize()
 
-def test_stalls(no_sync_stalls):
+def test_{what}(no_sync_stalls):
     with no_sync_stalls():
         train_step(step.{what})
 
 @pytest.mark.no_sync_stalls(warmup=1)
-def test_marked(no_sync_stalls):
+def test_marked_{what}(no_sync_stalls):
     for _ in range(2):
         train_step(step.{what})
         no_sync_stalls.step()
 
 @pytest.mark.parametrize("name", ["step.py:{line}", "step.py", "{kind}"])
-def test_allowed(no_sync_stalls, name):
+def test_allowed_{what}(no_sync_stalls, name):
     with no_sync_stalls(allow=[name]):
         train_step(step.{what})
 
-def test_clean(no_sync_stalls):
+def test_clean_{what}(no_sync_stalls):
     with no_sync_stalls():
         train_step()
-""",
-    )
-    result.assert_outcomes(passed=4, failed=2)
-    result.stdout.fnmatch_lines(
-        [
-            "torchtraceap: 6 tests use its checks; on the GPU: *",
+"""
+
+
+def of_wait(what: str, line: int, kind: str) -> Table:
+    """Return what becomes of the tests of a wait."""
+    allowed = (f"step.py:{line}", "step.py", kind)
+    return {
+        f"test_{what}": failed(
             f"step.py:{line}*[[]no_sync_stalls[]]",
             f"  step.py:{line}*µs blocked",
             "FAILED no_sync_stalls [[]GPU: calls that blocked the CPU[]]",
             "Measured on the GPU*",
-            f"FAILED test_it.py::test_marked - Failed: step.py:{line}*",
-        ]
-    )
+        ),
+        f"test_marked_{what}": failed(f"step.py:{line}*"),
+        **passed(f"test_clean_{what}"),
+        **passed(*(f"test_allowed_{what}[{name}]" for name in allowed)),
+    }
 
 
-def test_a_recording_on_the_gpu(project: pytest.Pytester) -> None:
-    result = run(
-        project,
-        """
-def test_it(trace_check):
+OTHERS = """
+def test_recording(trace_check):
     with trace_check(warmup=2) as check:
         for _ in range(6):
             train_step(step.item)
@@ -128,30 +115,33 @@ def test_it(trace_check):
     check.max_kernels_per_step(1)
     check.min_busy(0.01)
     check.no("graph_break")
-""",
-    )
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(
-        [
-            "step * launched * kernels, max_kernels_per_step = 1 [[]trace_check[]]",
-            "passed trace_check max_kernels_per_step(*) [[]recorded on the GPU[]]",
-            "passed trace_check min_busy(0.01) [[]recorded on the GPU[]]",
-        ]
-    )
 
-
-def test_nothing_on_the_gpu_cannot_be_judged(project: pytest.Pytester) -> None:
-    result = run(
-        project,
-        """
-def test_fails(no_sync_stalls):
+def test_nothing(no_sync_stalls):
     with no_sync_stalls():
         torch.ones(3).sum().item()
 
-def test_skips(no_sync_stalls):
+def test_nothing_skips(no_sync_stalls):
     with no_sync_stalls(unknown="skip"):
         torch.ones(3).sum().item()
-""",
-    )
-    result.assert_outcomes(failed=1, skipped=1)
-    result.stdout.fnmatch_lines(["Nothing was checked: the code ran nothing on *"])
+"""
+OF_OTHERS: Table = {
+    "test_recording": failed(
+        "step * launched * kernels, max_kernels_per_step = 1 [[]trace_check[]]",
+        "passed trace_check max_kernels_per_step(*) [[]recorded on the GPU[]]",
+        "passed trace_check min_busy(0.01) [[]recorded on the GPU[]]",
+    ),
+    "test_nothing": failed("Nothing was checked: the code ran nothing on *"),
+    "test_nothing_skips": ("skipped", []),
+}
+
+
+def test_what_becomes_of_each_test(torch_forks: TorchForks, tmp_path: Path) -> None:
+    files = {"step.py": STEP, "test_others.py": HEAD + OTHERS}
+    table = dict(OF_OTHERS)
+    for what, (line, kind) in WAITS.items():
+        tests = OF_WAIT.format(what=what, line=line, kind=kind)
+        files[f"test_{what}.py"] = HEAD + tests
+        table |= of_wait(what, line, kind)
+    ran = other_project.run(torch_forks, tmp_path, files, strict=False)
+    ran.is_as(table)
+    ran.says("torchtraceap: * tests use its checks; on the GPU: *")

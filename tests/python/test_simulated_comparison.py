@@ -57,11 +57,7 @@ def test_a_run_that_ends_within_a_step_is_no_change() -> None:
     """One program, run for 3 and for 5 steps, of which the last lack their waits."""
     three, five, twice = (
         torchtraceap.analyze(trace([{**WAIT, "steps": runs}], steps=steps))
-        for steps, runs in (
-            (3, [[0, 1, 1]]),
-            (5, [[0, 3, 1]]),
-            (5, [[0, 3, 3]]),
-        )
+        for steps, runs in ((3, [[0, 1, 1]]), (5, [[0, 3, 1]]), (5, [[0, 3, 3]]))
     )
     for one, other in ((three, five), (five, three)):
         assert not torchtraceap.compare(one, other).worse()

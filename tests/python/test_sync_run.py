@@ -19,7 +19,9 @@ from torchtraceap.checking.sync_verdict import decide
 from torchtraceap.dryrun.waits.wait_kinds import head_of
 from torchtraceap.source_lines import Line, is_user_file, resolve
 
-pytest_plugins = ["pytester"]
+from . import other_project
+from .torch_forks import TorchForks
+from .trace_builder import call, frame, launched, op, trace_of
 
 ITEM_HEAD = head_of("aten::_local_scalar_dense")
 HERE = pathlib.Path(__file__).resolve()
@@ -39,30 +41,20 @@ def gpu_trace(*waits: int, lost: int = 0) -> bytes:
     The last wait ends the step: nothing is launched after it. Of the kernels, the last
     `lost` are not in the trace.
     """
-    host = {"pid": 1, "tid": 1}
-    calls: list[dict[str, Any]] = []
-    kernels: list[dict[str, Any]] = []
-    now = 10
+    calls, kernels, now = [], [], 10
     for n, wait in enumerate((0, *waits)):
-        ids = {"correlation": 2 * n + 1, "External id": 2 * n + 1}
         begin, end = now + 50, now + 50 + wait
-        calls.append({"cat": "cuda_runtime", "name": "cudaLaunchKernel", "ts": now,
-                      "dur": 5, "args": ids, **host})  # fmt: skip
-        kernels.append({"cat": "kernel", "name": "k", "ts": now + 10,
-                        "dur": end - now - 12, "pid": 0, "tid": 7,
-                        "args": {"device": 0, "stream": 7, **ids}})  # fmt: skip
+        called, work = launched(2 * n + 1, now, now + 10, end - now - 12)
+        calls.append(called)
+        kernels.append(work)
         if wait:
             calls += [
-                {"cat": "cpu_op", "name": "aten::_local_scalar_dense", "ts": begin - 5,
-                 "dur": wait + 10, "args": {"External id": 2 * n + 2}, **host},
-                {"cat": "cuda_runtime", "name": "cudaStreamSynchronize", "ts": begin,
-                 "dur": wait, "args": {"correlation": 2 * n + 2}, **host},
-            ]  # fmt: skip
+                op("aten::_local_scalar_dense", begin - 5, wait + 10),
+                call("cudaStreamSynchronize", begin, wait, 2 * n + 2),
+            ]
         now = end + 10
-    step = {"cat": "python_function", "name": "train.py(7): step", "ts": 0, "dur": now,
-            "args": {"Python id": 1}, **host}  # fmt: skip
-    events = [step, *calls, *kernels[: len(kernels) - lost]]
-    return json.dumps({"traceEvents": [{"ph": "X", **e} for e in events]}).encode()
+    step = frame("train.py(7): step", 0, now)
+    return trace_of(step, *calls, *kernels[: len(kernels) - lost])
 
 
 def observe(trace: bytes, line: Line | None = None, end_us: float = 1e9) -> Observation:
@@ -186,47 +178,55 @@ def test_a_run_with_stalls(gpu_half: Any, monkeypatch: pytest.MonkeyPatch) -> No
         torch.ones(3).sum().item()
 
 
+# As `gpu_half`, and the first of all reports is that of a stored trace.
+STANDS_IN = """
+import torch, torchtraceap
+from torchtraceap.checking import sync_run
+
+real, stored = sync_run.analyze, [torchtraceap.analyze("gpu.json")]
+torch.cuda.is_available = lambda: True
+torch.cuda.synchronize = lambda: None
+sync_run.profile = lambda activities, **options: torch.profiler.profile(
+    activities=activities[:1], **options)
+sync_run.analyze = lambda trace: stored.pop() if stored else real(trace)
+"""
+TESTS = """
+import pytest, torch
+
+@pytest.mark.no_sync_stalls
+def test_stalls(): torch.ones(3).sum().item()
+
+def test_nothing(no_sync_stalls):
+    with no_sync_stalls():
+        torch.ones(3).sum().item()
+
+def test_skips(no_sync_stalls):
+    with no_sync_stalls(unknown="skip"):
+        torch.ones(3).sum().item()
+"""
+OF_TESTS: other_project.Table = {
+    "test_stalls": other_project.failed(
+        f"*: {ITEM_HEAD} waits for *[[]no_sync_stalls[]]",
+        f"  * {ITEM_HEAD}  ×2, 700 µs blocked",
+        "FAILED no_sync_stalls [[]GPU: calls that blocked the CPU[]]",
+        "Measured on the GPU*",
+    ),
+    "test_nothing": other_project.failed(
+        "Nothing was checked: the code ran nothing on the GPU. *"
+    ),
+    "test_skips": ("skipped", []),
+}
+
+
 def test_the_fixture_shows_what_was_measured(
-    gpu_half: Any,
-    profiling_imported: None,
-    pytester: pytest.Pytester,
-    monkeypatch: pytest.MonkeyPatch,
+    gpu_half: Any, torch_forks: TorchForks, tmp_path: pathlib.Path
 ) -> None:
-    reports = [torchtraceap.analyze(gpu_trace(300, 400)), None, None]
-    real = gpu_half.analyze
-    monkeypatch.setattr(
-        gpu_half, "analyze", lambda trace: reports.pop(0) or real(trace)
-    )
-    pytester.makepyfile(
-        """
-        import pytest, torch
-
-        @pytest.mark.no_sync_stalls
-        def test_stalls(): torch.ones(3).sum().item()
-
-        def test_nothing(no_sync_stalls):
-            with no_sync_stalls():
-                torch.ones(3).sum().item()
-
-        def test_skips(no_sync_stalls):
-            with no_sync_stalls(unknown="skip"):
-                torch.ones(3).sum().item()
-        """
-    )
-    result = pytester.runpytest_inprocess("--junitxml=out.xml")
-    result.assert_outcomes(failed=2, skipped=1)
-    result.stdout.fnmatch_lines(
-        [
-            f"*: {ITEM_HEAD} waits for *[[]no_sync_stalls[]]",
-            f"  * {ITEM_HEAD}  ×2, 700 µs blocked",
-            "FAILED no_sync_stalls [[]GPU: calls that blocked the CPU[]]",
-            "Measured on the GPU*",
-            "Nothing was checked: the code ran nothing on the GPU. *",
-            "Checks that could not be made, of 2 tests:",
-        ]
-    )
-    xml = (pytester.path / "out.xml").read_text(encoding="utf-8")
-    assert '"torchtraceap.wasted_us" value="700.0"' in xml
+    files = {"conftest.py": STANDS_IN, "test_it.py": TESTS}
+    files["gpu.json"] = gpu_trace(300, 400).decode()
+    ran = other_project.run(torch_forks, tmp_path, files)
+    ran.is_as(OF_TESTS)
+    ran.says("Checks that could not be made, of 2 tests:")
+    assert ran.properties["test_stalls"]["wasted_us"] == "700.0"
 
 
 def test_what_the_profiler_does_at_the_end_is_not_judged(

@@ -160,10 +160,6 @@ DOES_NOT_WAIT = {
         torch.nested.nested_tensor([x[None], torch.randn(3, 8)]), torch.eye(8)
     ),
 }
-# In inference mode operators made of others arrive whole.
-MODES = pytest.mark.parametrize(
-    "mode", [torch.enable_grad, torch.no_grad, torch.inference_mode]
-)
 
 
 def fresh() -> Any:
@@ -172,55 +168,42 @@ def fresh() -> Any:
     return x
 
 
-@MODES
-@pytest.mark.parametrize("name", WAITS)
-def test_waits(name: str, mode: Any) -> None:
+def watched(code: Callable[[Any], object], mode: Any) -> tuple[list[Any], str]:
+    """What would wait, how often, and the result."""
+    torch.manual_seed(0)
     with mode():
         x = fresh()
-        with pytest.raises(SyncStalls, match=HERE.name), SyncCheck(device="cpu"):
-            WAITS[name](x)
+        with SyncCheck(device="cpu", max_count=99) as check:
+            result = code(x)
+    assert check.verdict is not None
+    stalls = check.verdict.stalls
+    assert all(one.line and one.line.file == str(HERE) for one in stalls)
+    return sorted((stall.operator, stall.count) for stall in stalls), str(result)
 
 
-@MODES
-@pytest.mark.parametrize("name", DOES_NOT_WAIT)
 @pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
-def test_does_not_wait(name: str, mode: Any) -> None:
-    with mode():
-        x = fresh()
-        with SyncCheck(device="cpu"):
-            DOES_NOT_WAIT[name](x)
+@pytest.mark.parametrize(
+    ("code", "waits"),
+    [
+        pytest.param(code, waits, id=f"{name}-{'waits' if waits else 'does not'}")
+        for waits, codes in ((True, WAITS), (False, DOES_NOT_WAIT))
+        for name, code in codes.items()
+    ],
+)
+def test_what_waits(code: Callable[[Any], object], waits: bool) -> None:
+    """In each mode; in inference mode operators made of others arrive whole, and the
+    same is found, with the same results."""
+    assert bool(watched(code, torch.enable_grad)[0]) == waits
+    found = watched(code, torch.no_grad)
+    assert found == watched(code, torch.inference_mode) and bool(found[0]) == waits
 
 
 def test_every_operator_of_the_table_is_tried() -> None:
-    tried = set()
-    for name in WAITS:
-        check = SyncCheck(device="cpu")
-        with pytest.raises(SyncStalls), check:
-            WAITS[name](fresh())
-        assert check.verdict is not None
-        tried |= {stall.operator for stall in check.verdict.stalls}
+    found = (watched(code, torch.enable_grad)[0] for code in WAITS.values())
+    tried = {operator for one in found for operator, _ in one}
     for row in SEEN_ON_CPU:
         # tests/python/dryrun/probes.py has the hidden ones.
         assert row.hidden or tried.intersection(row.operators), row.operators
-
-
-@pytest.mark.parametrize("name", [*WAITS, *DOES_NOT_WAIT])
-@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
-def test_inference_mode_finds_the_same_with_the_same_results(name: str) -> None:
-    code = (WAITS | DOES_NOT_WAIT)[name]
-
-    def run(mode: Any) -> tuple[list[tuple[str, int]], str]:
-        torch.manual_seed(0)
-        with mode():
-            x = fresh()
-            check = SyncCheck(device="cpu", max_count=99)
-            with check:
-                result = code(x)
-        assert check.verdict is not None
-        found = [(stall.operator, stall.count) for stall in check.verdict.stalls]
-        return sorted(found), str(result)
-
-    assert run(torch.no_grad) == run(torch.inference_mode)
 
 
 def test_tensors_of_inference_mode_are_watched_outside_of_it() -> None:

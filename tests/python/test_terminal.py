@@ -3,16 +3,16 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import unicodedata
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from torchtraceap.safe_text import printable
+
+from .trace_builder import frame, named, starved_events, trace_of
 
 Run = Callable[..., "subprocess.CompletedProcess[bytes]"]
 
@@ -47,39 +47,24 @@ def assert_harmless(text: str) -> None:
         assert not unicodedata.combining(line.lstrip(" ")[:1] or " ")
 
 
-def hostile_trace(name: str) -> dict[str, Any]:
+def hostile_trace(name: str) -> bytes:
     """A loader that keeps a device waiting, with a name in every place there is."""
-    loader = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
-    frame = {"ph": "X", "pid": 1, "tid": 1, "cat": "python_function"}
-    host = {"ph": "X", "pid": 1, "tid": 1}
-    kernel = {"ph": "X", "pid": 0, "tid": 7, "cat": "kernel", "name": name}
-    events: list[dict[str, Any]] = [
-        {**frame, "name": f"{name}.py(3): {name}", "ts": 0, "dur": 70_000},
+    return trace_of(
+        frame(f"{name}.py(3): {name}", 0, 70_000),
         {"ph": name, "name": name},
-        {"ph": "M", "name": "process_name", "pid": name, "args": {"name": name}},
+        named("process_name", name, pid=name),
         {"ph": "X", "cat": name, "name": name, "pid": name, "tid": name, "ts": name},
-    ]
-    for step in range(6):
-        at = step * 10_000
-        launch = {"correlation": step + 1}
-        events += [
-            {**host, "cat": "user_annotation", "name": loader + name}
-            | {"ts": at, "dur": 9_000},
-            {**host, "cat": "cpu_op", "name": name, "ts": at + 9_100, "dur": 200},
-            {**host, "cat": "cuda_runtime", "name": "cudaLaunchKernel"}
-            | {"ts": at + 9_150, "dur": 50, "args": launch},
-            {**kernel, "ts": at + 9_300, "dur": 300}
-            | {"args": {**launch, "device": 0, "stream": 7}},
-        ]
-    properties = [{"id": 0, "name": name}]
-    return {"deviceProperties": properties, name: name, "traceEvents": events}
+        *starved_events(6, name, name),
+        deviceProperties=[{"id": 0, "name": name}],
+        **{name: name},
+    )
 
 
 @pytest.mark.parametrize("case", HOSTILE)
 def test_what_the_program_prints(program: Run, tmp_path: Path, case: str) -> None:
     name = HOSTILE[case]
     path = tmp_path / (name.replace("\0", "")[:40] + ".json")
-    path.write_text(json.dumps(hostile_trace(name)))
+    path.write_bytes(hostile_trace(name))
     results = [
         program("analyze", path, "--windows", 9),
         program("inspect", path),

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""alarms.py: a timer that fires again and again, for who has to hear of Ctrl-C.
+
+Python calls a handler when the core lets it, or once for all when the core is done. So
+alarms are heard several times only by who listens meanwhile. SIGINT itself may be
+ignored where tests run, as in the background jobs of a shell.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+SEVERAL = 3  # One would be heard at the end of any call, two by chance.
+
+
+class Ended(Exception):
+    """What a handler raises here: KeyboardInterrupt would end pytest."""
+
+
+@contextmanager
+def alarms(handler: Callable[[], None]) -> Iterator[None]:
+    """Call `handler` twenty times a second, as far as Python gets to it."""
+    before = signal.signal(signal.SIGALRM, lambda *_: handler())
+    signal.setitimer(signal.ITIMER_REAL, 0.05, 0.05)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def heard(call: Callable[[], object]) -> int:
+    """Return how many signals were heard while the core was at work."""
+    count = 0
+
+    def hear() -> None:
+        nonlocal count
+        count += 1
+
+    with alarms(hear):
+        call()
+    return count
+
+
+def end() -> None:
+    """Be a handler that ends what is under way."""
+    raise Ended
