@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from .scripts import Write
+from .shared_run import SHARED, Seen
 from .told import Told
 
 # All of it is about torch.
@@ -25,6 +26,26 @@ def told() -> Iterator[Told]:
     host = Told()
     with Facade(host):
         yield host
+
+
+@pytest.fixture
+def seen() -> Seen:
+    """What the test makes in a dry run that it shares with its neighbors."""
+    return SHARED["seen"].seen()
+
+
+@pytest.fixture
+def seen_all() -> Seen:
+    """The same of a run in which all values are worked out."""
+    return SHARED["seen_all"].seen()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(nextitem: pytest.Item | None) -> None:
+    following = getattr(nextitem, "fixturenames", ())
+    for fixture, shared in SHARED.items():
+        if fixture not in following:
+            shared.leave()
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ everything worked out the same boxes as on the CPU."""
 from __future__ import annotations
 
 from collections import Counter
+from functools import cache
 from typing import Any
 
 import torch
@@ -51,6 +52,7 @@ def inputs() -> tuple[Tensor, ...]:
     return boxes, torch.rand(60), torch.randint(0, 3, (60,))
 
 
+@cache
 def dry(dial: Any, big: int = 1) -> tuple[Any, Any]:
     """Return what `detect` gives in a dry run, and the run."""
     with torchtraceap.dry_run(values=dial) as run:

@@ -18,6 +18,8 @@ from torch.utils.checkpoint import checkpoint  # noqa: E402
 
 import torchtraceap  # noqa: E402
 
+from .shared_run import Seen  # noqa: E402
+
 
 def _ones(*shape: int) -> Any:
     return torch.ones(*shape, device="cuda")
@@ -41,33 +43,56 @@ DRAWS: dict[str, Callable[[], Any]] = {
 
 
 @pytest.mark.parametrize("draw", DRAWS.values(), ids=DRAWS)
-def test_the_same_seed_gives_the_same_numbers(draw: Callable[[], Any]) -> None:
-    with torchtraceap.dry_run():
-        torch.manual_seed(4)
-        first, second = draw().tolist(), draw().tolist()
-        torch.cuda.manual_seed_all(4)
-        assert draw().tolist() == first != second
-        torch.manual_seed(5)
-        assert draw().tolist() != first
+def test_the_same_seed_gives_the_same_numbers(
+    draw: Callable[[], Any], seen: Seen
+) -> None:
+    torch.manual_seed(4)
+    first, second = draw().tolist(), draw().tolist()
+    torch.cuda.manual_seed_all(4)
+    assert draw().tolist() == first != second
+    torch.manual_seed(5)
+    assert draw().tolist() != first
 
 
-def test_states_are_kept_and_put_back() -> None:
+def test_states_are_kept_and_put_back(seen: Seen) -> None:
     def draw() -> list[float]:
         return torch.rand(4, device="cuda").tolist()
 
-    with torchtraceap.dry_run():
-        state = torch.cuda.get_rng_state()
-        first = draw()
-        torch.cuda.set_rng_state(state)
-        assert draw() == first
-        with torch.random.fork_rng():
-            inside = draw()
-        assert draw() == inside != first
-        copied = torch.cuda.default_generators[0].clone_state()
-        assert copied.device.type == "cuda"
-        assert torch.rand(4, device="cuda", generator=copied).tolist() == draw()
-        chosen = torch.cuda.default_generators[0].seed()
-        assert torch.cuda.initial_seed() == chosen
+    state = torch.cuda.get_rng_state()
+    first = draw()
+    torch.cuda.set_rng_state(state)
+    assert draw() == first
+    with torch.random.fork_rng():
+        inside = draw()
+    assert draw() == inside != first
+    copied = torch.cuda.default_generators[0].clone_state()
+    assert copied.device.type == "cuda"
+    assert torch.rand(4, device="cuda", generator=copied).tolist() == draw()
+    chosen = torch.cuda.default_generators[0].seed()
+    assert torch.cuda.initial_seed() == chosen
+
+
+def test_a_generator_of_the_programs_own(seen: Seen) -> None:
+    own = torch.Generator("cuda").manual_seed(3)
+    first = torch.randn(4, device="cuda", generator=own)
+    second = torch.empty(4, device="cuda").normal_(generator=own)
+    own.manual_seed(3)
+    again = torch.randn(4, device="cuda", generator=own)
+    assert torch.equal(first, again) and not torch.equal(first, second)
+
+
+def test_the_host_has_a_state_of_its_own(seen: Seen) -> None:
+    torch.manual_seed(3)
+    expected = torch.rand(8)
+    torch.manual_seed(3)
+    first = torch.rand(4)
+    for draw in DRAWS.values():
+        draw()
+    torch.cuda.manual_seed(9)
+    torch.randn(9999, device="cuda")
+    F.dropout(torch.ones(9, device="cuda")).sum().item()
+    torch.cuda.set_rng_state(torch.cuda.get_rng_state())
+    assert torch.equal(torch.cat([first, torch.rand(4)]), expected)
 
 
 @pytest.mark.parametrize("values", ["none", "small"])
@@ -118,20 +143,6 @@ def test_a_checkpoint_drops_out_the_same_again(reentrant: bool) -> None:
     for values in ("small", "all"):
         with torchtraceap.dry_run(values=values):
             assert _checkpointed("cuda", reentrant) == (out, grad)
-
-
-def test_the_host_has_a_state_of_its_own() -> None:
-    torch.manual_seed(3)
-    expected = torch.rand(8)
-    torch.manual_seed(3)
-    with torchtraceap.dry_run():
-        first = torch.rand(4)
-        for draw in DRAWS.values():
-            draw()
-        torch.cuda.manual_seed(9)
-        torch.randn(9999, device="cuda")
-        torch.cuda.set_rng_state(torch.cuda.get_rng_state())
-        assert torch.equal(torch.cat([first, torch.rand(4)]), expected)
 
 
 def test_the_seed_of_the_run_is_where_it_begins() -> None:

@@ -12,6 +12,8 @@ from torch.nn.parameter import UninitializedBuffer, UninitializedParameter, is_l
 
 import torchtraceap
 
+from .shared_run import Seen
+
 X = torch.arange(2 * 3 * 8 * 8.0).view(2, 3, 8, 8) / 100
 
 
@@ -57,13 +59,12 @@ def test_they_train_as_on_the_cpu(move: Callable[[nn.Module], nn.Module]) -> Non
         torch.testing.assert_close(value, other)
 
 
-def test_they_may_be_made_on_the_device() -> None:
-    with torchtraceap.dry_run():
-        layer = nn.LazyLinear(5, device="cuda")
-        layer.half()
-        out = layer(torch.ones(2, 3, device="cuda", dtype=torch.half))
-        assert out.shape == (2, 5) and layer.weight.is_cuda
-        assert layer.weight.dtype == torch.half
+def test_they_may_be_made_on_the_device(seen: Seen) -> None:
+    layer = nn.LazyLinear(5, device="cuda")
+    layer.half()
+    out = layer(torch.ones(2, 3, device="cuda", dtype=torch.half))
+    assert out.shape == (2, 5) and layer.weight.is_cuda
+    assert layer.weight.dtype == torch.half
 
 
 def test_they_are_as_before_after_the_run() -> None:

@@ -12,6 +12,8 @@ from torch import nn
 
 import torchtraceap
 
+from .shared_run import Seen
+
 
 def small() -> nn.Module:
     return nn.Sequential(nn.Linear(2, 3), nn.ReLU(), nn.LayerNorm(3))
@@ -66,24 +68,22 @@ def test_loading_without_assigning_does_nothing_and_warns() -> None:
     assert any("which is a no-op" in str(one.message) for one in caught)
 
 
-def test_skip_init_makes_layers_on_the_gpu() -> None:
-    with torchtraceap.dry_run() as run:
-        layer = nn.utils.skip_init(nn.Linear, 2, 3, device="cuda")
-        assert layer.weight.is_cuda
-    assert {op.name for op in run.ops} == {"aten::empty_like"}
+def test_skip_init_makes_layers_on_the_gpu(seen: Seen) -> None:
+    layer = nn.utils.skip_init(nn.Linear, 2, 3, device="cuda")
+    assert layer.weight.is_cuda
+    assert {op.name for op in seen.ops} == {"aten::empty_like"}
 
 
 @pytest.mark.parametrize("buffers", [False, True])
-def test_init_empty_weights_of_accelerate(buffers: bool) -> None:
+def test_init_empty_weights_of_accelerate(buffers: bool, seen: Seen) -> None:
     accelerate = pytest.importorskip("accelerate")
-    with torchtraceap.dry_run() as run:
-        with accelerate.init_empty_weights(include_buffers=buffers):
-            net = nn.Sequential(nn.Linear(2, 3), nn.BatchNorm1d(3))
-        assert all(one.is_meta for one in net.parameters())
-        assert net[1].running_mean.is_meta == buffers
-        assert not run.ops
-        net.to_empty(device="cuda")
-        assert net(torch.ones(4, 2, device="cuda")).is_cuda
+    with accelerate.init_empty_weights(include_buffers=buffers):
+        net = nn.Sequential(nn.Linear(2, 3), nn.BatchNorm1d(3))
+    assert all(one.is_meta for one in net.parameters())
+    assert net[1].running_mean.is_meta == buffers
+    assert not seen.ops
+    net.to_empty(device="cuda")
+    assert net(torch.ones(4, 2, device="cuda")).is_cuda
 
 
 def test_what_left_the_host_for_meta_stays_there() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
+from functools import cache
 from typing import Any
 
 import pytest
@@ -44,6 +45,7 @@ class RealOperators(TorchDispatchMode):
         return func(*args, **(kwargs or {}))
 
 
+@cache
 def _dry(model: type[torch.nn.Module], **options: Any) -> list[Op]:
     with torchtraceap.dry_run() as run:
         net = model().to("cuda")

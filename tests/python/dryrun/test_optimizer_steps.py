@@ -9,6 +9,8 @@ from torch import nn
 
 import torchtraceap
 
+from .shared_run import Seen
+
 
 def _train(net: nn.Module, optimizer: torch.optim.Optimizer, device: str) -> None:
     net(torch.ones(2, 4, device=device)).square().sum().backward()
@@ -70,45 +72,43 @@ def test_what_an_optimizer_did_on_the_host_stays() -> None:
     assert optimizer.state[net.weight]["step"] == 1
 
 
-def test_a_step_that_raises_is_over() -> None:
+def test_a_step_that_raises_is_over(seen: Seen) -> None:
     def closure() -> torch.Tensor:
         raise ValueError
 
-    with torchtraceap.dry_run() as run:
-        net = nn.Linear(4, 4).cuda()
-        optimizer = torch.optim.SGD(net.parameters(), 0.1)
-        with pytest.raises(ValueError):
-            optimizer.step(closure)
-        optimizer.register_step_pre_hook(lambda *_: closure())
-        with pytest.raises(ValueError):
-            optimizer.step()
-        since = len(run.ops)
-        net(torch.ones(2, 4, device="cuda")).sum().item()
-    assert {op.phase for op in run.ops[since:]} == {"forward"}
-    assert "Linear" in {op.module for op in run.ops[since:]}
-    assert run.syncs[-1].phase == "forward"
-
-
-def test_a_closure_and_its_modules_are_not_the_optimizers() -> None:
-    with torchtraceap.dry_run() as run:
-        net = nn.Sequential(nn.Linear(4, 4)).cuda()
-        optimizer = torch.optim.LBFGS(net.parameters(), max_iter=2)
-        x = torch.ones(2, 4, device="cuda")
-
-        def closure() -> torch.Tensor:
-            optimizer.zero_grad()
-            loss = net(x).square().mean()
-            loss.backward()
-            return loss
-
+    net = nn.Linear(4, 4).cuda()
+    optimizer = torch.optim.SGD(net.parameters(), 0.1)
+    with pytest.raises(ValueError):
         optimizer.step(closure)
-        net(x)
+    optimizer.register_step_pre_hook(lambda *_: closure())
+    with pytest.raises(ValueError):
+        optimizer.step()
+    since = len(seen.ops)
+    net(torch.ones(2, 4, device="cuda")).sum().item()
+    assert {op.phase for op in seen.ops[since:]} == {"forward"}
+    assert "Linear" in {op.module for op in seen.ops[since:]}
+    assert seen.syncs[-1].phase == "forward"
+
+
+def test_a_closure_and_its_modules_are_not_the_optimizers(seen: Seen) -> None:
+    net = nn.Sequential(nn.Linear(4, 4)).cuda()
+    optimizer = torch.optim.LBFGS(net.parameters(), max_iter=2)
+    x = torch.ones(2, 4, device="cuda")
+
+    def closure() -> torch.Tensor:
+        optimizer.zero_grad()
+        loss = net(x).square().mean()
+        loss.backward()
+        return loss
+
+    optimizer.step(closure)
+    net(x)
     of = {
-        op.name: {(o.phase, o.module) for o in run.ops if o.name == op.name}
-        for op in run.ops
+        op.name: {(o.phase, o.module) for o in seen.ops if o.name == op.name}
+        for op in seen.ops
     }
     assert of["aten::addmm"] == {("forward", "Sequential.0")}
     assert of["aten::mean"] == {("forward", "")}
     assert ("backward", "Sequential.0") in of["aten::mm"]
-    assert not any(op.phase == "backward" and op.module == "LBFGS" for op in run.ops)
+    assert not any(op.phase == "backward" and op.module == "LBFGS" for op in seen.ops)
     assert of["aten::dot"] == {("optimizer", "LBFGS")}

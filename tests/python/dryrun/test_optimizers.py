@@ -15,7 +15,7 @@ import torch
 from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
-import torchtraceap
+from .shared_run import Seen
 
 # On the host: counters of steps. They are no work of a GPU.
 HOST = {"_local_scalar_dense", "lift_fresh", "_record_function_enter_new"}
@@ -70,17 +70,10 @@ def _train(device: str, kind: str, options: dict[str, Any], begin: Any) -> None:
             optimizer.step()
 
 
-def _dry(kind: str, options: dict[str, Any]) -> tuple[Counter[str], Any]:
-    since = [0, 0]
-    with torchtraceap.dry_run() as run:
-        _train(
-            "cuda",
-            kind,
-            options,
-            lambda: since.__setitem__(slice(2), [len(run.ops), len(run.syncs)]),
-        )
-    names = Counter(op.name.split("::")[1] for op in run.ops[since[0] :])
-    return names, run.syncs[since[1] :]
+def _dry(kind: str, options: dict[str, Any], seen: Seen) -> tuple[Counter[str], Any]:
+    begun: list[Seen] = []
+    _train("cuda", kind, options, lambda: begun.append(seen.anew()))
+    return Counter(begun[0].names), begun[0].syncs
 
 
 @pytest.mark.parametrize(
@@ -102,12 +95,14 @@ def _dry(kind: str, options: dict[str, Any]) -> tuple[Counter[str], Any]:
         ("Adamax", {}),
     ],
 )
-def test_operators_are_those_of_a_real_run(kind: str, options: dict[str, Any]) -> None:
+def test_operators_are_those_of_a_real_run(
+    kind: str, options: dict[str, Any], seen: Seen
+) -> None:
     real = Real(options.get("fused", False))
     told = options if {"fused", "foreach"} & set(options) else {"foreach": True}
     with real:
         _train("cpu", kind, {**options, **told}, real.counts.clear)
-    found, syncs = _dry(kind, options)
+    found, syncs = _dry(kind, options, seen)
     assert found == real.counts
     assert not syncs
     if "foreach" not in told:
@@ -117,28 +112,27 @@ def test_operators_are_those_of_a_real_run(kind: str, options: dict[str, Any]) -
     assert found["linalg_vector_norm"] == 2
 
 
-def test_capturable_reads_nothing_and_keeps_its_counters_on_the_device() -> None:
-    found, syncs = _dry("Adam", {"capturable": True})
+def test_capturable_keeps_its_counters_on_the_device(seen: Seen) -> None:
+    found, syncs = _dry("Adam", {"capturable": True}, seen)
     assert not syncs
     assert found["_foreach_add_"] >= 2  # of the counters
     assert found["_foreach_pow"] == 4  # of both betas, on the device
 
 
-def test_lbfgs_waits() -> None:
+def test_lbfgs_waits(seen: Seen) -> None:
     real = Real()
     with real:
         _train("cpu", "LBFGS", {"max_iter": 2}, real.counts.clear)
-    found, syncs = _dry("LBFGS", {"max_iter": 2})
+    found, syncs = _dry("LBFGS", {"max_iter": 2}, seen)
     assert {sync.api for sync in syncs} == {"aten::_local_scalar_dense"}
     assert found["mm"] == real.counts["mm"]
 
 
-def test_parameters_moved_after_the_optimizer_was_made() -> None:
-    with torchtraceap.dry_run() as run:
-        net = nn.Linear(4, 4)
-        optimizer = torch.optim.AdamW(net.parameters())
-        net.to("cuda")
-        net(torch.randn(2, 4, device="cuda")).sum().backward()
-        optimizer.step()
-        assert all(one.is_cuda for one in optimizer.param_groups[0]["params"])
-    assert any(op.name == "aten::_foreach_lerp_" for op in run.ops)
+def test_parameters_moved_after_the_optimizer_was_made(seen: Seen) -> None:
+    net = nn.Linear(4, 4)
+    optimizer = torch.optim.AdamW(net.parameters())
+    net.to("cuda")
+    net(torch.randn(2, 4, device="cuda")).sum().backward()
+    optimizer.step()
+    assert all(one.is_cuda for one in optimizer.param_groups[0]["params"])
+    assert "_foreach_lerp_" in seen.names

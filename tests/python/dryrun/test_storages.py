@@ -11,6 +11,8 @@ import torchtraceap
 from torchtraceap.dryrun.record import Op
 from torchtraceap.errors import DryRunError
 
+from .shared_run import Seen
+
 torch = pytest.importorskip("torch")
 
 # Programs still use what torch warns of.
@@ -39,45 +41,42 @@ def test_they_say_where_they_are() -> None:
     assert dict(vars(torch.UntypedStorage)) == before
 
 
-def test_they_are_moved_and_copied() -> None:
-    with torchtraceap.dry_run() as run:
-        host = torch.arange(3.0)
-        there = host.storage().cuda()
-        assert [sync.api for sync in run.syncs] == ["Tensor.cuda"]
-        assert there.untyped().cuda() is there.untyped()
-        # Each of these is memory of its own.
-        copies = [copy.deepcopy(there), there.clone(), there.cpu().cuda(), there.cpu()]
-        rows = torch.empty(0, device="cuda").set_(there)
-        rows.zero_()
-        assert rows.tolist() == [0, 0, 0]
-        assert host.tolist() == [0, 1, 2]
-        for one in copies:
-            assert [one[0], one[1], one[2]] == [0, 1, 2]
-        assert [str(one.device) for one in copies] == ["cuda:0"] * 3 + ["cpu"]
-        with pytest.raises(DryRunError, match="slices"):
-            there.untyped()[:4]
+def test_they_are_moved_and_copied(seen: Seen) -> None:
+    host = torch.arange(3.0)
+    there = host.storage().cuda()
+    assert [sync.api for sync in seen.syncs] == ["Tensor.cuda"]
+    assert there.untyped().cuda() is there.untyped()
+    # Each of these is memory of its own.
+    copies = [copy.deepcopy(there), there.clone(), there.cpu().cuda(), there.cpu()]
+    rows = torch.empty(0, device="cuda").set_(there)
+    rows.zero_()
+    assert rows.tolist() == [0, 0, 0]
+    assert host.tolist() == [0, 1, 2]
+    for one in copies:
+        assert [one[0], one[1], one[2]] == [0, 1, 2]
+    assert [str(one.device) for one in copies] == ["cuda:0"] * 3 + ["cpu"]
+    with pytest.raises(DryRunError, match="slices"):
+        there.untyped()[:4]
 
 
-def test_pinned_memory_is_not_waited_for() -> None:
-    with torchtraceap.dry_run() as run:
-        pinned = torch.ones(3).pin_memory()
-        pinned.untyped_storage().cuda(non_blocking=True)
-        (copied,) = (
-            entry.copy
-            for entry in run.record.entries
-            if isinstance(entry, Op) and entry.copy is not None
-        )
-        assert (copied.pinned, copied.blocking) == (True, False)
-        assert not run.syncs
+def test_pinned_memory_is_not_waited_for(seen: Seen) -> None:
+    pinned = torch.ones(3).pin_memory()
+    pinned.untyped_storage().cuda(non_blocking=True)
+    (copied,) = (
+        entry.copy
+        for entry in seen.entries
+        if isinstance(entry, Op) and entry.copy is not None
+    )
+    assert (copied.pinned, copied.blocking) == (True, False)
+    assert not seen.syncs
 
 
-def test_they_are_shared_as_they_are() -> None:
-    with torchtraceap.dry_run():
-        net = torch.nn.Linear(2, 2).cuda()
-        assert net.share_memory() is net
-        assert net.weight.is_shared()
-        assert str(net.weight.device) == "cuda:0"
-        with pytest.raises(DryRunError, match="another process"):
-            torch.multiprocessing.get_context("spawn").SimpleQueue().put(net.weight)
-        host = torch.nn.Linear(2, 2).share_memory()
-        assert host.weight.is_shared()
+def test_they_are_shared_as_they_are(seen: Seen) -> None:
+    net = torch.nn.Linear(2, 2).cuda()
+    assert net.share_memory() is net
+    assert net.weight.is_shared()
+    assert str(net.weight.device) == "cuda:0"
+    with pytest.raises(DryRunError, match="another process"):
+        torch.multiprocessing.get_context("spawn").SimpleQueue().put(net.weight)
+    host = torch.nn.Linear(2, 2).share_memory()
+    assert host.weight.is_shared()
