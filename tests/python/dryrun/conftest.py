@@ -15,7 +15,18 @@ from .shared_run import SHARED, Seen
 from .told import Told
 
 # All of it is about torch.
-collect_ignore_glob = [] if importlib.util.find_spec("torch") else ["test_*.py"]
+if importlib.util.find_spec("torch"):
+    import torch
+
+    HAS_GPU = torch.cuda.is_available()
+else:
+    HAS_GPU, collect_ignore_glob = False, ["test_*.py"]
+
+
+@pytest.fixture(autouse=True)
+def _no_gpu(request: pytest.FixtureRequest) -> None:
+    if HAS_GPU and not request.node.get_closest_marker("cuda"):
+        pytest.skip("a GPU is here: hide it with CUDA_VISIBLE_DEVICES=")
 
 
 @pytest.fixture

@@ -8,17 +8,13 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+import torch
+from torch.nn import functional as F
+from torch.utils.checkpoint import checkpoint
 
-torch = pytest.importorskip("torch")
-if torch.cuda.is_available():
-    pytest.skip("a GPU is here", allow_module_level=True)
+import torchtraceap
 
-from torch.nn import functional as F  # noqa: E402
-from torch.utils.checkpoint import checkpoint  # noqa: E402
-
-import torchtraceap  # noqa: E402
-
-from .shared_run import Seen  # noqa: E402
+from .shared_run import Seen
 
 
 def _ones(*shape: int) -> Any:

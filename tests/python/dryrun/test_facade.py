@@ -12,23 +12,20 @@ import warnings
 from typing import Any
 
 import pytest
-
-torch = pytest.importorskip("torch")
-if torch.cuda.is_available():
-    pytest.skip("a GPU is here", allow_module_level=True)
+import torch
 
 # Bound before any run, as in a user's module.
-from torch.accelerator import current_accelerator  # noqa: E402
-from torch.cuda import (  # noqa: E402
+from torch.accelerator import current_accelerator
+from torch.cuda import (
     get_device_name,
     is_available,
 )
 
-from torchtraceap.dryrun.estimate.gpus import gpu  # noqa: E402
-from torchtraceap.dryrun.facade.facade import Facade  # noqa: E402
-from torchtraceap.errors import DryRunError  # noqa: E402
+from torchtraceap.dryrun.estimate.gpus import gpu
+from torchtraceap.dryrun.facade.facade import Facade
+from torchtraceap.errors import DryRunError
 
-from .told import Told  # noqa: E402
+from .told import Told
 
 # --- What there is --------------------------------------------------------------------
 

@@ -11,20 +11,16 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+import torch
+from torch import Generator  # bound before any run
 
-torch = pytest.importorskip("torch")
-if torch.cuda.is_available():
-    pytest.skip("a GPU is here", allow_module_level=True)
+from torchtraceap.dryrun.dry_run import dry_run
+from torchtraceap.dryrun.facade.facade import Facade
+from torchtraceap.dryrun.facade.replacing import Replacements
+from torchtraceap.errors import DryRunError
 
-from torch import Generator  # noqa: E402  # bound before any run
-
-from torchtraceap.dryrun.dry_run import dry_run  # noqa: E402
-from torchtraceap.dryrun.facade.facade import Facade  # noqa: E402
-from torchtraceap.dryrun.facade.replacing import Replacements  # noqa: E402
-from torchtraceap.errors import DryRunError  # noqa: E402
-
-from .told import Told  # noqa: E402
-from .torch_state import changed, state_of_torch  # noqa: E402
+from .told import Told
+from .torch_state import changed, state_of_torch
 
 
 def _state() -> dict[str, Any]:

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-torch = pytest.importorskip("torch")
+import torch
 
 ROOT = Path(__file__).resolve().parents[3]
 # Behind all others: the folder has common names.

@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 import torchtraceap
 
 from .shared_run import Seen
-
-torch = pytest.importorskip("torch")
 
 
 def saved(value: Any) -> io.BytesIO:

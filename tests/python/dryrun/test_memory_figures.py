@@ -3,17 +3,12 @@
 
 from __future__ import annotations
 
-import pytest
+import torch
+from torch.cuda import memory_allocated  # bound before any run
 
-torch = pytest.importorskip("torch")
-if torch.cuda.is_available():
-    pytest.skip("a GPU is here", allow_module_level=True)
+from torchtraceap.dryrun.waits.sync_ops import BY_OPERATOR
 
-from torch.cuda import memory_allocated  # noqa: E402  # bound before any run
-
-from torchtraceap.dryrun.waits.sync_ops import BY_OPERATOR  # noqa: E402
-
-from .told import Told  # noqa: E402
+from .told import Told
 
 _MIB = 2**20
 

@@ -18,8 +18,6 @@ from .probe_sources import SOURCES
 from .probes import PROBES
 from .shared_run import Seen
 
-torch = pytest.importorskip("torch")
-
 #: By which name of a wait what was waited for; all other operators give a size.
 KIND_OF = {
     "aten::_local_scalar_dense": "scalar",

