@@ -32,6 +32,7 @@ CALLS: dict[str, Callable[[Any], Any]] = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:.torch.jit.script")  # torch.func's own
 @pytest.mark.parametrize("name", CALLS)
 def test_shapes_are_those_of_the_cpu_each_time(name: str, seen: Seen) -> None:
     def shapes(x: Any) -> list[Any]:
