@@ -23,7 +23,11 @@ from .shared_run import Seen
         {},
         {"num_workers": 2},
         {"num_workers": 2, "persistent_workers": True},
-        {"num_workers": 1, "multiprocessing_context": "spawn"},
+        {
+            "num_workers": 1,
+            "multiprocessing_context": "spawn",
+            "persistent_workers": True,  # as to start one takes seconds
+        },
     ],
 )
 def test_pinned_batches_do_not_wait(

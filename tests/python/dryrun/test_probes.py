@@ -45,7 +45,7 @@ def measured(probe: Probe, file: str, seen: Seen) -> tuple[Counter[str], set[Any
     raised = ""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        here = names()
+        here = names(probe)
         exec(compile(probe.setup, file + ".setup", "exec"), here)
         since = seen.anew()
         try:
