@@ -40,6 +40,19 @@ def told() -> Iterator[Told]:
 
 
 @pytest.fixture
+def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
+    """Writes scripts into what is the working folder meanwhile."""
+    monkeypatch.chdir(tmp_path)
+
+    def write(code: str, name: str = "prog.py") -> str:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(textwrap.dedent(code))
+        return name
+
+    return write
+
+
+@pytest.fixture
 def seen() -> Seen:
     """What the test makes in a dry run that it shares with its neighbors."""
     return SHARED["seen"].seen()
@@ -57,16 +70,3 @@ def pytest_runtest_teardown(nextitem: pytest.Item | None) -> None:
     for fixture, shared in SHARED.items():
         if fixture not in following:
             shared.leave()
-
-
-@pytest.fixture
-def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
-    """Writes scripts into what is the working folder meanwhile."""
-    monkeypatch.chdir(tmp_path)
-
-    def write(code: str, name: str = "prog.py") -> str:
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(textwrap.dedent(code))
-        return name
-
-    return write

@@ -6,10 +6,13 @@ from __future__ import annotations
 import threading
 
 import pytest
-import torch
 
-from torchtraceap.checking.sync_check import SyncStalls
-from torchtraceap.dryrun.dry_run import DryRun, dry_run
+torch = pytest.importorskip("torch")
+if torch.cuda.is_available():
+    pytest.skip("a GPU is here", allow_module_level=True)
+
+from torchtraceap.checking.sync_check import SyncStalls  # noqa: E402
+from torchtraceap.dryrun.dry_run import DryRun, dry_run  # noqa: E402
 
 _CHANCE = "of other threads counted for the step that was under way"
 _AFTER = "in no step, as it came after the last step(): "
