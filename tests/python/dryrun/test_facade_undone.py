@@ -96,7 +96,7 @@ def test_interrupted_exit_leaves_nothing_behind(
 
 
 def test_runs_are_not_nested() -> None:
-    with dry_run():
+    with dry_run() as run:
         with (
             pytest.raises(DryRunError, match=r"already, begun at .*_undone\.py:\d+"),
             dry_run(),
@@ -104,6 +104,8 @@ def test_runs_are_not_nested() -> None:
             pass
         assert torch.cuda.is_available()
     assert not torch.cuda.is_available()
+    with pytest.raises(DryRunError, match="once"), run:
+        pass
 
 
 def test_another_thread_has_to_wait() -> None:

@@ -77,14 +77,13 @@ def test_gpt2_is_trained_in_half_precision() -> None:
     assert names["aten::_scaled_dot_product_flash_attention"] == 2
 
 
-@pytest.mark.parametrize("sample", [False, True])
-def test_gpt2_generates(sample: bool) -> None:
+def test_gpt2_generates() -> None:
     with torchtraceap.dry_run() as run:
         net = _gpt2().to("cuda").eval()
         words = torch.randint(0, 99, (1, 4), device="cuda")
         before = len(run.syncs)
         out = net.generate(
-            words, max_new_tokens=6, do_sample=sample, pad_token_id=99, min_new_tokens=6
+            words, max_new_tokens=6, do_sample=True, pad_token_id=99, min_new_tokens=6
         )
         assert out.shape == (1, 10)
     waits = Counter(sync.api for sync in run.syncs[before:])

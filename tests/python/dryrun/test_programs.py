@@ -63,31 +63,6 @@ def test_checkpointing_runs_forward_again(reentrant: bool, seen: Seen) -> None:
     assert Counter(op.phase for op in again) == {"forward": 2, "backward": 2}
 
 
-def test_functions_with_a_gradient_of_their_own_and_hooks(seen: Seen) -> None:
-    class Square(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx: Any, x: Tensor) -> Tensor:
-            ctx.save_for_backward(x)
-            assert x.is_cuda
-            return x * x
-
-        @staticmethod
-        def backward(ctx: Any, grad: Tensor) -> Tensor:
-            (x,) = ctx.saved_tensors
-            assert x.is_cuda
-            assert grad.device == torch.device("cuda", 0)
-            return grad * 2 * x.to("cuda")
-
-    on_device = []
-    x = torch.randn(4, device="cuda", requires_grad=True)
-    x.register_hook(lambda grad: on_device.append(grad.is_cuda))
-    Square.apply(x).sum().backward()
-    torch.autograd.grad(Square.apply(x).sum(), x)
-    assert on_device == [True, True]
-    backward = [op.name for op in seen.ops if op.phase == "backward"]
-    assert backward.count("aten::mul") == 4
-
-
 def test_saved_tensors_on_the_host(seen: Seen) -> None:
     net = nn.Sequential(nn.Linear(4, 4), nn.ReLU()).to("cuda")
     with torch.autograd.graph.save_on_cpu(pin_memory=True):

@@ -16,7 +16,6 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from torch.utils.checkpoint import checkpoint
 
 
 def diffusion_step(device: str) -> Any:
@@ -207,19 +206,6 @@ def saved_and_resumed(device: str) -> Any:
     )
 
 
-def recomputed(device: str) -> Any:
-    """Activations are worked out again in the backward pass, reentrant and not."""
-    layers = nn.ModuleList(nn.Linear(6, 6) for _ in range(3)).to(device)  # waits
-    x = torch.randn(4, 6).to(device).requires_grad_()  # waits
-    y = x
-    for number, layer in enumerate(layers):
-        y = checkpoint(
-            lambda y, layer=layer: layer(y).tanh(), y, use_reentrant=number == 1
-        )
-    y.square().mean().backward()
-    return y, x.grad, layers[0].weight.grad
-
-
 def own_operator(device: str) -> Any:
     """An operator with its own backward, hooks, anomalies looked for by hand."""
 
@@ -252,6 +238,5 @@ TRAINING_PROGRAMS: tuple[Callable[[str], Any], ...] = (
     averaged_and_accumulated,
     mixed_precision,
     saved_and_resumed,
-    recomputed,
     own_operator,
 )
