@@ -70,3 +70,8 @@ def pytest_runtest_teardown(nextitem: pytest.Item | None) -> None:
     for fixture, shared in SHARED.items():
         if fixture not in following:
             shared.leave()
+
+
+def pytest_sessionfinish() -> None:
+    for shared in SHARED.values():  # With -x a test that others follow is the last.
+        shared.leave()
