@@ -42,7 +42,7 @@ def run(probe: Probe, around: Callable[[], Any] = nullcontext) -> str:
     """Run a probe on the GPU with fresh tensors; return the name of its error."""
     import torch
 
-    here = names("cuda")
+    here = names(probe)
     exec(compile(probe.setup, "<setup>", "exec"), here)
     torch.cuda.synchronize()
     try:

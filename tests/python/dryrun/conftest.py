@@ -11,10 +11,22 @@ from pathlib import Path
 import pytest
 
 from .scripts import Write
+from .shared_run import SHARED, Seen
 from .told import Told
 
 # All of it is about torch.
-collect_ignore_glob = [] if importlib.util.find_spec("torch") else ["test_*.py"]
+if importlib.util.find_spec("torch"):
+    import torch
+
+    HAS_GPU = torch.cuda.is_available()
+else:
+    HAS_GPU, collect_ignore_glob = False, ["test_*.py"]
+
+
+@pytest.fixture(autouse=True)
+def _no_gpu(request: pytest.FixtureRequest) -> None:
+    if HAS_GPU and not request.node.get_closest_marker("cuda"):
+        pytest.skip("a GPU is here: hide it with CUDA_VISIBLE_DEVICES=")
 
 
 @pytest.fixture
@@ -38,3 +50,28 @@ def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
         return name
 
     return write
+
+
+@pytest.fixture
+def seen() -> Seen:
+    """What the test makes in a dry run that it shares with its neighbors."""
+    return SHARED["seen"].seen()
+
+
+@pytest.fixture
+def seen_all() -> Seen:
+    """The same of a run in which all values are worked out."""
+    return SHARED["seen_all"].seen()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(nextitem: pytest.Item | None) -> None:
+    following = getattr(nextitem, "fixturenames", ())
+    for fixture, shared in SHARED.items():
+        if fixture not in following:
+            shared.leave()
+
+
+def pytest_sessionfinish() -> None:
+    for shared in SHARED.values():  # With -x a test that others follow is the last.
+        shared.leave()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""other_programs.py: graphs, agents, sentences and gradients by sample, for any device.
+"""other_programs.py: graphs, sentences and gradients by sample, for any device.
 
 Each takes a device and returns what it worked out. Its random numbers are the host's,
 so every device gets the same. Lines at which the host waits for a GPU end in `# waits`.
@@ -44,32 +44,6 @@ def graph_network(device: str) -> Any:
     loss.backward()
     isolated = torch.nonzero(degree == 0).squeeze(1)  # waits
     return loss, first.weight.grad, isolated, torch.bincount(graph)  # waits
-
-
-def policy_gradient(device: str) -> Any:
-    """An agent that samples, in a world on the host."""
-    policy = nn.Sequential(nn.Linear(3, 16), nn.Tanh(), nn.Linear(16, 2))
-    policy.to(device)  # waits
-    optimizer = torch.optim.Adam(policy.parameters(), lr=0.01)
-    state, rewards, likely = torch.zeros(3), [], []
-    for number in range(4):
-        logits = policy(state.to(device))  # waits
-        choice = torch.distributions.Categorical(logits=logits, validate_args=False)
-        action = torch.tensor(number % 2, device=device)  # waits
-        likely.append(choice.log_prob(action))
-        state = torch.tanh(state + action.item() - 0.5)  # waits
-        rewards.append(-state.abs().sum())
-    returns, total = [], 0.0
-    for reward in reversed(rewards):
-        total = float(reward) + 0.9 * total
-        returns.insert(0, total)
-    gains = torch.tensor(returns, device=device)  # waits
-    gains = (gains - gains.mean()) / (gains.std() + 1e-6)
-    loss = -(torch.stack(likely) * gains).sum() - 0.01 * choice.entropy()
-    optimizer.zero_grad()
-    loss.backward()
-    optimizer.step()
-    return loss, policy[0].weight
 
 
 def generation(device: str) -> Any:
@@ -178,7 +152,6 @@ def sentences(device: str) -> Any:
 
 OTHER_PROGRAMS: tuple[Callable[[str], Any], ...] = (
     graph_network,
-    policy_gradient,
     generation,
     gradients_by_sample,
     sentences,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,8 +52,9 @@ class Probe:
         )
 
 
-def names(device: str = "cuda") -> dict[str, Any]:
-    """Return what probes speak of, made on ``device``. Loads torch."""
+def names(probe: Probe, device: str = "cuda") -> dict[str, Any]:
+    """Return what a probe speaks of, made on ``device``; no tensor else, as to make all
+    takes longer than most probes. Loads torch."""
     import copy
     import io
     import logging
@@ -70,9 +72,35 @@ def names(device: str = "cuda") -> dict[str, Any]:
     # The default, which torch.compile switches off for the whole process.
     torch.distributions.Distribution.set_default_validate_args(True)
     h = torch.linspace(0.1, 3.2, 32).view(4, 8)
-    net = nn.Linear(8, 8).to(device)
-    x = h.to(device)
-    return {
+    make: dict[str, Callable[[], Any]] = {
+        # On the device: (4, 8), (8,), 0-dim, whole numbers, masks.
+        "x": lambda: h.to(device),
+        "y": lambda: (h + 1).to(device),
+        "v": lambda: torch.linspace(1, 8, 8).to(device),
+        "t": lambda: torch.tensor(2.0).to(device),
+        "u": lambda: torch.tensor(3.0).to(device),
+        "k": lambda: torch.tensor(2).to(device),
+        "i": lambda: torch.tensor([0, 2, 1, 3]).to(device),
+        "m": lambda: (h > 1.5).to(device),
+        "r": lambda: torch.tensor([True, False, True, False]).to(device),
+        "sq": lambda: (torch.eye(4) * 2 + 0.1).to(device),
+        "x3": lambda: torch.linspace(0, 1, 48).view(4, 2, 6).to(device),
+        # Of the host; hp is pinned.
+        "h": lambda: h,
+        "hi": lambda: torch.tensor([0, 2]),
+        "hm": lambda: h > 1.5,
+        "ht": lambda: torch.tensor(2.0),
+        "hp": lambda: h.clone().pin_memory(),
+        "ids": lambda: [[1, 2, 3], [4, 5, 6]],
+        "net": lambda: nn.Linear(8, 8).to(device),
+    }
+    words = set(re.findall(r"\w+", f"{probe.setup} {probe.code}"))
+    if "opt" in words:
+        words.add("net")
+    found = {name: made() for name, made in make.items() if name in words}
+    if "opt" in words:
+        found["opt"] = optim.SGD(found["net"].parameters(), lr=0.1)
+    return found | {
         "torch": torch,
         "nn": nn,
         "F": functional,
@@ -86,26 +114,4 @@ def names(device: str = "cuda") -> dict[str, Any]:
         "logging": logging,
         "math": math,
         "pickle": pickle,
-        # On the device: (4, 8), (8,), 0-dim, whole numbers, masks.
-        "x": x,
-        "y": (h + 1).to(device),
-        "v": torch.linspace(1, 8, 8).to(device),
-        "t": torch.tensor(2.0).to(device),
-        "u": torch.tensor(3.0).to(device),
-        "k": torch.tensor(2).to(device),
-        "i": torch.tensor([0, 2, 1, 3]).to(device),
-        "m": (h > 1.5).to(device),
-        "r": torch.tensor([True, False, True, False]).to(device),
-        "sq": (torch.eye(4) * 2 + 0.1).to(device),
-        "x3": torch.linspace(0, 1, 48).view(4, 2, 6).to(device),
-        # Of the host; hp is pinned.
-        "h": h,
-        "hi": torch.tensor([0, 2]),
-        "hm": h > 1.5,
-        "ht": torch.tensor(2.0),
-        "hp": h.clone().pin_memory(),
-        "ids": [[1, 2, 3], [4, 5, 6]],
-        "net": net,
-        "opt": optim.SGD(net.parameters(), lr=0.1),
-        "ce": nn.CrossEntropyLoss(),
     }

@@ -72,4 +72,4 @@ PROBES = (
     Probe("where-method", "x.where(m, t)", "", "async"),
     Probe("where-mask", "torch.where(m)", "shape", "nonzero"),
     Probe("triu", "x.triu(), x.diagonal().fill_(1.0)", "", "async"),
-)
+)  # fmt: skip

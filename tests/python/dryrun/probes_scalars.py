@@ -83,4 +83,4 @@ PROBES = (
     Probe("asarray", "np.asarray(x)", "", "numpy", raises="TypeError"),
     Probe("item-many", "x.item()", "", "many", raises="RuntimeError"),
     Probe("bool-many", "bool(x)", "", "many", raises="RuntimeError"),
-)
+)  # fmt: skip

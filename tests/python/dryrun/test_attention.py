@@ -11,10 +11,14 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.functional as F
-from torch import nn
+from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.nn.attention.flex_attention import flex_attention
 
 import torchtraceap
+from torchtraceap.errors import DryRunError
+
+from .shared_run import Seen
 
 FLASH = "_scaled_dot_product_flash_attention"
 EFFICIENT = "_scaled_dot_product_efficient_attention"
@@ -25,24 +29,23 @@ BF16, F16, F32 = torch.bfloat16, torch.float16, torch.float32
 
 
 def _attend(
-    dtype: torch.dtype, width: int = 64, mask: Any = None, gpu: str = "H100 SXM",
+    seen: Seen, dtype: torch.dtype, width: int = 64, mask: Any = None,
     key_length: int = 16, key_heads: int = 4, grad: bool = False, **options: Any,
 ) -> list[str]:  # fmt: skip
-    with torchtraceap.dry_run(gpu=gpu) as run:
-        query = torch.randn(2, 4, 16, width, device="cuda", dtype=dtype)
-        key = torch.randn(2, key_heads, key_length, width, device="cuda", dtype=dtype)
-        query.requires_grad_(grad)
-        if mask is not None:
-            mask = mask.to("cuda")
-        before = len(run.ops)
-        out = F.scaled_dot_product_attention(query, key, key, mask, **options)
-        assert out.shape == query.shape
-        assert out.dtype is query.dtype
-        assert out.is_cuda
-        if grad:
-            out.sum().backward()
-            assert query.grad.shape == query.shape
-    return [op.name.removeprefix("aten::") for op in run.ops[before:]]
+    query = torch.randn(2, 4, 16, width, device="cuda", dtype=dtype)
+    key = torch.randn(2, key_heads, key_length, width, device="cuda", dtype=dtype)
+    query.requires_grad_(grad)
+    if mask is not None:
+        mask = mask.to("cuda")
+    since = seen.anew()
+    out = F.scaled_dot_product_attention(query, key, key, mask, **options)
+    assert out.shape == query.shape
+    assert out.dtype is query.dtype
+    assert out.is_cuda
+    if grad:
+        out.sum().backward()
+        assert query.grad.shape == query.shape
+    return since.names
 
 
 MASK = torch.ones(16, 16, dtype=torch.bool)
@@ -60,84 +63,96 @@ MASK = torch.ones(16, 16, dtype=torch.bool)
         (EFFICIENT, {"dtype": BF16, "mask": MASK.float().bfloat16()}),
         (EFFICIENT, {"dtype": F16, "width": 264}),
         (EFFICIENT, {"dtype": BF16, "is_causal": True, "key_length": 8}),
-        (EFFICIENT, {"dtype": F16, "gpu": "T4"}),
-        (EFFICIENT, {"dtype": F16, "gpu": "V100"}),
-        (FLASH, {"dtype": F16, "gpu": "RTX 4090", "width": 192, "grad": True}),
-        (FLASH, {"dtype": F16, "gpu": "RTX 4090", "width": 200}),
-        (EFFICIENT, {"dtype": F16, "gpu": "RTX 4090", "width": 200, "grad": True}),
-        (MATH, {"dtype": BF16, "gpu": "T4"}),
         (MATH, {"dtype": F32, "width": 6}),
         (MATH, {"dtype": torch.float64}),
         (MATH, {"dtype": F32, "key_heads": 2, "enable_gqa": True}),
     ],
 )
-def test_the_kernel_that_is_chosen(expected: str, case: dict[str, Any]) -> None:
-    assert KERNELS & set(_attend(**case)) == {expected}
+def test_the_kernel_that_is_chosen(
+    expected: str, case: dict[str, Any], seen: Seen
+) -> None:
+    assert KERNELS & set(_attend(seen, **case)) == {expected}
 
 
-def test_backward_is_that_of_the_kernel() -> None:
+def test_backward_is_that_of_the_kernel(seen: Seen) -> None:
     for dtype, kernel in ((BF16, FLASH), (F32, EFFICIENT)):
-        names = _attend(dtype, grad=True)
+        names = _attend(seen, dtype, grad=True)
         assert names.count(kernel) == names.count(f"{kernel}_backward") == 1
 
 
-def test_what_goes_before_the_kernel() -> None:
+def test_what_goes_before_the_kernel(seen: Seen) -> None:
     odd = torch.ones(16, 13, dtype=torch.bool)
-    assert "constant_pad_nd" in _attend(BF16, mask=odd, key_length=13)
-    assert "constant_pad_nd" not in _attend(BF16, mask=MASK)
-    padded = _attend(BF16, width=60)
+    assert "constant_pad_nd" in _attend(seen, BF16, mask=odd, key_length=13)
+    assert "constant_pad_nd" not in _attend(seen, BF16, mask=MASK)
+    padded = _attend(seen, BF16, width=60)
     assert padded.count("constant_pad_nd") == 3
     assert padded.index(FLASH) < padded.index("slice")
 
 
-def test_the_program_chooses() -> None:
+def test_the_program_chooses(seen: Seen) -> None:
     with sdpa_kernel(SDPBackend.MATH):
-        assert MATH in _attend(BF16)
+        assert MATH in _attend(seen, BF16)
     with sdpa_kernel(SDPBackend.CUDNN_ATTENTION):
-        assert CUDNN in _attend(BF16)
+        assert CUDNN in _attend(seen, BF16)
     order = [SDPBackend.EFFICIENT_ATTENTION, SDPBackend.FLASH_ATTENTION]
     with sdpa_kernel(order, set_priority=True):
-        assert EFFICIENT in _attend(BF16)
+        assert EFFICIENT in _attend(seen, BF16)
     with (
         sdpa_kernel(SDPBackend.FLASH_ATTENTION),
         pytest.raises(RuntimeError, match="No available kernel"),
     ):
-        _attend(F32)
+        _attend(seen, F32)
     torch.backends.cuda.enable_flash_sdp(False)
     try:
-        assert EFFICIENT in _attend(BF16)
+        assert EFFICIENT in _attend(seen, BF16)
     finally:
         torch.backends.cuda.enable_flash_sdp(True)
 
 
-def test_under_autocast_and_without_autograd() -> None:
-    with torch.inference_mode():
-        assert FLASH in _attend(BF16)
-    with torch.no_grad():
-        assert FLASH in _attend(BF16)
-    with torchtraceap.dry_run() as run:
-        query = torch.randn(1, 2, 8, 16, device="cuda", requires_grad=True)
-        with torch.autocast("cuda", dtype=BF16):
-            F.scaled_dot_product_attention(query, query, query).sum().backward()
-        names = [op.name.removeprefix("aten::") for op in run.ops]
-    assert {FLASH, f"{FLASH}_backward"} <= set(names)
+def test_under_autocast_and_without_autograd(seen: Seen) -> None:
+    for without in (torch.inference_mode(), torch.no_grad()):
+        with without:
+            assert FLASH in _attend(seen, BF16)
+    since = seen.anew()
+    query = torch.randn(1, 2, 8, 16, device="cuda", requires_grad=True)
+    with torch.autocast("cuda", dtype=BF16):
+        F.scaled_dot_product_attention(query, query, query).sum().backward()
+    assert {FLASH, f"{FLASH}_backward"} <= set(since.names)
 
 
-def test_multihead_attention() -> None:
-    with torchtraceap.dry_run() as run:
-        layer = nn.MultiheadAttention(16, 2, batch_first=True).to("cuda", BF16)
-        x = torch.randn(2, 8, 16, device="cuda", dtype=BF16)
-        out, weights = layer(x, x, x, need_weights=False)
-        assert out.shape == x.shape
-        assert weights is None
-        out.sum().backward()
-        before = len(run.ops)
-        _, weights = layer(x, x, x)  # to have weights takes the plain way
-        assert weights.shape == (2, 8, 8)
-        names = [op.name.removeprefix("aten::") for op in run.ops]
-    assert names[:before].count(FLASH) == 1
-    assert "_softmax" in names[before:]
-    assert FLASH not in names[before:]
+def test_multihead_attention(seen: Seen) -> None:
+    layer = nn.MultiheadAttention(16, 2, batch_first=True).to("cuda", BF16)
+    x = torch.randn(2, 8, 16, device="cuda", dtype=BF16)
+    out, weights = layer(x, x, x, need_weights=False)
+    assert out.shape == x.shape
+    assert weights is None
+    out.sum().backward()
+    assert seen.names.count(FLASH) == 1
+    since = seen.anew()
+    _, weights = layer(x, x, x)  # to have weights takes the plain way
+    assert weights.shape == (2, 8, 8)
+    assert "_softmax" in since.names and FLASH not in since.names
+
+
+@pytest.mark.parametrize(
+    ("gpu", "cases"),
+    [
+        ("T4", ((EFFICIENT, {"dtype": F16}), (MATH, {"dtype": BF16}))),
+        ("V100", ((EFFICIENT, {"dtype": F16}),)),
+        (
+            "RTX 4090",
+            (
+                (FLASH, {"dtype": F16, "width": 192, "grad": True}),
+                (FLASH, {"dtype": F16, "width": 200}),
+                (EFFICIENT, {"dtype": F16, "width": 200, "grad": True}),
+            ),
+        ),
+    ],
+)
+def test_the_kernel_that_is_chosen_on_another_gpu(gpu: str, cases: Any) -> None:
+    with torchtraceap.dry_run(gpu=gpu) as run:
+        for expected, case in cases:
+            assert KERNELS & set(_attend(Seen(run), **case)) == {expected}
 
 
 def test_tensors_of_the_host_and_meta_tensors_after_the_run() -> None:
@@ -149,3 +164,48 @@ def test_tensors_of_the_host_and_meta_tensors_after_the_run() -> None:
     meta = torch.randn(1, 2, 4, 8, device="meta", requires_grad=True)
     out = F.scaled_dot_product_attention(meta, meta, meta)
     assert "ScaledDotProduct" not in type(out.grad_fn).__name__
+
+
+# --- Attention made of functions ------------------------------------------------------
+
+of_flex = pytest.mark.filterwarnings("ignore:flex_attention called without")
+
+
+def later_keys(score: Tensor, b: Tensor, h: Tensor, q: Tensor, k: Tensor) -> Tensor:
+    return score + (k - q)
+
+
+def given() -> list[Tensor]:
+    torch.manual_seed(0)
+    return [torch.randn(1, 2, 16, 8) for _ in range(3)]
+
+
+@of_flex
+def test_flex_attention_gives_what_it_gives_on_the_host(seen_all: Seen) -> None:
+    with torch.no_grad():
+        expected = flex_attention(*given(), score_mod=later_keys)
+        on_device = [one.cuda() for one in given()]
+        since = seen_all.anew()
+        found = flex_attention(*on_device, score_mod=later_keys)
+        assert found.is_cuda and found.device == torch.device("cuda", 0)
+        # Queries by keys, and what comes of it by values.
+        assert since.names.count("bmm") == 2
+        since = since.anew()
+        twice = found * 2
+        assert since.names == ["mul"]
+        torch.testing.assert_close(twice.cpu(), expected * 2)
+
+
+@of_flex
+def test_what_follows_flex_attention_is_waited_for(seen: Seen) -> None:
+    with torch.no_grad():
+        out = flex_attention(*(one.cuda() for one in given())).sum()
+        since = seen.anew()
+        out.item()
+    assert len(since.syncs) == 1
+
+
+@of_flex
+def test_its_backward_is_refused_by_name(seen: Seen) -> None:
+    with pytest.raises(DryRunError, match="backward of flex_attention"):
+        flex_attention(*(one.cuda().requires_grad_() for one in given()))

@@ -4,19 +4,19 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 import torch
 import torch.nn.functional as F
 from torch import nn
-from torch.utils._python_dispatch import TorchDispatchMode
 
 import torchtraceap
 from torchtraceap.dryrun.overrides import autocast, autocast_table
 from torchtraceap.dryrun.overrides.kernels import operator
+
+from .shared_run import Seen
 
 HALF, FLOAT = torch.float16, torch.float32
 HEADER = Path(torch.__file__).parent / "include" / "ATen" / "autocast_mode.h"
@@ -77,77 +77,34 @@ def test_every_kernel_of_autocast_has_another() -> None:
         (lambda x: x.cpu() @ x.cpu(), FLOAT),
     ],
 )
-def test_types_of_results(call: Any, expected: torch.dtype) -> None:
-    with torchtraceap.dry_run():
-        x = torch.randn(4, 4, device="cuda")
-        with torch.autocast("cuda"):
-            assert call(x).dtype is expected
+def test_types_of_results(call: Any, expected: torch.dtype, seen: Seen) -> None:
+    x = torch.randn(4, 4, device="cuda")
+    with torch.autocast("cuda"):
+        assert call(x).dtype is expected
 
 
-def _casts(run: Any) -> int:
-    return sum(op.name == "aten::_to_copy" and op.copy is None for op in run.ops)
+def _casts(seen: Seen) -> int:
+    return sum(op.name == "aten::_to_copy" and op.copy is None for op in seen.ops)
 
 
 @pytest.mark.parametrize(("cache", "expected"), [(True, 4), (False, 8)])
-def test_a_parameter_is_cast_once_in_a_block(cache: bool, expected: int) -> None:
-    with torchtraceap.dry_run() as run:
-        net = nn.Linear(4, 4).to("cuda")
-        x = torch.randn(2, 4, device="cuda")
-        for _ in range(2):
-            before = _casts(run)
-            with torch.autocast("cuda", cache_enabled=cache):
-                net(net(x)) + net.weight.mean()  # input, weight, bias; none for mean
-                with torch.autocast("cuda", enabled=False):
-                    assert net(x).dtype is FLOAT
-                with torch.autocast("cuda"):
-                    net(x.detach())  # input; weight and bias are kept
-            assert _casts(run) - before == expected
+def test_a_parameter_is_cast_once_in_a_block(
+    cache: bool, expected: int, seen: Seen
+) -> None:
+    net = nn.Linear(4, 4).to("cuda")
+    x = torch.randn(2, 4, device="cuda")
+    for _ in range(2):
+        since = seen.anew()
+        with torch.autocast("cuda", cache_enabled=cache):
+            net(net(x)) + net.weight.mean()  # input, weight, bias; none for mean
+            with torch.autocast("cuda", enabled=False):
+                assert net(x).dtype is FLOAT
+            with torch.autocast("cuda"):
+                net(x.detach())  # input; weight and bias are kept
+        assert _casts(since) == expected
 
 
-def test_casts_equal_those_of_autocast_on_the_cpu() -> None:
-    """Both lists have linear and mse_loss, and neither relu."""
-
-    class Casts(TorchDispatchMode):
-        seen: ClassVar[Counter[str]] = Counter()
-
-        def __torch_dispatch__(
-            self, func: Any, types: Any, args: Any = (), kwargs: Any = None
-        ) -> Any:
-            self.seen[func._schema.name] += 1
-            return func(*args, **(kwargs or {}))
-
-    def step(device: str) -> nn.Module:
-        net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 4)).to(device)
-        x = torch.randn(2, 4, device=device)
-        counting.seen.clear()
-        with torch.autocast(device, dtype=torch.bfloat16):
-            loss = F.mse_loss(net(net(x)), x)
-        loss.backward()
-        return net
-
-    counting = Casts()
-    with counting:
-        step("cpu")
-        real = counting.seen["aten::_to_copy"]
-    with torchtraceap.dry_run() as run:
-        net = step("cuda")
-        assert {each.grad.dtype for each in net.parameters()} == {FLOAT}
-    assert _casts(run) == real > 8
-
-
-def test_autocast_is_off_again_after_the_run() -> None:
-    with torchtraceap.dry_run():
-        pass
-    x = torch.randn(2, 2, device="meta")
-    torch.set_autocast_enabled("cuda", True)
-    try:
-        assert (x @ x).dtype is FLOAT
-        assert x.half().sum().dtype is HALF
-    finally:
-        torch.set_autocast_enabled("cuda", False)
-
-
-def test_decorators_and_functions_with_a_gradient_of_their_own() -> None:
+def test_decorators_and_functions_with_a_gradient_of_their_own(seen: Seen) -> None:
     class Square(torch.autograd.Function):
         @staticmethod
         @torch.amp.custom_fwd(device_type="cuda", cast_inputs=FLOAT)
@@ -163,58 +120,64 @@ def test_decorators_and_functions_with_a_gradient_of_their_own() -> None:
             (x,) = ctx.saved_tensors
             return grad @ x.T + x.T @ grad
 
-    with torchtraceap.dry_run():
+    @torch.autocast("cuda")
+    def loss_of(x: Any) -> Any:
+        assert Square.apply(x).dtype is FLOAT
+        assert (x @ x).dtype is HALF
+        return Square.apply(x).sum()
 
-        @torch.autocast("cuda")
-        def loss_of(x: Any) -> Any:
-            assert Square.apply(x).dtype is FLOAT
-            assert (x @ x).dtype is HALF
-            return Square.apply(x).sum()
-
-        x = torch.randn(4, 4, device="cuda", requires_grad=True)
-        loss_of(x).backward()
-        assert x.grad.dtype is FLOAT
+    x = torch.randn(4, 4, device="cuda", requires_grad=True)
+    loss_of(x).backward()
+    assert x.grad.dtype is FLOAT
 
 
-def test_what_autocast_refuses() -> None:
-    with torchtraceap.dry_run():
-        p = torch.rand(3, device="cuda")
-        with (
-            torch.autocast("cuda"),
-            pytest.raises(RuntimeError, match="unsafe to auto"),
-        ):
-            F.binary_cross_entropy(p, p)
-        with (
-            torch.autocast("cuda", dtype=torch.bfloat16),
-            pytest.raises(RuntimeError, match="prioritize"),
-        ):
-            torch.dot(p.half(), p.half())
+def test_what_autocast_refuses(seen: Seen) -> None:
+    p = torch.rand(3, device="cuda")
+    with torch.autocast("cuda"), pytest.raises(RuntimeError, match="unsafe to auto"):
+        F.binary_cross_entropy(p, p)
+    with (
+        torch.autocast("cuda", dtype=torch.bfloat16),
+        pytest.raises(RuntimeError, match="prioritize"),
+    ):
+        torch.dot(p.half(), p.half())
 
 
-@pytest.mark.parametrize("clip", [False, True])
-@pytest.mark.parametrize("scaler", [torch.amp.GradScaler, torch.cuda.amp.GradScaler])
+@pytest.mark.parametrize(
+    ("scaler", "clip"),
+    [(torch.amp.GradScaler, False), (torch.cuda.amp.GradScaler, True)],
+)
 @pytest.mark.filterwarnings("ignore::FutureWarning")
-def test_grad_scaler_reads_one_value_a_step(scaler: Any, clip: bool) -> None:
-    with torchtraceap.dry_run() as run:
-        scale = scaler()
-        net = nn.Linear(4, 4).to("cuda")
-        optimizer = torch.optim.AdamW(net.parameters())
-        before = [float(scale.get_scale()), len(run.syncs)][1]
-        for _ in range(3):
-            with torch.autocast("cuda"):
-                loss = net(torch.randn(2, 4, device="cuda")).sum()
-            scale.scale(loss).backward()
-            if clip:
-                scale.unscale_(optimizer)
-                nn.utils.clip_grad_norm_(net.parameters(), 1.0)
-            scale.step(optimizer)
-            scale.update()
-            optimizer.zero_grad()
-            run.step()
-        syncs = run.syncs[before:]
-        assert [sync.api for sync in syncs] == ["aten::_local_scalar_dense"] * 3
-        assert [sync.step for sync in syncs] == [0, 1, 2]
-        assert len(optimizer.state) == 2  # no step was skipped for an infinity
+def test_grad_scaler_reads_one_value_a_step(
+    scaler: Any, clip: bool, seen: Seen
+) -> None:
+    scale = scaler()
+    net = nn.Linear(4, 4).to("cuda")
+    optimizer = torch.optim.AdamW(net.parameters())
+    for _ in range(3):
+        since = seen.anew()
+        with torch.autocast("cuda"):
+            loss = net(torch.randn(2, 4, device="cuda")).sum()
+        scale.scale(loss).backward()
+        if clip:
+            scale.unscale_(optimizer)
+            nn.utils.clip_grad_norm_(net.parameters(), 1.0)
+        scale.step(optimizer)
+        scale.update()
+        optimizer.zero_grad()
+        assert [sync.api for sync in since.syncs] == ["aten::_local_scalar_dense"]
+    assert len(optimizer.state) == 2  # no step was skipped for an infinity
+
+
+def test_autocast_is_off_again_after_the_run() -> None:
+    with torchtraceap.dry_run():
+        pass
+    x = torch.randn(2, 2, device="meta")
+    torch.set_autocast_enabled("cuda", True)
+    try:
+        assert (x @ x).dtype is FLOAT
+        assert x.half().sum().dtype is HALF
+    finally:
+        torch.set_autocast_enabled("cuda", False)
     assert operator("softmax.int").py_kernels == {}
 
 

@@ -16,17 +16,28 @@ import torchtraceap
 from torchtraceap.dryrun.device import moved_tensors
 
 
-def test_what_went_to_the_device_and_back_has_its_values() -> None:
-    net = nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4))
-    former = {name: value.clone() for name, value in net.state_dict().items()}
-    parameters = list(net.parameters())
-    with torchtraceap.dry_run():
-        net.cuda()
-        net.half().cpu()
-        net.cuda().cpu()
-    for name, value in net.state_dict().items():
-        torch.testing.assert_close(value, former[name], rtol=0, atol=0)
-    assert all(a is b for a, b in zip(net.parameters(), parameters, strict=True))
+def test_modules_that_were_moved_are_back_on_the_host_as_they_were() -> None:
+    net = nn.Sequential(nn.Linear(3, 3), nn.BatchNorm1d(3))
+    net.requires_grad_(True)[0].bias.requires_grad_(False)
+    before = {name: value.clone() for name, value in net.state_dict().items()}
+    weight = net[0].weight
+    optimizer = torch.optim.SGD(net.parameters(), lr=1)
+    with pytest.raises(ZeroDivisionError), torchtraceap.dry_run():
+        net.cuda().half().cpu()
+        net.float().cuda()
+        net(torch.ones(4, 3, device="cuda")).sum().backward()
+        optimizer.step()
+        assert net[0].weight is weight and weight.is_cuda
+        1 / 0  # noqa: B018
+    assert net[0].weight is weight
+    assert not net[0].bias.requires_grad
+    after = net.state_dict()
+    assert before.keys() == after.keys()
+    for name, value in after.items():
+        assert torch.equal(value, before[name]), name
+    net(torch.randn(4, 3)).pow(4).sum().backward()
+    optimizer.step()
+    assert not torch.equal(weight, before["0.weight"])
 
 
 def test_views_weak_references_and_live_graphs_hinder_nothing() -> None:

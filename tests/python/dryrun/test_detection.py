@@ -5,6 +5,7 @@ everything worked out the same boxes as on the CPU."""
 from __future__ import annotations
 
 from collections import Counter
+from functools import cache
 from typing import Any
 
 import torch
@@ -51,10 +52,14 @@ def inputs() -> tuple[Tensor, ...]:
     return boxes, torch.rand(60), torch.randint(0, 3, (60,))
 
 
+@cache
 def dry(dial: Any, big: int = 1) -> tuple[Any, Any]:
     """Return what `detect` gives in a dry run, and the run."""
     with torchtraceap.dry_run(values=dial) as run:
-        moved = [t.repeat(big, *[1] * (t.dim() - 1)).to("cuda") for t in inputs()]
+        boxes, scores, classes = inputs()
+        scores = scores / min(big, 2)  # Of many fewer are sure, or it takes seconds.
+        repeated = boxes.repeat(big, 1), scores.repeat(big), classes.repeat(big)
+        moved = [t.to("cuda") for t in repeated]
         before = len(run.syncs)
         result = detect(*moved)
     del run.syncs[:before]
@@ -90,5 +95,6 @@ def test_the_lines_are_the_same_without_values() -> None:
     exact = lines("all")
     assert len(exact) == 9
     assert lines("none") <= exact
-    assert lines("small", big=20) <= exact
-    assert {line for _, line in lines("small", big=20)} == {line for _, line in exact}
+    guessed = lines("small", big=18)  # more than is worked out
+    assert guessed <= exact
+    assert {line for _, line in guessed} == {line for _, line in exact}

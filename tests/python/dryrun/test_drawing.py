@@ -3,20 +3,17 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from typing import Any
 
 import pytest
+import torch
+from torch.nn import functional as F
+from torch.utils.checkpoint import checkpoint
 
-torch = pytest.importorskip("torch")
-if torch.cuda.is_available():
-    pytest.skip("a GPU is here", allow_module_level=True)
+import torchtraceap
 
-from torch.nn import functional as F  # noqa: E402
-from torch.utils.checkpoint import checkpoint  # noqa: E402
-
-import torchtraceap  # noqa: E402
+from .shared_run import Seen
 
 
 def _ones(*shape: int) -> Any:
@@ -41,33 +38,56 @@ DRAWS: dict[str, Callable[[], Any]] = {
 
 
 @pytest.mark.parametrize("draw", DRAWS.values(), ids=DRAWS)
-def test_the_same_seed_gives_the_same_numbers(draw: Callable[[], Any]) -> None:
-    with torchtraceap.dry_run():
-        torch.manual_seed(4)
-        first, second = draw().tolist(), draw().tolist()
-        torch.cuda.manual_seed_all(4)
-        assert draw().tolist() == first != second
-        torch.manual_seed(5)
-        assert draw().tolist() != first
+def test_the_same_seed_gives_the_same_numbers(
+    draw: Callable[[], Any], seen: Seen
+) -> None:
+    torch.manual_seed(4)
+    first, second = draw().tolist(), draw().tolist()
+    torch.cuda.manual_seed_all(4)
+    assert draw().tolist() == first != second
+    torch.manual_seed(5)
+    assert draw().tolist() != first
 
 
-def test_states_are_kept_and_put_back() -> None:
+def test_states_are_kept_and_put_back(seen: Seen) -> None:
     def draw() -> list[float]:
         return torch.rand(4, device="cuda").tolist()
 
-    with torchtraceap.dry_run():
-        state = torch.cuda.get_rng_state()
-        first = draw()
-        torch.cuda.set_rng_state(state)
-        assert draw() == first
-        with torch.random.fork_rng():
-            inside = draw()
-        assert draw() == inside != first
-        copied = torch.cuda.default_generators[0].clone_state()
-        assert copied.device.type == "cuda"
-        assert torch.rand(4, device="cuda", generator=copied).tolist() == draw()
-        chosen = torch.cuda.default_generators[0].seed()
-        assert torch.cuda.initial_seed() == chosen
+    state = torch.cuda.get_rng_state()
+    first = draw()
+    torch.cuda.set_rng_state(state)
+    assert draw() == first
+    with torch.random.fork_rng():
+        inside = draw()
+    assert draw() == inside != first
+    copied = torch.cuda.default_generators[0].clone_state()
+    assert copied.device.type == "cuda"
+    assert torch.rand(4, device="cuda", generator=copied).tolist() == draw()
+    chosen = torch.cuda.default_generators[0].seed()
+    assert torch.cuda.initial_seed() == chosen
+
+
+def test_a_generator_of_the_programs_own(seen: Seen) -> None:
+    own = torch.Generator("cuda").manual_seed(3)
+    first = torch.randn(4, device="cuda", generator=own)
+    second = torch.empty(4, device="cuda").normal_(generator=own)
+    own.manual_seed(3)
+    again = torch.randn(4, device="cuda", generator=own)
+    assert torch.equal(first, again) and not torch.equal(first, second)
+
+
+def test_the_host_has_a_state_of_its_own(seen: Seen) -> None:
+    torch.manual_seed(3)
+    expected = torch.rand(8)
+    torch.manual_seed(3)
+    first = torch.rand(4)
+    for draw in DRAWS.values():
+        draw()
+    torch.cuda.manual_seed(9)
+    torch.randn(9999, device="cuda")
+    F.dropout(torch.ones(9, device="cuda")).sum().item()
+    torch.cuda.set_rng_state(torch.cuda.get_rng_state())
+    assert torch.equal(torch.cat([first, torch.rand(4)]), expected)
 
 
 @pytest.mark.parametrize("values", ["none", "small"])
@@ -120,20 +140,6 @@ def test_a_checkpoint_drops_out_the_same_again(reentrant: bool) -> None:
             assert _checkpointed("cuda", reentrant) == (out, grad)
 
 
-def test_the_host_has_a_state_of_its_own() -> None:
-    torch.manual_seed(3)
-    expected = torch.rand(8)
-    torch.manual_seed(3)
-    with torchtraceap.dry_run():
-        first = torch.rand(4)
-        for draw in DRAWS.values():
-            draw()
-        torch.cuda.manual_seed(9)
-        torch.randn(9999, device="cuda")
-        torch.cuda.set_rng_state(torch.cuda.get_rng_state())
-        assert torch.equal(torch.cat([first, torch.rand(4)]), expected)
-
-
 def test_the_seed_of_the_run_is_where_it_begins() -> None:
     torch.manual_seed(8)  # Not what the run begins with.
     with torchtraceap.dry_run(seed=6):
@@ -141,34 +147,3 @@ def test_the_seed_of_the_run_is_where_it_begins() -> None:
         first = torch.rand(4, device="cuda").tolist()
         torch.cuda.manual_seed(6)
         assert torch.rand(4, device="cuda").tolist() == first
-
-
-def test_a_seed_waits_for_an_operator_that_draws(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    # Else the state that the operator leaves would take the place of the seed's.
-    drawing, seeded = threading.Event(), threading.Event()
-    set_state = torch.set_rng_state
-    during: list[bool] = []
-
-    def watched(state: Any) -> None:
-        if not drawing.is_set():
-            drawing.set()
-            during.append(seeded.wait(0.2))
-        set_state(state)
-
-    def seed() -> None:
-        drawing.wait(60)
-        torch.cuda.manual_seed(1)
-        seeded.set()
-
-    with torchtraceap.dry_run():
-        torch.cuda.manual_seed(1)
-        expected = torch.rand(4, device="cuda").tolist()
-        thread = threading.Thread(target=seed)
-        thread.start()
-        monkeypatch.setattr(torch, "set_rng_state", watched)
-        torch.rand(4, device="cuda")
-        thread.join()
-        assert during == [False]
-        assert torch.rand(4, device="cuda").tolist() == expected

@@ -12,23 +12,19 @@ import warnings
 from typing import Any
 
 import pytest
-
-torch = pytest.importorskip("torch")
-if torch.cuda.is_available():
-    pytest.skip("a GPU is here", allow_module_level=True)
+import torch
 
 # Bound before any run, as in a user's module.
-from torch.accelerator import current_accelerator  # noqa: E402
-from torch.cuda import (  # noqa: E402
-    get_device_name,
-    is_available,
-)
+from torch import Generator
+from torch.accelerator import current_accelerator
+from torch.cuda import get_device_name, is_available, memory_allocated
 
-from torchtraceap.dryrun.estimate.gpus import gpu  # noqa: E402
-from torchtraceap.dryrun.facade.facade import Facade  # noqa: E402
-from torchtraceap.errors import DryRunError  # noqa: E402
+from torchtraceap.dryrun.estimate.gpus import gpu
+from torchtraceap.dryrun.facade.facade import Facade
+from torchtraceap.dryrun.waits.sync_ops import BY_OPERATOR
+from torchtraceap.errors import DryRunError
 
-from .told import Told  # noqa: E402
+from .told import Told
 
 # --- What there is --------------------------------------------------------------------
 
@@ -180,3 +176,69 @@ def test_tools_find_what_they_need(told: Told) -> None:
 def test_what_cannot_be_had_is_refused(told: Told, use: Any, what: str) -> None:
     with pytest.raises(DryRunError, match=what):
         use()
+
+
+# --- Memory, and random numbers -------------------------------------------------------
+
+_MIB = 2**20
+
+
+def test_memory_is_that_of_the_tensors(told: Told) -> None:
+    told.use(3 * _MIB)
+    told.use(1 * _MIB)
+    assert memory_allocated() == _MIB == torch.accelerator.memory_allocated()
+    assert torch.cuda.max_memory_allocated() == 3 * _MIB
+    assert torch.cuda.memory_reserved() == 3 * _MIB  # kept for later
+    assert torch.cuda.mem_get_info() == (80 * 2**30 - 3 * _MIB, 80 * 2**30)
+    assert torch.accelerator.get_memory_info() == torch.cuda.mem_get_info()
+    assert " 3072 KiB |" in torch.cuda.memory_summary()
+    torch.cuda.reset_peak_memory_stats()
+    assert torch.cuda.max_memory_allocated() == _MIB
+    assert torch.cuda.memory_stats()["num_ooms"] == 0
+    assert torch.cuda.memory_snapshot() == []
+
+
+def test_cache_is_emptied_with_a_wait_if_it_holds_something(told: Told) -> None:
+    torch.cuda.empty_cache()
+    assert not told.waits
+    told.use(3 * _MIB)
+    told.use(_MIB)
+    torch.cuda.empty_cache()
+    assert told.waits == ["torch.cuda.empty_cache"]
+    assert told.waits[0] in BY_OPERATOR
+    assert torch.cuda.memory_reserved() == _MIB
+    torch.cuda.empty_cache()
+    assert len(told.waits) == 1
+    told.use(2 * _MIB)
+    assert torch.cuda.memory_reserved() == 2 * _MIB
+
+
+def test_limits_of_the_allocator(told: Told) -> None:
+    torch.cuda.set_per_process_memory_fraction(0.5)
+    assert torch.cuda.get_per_process_memory_fraction() == 0.5
+    with torch.cuda.memory.caching_allocator_disabled():
+        pass
+    assert torch.cuda.get_allocator_backend() == "native"
+    torch.cuda.ipc_collect()
+    torch.cuda.reset_accumulated_memory_stats()
+
+
+def test_generator_of_the_gpu(told: Told) -> None:
+    for kind in (Generator, torch.Generator):
+        made = kind("cuda")
+        assert str(made.device) == "cuda:0" and isinstance(made, kind)
+        assert str(kind().device) == "cpu" and isinstance(kind(), kind)
+    made.manual_seed(3)
+    first = torch.rand(4, generator=made)
+    assert torch.equal(first, torch.rand(4, generator=made.manual_seed(3)))
+
+
+def test_state_of_random_numbers_can_be_set(told: Told) -> None:
+    torch.manual_seed(5)  # seeds all devices
+    assert torch.cuda.initial_seed() == 5
+    of_a_gpu = torch.tensor([9, *[0] * 15], dtype=torch.uint8)  # seed 9, offset 0
+    torch.cuda.set_rng_state_all([of_a_gpu])
+    assert torch.cuda.initial_seed() == 9
+    with torch.random.fork_rng(devices=[0]):
+        torch.cuda.manual_seed(7)
+    assert torch.cuda.initial_seed() == 9

@@ -10,15 +10,12 @@ import sys
 from typing import Any
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-if torch.cuda.is_available():
-    pytest.skip("a GPU is here", allow_module_level=True)
+from torchtraceap.dryrun.facade.facade import Facade
+from torchtraceap.errors import DryRunError
 
-from torchtraceap.dryrun.facade.facade import Facade  # noqa: E402
-from torchtraceap.errors import DryRunError  # noqa: E402
-
-from .told import Told  # noqa: E402
+from .told import Told
 
 
 def test_a_real_gpu_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,29 +5,28 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import pytest
 import torch
 
 import torchtraceap
 from torchtraceap.dryrun.estimate.launches import launches_of
 
+from .shared_run import Seen
 
-def test_a_copy_to_the_host_that_waits_is_converted_there() -> None:
-    with torchtraceap.dry_run() as run:
-        x = torch.ones(8, device="cuda")
-        x.to("cpu", torch.half)
-        torch.empty(8, dtype=torch.half).copy_(x)
-        x.to("cpu", torch.half, non_blocking=True)
-    copies = [op.copy.nbytes for op in run.ops if op.copy is not None]
+
+def test_a_copy_to_the_host_that_waits_is_converted_there(seen: Seen) -> None:
+    x = torch.ones(8, device="cuda")
+    x.to("cpu", torch.half)
+    torch.empty(8, dtype=torch.half).copy_(x)
+    x.to("cpu", torch.half, non_blocking=True)
+    copies = [op.copy.nbytes for op in seen.ops if op.copy is not None]
     assert copies == [32, 32, 16]
 
 
-def test_an_assertion_on_the_device_is_a_launch() -> None:
-    with torchtraceap.dry_run() as run:
-        torch._assert_async(torch.ones((), device="cuda"))
-    assert run.ops[-1].name == "aten::_assert_async"
-    assert len(launches_of(run.ops[-1])) == 1
-    assert not run.syncs
+def test_an_assertion_on_the_device_is_a_launch(seen: Seen) -> None:
+    torch._assert_async(torch.ones((), device="cuda"))
+    last = seen.ops[-1]
+    assert last.name == "aten::_assert_async" and len(launches_of(last)) == 1
+    assert not seen.syncs
 
 
 def _place(at: int) -> torch.Tensor:
@@ -45,19 +44,18 @@ OUTSIDE: dict[str, Callable[[torch.Tensor], object]] = {
 }
 
 
-@pytest.mark.parametrize("name", OUTSIDE)
-def test_known_indices_outside_are_noted_once(name: str) -> None:
+def test_known_indices_outside_are_noted_once() -> None:
     with torchtraceap.dry_run() as run:
-        x = torch.ones(3, device="cuda")
-        for _ in range(2):
-            OUTSIDE[name](x)
-    (note,) = (n for n in run.record.notes if "device-side assert" in n)
-    assert "test_kernel_ends.py:" in note
+        for name, use in OUTSIDE.items():
+            seen = Seen(run)
+            for _ in range(2):
+                use(torch.ones(3, device="cuda"))
+            (note,) = seen.notes
+            assert "test_kernel_ends.py:" in note and "device-side assert" in note, name
     assert "device-side assert" in run.summary()
 
 
-def test_guessed_indices_are_not() -> None:
-    with torchtraceap.dry_run() as run:
-        places = torch.randint(5, 9, (1,), device="cuda")
-        torch.ones(3, device="cuda")[places]
-    assert not run.record.notes
+def test_guessed_indices_are_not(seen: Seen) -> None:
+    places = torch.randint(5, 9, (1,), device="cuda")
+    torch.ones(3, device="cuda")[places]
+    assert not seen.notes

@@ -119,7 +119,6 @@ def test_copies() -> None:
 
 
 def test_near_the_traces_at_hand() -> None:
-    pytest.importorskip("torch")
     from kernel_errors import errors
 
     found = errors(ROOT / "tests" / "data" / "h100-vit-nsfw-inference.json.gz")
@@ -131,6 +130,7 @@ def test_near_the_traces_at_hand() -> None:
         assert row["median"] <= row["roofline_median"], row
 
 
+@pytest.mark.verify
 def test_the_page_is_what_the_results_give() -> None:
     import accuracy_page
 
@@ -139,6 +139,7 @@ def test_the_page_is_what_the_results_give() -> None:
     assert accuracy_page.page(results) == page
 
 
+@pytest.mark.verify
 @pytest.mark.parametrize("name", ["ViT-base", "ResNet-50 training, fp32"])
 def test_programs_launch_what_the_page_says(name: str) -> None:
     from programs import PROGRAMS
@@ -152,6 +153,7 @@ def test_programs_launch_what_the_page_says(name: str) -> None:
     assert found["busy_us"] == pytest.approx(said["busy_us"], rel=1e-6)
 
 
+@pytest.mark.verify
 def test_stated_errors_are_those_of_the_worst_trace() -> None:
     results = json.loads((ROOT / "benchmarks/results/dryrun.json").read_text())
     found: dict[str, float] = {}
@@ -164,6 +166,7 @@ def test_stated_errors_are_those_of_the_worst_trace() -> None:
         assert CLASSES[work].error == pytest.approx(worst, abs=0.11), work
 
 
+@pytest.mark.verify
 def test_the_page_tells_in_sample_from_out() -> None:
     import accuracy_page
 

@@ -3,14 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-import pytest
 import torch
 from torch import Tensor, nn
 from torch.nn.parameter import UninitializedBuffer, UninitializedParameter, is_lazy
 
 import torchtraceap
+
+from .shared_run import Seen
 
 X = torch.arange(2 * 3 * 8 * 8.0).view(2, 3, 8, 8) / 100
 
@@ -43,27 +42,23 @@ def train(net: nn.Module, x: Tensor) -> list[Tensor]:
     return [t.detach() for t in (loss, *net.parameters(), *net.buffers())]
 
 
-@pytest.mark.parametrize("move", [lambda net: net.to("cuda"), lambda net: net.cuda()])
-def test_they_train_as_on_the_cpu(move: Callable[[nn.Module], nn.Module]) -> None:
+def test_they_train_as_on_the_cpu(seen_all: Seen) -> None:
     expected = train(lazy_net(), X)
-    with torchtraceap.dry_run(values="all") as run:
-        net = move(lazy_net())
-        # Nothing is in them, so nothing is copied but the batch norm's counter.
-        assert sum(op.copy.nbytes for op in run.ops if op.copy) == 8
-        found = [t.cpu() for t in train(net, X.cuda())]
-        assert type(net[4]) is nn.Linear and net[4].in_features == 4 * 6 * 6
-        assert net[4].weight.is_cuda and net[1].running_mean.is_cuda
-    for value, other in zip(found, expected, strict=True):
-        torch.testing.assert_close(value, other)
+    net = lazy_net().to("cuda")
+    # Nothing is in them, so nothing is copied but the batch norm's counter.
+    assert sum(op.copy.nbytes for op in seen_all.ops if op.copy) == 8
+    found = [t.cpu() for t in train(net, X.cuda())]
+    assert type(net[4]) is nn.Linear and net[4].in_features == 4 * 6 * 6
+    assert net[4].weight.is_cuda and net[1].running_mean.is_cuda
+    torch.testing.assert_close(found, expected)
 
 
-def test_they_may_be_made_on_the_device() -> None:
-    with torchtraceap.dry_run():
-        layer = nn.LazyLinear(5, device="cuda")
-        layer.half()
-        out = layer(torch.ones(2, 3, device="cuda", dtype=torch.half))
-        assert out.shape == (2, 5) and layer.weight.is_cuda
-        assert layer.weight.dtype == torch.half
+def test_they_may_be_made_on_the_device(seen: Seen) -> None:
+    layer = nn.LazyLinear(5, device="cuda")
+    layer.half()
+    out = layer(torch.ones(2, 3, device="cuda", dtype=torch.half))
+    assert out.shape == (2, 5) and layer.weight.is_cuda
+    assert layer.weight.dtype == torch.half
 
 
 def test_they_are_as_before_after_the_run() -> None:

@@ -14,6 +14,8 @@ from torch import Tensor
 import torchtraceap
 from torchtraceap.errors import DryRunError
 
+from .shared_run import Seen
+
 # Bound at import, as scripts do.
 from torch.cuda import LongTensor as Ids  # isort: skip
 
@@ -43,62 +45,58 @@ MADE: dict[str, Callable[[Any], Any]] = {
 
 
 @pytest.mark.parametrize("make", MADE.values(), ids=MADE)
-def test_they_are_as_those_of_the_host(make: Callable[[Any], Tensor]) -> None:
-    expected = make(torch)
-    with torchtraceap.dry_run():
-        found = make(torch.cuda)
-        assert found.is_cuda and found.dtype is expected.dtype
-        assert found.type() == expected.type().replace("torch.", "torch.cuda.")
-        assert torch.equal(found.cpu(), expected)
+def test_they_are_as_those_of_the_host(
+    make: Callable[[Any], Tensor], seen: Seen
+) -> None:
+    expected, found = make(torch), make(torch.cuda)
+    assert found.is_cuda and found.dtype is expected.dtype
+    assert found.type() == expected.type().replace("torch.", "torch.cuda.")
+    assert torch.equal(found.cpu(), expected)
 
 
-def test_data_is_copied_which_waits_and_sizes_do_not() -> None:
-    with torchtraceap.dry_run() as run:
-        torch.cuda.FloatTensor(2, 3)
-        assert not run.syncs
-        torch.cuda.FloatTensor([1, 2])
-        torch.ones(2, device="cuda").new([1, 2])
-        torch.ones(2).type("torch.cuda.FloatTensor")
-        x = torch.ones(2, device="cuda")
-        assert x.type(torch.cuda.FloatTensor) is x
-    assert [s.api for s in run.syncs] == ["torch.tensor", "torch.tensor", "Tensor.cuda"]
-    copies = [op.copy.nbytes for op in run.ops if op.copy]
-    assert copies == [8, 8, 8]
+def test_data_is_copied_which_waits_and_sizes_do_not(seen: Seen) -> None:
+    torch.cuda.FloatTensor(2, 3)
+    assert not seen.syncs
+    torch.cuda.FloatTensor([1, 2])
+    torch.ones(2, device="cuda").new([1, 2])
+    torch.ones(2).type("torch.cuda.FloatTensor")
+    x = torch.ones(2, device="cuda")
+    assert x.type(torch.cuda.FloatTensor) is x
+    apis = ["torch.tensor", "torch.tensor", "Tensor.cuda"]
+    assert [sync.api for sync in seen.syncs] == apis
+    assert [op.copy.nbytes for op in seen.ops if op.copy] == [8, 8, 8]
 
 
-def test_tensors_are_told_by_them() -> None:
-    with torchtraceap.dry_run():
-        x = torch.ones(2, device="cuda")
-        assert isinstance(x, torch.cuda.FloatTensor)
-        assert not isinstance(x, torch.cuda.HalfTensor | torch.FloatTensor)
-        assert not isinstance(x.cpu(), torch.cuda.FloatTensor)
-        assert isinstance(x.cpu(), torch.FloatTensor)
-        assert not isinstance(torch.ones(2, device="meta"), torch.cuda.FloatTensor)
-        assert isinstance(x.long(), Ids) and Ids([1]).is_cuda
-        assert torch.typename(x) == "torch.cuda.FloatTensor"
-        assert x.type("torch.FloatTensor").device.type == "cpu"
-        assert torch.cuda.FloatTensor.dtype is torch.float32
+def test_tensors_are_told_by_them(seen: Seen) -> None:
+    x = torch.ones(2, device="cuda")
+    assert isinstance(x, torch.cuda.FloatTensor)
+    assert not isinstance(x, torch.cuda.HalfTensor | torch.FloatTensor)
+    assert not isinstance(x.cpu(), torch.cuda.FloatTensor)
+    assert isinstance(x.cpu(), torch.FloatTensor)
+    assert not isinstance(torch.ones(2, device="meta"), torch.cuda.FloatTensor)
+    assert isinstance(x.long(), Ids) and Ids([1]).is_cuda
+    assert torch.typename(x) == "torch.cuda.FloatTensor"
+    assert x.type("torch.FloatTensor").device.type == "cpu"
+    assert torch.cuda.FloatTensor.dtype is torch.float32
 
 
 @pytest.mark.parametrize("named", ["torch.cuda.HalfTensor", torch.cuda.HalfTensor])
-def test_a_type_that_is_held_elsewhere_converts(named: object) -> None:
-    with torchtraceap.dry_run():
-        data = torch.ones(3).type(named)  # type: ignore[call-overload]
-        assert data.is_cuda and data.dtype is torch.half
+def test_a_type_that_is_held_elsewhere_converts(named: object, seen: Seen) -> None:
+    data = torch.ones(3).type(named)  # type: ignore[call-overload]
+    assert data.is_cuda and data.dtype is torch.half
 
 
-def test_what_is_wrong_is_said() -> None:
-    with torchtraceap.dry_run():
-        with pytest.raises(TypeError, match=r"expected torch\.cuda\.FloatTensor"):
-            torch.cuda.FloatTensor(torch.ones(2))
-        with pytest.raises(RuntimeError, match="legacy constructor expects device"):
-            torch.cuda.FloatTensor(2, device="cpu")
-        with pytest.raises(ValueError, match="invalid type"):
-            torch.ones(2).type("torch.cuda.FooTensor")
-        with pytest.raises(DryRunError, match="sparse"):
-            torch.ones(2).type("torch.cuda.sparse.FloatTensor")
-        with pytest.raises(DryRunError, match="set_default_device"):
-            torch.set_default_tensor_type("torch.cuda.FloatTensor")
+def test_what_is_wrong_is_said(seen: Seen) -> None:
+    with pytest.raises(TypeError, match=r"expected torch\.cuda\.FloatTensor"):
+        torch.cuda.FloatTensor(torch.ones(2))
+    with pytest.raises(RuntimeError, match="legacy constructor expects device"):
+        torch.cuda.FloatTensor(2, device="cpu")
+    with pytest.raises(ValueError, match="invalid type"):
+        torch.ones(2).type("torch.cuda.FooTensor")
+    with pytest.raises(DryRunError, match="sparse"):
+        torch.ones(2).type("torch.cuda.sparse.FloatTensor")
+    with pytest.raises(DryRunError, match="set_default_device"):
+        torch.set_default_tensor_type("torch.cuda.FloatTensor")
 
 
 def test_the_names_are_torchs_own_again() -> None:

@@ -26,37 +26,6 @@ def _gpt2(**options: Any) -> Any:
     return transformers.GPT2LMHeadModel(config)
 
 
-def test_bert_is_trained() -> None:
-    transformers = pytest.importorskip("transformers")
-    config = transformers.BertConfig(
-        vocab_size=100, hidden_size=32, num_hidden_layers=2, num_attention_heads=4,
-        intermediate_size=64,
-    )  # fmt: skip
-    with torchtraceap.dry_run() as run:
-        net = transformers.BertForSequenceClassification(config).to("cuda")
-        optimizer = torch.optim.AdamW(net.parameters())
-        words = torch.randint(0, 100, (2, 10), device="cuda")
-        batch = {"input_ids": words, "attention_mask": torch.ones(2, 10).to("cuda")}
-        labels = torch.ones(2, dtype=torch.int64, device="cuda")
-        for _ in range(3):
-            net(**batch, labels=labels).loss.backward()
-            nn.utils.clip_grad_norm_(net.parameters(), 1.0)
-            optimizer.step()
-            optimizer.zero_grad()
-            run.step()
-    for step in (1, 2):
-        # Is the mask all ones? Known: it was made here.
-        waits = [(sync.api, sync.value) for sync in run.syncs if sync.step == step]
-        assert waits == [(ITEM, "known")]
-        names = Counter(op.name.split("::")[1] for op in run.ops if op.step == step)
-        # 6 linear layers in each of 2, pooler, classifier; attention takes no mask.
-        assert names["addmm"] == 14
-        assert names["native_layer_norm"] == names["native_layer_norm_backward"] == 5
-        assert names["_scaled_dot_product_efficient_attention"] == 2
-        assert names["native_dropout"] == 6
-        assert names["_foreach_norm"] == 1
-
-
 def test_gpt2_is_trained_in_half_precision() -> None:
     with torchtraceap.dry_run() as run:
         net = _gpt2().to("cuda")
@@ -77,14 +46,13 @@ def test_gpt2_is_trained_in_half_precision() -> None:
     assert names["aten::_scaled_dot_product_flash_attention"] == 2
 
 
-@pytest.mark.parametrize("sample", [False, True])
-def test_gpt2_generates(sample: bool) -> None:
+def test_gpt2_generates() -> None:
     with torchtraceap.dry_run() as run:
         net = _gpt2().to("cuda").eval()
         words = torch.randint(0, 99, (1, 4), device="cuda")
         before = len(run.syncs)
         out = net.generate(
-            words, max_new_tokens=6, do_sample=sample, pad_token_id=99, min_new_tokens=6
+            words, max_new_tokens=6, do_sample=True, pad_token_id=99, min_new_tokens=6
         )
         assert out.shape == (1, 10)
     waits = Counter(sync.api for sync in run.syncs[before:])

@@ -14,6 +14,7 @@ from torch.utils.data import DataLoader
 import torchtraceap
 
 from .loader_data import Batch, Numbers
+from .shared_run import Seen
 
 
 @pytest.mark.parametrize(
@@ -22,50 +23,52 @@ from .loader_data import Batch, Numbers
         {},
         {"num_workers": 2},
         {"num_workers": 2, "persistent_workers": True},
-        {"num_workers": 1, "multiprocessing_context": "spawn"},
+        {
+            "num_workers": 1,
+            "multiprocessing_context": "spawn",
+            "persistent_workers": True,  # as to start one takes seconds
+        },
     ],
 )
 def test_pinned_batches_do_not_wait(
-    options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+    options: dict[str, Any], monkeypatch: pytest.MonkeyPatch, seen: Seen
 ) -> None:
     # Under a name by which a process of its own can import it.
     monkeypatch.syspath_prepend(Path(__file__).parent)
     numbers = importlib.import_module("loader_data").Numbers
-    with torchtraceap.dry_run() as run:
-        loader = DataLoader(numbers(), batch_size=4, pin_memory=True, **options)
-        seen = []
-        for _ in range(2):
-            for batch in loader:
-                assert batch["image"].is_pinned()
-                assert all(one.is_pinned() for one in batch["pair"])
-                batch["image"].to("cuda", non_blocking=True)
-                seen.append(batch["image"][:, 0].tolist())
-                assert batch["name"] == [str(int(one)) for one in seen[-1]]
-        assert seen == [[0.0, 1.0, 2.0, 3.0], [4.0, 5.0, 6.0, 7.0]] * 2
-        assert loader.pin_memory is True
-        del loader
-    assert [(op.copy.pinned, op.copy.blocking) for op in run.ops] == [(True, False)] * 4
-    assert not run.syncs
-
-
-def test_unpinned_batches_and_blocking_copies() -> None:
-    with torchtraceap.dry_run() as run:
-        for batch in DataLoader(Numbers(), batch_size=4, num_workers=2):
-            assert not batch["image"].is_pinned()
+    loader = DataLoader(numbers(), batch_size=4, pin_memory=True, **options)
+    rows = []
+    for _ in range(2):
+        for batch in loader:
+            assert batch["image"].is_pinned()
+            assert all(one.is_pinned() for one in batch["pair"])
             batch["image"].to("cuda", non_blocking=True)
-            batch["image"].to("cuda")
-    copies = [op.copy for op in run.ops]
+            rows.append(batch["image"][:, 0].tolist())
+            assert batch["name"] == [str(int(one)) for one in rows[-1]]
+    assert rows == [[0.0, 1.0, 2.0, 3.0], [4.0, 5.0, 6.0, 7.0]] * 2
+    assert loader.pin_memory is True
+    del loader
+    copies = [(op.copy.pinned, op.copy.blocking) for op in seen.ops]
+    assert copies == [(True, False)] * 4
+    assert not seen.syncs
+
+
+def test_unpinned_batches_and_blocking_copies(seen: Seen) -> None:
+    for batch in DataLoader(Numbers(), batch_size=4, num_workers=2):
+        assert not batch["image"].is_pinned()
+        batch["image"].to("cuda", non_blocking=True)
+        batch["image"].to("cuda")
+    copies = [op.copy for op in seen.ops]
     assert [one.pinned for one in copies] == [False] * 4
     assert [one.blocking for one in copies] == [False, True] * 2
-    assert len(run.syncs) == 2
+    assert len(seen.syncs) == 2
 
 
-def test_batches_of_a_type_of_their_own() -> None:
-    with torchtraceap.dry_run():
-        loader = DataLoader(
-            Numbers(), batch_size=4, num_workers=1, pin_memory=True, collate_fn=Batch
-        )
-        assert [batch.images.is_pinned() for batch in loader] == [True, True]
+def test_batches_of_a_type_of_their_own(seen: Seen) -> None:
+    loader = DataLoader(
+        Numbers(), batch_size=4, num_workers=1, pin_memory=True, collate_fn=Batch
+    )
+    assert [batch.images.is_pinned() for batch in loader] == [True, True]
 
 
 def test_pinned_memory_that_the_program_makes() -> None:
@@ -82,7 +85,7 @@ def test_pinned_memory_that_the_program_makes() -> None:
         torch.empty(4, pin_memory=True)
 
 
-def test_workers_do_not_record() -> None:
+def test_workers_do_not_record(seen: Seen) -> None:
     class OnDevice(Numbers):
         def __getitem__(self, index: int) -> dict[str, Any]:
             assert torch.utils.data.get_worker_info() is not None
@@ -92,6 +95,5 @@ def test_workers_do_not_record() -> None:
                 return super().__getitem__(index)
             raise ValueError("a worker has a GPU")
 
-    with torchtraceap.dry_run() as run:
-        assert len([*DataLoader(OnDevice(), batch_size=4, num_workers=1)]) == 2
-    assert not run.ops
+    assert len([*DataLoader(OnDevice(), batch_size=4, num_workers=1)]) == 2
+    assert not seen.ops

@@ -12,8 +12,9 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-import torchtraceap
 from torchtraceap.dryrun.estimate.launches import launches_of
+
+from .shared_run import Seen
 
 _LAST, _LAST_3D = torch.channels_last, torch.channels_last_3d
 Make = Callable[[str], nn.Module]
@@ -66,38 +67,40 @@ def _strides(make: Make, device: str, of_input: bool, of_weight: bool) -> list[o
 @pytest.mark.parametrize("of_weight", [False, True])
 @pytest.mark.parametrize("name", LAYERS)
 def test_convolutions_keep_channels_last(
-    name: str, of_weight: bool, of_input: bool
+    name: str, of_weight: bool, of_input: bool, seen: Seen
 ) -> None:
-    expected = _strides(LAYERS[name], "cpu", of_input, of_weight)
-    with torchtraceap.dry_run():
-        assert _strides(LAYERS[name], "cuda", of_input, of_weight) == expected
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)  # With one, the CPU takes convolutions with other rules.
+    try:
+        expected = _strides(LAYERS[name], "cpu", of_input, of_weight)
+    finally:
+        torch.set_num_threads(before)
+    assert _strides(LAYERS[name], "cuda", of_input, of_weight) == expected
 
 
 @pytest.mark.parametrize("kind", [nn.Conv3d, nn.ConvTranspose3d])
-def test_volumes_too(kind: type[nn.Module]) -> None:
-    with torchtraceap.dry_run():
-        layer = kind(4, 8, 3).cuda()
-        assert layer(_volumes("cuda")).is_contiguous()
-        x = _volumes("cuda").contiguous(memory_format=_LAST_3D)
-        assert layer(x).is_contiguous(memory_format=_LAST_3D)
+def test_volumes_too(kind: type[nn.Module], seen: Seen) -> None:
+    layer = kind(4, 8, 3).cuda()
+    assert layer(_volumes("cuda")).is_contiguous()
+    x = _volumes("cuda").contiguous(memory_format=_LAST_3D)
+    assert layer(x).is_contiguous(memory_format=_LAST_3D)
 
 
-def test_doubles_are_contiguous_as_in_cudnn() -> None:
-    with torchtraceap.dry_run():
-        layer = nn.Conv2d(8, 16, 3).double().cuda().to(memory_format=_LAST)
-        assert layer(_images("cuda").double()).is_contiguous()
+def test_doubles_are_contiguous_as_in_cudnn(seen: Seen) -> None:
+    layer = nn.Conv2d(8, 16, 3).double().cuda().to(memory_format=_LAST)
+    assert layer(_images("cuda").double()).is_contiguous()
 
 
-def test_no_convolution_changes_a_layout_that_cudnn_likes() -> None:
+def test_no_convolution_changes_a_layout_that_cudnn_likes(seen: Seen) -> None:
     def launched(memory_format: torch.memory_format) -> list[str]:
-        with torchtraceap.dry_run() as run:
-            model = nn.Sequential(*(nn.Conv2d(16, 16, 5) for _ in range(3)))
-            model = model.cuda().half().to(memory_format=memory_format)
-            x = torch.zeros(2, 16, 32, 32, device="cuda", dtype=torch.half)
-            model(x.to(memory_format=memory_format))
+        since = seen.anew()
+        model = nn.Sequential(*(nn.Conv2d(16, 16, 5) for _ in range(3)))
+        model = model.cuda().half().to(memory_format=memory_format)
+        x = torch.zeros(2, 16, 32, 32, device="cuda", dtype=torch.half)
+        model(x.to(memory_format=memory_format))
         return [
             one.name
-            for op in run.ops
+            for op in since.ops
             if op.name == "aten::convolution"
             for one in launches_of(op)
             if one.name.endswith("layout")

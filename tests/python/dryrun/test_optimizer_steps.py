@@ -9,6 +9,8 @@ from torch import nn
 
 import torchtraceap
 
+from .shared_run import Seen
+
 
 def _train(net: nn.Module, optimizer: torch.optim.Optimizer, device: str) -> None:
     net(torch.ones(2, 4, device=device)).square().sum().backward()
@@ -16,37 +18,44 @@ def _train(net: nn.Module, optimizer: torch.optim.Optimizer, device: str) -> Non
     optimizer.zero_grad()
 
 
-@pytest.mark.parametrize("stepped_before", [False, True])
-@pytest.mark.parametrize("name", ["AdamW", "SGD", "LBFGS"])
-def test_an_optimizer_made_before_goes_on(name: str, stepped_before: bool) -> None:
-    options = {"SGD": {"momentum": 0.9}, "AdamW": {}, "LBFGS": {"max_iter": 2}}[name]
+KINDS = {"SGD": {"momentum": 0.9}, "AdamW": {}, "LBFGS": {"max_iter": 2}}
 
-    def trained(dry: bool) -> list[torch.Tensor]:
+
+class Trained:
+    """A layer and what trains it, the same each time that it is made."""
+
+    def __init__(self, kind: str) -> None:
         torch.manual_seed(0)
-        net = nn.Linear(4, 4)
-        optimizer = getattr(torch.optim, name)(net.parameters(), lr=0.1, **options)
+        self.net = nn.Linear(4, 4)
+        options = {"lr": 0.1, **KINDS[kind]}
+        self.optimizer = getattr(torch.optim, kind)(self.net.parameters(), **options)
 
-        def step(device: str) -> None:
-            def closure() -> torch.Tensor:
-                optimizer.zero_grad()
-                loss = net(torch.ones(2, 4, device=device)).square().mean()
-                loss.backward()
-                return loss
+    def step(self, device: str = "cpu") -> None:
+        def closure() -> torch.Tensor:
+            self.optimizer.zero_grad()
+            loss = self.net(torch.ones(2, 4, device=device)).square().mean()
+            loss.backward()
+            return loss
 
-            optimizer.step(closure)
+        self.optimizer.step(closure)
 
-        if stepped_before:
-            step("cpu")
-        if dry:
-            with torchtraceap.dry_run():
-                net.cuda()
-                optimizer.load_state_dict(optimizer.state_dict())
-                step("cuda")
-        step("cpu")
-        return [p.detach() for p in net.parameters()]
 
-    for with_run, without in zip(trained(True), trained(False), strict=True):
-        torch.testing.assert_close(with_run, without, rtol=0, atol=0)
+@pytest.mark.parametrize("steps_before", [0, 1])
+def test_an_optimizer_made_before_goes_on(steps_before: int) -> None:
+    pairs = [(Trained(kind), Trained(kind)) for kind in KINDS]
+    for one in (one for pair in pairs for one in pair):
+        for _ in range(steps_before):
+            one.step()
+    with torchtraceap.dry_run():
+        for dry, _ in pairs:
+            dry.net.cuda()
+            dry.optimizer.load_state_dict(dry.optimizer.state_dict())
+            dry.step("cuda")
+    for dry, other in pairs:
+        dry.step()
+        other.step()
+        state = dry.net.state_dict(), other.net.state_dict()
+        torch.testing.assert_close(*state, rtol=0, atol=0)
 
 
 def test_a_rate_that_is_a_tensor_is_on_the_host_again() -> None:
@@ -70,45 +79,43 @@ def test_what_an_optimizer_did_on_the_host_stays() -> None:
     assert optimizer.state[net.weight]["step"] == 1
 
 
-def test_a_step_that_raises_is_over() -> None:
+def test_a_step_that_raises_is_over(seen: Seen) -> None:
     def closure() -> torch.Tensor:
         raise ValueError
 
-    with torchtraceap.dry_run() as run:
-        net = nn.Linear(4, 4).cuda()
-        optimizer = torch.optim.SGD(net.parameters(), 0.1)
-        with pytest.raises(ValueError):
-            optimizer.step(closure)
-        optimizer.register_step_pre_hook(lambda *_: closure())
-        with pytest.raises(ValueError):
-            optimizer.step()
-        since = len(run.ops)
-        net(torch.ones(2, 4, device="cuda")).sum().item()
-    assert {op.phase for op in run.ops[since:]} == {"forward"}
-    assert "Linear" in {op.module for op in run.ops[since:]}
-    assert run.syncs[-1].phase == "forward"
-
-
-def test_a_closure_and_its_modules_are_not_the_optimizers() -> None:
-    with torchtraceap.dry_run() as run:
-        net = nn.Sequential(nn.Linear(4, 4)).cuda()
-        optimizer = torch.optim.LBFGS(net.parameters(), max_iter=2)
-        x = torch.ones(2, 4, device="cuda")
-
-        def closure() -> torch.Tensor:
-            optimizer.zero_grad()
-            loss = net(x).square().mean()
-            loss.backward()
-            return loss
-
+    net = nn.Linear(4, 4).cuda()
+    optimizer = torch.optim.SGD(net.parameters(), 0.1)
+    with pytest.raises(ValueError):
         optimizer.step(closure)
-        net(x)
+    optimizer.register_step_pre_hook(lambda *_: closure())
+    with pytest.raises(ValueError):
+        optimizer.step()
+    since = len(seen.ops)
+    net(torch.ones(2, 4, device="cuda")).sum().item()
+    assert {op.phase for op in seen.ops[since:]} == {"forward"}
+    assert "Linear" in {op.module for op in seen.ops[since:]}
+    assert seen.syncs[-1].phase == "forward"
+
+
+def test_a_closure_and_its_modules_are_not_the_optimizers(seen: Seen) -> None:
+    net = nn.Sequential(nn.Linear(4, 4)).cuda()
+    optimizer = torch.optim.LBFGS(net.parameters(), max_iter=2)
+    x = torch.ones(2, 4, device="cuda")
+
+    def closure() -> torch.Tensor:
+        optimizer.zero_grad()
+        loss = net(x).square().mean()
+        loss.backward()
+        return loss
+
+    optimizer.step(closure)
+    net(x)
     of = {
-        op.name: {(o.phase, o.module) for o in run.ops if o.name == op.name}
-        for op in run.ops
+        op.name: {(o.phase, o.module) for o in seen.ops if o.name == op.name}
+        for op in seen.ops
     }
     assert of["aten::addmm"] == {("forward", "Sequential.0")}
     assert of["aten::mean"] == {("forward", "")}
     assert ("backward", "Sequential.0") in of["aten::mm"]
-    assert not any(op.phase == "backward" and op.module == "LBFGS" for op in run.ops)
+    assert not any(op.phase == "backward" and op.module == "LBFGS" for op in seen.ops)
     assert of["aten::dot"] == {("optimizer", "LBFGS")}

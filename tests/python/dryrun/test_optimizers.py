@@ -13,37 +13,31 @@ from typing import Any
 import pytest
 import torch
 from torch import nn
-from torch.utils._python_dispatch import TorchDispatchMode
 
-import torchtraceap
+from .real_ops import Real, RealOps
+from .shared_run import Seen
 
 # On the host: counters of steps. They are no work of a GPU.
-HOST = {"_local_scalar_dense", "lift_fresh", "_record_function_enter_new"}
-HOST |= {"_record_function_exit"}
+HOST = {"_local_scalar_dense", "lift_fresh"}
+HOST |= {f"profiler::_record_function_{what}" for what in ("enter_new", "exit")}
 
 
-class Real(TorchDispatchMode):
-    """Counts the operators of a real run, but those on counters of steps on the host.
+def _real(kind: str, options: dict[str, Any]) -> Counter[str]:
+    """Return the operators of a real run, but those on counters of steps on the host.
 
     Fused optimizers have them on the device.
     """
+    with RealOps() as real:
+        _train("cpu", kind, options, real.ops.clear)
 
-    def __init__(self, fused: bool = False) -> None:
-        super().__init__()
-        self._fused = fused
-        self.counts: Counter[str] = Counter()
-
-    def __torch_dispatch__(
-        self, func: Any, types: Any, args: Any = (), kwargs: Any = None
-    ) -> Any:
-        first = args[0] if args else None
+    def on_counter(op: Real) -> bool:
+        first = op.args[0] if op.args else None
         first = first[0] if isinstance(first, list) and first else first
         counter = isinstance(first, torch.Tensor) and first.shape == ()
-        name = func._schema.name.split("::")[1]
-        on_counter = counter and name in ("_foreach_add_", "_foreach_mul_", "add_")
-        if name not in HOST and (self._fused or not on_counter):
-            self.counts[name] += 1
-        return func(*args, **(kwargs or {}))
+        return counter and op.name in ("_foreach_add_", "_foreach_mul_", "add_")
+
+    ops = real.ops if "fused" in options else [o for o in real.ops if not on_counter(o)]
+    return Counter(op.name for op in ops if op.name not in HOST)
 
 
 def _train(device: str, kind: str, options: dict[str, Any], begin: Any) -> None:
@@ -70,17 +64,10 @@ def _train(device: str, kind: str, options: dict[str, Any], begin: Any) -> None:
             optimizer.step()
 
 
-def _dry(kind: str, options: dict[str, Any]) -> tuple[Counter[str], Any]:
-    since = [0, 0]
-    with torchtraceap.dry_run() as run:
-        _train(
-            "cuda",
-            kind,
-            options,
-            lambda: since.__setitem__(slice(2), [len(run.ops), len(run.syncs)]),
-        )
-    names = Counter(op.name.split("::")[1] for op in run.ops[since[0] :])
-    return names, run.syncs[since[1] :]
+def _dry(kind: str, options: dict[str, Any], seen: Seen) -> tuple[Counter[str], Any]:
+    begun: list[Seen] = []
+    _train("cuda", kind, options, lambda: begun.append(seen.anew()))
+    return Counter(begun[0].names), begun[0].syncs
 
 
 @pytest.mark.parametrize(
@@ -93,6 +80,7 @@ def _dry(kind: str, options: dict[str, Any]) -> tuple[Counter[str], Any]:
         ("Adam", {"fused": True}),
         ("Adam", {"foreach": False}),
         ("AdamW", {}),
+        ("AdamW", {"fused": True}),
         ("NAdam", {}),
         ("RAdam", {}),
         ("Adagrad", {}),
@@ -102,13 +90,12 @@ def _dry(kind: str, options: dict[str, Any]) -> tuple[Counter[str], Any]:
         ("Adamax", {}),
     ],
 )
-def test_operators_are_those_of_a_real_run(kind: str, options: dict[str, Any]) -> None:
-    real = Real(options.get("fused", False))
+def test_operators_are_those_of_a_real_run(
+    kind: str, options: dict[str, Any], seen: Seen
+) -> None:
     told = options if {"fused", "foreach"} & set(options) else {"foreach": True}
-    with real:
-        _train("cpu", kind, {**options, **told}, real.counts.clear)
-    found, syncs = _dry(kind, options)
-    assert found == real.counts
+    found, syncs = _dry(kind, options, seen)
+    assert found == _real(kind, {**options, **told})
     assert not syncs
     if "foreach" not in told:
         assert found[f"_fused_{kind.lower()}_"] == 2
@@ -117,28 +104,24 @@ def test_operators_are_those_of_a_real_run(kind: str, options: dict[str, Any]) -
     assert found["linalg_vector_norm"] == 2
 
 
-def test_capturable_reads_nothing_and_keeps_its_counters_on_the_device() -> None:
-    found, syncs = _dry("Adam", {"capturable": True})
+def test_capturable_keeps_its_counters_on_the_device(seen: Seen) -> None:
+    found, syncs = _dry("Adam", {"capturable": True}, seen)
     assert not syncs
     assert found["_foreach_add_"] >= 2  # of the counters
     assert found["_foreach_pow"] == 4  # of both betas, on the device
 
 
-def test_lbfgs_waits() -> None:
-    real = Real()
-    with real:
-        _train("cpu", "LBFGS", {"max_iter": 2}, real.counts.clear)
-    found, syncs = _dry("LBFGS", {"max_iter": 2})
+def test_lbfgs_waits(seen: Seen) -> None:
+    found, syncs = _dry("LBFGS", {"max_iter": 2}, seen)
     assert {sync.api for sync in syncs} == {"aten::_local_scalar_dense"}
-    assert found["mm"] == real.counts["mm"]
+    assert found["mm"] == _real("LBFGS", {"max_iter": 2})["mm"]
 
 
-def test_parameters_moved_after_the_optimizer_was_made() -> None:
-    with torchtraceap.dry_run() as run:
-        net = nn.Linear(4, 4)
-        optimizer = torch.optim.AdamW(net.parameters())
-        net.to("cuda")
-        net(torch.randn(2, 4, device="cuda")).sum().backward()
-        optimizer.step()
-        assert all(one.is_cuda for one in optimizer.param_groups[0]["params"])
-    assert any(op.name == "aten::_foreach_lerp_" for op in run.ops)
+def test_parameters_moved_after_the_optimizer_was_made(seen: Seen) -> None:
+    net = nn.Linear(4, 4)
+    optimizer = torch.optim.AdamW(net.parameters())
+    net.to("cuda")
+    net(torch.randn(2, 4, device="cuda")).sum().backward()
+    optimizer.step()
+    assert all(one.is_cuda for one in optimizer.param_groups[0]["params"])
+    assert "_foreach_lerp_" in seen.names

@@ -11,9 +11,6 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-
-pytest.importorskip("torch")
-
 import torch
 
 import torchtraceap

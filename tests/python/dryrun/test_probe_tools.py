@@ -12,10 +12,11 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+import torch
 
 from .probe import Probe
 
-torch = pytest.importorskip("torch")
+pytestmark = pytest.mark.verify
 
 ROOT = Path(__file__).resolve().parents[3]
 TOOLS = ROOT / "benchmarks" / "dryrun"
@@ -42,13 +43,13 @@ def tool() -> ModuleType:
 
 
 @pytest.mark.skipif(HAS_GPU, reason="there is a GPU")
-def test_without_a_gpu_it_says_so(tmp_path: Path) -> None:
-    out = tmp_path / "out.json"
-    command = [sys.executable, TOOLS / "sync_table_on_gpu.py", "--out", out]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 2
-    assert done.stderr.startswith("needs a GPU") and done.stdout == ""
-    assert not out.exists()
+def test_without_a_gpu_it_says_so(
+    tool: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert tool.main(["--out", str(tmp_path / "out.json")]) == 2
+    said = capsys.readouterr()
+    assert said.err.startswith("needs a GPU") and said.out == ""
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.cuda

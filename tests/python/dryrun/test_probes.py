@@ -6,20 +6,17 @@ from __future__ import annotations
 import builtins
 import warnings
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-import torchtraceap
 from torchtraceap.errors import DryRunError
 
 from .probe import HOW, Probe, names
 from .probe_sources import SOURCES
 from .probes import PROBES
-
-torch = pytest.importorskip("torch")
+from .shared_run import Seen
 
 #: By which name of a wait what was waited for; all other operators give a size.
 KIND_OF = {
@@ -42,41 +39,34 @@ def kind_of(sync: Any) -> str:
     return KIND_OF.get(sync.api, "shape")
 
 
-@pytest.fixture(scope="module")
-def run() -> Iterator[Any]:
-    """One dry run for all: to enter one takes longer than most probes."""
-    with torchtraceap.dry_run() as run:
-        yield run
-
-
-def measured(probe: Probe, file: str, run: Any) -> tuple[Counter[str], set[Any], str]:
+def measured(probe: Probe, file: str, seen: Seen) -> tuple[Counter[str], set[Any], str]:
     """Return a probe's waits by kind, their lines, and the error it ended with."""
     code = compile("\n" * (LINE - 1) + probe.code, file, "exec")
     raised = ""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        here = names()
+        here = names(probe)
         exec(compile(probe.setup, file + ".setup", "exec"), here)
-        before = len(run.syncs)
+        since = seen.anew()
         try:
             exec(code, here)
         except Exception as error:
             if not probe.raises:
                 raise
             raised = type(error).__name__
-        syncs = run.syncs[before:]
+        syncs = since.syncs
     lines = {(sync.line.file, sync.line.line) if sync.line else None for sync in syncs}
     return Counter(map(kind_of, syncs)), lines, raised
 
 
 @pytest.mark.parametrize("probe", PROBES, ids=lambda probe: probe.name)
-def test_probe(probe: Probe, run: Any) -> None:
+def test_probe(probe: Probe, seen: Seen) -> None:
     file = str(Path(__file__).with_name("a_program.py"))  # need not exist
     if probe.refused:
         with pytest.raises(DryRunError, match="cannot be run dry"):
-            measured(probe, file, run)
+            measured(probe, file, seen)
         return
-    waits, lines, raised = measured(probe, file, run)
+    waits, lines, raised = measured(probe, file, seen)
     assert raised == probe.raises
     assert probe.agrees(waits), f"{probe.code}: {dict(waits)}, not {probe.waits!r}"
     assert lines <= {(file, LINE)}

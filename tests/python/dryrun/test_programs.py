@@ -4,34 +4,20 @@
 from __future__ import annotations
 
 import copy
-import io
 from collections import Counter
 from typing import Any
 
 import pytest
 import torch
 from torch import Tensor, nn
-from torch.func import functional_call, grad, vmap
 from torch.nn.utils.parametrizations import spectral_norm, weight_norm
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
-from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.checkpoint import checkpoint
 
 import torchtraceap
 
-
-class Real(TorchDispatchMode):
-    """Counts products of matrices in a real run."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.counts: Counter[str] = Counter()
-
-    def __torch_dispatch__(
-        self, func: Any, types: Any, args: Any = (), kwargs: Any = None
-    ) -> Any:
-        self.counts[func._schema.name] += 1
-        return func(*args, **(kwargs or {}))
+from .real_ops import RealOps
+from .shared_run import Seen
 
 
 class Asks(nn.Module):
@@ -48,140 +34,64 @@ class Asks(nn.Module):
 
 
 @pytest.mark.parametrize("reentrant", [True, False])
-def test_checkpointing_runs_forward_again(reentrant: bool) -> None:
+def test_checkpointing_runs_forward_again(reentrant: bool, seen: Seen) -> None:
     def step(device: str) -> None:
         net = nn.Sequential(Asks(device), nn.Dropout(0.5), Asks(device)).to(device)
         x = torch.randn(2, 4, device=device, requires_grad=True)
         checkpoint(net, x, use_reentrant=reentrant).sum().backward()
 
-    with Real() as real:
+    with RealOps() as real:
         step("cpu")
-    with torchtraceap.dry_run() as run:
-        step("cuda")
-    for name in ("aten::addmm", "aten::mm", "aten::relu", "aten::threshold_backward"):
-        assert sum(op.name == name for op in run.ops) == real.counts[name] > 0
-    again = [op for op in run.ops if op.name == "aten::addmm"]
+    step("cuda")
+    for name in ("addmm", "mm", "relu", "threshold_backward"):
+        assert seen.names.count(name) == real.names.count(name) > 0
+    again = [op for op in seen.ops if op.name == "aten::addmm"]
     assert Counter(op.phase for op in again) == {"forward": 2, "backward": 2}
 
 
-def test_functions_with_a_gradient_of_their_own_and_hooks() -> None:
-    class Square(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx: Any, x: Tensor) -> Tensor:
-            ctx.save_for_backward(x)
-            assert x.is_cuda
-            return x * x
-
-        @staticmethod
-        def backward(ctx: Any, grad: Tensor) -> Tensor:
-            (x,) = ctx.saved_tensors
-            assert x.is_cuda
-            assert grad.device == torch.device("cuda", 0)
-            return grad * 2 * x.to("cuda")
-
-    seen = []
-    with torchtraceap.dry_run() as run:
-        x = torch.randn(4, device="cuda", requires_grad=True)
-        x.register_hook(lambda grad: seen.append(grad.is_cuda))
-        Square.apply(x).sum().backward()
-        torch.autograd.grad(Square.apply(x).sum(), x)
-    assert seen == [True, True]
-    assert sum(op.phase == "backward" and op.name == "aten::mul" for op in run.ops) == 4
-
-
-def test_saved_tensors_on_the_host() -> None:
-    with torchtraceap.dry_run() as run:
-        net = nn.Sequential(nn.Linear(4, 4), nn.ReLU()).to("cuda")
-        with torch.autograd.graph.save_on_cpu(pin_memory=True):
-            loss = net(torch.randn(2, 4, device="cuda")).sum()
-        before = len(run.syncs)
-        loss.backward()
-    copies = [op.copy for op in run.ops if op.copy is not None]
+def test_saved_tensors_on_the_host(seen: Seen) -> None:
+    net = nn.Sequential(nn.Linear(4, 4), nn.ReLU()).to("cuda")
+    with torch.autograd.graph.save_on_cpu(pin_memory=True):
+        loss = net(torch.randn(2, 4, device="cuda")).sum()
+    before = len(seen.syncs)
+    loss.backward()
+    copies = [op.copy for op in seen.ops if op.copy is not None]
     assert any(one.direction == "d2h" and one.pinned for one in copies)
-    assert not run.syncs[before:]
+    assert not seen.syncs[before:]
 
 
-def test_function_transforms() -> None:
-    with torchtraceap.dry_run():
-        net = nn.Linear(3, 2).to("cuda")
-        params = dict(net.named_parameters())
-        x = torch.randn(5, 3, device="cuda")
-
-        def loss(params: Any, x: Tensor) -> Tensor:
-            return functional_call(net, params, (x,)).sum()
-
-        each = vmap(grad(loss), in_dims=(None, 0))(params, x)
-        assert each["weight"].shape == (5, 2, 3)
-        assert each["weight"].is_cuda
-
-
-def test_modules_move_and_stay_themselves() -> None:
-    with torchtraceap.dry_run():
-        words, head = nn.Embedding(5, 3), nn.Linear(3, 5, bias=False)
-        head.weight = words.weight
-        net = nn.Sequential(words, head)
-        weight = words.weight
-        assert net.to("cuda")[0].weight is net[1].weight is weight
-        for dtype in (torch.half, torch.bfloat16, torch.float32):
-            net.to(dtype)
-            assert weight.dtype is dtype
-            assert weight.is_cuda
-        other = copy.deepcopy(net)
-        assert other[0].weight is other[1].weight is not weight
-        assert other[0].weight.is_cuda
-        assert not net.cpu()[0].weight.is_cuda
+def test_modules_move_and_stay_themselves(seen: Seen) -> None:
+    words, head = nn.Embedding(5, 3), nn.Linear(3, 5, bias=False)
+    head.weight = words.weight
+    net = nn.Sequential(words, head)
+    weight = words.weight
+    assert net.to("cuda")[0].weight is net[1].weight is weight
+    for dtype in (torch.half, torch.bfloat16, torch.float32):
+        net.to(dtype)
+        assert weight.dtype is dtype
+        assert weight.is_cuda
+    other = copy.deepcopy(net)
+    assert other[0].weight is other[1].weight is not weight
+    assert other[0].weight.is_cuda
+    assert not net.cpu()[0].weight.is_cuda
 
 
-@pytest.mark.parametrize("where", ["cuda", "cuda:0", torch.device("cuda"), "cpu"])
-def test_checkpoints_are_saved_and_loaded(where: Any) -> None:
-    with torchtraceap.dry_run() as run:
-        net = nn.Linear(3, 3).to("cuda")
-        optimizer = torch.optim.AdamW(net.parameters())
-        net(torch.randn(2, 3, device="cuda")).sum().backward()
-        optimizer.step()
-        file = io.BytesIO()
-        torch.save({"net": net.state_dict(), "optimizer": optimizer.state_dict()}, file)
-        file.seek(0)
-        before = len(run.ops)
-        found = torch.load(file, map_location=where)
-        on_device = where != "cpu"
-        assert found["net"]["weight"].is_cuda == on_device
-        copied = [op for op in run.ops[before:] if op.copy]
-        assert bool(copied) == on_device
-        net.load_state_dict(found["net"])
-        optimizer.load_state_dict(found["optimizer"])
-        assert net.weight.is_cuda
-        assert optimizer.state[net.weight]["exp_avg"].is_cuda
-
-
-def test_loading_keeps_values() -> None:
-    file = io.BytesIO()
-    torch.save({"steps": torch.tensor([3, 4])}, file)
-    file.seek(0)
-    with torchtraceap.dry_run() as run:
-        steps = torch.load(file, map_location="cuda")["steps"]
-        assert steps.tolist() == [3, 4]
-    assert next(op.copy.nbytes for op in run.ops if op.copy) == 16
-
-
-def test_averages_of_weights() -> None:
-    with torchtraceap.dry_run() as run:
-        net = nn.Sequential(nn.Linear(3, 3), nn.BatchNorm1d(3)).to("cuda")
-        average = AveragedModel(net, multi_avg_fn=get_ema_multi_avg_fn(0.9))
-        before = len(run.ops)
-        average.update_parameters(net)
-        average.update_parameters(net)
-        names = [op.name for op in run.ops[before:]]
+def test_averages_of_weights(seen: Seen) -> None:
+    net = nn.Sequential(nn.Linear(3, 3), nn.BatchNorm1d(3)).to("cuda")
+    average = AveragedModel(net, multi_avg_fn=get_ema_multi_avg_fn(0.9))
+    before = len(seen.ops)
+    average.update_parameters(net)
+    average.update_parameters(net)
+    names = [op.name for op in seen.ops[before:]]
     assert names.count("aten::_foreach_lerp_") == 1
     assert names.count("aten::lerp_") == 0
 
 
 @pytest.mark.parametrize("change", [weight_norm, spectral_norm])
-def test_parametrizations(change: Any) -> None:
-    with torchtraceap.dry_run():
-        net = change(nn.Linear(3, 3)).to("cuda")
-        net(torch.randn(2, 3, device="cuda")).sum().backward()
-        assert all(one.grad.is_cuda for one in net.parameters() if one.requires_grad)
+def test_parametrizations(change: Any, seen: Seen) -> None:
+    net = change(nn.Linear(3, 3)).to("cuda")
+    net(torch.randn(2, 3, device="cuda")).sum().backward()
+    assert all(one.grad.is_cuda for one in net.parameters() if one.requires_grad)
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
@@ -210,30 +120,29 @@ def test_compiled_programs_run_as_written() -> None:
     assert "torch.compile was bypassed" in run.record.notes[0]
 
 
-def test_operators_that_are_one_on_a_gpu() -> None:
-    with torchtraceap.dry_run() as run:
-        half = torch.randn(4, 8, device="cuda", dtype=torch.half)
-        norm = nn.RMSNorm(8).to("cuda")
-        x = torch.randn(4, 8, device="cuda", requires_grad=True)
+def test_operators_that_are_one_on_a_gpu(seen: Seen) -> None:
+    half = torch.randn(4, 8, device="cuda", dtype=torch.half)
+    norm = nn.RMSNorm(8).to("cuda")
+    x = torch.randn(4, 8, device="cuda", requires_grad=True)
 
-        def names(call: Any) -> list[str]:
-            before = len(run.ops)
-            call()
-            ops = [op for op in run.ops[before:] if not op.is_view]
-            return [op.name.removeprefix("aten::") for op in ops]
+    def names(call: Any) -> list[str]:
+        before = len(seen.ops)
+        call()
+        ops = [op for op in seen.ops[before:] if not op.is_view]
+        return [op.name.removeprefix("aten::") for op in ops]
 
-        soft = names(lambda: half.softmax(-1, dtype=torch.float32))
-        assert soft == ["_softmax"]
-        drop = names(lambda: nn.functional.dropout(x, 0.1).sum().backward())
-        assert drop.count("native_dropout") == 1
-        assert drop.count("native_dropout_backward") == 1
-        assert "bernoulli_" not in drop
-        assert not names(lambda: nn.functional.dropout(x, 0.1, training=False))
-        rms = names(lambda: norm(x).sum().backward())
-        assert rms.count("_fused_rms_norm") == 1
-        assert rms.count("_fused_rms_norm_backward") == 1
-        assert "rsqrt" not in rms
-        assert norm.weight.grad.shape == (8,)
-        with torch.inference_mode():
-            assert names(lambda: nn.functional.dropout(x, 0.1)) == ["native_dropout"]
-            assert names(lambda: norm(x)) == ["_fused_rms_norm"]
+    soft = names(lambda: half.softmax(-1, dtype=torch.float32))
+    assert soft == ["_softmax"]
+    drop = names(lambda: nn.functional.dropout(x, 0.1).sum().backward())
+    assert drop.count("native_dropout") == 1
+    assert drop.count("native_dropout_backward") == 1
+    assert "bernoulli_" not in drop
+    assert not names(lambda: nn.functional.dropout(x, 0.1, training=False))
+    rms = names(lambda: norm(x).sum().backward())
+    assert rms.count("_fused_rms_norm") == 1
+    assert rms.count("_fused_rms_norm_backward") == 1
+    assert "rsqrt" not in rms
+    assert norm.weight.grad.shape == (8,)
+    with torch.inference_mode():
+        assert names(lambda: nn.functional.dropout(x, 0.1)) == ["native_dropout"]
+        assert names(lambda: norm(x)) == ["_fused_rms_norm"]

@@ -1,17 +1,22 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_storages.py: storages of tensors on the device are there."""
+"""Storages of tensors on the device are there, and files are loaded into them."""
 
 from __future__ import annotations
 
 import copy
+import io
+import pickle
+from pathlib import Path
+from typing import Any
 
 import pytest
+import torch
 
 import torchtraceap
 from torchtraceap.dryrun.record import Op
 from torchtraceap.errors import DryRunError
 
-torch = pytest.importorskip("torch")
+from .shared_run import Seen
 
 # Programs still use what torch warns of.
 pytestmark = pytest.mark.filterwarnings("ignore:TypedStorage is deprecated")
@@ -39,45 +44,141 @@ def test_they_say_where_they_are() -> None:
     assert dict(vars(torch.UntypedStorage)) == before
 
 
-def test_they_are_moved_and_copied() -> None:
-    with torchtraceap.dry_run() as run:
-        host = torch.arange(3.0)
-        there = host.storage().cuda()
-        assert [sync.api for sync in run.syncs] == ["Tensor.cuda"]
-        assert there.untyped().cuda() is there.untyped()
-        # Each of these is memory of its own.
-        copies = [copy.deepcopy(there), there.clone(), there.cpu().cuda(), there.cpu()]
-        rows = torch.empty(0, device="cuda").set_(there)
-        rows.zero_()
-        assert rows.tolist() == [0, 0, 0]
-        assert host.tolist() == [0, 1, 2]
-        for one in copies:
-            assert [one[0], one[1], one[2]] == [0, 1, 2]
-        assert [str(one.device) for one in copies] == ["cuda:0"] * 3 + ["cpu"]
-        with pytest.raises(DryRunError, match="slices"):
-            there.untyped()[:4]
+def test_they_are_moved_and_copied(seen: Seen) -> None:
+    host = torch.arange(3.0)
+    there = host.storage().cuda()
+    assert [sync.api for sync in seen.syncs] == ["Tensor.cuda"]
+    assert there.untyped().cuda() is there.untyped()
+    # Each of these is memory of its own.
+    copies = [copy.deepcopy(there), there.clone(), there.cpu().cuda(), there.cpu()]
+    rows = torch.empty(0, device="cuda").set_(there)
+    rows.zero_()
+    assert rows.tolist() == [0, 0, 0]
+    assert host.tolist() == [0, 1, 2]
+    for one in copies:
+        assert [one[0], one[1], one[2]] == [0, 1, 2]
+    assert [str(one.device) for one in copies] == ["cuda:0"] * 3 + ["cpu"]
+    with pytest.raises(DryRunError, match="slices"):
+        there.untyped()[:4]
 
 
-def test_pinned_memory_is_not_waited_for() -> None:
+def test_pinned_memory_is_not_waited_for(seen: Seen) -> None:
+    pinned = torch.ones(3).pin_memory()
+    pinned.untyped_storage().cuda(non_blocking=True)
+    (copied,) = (
+        entry.copy
+        for entry in seen.entries
+        if isinstance(entry, Op) and entry.copy is not None
+    )
+    assert (copied.pinned, copied.blocking) == (True, False)
+    assert not seen.syncs
+
+
+def test_they_are_shared_as_they_are(seen: Seen) -> None:
+    net = torch.nn.Linear(2, 2).cuda()
+    assert net.share_memory() is net
+    assert net.weight.is_shared()
+    assert str(net.weight.device) == "cuda:0"
+    with pytest.raises(DryRunError, match="another process"):
+        torch.multiprocessing.get_context("spawn").SimpleQueue().put(net.weight)
+    host = torch.nn.Linear(2, 2).share_memory()
+    assert host.weight.is_shared()
+
+
+def saved(value: Any) -> io.BytesIO:
+    file = io.BytesIO()
+    torch.save(value, file)
+    file.seek(0)
+    return file
+
+
+@pytest.mark.parametrize("where", ["cuda", "cuda:0", {"cpu": "cuda"}, "device"])
+def test_a_storage_is_copied_once_and_stays_shared(where: Any, seen: Seen) -> None:
+    rows = torch.arange(6.0).view(2, 3)
+    file = saved({"rows": rows, "last": rows[1], "epoch": 3})
+    where = torch.device("cuda") if where == "device" else where
+    loaded = torch.load(file, map_location=where)
+    assert [sync.api for sync in seen.syncs] == ["Tensor.cuda"]
+    assert str(loaded["rows"].device) == "cuda:0"
+    loaded["last"].zero_()
+    assert loaded["rows"].tolist() == [[0, 1, 2], [0, 0, 0]]
+    assert loaded["epoch"] == 3
+
+
+def test_a_checkpoint_keeps_its_weights(seen: Seen) -> None:
+    net = torch.nn.Linear(3, 2)
+    file = saved(net.state_dict())
+    other = torch.nn.Linear(3, 2, device="cuda")
+    other.load_state_dict(torch.load(file, map_location="cuda"))
+    assert len(seen.syncs) == 2
+    assert torch.equal(other.weight.cpu(), net.weight)
+
+
+def test_elsewhere_nothing_changes() -> None:
+    before = list(torch.serialization._package_registry)
     with torchtraceap.dry_run() as run:
-        pinned = torch.ones(3).pin_memory()
-        pinned.untyped_storage().cuda(non_blocking=True)
-        (copied,) = (
-            entry.copy
-            for entry in run.record.entries
-            if isinstance(entry, Op) and entry.copy is not None
-        )
-        assert (copied.pinned, copied.blocking) == (True, False)
+        for where in (None, "cpu"):
+            loaded = torch.load(saved(torch.ones(3)), map_location=where)
+            assert str(loaded.device) == "cpu"
         assert not run.syncs
+    assert torch.serialization._package_registry == before
 
 
-def test_they_are_shared_as_they_are() -> None:
-    with torchtraceap.dry_run():
-        net = torch.nn.Linear(2, 2).cuda()
-        assert net.share_memory() is net
-        assert net.weight.is_shared()
-        assert str(net.weight.device) == "cuda:0"
-        with pytest.raises(DryRunError, match="another process"):
-            torch.multiprocessing.get_context("spawn").SimpleQueue().put(net.weight)
-        host = torch.nn.Linear(2, 2).share_memory()
-        assert host.weight.is_shared()
+def by_path(value: Any, tmp_path: Path, **options: Any) -> Any:
+    torch.save(value, tmp_path / "ck.pt")
+    return torch.load(tmp_path / "ck.pt", **options)
+
+
+def by_file(value: Any, tmp_path: Path, **options: Any) -> Any:
+    return torch.load(saved(value), **options)
+
+
+def by_old_file(value: Any, tmp_path: Path, **options: Any) -> Any:
+    torch.save(value, tmp_path / "ck.pt", _use_new_zipfile_serialization=False)
+    return torch.load(tmp_path / "ck.pt", **options)
+
+
+@pytest.mark.parametrize("way", [by_path, by_file, by_old_file])
+@pytest.mark.parametrize("options", [{}, {"weights_only": True}])
+def test_what_was_on_the_device_is_loaded_there(
+    tmp_path: Path, way: Any, options: dict[str, Any], seen: Seen
+) -> None:
+    rows = torch.arange(4.0, device="cuda")
+    net = torch.nn.Linear(4, 1, device="cuda")
+    state = {"ema": rows, "host": torch.ones(2), "net": net.state_dict(), "n": 3}
+    loaded = way(state, tmp_path, **options)
+    apis = [sync.api for sync in seen.syncs]
+    assert apis[:3] == ["Tensor.cpu"] * 3 and set(apis[3:]) == {"Tensor.cuda"}
+    assert loaded["ema"].mul_(0.5).add_(rows).tolist() == [0, 1.5, 3, 4.5]
+    assert rows.tolist() == [0, 1, 2, 3]  # It was a copy.
+    assert str(loaded["host"].device) == "cpu"
+    assert loaded["n"] == 3
+    net.load_state_dict(loaded["net"])
+    host = way(state, tmp_path, map_location="cpu", **options)
+    assert str(host["ema"].device) == "cpu"
+    assert host["ema"].tolist() == [0, 1, 2, 3]
+
+
+def test_what_was_pickled_on_the_device_is_there(seen: Seen) -> None:
+    rows = torch.nn.Parameter(torch.arange(3.0, device="cuda"))
+    loaded = pickle.loads(pickle.dumps({"rows": rows, "host": torch.ones(1)}))
+    assert isinstance(loaded["rows"], torch.nn.Parameter)
+    assert str(loaded["rows"].device) == "cuda:0"
+    assert loaded["rows"].tolist() == [0, 1, 2]
+    assert str(loaded["host"].device) == "cpu"
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        lambda storage, location: storage.cuda(),
+        lambda storage, location: storage.cuda(0),
+        lambda storage, location: storage.to(device="cuda"),
+    ],
+)
+def test_a_function_may_bring_storages_to_the_device(where: Any, seen: Seen) -> None:
+    file = saved({"rows": torch.arange(3.0)})
+    rows = torch.load(file, map_location=where)["rows"]
+    assert [sync.api for sync in seen.syncs] == ["Tensor.cuda"]
+    assert str(rows.device) == "cuda:0"
+    assert rows.tolist() == [0, 1, 2]

@@ -13,6 +13,8 @@ from torch import Tensor, nn
 import torchtraceap
 from torchtraceap.errors import DryRunError
 
+from .shared_run import Seen
+
 
 def network() -> tuple[nn.Module, torch.optim.Optimizer]:
     """A small one that was trained, with all that lies on the host then."""
@@ -81,14 +83,13 @@ def test_all_of_it_is_back_after_the_run() -> None:
     train(net, optimizer, torch.randn(3, 4))
 
 
-def test_a_vector_on_the_device_moves_parameters_there() -> None:
+def test_a_vector_on_the_device_moves_parameters_there(seen: Seen) -> None:
     net = nn.Linear(3, 2)
-    with torchtraceap.dry_run():
-        vector = torch.arange(8.0, device="cuda")
-        nn.utils.vector_to_parameters(vector, net.parameters())
-        assert net.weight.is_cuda and net.bias.tolist() == [6, 7]
-        vector.zero_()  # Its memory is theirs.
-        assert net.weight.tolist() == [[0, 0, 0], [0, 0, 0]]
+    vector = torch.arange(8.0, device="cuda")
+    nn.utils.vector_to_parameters(vector, net.parameters())
+    assert net.weight.is_cuda and net.bias.tolist() == [6, 7]
+    vector.zero_()  # Its memory is theirs.
+    assert net.weight.tolist() == [[0, 0, 0], [0, 0, 0]]
 
 
 def test_memory_of_what_leaves_the_device_is_freed() -> None:
@@ -110,31 +111,29 @@ def test_what_was_moved_is_not_kept_alive() -> None:
         assert weak() is None and torch.cuda.memory_allocated() == 0
 
 
-def test_hooks_stay() -> None:
+def test_hooks_stay(seen: Seen) -> None:
     calls: list[str] = []
     parameter = nn.Parameter(torch.ones(3))
     parameter.register_hook(lambda grad: calls.append("hook"))
     parameter.register_post_accumulate_grad_hook(lambda p: calls.append("after"))
-    with torchtraceap.dry_run():
-        parameter.data = parameter.data.cuda()
-        (parameter * 2).sum().backward()
-        assert calls == ["hook", "after"]
+    parameter.data = parameter.data.cuda()
+    (parameter * 2).sum().backward()
+    assert calls == ["hook", "after"]
 
 
-def test_a_gradient_stays_where_it_is() -> None:
-    with torchtraceap.dry_run():
-        parameter = nn.Parameter(torch.ones(3))
-        (parameter * 3).sum().backward()
-        gradient = parameter.grad
-        parameter.data = parameter.data.cuda()
-        assert parameter.grad is gradient and gradient is not None
-        assert not gradient.is_cuda
-        (parameter * 3).sum().backward()
-        with pytest.raises(RuntimeError, match="same device"):  # as CUDA's backward
-            _ = parameter.grad
-        parameter.grad = None
-        (parameter * 3).sum().backward()
-        assert parameter.grad.tolist() == [3, 3, 3]
+def test_a_gradient_stays_where_it_is(seen: Seen) -> None:
+    parameter = nn.Parameter(torch.ones(3))
+    (parameter * 3).sum().backward()
+    gradient = parameter.grad
+    parameter.data = parameter.data.cuda()
+    assert parameter.grad is gradient and gradient is not None
+    assert not gradient.is_cuda
+    (parameter * 3).sum().backward()
+    with pytest.raises(RuntimeError, match="same device"):  # as CUDA's backward
+        _ = parameter.grad
+    parameter.grad = None
+    (parameter * 3).sum().backward()
+    assert parameter.grad.tolist() == [3, 3, 3]
 
 
 def test_a_gradient_may_be_moved_first() -> None:

@@ -11,9 +11,8 @@ import pytest
 import torch
 from torch.utils._pytree import tree_leaves
 
-import torchtraceap
-
 from .other_programs import OTHER_PROGRAMS
+from .shared_run import Seen
 from .training_programs import TRAINING_PROGRAMS
 
 Program = Callable[[str], Any]
@@ -21,11 +20,6 @@ PROGRAMS: tuple[Program, ...] = TRAINING_PROGRAMS + OTHER_PROGRAMS
 
 # What torch.func itself warns of, with or without a dry run.
 pytestmark = pytest.mark.filterwarnings("ignore:.torch.jit.script")
-
-
-@pytest.fixture(params=PROGRAMS, ids=lambda program: program.__name__)
-def program(request: pytest.FixtureRequest) -> Program:
-    return request.param
 
 
 def _results(program: Program, device: str) -> list[Any]:
@@ -37,13 +31,6 @@ def _results(program: Program, device: str) -> list[Any]:
     ]
 
 
-def test_works_out_what_the_cpu_does(program: Program) -> None:
-    expected = _results(program, "cpu")
-    with torchtraceap.dry_run(values="all"):
-        found = _results(program, "cuda")
-    torch.testing.assert_close(found, expected)
-
-
 def _marked(program: Program) -> list[int]:
     lines, first = inspect.getsourcelines(program)
     return [
@@ -51,14 +38,14 @@ def _marked(program: Program) -> list[int]:
     ]
 
 
-def test_waits_at_the_marked_lines_and_nowhere_else(program: Program) -> None:
-    torch.manual_seed(0)
-    with torchtraceap.dry_run() as run:
-        program("cuda")
-    found = set()
-    for wait in run.waits:
-        assert wait.line is not None and wait.line.file == inspect.getfile(program), (
-            wait
-        )
-        found.add(wait.line.line)
-    assert sorted(found) == _marked(program)
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
+def test_works_out_what_the_cpu_does_and_waits_at_the_marked_lines(
+    program: Program, seen_all: Seen
+) -> None:
+    with seen_all.run.suspended():
+        expected = _results(program, "cpu")
+    torch.testing.assert_close(_results(program, "cuda"), expected)
+    lines = {sync.line for sync in seen_all.syncs}
+    here = {line for line in lines if line is None or line.file != __file__}
+    assert {line.file for line in here} == {inspect.getfile(program)}
+    assert sorted({line.line for line in here}) == _marked(program)

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import copy
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +12,8 @@ import torch
 from torch import Tensor, nn
 
 import torchtraceap
+
+from .shared_run import Seen
 
 Make = Callable[[str], Tensor]
 
@@ -106,62 +107,69 @@ EXACT: dict[str, Make] = {
 
 
 @pytest.mark.parametrize("name", EXACT)
-def test_values_are_those_of_the_cpu(name: str) -> None:
+def test_values_are_those_of_the_cpu(name: str, seen: Seen) -> None:
     expected = EXACT[name]("cpu")
-    with torchtraceap.dry_run() as run:
-        found = EXACT[name]("cuda").cpu()
+    found = EXACT[name]("cuda").cpu()
     assert found.dtype == expected.dtype and torch.equal(found, expected)
-    assert run.syncs[-1].value == "known"
+    assert seen.syncs[-1].value == "known"
 
 
-def test_what_follows_from_a_guess_agrees_with_it() -> None:
-    with torchtraceap.dry_run() as run:
-        scores = torch.randn(1000, 1000, device="cuda").mean(1)  # too much to work out
-        keep = scores > 0.5
-        count = int(keep.sum())
-        assert scores[keep].shape == (count,) == tuple(keep.nonzero().flatten().shape)
-        assert count == len(keep.tolist()) - keep.logical_not().sum().item()
-        best = scores.argmax()
-        assert scores[best].item() == scores.max().item()
-        assert 0 <= best.item() < 1000
-    assert {sync.value for sync in run.syncs} == {"guessed"}
+def test_what_follows_from_a_guess_agrees_with_it(seen: Seen) -> None:
+    scores = torch.randn(1000, 1000, device="cuda").mean(1)  # too much to work out
+    keep = scores > 0.5
+    count = int(keep.sum())
+    assert scores[keep].shape == (count,) == tuple(keep.nonzero().flatten().shape)
+    assert count == len(keep.tolist()) - keep.logical_not().sum().item()
+    best = scores.argmax()
+    assert scores[best].item() == scores.max().item()
+    assert 0 <= best.item() < 1000
+    assert {sync.value for sync in seen.syncs} == {"guessed"}
 
 
-def test_a_large_mask_has_one_count() -> None:
-    with torchtraceap.dry_run():
-        mask = torch.randn(1000, 1000, device="cuda") > 0
-        values = torch.zeros(1000, 1000, device="cuda")
-        assert values[mask].shape == values.masked_select(mask).shape
-        assert values[mask].shape[0] == mask.nonzero().shape[0]
+def test_a_large_mask_has_one_count(seen: Seen) -> None:
+    mask = torch.randn(1000, 1000, device="cuda") > 0
+    values = torch.zeros(1000, 1000, device="cuda")
+    assert values[mask].shape == values.masked_select(mask).shape
+    assert values[mask].shape[0] == mask.nonzero().shape[0]
 
 
-def test_guesses_are_the_same_for_the_same_seed() -> None:
-    def draw(seed: int) -> list[Any]:
-        with torchtraceap.dry_run(seed=seed):
-            x = torch.randn(4096, 4096, device="cuda").sum(0)
-            return [torch.rand(3, device="cuda").tolist(), x.argmax().item()]
-
-    assert draw(0) == draw(0) != draw(1)
-
-
-def test_the_programs_own_random_numbers_are_left_alone() -> None:
-    torch.manual_seed(3)
-    expected = torch.rand(4)
-    torch.manual_seed(3)
-    with torchtraceap.dry_run():
-        torch.randn(5, device="cuda").tolist()
-        torch.nn.functional.dropout(torch.ones(9, device="cuda")).sum().item()
-    assert torch.equal(torch.rand(4), expected)
+def test_a_check_for_bad_numbers_finds_none(seen: Seen) -> None:
+    loss = torch.randn(1000, 1000, device="cuda").mean()
+    assert torch.isfinite(loss)
+    assert not torch.isnan(loss).any()
+    not_itself = loss != loss
+    assert not not_itself
+    assert len(seen.syncs) == 3
 
 
-def test_a_check_for_bad_numbers_finds_none() -> None:
-    with torchtraceap.dry_run() as run:
-        loss = torch.randn(1000, 1000, device="cuda").mean()
-        assert torch.isfinite(loss)
-        assert not torch.isnan(loss).any()
-        not_itself = loss != loss
-        assert not not_itself
-    assert len(run.syncs) == 3
+@pytest.mark.parametrize("shape", [(3,), (128, 64)])
+def test_checks_of_distributions_find_no_fault_with_guesses(
+    shape: Any, seen: Seen
+) -> None:
+    def normal(mean: Any, spread: Tensor) -> torch.distributions.Normal:
+        # Said, for other libraries switch the default off.
+        return torch.distributions.Normal(mean, spread, validate_args=True)
+
+    spread = torch.randn(shape, device="cuda").exp()
+    assert normal(spread.log(), spread).rsample().shape == shape
+    with pytest.raises(ValueError, match="constraint GreaterThan"):
+        normal(0.0, torch.tensor([1.0, -1.0], device="cuda"))
+
+
+def test_running_means_do_not_become_nonsense(seen: Seen) -> None:
+    norm = torch.nn.BatchNorm1d(4).to("cuda")
+    norm(torch.randn(64, 4, device="cuda"))
+    assert torch.isfinite(norm.running_var).all()
+    assert norm.num_batches_tracked is not None
+    assert norm.num_batches_tracked.item() == 1
+
+
+def test_what_equals_itself_is_not_looked_at(seen: Seen) -> None:
+    x = torch.randn(4, device="cuda")
+    assert torch.equal(x, x)
+    assert not seen.syncs
+    assert torch.equal(x, x.clone())
+    assert len(seen.syncs) == 1
 
 
 def _attention(device: str, dtype: torch.dtype, grad: bool, **options: Any) -> Any:
@@ -185,14 +193,15 @@ def _attention(device: str, dtype: torch.dtype, grad: bool, **options: Any) -> A
 @pytest.mark.parametrize("grad", [True, False])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 @pytest.mark.parametrize("option", ["plain", "is_causal", "attn_mask", "enable_gqa"])
-def test_attention_is_worked_out(option: str, dtype: torch.dtype, grad: bool) -> None:
+def test_attention_is_worked_out(
+    option: str, dtype: torch.dtype, grad: bool, seen_all: Seen
+) -> None:
     """The kernels of a GPU, flash and memory-efficient, give what the CPU's do."""
     options = {} if option == "plain" else {option: True}
-    with torchtraceap.dry_run(values="all") as run:
-        found = _attention("cuda", dtype, grad, **options)
+    found = _attention("cuda", dtype, grad, **options)
     if option != "attn_mask":  # whose gradient is part of a larger piece of memory
-        assert {sync.value for sync in run.syncs} <= {"known", "none"}
-    kernels = {op.name for op in run.ops if "attention" in op.name}
+        assert {sync.value for sync in seen_all.syncs} <= {"known", "none"}
+    kernels = {name for name in seen_all.names if "attention" in name}
     if option != "enable_gqa" or dtype is torch.bfloat16:
         assert len(kernels) == 1 + grad, kernels
     near = {"rtol": 0.05, "atol": 0.05} if dtype is torch.bfloat16 else {}
@@ -200,63 +209,13 @@ def test_attention_is_worked_out(option: str, dtype: torch.dtype, grad: bool) ->
     torch.testing.assert_close(found, expected, **near)
 
 
-def _recurrent(device: str, kind: Any, packed: bool, **options: Any) -> Any:
-    torch.manual_seed(0)
-    layer, data = kind(3, 4, **options).to(device), torch.randn(5, 2, 3).to(device)
-    data.requires_grad_()
-    if packed:
-        data = nn.utils.rnn.pack_padded_sequence(data, torch.tensor([5, 3]))
-    out, state = layer(data)
-    if packed:
-        out, _ = nn.utils.rnn.pad_packed_sequence(out)
-    last = state[0] if isinstance(state, tuple) else state
-    (out.square().sum() + last.sum()).backward()
-    return [out, last, *(weight.grad for weight in layer.parameters())]
+def test_guesses_are_the_same_for_the_same_seed() -> None:
+    def draw(seed: int) -> list[Any]:
+        with torchtraceap.dry_run(seed=seed):
+            x = torch.randn(4096, 4096, device="cuda").sum(0)
+            return [torch.rand(3, device="cuda").tolist(), x.argmax().item()]
 
-
-@pytest.mark.parametrize("packed", [False, True])
-@pytest.mark.parametrize(
-    ("kind", "options"),
-    [
-        (nn.LSTM, {"num_layers": 2, "bidirectional": True}),
-        (nn.LSTM, {"proj_size": 2, "bias": False}),
-        (nn.GRU, {"num_layers": 2}),
-        (nn.RNN, {"nonlinearity": "relu"}),
-    ],
-)
-def test_recurrent_layers_are_worked_out(kind: Any, options: Any, packed: bool) -> None:
-    with torchtraceap.dry_run(values="all") as run:
-        made = _recurrent("cuda", kind, packed, **options)
-        found = [tensor.detach().cpu() for tensor in made]
-        made[0].sum().item()
-    assert sum(op.name == "aten::_cudnn_rnn" for op in run.ops) == 1
-    assert run.syncs[-1].value == "known"
-    warnings.simplefilter("ignore")  # of what is slow on a CPU
-    expected = _recurrent("cpu", kind, packed, **options)
-    torch.testing.assert_close(found, [tensor.detach() for tensor in expected])
-
-
-@pytest.mark.parametrize("shape", [(3,), (128, 64)])
-def test_checks_of_distributions_find_no_fault_with_guesses(shape: Any) -> None:
-    def normal(mean: Any, spread: Tensor) -> torch.distributions.Normal:
-        # Said, for other libraries switch the default off.
-        return torch.distributions.Normal(mean, spread, validate_args=True)
-
-    with torchtraceap.dry_run():
-        spread = torch.randn(shape, device="cuda").exp()
-        assert normal(spread.log(), spread).rsample().shape == shape
-        with pytest.raises(ValueError, match="constraint GreaterThan"):
-            normal(0.0, torch.tensor([1.0, -1.0], device="cuda"))
-
-
-def test_a_generator_of_the_programs_own() -> None:
-    with torchtraceap.dry_run(values="all"):
-        own = torch.Generator("cuda").manual_seed(3)
-        first = torch.randn(4, device="cuda", generator=own)
-        second = torch.empty(4, device="cuda").normal_(generator=own)
-        own.manual_seed(3)
-        again = torch.randn(4, device="cuda", generator=own)
-        assert torch.equal(first, again) and not torch.equal(first, second)
+    assert draw(0) == draw(0) != draw(1)
 
 
 def test_all_works_out_what_small_guesses() -> None:
@@ -279,17 +238,7 @@ def test_the_dial_at_none_works_out_nothing() -> None:
     assert [sync.value for sync in run.syncs] == ["guessed", "guessed"]
 
 
-def test_running_means_do_not_become_nonsense() -> None:
-    norm = torch.nn.BatchNorm1d(4)
-    with torchtraceap.dry_run():
-        norm.to("cuda")
-        norm(torch.randn(64, 4, device="cuda"))
-        assert torch.isfinite(norm.running_var).all()
-        assert norm.num_batches_tracked is not None
-        assert norm.num_batches_tracked.item() == 1
-
-
-@pytest.mark.parametrize("dial", ["none", "small", "all"])
+@pytest.mark.parametrize("dial", ["none", "small"])
 def test_gradients_that_nobody_asked_for_are_none(dial: Any) -> None:
     def run(layer: nn.Module, *shape: int, frozen: str = "", inputs: bool) -> None:
         layer.cuda()
@@ -311,12 +260,3 @@ def test_gradients_that_nobody_asked_for_are_none(dial: Any) -> None:
             for frozen in ("weight", "bias"):
                 for conv in (nn.Conv2d(4, 4, 3), nn.ConvTranspose2d(4, 4, 3)):
                     run(conv, 3, 4, 5, 5, frozen=frozen, inputs=inputs)
-
-
-def test_what_equals_itself_is_not_looked_at() -> None:
-    with torchtraceap.dry_run() as run:
-        x = torch.randn(4, device="cuda")
-        assert torch.equal(x, x)
-        assert not run.syncs
-        assert torch.equal(x, x.clone())
-    assert len(run.syncs) == 1

@@ -9,6 +9,7 @@ from typing import Any
 
 _WATCHED = (
     "torch",
+    "torch.__future__",
     "torch._C",
     "torch.accelerator",
     "torch.backends",

@@ -16,7 +16,6 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from torch.utils.checkpoint import checkpoint
 
 
 def diffusion_step(device: str) -> Any:
@@ -67,40 +66,6 @@ def diffusion_step(device: str) -> Any:
         optimizer.step()
         losses.append(loss.detach())
     return torch.stack(losses).tolist(), net.out.weight  # waits
-
-
-def vae_gan_step(device: str) -> Any:
-    """An encoder and decoder against a critic: two optimizers, one with detach."""
-    encoder = nn.Linear(12, 8).to(device)  # waits
-    decoder = nn.Sequential(nn.Linear(4, 12), nn.Tanh()).to(device)  # waits
-    critic = nn.Sequential(nn.Linear(12, 6), nn.LeakyReLU(0.2), nn.Linear(6, 1))
-    critic.to(device)  # waits
-    own = [*encoder.parameters(), *decoder.parameters()]
-    optimizer = torch.optim.Adam(own, lr=1e-3)
-    against = torch.optim.RMSprop(critic.parameters(), lr=1e-3)
-    for _ in range(2):
-        real = torch.rand(5, 12).to(device)  # waits
-        mean, log_variance = encoder(real).chunk(2, dim=1)
-        noise = torch.randn(5, 4).to(device)  # waits
-        made = decoder(mean + noise * (0.5 * log_variance).exp())
-        ones, zeros = torch.ones(5, 1, device=device), torch.zeros(5, 1, device=device)
-
-        against.zero_grad()
-        judged = F.binary_cross_entropy_with_logits(critic(real), ones)
-        judged += F.binary_cross_entropy_with_logits(critic(made.detach()), zeros)
-        judged.backward()
-        against.step()
-
-        for weights in critic.parameters():
-            weights.requires_grad_(False)
-        optimizer.zero_grad()
-        divergence = -0.5 * (1 + log_variance - mean**2 - log_variance.exp()).mean()
-        fooled = F.binary_cross_entropy_with_logits(critic(made), ones)
-        (F.mse_loss(made, real) + divergence + fooled).backward()
-        optimizer.step()
-        for weights in critic.parameters():
-            weights.requires_grad_(True)
-    return encoder.weight, decoder[0].weight, critic[0].weight
 
 
 def gradient_penalty(device: str) -> Any:
@@ -207,19 +172,6 @@ def saved_and_resumed(device: str) -> Any:
     )
 
 
-def recomputed(device: str) -> Any:
-    """Activations are worked out again in the backward pass, reentrant and not."""
-    layers = nn.ModuleList(nn.Linear(6, 6) for _ in range(3)).to(device)  # waits
-    x = torch.randn(4, 6).to(device).requires_grad_()  # waits
-    y = x
-    for number, layer in enumerate(layers):
-        y = checkpoint(
-            lambda y, layer=layer: layer(y).tanh(), y, use_reentrant=number == 1
-        )
-    y.square().mean().backward()
-    return y, x.grad, layers[0].weight.grad
-
-
 def own_operator(device: str) -> Any:
     """An operator with its own backward, hooks, anomalies looked for by hand."""
 
@@ -247,11 +199,9 @@ def own_operator(device: str) -> Any:
 
 TRAINING_PROGRAMS: tuple[Callable[[str], Any], ...] = (
     diffusion_step,
-    vae_gan_step,
     gradient_penalty,
     averaged_and_accumulated,
     mixed_precision,
     saved_and_resumed,
-    recomputed,
     own_operator,
 )

@@ -38,6 +38,8 @@ def _kind(func: Any) -> _Kind | None:
     schema = func._schema
     if schema.name.endswith(("empty", "empty_like", "empty_strided")):
         return None
+    if schema.name == "aten::_new_zeros_with_same_feature_meta":
+        return None  # Its memory is as large as another's, of which this is a part.
     if torch.Tag.inplace_view in func.tags:
         return None  # It changes shapes: of its argument, each time.
     returns: list[int | None] = []
