@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -141,34 +140,3 @@ def test_the_seed_of_the_run_is_where_it_begins() -> None:
         first = torch.rand(4, device="cuda").tolist()
         torch.cuda.manual_seed(6)
         assert torch.rand(4, device="cuda").tolist() == first
-
-
-def test_a_seed_waits_for_an_operator_that_draws(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    # Else the state that the operator leaves would take the place of the seed's.
-    drawing, seeded = threading.Event(), threading.Event()
-    set_state = torch.set_rng_state
-    during: list[bool] = []
-
-    def watched(state: Any) -> None:
-        if not drawing.is_set():
-            drawing.set()
-            during.append(seeded.wait(0.2))
-        set_state(state)
-
-    def seed() -> None:
-        drawing.wait(60)
-        torch.cuda.manual_seed(1)
-        seeded.set()
-
-    with torchtraceap.dry_run():
-        torch.cuda.manual_seed(1)
-        expected = torch.rand(4, device="cuda").tolist()
-        thread = threading.Thread(target=seed)
-        thread.start()
-        monkeypatch.setattr(torch, "set_rng_state", watched)
-        torch.rand(4, device="cuda")
-        thread.join()
-        assert during == [False]
-        assert torch.rand(4, device="cuda").tolist() == expected
