@@ -96,10 +96,15 @@ DRY_RUN_WITHOUT_TORCH = {
     for name in (
         "__init__",
         "estimate",
+        "limits",
         "lines",
         "private_names",
         "record",
         "result",
+        "script.child",
+        "script.ended",
+        "script.in_child",
+        "script.journal",
         "timeline",
         "waits",
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +19,6 @@ from torchtraceap.safe_text import printable, writable
 
 PATTERN = "sync_stall"
 _MOST_WAITS, _MOST_RUNS = 2_000, 10_000
-_MOST_THREADS = 1_000
 _MOST_COUNT = 10**12  # Of a step's number, and of waits in it.
 _PATH_WIDTH, _NAME_WIDTH, _TEXT_WIDTH = 4_096, 256, 400
 
@@ -35,7 +34,6 @@ class RecordedWait:
     guessed: bool
     why: str
     advice: str
-    threads: tuple[str, ...]  # Names, if it is not the main one alone.
 
     @property
     def first_only(self) -> bool:
@@ -90,7 +88,6 @@ def _wait(form: Any) -> RecordedWait | None:
         guessed=form.get("value") == "guessed",
         why=_text(form.get("why"), _TEXT_WIDTH),
         advice=_text(form.get("advice"), _TEXT_WIDTH) or _core_advice(),
-        threads=tuple(_names(form.get("threads"))),
     )
 
 
@@ -111,11 +108,6 @@ def _location(form: dict[str, Any]) -> Location | None:
         return None
     name = function if isinstance(function, str) else ""
     return Location(writable(file), line, writable(name[:_NAME_WIDTH]), True)
-
-
-def _names(value: Any) -> Iterator[str]:
-    names = value[:_MOST_THREADS] if isinstance(value, list) else []
-    return (_text(name, _NAME_WIDTH) for name in names)
 
 
 def _text(value: Any, width: int) -> str:

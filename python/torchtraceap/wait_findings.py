@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 from torchtraceap.findings import Finding, Location, finding_id
 from torchtraceap.recorded_waits import PATTERN, RecordedWait, read_recorded
-from torchtraceap.thread_names import in_threads
 from torchtraceap.units import counted, time_text
 
 if TYPE_CHECKING:
@@ -126,12 +125,11 @@ def _often(wait: RecordedWait, times: int, steps: int, several: bool) -> str:
 def _message(wait: RecordedWait, often: str, facts: TraceFacts) -> str:
     why = f": {wait.why}" if wait.why else ""
     guessed = " (a guessed value)" if wait.guessed else ""
-    here = "here" + in_threads(wait.threads)
     assumed = facts.simulated and facts.simulated.host_us_per_op
     host = "the host time that is assumed"
     if assumed:
         host = f"{time_text(assumed)} of host time assumed for an operator"
     return (
-        f"the host waits for the GPU {here} {often}{why}{guessed}; on this simulated "
+        f"the host waits for the GPU here {often}{why}{guessed}; on this simulated "
         f"timeline, with {host}, that costs no idle time"
     )

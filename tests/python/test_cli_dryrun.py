@@ -7,10 +7,8 @@ import io
 import json
 import os
 import re
-import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from contextlib import redirect_stdout
 from pathlib import Path
@@ -19,6 +17,8 @@ import pytest
 
 import torchtraceap
 from torchtraceap import cli
+from torchtraceap.dryrun.result import INTERRUPTED, Result
+from torchtraceap.dryrun.script import child
 from torchtraceap.outputs import OUTPUTS
 
 torch = pytest.importorskip("torch")
@@ -56,8 +56,10 @@ _WAITS_AT = _TRAIN.split("\n").index("    print(epoch, loss.item())") + 1
 
 @pytest.fixture
 def dryrun(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> Program:
+    with torchtraceap.dry_run():  # What it loads is loaded once, and not by each child.
+        pass
     monkeypatch.chdir(tmp_path)
     (tmp_path / "train.py").write_text(_TRAIN)
 
@@ -66,7 +68,7 @@ def dryrun(
             code = cli.main(["dryrun", *map(str, arguments)])
         except SystemExit as end:  # as argparse does
             code = int(str(end.code))
-        return code, *capsys.readouterr()
+        return code, *capfd.readouterr()
 
     return run
 
@@ -100,7 +102,6 @@ def test_module(dryrun: Program, tmp_path: Path) -> None:
     (tmp_path / "as_module.py").write_text(_TRAIN)
     code, out, _ = dryrun("-m", "as_module", "--epochs", "2")
     assert code == 0 and "2 steps." in out
-    sys.modules.pop("as_module", None)
 
 
 @pytest.mark.parametrize(
@@ -127,10 +128,12 @@ def test_limits(dryrun: Program, limits: list[object], code: int) -> None:
         assert "Take more --steps, or less --warmup" in err
 
 
-def test_json_alone_is_on_standard_output(dryrun: Program) -> None:
+def test_json_alone_is_on_standard_output(dryrun: Program, tmp_path: Path) -> None:
+    of_c = "import os; os.write(1, b'of C'); "
+    (tmp_path / "train.py").write_text(of_c + _TRAIN)
     code, out, err = dryrun("--json", "-", "train.py")
     form = json.loads(out)
-    assert code == 0 and "training on" in err
+    assert code == 0 and "training on" in err and "of C" in err
     assert form["origin"] == "dry-run" and len(form["steps"]) == 3
     assert form["waits"][0]["location"]["line"] == _WAITS_AT
     code, _, err = dryrun("--json", "train.py", "train.py")
@@ -188,6 +191,10 @@ def test_values_can_be_worked_out(dryrun: Program, tmp_path: Path) -> None:
         (["--step", "f", "--steps", "0", "train.py"], "--steps of 1 or more"),
         (["--host-us", "0", "train.py"], "no time above 0"),
         (["--max-ops", "40", "train.py"], ", after 40 operators"),
+        (
+            ["--max-seconds", "0.1", "hangs.py"],
+            " after 0.1 s and 0 op",
+        ),
         (["--html", "no/such/f.html", "train.py"], "cannot write no/such/f.html"),
         (["cpu.py"], "would have run on a GPU"),
         (["exits.py"], "exits.py ended itself with exit code 3"),
@@ -201,6 +208,7 @@ def test_what_goes_wrong_is_said(
     (tmp_path / "cpu.py").write_text("import torch\ntorch.ones(3) + 1\n")
     (tmp_path / "exits.py").write_text("import sys\nsys.exit(3)\n")
     (tmp_path / "raises.py").write_text("1 / 0\n")
+    (tmp_path / "hangs.py").write_text("while True: pass\n")
     code, _, err = dryrun(*arguments)
     assert code == 2 and message in err
     assert f"torchtraceap{os.sep}" not in err  # no line of ours in a traceback
@@ -217,124 +225,56 @@ def test_an_error_comes_after_what_was_found(dryrun: Program, tmp_path: Path) ->
     assert err.endswith("torchtraceap: the program failed, see above\n")
 
 
-def in_its_own_process(*arguments: str) -> tuple[int, str, str]:
-    start = [sys.executable, "-m", "torchtraceap", "dryrun", *arguments]
-    done = subprocess.run(start, capture_output=True, text=True, timeout=120)
-    return done.returncode, done.stdout, done.stderr
-
-
-_STOPS = """\
-import os, signal, sys, torch
-# A shell lets what runs in its background ignore it.
-signal.signal(signal.SIGINT, signal.default_int_handler)
-if "early" not in sys.argv:
-    torch.ones(3, device="cuda").sum().item()
-
-class Ends:
-    def __del__(self):
-        os.kill(os.getpid(), signal.SIGINT)
-        for _ in range(100): pass
-
-if "finalizer" in sys.argv:
-    Ends()  # What it raises is lost.
-else:
-    os.kill(os.getpid(), signal.SIGINT)
-while True: pass
-"""
-_INTERRUPTED = "The run was interrupted: this is what was found until then."
-
-
-@pytest.mark.parametrize("how", ["", "finalizer"])
-def test_ctrl_c_tells_what_was_found(dryrun: Program, tmp_path: Path, how: str) -> None:
-    (tmp_path / "stops.py").write_text(_STOPS)
+@pytest.mark.parametrize("early", [False, True])
+def test_ctrl_c_tells_what_was_found(
+    dryrun: Program, tmp_path: Path, early: bool
+) -> None:
+    wait = "" if early else "torch.ones(3, device='cuda').sum().item()"
+    (tmp_path / "stops.py").write_text(f"import torch\n{wait}\nraise KeyboardInterrupt")
     files = ["--json", "found.json", "--trace-out", "trace.json"]
-    limit = ["--max-syncs", "0", "--warmup", "0", "--max-seconds", "60"]
-    code, out, err = in_its_own_process(*files, *limit, "stops.py", how)
-    assert code == 130 and "stops.py:5" in out and _INTERRUPTED in out
+    limit = ["--max-syncs", "0", "--warmup", "0"]
+    code, out, err = dryrun(*files, *limit, "stops.py")
+    assert code == 130
+    if early:
+        assert out == "" and not Path("found.json").exists()
+        assert err == (
+            "torchtraceap: interrupted: nothing had been put on the GPU, so nothing is "
+            "told or written\n"
+        )
+        return
+    assert "stops.py:2" in out and INTERRUPTED in out
     assert err == (
         "torchtraceap: interrupted: what is told here, or written, was found until "
         "then\n"
     )
     form = json.loads(Path("found.json").read_text())
-    assert form["notes"] == [_INTERRUPTED] and form["waits"][0]["location"]["line"] == 5
+    assert form["notes"] == [INTERRUPTED] and form["waits"][0]["location"]["line"] == 2
     assert torchtraceap.analyze("trace.json").findings
-
-
-def test_ctrl_c_before_there_is_anything(dryrun: Program, tmp_path: Path) -> None:
-    (tmp_path / "stops.py").write_text(_STOPS)
-    code, out, err = in_its_own_process("--json", "found.json", "stops.py", "early")
-    assert (code, out) == (130, "") and not Path("found.json").exists()
-    assert err == (
-        "torchtraceap: interrupted: nothing had been put on the GPU, so nothing is "
-        "told or written\n"
-    )
 
 
 def test_ctrl_c_while_files_are_written_is_said(
     dryrun: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from torchtraceap.dryrun.dry_run import DryRun
-
     def interrupted(*_: object, **__: object) -> bytes:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(DryRun, "trace", interrupted)
+    monkeypatch.setattr(Result, "trace", interrupted)
     code, _, err = dryrun("-q", "--html", "found.html", "train.py")
     assert code == 130 and not Path("found.html").exists()
     assert "interrupted, before all that was asked for was told and written" in err
 
 
-_HANGS = """\
-import signal, sys, time, torch
-torch.ones(3, device="cuda").sum().item()
-if "own" in sys.argv:
-    signal.signal(signal.SIGALRM, lambda *_: print("mine", flush=True))
-    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
-    signal.setitimer(signal.ITIMER_REAL, 0.01)
-    time.sleep(0.2)
-    sys.exit(signal.getitimer(signal.ITIMER_REAL) != (0.0, 0.0))
-while True:
-    try:
-        time.sleep(60) if "sleeps" in sys.argv else None
-    except Exception:
-        pass
-"""
-
-
-@pytest.mark.skipif(not hasattr(signal, "SIGALRM"), reason="there is no such timer")
-@pytest.mark.parametrize("how", ["sleeps", "spins"])
-def test_the_time_is_over_whatever_the_script_does(
-    dryrun: Program, tmp_path: Path, how: str
-) -> None:
-    (tmp_path / "hangs.py").write_text(_HANGS)
-    begin = time.monotonic()
-    code, out, err = dryrun("--max-seconds", "3", "hangs.py", how)
-    assert code == 2 and "hangs.py:2" in out and time.monotonic() - begin < 40
-    assert re.search(r"ended at hangs.py:(9|10|11), after 3 s and 3 operators", err)
-    assert err.endswith("or raise --max-seconds\n") and "Traceback" not in err
-    assert signal.getsignal(signal.SIGALRM) is signal.SIG_DFL
-    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
-
-
-@pytest.mark.skipif(not hasattr(signal, "SIGALRM"), reason="there is no such timer")
-def test_a_script_s_own_alarm_is_its_own(
+def test_what_had_to_be_broken_off_is_said(
     dryrun: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "hangs.py").write_text(_HANGS)
-    of_python = signal.signal
-    try:
-        code, out, err = dryrun("--max-seconds", "600", "hangs.py", "own")
-    finally:
-        signal.signal(signal.SIGALRM, signal.SIG_DFL)
-    assert code == 0 and out.count("mine\n") == 1 and err == ""
-    assert signal.signal is of_python
-    # Whoever has the signal before keeps it.
-    former = signal.signal(signal.SIGALRM, signal.SIG_IGN)
-    try:
-        code, _, _ = dryrun("--max-seconds", "600", "train.py")
-        assert code == 0 and signal.getsignal(signal.SIGALRM) is signal.SIG_IGN
-    finally:
-        signal.signal(signal.SIGALRM, former)
+    monkeypatch.setattr(child, "GRACE_S", 0.1)
+    left = "import threading\nthreading.Thread(target=threading.Event().wait).start()\n"
+    (tmp_path / "left.py").write_text(left + _TRAIN)
+    code, out, err = dryrun("left.py")
+    assert code == 0 and "3 steps." in out
+    assert err.startswith(
+        "torchtraceap: left.py was told to end: it did not end in 0.1"
+    )
 
 
 def test_a_limit_is_said_in_options(dryrun: Program) -> None:
@@ -348,9 +288,10 @@ def test_a_limit_is_said_in_options(dryrun: Program) -> None:
     assert "max_ops" not in err and "run." not in err
 
 
-def test_help_loads_no_torch() -> None:
+def test_only_the_child_loads_torch() -> None:
     code = (
         "import sys\nfrom torchtraceap import cli\n"
+        "from torchtraceap.dryrun.script import in_child\n"
         "try: cli.main(['dryrun', '--help'])\nexcept SystemExit: pass\n"
         "print('torch' in sys.modules)"
     )

@@ -6,14 +6,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from traceback import walk_tb
 
 from torchtraceap.checking.launch_verdict import Launches
 from torchtraceap.checking.sync_observation import Observation, Stall
 from torchtraceap.dryrun.estimate.gpus import Gpu
 from torchtraceap.dryrun.estimate.launches import launches_of
-from torchtraceap.dryrun.estimate.step_notes import chance_of_threads
 from torchtraceap.dryrun.record import Op, Record, Sync
 from torchtraceap.dryrun.waits.sync_ops import BY_OPERATOR
 from torchtraceap.errors import DryRunError
@@ -55,13 +54,12 @@ def observe(record: Record, gpu: Gpu, since: Since) -> Observation:
     open_one = max(one.step for one in (*entries, *syncs)) == record.steps
     ops = [entry for entry in entries if isinstance(entry, Op)]
     steps = ended + open_one
-    chance = chance_of_threads(entries, syncs) if record.steps else ""
     return Observation(
-        tuple(_stall(sync, since.step, record) for sync in syncs),
-        scope=_scope(syncs, record, gpu, chance),
+        tuple(_stall(sync, since.step) for sync in syncs),
+        scope=_scope(syncs, record, gpu),
         mode=MODE,
         steps=steps,
-        launches=replace(_launches(ops, gpu, since.step, steps), note=chance),
+        launches=_launches(ops, gpu, since.step, steps),
     )
 
 
@@ -76,7 +74,7 @@ def cannot_be_run(error: DryRunError) -> Observation:
     return Observation((), "", f"{where}it cannot be told: {error}", MODE)
 
 
-def _stall(sync: Sync, first: int, record: Record) -> Stall:
+def _stall(sync: Sync, first: int) -> Stall:
     row = BY_OPERATOR.get(sync.api)
     return Stall(
         line=sync.line,
@@ -90,7 +88,6 @@ def _stall(sync: Sync, first: int, record: Record) -> Stall:
         guessed=sync.value == "guessed",
         inner=sync.inner,
         module=sync.module,
-        threads=record.threads_of([sync]) or ("",),
         written=sync.written,
     )
 
@@ -108,12 +105,11 @@ def _launches(ops: Sequence[Op], gpu: Gpu, first: int, steps: int) -> Launches:
     return Launches(tuple(each), tuple(places), first, problem="")
 
 
-def _scope(syncs: Sequence[Sync], record: Record, gpu: Gpu, chance: str) -> str:
-    threads = "; threads that were started before" if record.older_threads else ""
+def _scope(syncs: Sequence[Sync], record: Record, gpu: Gpu) -> str:
     lines = [
         f"Checked in a dry run: nothing ran on a GPU, the code ran as if on one "
         f"({gpu.name}).",
-        f"Not known here: times; waits of the driver and of NCCL{threads}.",
+        "Not known here: times; waits of the driver and of NCCL.",
     ]
     guessed = sum(sync.value == "guessed" for sync in syncs)
     if guessed:
@@ -121,6 +117,5 @@ def _scope(syncs: Sequence[Sync], record: Record, gpu: Gpu, chance: str) -> str:
             f"{guessed:,} values that were read are guesses"
         )  # fmt: skip
         lines.append(f"{values}, so branches and loops may go otherwise on a GPU.")
-    notes = [*record.notes, chance] if chance else record.notes
-    lines += [f"Of this run: {printable(note)}" for note in notes]
+    lines += [f"Of this run: {printable(note)}" for note in record.notes]
     return "\n".join(lines)

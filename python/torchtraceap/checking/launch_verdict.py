@@ -17,7 +17,6 @@ class Launches:
     #: Of the step that launched most, where that is known: its lines, most first.
     places: tuple[tuple[str, int], ...] = ()
     first: int = 0  #: The number of the first of `steps`.
-    note: str = ""  #: What may make them others in another run; "": nothing known.
     #: Why nothing can be said; "" if something can.
     problem: str = (
         "a run on the CPU does not show how many kernels a GPU would be given"
@@ -68,7 +67,6 @@ class LaunchVerdict:
         if len(self.launches.steps) > 1:
             each = ", ".join(f"{n:,}" for n in self.launches.steps)
             yield f"  kernels of each step: {each}"
-        yield from [f"  {self.launches.note}"] if self.launches.note else []
 
     @property
     def message(self) -> str:

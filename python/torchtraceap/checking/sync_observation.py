@@ -27,7 +27,6 @@ class Stall:
     guessed: bool = False  # A value was read that had to be guessed.
     inner: Line | None = None  # The library's line that waits, where it is not `line`.
     module: str = ""  # That it is in, as far as known.
-    threads: tuple[str, ...] = ("",)  # Names of those that wait; "": the main one.
     written: str = ""  # What of the line waits, as far as known: ".item()".
 
     @property
@@ -69,7 +68,6 @@ def by_place(stalls: Iterable[Stall]) -> list[Place]:
             step=0,
             guessed=False,
             module="",
-            threads=(),
             written="",
         )
         found.setdefault(alike, []).append(one)
@@ -84,7 +82,6 @@ def _together(stalls: Sequence[Stall]) -> Place:
         count=sum(one.count for one in stalls),
         wasted_us=sum(times) if times else None,
         guessed=any(one.guessed for one in stalls),
-        threads=tuple(dict.fromkeys(name for one in stalls for name in one.threads)),
         written=written_together(one.written for one in stalls),
         in_steps=tuple(dict.fromkeys(one.step for one in stalls)),
     )

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from torchtraceap.checking.sync_observation import Place, Stall
 from torchtraceap.safe_text import printable
 from torchtraceap.source_lines import Line, display_path
-from torchtraceap.thread_names import in_threads
 
 
 def describe(stall: Place, steps: int) -> str:
@@ -17,7 +16,6 @@ def describe(stall: Place, steps: int) -> str:
     cost = "" if stall.wasted_us is None else f", {stall.wasted_us:,.0f} µs blocked"
     operator = f"  {printable(stall.head)}" if stall.operator else ""
     guessed = " (value guessed)" if stall.guessed else ""
-    operator += in_threads(stall.threads)
     return f"{place}{operator}  {_often(stall, steps)}{cost}{guessed}"
 
 

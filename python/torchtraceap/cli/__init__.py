@@ -17,10 +17,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def console() -> int:
-    """Be the process ``torchtraceap``; see `program.console`."""
+    """Be the process ``torchtraceap``."""
     try:  # Loading it takes a while, in which there may be Ctrl-C, too.
         from torchtraceap.cli import program
 
-        return program.console()
+        return program.main()
     except KeyboardInterrupt:
         return INTERRUPTED

@@ -5,22 +5,12 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
-import threading
-from contextlib import nullcontext, redirect_stdout
-from typing import TYPE_CHECKING
 
 from torchtraceap.cli.dryrun_options import dryrun_options
 from torchtraceap.cli.dryrun_results import REPORTS, tell
-from torchtraceap.cli.left_threads import end_at_once, forgotten_by
 from torchtraceap.cli.output import BAD_INPUT, Commands, complain
 from torchtraceap.cli.report_files import report_targets, wanted_outputs
 from torchtraceap.cli.targets import Target, are_fine
-from torchtraceap.errors import DryRunError
-
-if TYPE_CHECKING:
-    from torchtraceap.dryrun.dry_run import DryRun
-    from torchtraceap.dryrun.script.as_program import Ended, GiveUp
 
 EXAMPLES = (
     ("torchtraceap dryrun train.py --epochs 1", "three steps of python train.py ..."),
@@ -58,48 +48,31 @@ def _run(options: argparse.Namespace) -> int:
     if not options.module and not os.path.exists(options.script):
         return complain(f"there is no {options.script} to run. Check the path.")
     to_stdout = "-" in [target.path for target in targets]
+    from torchtraceap.dryrun.estimate.gpus import gpu
+    from torchtraceap.dryrun.result import Result
+    from torchtraceap.dryrun.script.child import run_dry
+    from torchtraceap.dryrun.script.ended import Program
+
     try:
-        from torchtraceap.dryrun.dry_run import dry_run
-        from torchtraceap.dryrun.script.as_program import Ended
-    except ImportError as error:
-        return complain(f"a dry run needs torch, which cannot be imported: {error}")
-    try:
-        run = dry_run(
-            values=options.values,
-            seed=options.seed,
-            gpu=options.gpu,
-            max_ops=options.max_ops,
-            max_seconds=options.max_seconds,
-            allow_writes=options.allow_writes,
+        the_gpu = gpu(options.gpu)
+    except ValueError as error:
+        return complain(str(error))
+    if not hasattr(os, "fork"):
+        return complain(
+            "a program cannot be run dry on this system, which has no os.fork. Use "
+            "torchtraceap.dry_run() in it."
         )
-    except (DryRunError, ValueError) as error:
-        return complain(str(error))
-    older = threading.enumerate()
-    stdout = sys.stdout
-
-    def give_up(ended: Ended) -> None:
-        sys.stdout = stdout
-        end_at_once(lambda: tell(run, ended, options, to_stdout))
-
-    try:
-        # What is written to standard output must be all that is there.
-        with run, redirect_stdout(sys.stderr) if to_stdout else nullcontext():
-            ended = _program(run, options, give_up)
-    except KeyboardInterrupt:  # While the run ends.
-        run.record.interrupted = True
-        ended = Ended(interrupted=True, cut_short=True)
-    except (DryRunError, ValueError) as error:
-        return complain(str(error))
-    if ended.cut_short:
-        forgotten_by(older)
-    return tell(run, ended, options, to_stdout)
-
-
-def _program(run: DryRun, options: argparse.Namespace, give_up: GiveUp) -> Ended:
-    from torchtraceap.dryrun.script.script import run_function, run_module, run_script
-
-    path, arguments, steps = options.script, options.arguments, options.steps
-    if options.step is not None:
-        return run_function(run, path, options.step, arguments, steps, give_up)
-    run_it = run_module if options.module else run_script
-    return run_it(run, path, arguments, steps, give_up)
+    program = Program(
+        options.script,
+        options.arguments,
+        options.module,
+        options.step or "",
+        options.steps,
+        {
+            name: getattr(options, name)
+            for name in ("values", "seed", "gpu", "max_ops", "allow_writes")
+        },
+    )
+    # What is written to standard output must be all that is there.
+    record, ended = run_dry(program, options.max_seconds, to_stderr=to_stdout)
+    return tell(Result(record, the_gpu), ended, options, to_stdout)

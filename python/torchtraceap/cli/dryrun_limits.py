@@ -11,8 +11,8 @@ from torchtraceap.cli.numbers import count
 from torchtraceap.units import counted
 
 if TYPE_CHECKING:
-    from torchtraceap.dryrun.dry_run import DryRun
     from torchtraceap.dryrun.estimate.totals import Totals
+    from torchtraceap.dryrun.result import Result
 
 _MOST_LINES = 5
 
@@ -40,7 +40,7 @@ def limit_options(command: argparse.ArgumentParser) -> None:
     )
 
 
-def broken_limits(run: DryRun, options: argparse.Namespace) -> Broken:
+def broken_limits(run: Result, options: argparse.Namespace) -> Broken:
     """Return which limits the run does not keep."""
     limits = (options.max_syncs, options.max_launches)
     if limits == (None, None):
@@ -75,7 +75,7 @@ def _count_of(totals: Totals, name: str) -> int:
     return int(getattr(totals, name))
 
 
-def _lines(run: DryRun, step: int, name: str) -> str:
+def _lines(run: Result, step: int, name: str) -> str:
     """Name the lines that most of it is at."""
     found = {
         line: many

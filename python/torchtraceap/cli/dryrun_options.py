@@ -81,8 +81,7 @@ def dryrun_options(command: argparse.ArgumentParser, outputs: Iterable[Output]) 
         metavar="S",
         type=time,
         default=600.0,
-        help="end the program after S seconds (default: 600): one that catches that "
-        "some seconds later, with its process; not within one call of C",
+        help="end the program after S seconds (default: 600), whatever it does",
     )
     group.add_argument(
         "--allow-writes",

@@ -26,15 +26,15 @@ from torchtraceap.safe_text import encodable
 from torchtraceap.target_file import write_whole
 
 if TYPE_CHECKING:
-    from torchtraceap.dryrun.dry_run import DryRun
-    from torchtraceap.dryrun.script.as_program import Ended
+    from torchtraceap.dryrun.result import Result
+    from torchtraceap.dryrun.script.ended import Ended
 
 # --json is the result of the run itself; a report is made of its timeline.
 REPORTS = tuple(output for output in OUTPUTS if output.name != "json")
 
 
 def tell(
-    run: DryRun, ended: Ended, options: argparse.Namespace, to_stdout: bool
+    run: Result, ended: Ended, options: argparse.Namespace, to_stdout: bool
 ) -> int:
     """Say what was found, write it, and hold it against limits; return the exit code.
 
@@ -52,7 +52,7 @@ def tell(
 
 
 def _tell_all(
-    run: DryRun, ended: Ended, options: argparse.Namespace, to_stdout: bool
+    run: Result, ended: Ended, options: argparse.Namespace, to_stdout: bool
 ) -> int:
     if ended.steps_by:
         run.record.notes.append(f"a step ends with {ended.steps_by}")
@@ -63,6 +63,8 @@ def _tell_all(
             return BAD_INPUT
     if ended.failure and sys.stderr is not None:
         print(encodable(ended.failure, sys.stderr.encoding), file=sys.stderr)
+    if ended.remark:
+        complain(ended.remark)
     if ended.interrupted:
         found = "what is told here, or written, was found until then"
         nothing = "nothing had been put on the GPU, so nothing is told or written"
@@ -84,7 +86,7 @@ def _tell_all(
     return BUDGET_BROKEN if broken.texts else OK
 
 
-def _write(run: DryRun, options: argparse.Namespace) -> bool:
+def _write(run: Result, options: argparse.Namespace) -> bool:
     """Write all files that were asked for; complain and return False if one fails."""
     target = options.json
     if target is not None and not write("json", target, json_text(run.to_dict())):

@@ -74,10 +74,8 @@ def quiet_option(command: argparse.ArgumentParser) -> None:
 
 
 def say(text: str) -> None:
-    """Print what was asked for; where a program that was run closed standard output,
-    as a message."""
-    closed = sys.stdout is not None and sys.stdout.closed
-    _print(text, sys.stderr if closed else sys.stdout)
+    """Print what was asked for."""
+    _print(text, sys.stdout)
 
 
 def complain(text: str) -> int:
@@ -87,6 +85,5 @@ def complain(text: str) -> int:
 
 
 def _print(text: str, file: TextIO | None) -> None:
-    # As under pythonw, or with the descriptor closed; or a program closed it.
-    if file is not None and not file.closed:
+    if file is not None:  # As under pythonw, or with the descriptor closed.
         print(encodable(text, file.encoding), file=file)

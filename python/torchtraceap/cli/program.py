@@ -24,7 +24,6 @@ from torchtraceap.cli import (
     patterns,
     what_if,
 )
-from torchtraceap.cli.left_threads import end_with
 from torchtraceap.cli.loading import loading_options
 from torchtraceap.cli.output import INTERRUPTED, OK, Commands, complain
 from torchtraceap.cli.usage import commands_of, parse
@@ -66,7 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         code: int = options.run(options)
         # What cannot be written must be known here, not after the exit code is set.
-        if sys.stdout is not None and not sys.stdout.closed:
+        if sys.stdout is not None:
             sys.stdout.flush()
         return code
     except OSError as error:
@@ -77,13 +76,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return complain(f"cannot write to standard output: {error.strerror}")
     except KeyboardInterrupt:
         return INTERRUPTED
-
-
-def console() -> int:
-    """Be the process ``torchtraceap``: what `main` does, and nothing comes after it."""
-    code = main()
-    end_with(code)
-    return code
 
 
 def make_parser() -> argparse.ArgumentParser:

@@ -3,13 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from types import TracebackType
 from typing import get_args
 
 from torchtraceap.arguments import checked_int, wrong_number
-from torchtraceap.dryrun.device import memory
 from torchtraceap.dryrun.device.border import Border
 from torchtraceap.dryrun.device.dispatch import Dispatch
 from torchtraceap.dryrun.device.modes import functions_seen_by, operators_seen_by
@@ -22,9 +21,7 @@ from torchtraceap.dryrun.limits import Limits
 from torchtraceap.dryrun.private_names import check_names
 from torchtraceap.dryrun.record import Dial
 from torchtraceap.dryrun.recorder import Recorder
-from torchtraceap.dryrun.recording_lock import LOCK
 from torchtraceap.dryrun.stand_ins import StandIns
-from torchtraceap.dryrun.without_modes import without_function_modes
 from torchtraceap.errors import DryRunError
 
 
@@ -58,6 +55,10 @@ class DryRun(JudgedResult):
         """What ends the run if it does not end by itself."""
         return self._recorder.limits
 
+    def on_refused(self, call: Callable[[DryRunError], object]) -> None:
+        """Call a function with the error that another thread gets, in that thread."""
+        self._recorder.refusing = call
+
     def step(self) -> None:
         """End a step, as `torch.profiler.profile.step` does.
 
@@ -87,26 +88,16 @@ class DryRun(JudgedResult):
         with ExitStack() as opening:
             opening.enter_context(only_run(self.begun))
             opening.enter_context(bringing_back(self._border.moved))
-            self._recorder.threads.enter_first()
-            opening.callback(self._recorder.threads.leave)
+            self._recorder.enter()
             self._stand_ins = StandIns(self._border, self._allow_writes)
             opening.callback(self._stand_ins.end)
             self._stand_ins.begin()
-            with without_function_modes():
-                memory.mark_what_is_there()
             opening.enter_context(functions_seen_by(self._border))
             opening.enter_context(operators_seen_by(self._dispatch))
             opening.callback(_forget)
-            opening.callback(self.end_record)
             _under_way = self
             self._open = opening.pop_all()
         return self
-
-    def end_record(self) -> None:
-        """Let nothing more be written down, by no thread."""
-        with LOCK:  # What another thread is at is written down to its end.
-            self._dispatch.ended = True
-            self._recorder.threads.end()
 
     def suspend(self) -> None:
         """Let torch be as it is without a GPU until `resume`; may be nested.
@@ -140,8 +131,9 @@ class DryRun(JudgedResult):
         try:
             self._open.close()
         finally:
-            LOCK.let_go()
-            self._dispatch.let_go()
+            # Code of the program that torch calls back may hold the modes, such as what
+            # unpacks a tensor of a graph.
+            self._dispatch.paused = True
 
 
 _under_way: DryRun | None = None
@@ -177,7 +169,7 @@ def dry_run(
         print(run.summary())
 
     Tensors on the device have shapes and types, but no memory. The code must run in the
-    thread that enters the block, or in threads that are started in it.
+    thread that enters the block: others are refused the device.
 
     Args:
         values: Which values are worked out, on the CPU: "none", those of "small"

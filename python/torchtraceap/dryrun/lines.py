@@ -25,12 +25,9 @@ _USERS: dict[str, bool] = {}
 _LINES: dict[tuple[str, int, str], Line] = {}
 
 
-def user_stack(
-    frame: FrameType | None, begun_at: tuple[Line, ...] = ()
-) -> tuple[Line, ...]:
+def user_stack(frame: FrameType | None) -> tuple[Line, ...]:
     """Return the lines of the user's own files that are running, innermost first; if
-    there is none, those that began what the thread does; if those are not known, the
-    innermost line of another library than torch, if any."""
+    there is none, the innermost line of another library than torch, if any."""
     lines: list[Line] = []
     start = frame
     while frame is not None and len(lines) < DEPTH:
@@ -41,8 +38,8 @@ def user_stack(
         if users:
             lines.append(_line(frame))
         frame = frame.f_back
-    if lines or begun_at:
-        return tuple(lines) or begun_at
+    if lines:
+        return tuple(lines)
     inner = library_line(start)
     return (inner,) if inner else ()
 

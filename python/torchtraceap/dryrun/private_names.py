@@ -74,7 +74,7 @@ NAMES = {
     "torch.utils._python_dispatch._get_current_dispatch_mode_stack": "leave modes of "
     "the program where they are",
     "torch._GLOBAL_DEVICE_CONTEXT": "set the default device back",
-    "torch.cuda._lazy_init": "refuse threads that were started before",
+    "torch.cuda._lazy_init": "refuse other threads than the one that is followed",
     "torch._C._swap_tensor_impl": "move parameters and bring them back",
     "torch.Tensor._cdata": "move parameters and bring them back",
     "torch.Tensor._use_count": "tell what cannot be moved",

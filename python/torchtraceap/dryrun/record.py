@@ -8,7 +8,6 @@ orders streams, and waits for the GPU. Nothing in it is a measured time.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -126,12 +125,6 @@ class Op:
     #: True: gives another view of the same memory, or memory without content, and
     #: launches nothing.
     is_view: bool = False
-    #: The host's thread: a place in `Record.threads`.
-    thread: int = 0
-    #: Places in `Record.entries` of what other threads did before, as far as that is
-    #: known and new for this thread. Else the order of entries of several threads is
-    #: only that of this run.
-    after: tuple[int, ...] = ()
 
 
 @dataclass(slots=True)
@@ -143,13 +136,11 @@ class Call:
     line: Line | None
     stream: int = DEFAULT_STREAM
     event: int = -1  #: Number of the event; -1: none.
-    thread: int = 0  #: This and the next as of `Op`.
-    after: tuple[int, ...] = ()
 
 
 @dataclass(slots=True)
 class Sync:
-    """A moment at which a thread of the host waits for the device."""
+    """A moment at which the host waits for the device."""
 
     api: str  #: "aten::_local_scalar_dense", "torch.cuda.synchronize" ...
     how: How
@@ -164,7 +155,6 @@ class Sync:
     inner: Line | None = None
     #: What of the line waits, as the user wrote it: ".item()"; "": that is not known.
     written: str = ""
-    thread: int = 0  #: As of `Op`: the others go on.
 
 
 @dataclass(slots=True)
@@ -178,20 +168,8 @@ class Record:
     #: What the run could not do as a GPU would, each a sentence; in order, once each.
     notes: list[str] = field(default_factory=list)
     interrupted: bool = False  #: Ctrl-C ended it before its end.
-    #: Names of the host's threads that did any of it; the first entered the run.
-    threads: list[str] = field(default_factory=list)
-    #: Names of those that there were before it, which it does not follow.
-    older_threads: tuple[str, ...] = ()
 
     @property
     def last_step(self) -> int | None:
         """The number of the last step that ended; None: none did."""
         return self.steps - 1 if self.steps else None
-
-    def threads_of(self, syncs: Iterable[Sync]) -> tuple[str, ...]:
-        """Return the names of the threads that wait, each once; none if it is only the
-        first, of which nothing need be said."""
-        numbers = sorted({sync.thread for sync in syncs})
-        if numbers == [0]:
-            return ()
-        return tuple(dict.fromkeys(self.threads[number] for number in numbers))

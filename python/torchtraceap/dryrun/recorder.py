@@ -3,19 +3,18 @@
 
 from __future__ import annotations
 
-import math
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from torchtraceap.dryrun.device.live_memory import LiveMemory
-from torchtraceap.dryrun.device.nested import tensors_in
 from torchtraceap.dryrun.estimate.gpus import Gpu
 from torchtraceap.dryrun.forward_ops import ForwardOps
-from torchtraceap.dryrun.host_threads import HostThreads
 from torchtraceap.dryrun.limits import Limits
 from torchtraceap.dryrun.lines import frame_at, library_line, user_stack
 from torchtraceap.dryrun.modules import Place
@@ -33,10 +32,8 @@ from torchtraceap.dryrun.record import (
     Sync,
     Value,
 )
-from torchtraceap.dryrun.recording_lock import LOCK
-from torchtraceap.dryrun.thread_order import ThreadOrder
 from torchtraceap.dryrun.waits.written import written
-from torchtraceap.errors import DryRunLimit
+from torchtraceap.errors import DryRunError
 from torchtraceap.source_lines import Line
 
 _current_node = private("torch._C._current_autograd_node")
@@ -56,42 +53,59 @@ class Recorder:
         self.record = Record()
         self.live = LiveMemory(self.record)
         self.place = Place()
-        self.threads = HostThreads(self.record, self.note)
         self.limits = Limits(self.record, max_ops, max_seconds)
-        self._forward = ForwardOps(self.record, self.threads)
-        self._order = ThreadOrder(self.threads)
+        #: Called with what a thread is told that is not followed.
+        self.refusing: Callable[[DryRunError], object] = lambda _: None
+        #: The number of the current stream.
+        self._stream = DEFAULT_STREAM
+        self._thread = threading.get_ident()  # That is followed.
+        self._in_backward = False
+        self._forward = ForwardOps(self.record)
         self._noted: set[str] = set()
         # Each once: a program has few of them, and a record may have a million entries.
         self._stacks: dict[tuple[Line, ...], tuple[Line, ...]] = {}
 
-    @classmethod
-    def ended(cls, gpu: Gpu) -> Recorder:
-        """Return one that refuses to write anything down."""
-        recorder = cls(gpu, sys.maxsize, math.inf)
-        recorder.threads.end()
-        return recorder
+    def enter(self) -> None:
+        """Follow the thread that asks, and no other."""
+        self._thread = threading.get_ident()
 
     def step(self) -> None:
         """End a step."""
-        with LOCK:
-            self.record.steps += 1
-            self._forward.end_step()
+        self.record.steps += 1
+        self._forward.end_step()
 
     def note(self, sentence: str) -> None:
         """Say once what is not as on a GPU."""
-        with LOCK:
-            if sentence not in self._noted:
-                self._noted.add(sentence)
-                self.record.notes.append(sentence)
+        if sentence not in self._noted:
+            self._noted.add(sentence)
+            self.record.notes.append(sentence)
 
     @property
     def current_stream(self) -> int:
-        """The number of the current stream: each thread has one, as in CUDA."""
-        return self.threads.stream
+        """The number of the current stream. Optimizers ask for it, also those of other
+        threads that are on the host."""
+        return self._stream
 
     @current_stream.setter
     def current_stream(self, number: int) -> None:
-        self.threads.stream = number
+        self.check_thread()
+        self._stream = number
+
+    def check_thread(self) -> None:
+        """Raise DryRunError in a thread that is not followed."""
+        if threading.get_ident() == self._thread:
+            return
+        name = threading.current_thread().name
+        self.note(
+            f"the thread {name!r} was refused the GPU, so what it does there is missing"
+        )
+        error = DryRunError(
+            f"the thread {name!r} uses the GPU, but a dry run follows only the thread "
+            "that entered it, as what several do would hang on which is faster: for "
+            "the dry run, do that in the one thread"
+        )
+        self.refusing(error)
+        raise error
 
     # --- Operators -------------------------------------------------------------------
 
@@ -104,101 +118,70 @@ class Recorder:
         outputs: Iterable[Tensor],
         copy: Copy | None = None,
         is_view: bool = False,
-        wrote_to: Iterable[Tensor] = (),
     ) -> None:
         """Write down an operator that ran now; DryRunLimit if it is one too many.
 
-        Tensors of ``args`` and ``outputs`` that are "meta" are on the device. What it
-        ``wrote_to`` need not be among the outputs: lists are not.
+        Tensors of ``args`` and ``outputs`` that are "meta" are on the device.
         """
-        stack = user_stack(sys._getframe(2), self.threads.begun_at)
-        outputs = tuple(outputs)
-        with LOCK:
-            self._count()
-            at, node = len(self.record.entries), _current_node()
-            thread = self.threads.number
-            stack = self._stacks.setdefault(stack, stack)
-            phase, module = self._where(node)
-            entry = Op(
-                name,
-                overload,
-                tuple(plain(value) for value in args),
-                {
-                    key: plain(value)
-                    for key, value in kwargs.items()
-                    if value is not None
-                },
-                tuple(info_of(one) for one in outputs),
-                self.record.steps,
-                phase,
-                stack[0] if stack else None,
-                module,
-                self.current_stream,
-                stack=stack,
-                copy=copy,
-                is_view=is_view,
-                thread=thread,
-            )
-            if self.threads.several:
-                given = list(tensors_in([*args, *kwargs.values()]))
-                made = () if is_view else (*outputs, *wrote_to)
-                entry.after = self._order.of_op(at, given, made)
-                self._forward.meet(thread, given)
-            else:  # It comes after none of another, so no tensor needs to be asked.
-                self.threads.entered(at, ())
-            if node is not None:
-                self._forward.link(entry, node)
-            if torch.is_grad_enabled():
-                self._forward.keep(thread, at)
-            self.record.entries.append(entry)
-
-    def _count(self) -> None:
-        try:
-            self.limits.count()
-        except DryRunLimit:
-            if number := self.threads.number:  # It may never come out of that thread.
-                name = self.record.threads[number]
-                self.note(f"the thread {name!r} was ended by max_ops or max_seconds")
-            raise
+        stack = user_stack(sys._getframe(2))
+        self.limits.count()
+        node = _current_node()
+        stack = self._stacks.setdefault(stack, stack)
+        phase, module = self._where(node)
+        entry = Op(
+            name,
+            overload,
+            tuple(plain(value) for value in args),
+            {key: plain(value) for key, value in kwargs.items() if value is not None},
+            tuple(info_of(one) for one in outputs),
+            self.record.steps,
+            phase,
+            stack[0] if stack else None,
+            module,
+            self.current_stream,
+            stack=stack,
+            copy=copy,
+            is_view=is_view,
+        )
+        if node is not None:
+            self._forward.link(entry, node)
+        if torch.is_grad_enabled():
+            self._forward.keep(len(self.record.entries))
+        self.record.entries.append(entry)
 
     # --- Waits -----------------------------------------------------------------------
 
     def sync(self, api: str, how: How, value: Value = "none") -> None:
-        """Write down that the host waited for what its thread wrote down last."""
+        """Write down that the host waited for what was written down last."""
         frame = sys._getframe(1)
-        stack = user_stack(frame, self.threads.begun_at)
+        stack = user_stack(frame)
         inner = library_line(frame)
         text = written(frame_at(frame, stack[0])) if stack else ""
-        with LOCK:
-            phase, module = self._where(_current_node())
-            self.record.syncs.append(
-                Sync(
-                    api,
-                    how,
-                    value,
-                    self.record.steps,
-                    phase,
-                    stack[0] if stack else None,
-                    module,
-                    self.threads.last,
-                    stack=stack,
-                    inner=inner if stack and inner != stack[0] else None,
-                    written=text,
-                    thread=self.threads.number,
-                )
+        phase, module = self._where(_current_node())
+        self.record.syncs.append(
+            Sync(
+                api,
+                how,
+                value,
+                self.record.steps,
+                phase,
+                stack[0] if stack else None,
+                module,
+                len(self.record.entries) - 1,
+                stack=stack,
+                inner=inner if stack and inner != stack[0] else None,
+                written=text,
             )
+        )
 
     def call(
         self, kind: CallKind, stream: int = DEFAULT_STREAM, event: int = -1
     ) -> None:
         """Write down that the host orders streams."""
-        stack = user_stack(sys._getframe(1), self.threads.begun_at)
+        self.check_thread()
+        stack = user_stack(sys._getframe(1))
         line = stack[0] if stack else None
-        with LOCK:
-            at, thread = len(self.record.entries), self.threads.number
-            entry = Call(kind, self.record.steps, line, stream, event, thread)
-            entry.after = self._order.of_call(at, kind, event)
-            self.record.entries.append(entry)
+        self.record.entries.append(Call(kind, self.record.steps, line, stream, event))
 
     def wait(self, api: str) -> None:
         """Write down that the program called for a wait, after its `call`."""
@@ -206,18 +189,27 @@ class Recorder:
 
     def memory(self) -> tuple[int, int]:
         """Return the bytes that tensors take now, and the most since `reset_peak`."""
-        with LOCK:
-            return self.live.now, self.live.peak
+        return self.live.now, self.live.peak
 
     def reset_peak(self) -> None:
         """Begin to look for the most anew."""
-        with LOCK:
-            self.live.peak = self.live.now
+        self.live.peak = self.live.now
+
+    @contextmanager
+    def in_backward(self) -> Iterator[None]:
+        """Say of what runs in the block that backward does it, which autograd calls at
+        its end, outside of its nodes."""
+        former, self._in_backward = self._in_backward, True
+        try:
+            yield
+        finally:
+            self._in_backward = former
 
     def _where(self, node: Any) -> tuple[Phase, str]:
         """Return in which part of a step the program is, and in which module, or whose
         step."""
         optimizer = self.place.optimizer
         own: Phase = "optimizer" if optimizer else "forward"
-        phase: Phase = own if node is None else "backward"
+        backward = node is not None or self._in_backward
+        phase: Phase = "backward" if backward else own
         return phase, optimizer or self.place.module

@@ -26,8 +26,6 @@ CANNOT_KNOW = (
     "times of the host: Python, the dispatcher, data loading, other processes",
     "where a guessed value would have led otherwise: loops, branches, sizes",
     "waits of the driver (cudaMalloc, module loading) and of NCCL",
-    "what threads do that were started before the block, and what they wait for among "
-    "each other",
     "which algorithms cuDNN and cuBLAS choose, clocks, fragmentation of memory",
 )
 

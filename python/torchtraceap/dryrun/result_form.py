@@ -56,7 +56,6 @@ def _wait_form(wait: Wait) -> dict[str, Any]:
         "value": wait.value,
         "module": wait.module,
         "phase": wait.phase,
-        "threads": list(wait.threads),
         "count": wait.count,
         "steps": wait.steps,
         "why": wait.row.why,

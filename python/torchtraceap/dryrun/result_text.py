@@ -12,7 +12,6 @@ from torchtraceap.dryrun.result import CANNOT_KNOW, INTERRUPTED
 from torchtraceap.safe_text import printable
 from torchtraceap.source_lines import Line
 from torchtraceap.text_table import align, wrapped
-from torchtraceap.thread_names import in_threads
 from torchtraceap.units import bytes_text, counted, time_text
 
 if TYPE_CHECKING:
@@ -101,7 +100,6 @@ def wait_text(wait: Wait) -> str:
     if wait.value == "guessed":
         often += " (value guessed)"
     part = "" if wait.phase == "forward" else f" in {wait.phase}"
-    part += in_threads(wait.threads)
     return f"{place}  {printable(wait.head)}{part}  {often}"
 
 

@@ -10,7 +10,7 @@ from contextlib import ExitStack
 
 import torch
 
-from torchtraceap.dryrun.device import callbacks, threads
+from torchtraceap.dryrun.device import callbacks, other_threads
 from torchtraceap.dryrun.device.answers import pickling
 from torchtraceap.dryrun.device.border import Border
 from torchtraceap.dryrun.device.loading import loading
@@ -58,7 +58,7 @@ class StandIns:
             opening.enter_context(recorder.live.watching())
             if not self._allow_writes:
                 opening.enter_context(self._saving.installed())
-            opening.enter_context(threads.followed(self._border))
+            opening.enter_context(other_threads.refused())
             replaced = opening.enter_context(Replacements())
             pickled = pickling(torch.Tensor.__reduce_ex__, self._saving.seen)
             replaced.set(torch.Tensor, "__reduce_ex__", pickled)

@@ -39,8 +39,17 @@ def told() -> Iterator[Told]:
         yield host
 
 
+@pytest.fixture(scope="session")
+def all_loaded() -> None:
+    """Load what a dry run loads, which takes most of the time of one in a child."""
+    import torchtraceap
+
+    with torchtraceap.dry_run():
+        pass
+
+
 @pytest.fixture
-def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
+def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, all_loaded: None) -> Write:
     """Writes scripts into what is the working folder meanwhile."""
     monkeypatch.chdir(tmp_path)
 

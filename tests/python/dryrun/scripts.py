@@ -4,20 +4,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import Any
 
-if TYPE_CHECKING:
-    from torchtraceap.dryrun.dry_run import DryRun
-    from torchtraceap.dryrun.script.script import Ended
+from torchtraceap.dryrun.estimate.gpus import gpu
+from torchtraceap.dryrun.result import Result
+from torchtraceap.dryrun.script.child import run_dry
+from torchtraceap.dryrun.script.ended import Ended, Program
 
 #: Writes a file of this text, by default prog.py, into the working folder.
 Write = Callable[..., str]
 
 
-def run(path: str, *arguments: str, steps: int = 0) -> tuple[DryRun, Ended]:
-    """Run a script in a dry run of its own."""
-    from torchtraceap.dryrun.dry_run import dry_run
-    from torchtraceap.dryrun.script.script import run_script
-
-    with dry_run() as going:
-        return going, run_script(going, path, arguments, steps)
+def run(
+    path: str, *arguments: str, max_seconds: float = 60.0, **of_program: Any
+) -> tuple[Result, Ended]:
+    """Run a script in a child of this process, which has loaded torch already."""
+    program = Program(path, arguments, **of_program)
+    record, ended = run_dry(program, max_seconds)
+    return Result(record, gpu("H100")), ended

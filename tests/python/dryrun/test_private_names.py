@@ -21,7 +21,7 @@ from torchtraceap.errors import DryRunError
 
 _PACKAGE = Path(private_names.__file__).parent
 # Private names of others than torch.
-_OTHERS = {"_DummyThread", "_getframe", "_showwarnmsg"}
+_OTHERS = {"_clear", "_getframe", "_run_exitfuncs", "_shutdown"}
 
 
 @pytest.fixture(autouse=True)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -13,9 +14,7 @@ torch = pytest.importorskip("torch")
 if torch.cuda.is_available():
     pytest.skip("a GPU is here", allow_module_level=True)
 
-from torchtraceap.dryrun.dry_run import dry_run  # noqa: E402
 from torchtraceap.dryrun.result import INTERRUPTED  # noqa: E402
-from torchtraceap.dryrun.script.script import run_module  # noqa: E402
 
 from .scripts import Write, run  # noqa: E402
 
@@ -40,15 +39,12 @@ def test_script_sees_what_it_sees_under_python(
         [sys.executable, path, "-x", "--epochs=1"], capture_output=True, text=True
     )
     assert expected.stderr == ""
-    before = sys.argv[:], sys.path[:], os.getcwd(), sys.modules["__main__"]
     assert run(path, "-x", "--epochs=1")[1].well
     assert capfd.readouterr().out == expected.stdout
-    assert before == (sys.argv, sys.path, os.getcwd(), sys.modules["__main__"])
-    sys.modules.pop("beside", None)
 
 
 def test_module_sees_what_it_sees_under_python(
-    script: Write, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    script: Write, capfd: pytest.CaptureFixture[str]
 ) -> None:
     script("", "pack/__init__.py")
     script(
@@ -60,25 +56,25 @@ def test_module_sees_what_it_sees_under_python(
         [sys.executable, "-m", "pack.prog", "a"], capture_output=True, text=True
     )
     assert expected.stderr == ""
-    with dry_run() as going:
-        assert run_module(going, "pack.prog", ["a"]).well
+    assert run("pack.prog", "a", is_module=True)[1].well
     assert capfd.readouterr().out == expected.stdout
-    for name in ("pack", "pack.prog"):
-        sys.modules.pop(name, None)
 
 
-def test_what_a_script_changes_is_put_back(script: Write) -> None:
-    path = script(
-        """
-        import io, os, sys
-        os.chdir("/")
-        sys.argv.clear(); sys.path.clear()
-        sys.stdout = io.StringIO()
-        """
-    )
-    before = sys.argv[:], sys.path[:], os.getcwd(), sys.stdout
-    assert run(path)[1].well
-    assert before == (sys.argv, sys.path, os.getcwd(), sys.stdout)
+_LEAVES = """
+    import atexit, threading, time
+    def late():
+        threading.main_thread().join()
+        time.sleep(0.05)
+        print("thread", file=log)
+    threading.Thread(target=late).start()
+    log = open("log", "w")  # Which nobody closes.
+    atexit.register(lambda: print("atexit", file=log))
+"""
+
+
+def test_a_script_ends_as_under_python(script: Write, tmp_path: Path) -> None:
+    assert run(script(_LEAVES))[1].well
+    assert (tmp_path / "log").read_text() == "thread\natexit\n"
 
 
 # --- How it ends ----------------------------------------------------------------------
@@ -112,11 +108,9 @@ _RAISES = """
 @pytest.mark.parametrize("code", [_RAISES, "x = (1\n"])
 def test_error_is_shown_as_python_shows_it(script: Write, code: str) -> None:
     script("def fail():\n    raise ValueError('deep')\n", "beside.py")
-    sys.modules.pop("beside", None)
     path = script(code)
     expected = subprocess.run([sys.executable, path], capture_output=True, text=True)
     _, ended = run(path)
-    sys.modules.pop("beside", None)
     assert not ended.well
     # From Python 3.13 on, names of files and carets may differ in their colors only.
     assert ended.failure == expected.stderr.rstrip("\n")
@@ -148,4 +142,3 @@ def test_an_interrupted_script_keeps_what_was_found(script: Write) -> None:
     assert [wait.line.line for wait in done.waits if wait.line] == [3]
     assert INTERRUPTED in done.summary()
     assert done.to_dict()["notes"][0] == INTERRUPTED
-    assert not torch.cuda.is_available()

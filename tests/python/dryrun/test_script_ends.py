@@ -1,129 +1,329 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_script_ends.py: whatever way a script ends by, what was found is told once."""
+"""test_script_ends.py: whatever way a script ends by, or is ended, what was found until
+then is told."""
 
 from __future__ import annotations
 
-import json
+import io
 import os
+import re
+import signal
 import subprocess
 import sys
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-pytest.importorskip("torch")
+torch = pytest.importorskip("torch")
+if torch.cuda.is_available():
+    pytest.skip("a GPU is here", allow_module_level=True)
 
-BEGIN = """
-import os, sys, threading, time, torch
+from torchtraceap.dryrun.record import Call, Record  # noqa: E402
+from torchtraceap.dryrun.result import Result  # noqa: E402
+from torchtraceap.dryrun.script import child, in_child  # noqa: E402
+from torchtraceap.dryrun.script.ended import Ended  # noqa: E402
+from torchtraceap.dryrun.script.journal import Journal, read_journal  # noqa: E402
+
+from .scripts import Write, run  # noqa: E402
+
+# A wait in each of its steps, at line 7.
+BEGIN = """\
+import os, re, signal, sys, threading, time, torch
+weight = torch.ones(3, device="cuda", requires_grad=True)
+optimizer = torch.optim.SGD([weight], lr=0.1)
 def step():
-    torch.ones(3, device="cuda").sum().item()
+    loss = (weight * 2).sum()
+    loss.backward()
+    loss.item()
+    optimizer.step()
 step()
 """
+WAIT = 7
+# One call of C, which lets no other thread run.
+STUCK = "re.match('(a+)+$', 40 * 'a' + 'b')"
+
+Dry = Callable[..., "tuple[Result, Ended]"]
 
 
-def dryrun(tmp_path: Path, end: str, *options: str) -> subprocess.CompletedProcess[str]:
-    (tmp_path / "program.py").write_text(BEGIN + end)
-    own = [sys.executable, "-m", "torchtraceap", "dryrun", "--json", "found.json"]
-    return subprocess.run(
-        [*own, *options, "program.py"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=240,
-    )
+@pytest.fixture
+def dry(script: Write) -> Dry:
+    """Runs what follows BEGIN."""
+    return lambda end, **options: run(script(BEGIN + end), **options)
 
 
-def waits(tmp_path: Path) -> int:
-    form = json.loads((tmp_path / "found.json").read_text())
-    return sum(wait["count"] for wait in form["waits"])
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Break off at once what was told to end. For programs that never do."""
+    monkeypatch.setattr(child, "GRACE_S", 0.3)
+    monkeypatch.setattr(child, "_OWN_CTRL_C_S", 0.1)
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks")
+def once_ready(monkeypatch: pytest.MonkeyPatch, then: Callable[[], None]) -> None:
+    """Let the first wait for a program end as soon as that writes a file."""
+    code, calls = child._code, iter([True])
+
+    def waited(process: int, seconds: float) -> int | None:
+        if not next(calls, False):
+            return code(process, seconds)
+        while not os.path.exists("ready"):
+            time.sleep(0.01)
+        return then()
+
+    monkeypatch.setattr(child, "_code", waited)
+
+
+def waits(found: Result) -> list[tuple[int, int]]:
+    return [(wait.line.line, wait.count) for wait in found.waits if wait.line]
+
+
+# --- By a limit -----------------------------------------------------------------------
+
+
+@pytest.fixture
+def ctrl_c_is_ignored() -> Iterator[None]:
+    """As in the background of a shell, or after nohup."""
+    former = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    yield
+    signal.signal(signal.SIGINT, former)
+
+
 @pytest.mark.parametrize(
-    ("end", "code"), [("sys.exit(3)", 3), ("raise ValueError('child')", 1), ("", 0)]
-)
-def test_a_child_tells_nothing(tmp_path: Path, end: str, code: int) -> None:
-    done = dryrun(
-        tmp_path,
-        "child = os.fork()\n"
-        f"if child == 0:\n    time.sleep(0.5)\n    {end or 'pass'}\n"
-        "else:\n    step()\n    print(os.waitpid(child, 0)[1] >> 8, 'is its code')\n",
-    )
-    assert done.returncode == 0, done.stderr
-    assert f"{code} is its code" in done.stdout
-    assert done.stdout.count("Dry run as if on") == 1
-    assert ("ValueError: child" in done.stderr) == (code == 1)
-    assert waits(tmp_path) == 2
-
-
-@pytest.mark.parametrize(
-    ("end", "code", "says"),
+    "hangs",
     [
-        ("os._exit(0)", 0, ""),
-        ("os._exit(3)", 2, "program.py ended itself with exit code 3"),
-        ("threading.Thread(target=os._exit, args=[0]).start(); time.sleep(60)", 0, ""),
+        "while True: pass",
+        "while True:\n    try: time.sleep(60)\n    except BaseException: pass",
+        STUCK,
+        "lock = threading.Lock(); lock.acquire(); lock.acquire()",
+    ],
+    ids=["spins", "sleeps", "in C", "waits"],
+)
+def test_the_time_is_over_whatever_it_does(
+    dry: Dry, ctrl_c_is_ignored: None, monkeypatch: pytest.MonkeyPatch, hangs: str
+) -> None:
+    # However busy this machine is, the time is over when the program hangs.
+    begin, ending = in_child.Ending.begin, []
+    monkeypatch.setattr(in_child, "_STUCK_S", 0.2)
+    monkeypatch.setattr(in_child, "endings", ending, raising=False)
+    monkeypatch.setattr(
+        in_child.Ending, "begin", lambda one, run: (ending.append(one), begin(one, run))
+    )
+    over = (
+        "from torchtraceap.dryrun.script import in_child\n"
+        "in_child.endings[0]._end_in(0.1)\n"
+    )
+    found, ended = dry(over + hangs)
+    last = BEGIN.count("\n") + 3 + hangs.count("\n")
+    at, said = re.fullmatch(
+        r"the dry run was ended at prog\.py:(\d+), (after 60 s and \d+ operators "
+        r"\(--max-seconds\)\. .* or raise --max-seconds)",
+        ended.message,
+    ).groups()  # type: ignore[union-attr]
+    assert last - 2 <= int(at) <= last and " and 0 op" not in said
+    assert not ended.remark and not ended.interrupted
+    assert waits(found) == [(WAIT, 1)]
+
+
+def test_the_parent_ends_what_takes_the_timer_away(
+    dry: Dry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    once_ready(monkeypatch, lambda: None)
+    timer = "import faulthandler; faulthandler.cancel_dump_traceback_later()\n"
+    found, ended = dry(f"{timer}open('ready', 'w').close()\n{STUCK}")
+    assert "was ended after 60 s and" in ended.message and waits(found) == [(WAIT, 1)]
+
+
+@pytest.mark.parametrize("caught", ["Exception", "BaseException"])
+def test_a_limit_of_operators_is_told_though_it_is_caught(
+    dry: Dry, monkeypatch: pytest.MonkeyPatch, caught: str
+) -> None:
+    if caught == "BaseException":
+        monkeypatch.setattr(child, "GRACE_S", 0.3)
+    end = f"""
+while True:
+    try: weight + 1
+    except {caught}: pass
+"""
+    found, ended = dry(end, options={"max_ops": 40})
+    line = BEGIN.count("\n") + 3
+    assert f"ended at prog.py:{line}, after 40 operators (--max-ops)" in ended.message
+    assert len(found.ops) == 40
+    assert bool(ended.remark) == (caught == "BaseException")
+
+
+# --- By its steps ---------------------------------------------------------------------
+
+
+def test_it_may_clean_up_and_no_more_counts(
+    dry: Dry, capfd: pytest.CaptureFixture[str]
+) -> None:
+    found, ended = dry(
+        "try:\n    while True: step()\nfinally:\n    step(); print('cleaned up')",
+        steps=3,
+    )
+    assert ended == Ended("SGD.step()") and waits(found) == [(WAIT, 3)]
+    assert "cleaned up" not in capfd.readouterr().out  # Its step is one too many.
+    found, ended = dry(
+        "try:\n    while True: step()\nfinally:\n    print('cleaned up')", steps=3
+    )
+    assert ended == Ended("SGD.step()") and waits(found) == [(WAIT, 3)]
+    assert capfd.readouterr().out == "cleaned up\n"
+
+
+@pytest.mark.parametrize(
+    ("goes_on", "at"),
+    [
+        ("while True:\n    try: step()\n    except BaseException: pass", "prog.py:"),
+        (
+            "threading.Thread(target=threading.Event().wait).start()\n"
+            "while True: step()",
+            "",
+        ),
+    ],
+    ids=["catches all", "leaves a thread"],
+)
+def test_what_goes_on_after_its_steps_is_broken_off(
+    dry: Dry, impatient: None, goes_on: str, at: str
+) -> None:
+    found, ended = dry(goes_on, steps=3)
+    assert ended.well and ended.steps_by == "SGD.step()"
+    assert ended.remark.startswith(
+        "prog.py was told to end: it did not end in 0.3 s, so it was broken off"
+    )
+    assert at in ended.remark
+    assert found.record.steps == 3 and waits(found) == [(WAIT, 3)]
+
+
+# --- By what it does to its process ---------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("end", "says"),
+    [
+        ("os._exit(0)", ""),
+        ("os._exit(3)", "prog.py ended itself with exit code 3"),
+        ("threading.Thread(target=os._exit, args=[0]).start(); time.sleep(60)", ""),
+        ("os.kill(os.getpid(), 9)", "prog.py was ended by SIGKILL, as when memory"),
+        ("sys.stdout.close()", ""),
+        ("import gc; gc.disable(); os.chdir('/'); sys.argv.clear()", ""),
     ],
 )
-def test_an_end_at_once_is_told(tmp_path: Path, end: str, code: int, says: str) -> None:
-    done = dryrun(tmp_path, end)
-    assert done.returncode == code, done.stderr
-    assert says in done.stderr and "Dry run as if on" in done.stdout
-    assert waits(tmp_path) == 1
-
-
-def test_limits_hold_though_it_ends_at_once(tmp_path: Path) -> None:
-    limits = ("--max-syncs", "0", "--warmup", "0")
-    assert dryrun(tmp_path, "os._exit(0)", *limits).returncode == 1
-
-
-def test_a_closed_standard_output_loses_nothing(tmp_path: Path) -> None:
-    done = dryrun(tmp_path, "sys.stdout.close()")
-    assert done.returncode == 0 and "Traceback" not in done.stderr
-    assert "Dry run as if on" in done.stderr
-    assert waits(tmp_path) == 1
-
-
-def test_the_end_of_a_thread_is_not_broken_off(tmp_path: Path) -> None:
-    """Though Python takes a thread whose join() was broken off for one that ended."""
-    done = dryrun(
-        tmp_path,
-        """
-def train():
-    parameter = torch.nn.Parameter(torch.ones(3, device="cuda"))
-    optimizer = torch.optim.SGD([parameter])
-    try:
-        while True:
-            optimizer.step()
-    finally:
-        time.sleep(1)
-        print("cleaned up", flush=True)
-thread = threading.Thread(target=train)
-thread.start()
-thread.join()
-""",
-    )
-    assert done.returncode == 0, done.stderr
-    assert "cleaned up" in done.stdout and done.stderr == ""
+def test_what_it_does_to_its_process_loses_nothing(
+    dry: Dry, end: str, says: str
+) -> None:
+    found, ended = dry(end)
+    assert ended.message.startswith(says) and ended.well == (not says)
+    assert not ended.failure and waits(found) == [(WAIT, 1)]
 
 
 @pytest.mark.parametrize(
-    ("what", "says"),
-    [
-        (["-m", "nosuch"], "there is no module nosuch to run"),
-        (["-m", "no.such"], "there is no module no.such to run"),
-        (["-m", "email"], "there is no module email.__main__ to run"),
-        (["folder"], "folder is a folder without a __main__.py to run"),
-    ],
+    ("end", "code"),
+    [("sys.exit(3)", 3), ("sys.exit('child')", 1), ("raise ValueError('child')", 1)],
 )
-def test_what_is_not_there_is_told(tmp_path: Path, what: list[str], says: str) -> None:
-    (tmp_path / "folder").mkdir()
-    done = subprocess.run(
-        [sys.executable, "-m", "torchtraceap", "dryrun", *what],
+def test_a_child_that_it_forks_tells_nothing(
+    dry: Dry, capfd: pytest.CaptureFixture[str], end: str, code: int
+) -> None:
+    found, ended = dry(
+        f"child = os.fork()\nif child == 0:\n    {end}\nelse:\n    step()\n"
+        "    print(os.waitpid(child, 0)[1] >> 8, 'is its code')\n"
+    )
+    said = capfd.readouterr()
+    assert ended.well and waits(found) == [(WAIT, 2)]
+    assert f"{code} is its code" in said.out
+    assert ("child" in said.err) == (code == 1)
+
+
+def test_a_thread_that_is_refused_the_gpu_ends_it(dry: Dry, impatient: None) -> None:
+    found, ended = dry(
+        "import queue\nbatches = queue.Queue()\n"
+        "def load(): batches.put(torch.ones(3).to('cuda'))\n"
+        "threading.Thread(target=load, name='loads').start()\nbatches.get()"
+    )
+    line = BEGIN.count("\n") + 3
+    assert ended.message.startswith(
+        f"prog.py:{line}: the thread 'loads' uses the GPU, but a dry run follows only "
+    )
+    assert waits(found) == [(WAIT, 1)]
+
+
+# --- By Ctrl-C ------------------------------------------------------------------------
+
+
+def interrupt() -> None:
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("then", ["raise", "pass"])
+def test_ctrl_c_that_the_child_did_not_get_is_passed_on(
+    dry: Dry, impatient: None, monkeypatch: pytest.MonkeyPatch, then: str
+) -> None:
+    once_ready(monkeypatch, interrupt)
+    found, ended = dry(
+        # A shell lets what runs in its background ignore it.
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "while True:\n    try:\n"
+        "        open('ready', 'w').close()\n        while True: pass\n"
+        f"    except KeyboardInterrupt: {then}\n"
+    )
+    assert ended.interrupted and found.record.interrupted
+    assert waits(found) == [(WAIT, 1)]
+
+
+def start(tmp_path: Path, end: str) -> subprocess.Popen[str]:
+    (tmp_path / "prog.py").write_text(BEGIN + end)
+    return subprocess.Popen(
+        [sys.executable, "-m", "torchtraceap", "dryrun", "prog.py"],
         cwd=tmp_path,
-        capture_output=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
+        start_new_session=True,  # A group of its own, as of a terminal.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
-    assert done.returncode == 2
-    assert (
-        done.stderr.startswith(f"torchtraceap: {says}") and "Error" not in done.stderr
+
+
+def test_ctrl_c_of_a_terminal_tells_what_was_found(tmp_path: Path) -> None:
+    process = start(tmp_path, "print('ready', flush=True)\nwhile True: pass\n")
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    os.killpg(process.pid, signal.SIGINT)
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 130 and f"prog.py:{WAIT}" in out
+    assert "The run was interrupted: this is what was found until then." in out
+    assert err == (
+        "torchtraceap: interrupted: what is told here, or written, was found until "
+        "then\n"
     )
+
+
+def test_a_program_ends_with_the_process_that_began_it(tmp_path: Path) -> None:
+    process = start(tmp_path, "print('ready', flush=True)\nwhile True: pass\n")
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    process.terminate()
+    process.communicate(timeout=120)  # Until the child ends, which has the pipes.
+    assert process.returncode == -signal.SIGTERM
+
+
+# --- What is written as it goes -------------------------------------------------------
+
+
+def test_a_journal_that_breaks_off_has_what_came_before() -> None:
+    file, record = io.BytesIO(), Record()
+    journal = Journal(file)
+    record.entries += [Call("event_record", step, None) for step in range(3)]
+    journal.write(record, 3)
+    for entry in record.entries[1:]:
+        entry.step = 7
+    journal.again(entries=1)
+    record.notes.append("noted")
+    journal.write(record, 5)
+    whole = file.tell()
+    journal.write(record, 6, Ended("x"))
+    journal.write(record, 7, Ended("later"))
+    written = read_journal(file)
+    assert (written.record, written.ops, written.ended) == (record, 6, Ended("x"))
+    for end in range(whole, file.tell(), 7):
+        cut = read_journal(io.BytesIO(file.getvalue()[:end]))
+        assert (cut.record, cut.ops, cut.ended) == (record, 5, None)

@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-import sys
-import threading
+import re
 
 import pytest
 
@@ -12,10 +11,8 @@ torch = pytest.importorskip("torch")
 if torch.cuda.is_available():
     pytest.skip("a GPU is here", allow_module_level=True)
 
-from torchtraceap.dryrun.dry_run import dry_run  # noqa: E402
 from torchtraceap.dryrun.record import Op  # noqa: E402
-from torchtraceap.dryrun.script.script import Ended, run_function  # noqa: E402
-from torchtraceap.dryrun.script.script_function import FunctionError  # noqa: E402
+from torchtraceap.dryrun.script.ended import Ended  # noqa: E402
 
 from .scripts import Write, run  # noqa: E402
 
@@ -35,7 +32,7 @@ def work():
 def test_step_ends_with_that_of_the_optimizer(script: Write) -> None:
     path = script(_MODEL + "for i in range(9):\n    work()\n    first.step()\n")
     going, ended = run(path, steps=4)
-    assert ended == Ended("SGD.step()", cut_short=True)
+    assert ended == Ended("SGD.step()")
     assert going.record.steps == 4
     of_steps = [s.ops for s in going.steps]
     assert of_steps[1] == of_steps[2] == of_steps[3] > 0
@@ -97,7 +94,7 @@ def test_one_step_has_what_follows_the_optimizer(script: Write, after: str) -> N
     tail = _TAIL.format(after=after)
     path = script(_MODEL + "model2 = torch.nn.Identity()\n" + tail)
     going, ended = run(path, steps=1)
-    assert ended == Ended("SGD.step()", cut_short=True)
+    assert ended == Ended("SGD.step()")
     assert going.record.steps == 1
     apis = [sync.api for sync in going.syncs if sync.step == 0]
     assert apis.count("aten::_local_scalar_dense") == 1
@@ -143,7 +140,7 @@ def test_what_it_does_when_it_caught_its_end_is_forgotten(
     script: Write, loop: str
 ) -> None:
     going, ended = run(script(f"{_MODEL}{loop}model.weight.sum().item()\n"), steps=2)
-    assert ended == Ended("SGD.step()", cut_short=True)
+    assert ended == Ended("SGD.step()")
     assert going.record.steps == 2
     assert {entry.step for entry in going.record.entries} == {0, 1}
     assert {sync.step for sync in going.syncs} == {0}
@@ -154,15 +151,19 @@ def test_program_without_steps_runs_to_its_end(script: Write) -> None:
     assert ended == Ended() and going.record.steps == 0 and going.ops
 
 
-def test_hooks_are_gone_afterwards(script: Write) -> None:
-    of_torch = torch.profiler.profile.step
-    run(script(_MODEL + "work()\nfirst.step()\n"), steps=1)
-    assert torch.profiler.profile.step is of_torch
-    assert not {"join", "is_alive"} & {*vars(threading.main_thread())}
-    layer = torch.nn.Linear(1, 1)
-    optimizer = torch.optim.SGD(layer.parameters())
-    for _ in range(3):  # would raise
-        optimizer.step()
+def test_steps_on_the_host_of_another_thread_end_none(script: Write) -> None:
+    going, ended = run(
+        script(
+            _MODEL + "import threading\n"
+            "host = torch.nn.Linear(4, 4)\n"
+            "other = torch.optim.SGD(host.parameters())\n"
+            "def train():\n    for i in range(9): other.step()\n"
+            "thread = threading.Thread(target=train); thread.start(); thread.join()\n"
+            "for i in range(3):\n    work(); second.step()\n"
+        ),
+        steps=2,
+    )
+    assert ended == Ended("AdamW.step()") and going.record.steps == 2
 
 
 # --- A function -----------------------------------------------------------------------
@@ -182,12 +183,9 @@ _FUNCTIONS = _MODEL + (
 
 @pytest.mark.parametrize("name", ["step", "trainer.step"])
 def test_function_is_called_as_often_as_said(script: Write, name: str) -> None:
-    path = script(_FUNCTIONS)
-    with dry_run() as going:
-        ended = run_function(going, path, name, ["x"], steps=5)
-    assert ended == Ended(f"each call of {name}()", cut_short=True)
+    going, ended = run(script(_FUNCTIONS), "x", function=name, steps=5)
+    assert ended == Ended(f"each call of {name}()")
     assert going.record.steps == 5 and len({s.ops for s in going.steps[1:]}) == 1
-    assert "prog" not in sys.modules
 
 
 @pytest.mark.parametrize(
@@ -202,14 +200,12 @@ def test_function_is_called_as_often_as_said(script: Write, name: str) -> None:
 def test_function_that_is_none_is_refused(
     script: Write, name: str, message: str
 ) -> None:
-    path = script(_FUNCTIONS)
-    with pytest.raises(FunctionError, match=message), dry_run() as going:
-        run_function(going, path, name, ["x"])
+    _, ended = run(script(_FUNCTIONS), "x", function=name, steps=5)
+    assert re.search(message, ended.message)
 
 
 def test_error_of_a_function_is_the_users_own(script: Write) -> None:
     path = script("def step():\n    1 / 0\n")
-    with dry_run() as going:
-        ended = run_function(going, path, "step")
+    _, ended = run(path, function="step", steps=3)
     assert ended.failure.startswith("Traceback (most recent call last):\n")
     assert ended.failure.count("File ") == 1 and "ZeroDivisionError" in ended.failure

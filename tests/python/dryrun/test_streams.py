@@ -3,9 +3,6 @@
 
 from __future__ import annotations
 
-import threading
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -20,8 +17,6 @@ from torch import Stream  # noqa: E402
 from torch.cuda import Event, current_stream, synchronize  # noqa: E402
 from torch.cuda import Stream as CudaStream  # noqa: E402
 
-from torchtraceap.dryrun.dry_run import dry_run  # noqa: E402
-from torchtraceap.dryrun.facade import stream_pool  # noqa: E402
 from torchtraceap.dryrun.facade.facade import Facade  # noqa: E402
 from torchtraceap.dryrun.waits.sync_ops import BY_OPERATOR  # noqa: E402
 from torchtraceap.errors import DryRunError  # noqa: E402
@@ -45,23 +40,6 @@ def test_streams_are_streams(told: Told) -> None:
     outside = torch.cuda.ExternalStream(0xABC)
     assert outside.cuda_stream == 0xABC
     assert outside == torch.cuda.get_stream_from_external(0xABC)
-
-
-def test_streams_of_several_threads_are_told_apart(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    both = threading.Barrier(2)
-
-    def made(*args: Any) -> Any:
-        with suppress(threading.BrokenBarrierError):
-            both.wait(0.3)  # They meet here if one does not wait for the other.
-        return stream(*args)
-
-    stream = stream_pool.Stream
-    with dry_run(), ThreadPoolExecutor(2) as pool:
-        monkeypatch.setattr(stream_pool, "Stream", made)
-        first, second = pool.map(torch.cuda.ExternalStream, (0xA, 0xB))
-        assert first.number != second.number
 
 
 def test_pool_of_streams_begins_anew_after_32(told: Told) -> None:

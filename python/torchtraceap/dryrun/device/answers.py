@@ -23,7 +23,6 @@ from torchtraceap.dryrun.device.replacements import (
 )
 from torchtraceap.dryrun.device.saved_place import mark_saved
 from torchtraceap.dryrun.private_names import private
-from torchtraceap.dryrun.recording_lock import LOCK
 from torchtraceap.dryrun.waits.sync_ops import PRINT
 from torchtraceap.dryrun.without_modes import without_function_modes
 from torchtraceap.errors import DryRunError
@@ -52,7 +51,7 @@ def _to_text(border: Border, func: Any, args: Any, kwargs: Any) -> Any:
     tensor = args[0]
     if not is_here(tensor):
         return func(*args, **kwargs)
-    with without_function_modes(), LOCK:
+    with without_function_modes():
         values, known = border.run.values.read(tensor.detach())
         border.run.emit(torch.ops.aten._to_copy.default, (tensor,), {}, [])
         border.run.recorder.sync(PRINT, "seen", "known" if known else "guessed")

@@ -21,11 +21,8 @@ from torchtraceap.dryrun.device.list_indices import LIST_INDICES
 from torchtraceap.dryrun.device.losses import LOSSES
 from torchtraceap.dryrun.device.moved_tensors import MovedTensors
 from torchtraceap.dryrun.device.named_devices import NAMED_DEVICES
-from torchtraceap.dryrun.device.outliving import refuse_after_end, refuse_made
 from torchtraceap.dryrun.device.replacements import FunctionTable
 from torchtraceap.dryrun.device.tensor_data import TENSOR_DATA, ApartGradients
-from torchtraceap.dryrun.device.users_meta import as_users
-from torchtraceap.dryrun.recording_lock import LOCK
 from torchtraceap.dryrun.without_modes import without_function_modes
 
 REPLACEMENTS: FunctionTable = {
@@ -56,10 +53,6 @@ class Border(TorchFunctionMode):  # type: ignore[misc]
     ) -> Any:
         kwargs = kwargs or {}
         if self.run.paused:
-            return as_users(func(*args, **kwargs))
-        if self.run.ended:
-            what = getattr(func, "__name__", str(func))
-            refuse_after_end(args, kwargs, what, names=func is Tensor.cuda)
             return func(*args, **kwargs)
         if getattr(func, "__name__", "") == "__get__":
             # Attributes make nothing on a device that is asked for, and are many.
@@ -67,16 +60,9 @@ class Border(TorchFunctionMode):  # type: ignore[misc]
         users = self.run.users_meta
         asked = users.asked_by(func, args, kwargs)
         if asked in (None, users.asked):
-            out = self._answer(func, args, kwargs)
-        else:
-            with users.asking(asked):
-                out = self._answer(func, args, kwargs)
-        return as_users(out) if asked else self._followed(out, func)
-
-    def _followed(self, out: Any, func: Any) -> Any:
-        if self.run.ended:  # Meanwhile, so no operator of it was written down.
-            refuse_made(out, getattr(func, "__name__", str(func)))
-        return out
+            return self._answer(func, args, kwargs)
+        with users.asking(asked):
+            return self._answer(func, args, kwargs)
 
     def _answer(self, func: Any, args: Any, kwargs: Any) -> Any:
         if kwargs.get("pin_memory"):  # torch.empty(..., pin_memory=True) and its like
@@ -95,7 +81,7 @@ class Border(TorchFunctionMode):  # type: ignore[misc]
 
     def push(self, tensor: Tensor, api: str) -> Tensor:
         """Copy a tensor of the host to the device, as torch does with data."""
-        with without_function_modes(), LOCK:
+        with without_function_modes():
             out = self.run.new(tensor.shape, tensor.dtype)
             to_copy = torch.ops.aten._to_copy.default
             copy_to_device(self.run, to_copy, out, tensor, True, api)

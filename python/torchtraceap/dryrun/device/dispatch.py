@@ -31,19 +31,16 @@ from torchtraceap.dryrun.device.masks import MASKS
 from torchtraceap.dryrun.device.memory import memory_of
 from torchtraceap.dryrun.device.nested import map_tensors, tensors_in
 from torchtraceap.dryrun.device.other_modes import OtherModes
-from torchtraceap.dryrun.device.outliving import refuse_after_end
 from torchtraceap.dryrun.device.reading_back import READ_BACK
 from torchtraceap.dryrun.device.refused_tensors import refuse_mixed, refuse_nested
 from torchtraceap.dryrun.device.shape_cache import ShapeCache
 from torchtraceap.dryrun.device.shapes import run_on_meta
 from torchtraceap.dryrun.device.signatures import written_by
 from torchtraceap.dryrun.device.sized_results import SIZED
-from torchtraceap.dryrun.device.unseen import take_over
-from torchtraceap.dryrun.device.users_meta import UsersMeta, as_users
+from torchtraceap.dryrun.device.users_meta import UsersMeta
 from torchtraceap.dryrun.device.values import Values
 from torchtraceap.dryrun.record import Copy
 from torchtraceap.dryrun.recorder import Recorder
-from torchtraceap.dryrun.recording_lock import LOCK
 from torchtraceap.dryrun.waits.sync_ops import BY_OPERATOR
 from torchtraceap.dryrun.without_modes import without_function_modes
 
@@ -68,25 +65,12 @@ class Dispatch(TorchDispatchMode):  # type: ignore[misc]
         self.recorder = recorder
         self.values = values
         self.paused = False  # True: leaves everything as it is
-        #: The run is over; threads that it followed may go on.
-        self.ended = False
         #: The mode that sees functions.
         self.functions: TorchFunctionMode | None = None
         self.other_modes = OtherModes()
         self.users_meta = UsersMeta()
-        self._forget()
-
-    def _forget(self) -> None:
-        """Know nothing of operators that ran before."""
         self._shapes = ShapeCache()
         self._follower = Follower(self.values, self.recorder.note)
-
-    def let_go(self) -> None:
-        """Hold no longer what was written down, after the end: a thread that lives on,
-        as one that waits does, holds this mode, which refuses it the device."""
-        with LOCK:
-            self.recorder = Recorder.ended(self.recorder.gpu)
-            self._forget()
 
     @classmethod
     def ignore_compile_internals(cls) -> bool:
@@ -99,27 +83,20 @@ class Dispatch(TorchDispatchMode):  # type: ignore[misc]
         kwargs = kwargs or {}
         schema = getattr(func, "_schema", None)
         if self.paused:
-            return as_users(func(*args, **kwargs))
+            return func(*args, **kwargs)
         if schema is None:
             return self._higher_order(func, args, kwargs)
-        if self.ended:
-            refuse_after_end(args, kwargs, schema.name)
-            return func(*args, **kwargs)
         # Function modes, which are on while backward runs, would otherwise answer the
         # questions that are asked here, and the kernels' own.
         with without_function_modes():
             tensors = list(tensors_in(itertools.chain(args, kwargs.values())))
             if self.users_meta.takes(func, tensors, kwargs):
-                return as_users(func(*args, **kwargs))
-            take_over(self.recorder, tensors)
+                return func(*args, **kwargs)
             here = any(map(on_device, tensors)) or is_gpu(kwargs.get("device"))
             if not here:
                 # Before the first guess that is read there is nothing to look for.
                 given = tensors if self.values.guessed_on_host else ()
-                # drawing.run_with sets torch's random numbers aside for a while.
-                draws = torch.Tag.nondeterministic_seeded in func.tags
-                with LOCK if draws else nullcontext():
-                    return run_on_host(func, args, kwargs, given)
+                return run_on_host(func, args, kwargs, given)
             if any(map(is_lazy, tensors)):
                 args, kwargs = map_tensors((tuple(args), kwargs), with_shape)
             refuse_nested(schema.name, types)
@@ -132,14 +109,14 @@ class Dispatch(TorchDispatchMode):  # type: ignore[misc]
             if handler is None:
                 refuse_mixed(schema.name, tensors)
                 handler = Dispatch.run
-            with LOCK, self.other_modes.hidden():
+            with self.other_modes.hidden():
                 return handler(self, func, args, kwargs)
 
     def _higher_order(self, func: Any, args: Any, kwargs: Any) -> Any:
         """Run an operator that takes functions by those that it is made of: else its
         results would come from nowhere."""
         kernel = kernel_of(func)
-        if kernel is None or self.ended:
+        if kernel is None:
             return func(*args, **kwargs)
         # It is in no mode here, and is Python: it asks tensors for their device.
         with self.functions or nullcontext(), self:
@@ -170,7 +147,6 @@ class Dispatch(TorchDispatchMode):  # type: ignore[misc]
             kwargs,
             outs,
             is_view=is_view,
-            wrote_to=written,
         )
         row = BY_OPERATOR.get(name)
         if row is not None and row.applies((args, kwargs)):

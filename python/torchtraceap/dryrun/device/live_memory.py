@@ -15,7 +15,6 @@ from torch import Tensor, UntypedStorage
 from torchtraceap.dryrun.device.memory import KEY, Memory, attach, memory_of
 from torchtraceap.dryrun.facade.replacing import Replacements
 from torchtraceap.dryrun.record import Record
-from torchtraceap.dryrun.recording_lock import LOCK
 
 # What the caching allocator rounds up to.
 _BLOCK = 512
@@ -33,7 +32,7 @@ class LiveMemory:
 
     @property
     def now(self) -> int:
-        """Bytes that are taken. To be asked, as all here, by one thread at a time."""
+        """Bytes that are taken."""
         while self._freed:
             self._now -= self._freed.popleft()
         return self._now
@@ -63,8 +62,7 @@ class LiveMemory:
             found = former(storage, size)
             memory = getattr(storage, KEY, None)
             if memory is not None:
-                with LOCK:
-                    self._resize(memory, storage.nbytes())
+                self._resize(memory, storage.nbytes())
             return found
 
         with Replacements() as replaced:

@@ -47,12 +47,12 @@ def operators_seen_by(mode: TorchDispatchMode) -> Iterator[None]:
 
 
 @contextmanager
-def seen_in_thread(
+def in_other_thread(
     functions: TorchFunctionMode, operators: TorchDispatchMode
 ) -> Iterator[None]:
-    """Have modes of another thread for as long as this one lasts; what the program left
-    above them goes with it. Not as they are entered: that keeps flags of the process,
-    which a thread that ends after the run would set back."""
+    """Have modes in a thread that may outlive the run; what the program left above them
+    goes with them. Not as they are entered: that keeps flags of the process, which such
+    a thread would set back."""
     _push_function(functions)
     _push_operator(operators)
     try:

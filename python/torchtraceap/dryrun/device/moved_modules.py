@@ -21,7 +21,6 @@ from torchtraceap.dryrun.device.moved_tensors import MovedTensors, is_hosts
 from torchtraceap.dryrun.device.replacements import is_here
 from torchtraceap.dryrun.device.stepped_optimizers import SteppedOptimizers
 from torchtraceap.dryrun.facade.replacing import Replacements
-from torchtraceap.dryrun.recording_lock import LOCK
 from torchtraceap.dryrun.without_modes import without_function_modes
 
 
@@ -81,8 +80,7 @@ class _MovedModules:
         """Return what stands for Module._apply, through which modules are moved."""
 
         def keeping(module: nn.Module, *args: Any, **kwargs: Any) -> nn.Module:
-            with LOCK:  # What it sets meanwhile is of the process.
-                return move(module, *args, **kwargs)
+            return move(module, *args, **kwargs)
 
         def move(module: nn.Module, *args: Any, **kwargs: Any) -> nn.Module:
             self._modules[module] = None

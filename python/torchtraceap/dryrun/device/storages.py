@@ -18,7 +18,6 @@ from torchtraceap.dryrun.device.devices import CUDA, is_gpu, names_meta
 from torchtraceap.dryrun.device.memory import KEY
 from torchtraceap.dryrun.facade.replacing import Replacements
 from torchtraceap.dryrun.private_names import private
-from torchtraceap.dryrun.recording_lock import LOCK
 from torchtraceap.dryrun.waits.sync_ops import TO_DEVICE
 from torchtraceap.dryrun.without_modes import (
     without_dispatch_modes,
@@ -65,7 +64,7 @@ class Storages:
     ) -> UntypedStorage:
         """Return a copy on the device of a storage of the host."""
         content = bytes_of(storage)
-        with without_function_modes(), LOCK:
+        with without_function_modes():
             out = self._run.new(content.shape, content.dtype)
             to_copy = torch.ops.aten._to_copy.default
             waits = not non_blocking

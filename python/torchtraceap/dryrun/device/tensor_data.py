@@ -8,7 +8,6 @@ Like there, a gradient stays where it is until it is moved as well. Loads torch.
 
 from __future__ import annotations
 
-import threading
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
@@ -20,7 +19,6 @@ from torchtraceap.dryrun.device.devices import DEVICE
 from torchtraceap.dryrun.device.memory import is_users
 from torchtraceap.dryrun.device.refused_tensors import two_devices
 from torchtraceap.dryrun.device.replacements import FunctionTable, is_here
-from torchtraceap.dryrun.recording_lock import LOCK
 from torchtraceap.dryrun.without_modes import (
     without_dispatch_modes,
     without_function_modes,
@@ -36,12 +34,6 @@ _INCOMPATIBLE = (
 )
 
 
-class _Last(threading.local):
-    """The tensor whose gradient a thread asked for last: `p.grad.data =` is of that."""
-
-    tensor: ref[Tensor] | None = None
-
-
 class ApartGradients:
     """Gradients that are not where their tensors are: torch keeps no such pair."""
 
@@ -50,16 +42,17 @@ class ApartGradients:
         self._apart: dict[int, tuple[Tensor, Tensor]] = {}
         # The tensor of each such gradient, by the id of that.
         self._owners: dict[int, Tensor] = {}
-        self._last = _Last()
+        # The tensor whose gradient was asked for last: `p.grad.data =` is of that.
+        self._last: ref[Tensor] | None = None
 
     def get(self, tensor: Tensor, found: Tensor | None) -> Tensor | None:
         """Return the gradient of a tensor, of which torch has ``found``."""
         pair = self._apart.get(id(tensor)) if self._apart else None
         if pair is None:
             if found is not None:
-                last = self._last.tensor
+                last = self._last
                 if last is None or last() is not tensor:
-                    self._last.tensor = ref(tensor)
+                    self._last = ref(tensor)
             return found
         apart = pair[1]
         if found is None:
@@ -74,8 +67,7 @@ class ApartGradients:
     def forget(self, tensor: Tensor) -> None:
         """Say that a tensor was given another gradient."""
         if self._apart:
-            with LOCK:
-                self._forget(tensor)
+            self._forget(tensor)
 
     def _forget(self, tensor: Tensor) -> None:
         pair = self._apart.pop(id(tensor), None)
@@ -85,8 +77,8 @@ class ApartGradients:
     def owner(self, gradient: Tensor) -> Tensor | None:
         """Return the tensor that this is known to be the gradient of."""
         owner = self._owners.get(id(gradient))
-        if owner is None and self._last.tensor is not None:
-            last = self._last.tensor()
+        if owner is None and self._last is not None:
+            last = self._last()
             if last is not None and last.grad is gradient:
                 owner = last
         return owner
@@ -95,14 +87,13 @@ class ApartGradients:
         """Say that this is the gradient of a tensor, and one of them was moved."""
         if gradient is None:
             return
-        with LOCK:
-            self._forget(tensor)
-            if _together(tensor, gradient):
-                tensor.grad = gradient
-            else:
-                tensor.grad = None
-                self._apart[id(tensor)] = tensor, gradient
-                self._owners[id(gradient)] = tensor
+        self._forget(tensor)
+        if _together(tensor, gradient):
+            tensor.grad = gradient
+        else:
+            tensor.grad = None
+            self._apart[id(tensor)] = tensor, gradient
+            self._owners[id(gradient)] = tensor
 
 
 def _together(one: Tensor, other: Tensor) -> bool:

@@ -3,13 +3,12 @@
 
 Both are "meta" to torch. The mode that sees functions knows which is asked for: by the
 device that is named, else by the tensors that are given; this is remembered while the
-function runs. What is made meanwhile gets a mark and no Memory, by which it is known.
+function runs. What is made meanwhile gets no Memory, by which it is known.
 Loads torch.
 """
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -18,7 +17,7 @@ import torch
 from torch import Tensor
 
 from torchtraceap.dryrun.device.devices import DEVICE, is_gpu, names_meta, on_device
-from torchtraceap.dryrun.device.memory import is_users, mark_users
+from torchtraceap.dryrun.device.memory import is_users
 from torchtraceap.dryrun.device.nested import tensors_in
 from torchtraceap.dryrun.device.refused_tensors import two_devices
 from torchtraceap.dryrun.device.replacements import is_here
@@ -32,23 +31,14 @@ _makers = private("torch.utils._device._device_constructors")
 _NO_DATA = "Cannot copy out of meta tensor; no data!"
 
 
-class _Asked(threading.local):
-    is_so = False
-
-
 class UsersMeta:
     """What of "meta" is the program's own, in one run."""
 
     def __init__(self) -> None:
-        self._asked = _Asked()
+        #: Whether "meta" is what it says, in the function of torch that is running.
+        self.asked = False
         # Whether there are any, as far as was seen: to look at all lists takes time.
         self._some = False
-
-    @property
-    def asked(self) -> bool:
-        """Whether "meta" is what it says, in the function of torch that this thread
-        is in."""
-        return self._asked.is_so
 
     def asked_by(self, func: Any, args: Any, kwargs: Any) -> bool | None:
         """Tell whether a function, as it is called, is to make tensors on "meta"
@@ -73,12 +63,11 @@ class UsersMeta:
     @contextmanager
     def asking(self, asked: bool) -> Iterator[None]:
         """Be in a function that does, or does not."""
-        former = self._asked.is_so
+        former, self.asked = self.asked, asked
         try:
-            self._asked.is_so = asked
             yield
         finally:
-            self._asked.is_so = former
+            self.asked = former
 
     def to_meta(self, func: Any, args: Any, kwargs: Any) -> Tensor:
         """Answer `tensor.to("meta")`, of which torch would say that it is there."""
@@ -130,14 +119,6 @@ class UsersMeta:
             if name not in ("aten::copy_", "aten::set_"):
                 raise two_devices("meta", name)
         return True
-
-
-def as_users(out: Any) -> Any:
-    """Return what a function gave, said to be the program's own."""
-    with without_function_modes():
-        for tensor in tensors_in([out]):
-            mark_users(tensor)
-    return out
 
 
 def _makes(func: Any) -> bool:

@@ -3,9 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from torchtraceap.dryrun.record import Call, Op, Record, Sync
+from torchtraceap.dryrun.record import Op, Record
 from torchtraceap.units import counted
 
 
@@ -13,33 +11,11 @@ def step_notes(record: Record) -> list[str]:
     """Return what to say of steps that were told apart; nothing if none were."""
     if not record.steps:
         return []
-    notes = [chance_of_threads(record.entries, record.syncs)]
-    after = _parts(
-        [entry for entry in record.entries if entry.step == record.steps],
-        [sync for sync in record.syncs if sync.step == record.steps],
-    )
-    if after:
-        notes.append(f"in no step, as it came after the last step(): {after}")
-    return [note for note in notes if note]
-
-
-def chance_of_threads(entries: Iterable[Op | Call], syncs: Iterable[Sync]) -> str:
-    """Return that numbers by step hang on how fast threads were; "" if there was only
-    the first one."""
-    others = _parts(
-        [entry for entry in entries if entry.thread],
-        [sync for sync in syncs if sync.thread],
-    )
-    if not others:
-        return ""
-    return (
-        f"{others} of other threads counted for the step that was under way: where "
-        "that step does not wait for them, numbers by step may differ from run to run"
-    )
-
-
-def _parts(entries: Iterable[Op | Call], syncs: list[Sync]) -> str:
-    ops = sum(isinstance(entry, Op) and not entry.is_view for entry in entries)
+    after = [entry for entry in record.entries if entry.step == record.steps]
+    ops = sum(isinstance(entry, Op) and not entry.is_view for entry in after)
+    waits = sum(sync.step == record.steps for sync in record.syncs)
     parts = [counted(ops, "operator")] if ops else []
-    parts += [counted(len(syncs), "wait")] if syncs else []
-    return " and ".join(parts)
+    parts += [counted(waits, "wait")] if waits else []
+    if not parts:
+        return []
+    return [f"in no step, as it came after the last step(): {' and '.join(parts)}"]

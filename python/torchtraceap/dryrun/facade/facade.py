@@ -149,7 +149,7 @@ class Facade:
     def lazy_init(self) -> None:
         """Refuse a thread that the run does not follow; torch asks whenever a GPU is
         named."""
-        _ = self._host.current_stream
+        self._host.check_thread()
         self._of_torch_init()
 
     def synchronize(self) -> None:

@@ -29,6 +29,9 @@ class Host(Protocol):
     def note(self, sentence: str) -> Any:
         """Say once what is not as on a GPU."""
 
+    def check_thread(self) -> Any:
+        """Raise DryRunError in a thread that is not followed."""
+
     def memory(self) -> tuple[int, int]:
         """Return the bytes that tensors take now, and the most since `reset_peak`."""
 

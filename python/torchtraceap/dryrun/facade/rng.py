@@ -7,8 +7,6 @@ from typing import Any
 
 import torch
 
-from torchtraceap.dryrun.recording_lock import LOCK
-
 _OF_A_GPU = 16  # Bytes of the state of a real CUDA generator: seed, then offset.
 
 
@@ -16,8 +14,7 @@ class Generator(torch.Generator):  # type: ignore[misc]
     """Stands for torch.Generator("cuda"): one of the CPU that calls itself cuda:0.
 
     Its numbers are the CPU's. So is its state, which is longer than that of a GPU's;
-    of a state that a GPU gave, the seed is taken. Its state changes between operators
-    only, never while one draws: that would take back what another thread set.
+    of a state that a GPU gave, the seed is taken.
     """
 
     @property
@@ -25,28 +22,12 @@ class Generator(torch.Generator):  # type: ignore[misc]
         """The GPU."""
         return torch.device("cuda", 0)
 
-    def get_state(self) -> Any:
-        """Return the state."""
-        with LOCK:
-            return super().get_state()
-
-    def manual_seed(self, seed: int) -> Any:
-        """Begin anew from a seed."""
-        with LOCK:
-            return super().manual_seed(seed)
-
-    def seed(self) -> int:
-        """Begin anew from a seed that nobody chose, and return it."""
-        with LOCK:
-            return int(super().seed())
-
     def set_state(self, new_state: Any) -> Any:
         """Go on from a state, this one's or that of a real GPU's generator."""
         if new_state.numel() == _OF_A_GPU:
             seed = int.from_bytes(bytes(new_state.tolist()[:8]), "little")
             return self.manual_seed(seed)
-        with LOCK:
-            return super().set_state(new_state)
+        return super().set_state(new_state)
 
     def clone_state(self) -> Generator:
         """Return another one in the same state."""

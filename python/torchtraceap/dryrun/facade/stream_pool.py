@@ -10,7 +10,6 @@ import torch
 from torchtraceap.dryrun.facade.host import Host
 from torchtraceap.dryrun.facade.streams import CUDA, LOWEST_AND_HIGHEST, Stream
 from torchtraceap.dryrun.record import DEFAULT_STREAM
-from torchtraceap.dryrun.recording_lock import LOCK
 from torchtraceap.errors import DryRunError
 
 _IN_POOL = 32  # Streams that torch makes of a priority, then hands out in turn.
@@ -51,20 +50,18 @@ class Streams:
         """Return the next stream of the pool of a priority."""
         lowest, highest = LOWEST_AND_HIGHEST
         priority = min(lowest, max(highest, priority))
-        with LOCK:
-            pool = self._pools.setdefault(priority, [])
-            turn = self._handed_out.get(priority, 0)
-            self._handed_out[priority] = turn + 1
-            if turn < _IN_POOL:
-                pool.append(self._add(priority))
-            return pool[turn % _IN_POOL]
+        pool = self._pools.setdefault(priority, [])
+        turn = self._handed_out.get(priority, 0)
+        self._handed_out[priority] = turn + 1
+        if turn < _IN_POOL:
+            pool.append(self._add(priority))
+        return pool[turn % _IN_POOL]
 
     def external(self, handle: int) -> Stream:
         """Return the stream of a handle that another library made."""
-        with LOCK:
-            if handle not in self._external:
-                self._external[handle] = self._add(0, handle)
-            return self._external[handle]
+        if handle not in self._external:
+            self._external[handle] = self._add(0, handle)
+        return self._external[handle]
 
     def _add(self, priority: int, handle: int | None = None) -> Stream:
         stream: Stream = Stream(DEFAULT_STREAM + len(self._streams), priority, handle)

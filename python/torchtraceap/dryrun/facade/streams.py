@@ -9,7 +9,6 @@ polls has to end.
 from __future__ import annotations
 
 import ctypes
-import threading
 from typing import Any
 
 import torch
@@ -22,14 +21,7 @@ CUDA = 1  # c10::DeviceType::CUDA, as it is numbered in `Stream.device_type`.
 LOWEST_AND_HIGHEST = (0, -3)  # Priorities that torch has, however many a GPU has.
 
 
-class _Entered(threading.local):
-    """Of each thread: what was current where it entered others."""
-
-    def __init__(self) -> None:
-        self.former: list[int] = []
-
-
-_entered = _Entered()
+_entered: list[int] = []  # What was current where others were entered.
 
 
 class Stream(torch.Stream):  # type: ignore[misc]
@@ -85,12 +77,12 @@ class Stream(torch.Stream):  # type: ignore[misc]
         return LOWEST_AND_HIGHEST
 
     def __enter__(self) -> Stream:
-        _entered.former.append(active().current_stream)
+        _entered.append(active().current_stream)
         active().current_stream = self.number
         return self
 
     def __exit__(self, *_: object) -> None:
-        active().current_stream = _entered.former.pop()
+        active().current_stream = _entered.pop()
 
     @property
     def native_handle(self) -> int:

@@ -66,7 +66,7 @@ class Casts:
             and torch.is_autocast_cache_enabled()
         ):
             return value.to(dtype)
-        kept = self._kept.get(id(value))  # Another thread may clear it, as in torch.
+        kept = self._kept.get(id(value))
         if kept is None:
             kept = self._kept[id(value)] = value, value.to(dtype)
         return kept[1]
@@ -146,8 +146,7 @@ def _kernels(casts: Casts) -> dict[tuple[str, str], Callable[..., Any]]:
 
 @contextmanager
 def installed() -> Iterator[Casts]:
-    """Let `torch.autocast("cuda")` cast tensors on the device, in this thread and those
-    of `in_thread`."""
+    """Let `torch.autocast("cuda")` cast tensors on the device, in this thread."""
     casts, clear = Casts(), torch.clear_autocast_cache
 
     def clear_both() -> None:
@@ -156,7 +155,7 @@ def installed() -> Iterator[Casts]:
 
     with replaced(_kernels(casts)):
         try:
-            with in_thread(), Replacements() as attributes:
+            with _seen(), Replacements() as attributes:
                 attributes.set(torch, "clear_autocast_cache", clear_both)
                 yield casts
         finally:
@@ -164,8 +163,8 @@ def installed() -> Iterator[Casts]:
 
 
 @contextmanager
-def in_thread() -> Iterator[None]:
-    """Let autocast see tensors on the device in the thread that asks."""
+def _seen() -> Iterator[None]:
+    """Let autocast see tensors on the device."""
     # No guard, which would put back all keys as they were: modes that were entered
     # since need theirs when the run is suspended.
     include = private("torch._C._dispatch_tls_set_dispatch_key_included")

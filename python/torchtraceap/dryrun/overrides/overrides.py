@@ -20,6 +20,7 @@ from torchtraceap.dryrun.overrides import (
     loader,
     profilers,
     rnn,
+    transformers_loading,
 )
 
 
@@ -38,5 +39,6 @@ def overrides(run: Dispatch, world_size: int = 8) -> Iterator[None]:
         undo.enter_context(collectives.installed(run, world_size))
         undo.enter_context(ddp.installed(run.recorder))
         undo.enter_context(compile.installed(run.recorder.note))
+        undo.enter_context(transformers_loading.installed())
         undo.enter_context(profilers.installed(run.recorder.note))
         yield

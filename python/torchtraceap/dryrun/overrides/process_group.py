@@ -19,7 +19,6 @@ from torch import Tensor
 from torchtraceap.dryrun.device.devices import on_device
 from torchtraceap.dryrun.device.dispatch import Dispatch
 from torchtraceap.dryrun.device.nested import tensors_in
-from torchtraceap.dryrun.recording_lock import LOCK
 from torchtraceap.dryrun.without_modes import without_function_modes
 
 #: Method of a group: name of the operator, and how many of its first arguments are
@@ -137,20 +136,19 @@ class Group(dist.ProcessGroup):  # type: ignore[misc]
         run, values = self._run, self._run.values
         taken = (outputs, inputs) if inputs else (outputs,)
         size = {"world_size": self.size()}
-        with LOCK:
-            run.recorder.note(_NOTE)
-            run.recorder.op(METHODS[method][0], "", taken, size, outputs)
-            for number, output in enumerate(outputs):
-                if method.startswith(_SUMS) or not inputs:
-                    if method != "broadcast":
-                        values.doubt(output)
-                    continue
-                source = inputs[number % len(inputs)]
-                shadow = values.shadow(source)
-                if shadow is None or source.numel() != output.numel():
+        run.recorder.note(_NOTE)
+        run.recorder.op(METHODS[method][0], "", taken, size, outputs)
+        for number, output in enumerate(outputs):
+            if method.startswith(_SUMS) or not inputs:
+                if method != "broadcast":
                     values.doubt(output)
-                else:
-                    values.put(output, shadow.reshape(output.shape), known=False)
+                continue
+            source = inputs[number % len(inputs)]
+            shadow = values.shadow(source)
+            if shadow is None or source.numel() != output.numel():
+                values.doubt(output)
+            else:
+                values.put(output, shadow.reshape(output.shape), known=False)
 
     def barrier(self, opts: Any = None) -> Work:
         """Write down a barrier: the host waits, if it waits for the work."""

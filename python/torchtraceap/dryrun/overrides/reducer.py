@@ -7,8 +7,7 @@ on NCCL's stream, as soon as it is full, in the order of buckets.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -24,7 +23,6 @@ from torchtraceap.dryrun.overrides.ddp_limits import (
     refuse_sparse,
 )
 from torchtraceap.dryrun.private_names import private
-from torchtraceap.dryrun.record import Op
 from torchtraceap.dryrun.recorder import Recorder
 
 Hook = Callable[[Any, Any], torch.futures.Future[Any]]
@@ -140,22 +138,8 @@ class Reducer:
     @torch.no_grad()  # type: ignore[untyped-decorator]
     def _finish(self) -> None:
         self._expected = False
-        with self._in_backward():
+        with self._recorder.in_backward():
             self._take_back()
-
-    @contextmanager
-    def _in_backward(self) -> Iterator[None]:
-        """Say of what runs here that backward did it; autograd calls it at its end,
-        outside of its nodes."""
-        record, thread = self._recorder.record, self._recorder.threads.number
-        ops, syncs = len(record.entries), len(record.syncs)
-        yield
-        for entry in record.entries[ops:]:
-            if isinstance(entry, Op) and entry.thread == thread:
-                entry.phase = "backward"
-        for sync in record.syncs[syncs:]:
-            if sync.thread == thread:
-                sync.phase = "backward"
 
     def _take_back(self) -> None:
         if self._unused:
@@ -170,7 +154,7 @@ class Reducer:
                     param.grad.copy_(view)
 
     def _delay_all_reduce(self) -> None:
-        with self._in_backward():
+        with self._recorder.in_backward():
             self._mark(set(range(len(self._params))))
 
     def _rebuild_buckets(self) -> bool:

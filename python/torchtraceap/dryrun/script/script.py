@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """script.py: runs a user's script, module or function in a dry run.
 
-`run_script` is `python SCRIPT ARGS` and `run_module` is `python -m MODULE ARGS`, in
-this process: the program is __main__, sys.argv is its own, and it ends after so many
-steps. `run_function` imports the script, so what it does only as __main__ it does not
-do, and calls one of its functions again and again, each call a step.
+As `python SCRIPT ARGS` and `python -m MODULE ARGS` do, in this process: the program is
+__main__, sys.argv is its own, and it ends after so many steps. For a function the
+script is imported, so what it does only as __main__ it does not do, and the function is
+called again and again, each call a step.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ import os
 import runpy
 import sys
 import zipfile
-from collections.abc import Sequence
+from functools import partial
 from importlib.machinery import SourceFileLoader
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from torchtraceap.dryrun.script.as_program import AsProgram, Ended, GiveUp
+from torchtraceap.dryrun.script.ended import Program
 from torchtraceap.dryrun.script.program_end import run_to_end
 from torchtraceap.dryrun.script.script_function import (
     FunctionError,
@@ -31,61 +31,46 @@ from torchtraceap.safe_text import printable
 
 if TYPE_CHECKING:
     from torchtraceap.dryrun.dry_run import DryRun
+    from torchtraceap.dryrun.script.in_child import Ending
 
 _MAIN = "__main__.py"
 
 
-def run_script(
-    run: DryRun,
-    path: str,
-    arguments: Sequence[str] = (),
-    steps: int = 0,
-    give_up: GiveUp | None = None,
-) -> Ended:
-    """Run a script as ``python PATH ARGUMENTS...`` does, in a run that is under way.
-
-    Args:
-        run: The run, which must have been entered.
-        path: The script; also a folder or zip file with a __main__.py.
-        arguments: Its own.
-        steps: End it after so many steps; 0: let it run to its end.
-        give_up: See `GiveUp`. None: a program that catches the end goes on.
-
-    Raises:
-        FunctionError: It is a folder that cannot be run.
-    """
-    folder = os.path.dirname(os.path.realpath(path))
-
-    def start() -> None:
-        if os.path.isdir(path) and not os.path.isfile(os.path.join(path, _MAIN)):
-            raise FunctionError(f"{path} is a folder without a {_MAIN} to run")
-        if os.path.isdir(path) or zipfile.is_zipfile(path):
-            runpy.run_path(path, run_name="__main__")
-        else:  # That would give it another sys.argv[0].
-            _execute(os.path.abspath(path))
-
-    with AsProgram(path, arguments, folder) as program:
-        return run_to_end(start, run, steps, path, program.giving(give_up))
+def run_program(run: DryRun, program: Program, ending: Ending) -> int:
+    """Run a program in a run that is under way; return its exit code."""
+    name = program.name
+    is_module = program.is_module
+    folder = os.getcwd() if is_module else os.path.dirname(os.path.realpath(name))
+    sys.argv = [name, *program.arguments]
+    sys.path.insert(0, folder)
+    if program.function:
+        start = partial(_call_steps, run, program)
+        by = f"each call of {program.function}()"
+        return run_to_end(start, run, ending, 0, name, by)
+    start = partial(_run_module if is_module else _run_script, name)
+    return run_to_end(start, run, ending, program.steps, name)
 
 
-def run_module(
-    run: DryRun,
-    name: str,
-    arguments: Sequence[str] = (),
-    steps: int = 0,
-    give_up: GiveUp | None = None,
-) -> Ended:
-    """Run a module as ``python -m NAME ARGUMENTS...`` does; else as `run_script`.
+def _run_script(path: str) -> None:
+    if os.path.isdir(path) and not os.path.isfile(os.path.join(path, _MAIN)):
+        raise FunctionError(f"{path} is a folder without a {_MAIN} to run")
+    if os.path.isdir(path) or zipfile.is_zipfile(path):
+        runpy.run_path(path, run_name="__main__")
+    else:  # That would give it another sys.argv[0].
+        _execute(os.path.abspath(path))
 
-    Raises FunctionError if there is none of that name.
-    """
 
-    def start() -> None:
-        _check_module(name)
-        runpy.run_module(name, run_name="__main__", alter_sys=True)
+def _run_module(name: str) -> None:
+    _check_module(name)
+    runpy.run_module(name, run_name="__main__", alter_sys=True)
 
-    with AsProgram(name, arguments, os.getcwd()) as program:
-        return run_to_end(start, run, steps, name, program.giving(give_up))
+
+def _call_steps(run: DryRun, program: Program) -> None:
+    module = imported(program.name)
+    function = function_of(module, program.function, program.name)
+    for _ in range(program.steps):
+        function()
+        run.step()
 
 
 def _check_module(name: str) -> None:
@@ -105,42 +90,6 @@ def _check_module(name: str) -> None:
             f"there is no module {printable(name, 200)} to run. Check the name, and "
             "the working folder"
         )
-
-
-def run_function(
-    run: DryRun,
-    path: str,
-    name: str,
-    arguments: Sequence[str] = (),
-    steps: int = 3,
-    give_up: GiveUp | None = None,
-) -> Ended:
-    """Import a script and call a function of it ``steps`` times, each call a step.
-
-    Args:
-        run: The run, which must have been entered.
-        path: The script.
-        name: The function, which takes no arguments; "trainer.step" is one of an
-            object.
-        arguments: What sys.argv holds after the script.
-        steps: How often.
-        give_up: As of `run_script`.
-
-    Raises:
-        FunctionError: There is no such function, or it cannot be called so.
-    """
-    folder = os.path.dirname(os.path.realpath(path))
-
-    def start() -> None:
-        with imported(path) as module:
-            function = function_of(module, name, path)
-            for _ in range(steps):
-                function()
-                run.step()
-
-    with AsProgram(path, arguments, folder) as program:
-        by = f"each call of {name}()"
-        return run_to_end(start, run, 0, path, program.giving(give_up), by)
 
 
 def _execute(path: str) -> None:

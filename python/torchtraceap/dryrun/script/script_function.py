@@ -8,8 +8,7 @@ import importlib.util
 import inspect
 import os
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from operator import attrgetter
 from types import ModuleType
 from typing import Any
@@ -21,24 +20,16 @@ class FunctionError(ValueError):
     """What is to be run is not there, or cannot be; a function, not as a step."""
 
 
-@contextmanager
-def imported(path: str) -> Iterator[ModuleType]:
+def imported(path: str) -> ModuleType:
     """Import a file under its name, as another module of its folder would."""
     name = os.path.splitext(os.path.basename(path))[0]
     spec = importlib.util.spec_from_file_location(name, os.path.abspath(path))
     if spec is None or spec.loader is None:
         raise FunctionError(f"{path} is no Python file: it has to end in .py")
     module = importlib.util.module_from_spec(spec)
-    former = sys.modules.get(name)
     sys.modules[name] = module
-    try:
-        spec.loader.exec_module(module)
-        yield module
-    finally:
-        if former is None:
-            sys.modules.pop(name, None)
-        else:
-            sys.modules[name] = former
+    spec.loader.exec_module(module)
+    return module
 
 
 def function_of(module: ModuleType, name: str, path: str) -> Callable[[], Any]:

@@ -9,7 +9,6 @@ none, so the program goes on until the next one begins, and it counts for that o
 
 from __future__ import annotations
 
-import _thread
 import threading
 import weakref
 from collections.abc import Iterator
@@ -18,10 +17,18 @@ from typing import TYPE_CHECKING, Any
 
 from torchtraceap.dryrun.facade.replacing import Replacements
 from torchtraceap.dryrun.record import Call, Op
-from torchtraceap.dryrun.script.time_limit import End, TimeLimit
+from torchtraceap.dryrun.script.ended import Ended
 
 if TYPE_CHECKING:
     from torchtraceap.dryrun.dry_run import DryRun
+    from torchtraceap.dryrun.script.in_child import Ending
+
+
+class End(BaseException):
+    """Ends a program.
+
+    No Exception, as SystemExit is none: programs catch those and go on.
+    """
 
 
 class Enough(End):
@@ -29,34 +36,25 @@ class Enough(End):
 
 
 class StepEnds:
-    """Ends the steps of a run.
+    """Ends the steps of a run, those that its own thread makes.
 
     Args:
         run: The dry run.
         most: After so many steps `Enough` is raised; 0: never.
-        limit: By which a program ends whose last one another thread made, or that
-            catches `Enough`.
+        ending: Is told what was found so far.
     """
 
-    def __init__(self, run: DryRun, most: int, limit: TimeLimit) -> None:
-        self._run = run
-        self._most = most
+    def __init__(self, run: DryRun, most: int, ending: Ending) -> None:
+        self._run, self._most, self._ending = run, most, ending
         self._optimizer: weakref.ref[Any] | None = None
         self._by_profiler = False
-        self._ended_at: tuple[int, int] | None = None  # entries and waits by then
+        self._made = False  # As many as were asked for: the program was told to end.
         self._finishing = False  # One step was made; what follows is of it.
         self._tail = 0, 0  # entries and waits when it was
         self._ran: weakref.WeakSet[Any] = weakref.WeakSet()  # modules of that step
         #: What ended them; "": nothing did.
         self.by = ""
         self._thread = threading.get_ident()
-        self._limit = limit
-
-    @property
-    def made(self) -> bool:
-        """Whether as many were made as were asked for, so that the program was told to
-        end. It may have caught that, and gone on."""
-        return self._ended_at is not None
 
     @contextmanager
     def watching(self) -> Iterator[None]:
@@ -72,7 +70,8 @@ class StepEnds:
 
         def step(profiler: Any) -> None:
             of_torch(profiler)
-            self._after_profiler()
+            if self._is_own():
+                self._after_profiler()
 
         hooks = [
             register_optimizer_step_post_hook(self._after_optimizer),
@@ -89,8 +88,11 @@ class StepEnds:
                 hook.remove()
             self._join_tail()
 
+    def _is_own(self) -> bool:
+        return threading.get_ident() == self._thread
+
     def _after_optimizer(self, optimizer: Any, *_: object) -> None:
-        if self._by_profiler:
+        if self._by_profiler or not self._is_own():
             return
         if self._optimizer is None or self._optimizer() is None:
             self._optimizer = weakref.ref(optimizer)
@@ -99,18 +101,18 @@ class StepEnds:
             self._end()
 
     def _before_optimizer(self, *_: object) -> None:
-        if self._finishing:
+        if self._finishing and self._is_own():
             self._raise_enough()
 
     def _before_module(self, module: Any, _: object) -> None:
+        if not self._is_own():
+            return
         if not self._finishing:
             self._ran.add(module)
         elif module in self._ran:  # Others, such as metrics, may be of this step still.
             self._raise_enough()
 
     def _after_profiler(self) -> None:
-        if self.made:
-            self._raise_enough()
         if not self._by_profiler:
             self._by_profiler = True
             self.by = "step() of the profiler"
@@ -123,44 +125,38 @@ class StepEnds:
         for entry in [*record.entries, *record.syncs]:
             entry.step = 0
         record.steps = 0
+        self._ending.journal.again()
 
     def _end(self) -> None:
-        if self.made:  # What is raised was caught.
-            self._raise_enough()
+        if self._made:  # What is raised was caught.
+            raise Enough
         self._run.step()
+        self._ending.write()
         self._finishing = False
         steps = self._run.record.steps
         if self._most == steps == 1 and not self._by_profiler:
             self._finishing = True
-            self._tail = self._length()
+            self._tail = len(self._run.record.entries), len(self._run.record.syncs)
         elif self._most and steps >= self._most:
             self._raise_enough()
 
     def _raise_enough(self) -> None:
-        self._ended_at = self._ended_at or self._length()
-        own = threading.get_ident() == self._thread
-        ordered = self._limit.order(Enough, at_once=not own)
-        if own:
-            raise Enough
-        # Of this thread nobody would hear, and the program's own may wait for it.
-        if not ordered:
-            _thread.interrupt_main()
-        raise SystemExit  # of which threading says nothing
-
-    def _length(self) -> tuple[int, int]:
-        record = self._run.record
-        return len(record.entries), len(record.syncs)
+        if not self._made:
+            self._made = True
+            self._join_tail()
+            self._ending.tell(Ended(self.by), soon=True)
+        raise Enough
 
     def _join_tail(self) -> None:
         """Count what followed the optimizer for the one step that was made, up to where
         lines come that ran before: there the next one begins."""
         if not self._finishing:
             return
+        self._finishing = False
         record = self._run.record
         entries, syncs = self._tail
-        ended, _ = self._ended_at or self._length()
         seen = {_place(entry) for entry in record.entries[:entries]}
-        tail = record.entries[entries:ended]
+        tail = record.entries[entries:]
         begun = (at for at, entry in enumerate(tail) if _place(entry) in seen)
         end = entries + next(begun, len(tail))
         for entry in record.entries[entries:end]:
@@ -168,15 +164,7 @@ class StepEnds:
         for sync in record.syncs[syncs:]:
             if sync.entry < end:
                 sync.step = 0
-
-    def forget_end(self) -> None:
-        """Forget what a program did when it was ended, in its `finally` and the like,
-        or after it caught that: it would have gone on."""
-        if self._ended_at is not None:
-            entries, syncs = self._ended_at
-            self._run.end_record()  # Threads may go on, whom nobody told.
-            del self._run.record.entries[entries:]
-            del self._run.record.syncs[syncs:]
+        self._ending.journal.again(entries, syncs)
 
 
 def _place(entry: Op | Call) -> object:

@@ -12,25 +12,25 @@ def phases_of(record: Record) -> Iterator[Phase]:
     """Give the phase of each entry.
 
     A call has none of its own: it has that of the wait it stands for, else that of the
-    operators of its thread before and behind it, if they agree, else "forward".
+    operators before and behind it, if they agree, else "forward".
     """
     entries = record.entries
     of_waits = {sync.entry: sync.phase for sync in record.syncs}
     behind: list[Phase | None] = []
-    found: dict[int, Phase] = {}  # by thread
+    follows: Phase | None = None
     for entry in reversed(entries):
         if isinstance(entry, Op):
-            found[entry.thread] = entry.phase
-        behind.append(found.get(entry.thread))
-    before: dict[int, Phase] = {}
+            follows = entry.phase
+        behind.append(follows)
+    before: Phase | None = None
     for at, entry in enumerate(entries):
         follows = behind[-1 - at]
         if isinstance(entry, Op):
-            before[entry.thread] = entry.phase
+            before = entry.phase
             yield entry.phase
         elif at in of_waits:
             yield of_waits[at]
-        elif follows is not None and before.get(entry.thread) == follows:
+        elif follows is not None and before == follows:
             yield follows
         else:
             yield "forward"

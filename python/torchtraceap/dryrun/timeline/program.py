@@ -18,7 +18,7 @@ from torchtraceap.dryrun.record import Call, Copy, Op, Record, Sync
 from torchtraceap.dryrun.timeline.lengths import Lengths
 from torchtraceap.dryrun.timeline.phases import phases_of
 from torchtraceap.dryrun.timeline.row_args import lines_args, members, operator_args
-from torchtraceap.dryrun.timeline.timeline_threads import Threads
+from torchtraceap.dryrun.timeline.timeline_scopes import Scopes
 from torchtraceap.dryrun.timeline.wait_notes import wait_notes
 from torchtraceap.source_lines import Line
 
@@ -80,7 +80,7 @@ class _Writer:
         self._program.add_device(
             0, gpu.name, gpu.memory_bytes, gpu.multiprocessors, major, minor
         )
-        self._threads = Threads(self._program, record)
+        self._scopes = Scopes(self._program, record)
         self._streams: dict[int, int] = {}
         self._events: dict[int, int] = {}
         self._syncs = {sync.entry: sync for sync in record.syncs}
@@ -96,14 +96,12 @@ class _Writer:
         entries = self._record.entries
         for at, phase in enumerate(phases_of(self._record)):
             entry = entries[at]
-            scopes = self._threads.enter(entry, phase)
+            self._scopes.enter(entry, phase)
             if isinstance(entry, Op):
-                scopes.around(entry)
-                self._operator(at, entry, scopes.thread)
+                self._operator(at, entry, self._scopes.thread)
             else:
-                self._call(at, entry, scopes.thread)
-            self._threads.leave(at, scopes)
-        self._threads.end()
+                self._call(at, entry, self._scopes.thread)
+        self._scopes.end()
         assumed = {
             "gpu": self._gpu.name,
             "host_us_per_op": self._host_us,

@@ -1,17 +1,19 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""timeline_scopes.py: what is around the operators of a thread of a simulated timeline.
+"""timeline_scopes.py: what is around the operators of a simulated timeline.
 
-Modules and the optimizer are annotations of the host's thread; what autograd does for
-an operator is one around its own, on the thread of the backward pass, which serves all.
+Steps, modules and the optimizer are annotations of the main thread; what autograd does
+for an operator is one around its own, on the thread of the backward pass.
 """
 
 from __future__ import annotations
 
 from torchtraceap import _core
-from torchtraceap.dryrun.record import Op, Phase, Record
+from torchtraceap.dryrun.record import Call, Op, Phase, Record
 from torchtraceap.dryrun.timeline.phases import node_name
 from torchtraceap.dryrun.timeline.row_args import lines_args, members
 from torchtraceap.safe_text import writable
+
+_MAIN_TID, _BACKWARD_TID = 1, 2
 
 
 class Backward:
@@ -51,16 +53,20 @@ class Backward:
 
 
 class Scopes:
-    """Opens and closes what surrounds the entries of one thread of the host.
+    """The main thread, and what is around the entries of a record: its steps, the
+    phases of each, and what these are made of.
 
     Args:
         program: What is written.
-        host: The thread's place in it.
-        backward: That of the backward pass.
+        record: What of.
     """
 
-    def __init__(self, program: _core.Program, host: int, backward: Backward) -> None:
-        self._program, self._host, self._backward = program, host, backward
+    def __init__(self, program: _core.Program, record: Record) -> None:
+        self._program, self._record = program, record
+        self._host = program.add_thread(_MAIN_TID, "python")
+        self._backward = Backward(program, record, _BACKWARD_TID)
+        self._step: int | None = None
+        self._in_step = False
         self._phase: Phase | None = None
         self._spans: list[str] = []  # That are open, the outermost first.
 
@@ -69,8 +75,30 @@ class Scopes:
         """The thread that runs the phase."""
         return self._backward.thread if self._phase == "backward" else self._host
 
-    def enter(self, phase: Phase | None) -> None:
-        """Begin a phase, if it is another than before; None: close all that is open."""
+    def enter(self, entry: Op | Call, phase: Phase) -> None:
+        """Begin the step and the phase of an entry, where they are others than before,
+        and open what it is inside of."""
+        if entry.step != self._step:
+            self._enter_step(entry.step)
+        self._enter_phase(phase)
+        if isinstance(entry, Op):
+            self._enter_parts(entry)
+
+    def end(self) -> None:
+        """Close all that is open."""
+        self._enter_phase(None)
+        if self._in_step:
+            self._program.close(self._host)
+
+    def _enter_step(self, step: int) -> None:
+        self.end()
+        self._step = step
+        # What came after the last step that ended has none around it.
+        self._in_step = step < self._record.steps
+        if self._in_step:
+            self._program.open_span(self._host, f"ProfilerStep#{step}")
+
+    def _enter_phase(self, phase: Phase | None) -> None:
         if phase == self._phase:
             return
         self._enter_spans([])
@@ -81,8 +109,7 @@ class Scopes:
         if phase == "backward":
             self._hand_over(self._host, self._backward.thread)
 
-    def around(self, op: Op) -> None:
-        """Open what an operator of the phase is inside of."""
+    def _enter_parts(self, op: Op) -> None:
         name = writable(op.module)
         if self._phase == "backward":
             self._backward.enter_node(op.forward)

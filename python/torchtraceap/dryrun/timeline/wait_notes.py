@@ -22,11 +22,11 @@ def wait_notes(record: Record) -> list[dict[str, Any]]:
     places: dict[Hashable, list[Sync]] = {}
     for sync in record.syncs:
         places.setdefault((sync.line, sync.api), []).append(sync)
-    notes = [_note(together, record) for together in places.values()]
+    notes = [_note(together) for together in places.values()]
     return sorted(notes, key=lambda note: -sum(b - a + 1 for a, b, _ in note["steps"]))
 
 
-def _note(syncs: list[Sync], record: Record) -> dict[str, Any]:
+def _note(syncs: list[Sync]) -> dict[str, Any]:
     first, row = syncs[0], BY_OPERATOR.get(syncs[0].api)
     line = first.line
     written = written_together(sync.written for sync in syncs)
@@ -42,7 +42,6 @@ def _note(syncs: list[Sync], record: Record) -> dict[str, Any]:
         "value": "guessed" if guessed else first.value,
         "why": (f"{head}: {row.why}" if written else row.what) if row else "",
         "advice": row.instead if row else "",
-        "threads": [writable(name) for name in record.threads_of(syncs)],
     }
 
 

@@ -26,8 +26,6 @@ class Wait:
     phase: Phase
     count: int
     steps: int  #: In how many steps.
-    #: The names of the threads that wait; none if it is only the one that entered.
-    threads: tuple[str, ...]
     row: SyncOp  #: In words: what it is, why it waits, what to do instead.
     written: str = ""  #: What of the line waits, as far as known: ".item()".
 
@@ -48,11 +46,11 @@ def waits_of(record: Record) -> tuple[Wait, ...]:
     for sync in record.syncs:
         key = sync.line, sync.inner, sync.api, sync.how, sync.module, sync.phase
         places.setdefault(key, []).append(sync)
-    found = [_wait(together, record) for together in places.values()]
+    found = [_wait(together) for together in places.values()]
     return tuple(sorted(found, key=lambda wait: (-wait.steps, -wait.count)))
 
 
-def _wait(syncs: Sequence[Sync], record: Record) -> Wait:
+def _wait(syncs: Sequence[Sync]) -> Wait:
     first = syncs[0]
     values = {sync.value for sync in syncs}
     value: Value = first.value
@@ -68,7 +66,6 @@ def _wait(syncs: Sequence[Sync], record: Record) -> Wait:
         phase=first.phase,
         count=len(syncs),
         steps=len({sync.step for sync in syncs}),
-        threads=record.threads_of(syncs),
         row=BY_OPERATOR[first.api],
         written=written_together(sync.written for sync in syncs),
     )

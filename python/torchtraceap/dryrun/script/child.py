@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""child.py: runs a program dry in a child process, and tells what came of it.
+
+So the operating system ends what does not end by itself, and nothing that a program
+does to its process loses what was found. Loads no torch; the child does.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+import re
+import signal
+import sys
+import tempfile
+import time
+from dataclasses import replace
+
+from torchtraceap.dryrun.limits import limit_error
+from torchtraceap.dryrun.record import Record
+from torchtraceap.dryrun.script.ended import Ended, Program
+from torchtraceap.dryrun.script.journal import Written, read_journal
+from torchtraceap.safe_text import printable
+from torchtraceap.source_lines import Line, is_user_file
+
+#: A program that was told to end, or got Ctrl-C, has so long for its `finally`, its
+#: threads and what it gave to `atexit`.
+GRACE_S = 10.0
+#: So much later than it should have ended itself, the child is killed: it takes a while
+#: to load torch, and a program may take its timer from it.
+BACKSTOP_S = 60.0
+#: Ctrl-C reaches the child by itself where it comes from a terminal.
+_OWN_CTRL_C_S = 1.0
+_LONGEST_NAP_S = 0.05
+
+# A line of what faulthandler writes.
+_FRAME = re.compile(r'  File "(.*)", line (\d+) in (.*)')
+
+
+def run_dry(
+    program: Program, max_seconds: float = 600.0, to_stderr: bool = False
+) -> tuple[Record, Ended]:
+    """Run a program in a dry run, in a child process.
+
+    Args:
+        program: Which.
+        max_seconds: How long it may take.
+        to_stderr: Let what it writes to standard output go to standard error.
+    """
+    from torchtraceap.dryrun.script.in_child import be_child
+
+    with (
+        tempfile.TemporaryFile(buffering=0) as journal,
+        tempfile.TemporaryFile(buffering=0) as last_words,
+    ):
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None:
+                stream.flush()  # Else both would write what is in its buffer.
+        # The child could not end a timer whose thread it does not have.
+        faulthandler.cancel_dump_traceback_later()
+        child = os.fork()
+        if child == 0:
+            try:
+                be_child(program, max_seconds, journal, last_words, to_stderr)
+            finally:  # What is below is the parent's.
+                os._exit(1)
+        code, interrupted = _wait_for(child, max_seconds)
+        written = read_journal(journal)
+        last_words.seek(0)
+        text = last_words.read().decode("ascii", "replace")
+    ended = _how(written, program.name, max_seconds, code, text, interrupted)
+    written.record.interrupted = ended.interrupted
+    return written.record, ended
+
+
+def _wait_for(child: int, max_seconds: float) -> tuple[int | None, bool]:
+    """Return the child's exit code, -N if signal N ended it, None if it had to be
+    killed; and whether there was Ctrl-C."""
+    interrupted, code = False, None
+    try:
+        code = _code(child, max_seconds + GRACE_S + BACKSTOP_S)
+    except KeyboardInterrupt:
+        interrupted = True
+        try:
+            code = _code(child, _OWN_CTRL_C_S)
+            if code is None:
+                os.kill(child, signal.SIGINT)
+                code = _code(child, GRACE_S)
+        except KeyboardInterrupt:  # Who asks twice does not want to wait.
+            pass
+    if code is None:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+    return code, interrupted
+
+
+def _code(child: int, seconds: float) -> int | None:
+    until, nap = time.monotonic() + seconds, 0.001
+    while True:
+        done, status = os.waitpid(child, os.WNOHANG)
+        if done:
+            return os.waitstatus_to_exitcode(status)
+        if time.monotonic() > until:
+            return None
+        time.sleep(nap)
+        nap = min(2 * nap, _LONGEST_NAP_S)
+
+
+def _how(
+    written: Written,
+    name: str,
+    max_seconds: float,
+    code: int | None,
+    last_words: str,
+    interrupted: bool,
+) -> Ended:
+    ended, line = written.ended, _line_of(last_words)
+    timed_out = bool(last_words) or (code is None and not interrupted)
+    if ended is None:
+        ended = Ended()
+        if timed_out:
+            done = f"{max_seconds:g} s and {written.ops:,} operators"
+            limit = limit_error(written.record, done, "max_seconds", line)
+            ended = Ended(message=limit.in_options)
+        elif code and not interrupted:
+            ended = Ended(message=of_exit(name, code))
+    elif timed_out:
+        at = f" at {line}" if line else ""
+        remark = f"it did not end in {GRACE_S:g} s, so it was broken off{at}"
+        ended = replace(ended, remark=f"{_shown(name)} was told to end: {remark}")
+    return replace(ended, interrupted=True) if interrupted else ended
+
+
+def of_exit(name: str, code: object) -> str:
+    """Say how a program ended itself, or was ended.
+
+    Args:
+        name: The program.
+        code: What sys.exit() was given, a number or a text; below 0: a signal.
+    """
+    if not isinstance(code, int):
+        return f"{_shown(name)} ended itself: {printable(str(code), 300)}"
+    if code >= 0:
+        return f"{_shown(name)} ended itself with exit code {code}"
+    by = signal.Signals(-code).name
+    memory = ", as when memory runs out" if -code == signal.SIGKILL else ""
+    return f"{_shown(name)} was ended by {by}{memory}"
+
+
+def _shown(name: str) -> str:
+    return printable(os.path.basename(name), 100)
+
+
+def _line_of(last_words: str) -> Line | None:
+    """Return the user's line that was running, of the main thread if it is in one: that
+    comes last in what faulthandler writes."""
+    for thread in reversed(last_words.split("\nThread ")):
+        for file, line, function in _FRAME.findall(thread):
+            if is_user_file(file):
+                return Line(file, int(line), function)
+    return None

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""ended.py: which program is run dry, and how it ended. Loads no torch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program of the user."""
+
+    name: str  #: What the user calls it: a path, or the name of a module.
+    arguments: Sequence[str] = ()
+    is_module: bool = False
+    #: A function of the file, each call of which is a step; "": it is run as it is.
+    function: str = ""
+    steps: int = 0  #: End it after so many; 0: let it run to its end.
+    options: Mapping[str, Any] = field(default_factory=dict)  #: Of `dry_run`.
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a program ended."""
+
+    steps_by: str = ""  #: What ended its steps; "": nothing did.
+    #: Why it did not end well, to be shown as it is; "": it did.
+    failure: str = ""
+    #: The same in a sentence, for what is no fault of its code.
+    message: str = ""
+    interrupted: bool = False  #: By Ctrl-C.
+    remark: str = ""  #: What else is to be said, whatever came of it.
+
+    @property
+    def well(self) -> bool:
+        """Whether it ran to its end, or made the steps that it was to make."""
+        return not (self.failure or self.message or self.interrupted)

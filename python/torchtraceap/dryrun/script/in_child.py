@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""in_child.py: the process in which a program is run dry. It is the program's alone, so
+nothing in it is put back."""
+
+from __future__ import annotations
+
+import _thread
+import atexit
+import ctypes
+import faulthandler
+import gc
+import io
+import math
+import os
+import sys
+import threading
+import time
+import traceback
+from contextlib import suppress
+from typing import IO, TYPE_CHECKING, NoReturn
+
+from torchtraceap.dryrun.record import Record
+from torchtraceap.dryrun.script import child
+from torchtraceap.dryrun.script.ended import Ended, Program
+from torchtraceap.dryrun.script.journal import Journal
+from torchtraceap.errors import DryRunError
+
+if TYPE_CHECKING:
+    from torchtraceap.dryrun.dry_run import DryRun
+    from torchtraceap.dryrun.limits import Limits
+
+#: What is written down may be lost for so long, if the process is killed.
+_EVERY_S = 0.25
+#: By so much operators, which let the program do its `finally`, see first that the time
+#: is over.
+_LATE_S = 0.5
+#: By so much a thread of Python, which writes what there is, sees it before a timer in
+#: C, which ends a program that never lets another thread run.
+_STUCK_S = 0.5
+
+_exit_now = os._exit
+
+
+class Ending:
+    """Writes down what a run finds, and how its program ended.
+
+    Args:
+        journal: Where to.
+        last_words: Where a timer writes what was running, as it ends the process.
+    """
+
+    def __init__(self, journal: IO[bytes], last_words: IO[bytes]) -> None:
+        self.journal = Journal(journal)
+        self._last_words = last_words
+        self._record = Record()
+        self._limits: Limits | None = None
+        self._process = os.getpid()  # Not what that forks.
+        self._told = False
+        self._until = math.inf
+
+    def begin(self, run: DryRun) -> None:
+        """Write down what a run finds, from now on, also while its program does
+        something else; and end the process soon after its time is over."""
+        self._record, self._limits = run.record, run.limits
+        self._end_in(run.limits.seconds_left + _LATE_S)
+        # None of threading's, which the program sees.
+        _thread.start_new_thread(self._write_often, (os.getppid(),))
+
+    def write(self, ended: Ended | None = None) -> None:
+        """Write down what there is."""
+        ops = self._limits.ops if self._limits else 0
+        self.journal.write(self._record, ops, ended)
+
+    def tell(self, ended: Ended, *, soon: bool = False) -> None:
+        """Say how the program ended, or that it is told to end: nothing counts that it
+        does from now on, and it has to do that soon. What was said first holds."""
+        if self._told or os.getpid() != self._process:
+            return
+        self.write(ended)
+        self._told = True
+        if soon:
+            self._end_in(child.GRACE_S)
+
+    def _write_often(self, parent: int) -> None:
+        # Without the parent nobody would end it any more.
+        while os.getppid() == parent and (left := self._until - time.monotonic()) > 0:
+            with suppress(OSError):  # The program may close what it did not open.
+                self.write()
+            time.sleep(min(left, _EVERY_S))
+        with suppress(OSError):
+            self.write()
+            faulthandler.dump_traceback(self._last_words)
+        _exit_now(1)
+
+    def _end_in(self, seconds: float) -> None:
+        self._until = time.monotonic() + seconds
+        file = self._last_words
+        faulthandler.dump_traceback_later(seconds + _STUCK_S, exit=True, file=file)
+
+
+def be_child(
+    program: Program,
+    max_seconds: float,
+    journal: IO[bytes],
+    last_words: IO[bytes],
+    to_stderr: bool,
+) -> NoReturn:
+    """Be the process of a program from its beginning to its end."""
+    code, ending = 1, Ending(journal, last_words)
+    try:
+        # What is there is the parent's: it is not asked to end, nor copied to be looked
+        # at as garbage.
+        atexit._clear()
+        gc.freeze()
+        if to_stderr:
+            os.dup2(2, 1)
+            sys.stdout = sys.stderr
+        code = _run(program, max_seconds, ending)
+    except KeyboardInterrupt:
+        ending.tell(Ended(interrupted=True), soon=True)
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        leave(code)
+
+
+def _run(program: Program, max_seconds: float, ending: Ending) -> int:
+    loaded = "torch" in sys.modules
+    try:
+        import torch
+
+        from torchtraceap.dryrun.dry_run import dry_run
+        from torchtraceap.dryrun.script.script import run_program
+    except ImportError as error:
+        why = f"a dry run needs torch, which cannot be imported: {error}"
+        ending.tell(Ended(message=why))
+        return 1
+    if loaded:  # The other threads that it had for this are the parent's.
+        torch.set_num_threads(1)
+    try:
+        with dry_run(max_seconds=max_seconds, **program.options) as run:
+            ending.begin(run)
+            return run_program(run, program, ending)
+    except (DryRunError, ValueError) as error:  # It cannot begin.
+        ending.tell(Ended(message=str(error)))
+        return 1
+
+
+def leave(code: int) -> NoReturn:
+    """End this process as Python does, which is not left to it: the stack below is that
+    of the parent."""
+    try:
+        with suppress(BaseException):
+            threading._shutdown()  # type: ignore[attr-defined]
+        with suppress(BaseException):
+            atexit._run_exitfuncs()
+        # Files that nobody closed, of Python and of C.
+        for one in [sys.stdout, sys.stderr, *gc.get_objects()]:
+            if issubclass(type(one), io.IOBase):
+                with suppress(Exception):
+                    one.flush()
+        with suppress(Exception):
+            ctypes.CDLL(None).fflush(None)
+    finally:
+        _exit_now(code)
