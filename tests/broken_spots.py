@@ -211,8 +211,8 @@ SPOTS = (
     Spot(
         "operators-have-a-limit",
         f"{PACKAGE}/dryrun/limits.py",
-        "if self._ops > self._max_ops:",
-        "if self._ops > 2 * self._max_ops:",
+        "if self.ops > self._max_ops:",
+        "if self.ops > 2 * self._max_ops:",
         (f"{TESTS}/dryrun/test_dry_run.py",),
     ),
     # --- Pages, files, gates ---
