@@ -39,7 +39,7 @@ EXAMPLES = (
     ("torchtraceap check trace.json.gz --write-budget budget.toml", "what it keeps"),
     ("torchtraceap check trace.json.gz --budget budget.toml", "exit code 1 if broken"),
     ("torchtraceap check new.json.gz --baseline old.json.gz", "nothing new or slower"),
-    ("torchtraceap check trace.json.gz --sarif found.sarif --junit ci.xml", "for CI"),
+    ("torchtraceap check trace.json.gz --sarif found.sarif --markdown ci.md", "for CI"),
 )
 
 
