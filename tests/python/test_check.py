@@ -17,6 +17,8 @@ import torchtraceap
 from torchtraceap.budget import read_budget
 from torchtraceap.cli import main
 
+from .trace_builder import loader_trace
+
 
 class Done(NamedTuple):
     """How the program ended."""
@@ -205,6 +207,18 @@ def test_a_baseline(job: Path, program: Run) -> None:
         "check", "before.json.gz", "--baseline=before.json", "--budget=budget.toml"
     )
     assert "over budget: 2 of 5 limits broken" in both.stdout
+
+
+def test_the_folders_of_a_program_that_moved(job: Path, program: Run) -> None:
+    for name in ("main", "branch"):
+        trace = loader_trace(file=f"/ci/{name}/train.py", waits_us=[5000] * 6)
+        Path(f"{name}.json").write_bytes(trace)
+    pair = ("main.json", "branch.json")
+    roots = ("--root", "/ci/main", "--root", "/ci/branch")
+    check = ("check", "branch.json", "--baseline", "main.json")
+    for command in (("compare", *pair, "--fail-on", "new"), check):
+        assert program(*command).returncode == 1
+        assert program(*command, *roots).returncode == 0
 
 
 def test_a_budget_may_say_what_becomes_of_an_unknown_baseline(

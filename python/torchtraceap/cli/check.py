@@ -67,6 +67,14 @@ def add(commands: Commands) -> None:
         "may be new, grown or slower",
     )
     group.add_argument(
+        "--root",
+        metavar="DIR",
+        action="append",
+        default=[],
+        help="folder that the program lies in, before or after: its files are known by "
+        "their paths below; may be repeated (default: the working one)",
+    )
+    group.add_argument(
         "--write-budget",
         metavar="FILE",
         help="write the budget that these traces just keep, and check nothing",
@@ -156,7 +164,7 @@ def _checks(
     if options.baseline is not None and reports:
         from torchtraceap.comparison import compare
 
-        comparison = compare(options.baseline, reports[0], **rules)
+        comparison = compare(options.baseline, reports[0], **rules, roots=options.root)
     return [check_report(report, budget, comparison) for report in reports]
 
 
