@@ -155,33 +155,16 @@ def test_ctrl_c_while_it_loads_is_130() -> None:
         ("whatif", ["--trace-out", "-"], "does not go to standard output"),
         ("analyze", ["--parquet", "-"], "does not go to standard output"),
         ("analyze", ["--parquet", "file"], "cannot write file: Not a directory"),
-        (
-            "analyze",
-            ["--parquet", "file/x/y"],
-            "cannot write file/x/y: Not a directory",
-        ),
+        ("analyze", ["--parquet", "file/x/y"], "cannot write file/x/y: Not a dir"),
         ("analyze", ["--json", "file/x"], "cannot write file/x: Not a directory"),
         ("analyze", ["--parquet", "."], "holds file, which is none of the tables"),
-        (
-            "analyze",
-            ["--json", "a", "--parquet", "./a"],
-            "--json and --parquet name the same",
-        ),
         (
             "whatif",
             ["--json", "a", "--trace-out", "./a"],
             "--json and --trace-out name",
         ),
-        (
-            "analyze",
-            ["--json", "new/a", "--parquet", "new"],
-            "cannot write new/a: No such",
-        ),
-        (
-            "analyze",
-            ["--json", "made/a", "--parquet", "made"],
-            "in the folder of --parquet",
-        ),
+        ("analyze", ["--json", "new/a", "--parquet", "new"], "cannot write new/a"),
+        ("analyze", ["--json", "made/a", "--parquet", "made"], "folder of --parquet"),
     ],
 )
 def test_targets_are_refused_before_the_trace_is_read(
