@@ -59,7 +59,6 @@ def main() -> None:
         "to_pandas().events": lambda _: report.to_pandas().events,
         "to_pandas().findings": lambda _: report.to_pandas().findings,
         "to_parquet(folder)": report.to_parquet,
-        "to_csv(folder)": report.to_csv,
     }
     for name, make in forms.items():
         print(f"{name:22} {least(make):7.3f}")

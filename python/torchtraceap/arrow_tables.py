@@ -37,7 +37,7 @@ def write_parquet(report: Report, folder: str | os.PathLike[str]) -> None:
     tables = arrow_tables(report, "Report.to_parquet")
     import pyarrow.parquet
 
-    for name, path in table_paths(report, folder, "parquet"):
+    for name, path in table_paths(report, folder):
         with open(path, "wb") as file:
             pyarrow.parquet.write_table(tables[name], file)
 

@@ -129,6 +129,7 @@ def compare(
     *,
     config: Config | None = None,
     rules: Iterable[Rule | str] = (),
+    roots: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] = (),
 ) -> Comparison:
     """Say what changed between two traces::
 
@@ -142,6 +143,8 @@ def compare(
         after: The same, of the changed program.
         config: As of ``analyze``, for what is a trace.
         rules: As of ``analyze``, for what is a trace.
+        roots: Folders that the program lies in, before or after, or one: a finding's
+            file is known by its path below. The working folder is always one.
 
     Raises:
         ConfigError: A report's JSON is not whole, or of another version.
@@ -150,7 +153,9 @@ def compare(
     from torchtraceap.gate.differences import make_comparison
 
     plan: dict[str, Any] = {"config": config, "rules": tuple(rules)}
-    return make_comparison(read_side(before, **plan), read_side(after, **plan))
+    sides = read_side(before, **plan), read_side(after, **plan)
+    given = (roots,) if isinstance(roots, str | os.PathLike) else roots
+    return make_comparison(*sides, roots=[os.fspath(root) for root in given])
 
 
 def read_side(source: Source | Report | Mapping[str, Any], **options: Any) -> Side:

@@ -61,21 +61,14 @@ def _markdown(reports: Sequence[Report], several: bool) -> str:
     return reports_markdown(reports)
 
 
-def _csv(reports: Sequence[Report], folder: str) -> None:
-    reports[0].to_csv(folder)
-
-
 def _parquet(reports: Sequence[Report], folder: str) -> None:
     reports[0].to_parquet(folder)
 
 
-def _folder_of(suffix: str) -> Callable[[str], None]:
-    def check(folder: str) -> None:
-        from torchtraceap.table_folder import check_folder
+def _check_folder(folder: str) -> None:
+    from torchtraceap.table_folder import check_folder
 
-        check_folder(folder, suffix)
-
-    return check
+    check_folder(folder)
 
 
 def _perfetto(reports: Sequence[Report], path: str) -> None:
@@ -112,18 +105,11 @@ OUTPUTS: tuple[Output, ...] = (
         takes_several=True,
     ),
     Output(
-        "csv",
-        "",
-        "write the tables and all events as CSV files, safe for spreadsheets",
-        save=_csv,
-        check=_folder_of("csv"),
-    ),
-    Output(
         "parquet",
         "",
         "write the tables and all events as Parquet files (needs pyarrow)",
         save=_parquet,
-        check=_folder_of("parquet"),
+        check=_check_folder,
     ),
 )
 

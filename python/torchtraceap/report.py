@@ -41,7 +41,6 @@ from torchtraceap.work import (
 
 if TYPE_CHECKING:
     from torchtraceap.config import Changes
-    from torchtraceap.lanes import LaneViews
     from torchtraceap.recovery import CriticalPath, Recovery
     from torchtraceap.rule_outcomes import RuleOutcome
     from torchtraceap.wait_findings import Recorded
@@ -212,27 +211,3 @@ class Report(ReportForms):
     def overlap(self) -> tuple[Overlap, ...]:
         """Each device's computation, communication and copies, and what is hidden."""
         return read_overlap(self._core.overlap())
-
-    def lanes(
-        self,
-        limit: int = 20_000,
-        start_us: float | None = None,
-        end_us: float | None = None,
-    ) -> LaneViews:
-        """Return threads and streams with their events as slices, for drawing them.
-
-        What the findings point to and what surrounds it, and the longest events, are
-        slices of their own; of the rest, neighbors are merged until there are no more
-        than ``limit`` slices.
-
-        Args:
-            limit: Slices in all lanes together, at most.
-            start_us: Only events that meet the time from here.
-            end_us: ... to here.
-
-        Raises:
-            ValueError: The limit is not positive, or the time is empty.
-        """
-        from torchtraceap.lanes import read_lanes
-
-        return read_lanes(self._core, self._trace, limit, start_us, end_us)

@@ -198,20 +198,6 @@ class ReportForms:
 
         write_parquet(self._report, folder)
 
-    def to_csv(self, folder: str | os.PathLike[str]) -> None:
-        """Write the same as CSV files, ``<table>.csv``, into a folder.
-
-        No spreadsheet runs a name of the trace: text that begins like a formula gets
-        ``'`` in front. Numbers stay numbers. The folder is as of ``to_parquet``.
-
-        Raises:
-            OSError: The folder or a file cannot be written.
-            ValueError: The folder holds something else than such tables.
-        """
-        from torchtraceap.csv_tables import write_csv
-
-        write_csv(self._report, folder)
-
     def __repr__(self) -> str:
         from torchtraceap.safe_text import printable
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """table_columns.py: which tables a report has, and the columns of each.
 
-pandas, Arrow, Parquet and CSV are made from what is said here, so they have the same
+pandas, Arrow and Parquet are made from what is said here, so they have the same
 columns in the same order, of the same kinds, also where a table has no row.
 """
 

@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from torchtraceap.report import Report
 
 
-def check_folder(folder: str | os.PathLike[str], suffix: str) -> None:
+def check_folder(folder: str | os.PathLike[str]) -> None:
     """Raise ValueError if the folder holds anything but our own files.
 
     So what is written can replace the tables of another report, but no file of the
     user's that happens to have the name of one.
     """
-    known = {f"{name}.{suffix}" for name in TABLES}
+    known = {f"{name}.parquet" for name in TABLES}
     try:
         there = sorted(os.scandir(folder), key=lambda entry: entry.name)
     except FileNotFoundError:
@@ -34,7 +34,7 @@ def check_folder(folder: str | os.PathLike[str], suffix: str) -> None:
 
 
 def table_paths(
-    report: Report, folder: str | os.PathLike[str], suffix: str
+    report: Report, folder: str | os.PathLike[str]
 ) -> list[tuple[str, str]]:
     """Return each table with its file, in a folder that is made if it is not there.
 
@@ -42,9 +42,9 @@ def table_paths(
         OSError: The folder cannot be made or read.
         ValueError: It holds other things, or the trace itself.
     """
-    check_folder(folder, suffix)
+    check_folder(folder)
     os.makedirs(folder, exist_ok=True)
-    paths = [(name, os.path.join(folder, f"{name}.{suffix}")) for name in TABLES]
+    paths = [(name, os.path.join(folder, f"{name}.parquet")) for name in TABLES]
     for _, path in paths:
         refuse_trace(path, report.trace.path, "folder")
     return paths

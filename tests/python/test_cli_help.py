@@ -146,27 +146,25 @@ def test_ctrl_c_while_it_loads_is_130() -> None:
     ("command", "options", "message"),
     [
         ("analyze", ["--json", ""], "--json '' names no file"),
-        ("analyze", ["--csv", ""], "--csv '' names no folder"),
+        ("analyze", ["--parquet", ""], "--parquet '' names no folder"),
         ("whatif", ["--trace-out", ""], "--trace-out '' names no file"),
         ("whatif", ["--json", ""], "--json '' names no file"),
         ("analyze", ["--json", "."], "cannot write .: Is a directory"),
         ("whatif", ["--json", "no/x.json"], "cannot write no/x.json: No such file"),
         ("whatif", ["--trace-out", "no/x.json"], "No such file"),
         ("whatif", ["--trace-out", "-"], "does not go to standard output"),
-        ("analyze", ["--csv", "-"], "does not go to standard output"),
-        ("analyze", ["--csv", "file"], "cannot write file: Not a directory"),
-        ("analyze", ["--csv", "file/x/y"], "cannot write file/x/y: Not a directory"),
+        ("analyze", ["--parquet", "-"], "does not go to standard output"),
+        ("analyze", ["--parquet", "file"], "cannot write file: Not a directory"),
+        ("analyze", ["--parquet", "file/x/y"], "cannot write file/x/y: Not a dir"),
         ("analyze", ["--json", "file/x"], "cannot write file/x: Not a directory"),
         ("analyze", ["--parquet", "."], "holds file, which is none of the tables"),
-        ("analyze", ["--json", "a", "--csv", "./a"], "--json and --csv name the same"),
         (
             "whatif",
             ["--json", "a", "--trace-out", "./a"],
             "--json and --trace-out name",
         ),
-        ("analyze", ["--csv", "t", "--parquet", "t"], "--csv and --parquet name"),
-        ("analyze", ["--json", "new/a", "--csv", "new"], "cannot write new/a: No such"),
-        ("analyze", ["--json", "made/a", "--csv", "made"], "in the folder of --csv"),
+        ("analyze", ["--json", "new/a", "--parquet", "new"], "cannot write new/a"),
+        ("analyze", ["--json", "made/a", "--parquet", "made"], "folder of --parquet"),
     ],
 )
 def test_targets_are_refused_before_the_trace_is_read(
@@ -183,13 +181,12 @@ def test_targets_are_refused_before_the_trace_is_read(
 
 
 def test_tables_by_the_program(program: Run, data: Path, tmp_path: Path) -> None:
-    options = ["--csv", tmp_path / "csv", "--parquet", tmp_path / "parquet"]
+    options = ["--parquet", tmp_path / "parquet"]
     result = program("analyze", data / TINY, *options, "--json", "/dev/null")
     assert result.returncode == 0, result.stderr
-    assert (tmp_path / "csv" / "findings.csv").stat().st_size > 100
     assert (tmp_path / "parquet" / "events.parquet").exists()
     result = program("analyze", data / TINY, data / LOADER, *options)
-    assert b"--csv takes one trace" in result.stderr
+    assert b"--parquet takes one trace" in result.stderr
 
 
 # --- What is said ---------------------------------------------------------------------

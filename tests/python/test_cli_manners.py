@@ -135,7 +135,7 @@ sys.exit(main(sys.argv[1:]))
 
 def test_what_takes_long_is_told_on_a_terminal(data: Path, tmp_path: Path) -> None:
     command = [sys.executable, "-c", IMPATIENT, "analyze", str(data / LOADER)]
-    command += ["--csv", str(tmp_path / "out")]
+    command += ["--html", str(tmp_path / "out")]
     code, shown = on_terminal(command, environment())
     assert code == 0
     for what in (f"analyzing {LOADER}", "writing "):
@@ -224,7 +224,7 @@ def test_bash_completes(tmp_path: Path, data: Path, run: list[str]) -> None:
     assert completed("ana") == {"analyze"}
     assert completed("analyze", "m") == {"mine.json.gz", "made"}
     assert completed("analyze", "x", "--json", "mi") == {"mine.json.gz"}
-    assert completed("analyze", "x", "--csv", "m") == {"made"}
+    assert completed("analyze", "x", "--parquet", "m") == {"made"}
     assert completed("whatif", "x", "--trace") == {"--trace-out"}
     assert completed("patterns", "sync") == {"sync_stall"}
     assert completed("whatif", "x", "--drop", "sync") == {"sync_stall"}

@@ -153,6 +153,22 @@ def test_lines_may_shift() -> None:
     }
 
 
+def test_a_program_may_lie_in_another_folder() -> None:
+    """Nobody guesses which it is, and each file is called as it is on its side."""
+    before = made(file="/ci/main/train.py", waits_us=[5000] * 4)
+    after = made(file="/ci/branch/train.py", waits_us=[5000] * 4)
+    (gone, new) = torchtraceap.compare(before, after, roots="/ci/main").findings
+    assert {gone.status, new.status} == {"gone", "new"}
+    comparison = torchtraceap.compare(before, after)
+    assert any("(--root, roots=)" in note for note in comparison.notes)
+    known = torchtraceap.compare(before, after, roots=("/ci/main", "/ci/branch"))
+    assert known.notes == ()
+    (same,) = known.findings
+    assert same.status == "same" and same.before and same.after
+    files = (same.before.file, same.after.file)
+    assert files == ("/ci/main/train.py", "/ci/branch/train.py")
+
+
 def test_differences_of_the_traces_are_told(
     data: Path, workers: torchtraceap.Report, cpu_only: torchtraceap.Report
 ) -> None:

@@ -1,18 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_data_out.py: reports and events in pandas, Arrow, Parquet, CSV and NumPy."""
+"""test_data_out.py: reports and events in pandas, Arrow, Parquet and NumPy."""
 
 from __future__ import annotations
 
-import csv
 import gc
 import gzip
-import io
 import json
 import math
-import re
 import sys
 from pathlib import Path
-from random import Random
 from types import FrameType
 from typing import Any
 
@@ -20,10 +16,9 @@ import numpy as np
 import pytest
 
 import torchtraceap
-from torchtraceap.csv_tables import safe_cell
 from torchtraceap.table_columns import TABLES
 
-from .trace_builder import annotation, event, kernel, named, op, report_of
+from .trace_builder import kernel, op, report_of
 
 pd = pytest.importorskip("pandas")
 pa = pytest.importorskip("pyarrow")
@@ -33,11 +28,6 @@ LOADER = "kineto2021-v100-resnet50-workers0-memory.json.gz"
 TINY = "mi250-rocm62-tiny.json.gz"
 
 
-def rows_of(path: Path) -> list[list[str]]:
-    with open(path, encoding="utf-8", newline="") as file:
-        return list(csv.reader(file))
-
-
 # --- The forms agree, and say what the report and the file say ----------------------
 
 
@@ -45,20 +35,17 @@ def test_all_forms_have_the_same_tables(
     inference: torchtraceap.Report, tmp_path: Path
 ) -> None:
     frames, arrow = inference.to_pandas(), inference.to_arrow()
-    inference.to_csv(tmp_path / "csv")
-    inference.to_parquet(tmp_path / "parquet")
+    inference.to_parquet(tmp_path)
     assert list(frames) == list(arrow) == list(TABLES) and "events" in frames
-    for folder, suffix in (("csv", "csv"), ("parquet", "parquet")):
-        names = {path.name for path in (tmp_path / folder).iterdir()}
-        assert names == {f"{name}.{suffix}" for name in TABLES}
+    names = {path.name for path in tmp_path.iterdir()}
+    assert names == {f"{name}.parquet" for name in TABLES}
     for name in TABLES:
         frame, table = frames[name], arrow[name]
-        head, *rows = rows_of(tmp_path / "csv" / f"{name}.csv")
-        stored = pq.read_table(tmp_path / "parquet" / f"{name}.parquet")
-        assert list(frame.columns) == table.column_names == head, name
-        assert len(frame) == table.num_rows == len(rows), name
+        stored = pq.read_table(tmp_path / f"{name}.parquet")
+        assert list(frame.columns) == table.column_names, name
+        assert len(frame) == table.num_rows, name
         assert stored.equals(table) and stored.schema.equals(table.schema), name
-        for column in head[:9]:
+        for column in table.column_names[:9]:
             values = frame[column].tolist()
             missing = [bool(gap) for gap in frame[column].isna()]
             cells = table[column].to_pylist()
@@ -115,7 +102,7 @@ def test_what_an_event_does_not_have_is_missing() -> None:
     assert pd.api.types.is_float_dtype(frame["start_us"])
 
 
-def test_a_process_or_thread_that_is_not_said_is_missing(tmp_path: Path) -> None:
+def test_a_process_or_thread_that_is_not_said_is_missing() -> None:
     bare = {"ph": "X", "cat": "cpu_op", "name": "a", "ts": 1, "dur": 2}
     for events in ([bare], [bare, {**bare, "pid": "rank 0", "tid": 3}]):
         report = report_of(*events)
@@ -125,10 +112,6 @@ def test_a_process_or_thread_that_is_not_said_is_missing(tmp_path: Path) -> None
             frame = report.to_pandas().events[column]
             assert frame.isna().tolist() == [cell is None for cell in expected]
             assert "-1" not in frame.cat.categories
-            report.to_csv(tmp_path)
-            head, *rows = rows_of(tmp_path / "events.csv")
-            cells = [row[head.index(column)] for row in rows]
-            assert cells == [cell or "" for cell in expected]
 
 
 def test_categories_are_texts_also_without_rows() -> None:
@@ -246,81 +229,3 @@ def test_arrow_shares_the_memory_of_the_trace(data: Path) -> None:
     gc.collect()
     np.zeros(1 << 20)
     assert table["start_ns"].to_pylist() == expected
-
-
-# --- CSV: nothing in it is a formula --------------------------------------------------
-
-FORMULAS = [
-    '=HYPERLINK("http://x.example","a")',
-    "+1+cmd|' /C calc'!A0",
-    "-2+3",
-    "@SUM(1)",
-    "\t=1+1",
-    "\r=1+1",
-    "＝1+1",
-    'a;=1+1";=2',
-    "a\n=1+1",
-    "\x1b[31mred\x9b",
-]
-
-
-@pytest.mark.parametrize("name", FORMULAS)
-def test_no_cell_is_a_formula(name: str, tmp_path: Path) -> None:
-    report = report_of(
-        event(name, name, 1, 500_000),
-        op(name, -5.5, 3, pid=name, tid=name),
-        annotation("enumerate(DataLoader)#__next__", 1_000_000, 2_000_000),
-        named("thread_name", name, tid=name),
-    )
-    report.to_csv(tmp_path / "out")
-    texts = 0
-    for table in TABLES:
-        path = tmp_path / "out" / f"{table}.csv"
-        text = path.read_text("utf-8")
-        assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f]", text)
-        # As a spreadsheet reads it where the comma is the decimal point, too.
-        cells = [cell for row in rows_of(path) for cell in row]
-        cells += [cell for line in text.splitlines() for cell in line.split(";")]
-        for cell in cells:
-            if not re.fullmatch(r"-?\d+(\.\d+)?(e[+-]\d+)?", cell):
-                assert not re.match(r"\s*[=+\-@＝＋－＠]", cell), (table, cell)
-        texts += sum("'" in cell for cell in cells)
-    assert texts >= 2 or "\x1b" in name or "\n" in name
-    head, *rows = rows_of(tmp_path / "out" / "events.csv")
-    at = head.index("start_us")
-    assert [float(row[at]) for row in rows[:2]] == [1.0, -5.5]  # Numbers as they are.
-    frame = pd.read_csv(tmp_path / "out" / "events.csv")
-    assert pd.api.types.is_float_dtype(frame["start_us"])
-
-
-@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
-def test_no_reading_of_hostile_cells_has_a_formula(delimiter: str) -> None:
-    """Whatever separates cells where the file is opened, and whatever is stripped."""
-    random = Random(7)
-    pieces = [*'=+-@;;;"",\t\r\n \u00a0＝＋－＠﹦\u200bab1\'', '"";', '; "=', "SUM(1)"]
-    for _ in range(4_000):
-        row = ["".join(random.choices(pieces, k=random.randrange(8))) for _ in range(3)]
-        file = io.StringIO()
-        cells = [safe_cell(text) for text in row]
-        csv.writer(file, lineterminator="\n").writerow(["k", *cells, "k"])
-        csv.writer(file, lineterminator="\n").writerow([cells[0] + "k", *cells[1:]])
-        for blanks in (False, True):
-            file.seek(0)
-            rows = csv.reader(file, delimiter=delimiter, skipinitialspace=blanks)
-            for cell in (cell for line in rows for cell in line):
-                if not re.match(r"[+-]?[0-9]+(k?,|k?$)", cell):  # An id.
-                    assert not re.match("[=+\\-@\t\r＝＋－＠﹦]", cell), (row, cell)
-
-
-def test_names_and_numbers_come_back_from_csv(
-    inference: torchtraceap.Report, tmp_path: Path
-) -> None:
-    inference.to_csv(tmp_path)
-    findings = pd.read_csv(tmp_path / "findings.csv")
-    assert findings["wasted_us"].tolist() == [f.wasted_us for f in inference.findings]
-    assert findings["message"].tolist() == [f.message for f in inference.findings]
-    events = pd.read_csv(tmp_path / "events.csv", dtype={"pid": str, "tid": str})
-    table = inference.to_pandas().events
-    assert (events["name"] == table["name"].astype(str)).all()
-    assert (events["start_ns"].astype("Int64") == table["start_ns"]).all()
-    assert (events["stream"].isna() == table["stream"].isna()).all()

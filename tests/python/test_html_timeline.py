@@ -6,16 +6,23 @@ from __future__ import annotations
 import gzip
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import pytest
 
 import torchtraceap
+from torchtraceap import _core
+from torchtraceap.html.colors import slice_color
 
 from .real_traces import DATA, SOUND
 from .trace_builder import deep_trace
+
+HOST = {"cpu_op", "user_annotation", "python_function", "overhead", "cpu_instant_event"}
+WORK = {"kernel", "gpu_memcpy", "gpu_memset", "mtia_ccp_events", "hpu_op"}
 
 
 class Slice(NamedTuple):
@@ -27,6 +34,7 @@ class Slice(NamedTuple):
     event: int
     count: int
     busy: int
+    color: int  # The number of its name.
 
 
 def drawn(report: torchtraceap.Report) -> dict[str, Any]:
@@ -43,7 +51,8 @@ def slices(lane: dict[str, Any]) -> Iterator[Slice]:
         begin += step
         length, event = lane["length"][i], lane["event"][i]
         count, busy = lane["merged"].get(str(i), (1, length))
-        yield Slice(begin, begin + length, lane["row"][i], event, count, busy)
+        end, color = begin + length, lane["color"][i]
+        yield Slice(begin, end, lane["row"][i], event, count, busy, color)
 
 
 def parts(data: dict[str, Any]) -> Iterator[list[dict[str, Any]]]:
@@ -103,6 +112,62 @@ def test_times_of_a_clock_of_today_are_exact() -> None:
     assert check_times(report) > 1000
 
 
+def rows_of(trace: torchtraceap.Trace, lane: _core.DrawnLane | None = None) -> Any:
+    """Return the events of a lane, or of any, by their columns."""
+    c = trace.columns
+    names = np.array(trace.category_names)[c["category"]]
+    timed = (c["phase"] == b"X") & (c["dur"] >= 0) & (np.abs(c["ts"]) < 2**61)
+    calls = np.char.endswith(names, "_runtime") | np.char.endswith(names, "_driver")
+    host = timed & (np.isin(names, list(HOST)) | calls)
+    work = timed & np.isin(names, list(WORK))
+    chosen = host | work
+    if lane is not None and lane.is_stream:
+        chosen = work & (c["device"] == lane.device) & (c["stream"] == lane.stream)
+    elif lane is not None:
+        chosen = host & (c["pid"] == lane.pid) & (c["tid"] == lane.tid)
+    return np.flatnonzero(chosen)
+
+
+def union_ns(spans: list[tuple[int, int]]) -> int:
+    total, reached = 0, -(2**63)
+    for begin, end in sorted(spans):
+        total += max(0, end - max(begin, reached))
+        reached = max(reached, end)
+    return total
+
+
+@pytest.mark.parametrize("path", SOUND, ids=lambda path: path.name)
+def test_each_event_is_in_one_slice_of_its_lane(path: Path) -> None:
+    """Alone, or merged with its neighbors: then their time and their color are told."""
+    report = torchtraceap.analyze(path)
+    data, origin = drawn(report), report._core.trace.begin_ns
+    lanes = report._core.lanes(10**9).lanes
+    everything = sorted(lanes, key=lambda lane: not lane.is_stream)
+    assert sum(lane.events for lane in everything) == len(rows_of(report.loaded))
+    color_of = [slice_color(name) for name in _core.category_names()]
+    alone = set[int]()
+    for lane, shown in zip(everything, data["lanes"], strict=True):
+        assert lane.events == len(rows_of(report.loaded, lane))
+        assert lane.events == len(lane.slices) + lane.hidden
+        alone |= {s.event for s in slices(shown)}
+        if len(lane.slices) != sum(s.count for s in slices(shown)):
+            continue  # It is drawn with fewer rows, of which the last has the rest.
+        rest = iter(lane.slices)
+        for s in slices(shown):
+            parts = [next(rest) for _ in range(s.count)]
+            times = Counter[int]()
+            for begin, end, _, category, *_ in parts:
+                times[category] += end - begin + 1
+            most = {c for c in times if times[c] == max(times.values())}
+            assert data["names"][s.color] in {color_of[c] for c in most}
+            spans = [(begin - origin, end - origin) for begin, end, *_ in parts]
+            assert s.busy == union_ns(spans)
+            assert (s.begin, s.end) == (min(spans)[0], max(end for _, end in spans))
+            assert {part[-1] for part in parts} == {s.row}
+            assert s.count > 1 or s.event == parts[0][2]
+    assert {e.index for f in report.findings for e in f.events} <= alone
+
+
 @pytest.mark.parametrize("threads", [1, 200])
 def test_no_depth_is_too_deep_for_evidence(threads: int) -> None:
     report = torchtraceap.analyze(deep_trace(threads))
@@ -113,7 +178,7 @@ def test_no_depth_is_too_deep_for_evidence(threads: int) -> None:
     assert {s.event for s in found} == evidence and len(found) == len(evidence)
     if threads == 1:
         assert max(s.row for s in found) > 24
-    whole = report.lanes(limit=9_000)
+    whole = report._core.lanes(9_000).lanes
     assert data["hidden"] == sum(lane.hidden for lane in whole)
     assert len(data["lanes"]) == len(whole)
 

@@ -11,10 +11,34 @@ from pathlib import Path
 import pytest
 
 import torchtraceap
-from torchtraceap.gate.matching import match
+from torchtraceap.gate.matching import match, path_below
 from torchtraceap.gate.side import Seen
 
 TRACE = "kineto2021-v100-resnet50-workers4.json.gz"
+
+
+# A file, the roots, and the path that it is known by.
+PATHS = [
+    ("/ci/main/lib/net.py", ["/ci/main", "/ci/branch"], "lib/net.py"),
+    ("/ci/main/lib/net.py", ["/ci/", "/ci/main/"], "lib/net.py"),  # The innermost.
+    ("/ci/main/lib/net.py", ["/ci/ma", "main", "lib"], "/ci/main/lib/net.py"),
+    ("C:\\ci\\1\\train.py", ["C:\\ci\\1"], "train.py"),
+    ("src/train.py", ["src"], "train.py"),
+    ("/here/src/train.py", ["src"], "train.py"),  # Of the working folder.
+    ("/main/train.py", ["../main"], "train.py"),
+    ("/here/src/train.py", [], "src/train.py"),
+    ("/train.py", ["/"], "train.py"),
+    ("/train.py", [""], "/train.py"),
+    ("", ["/"], ""),  # It has no place.
+]
+
+
+@pytest.mark.parametrize(("file", "roots", "path"), PATHS)
+def test_a_file_is_known_by_its_path_below_the_root(
+    file: str, roots: list[str], path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("os.getcwd", lambda: "/here")
+    assert path_below(file, roots) == path
 
 
 def seen(line: int, us: float, function: str = "step", operator: str = "item") -> Seen:

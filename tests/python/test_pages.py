@@ -113,7 +113,7 @@ def test_the_code_that_takes_data_out(folder: Path) -> None:
     text = page("data")
     assert set(TABLES) <= set(re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE))
     run(text, "data.md")
-    assert (folder / "tables" / "findings.csv").exists()
+    assert (folder / "findings.csv").exists()
 
 
 def test_the_code_of_rules(folder: Path) -> None:

@@ -17,6 +17,7 @@ from torchtraceap.cli import main
 from torchtraceap.gate.checked import check_report
 from torchtraceap.recorded_waits import read_recorded
 from torchtraceap.report import Report
+from torchtraceap.table_columns import TABLES
 
 from .waits_trace import SETUP, WAIT, trace
 
@@ -53,7 +54,8 @@ def test_every_form_has_them(report: Report, tmp_path: Path) -> None:
         assert "train.py:12" in form.replace("\\", "")
     (run,) = json.loads(report.to_sarif())["runs"]
     assert {r["ruleId"] for r in run["results"]} >= {"sync_stall"}
-    report.to_csv(tmp_path / "tables")
+    ids = TABLES["findings"](report)[0]
+    assert (ids.name, ids.values) == ("id", [f.id for f in report.findings])
     report.to_perfetto(tmp_path / "perfetto.json")
     again = torchtraceap.analyze(tmp_path / "perfetto.json")
     assert [f.id for f in stalls(again)] == [f.id for f in stalls(report)]

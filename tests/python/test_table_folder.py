@@ -21,39 +21,38 @@ def tiny(data: Path) -> torchtraceap.Report:
     return torchtraceap.analyze(data / TINY)
 
 
-@pytest.mark.parametrize("form", ["csv", "parquet"])
 def test_a_folder_of_other_things_is_left_alone(
-    tiny: torchtraceap.Report, tmp_path: Path, form: str
+    tiny: torchtraceap.Report, tmp_path: Path
 ) -> None:
-    write = getattr(tiny, f"to_{form}")
     folder = tmp_path / "a" / "b"
-    write(folder)  # Made, with those above it.
-    first = (folder / f"events.{form}").read_bytes()
-    (folder / f"events.{form}").write_text("old")
-    write(folder)  # Its own tables are replaced.
-    assert (folder / f"events.{form}").read_bytes() == first
+    events = folder / "events.parquet"
+    tiny.to_parquet(folder)  # Made, with those above it.
+    first = events.read_bytes()
+    events.write_text("old")
+    tiny.to_parquet(folder)  # Its own tables are replaced.
+    assert events.read_bytes() == first
     (folder / "notes.txt").write_text("mine")
-    (folder / f"events.{form}").write_text("kept")
+    events.write_text("kept")
     with pytest.raises(ValueError, match=r"holds notes\.txt, which is none of"):
-        write(folder)
-    assert (folder / f"events.{form}").read_text() == "kept"
+        tiny.to_parquet(folder)
+    assert events.read_text() == "kept"
     with pytest.raises(OSError):
-        write(folder / "notes.txt")
+        tiny.to_parquet(folder / "notes.txt")
 
 
 def test_neither_a_trace_nor_what_a_link_leads_to_is_overwritten(
     tiny: torchtraceap.Report, data: Path, tmp_path: Path
 ) -> None:
-    trace = tmp_path / "events.csv"
+    trace = tmp_path / "events.parquet"
     trace.write_bytes((data / TINY).read_bytes())
     before = trace.read_bytes()
     with pytest.raises(ValueError, match="is the trace itself"):
-        torchtraceap.analyze(trace).to_csv(tmp_path)
+        torchtraceap.analyze(trace).to_parquet(tmp_path)
     folder = tmp_path / "links"
     folder.mkdir()
-    (folder / "findings.csv").symlink_to(trace)
-    with pytest.raises(ValueError, match=r"holds findings\.csv"):
-        tiny.to_csv(folder)
+    (folder / "findings.parquet").symlink_to(trace)
+    with pytest.raises(ValueError, match=r"holds findings\.parquet"):
+        tiny.to_parquet(folder)
     assert trace.read_bytes() == before
 
 

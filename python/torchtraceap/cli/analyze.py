@@ -39,8 +39,8 @@ EXAMPLES = (
         "three steps, in more detail",
     ),
     (
-        "torchtraceap analyze trace.json.gz --quiet --json report.json --csv tables",
-        "only files: the report for a program, and tables for a spreadsheet",
+        "torchtraceap analyze trace.json.gz -q --json report.json --parquet tables",
+        "only files: the report for a program, and tables for pandas",
     ),
     ("torchtraceap analyze trace.json.gz --json - | jq '.findings[0]'", "to a pipe"),
 )

@@ -39,7 +39,7 @@ EXAMPLES = (
     ("torchtraceap check trace.json.gz --write-budget budget.toml", "what it keeps"),
     ("torchtraceap check trace.json.gz --budget budget.toml", "exit code 1 if broken"),
     ("torchtraceap check new.json.gz --baseline old.json.gz", "nothing new or slower"),
-    ("torchtraceap check trace.json.gz --sarif found.sarif --junit ci.xml", "for CI"),
+    ("torchtraceap check trace.json.gz --sarif found.sarif --markdown ci.md", "for CI"),
 )
 
 
@@ -65,6 +65,14 @@ def add(commands: Commands) -> None:
         metavar="FILE",
         help="an earlier trace, or a report that analyze --json wrote of it: nothing "
         "may be new, grown or slower",
+    )
+    group.add_argument(
+        "--root",
+        metavar="DIR",
+        action="append",
+        default=[],
+        help="folder that the program lies in, before or after: its files are known by "
+        "their paths below; may be repeated (default: the working one)",
     )
     group.add_argument(
         "--write-budget",
@@ -156,7 +164,7 @@ def _checks(
     if options.baseline is not None and reports:
         from torchtraceap.comparison import compare
 
-        comparison = compare(options.baseline, reports[0], **rules)
+        comparison = compare(options.baseline, reports[0], **rules, roots=options.root)
     return [check_report(report, budget, comparison) for report in reports]
 
 

@@ -32,6 +32,10 @@ EXAMPLES = (
     ("torchtraceap compare before.json.gz after.json.gz", "what a change did"),
     ("torchtraceap compare old.json new.json.gz --fail-on new,slower", "a gate for CI"),
     ("torchtraceap compare old.json.gz new.json.gz --markdown -", "for a pull request"),
+    (
+        "torchtraceap compare old.json new.json --root /ci/main --root /ci/branch",
+        "of two checkouts",
+    ),
 )
 
 
@@ -53,6 +57,14 @@ def add(commands: Commands) -> None:
         default=(),
         help="exit code 1 if something is new, grown or slower, or that cannot be "
         "told; such as new,grown,slower",
+    )
+    command.add_argument(
+        "--root",
+        metavar="DIR",
+        action="append",
+        default=[],
+        help="folder that the program lies in, before or after: its files are known by "
+        "their paths below; may be repeated (default: the working one)",
     )
     group = command.add_argument_group("what to write (-: to standard output)")
     group.add_argument("--json", metavar="F", help="write the comparison as JSON")
@@ -78,7 +90,7 @@ def _run(options: argparse.Namespace) -> int:
             sides.append(read_side(path, **rules, **options.loading))
         except FAILURES as error:
             return complain(reason(path, error))
-    comparison = make_comparison(*sides)
+    comparison = make_comparison(*sides, roots=options.root)
     shown = "-" not in targets.values() and not options.quiet
     if shown:
         say(comparison.summary())

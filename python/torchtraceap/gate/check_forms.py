@@ -42,12 +42,6 @@ def _sarif(checks: Sequence[Checked], root: str | None) -> str:
     return json_text(check_sarif(checks, root))
 
 
-def _junit(checks: Sequence[Checked], root: str | None) -> str:
-    from torchtraceap.gate.junit import junit_xml
-
-    return junit_xml(checks)
-
-
 def _markdown(checks: Sequence[Checked], root: str | None) -> str:
     from torchtraceap.gate.check_text import check_markdown
 
@@ -59,6 +53,5 @@ FORMS = (
     CheckForm(
         "sarif", "write what breaks a limit as SARIF 2.1.0, for code review", _sarif
     ),
-    CheckForm("junit", "write a test case for each limit as JUnit XML", _junit),
     CheckForm("markdown", "write a summary in Markdown, for a pull request", _markdown),
 )

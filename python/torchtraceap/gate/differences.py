@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 from torchtraceap.comparison import (
     LEAST_SHARE,
@@ -15,18 +16,18 @@ from torchtraceap.comparison import (
 )
 from torchtraceap.gate.exact_differences import edge_of, exact, exact_finding
 from torchtraceap.gate.matching import match
-from torchtraceap.gate.moved_folders import moves
 from torchtraceap.gate.noise import mean_error, median_error, rare_error
 from torchtraceap.gate.side import Seen, Side
 from torchtraceap.gate.unlike import is_comparable, notes
 
 
-def make_comparison(before: Side, after: Side) -> Comparison:
-    """Compare two sides."""
+def make_comparison(
+    before: Side, after: Side, *, roots: Iterable[str] = ()
+) -> Comparison:
+    """Compare two sides. The roots are those of ``compare``."""
+    roots = tuple(roots)
     per_step = before.steps > 0 and after.steps > 0
     comparable = is_comparable(before, after)
-    moved = moves(before.files, after.files)
-    names = {now: was for move in moved for now, was in move.files.items()}
     step_us = busy = None
     causes: dict[str, Change] = {}
     findings: list[FindingChange] = []
@@ -41,7 +42,7 @@ def make_comparison(before: Side, after: Side) -> Comparison:
             floor *= before.span_us * before.units / sizes[0]
         busy = _busy(before, after)
         causes = _causes(before, after, sizes, floor, per_step)
-        for pair in match(before.findings, after.findings, sizes, names):
+        for pair in match(before.findings, after.findings, sizes, roots):
             findings.append(_finding(pair, before, after, sizes, floor, per_step))
     if before.simulated is not None:
         edge = edge_of(before, after)
@@ -53,7 +54,7 @@ def make_comparison(before: Side, after: Side) -> Comparison:
         before=before,
         after=after,
         unit="us_per_step" if per_step else "share",
-        notes=tuple(notes(before, after, per_step, moved)),
+        notes=tuple(notes(before, after, per_step, roots)),
         comparable=comparable,
         step_us=step_us,
         busy=busy,

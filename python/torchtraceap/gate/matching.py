@@ -8,10 +8,10 @@ far the others moved, and what they cost.
 
 from __future__ import annotations
 
+import os
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from types import MappingProxyType
 
 from torchtraceap.gate.side import Seen
 
@@ -28,10 +28,10 @@ def match(
     before: Sequence[Seen],
     after: Sequence[Seen],
     sizes: tuple[float, float] = (1.0, 1.0),
-    names: Mapping[str, str] = MappingProxyType({}),
+    roots: Iterable[str] = (),
 ) -> Iterator[Pair]:
-    """Yield pairs of one pattern, sub-type, file, function and operator, then what is
-    on one side only.
+    """Yield pairs of one pattern, sub-type, file below the root, function and operator,
+    then what is on one side only.
 
     Those of a file are aligned in the order of their lines; then those of a function,
     for it may have moved within the file; then what is left.
@@ -40,14 +40,17 @@ def match(
         before: Findings of one side.
         after: Those of the other.
         sizes: What the costs of each are divided by, to be compared.
-        names: Files that have another name after: the keys are the names after, the
-            values those before, each of which is there once only.
+        roots: Folders that a program lies in, before or after, as of `path_below`.
     """
-    left, right, originals = list(before), list[Seen](), dict[int, Seen]()
-    for seen in after:
-        known = replace(seen, file=names.get(seen.file, seen.file))
-        originals[id(known)] = seen
-        right.append(known)
+    roots = tuple(roots)
+    originals = dict[int, Seen]()
+
+    def known(seen: Seen) -> Seen:
+        one = replace(seen, file=path_below(seen.file, roots))
+        originals[id(one)] = seen
+        return one
+
+    left, right = [known(seen) for seen in before], [known(seen) for seen in after]
     for group in (_file, _function, _place):
         befores, afters = _grouped(left, group), _grouped(right, group)
         for key, some in befores.items():
@@ -56,9 +59,23 @@ def match(
             for was, now in make(some, found, sizes):
                 left.remove(was)
                 right.remove(now)
-                yield was, originals[id(now)]
-    yield from ((seen, None) for seen in left)
+                yield originals[id(was)], originals[id(now)]
+    yield from ((originals[id(seen)], None) for seen in left)
     yield from ((None, originals[id(seen)]) for seen in right)
+
+
+def path_below(file: str, roots: Iterable[str] = ()) -> str:
+    """Return a file's path below the innermost root that it lies in, with slashes; the
+    whole path if it lies in none.
+
+    A root may be given as paths of traces have it, of any system, or as it is here.
+    The working folder is one.
+    """
+    ways = {way for root in roots for way in (root, os.path.abspath(root)) if way}
+    folders = {way.replace("\\", "/").rstrip("/") for way in (*ways, os.getcwd())}
+    path = file.replace("\\", "/")
+    inside = [folder for folder in folders if path.startswith(f"{folder}/")]
+    return path[len(max(inside, key=len)) + 1 :] if inside else path
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from torchtraceap.gate.moved_folders import Move
+from torchtraceap.gate.matching import path_below
 from torchtraceap.gate.noise import median_error
 from torchtraceap.gate.side import Side
 
@@ -27,7 +27,7 @@ def _mixed(before: Side, after: Side) -> bool:
 
 
 def notes(
-    before: Side, after: Side, per_step: bool, moved: Sequence[Move]
+    before: Side, after: Side, per_step: bool, roots: Sequence[str]
 ) -> Iterator[str]:
     """Yield what a reader should know of both, worst first.
 
@@ -35,7 +35,7 @@ def notes(
         before: One side.
         after: The other.
         per_step: Whether figures are of one step.
-        moved: The folders whose files after are taken for those of others before.
+        roots: Folders that the files lie in.
     """
     for name, side in (("before", before), ("after", after)):
         if side.verdict == _UNUSABLE:
@@ -78,10 +78,11 @@ def notes(
     recorded = before.simulated is None  # Simulations have no noise.
     if recorded and per_step and median_error((0.0,) * few) is None:
         yield f"{few} steps are too few to tell a change from noise"
-    for move in moved:
+    files = [{path_below(f, roots) for f in side.files} for side in (before, after)]
+    if all(files) and not files[0] & files[1]:
         yield (
-            f"files of {move.after or 'the working folder'} are taken for those of "
-            f"{move.before or 'the working folder'}, from where the program has moved"
+            "no file has findings on both sides: if the program lies in another folder "
+            "after, name both folders (--root, roots=)"
         )
     if before.settings != after.settings:
         yield "thresholds differ: findings may have come or gone by that alone"
