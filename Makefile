@@ -27,7 +27,7 @@ export PATH := $(VENV)/bin:$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup package module build demo test verify notebook docs linkcheck bench \
+.PHONY: help setup package module build demo test verify broken no-torch notebook docs linkcheck bench \
   asan tsan fuzz libfuzzer large coverage lint format stubs clean distclean
 .SECONDARY:
 
@@ -97,7 +97,7 @@ test: build extra-test  ## Run the C++ and the Python tests of what users rely o
 	ctest --preset dev -j 2
 	$(PYTEST)
 
-verify: build extra-verify $(VENV)/.system-verify asan  ## Run the tests that are left: site, browser, sanitizers
+verify: build extra-verify $(VENV)/.system-verify no-torch asan  ## Run the tests that are left: site, browser, sanitizers
 	$(PYTEST) -m verify tests/python benchmarks/tests notebooks .ci
 
 notebook: build extra-verify  ## Run the notebooks and keep their outputs
@@ -110,6 +110,14 @@ linkcheck: build extra-docs  ## Ask for every link out of the docs (needs a netw
 	python -m sphinx -b linkcheck -d build/doctrees docs build/linkcheck
 
 # --- Endurance -------------------------------------------------------------------
+
+no-torch: $(VENV)/.package  ## Build and run the C++ tests without torch
+	cmake --preset no-torch
+	cmake --build --preset no-torch
+	ctest --preset no-torch -j 2
+
+broken: build extra-test  ## Break the product spot by spot; some test must notice each
+	python tests/broken_spots.py
 
 asan: $(VENV)/.package  ## Run the C++ tests under the sanitizers
 	cmake --preset asan
@@ -162,6 +170,7 @@ lint: build extra-dev  ## Check formatting, types, layers and stubs
 	ruff format --check
 	mypy
 	python .ci/check_layers.py
+	python tests/broken_spots.py --check
 	.ci/check_stubs.sh
 
 format: extra-dev  ## Format C++ and Python
