@@ -13,9 +13,21 @@ from typing import Any
 import torch
 
 from torchtraceap.dryrun.facade import events, rng, streams
-from torchtraceap.dryrun.facade.device_properties import check_device
+from torchtraceap.dryrun.facade.device_properties import check_device, refuse
 from torchtraceap.dryrun.facade.host import is_active
 from torchtraceap.dryrun.facade.stream_pool import Streams
+
+
+class LegacyType(type):
+    """The class of what stands for `torch.cuda.FloatTensor` and its like."""
+
+    refused = refuse(
+        "torch.cuda.FloatTensor and its like",
+        'write torch.tensor(data, dtype=torch.float, device="cuda"), x.cuda().float(), '
+        "and ask x.is_cuda and x.dtype",
+    )
+    __call__ = __instancecheck__ = refused
+    is_cuda = True
 
 
 def stream_class(made_by: Streams) -> Any:
