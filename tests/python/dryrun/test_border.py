@@ -132,19 +132,6 @@ def test_what_is_read_is_like_the_original() -> None:
     assert torch.equal(pickle.loads(pickle.dumps(tensor)), torch.tensor([[1.5, 2.5]]))
 
 
-def test_pinned_memory_is_told_apart(seen: Seen) -> None:
-    host = torch.ones(1000)
-    pinned = host.pin_memory()
-    assert pinned.is_pinned() and not host.is_pinned()
-    pinned.to("cuda", non_blocking=True)
-    host.to("cuda", non_blocking=True)
-    assert not seen.syncs
-    pinned.to("cuda")
-    host.to("cuda")
-    assert len(seen.syncs) == 2
-    assert [op.copy and op.copy.pinned for op in seen.ops] == [True, False, True, False]
-
-
 def test_an_unknown_operator_is_named() -> None:
     library = torch.library.Library("traceap_test", "FRAGMENT")
     library.define("mystery(Tensor x) -> Tensor")
