@@ -20,7 +20,6 @@ from torchtraceap.errors import DryRunError
 
 from .told import Told
 
-
 _WATCHED = (
     "torch",
     "torch.__future__",
