@@ -177,6 +177,11 @@ def test_data_is_assigned_on_one_side_only() -> None:
             with pytest.raises(DryRunError, match=r"model\.to\(\"cuda\"\)"):
                 tensor.data = tensor.data.cuda()
         layer.cuda()
+        with pytest.raises(TypeError):
+            layer.weight.data = 3  # type: ignore[assignment]
+        host = torch.ones(4)
+        host.data = torch.zeros(2)
+        assert host.tolist() == [0, 0]
         before = len(run.ops)
         layer.weight.data = layer.bias.data
         assert len(run.ops) == before  # `.data` is no operator.

@@ -102,7 +102,7 @@ def _swap(tensor: Tensor, other: Tensor) -> None:
 
 
 def _crosses(tensor: Tensor, to: Tensor) -> bool:
-    return is_here(tensor) != is_here(to)
+    return isinstance(to, Tensor) and is_here(tensor) != is_here(to)
 
 
 def _moves(border: Border, tensor: Tensor, to: Tensor) -> bool:

@@ -2,7 +2,8 @@
 """stand_in_classes.py: classes for torch.Stream, Event and Generator. Loads torch.
 
 These three are written in C for all devices, so they cannot be changed, as
-torch.cuda.Stream can: others take their names.
+torch.cuda.Stream can: others take their names. So it is with torch.cuda.FloatTensor and
+its like, which are refused.
 """
 
 from __future__ import annotations
@@ -26,8 +27,12 @@ class LegacyType(type):
         'write torch.tensor(data, dtype=torch.float, device="cuda"), x.cuda().float(), '
         "and ask x.is_cuda and x.dtype",
     )
-    __call__ = __instancecheck__ = refused
+    __call__ = refused
     is_cuda = True
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        # A module that was loaded meanwhile may hold this class for ever.
+        return is_active() and bool(LegacyType.refused())
 
 
 def stream_class(made_by: Streams) -> Any:
