@@ -21,6 +21,7 @@ _ITERATOR = "torch.utils.data.dataloader._MultiProcessingDataLoaderIter"
 
 #: name: what it is needed for.
 NAMES = {
+    "torch._C._set_default_tensor_type": "refuse types of CUDA",
     "torch._C._current_autograd_node": "tell backward operators from forward ones",
     "torch._C._autograd._get_sequence_nr": "find what backward belongs to",
     "torch._C.DisableTorchFunction": "keep devices as they are inside operators",

@@ -142,32 +142,6 @@ def test_what_autocast_refuses(seen: Seen) -> None:
         torch.dot(p.half(), p.half())
 
 
-@pytest.mark.parametrize(
-    ("scaler", "clip"),
-    [(torch.amp.GradScaler, False), (torch.cuda.amp.GradScaler, True)],
-)
-@pytest.mark.filterwarnings("ignore::FutureWarning")
-def test_grad_scaler_reads_one_value_a_step(
-    scaler: Any, clip: bool, seen: Seen
-) -> None:
-    scale = scaler()
-    net = nn.Linear(4, 4).to("cuda")
-    optimizer = torch.optim.AdamW(net.parameters())
-    for _ in range(3):
-        since = seen.anew()
-        with torch.autocast("cuda"):
-            loss = net(torch.randn(2, 4, device="cuda")).sum()
-        scale.scale(loss).backward()
-        if clip:
-            scale.unscale_(optimizer)
-            nn.utils.clip_grad_norm_(net.parameters(), 1.0)
-        scale.step(optimizer)
-        scale.update()
-        optimizer.zero_grad()
-        assert [sync.api for sync in since.syncs] == ["aten::_local_scalar_dense"]
-    assert len(optimizer.state) == 2  # no step was skipped for an infinity
-
-
 def test_autocast_is_off_again_after_the_run() -> None:
     with torchtraceap.dry_run():
         pass

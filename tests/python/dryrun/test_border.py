@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import pickle
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 import torch
 from torch import nn
+from torch.cuda import LongTensor  # bound before any run, as in old scripts
 
 from torchtraceap.errors import DryRunError
 
@@ -19,6 +21,7 @@ from .shared_run import Seen
 # In a run that they share.
 pytestmark = pytest.mark.usefixtures("seen")
 
+FORMER = [torch.cuda.HalfTensor][0]
 
 WAYS = {
     "cuda": lambda: torch.ones(2).cuda(),
@@ -38,6 +41,10 @@ WAYS = {
     "new_tensor where it is": lambda: torch.ones(1, device="cuda").new_tensor(
         [4.0], device=None
     ),
+    "new with sizes": lambda: torch.ones(1, device="cuda").new(2, 2),
+    "new with data": lambda: torch.ones(1, device="cuda").new([4, 5]),
+    "new with an array": lambda: torch.ones(1, device="cuda").new(np.ones(2)),
+    "a type by name": lambda: torch.ones(2).type("torch.cuda.DoubleTensor"),
     "like": lambda: torch.zeros_like(torch.ones(2), device="cuda"),
     "a module's": lambda: nn.Linear(2, 2).cuda().weight,
     "a module made there": lambda: nn.Linear(2, 2, device="cuda").weight,
@@ -56,10 +63,11 @@ def test_every_way_to_the_device_leads_there(way: str) -> None:
     assert tensor.cpu().device.type == "cpu"
 
 
-def test_data_at_an_index_keeps_its_values(seen: Seen) -> None:
+def test_data_keeps_its_values(seen: Seen) -> None:
     assert torch.tensor([2.0, 3.0], device=0).tolist() == [2.0, 3.0]
     here = torch.ones(1, device="cuda")
     assert here.new_tensor([4.0], device=None).tolist() == [4.0]
+    assert here.new([4, 5]).tolist() == [4, 5]
     assert {sync.value for sync in seen.syncs} <= {"none", "known"}
 
 
@@ -68,6 +76,20 @@ def test_a_default_device() -> None:
         assert torch.ones(2).is_cuda and torch.tensor([1]).is_cuda
         assert nn.Linear(2, 2).weight.is_cuda
     assert torch.ones(2).device.type == "cpu"
+
+
+def test_types_have_names() -> None:
+    here = torch.ones(2, device="cuda")
+    assert here.type() == torch.typename(here) == "torch.cuda.FloatTensor"
+    assert here.type(here.type()) is here
+    assert torch.ones(2).half().type(here.type()).dtype is torch.float
+    assert here.type("torch.IntTensor").type() == "torch.IntTensor"
+    assert isinstance(here.cpu(), torch.FloatTensor)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        torch.set_default_tensor_type("torch.FloatTensor")
+    with pytest.raises(ValueError, match="invalid type"):
+        here.type("torch.cuda.FooTensor")
 
 
 def test_there_is_one_gpu() -> None:
@@ -110,19 +132,6 @@ def test_what_is_read_is_like_the_original() -> None:
     assert torch.equal(pickle.loads(pickle.dumps(tensor)), torch.tensor([[1.5, 2.5]]))
 
 
-def test_pinned_memory_is_told_apart(seen: Seen) -> None:
-    host = torch.ones(1000)
-    pinned = host.pin_memory()
-    assert pinned.is_pinned() and not host.is_pinned()
-    pinned.to("cuda", non_blocking=True)
-    host.to("cuda", non_blocking=True)
-    assert not seen.syncs
-    pinned.to("cuda")
-    host.to("cuda")
-    assert len(seen.syncs) == 2
-    assert [op.copy and op.copy.pinned for op in seen.ops] == [True, False, True, False]
-
-
 def test_an_unknown_operator_is_named() -> None:
     library = torch.library.Library("traceap_test", "FRAGMENT")
     library.define("mystery(Tensor x) -> Tensor")
@@ -133,6 +142,15 @@ def test_an_unknown_operator_is_named() -> None:
 @pytest.mark.parametrize(
     ("use", "message"),
     [
+        (lambda x: torch.cuda.FloatTensor(2, 3), r"torch\.tensor\(data, dtype="),
+        (lambda x: isinstance(x, LongTensor), r"ask x\.is_cuda and x\.dtype"),
+        (lambda x: x.type(torch.cuda.HalfTensor), r"x\.cuda\(\)\.float\(\)"),
+        (lambda x: x.type(FORMER), r"x\.cuda\(\)\.float\(\)"),
+        (lambda x: x.type("torch.cuda.sparse.HalfTensor"), "sparse tensors"),
+        (
+            lambda x: torch.set_default_tensor_type("torch.cuda.FloatTensor"),
+            "set_default_device",
+        ),
         (
             lambda x: torch.nested.nested_tensor([x, x], layout=torch.jagged),
             "nested tensors",

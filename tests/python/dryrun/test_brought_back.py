@@ -14,6 +14,7 @@ from torch import nn
 
 import torchtraceap
 from torchtraceap.dryrun.device import moved_tensors
+from torchtraceap.errors import DryRunError
 
 
 def test_modules_that_were_moved_are_back_on_the_host_as_they_were() -> None:
@@ -116,7 +117,7 @@ def test_a_parameter_keeps_what_hangs_on_it() -> None:
         with torchtraceap.dry_run():
             net.cuda()
             assert type(net.weight) is Marked and net.weight._no_weight_decay
-            assert net.weight.grad is gradient and gradient.is_cuda
+            assert net.weight.grad is not None and net.weight.grad.is_cuda
             net(torch.ones(2, 4, device="cuda")).sum().backward()
             assert calls == ["hook", "after"]
             net.half()
@@ -167,3 +168,21 @@ def test_however_modules_are_told_to_move(way: str) -> None:
     now = [*net.parameters(), *net.buffers()]
     assert all(a is b for a, b in zip(now, former, strict=True))
     assert all(torch.equal(a, b) for a, b in zip(now, values, strict=True))
+
+
+def test_data_is_assigned_on_one_side_only() -> None:
+    layer = nn.Linear(4, 4)
+    with torchtraceap.dry_run() as run:
+        for tensor in (layer.weight, torch.ones(4)):
+            with pytest.raises(DryRunError, match=r"model\.to\(\"cuda\"\)"):
+                tensor.data = tensor.data.cuda()
+        layer.cuda()
+        with pytest.raises(TypeError):
+            layer.weight.data = 3  # type: ignore[assignment]
+        host = torch.ones(4)
+        host.data = torch.zeros(2)
+        assert host.tolist() == [0, 0]
+        before = len(run.ops)
+        layer.weight.data = layer.bias.data
+        assert len(run.ops) == before  # `.data` is no operator.
+        assert layer.weight.shape == (4,) and layer.weight.is_cuda

@@ -69,6 +69,8 @@ def test_states_are_kept_and_put_back(seen: Seen) -> None:
 
 def test_a_generator_of_the_programs_own(seen: Seen) -> None:
     own = torch.Generator("cuda").manual_seed(3)
+    assert isinstance(own, torch.Generator) and str(own.device) == "cuda:0"
+    assert str(torch.Generator().device) == "cpu"
     first = torch.randn(4, device="cuda", generator=own)
     second = torch.empty(4, device="cuda").normal_(generator=own)
     own.manual_seed(3)

@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 import torchtraceap
-from torchtraceap.dryrun.dry_run import dry_run
+from torchtraceap.dryrun.dry_run import DryRun, dry_run
 from torchtraceap.dryrun.result import INTERRUPTED
 from torchtraceap.errors import DryRunError, DryRunLimit
 from torchtraceap.source_lines import display_path
@@ -173,6 +173,7 @@ def test_ctrl_c_ends_the_block_and_leaves_what_was_found() -> None:
     assert not torch.cuda.is_available()
     assert next(model.parameters()).device.type == "cpu"
     assert run.waits and INTERRUPTED in run.summary()
+    assert run.to_dict()["notes"][0] == INTERRUPTED
     with torchtraceap.dry_run() as other:
         torch.ones(1, device="cuda")
     assert INTERRUPTED not in other.summary()
@@ -229,3 +230,39 @@ def test_the_same_tensors_and_lines_are_held_once() -> None:
     assert len(adds) == 5
     assert len({id(op.stack) for op in adds}) == 1
     assert len({id(info) for op in adds for info in (*op.args, *op.outputs)}) == 1
+
+
+_AFTER = "in no step, as it came after the last step(): "
+
+
+def launch(count: int) -> None:
+    for _ in range(count):
+        torch.ones(8, device="cuda")
+
+
+def said(run: DryRun) -> str:
+    notes = " ".join(run.to_dict()["notes"])
+    summary = " ".join(run.summary().split())
+    assert (_AFTER in summary) == (_AFTER in notes)
+    return notes
+
+
+def test_nothing_is_said_where_all_is_in_steps_or_nothing() -> None:
+    with dry_run() as run:
+        launch(3)
+        run.step()
+        launch(3)
+        run.step()
+    assert _AFTER not in said(run)
+    with dry_run() as run:  # Without steps there are no numbers by step.
+        launch(3)
+    assert _AFTER not in said(run)
+
+
+def test_what_is_in_no_step_is_said() -> None:
+    with dry_run() as run:
+        launch(1)
+        run.step()
+        launch(2)
+        torch.ones((), device="cuda").item()
+    assert f"{_AFTER}4 operators and 1 wait" in said(run)

@@ -15,7 +15,6 @@ import pytest
 import torch
 
 # Bound before any run, as in a user's module.
-from torch import Generator
 from torch.accelerator import current_accelerator
 from torch.cuda import get_device_name, is_available, memory_allocated
 
@@ -221,16 +220,6 @@ def test_limits_of_the_allocator(told: Told) -> None:
     assert torch.cuda.get_allocator_backend() == "native"
     torch.cuda.ipc_collect()
     torch.cuda.reset_accumulated_memory_stats()
-
-
-def test_generator_of_the_gpu(told: Told) -> None:
-    for kind in (Generator, torch.Generator):
-        made = kind("cuda")
-        assert str(made.device) == "cuda:0" and isinstance(made, kind)
-        assert str(kind().device) == "cpu" and isinstance(kind(), kind)
-    made.manual_seed(3)
-    first = torch.rand(4, generator=made)
-    assert torch.equal(first, torch.rand(4, generator=made.manual_seed(3)))
 
 
 def test_state_of_random_numbers_can_be_set(told: Told) -> None:

@@ -19,11 +19,47 @@ from torchtraceap.dryrun.facade.replacing import Replacements
 from torchtraceap.errors import DryRunError
 
 from .told import Told
-from .torch_state import changed, state_of_torch
+
+_WATCHED = (
+    "torch",
+    "torch.__future__",
+    "torch._C",
+    "torch.accelerator",
+    "torch.backends",
+    "torch.distributed",
+    "torch.version",
+    "torch.random",
+    "torch.amp",
+)
 
 
 def _state() -> dict[str, Any]:
-    return state_of_torch() | {"here": Generator}
+    """All attributes of torch that a dry run might leave changed."""
+    state: dict[str, Any] = {"here": Generator}
+    for name, module in list(sys.modules.items()):
+        if name not in _WATCHED and not name.startswith(
+            ("torch.cuda", "torch.backends")
+        ):
+            continue
+        places = {name: module}
+        if isinstance(getattr(module, "m", None), types.ModuleType):
+            places[f"{name}.m"] = module.m
+        for key, value in vars(module).items():
+            if issubclass(type(value), type) and value.__module__.startswith(
+                "torch.cuda"
+            ):
+                places[f"{name}.{key}"] = value
+        for place, owner in places.items():
+            state |= {f"{place}.{key}": at for key, at in vars(owner).items()}
+    return state
+
+
+def changed(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
+    missing = object()
+    keys = before.keys() | after.keys()
+    return sorted(
+        k for k in keys if before.get(k, missing) is not after.get(k, missing)
+    )
 
 
 def _load() -> None:

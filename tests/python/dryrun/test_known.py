@@ -26,9 +26,8 @@ def _cuda(*shape: int) -> Tensor:
     return torch.ones(shape, device="cuda")
 
 
-def _grown() -> Tensor:
-    x = _cuda(2)
-    return x.resize_(5)
+def _empty(*shape: int) -> Tensor:
+    return torch.empty(shape, device="cuda")
 
 
 def _storage_grown() -> Tensor:
@@ -39,13 +38,13 @@ def _storage_grown() -> Tensor:
 
 
 UNSET: dict[str, Make] = {
-    "empty": lambda: torch.empty(3, device="cuda"),
+    "empty": lambda: _empty(3),
     "empty_like": lambda: torch.empty_like(_cuda(3)),
     "new_empty": lambda: _cuda(2).new_empty(3),
     "empty_strided": lambda: torch.empty_strided((3,), (2,), device="cuda"),
     "new_empty_strided": lambda: _cuda(2).new_empty_strided((3,), (1,)),
     "empty_permuted": lambda: torch.empty_permuted((3, 2), (1, 0), device="cuda"),
-    "grown": _grown,
+    "grown": lambda: _cuda(2).resize_(5),
     "storage grown": _storage_grown,
 }
 
@@ -65,34 +64,22 @@ def test_memory_that_nobody_wrote_to_is_a_guess_and_always_the_same() -> None:
         assert how == "guessed" and 0 <= value <= 6, name
 
 
-def _filled() -> Tensor:
-    return torch.empty(3, device="cuda").fill_(2)
-
-
-def _copied() -> Tensor:
-    x = torch.empty(3, device="cuda")
-    x[:] = _cuda(3) * 2
-    return x
-
-
 def _foreach() -> Tensor:
-    x = torch.empty(3, device="cuda")
+    x = _empty(3)
     torch._foreach_copy_([x], [_cuda(3) * 2])
     return x
 
 
-def _grown_and_written() -> Tensor:
-    return torch.empty(0, device="cuda").resize_(3).fill_(2)
+WRITTEN: dict[str, Make] = {
+    "filled": lambda: _empty(3).fill_(2),
+    "copied": lambda: _empty(3)[:].copy_(_cuda(3) * 2),
+    "foreach": _foreach,
+    "grown and written": lambda: _empty(0).resize_(3).fill_(2),
+    "grown as out": lambda: torch.add(_cuda(3), 1, out=_empty(0)),
+}
 
 
-def _grown_as_out() -> Tensor:
-    out = torch.empty(0, device="cuda")
-    return torch.add(_cuda(3), 1, out=out)
-
-
-@pytest.mark.parametrize(
-    "make", [_filled, _copied, _foreach, _grown_and_written, _grown_as_out]
-)
+@pytest.mark.parametrize("make", WRITTEN.values(), ids=WRITTEN)
 def test_what_was_written_all_over_is_known(make: Make, seen: Seen) -> None:
     assert _how(make, seen) == ("known", 6)
 
@@ -118,54 +105,23 @@ def test_memory_of_resized_tensors_is_counted() -> None:
     assert run.peak_bytes == 8 << 20
 
 
-def _of_number() -> Tensor:
-    return _cuda(3) * torch.empty(3).copy_(torch.randn(3, device="cuda")).sum()
-
-
-def _by_host(change: Callable[[Tensor], Tensor]) -> Make:
-    return lambda: change(torch.randn(3, device="cuda").cpu()).cuda()
-
-
-def _host_target() -> Tensor:
-    target = torch.zeros(3)
-    target.copy_(torch.randn(3, device="cuda"))
-    return target.cuda()
-
-
-def _written_on_host() -> Tensor:
-    target = torch.zeros(3)
-    target.add_(torch.randn(3, device="cuda").cpu())
-    return target.cuda()
-
-
-def _as_out() -> Tensor:
-    out = torch.zeros(3)
-    torch.add(torch.randn(3, device="cuda").cpu(), 1, out=out)
-    return out.cuda()
-
-
-def _filled_by_host() -> Tensor:
-    number = torch.randn((), device="cuda").cpu()
-    return _cuda(3).masked_fill(_cuda(3) > 0, number)
-
-
-def _by_host_mask() -> Tensor:
-    mask = torch.randn(3, device="cuda").cpu() > -9
-    return _cuda(3)[mask]
+def _guess(*shape: int) -> Tensor:
+    """What nobody knows, on the host."""
+    return torch.randn(shape, device="cuda").cpu()
 
 
 BY_HOST: dict[str, Make] = {
-    "and back": _by_host(lambda x: x),
-    "changed": _by_host(lambda x: x * 2),
-    "view": _by_host(lambda x: x[1:].reshape(2, 1)),
-    "pinned": _by_host(lambda x: x.pin_memory()),
-    "several": _by_host(lambda x: torch.stack([torch.zeros(3), x]).split(1)[0]),
-    "copied to": _host_target,
-    "written to": _written_on_host,
-    "out": _as_out,
-    "number beside": _of_number,
-    "number to fill with": _filled_by_host,
-    "mask": _by_host_mask,
+    "and back": lambda: _guess(3).cuda(),
+    "changed": lambda: (_guess(3) * 2).cuda(),
+    "view": lambda: _guess(3)[1:].reshape(2, 1).cuda(),
+    "pinned": lambda: _guess(3).pin_memory().cuda(),
+    "several": lambda: torch.stack([torch.zeros(3), _guess(3)]).split(1)[0].cuda(),
+    "copied to": lambda: torch.zeros(3).copy_(torch.randn(3, device="cuda")).cuda(),
+    "written to": lambda: torch.zeros(3).add_(_guess(3)).cuda(),
+    "out": lambda: torch.add(_guess(3), 1, out=torch.zeros(3)).cuda(),
+    "number beside": lambda: _cuda(3) * _guess(3).sum(),
+    "number to fill with": lambda: _cuda(3).masked_fill(_cuda(3) > 0, _guess()),
+    "mask": lambda: _cuda(3)[_guess(3) > -9],
 }
 
 

@@ -14,18 +14,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
+from torch.utils.data import DataLoader
 
-torch = pytest.importorskip("torch")
-if torch.cuda.is_available():
-    pytest.skip("a GPU is here", allow_module_level=True)
+from torchtraceap.dryrun.dry_run import dry_run
+from torchtraceap.dryrun.private_names import private
+from torchtraceap.errors import DryRunError
 
-from torch.utils.data import DataLoader  # noqa: E402
-
-from torchtraceap.dryrun.dry_run import dry_run  # noqa: E402
-from torchtraceap.dryrun.private_names import private  # noqa: E402
-from torchtraceap.errors import DryRunError  # noqa: E402
-
-from .loader_data import Numbers  # noqa: E402
+from .loader_data import Numbers
 
 _operator_modes = private("torch._C._len_torch_dispatch_stack")
 

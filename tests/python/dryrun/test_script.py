@@ -10,13 +10,7 @@ from pathlib import Path
 
 import pytest
 
-torch = pytest.importorskip("torch")
-if torch.cuda.is_available():
-    pytest.skip("a GPU is here", allow_module_level=True)
-
-from torchtraceap.dryrun.result import INTERRUPTED  # noqa: E402
-
-from .scripts import Write, run  # noqa: E402
+from .scripts import Write, run
 
 # --- As under python ------------------------------------------------------------------
 
@@ -130,15 +124,3 @@ def test_error_inside_of_an_operator_shows_no_line_of_ours(script: Write) -> Non
     assert 'prog.py", line 4' in ended.failure and "line 6" in ended.failure
     assert "direct cause" in ended.failure and "RuntimeError: " in ended.failure
     assert f"torchtraceap{os.sep}" not in ended.failure and "runpy" not in ended.failure
-
-
-def test_an_interrupted_script_keeps_what_was_found(script: Write) -> None:
-    path = script(
-        "import torch\nt = torch.ones(3, device='cuda').sum()\nt.item()\n"
-        "raise KeyboardInterrupt"
-    )
-    done, ended = run(path)
-    assert ended.interrupted and not ended.well and not ended.failure
-    assert [wait.line.line for wait in done.waits if wait.line] == [3]
-    assert INTERRUPTED in done.summary()
-    assert done.to_dict()["notes"][0] == INTERRUPTED

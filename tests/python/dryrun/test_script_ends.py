@@ -16,17 +16,13 @@ from pathlib import Path
 
 import pytest
 
-torch = pytest.importorskip("torch")
-if torch.cuda.is_available():
-    pytest.skip("a GPU is here", allow_module_level=True)
+from torchtraceap.dryrun.record import Call, Record
+from torchtraceap.dryrun.result import Result
+from torchtraceap.dryrun.script import child, in_child
+from torchtraceap.dryrun.script.ended import Ended
+from torchtraceap.dryrun.script.journal import Journal, read_journal
 
-from torchtraceap.dryrun.record import Call, Record  # noqa: E402
-from torchtraceap.dryrun.result import Result  # noqa: E402
-from torchtraceap.dryrun.script import child, in_child  # noqa: E402
-from torchtraceap.dryrun.script.ended import Ended  # noqa: E402
-from torchtraceap.dryrun.script.journal import Journal, read_journal  # noqa: E402
-
-from .scripts import Write, run  # noqa: E402
+from .scripts import Write, run
 
 # A wait in each of its steps, at line 7.
 BEGIN = """\

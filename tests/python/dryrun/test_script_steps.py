@@ -7,14 +7,10 @@ import re
 
 import pytest
 
-torch = pytest.importorskip("torch")
-if torch.cuda.is_available():
-    pytest.skip("a GPU is here", allow_module_level=True)
+from torchtraceap.dryrun.record import Op
+from torchtraceap.dryrun.script.ended import Ended
 
-from torchtraceap.dryrun.record import Op  # noqa: E402
-from torchtraceap.dryrun.script.ended import Ended  # noqa: E402
-
-from .scripts import Write, run  # noqa: E402
+from .scripts import Write, run
 
 _MODEL = """
 import torch
@@ -108,40 +104,23 @@ def test_tail_of_a_loop_that_ends_by_itself_counts(script: Write) -> None:
     assert going.steps[0].waits == 3
 
 
-def test_ending_is_not_caught_as_an_exception(script: Write) -> None:
-    path = script(
-        _MODEL + "for i in range(9):\n    work()\n"
-        "    try: first.step()\n    except Exception: raise SystemExit('caught')\n"
-    )
-    assert run(path, steps=2)[1].well
+_LOOP = "for i in range(9): work(); first.step()"
+_TRIES = "for i in range(9):\n    work()\n    try: first.step()\n    except"
+CAUGHT = {
+    "around the loop": f"try:\n    {_LOOP}\nexcept: pass\n",
+    "in the loop": f"{_TRIES}: pass\n",
+    "as an error": f"{_TRIES} Exception: raise SystemExit('caught')\n",
+    "finally": f"try:\n    {_LOOP}\nfinally: model.weight.sum().item()\n",
+}
 
 
-def test_what_it_does_when_it_is_ended_is_forgotten(script: Write) -> None:
-    path = script(
-        _MODEL + "try:\n    for i in range(9):\n        work(); first.step()\n"
-        "finally:\n    model.weight.sum().item()\n    print('ended')\n"
-    )
-    going, _ = run(path, steps=2)
-    assert not [sync for sync in going.syncs if sync.step == 2]
-    assert {entry.step for entry in going.record.entries} == {0, 1}
-    going, _ = run(path)
-    assert len([sync for sync in going.syncs if sync.step == 9]) == 1
-
-
-@pytest.mark.parametrize(
-    "loop",
-    [
-        "try:\n    for i in range(9):\n        work(); first.step()\nexcept: pass\n",
-        "for i in range(9):\n    work()\n    try: first.step()\n    except: pass\n",
-    ],
-    ids=["around the loop", "in the loop"],
-)
-def test_what_it_does_when_it_caught_its_end_is_forgotten(
+@pytest.mark.parametrize("loop", CAUGHT.values(), ids=CAUGHT)
+def test_what_it_does_when_it_is_told_to_end_is_forgotten(
     script: Write, loop: str
 ) -> None:
-    going, ended = run(script(f"{_MODEL}{loop}model.weight.sum().item()\n"), steps=2)
-    assert ended == Ended("SGD.step()")
-    assert going.record.steps == 2
+    path = script(f"{_MODEL}{loop}model.weight.sum().item()\n")
+    going, ended = run(path, steps=2)
+    assert ended == Ended("SGD.step()") and going.record.steps == 2
     assert {entry.step for entry in going.record.entries} == {0, 1}
     assert {sync.step for sync in going.syncs} == {0}
 

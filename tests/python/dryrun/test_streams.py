@@ -6,22 +6,19 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-
-torch = pytest.importorskip("torch")
-if torch.cuda.is_available():
-    pytest.skip("a GPU is here", allow_module_level=True)
+import torch
 
 # Bound before any run, as in a user's module.
-from torch import Event as AnyEvent  # noqa: E402
-from torch import Stream  # noqa: E402
-from torch.cuda import Event, current_stream, synchronize  # noqa: E402
-from torch.cuda import Stream as CudaStream  # noqa: E402
+from torch import Event as AnyEvent
+from torch import Stream
+from torch.cuda import Event, current_stream, synchronize
+from torch.cuda import Stream as CudaStream
 
-from torchtraceap.dryrun.facade.facade import Facade  # noqa: E402
-from torchtraceap.dryrun.waits.sync_ops import BY_OPERATOR  # noqa: E402
-from torchtraceap.errors import DryRunError  # noqa: E402
+from torchtraceap.dryrun.facade.facade import Facade
+from torchtraceap.dryrun.waits.sync_ops import BY_OPERATOR
+from torchtraceap.errors import DryRunError
 
-from .told import Told  # noqa: E402
+from .told import Told
 
 
 def test_streams_are_streams(told: Told) -> None:

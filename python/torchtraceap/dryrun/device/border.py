@@ -19,10 +19,9 @@ from torchtraceap.dryrun.device.devices import DEVICE, is_gpu
 from torchtraceap.dryrun.device.dispatch import Dispatch
 from torchtraceap.dryrun.device.list_indices import LIST_INDICES
 from torchtraceap.dryrun.device.losses import LOSSES
-from torchtraceap.dryrun.device.moved_tensors import MovedTensors
+from torchtraceap.dryrun.device.moved_tensors import TENSOR_DATA, MovedTensors
 from torchtraceap.dryrun.device.named_devices import NAMED_DEVICES
 from torchtraceap.dryrun.device.replacements import FunctionTable
-from torchtraceap.dryrun.device.tensor_data import TENSOR_DATA, ApartGradients
 from torchtraceap.dryrun.without_modes import without_function_modes
 
 REPLACEMENTS: FunctionTable = {
@@ -46,7 +45,6 @@ class Border(TorchFunctionMode):  # type: ignore[misc]
         self.run = run
         run.functions = self
         self.moved = MovedTensors()
-        self.gradients = ApartGradients()
 
     def __torch_function__(
         self, func: Any, types: Any, args: Any = (), kwargs: Any = None

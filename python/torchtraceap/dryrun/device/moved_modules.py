@@ -40,7 +40,6 @@ def bringing_back(tensors: MovedTensors) -> Iterator[None]:
         _as_one_piece(
             [
                 replaced.undo,
-                tensors.bring_others_back,
                 *optimizers.steps_back(tensors.parameters),
                 *moved.steps_back(),
                 *moved.lazy.steps_back(),
@@ -92,7 +91,7 @@ class _MovedModules:
                     for name, tensor in vars(module)[kind].items()
                     if tensor is not None and is_hosts(tensor)
                 }
-            with _by_data():
+            with self.tensors.moving(), _by_data():
                 moved: nn.Module = apply(module, *args, **kwargs)
             for place, tensor in hosts.items():
                 now = vars(module)[place[1]].get(place[2])

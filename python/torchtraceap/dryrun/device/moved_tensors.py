@@ -1,21 +1,32 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """moved_tensors.py: moves parameters between host and device, and back in the end.
 
-A CUDA build moves a parameter by `parameter.data =`, which keeps all that hangs on it:
-attributes, hooks, class, views of the former memory. The meta device refuses that, and
-`torch.utils.swap_tensors` loses it. So only what is inside the tensor is swapped here;
-what was inside before is kept, with its memory and autograd's hooks. Loads torch.
+A CUDA build moves a module's parameters by `parameter.data =`, which keeps all that
+hangs on them: attributes, hooks, class, views of the former memory. The meta device
+refuses that, and `torch.utils.swap_tensors` loses it. So only what is inside the tensor
+is swapped here; what was inside before is kept, with its memory, gradient and hooks of
+autograd. A program's own `data =` across devices is refused. Loads torch.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
-from weakref import ref
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+import torch
 from torch import Tensor, nn
 
-from torchtraceap.dryrun.device.devices import on_device
+from torchtraceap.dryrun.device.replacements import FunctionTable, is_here
 from torchtraceap.dryrun.private_names import private
+from torchtraceap.dryrun.without_modes import (
+    without_dispatch_modes,
+    without_function_modes,
+)
+from torchtraceap.errors import DryRunError
+
+if TYPE_CHECKING:
+    from torchtraceap.dryrun.device.border import Border
 
 _swap_inside = private("torch._C._swap_tensor_impl")
 _inside = private("torch.Tensor._cdata").__get__
@@ -30,59 +41,36 @@ class _Host(NamedTuple):
 
 
 class MovedTensors:
-    """The parameters that left the host, their gradients, and what else did."""
+    """The parameters that left the host."""
 
     def __init__(self) -> None:
         self.parameters: dict[nn.Parameter, _Host] = {}
-        # Not held, so that gradients on the device are freed as on a GPU.
-        self._gradients: dict[Tensor, tuple[ref[Tensor], _Host]] = {}
-        # By `data =`: buffers, and what optimizers remember.
-        self._others: dict[int, tuple[ref[Tensor], _Host]] = {}
+        #: Whether a module is being moved now.
+        self.is_moving = False
 
-    def exchange(self, tensor: Tensor, to: Tensor, owner: Tensor | None) -> None:
-        """Swap what is inside of two tensors; remember what leaves the host.
+    @contextmanager
+    def moving(self) -> Iterator[None]:
+        """Let a module move its parameters in this block."""
+        former, self.is_moving = self.is_moving, True
+        try:
+            yield
+        finally:
+            self.is_moving = former
 
-        Args:
-            tensor: What a program goes on with.
-            to: Nobody else's; keeps what was inside of ``tensor``.
-            owner: Whose gradient ``tensor`` is, if it is one.
-        """
-        kept = _Host(to, _inside(tensor), type(tensor))
-        is_leaving = is_hosts(tensor) and on_device(to)
-        _swap(tensor, to)
-        if not is_leaving:
-            return
-        if isinstance(tensor, nn.Parameter):
-            self.parameters.setdefault(tensor, kept)
-        elif owner is not None:
-            self._gradients.setdefault(owner, (ref(tensor), kept))
-        else:
-            known = self._others.get(id(tensor))
-            if known is None or known[0]() is not tensor:
-                self._others[id(tensor)] = ref(tensor), kept
+    def move(self, parameter: nn.Parameter, to: Tensor) -> None:
+        """Swap what is inside of a parameter; remember what leaves the host."""
+        with without_dispatch_modes():  # They would see a detach.
+            holder = to.data
+        holder.requires_grad = parameter.requires_grad
+        kept = _Host(holder, _inside(parameter), type(parameter))
+        is_leaving = is_hosts(parameter)
+        _swap(parameter, holder)
+        if is_leaving:
+            self.parameters.setdefault(parameter, kept)
 
     def bring_back(self, parameter: nn.Parameter) -> None:
         """Let a parameter be what it was. Doing so twice does no harm."""
         _return(parameter, self.parameters[parameter])
-        self._bring_gradient_back(parameter)
-
-    def _bring_gradient_back(self, owner: Tensor) -> None:
-        if (found := self._gradients.get(owner)) is not None:
-            gradient, host = found[0](), found[1]
-            if gradient is None:
-                gradient = host.holder
-            else:
-                _return(gradient, host)
-            owner.grad = gradient
-
-    def bring_others_back(self) -> None:
-        """The same of what is no parameter that left, and still there."""
-        for owner in self._gradients:
-            if is_hosts(owner):
-                self._bring_gradient_back(owner)
-        for one, host in self._others.values():
-            if (tensor := one()) is not None:
-                _return(tensor, host)
 
     def copy_of(self, parameter: nn.Parameter) -> nn.Parameter:
         """Return another one that is what it was."""
@@ -111,3 +99,51 @@ def _swap(tensor: Tensor, other: Tensor) -> None:
     for hooks in ("_backward_hooks", "_post_accumulate_grad_hooks"):
         if (registered := getattr(tensor, hooks)) is not None:
             setattr(tensor, hooks, registered)
+
+
+def _crosses(tensor: Tensor, to: Tensor) -> bool:
+    return isinstance(to, Tensor) and is_here(tensor) != is_here(to)
+
+
+def _moves(border: Border, tensor: Tensor, to: Tensor) -> bool:
+    """Tell whether a module moves a parameter between host and device."""
+    return (
+        border.moved.is_moving
+        and isinstance(tensor, nn.Parameter)
+        and _crosses(tensor, to)
+        and (is_hosts(tensor) or is_hosts(to))
+    )
+
+
+def _is_assignable(border: Border, func: Any, args: Any, kwargs: Any) -> Any:
+    """Tell modules that are moved to do so by `data =`, as on CUDA."""
+    with without_function_modes():
+        return _moves(border, *args) or (not _crosses(*args) and func(*args))
+
+
+def _set_data(border: Border, func: Any, args: Any, kwargs: Any) -> Any:
+    tensor, to = args
+    with without_function_modes():
+        if not _crosses(tensor, to):
+            return func(*args)
+        if not _moves(border, tensor, to):
+            raise DryRunError(
+                "`.data =` across devices cannot be run dry: write "
+                'model.to("cuda"), or assign the moved tensor to the name'
+            )
+        border.moved.move(tensor, to)
+
+
+def _get_data(border: Border, func: Any, args: Any, kwargs: Any) -> Any:
+    """`tensor.data`, which is no operator; to a mode it looks like detach()."""
+    if not is_here(args[0]):
+        return func(*args)
+    with without_dispatch_modes():
+        return func(*args)
+
+
+TENSOR_DATA: FunctionTable = {
+    torch._has_compatible_shallow_copy_type: _is_assignable,
+    Tensor.data.__get__: _get_data,
+    Tensor.data.__set__: _set_data,
+}

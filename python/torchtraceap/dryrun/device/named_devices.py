@@ -6,7 +6,6 @@ Loads torch.
 
 from __future__ import annotations
 
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -20,6 +19,7 @@ from torchtraceap.dryrun.device.users_meta import (
     means_meta,
     refuse_from_meta,
 )
+from torchtraceap.dryrun.facade.stand_in_classes import LegacyType
 from torchtraceap.dryrun.waits.sync_ops import OF_DATA
 from torchtraceap.dryrun.without_modes import (
     without_dispatch_modes,
@@ -137,17 +137,15 @@ def _type(border: Border, func: Any, args: Any, kwargs: Any) -> Any:
                 .replace("cuda.meta", "cuda")
             )
     named = args[1] if len(args) > 1 else kwargs.get("dtype")
-    if isinstance(named, str) and named.startswith("torch.cuda."):
-        try:
-            kind: Any = attrgetter(named.removeprefix("torch."))(torch)
-        except AttributeError:
-            raise ValueError(f"invalid type: '{named}'") from None
-    else:
-        kind = named
-    if not getattr(kind, "is_cuda", False):
+    if getattr(named, "is_cuda", False):
+        LegacyType.refused()
+    if not isinstance(named, str) or not named.startswith("torch.cuda."):
         return func(*args, **kwargs)
-    if kind.is_sparse:
+    if named.startswith("torch.cuda.sparse."):
         raise no_sparse()
+    kind = getattr(torch, named.removeprefix("torch.cuda."), None)
+    if kind is None:
+        raise ValueError(f"invalid type: '{named}'")
     waits = {k: v for k, v in kwargs.items() if k == "non_blocking"}
     return _to(border, Tensor.to, (args[0], CUDA, kind.dtype, *args[2:3]), waits)
 

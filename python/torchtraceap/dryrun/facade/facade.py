@@ -28,6 +28,7 @@ from torchtraceap.dryrun.facade.host import Host, set_active
 from torchtraceap.dryrun.facade.memory_figures import MemoryFigures
 from torchtraceap.dryrun.facade.replacing import Replacements
 from torchtraceap.dryrun.facade.stand_in_classes import (
+    LegacyType,
     event_class,
     generator_class,
     stream_class,
@@ -64,12 +65,18 @@ class Facade:
     )
     no_tuning = refuse("what torch.cuda.tunable found", "no kernel is tried")
     no_sensors = refuse("a GPU's sensors", "there is no GPU to ask")
+    no_default_type = refuse(
+        "a type of CUDA as default",
+        'write torch.set_default_device("cuda") and torch.set_default_dtype',
+    )
+    legacy_type = LegacyType("LegacyType", (), {})
     priority_range = staticmethod(streams.Stream.priority_range)
 
     def __init__(self, host: Host, generator: rng.Generator | None = None) -> None:
         self._host = host
         self._replaced = Replacements()
         self._of_torch_init = private("torch.cuda._lazy_init")
+        self._of_torch_default = private("torch._C._set_default_tensor_type")
         self.device = Device(host.gpu)
         self.memory = MemoryFigures(host)
         self.cudart = Cudart(host, self.memory)
@@ -122,7 +129,7 @@ class Facade:
             value = attrgetter(attribute)(self)
             # A CPU build has few of them; `_check` tells whether they are asked.
             self._replaced.set(owner, name, value, new=True)
-            if owner is torch:
+            if isinstance(former, type):
                 of_torch.append((former, value))
         self._replaced.set_wherever(of_torch)
 
@@ -151,6 +158,12 @@ class Facade:
         named."""
         self._host.check_thread()
         self._of_torch_init()
+
+    def set_default_type(self, kind: Any) -> None:
+        """Refuse a type of CUDA; pass on those of the host."""
+        if kind is self.legacy_type:
+            self.no_default_type()
+        self._of_torch_default(kind)
 
     def synchronize(self) -> None:
         """Wait for the device."""

@@ -9,6 +9,11 @@ build of torch has most of these functions not at all.
 
 from __future__ import annotations
 
+_LEGACY = (
+    *("Bool", "Byte", "Char", "Short", "Int", "Long"),
+    *("Half", "BFloat16", "Float", "Double"),
+)
+
 #: Name in torch: the attribute of `Facade` that stands in for it meanwhile.
 REPLACED = {
     # There is a GPU.
@@ -113,6 +118,8 @@ REPLACED = {
     "torch._C._cuda_record_untuned_enable": "device.nothing",
     "torch._C._cuda_record_untuned_is_enabled": "device.no",
     # Refused.
+    **{f"torch.cuda.{kind}Tensor": "legacy_type" for kind in _LEGACY},
+    "torch._C._set_default_tensor_type": "set_default_type",
     "torch._C._cuda_tunableop_get_results": "no_tuning",
     "torch._C._cuda_tunableop_get_validators": "no_tuning",
     "torch._C._cuda_tunableop_get_filename": "no_tuning",

@@ -2,7 +2,8 @@
 """stand_in_classes.py: classes for torch.Stream, Event and Generator. Loads torch.
 
 These three are written in C for all devices, so they cannot be changed, as
-torch.cuda.Stream can: others take their names.
+torch.cuda.Stream can: others take their names. So it is with torch.cuda.FloatTensor and
+its like, which are refused.
 """
 
 from __future__ import annotations
@@ -13,9 +14,25 @@ from typing import Any
 import torch
 
 from torchtraceap.dryrun.facade import events, rng, streams
-from torchtraceap.dryrun.facade.device_properties import check_device
+from torchtraceap.dryrun.facade.device_properties import check_device, refuse
 from torchtraceap.dryrun.facade.host import is_active
 from torchtraceap.dryrun.facade.stream_pool import Streams
+
+
+class LegacyType(type):
+    """The class of what stands for `torch.cuda.FloatTensor` and its like."""
+
+    refused = refuse(
+        "torch.cuda.FloatTensor and its like",
+        'write torch.tensor(data, dtype=torch.float, device="cuda"), x.cuda().float(), '
+        "and ask x.is_cuda and x.dtype",
+    )
+    __call__ = refused
+    is_cuda = True
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        # A module that was loaded meanwhile may hold this class for ever.
+        return is_active() and bool(LegacyType.refused())
 
 
 def stream_class(made_by: Streams) -> Any:

@@ -16,7 +16,6 @@ from torchtraceap.dryrun.overrides import (
     ddp,
     early_autocast,
     foreach,
-    legacy_types,
     loader,
     profilers,
     rnn,
@@ -34,7 +33,6 @@ def overrides(run: Dispatch, world_size: int = 8) -> Iterator[None]:
         undo.enter_context(rnn.installed(casts))
         undo.enter_context(composites.installed())
         undo.enter_context(foreach.installed())
-        undo.enter_context(legacy_types.installed())
         undo.enter_context(loader.installed())
         undo.enter_context(collectives.installed(run, world_size))
         undo.enter_context(ddp.installed(run.recorder))
