@@ -160,7 +160,8 @@ def test_the_copy_is_kinetos_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def keep(path: str) -> None:
-        shutil.copy(os.path.join(path, "trace.json"), tmp_path / "kineto.json")
+        if os.path.exists(made := os.path.join(path, "trace.json")):
+            shutil.copy(made, tmp_path / "kineto.json")
 
     removed = shutil.rmtree
     monkeypatch.setattr(
@@ -192,6 +193,25 @@ def test_accumulating_cycles_export_the_newest(tmp_path: Path) -> None:
     prof.export_chrome_trace(str(last))
     assert [r.steps[0].number for r in (first, second)] == [1, 3]
     assert_same_events(second, last)
+
+
+def test_an_export_is_of_the_newest_cycle_also_if_that_was_not_analyzed(
+    tmp_path: Path,
+) -> None:
+    def first_only(prof: Any) -> None:
+        if not vars(prof).get("torchtraceap_reports"):
+            torchtraceap.analyze(prof)
+
+    plan = schedule(wait=0, warmup=1, active=1, repeat=2)
+    with profile(
+        activities=CPU, schedule=plan, on_trace_ready=first_only, acc_events=True
+    ) as prof:
+        for _ in range(4):
+            work()
+            prof.step()
+    prof.export_chrome_trace(str(tmp_path / "last.json"))
+    last = torchtraceap.analyze(tmp_path / "last.json")
+    assert [step.number for step in last.steps] == [3]
 
 
 def test_a_wrong_path_warns_as_kineto_prints(tmp_path: Path) -> None:
