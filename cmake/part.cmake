@@ -56,6 +56,5 @@ function(tta_add_test part shards)
   # What is not under test is not optimized: its templates take two thirds of the time to
   # compile then, and half of it under sanitizers.
   target_compile_options(test_${part} PRIVATE -O0)
-  set_target_properties(test_${part} PROPERTIES UNITY_BUILD OFF)
   tta_run_tests(${part} test_${part} ${shards})
 endfunction()
