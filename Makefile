@@ -8,7 +8,6 @@
 # What to use. Override as in `make test PYTHON=python3.12`, or without a local torch
 # wheel for this platform: `make test TORCH_INDEX=<the PyTorch CPU index>`.
 PYTHON ?= python3
-# Empty: do without torch, so without the tests that profile something.
 TORCH_SPEC ?= torch==2.13.0
 # Empty: pip's own index.
 TORCH_INDEX ?=

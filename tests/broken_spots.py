@@ -196,10 +196,10 @@ SPOTS = (
     ),
     # --- Dry run ---
     Spot(
-        "a-mask-as-index-waits",
-        f"{PACKAGE}/dryrun/waits/sync_ops.py",
-        "applies=when.by_mask,",
-        "applies=when.tensor_by_mask,",
+        "operators-that-read-back-wait",
+        f"{PACKAGE}/dryrun/device/dispatch.py",
+        "if row is not None and row.applies((args, kwargs)):",
+        "if row is not None and row.hidden and row.applies((args, kwargs)):",
         (f"{TESTS}/dryrun/test_probes.py",),
     ),
     Spot(
