@@ -196,10 +196,10 @@ SPOTS = (
     ),
     # --- Dry run ---
     Spot(
-        "operators-that-read-back-wait",
+        "waits-inside-of-operators",
         f"{PACKAGE}/dryrun/device/dispatch.py",
         "if row is not None and row.applies((args, kwargs)):",
-        "if row is not None and row.hidden and row.applies((args, kwargs)):",
+        "if row is not None and not row.hidden and row.applies((args, kwargs)):",
         (f"{TESTS}/dryrun/test_probes.py",),
     ),
     Spot(
