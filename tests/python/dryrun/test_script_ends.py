@@ -56,6 +56,23 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(child, "_OWN_CTRL_C_S", 0.1)
 
 
+# What follows has its own `Ending`.
+ENDING = """\
+from torchtraceap.dryrun.script import in_child
+(ending,) = in_child.endings
+"""
+
+
+@pytest.fixture
+def endings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For ENDING."""
+    begin, found = in_child.Ending.begin, []
+    monkeypatch.setattr(in_child, "endings", found, raising=False)
+    monkeypatch.setattr(
+        in_child.Ending, "begin", lambda one, run: (found.append(one), begin(one, run))
+    )
+
+
 def once_ready(monkeypatch: pytest.MonkeyPatch, then: Callable[[], None]) -> None:
     """Let the first wait for a program end as soon as that writes a file."""
     code, calls = child._code, iter([True])
@@ -96,21 +113,16 @@ def ctrl_c_is_ignored() -> Iterator[None]:
     ids=["spins", "sleeps", "in C", "waits"],
 )
 def test_the_time_is_over_whatever_it_does(
-    dry: Dry, ctrl_c_is_ignored: None, monkeypatch: pytest.MonkeyPatch, hangs: str
+    dry: Dry,
+    endings: None,
+    ctrl_c_is_ignored: None,
+    monkeypatch: pytest.MonkeyPatch,
+    hangs: str,
 ) -> None:
     # However busy this machine is, the time is over when the program hangs.
-    begin, ending = in_child.Ending.begin, []
     monkeypatch.setattr(in_child, "_STUCK_S", 0.2)
-    monkeypatch.setattr(in_child, "endings", ending, raising=False)
-    monkeypatch.setattr(
-        in_child.Ending, "begin", lambda one, run: (ending.append(one), begin(one, run))
-    )
-    over = (
-        "from torchtraceap.dryrun.script import in_child\n"
-        "in_child.endings[0]._end_in(0.1)\n"
-    )
-    found, ended = dry(over + hangs)
-    last = BEGIN.count("\n") + 3 + hangs.count("\n")
+    found, ended = dry(f"{ENDING}ending._end_in(0.1)\n{hangs}")
+    last = BEGIN.count("\n") + 4 + hangs.count("\n")
     at, said = re.fullmatch(
         r"the dry run was ended at prog\.py:(\d+), (after 60 s and \d+ operators "
         r"\(--max-seconds\)\. .* or raise --max-seconds)",
@@ -213,6 +225,40 @@ def test_what_it_does_to_its_process_loses_nothing(
     assert not ended.failure and waits(found) == [(WAIT, 1)]
 
 
+CLOSED = "the program closed a file of torchtraceap's"
+
+
+@pytest.mark.parametrize(
+    ("end", "why"),
+    [
+        ("os.closerange(3, 100)", ""),
+        ("os.closerange(3, 4096)", CLOSED),
+        ("os.closerange(3, 4096); again = range(200, 260)", CLOSED),
+        (
+            # As a full disk does, it cuts a write short, and refuses the next one.
+            "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (7000, 7000))",
+            "File too large",
+        ),
+    ],
+    ids=["as daemons do", "all", "and uses them", "no room"],
+)
+def test_a_record_that_cannot_be_written_disturbs_nothing(
+    dry: Dry, capfd: pytest.CaptureFixture[str], end: str, why: str
+) -> None:
+    found, ended = dry(
+        f"{end}\nout = open('out.bin', 'wb'); out.write(b'mine')\n"
+        # Of the descriptors that were written to, others become its file's.
+        "for high in globals().get('again', ()): os.dup2(out.fileno(), high)\n"
+        "for _ in range(20): step()\nout.close(); os.write(1, b'done\\n')"
+    )
+    assert capfd.readouterr() == ("done\n", "")
+    assert Path("out.bin").read_bytes() == b"mine"
+    told = f"the record could not be written to its end: {why}; what is told was found"
+    assert ended.message.startswith(told) if why else ended.well
+    ((line, count),) = waits(found)
+    assert line == WAIT and (1 <= count < 21 if why else count == 21)
+
+
 @pytest.mark.parametrize(
     ("end", "code"),
     [("sys.exit(3)", 3), ("sys.exit('child')", 1), ("raise ValueError('child')", 1)],
@@ -228,6 +274,31 @@ def test_a_child_that_it_forks_tells_nothing(
     assert ended.well and waits(found) == [(WAIT, 2)]
     assert f"{code} is its code" in said.out
     assert ("child" in said.err) == (code == 1)
+
+
+def test_a_child_that_it_forks_writes_nothing(dry: Dry, endings: None) -> None:
+    # Nor does it wait for the lock of a thread that it does not have.
+    found, ended = dry(
+        f"""{ENDING}
+held, done = threading.Event(), threading.Event()
+def hold():
+    with ending.journal._lock:
+        held.set()
+        done.wait()
+thread = threading.Thread(target=hold)
+thread.start()
+held.wait()
+if os.fork() == 0:
+    ending._record.entries.clear()
+    ending.journal.again()
+    ending.write()
+    os._exit(0)
+os.wait()
+done.set()
+thread.join()
+"""
+    )
+    assert ended.well and waits(found) == [(WAIT, 1)] and len(found.ops) > 5
 
 
 def test_a_thread_that_is_refused_the_gpu_ends_it(dry: Dry, impatient: None) -> None:
@@ -307,7 +378,7 @@ def test_a_program_ends_with_the_process_that_began_it(tmp_path: Path) -> None:
 
 def test_a_journal_that_breaks_off_has_what_came_before() -> None:
     file, record = io.BytesIO(), Record()
-    journal = Journal(file)
+    journal = Journal(file, pytest.fail)
     record.entries += [Call("event_record", step, None) for step in range(3)]
     journal.write(record, 3)
     for entry in record.entries[1:]:

@@ -48,7 +48,9 @@ def run_dry(
         to_stderr: Let what it writes to standard output go to standard error.
     """
     from torchtraceap.dryrun.script.in_child import be_child
+    from torchtraceap.dryrun.script.own_file import Slip
 
+    broke = Slip()
     with (
         tempfile.TemporaryFile(buffering=0) as journal,
         tempfile.TemporaryFile(buffering=0) as last_words,
@@ -61,7 +63,7 @@ def run_dry(
         child = os.fork()
         if child == 0:
             try:
-                be_child(program, max_seconds, journal, last_words, to_stderr)
+                be_child(program, max_seconds, journal, last_words, broke, to_stderr)
             finally:  # What is below is the parent's.
                 os._exit(1)
         code, interrupted = _wait_for(child, max_seconds)
@@ -69,6 +71,13 @@ def run_dry(
         last_words.seek(0)
         text = last_words.read().decode("ascii", "replace")
     ended = _how(written, program.name, max_seconds, code, text, interrupted)
+    if why := broke.read():
+        end = f"the record could not be written to its end: {printable(why, 200)}"
+        what = f"{end}; what is told was found until then"
+        if ended.interrupted:
+            ended = replace(ended, remark=what)
+        else:
+            ended = replace(ended, message=what)
     written.record.interrupted = ended.interrupted
     return written.record, ended
 

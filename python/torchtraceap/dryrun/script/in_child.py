@@ -23,6 +23,7 @@ from torchtraceap.dryrun.record import Record
 from torchtraceap.dryrun.script import child
 from torchtraceap.dryrun.script.ended import Ended, Program
 from torchtraceap.dryrun.script.journal import Journal
+from torchtraceap.dryrun.script.own_file import OwnFile, Slip
 from torchtraceap.errors import DryRunError
 
 if TYPE_CHECKING:
@@ -47,11 +48,12 @@ class Ending:
     Args:
         journal: Where to.
         last_words: Where a timer writes what was running, as it ends the process.
+        broke: Is told why not all could be written down.
     """
 
-    def __init__(self, journal: IO[bytes], last_words: IO[bytes]) -> None:
-        self.journal = Journal(journal)
-        self._last_words = last_words
+    def __init__(self, journal: IO[bytes], last_words: IO[bytes], broke: Slip) -> None:
+        self.journal = Journal(OwnFile(journal), broke.write)
+        self._last_words = OwnFile(last_words)
         self._record = Record()
         self._limits: Limits | None = None
         self._process = os.getpid()  # Not what that forks.
@@ -84,18 +86,20 @@ class Ending:
     def _write_often(self, parent: int) -> None:
         # Without the parent nobody would end it any more.
         while os.getppid() == parent and (left := self._until - time.monotonic()) > 0:
-            with suppress(OSError):  # The program may close what it did not open.
-                self.write()
-            time.sleep(min(left, _EVERY_S))
-        with suppress(OSError):
             self.write()
-            faulthandler.dump_traceback(self._last_words)
+            if self._last_words.descriptor is None:  # The timer would not see that.
+                faulthandler.cancel_dump_traceback_later()
+            time.sleep(min(left, _EVERY_S))
+        self.write()
+        if (file := self._last_words.descriptor) is not None:
+            faulthandler.dump_traceback(file)
         _exit_now(1)
 
     def _end_in(self, seconds: float) -> None:
         self._until = time.monotonic() + seconds
-        file = self._last_words
-        faulthandler.dump_traceback_later(seconds + _STUCK_S, exit=True, file=file)
+        if (file := self._last_words.descriptor) is not None:
+            seconds += _STUCK_S
+            faulthandler.dump_traceback_later(seconds, exit=True, file=file)
 
 
 def be_child(
@@ -103,10 +107,11 @@ def be_child(
     max_seconds: float,
     journal: IO[bytes],
     last_words: IO[bytes],
+    broke: Slip,
     to_stderr: bool,
 ) -> NoReturn:
     """Be the process of a program from its beginning to its end."""
-    code, ending = 1, Ending(journal, last_words)
+    code, ending = 1, Ending(journal, last_words, broke)
     try:
         # What is there is the parent's: it is not asked to end, nor copied to be looked
         # at as garbage.
