@@ -4,15 +4,20 @@ then is told."""
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import io
 import os
+import pty
 import re
 import signal
 import subprocess
 import sys
+import termios
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -53,7 +58,6 @@ def dry(script: Write) -> Dry:
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Break off at once what was told to end. For programs that never do."""
     monkeypatch.setattr(child, "GRACE_S", 0.3)
-    monkeypatch.setattr(child, "_OWN_CTRL_C_S", 0.1)
 
 
 # What follows has its own `Ending`.
@@ -133,6 +137,25 @@ def test_the_time_is_over_whatever_it_does(
     assert waits(found) == [(WAIT, 1)]
 
 
+@pytest.mark.parametrize("fails", [False, True])
+def test_the_time_is_over_of_a_thread_that_it_leaves(
+    dry: Dry, endings: None, fails: bool
+) -> None:
+    found, ended = dry(
+        f"""{ENDING}
+def late():
+    while not ending._told: time.sleep(0.01)
+    ending._end_in(0.1)
+    threading.Event().wait()
+threading.Thread(target=late).start()
+{"1 / 0" if fails else ""}
+"""
+    )
+    assert ", after 60 s and " in (ended.remark if fails else ended.message)
+    assert not (ended.message if fails else ended.remark)
+    assert waits(found) == [(WAIT, 1)]
+
+
 def test_the_parent_ends_what_takes_the_timer_away(
     dry: Dry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -206,6 +229,9 @@ def test_what_goes_on_after_its_steps_is_broken_off(
 # --- By what it does to its process ---------------------------------------------------
 
 
+LEFT = "prog.py left its process without telling how it ended: the end of what it did"
+
+
 @pytest.mark.parametrize(
     ("end", "says"),
     [
@@ -213,6 +239,9 @@ def test_what_goes_on_after_its_steps_is_broken_off(
         ("os._exit(3)", "prog.py ended itself with exit code 3"),
         ("threading.Thread(target=os._exit, args=[0]).start(); time.sleep(60)", ""),
         ("os.kill(os.getpid(), 9)", "prog.py was ended by SIGKILL, as when memory"),
+        ("os.kill(os.getpid(), 40)", "prog.py was ended by signal 40"),
+        ("import ctypes; ctypes.CDLL(None)._exit(0)", LEFT),
+        ("os.execv('/bin/sh', ['sh', '-c', ':'])", LEFT),
         ("sys.stdout.close()", ""),
         ("import gc; gc.disable(); os.chdir('/'); sys.argv.clear()", ""),
     ],
@@ -314,6 +343,21 @@ def test_a_thread_that_is_refused_the_gpu_ends_it(dry: Dry, impatient: None) -> 
     assert waits(found) == [(WAIT, 1)]
 
 
+@pytest.mark.parametrize("refused", ["os.fork", "tempfile.TemporaryFile"])
+def test_what_the_system_refuses_is_said(
+    dry: Dry, monkeypatch: pytest.MonkeyPatch, refused: str
+) -> None:
+    def refuse(**_: object) -> NoReturn:
+        raise OSError(errno.EAGAIN, "Try again later")
+
+    monkeypatch.setattr(f"{child.__name__}.{refused}", refuse)
+    _, ended = dry("")
+    assert ended.message == (
+        "prog.py cannot be run dry: Try again later. It needs a process and a "
+        "temporary file"
+    )
+
+
 # --- By Ctrl-C ------------------------------------------------------------------------
 
 
@@ -337,7 +381,11 @@ def test_ctrl_c_that_the_child_did_not_get_is_passed_on(
     assert waits(found) == [(WAIT, 1)]
 
 
-def start(tmp_path: Path, end: str) -> subprocess.Popen[str]:
+def start(tmp_path: Path, end: str, terminal: int) -> subprocess.Popen[str]:
+    def begin() -> None:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        fcntl.ioctl(terminal, termios.TIOCSCTTY, 0)
+
     (tmp_path / "prog.py").write_text(BEGIN + end)
     return subprocess.Popen(
         [sys.executable, "-m", "torchtraceap", "dryrun", "prog.py"],
@@ -345,17 +393,36 @@ def start(tmp_path: Path, end: str) -> subprocess.Popen[str]:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        start_new_session=True,  # A group of its own, as of a terminal.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+        start_new_session=True,
+        pass_fds=[terminal],
+        preexec_fn=begin,
     )
 
 
-def test_ctrl_c_of_a_terminal_tells_what_was_found(tmp_path: Path) -> None:
-    process = start(tmp_path, "print('ready', flush=True)\nwhile True: pass\n")
+@pytest.fixture
+def terminal() -> Iterator[tuple[int, int]]:
+    """The two ends of one: of who types, and of what runs there."""
+    ends = pty.openpty()
+    yield ends
+    for end in ends:
+        os.close(end)
+
+
+def test_ctrl_c_of_a_terminal_tells_what_was_found(
+    tmp_path: Path, terminal: tuple[int, int]
+) -> None:
+    process = start(
+        tmp_path,
+        "try:\n    print('ready', flush=True)\n    while True: pass\n"
+        # Ctrl-C is not passed on to it while it cleans up.
+        "finally:\n    time.sleep(1.5); print('cleaned up')\n",
+        terminal[1],
+    )
     assert process.stdout is not None
     assert process.stdout.readline() == "ready\n"
-    os.killpg(process.pid, signal.SIGINT)
+    os.write(terminal[0], b"\x03")
     out, err = process.communicate(timeout=120)
+    assert out.startswith("cleaned up\n")
     assert process.returncode == 130 and f"prog.py:{WAIT}" in out
     assert "The run was interrupted: this is what was found until then." in out
     assert err == (
@@ -364,8 +431,11 @@ def test_ctrl_c_of_a_terminal_tells_what_was_found(tmp_path: Path) -> None:
     )
 
 
-def test_a_program_ends_with_the_process_that_began_it(tmp_path: Path) -> None:
-    process = start(tmp_path, "print('ready', flush=True)\nwhile True: pass\n")
+def test_a_program_ends_with_the_process_that_began_it(
+    tmp_path: Path, terminal: tuple[int, int]
+) -> None:
+    end = "print('ready', flush=True)\nwhile True: pass\n"
+    process = start(tmp_path, end, terminal[1])
     assert process.stdout is not None
     assert process.stdout.readline() == "ready\n"
     process.terminate()

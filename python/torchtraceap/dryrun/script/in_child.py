@@ -17,6 +17,7 @@ import threading
 import time
 import traceback
 from contextlib import suppress
+from dataclasses import replace
 from typing import IO, TYPE_CHECKING, NoReturn
 
 from torchtraceap.dryrun.record import Record
@@ -78,7 +79,7 @@ class Ending:
         does from now on, and it has to do that soon. What was said first holds."""
         if self._told or os.getpid() != self._process:
             return
-        self.write(ended)
+        self.write(replace(ended, told_to_end=soon))
         self._told = True
         if soon:
             self._end_in(child.GRACE_S)
