@@ -4,8 +4,10 @@ then is told."""
 
 from __future__ import annotations
 
+import atexit
 import errno
 import fcntl
+import gzip
 import io
 import os
 import pty
@@ -16,6 +18,7 @@ import sys
 import termios
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
@@ -226,6 +229,17 @@ def test_what_goes_on_after_its_steps_is_broken_off(
     assert found.record.steps == 3 and waits(found) == [(WAIT, 3)]
 
 
+def test_what_follows_its_one_step_is_of_it_also_where_that_is_written(
+    dry: Dry, endings: None
+) -> None:
+    found, ended = dry(
+        f"{ENDING}weight.sum().item()\nending.write()\noptimizer.step()",
+        steps=1,
+    )
+    assert ended.well and {sync.step for sync in found.syncs} == {0}
+    assert {op.step for op in found.ops} == {0}
+
+
 # --- By what it does to its process ---------------------------------------------------
 
 
@@ -288,6 +302,46 @@ def test_a_record_that_cannot_be_written_disturbs_nothing(
     assert line == WAIT and (1 <= count < 21 if why else count == 21)
 
 
+def test_it_ends_as_under_python(
+    dry: Dry, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    # What is the parent's is neither ended by the child nor written a second time.
+    at_exit = partial(os.write, 1, b"of the parent")
+    atexit.register(at_exit)
+    with open("out.txt", "w") as out:
+        monkeypatch.setattr(sys, "stdout", out)
+        print("before", flush=False)
+        found, ended = dry("""
+import atexit, ctypes, gzip, tempfile
+print("in it")
+c = ctypes.CDLL(None)
+c.fopen.restype = ctypes.c_void_p
+c.fputs(b"of C", ctypes.c_void_p(c.fopen(b"of_c.txt", b"w")))
+packed = gzip.open("out.gz", "wt")
+packed.write("all of it")
+plain = open("plain.txt", "w")
+plain.write("and this")
+plain.itself = [plain]
+removed = tempfile.NamedTemporaryFile(dir=".", prefix="left")
+class Told:
+    def __del__(self): os.write(1, b"let go\\n")
+_told = Told()
+def late():  # It goes on while Python ends.
+    while sys: time.sleep(0)
+    raise ValueError("has lost its names")
+threading.Thread(target=late, daemon=True).start()
+atexit.register(lambda: os.write(1, packed.name.encode() + b"\\n"))
+""")
+    atexit.unregister(at_exit)
+    assert ended.well and waits(found) == [(WAIT, 1)]
+    assert Path("out.txt").read_text() == "before\nin it\n"
+    assert capfd.readouterr() == ("out.gz\nlet go\n", "")
+    assert Path("of_c.txt").read_text() == "of C"
+    with gzip.open("out.gz", "rt") as packed:
+        assert packed.read() == "all of it"
+    assert Path("plain.txt").read_text() == "and this" and not [*Path().glob("left*")]
+
+
 @pytest.mark.parametrize(
     ("end", "code"),
     [("sys.exit(3)", 3), ("sys.exit('child')", 1), ("raise ValueError('child')", 1)],
@@ -318,6 +372,7 @@ thread = threading.Thread(target=hold)
 thread.start()
 held.wait()
 if os.fork() == 0:
+    signal.alarm(30)  # Should it wait nonetheless.
     ending._record.entries.clear()
     ending.journal.again()
     ending.write()

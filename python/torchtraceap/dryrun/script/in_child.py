@@ -18,6 +18,8 @@ import time
 import traceback
 from contextlib import suppress
 from dataclasses import replace
+from itertools import chain
+from types import ModuleType
 from typing import IO, TYPE_CHECKING, NoReturn
 
 from torchtraceap.dryrun.record import Record
@@ -39,6 +41,7 @@ _LATE_S = 0.5
 #: By so much a thread of Python, which writes what there is, sees it before a timer in
 #: C, which ends a program that never lets another thread run.
 _STUCK_S = 0.5
+_FOREVER_S = 1000.0
 
 _exit_now = os._exit
 
@@ -112,6 +115,7 @@ def be_child(
     to_stderr: bool,
 ) -> NoReturn:
     """Be the process of a program from its beginning to its end."""
+    main = sys.modules["__main__"]
     code, ending = 1, Ending(journal, last_words, broke)
     try:
         # What is there is the parent's: it is not asked to end, nor copied to be looked
@@ -127,7 +131,7 @@ def be_child(
     except BaseException:
         traceback.print_exc()
     finally:
-        leave(code)
+        _leave(code, main)
 
 
 def _run(program: Program, max_seconds: float, ending: Ending) -> int:
@@ -152,20 +156,50 @@ def _run(program: Program, max_seconds: float, ending: Ending) -> int:
         return 1
 
 
-def leave(code: int) -> NoReturn:
+def _leave(code: int, main: ModuleType) -> NoReturn:
     """End this process as Python does, which is not left to it: the stack below is that
-    of the parent."""
+    of the parent.
+
+    Args:
+        code: The exit code.
+        main: The parent's __main__.
+    """
     try:
         with suppress(BaseException):
             threading._shutdown()  # type: ignore[attr-defined]
         with suppress(BaseException):
             atexit._run_exitfuncs()
-        # Files that nobody closed, of Python and of C.
-        for one in [sys.stdout, sys.stderr, *gc.get_objects()]:
-            if issubclass(type(one), io.IOBase):
-                with suppress(Exception):
-                    one.flush()
+        _flush()  # A file in a cycle would lose what is in its buffer.
+        with suppress(BaseException):
+            _clear(main)
+        _flush()
         with suppress(Exception):
             ctypes.CDLL(None).fflush(None)
     finally:
         _exit_now(code)
+
+
+def _flush() -> None:
+    """Write what is in the buffers of files that nobody closed."""
+    # No list of both: it would be found, and so hold itself, and all that is in it.
+    for one in chain((sys.stdout, sys.stderr), gc.get_objects()):
+        if issubclass(type(one), io.IOBase):
+            with suppress(Exception):
+                one.flush()
+
+
+def _clear(main: ModuleType) -> None:
+    """Let go of what the program has in its globals, which closes and removes files."""
+    module = sys.modules.get("__main__")
+    if module is None or module is main:  # runpy has let go of it.
+        gc.collect()
+        return
+    # Python stops the other threads before: they would find their names gone.
+    threading.excepthook = lambda _: None
+    sys.setswitchinterval(_FOREVER_S)
+    names = vars(module)
+    hidden = [name for name in names if name[0] == "_" and name[1:2] != "_"]
+    for name in [*hidden, *names]:
+        if name != "__builtins__":
+            names[name] = None
+    gc.collect()
