@@ -329,7 +329,11 @@ _told = Told()
 def late():  # It goes on while Python ends.
     while sys: time.sleep(0)
     raise ValueError("has lost its names")
+threading.excepthook = threading.__excepthook__  # Not that of pytest.
 threading.Thread(target=late, daemon=True).start()
+class Waits:  # So that the thread runs.
+    def __del__(self, sleep=time.sleep): sleep(0.1)
+waits = Waits()
 atexit.register(lambda: os.write(1, packed.name.encode() + b"\\n"))
 """)
     atexit.unregister(at_exit)
@@ -377,7 +381,7 @@ if os.fork() == 0:
     ending.journal.again()
     ending.write()
     os._exit(0)
-os.wait()
+assert os.wait()[1] == 0
 done.set()
 thread.join()
 """
