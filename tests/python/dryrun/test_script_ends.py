@@ -9,6 +9,7 @@ import errno
 import fcntl
 import gzip
 import io
+import json
 import os
 import pty
 import re
@@ -251,6 +252,13 @@ LEFT = "prog.py left its process without telling how it ended: the end of what i
     [
         ("os._exit(0)", ""),
         ("os._exit(3)", "prog.py ended itself with exit code 3"),
+        ("os._exit(-5)", "prog.py ended itself with exit code 251"),
+        ("sys.exit(-5)", "prog.py ended itself with exit code 251"),
+        ("sys.exit(256)", ""),  # Of which the system tells 8 bits.
+        (
+            "class Odd:\n    __str__ = None\nsys.exit(Odd())",
+            "prog.py ended itself: a Odd",
+        ),
         ("threading.Thread(target=os._exit, args=[0]).start(); time.sleep(60)", ""),
         ("os.kill(os.getpid(), 9)", "prog.py was ended by SIGKILL, as when memory"),
         ("os.kill(os.getpid(), 40)", "prog.py was ended by signal 40"),
@@ -400,6 +408,32 @@ def test_a_thread_that_is_refused_the_gpu_ends_it(dry: Dry, impatient: None) -> 
         f"prog.py:{line}: the thread 'loads' uses the GPU, but a dry run follows only "
     )
     assert waits(found) == [(WAIT, 1)]
+
+
+def test_it_is_waited_for_where_children_are_ignored(dry: Dry) -> None:
+    """As some supervisors leave it to what they start."""
+    former = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    try:
+        assert dry("")[1].well
+        assert signal.getsignal(signal.SIGCHLD) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGCHLD, former)
+
+
+def test_it_does_not_begin_for_a_process_that_is_gone(
+    dry: Dry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "getpid", lambda: 1)
+    assert not dry("time.sleep(60)")[1].well
+
+
+def test_where_no_standard_descriptor_is_open(tmp_path: Path) -> None:
+    """What is printed in C does not get into a file of ours."""
+    end = "import ctypes; ctypes.CDLL(None).puts(b'here'); step()"
+    (tmp_path / "prog.py").write_text(BEGIN + end)
+    line = f"{sys.executable} -m torchtraceap dryrun --json - prog.py <&- 2>&-"
+    done = subprocess.run(["sh", "-c", line], cwd=tmp_path, stdout=subprocess.PIPE)
+    assert done.returncode == 0 and len(json.loads(done.stdout)["steps"]) == 2
 
 
 @pytest.mark.parametrize("refused", ["os.fork", "tempfile.TemporaryFile"])

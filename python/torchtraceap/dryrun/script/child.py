@@ -14,7 +14,8 @@ import signal
 import sys
 import tempfile
 import time
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
 from torchtraceap.dryrun.limits import limit_error
@@ -49,8 +50,9 @@ def run_dry(
     from torchtraceap.dryrun.script.in_child import be_child
     from torchtraceap.dryrun.script.own_file import Slip
 
-    broke = Slip()
+    broke, parent = Slip(), os.getpid()
     with ExitStack() as files:
+        _open_standard_descriptors()
         for stream in (sys.stdout, sys.stderr):
             if stream is not None:
                 stream.flush()  # Else both would write what is in its buffer.
@@ -59,14 +61,20 @@ def run_dry(
             last_words = files.enter_context(tempfile.TemporaryFile(buffering=0))
             # The child could not end a timer whose thread it does not have.
             faulthandler.cancel_dump_traceback_later()
+            files.enter_context(_children_are_waited_for())
+            # Ctrl-C comes when there is somebody to hear it, in both.
+            signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
             child = os.fork()
         except OSError as error:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
             why = f"{error.strerror or error}. It needs a process and a temporary file"
             message = f"{_shown(program.name)} cannot be run dry: {why}"
             return Record(), Ended(message=message)
         if child == 0:
             try:
-                be_child(program, max_seconds, journal, last_words, broke, to_stderr)
+                be_child(
+                    program, max_seconds, parent, journal, last_words, broke, to_stderr
+                )
             finally:  # What is below is the parent's.
                 os._exit(1)
         code, interrupted = _wait_for(child, max_seconds)
@@ -90,6 +98,7 @@ def _wait_for(child: int, max_seconds: float) -> tuple[int | None, bool]:
     killed; and whether there was Ctrl-C."""
     interrupted, code = False, None
     try:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
         code = _code(child, max_seconds + GRACE_S + BACKSTOP_S)
     except KeyboardInterrupt:
         interrupted = True
@@ -106,6 +115,30 @@ def _wait_for(child: int, max_seconds: float) -> tuple[int | None, bool]:
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
     return code, interrupted
+
+
+def _open_standard_descriptors() -> None:
+    """Open those that are closed: a file of ours would get their numbers, and what is
+    printed in C."""
+    for descriptor in range(3):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+
+
+@contextmanager
+def _children_are_waited_for() -> Iterator[None]:
+    """Let the system keep how a child ended, which it does not where whoever started
+    this process ignores SIGCHLD."""
+    ignored = signal.getsignal(signal.SIGCHLD) is signal.SIG_IGN
+    if ignored:
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    try:
+        yield
+    finally:
+        if ignored:
+            signal.signal(signal.SIGCHLD, signal.SIG_IGN)
 
 
 def _at_terminal() -> bool:
@@ -178,7 +211,11 @@ def of_exit(name: str, code: object) -> str:
         code: What sys.exit() was given, a number or a text; below 0: a signal.
     """
     if not isinstance(code, int):
-        return f"{_shown(name)} ended itself: {printable(str(code), 300)}"
+        try:
+            text = str(code)
+        except Exception:
+            text = f"a {type(code).__name__}"
+        return f"{_shown(name)} ended itself: {printable(text, 300)}"
     if code >= 0:
         return f"{_shown(name)} ended itself with exit code {code}"
     try:

@@ -12,6 +12,7 @@ import gc
 import io
 import math
 import os
+import signal
 import sys
 import threading
 import time
@@ -50,12 +51,16 @@ class Ending:
     """Writes down what a run finds, and how its program ended.
 
     Args:
+        parent: The process that waits for this one.
         journal: Where to.
         last_words: Where a timer writes what was running, as it ends the process.
         broke: Is told why not all could be written down.
     """
 
-    def __init__(self, journal: IO[bytes], last_words: IO[bytes], broke: Slip) -> None:
+    def __init__(
+        self, parent: int, journal: IO[bytes], last_words: IO[bytes], broke: Slip
+    ) -> None:
+        self._parent = parent
         self.journal = Journal(OwnFile(journal), broke.write)
         self._last_words = OwnFile(last_words)
         self._record = Record()
@@ -70,7 +75,7 @@ class Ending:
         self._record, self._limits = run.record, run.limits
         self._end_in(run.limits.seconds_left + _LATE_S)
         # None of threading's, which the program sees.
-        _thread.start_new_thread(self._write_often, (os.getppid(),))
+        _thread.start_new_thread(self._write_often, ())
 
     def write(self, ended: Ended | None = None) -> None:
         """Write down what there is."""
@@ -87,9 +92,12 @@ class Ending:
         if soon:
             self._end_in(child.GRACE_S)
 
-    def _write_often(self, parent: int) -> None:
+    def _write_often(self) -> None:
         # Without the parent nobody would end it any more.
-        while os.getppid() == parent and (left := self._until - time.monotonic()) > 0:
+        while (
+            os.getppid() == self._parent
+            and (left := self._until - time.monotonic()) > 0
+        ):
             self.write()
             if self._last_words.descriptor is None:  # The timer would not see that.
                 faulthandler.cancel_dump_traceback_later()
@@ -109,6 +117,7 @@ class Ending:
 def be_child(
     program: Program,
     max_seconds: float,
+    parent: int,
     journal: IO[bytes],
     last_words: IO[bytes],
     broke: Slip,
@@ -116,8 +125,9 @@ def be_child(
 ) -> NoReturn:
     """Be the process of a program from its beginning to its end."""
     main = sys.modules["__main__"]
-    code, ending = 1, Ending(journal, last_words, broke)
+    code, ending = 1, Ending(parent, journal, last_words, broke)
     try:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
         # What is there is the parent's: it is not asked to end, nor copied to be looked
         # at as garbage.
         atexit._clear()
