@@ -14,6 +14,8 @@ import signal
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
 from torchtraceap.dryrun.limits import limit_error
@@ -29,8 +31,6 @@ GRACE_S = 10.0
 #: So much later than it should have ended itself, the child is killed: it takes a while
 #: to load torch, and a program may take its timer from it.
 BACKSTOP_S = 60.0
-#: Ctrl-C reaches the child by itself where it comes from a terminal.
-_OWN_CTRL_C_S = 1.0
 _LONGEST_NAP_S = 0.05
 
 # A line of what faulthandler writes.
@@ -48,20 +48,33 @@ def run_dry(
         to_stderr: Let what it writes to standard output go to standard error.
     """
     from torchtraceap.dryrun.script.in_child import be_child
+    from torchtraceap.dryrun.script.own_file import Slip
 
-    with (
-        tempfile.TemporaryFile(buffering=0) as journal,
-        tempfile.TemporaryFile(buffering=0) as last_words,
-    ):
+    broke, parent = Slip(), os.getpid()
+    with ExitStack() as files:
+        _open_standard_descriptors()
         for stream in (sys.stdout, sys.stderr):
             if stream is not None:
                 stream.flush()  # Else both would write what is in its buffer.
-        # The child could not end a timer whose thread it does not have.
-        faulthandler.cancel_dump_traceback_later()
-        child = os.fork()
+        try:
+            journal = files.enter_context(tempfile.TemporaryFile(buffering=0))
+            last_words = files.enter_context(tempfile.TemporaryFile(buffering=0))
+            # The child could not end a timer whose thread it does not have.
+            faulthandler.cancel_dump_traceback_later()
+            files.enter_context(_children_are_waited_for())
+            # Ctrl-C comes when there is somebody to hear it, in both.
+            signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+            child = os.fork()
+        except OSError as error:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
+            why = f"{error.strerror or error}. It needs a process and a temporary file"
+            message = f"{_shown(program.name)} cannot be run dry: {why}"
+            return Record(), Ended(message=message)
         if child == 0:
             try:
-                be_child(program, max_seconds, journal, last_words, to_stderr)
+                be_child(
+                    program, max_seconds, parent, journal, last_words, broke, to_stderr
+                )
             finally:  # What is below is the parent's.
                 os._exit(1)
         code, interrupted = _wait_for(child, max_seconds)
@@ -69,6 +82,13 @@ def run_dry(
         last_words.seek(0)
         text = last_words.read().decode("ascii", "replace")
     ended = _how(written, program.name, max_seconds, code, text, interrupted)
+    if why := broke.read():
+        end = f"the record could not be written to its end: {printable(why, 200)}"
+        what = f"{end}; what is told was found until then"
+        if ended.interrupted:
+            ended = replace(ended, remark=what)
+        else:
+            ended = replace(ended, message=what)
     written.record.interrupted = ended.interrupted
     return written.record, ended
 
@@ -78,12 +98,15 @@ def _wait_for(child: int, max_seconds: float) -> tuple[int | None, bool]:
     killed; and whether there was Ctrl-C."""
     interrupted, code = False, None
     try:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
         code = _code(child, max_seconds + GRACE_S + BACKSTOP_S)
     except KeyboardInterrupt:
         interrupted = True
         try:
-            code = _code(child, _OWN_CTRL_C_S)
-            if code is None:
+            # A second one would break the `finally` that the first one began.
+            if _at_terminal():
+                code = _code(child, GRACE_S)
+            if code is None:  # `kill -INT` of this process alone, or no terminal.
                 os.kill(child, signal.SIGINT)
                 code = _code(child, GRACE_S)
         except KeyboardInterrupt:  # Who asks twice does not want to wait.
@@ -92,6 +115,44 @@ def _wait_for(child: int, max_seconds: float) -> tuple[int | None, bool]:
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
     return code, interrupted
+
+
+def _open_standard_descriptors() -> None:
+    """Open those that are closed: a file of ours would get their numbers, and what is
+    printed in C."""
+    for descriptor in range(3):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+
+
+@contextmanager
+def _children_are_waited_for() -> Iterator[None]:
+    """Let the system keep how a child ended, which it does not where whoever started
+    this process ignores SIGCHLD."""
+    ignored = signal.getsignal(signal.SIGCHLD) is signal.SIG_IGN
+    if ignored:
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    try:
+        yield
+    finally:
+        if ignored:
+            signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+
+
+def _at_terminal() -> bool:
+    """Return whether Ctrl-C of a terminal reaches this process, and so the child."""
+    try:
+        terminal = os.open(os.ctermid(), os.O_RDONLY | os.O_NOCTTY)
+    except OSError:
+        return False
+    try:
+        return os.tcgetpgrp(terminal) == os.getpgrp()
+    except OSError:
+        return False
+    finally:
+        os.close(terminal)
 
 
 def _code(child: int, seconds: float) -> int | None:
@@ -116,14 +177,25 @@ def _how(
 ) -> Ended:
     ended, line = written.ended, _line_of(last_words)
     timed_out = bool(last_words) or (code is None and not interrupted)
+    limit = ""
+    if timed_out and not (ended and ended.told_to_end):
+        done = f"{max_seconds:g} s and {written.ops:,} operators"
+        error = limit_error(written.record, done, "max_seconds", line)
+        limit = error.in_options
     if ended is None:
         ended = Ended()
         if timed_out:
-            done = f"{max_seconds:g} s and {written.ops:,} operators"
-            limit = limit_error(written.record, done, "max_seconds", line)
-            ended = Ended(message=limit.in_options)
+            ended = Ended(message=limit)
         elif code and not interrupted:
             ended = Ended(message=of_exit(name, code))
+        elif code == 0 and not interrupted:  # As after os.execv, or _exit of C.
+            left = f"{_shown(name)} left its process without telling how it ended"
+            ended = Ended(message=f"{left}: the end of what it did may be missing")
+    elif limit:  # A thread of it goes on.
+        if ended.well:
+            ended = replace(ended, message=limit)
+        else:
+            ended = replace(ended, remark=limit)
     elif timed_out:
         at = f" at {line}" if line else ""
         remark = f"it did not end in {GRACE_S:g} s, so it was broken off{at}"
@@ -139,10 +211,17 @@ def of_exit(name: str, code: object) -> str:
         code: What sys.exit() was given, a number or a text; below 0: a signal.
     """
     if not isinstance(code, int):
-        return f"{_shown(name)} ended itself: {printable(str(code), 300)}"
+        try:
+            text = str(code)
+        except Exception:
+            text = f"a {type(code).__name__}"
+        return f"{_shown(name)} ended itself: {printable(text, 300)}"
     if code >= 0:
         return f"{_shown(name)} ended itself with exit code {code}"
-    by = signal.Signals(-code).name
+    try:
+        by = signal.Signals(-code).name
+    except ValueError:  # Those of real time have no names.
+        by = f"signal {-code}"
     memory = ", as when memory runs out" if -code == signal.SIGKILL else ""
     return f"{_shown(name)} was ended by {by}{memory}"
 

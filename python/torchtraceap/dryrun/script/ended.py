@@ -31,6 +31,8 @@ class Ended:
     #: The same in a sentence, for what is no fault of its code.
     message: str = ""
     interrupted: bool = False  #: By Ctrl-C.
+    #: Else it ended by itself, but for threads of it that may go on.
+    told_to_end: bool = field(default=False, compare=False)
     remark: str = ""  #: What else is to be said, whatever came of it.
 
     @property

@@ -12,17 +12,22 @@ import gc
 import io
 import math
 import os
+import signal
 import sys
 import threading
 import time
 import traceback
 from contextlib import suppress
+from dataclasses import replace
+from itertools import chain
+from types import ModuleType
 from typing import IO, TYPE_CHECKING, NoReturn
 
 from torchtraceap.dryrun.record import Record
 from torchtraceap.dryrun.script import child
 from torchtraceap.dryrun.script.ended import Ended, Program
 from torchtraceap.dryrun.script.journal import Journal
+from torchtraceap.dryrun.script.own_file import OwnFile, Slip
 from torchtraceap.errors import DryRunError
 
 if TYPE_CHECKING:
@@ -37,6 +42,7 @@ _LATE_S = 0.5
 #: By so much a thread of Python, which writes what there is, sees it before a timer in
 #: C, which ends a program that never lets another thread run.
 _STUCK_S = 0.5
+_FOREVER_S = 1000.0
 
 _exit_now = os._exit
 
@@ -45,13 +51,18 @@ class Ending:
     """Writes down what a run finds, and how its program ended.
 
     Args:
+        parent: The process that waits for this one.
         journal: Where to.
         last_words: Where a timer writes what was running, as it ends the process.
+        broke: Is told why not all could be written down.
     """
 
-    def __init__(self, journal: IO[bytes], last_words: IO[bytes]) -> None:
-        self.journal = Journal(journal)
-        self._last_words = last_words
+    def __init__(
+        self, parent: int, journal: IO[bytes], last_words: IO[bytes], broke: Slip
+    ) -> None:
+        self._parent = parent
+        self.journal = Journal(OwnFile(journal), broke.write)
+        self._last_words = OwnFile(last_words)
         self._record = Record()
         self._limits: Limits | None = None
         self._process = os.getpid()  # Not what that forks.
@@ -64,7 +75,7 @@ class Ending:
         self._record, self._limits = run.record, run.limits
         self._end_in(run.limits.seconds_left + _LATE_S)
         # None of threading's, which the program sees.
-        _thread.start_new_thread(self._write_often, (os.getppid(),))
+        _thread.start_new_thread(self._write_often, ())
 
     def write(self, ended: Ended | None = None) -> None:
         """Write down what there is."""
@@ -76,38 +87,47 @@ class Ending:
         does from now on, and it has to do that soon. What was said first holds."""
         if self._told or os.getpid() != self._process:
             return
-        self.write(ended)
+        self.write(replace(ended, told_to_end=soon))
         self._told = True
         if soon:
             self._end_in(child.GRACE_S)
 
-    def _write_often(self, parent: int) -> None:
+    def _write_often(self) -> None:
         # Without the parent nobody would end it any more.
-        while os.getppid() == parent and (left := self._until - time.monotonic()) > 0:
-            with suppress(OSError):  # The program may close what it did not open.
-                self.write()
-            time.sleep(min(left, _EVERY_S))
-        with suppress(OSError):
+        while (
+            os.getppid() == self._parent
+            and (left := self._until - time.monotonic()) > 0
+        ):
             self.write()
-            faulthandler.dump_traceback(self._last_words)
+            if self._last_words.descriptor is None:  # The timer would not see that.
+                faulthandler.cancel_dump_traceback_later()
+            time.sleep(min(left, _EVERY_S))
+        self.write()
+        if (file := self._last_words.descriptor) is not None:
+            faulthandler.dump_traceback(file)
         _exit_now(1)
 
     def _end_in(self, seconds: float) -> None:
         self._until = time.monotonic() + seconds
-        file = self._last_words
-        faulthandler.dump_traceback_later(seconds + _STUCK_S, exit=True, file=file)
+        if (file := self._last_words.descriptor) is not None:
+            seconds += _STUCK_S
+            faulthandler.dump_traceback_later(seconds, exit=True, file=file)
 
 
 def be_child(
     program: Program,
     max_seconds: float,
+    parent: int,
     journal: IO[bytes],
     last_words: IO[bytes],
+    broke: Slip,
     to_stderr: bool,
 ) -> NoReturn:
     """Be the process of a program from its beginning to its end."""
-    code, ending = 1, Ending(journal, last_words)
+    main = sys.modules["__main__"]
+    code, ending = 1, Ending(parent, journal, last_words, broke)
     try:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
         # What is there is the parent's: it is not asked to end, nor copied to be looked
         # at as garbage.
         atexit._clear()
@@ -121,7 +141,7 @@ def be_child(
     except BaseException:
         traceback.print_exc()
     finally:
-        leave(code)
+        _leave(code, main)
 
 
 def _run(program: Program, max_seconds: float, ending: Ending) -> int:
@@ -146,20 +166,50 @@ def _run(program: Program, max_seconds: float, ending: Ending) -> int:
         return 1
 
 
-def leave(code: int) -> NoReturn:
+def _leave(code: int, main: ModuleType) -> NoReturn:
     """End this process as Python does, which is not left to it: the stack below is that
-    of the parent."""
+    of the parent.
+
+    Args:
+        code: The exit code.
+        main: The parent's __main__.
+    """
     try:
         with suppress(BaseException):
             threading._shutdown()  # type: ignore[attr-defined]
         with suppress(BaseException):
             atexit._run_exitfuncs()
-        # Files that nobody closed, of Python and of C.
-        for one in [sys.stdout, sys.stderr, *gc.get_objects()]:
-            if issubclass(type(one), io.IOBase):
-                with suppress(Exception):
-                    one.flush()
+        _flush()  # A file in a cycle would lose what is in its buffer.
+        with suppress(BaseException):
+            _clear(main)
+        _flush()
         with suppress(Exception):
             ctypes.CDLL(None).fflush(None)
     finally:
         _exit_now(code)
+
+
+def _flush() -> None:
+    """Write what is in the buffers of files that nobody closed."""
+    # No list of both: it would be found, and so hold itself, and all that is in it.
+    for one in chain((sys.stdout, sys.stderr), gc.get_objects()):
+        if issubclass(type(one), io.IOBase):
+            with suppress(Exception):
+                one.flush()
+
+
+def _clear(main: ModuleType) -> None:
+    """Let go of what the program has in its globals, which closes and removes files."""
+    module = sys.modules.get("__main__")
+    if module is None or module is main:  # runpy has let go of it.
+        gc.collect()
+        return
+    # Python stops the other threads before: they would find their names gone.
+    threading.excepthook = lambda _: None
+    sys.setswitchinterval(_FOREVER_S)
+    names = vars(module)
+    hidden = [name for name in names if name[0] == "_" and name[1:2] != "_"]
+    for name in [*hidden, *names]:
+        if name != "__builtins__":
+            names[name] = None
+    gc.collect()

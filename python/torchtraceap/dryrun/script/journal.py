@@ -11,8 +11,9 @@ from __future__ import annotations
 import os
 import pickle
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import IO, Any
+from typing import IO, Any, Protocol
 
 from torchtraceap.dryrun.record import Record
 from torchtraceap.dryrun.script.ended import Ended
@@ -27,15 +28,25 @@ class Written:
     ended: Ended | None = None  #: None: it broke off.
 
 
+class Sink(Protocol):
+    """What a journal is written to."""
+
+    def write(self, data: bytes, /) -> object:
+        """Write all of it, or raise OSError."""
+
+
 class Journal:
     """Writes a record down, as far as it has come.
 
+    What cannot be written is no fault of the program, which goes on undisturbed.
+
     Args:
-        file: Where to: unbuffered.
+        file: Where to: it writes all, or raises OSError.
+        broke: Is told why it cannot be written to its end.
     """
 
-    def __init__(self, file: IO[bytes]) -> None:
-        self._file = file
+    def __init__(self, file: Sink, broke: Callable[[str], None]) -> None:
+        self._file, self._broke = file, broke
         self._process = os.getpid()  # Not what that forks.
         # Of whoever writes: finalizers may run, and raise, in the midst of it.
         self._lock = threading.RLock()
@@ -44,8 +55,10 @@ class Journal:
 
     def write(self, record: Record, ops: int, ended: Ended | None = None) -> None:
         """Write what is new; with how the program ended, for the last time."""
+        if os.getpid() != self._process:  # There nobody may be left to open the lock.
+            return
         with self._lock:
-            if self._closed or os.getpid() != self._process:
+            if self._closed:
                 return
             entries = record.entries[self._entries :]
             syncs = record.syncs[self._syncs :]
@@ -54,12 +67,18 @@ class Journal:
                 (self._entries, entries, self._syncs, syncs, state, ended), 5
             )
             self._closed = ended is not None
-            self._file.write(frame)
+            try:
+                self._file.write(frame)
+            except OSError as error:  # After a part of a frame none can be read.
+                self._closed = True
+                self._broke(error.strerror or str(error))
             self._entries += len(entries)
             self._syncs += len(syncs)
 
     def again(self, entries: int = 0, syncs: int = 0) -> None:
         """Write anew what comes from a place on, as it was changed."""
+        if os.getpid() != self._process:
+            return
         with self._lock:
             self._entries = min(self._entries, entries)
             self._syncs = min(self._syncs, syncs)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, NoReturn
 
@@ -61,6 +61,7 @@ def run_to_end(
 
     def exit_at_once(status: int) -> NoReturn:
         """Stand in for os._exit."""
+        status &= 0xFF  # As the system tells it.
         message = of_exit(name, status) if status else ""
         ending.tell(Ended(by or ends.by, message=message))
         exit_now(status)
@@ -76,12 +77,15 @@ def run_to_end(
     except End:
         pass  # It is told.
     except SystemExit as end:
-        if end.code not in (None, 0):
-            ended = Ended(message=of_exit(name, end.code))
-        if isinstance(end.code, int):
-            code = end.code
-        elif end.code is not None:
-            code, printed = 1, str(end.code)
+        status = end.code & 0xFF if isinstance(end.code, int) else end.code
+        if status not in (None, 0):
+            ended = Ended(message=of_exit(name, status))
+        if isinstance(status, int):
+            code = status
+        elif status is not None:
+            code = 1
+            with suppress(Exception):
+                printed = str(status)
     except KeyboardInterrupt:
         ended, soon, code = Ended(interrupted=True), True, 130
     except FunctionError as error:
