@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
+from itertools import takewhile
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -48,9 +49,11 @@ def main() -> None:
 
 def folder_of(classname: str, name: str) -> str:
     """Return the folder of a test: pytest names its module, ctest only its part."""
-    if classname.startswith("tests."):
-        return "/".join(classname.split(".")[:-1])
-    return f"tests/cpp/{name.partition('.')[0]}"
+    where = classname or name  # Of a module that is skipped as a whole.
+    if not where.startswith("tests."):
+        return f"tests/cpp/{name.partition('.')[0]}"
+    folders = takewhile(lambda part: not part.startswith("test_"), where.split("."))
+    return "/".join(folders)
 
 
 if __name__ == "__main__":
