@@ -182,8 +182,8 @@ TEST(Threads, WhatProgressThrowsComesOut) {
   LoadOptions options;
   options.block_bytes = 1000;
   options.window_bytes = 100;
-  options.progress = [](const LoadProgress&) { throw Stop(); };
-  const std::string text = kineto_text(100'000);
+  options.progress = [](const LoadProgress&) { throw Stop(); };  // Ten times a second.
+  const std::string text = kineto_text(300'000);
   for (const unsigned threads : {1u, 2u, 8u}) {
     options.threads = threads;
     EXPECT_THROW(load_bytes(text, options), Stop);
