@@ -32,7 +32,6 @@ from training import Lab, Training, tf32  # noqa: E402
 pytestmark = [
     pytest.mark.verify,
     pytest.mark.filterwarnings("ignore:This process:DeprecationWarning"),
-    pytest.mark.usefixtures("one_thread"),
 ]
 
 ITEM, LOADER = "item_per_parameter.recommender", "loader_without_workers.cnn"

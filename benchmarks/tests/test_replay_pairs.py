@@ -28,7 +28,6 @@ from predicting import middle, predict, recorded  # noqa: E402
 pytestmark = [
     pytest.mark.verify,
     pytest.mark.filterwarnings("ignore"),
-    pytest.mark.usefixtures("one_thread"),
 ]
 
 FEW = Protocol(check=0, lead_in=3, blocks=1, block=1, active=6)

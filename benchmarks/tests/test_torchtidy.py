@@ -52,7 +52,7 @@ from torchtraceap.findings import Finding
 torch: Any = pytest.importorskip("torch")
 matcher: Any = pytest.importorskip("torch.profiler._pattern_matcher")
 
-pytestmark = [pytest.mark.verify, pytest.mark.usefixtures("one_thread")]
+pytestmark = pytest.mark.verify
 
 
 class Judged:

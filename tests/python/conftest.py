@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import contextlib
-import importlib
 import io
 import os
 import subprocess
@@ -101,17 +100,6 @@ def own_process() -> Run:
         return subprocess.run(command, check=False, timeout=60, **options)
 
     return run
-
-
-@pytest.fixture(scope="module")
-def one_thread() -> Iterator[None]:
-    """Lets torch use one thread: tiny models gain nothing from more, which would wait
-    for one another on a busy machine."""
-    torch = importlib.import_module("torch")
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="session")

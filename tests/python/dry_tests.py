@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """dry_tests.py: tests of somebody else's project, run dry for want of a GPU, and what
-has to become of each."""
+has to become of each.
+
+One file, though long: it is one project, run once, and each test stands beside what
+has to become of it.
+"""
 
 from __future__ import annotations
 

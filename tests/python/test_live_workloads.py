@@ -18,8 +18,6 @@ torch = pytest.importorskip("torch")
 
 from . import live_workloads as programs  # noqa: E402
 
-pytestmark = pytest.mark.usefixtures("one_thread")
-
 Program = Callable[[], None]
 
 # pattern, sub-types (any of them; () is any), with the mistake, without it

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from torchtraceap.analysis import analyze
 from torchtraceap.budget import Budget, read_budget
+from torchtraceap.cli.compare import root_option
 from torchtraceap.cli.loading import loading_parser
 from torchtraceap.cli.output import (
     BAD_INPUT,
@@ -66,14 +67,7 @@ def add(commands: Commands) -> None:
         help="an earlier trace, or a report that analyze --json wrote of it: nothing "
         "may be new, grown or slower",
     )
-    group.add_argument(
-        "--root",
-        metavar="DIR",
-        action="append",
-        default=[],
-        help="folder that the program lies in, before or after: its files are known by "
-        "their paths below; may be repeated (default: the working one)",
-    )
+    root_option(group)
     group.add_argument(
         "--write-budget",
         metavar="FILE",

@@ -39,6 +39,18 @@ EXAMPLES = (
 )
 
 
+def root_option(command: argparse._ActionsContainer) -> None:
+    """Add ``--root`` to a command that compares."""
+    command.add_argument(
+        "--root",
+        metavar="DIR",
+        action="append",
+        default=[],
+        help="folder that the program lies in, before or after: its files are known by "
+        "their paths below; may be repeated (default: the working one)",
+    )
+
+
 def add(commands: Commands) -> None:
     """Add the command."""
     command = commands.add_parser(
@@ -58,14 +70,7 @@ def add(commands: Commands) -> None:
         help="exit code 1 if something is new, grown or slower, or that cannot be "
         "told; such as new,grown,slower",
     )
-    command.add_argument(
-        "--root",
-        metavar="DIR",
-        action="append",
-        default=[],
-        help="folder that the program lies in, before or after: its files are known by "
-        "their paths below; may be repeated (default: the working one)",
-    )
+    root_option(command)
     group = command.add_argument_group("what to write (-: to standard output)")
     group.add_argument("--json", metavar="F", help="write the comparison as JSON")
     group.add_argument("--markdown", metavar="F", help="write it for a pull request")

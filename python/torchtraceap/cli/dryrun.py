@@ -48,6 +48,11 @@ def _run(options: argparse.Namespace) -> int:
     if not options.module and not os.path.exists(options.script):
         return complain(f"there is no {options.script} to run. Check the path.")
     to_stdout = "-" in [target.path for target in targets]
+    if not hasattr(os, "fork"):
+        return complain(
+            "a program cannot be run dry on this system, which has no os.fork. Use "
+            "torchtraceap.dry_run() in it."
+        )
     from torchtraceap.dryrun.estimate.gpus import gpu
     from torchtraceap.dryrun.result import Result
     from torchtraceap.dryrun.script.child import run_dry
@@ -57,11 +62,6 @@ def _run(options: argparse.Namespace) -> int:
         the_gpu = gpu(options.gpu)
     except ValueError as error:
         return complain(str(error))
-    if not hasattr(os, "fork"):
-        return complain(
-            "a program cannot be run dry on this system, which has no os.fork. Use "
-            "torchtraceap.dry_run() in it."
-        )
     program = Program(
         options.script,
         options.arguments,

@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from .scripts import Write
+from torchtraceap.dryrun.script import child, in_child
+
+from .scripts import BEGIN, Dry, Write, run
 from .shared_run import SHARED, Seen
 from .told import Told
 
@@ -59,6 +61,28 @@ def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, all_loaded: None) ->
         return name
 
     return write
+
+
+@pytest.fixture
+def dry(script: Write) -> Dry:
+    """Runs what follows BEGIN."""
+    return lambda end, **options: run(script(BEGIN + end), **options)
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Break off at once what was told to end. For programs that never do."""
+    monkeypatch.setattr(child, "GRACE_S", 0.3)
+
+
+@pytest.fixture
+def endings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For ENDING."""
+    begin, found = in_child.Ending.begin, []
+    monkeypatch.setattr(in_child, "endings", found, raising=False)
+    monkeypatch.setattr(
+        in_child.Ending, "begin", lambda one, run: (found.append(one), begin(one, run))
+    )
 
 
 @pytest.fixture

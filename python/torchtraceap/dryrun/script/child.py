@@ -20,8 +20,10 @@ from dataclasses import replace
 
 from torchtraceap.dryrun.limits import limit_error
 from torchtraceap.dryrun.record import Record
-from torchtraceap.dryrun.script.ended import Ended, Program
+from torchtraceap.dryrun.script.ended import Ended, Program, of_exit, shown
+from torchtraceap.dryrun.script.in_child import Ending, be_child
 from torchtraceap.dryrun.script.journal import Written, read_journal
+from torchtraceap.dryrun.script.own_file import Slip
 from torchtraceap.safe_text import printable
 from torchtraceap.source_lines import Line, is_user_file
 
@@ -47,9 +49,6 @@ def run_dry(
         max_seconds: How long it may take.
         to_stderr: Let what it writes to standard output go to standard error.
     """
-    from torchtraceap.dryrun.script.in_child import be_child
-    from torchtraceap.dryrun.script.own_file import Slip
-
     broke, parent = Slip(), os.getpid()
     with ExitStack() as files:
         _open_standard_descriptors()
@@ -68,13 +67,12 @@ def run_dry(
         except OSError as error:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
             why = f"{error.strerror or error}. It needs a process and a temporary file"
-            message = f"{_shown(program.name)} cannot be run dry: {why}"
+            message = f"{shown(program.name)} cannot be run dry: {why}"
             return Record(), Ended(message=message)
         if child == 0:
             try:
-                be_child(
-                    program, max_seconds, parent, journal, last_words, broke, to_stderr
-                )
+                ending = Ending(parent, journal, last_words, broke, GRACE_S)
+                be_child(program, max_seconds, ending, to_stderr)
             finally:  # What is below is the parent's.
                 os._exit(1)
         code, interrupted = _wait_for(child, max_seconds)
@@ -189,7 +187,7 @@ def _how(
         elif code and not interrupted:
             ended = Ended(message=of_exit(name, code))
         elif code == 0 and not interrupted:  # As after os.execv, or _exit of C.
-            left = f"{_shown(name)} left its process without telling how it ended"
+            left = f"{shown(name)} left its process without telling how it ended"
             ended = Ended(message=f"{left}: the end of what it did may be missing")
     elif limit:  # A thread of it goes on.
         if ended.well:
@@ -199,35 +197,8 @@ def _how(
     elif timed_out:
         at = f" at {line}" if line else ""
         remark = f"it did not end in {GRACE_S:g} s, so it was broken off{at}"
-        ended = replace(ended, remark=f"{_shown(name)} was told to end: {remark}")
+        ended = replace(ended, remark=f"{shown(name)} was told to end: {remark}")
     return replace(ended, interrupted=True) if interrupted else ended
-
-
-def of_exit(name: str, code: object) -> str:
-    """Say how a program ended itself, or was ended.
-
-    Args:
-        name: The program.
-        code: What sys.exit() was given, a number or a text; below 0: a signal.
-    """
-    if not isinstance(code, int):
-        try:
-            text = str(code)
-        except Exception:
-            text = f"a {type(code).__name__}"
-        return f"{_shown(name)} ended itself: {printable(text, 300)}"
-    if code >= 0:
-        return f"{_shown(name)} ended itself with exit code {code}"
-    try:
-        by = signal.Signals(-code).name
-    except ValueError:  # Those of real time have no names.
-        by = f"signal {-code}"
-    memory = ", as when memory runs out" if -code == signal.SIGKILL else ""
-    return f"{_shown(name)} was ended by {by}{memory}"
-
-
-def _shown(name: str) -> str:
-    return printable(os.path.basename(name), 100)
 
 
 def _line_of(last_words: str) -> Line | None:

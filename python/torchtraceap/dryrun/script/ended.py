@@ -3,9 +3,13 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+
+from torchtraceap.safe_text import printable
 
 
 @dataclass(frozen=True)
@@ -39,3 +43,31 @@ class Ended:
     def well(self) -> bool:
         """Whether it ran to its end, or made the steps that it was to make."""
         return not (self.failure or self.message or self.interrupted)
+
+
+def of_exit(name: str, code: object) -> str:
+    """Say how a program ended itself, or was ended.
+
+    Args:
+        name: The program.
+        code: What sys.exit() was given, a number or a text; below 0: a signal.
+    """
+    if not isinstance(code, int):
+        try:
+            text = str(code)
+        except Exception:
+            text = f"a {type(code).__name__}"
+        return f"{shown(name)} ended itself: {printable(text, 300)}"
+    if code >= 0:
+        return f"{shown(name)} ended itself with exit code {code}"
+    try:
+        by = signal.Signals(-code).name
+    except ValueError:  # Those of real time have no names.
+        by = f"signal {-code}"
+    memory = ", as when memory runs out" if -code == signal.SIGKILL else ""
+    return f"{shown(name)} was ended by {by}{memory}"
+
+
+def shown(name: str) -> str:
+    """Return what a program is called in a sentence."""
+    return printable(os.path.basename(name), 100)

@@ -24,7 +24,6 @@ from types import ModuleType
 from typing import IO, TYPE_CHECKING, NoReturn
 
 from torchtraceap.dryrun.record import Record
-from torchtraceap.dryrun.script import child
 from torchtraceap.dryrun.script.ended import Ended, Program
 from torchtraceap.dryrun.script.journal import Journal
 from torchtraceap.dryrun.script.own_file import OwnFile, Slip
@@ -55,12 +54,18 @@ class Ending:
         journal: Where to.
         last_words: Where a timer writes what was running, as it ends the process.
         broke: Is told why not all could be written down.
+        grace_s: How long a program may go on that is told to end.
     """
 
     def __init__(
-        self, parent: int, journal: IO[bytes], last_words: IO[bytes], broke: Slip
+        self,
+        parent: int,
+        journal: IO[bytes],
+        last_words: IO[bytes],
+        broke: Slip,
+        grace_s: float,
     ) -> None:
-        self._parent = parent
+        self._parent, self._grace_s = parent, grace_s
         self.journal = Journal(OwnFile(journal), broke.write)
         self._last_words = OwnFile(last_words)
         self._record = Record()
@@ -90,7 +95,7 @@ class Ending:
         self.write(replace(ended, told_to_end=soon))
         self._told = True
         if soon:
-            self._end_in(child.GRACE_S)
+            self._end_in(self._grace_s)
 
     def _write_often(self) -> None:
         # Without the parent nobody would end it any more.
@@ -115,17 +120,10 @@ class Ending:
 
 
 def be_child(
-    program: Program,
-    max_seconds: float,
-    parent: int,
-    journal: IO[bytes],
-    last_words: IO[bytes],
-    broke: Slip,
-    to_stderr: bool,
+    program: Program, max_seconds: float, ending: Ending, to_stderr: bool
 ) -> NoReturn:
     """Be the process of a program from its beginning to its end."""
-    main = sys.modules["__main__"]
-    code, ending = 1, Ending(parent, journal, last_words, broke)
+    main, code = sys.modules["__main__"], 1
     try:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
         # What is there is the parent's: it is not asked to end, nor copied to be looked

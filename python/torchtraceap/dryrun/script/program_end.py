@@ -11,8 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NoReturn
 
 from torchtraceap.dryrun.lines import user_stack
-from torchtraceap.dryrun.script.child import of_exit
-from torchtraceap.dryrun.script.ended import Ended
+from torchtraceap.dryrun.script.ended import Ended, of_exit
 from torchtraceap.dryrun.script.script_errors import told, traceback_text
 from torchtraceap.dryrun.script.script_function import FunctionError
 from torchtraceap.dryrun.script.step_ends import End, StepEnds
