@@ -21,12 +21,12 @@ using replay::Gain;
 // What Python holds: the replay refers to what the report has laid out.
 struct Replay {
   std::shared_ptr<const timeline::Timeline> timeline;
-  Recovery recovery;
+  std::shared_ptr<const Recovery> recovery;
 };
 
 const replay::Model& model_of(const Replay& r) {
-  if (r.recovery.model == nullptr) throw py::value_error(r.recovery.refusal);
-  return *r.recovery.model;
+  if (r.recovery->model == nullptr) throw py::value_error(r.recovery->refusal);
+  return *r.recovery->model;
 }
 
 py::typing::Dict<py::str, py::int_> by_category(const std::vector<std::int64_t>& ns) {
@@ -133,21 +133,21 @@ void bind_replay(py::module_& m, py::class_<Analysis>& report) {
 
   py::class_<Replay>(m, "Replay", "A report's trace as a schedule.")
       .def_property_readonly("refusal",
-                             [](const Replay& r) { return r.recovery.refusal; })
+                             [](const Replay& r) { return r.recovery->refusal; })
       .def_property_readonly("fidelity",
                              [](const Replay& r) -> std::optional<Fidelity> {
-                               if (r.recovery.model == nullptr) return std::nullopt;
-                               return r.recovery.fidelity;
+                               if (r.recovery->model == nullptr) return std::nullopt;
+                               return r.recovery->fidelity;
                              })
-      .def_property_readonly("gains", [](const Replay& r) { return r.recovery.gains; })
+      .def_property_readonly("gains", [](const Replay& r) { return r.recovery->gains; })
       .def_property_readonly("doubts",
-                             [](const Replay& r) { return r.recovery.doubts; })
+                             [](const Replay& r) { return r.recovery->doubts; })
       .def_property_readonly("together",
-                             [](const Replay& r) { return r.recovery.together; })
+                             [](const Replay& r) { return r.recovery->together; })
       .def_property_readonly("together_doubt",
-                             [](const Replay& r) { return r.recovery.together_doubt; })
+                             [](const Replay& r) { return r.recovery->together_doubt; })
       .def_property_readonly("windows",
-                             [](const Replay& r) { return r.recovery.windows; })
+                             [](const Replay& r) { return r.recovery->windows; })
       .def(
           "critical_paths",
           [](const Replay& r, bool steps) {
@@ -190,12 +190,10 @@ void bind_replay(py::module_& m, py::class_<Analysis>& report) {
           py::arg("outcome"), py::arg("note"), py::arg("path"));
   report.def(
       "replay",
-      [](const Analysis& a) {
-        const py::gil_scoped_release release;
-        return Replay{a.report.timeline, recover(a.report, heed_signals())};
-      },
+      [](const Analysis& a) { return Replay{a.report.timeline, a.report.recovery}; },
       py::keep_alive<0, 1>(),
-      "Replays the trace, judges the replay and prices the findings.");
+      "The replay of the trace, how far it may be believed, and what fixes would "
+      "gain.");
 }
 
 }  // namespace tta::bindings

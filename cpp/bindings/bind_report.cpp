@@ -8,6 +8,7 @@
 #include "bindings/analysis.h"
 #include "bindings/bindings.h"
 #include "bindings/own_rules.h"
+#include "bindings/signals.h"
 #include "patterns/waits.h"
 #include "pipeline/analyze.h"
 
@@ -250,6 +251,7 @@ void bind_report(py::module_& m) {
         options.settings = settings;
         options.own_rules = callable_rules(rules);
         if (max_events) options.window.max_events = *max_events;
+        options.checkpoint = heed_signals();
         const py::gil_scoped_release release;
         auto report = pipeline::analyze(*trace, options);
         return Analysis{std::move(trace), std::move(report)};

@@ -2,7 +2,8 @@
 // patterns/facts.h: what several rules need to know, found out once an analysis.
 //
 // Rules do not read it themselves: launched_work(), sole_kernels(), warm_up(),
-// host_copies(), late_dispatch() and costliest_call() fill what is not there yet.
+// host_copies(), late_dispatch() and costliest_call() fill what is not there yet;
+// note_sites() is for Findings::sites.
 #pragma once
 
 #include <array>
@@ -33,6 +34,8 @@ struct Facts {
   /// When each thread is on the way to a launch, by the thresholds that tell.
   std::map<std::array<std::int64_t, 3>, std::map<std::uint32_t, IntervalSet>>
       dispatching;
+  /// Where each pattern occurs, as its rule noted it (note_sites).
+  std::map<PatternId, std::vector<Mark>> sites;
 };
 
 }  // namespace tta::patterns

@@ -3,99 +3,229 @@
 #include "patterns/find.h"
 
 #include <algorithm>
+#include <array>
 #include <iterator>
+#include <map>
 #include <optional>
 #include <span>
 
-#include "patterns/facts.h"
-#include "patterns/group.h"
+#include "patterns/launch_sites.h"
+#include "patterns/marks.h"
 #include "patterns/rule.h"
 
 namespace tta::patterns {
 namespace {
 
-// Leaves the claims that cost enough together: of all devices, or of one process.
-void keep_what_counts(const timeline::Timeline& t, double least_share,
-                      std::int64_t least_ns, std::vector<Claim>& claims) {
-  std::vector<std::int64_t> cost(std::max<std::size_t>(1, t.host.size()));
-  // A claim on what is no one's is refused later, by the ledger.
-  const auto of = [&](const Claim& claim) {
-    const auto index = t.host ? index_of(t, claim) : 0;
-    return index == timeline::HostTimes::kNone ? 0 : index;
+const auto kBuiltIn = patterns().size();
+
+std::size_t number(PatternId pattern) { return static_cast<std::size_t>(pattern); }
+
+// What proves claims, each event once.
+std::vector<Mark> sites_of(const timeline::Timeline& t,
+                           const std::vector<Claim>& claims) {
+  std::vector<Mark> out;
+  for (const auto& claim : claims) {
+    const auto row = claim.evidence;
+    const auto& c = t.columns();
+    const bool on_stream = t.lanes.on_stream(row);
+    out.push_back({on_stream ? Interval{} : Interval{c.ts[row], t.tree.end(c, row)},
+                   row, claim.subtype});
+  }
+  const auto key = [](const Mark& m) { return std::pair(m.row, m.subtype); };
+  std::stable_sort(out.begin(), out.end(),
+                   [&](auto& a, auto& b) { return key(a) < key(b); });
+  out.erase(std::unique(out.begin(), out.end(),
+                        [&](auto& a, auto& b) { return key(a) == key(b); }),
+            out.end());
+  return out;
+}
+
+// What happens once or outside of the program's own code has the host's time to itself:
+// a value that is read while the device is set up costs nothing once it is.
+void leave_to_the_first(const timeline::Timeline& t,
+                        std::vector<std::vector<Mark>>& sites) {
+  constexpr std::array kFirst = {
+      PatternId::kProfilerArtifact, PatternId::kRecompileOrLazyLoad,
+      PatternId::kGcPause, PatternId::kDataloaderBound, PatternId::kAllocatorChurn};
+  std::map<std::uint32_t, IntervalSet> taken;  // of each thread
+  const auto without = [&](std::vector<Mark>& marks) {
+    std::vector<Mark> out;
+    for (const auto& mark : marks) {
+      const auto of = taken.find(t.lanes.lane[host_row(t, mark)]);
+      if (mark.time.length() == 0 || of == taken.end()) {
+        out.push_back(mark);
+        continue;
+      }
+      auto part = mark;
+      const auto left =
+          timeline::subtract({mark.time}, timeline::clip(of->second, mark.time));
+      for (const auto& time : left) {
+        part.time = time;
+        out.push_back(part);
+        part.work = kNoRow;  // once
+      }
+      if (left.empty()) {
+        part.time = {};
+        out.push_back(part);
+      }
+    }
+    marks = std::move(out);
   };
-  for (const auto& claim : claims) cost[of(claim)] += claim.end - claim.begin;
-  const auto least = least_share * static_cast<double>(t.span.length()) *
-                     static_cast<double>(std::max<std::size_t>(1, t.devices.size()));
-  std::erase_if(claims, [&](const Claim& claim) {
-    const auto ns = cost[of(claim)];
-    return ns < least_ns || static_cast<double>(ns) < least;
-  });
+  const auto take = [&](const std::vector<Mark>& marks) {
+    std::map<std::uint32_t, std::vector<Interval>> times;
+    for (const auto& mark : marks) {
+      if (mark.time.length() > 0) {
+        times[t.lanes.lane[host_row(t, mark)]].push_back(mark.time);
+      }
+    }
+    for (auto& [lane, set] : times) {
+      auto& all = taken[lane];
+      set.insert(set.end(), all.begin(), all.end());
+      all = timeline::unite(std::move(set));
+    }
+  };
+  for (const auto pattern : kFirst) {
+    without(sites[number(pattern)]);
+    take(sites[number(pattern)]);
+  }
+  for (std::size_t i = 0; i < sites.size(); ++i) {
+    if (std::none_of(kFirst.begin(), kFirst.end(),
+                     [&](auto p) { return number(p) == i; })) {
+      without(sites[i]);
+    }
+  }
+  // Python inside of what has a name is that.
+  constexpr std::array kNamed = {PatternId::kGraphBreak, PatternId::kDataParallel,
+                                 PatternId::kLoopIndexing, PatternId::kFrequentMemcpy,
+                                 PatternId::kCpuInitThenCopy};
+  for (const auto pattern : kNamed) take(sites[number(pattern)]);
+  without(sites[number(PatternId::kHostBoundPython)]);
+}
+
+void sort_by_time(const timeline::Timeline& t, std::vector<Mark>& marks) {
+  const auto when = [&](const Mark& m) { return begin_of(t, m); };
+  std::stable_sort(marks.begin(), marks.end(),
+                   [&](auto& a, auto& b) { return when(a) < when(b); });
 }
 
 }  // namespace
 
-Findings find(const timeline::Timeline& t, const timeline::EventArgs& args,
-              const Settings& settings, std::span<const OwnRule> own) {
+Search::Search(const timeline::Timeline& t, const timeline::EventArgs& args,
+               const Settings& settings, std::span<const OwnRule> own)
+    : t_(t), args_(args), settings_(settings), own_(own), ledger_(t) {}
+
+Context Search::context(Limits limits) const {
+  return {t_, args_, ledger_, limits, facts_};
+}
+
+Limits Search::limits(PatternId pattern) const {
+  const auto i = number(pattern);
+  return i < kBuiltIn ? settings_.limits(pattern)
+                      : Limits({&own_[i - kBuiltIn].min_share, 1});
+}
+
+bool Search::counts(PatternId pattern, std::int64_t ns) const {
+  const auto i = number(pattern);
+  const bool user = i >= kBuiltIn || info(pattern).user_finding;
+  const auto least = limits(pattern)[0] * static_cast<double>(t_.span.length()) *
+                     static_cast<double>(std::max<std::size_t>(1, t_.devices.size()));
+  return ns >= (user ? kMinCost : 1) && static_cast<double>(ns) >= least;
+}
+
+// Leaves the claims that cost enough together: of all devices, or of one process.
+void Search::keep_what_counts(PatternId pattern, std::vector<Claim>& claims) const {
+  std::vector<std::int64_t> cost(std::max<std::size_t>(1, t_.host.size()));
+  // A claim on what is no one's is refused later, by the ledger.
+  const auto of = [&](const Claim& claim) {
+    const auto index = t_.host ? index_of(t_, claim) : 0;
+    return index == timeline::HostTimes::kNone ? 0 : index;
+  };
+  for (const auto& claim : claims) cost[of(claim)] += claim.end - claim.begin;
+  std::erase_if(claims,
+                [&](const Claim& claim) { return !counts(pattern, cost[of(claim)]); });
+}
+
+// Takes the claims of one rule if they amount to something.
+void Search::count(PatternId pattern, std::vector<Claim> claims, Findings& out) {
+  auto& sites = out.sites[number(pattern)];
+  if (const auto noted = facts_.sites.find(pattern); noted != facts_.sites.end()) {
+    sites = std::move(noted->second);
+  } else {
+    sites = sites_of(t_, claims);
+  }
+  sort_by_time(t_, sites);
+  keep_what_counts(pattern, claims);
+  if (claims.empty()) return;
+  ledger_.settle(claims);
+  out.claims.insert(out.claims.end(), claims.begin(), claims.end());
+}
+
+Findings Search::run() {
   Findings out;
-  Ledger ledger(t);
-  Facts facts;
-  struct Found {
-    PatternId pattern;
-    Wording wording;
-    Limits limits;
-    std::size_t first, last;  // of out.claims
-  };
-  std::vector<Found> found;
-  // Takes the claims of one rule if they amount to something.
-  const auto count = [&](const Context& context, PatternId pattern, Writer describe,
-                         Writer advise, std::vector<Claim> claims) {
-    const bool user = out.patterns[pattern].user_finding;
-    keep_what_counts(t, context.limits[0], user ? kMinCost : 1, claims);
-    if (claims.empty()) return false;
-    ledger.settle(claims);
-    const auto first = out.claims.size();
-    out.claims.insert(out.claims.end(), claims.begin(), claims.end());
-    if (user) {
-      found.push_back({pattern,
-                       {describe, advise, out.patterns[pattern].advice},
-                       context.limits,
-                       first,
-                       out.claims.size()});
-    }
-    return true;
-  };
-  for (const auto& rule : own) {
+  for (const auto& rule : own_) {
     out.own.push_back(
         {out.patterns.add(rule.name, rule.side, rule.summary, rule.advice)});
   }
+  out.sites.resize(out.patterns.size());
   const auto run_own = [&](std::optional<PatternId> before) {
-    for (std::size_t i = 0; i < own.size(); ++i) {
-      if (own[i].before != before) continue;
-      const Context context{t, args, ledger, Limits({&own[i].min_share, 1}), facts};
+    for (std::size_t i = 0; i < own_.size(); ++i) {
+      if (own_[i].before != before) continue;
       auto& outcome = out.own[i];
-      const auto claims = run(own[i], context, outcome);
-      outcome.counted = count(context, outcome.pattern, describe_own, nullptr, claims);
+      const auto claims =
+          patterns::run(own_[i], context(limits(outcome.pattern)), outcome);
+      const auto had = out.claims.size();
+      count(outcome.pattern, claims, out);
+      outcome.counted = out.claims.size() > had;
     }
   };
   for (const auto* rule : rules()) {
     run_own(rule->pattern);
-    if (!settings.enabled(rule->pattern)) continue;
-    const Context context{t, args, ledger, settings.limits(rule->pattern), facts};
-    count(context, rule->pattern, rule->describe, rule->advise, rule->propose(context));
+    if (!settings_.enabled(rule->pattern)) continue;
+    count(rule->pattern, rule->propose(context(limits(rule->pattern))), out);
   }
   run_own(std::nullopt);
-  const SourceLines lines(t, out.patterns, out.claims);
-  for (const auto& each : found) {
-    const Context context{t, args, ledger, each.limits, facts};
-    const auto claims =
-        std::span(out.claims).subspan(each.first, each.last - each.first);
-    auto findings = group(context, each.pattern, each.wording, claims, lines);
-    std::move(findings.begin(), findings.end(), std::back_inserter(out.findings));
+  if (!t_.devices.empty()) {
+    leave_to_the_first(t_, out.sites);
+    note_launching(context(limits(PatternId::kLaunchBound)), out.sites);
+  }
+  out.unclaimed = ledger_.left();
+  return out;
+}
+
+void Search::group(Findings& found) {
+  std::map<PatternId, std::vector<Claim>> by_pattern;
+  for (const auto& claim : found.claims) {
+    if (found.patterns[claim.pattern].user_finding) {
+      by_pattern[claim.pattern].push_back(claim);
+    }
+  }
+  std::vector<std::uint32_t> rows;
+  for (const auto& [pattern, claims] : by_pattern) {
+    for (const auto& claim : claims) rows.push_back(claim.evidence);
+    for (const auto& site : found.sites[number(pattern)]) rows.push_back(site.row);
+  }
+  const SourceLines lines(t_, rows);
+  for (const auto& [pattern, claims] : by_pattern) {
+    Wording wording{describe_own, nullptr, found.patterns[pattern].advice};
+    for (const auto* rule : rules()) {
+      if (rule->pattern == pattern) {
+        wording = {rule->describe, rule->advise, found.patterns[pattern].advice};
+      }
+    }
+    auto findings = patterns::group(context(limits(pattern)), pattern, wording, claims,
+                                    found.sites[number(pattern)], lines);
+    std::move(findings.begin(), findings.end(), std::back_inserter(found.findings));
   }
   std::stable_sort(
-      out.findings.begin(), out.findings.end(),
+      found.findings.begin(), found.findings.end(),
       [](const Finding& a, const Finding& b) { return a.wasted_ns > b.wasted_ns; });
-  out.unclaimed = ledger.left();
+}
+
+Findings find(const timeline::Timeline& t, const timeline::EventArgs& args,
+              const Settings& settings, std::span<const OwnRule> own) {
+  Search search(t, args, settings, own);
+  auto out = search.run();
+  search.group(out);
   return out;
 }
 

@@ -6,7 +6,9 @@
 #include <span>
 #include <vector>
 
+#include "patterns/facts.h"
 #include "patterns/finding.h"
+#include "patterns/group.h"
 #include "patterns/own_rule.h"
 #include "patterns/pattern_table.h"
 #include "patterns/settings.h"
@@ -20,26 +22,61 @@ struct Findings {
   PatternTable patterns;          ///< What PatternIds stand for, own rules included.
   std::vector<Finding> findings;  ///< Most wasted first; of user patterns only.
   std::vector<Claim> claims;      ///< All that count, profiler_artifact included.
+  /// Where each pattern occurs, by its number, in order of time: of rules that note it
+  /// (note_sites), what they noted; of others, the events that prove their claims.
+  std::vector<std::vector<Mark>> sites;
   /// The idle time that no claim covers, in the order of Timeline::devices; of a trace
   /// without device work, the processes' time, in that of Timeline::host.
   std::vector<timeline::IntervalSet> unclaimed;
   std::vector<OwnOutcome> own;  ///< One for each own rule that ran, in their order.
 };
 
-/// Runs the rules in the order of the pattern table and groups their claims.
-///
-/// A rule's claims count if together they cost at least kMinCost and the rule's share
-/// of the span. Without device work they are judged process by process, so that the
-/// time of many helpers does not hide what one wastes. They are grouped by sub-type and
-/// source line, or operator where no line is known; groups under kMinCost, and those
-/// beyond the ten costliest of a pattern, are gathered in one finding without a place.
-/// `windows` is left empty.
-///
-/// Own rules run after these, or before the one they name; their claims count on the
-/// same terms. PatternIds after the built-in ones are theirs, in the order given.
-///
-/// Cost: about one pass over the rows a rule. Throws what Trace::read_args throws (for
-/// the Call stack of old traces), PatternTable::add, grant and what own rules throw.
+/// Looks for patterns, first for what they claim, then for what to say of it: between
+/// the two, claims may be given to other patterns (pipeline/blame.h). Refers to all
+/// that it is given.
+class Search {
+ public:
+  Search(const timeline::Timeline& timeline, const timeline::EventArgs& args,
+         const Settings& settings = {}, std::span<const OwnRule> own = {});
+
+  /// Runs the rules in the order of the pattern table; `findings` is left empty.
+  ///
+  /// A rule's claims count if together they cost at least kMinCost and the rule's share
+  /// of the span (counts()). Without device work they are judged process by process, so
+  /// that the time of many helpers does not hide what one wastes.
+  ///
+  /// Own rules run after these, or before the one they name; their claims count on the
+  /// same terms. PatternIds after the built-in ones are theirs, in the order given.
+  ///
+  /// Cost: about one pass over the rows a rule. Throws what Trace::read_args throws
+  /// (for the Call stack of old traces), PatternTable::add, grant and what own rules
+  /// throw.
+  Findings run();
+
+  /// Groups claims by sub-type and source line, or operator where no line is known;
+  /// groups under kMinCost, and those beyond the ten costliest of a pattern, are
+  /// gathered in one finding without a place. `windows` is left empty.
+  void group(Findings& found);
+
+  bool enabled(PatternId pattern) const { return settings_.enabled(pattern); }
+  /// Tells whether what a pattern costs in all amounts to something.
+  bool counts(PatternId pattern, std::int64_t ns) const;
+
+ private:
+  Context context(Limits limits) const;
+  void keep_what_counts(PatternId pattern, std::vector<Claim>& claims) const;
+  void count(PatternId pattern, std::vector<Claim> claims, Findings& out);
+  Limits limits(PatternId pattern) const;
+
+  const timeline::Timeline& t_;
+  const timeline::EventArgs& args_;
+  const Settings& settings_;
+  std::span<const OwnRule> own_;
+  Ledger ledger_;
+  mutable Facts facts_;
+};
+
+/// Both at once.
 Findings find(const timeline::Timeline& timeline, const timeline::EventArgs& args,
               const Settings& settings = {}, std::span<const OwnRule> own = {});
 

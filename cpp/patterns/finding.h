@@ -9,6 +9,8 @@
 
 #include "patterns/pattern.h"
 #include "timeline/frames.h"
+#include "timeline/intervals.h"
+#include "timeline/lanes.h"
 
 namespace tta::patterns {
 
@@ -36,6 +38,18 @@ struct Claim {
   std::uint32_t evidence = 0;  ///< Row of the event that proves it.
 };
 
+/// Where a pattern occurs, whether or not it cost anything there: what its fix takes
+/// away. A fix that leaves the cheap ones in place only moves the cost to them.
+struct Mark {
+  /// Of the thread of `row`, in which it did what the pattern is about; may be empty.
+  timeline::Interval time;
+  std::uint32_t row = 0;  ///< The event that proves it.
+  std::uint8_t subtype = 0;
+  /// Device work that goes with it, if any,
+  std::uint32_t work = timeline::kNoRow;
+  double share = 1;  ///< and how much of its time, 0 to 1; 1: it is not even launched.
+};
+
 /// All claims of one pattern and sub-type at one source line and operator.
 struct Finding {
   PatternId pattern;
@@ -58,6 +72,9 @@ struct Finding {
   std::vector<std::uint32_t> events;   ///< Rows that prove it, costliest first, <= 8.
   std::vector<std::uint32_t> windows;  ///< Indices of the windows it touches.
   std::vector<Claim> claims;           ///< In order of time.
+  std::vector<Mark> sites;             ///< Where it occurs, in order of time.
+  /// Patterns whose fixes would take much of the same gain, see pipeline/blame.h.
+  std::vector<PatternId> shares;
 };
 
 }  // namespace tta::patterns

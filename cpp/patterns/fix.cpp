@@ -24,40 +24,88 @@ class Fixer {
  public:
   explicit Fixer(const replay::Model& m) : m_(m), t_(*m.timeline), c_(t_.columns()) {}
 
-  replay::Change run(Fix fix, const Finding& finding, OverlapRoom& room) {
-    const auto claims = fix == Fix::kOverlap ? room.hideable(finding) : finding.claims;
+  replay::Change run(Fix fix, std::span<const Claim> claims,
+                     std::span<const Mark> sites, OverlapRoom& room) {
+    const bool by_site = !t_.host && goes_by_site(fix);
+    if (by_site) {
+      for (const auto& site : sites) fix_site(fix, site);
+    }
+    std::vector<Claim> hideable;
+    if (fix == Fix::kOverlap) claims = hideable = room.hideable(claims);
+    // Work that sites name goes with them.
+    const bool work = std::any_of(sites.begin(), sites.end(),
+                                  [](auto& site) { return site.work != kNoRow; });
+    if (work && !by_site) {
+      for (const auto& site : sites) take_work(site);
+    }
     std::map<std::uint32_t, std::vector<const Claim*>> proven;  // by evidence
     for (const auto& claim : claims) {
-      if (!claim.idle && claim.device >= 0) shorten(claim);
+      if (!claim.idle && claim.device >= 0 && !work) shorten(claim);
       proven[claim.evidence].push_back(&claim);
     }
-    for (const auto& [row, own] : proven) fix_one(fix, row, own);
+    if (!by_site) {
+      for (const auto& [row, own] : proven) fix_one(fix, row, own);
+    }
     return std::move(out_);
   }
 
  private:
   using Claims = std::vector<const Claim*>;
 
+  static bool goes_by_site(Fix fix) {
+    return fix == Fix::kHide || fix == Fix::kSkip || fix == Fix::kDropWaits ||
+           fix == Fix::kPin || fix == Fix::kCapture || fix == Fix::kBatch ||
+           fix == Fix::kBucket;
+  }
+
+  void fix_site(Fix fix, const Mark& site) {
+    const auto lane = thread_of(site.row);
+    const bool timed = site.time.length() > 0 && lane != kNoLane;
+    take_work(site);
+    switch (fix) {
+      case Fix::kDropWaits:
+      case Fix::kPin:
+        if (lane != kNoLane) {
+          out_.drop_waits(lane, timeline::wait_around(t_.waits, lane, c_.ts[site.row]));
+        }
+        if (fix == Fix::kPin) break;
+        [[fallthrough]];
+      case Fix::kSkip:
+        if (timed) out_.skip(lane, site.time);
+        break;
+      case Fix::kBucket:
+        if (site.work != kNoRow) {
+          out_.untie(site.work);
+          if (site.work == site.row) out_.merge(site.work);
+        }
+        if (timed) out_.hide(lane, site.time);
+        break;
+      case Fix::kBatch:
+        if (site.work != kNoRow) out_.merge(site.work);
+        [[fallthrough]];
+      default:
+        if (timed) out_.hide(lane, site.time);
+    }
+  }
+
+  // A share of the work, from its begin; all of it is not even launched.
+  void take_work(const Mark& site) {
+    if (site.work == kNoRow || site.share <= 0) return;
+    if (site.share >= 1) return out_.drop(site.work);
+    const auto begin = c_.ts[site.work];
+    const auto length = static_cast<double>(c_.dur[site.work]) * site.share;
+    out_.shorten(site.work, {begin, begin + static_cast<std::int64_t>(length)});
+  }
+
   // What all claims that one event proves come to, beside the device's busy time.
   void fix_one(Fix fix, std::uint32_t row, const Claims& claims) {
     const auto lane = thread_of(row);
-    const auto from = t_.lanes.on_stream(row) ? t_.launch_of(row) : row;
-    const auto call = from == kNoRow ? kNone : m_.calls.of_row[from];
     const bool on_device = claims.front()->device >= 0;
     switch (fix) {
-      case Fix::kHide:
+      case Fix::kSkip:
         if (!t_.lanes.on_stream(row) && lane != kNoLane) {
           out_.skip(lane, {c_.ts[row], t_.tree.end(c_, row)});
         }
-        break;
-      case Fix::kDropWaits:
-      case Fix::kPin:
-        if (from != kNoRow) {
-          out_.drop_waits(lane, timeline::wait_around(t_.waits, lane, c_.ts[from]));
-        }
-        return;
-      case Fix::kCapture:
-        if (on_device && call != kNone && capture(call, claims)) return;
         break;
       case Fix::kMultiTensor:
         if (!on_device || t_.lanes.on_stream(row)) break;
@@ -67,18 +115,11 @@ class Fixer {
       case Fix::kFuse:
         fuse(row, claims);
         break;
-      case Fix::kBucket:
-        if (t_.lanes.on_stream(row)) {
-          replay::join_before(m_, row, out_);
-        } else if (call != kNone) {
-          replay::join(m_, call, out_);
-        }
-        break;
       case Fix::kOverlap:
         if (on_device || lane == kNoLane) break;
         for (const auto* claim : claims) untie(*claim, t_.lanes.lanes[lane].pid);
         return;
-      case Fix::kShorten:
+      default:
         break;
     }
     hide(lane, claims);
@@ -92,16 +133,6 @@ class Fixer {
         out_.hide(lane, {claim->begin, claim->end});
       }
     }
-  }
-
-  // A late launch is one with the launch before it.
-  bool capture(std::uint32_t call, const Claims& claims) {
-    auto time = replay::since_launch_before(m_, call);
-    if (!time) return false;
-    const auto late = claims.front()->begin;
-    if (late - time->begin > replay::kMostPause) time->begin = late;
-    out_.hide(m_.calls.all[call].lane, *time);
-    return true;
   }
 
   // A chain goes from the kernel that proves it to the last that time is claimed of.
@@ -164,9 +195,10 @@ class Fixer {
 
 }  // namespace
 
-replay::Change fix_of(const replay::Model& m, const PatternTable& patterns,
-                      const Finding& finding, OverlapRoom& room) {
-  return Fixer(m).run(patterns[finding.pattern].fix, finding, room);
+replay::Change fix_of(const replay::Model& m, const PatternInfo& pattern,
+                      std::span<const Claim> claims, std::span<const Mark> sites,
+                      OverlapRoom& room) {
+  return Fixer(m).run(pattern.fix, claims, sites, room);
 }
 
 }  // namespace tta::patterns

@@ -158,28 +158,35 @@ void finish(const timeline::Timeline& t, CostOfRows& costs, Finding& f) {
 
 std::vector<Finding> group(const Context& context, PatternId pattern,
                            const Wording& wording, std::span<const Claim> claims,
-                           const SourceLines& lines) {
+                           std::span<const Mark> sites, const SourceLines& lines) {
   const auto& t = context.timeline;
+  const auto named = [&](std::uint32_t row) {
+    const bool has_line = lines.place(row) != 0;
+    if (!has_operator(pattern)) return has_line ? kNoRow : phase_of(t, row);
+    const auto owner = t.owner_of(row);
+    return owner == kNoRow ? kNoRow : operator_of(t, owner, has_line);
+  };
+  const auto key = [&](std::uint32_t row, std::uint32_t name, std::uint8_t subtype) {
+    return Key{lines.place(row), name == kNoRow ? kNoRow : t.columns().name[name],
+               subtype};
+  };
   std::unordered_map<Key, Finding, Hash> by_key;
   for (const auto& claim : claims) {
-    auto named = kNoRow;
-    const auto place = lines.place(claim.evidence);
-    if (has_operator(pattern)) {
-      const auto owner = t.owner_of(claim.evidence);
-      if (owner != kNoRow) named = operator_of(t, owner, place != 0);
-    } else if (place == 0) {
-      named = phase_of(t, claim.evidence);
-    }
-    const auto name = named == kNoRow ? kNoRow : t.columns().name[named];
-    const auto [it, fresh] = by_key.try_emplace({place, name, claim.subtype});
+    const auto name = named(claim.evidence);
+    const auto [it, fresh] =
+        by_key.try_emplace(key(claim.evidence, name, claim.subtype));
     auto& finding = it->second;
     if (fresh) {
       finding.pattern = pattern;
       finding.subtype = claim.subtype;
-      finding.location = lines.frame(place);
-      if (named != kNoRow) finding.operator_name = t.trace->name(named);
+      finding.location = lines.frame(lines.place(claim.evidence));
+      if (name != kNoRow) finding.operator_name = t.trace->name(name);
     }
     add(finding, claim);
+  }
+  for (const auto& site : sites) {
+    const auto at = by_key.find(key(site.row, named(site.row), site.subtype));
+    if (at != by_key.end()) at->second.sites.push_back(site);
   }
   // In an order that does not depend on numbers.
   std::map<Place, Finding> places;
@@ -211,11 +218,13 @@ std::vector<Finding> group(const Context& context, PatternId pattern,
     rest.pattern = finding.pattern;
     rest.subtype = finding.subtype;
     for (const auto& claim : finding.claims) add(rest, claim);
+    rest.sites.insert(rest.sites.end(), finding.sites.begin(), finding.sites.end());
   }
   // What is left is listed only if it amounts to something; it stays in the balance.
   for (auto& [subtype, rest] : elsewhere) {
     if (rest.wasted_ns >= kMinCost) kept.push_back(std::move(rest));
   }
+  if (kept.size() == 1) kept.front().sites.assign(sites.begin(), sites.end());
   CostOfRows costs(t.columns().size());
   for (auto& finding : kept) {
     finish(t, costs, finding);

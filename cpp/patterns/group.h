@@ -25,10 +25,11 @@ struct Wording {
 /// Makes findings of one rule's claims, most wasted first: one for each sub-type,
 /// source line and operator, or operator where no line is known. Places under kMinCost,
 /// and those beyond the ten costliest, become one finding without a place for each
-/// sub-type, which is left out if they cost less than kMinCost together. O(n log n) in
-/// the claims.
+/// sub-type, which is left out if they cost less than kMinCost together. Each gets the
+/// sites at its place, also those that cost nothing; of a pattern with one finding,
+/// all. O(n log n) in the claims and sites.
 std::vector<Finding> group(const Context& context, PatternId pattern,
                            const Wording& wording, std::span<const Claim> claims,
-                           const SourceLines& lines);
+                           std::span<const Mark> sites, const SourceLines& lines);
 
 }  // namespace tta::patterns

@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "patterns/dispatching.h"
+#include "patterns/facts.h"
 #include "patterns/fed_devices.h"
 
 namespace tta::patterns {
@@ -95,8 +96,22 @@ bool holds_up(const timeline::Timeline& t, std::uint32_t lane, std::uint32_t mar
   return lane == t.lanes.lane[mark] || !t.at_work(lane, time);
 }
 
+void note_sites(const Context& context, PatternId pattern, std::vector<Mark> marks) {
+  context.facts.sites[pattern] = std::move(marks);
+}
+
+std::uint32_t host_row(const timeline::Timeline& t, const Mark& site) {
+  const auto launch = t.lanes.on_stream(site.row) ? t.launch_of(site.row) : site.row;
+  return launch == kNoRow ? site.row : launch;
+}
+
+std::int64_t begin_of(const timeline::Timeline& t, const Mark& site) {
+  return site.time.length() > 0 ? site.time.begin : t.columns().ts[host_row(t, site)];
+}
+
 std::vector<Claim> claim_marks(const Context& context, PatternId pattern,
                                std::vector<Mark> marks, bool at_the_end) {
+  note_sites(context, pattern, marks);
   const auto& t = context.timeline;
   const auto& c = t.columns();
   std::vector<Claim> claims;

@@ -13,12 +13,14 @@
 
 namespace tta::patterns {
 
-/// A stretch of a thread's time in which it did what a rule looks for.
-struct Mark {
-  Interval time;
-  std::uint32_t row = 0;  ///< The event that proves it; on the thread in question.
-  std::uint8_t subtype = 0;
-};
+/// Notes where a pattern occurs (Findings::sites), in place of what was noted before.
+void note_sites(const Context& context, PatternId pattern, std::vector<Mark> marks);
+
+/// Returns the host's row of a site: that of its launch, if device work proves it and
+/// its launch is known.
+std::uint32_t host_row(const timeline::Timeline& timeline, const Mark& site);
+/// Returns when the host began a site.
+std::int64_t begin_of(const timeline::Timeline& timeline, const Mark& site);
 
 /// Claims the idle time of each device that falls into a mark of the thread which was
 /// to launch next: the mark is on that thread, or that thread did nothing else in the
@@ -30,7 +32,7 @@ struct Mark {
 /// Of a trace without device work, claims what of a process's time falls into marks
 /// that hold up its main thread. Where marks overlap, those of the launching thread
 /// come first, then the one that begins first, so give nested ones once. Marks in any
-/// order. O((marks + gaps) log n) a device.
+/// order; they are noted as sites. O((marks + gaps) log n) a device.
 std::vector<Claim> claim_marks(const Context& context, PatternId pattern,
                                std::vector<Mark> marks, bool at_the_end = false);
 

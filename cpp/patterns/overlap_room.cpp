@@ -12,9 +12,9 @@ namespace tta::patterns {
 
 using timeline::Interval;
 
-std::vector<Claim> OverlapRoom::hideable(const Finding& finding) {
+std::vector<Claim> OverlapRoom::hideable(std::span<const Claim> claims) {
   std::vector<Claim> out;
-  for (auto claim : finding.claims) {
+  for (auto claim : claims) {
     const auto i = index_of(t_, claim);
     if (i < t_.devices.size()) {
       claim.end = claim.begin + take(device(i), claim.begin, claim.end - claim.begin);

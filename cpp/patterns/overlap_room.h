@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <vector>
 
 #include "patterns/finding.h"
@@ -21,9 +22,9 @@ class OverlapRoom {
  public:
   explicit OverlapRoom(const timeline::Timeline& timeline) : t_(timeline) {}
 
-  /// Returns the claims of a finding on transfers, each cut to what can be hidden.
+  /// Returns claims on transfers, each cut to what can be hidden.
   /// O(n log n) in the rows of the claims' devices, once a device.
-  std::vector<Claim> hideable(const Finding& finding);
+  std::vector<Claim> hideable(std::span<const Claim> claims);
 
  private:
   struct Device {

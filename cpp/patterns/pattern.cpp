@@ -21,6 +21,7 @@ constexpr Kinds<2> kUnfusedOptimizerKinds = {"single_tensor", "many_kernels"};
 constexpr Kinds<2> kDataParallelKinds = {"module", "buffers"};
 constexpr Kinds<2> kSmallCollectivesKinds = {"latency", "issuing"};
 constexpr Kinds<2> kStepOutlierKinds = {"step", "kernel"};
+constexpr Kinds<2> kHostBoundPythonKinds = {"recorded", "unrecorded"};
 constexpr Kinds<2> kFrequentMemcpyKinds = {"small", "round_trip"};
 constexpr Kinds<2> kSlowCopyKinds = {"large", "small"};
 constexpr Kinds<4> kRedundantD2dKinds = {"cast", "layout", "copy", "graph_buffers"};
@@ -43,18 +44,22 @@ constexpr std::array<PatternInfo, 33> kTable = {{
      "larger prefetch_factor, or cheaper decoding and augmentation.",
      kDataloaderBoundKinds,
      false,
-     Fix::kHide},
+     Fix::kSkip},
     {PatternId::kGcPause, "gc_pause", kCpu, true,
      "Python's garbage collector stopped the program.",
      "Collect at moments of your choice: gc.disable() or gc.freeze() after "
      "set-up and gc.collect() every N steps; break reference cycles that keep "
      "tensors alive.",
-     kGcPauseKinds},
+     kGcPauseKinds,
+     false,
+     Fix::kHide},
     {PatternId::kRecompileOrLazyLoad, "recompile_or_lazy_load", kCpu, true,
      "Code was compiled or loaded while the device waited.",
      "Warm up before what matters: run a few iterations first, with every shape "
      "that will occur.",
-     kRecompileOrLazyLoadKinds},
+     kRecompileOrLazyLoadKinds,
+     false,
+     Fix::kHide},
     {PatternId::kAllocatorChurn, "allocator_churn", kCpu, true,
      "Device memory was taken from or given back to the driver within the steps.",
      "Let the caching allocator keep its memory: do not call "
@@ -62,12 +67,14 @@ constexpr std::array<PatternInfo, 33> kTable = {{
      "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True.",
      kAllocatorChurnKinds,
      false,
-     Fix::kHide},
+     Fix::kSkip},
     {PatternId::kCpuInitThenCopy, "cpu_init_then_copy", kCpu, true,
      "Tensors were filled on the CPU and then copied to the device.",
      "Make the tensor where it is used: torch.zeros(..., device=device) instead "
      "of torch.zeros(...).to(device).",
-     {}},
+     {},
+     false,
+     Fix::kSkip},
     {PatternId::kPageableCopy, "pageable_copy", kCpu, true,
      "Copies from or to pageable memory made the host wait.",
      "Pin the host's memory (DataLoader(pin_memory=True), tensor.pin_memory()) "
@@ -79,12 +86,16 @@ constexpr std::array<PatternInfo, 33> kTable = {{
      "Many small copies between host and device.",
      "Make the tensors on the device (device=...), or gather them into one "
      "pinned buffer and copy once a step with non_blocking=True.",
-     kFrequentMemcpyKinds},
+     kFrequentMemcpyKinds,
+     false,
+     Fix::kSkip},
     {PatternId::kDataParallel, "data_parallel", kCpu, true,
      "Data parallelism kept the host busy around every forward pass.",
      "Use DistributedDataParallel, one process a device: no scatter, no gather, "
      "no copy of the module in each step.",
-     kDataParallelKinds},
+     kDataParallelKinds,
+     false,
+     Fix::kHide},
     {PatternId::kSyncStall, "sync_stall", kCpu, true,
      "The host waited for the device, and the device then ran dry.",
      "Keep the value on the device: accumulate losses as tensors and read them "
@@ -97,13 +108,17 @@ constexpr std::array<PatternInfo, 33> kTable = {{
      "A Python loop indexed a tensor element by element.",
      "Work on the whole tensor at once: batch the loop's body, or use "
      "index_select, gather, unbind, torch.vmap.",
-     {}},
+     {},
+     false,
+     Fix::kBatch},
     {PatternId::kGraphBreak, "graph_break", kCpu, true,
      "Eager code ran between the compiled regions of one step.",
      "Look where the graph breaks (TORCH_LOGS=graph_breaks, or fullgraph=True to"
      " make it an error): move printing, .item() and data-dependent branches out"
      " of the compiled function.",
-     {}},
+     {},
+     false,
+     Fix::kSkip},
     {PatternId::kUnfusedOptimizer, "unfused_optimizer", kCpu, true,
      "The optimizer updated the parameters one by one.",
      "Build the optimizer with fused=True or foreach=True, e.g. "
@@ -116,7 +131,7 @@ constexpr std::array<PatternInfo, 33> kTable = {{
      "Call optimizer.zero_grad(set_to_none=True), the default since torch 2.0.",
      {},
      false,
-     Fix::kHide},
+     Fix::kSkip},
     {PatternId::kSmallCollectives, "small_collectives", kGpu, true,
      "Many small collectives, each with the latency of a large one.",
      "Put small tensors into one collective: larger DDP buckets (bucket_cap_mb),"
@@ -145,7 +160,9 @@ constexpr std::array<PatternInfo, 33> kTable = {{
      "Python code between the operators kept the device waiting.",
      "Move the work out of the step (precompute, cache, another thread or "
      "process), or let torch.compile take the Python away.",
-     {}},
+     kHostBoundPythonKinds,
+     false,
+     Fix::kHide},
     {PatternId::kStepOutlier, "step_outlier", kCpu, true,
      "Single steps or kernels took far longer than the others.",
      "Compare a slow step with a usual one: garbage collection, checkpoints, "
@@ -183,7 +200,9 @@ constexpr std::array<PatternInfo, 33> kTable = {{
      "Keep one dtype and one memory format through the model: cast once outside "
      "the loop, use channels_last throughout, avoid .contiguous() and .clone() "
      "where views do.",
-     kRedundantD2dKinds},
+     kRedundantD2dKinds,
+     false,
+     Fix::kSkip},
     {PatternId::kTensorCoreUnused, "tensor_core_unused", kGpu, true,
      "Matrix products ran without tensor cores.",
      "Run in float16 (torch.autocast), bfloat16, or allow TF32: "

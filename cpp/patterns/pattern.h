@@ -53,20 +53,24 @@ enum class PatternId : std::uint8_t {
 /// Whose code has to change.
 enum class PatternSide : std::uint8_t { kCpu, kGpu };
 
-// id, name in reports, what of a finding is not there in a replay without it. Busy time
-// that it claims is taken off the device's work, whatever the edit.
-#define TTA_FIXES(X)                                                                   \
-  X(kShorten, "shorten", "the launching thread's work in the claimed idle time")       \
-  X(kHide, "hide",                                                                     \
-    "the events that prove it and what they wait for, as `shorten` too")               \
-  X(kDropWaits, "drop_waits", "that the calls which prove it wait for the device")     \
-  X(kPin, "pin", "that its copies wait for the device: they are asynchronous")         \
-  X(kCapture, "capture", "its launches between two waits but one, as of a CUDA graph") \
-  X(kFuse, "fuse", "the launches of its kernels but one, and the gaps between them")   \
-  X(kMultiTensor, "multi_tensor",                                                      \
-    "the launches and gaps of kernels of one name but the first, in each step of an "  \
-    "optimizer")                                                                       \
-  X(kBucket, "bucket", "the launches of like collectives but the first of each run")   \
+// id, name in reports, what of a pattern is not there in a replay without it, at each
+// of its sites (patterns/finding.h). The device work of a site goes by its share,
+// whatever the edit, and so does busy time that a pattern without sites of its own
+// claims.
+#define TTA_FIXES(X)                                                                  \
+  X(kShorten, "shorten", "the launching thread's work in the claimed idle time")      \
+  X(kHide, "hide", "the thread's own work; what it waits for, it waits for still")    \
+  X(kSkip, "skip", "the thread's work and what it waits for meanwhile")               \
+  X(kDropWaits, "drop_waits",                                                         \
+    "the wait for the device, and the operator that reads with its small copy")       \
+  X(kPin, "pin", "that the host waits for the copy, and what the link is faster")     \
+  X(kCapture, "capture", "the thread's way to each launch, as of a CUDA graph")       \
+  X(kBatch, "batch", "all passes of a loop but one: their kernels join the first")    \
+  X(kFuse, "fuse", "the launches of its kernels but one, and the gaps between them")  \
+  X(kMultiTensor, "multi_tensor",                                                     \
+    "the launches and gaps of kernels of one name but the first, in each step of an " \
+    "optimizer")                                                                      \
+  X(kBucket, "bucket", "the launches of like collectives but the first of each run")  \
   X(kOverlap, "overlap", "what of its time can run beside other work of its step")
 
 /// The edit of a replay that stands for a pattern's fix.

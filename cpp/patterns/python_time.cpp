@@ -6,6 +6,8 @@
 #include <array>
 #include <set>
 
+#include "timeline/median.h"
+
 namespace tta::patterns {
 namespace {
 
@@ -17,12 +19,14 @@ constexpr std::array<std::string_view, 12> kWaiting = {
     "accept",       "waitpid", "connect", "recvfrom", "__enter__ of _thread",
     "run_backward", "wait"};
 
-IntervalSet pauses(const timeline::Timeline& t, const timeline::Lane& lane,
+}  // namespace
+
+IntervalSet pauses(const timeline::Timeline& t, std::uint32_t lane,
                    std::int64_t min_pause) {
   const auto& c = t.columns();
   // Begins come in order, and ends where events nest: each after those before it.
   std::vector<std::int64_t> marks = {t.span.begin}, open = {t.span.end};
-  for (const auto row : t.lanes.rows_of(lane)) {
+  for (const auto row : t.lanes.rows_of(t.lanes.lanes[lane])) {
     if (c.cat(row) != Category::kCpuOp && !c.cat_info(row).runtime_api) continue;
     for (; !open.empty() && open.back() <= c.ts[row]; open.pop_back()) {
       marks.push_back(open.back());
@@ -40,7 +44,26 @@ IntervalSet pauses(const timeline::Timeline& t, const timeline::Lane& lane,
   return out;
 }
 
-}  // namespace
+std::int64_t typical_gap(const timeline::Timeline& t, std::uint32_t lane) {
+  const auto& c = t.columns();
+  std::vector<std::int64_t> gaps;
+  auto reached = trace::kNoTime;
+  for (const auto row : t.lanes.rows_of(t.lanes.lanes[lane])) {
+    if (c.cat(row) != Category::kCpuOp && !c.cat_info(row).runtime_api) continue;
+    if (reached != trace::kNoTime && c.ts[row] > reached) {
+      gaps.push_back(c.ts[row] - reached);
+    }
+    reached = std::max(reached, c.end(row));
+  }
+  return gaps.empty() ? 0 : timeline::lower_median(std::move(gaps));
+}
+
+bool has_frames(const timeline::Timeline& t, std::uint32_t lane) {
+  const auto rows = t.lanes.rows_of(t.lanes.lanes[lane]);
+  return std::any_of(rows.begin(), rows.end(), [&](std::uint32_t row) {
+    return t.columns().cat(row) == Category::kPythonFunction;
+  });
+}
 
 bool waits_for_others(std::string_view frame) {
   constexpr std::string_view kMethod = "<built-in method ";
@@ -68,8 +91,8 @@ std::vector<PythonStretch> python_self_time(const timeline::Timeline& t,
     return c.cat(row) == Category::kPythonFunction;
   };
   std::vector<PythonStretch> out;
-  if (std::none_of(rows.begin(), rows.end(), is_frame)) return out;
-  const auto quiet = pauses(t, t.lanes.lanes[lane], min_pause);
+  if (!has_frames(t, lane)) return out;
+  const auto quiet = pauses(t, lane, min_pause);
   auto pause = quiet.begin();
   auto reached = t.span.begin;
   const auto advance = [&](std::uint32_t innermost, std::int64_t to) {

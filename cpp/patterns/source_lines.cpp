@@ -24,12 +24,10 @@ struct SameLine {
 
 }  // namespace
 
-SourceLines::SourceLines(const timeline::Timeline& t, const PatternTable& patterns,
-                         const std::vector<Claim>& claims) {
+SourceLines::SourceLines(const timeline::Timeline& t,
+                         const std::vector<std::uint32_t>& evidence) {
   std::vector<char> wanted(t.columns().size(), 0);
-  for (const auto& claim : claims) {
-    if (patterns[claim.pattern].user_finding) wanted[claim.evidence] = 1;
-  }
+  for (const auto row : evidence) wanted[row] = 1;
   std::vector<std::uint32_t> rows;
   for (std::uint32_t row = 0; row < wanted.size(); ++row) {
     if (wanted[row]) rows.push_back(row);

@@ -7,26 +7,24 @@
 #include <optional>
 #include <vector>
 
-#include "patterns/finding.h"
-#include "patterns/pattern_table.h"
 #include "timeline/frames.h"
 #include "timeline/timeline.h"
 
 namespace tta::patterns {
 
-/// The source lines of all evidence. Found at once: it may take a pass over the file.
+/// The source lines of events. Found at once: it may take a pass over the file.
 class SourceLines {
  public:
   /// Throws what timeline::user_frames throws.
-  SourceLines(const timeline::Timeline& timeline, const PatternTable& patterns,
-              const std::vector<Claim>& claims);
+  SourceLines(const timeline::Timeline& timeline,
+              const std::vector<std::uint32_t>& evidence);
 
   /// Returns the frame of a place; none for 0.
   std::optional<timeline::Frame> frame(std::uint32_t place) const {
     if (place == 0) return std::nullopt;
     return frames_[place - 1];
   }
-  /// Returns the place of a row that is evidence of a user's finding: a number that
+  /// Returns the place of one of these rows: a number that
   /// rows share if their frames have the same file, line and function, and 0 if there
   /// is no frame.
   std::uint32_t place(std::uint32_t row) const { return places_[row]; }

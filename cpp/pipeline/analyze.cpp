@@ -2,14 +2,17 @@
 // pipeline/analyze.cpp: the whole analysis at a glance. Start reading here.
 #include "pipeline/analyze.h"
 
+#include <future>
 #include <map>
 #include <vector>
 
 #include "patterns/find.h"
 #include "pipeline/balance.h"
+#include "pipeline/blame.h"
 #include "pipeline/facts.h"
 #include "pipeline/label.h"
 #include "pipeline/quality.h"
+#include "pipeline/recovery.h"
 #include "pipeline/step_balance.h"
 #include "pipeline/unexplained.h"
 #include "timeline/timeline.h"
@@ -35,6 +38,20 @@ std::vector<timeline::IntervalSet> idle_of(const timeline::Timeline& t,
   return out;
 }
 
+// Rules and the replay of the trace as it is need nothing of each other: of two cores
+// each gets one.
+patterns::Findings search_and_replay(patterns::Search& search,
+                                     const timeline::Timeline& timeline,
+                                     const timeline::EventArgs& args,
+                                     const replay::Checkpoint& checkpoint,
+                                     Recovery& recovery) {
+  auto replayed = std::async([&] { return replay_unchanged(timeline, args); });
+  auto found = search.run();
+  recovery = replayed.get();
+  checkpoint();
+  return found;
+}
+
 }  // namespace
 
 Report analyze(const trace::Trace& trace, const Options& options) {
@@ -49,6 +66,9 @@ Report analyze(const trace::Trace& trace, const Options& options) {
   if (report.quality.verdict == Verdict::kUnusable) {
     report.steps = make_steps(timeline, nullptr);
     report.windows = label(timeline, windows, {});
+    Recovery none;
+    none.refusal = "device time cannot be judged in this trace";
+    report.recovery = std::make_shared<const Recovery>(std::move(none));
     return report;
   }
   report.args = std::make_shared<const timeline::EventArgs>(timeline);
@@ -56,7 +76,16 @@ Report analyze(const trace::Trace& trace, const Options& options) {
   // A simulation gives all copies of a kind the same rate: none is slower than it could
   // be on that link.
   if (report.trace.simulated) settings.enable("slow_copy", false);
-  auto found = patterns::find(timeline, *report.args, settings, options.own_rules);
+  patterns::Search search(timeline, *report.args, settings, options.own_rules);
+  auto recovery = std::make_shared<Recovery>();
+  auto found =
+      search_and_replay(search, timeline, *report.args, options.checkpoint, *recovery);
+  std::vector<PatternGain> gains;
+  if (recovery->fidelity.replayable && !timeline.host) {
+    const replay::Pricer pricer(*recovery->model);
+    gains = blame(search, pricer, windows, found, options.checkpoint);
+  }
+  search.group(found);
   report.balance = make_balance(timeline, found);
   for (std::size_t i = 0; i < timeline.devices.size(); ++i) {
     report.balance[i].delay_ns = kernel_delay(timeline, i, found.unclaimed[i]);
@@ -65,10 +94,12 @@ Report analyze(const trace::Trace& trace, const Options& options) {
   report.steps = make_steps(timeline, &found);
   report.unexplained = find_unexplained(timeline, found.unclaimed);
   report.windows =
-      label(timeline, windows, found.claims, found.patterns, report.origin);
+      label(timeline, windows, found.claims, found.patterns, report.origin, gains);
   report.findings = std::move(found.findings);
   report.own_rules = std::move(found.own);
   report.patterns = std::move(found.patterns);
+  price(report, *recovery, gains, options.checkpoint);
+  report.recovery = std::move(recovery);
   point_to_windows(timeline, windows, report.findings);
   return report;
 }

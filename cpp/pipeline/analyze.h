@@ -7,6 +7,7 @@
 #include "patterns/own_rule.h"
 #include "patterns/settings.h"
 #include "pipeline/report.h"
+#include "replay/checkpoint.h"
 #include "timeline/windows.h"
 #include "trace/trace.h"
 
@@ -16,9 +17,10 @@ struct Options {
   timeline::WindowSpec window;
   patterns::Settings settings;  ///< Thresholds of the rules, and which run.
   std::vector<patterns::OwnRule> own_rules = {};  ///< Run beside the built-in ones.
+  replay::Checkpoint checkpoint = replay::go_on;  ///< Asked between replays.
 };
 
-/// Analyses a trace: timeline, quality, patterns, balance, windows, labels.
+/// Analyses a trace: timeline, quality, patterns, replay, blame, balance, windows.
 ///
 /// A trace whose device side cannot be judged (Verdict::kUnusable) gets windows and
 /// steps, but neither balance nor device findings. O(n log n) in the rows. Safe to call

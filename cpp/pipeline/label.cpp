@@ -78,14 +78,30 @@ void add_busy_time(const timeline::Timeline& t, std::vector<WindowRow>& rows) {
 std::vector<WindowRow> label(const timeline::Timeline& t,
                              const std::vector<timeline::Window>& windows,
                              const std::vector<patterns::Claim>& claims,
-                             const patterns::PatternTable& patterns, Origin origin) {
+                             const patterns::PatternTable& patterns, Origin origin,
+                             std::span<const PatternGain> priced) {
   const OnHost on_host(t, windows);
-  std::map<std::pair<std::uint32_t, patterns::PatternId>, std::int64_t> wasted;
+  std::map<std::pair<std::uint32_t, patterns::PatternId>, WindowBlame> blamed;
+  const auto is_priced = [&](patterns::PatternId pattern) {
+    return std::any_of(priced.begin(), priced.end(),
+                       [&](const PatternGain& g) { return g.pattern == pattern; });
+  };
   for (const auto& claim : claims) {
-    if (!patterns[claim.pattern].user_finding) continue;
+    if (!patterns[claim.pattern].user_finding || is_priced(claim.pattern)) continue;
     for_each_window(windows, on_host, claim, [&](std::uint32_t index, std::int64_t ns) {
-      wasted[{index, claim.pattern}] += ns;
+      auto& blame = blamed[{index, claim.pattern}];
+      blame.ns += ns;
+      blame.saved += ns;
     });
+  }
+  for (const auto& of : priced) {
+    for (std::uint32_t i = 0; i < of.windows.size(); ++i) {
+      const auto length = windows[i].end_ns - windows[i].begin_ns;
+      const auto least = kLeastLabel * static_cast<double>(length);
+      if (of.windows[i].ns == 0 || static_cast<double>(of.windows[i].ns) < least)
+        continue;
+      blamed[{i, of.pattern}] = of.windows[i];
+    }
   }
   std::vector<WindowRow> out(windows.size());
   for (std::uint32_t i = 0; i < windows.size(); ++i) {
@@ -93,15 +109,15 @@ std::vector<WindowRow> label(const timeline::Timeline& t,
     out[i].window = windows[i];
   }
   add_busy_time(t, out);
-  for (const auto& [key, ns] : wasted) {
+  for (const auto& [key, blame] : blamed) {
     auto& row = out[key.first];
-    const auto length = row.window.end_ns - row.window.begin_ns;
-    const auto score = static_cast<double>(ns) / static_cast<double>(length);
-    row.labels.push_back({key.second, origin, std::min(1.0, score), ns});
+    const auto length = static_cast<double>(row.window.end_ns - row.window.begin_ns);
+    const auto score = static_cast<double>(blame.saved) / length;
+    row.labels.push_back({key.second, origin, std::min(1.0, score), blame.ns});
     auto& side = patterns[key.second].side == patterns::PatternSide::kCpu
                      ? row.cpu_score
                      : row.gpu_score;
-    side = std::min(1.0, side + score);
+    side = std::min(1.0, side + static_cast<double>(blame.ns) / length);
   }
   for (auto& row : out) {
     std::stable_sort(

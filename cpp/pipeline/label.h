@@ -2,26 +2,35 @@
 // pipeline/label.h: spreads claims over windows: which window wastes what.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "patterns/finding.h"
 #include "patterns/pattern_table.h"
+#include "pipeline/blame.h"
 #include "pipeline/report.h"
 #include "timeline/timeline.h"
 
 namespace tta::pipeline {
 
+/// Chosen: what a fix takes off a window beside that is within the replay's error.
+inline constexpr double kLeastLabel = 0.02;
+
 /// Labels each window with the patterns that waste its time.
 ///
-/// A label's score is the share of the window it wastes; a side's score sums its
-/// labels', so that idle shares of one window never exceed 1 together. Claims without a
-/// device (CPU-only traces) count in the windows of their process. Linear in windows,
-/// devices and busy stretches, but for sorting what claims touch.
+/// Of patterns that were replayed without (`priced`, see pipeline/blame.h) a label's
+/// score is the share of the window that goes with the pattern alone, its time what of
+/// that is its own, so that the times of one window's labels never exceed it together;
+/// less than kLeastLabel of a window is no label. Of other patterns both are what they
+/// claim. A side's score sums its labels' times. Claims without a device (CPU-only
+/// traces) count in the windows of their process. Linear in windows, devices and busy
+/// stretches, but for sorting what claims touch.
 std::vector<WindowRow> label(const timeline::Timeline& timeline,
                              const std::vector<timeline::Window>& windows,
                              const std::vector<patterns::Claim>& claims,
                              const patterns::PatternTable& patterns = {},
-                             Origin origin = Origin::kRule);
+                             Origin origin = Origin::kRule,
+                             std::span<const PatternGain> priced = {});
 
 /// Fills `windows` of each finding with the indices its claims touch.
 void point_to_windows(const timeline::Timeline& timeline,

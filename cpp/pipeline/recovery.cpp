@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 
 #include "patterns/fix.h"
 #include "replay/time_maps.h"
@@ -12,14 +13,22 @@ namespace tta::pipeline {
 
 bool may_be_counted_on(const Report& report, const patterns::Finding& finding) {
   if (finding.estimate || report.timeline->host) return false;
-  using enum patterns::Fix;
-  const auto fix = report.patterns[finding.pattern].fix;
+  using enum patterns::PatternId;
   const auto needed = [&](patterns::SyncKind kind) {
     return finding.subtype == static_cast<std::uint8_t>(kind);
   };
-  return fix == kHide || fix == kPin ||
-         (fix == kDropWaits && !needed(patterns::SyncKind::kScalarRead) &&
-          !needed(patterns::SyncKind::kDataDependentShape));
+  switch (finding.pattern) {
+    case kDataloaderBound:
+    case kAllocatorChurn:
+    case kZeroGradFill:
+    case kPageableCopy:
+      return true;
+    case kSyncStall:
+      return !needed(patterns::SyncKind::kScalarRead) &&
+             !needed(patterns::SyncKind::kDataDependentShape);
+    default:
+      return false;
+  }
 }
 
 namespace {
@@ -76,62 +85,124 @@ std::vector<double> window_shares(const Report& r, const replay::Model& m,
 
 }  // namespace
 
-Recovery recover(const Report& report, const replay::Checkpoint& checkpoint) {
+Recovery replay_unchanged(const timeline::Timeline& t, const timeline::EventArgs& args,
+                          const replay::Checkpoint& checkpoint) {
   Recovery out;
-  out.gains.resize(report.findings.size());
-  out.doubts.resize(report.findings.size());
-  if (report.args == nullptr) {
-    out.refusal = "device time cannot be judged in this trace";
-    return out;
-  }
   try {
     replay::ModelOptions options;
     options.checkpoint = checkpoint;
-    out.model = std::make_shared<const replay::Model>(
-        replay::make_model(*report.timeline, *report.args, options));
+    out.model =
+        std::make_shared<const replay::Model>(replay::make_model(t, args, options));
   } catch (const replay::CycleError& error) {
     out.refusal = error.what();
     return out;
   }
-  const auto& model = *out.model;
-  out.fidelity = replay::judge(model);
-  if (!out.fidelity.replayable) {
-    out.refusal = out.fidelity.refusals.front().detail;
-    return out;
+  out.fidelity = replay::judge(*out.model);
+  if (!out.fidelity.replayable) out.refusal = out.fidelity.refusals.front().detail;
+  return out;
+}
+
+namespace {
+
+// One finding's change and gain, or why there is none.
+class Prices {
+ public:
+  Prices(const Report& report, const replay::Pricer& pricer,
+         std::span<const PatternGain> patterns)
+      : r_(report), pricer_(pricer), shared_(*report.timeline) {
+    for (const auto& of : patterns) known_[of.pattern] = &of;
+    for (const auto& finding : report.findings) ++findings_[finding.pattern];
   }
-  const replay::Pricer pricer(model);
-  replay::Change all, certain;
-  patterns::OverlapRoom shared(*report.timeline);  // of all of them together
+
+  void price(patterns::Finding& finding, std::optional<replay::Gain>& gain,
+             std::string& doubt) {
+    const auto& pattern = r_.patterns[finding.pattern];
+    const auto known = known_.find(finding.pattern);
+    if (known != known_.end()) finding.shares = known->second->shares;
+    const bool counts = may_be_counted_on(r_, finding);
+    patterns::OverlapRoom alone(*r_.timeline);
+    replay::Change change;
+    if (known != known_.end() && findings_[finding.pattern] == 1) {
+      change = known->second->change;
+      gain = known->second->gain;
+      if (!counts) gain->low = 0;
+    } else {
+      change = patterns::fix_of(pricer_.model(), r_.patterns, finding, alone);
+      const auto fixed = pricer_.replay(change);
+      // A step that gets longer when something is taken away: what was copied as work
+      // was a wait, and no number is better than a wrong one.
+      if (const auto longer = pricer_.longer_step(fixed)) {
+        doubt = longer->detail;
+        return;
+      }
+      gain = pricer_.gain(fixed, !counts);
+    }
+    if (pattern.fix == patterns::Fix::kOverlap) {
+      all_.add(patterns::fix_of(pricer_.model(), r_.patterns, finding, shared_));
+    } else {
+      all_.add(change);
+    }
+    if (counts) certain_.add(change);
+  }
+
+  const replay::Change& all() const { return all_; }
+  const replay::Change& certain() const { return certain_; }
+
+ private:
+  const Report& r_;
+  const replay::Pricer& pricer_;
+  patterns::OverlapRoom shared_;  // of all of them together
+  std::map<patterns::PatternId, const PatternGain*> known_;
+  std::map<patterns::PatternId, std::size_t> findings_;
+  replay::Change all_, certain_;
+};
+
+// By what their fixes gain, those without a gain behind, as they were.
+void sort_by_gain(Report& report, Recovery& out) {
+  std::vector<std::size_t> order(report.findings.size());
+  std::iota(order.begin(), order.end(), 0);
+  const auto gain = [&](std::size_t i) {
+    return out.gains[i] ? out.gains[i]->high : -1;
+  };
+  std::stable_sort(order.begin(), order.end(),
+                   [&](auto a, auto b) { return gain(a) > gain(b); });
+  std::vector<patterns::Finding> findings;
+  std::vector<std::optional<replay::Gain>> gains;
+  std::vector<std::string> doubts;
+  for (const auto i : order) {
+    findings.push_back(std::move(report.findings[i]));
+    gains.push_back(out.gains[i]);
+    doubts.push_back(std::move(out.doubts[i]));
+  }
+  report.findings = std::move(findings);
+  out.gains = std::move(gains);
+  out.doubts = std::move(doubts);
+}
+
+}  // namespace
+
+void price(Report& report, Recovery& out, std::span<const PatternGain> patterns,
+           const replay::Checkpoint& checkpoint) {
+  out.gains.assign(report.findings.size(), std::nullopt);
+  out.doubts.assign(report.findings.size(), "");
+  if (!out.fidelity.replayable || out.model == nullptr) return;
+  const replay::Pricer pricer(*out.model);
+  Prices prices(report, pricer, patterns);
   for (std::size_t i = 0; i < report.findings.size(); ++i) {
     checkpoint();
-    const auto& finding = report.findings[i];
-    patterns::OverlapRoom alone(*report.timeline);
-    const auto change = patterns::fix_of(model, report.patterns, finding, alone);
-    const auto fixed = pricer.replay(change);
-    // A step that gets longer when something is taken away: what was copied as work was
-    // a wait, and no number is better than a wrong one.
-    if (const auto longer = pricer.longer_step(fixed)) {
-      out.doubts[i] = longer->detail;
-      continue;
-    }
-    const bool counts = may_be_counted_on(report, finding);
-    out.gains[i] = pricer.gain(fixed, !counts);
-    all.add(report.patterns[finding.pattern].fix == patterns::Fix::kOverlap
-                ? patterns::fix_of(model, report.patterns, finding, shared)
-                : change);
-    if (counts) certain.add(change);
+    prices.price(report.findings[i], out.gains[i], out.doubts[i]);
   }
+  sort_by_gain(report, out);
   out.windows.assign(report.windows.size(), 0);
-  if (all.empty()) return out;
-  const auto fixed = pricer.replay(all);
+  if (prices.all().empty()) return;
+  const auto fixed = pricer.replay(prices.all());
   if (const auto longer = pricer.longer_step(fixed)) {
     out.together_doubt = longer->detail;
-    return out;
+    return;
   }
   out.together = pricer.gain(fixed);
-  out.together->low = pricer.gain(pricer.replay(certain)).low;
-  out.windows = window_shares(report, model, pricer, fixed);
-  return out;
+  out.together->low = pricer.gain(pricer.replay(prices.certain())).low;
+  out.windows = window_shares(report, *out.model, pricer, fixed);
 }
 
 }  // namespace tta::pipeline

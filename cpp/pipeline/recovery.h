@@ -5,9 +5,11 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "pipeline/blame.h"
 #include "pipeline/report.h"
 #include "replay/fidelity.h"
 #include "replay/gain.h"
@@ -70,9 +72,15 @@ struct Recovery {
 /// place of none, less than 3/4 came (docs/replay_pairs.md).
 bool may_be_counted_on(const Report& report, const patterns::Finding& finding);
 
-/// Replays a report's trace, judges the replay, and prices the findings if it may be
-/// believed. One replay a finding, O(points + edges) each; nothing is kept.
-Recovery recover(const Report& report,
-                 const replay::Checkpoint& checkpoint = replay::go_on);
+/// Replays a trace as it is, and judges the replay.
+Recovery replay_unchanged(const timeline::Timeline& timeline,
+                          const timeline::EventArgs& args,
+                          const replay::Checkpoint& checkpoint = replay::go_on);
+
+/// Prices a report's findings where the replay may be believed, and puts them into the
+/// order of what their fixes gain. One replay a finding, but for one that is alone of a
+/// pattern in `patterns` (what blame() found), and two of all; O(points + edges) each.
+void price(Report& report, Recovery& recovery, std::span<const PatternGain> patterns,
+           const replay::Checkpoint& checkpoint = replay::go_on);
 
 }  // namespace tta::pipeline

@@ -149,6 +149,8 @@ struct WindowRow {
   double gpu_score = 0;       ///< The same for the GPU side.
 };
 
+struct Recovery;  // pipeline/recovery.h
+
 struct Report {
   Origin origin = Origin::kRule;    ///< Of what rules found: kRule or kDryRun.
   patterns::PatternTable patterns;  ///< What PatternIds stand for, own rules included.
@@ -160,8 +162,11 @@ struct Report {
   std::vector<timeline::IntervalSet> profiler_idle;
   std::vector<StepRow> steps;
   std::vector<WindowRow> windows;
-  std::vector<patterns::Finding> findings;      ///< Most wasted first.
+  /// Those whose fix gains most first, then, where no gain is known, most wasted.
+  std::vector<patterns::Finding> findings;
   std::vector<patterns::OwnOutcome> own_rules;  ///< Empty if the trace is unusable.
+  /// What fixing the findings would gain; never null.
+  std::shared_ptr<const Recovery> recovery;
   /// What all of it was read from, for looking closer (timeline::window_tree). Refers
   /// to the trace, which must outlive it.
   std::shared_ptr<const timeline::Timeline> timeline;

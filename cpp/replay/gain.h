@@ -55,6 +55,7 @@ class Pricer {
   /// One replay of the unchanged model.
   explicit Pricer(const Model& model);
 
+  const Model& model() const { return model_; }
   const WhatIf& unchanged() const { return unchanged_; }
   /// Replays with a change. O(points + edges).
   WhatIf replay(const Change& change) const;

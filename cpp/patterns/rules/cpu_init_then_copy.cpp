@@ -170,6 +170,7 @@ std::vector<Claim> propose(const Context& context) {
     }
     ours[pair.copy] = 1;
   }
+  auto sites = marks;
   auto claims = claim_marks(context, PatternId::kCpuInitThenCopy, std::move(marks));
   for (std::size_t i = 0; i < t.devices.size(); ++i) {
     BareTime bare(context, i);
@@ -177,12 +178,14 @@ std::vector<Claim> propose(const Context& context) {
       const auto parts = bare.of({c.ts[copy.row], c.end(copy.row)});
       const auto op = copy_operator(t, copy.row);
       if (op == kNoRow || !ours[op]) continue;
+      sites.push_back({{}, op, 0, copy.row});
       for (const auto& part : parts) {
         claims.push_back({PatternId::kCpuInitThenCopy, 0, false, t.devices[i].device,
                           part.begin, part.end, op});
       }
     }
   }
+  note_sites(context, PatternId::kCpuInitThenCopy, std::move(sites));
   return claims;
 }
 

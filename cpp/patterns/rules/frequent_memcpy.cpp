@@ -16,6 +16,7 @@
 #include "patterns/copies.h"
 #include "patterns/copy_calls.h"
 #include "patterns/marks.h"
+#include "replay/fewer_launches.h"
 
 namespace tta::patterns {
 namespace frequent_memcpy {
@@ -90,12 +91,31 @@ std::vector<Counted> counted_copies(const Context& context,
   return out;
 }
 
+// Copies in a loop come with the Python that asks for the next one: it goes with them,
+// up to the pause from which on a thread does something else.
+void join_neighbors(const timeline::Timeline& t, std::vector<Mark>& sites) {
+  std::stable_sort(sites.begin(), sites.end(), [&](const Mark& a, const Mark& b) {
+    return std::pair(t.lanes.lane[a.row], a.time.begin) <
+           std::pair(t.lanes.lane[b.row], b.time.begin);
+  });
+  for (std::size_t i = 1; i < sites.size(); ++i) {
+    auto& before = sites[i - 1];
+    const auto& next = sites[i];
+    const Interval between{before.time.end, next.time.begin};
+    if (t.lanes.lane[before.row] == t.lanes.lane[next.row] && between.length() > 0 &&
+        between.length() <= replay::kMostPause &&
+        !t.at_work(t.lanes.lane[next.row], between)) {
+      before.time.end = between.end;
+    }
+  }
+}
+
 std::vector<Claim> propose(const Context& context) {
   const auto& t = context.timeline;
   const auto& c = t.columns();
   std::map<std::int64_t, std::size_t> steps;  // of each process
   for (const auto& step : t.spans.steps) ++steps[c.pid[step.row]];
-  std::vector<Mark> marks;
+  std::vector<Mark> marks, sites;
   std::vector<Claim> copying;
   for (std::size_t i = 0; i < t.devices.size(); ++i) {
     const auto& d = t.devices[i];
@@ -110,6 +130,8 @@ std::vector<Claim> propose(const Context& context) {
     for (const auto& copy : copies) {
       if (copy.subtype == kRoundTrip || c.dur[copy.op] <= context.limits.ns(kMaxCall)) {
         marks.push_back({{c.ts[copy.op], c.end(copy.op)}, copy.op, copy.subtype});
+        sites.push_back(marks.back());
+        sites.back().work = copy.row;
       }
       for (const auto& part : bare.of({c.ts[copy.row], c.end(copy.row)})) {
         copying.push_back({PatternId::kFrequentMemcpy, copy.subtype, false, d.device,
@@ -118,6 +140,8 @@ std::vector<Claim> propose(const Context& context) {
     }
   }
   auto claims = claim_marks(context, PatternId::kFrequentMemcpy, std::move(marks));
+  join_neighbors(t, sites);
+  note_sites(context, PatternId::kFrequentMemcpy, std::move(sites));
   claims.insert(claims.end(), copying.begin(), copying.end());
   return claims;
 }

@@ -28,9 +28,10 @@ constexpr std::array kThresholds = {
               "msprof-analyze: 10; longer runs go from parameter to parameter and "
               "hand nothing on"},
     Threshold{"min_repeats", 5, "count", "msprof-analyze: 5 times the same sequence"},
-    Threshold{"saved_share", 0.5, "share",
-              "one pass over memory of two, or of three; saved with the write, two of "
-              "three"},
+    Threshold{
+        "saved_share", 0.67, "share",
+        "of all but one of a chain: what it reads and writes again, two passes "
+        "over memory of two or three; less where backward needs what lies between"},
 };
 
 using trace::Category;

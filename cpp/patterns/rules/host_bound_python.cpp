@@ -89,6 +89,12 @@ bool records_densely(const Context& context) {
 // most of the cost went through: the line of a whole program's frame is no place.
 std::string describe(const Context& context, const Finding& f) {
   const auto& t = context.timeline;
+  if (f.subtype == kUnrecorded) {
+    return devices_text(f) + " idled " + duration_text(f.wasted_ns) +
+           " because the launching thread ran nothing that is recorded, " +
+           count_text(f.count, "time", "times") +
+           " between two operators: most likely Python of the program.";
+  }
   const auto stretches = stretches_of(f);
   const auto call = costliest_call(context, stretches);
   const auto deepest = deepest_of_most(t, stretches, f.wasted_ns, false);
@@ -126,6 +132,10 @@ bool is_compiled(const timeline::Timeline& t, std::uint32_t row) {
 
 std::string advise(const Context& context, const Finding& f) {
   const auto& t = context.timeline;
+  if (f.subtype == kUnrecorded) {
+    return "Record with with_stack=True to see which code it was. " +
+           std::string(info(f.pattern).advice);
+  }
   const auto call = costliest_call(context, stretches_of(f));
   if (call && is_compiled(t, call->row)) {
     return "This Python is what torch.compile made: let a CUDA graph replay the "

@@ -15,6 +15,7 @@
 #include <unordered_map>
 
 #include "patterns/excess.h"
+#include "patterns/marks.h"
 #include "patterns/matrix_kernels.h"
 #include "patterns/occupancy.h"
 #include "patterns/rule.h"
@@ -55,6 +56,7 @@ std::vector<Claim> propose(const Context& context) {
   const auto& t = context.timeline;
   const auto& c = t.columns();
   std::vector<Claim> claims;
+  std::vector<Mark> sites;
   timeline::ByName<names_tuned> tuned(*t.trace);
   timeline::ByName<names_memory_bound> memory_bound(*t.trace);
   auto& sole = sole_kernels(context);
@@ -86,10 +88,12 @@ std::vector<Claim> propose(const Context& context) {
       const auto known = *occupancy(context.args.work(kernel.row), device);
       const auto share = 1 - known.percent / context.limits[kMaxOccupancy];
       if (share <= 0) continue;
-      claim_excess(context, i, kernel, share, PatternId::kLowOccupancy,
-                   static_cast<std::uint8_t>(known.limit), claims);
+      const auto limit = static_cast<std::uint8_t>(known.limit);
+      claim_excess(context, i, kernel, share, PatternId::kLowOccupancy, limit, claims);
+      sites.push_back({{}, kernel.row, limit, kernel.row, std::min(share, 0.999)});
     }
   }
+  note_sites(context, PatternId::kLowOccupancy, std::move(sites));
   return claims;
 }
 

@@ -13,6 +13,7 @@
 
 #include "patterns/dispatching.h"
 #include "patterns/fed_devices.h"
+#include "patterns/marks.h"
 #include "patterns/stretches.h"
 #include "patterns/warm_up.h"
 
@@ -83,6 +84,14 @@ std::vector<Claim> propose(const Context& context) {
   }
   std::vector<Claim> claims;
   if (!any) return claims;
+  std::vector<Mark> sites;
+  for (std::size_t i = 0; i < stretches.size(); ++i) {
+    for (const auto& s : stretches[i]) {
+      if (!s.repeats) continue;
+      sites.push_back({s.time, steps.find(t.devices[i].pid)->second[s.step].row});
+    }
+  }
+  note_sites(context, PatternId::kMissedCudaGraph, std::move(sites));
   const auto late =
       late_dispatch(context, {limits.ns(kMaxPause), limits.ns(kSlowCall),
                               limits.ns(kSlowLaunch), limits.ns(kMaxLatency)});

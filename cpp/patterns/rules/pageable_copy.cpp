@@ -39,6 +39,7 @@ struct Call {
   std::uint32_t launch = kNoRow;
   std::uint32_t copy = kNoRow;
   bool to_host = false;
+  double rate = -1;  // of the copy
 };
 
 // The part of a gap that a call can be blamed for.
@@ -83,7 +84,8 @@ std::vector<Call> calls_of(const Context& context, std::span<const HostCopy> cop
     calls.push_back({{c.ts[launch], c.end(launch)},
                      launch,
                      copy.row,
-                     copy.way == CopyWay::kToHost});
+                     copy.way == CopyWay::kToHost,
+                     copy.rate});
   }
   std::stable_sort(calls.begin(), calls.end(), [](const Call& a, const Call& b) {
     return a.time.begin < b.time.begin;
@@ -125,18 +127,24 @@ std::vector<Claim> propose(const Context& context) {
   const auto& t = context.timeline;
   const auto& c = t.columns();
   std::vector<Claim> claims;
+  std::vector<Mark> sites;
   for (std::size_t i = 0; i < t.devices.size(); ++i) {
     const auto device = t.devices[i].device;
     const auto copies = host_copies(context, t.devices[i]);
     const auto calls = calls_of(context, copies);
     if (calls.empty()) continue;
     claim_idle(context, i, calls, claims);
-    std::vector<std::uint32_t> judged;
-    for (const auto& call : calls) judged.push_back(call.copy);
-    std::sort(judged.begin(), judged.end());
     const auto large = context.limits[kLargeBytes];
     const std::array links = {link_rate(t, device, copies, CopyWay::kToDevice, large),
                               link_rate(t, device, copies, CopyWay::kToHost, large)};
+    std::vector<std::uint32_t> judged;
+    for (const auto& call : calls) {
+      judged.push_back(call.copy);
+      const auto link = links[call.to_host ? 1 : 0].rate;
+      sites.push_back({call.time, call.launch, 0, call.copy,
+                       call.rate > 0 && call.rate < link ? 1 - call.rate / link : 0});
+    }
+    std::sort(judged.begin(), judged.end());
     BareTime bare(context, i);
     for (const auto& copy : copies) {
       const auto parts = bare.of({c.ts[copy.row], c.end(copy.row)});
@@ -150,6 +158,7 @@ std::vector<Claim> propose(const Context& context) {
                   parts, 1 - copy.rate / link);
     }
   }
+  note_sites(context, PatternId::kPageableCopy, std::move(sites));
   return claims;
 }
 

@@ -31,8 +31,22 @@ constexpr std::array kThresholds = {
 
 using trace::Category;
 
+// The outermost operator that only makes the copy; kNoRow without one.
+std::uint32_t copying_operator(const timeline::Timeline& t, std::uint32_t work) {
+  constexpr std::array<std::string_view, 5> kCopying = {
+      "aten::copy_", "aten::to", "aten::_to_copy", "aten::contiguous", "aten::clone"};
+  auto out = kNoRow;
+  for (auto at = t.owner_of(work); at != kNoRow; at = t.tree.parent[at]) {
+    const auto name = t.trace->name(at);
+    if (std::find(kCopying.begin(), kCopying.end(), name) == kCopying.end()) break;
+    out = at;
+  }
+  return out;
+}
+
 void propose_for(const Context& context, std::size_t i, const DeviceCopies& known,
-                 const IntervalSet& limits, std::vector<Claim>& claims) {
+                 const IntervalSet& limits, std::vector<Claim>& claims,
+                 std::vector<Mark>& sites) {
   const auto& t = context.timeline;
   const auto& c = t.columns();
   const auto& d = t.devices[i];
@@ -69,6 +83,11 @@ void propose_for(const Context& context, std::size_t i, const DeviceCopies& know
     return;
   }
   claims.insert(claims.end(), own.begin(), own.end());
+  for (const auto& [row, copy] : copies) {
+    const auto op = copying_operator(t, row);
+    sites.push_back({op == kNoRow ? Interval{} : Interval{c.ts[op], c.end(op)},
+                     copy.evidence, static_cast<std::uint8_t>(copy.kind), row});
+  }
 }
 
 // The outermost operator of a cast: aten::to around _to_copy around copy_.
@@ -122,11 +141,13 @@ std::vector<Claim> propose(const Context& context) {
   const auto& t = context.timeline;
   if (t.host) return propose_on_host(context);
   std::vector<Claim> claims;
+  std::vector<Mark> sites;
   const DeviceCopies known(context);
   const timeline::DeviceLimits limits(t);
   for (std::size_t i = 0; i < t.devices.size(); ++i) {
-    propose_for(context, i, known, limits.of(i), claims);
+    propose_for(context, i, known, limits.of(i), claims, sites);
   }
+  note_sites(context, PatternId::kRedundantD2d, std::move(sites));
   return claims;
 }
 

@@ -23,6 +23,8 @@
 
 #include "patterns/collective_runs.h"
 #include "patterns/communication.h"
+#include "patterns/launched.h"
+#include "patterns/marks.h"
 #include "patterns/rule.h"
 #include "timeline/median.h"
 
@@ -92,6 +94,31 @@ void add_issuing(const timeline::Timeline& t, const CollectiveRun& run,
   }
 }
 
+// One collective of all begins when all tensors are ready: those behind the first go
+// with it, and what was launched between two of them waits for none.
+void note_run(const Context& context, const CollectiveRun& run,
+              const std::vector<Mark>& excess, std::vector<Mark>& sites) {
+  const auto& t = context.timeline;
+  const auto& c = t.columns();
+  const auto& launched = launched_work(context);
+  for (std::size_t i = 1; i < run.size(); ++i) {
+    const auto row = run[i].row;
+    const auto over = std::find_if(excess.begin(), excess.end(),
+                                   [&](const Mark& m) { return m.row == row; });
+    const auto share =
+        over == excess.end()
+            ? 0.0
+            : static_cast<double>(over->time.length()) /
+                  static_cast<double>(std::max<std::int64_t>(1, c.dur[row]));
+    sites.push_back({{}, row, kLatency, row, std::min(share, 0.999)});
+    const auto before = t.launch_of(run[i - 1].row), at = t.launch_of(row);
+    if (before == kNoRow || at == kNoRow) continue;
+    for (const auto& work : launched.in(t.lanes.lane[at], {c.end(before), c.ts[at]})) {
+      sites.push_back({{}, row, kLatency, work.row, 0});
+    }
+  }
+}
+
 std::vector<Claim> propose(const Context& context) {
   const auto& t = context.timeline;
   const SmallCollectives small{context.limits[kSmallBytes],
@@ -99,7 +126,7 @@ std::vector<Claim> propose(const Context& context) {
                                context.limits[kSmallShare], context.limits[kMaxBetween],
                                context.limits[kMinRun]};
   std::vector<Claim> claims;
-  std::vector<Mark> issuing;
+  std::vector<Mark> issuing, sites;
   for (std::size_t i = 0; i < t.devices.size(); ++i) {
     const auto found = collective_runs(context, i, small);
     if (found.runs.empty()) continue;
@@ -107,15 +134,21 @@ std::vector<Claim> propose(const Context& context) {
     if (found.fastest > 0) per_us = std::min(per_us, found.fastest);
     std::vector<Mark> excess;
     for (const auto& run : found.runs) {
+      const auto had = excess.size();
       add_excess(context, run, per_us, excess);
       add_issuing(t, run, issuing);
+      note_run(context, run,
+               {excess.begin() + static_cast<std::ptrdiff_t>(had), excess.end()},
+               sites);
     }
     const auto more = claim_exposed(context, PatternId::kSmallCollectives, i,
                                     std::move(excess), computation(t, t.devices[i]));
     claims.insert(claims.end(), more.begin(), more.end());
   }
+  sites.insert(sites.end(), issuing.begin(), issuing.end());
   const auto idle =
       claim_marks(context, PatternId::kSmallCollectives, std::move(issuing));
+  note_sites(context, PatternId::kSmallCollectives, std::move(sites));
   claims.insert(claims.end(), idle.begin(), idle.end());
   return claims;
 }

@@ -10,6 +10,7 @@
 #include <map>
 
 #include "patterns/excess.h"
+#include "patterns/marks.h"
 #include "patterns/occupancy.h"
 #include "patterns/rule.h"
 
@@ -35,11 +36,13 @@ constexpr std::array kThresholds = {
 std::vector<Claim> propose(const Context& context) {
   const auto& t = context.timeline;
   std::vector<Claim> claims;
+  std::vector<Mark> sites;
   auto& sole = sole_kernels(context);
   for (std::size_t i = 0; i < t.devices.size(); ++i) {
     const auto& d = t.devices[i];
     const auto* device = t.properties_of(d.device);
     std::vector<Claim> own;
+    std::vector<Mark> on_device;
     std::int64_t small = 0;
     for (const auto& kernel : sole.of(i)) {
       if (t.columns().dur[kernel.row] < context.limits.ns(kMinKernel)) continue;
@@ -47,13 +50,16 @@ std::vector<Claim> propose(const Context& context) {
       if (!filled || *filled >= 1 || *filled > context.limits[kMaxFill]) continue;
       small += kernel.time.length();
       claim_excess(context, i, kernel, 1 - *filled, PatternId::kSmallGrid, 0, own);
+      on_device.push_back({{}, kernel.row, 0, kernel.row, 1 - *filled});
     }
     if (static_cast<double>(small) <
         context.limits[kMinBusyShare] * static_cast<double>(d.busy_ns)) {
       continue;
     }
     claims.insert(claims.end(), own.begin(), own.end());
+    sites.insert(sites.end(), on_device.begin(), on_device.end());
   }
+  note_sites(context, PatternId::kSmallGrid, std::move(sites));
   return claims;
 }
 

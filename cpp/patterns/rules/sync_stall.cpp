@@ -8,9 +8,13 @@
 // which bounds the stall: the rest of the gap has another cause.
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <string_view>
+#include <unordered_map>
 
+#include "patterns/copies.h"
 #include "patterns/drains.h"
+#include "patterns/marks.h"
 #include "patterns/rule.h"
 #include "patterns/waits.h"
 
@@ -18,7 +22,7 @@ namespace tta::patterns {
 namespace sync_stall {
 namespace {
 
-enum : std::size_t { kMinShare, kMinWait, kMaxThreads };
+enum : std::size_t { kMinShare, kMinWait, kMaxThreads, kSmallBytes };
 constexpr std::array kThresholds = {
     Threshold{"min_share", 0.01, "share", "a hundredth of the time is worth a line"},
     Threshold{
@@ -28,6 +32,8 @@ constexpr std::array kThresholds = {
     Threshold{"max_threads", 2, "count",
               "chosen: of more threads that wait or launch, nobody knows which waits "
               "for whom (a pool that serves requests)"},
+    Threshold{"small_bytes", 1 << 16, "bytes",
+              "as frequent_memcpy: what is read to decide on it; more is data"},
 };
 
 struct Cause {
@@ -74,11 +80,82 @@ SyncKind kind_of(const timeline::Timeline& t, std::uint32_t wait) {
   return kind;
 }
 
+// The outermost operator around a wait that is there to read a value or to copy.
+std::uint32_t reading_operator(const timeline::Timeline& t, std::uint32_t wait) {
+  const auto& c = t.columns();
+  auto out = kNoRow;
+  int depth = 0;
+  for (auto row = wait; row != kNoRow && depth < timeline::kMaxDepth;
+       row = t.tree.parent[row], ++depth) {
+    if (c.cat(row) != trace::Category::kCpuOp) continue;
+    const auto name = t.trace->name(row);
+    const bool reads = std::any_of(kCauses.begin(), kCauses.end(), [&](auto& cause) {
+      return cause.operator_name == name;
+    });
+    if (reads || (out != kNoRow && name == "aten::to")) out = row;
+  }
+  return out;
+}
+
+// Every wait that the advice would remove, costly or not: a wait that costs nothing
+// takes over where another is removed. Reading a value goes with its operator and its
+// small copy; a large copy is data that the host wants, and only is not waited for.
+// Copies to the device are pageable_copy's and frequent_memcpy's, and what frees memory
+// allocator_churn's.
+void note_waits(const Context& context) {
+  const auto& t = context.timeline;
+  const auto& c = t.columns();
+  struct Copied {
+    std::uint32_t row;
+    bool down, small;
+  };
+  std::unordered_map<std::uint32_t, Copied> copied;  // by the call
+  for (const auto& d : t.devices) {
+    for (const auto& copy : host_copies(context, d)) {
+      const auto call = t.launch_of(copy.row);
+      if (call == kNoRow) continue;
+      copied[call] = {copy.row, copy.way == CopyWay::kToHost,
+                      copy.bytes <= context.limits[kSmallBytes]};
+    }
+  }
+  std::vector<Mark> sites;
+  for (const auto& thread : t.waits) {
+    const auto& rows = t.lanes.rows_of(t.lanes.lanes[thread.lane]);
+    for (const auto& wait : thread.waits) {
+      if (t.is_closing_sync(wait.row) || is_autotuning(t, wait.row) ||
+          t.trace->name(wait.row).find("Free") != std::string_view::npos) {
+        continue;
+      }
+      std::optional<Copied> copy;
+      for (auto it = std::lower_bound(
+               rows.begin(), rows.end(), wait.begin,
+               [&](std::uint32_t row, std::int64_t at) { return c.ts[row] < at; });
+           it != rows.end() && c.ts[*it] < wait.end; ++it) {
+        if (const auto of = copied.find(*it); of != copied.end()) copy = of->second;
+      }
+      if (copy && !copy->down) continue;
+      Mark site{{wait.begin, wait.end},
+                wait.row,
+                static_cast<std::uint8_t>(kind_of(t, wait.row))};
+      const auto op = reading_operator(t, wait.row);
+      if (copy && !copy->small) {
+        site.time = {};
+      } else {
+        if (op != kNoRow) site.time = {c.ts[op], c.end(op)};
+        if (copy) site.work = copy->row;
+      }
+      sites.push_back(site);
+    }
+  }
+  note_sites(context, PatternId::kSyncStall, std::move(sites));
+}
+
 std::vector<Claim> propose(const Context& context) {
   const auto& t = context.timeline;
   const auto& c = t.columns();
   std::vector<Claim> claims;
   if (t.waits.empty()) return claims;
+  note_waits(context);
   Drains drains(t, context.limits.ns(kMinWait), context.limits[kMaxThreads]);
   for (std::size_t i = 0; i < t.devices.size(); ++i) {
     // A wait of which something is left goes on costing as long as the same thread's

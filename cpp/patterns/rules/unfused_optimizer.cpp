@@ -126,7 +126,7 @@ std::vector<Claim> propose(const Context& context) {
   const auto& c = t.columns();
   if (t.spans.optimizer.empty()) return {};
   const auto& launched = launched_work(context);
-  std::vector<Mark> marks;
+  std::vector<Mark> marks, sites;
   std::vector<Excess> excess;
   for (const auto& span : innermost_steps(t)) {
     const auto lane = t.lanes.lane[span.row];
@@ -147,21 +147,27 @@ std::vector<Claim> propose(const Context& context) {
       continue;
     }
     std::vector<Excess> small;
+    std::vector<Mark> starts;
     bool many = false;
     for (const auto& work : launched.in(lane, step.updates)) {
       if (c.cat(work.row) != Category::kKernel) continue;
       many |= names_many_tensors(t.trace->name(work.row));
-      if (c.dur[work.row] >= context.limits.ns(kSmallKernel)) continue;
       const auto empty =
           static_cast<double>(context.limits.ns(kEmptyKernel)) /
           static_cast<double>(std::max<std::int64_t>(1, c.dur[work.row]));
+      // Its work is still to be done, as part of another.
+      starts.push_back({{}, span.row, subtype, work.row, std::min(empty, 0.999)});
+      if (c.dur[work.row] >= context.limits.ns(kSmallKernel)) continue;
       small.push_back({work.device, work.row, std::min(1.0, empty), span.row, subtype});
     }
     if (many || static_cast<double>(small.size()) <= context.limits[kMinOps]) continue;
     marks.push_back({step.updates, span.row, subtype});
     excess.insert(excess.end(), small.begin(), small.end());
+    sites.insert(sites.end(), starts.begin(), starts.end());
   }
+  sites.insert(sites.end(), marks.begin(), marks.end());
   auto claims = claim_marks(context, PatternId::kUnfusedOptimizer, std::move(marks));
+  note_sites(context, PatternId::kUnfusedOptimizer, std::move(sites));
   const auto busy =
       claim_rows(context, PatternId::kUnfusedOptimizer, std::move(excess));
   claims.insert(claims.end(), busy.begin(), busy.end());

@@ -8,6 +8,7 @@
 // host was ahead. Without device work, it is the time of the calls.
 #include <algorithm>
 #include <array>
+#include <map>
 
 #include "patterns/excess.h"
 #include "patterns/launched.h"
@@ -30,6 +31,46 @@ using trace::Category;
 // torch's annotation, or the method's frame: of an optimizer or a module.
 bool is_zero_grad(std::string_view name) {
   return name.starts_with("Optimizer.zero_grad#") || name.ends_with(": zero_grad");
+}
+
+// Where there is no gradient, the first one is kept as it is: of a gradient that was
+// filled, the backward pass adds to the zeros, once each after a fill.
+void note_accumulation(const Context& context, const std::vector<Mark>& fills,
+                       std::vector<Mark>& sites) {
+  const auto& t = context.timeline;
+  const auto& c = t.columns();
+  if (t.host || fills.empty()) return;
+  const auto& launched = launched_work(context);
+  std::map<std::int64_t, std::vector<std::int64_t>> filled;  // when, by process
+  for (const auto& fill : fills) filled[c.pid[fill.row]].push_back(fill.time.begin);
+  for (auto& [pid, times] : filled) {
+    std::sort(times.begin(), times.end());
+    std::vector<std::uint32_t> adds;
+    for (const auto& lane : t.lanes.lanes) {
+      if (lane.is_stream || lane.pid != pid) continue;
+      for (const auto row : t.lanes.rows_of(lane)) {
+        const auto node = t.tree.parent[row];
+        if (c.cat(row) == Category::kCpuOp && t.trace->name(row) == "aten::add_" &&
+            node != kNoRow &&
+            t.trace->name(node) == "torch::autograd::AccumulateGrad") {
+          adds.push_back(row);
+        }
+      }
+    }
+    std::sort(adds.begin(), adds.end(),
+              [&](auto a, auto b) { return c.ts[a] < c.ts[b]; });
+    auto fill = times.begin();
+    std::size_t left = 0;  // gradients that are zeros
+    for (const auto row : adds) {
+      for (; fill != times.end() && *fill < c.ts[row]; ++fill) ++left;
+      if (left == 0) continue;
+      --left;
+      sites.push_back({{c.ts[row], c.end(row)}, row});
+      for (const auto& work : launched.in(t.lanes.lane[row], sites.back().time)) {
+        sites.push_back({{}, row, 0, work.row});
+      }
+    }
+  }
 }
 
 std::vector<Claim> propose(const Context& context) {
@@ -66,7 +107,11 @@ std::vector<Claim> propose(const Context& context) {
       }
     }
   }
+  auto sites = marks;
+  for (const auto& fill : excess) sites.push_back({{}, fill.evidence, 0, fill.row});
+  note_accumulation(context, marks, sites);
   auto claims = claim_marks(context, PatternId::kZeroGradFill, std::move(marks));
+  note_sites(context, PatternId::kZeroGradFill, std::move(sites));
   const auto busy = claim_rows(context, PatternId::kZeroGradFill, std::move(excess));
   claims.insert(claims.end(), busy.begin(), busy.end());
   return claims;

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// patterns/launch_sites.cpp: takes away from a thread's time what has another cause.
+#include "patterns/launch_sites.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <span>
+#include <tuple>
+
+#include "patterns/copies.h"
+#include "patterns/copy_calls.h"
+#include "patterns/python_time.h"
+#include "patterns/warm_up.h"
+#include "timeline/by_name.h"
+
+namespace tta::patterns {
+namespace {
+
+// What a graph of the step would leave as it is.
+constexpr std::array kApart = {
+    PatternId::kProfilerArtifact, PatternId::kDataloaderBound,
+    PatternId::kGcPause,          PatternId::kRecompileOrLazyLoad,
+    PatternId::kAllocatorChurn,   PatternId::kCpuInitThenCopy,
+    PatternId::kPageableCopy,     PatternId::kFrequentMemcpy,
+    PatternId::kDataParallel,     PatternId::kSyncStall,
+    PatternId::kLoopIndexing,     PatternId::kGraphBreak,
+    PatternId::kUnfusedOptimizer, PatternId::kZeroGradFill,
+    PatternId::kHostBoundPython};
+
+using ByLane = std::map<std::uint32_t, std::vector<Interval>>;
+
+bool takes_memory(std::string_view name) {
+  return memory_call(name) != MemoryCall::kNone;
+}
+
+class Launching {
+ public:
+  Launching(const Context& context, std::vector<std::vector<Mark>>& sites)
+      : t_(context.timeline), c_(t_.columns()), sites_(sites) {
+    for (const auto& d : t_.devices) {
+      for (const auto row : d.rows) {
+        if (t_.launch_of(row) != kNoRow) launches_.push_back(t_.launch_of(row));
+      }
+      for (const auto& copy : host_copies(context, d)) {
+        const auto op = copy_operator(t_, copy.row);
+        if (op != kNoRow) add(op);
+      }
+    }
+    const auto order = [&](std::uint32_t row) {
+      return std::tuple(t_.lanes.lane[row], c_.ts[row], row);
+    };
+    std::sort(launches_.begin(), launches_.end(),
+              [&](auto a, auto b) { return order(a) < order(b); });
+    launches_.erase(std::unique(launches_.begin(), launches_.end()), launches_.end());
+    find_apart();
+  }
+
+  void run() {
+    for (auto first = launches_.begin(); first != launches_.end();) {
+      const auto lane = t_.lanes.lane[*first];
+      const auto last = std::find_if(first, launches_.end(), [&](std::uint32_t row) {
+        return t_.lanes.lane[row] != lane;
+      });
+      read(lane, {first, last});
+      first = last;
+    }
+    of(PatternId::kMissedCudaGraph) = std::move(repeating_);
+  }
+
+ private:
+  std::vector<Mark>& of(PatternId pattern) {
+    return sites_[static_cast<std::size_t>(pattern)];
+  }
+  void add(std::uint32_t row) {
+    apart_[t_.lanes.lane[row]].push_back({c_.ts[row], t_.tree.end(c_, row)});
+  }
+
+  void find_apart() {
+    for (const auto pattern : kApart) {
+      for (const auto& site : of(pattern)) {
+        const auto lane = t_.lanes.lane[site.row];
+        if (lane != timeline::kNoLane) apart_[lane].push_back(site.time);
+      }
+    }
+    for (const auto& thread : t_.waits) {
+      for (const auto& w : thread.waits)
+        apart_[thread.lane].push_back({w.begin, w.end});
+    }
+    for (const auto& span : t_.spans.loader) add(span.row);
+    timeline::ByName<takes_memory> memory(*t_.trace);
+    for (const auto& lane : t_.lanes.lanes) {
+      if (lane.is_stream) continue;
+      for (const auto row : t_.lanes.rows_of(lane)) {
+        if (c_.cat_info(row).runtime_api && memory(row)) add(row);
+      }
+    }
+    for (const auto& s : of(PatternId::kMissedCudaGraph)) graphs_.push_back(s.time);
+    graphs_ = timeline::unite(std::move(graphs_));
+  }
+
+  void read(std::uint32_t lane, std::span<const std::uint32_t> launches) {
+    auto apart = timeline::unite(apart_[lane]);
+    const auto typical = typical_gap(t_, lane);
+    const bool frames = has_frames(t_, lane);
+    const auto least =
+        frames ? kFramePause : std::max(kLeastPause, kPauseFactor * typical);
+    const auto quiet = timeline::subtract(pauses(t_, lane, least), apart);
+    if (!frames) note_pauses(lane, quiet, typical);
+    apart.insert(apart.end(), quiet.begin(), quiet.end());
+    apart = timeline::unite(std::move(apart));
+    auto from = outermost(launches.front());
+    for (const auto launch : launches) {
+      const Interval whole{from, c_.end(launch)};
+      from = std::max(from, whole.end);
+      if (whole.length() == 0) continue;
+      const bool repeats =
+          !timeline::clip(graphs_, {c_.ts[launch], c_.ts[launch] + 1}).empty();
+      auto& list = repeats ? repeating_ : of(PatternId::kLaunchBound);
+      for (const auto& part :
+           timeline::subtract({whole}, timeline::clip(apart, whole))) {
+        list.push_back({part, launch});
+      }
+    }
+  }
+
+  // When the first operator around a launch began.
+  std::int64_t outermost(std::uint32_t launch) const {
+    auto begin = c_.ts[launch];
+    for (auto at = t_.tree.parent[launch]; at != kNoRow; at = t_.tree.parent[at]) {
+      if (c_.cat(at) == trace::Category::kCpuOp) begin = c_.ts[at];
+    }
+    return begin;
+  }
+
+  // Between what and what, by the rows that end them: of the thread's ends nobody
+  // knows what came before or after.
+  void note_pauses(std::uint32_t lane, const IntervalSet& quiet, std::int64_t typical) {
+    const auto rows = t_.lanes.rows_of(t_.lanes.lanes[lane]);
+    for (auto pause : quiet) {
+      const auto next = std::partition_point(
+          rows.begin(), rows.end(), [&](auto row) { return c_.ts[row] < pause.end; });
+      if (next == rows.begin() || next == rows.end() || c_.ts[*next] != pause.end) {
+        continue;
+      }
+      if (pause.begin <= c_.ts[rows.front()] || others_work(lane, pause)) continue;
+      pause.begin = std::min(pause.end, pause.begin + typical);
+      of(PatternId::kHostBoundPython).push_back({pause, *next, kUnrecorded});
+    }
+  }
+
+  bool others_work(std::uint32_t lane, Interval time) {
+    if (lanes_.empty()) lanes_ = working_lanes(t_);
+    return std::any_of(lanes_.begin(), lanes_.end(), [&](auto other) {
+      return other != lane && t_.lanes.lanes[other].pid == t_.lanes.lanes[lane].pid &&
+             t_.at_work(other, time);
+    });
+  }
+
+  const timeline::Timeline& t_;
+  const trace::Columns& c_;
+  std::vector<std::vector<Mark>>& sites_;
+  std::vector<std::uint32_t> launches_, lanes_;
+  ByLane apart_;
+  IntervalSet graphs_;  // stretches that repeat
+  std::vector<Mark> repeating_;
+};
+
+}  // namespace
+
+void note_launching(const Context& context, std::vector<std::vector<Mark>>& sites) {
+  Launching(context, sites).run();
+}
+
+}  // namespace tta::patterns
