@@ -33,11 +33,22 @@ struct Recording {
   Claim busy(PatternId pattern, double from, double to, std::uint32_t evidence) const {
     return {pattern, 0, false, 0, at(from), at(to), evidence};
   }
-  /// In nanoseconds, of all claims together as one finding.
+  /// A site of a thread's time, and one of device work.
+  Mark site(double from, double to, std::uint32_t row) const {
+    return {{at(from), at(to)}, row};
+  }
+  Mark work(std::uint32_t row, double share) const { return {{}, row, 0, row, share}; }
+  /// In nanoseconds, of all claims or sites together as one finding.
   std::int64_t gain(std::vector<Claim> claims) const {
+    const auto pattern = claims.front().pattern;
+    return gain(pattern, {}, std::move(claims));
+  }
+  std::int64_t gain(PatternId pattern, std::vector<Mark> sites,
+                    std::vector<Claim> claims = {}) const {
     Finding f;
-    f.pattern = claims.front().pattern;
+    f.pattern = pattern;
     f.claims = std::move(claims);
+    f.sites = std::move(sites);
     const replay::Pricer pricer(model);
     OverlapRoom room(timeline);
     return pricer.gain(pricer.replay(fix_of(model, PatternTable(), f, room))).high;
@@ -68,31 +79,41 @@ TEST(Fix, NamesAreThoseOfTheTable) {
 
 TEST(Fix, ALateLaunchIsOneWithTheLaunchBefore) {
   const Recording r(updates());
-  const auto id = kLaunchBound;
-  // From the end of the launch before, at 205, though the device idles from 218 on;
-  // 308 to 318 becomes 219.2 to 229.2.
-  const auto last = r.idle(id, 218, 308, r.row("cudaLaunchKernel", 3));
-  EXPECT_EQ(r.gain({last}), 318'000 - 229'200);
-  // The first has none before it: only the idle time goes.
-  const auto first = r.idle(id, 0, 4, r.row("cudaLaunchKernel", 0));
-  EXPECT_EQ(r.gain({first}), 4'000);
+  // From the end of the launch before to its own: 308 to 318 becomes 219.2 to 229.2.
+  const auto launch = r.row("cudaLaunchKernel", 3);
+  EXPECT_EQ(r.gain(kLaunchBound, {r.site(205, 305, launch)}), 318'000 - 229'200);
 }
 
-TEST(Fix, AWaitBeforeALateLaunchStays) {
+TEST(Fix, WhatIsSkippedWaitsForNothing) {
   TraceText text;
-  text.launched(0, 8, 10, 1).call("cudaStreamSynchronize", 10, 16, 9);
-  text.launched(100, 108, 10, 2);
+  text.launched(0, 8, 100, 1).op("aten::item", 5, 120);
+  text.call("cudaStreamSynchronize", 10, 108, 9);  // to 10 us after the kernel
+  text.launched(125, 133, 10, 2);
   const Recording r(text);
-  const auto claim = r.idle(kLaunchBound, 60, 108, r.row("cudaLaunchKernel", 1));
-  EXPECT_EQ(r.gain({claim}), 40'000);  // from 60 on: starts count from the call's begin
+  const auto wait = r.row("cudaStreamSynchronize");
+  // The second kernel is launched at 5, and follows the first: 109.2 to 119.2.
+  EXPECT_EQ(r.gain(kSyncStall, {r.site(5, 125, wait)}), 143'000 - 119'200);
+  // Of what is hidden the wait stays: only the 7 us after it go.
+  EXPECT_EQ(r.gain(kHostBoundPython, {r.site(118, 125, wait)}), 7'000);
 }
 
-TEST(Fix, ALongPauseIsNotLaunching) {
-  TraceText text;
-  text.launched(0, 8, 10, 1).launched(1000, 1008, 10, 2);
-  const Recording r(text);
-  const auto launch = r.idle(kLaunchBound, 900, 1008, r.row("cudaLaunchKernel", 1));
-  EXPECT_EQ(r.gain({launch}), 105'000 - 5'000);
+TEST(Fix, WorkThatIsNotDoneIsNotLaunched) {
+  const Recording r(updates());
+  const auto last = r.row("gemm", 3);
+  // The step ends with the launch's place, the third kernel long before it.
+  EXPECT_EQ(r.gain(kRedundantD2d, {r.work(last, 1)}), 318'000 - 300'000 - 1'000);
+}
+
+TEST(Fix, ALoopsPassesJoinTheFirst) {
+  const Recording r(updates());
+  std::vector<Mark> sites;
+  for (int i = 1; i < 4; ++i) {
+    sites.push_back(
+        r.site(100.0 * i - 95, 100.0 * i + 5, r.row("cudaLaunchKernel", i)));
+    sites.push_back(r.work(r.row("gemm", i), 0.25));
+  }
+  // 8 to 18, and three of 7.5 us.
+  EXPECT_EQ(r.gain(kLoopIndexing, sites), 318'000 - 40'500);
 }
 
 TEST(Fix, AnOptimizersKernelsOfANameAreOne) {
@@ -119,11 +140,14 @@ TEST(Fix, CollectivesOfARunAreOne) {
     text.launched(100.0 * i, 100.0 * i + 8, 20, i + 1, 7, "ncclAllReduce");
   }
   const Recording r(text);
-  const auto id = kSmallCollectives;
-  const auto second = r.row("ncclAllReduce", 1), third = r.row("ncclAllReduce", 2);
+  std::vector<Mark> sites;
+  for (int i = 1; i < 3; ++i) {
+    sites.push_back(r.work(r.row("ncclAllReduce", i), 0.75));
+    sites.push_back(
+        r.site(100.0 * i - 95, 100.0 * i + 5, r.row("cudaLaunchKernel", i)));
+  }
   // 8 to 28, then two of 5 us each with 15 us of latency less.
-  EXPECT_EQ(r.gain({r.busy(id, 108, 123, second), r.busy(id, 208, 223, third)}),
-            228'000 - 38'000);
+  EXPECT_EQ(r.gain(kSmallCollectives, sites), 228'000 - 38'000);
 }
 
 // A step computes 30 us and communicates for 100, and again.
@@ -145,16 +169,16 @@ TEST(Fix, NoMoreIsHiddenThanThereIsToDo) {
   f.claims = {r.busy(f.pattern, 39.2, 139.2, first),
               r.busy(f.pattern, 239.2, 249.2, second)};
   OverlapRoom room(r.timeline);
-  const auto can = room.hideable(f);
+  const auto can = room.hideable(f.claims);
   ASSERT_EQ(can.size(), 2u);
   EXPECT_EQ(can[0].end - can[0].begin, 30'000);  // what the first step computes
   EXPECT_EQ(can[1].end - can[1].begin, 10'000);
   // Fixes made together share it: of 30 us 10 are taken.
   f.claims = {r.busy(f.pattern, 249.2, 339.2, second)};
-  const auto more = room.hideable(f);
+  const auto more = room.hideable(f.claims);
   ASSERT_EQ(more.size(), 1u);
   EXPECT_EQ(more[0].end - more[0].begin, 20'000);
-  EXPECT_TRUE(room.hideable(f).empty());
+  EXPECT_TRUE(room.hideable(f.claims).empty());
   EXPECT_EQ(r.gain(f.claims), 30'000);  // alone, the last step's; the host is slow
 }
 
@@ -172,8 +196,8 @@ TEST(Fix, CopiesTakeOfTheSameRoomAsCollectives) {
   copy.pattern = kExposedCopy;
   copy.claims = {
       r.busy(copy.pattern, 140.4, 240.4, r.row("Memcpy HtoD (Pinned -> Device)"))};
-  EXPECT_EQ(room.hideable(comm).size(), 1u);
-  const auto left = room.hideable(copy);
+  EXPECT_EQ(room.hideable(comm.claims).size(), 1u);
+  const auto left = room.hideable(copy.claims);
   ASSERT_EQ(left.size(), 1u);
   EXPECT_EQ(left[0].end - left[0].begin, 5'000);  // of 30 us, 25 were taken
 }

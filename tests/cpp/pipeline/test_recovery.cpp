@@ -31,7 +31,7 @@ TraceText loading_steps() {
 
 TEST(Recovery, PricesALoaderByReplay) {
   const Analyzed report(loading_steps());
-  const auto recovery = recover(report);
+  const auto& recovery = *report.recovery;
   ASSERT_EQ(recovery.refusal, "");
   EXPECT_TRUE(recovery.fidelity.replayable);
   ASSERT_EQ(recovery.gains.size(), report.findings.size());
@@ -62,7 +62,7 @@ TEST(Recovery, GivesNoGainWhereLaunchesAreMissing) {
   }
   text.launched(40'000, 40'008, 10, 1).launched(41'000, 41'008, 10, 2);
   const Analyzed report(text);
-  const auto recovery = recover(report);
+  const auto& recovery = *report.recovery;
   EXPECT_NE(recovery.refusal, "");
   for (const auto& gain : recovery.gains) EXPECT_FALSE(gain);
   EXPECT_FALSE(recovery.together);
@@ -71,7 +71,7 @@ TEST(Recovery, GivesNoGainWhereLaunchesAreMissing) {
 
 TEST(Recovery, PathsAddUpAndNameTheLongest) {
   const Analyzed report(loading_steps());
-  const auto recovery = recover(report);
+  const auto& recovery = *report.recovery;
   const auto paths = critical_paths(*recovery.model);
   ASSERT_EQ(paths.size(), 11u);  // the trace, and ten steps
   const auto alone = critical_paths(*recovery.model, false);
@@ -107,7 +107,7 @@ std::vector<std::uint32_t> ids(const trace::Trace& trace, std::string_view part)
 
 TEST(WhatIf, WithoutEditsIsTheRecording) {
   const Analyzed report(loading_steps());
-  const auto recovery = recover(report);
+  const auto& recovery = *report.recovery;
   const auto outcome = what_if(report, *recovery.model, {});
   EXPECT_EQ(outcome.changed_span_ns, outcome.replayed_span_ns);
   EXPECT_EQ(outcome.gain.high, 0);
@@ -120,7 +120,7 @@ TEST(WhatIf, WithoutEditsIsTheRecording) {
 TEST(WhatIf, EditsByNameAddUpAsSets) {
   const auto trace = loading_steps().load();
   const auto report = analyze(trace);
-  const auto recovery = recover(report);
+  const auto& recovery = *report.recovery;
   const auto gain = [&](std::vector<Edit> edits) {
     return what_if(report, *recovery.model, edits).gain.high;
   };
@@ -148,7 +148,7 @@ TEST(WhatIf, APinnedCopyIsNotWaitedForAtAll) {
   }
   const auto trace = text.load();
   const auto report = analyze(trace);
-  const auto recovery = recover(report);
+  const auto& recovery = *report.recovery;
   ASSERT_EQ(recovery.refusal, "");
   const auto id = [&](std::string_view name) -> std::uint32_t {
     for (std::uint32_t i = 0; i < trace.columns.size(); ++i) {
@@ -167,7 +167,7 @@ TEST(WhatIf, APinnedCopyIsNotWaitedForAtAll) {
 TEST(WhatIf, RefusesWhatMakesNoSense) {
   const auto trace = loading_steps().load();
   const auto report = analyze(trace);
-  const auto recovery = recover(report);
+  const auto& recovery = *report.recovery;
   const auto run = [&](Edit edit) {
     what_if(report, *recovery.model, std::vector<Edit>{std::move(edit)});
   };
@@ -188,7 +188,7 @@ TEST(Recovery, EndsAtEachCheckpoint) {
   struct Ended {};
   const auto trace = loading_steps().load();
   const auto report = analyze(trace);
-  const auto recovery = recover(report);
+  const auto& recovery = *report.recovery;
   const std::vector<Edit> overlap{{EditKind::kOverlap, ids(trace, "gemm")}};
   const auto price = [&](const replay::Checkpoint& c) { recover(report, c); };
   const auto by_events = [&](const replay::Checkpoint& c) {
@@ -244,7 +244,7 @@ std::vector<std::uint32_t> work_on(const std::vector<PathSegment>& path) {
 
 TEST(PathSegments, JoinAndAddUpToThePath) {
   const Analyzed report(two_steps());
-  const auto recovery = recover(report);
+  const auto& recovery = *report.recovery;
   const auto paths = critical_paths(*recovery.model);
   ASSERT_EQ(paths.size(), 3u);
   for (std::size_t place = 0; place < paths.size(); ++place) {
@@ -261,7 +261,7 @@ TEST(PathSegments, JoinAndAddUpToThePath) {
 
 TEST(PathSegments, OfAStepEndOnTheHostUnlessAskedForItsWork) {
   const Analyzed report(two_steps());
-  const auto recovery = recover(report);
+  const auto& recovery = *report.recovery;
   const auto rows = kernels(*report.timeline);
   ASSERT_EQ(rows.size(), 2u);
   const auto& model = *recovery.model;
@@ -278,7 +278,7 @@ TEST(PathSegments, OfAStepEndOnTheHostUnlessAskedForItsWork) {
 
 TEST(PathSegments, RefuseWhatIsNotThere) {
   const Analyzed report(two_steps());
-  const auto recovery = recover(report);
+  const auto& recovery = *report.recovery;
   const auto& model = *recovery.model;
   EXPECT_THROW(path_segments(model, 3), std::out_of_range);
   EXPECT_THROW(path_segments(model, 0, 0), std::out_of_range);  // a step's row

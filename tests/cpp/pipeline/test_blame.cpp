@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Whose idle time it is, on traces whose fixed form can be worked out by hand.
+#include "pipeline/blame.h"
+
+#include "pipeline/analyzed.h"
+#include "pipeline/recovery.h"
+
+namespace tta::pipeline {
+namespace {
+
+using enum patterns::PatternId;
+
+constexpr int kSteps = 12;
+
+// Five kernels of 5 us, launched 50 us apart, then one of 400 us. The host takes 260 us
+// a step, the device 425: it would never run dry, but that the host waits at the end of
+// each step, so that the next one's first launches come late.
+TraceText draining(bool waits) {
+  TraceText text;
+  double host = 0, device = 0;
+  for (int i = 0; i < kSteps; ++i) {
+    const auto begin = host;
+    for (int k = 0; k < 6; ++k) {
+      text.op("aten::mm", host - 2, 15);
+      device = std::max(host + 8, device + 1.2);
+      text.launched(host, device, k < 5 ? 5 : 400, 10 * i + k + 1);
+      device += k < 5 ? 5 : 400;
+      host += 50;
+    }
+    host -= 35;
+    if (waits) {
+      text.op("aten::item", host, device + 8 - host + 2);
+      text.call("cudaStreamSynchronize", host + 1, device + 8 - host - 1, 1000 + i);
+      host = device + 12;
+    }
+    text.step(i, begin - 4, host - begin);
+    host += 5;
+  }
+  return text;
+}
+
+const patterns::Finding& finding_of(const Report& report, patterns::PatternId pattern) {
+  for (const auto& f : report.findings) {
+    if (f.pattern == pattern) return f;
+  }
+  throw std::out_of_range("no finding of it");
+}
+
+std::int64_t gain_of(const Report& report, patterns::PatternId pattern) {
+  const auto& f = finding_of(report, pattern);
+  return report.recovery->gains[static_cast<std::size_t>(&f - report.findings.data())]
+      ->high;
+}
+
+TEST(Blame, AWaitAnswersForTheLaunchesThatComeLateAfterIt) {
+  const Analyzed report(draining(true)), fixed(draining(false));
+  ASSERT_EQ(report.recovery->refusal, "");
+  // All that is lost, not only as much as the wait is long.
+  const auto truth = report.timeline->span.length() - fixed.timeline->span.length();
+  EXPECT_NEAR(static_cast<double>(gain_of(report, kSyncStall)),
+              static_cast<double>(truth), 0.03 * static_cast<double>(truth));
+  EXPECT_EQ(report.findings[0].pattern, kSyncStall);
+  // The rules alone would give most of it to launches.
+  const patterns::Settings settings;
+  auto by_rules = patterns::find(*report.timeline, *report.args, settings);
+  std::int64_t alone = 0;
+  for (const auto& f : by_rules.findings) {
+    if (f.pattern == kSyncStall) alone += f.wasted_ns;
+  }
+  EXPECT_LT(alone, truth / 2);
+  EXPECT_GE(finding_of(report, kSyncStall).wasted_ns, 9 * truth / 20);
+}
+
+TEST(Blame, GivesEachNanosecondOnce) {
+  const Analyzed report(draining(true));
+  const auto& balance = report.balance.at(0);
+  auto sum = balance.busy_ns + balance.unattributed_ns;
+  for (const auto ns : balance.idle_ns) sum += ns;
+  EXPECT_EQ(sum, balance.span_ns);
+  for (const auto& w : report.windows) {
+    std::int64_t wasted = 0;
+    for (const auto& label : w.labels) wasted += label.wasted_ns;
+    EXPECT_LE(wasted, w.window.end_ns - w.window.begin_ns);
+  }
+}
+
+TEST(Blame, WhatTwoFixesWouldTakeIsSharedAndSaid) {
+  // A graph of the launches would bring them in time as well.
+  const Analyzed report(draining(true));
+  const auto launches = [](const patterns::Finding& f) {
+    return f.pattern == kLaunchBound || f.pattern == kMissedCudaGraph;
+  };
+  const auto& sync = finding_of(report, kSyncStall);
+  ASSERT_FALSE(sync.shares.empty());
+  patterns::Finding other;
+  other.pattern = sync.shares[0];
+  EXPECT_TRUE(launches(other));
+  std::int64_t gains = 0;
+  for (const auto& gain : report.recovery->gains) gains += gain->high;
+  EXPECT_LT(report.recovery->together->high, gains);
+}
+
+TEST(Blame, ADeviceThatIsNeverLateHasNoCause) {
+  const Analyzed report(draining(false));
+  EXPECT_TRUE(report.findings.empty());
+  for (const auto& w : report.windows) EXPECT_TRUE(w.labels.empty());
+}
+
+TEST(Blame, WhereTheReplayIsRefusedTheRulesDecide) {
+  auto text = draining(true);
+  // Work without a launch, so much that the schedule cannot be worked out.
+  for (int i = 0; i < 60; ++i) text.kernel(9000 + 20 * i, 3, 9000 + i);
+  const Analyzed report(text);
+  ASSERT_NE(report.recovery->refusal, "");
+  const auto by_rules = patterns::find(*report.timeline, *report.args);
+  ASSERT_EQ(report.findings.size(), by_rules.findings.size());
+  for (std::size_t i = 0; i < report.findings.size(); ++i) {
+    EXPECT_EQ(report.findings[i].wasted_ns, by_rules.findings[i].wasted_ns);
+    EXPECT_TRUE(report.findings[i].shares.empty());
+  }
+}
+
+}  // namespace
+}  // namespace tta::pipeline
