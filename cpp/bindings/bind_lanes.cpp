@@ -61,7 +61,7 @@ void bind_lanes(py::module_& m, py::class_<Analysis>& report) {
                              [](const DrawnLane& l) { return l.lane.is_stream; })
       .def_property_readonly("pid", [](const DrawnLane& l) { return l.lane.pid; })
       .def_property_readonly("tid", [](const DrawnLane& l) { return l.lane.tid; })
-      .def_property_readonly("device", [](const DrawnLane& l) { return l.lane.device; })
+      .def_property_readonly("device", [](const DrawnLane& l) { return l.lane.number; })
       .def_property_readonly("stream", [](const DrawnLane& l) { return l.lane.stream; })
       .def_property_readonly("name", [](const DrawnLane& l) { return l.view.name; })
       .def_property_readonly("events", [](const DrawnLane& l) { return l.view.events; })

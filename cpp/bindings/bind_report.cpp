@@ -90,6 +90,7 @@ void bind_parts(py::module_& m) {
       .def_readonly("simulated", &TraceFacts::simulated);
   py::class_<Named<BalanceRow>>(m, "BalanceRow")
       .def_readonly("device", &BalanceRow::device)
+      .def_readonly("key", &BalanceRow::key)
       .def_readonly("pid", &BalanceRow::pid)
       .def_readonly("span_ns", &BalanceRow::span_ns)
       .def_readonly("busy_ns", &BalanceRow::busy_ns)
@@ -134,7 +135,7 @@ void bind_parts(py::module_& m) {
       .def_readonly("begin_ns", &timeline::Window::begin_ns)
       .def_readonly("end_ns", &timeline::Window::end_ns)
       .def_readonly("step", &timeline::Window::step)
-      .def_readonly("device", &timeline::Window::device)
+      .def_readonly("device", &timeline::Window::number)
       .def_readonly("pid", &timeline::Window::pid)
       .def_readonly("events", &timeline::Window::events)
       .def_readonly("work", &timeline::Window::work);

@@ -116,6 +116,14 @@ void bind_rule_context(py::module_& m) {
           },
           py::arg("row"), "Whether the event is device work.")
       .def(
+          "device_of",
+          [](const RuleContext& c, std::uint32_t row) {
+            const auto& lanes = c.timeline().lanes;
+            const bool known = row < lanes.lane.size() && lanes.on_stream(row);
+            return known ? lanes.lanes[lanes.lane[row]].device : -1;
+          },
+          py::arg("row"), "The device of device work, as in `devices`; -1 of others.")
+      .def(
           "frames",
           [](const RuleContext& c, const std::vector<std::uint32_t>& rows) {
             const auto& t = c.timeline();

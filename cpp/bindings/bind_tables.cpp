@@ -138,6 +138,7 @@ void bind_rows(py::module_& m) {
   using timeline::OverlapFacts;
   py::class_<OverlapFacts>(m, "OverlapFacts")
       .def_readonly("device", &OverlapFacts::device)
+      .def_readonly("pid", &OverlapFacts::pid)
       .def_readonly("compute_ns", &OverlapFacts::compute_ns)
       .def_readonly("comm_ns", &OverlapFacts::comm_ns)
       .def_readonly("copy_ns", &OverlapFacts::copy_ns)

@@ -69,7 +69,8 @@ BalanceRow balance_of(const timeline::Timeline& t, const timeline::DeviceTime& d
                       const patterns::PatternTable& patterns) {
   check_excess(d, claims, patterns);
   BalanceRow row;
-  row.device = d.device;
+  row.device = d.number;
+  row.key = d.device;
   row.pid = d.pid;
   row.span_ns = t.span.length();
   row.busy_ns = d.busy_ns;
@@ -94,7 +95,7 @@ BalanceRow balance_of(const timeline::Timeline& t, const timeline::HostTime& pro
                       Claims claims, const timeline::IntervalSet& unclaimed,
                       const patterns::PatternTable& patterns) {
   BalanceRow row;
-  row.device = -1;
+  row.device = row.key = -1;
   row.pid = process.pid;
   row.span_ns = t.span.length();
   row.idle_ns.assign(patterns.size(), 0);

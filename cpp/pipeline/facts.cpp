@@ -3,6 +3,7 @@
 #include "pipeline/facts.h"
 
 #include <algorithm>
+#include <set>
 
 #include "trace/args.h"
 
@@ -32,17 +33,24 @@ TraceFacts read_facts(const timeline::Timeline& t) {
   for (const auto& device : t.properties) {
     facts.devices.push_back({device.id, device.name, 0});
   }
+  std::set<std::int64_t> feeders;
   for (const auto& d : t.devices) {
-    auto it = std::find_if(facts.devices.begin(), facts.devices.end(),
-                           [&](const Device& known) { return known.id == d.device; });
+    if (d.pid != trace::kNoId) feeders.insert(d.pid);
+    // Of the devices of several processes with one number, the first is the listed one.
+    auto it = std::find_if(
+        facts.devices.begin(), facts.devices.end(),
+        [&](const Device& known) { return known.id == d.number && !known.work_rows; });
     if (it == facts.devices.end()) {
-      it = facts.devices.insert(facts.devices.end(), {d.device, "", 0});
+      const auto* properties = t.properties_of(d.number);
+      it = facts.devices.insert(facts.devices.end(),
+                                {d.number, properties ? properties->name : "", 0});
     }
     it->work_rows = d.rows.size();
   }
   facts.processes = t.host.size();
   const auto distributed = trace.metadata_json("distributedInfo");
-  facts.rank = trace::int_arg(distributed, "rank");
+  // A file merged from several ranks has the header of one.
+  if (feeders.size() < 2) facts.rank = trace::int_arg(distributed, "rank");
   facts.world_size = trace::int_arg(distributed, "world_size");
   facts.simulated = read_simulated(trace);
   return facts;

@@ -40,6 +40,12 @@ class Tracks {
     auto pid = kFirstPid;
     while (taken.contains(pid)) ++pid;
     pid_ = std::to_string(pid);
+    std::map<std::int32_t, int> with;  // devices with a number
+    for (const auto& d : t_.devices) ++with[d.number];
+    for (const auto& d : t_.devices) {
+      devices_[d.device] = "GPU " + std::to_string(d.number) +
+                           (with[d.number] > 1 ? " of " + process(d.pid) : "");
+    }
   }
 
   void run() {
@@ -74,8 +80,9 @@ class Tracks {
                        args + "}");
   }
 
-  std::string device(std::int64_t number) const {
-    return "GPU " + std::to_string(number);
+  std::string device(std::int32_t key) const {
+    const auto at = devices_.find(key);
+    return at == devices_.end() ? "GPU" : at->second;
   }
   std::string process(std::int64_t pid) const {
     return pid == trace::kNoId ? "process" : "process " + t_.trace->identity(pid);
@@ -192,6 +199,7 @@ class Tracks {
   const std::vector<FindingText>& texts_;
   replay::EventList& list_;
   std::string pid_;
+  std::map<std::int32_t, std::string> devices_;  // names, by key
   int last_ = 0;
 };
 

@@ -2,6 +2,7 @@
 // pipeline/link_notes.cpp: how device work was tied to its launches, and how well the
 // two clocks agree.
 #include <algorithm>
+#include <map>
 #include <vector>
 
 #include "pipeline/signs.h"
@@ -58,9 +59,20 @@ void describe_links(const timeline::Timeline& t, Quality& q) {
   for (const auto& d : t.devices) {
     if (d.foreign_share < kLostShare) continue;
     add(q, Verdict::kDegraded, "shared_device_number", 1,
-        "Several processes launched work on device " + std::to_string(d.device) +
+        "Several processes launched work on device " + std::to_string(d.number) +
             ": either they share it, or the file numbers devices of different "
-            "processes alike, and their times are mixed up.");
+            "processes alike, and their times are mixed up. Analyze each process's "
+            "own file, or merge them with pids that differ.");
+  }
+  std::map<std::int32_t, std::uint64_t> with;  // devices, by number
+  for (const auto& d : t.devices) ++with[d.number];
+  std::uint64_t alike = 0;
+  for (const auto& [number, count] : with) alike += count > 1 ? count : 0;
+  if (alike > 0) {
+    add(q, Verdict::kOk, "merged_devices", alike,
+        "The file holds devices of several processes under one number, as files merged "
+        "from several ranks do: each has times of its own here, told apart by process. "
+        "What two ranks say of each other rests on how well their clocks agree.");
   }
 }
 

@@ -77,7 +77,9 @@ struct TraceFacts {
 /// of Timeline::host: patterns take what is theirs of all its time, busy is what is
 /// left inside operators.
 struct BalanceRow {
-  std::int32_t device = 0;  ///< -1 for a process of a trace without device work.
+  /// In the file; -1 for a process of a trace without device work.
+  std::int32_t device = 0;
+  std::int32_t key = 0;  ///< The same, but each device's own: Claim::device.
   std::int64_t pid =
       -1;  ///< The process, or the one that feeds the device; -1 unknown.
   std::int64_t span_ns = 0;
@@ -93,8 +95,9 @@ struct BalanceRow {
 /// A long idle stretch that no pattern accounts for; of a trace without device work,
 /// one in which a process was in no operator.
 struct Unexplained {
-  std::int32_t device = 0;  ///< -1 for a process of a trace without device work.
-  std::int64_t pid = -1;    ///< As of BalanceRow.
+  std::int32_t device =
+      0;  ///< In the file; -1 for a process of a trace without device work.
+  std::int64_t pid = -1;  ///< As of BalanceRow.
   std::int64_t begin_ns = 0;
   std::int64_t end_ns = 0;
   /// Row of what the host was doing for most of it; none if nothing is recorded.
@@ -112,7 +115,8 @@ struct PatternTime {
 /// Without device work it is that of the step's process, as in BalanceRow.
 struct StepBalance {
   std::uint32_t devices = 0;  ///< 0 for a process of a trace without device work.
-  std::int32_t device = -1;   ///< The only one; -1 if there are several or none.
+  std::int32_t device =
+      -1;  ///< The only one's number; -1 if there are several or none.
   std::int64_t span_ns = 0;
   std::int64_t busy_ns = 0;
   std::vector<PatternTime> idle;  ///< Those that are not 0, by pattern.

@@ -61,8 +61,8 @@ void gather_devices(const timeline::Timeline& t, const patterns::Findings* found
     if (at == processes.end()) continue;
     auto& g = at->second;
     ++g.devices;
-    g.device = t.devices[i].device;
-    by_device[g.device] = &g;
+    g.device = t.devices[i].number;
+    by_device[t.devices[i].device] = &g;
     append(g.busy, t.devices[i].busy);
     if (found != nullptr) append(g.unattributed, found->unclaimed[i]);
   }

@@ -163,7 +163,7 @@ std::vector<Stage> tell_story(const Report& r) {
       out.push_back(std::move(overlap));
     }
   }
-  out.push_back(gain_stage(r, sum, out));
+  out.push_back(gain_stage(r, sum));
   return out;
 }
 

@@ -21,11 +21,20 @@ constexpr double kNotable = 0.10;  // unexplained time, beside the work itself
 constexpr double kMost = 0.50;
 constexpr double kPlace = 0.10;
 
-// What a pattern costs, of one kind: measured, or as an upper estimate.
+// What a pattern costs, in all of its findings: what was measured, and an upper
+// estimate of what else, never in one sum.
 struct Cost {
   patterns::PatternId pattern{};
-  std::int64_t ns = 0;
+  std::int64_t measured_ns = 0, estimated_ns = 0;
   std::map<std::string, std::int64_t> places;  // by their text
+
+  // Which of the two is spoken of: an estimate only where nothing else matters.
+  bool is_estimate(std::int64_t span_ns) const {
+    return share(measured_ns, span_ns) < kMatters;
+  }
+  std::int64_t ns(std::int64_t span_ns) const {
+    return is_estimate(span_ns) ? estimated_ns : measured_ns;
+  }
 };
 
 std::string place(const patterns::Finding& f) {
@@ -35,25 +44,23 @@ std::string place(const patterns::Finding& f) {
   return f.operator_name.empty() ? "" : "in " + beginning(f.operator_name);
 }
 
-// The patterns by what they cost, costliest first. A finding of both kinds of time
-// counts with each for itself.
-std::vector<Cost> costs(const Report& r, bool estimates, bool only_idle) {
-  std::map<patterns::PatternId, Cost> sums;
-  for (const auto& f : r.findings) {
-    const auto excess = f.wasted_ns - f.idle_ns;
-    const bool estimate = r.patterns[f.pattern].estimate;
-    std::int64_t ns = estimates ? 0 : f.idle_ns;
-    if (!only_idle && estimate == estimates) ns += excess;
-    if (ns == 0) continue;
-    auto& cost = sums[f.pattern];
-    cost.pattern = f.pattern;
-    cost.ns += ns;
-    cost.places[place(f)] += ns;
-  }
+// The patterns that matter, in the order in which the list of findings first names
+// them: whoever reads on must find there what he was told comes first.
+std::vector<Cost> costs(const Report& r, std::int64_t span_ns) {
   std::vector<Cost> out;
-  for (auto& [pattern, cost] : sums) out.push_back(std::move(cost));
-  std::stable_sort(out.begin(), out.end(),
-                   [](const Cost& a, const Cost& b) { return a.ns > b.ns; });
+  for (const auto& f : r.findings) {
+    auto cost = std::find_if(out.begin(), out.end(), [&](const Cost& known) {
+      return known.pattern == f.pattern;
+    });
+    if (cost == out.end()) cost = out.insert(out.end(), Cost{f.pattern, 0, 0, {}});
+    const auto excess = f.wasted_ns - f.idle_ns;
+    cost->measured_ns += f.idle_ns;
+    (r.patterns[f.pattern].estimate ? cost->estimated_ns : cost->measured_ns) += excess;
+    cost->places[place(f)] += f.wasted_ns;
+  }
+  std::erase_if(out, [&](const Cost& cost) {
+    return share(cost.ns(span_ns), span_ns) < kMatters;
+  });
   return out;
 }
 
@@ -62,10 +69,10 @@ std::string place_text(const Cost& cost) {
   const auto worst = std::max_element(
       cost.places.begin(), cost.places.end(),
       [](const auto& a, const auto& b) { return a.second < b.second; });
-  if (worst->first.empty() || share(worst->second, cost.ns) < kPlace) return "";
-  if (share(worst->second, cost.ns) >= kMost) return ", most of it " + worst->first;
-  return ", the largest part (" + share_text(worst->second, cost.ns) + ") " +
-         worst->first;
+  const auto all = cost.measured_ns + cost.estimated_ns;
+  if (worst->first.empty() || share(worst->second, all) < kPlace) return "";
+  if (share(worst->second, all) >= kMost) return ", most of it " + worst->first;
+  return ", the largest part (" + share_text(worst->second, all) + ") " + worst->first;
 }
 
 // The kernel that keeps the devices busy longest: its name and for how long.
@@ -125,7 +132,7 @@ Stage without_pattern(const Report& r, const Totals& sum, Stage s) {
 
 }  // namespace
 
-Stage gain_stage(const Report& r, const Totals& sum, const std::vector<Stage>& before) {
+Stage gain_stage(const Report& r, const Totals& sum) {
   Stage s{"gain", "What would matter most?", "", "", true, {}, {}};
   if (r.quality.verdict != Verdict::kOk) {
     return unknown(s, "That is not said of a recording whose quality is degraded.");
@@ -137,52 +144,48 @@ Stage gain_stage(const Report& r, const Totals& sum, const std::vector<Stage>& b
         "That cannot be said: the devices waited for the profiler nearly all "
         "of the time.");
   }
-  const bool host_limits =
-      std::any_of(before.begin(), before.end(), [](const Stage& stage) {
-        return stage.id == "limit" && stage.verdict == "host";
-      });
-  // Where the host is the limit, a device that wastes less only waits longer.
-  const bool only_idle = host_limits && sum.devices > 0;
   const auto name = [&](const Cost& cost) {
     return std::string(r.patterns[cost.pattern].name);
   };
-  const auto matters = [&](const std::vector<Cost>& of, std::size_t i) {
-    return i < of.size() && share(of[i].ns, sum.span_ns) >= kMatters;
+  const auto span = sum.span_ns;
+  const auto add_figure = [&](const Cost& cost) {
+    s.figures.push_back(
+        {(cost.is_estimate(span) ? "estimate_" : "at_most_") + name(cost),
+         cost.ns(span)});
   };
-  // What was measured goes before what is estimated, and neither into one sum.
-  const auto measured = costs(r, false, only_idle);
-  const auto estimated = costs(r, true, only_idle);
-  const bool sure = matters(measured, 0);
-  if (sure || matters(estimated, 0)) {
-    const auto& order = sure ? measured : estimated;
+  const auto order = costs(r, span);
+  if (!order.empty()) {
     const auto& first = order[0];
-    const std::string kind = sure ? "at_most_" : "estimate_";
-    s.figures = {{"at_most", first.ns}, {kind + name(first), first.ns}};
-    s.answer = name(first) + (sure ? ", " : ", by estimate up to ") +
-               duration_text(first.ns) + " (" + share_text(first.ns, sum.span_ns) +
-               ")" + place_text(first);
+    const auto ns = first.ns(span);
+    s.figures = {{"at_most", ns}};
+    add_figure(first);
+    s.answer = name(first) + (first.is_estimate(span) ? ", by estimate up to " : ", ") +
+               duration_text(ns) + " (" + share_text(ns, span) + ")" +
+               place_text(first);
     if (first.pattern == patterns::PatternId::kLaunchBound ||
         first.pattern == patterns::PatternId::kHostBoundPython) {
       s.answer += stacks_text(r);
     }
-    if (matters(order, 1)) {
-      s.answer += "; then " + name(order[1]) + " (" + (sure ? "" : "up to ") +
-                  share_text(order[1].ns, sum.span_ns) + ")";
-      s.figures.push_back({kind + name(order[1]), order[1].ns});
+    if (!first.is_estimate(span) && share(first.estimated_ns, span) >= kMatters) {
+      s.answer +=
+          ", and by estimate up to " + duration_text(first.estimated_ns) + " more";
+      s.figures.push_back({"estimate_" + name(first), first.estimated_ns});
+    }
+    if (order.size() > 1) {
+      const auto& next = order[1];
+      s.answer += "; then " + name(next) + " (" +
+                  (next.is_estimate(span) ? "by estimate up to " : "") +
+                  share_text(next.ns(span), span) + ")";
+      add_figure(next);
     }
     s.answer += ".";
-    if (sure && matters(estimated, 0)) {
-      s.answer += " By estimate, " + name(estimated[0]) + " costs up to " +
-                  share_text(estimated[0].ns, sum.span_ns) + ".";
-      s.figures.push_back({"estimate_" + name(estimated[0]), estimated[0].ns});
-    }
-    if (sum.unattributed_ns > first.ns) {
+    if (sum.unattributed_ns > ns) {
       s.answer += " More passes for reasons that no rule knows (" +
-                  share_text(sum.unattributed_ns, sum.span_ns) + ").";
+                  share_text(sum.unattributed_ns, span) + ").";
       s.figures.push_back({"unattributed", sum.unattributed_ns});
     }
     s.verdict = name(first);
-    s.severity = severity(first.ns, sum);
+    s.severity = severity(ns, sum);
     return s;
   }
   return without_pattern(r, sum, std::move(s));

@@ -54,10 +54,8 @@ std::string stacks_text(const Report& report);
 /// well under the span, they wait for each other in turns.
 Stage limit_stage(const Report& report, const Totals& sum);
 
-/// The costliest pattern that the limiting side leaves to gain from, by measured time
-/// if that amounts to anything, else by what is estimated; else the costliest
-/// kernel, else what is unexplained. `before` holds the stages so far.
-Stage gain_stage(const Report& report, const Totals& sum,
-                 const std::vector<Stage>& before);
+/// The pattern of the first finding in the list, and the next one, so far as they cost
+/// anything to speak of; else the costliest kernel, else what is unexplained.
+Stage gain_stage(const Report& report, const Totals& sum);
 
 }  // namespace tta::pipeline

@@ -102,7 +102,7 @@ std::vector<Unexplained> find_unexplained(
       const auto* thread = thread_of(t, d, stretch);
       return thread == nullptr ? busiest : thread;
     };
-    list_longest(t, unclaimed[device], d.device, d.pid, thread_for, out);
+    list_longest(t, unclaimed[device], d.number, d.pid, thread_for, out);
   }
   return out;
 }

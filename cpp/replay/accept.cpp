@@ -36,21 +36,25 @@ void accept(Fidelity& f) {
     return ratio(static_cast<std::int64_t>(n), tasks);
   };
   if (error(f.span) > kMostSpanError) {
-    refuse("span", "the unchanged replay misses the span by " + percent(error(f.span)));
+    refuse("span", "replayed as recorded, the trace comes out " +
+                       percent(error(f.span)) + " too long or too short");
   }
   for (const auto& s : f.steps) {
     if (error(s.times) <= kMostStepError) continue;
-    refuse("step", "it misses step " + std::to_string(s.number) + " by " +
-                       percent(error(s.times)));
+    refuse("step", "replayed as recorded, step " + std::to_string(s.number) +
+                       " comes out " + percent(error(s.times)) +
+                       " too long or too short");
     break;
   }
   if (const auto e = ratio(f.long_waits.error, f.long_waits.recorded);
       e > kMostWaitError) {
-    refuse("waits", "long waits come out wrong by " + percent(e) + " of their sum");
+    refuse("waits", "replayed as recorded, long waits come out wrong by " + percent(e) +
+                        " of their sum");
   }
   if (f.tasks > 0 && of_tasks(f.contradicted) > kMostContradicted) {
     refuse("contradicted", std::to_string(f.contradicted) +
-                               " dependencies are contradicted by the recording");
+                               " times, work began before what it should have waited "
+                               "for had ended");
   }
   // However few beside the work: a rule for waits that is so often wrong is no rule.
   if (const auto e = ratio(static_cast<std::int64_t>(f.contradicted_waits),
@@ -67,16 +71,19 @@ void accept(Fidelity& f) {
     if (e < kLeastExplained) {
       refuse("unexplained_starts",
              "only " + percent(e) +
-                 " of the device work starts when its predecessors allow");
+                 " of the device work starts when what it waits for has ended; what "
+                 "held up the rest is not recorded");
     }
   }
   if (const auto e = ratio(f.unexplained_ns, f.span.recorded); e > kMostUnexplained) {
     refuse("unexplained_time", "device work starts late by " + percent(e) +
-                                   " of the span, and nothing recorded says why");
+                                   " of the recorded time, and nothing says why");
   }
   if (const auto e = ratio(f.anchored_ns, f.span.replayed); e > kMostAnchored) {
     refuse("anchored",
-           percent(e) + " of the critical path hangs on work from before the trace");
+           percent(e) +
+               " of the critical path (the chain of work that sets the trace's length) "
+               "hangs on work from before the recording");
   }
   if (const auto e = ratio(static_cast<std::int64_t>(f.launch_calls_without_work),
                            static_cast<std::int64_t>(f.launch_calls));

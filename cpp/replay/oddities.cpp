@@ -85,7 +85,8 @@ class Causes {
     if (!sized || args.blocks_per_sm >= kFullDevice) {
       return left <= std::max(kTail, length / kTailShare);
     }
-    const auto waves = room_.waves(args, d_.issued.device(big.stream));
+    const auto lane = d_.model.tasks.streams[big.stream];
+    const auto waves = room_.waves(args, d_.timeline().lanes.lanes[lane].number);
     if (waves < kWaves) return false;
     const auto last = static_cast<double>(length) * std::min(1.0, kLastWaves / waves);
     return left >= -d_.constants().coincidence &&

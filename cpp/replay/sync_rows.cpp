@@ -54,12 +54,12 @@ class Devices {
     const auto& c = t.columns();
     for (std::uint32_t s = 0; s < tasks.streams.size(); ++s) {
       const auto& lane = t.lanes.lanes[tasks.streams[s]];
-      streams_.emplace(std::tuple(lane.pid, lane.device, lane.stream), s);
+      streams_.emplace(std::tuple(lane.pid, lane.number, lane.stream), s);
       for (auto i = tasks.first[s]; i < tasks.first[s + 1]; ++i) {
         if (tasks.all[i].call == kNone) continue;
         const auto pid = c.pid[calls.all[tasks.all[i].call].row];
         const auto [it, is_new] =
-            feeders_.emplace(std::pair(lane.pid, lane.device), pid);
+            feeders_.emplace(std::pair(lane.pid, lane.number), pid);
         if (it->second != pid) it->second = trace::kNoId;
         break;
       }

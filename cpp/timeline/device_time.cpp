@@ -96,7 +96,9 @@ std::vector<DeviceTime> make_device_times(const trace::Trace& t, const Lanes& la
   std::map<std::int32_t, DeviceTime> devices;
   for (const auto& lane : lanes.lanes) {
     if (!lane.is_stream) continue;
-    auto& rows = devices[lane.device].rows;
+    auto& d = devices[lane.device];
+    d.number = lane.number;
+    auto& rows = d.rows;
     const auto of_lane = lanes.rows_of(lane);
     rows.insert(rows.end(), of_lane.begin(), of_lane.end());
   }

@@ -35,7 +35,8 @@ struct QueueDepth {
 /// A union, because work on several streams overlaps, and on one stream too
 /// (programmatic dependent launch, google/perfetto#4280): sums would count it twice.
 struct DeviceTime {
-  std::int32_t device = 0;
+  std::int32_t device = 0;  ///< Its key, see Lane::device.
+  std::int32_t number = 0;  ///< In the file; several may have one.
   /// The process that feeds it: the one of most of its launches; trace::kNoId if no
   /// launch is known.
   std::int64_t pid = -1;
@@ -54,7 +55,7 @@ struct DeviceTime {
 /// last work are where the recording began and ended. Linear in the gaps.
 Interval longest_pause(const DeviceTime& device);
 
-/// Lays out the time of each device with work, by device number, clipped to `span`.
+/// Lays out the time of each device with work, by key, clipped to `span`.
 /// O(n log n) in the device rows.
 std::vector<DeviceTime> make_device_times(const trace::Trace& trace, const Lanes& lanes,
                                           const Links& links, Interval span);

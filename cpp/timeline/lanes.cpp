@@ -110,7 +110,7 @@ Lanes make_lanes(const trace::Trace& t, std::span<const std::uint32_t> left_out)
       if (fresh) {
         counts.push_back(0);
         out.lanes.push_back(
-            {on_stream, key.pid, c.tid[row], key.device, key.stream, 0, 0});
+            {on_stream, key.pid, c.tid[row], key.device, key.device, key.stream, 0, 0});
       }
       last_key = key;
       last_id = it->second;

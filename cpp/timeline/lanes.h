@@ -18,7 +18,10 @@ struct Lane {
   bool is_stream = false;
   std::int64_t pid = 0;  ///< Of a stream: as in the file, usually the device's number.
   std::int64_t tid = 0;
-  std::int32_t device = -1;  ///< -1 for a thread.
+  /// Of a stream, its device's key: `number`, or one that is nobody's number where a
+  /// file merged from several processes gives their devices one number. -1: a thread.
+  std::int32_t device = -1;
+  std::int32_t number = -1;  ///< The device's number in the file.
   std::int64_t stream = -1;
   std::uint32_t first = 0;  ///< Range [first, last) of Lanes::rows.
   std::uint32_t last = 0;

@@ -3,9 +3,11 @@
 #include "timeline/links.h"
 
 #include <algorithm>
-#include <map>
+#include <iterator>
 #include <tuple>
+#include <utility>
 
+#include "timeline/feeders.h"
 #include "timeline/launch_calls.h"
 
 namespace tta::timeline {
@@ -16,11 +18,9 @@ using trace::Category;
 // A launch may seem to start after its work by what host and device clocks differ:
 // microseconds in every trace seen. Beyond this it is another launch with the same id.
 constexpr std::int64_t kMaxSkew = 1'000'000;
-
-struct Launch {
-  std::int64_t id, pid, ts;
-  std::uint32_t row;
-};
+// Launches with one id: a file of more ranks is not merged to be looked at, and to
+// compare each with each would take quadratic time.
+constexpr std::ptrdiff_t kMostAlike = 64;
 
 class Linker {
  public:
@@ -38,11 +38,12 @@ class Linker {
   Links run(const Lanes& lanes) {
     Links out;
     out.launch.assign(c_.size(), kNoRow);
-    vote(lanes);
+    auto feeders = find_feeders(c_, lanes, launches_);
     for (const auto& lane : lanes.lanes) {
       if (!lane.is_stream) continue;
-      const auto home = home_.find(lane.device);
-      const std::int64_t pid = home == home_.end() ? trace::kNoId : home->second;
+      const Device device{lane.pid, lane.number};
+      const bool certain = feeders.known.contains(device);
+      const auto pid = feeders.of(device);
       bool first_linked = false;
       for (const auto row : lanes.rows_of(lane)) {
         ++out.device_rows;
@@ -52,6 +53,8 @@ class Linker {
         if (launch == kNoRow && c_.correlation[row] <= 0) {
           launch = by_external_id(row, pid);
           out.by_external_id += launch != kNoRow;
+        } else if (launch != kNoRow && !certain) {
+          launch = not_twice(launch, row);
         }
         if (launch == kNoRow) {
           if (c_.correlation[row] <= 0) {
@@ -67,6 +70,7 @@ class Linker {
         out.skewed += c_.ts[row] < c_.ts[launch];
       }
     }
+    out.feeders = std::move(feeders.known);
     return out;
   }
 
@@ -98,24 +102,27 @@ class Linker {
     std::sort(calls_.begin(), calls_.end(), before);
   }
 
-  // Which process feeds each device: that of its first work with a unique id.
-  void vote(const Lanes& lanes) {
-    for (const auto& lane : lanes.lanes) {
-      if (!lane.is_stream || home_.count(lane.device)) continue;
-      for (const auto row : lanes.rows_of(lane)) {
-        const auto [first, last] = range(launches_, c_.correlation[row]);
-        if (last - first != 1) continue;
-        home_[lane.device] = first->pid;
+  // A call that launches one kernel has launched no second: where another process made
+  // the same call under the same id, the second is that one's.
+  std::uint32_t not_twice(std::uint32_t launch, std::uint32_t work) {
+    if (used_.empty()) used_.assign(c_.size(), 0);
+    const auto [first, last] = with_id(launches_, c_.correlation[work]);
+    if (last - first <= kMostAlike && used_[launch] &&
+        t_.name(launch).find("Graph") == std::string_view::npos) {
+      for (auto it = first; it != last; ++it) {
+        if (used_[it->row] || it->pid == c_.pid[launch] ||
+            c_.name[it->row] != c_.name[launch] || it->ts - c_.ts[work] > kMaxSkew) {
+          continue;
+        }
+        launch = it->row;
         break;
       }
     }
+    used_[launch] = 1;
+    return launch;
   }
 
   using It = std::vector<Launch>::const_iterator;
-  static std::pair<It, It> range(const std::vector<Launch>& v, std::int64_t id) {
-    const auto less = [](const auto& a, const auto& b) { return a.id < b.id; };
-    return std::equal_range(v.begin(), v.end(), Launch{id, 0, 0, 0}, less);
-  }
 
   // The last launch of one process that starts by `ts`; a launch that starts later only
   // within what clocks differ, and if there is no other.
@@ -129,7 +136,7 @@ class Linker {
 
   static std::uint32_t find(const std::vector<Launch>& v, std::int64_t id,
                             std::int64_t pid, std::int64_t ts) {
-    const auto [first, last] = range(v, id);
+    const auto [first, last] = with_id(v, id);
     const auto own = std::equal_range(first, last, Launch{id, pid, 0, 0}, by_process);
     if (const auto it = in_time(own.first, own.second, ts); it != own.second) {
       return it->row;
@@ -152,7 +159,7 @@ class Linker {
   const trace::Trace& t_;
   const trace::Columns& c_;
   std::vector<Launch> launches_, calls_, ops_;
-  std::map<std::int32_t, std::int64_t> home_;
+  std::vector<char> used_;  // launches, of devices in doubt
   bool by_external_listed_ = false;
 };
 

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <utility>
 #include <vector>
 
 #include "timeline/lanes.h"
@@ -21,18 +23,22 @@ struct Links {
   /// Unlinked rows at the start of a stream: queued before recording began.
   std::uint64_t queued_before = 0;
   std::uint64_t skewed = 0;  ///< Linked rows that start before their launch does.
+  /// The process that feeds each device, known by work with an id that is no other
+  /// process's; by the pid and the number that the file gives the device.
+  std::map<std::pair<std::int64_t, std::int32_t>, std::int64_t> feeders;
 };
 
 /// Links by correlation id within a process and in time order.
 ///
 /// Ids are no keys: a graph launch shares its id with all its kernels; a file merged
 /// from several ranks repeats ids. Of several launches with one id, those of the
-/// process that the device's unambiguous work came from are taken, and of these the
+/// process that the device's unambiguous work came from are taken (where there is none,
+/// of the process that by its place in the file goes with the device), and of these the
 /// last that starts no later than the work (or, for want of one, at most 1 ms later:
-/// clocks differ). Ids 0 and below are absent ids
-/// (ROCm/roctracer#100). Work without an id is linked by its External id, and counted:
-/// to the runtime call that has the same one and no correlation either (older ROCm),
-/// else to the operator. O(n log n), however often an id repeats.
+/// clocks differ). Ids 0 and below are absent ids (ROCm/roctracer#100). Work without an
+/// id is linked by its External id, and counted: to the runtime call that has the same
+/// one and no correlation either (older ROCm), else to the operator. O(n log n),
+/// however often an id repeats.
 Links make_links(const trace::Trace& trace, const Lanes& lanes);
 
 }  // namespace tta::timeline

@@ -22,7 +22,8 @@ std::vector<OverlapFacts> overlap_facts(const Timeline& t) {
     const auto talking = unite(std::move(comm));
     const auto copying = unite(std::move(copies));
     OverlapFacts facts;
-    facts.device = d.device;
+    facts.device = d.number;
+    facts.pid = d.pid;
     facts.compute_ns = total(computing);
     facts.comm_ns = total(talking);
     facts.copy_ns = total(copying);

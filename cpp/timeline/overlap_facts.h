@@ -13,7 +13,8 @@ namespace tta::timeline {
 /// One device's time by what ran, in nanoseconds inside the span. Each is a union over
 /// all streams, so kinds that run at once count for both.
 struct OverlapFacts {
-  std::int32_t device = 0;
+  std::int32_t device = 0;          ///< Its number in the file.
+  std::int64_t pid = -1;            ///< The process that feeds it, as of DeviceTime.
   std::int64_t compute_ns = 0;      ///< Kernels but those of communication.
   std::int64_t comm_ns = 0;         ///< Kernels of collectives, is_communication().
   std::int64_t copy_ns = 0;         ///< Copies; memsets are not.

@@ -83,7 +83,7 @@ std::vector<QueueFacts> queue_facts(const Timeline& t) {
   for (std::size_t i = 0; i < t.devices.size(); ++i) {
     const auto launches = launches_of(t, t.devices[i]);
     Sweep sweep;
-    sweep.facts.device = t.devices[i].device;
+    sweep.facts.device = t.devices[i].number;
     for (auto first = launches.begin(); first != launches.end();) {
       const auto last = std::find_if(first, launches.end(), [&](const Queued& q) {
         return q.lane != first->lane;

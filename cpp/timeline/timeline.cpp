@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "timeline/by_name.h"
+#include "timeline/merged_devices.h"
 #include "timeline/outliers.h"
 
 namespace tta::timeline {
@@ -83,6 +84,10 @@ std::uint32_t Timeline::owner_of(std::uint32_t row) const {
 }
 
 const DeviceProperties* Timeline::properties_of(std::int32_t device) const {
+  const auto at = std::lower_bound(
+      devices.begin(), devices.end(), device,
+      [](const DeviceTime& d, std::int32_t key) { return d.device < key; });
+  if (at != devices.end() && at->device == device) device = at->number;
   for (const auto& p : properties) {
     if (p.id == device) return &p;
   }
@@ -150,6 +155,7 @@ Timeline make_timeline(const trace::Trace& trace) {
                       std::min(trace.kept.end, trace::kTimeLimit)});
   t.tree = make_op_tree(trace, t.lanes);
   t.links = make_links(trace, t.lanes);
+  tell_devices_apart(trace, t.links, t.lanes);
   t.launch_calls = list_launch_calls(trace, t.lanes, t.links);
   t.spans = make_spans(trace, t.lanes);
   t.waits = make_host_waits(trace, t.lanes, t.links, t.tree);

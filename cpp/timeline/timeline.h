@@ -40,7 +40,7 @@ struct Timeline {
   std::vector<LaunchCall> launch_calls;
   Spans spans;
   std::vector<ThreadWaits> waits;
-  std::vector<DeviceTime> devices;  ///< Those with work recorded, by number.
+  std::vector<DeviceTime> devices;  ///< Those with work recorded, by key.
   HostTimes host;                   ///< The processes of a trace without device work.
   std::vector<DeviceProperties> properties;
   /// By the id of a name: kernels have it, and it is one of communication.
@@ -60,7 +60,8 @@ struct Timeline {
   /// launch if it is device work; kNoRow if there is none.
   std::uint32_t owner_of(std::uint32_t row) const;
 
-  /// Returns what the header says of a device; null if it does not list it.
+  /// Returns what the header says of a device, by its key or by its number in the file;
+  /// null if it does not list it.
   const DeviceProperties* properties_of(std::int32_t device) const;
 
   /// Tells whether a thread ran an operator or a runtime call at any moment of `time`.

@@ -89,6 +89,7 @@ void tile(const Timeline& t, std::int64_t pid, const DeviceTime* d,
   Window w;
   w.begin_ns = t.span.begin;
   w.device = d == nullptr ? -1 : d->device;
+  w.number = d == nullptr ? -1 : d->number;
   w.pid = pid;
   auto border = borders.begin();
   auto start = starts.begin();

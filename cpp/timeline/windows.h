@@ -27,7 +27,8 @@ struct Window {
   std::int64_t begin_ns = 0;
   std::int64_t end_ns = 0;
   std::int64_t step = kNoStep;  ///< N of the ProfilerStep#N it lies in.
-  std::int32_t device = -1;     ///< -1 for a trace without device work.
+  std::int32_t device = -1;     ///< Its key; -1 for a trace without device work.
+  std::int32_t number = -1;     ///< The device's in the file; -1 likewise.
   std::int64_t pid = 0;         ///< The process, see trace::Trace::identity.
   std::uint32_t events = 0;     ///< Events that start in it, as counted above.
   std::uint32_t work = 0;       ///< Device kernels, copies, memsets that start in it.

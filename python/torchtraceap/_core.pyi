@@ -189,6 +189,10 @@ class RuleContext:
     def busy(
         self, device: typing.SupportsInt | typing.SupportsIndex
     ) -> numpy.typing.NDArray[numpy.int64]: ...
+    def device_of(self, row: typing.SupportsInt | typing.SupportsIndex) -> int:
+        """
+        The device of device work, as in `devices`; -1 of others.
+        """
     def frames(
         self, rows: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex]
     ) -> list[tuple[str, int, str, bool] | None]:
@@ -435,6 +439,8 @@ class BalanceRow:
     def excess_ns(self) -> dict[str, int]: ...
     @property
     def idle_ns(self) -> dict[str, int]: ...
+    @property
+    def key(self) -> int: ...
     @property
     def pid(self) -> int: ...
     @property
@@ -778,6 +784,8 @@ class OverlapFacts:
     def copy_ns(self) -> int: ...
     @property
     def device(self) -> int: ...
+    @property
+    def pid(self) -> int: ...
 
 class DrawnLane:
     """

@@ -119,6 +119,7 @@ def analyze(  # type: ignore[overload-overlap]
     max_events: int | None = None,
     config: Config | None = None,
     rules: Iterable[Rule | str] = (),
+    quiet: bool = False,
     **loading: Unpack[LoadOptions],
 ) -> Report: ...
 @overload
@@ -128,6 +129,7 @@ def analyze(
     max_events: int | None = None,
     config: Config | None = None,
     rules: Iterable[Rule | str] = (),
+    quiet: bool = False,
     **loading: Unpack[LoadOptions],
 ) -> list[Report]: ...
 def analyze(
@@ -136,6 +138,7 @@ def analyze(
     max_events: int | None = None,
     config: Config | None = None,
     rules: Iterable[Rule | str] = (),
+    quiet: bool = False,
     **loading: Unpack[LoadOptions],
 ) -> Report | list[Report]:
     """Label every window of a profiler trace and say what wastes time in it.
@@ -148,6 +151,10 @@ def analyze(
         with torch.profiler.profile(on_trace_ready=torchtraceap.analyze) as prof:
             train_one_epoch()
         report = prof.torchtraceap_reports[-1]
+
+    As the handler itself it prints a short summary of each recorded cycle, of several
+    ranks on the first one only; ``functools.partial(torchtraceap.analyze, quiet=True)``
+    does not. Called anywhere else it prints nothing.
 
     The profiler discards what a handler returns. A report made from a profiler is
     therefore also appended to ``prof.torchtraceap_reports``, one for each recorded
@@ -167,6 +174,7 @@ def analyze(
         rules: Rules of your own, as ``torchtraceap.rule`` makes them, or their names:
             ``"module:function"``, or an entry point of the group
             ``torchtraceap.rules``. See docs/rules.md.
+        quiet: Print nothing as a profiler's handler either.
         **loading: Options of ``load`` (recover, threads, categories, skip_categories,
             steps, time_range_us, max_text_bytes, max_ratio, progress), where the source
             is a path or bytes. What they leave out is not in the report, and events are
@@ -198,7 +206,7 @@ def analyze(
         # What is wrong may have to be a warning: the session knows. None only inside
         # a handler, where nobody sees it.
         plan = partial(plan_analysis, max_events, config, rules)
-        return cast("Report", analyze_profiler(source, plan, given))
+        return cast("Report", analyze_profiler(source, plan, given, quiet=quiet))
     analysis = plan_analysis(max_events, config, rules)
     return _analyze(source, analysis, plan_load(**loading), given)
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from torchtraceap import _core
 from torchtraceap.identity import process
@@ -119,6 +119,9 @@ class Balance:
     delay_us: float = 0.0
     #: The process whose time it is, or that feeds the device; None: unknown.
     pid: int | str | None = None
+    #: What the core knows the device by: in a file of several ranks, where several may
+    #: have one number, each has its own.
+    _key: int = field(default=-1, repr=False, compare=False)
 
     @property
     def busy_fraction(self) -> float:
@@ -183,6 +186,7 @@ def read_balance(
         devices=devices,
         delay_us=us_from_ns(getattr(core, "delay_ns", 0)),
         pid=pid,
+        _key=getattr(core, "key", -1),
     )
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from torchtraceap.heading import is_part
 from torchtraceap.places import NAME_WIDTH, place_text
 from torchtraceap.safe_text import printable
-from torchtraceap.units import share_text, time_text
+from torchtraceap.units import share_text, time_text, with_micro_sign
 
 if TYPE_CHECKING:
     from torchtraceap.events import Unexplained
@@ -32,6 +32,11 @@ def place_of(finding: Finding, report: Report) -> str:
     """Write where a finding is: a line, an operator, or why there is neither."""
     place = place_text(finding.location, finding.operator)
     return (place or _nowhere(finding, report.findings)) + _whose(finding, report.trace)
+
+
+def message_text(finding: Finding) -> str:
+    """Write what happened there, in a sentence."""
+    return with_micro_sign(printable(finding.message))
 
 
 def wasted_text(finding: Finding) -> str:

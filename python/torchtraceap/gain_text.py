@@ -10,6 +10,7 @@ from torchtraceap.units import share_text, time_text
 
 if TYPE_CHECKING:
     from torchtraceap.findings import Finding
+    from torchtraceap.recovery import Gain
     from torchtraceap.report import Report
 
 
@@ -33,8 +34,10 @@ def gain_range(finding: Finding) -> str:
 
 
 def range_text(low_us: float, high_us: float) -> str:
-    """Write a gain as a range; no gain as one number."""
-    return f"{time_text(low_us)} to {time_text(high_us)}" if high_us else time_text(0)
+    """Write a gain as a range; one of which nothing is sure by its upper end."""
+    if low_us:
+        return f"{time_text(low_us)} to {time_text(high_us)}"
+    return f"{'up to ' if high_us else ''}{time_text(high_us)}"
 
 
 def _high_text(finding: Finding) -> str:
@@ -53,24 +56,42 @@ def _why_nothing(finding: Finding, report: Report) -> str:
     return ""
 
 
+def _sure_text(gain: Gain) -> str:
+    """Say how much of a gain of all fixes may be counted on."""
+    if gain.low_us:
+        return f"; the {time_text(gain.low_us)} may be counted on"
+    if gain.high_us:
+        return "; none of it is sure, as what takes the place costs time too"
+    return ""
+
+
 def replayed_texts(report: Report) -> Iterator[str]:
-    """Say what all fixes together would gain, or why nothing is said of it."""
+    """Say what all fixes together would gain, or why nothing is said of it.
+
+    Whoever reads this may know neither what a replay is nor why its low end is 0: both
+    are said here.
+    """
     recovery = report.recovery
     if recovery.refusal:
-        yield f"What fixes would gain is not said: {recovery.refusal}."
+        yield (
+            f"What fixes would gain is not said, for a replay of this trace would "
+            f"mislead: {recovery.refusal}."
+        )
     elif gain := recovery.together:
         span_us = report.trace.span_us
         left_out = sum(bool(doubt) for doubt in recovery.doubts)
         priced = len(recovery.gains) - left_out  # A dry run's list has no gains.
         whole = priced == len(report.findings)
         all_of = "all of them" if whole else f"{priced} of them"
+        if priced == 1 and whole:
+            all_of = "it"
         if left_out:
             doubt = next(doubt for doubt in recovery.doubts if doubt)
             yield f"No gain is given for {left_out}: {doubt}."
         yield (
-            f"Replayed without {all_of}: {range_text(gain.low_us, gain.high_us)} "
-            f"less of {time_text(span_us)} "
-            f"({share_text(gain.high_us, span_us)})."
+            f"With {all_of} fixed: {range_text(gain.low_us, gain.high_us)} less of "
+            f"{time_text(span_us)} ({share_text(gain.high_us, span_us)}), by a replay "
+            f"of the recording without what the fixes take away{_sure_text(gain)}."
         )
     elif recovery.together_doubt:
         yield (f"No gain is given for all of them together: {recovery.together_doubt}.")

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from torchtraceap.devices import device_text
 from torchtraceap.places import NAME_WIDTH
 from torchtraceap.safe_text import printable
 from torchtraceap.text_table import wrapped
@@ -23,6 +24,7 @@ _ALWAYS_SAID = {
     "graph_launches_few_kernels",
     "launches_after_recording",
     "launches_without_work",
+    "merged_devices",
     "outlier_times",
     "several_processes",
     "work_overruns",
@@ -41,7 +43,7 @@ def heading_lines(report: Report) -> Iterator[str]:
         if row.device is None:
             line = _host_balance(row, several=trace.processes > 1)
         else:
-            line = _balance(row, report.quality.incomplete)
+            line = _balance(row, device_text(row, report), report.quality.incomplete)
         yield from wrapped(line, "  ")
     if more := report.balance[_MOST_DEVICES:]:
         what = (
@@ -156,7 +158,7 @@ def _devices(trace: TraceFacts, verb: str) -> str:
     return text if len(working) == 1 else f"{len(working)} × {text}"
 
 
-def _balance(row: Balance, incomplete: bool) -> str:
+def _balance(row: Balance, device: str, incomplete: bool) -> str:
     idle = [(us, name) for name, us in row.idle_us.items() if us > 0]
     shares = [
         f"{name} {share_text(us, row.span_us)}" for us, name in sorted(idle)[::-1]
@@ -165,7 +167,7 @@ def _balance(row: Balance, incomplete: bool) -> str:
     # What is not in the trace may have filled any gap.
     least, most = (" at least", " at most,") if incomplete else ("", "")
     text = (
-        f"Device {row.device}: busy{least} {share_text(row.busy_us, row.span_us)} "
+        f"Device {device}: busy{least} {share_text(row.busy_us, row.span_us)} "
         f"({time_text(row.busy_us)} of {time_text(row.span_us)}); "
         f"idle{most} by cause: {', '.join(shares)}"
     )

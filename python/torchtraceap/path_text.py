@@ -29,7 +29,8 @@ def kinds_text(by_category: Mapping[str, float]) -> str:
 
 def path_line(path: CriticalPath) -> str:
     """Write the path of the whole trace, with the places it is longest at."""
-    text = f"Critical path: {kinds_text(path.by_category) or 'nothing'}"
+    kinds = kinds_text(path.by_category) or "nothing"
+    text = f"Critical path, the chain of work that sets the trace's length: {kinds}"
     places = [
         f"{place.strip()} ({time_text(p.us)})"
         for p in path.places

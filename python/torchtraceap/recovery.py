@@ -15,8 +15,8 @@ from torchtraceap.units import us_from_ns
 
 # Of traces of the host alone, and of those whose host never waits for the device.
 UNTESTED = (
-    "Nothing in this trace tests the replay: nearly all of its time is copied, "
-    "not worked out."
+    "Nothing in this trace tests the replay: the host hardly ever waits for a device, "
+    "so that recorded times are only repeated. Take these gains as rough."
 )
 
 

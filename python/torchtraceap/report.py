@@ -7,6 +7,7 @@ of time; spans are half-open.
 
 from __future__ import annotations
 
+from collections import Counter
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -154,6 +155,13 @@ class Report(ReportForms):
         )
 
     @cached_property
+    def numbers_alike(self) -> frozenset[int]:
+        """Device numbers that several devices have, each of a process of its own, as in
+        a file merged from several ranks."""
+        counts = Counter(row.device for row in self.balance if row.device is not None)
+        return frozenset(number for number, count in counts.items() if count > 1)
+
+    @cached_property
     def unexplained(self) -> tuple[Unexplained, ...]:
         """The longest idle stretches without a pattern, by device, longest first."""
         core = self._core.unexplained
@@ -210,4 +218,4 @@ class Report(ReportForms):
     @cached_property
     def overlap(self) -> tuple[Overlap, ...]:
         """Each device's computation, communication and copies, and what is hidden."""
-        return read_overlap(self._core.overlap())
+        return read_overlap(self._core.overlap(), self._trace)

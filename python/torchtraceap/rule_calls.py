@@ -90,7 +90,7 @@ def _request(rule: Rule, claim: Claim, view: RuleView) -> Request:
     device, busy = claim.device, claim.busy
     on_device = view.is_device_work(row)
     if device is None and on_device:
-        device = int(columns["device"][row])
+        device = view.device_of(row)
     if device is not None:
         device = _integer(rule, "device", device)
         if device not in view.devices:

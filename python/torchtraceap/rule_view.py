@@ -72,7 +72,8 @@ class RuleView:
 
     @property
     def devices(self) -> list[int]:
-        """Numbers of the devices that worked; none in a CPU-only trace."""
+        """Numbers of the devices that worked; none in a CPU-only trace. In a file of
+        several ranks that all have a device 0, the others' are numbers of their own."""
         return self._core.devices
 
     def idle(
@@ -118,6 +119,11 @@ class RuleView:
     def is_device_work(self, row: int) -> bool:
         """Tell whether an event is a kernel, copy or memset on a stream."""
         return self._core.on_stream(row)
+
+    def device_of(self, row: int) -> int:
+        """Return the device of a kernel, copy or memset, as `devices` has it; -1 of
+        other events."""
+        return self._core.device_of(row)
 
     def names(self, rows: ArrayLike) -> list[str]:
         """Return the names of events."""

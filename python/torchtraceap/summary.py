@@ -12,6 +12,7 @@ from torchtraceap.finding_text import (
     NO_LINES,
     advice_of,
     left_texts,
+    message_text,
     place_of,
     stretch_texts,
     wasted_text,
@@ -29,6 +30,8 @@ from torchtraceap.window_table import window_lines
 if TYPE_CHECKING:
     from torchtraceap.findings import Finding
     from torchtraceap.report import Report
+
+_TOLD = 3  # findings in words: what anyone would look into first
 
 
 def write_summary(report: Report, windows: int, findings: int) -> str:
@@ -64,6 +67,9 @@ def _findings(report: Report, limit: int) -> Iterator[str]:
             yield f"  {line.rstrip()}"
         if rest := report.findings[limit:]:
             yield f"  and {len(rest)} more, {_together(rest)}"
+        for number, finding in enumerate(report.findings[: min(limit, _TOLD)], 1):
+            told = f"{number}. {finding.kind}: {message_text(finding)}"
+            yield from wrapped(told, "     ", first="  ")
         for line in replayed_texts(report):
             yield from wrapped(line, "  ")
         if not report.recovery.refusal:

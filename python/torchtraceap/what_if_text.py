@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from torchtraceap.gain_text import range_text
 from torchtraceap.heading import simulated_text
 from torchtraceap.path_text import kinds_text
 from torchtraceap.text_table import wrapped
@@ -14,6 +15,13 @@ if TYPE_CHECKING:
     from torchtraceap.replaying import WhatIf
 
 _MOST_STEPS = 20
+_INDENT = " " * 11
+# What the lengths on a path rest on, in words; docs/replay.md has the core's.
+_LENGTHS = {
+    "copied": "as recorded",
+    "recomputed": "worked out by rules",
+    "anchored": "held at recorded times",
+}
 
 
 def what_if_text(result: WhatIf) -> str:
@@ -30,24 +38,28 @@ def what_if_text(result: WhatIf) -> str:
     if result.edits and result.changed_span_us is not None:
         lines.append(f"Changed    {time_text(result.changed_span_us)}")
     if result.refusals:
-        lines.append("No gain is given: " + "; ".join(result.refusals) + ".")
+        refused = f"No gain is given: {'; '.join(result.refusals)}."
+        lines += wrapped(refused, _INDENT)
     elif result.gain:
-        low, high = time_text(result.gain.low_us), time_text(result.gain.high_us)
+        high = time_text(result.gain.high_us)
         share = share_text(result.gain.high_us, result.span_us)
         if result.leaves_nothing:
             lines.append(f"Gain       less than these {high} ({share}), for the edits")
             lines.append("           leave a step, or the whole trace, without time")
         else:
-            lines.append(f"Gain       {low} to {high} (as replayed: {share})")
+            gain = range_text(result.gain.low_us, result.gain.high_us)
+            lines.append(f"Gain       {gain} (as replayed: {share})")
         if result.gain.recomputed_share is not None:
             lines.append(
-                f"           {result.gain.recomputed_share:.0%} of it waits made "
-                f"shorter, {result.gain.inferred_share:.0%} of the path inferred"
+                f"{_INDENT}{result.gain.recomputed_share:.0%} of it waits made "
+                f"shorter, {result.gain.inferred_share:.0%} of the path guessed"
             )
-        lines += [f"           {fidelity.caveat}"] if fidelity.caveat else []
+        lines += wrapped(fidelity.caveat, _INDENT, first=_INDENT)
     if not result.edits:
-        shares = ", ".join(f"{v:.0%} {k}" for k, v in fidelity.shares.items() if v)
-        lines.append(f"Path       {shares} times; see docs/replay.md")
+        shares = ", ".join(
+            f"{v:.0%} {_LENGTHS.get(k, k)}" for k, v in fidelity.shares.items() if v
+        )
+        lines += wrapped(f"Path       {shares}; see docs/replay.md", _INDENT)
     if (kinds := kinds_text(result.critical_path)) and not result.refusals:
         lines.append(f"Bound by   {kinds}")
     if result.engine == "events":

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from torchtraceap.devices import device_text
 from torchtraceap.safe_text import printable
 from torchtraceap.text_table import align
 from torchtraceap.units import share_text, time_text
@@ -21,8 +22,8 @@ def window_lines(report: Report, limit: int) -> Iterator[str]:
         return
     worst = sorted(labeled, key=lambda w: w.wasted_us, reverse=True)[:limit]
     yield (
-        f"Windows, most wasted time first ({len(worst)} of {len(labeled)} labeled, "
-        f"{len(report.windows)} in all):"
+        f"Windows (stretches of the trace), most wasted time first ({len(worst)} of "
+        f"{len(labeled)} labeled, {len(report.windows)} in all):"
     )
     on_hosts = report.trace.processes > 1
     where = "process" if on_hosts else "device"
@@ -42,7 +43,7 @@ def window_lines(report: Report, limit: int) -> Iterator[str]:
                 "-" if window.step is None else str(window.step),
                 printable(str(window.pid), 16)
                 if on_hosts
-                else str(window.device)
+                else device_text(window, report)
                 if on_device
                 else "-",
                 share_text(window.busy_us, window.duration_us) if on_device else "-",

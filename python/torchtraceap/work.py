@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from torchtraceap import _core
+from torchtraceap.identity import process
 from torchtraceap.units import us_from_ns
 
 
@@ -88,6 +89,7 @@ class Overlap:
     """One device's time by what ran; what runs at once counts for both."""
 
     device: int
+    pid: int | str | None  #: The process that feeds it; None: unknown.
     compute_us: float  #: Kernels but those of communication.
     communication_us: float
     copy_us: float
@@ -149,11 +151,14 @@ def read_kernel_counts(core: _core.KernelCounts) -> KernelCounts:
     return KernelCounts(_counts(core.steps), _counts(core.windows))
 
 
-def read_overlap(core: list[_core.OverlapFacts]) -> tuple[Overlap, ...]:
+def read_overlap(
+    core: list[_core.OverlapFacts], trace: _core.Trace
+) -> tuple[Overlap, ...]:
     """Convert one row for each device."""
     return tuple(
         Overlap(
             device=row.device,
+            pid=process(trace, row.pid),
             compute_us=us_from_ns(row.compute_ns),
             communication_us=us_from_ns(row.comm_ns),
             copy_us=us_from_ns(row.copy_ns),

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from torchtraceap.devices import device_text
 from torchtraceap.safe_text import printable
 from torchtraceap.text_table import first_of, table_lines
 from torchtraceap.thread_table import thread_lines
@@ -117,7 +118,7 @@ def _counts(report: Report) -> Iterator[str]:
 def _overlap(report: Report) -> Iterator[str]:
     rows = [
         (
-            str(o.device),
+            device_text(o, report),
             _time(o.compute_us),
             _time(o.communication_us),
             share_text(o.communication_hidden_us, o.communication_us),

@@ -86,11 +86,14 @@ def test_random_traces(first: int) -> None:
         content = random_trace(seed)
         report = torchtraceap.analyze(content)
         found = sums(report)
-        assert sums(torchtraceap.analyze(shuffled(content, seed))) == found, seed
+        again = torchtraceap.analyze(shuffled(content, seed))
+        assert sorted(sums(again)) == sorted(found), seed
         if any(note.kind == "outlier_times" for note in report.quality.warnings):
             continue
         slow = SlowTrace(parse(content))
-        for device, _, busy in found:
-            assert device < 0 or busy == busy_ns(slow, device), seed
-            devices += device >= 0
+        for device in {device for device, _, _ in found if device >= 0}:
+            of_one = [busy for number, _, busy in found if number == device]
+            # Rows under several pids are of several devices, which may work at once.
+            assert max(of_one) <= busy_ns(slow, device) <= sum(of_one), seed
+            devices += len(of_one) == 1
     assert devices or RANDOM_TRACES < GROUP  # they do test something

@@ -5,10 +5,13 @@ from __future__ import annotations
 
 import gc
 import gzip
+import io
 import json
 import os
 import shutil
+import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -267,7 +270,7 @@ def test_errors_in_a_handler_do_not_end_the_run(
         raise torchtraceap.TraceError("what went wrong")
 
     monkeypatch.setattr(AnalysisPlan, "report", broken)
-    with pytest.warns(RuntimeWarning, match="this cycle: what went wrong"):
+    with pytest.warns(RuntimeWarning, match="this cycle was not analyzed: what"):
         prof = recorded(on_trace_ready=torchtraceap.analyze)
     prof.export_chrome_trace(str(tmp_path / "trace.json"))
     assert torchtraceap.load(tmp_path / "trace.json")
@@ -277,13 +280,61 @@ def test_errors_in_a_handler_do_not_end_the_run(
 
 @pytest.mark.parametrize("wrong", [0, 1.5, "5"])
 def test_a_wrong_option_in_a_handler_does_not_end_the_run(wrong: Any) -> None:
-    with pytest.warns(RuntimeWarning, match="this cycle: max_events must be"):
+    with pytest.warns(RuntimeWarning, match="not analyzed: .*max_events must be"):
         prof = recorded(
             on_trace_ready=lambda p: torchtraceap.analyze(p, max_events=wrong)
         )
     with pytest.raises((ValueError, TypeError), match="max_events must be"):
         torchtraceap.analyze(prof, max_events=wrong)
     assert torchtraceap.analyze(prof).trace.events > 10
+
+
+def test_as_the_handler_it_prints_what_nobody_would_see(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def own(prof: Any) -> None:
+        torchtraceap.analyze(prof)
+
+    plan = schedule(wait=0, warmup=1, active=1, repeat=2)
+    for handler, printed in (
+        (torchtraceap.analyze, 2),
+        (lambda prof: torchtraceap.analyze(prof), 2),
+        (partial(torchtraceap.analyze, quiet=True), 0),
+        (own, 0),  # It has the report.
+    ):
+        with profile(activities=CPU, schedule=plan, on_trace_ready=handler) as prof:
+            for _ in range(4):
+                work()
+                prof.step()
+        out = capsys.readouterr().out
+        assert out.count("torchtraceap: <profiler>\n") == printed
+        assert out.count("Findings") == out.count("All of it: ") == printed
+    torchtraceap.analyze(prof)
+    assert capsys.readouterr().out == ""
+
+
+def test_of_several_ranks_the_first_prints(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    for rank in (1, 0):
+        monkeypatch.setenv("RANK", str(rank))
+        prof = recorded(on_trace_ready=torchtraceap.analyze)
+        assert len(prof.torchtraceap_reports) == 1
+        assert bool(capsys.readouterr().out) is (rank == 0)
+
+
+def test_what_cannot_be_printed_does_not_end_the_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Full(io.StringIO):
+        def write(self, text: str, /) -> int:
+            raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(sys, "stdout", Full())
+    with pytest.warns(RuntimeWarning, match="could not be printed: .*No space left"):
+        prof = recorded(on_trace_ready=torchtraceap.analyze)
+    assert len(prof.torchtraceap_reports) == 1
 
 
 def test_without_a_recorded_cycle_there_is_no_list() -> None:
@@ -335,9 +386,11 @@ def test_damaged_names_do_no_harm(torch_forks: TorchForks, tmp_path: Path) -> No
     """Importing in a region with stacks often gives frames with names of garbage."""
     code = """if True:
         import torch, torchtraceap
+        from functools import partial
         from torch.profiler import ProfilerActivity, profile
+        handler = partial(torchtraceap.analyze, quiet=True)
         with profile(activities=[ProfilerActivity.CPU], with_stack=True,
-                     on_trace_ready=torchtraceap.analyze) as prof:
+                     on_trace_ready=handler) as prof:
             import wsgiref.simple_server, xml.dom.minidom, html
             torch.ones(3).sum().item()
         print(prof.torchtraceap_reports[0].trace.events)

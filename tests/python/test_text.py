@@ -100,13 +100,15 @@ def test_the_longest_places_are_named_with_their_time() -> None:
     )
     path = CriticalPath(None, 1000.0, {"host": 1000.0}, places)
     assert path_line(path) == (
-        "Critical path: host 100.0 %; longest at train.py:88 step (600 µs), "
-        "aten::copy_ (300 µs)."
+        "Critical path, the chain of work that sets the trace's length: host 100.0 %; "
+        "longest at train.py:88 step (600 µs), aten::copy_ (300 µs)."
     )
 
 
 def test_a_path_without_places_or_time_is_said_as_such() -> None:
-    assert path_line(CriticalPath(None, 0.0, {}, ())) == "Critical path: nothing."
+    assert path_line(CriticalPath(None, 0.0, {}, ())) == (
+        "Critical path, the chain of work that sets the trace's length: nothing."
+    )
 
 
 def test_names_of_a_trace_are_printed_safely() -> None:

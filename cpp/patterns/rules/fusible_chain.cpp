@@ -163,13 +163,14 @@ std::map<std::vector<std::uint32_t>, std::vector<Chain>> chains_of(
 std::vector<Claim> propose(const Context& context) {
   const auto& t = context.timeline;
   const auto& c = t.columns();
-  std::map<std::int32_t, std::uint32_t> place;  // of a device number
+  std::map<std::int32_t, std::uint32_t> place;  // of a device's key
   for (std::uint32_t i = 0; i < t.devices.size(); ++i) place[t.devices[i].device] = i;
   std::vector<Excess> excess;
   for (const auto& [key, chains] : chains_of(context)) {
     if (static_cast<double>(chains.size()) < context.limits[kMinRepeats]) continue;
     for (const auto& chain : chains) {
-      const auto device = place.find(c.device[chain.front()]);
+      const auto lane = t.lanes.lane[chain.front()];
+      const auto device = place.find(t.lanes.lanes[lane].device);
       if (device == place.end()) continue;
       const auto longest =
           std::max_element(chain.begin(), chain.end(),

@@ -39,6 +39,8 @@ def _lines(summary: str, report: Report) -> Iterator[str]:
     rows: Iterator[Finding] = iter(())
     for number, line in enumerate(summary.split("\n")):
         heading = _HEADING.match(line)
+        if line.startswith("  1. "):  # The first ones again, in words.
+            rows = iter(())
         finding = next(rows, None) if line.startswith("  ") else None
         if not line.startswith("  "):  # Their rows follow the heading and end there.
             rows = iter(report.findings if line.startswith("Findings, ") else ())

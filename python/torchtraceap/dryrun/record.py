@@ -9,9 +9,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from torchtraceap.source_lines import Line
+
+if TYPE_CHECKING:
+    from torchtraceap.dryrun.script.stopped import Stopped
 
 #: Which part of a training step an operator belongs to; "forward" is all that is
 #: neither of the others.
@@ -168,6 +171,8 @@ class Record:
     #: What the run could not do as a GPU would, each a sentence; in order, once each.
     notes: list[str] = field(default_factory=list)
     interrupted: bool = False  #: Ctrl-C ended it before its end.
+    #: Where a program was ended, as it had made its steps; None: it was not.
+    stopped: Stopped | None = None
 
     @property
     def last_step(self) -> int | None:

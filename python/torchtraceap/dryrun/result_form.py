@@ -22,7 +22,7 @@ SCHEMA_VERSION = 1
 def result_form(result: Result) -> dict[str, Any]:
     """Return the result as plain values. Microseconds are estimates, none measured."""
     record = result.record
-    step = record.last_step
+    step, stopped = record.last_step, record.stopped
     return {
         "schema_version": SCHEMA_VERSION,
         "origin": "dry-run",
@@ -38,6 +38,12 @@ def result_form(result: Result) -> dict[str, Any]:
             for line, totals in result.by_line(step).items()
         ],
         "unknown_operators": dict(result.unknown_ops),
+        "stopped": stopped
+        and {
+            "after_steps": record.steps,
+            "location": location_form(stopped.line),
+            "not_reached": list(stopped.not_reached),
+        },
         "notes": [INTERRUPTED] * record.interrupted + record.notes + step_notes(record),
         "cannot_know": list(CANNOT_KNOW),
     }

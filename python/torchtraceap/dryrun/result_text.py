@@ -37,6 +37,13 @@ def _heading(result: Result) -> Iterator[str]:
     yield "Nothing ran on a GPU, and no time here was measured."
     if result.record.interrupted:
         yield INTERRUPTED
+    if stopped := result.record.stopped:
+        at = f", at {printable(str(stopped.line))}" if stopped.line else ""
+        end = f"It was ended after {many}{at}; --steps 0 runs it to its end."
+        yield from wrapped(end, "  ")
+        if stopped.not_reached:
+            what = "; ".join(printable(rest) for rest in stopped.not_reached)
+            yield from wrapped(f"Not reached: {what}.", "  ")
     if not result.record.entries:
         yield 'Nothing was put on the GPU: is there no .cuda() or device="cuda"?'
 

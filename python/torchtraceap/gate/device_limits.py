@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from torchtraceap import _core
 from torchtraceap.budget import Violation
+from torchtraceap.devices import device_text
 from torchtraceap.gate.idle import Pause, cause_of, longest_pause
 from torchtraceap.gate.occurrences import place_of
 from torchtraceap.gate.untold import INCOMPLETE, NO_DEVICE, untold
@@ -32,7 +33,9 @@ def judge_pauses(report: Report, allowed: float) -> Iterator[Violation]:
 def _pause(report: Report, row: Balance, pause: Pause, allowed: float) -> Violation:
     found = pause.duration_us
     start = time_text(us_from_ns(pause.begin_ns) - report.trace.start_us)
-    text = f"device {row.device} paused for {time_text(found)} from +{start}"
+    text = (
+        f"device {device_text(row, report)} paused for {time_text(found)} from +{start}"
+    )
     if report.quality.incomplete:
         return untold("max_gap_us", allowed, f"{text}; {INCOMPLETE}", found)
     cause = cause_of(report, row, pause)
@@ -56,8 +59,8 @@ def judge_busy(report: Report, allowed: float) -> Iterator[Violation]:
         if row.busy_fraction >= allowed:
             continue
         text = (
-            f"device {row.device} was busy for {share_text(row.busy_us, row.span_us)} "
-            f"of {time_text(row.span_us)}"
+            f"device {device_text(row, report)} was busy for "
+            f"{share_text(row.busy_us, row.span_us)} of {time_text(row.span_us)}"
         )
         if report.quality.incomplete:
             why = f"{text}; {INCOMPLETE}"

@@ -37,8 +37,7 @@ def longest_pause(report: Report, device: Balance) -> Pause:
     What lies before its first and after its last work is where the recording began
     and ended, not a pause.
     """
-    assert device.device is not None
-    return Pause(*report._core.longest_pause(device.device))
+    return Pause(*report._core.longest_pause(device._key))
 
 
 def cause_of(report: Report, device: Balance, pause: Pause) -> Finding | None:
@@ -48,7 +47,7 @@ def cause_of(report: Report, device: Balance, pause: Pause) -> Finding | None:
         part_ns = sum(
             max(0, min(claim.end, pause.end_ns) - max(claim.begin, pause.begin_ns))
             for claim in finding.claims
-            if claim.idle and claim.device == device.device
+            if claim.idle and claim.device == device._key
         )
         if part_ns > most_ns:
             best, most_ns = index, part_ns

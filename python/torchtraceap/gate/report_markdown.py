@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from torchtraceap.devices import device_text
 from torchtraceap.finding_text import wasted_text
 from torchtraceap.gain_text import gain_range
 from torchtraceap.gate.markdown_text import code, plain, table
@@ -70,8 +71,8 @@ def _parts(report: Report) -> Iterator[str]:
             code(note.detail, 400) for note in report.quality.reasons[:5]
         )
     busy = [
-        f"Device {row.device}: busy {share_text(row.busy_us, row.span_us)} "
-        f"of {time_text(row.span_us)}"
+        f"Device {plain(device_text(row, report))}: busy "
+        f"{share_text(row.busy_us, row.span_us)} of {time_text(row.span_us)}"
         for row in report.balance
         if row.device is not None
     ]

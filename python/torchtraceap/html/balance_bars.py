@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchtraceap import _core
+from torchtraceap.devices import device_text
 from torchtraceap.html.colors import family
 
 if TYPE_CHECKING:
@@ -39,14 +40,14 @@ class Bar(NamedTuple):
 def balance_bars(report: Report) -> list[Bar]:
     """Return a bar for each of the first devices or processes."""
     estimates = {pattern.name for pattern in _core.patterns() if pattern.estimate}
-    several = report.trace.processes > 1
-    return [_bar(row, estimates, several) for row in report.balance[:MOST_ROWS]]
+    return [_bar(row, estimates, report) for row in report.balance[:MOST_ROWS]]
 
 
-def _bar(row: Balance, estimates: set[str], several: bool) -> Bar:
+def _bar(row: Balance, estimates: set[str], report: Report) -> Bar:
     if row.device is not None:
-        title = f"Device {row.device}"
+        title = f"Device {device_text(row, report)}"
     else:
+        several = report.trace.processes > 1
         title = f"Process {row.pid}" if several else "CPU"
     return Bar(title, row.span_us, row.busy_us, tuple(_parts(row, estimates)))
 

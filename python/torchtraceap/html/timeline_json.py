@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from torchtraceap import _core
 from torchtraceap.html.colors import family, slice_color
+from torchtraceap.identity import identity
 from torchtraceap.safe_text import printable
 
 if TYPE_CHECKING:
@@ -41,11 +42,12 @@ def timeline_json(report: Report, strip: Sequence[Lane]) -> str:
     whole = core.lanes(_MOST_SLICES)
     # Those of the devices first.
     lanes = sorted(whole.lanes, key=lambda lane: not lane.is_stream)
-    devices = {lane.device for lane in lanes if lane.is_stream}
+    # In a file of several ranks, they may differ by the pid alone.
+    devices = {(lane.pid, lane.device) for lane in lanes if lane.is_stream}
     data = {
         "span": core.trace.end_ns - origin,
         "lanes": [
-            {"label": _label(lane, len(devices) > 1)} | writer.slices(lane)
+            {"label": _label(lane, len(devices) > 1, report)} | writer.slices(lane)
             for lane in lanes
         ],
         "left_out": whole.left_out,
@@ -170,8 +172,10 @@ def _key(lane: _core.DrawnLane) -> tuple[object, ...]:
     return (lane.pid, lane.tid)
 
 
-def _label(lane: _core.DrawnLane, several: bool) -> str:
+def _label(lane: _core.DrawnLane, several: bool, report: Report) -> str:
     device = f" of device {lane.device}" if several and lane.is_stream else ""
+    if lane.device in report.numbers_alike:
+        device += f" ({identity(report.loaded, lane.pid)})"
     return printable(lane.name + device, _NAME_WIDTH)
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from torchtraceap.devices import device_text
 from torchtraceap.html.balance_bars import MOST_ROWS
 from torchtraceap.html.colors import family
 from torchtraceap.safe_text import printable
@@ -51,18 +52,18 @@ def window_strip(report: Report) -> list[Lane]:
     lanes: dict[tuple[object, ...], list[Window]] = {}
     for window in report.windows:
         lanes.setdefault((window.device, window.pid), []).append(window)
-    several = report.trace.processes > 1
     shown = list(lanes.values())[:MOST_ROWS]
     most = min(_MOST_CELLS, _MOST_TOGETHER // max(1, len(shown)))
     return [
-        Lane(_title(windows[0], several), tuple(_cells(report, windows, most)))
+        Lane(_title(windows[0], report), tuple(_cells(report, windows, most)))
         for windows in shown
     ]
 
 
-def _title(window: Window, several: bool) -> str:
+def _title(window: Window, report: Report) -> str:
     if window.device is not None:
-        return f"Device {window.device}"
+        return f"Device {device_text(window, report)}"
+    several = report.trace.processes > 1
     return f"Process {window.pid}" if several else "CPU"
 
 

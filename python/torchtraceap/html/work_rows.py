@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from torchtraceap.devices import device_text
 from torchtraceap.safe_text import printable
 from torchtraceap.thread_table import PARTS
 from torchtraceap.units import share_text, time_text
@@ -136,7 +137,7 @@ def _threads(report: Report) -> Table:
 def _overlap(report: Report) -> Table:
     rows = [
         (
-            Cell(f"Device {o.device}"),
+            Cell(f"Device {device_text(o, report)}"),
             _time(o.compute_us),
             _time(o.communication_us),
             _share(o.communication_hidden_us, o.communication_us),
@@ -162,7 +163,7 @@ def _windows(report: Report) -> Table:
             ),
             _time(w.duration_us),
             _count(w.step),
-            _count(w.device),
+            _NO if w.device is None else Cell(device_text(w, report), w.device),
             _share(w.busy_us, w.duration_us) if w.device is not None else _NO,
             _share(w.wasted_us, w.duration_us),
             Cell(

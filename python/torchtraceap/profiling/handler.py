@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import sys
-import warnings
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -13,12 +12,19 @@ from typing import Any
 
 from torchtraceap.analysis import refuse_loading
 from torchtraceap.analysis_plan import AnalysisPlan
-from torchtraceap.profiling import live
+from torchtraceap.profiling import live, place
+from torchtraceap.profiling.notices import guarded, is_inside, reason, show, warn
 from torchtraceap.report import Report
+
+_SHOWN = 3  # findings: what to do first fits on a screen beside the training's log
 
 
 def analyze_profiler(
-    prof: Any, plan: Callable[[], AnalysisPlan], loading: Sequence[str] = ()
+    prof: Any,
+    plan: Callable[[], AnalysisPlan],
+    loading: Sequence[str] = (),
+    *,
+    quiet: bool = False,
 ) -> Report | None:
     """Analyses the last cycle of a profiler and keeps the report on the profiler.
 
@@ -26,6 +32,9 @@ def analyze_profiler(
     handler, called inside one, or called after the ``with`` block. The report is
     appended to ``prof.torchtraceap_reports``: one for each recorded cycle, a second
     analysis of the same cycle replacing the first.
+
+    As the handler itself it also prints, unless `quiet`: nobody else would, since the
+    profiler drops what a handler returns. A handler of the user's has the report.
 
     Inside a handler, nothing that goes wrong here ends the user's run: it becomes a
     RuntimeWarning, the cycle has no report, and None is returned. Elsewhere it raises
@@ -41,16 +50,20 @@ def analyze_profiler(
     except Exception as error:
         if not _inside_handler(prof):
             raise
-        warnings.warn(
-            f"torchtraceap did not analyse this cycle: {error}",
-            RuntimeWarning,
-            stacklevel=3,
-        )
+        warn(f"this cycle was not analyzed: {reason(error)}")
         return None
     # The path of an unlinked file tells nobody anything.
     report.trace = replace(report.trace, path="<profiler>")
     _keep(prof, report)
+    if not quiet and _is_handler(prof) and not place.rank():
+        guarded("the report was not printed", lambda: _show(report))
     return report
+
+
+def _show(report: Report) -> None:
+    text = report.summary(findings=_SHOWN)
+    print_all = "print(prof.torchtraceap_reports[-1].summary(windows=True))"
+    show(f"torchtraceap: {text}\n\nAll of it: {print_all}\n")
 
 
 def _keep(prof: Any, report: Report) -> None:
@@ -65,12 +78,28 @@ def _keep(prof: Any, report: Report) -> None:
         state["_torchtraceap_results"] = weakref.ref(results)
 
 
+def _is_handler(prof: Any) -> bool:
+    """Tells whether torch called us as the handler of `prof`, be it by way of a lambda:
+    what either returns is lost."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and (
+        is_inside(frame.f_code.co_filename) or frame.f_code.co_name == "<lambda>"
+    ):
+        if _calls_handler(frame, prof):
+            return True
+        frame = frame.f_back
+    return False
+
+
 def _inside_handler(prof: Any) -> bool:
     """Tells whether `prof` is further up the stack, calling its on_trace_ready."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
-        code = frame.f_code
-        if code.co_name == "_trace_ready" and frame.f_locals.get("self") is prof:
+        if _calls_handler(frame, prof):
             return True
         frame = frame.f_back
     return False
+
+
+def _calls_handler(frame: FrameType, prof: Any) -> bool:
+    return frame.f_code.co_name == "_trace_ready" and frame.f_locals.get("self") is prof

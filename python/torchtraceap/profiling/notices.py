@@ -24,7 +24,7 @@ def warn(text: str) -> None:
     """
     depth = 1
     frame: FrameType | None = sys._getframe()
-    while frame is not None and _is_inside(frame.f_code.co_filename):
+    while frame is not None and is_inside(frame.f_code.co_filename):
         depth, frame = depth + 1, frame.f_back
     try:
         warnings.warn(f"torchtraceap: {text}", RuntimeWarning, stacklevel=depth)
@@ -63,5 +63,6 @@ def show(text: str) -> None:
         warn(f"the report could not be printed: {reason(error)}")
 
 
-def _is_inside(path: str) -> bool:
+def is_inside(path: str) -> bool:
+    """Tells whether a file is of this package or of torch's profiler."""
     return path.startswith(_OURS) or _TORCHS in path

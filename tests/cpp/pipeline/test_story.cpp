@@ -144,6 +144,31 @@ TEST(Story, WhatMattersIsTheCostliestPatternWithItsPlace) {
   EXPECT_EQ(gain.severity, patterns::Severity::kHigh);
 }
 
+TEST(Story, WhatMattersComesInTheOrderOfTheFindings) {
+  TraceText text;
+  for (int i = 0; i < 10; ++i) {
+    const auto at = i * 10'000.0;
+    text.note("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", at, 4'000);
+    text.launched(at + 4'150, at + 4'300, 5'300, i + 1);
+  }
+  const auto trace = text.load();
+  auto report = analyze(trace);
+  ASSERT_EQ(report.findings.size(), 1u);
+  // A list that is ordered otherwise: what costs less would gain more.
+  auto first = report.findings[0];
+  first.pattern = patterns::PatternId::kGcPause;
+  first.wasted_ns = first.idle_ns = 5'000'000;
+  report.findings.insert(report.findings.begin(), first);
+  const auto story = tell_story(report);
+  const auto& gain = story.back();
+  EXPECT_EQ(gain.verdict, "gc_pause");
+  EXPECT_TRUE(says(gain.answer, "gc_pause, 5.0 ms"));
+  EXPECT_TRUE(says(gain.answer, "; then dataloader_bound ("));
+  // What is too little to speak of is not what matters most.
+  report.findings[0].wasted_ns = report.findings[0].idle_ns = 1'000'000;
+  EXPECT_EQ(tell_story(report).back().verdict, "dataloader_bound");
+}
+
 TEST(Story, WithoutAPatternTheWorkItselfMatters) {
   const std::string name(60, 'k');
   TraceText text;

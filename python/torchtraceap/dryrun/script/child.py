@@ -88,6 +88,7 @@ def run_dry(
         else:
             ended = replace(ended, message=what)
     written.record.interrupted = ended.interrupted
+    written.record.stopped = ended.stopped
     return written.record, ended
 
 

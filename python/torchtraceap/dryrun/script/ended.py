@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from torchtraceap.dryrun.script.stopped import Stopped
 from torchtraceap.safe_text import printable
 
 
@@ -38,6 +39,8 @@ class Ended:
     #: Else it ended by itself, but for threads of it that may go on.
     told_to_end: bool = field(default=False, compare=False)
     remark: str = ""  #: What else is to be said, whatever came of it.
+    #: Where it had made as many steps as were asked for; None: it was not ended so.
+    stopped: Stopped | None = field(default=None, compare=False)
 
     @property
     def well(self) -> bool:

@@ -9,6 +9,7 @@ none, so the program goes on until the next one begins, and it counts for that o
 
 from __future__ import annotations
 
+import sys
 import threading
 import weakref
 from collections.abc import Iterator
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from torchtraceap.dryrun.facade.replacing import Replacements
 from torchtraceap.dryrun.record import Call, Op
 from torchtraceap.dryrun.script.ended import Ended
+from torchtraceap.dryrun.script.stopped import stopped_at
 
 if TYPE_CHECKING:
     from torchtraceap.dryrun.dry_run import DryRun
@@ -144,7 +146,8 @@ class StepEnds:
         if not self._made:
             self._made = True
             self._join_tail()
-            self._ending.tell(Ended(self.by), soon=True)
+            where = stopped_at(sys._getframe())
+            self._ending.tell(Ended(self.by, stopped=where), soon=True)
         raise Enough
 
     def _join_tail(self) -> None:
