@@ -107,6 +107,14 @@ void bind_findings(py::module_& m) {
       .def_readonly("advice", &Finding::advice)
       .def_readonly("events", &Finding::events)
       .def_readonly("windows", &Finding::windows)
+      .def_property_readonly("shares",
+                             [](const Named<Finding>& f) {
+                               std::vector<std::string_view> out;
+                               for (const auto id : f.shares) {
+                                 out.push_back((*f.patterns)[id].name);
+                               }
+                               return out;
+                             })
       .def_readonly("claims", &Finding::claims);
 }
 

@@ -118,7 +118,7 @@ class Prices {
              std::string& doubt) {
     const auto& pattern = r_.patterns[finding.pattern];
     const auto known = known_.find(finding.pattern);
-    if (known != known_.end()) finding.shares = known->second->shares;
+    if (known != known_.end()) say_shared(*known->second, finding);
     const bool counts = may_be_counted_on(r_, finding);
     patterns::OverlapRoom alone(*r_.timeline);
     replay::Change change;
@@ -143,6 +143,19 @@ class Prices {
       all_.add(change);
     }
     if (counts) certain_.add(change);
+  }
+
+  // Only what is listed beside it: the rest of the list is for others to read.
+  void say_shared(const PatternGain& gain, patterns::Finding& finding) const {
+    std::string names;
+    for (const auto pattern : gain.shares) {
+      if (!findings_.contains(pattern)) continue;
+      finding.shares.push_back(pattern);
+      names += (names.empty() ? "" : ", ") + std::string(r_.patterns[pattern].name);
+    }
+    if (!names.empty()) {
+      finding.message += " Much of that also goes with a fix of " + names + ".";
+    }
   }
 
   const replay::Change& all() const { return all_; }

@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "patterns/rule.h"
+#include "pipeline/recovery.h"
 #include "pipeline/story_parts.h"
 
 namespace tta::pipeline {
@@ -26,6 +27,7 @@ constexpr double kPlace = 0.10;
 struct Cost {
   patterns::PatternId pattern{};
   std::int64_t measured_ns = 0, estimated_ns = 0;
+  std::int64_t gain_ns = 0;                    // of its best fix
   std::map<std::string, std::int64_t> places;  // by their text
 
   // Which of the two is spoken of: an estimate only where nothing else matters.
@@ -48,18 +50,22 @@ std::string place(const patterns::Finding& f) {
 // them: whoever reads on must find there what he was told comes first.
 std::vector<Cost> costs(const Report& r, std::int64_t span_ns) {
   std::vector<Cost> out;
-  for (const auto& f : r.findings) {
+  for (std::size_t i = 0; i < r.findings.size(); ++i) {
+    const auto& f = r.findings[i];
     auto cost = std::find_if(out.begin(), out.end(), [&](const Cost& known) {
       return known.pattern == f.pattern;
     });
-    if (cost == out.end()) cost = out.insert(out.end(), Cost{f.pattern, 0, 0, {}});
+    if (cost == out.end()) cost = out.insert(out.end(), Cost{f.pattern, 0, 0, 0, {}});
     const auto excess = f.wasted_ns - f.idle_ns;
     cost->measured_ns += f.idle_ns;
     (r.patterns[f.pattern].estimate ? cost->estimated_ns : cost->measured_ns) += excess;
     cost->places[place(f)] += f.wasted_ns;
+    if (r.recovery->gains[i]) {
+      cost->gain_ns = std::max(cost->gain_ns, r.recovery->gains[i]->high);
+    }
   }
   std::erase_if(out, [&](const Cost& cost) {
-    return share(cost.ns(span_ns), span_ns) < kMatters;
+    return share(std::max(cost.ns(span_ns), cost.gain_ns), span_ns) < kMatters;
   });
   return out;
 }

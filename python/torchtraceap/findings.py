@@ -50,6 +50,9 @@ class Finding:
     recoverable_low_us: float | None
     recoverable_fraction: float | None  #: recoverable_us as a share of the span.
     edit: str  #: What the replay does in place of a fix: see docs/replay.md.
+    #: Patterns of other findings whose fix takes a quarter of this gain's idle time or
+    #: more, the most first: gains of findings that share are not to be added up.
+    shares_gain_with: tuple[str, ...]
     location: Location | None  #: None: no Python frames, or several places.
     operator: str  #: Deepest operator above the evidence, "" if none.
     message: str
@@ -82,7 +85,7 @@ def read_location(frame: _core.Frame | None) -> Location | None:
 def read_findings(
     core: _core.Report, trace: _core.Trace, recovery: Recovery, span_us: float
 ) -> tuple[Finding, ...]:
-    """Convert the core's findings, in its order: most wasted time first."""
+    """Convert the core's findings, in its order."""
     origin = core.origin
     sure = "simulated" if origin == "dry-run" else "measured"
     findings = []
@@ -103,6 +106,7 @@ def read_findings(
                 recoverable_low_us=gain.low_us if gain else None,
                 recoverable_fraction=_share(gain.high_us, span_us) if gain else None,
                 edit=f.edit,
+                shares_gain_with=tuple(f.shares),
                 location=read_location(f.location),
                 operator=f.operator_name,
                 message=f.message,

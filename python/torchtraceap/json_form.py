@@ -192,6 +192,7 @@ def _finding_form(finding: Finding) -> dict[str, Any]:
         "recoverable_us": finding.recoverable_us,
         "recoverable_low_us": finding.recoverable_low_us,
         "recoverable_fraction": finding.recoverable_fraction,
+        "shares_gain_with": list(finding.shares_gain_with),
         "edit": finding.edit,
         "location": location_form(finding.location),
         "operator": finding.operator,

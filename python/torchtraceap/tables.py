@@ -22,7 +22,7 @@ class Tables(Mapping[str, Form], Generic[Form]):
 
     windows: Form  # One row a window.
     labels: Form  # One row a label; `window` is the index of its window.
-    findings: Form  # One row a finding, most wasted time first.
+    findings: Form  # One row a finding, in their order.
     balance: Form  # One row a device or process; a column `idle_<pattern>_us` each.
     steps: Form  # One row a step, with the columns of `balance`.
     kernels: Form  # One row a kernel, as `Report.kernels`.

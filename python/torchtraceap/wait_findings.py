@@ -102,6 +102,7 @@ def _finding(
         recoverable_us=None,
         recoverable_low_us=None,
         recoverable_fraction=None,
+        shares_gain_with=(),
         edit="",
         location=where,
         operator=wait.api,
