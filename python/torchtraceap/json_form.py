@@ -8,6 +8,7 @@ new ``SCHEMA_VERSION``.
 from __future__ import annotations
 
 import json
+from collections.abc import Container
 from dataclasses import asdict
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
@@ -16,18 +17,26 @@ from torchtraceap import _core
 
 if TYPE_CHECKING:
     from torchtraceap.events import Event, Unexplained
-    from torchtraceap.facts import Balance, Step
+    from torchtraceap.facts import Balance, Quality, Step
     from torchtraceap.findings import Finding, Location
+    from torchtraceap.recovery import CriticalPath
     from torchtraceap.report import Report
     from torchtraceap.source_lines import Line
     from torchtraceap.windows import Window
 
 SCHEMA_VERSION = 1
+#: Steps, windows and critical paths that are listed, each: what more there is takes
+#: seconds and gigabytes to write, and the tables have it (docs/data.md).
+MOST_LISTED = 10_000
 
 
 def report_form(report: Report) -> dict[str, object]:
     """Return `report` as what ``json.dumps`` takes."""
-    trace, quality = report.trace, report.quality
+    windows = _listed_windows(report)
+    listed = {window.index for window, _ in windows}
+    replay = _replay_form(report)
+    paths = len(replay["critical_paths"])
+    trace = report.trace
     return {
         "schema_version": SCHEMA_VERSION,
         "tool": {"name": "torchtraceap", "version": _core.__version__},
@@ -43,32 +52,49 @@ def report_form(report: Report) -> dict[str, object]:
             "processes": trace.processes,
             "simulated": trace.simulated and asdict(trace.simulated),
             "steps": len(report.steps),
-            "quality": {
-                "verdict": quality.verdict,
-                "incomplete": quality.incomplete,
-                "linking_rate": quality.linking_rate,
-                "warnings": [asdict(note) for note in quality.warnings],
-            },
+            "quality": quality_form(report.quality),
         },
         "settings": report.settings,
         "rules": [asdict(outcome) for outcome in report.rules],
-        "replay": _replay_form(report),
+        "replay": replay,
         "story": [asdict(stage) for stage in report.story],
         "balance": [_balance_form(row) for row in report.balance],
-        "steps": [_step_form(step) for step in report.steps],
+        "steps": [_step_form(step) for step in report.steps[:MOST_LISTED]],
         "threads": [asdict(thread) for thread in report.threads],
         "unexplained": [_unexplained_form(stretch) for stretch in report.unexplained],
-        "windows": [
-            _window_form(window, share)
-            for window, share in zip_longest(report.windows, report.recovery.windows)
-        ],
-        "findings": [_finding_form(finding) for finding in report.findings],
+        "windows": [_window_form(window, share) for window, share in windows],
+        "findings": [_finding_form(finding, listed) for finding in report.findings],
+        "unlisted": {
+            "steps": max(0, len(report.steps) - MOST_LISTED),
+            "windows": len(report.windows) - len(windows),
+            "critical_paths": max(0, len(report.steps) + 1 - paths) if paths else 0,
+        },
     }
+
+
+def _listed_windows(report: Report) -> list[tuple[Window, float | None]]:
+    """Return the windows, if they are too many those that waste most, and of each what
+    share of it goes with the findings."""
+    pairs = list(zip_longest(report.windows, report.recovery.windows))
+    if len(pairs) > MOST_LISTED:
+        pairs.sort(key=lambda pair: (-pair[0].wasted_us, pair[0].index))
+        pairs = sorted(pairs[:MOST_LISTED], key=lambda pair: pair[0].index)
+    return pairs
 
 
 def json_text(value: object, indent: int | None = 1) -> str:
     """Return `value` as JSON in plain ASCII, so that any terminal can take it."""
     return json.dumps(value, indent=indent, ensure_ascii=True, allow_nan=False)
+
+
+def quality_form(quality: Quality) -> dict[str, Any]:
+    """Return how far a trace can be trusted."""
+    return {
+        "verdict": quality.verdict,
+        "incomplete": quality.incomplete,
+        "linking_rate": quality.linking_rate,
+        "warnings": [asdict(note) for note in quality.warnings],
+    }
 
 
 def _replay_form(report: Report) -> dict[str, Any]:
@@ -78,10 +104,17 @@ def _replay_form(report: Report) -> dict[str, Any]:
         "fidelity": recovery.fidelity and asdict(recovery.fidelity),
         "doubts": list(recovery.doubts),
         "together": recovery.together and asdict(recovery.together),
-        "critical_paths": [asdict(path) for path in report.critical_paths],
+        "critical_paths": [asdict(path) for path in _listed_paths(report)],
     }
     plain: dict[str, Any] = _lists(form)
     return plain
+
+
+def _listed_paths(report: Report) -> tuple[CriticalPath, ...]:
+    # All of them are made at once, which thousands of steps need not wait for.
+    if len(report.steps) <= MOST_LISTED:
+        return report.critical_paths
+    return report._paths(MOST_LISTED)
 
 
 def _lists(value: Any) -> Any:
@@ -178,7 +211,7 @@ def location_form(where: Location | Line | None) -> dict[str, Any] | None:
     return {"file": where.file, "line": where.line, "function": where.function}
 
 
-def _finding_form(finding: Finding) -> dict[str, Any]:
+def _finding_form(finding: Finding, listed: Container[int]) -> dict[str, Any]:
     return {
         "id": finding.id,
         "pattern": finding.pattern,
@@ -196,7 +229,7 @@ def _finding_form(finding: Finding) -> dict[str, Any]:
         "location": location_form(finding.location),
         "operator": finding.operator,
         "processes": list(finding.processes),
-        "windows": list(finding.windows),
+        "windows": [index for index in finding.windows if index in listed],
         "events": [_event_form(event) for event in finding.events],
         "message": finding.message,
         "advice": finding.advice,

@@ -120,10 +120,14 @@ class Report(ReportForms):
     def critical_paths(self) -> tuple[CriticalPath, ...]:
         """What bounds the trace, then each step: chained work, by category and line.
         Empty if no schedule can be made of the trace."""
+        return self._paths(None)
+
+    def _paths(self, steps: int | None) -> tuple[CriticalPath, ...]:
+        """Return the trace's critical path and those of so many steps, None: of all."""
         from torchtraceap.recovery import read_path
 
         replay = self.core_replay[0]
-        paths = replay.critical_paths() if replay.fidelity else []
+        paths = replay.critical_paths(steps) if replay.fidelity else []
         return tuple(read_path(path) for path in paths)
 
     @property
