@@ -36,6 +36,7 @@ def report_form(report: Report) -> dict[str, object]:
     listed = {window.index for window, _ in windows}
     replay = _replay_form(report)
     paths = len(replay["critical_paths"])
+    steps, listed_steps = len(report._step_rows), report._first_steps(MOST_LISTED)
     trace = report.trace
     return {
         "schema_version": SCHEMA_VERSION,
@@ -51,7 +52,7 @@ def report_form(report: Report) -> dict[str, object]:
             "world_size": trace.world_size,
             "processes": trace.processes,
             "simulated": trace.simulated and asdict(trace.simulated),
-            "steps": len(report.steps),
+            "steps": steps,
             "quality": quality_form(report.quality),
         },
         "settings": report.settings,
@@ -59,15 +60,15 @@ def report_form(report: Report) -> dict[str, object]:
         "replay": replay,
         "story": [asdict(stage) for stage in report.story],
         "balance": [_balance_form(row) for row in report.balance],
-        "steps": [_step_form(step) for step in report.steps[:MOST_LISTED]],
+        "steps": [_step_form(step) for step in listed_steps],
         "threads": [asdict(thread) for thread in report.threads],
         "unexplained": [_unexplained_form(stretch) for stretch in report.unexplained],
         "windows": [_window_form(window, share) for window, share in windows],
         "findings": [_finding_form(finding, listed) for finding in report.findings],
         "unlisted": {
-            "steps": max(0, len(report.steps) - MOST_LISTED),
+            "steps": steps - len(listed_steps),
             "windows": len(report.windows) - len(windows),
-            "critical_paths": max(0, len(report.steps) + 1 - paths) if paths else 0,
+            "critical_paths": max(0, steps + 1 - paths) if paths else 0,
         },
     }
 
@@ -112,7 +113,7 @@ def _replay_form(report: Report) -> dict[str, Any]:
 
 def _listed_paths(report: Report) -> tuple[CriticalPath, ...]:
     # All of them are made at once, which thousands of steps need not wait for.
-    if len(report.steps) <= MOST_LISTED:
+    if len(report._step_rows) <= MOST_LISTED:
         return report.critical_paths
     return report._paths(MOST_LISTED)
 

@@ -166,7 +166,18 @@ class Report(ReportForms):
     @cached_property
     def steps(self) -> tuple[Step, ...]:
         """The profiler's steps with a balance each; often there are none."""
-        return tuple(read_step(row, self._trace) for row in self._core.steps)
+        return tuple(read_step(row, self._trace) for row in self._step_rows)
+
+    @cached_property
+    def _step_rows(self) -> list[_core.StepRow]:
+        return self._core.steps
+
+    def _first_steps(self, most: int) -> tuple[Step, ...]:
+        """Return so many steps; to convert thousands takes seconds."""
+        rows = self._step_rows[:most]
+        if len(rows) == len(self._step_rows):
+            return self.steps
+        return tuple(read_step(row, self._trace) for row in rows)
 
     @cached_property
     def rules(self) -> tuple[RuleOutcome, ...]:
