@@ -8,12 +8,12 @@ new ``SCHEMA_VERSION``.
 from __future__ import annotations
 
 import json
-from collections.abc import Container
+from collections.abc import Container, Sequence
 from dataclasses import asdict
-from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 from torchtraceap import _core
+from torchtraceap.long_lists import long_lists
 
 if TYPE_CHECKING:
     from torchtraceap.events import Event, Unexplained
@@ -25,18 +25,12 @@ if TYPE_CHECKING:
     from torchtraceap.windows import Window
 
 SCHEMA_VERSION = 1
-#: Steps, windows and critical paths that are listed, each: what more there is takes
-#: seconds and gigabytes to write, and the tables have it (docs/data.md).
-MOST_LISTED = 10_000
 
 
 def report_form(report: Report) -> dict[str, object]:
     """Return `report` as what ``json.dumps`` takes."""
-    windows = _listed_windows(report)
-    listed = {window.index for window, _ in windows}
-    replay = _replay_form(report)
-    paths = len(replay["critical_paths"])
-    steps, listed_steps = len(report._step_rows), report._first_steps(MOST_LISTED)
+    lists = long_lists(report)
+    shown = {window.index for window, _ in lists.windows}
     trace = report.trace
     return {
         "schema_version": SCHEMA_VERSION,
@@ -52,35 +46,21 @@ def report_form(report: Report) -> dict[str, object]:
             "world_size": trace.world_size,
             "processes": trace.processes,
             "simulated": trace.simulated and asdict(trace.simulated),
-            "steps": steps,
+            "steps": lists.step_count,
             "quality": quality_form(report.quality),
         },
         "settings": report.settings,
         "rules": [asdict(outcome) for outcome in report.rules],
-        "replay": replay,
+        "replay": _replay_form(report, lists.paths),
         "story": [asdict(stage) for stage in report.story],
         "balance": [_balance_form(row) for row in report.balance],
-        "steps": [_step_form(step) for step in listed_steps],
+        "steps": [_step_form(step) for step in lists.steps],
         "threads": [asdict(thread) for thread in report.threads],
         "unexplained": [_unexplained_form(stretch) for stretch in report.unexplained],
-        "windows": [_window_form(window, share) for window, share in windows],
-        "findings": [_finding_form(finding, listed) for finding in report.findings],
-        "unlisted": {
-            "steps": steps - len(listed_steps),
-            "windows": len(report.windows) - len(windows),
-            "critical_paths": max(0, steps + 1 - paths) if paths else 0,
-        },
+        "windows": [_window_form(window, share) for window, share in lists.windows],
+        "findings": [_finding_form(finding, shown) for finding in report.findings],
+        "unlisted": lists.unlisted,
     }
-
-
-def _listed_windows(report: Report) -> list[tuple[Window, float | None]]:
-    """Return the windows, if they are too many those that waste most, and of each what
-    share of it goes with the findings."""
-    pairs = list(zip_longest(report.windows, report.recovery.windows))
-    if len(pairs) > MOST_LISTED:
-        pairs.sort(key=lambda pair: (-pair[0].wasted_us, pair[0].index))
-        pairs = sorted(pairs[:MOST_LISTED], key=lambda pair: pair[0].index)
-    return pairs
 
 
 def json_text(value: object, indent: int | None = 1) -> str:
@@ -98,24 +78,17 @@ def quality_form(quality: Quality) -> dict[str, Any]:
     }
 
 
-def _replay_form(report: Report) -> dict[str, Any]:
+def _replay_form(report: Report, paths: Sequence[CriticalPath]) -> dict[str, Any]:
     recovery = report.recovery
     form = {
         "refusal": recovery.refusal or None,
         "fidelity": recovery.fidelity and asdict(recovery.fidelity),
         "doubts": list(recovery.doubts),
         "together": recovery.together and asdict(recovery.together),
-        "critical_paths": [asdict(path) for path in _listed_paths(report)],
+        "critical_paths": [asdict(path) for path in paths],
     }
     plain: dict[str, Any] = _lists(form)
     return plain
-
-
-def _listed_paths(report: Report) -> tuple[CriticalPath, ...]:
-    # All of them are made at once, which thousands of steps need not wait for.
-    if len(report._step_rows) <= MOST_LISTED:
-        return report.critical_paths
-    return report._paths(MOST_LISTED)
 
 
 def _lists(value: Any) -> Any:
@@ -212,7 +185,7 @@ def location_form(where: Location | Line | None) -> dict[str, Any] | None:
     return {"file": where.file, "line": where.line, "function": where.function}
 
 
-def _finding_form(finding: Finding, listed: Container[int]) -> dict[str, Any]:
+def _finding_form(finding: Finding, shown: Container[int]) -> dict[str, Any]:
     return {
         "id": finding.id,
         "pattern": finding.pattern,
@@ -230,7 +203,7 @@ def _finding_form(finding: Finding, listed: Container[int]) -> dict[str, Any]:
         "location": location_form(finding.location),
         "operator": finding.operator,
         "processes": list(finding.processes),
-        "windows": [index for index in finding.windows if index in listed],
+        "windows": [index for index in finding.windows if index in shown],
         "events": [_event_form(event) for event in finding.events],
         "message": finding.message,
         "advice": finding.advice,

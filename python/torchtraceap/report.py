@@ -120,9 +120,9 @@ class Report(ReportForms):
     def critical_paths(self) -> tuple[CriticalPath, ...]:
         """What bounds the trace, then each step: chained work, by category and line.
         Empty if no schedule can be made of the trace."""
-        return self._paths(None)
+        return self.first_critical_paths(None)
 
-    def _paths(self, steps: int | None) -> tuple[CriticalPath, ...]:
+    def first_critical_paths(self, steps: int | None) -> tuple[CriticalPath, ...]:
         """Return the trace's critical path and those of so many steps, None: of all."""
         from torchtraceap.recovery import read_path
 
@@ -172,12 +172,16 @@ class Report(ReportForms):
     def _step_rows(self) -> list[_core.StepRow]:
         return self._core.steps
 
-    def _first_steps(self, most: int) -> tuple[Step, ...]:
+    @property
+    def step_count(self) -> int:
+        """How many steps there are; at no cost, unlike ``len(report.steps)``."""
+        return len(self._step_rows)
+
+    def first_steps(self, most: int) -> tuple[Step, ...]:
         """Return so many steps; to convert thousands takes seconds."""
-        rows = self._step_rows[:most]
-        if len(rows) == len(self._step_rows):
+        if self.step_count <= most:
             return self.steps
-        return tuple(read_step(row, self._trace) for row in rows)
+        return tuple(read_step(row, self._trace) for row in self._step_rows[:most])
 
     @cached_property
     def rules(self) -> tuple[RuleOutcome, ...]:
