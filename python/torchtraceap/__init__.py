@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """torchtraceap: where a PyTorch profiler trace wastes time, by what, on which line."""
 
+import sys
+
 TYPE_CHECKING = False  # What type checkers take for typing's, which takes a while.
 if TYPE_CHECKING:
     from torchtraceap import edits
@@ -41,8 +43,7 @@ __all__ = [
     "__version__",
 ]
 
-# Where names come from: nothing is imported before it is used, so that a start is short
-# and Ctrl-C during it meets the program's own handler (cli/__init__.py).
+# Where names come from: what only some users need is imported when it is used.
 _ON_FIRST_USE = {
     "Trace": "_core",
     "__version__": "_core",
@@ -78,6 +79,17 @@ def __getattr__(name: str) -> object:
 
         return getattr(import_module(f"torchtraceap.{module}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def _is_the_program() -> bool:
+    """Tell whether ``torchtraceap`` or ``python -m torchtraceap`` starts."""
+    called = sys.argv[0] if getattr(sys, "argv", None) else ""
+    return called == "-m" or called.rpartition("/")[2] == "torchtraceap"
+
+
+# The program loads the rest where Ctrl-C meets its own handler (cli/__init__.py).
+if not _is_the_program():
+    from torchtraceap import analysis as _analysis  # noqa: F401
 
 
 def __dir__() -> list[str]:

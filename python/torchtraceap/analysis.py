@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, cast, overload
 
 from torchtraceap import _core
-from torchtraceap.analysis_plan import AnalysisPlan, of_torch, plan_analysis
+from torchtraceap.analysis_plan import AnalysisPlan, plan_analysis
 from torchtraceap.load_options import LoadOptions, LoadPlan, Progress, plan_load
 from torchtraceap.reading import Readable, instead, read_trace, wanted_source
 
@@ -176,9 +176,9 @@ def analyze(
         The report, or one for each member of the iterable, in its order.
 
     Raises:
-        TraceError: The bytes are no profiler trace, or one of another profiler than
-            torch's. The message names the file and the place in it, what was expected
-            there and what to do.
+        TraceError: The bytes are no profiler trace. The message names the file and
+            the place in it, what was expected there and what to do. (A Chrome trace of
+            another profiler gives a report whose quality says so.)
         FileNotFoundError: There is no such file, or it may not be read.
         MemoryError: The trace does not fit into memory.
         ValueError: An option is out of range, or a profiler has recorded nothing.
@@ -215,7 +215,7 @@ def _analyze(
 
         return cast("Report", analyze_profiler(source, lambda: analysis, given))
     if isinstance(source, str | os.PathLike | bytes | bytearray | memoryview):
-        return of_torch(analysis.report(read_trace(source, plan), plan.steps))
+        return analysis.report(read_trace(source, plan), plan.steps)
     if isinstance(source, _core.Trace):
         refuse_loading(given, "a Trace", "Pass them to load")
         return analysis.report(source)

@@ -78,9 +78,11 @@ def test_a_trace_of_another_profiler_is_refused(
         assert says in err and "Record the program with torch.profiler" in err
         assert 15 <= len(err) <= 2000 and len(err.splitlines()) == 1
     with pytest.raises(torchtraceap.TraceError) as told:
-        torchtraceap.analyze(path.read_bytes())
+        torchtraceap.compare(path, path)
     assert told.value.kind == "other_profiler"
     assert str(told.value).endswith(told.value.hint)
+    quality = torchtraceap.analyze(path).quality
+    assert (quality.verdict, quality.reasons[0].kind) == ("unusable", "other_profiler")
     # What is in it can be looked at all the same.
     assert main(["inspect", str(path)]) == 0
     assert "unusable, for other_profiler\n  warning      other_profiler ×" in (
@@ -106,7 +108,11 @@ TORCHS: dict[str, Any] = {
 
 @pytest.mark.parametrize("name", TORCHS)
 def test_a_trace_of_torch_is_not(name: str) -> None:
-    torchtraceap.analyze(json.dumps(TORCHS[name]).encode())
+    assert not is_foreign(torchtraceap.analyze(json.dumps(TORCHS[name]).encode()))
+
+
+def is_foreign(report: torchtraceap.Report) -> bool:
+    return "other_profiler" in {note.kind for note in report.quality.warnings}
 
 
 def test_real_traces_are_torchs() -> None:
@@ -117,8 +123,8 @@ def test_real_traces_are_torchs() -> None:
 
 def test_of_a_part_of_a_trace_nobody_knows() -> None:
     """What was left out may have been torch's."""
-    part = trace_of(op("aten::mm", 1, 2), X | {"name": "a"})
-    torchtraceap.analyze(part, skip_categories=["cpu_op"])
+    part = json.dumps([op("mm", 1, 2), X | {"name": "a"}]).encode()
+    assert not is_foreign(torchtraceap.analyze(part, skip_categories=["cpu_op"]))
 
 
 @pytest.mark.parametrize("ending", ["nsys-rep", "ncu-rep", "qdrep", "qdstrm"])

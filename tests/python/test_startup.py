@@ -29,24 +29,26 @@ sys.meta_path.insert(0, Pressed())
 """
 
 
-MODULE = ["-m", "torchtraceap"]
 # What pip writes.
-SCRIPT = ["-c", "import sys; from torchtraceap.cli import console; sys.exit(console())"]
+SCRIPT = "import sys\nfrom torchtraceap.cli import console\nsys.exit(console())\n"
 
 
 @pytest.mark.parametrize(
-    ("module", "entry"),
+    ("module", "by_script"),
     [
-        ("torchtraceap.cli.program", SCRIPT),
-        ("torchtraceap._core", MODULE),
-        ("torchtraceap.report", MODULE),
-        ("numpy", SCRIPT),
+        ("torchtraceap.cli.program", True),
+        ("torchtraceap._core", False),
+        ("torchtraceap.report", False),
+        ("numpy", True),
     ],
 )
 def test_ctrl_c_ends_a_start(
-    module: str, entry: list[str], tmp_path: Path, data: Path
+    module: str, by_script: bool, tmp_path: Path, data: Path
 ) -> None:
     (tmp_path / "sitecustomize.py").write_text(SITE)
+    script = tmp_path / "torchtraceap"
+    script.write_text(SCRIPT)
+    entry = [str(script)] if by_script else ["-m", "torchtraceap"]
     trace = data / "mi250-rocm62-tiny.json.gz"
     command = "inspect" if module == "numpy" else "analyze"
     paths = [str(tmp_path), *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
