@@ -2,7 +2,9 @@
 // bindings/bind_replay.cpp: gains, critical paths and what-ifs, field by field.
 #include <pybind11/stl.h>
 
+#include <cstdint>
 #include <numeric>
+#include <optional>
 
 #include "bindings/analysis.h"
 #include "bindings/signals.h"
@@ -150,10 +152,10 @@ void bind_replay(py::module_& m, py::class_<Analysis>& report) {
                              [](const Replay& r) { return r.recovery->windows; })
       .def(
           "critical_paths",
-          [](const Replay& r, bool steps) {
-            return critical_paths(model_of(r), steps);
+          [](const Replay& r, std::optional<std::size_t> steps) {
+            return critical_paths(model_of(r), steps.value_or(SIZE_MAX));
           },
-          py::arg("steps") = true, py::call_guard<py::gil_scoped_release>())
+          py::arg("steps") = py::none(), py::call_guard<py::gil_scoped_release>())
       .def(
           "path_segments",
           [](const Replay& r, std::size_t place, std::optional<std::uint32_t> row) {

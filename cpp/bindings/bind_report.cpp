@@ -11,6 +11,7 @@
 #include "bindings/signals.h"
 #include "patterns/waits.h"
 #include "pipeline/analyze.h"
+#include "pipeline/quality.h"
 
 namespace tta::bindings {
 namespace {
@@ -244,6 +245,13 @@ void bind_report(py::module_& m) {
   bind_perfetto(report);
   bind_replay(m, report);
 
+  m.def(
+      "judge",
+      [](const trace::Trace& trace) {
+        const py::gil_scoped_release release;
+        return judge(trace);
+      },
+      py::arg("trace"), "How far a trace can be trusted, without an analysis.");
   m.def(
       "analyze",
       [](std::shared_ptr<trace::Trace> trace, std::optional<std::uint32_t> max_events,

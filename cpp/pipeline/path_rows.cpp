@@ -153,7 +153,7 @@ std::vector<std::int64_t> path_categories_of(const replay::Model& m,
   return out;
 }
 
-std::vector<PathRow> critical_paths(const replay::Model& m, bool steps) {
+std::vector<PathRow> critical_paths(const replay::Model& m, std::size_t steps) {
   const auto weights = m.graph.weights();
   const auto times = m.graph.schedule(weights);
   std::vector<Draft> drafts;
@@ -163,7 +163,7 @@ std::vector<PathRow> critical_paths(const replay::Model& m, bool steps) {
   // that overlap, all but the first few would take hours.
   auto left = kMostOverlap * m.points.size();
   for (const auto& step : m.steps) {
-    if (!steps) break;
+    if (drafts.size() > steps) break;
     const auto path =
         replay::critical_path(m, weights, times, step.end, times[step.begin]);
     if (path.size() > left) break;

@@ -6,6 +6,7 @@
 #include <map>
 #include <vector>
 
+#include "pipeline/facts.h"
 #include "pipeline/signs.h"
 
 namespace tta::pipeline {
@@ -57,6 +58,7 @@ void find_what_there_is(const timeline::Timeline& t, const TraceFacts& facts,
                         Quality& q) {
   const bool whole = t.trace->left_out == 0;
   const auto launches = t.launch_calls.size();
+  if (find_other_profiler(t, q)) return;
   if (t.span.length() == 0) {
     add(q, Verdict::kUnusable, "no_timed_events", 1,
         "No event of a category that is known takes time: there is nothing to "
@@ -139,6 +141,11 @@ Quality judge(const timeline::Timeline& t, const TraceFacts& facts) {
   find_overlaps(t, q);
   read_load_notes(t, q);
   return q;
+}
+
+Quality judge(const trace::Trace& trace) {
+  const auto timeline = timeline::make_timeline(trace);
+  return judge(timeline, read_facts(timeline));
 }
 
 }  // namespace tta::pipeline

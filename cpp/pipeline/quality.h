@@ -16,4 +16,7 @@ namespace tta::pipeline {
 /// O(n log n) in the rows.
 Quality judge(const timeline::Timeline& timeline, const TraceFacts& facts);
 
+/// The same of a trace that nobody has laid out in time yet, which is most of the cost.
+Quality judge(const trace::Trace& trace);
+
 }  // namespace tta::pipeline

@@ -2,6 +2,7 @@
 // pipeline/recovery.h: what fixing the findings would gain, by replaying without them.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -40,11 +41,12 @@ const std::vector<std::string>& path_categories();
 std::vector<std::int64_t> path_categories_of(const replay::Model& model,
                                              const std::vector<replay::Segment>& path);
 
-/// Paths of the whole trace and, if `steps`, of each step; of steps that overlap, of
-/// the first as many as kMostOverlap passes over all points take. O(n) in the points on
-/// them, and what timeline::user_frames takes.
+/// Paths of the whole trace and of each of the first `steps` steps; of steps that
+/// overlap, of the first as many as kMostOverlap passes over all points take. O(n) in
+/// the points on them, and what timeline::user_frames takes.
 inline constexpr std::size_t kMostOverlap = 16;
-std::vector<PathRow> critical_paths(const replay::Model& model, bool steps = true);
+std::vector<PathRow> critical_paths(const replay::Model& model,
+                                    std::size_t steps = SIZE_MAX);
 
 struct Recovery {
   /// Null if the trace cannot be laid out as a graph; `refusal` says why.

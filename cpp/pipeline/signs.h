@@ -29,6 +29,9 @@ void add(Quality& quality, Verdict verdict, const char* kind, std::uint64_t coun
 void add_loss(Quality& quality, const char* kind, std::uint64_t count,
               std::string detail);
 
+/// Nothing that torch.profiler writes, but events of another profiler: unusable.
+/// Returns whether that is so.
+bool find_other_profiler(const timeline::Timeline& timeline, Quality& quality);
 /// Launches without work, work without launches, waits for work that is not there.
 void find_lost_records(const timeline::Timeline& timeline, Quality& quality);
 /// Steps whose device work is missing while others have theirs.

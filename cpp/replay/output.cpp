@@ -2,6 +2,8 @@
 // replay/output.cpp: traces into files: beside the place, then into it.
 #include "replay/output.h"
 
+#include <unistd.h>
+
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -36,7 +38,7 @@ fs::path meant_by(const std::string& path) {
 }
 
 // An empty file beside one that is to be written, and with its permissions if it is
-// there: what is private stays so. A file of that name may be somebody's.
+// there: what is private stays so.
 fs::path make_part(const std::string& path, const fs::path& place) {
   std::error_code ignored;
   const auto old = fs::status(place, ignored);
@@ -48,18 +50,24 @@ fs::path make_part(const std::string& path, const fs::path& place) {
       refuse(path, "it is read-only");
     if (!std::ofstream(place, std::ios::app)) refuse(path, std::strerror(errno));
   }
-  fs::path part = place;
-  part += ".part";
-  auto* const made = std::fopen(part.c_str(), "wbx");
-  if (made == nullptr && errno == EEXIST) {
-    throw std::invalid_argument(
-        part.string() + ": is in the way of writing " + path +
-        ": remove it, if it is left from a run that was killed");
+  // As target_file.py names its own: nobody's, whoever else writes here now.
+  fs::path part;
+  std::FILE* made = nullptr;
+  for (unsigned number = 0; made == nullptr; ++number) {
+    part = place.parent_path() /
+           (".torchtraceap-" + std::to_string(getpid()) + "-" + std::to_string(number));
+    made = std::fopen(part.c_str(), "wbx");
+    if (made == nullptr && errno != EEXIST) refuse(path, std::strerror(errno));
   }
-  if (made == nullptr) refuse(path, std::strerror(errno));
   std::fclose(made);
   if (fs::exists(old)) fs::permissions(part, old.permissions(), ignored);
   return part;
+}
+
+// Tells whether a path is what a process has open: it would stay open on the old file.
+bool is_open_file(const std::string& path) {
+  return path.starts_with("/dev/std") || path.starts_with("/dev/fd/") ||
+         path.starts_with("/proc/");
 }
 
 }  // namespace
@@ -72,10 +80,10 @@ void write_file(const std::string& path,
                                 "without .gz and compress it afterwards");
   }
   std::error_code ignored;
-  const auto place = meant_by(path);
+  const auto place = is_open_file(path) ? fs::path(path) : meant_by(path);
   // A device or pipe has no place beside it that could be moved into it.
-  const bool beside =
-      !fs::exists(place, ignored) || fs::is_regular_file(place, ignored);
+  const bool beside = !is_open_file(path) && (!fs::exists(place, ignored) ||
+                                              fs::is_regular_file(place, ignored));
   const auto target = beside ? make_part(path, place) : place;
   std::ofstream file;
   try {

@@ -22,8 +22,14 @@ struct Beginning {
 constexpr const char* kUnpack = "Unpack it first; only gzip is read directly.";
 constexpr const char* kUtf8 = "Save it as UTF-8 (PowerShell's > writes UTF-16).";
 constexpr const char* kExport = "Give the .json file that torch.profiler exports.";
+constexpr const char* kRecord =
+    "Record the program with torch.profiler, or torchtraceap.profile(), and give the "
+    ".json file that it exports.";
 
 constexpr std::array kBeginnings = {
+    Beginning{"SQLite format 3\0"sv, "sqlite",
+              "this is an SQLite database (an export of Nsight Systems?), not a trace",
+              kRecord},
     Beginning{"PK\x03\x04"sv, "zip", "this is a zip archive, not a trace", kUnpack},
     Beginning{"\x28\xB5\x2F\xFD"sv, "zstd", "this is zstd-compressed", kUnpack},
     Beginning{"\xFD"
@@ -48,6 +54,22 @@ bool looks_like_utf16(std::string_view text) {
   return text.size() >= 4 && nul(0) != nul(1) && nul(0) == nul(2) && nul(1) == nul(3);
 }
 
+// torch.save writes a zip whose first member is <name>/data.pkl, behind a header of 30
+// bytes and a name that is the file's own.
+bool is_torch_save(std::string_view text) {
+  constexpr std::size_t kFirstName = 30 + 255;
+  return text.starts_with("PK\x03\x04") &&
+         text.substr(0, kFirstName + 16).find("/data.pkl") != text.npos;
+}
+
+// Reports of Nsight Systems and Compute have formats of their own, but sure names.
+bool is_nsight(std::string_view text, const std::string& path) {
+  if (text.empty() || text.front() == '{' || text.front() == '[') return false;
+  return std::ranges::any_of(
+      std::array{".nsys-rep", ".ncu-rep", ".qdrep", ".qdstrm"},
+      [&](const char* ending) { return path.ends_with(ending); });
+}
+
 bool is_blank_or_nul(char c) { return is_blank(c) || c == '\0'; }
 
 }  // namespace
@@ -60,6 +82,13 @@ void check_beginning(WindowReader& windows, const std::string& path) {
   if (text.starts_with("\xEF\xBB\xBF")) {
     windows.drop(3);
     text = windows.peek();
+  }
+  if (is_nsight(text, path)) {
+    fail("nsight", "this is a report of Nsight, not a trace of torch.profiler",
+         kRecord);
+  }
+  if (is_torch_save(text)) {
+    fail("torch_save", "this is a file of torch.save (weights?), not a trace", kRecord);
   }
   for (const Beginning& known : kBeginnings) {
     if (text.starts_with(known.bytes)) fail(known.kind, known.cause, known.hint);

@@ -6,6 +6,14 @@
 #include "trace/event_reader.h"
 
 namespace tta::trace {
+namespace {
+
+// Beyond what Columns::timed takes.
+bool is_far(std::int64_t ns) {
+  return ns != kNoTime && (ns >= kTimeLimit || ns <= -kTimeLimit);
+}
+
+}  // namespace
 
 EventReader::EventReader(Grammar& grammar, StringPool& strings, Tally& tally)
     : grammar_(grammar), strings_(strings), tally_(tally) {}
@@ -24,6 +32,7 @@ bool EventReader::finish(Row& row, Position where) {
   if (row.phase == 'X') {
     if (row.dur == kNoTime) note(Oddity::kMissingDur);
     if (!has_ts_) note(Oddity::kMissingTs);
+    if (is_far(row.ts) || is_far(row.dur)) note(Oddity::kFarTime);
   } else if (row.phase == 's' || row.phase == 't' || row.phase == 'f') {
     row.correlation = flow_id_;
   }

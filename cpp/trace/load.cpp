@@ -182,9 +182,17 @@ Trace load(std::shared_ptr<const Source> source, const LoadOptions& options) {
   trace.path = source->path();
   trace.kept = options.keep;
   Progress progress(options);
+  // Halves of two traces may be good JSON, and look cut or damaged where they are not.
+  const auto refuse_changed = [&] {
+    if (!source->changed()) return;
+    throw TraceError("changed", trace.path, "the file was changed while it was read",
+                     "Load it again when it is whole.");
+  };
   try {
     read(*source, options, progress, trace);
+    refuse_changed();
   } catch (const TraceError& error) {
+    refuse_changed();
     const TraceError told =
         options.recover ? error.with_hint(without_recover(error.hint())) : error;
     throw located(told, *source, progress);

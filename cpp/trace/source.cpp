@@ -24,6 +24,11 @@ struct Stamp {
   bool operator==(const Stamp&) const = default;
 };
 
+Stamp stamp_of(const struct stat& status) {
+  return {static_cast<std::uint64_t>(status.st_size), status.st_mtim.tv_sec,
+          status.st_mtim.tv_nsec};
+}
+
 class OpenFile final : public ByteReader {
  public:
   explicit OpenFile(const std::string& path) : path_(path) {
@@ -45,8 +50,7 @@ class OpenFile final : public ByteReader {
           folder ? "Give the path of one .json or .json.gz file in it."
                  : "Save what it gives to a file, or pass the bytes in Python.");
     }
-    stamp_ = {static_cast<std::uint64_t>(status.st_size), status.st_mtim.tv_sec,
-              status.st_mtim.tv_nsec};
+    stamp_ = stamp_of(status);
   }
   OpenFile(const OpenFile&) = delete;
   OpenFile& operator=(const OpenFile&) = delete;
@@ -84,14 +88,29 @@ class FileSource final : public Source {
   FileSource(const std::string& path, const Stamp& stamp, const LoadOptions& limits)
       : Source(path, stamp.size, limits), stamp_(stamp) {}
 
+  bool changed() const override {
+    struct stat status;
+    return stat(path().c_str(), &status) == 0 && stamp_of(status) != stamp_;
+  }
+
  private:
   std::unique_ptr<ByteReader> open_bytes() const override {
-    auto opened = std::make_unique<OpenFile>(path());
+    auto opened = reopened();
     if (opened->stamp() != stamp_) {
       throw TraceError("changed", path(), "the file is not the one that was loaded",
                        "Load the trace again.");
     }
     return opened;
+  }
+
+  std::unique_ptr<OpenFile> reopened() const {
+    try {
+      return std::make_unique<OpenFile>(path());
+    } catch (const FileNotFound& error) {
+      throw FileNotFound(std::string(error.what()) +
+                         ". It was there when it was loaded, and this needs to read "
+                         "it again: put it back, or load a copy that stays.");
+    }
   }
 
   Stamp stamp_;

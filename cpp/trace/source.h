@@ -63,6 +63,10 @@ class Source {
   /// another size or time stamp than at first.
   std::unique_ptr<TextReader> open() const;
 
+  /// Tells whether another size or time stamp is there now than at first. One that is
+  /// gone has not changed: what was read of it was whole.
+  virtual bool changed() const { return false; }
+
   const std::string& path() const { return path_; }
   std::uint64_t stored_bytes() const { return size_; }
 

@@ -70,6 +70,7 @@ __all__: list[str] = [
     "category_number",
     "column_docs",
     "edit_kinds",
+    "judge",
     "load_bytes",
     "load_file",
     "pattern_edits",
@@ -979,7 +980,9 @@ class Replay:
     """
     A report's trace as a schedule.
     """
-    def critical_paths(self, steps: bool = True) -> list[PathRow]: ...
+    def critical_paths(
+        self, steps: typing.SupportsInt | typing.SupportsIndex | None = None
+    ) -> list[PathRow]: ...
     def path_segments(
         self,
         place: typing.SupportsInt | typing.SupportsIndex,
@@ -1181,6 +1184,11 @@ def column_docs() -> dict[str, str]:
 def edit_kinds() -> list[tuple[str, str]]:
     """
     Name and meaning of each kind of edit.
+    """
+
+def judge(trace: Trace) -> Quality:
+    """
+    How far a trace can be trusted, without an analysis.
     """
 
 def load_bytes(data: bytes, options: LoadOptions = ...) -> Trace: ...

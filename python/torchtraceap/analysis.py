@@ -185,7 +185,8 @@ def analyze(
 
     Raises:
         TraceError: The bytes are no profiler trace. The message names the file and
-            the place in it, what was expected there and what to do.
+            the place in it, what was expected there and what to do. (A Chrome trace of
+            another profiler gives a report whose quality says so.)
         FileNotFoundError: There is no such file, or it may not be read.
         MemoryError: The trace does not fit into memory.
         ValueError: An option is out of range, or a profiler has recorded nothing.

@@ -9,12 +9,15 @@ from typing import TYPE_CHECKING
 
 from torchtraceap import _core
 from torchtraceap.arguments import checked_int
+from torchtraceap.errors import TraceError
+from torchtraceap.safe_text import printable
 
 if TYPE_CHECKING:
     from torchtraceap.config import Changes, Config
     from torchtraceap.report import Report
     from torchtraceap.rules import Rule
 
+_LONGEST = 1900  # Of a message.
 _MOST_EVENTS = 2**32 - 1  # what the core can count
 
 
@@ -67,6 +70,16 @@ class AnalysisPlan:
                 }
                 made.append(core_rule(rule, thresholds, trace))
         return made
+
+
+def of_torch(report: Report) -> Report:
+    """Return a report; raise TraceError if another profiler wrote the trace."""
+    for note in report.quality.warnings:
+        if note.kind == "other_profiler":
+            path, hint = report.trace.path, f"Record{note.detail.split('Record')[-1]}"
+            text = printable(f"{path}: {note.detail}", _LONGEST)
+            raise TraceError(text, path, note.kind, hint)
+    return report
 
 
 def plan_analysis(

@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 from torchtraceap.table_columns import Column
 from torchtraceap.table_folder import table_paths
 from torchtraceap.tables import Tables
+from torchtraceap.target_file import replacing
 
 if TYPE_CHECKING:
     import os
@@ -37,9 +39,12 @@ def write_parquet(report: Report, folder: str | os.PathLike[str]) -> None:
     tables = arrow_tables(report, "Report.to_parquet")
     import pyarrow.parquet
 
-    for name, path in table_paths(report, folder):
-        with open(path, "wb") as file:
-            pyarrow.parquet.write_table(tables[name], file)
+    # All are whole before the first takes its place: the tables are of one report.
+    with ExitStack() as stack:
+        for name, path in table_paths(report, folder):
+            new = stack.enter_context(replacing(path))
+            with open(new, "wb") as file:
+                pyarrow.parquet.write_table(tables[name], file)
 
 
 def _array(pa: Any, column: Column) -> Any:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from torchtraceap import _core
 from torchtraceap.analysis import Source, analyze
+from torchtraceap.analysis_plan import of_torch
 from torchtraceap.gate.side import Seen, Side
 
 if TYPE_CHECKING:
@@ -148,6 +149,7 @@ def compare(
 
     Raises:
         ConfigError: A report's JSON is not whole, or of another version.
+        TraceError: A trace is of another profiler than torch's.
         Exception: What ``analyze`` raises.
     """
     from torchtraceap.gate.differences import make_comparison
@@ -170,7 +172,7 @@ def read_side(source: Source | Report | Mapping[str, Any], **options: Any) -> Si
         return side_of(source)
     if isinstance(source, str | os.PathLike) and (form := read_form(source)):
         return side_of(form, os.fsdecode(source))
-    return side_of(analyze(source, **options))
+    return side_of(of_torch(analyze(source, **options)))
 
 
 def _side_form(side: Side) -> dict[str, Any]:

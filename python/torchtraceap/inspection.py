@@ -6,6 +6,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from torchtraceap import _core
+from torchtraceap.facts import read_quality
+from torchtraceap.json_form import quality_form
 from torchtraceap.safe_text import printable
 from torchtraceap.text_table import align
 from torchtraceap.units import time_text, us_from_ns
@@ -25,7 +27,9 @@ def inspect_trace(trace: _core.Trace) -> dict[str, Any]:
     ``x`` are the events with a duration of their own (phase X). ``sum_dur_ns`` adds
     those durations that are not negative, ``min_ts_ns`` is the earliest start among
     them (None: no start is known), ``gpu`` counts kernels, copies and memsets.
-    ``left_out`` are the events that the options of loading left out.
+    ``left_out`` are the events that the options of loading left out. ``warnings`` are
+    the loader's, ``quality`` is what a report would say of all that is odd: for that,
+    and for nothing else, the events are laid out in time.
     """
     import numpy as np
 
@@ -63,6 +67,7 @@ def inspect_trace(trace: _core.Trace) -> dict[str, Any]:
             {"kind": w.kind, "count": w.count, "detail": w.detail}
             for w in trace.warnings
         ],
+        "quality": quality_form(read_quality(_core.judge(trace))),
     }
 
 
@@ -73,6 +78,7 @@ def inspection_text(facts: dict[str, Any]) -> str:
     keys = [printable(key) for key in facts["top_level"]]
     if len(keys) > _MANY_KEYS:
         keys[_MANY_KEYS:] = [f"and {len(keys) - _MANY_KEYS} more"]
+    quality = facts["quality"]
     left_out = [("left out", f"{n:,} events")] if (n := facts["left_out"]) else []
     rows = [
         ("events", f"{facts['events']:,} ({', '.join(phases)})"),
@@ -82,14 +88,22 @@ def inspection_text(facts: dict[str, Any]) -> str:
         ("device work", f"{facts['gpu']:,} kernels, copies and memsets"),
         ("categories", ", ".join(categories) or "none"),
         ("metadata", ", ".join(keys) or "none"),
+        ("quality", _verdict_text(quality)),
     ]
     lines = [printable(facts["path"]), *("  " + line for line in align(rows))]
-    for warning in facts["warnings"]:
+    for note in quality["warnings"]:
         lines.append(
-            f"  warning      {printable(warning['kind'])} ×{warning['count']:,}: "
-            f"{printable(warning['detail'])}"
+            f"  warning      {printable(note['kind'])} ×{note['count']:,}: "
+            f"{printable(note['detail'])}"
         )
     return "\n".join(lines)
+
+
+def _verdict_text(quality: dict[str, Any]) -> str:
+    text = str(quality["verdict"])
+    if reasons := [n["kind"] for n in quality["warnings"] if n["verdict"] != "ok"]:
+        text += f", for {', '.join(map(printable, reasons))}"
+    return text
 
 
 def _exact_sum(values: npt.NDArray[np.int64]) -> int:

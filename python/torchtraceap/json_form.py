@@ -8,16 +8,18 @@ new ``SCHEMA_VERSION``.
 from __future__ import annotations
 
 import json
+from collections.abc import Container, Sequence
 from dataclasses import asdict
-from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 from torchtraceap import _core
+from torchtraceap.long_lists import long_lists
 
 if TYPE_CHECKING:
     from torchtraceap.events import Event, Unexplained
-    from torchtraceap.facts import Balance, Step
+    from torchtraceap.facts import Balance, Quality, Step
     from torchtraceap.findings import Finding, Location
+    from torchtraceap.recovery import CriticalPath
     from torchtraceap.report import Report
     from torchtraceap.source_lines import Line
     from torchtraceap.windows import Window
@@ -27,7 +29,9 @@ SCHEMA_VERSION = 1
 
 def report_form(report: Report) -> dict[str, object]:
     """Return `report` as what ``json.dumps`` takes."""
-    trace, quality = report.trace, report.quality
+    lists = long_lists(report)
+    shown = {window.index for window, _ in lists.windows}
+    trace = report.trace
     return {
         "schema_version": SCHEMA_VERSION,
         "tool": {"name": "torchtraceap", "version": _core.__version__},
@@ -42,27 +46,20 @@ def report_form(report: Report) -> dict[str, object]:
             "world_size": trace.world_size,
             "processes": trace.processes,
             "simulated": trace.simulated and asdict(trace.simulated),
-            "steps": len(report.steps),
-            "quality": {
-                "verdict": quality.verdict,
-                "incomplete": quality.incomplete,
-                "linking_rate": quality.linking_rate,
-                "warnings": [asdict(note) for note in quality.warnings],
-            },
+            "steps": lists.step_count,
+            "quality": quality_form(report.quality),
         },
         "settings": report.settings,
         "rules": [asdict(outcome) for outcome in report.rules],
-        "replay": _replay_form(report),
+        "replay": _replay_form(report, lists.paths),
         "story": [asdict(stage) for stage in report.story],
         "balance": [_balance_form(row) for row in report.balance],
-        "steps": [_step_form(step) for step in report.steps],
+        "steps": [_step_form(step) for step in lists.steps],
         "threads": [asdict(thread) for thread in report.threads],
         "unexplained": [_unexplained_form(stretch) for stretch in report.unexplained],
-        "windows": [
-            _window_form(window, share)
-            for window, share in zip_longest(report.windows, report.recovery.windows)
-        ],
-        "findings": [_finding_form(finding) for finding in report.findings],
+        "windows": [_window_form(window, share) for window, share in lists.windows],
+        "findings": [_finding_form(finding, shown) for finding in report.findings],
+        "unlisted": lists.unlisted,
     }
 
 
@@ -71,14 +68,24 @@ def json_text(value: object, indent: int | None = 1) -> str:
     return json.dumps(value, indent=indent, ensure_ascii=True, allow_nan=False)
 
 
-def _replay_form(report: Report) -> dict[str, Any]:
+def quality_form(quality: Quality) -> dict[str, Any]:
+    """Return how far a trace can be trusted."""
+    return {
+        "verdict": quality.verdict,
+        "incomplete": quality.incomplete,
+        "linking_rate": quality.linking_rate,
+        "warnings": [asdict(note) for note in quality.warnings],
+    }
+
+
+def _replay_form(report: Report, paths: Sequence[CriticalPath]) -> dict[str, Any]:
     recovery = report.recovery
     form = {
         "refusal": recovery.refusal or None,
         "fidelity": recovery.fidelity and asdict(recovery.fidelity),
         "doubts": list(recovery.doubts),
         "together": recovery.together and asdict(recovery.together),
-        "critical_paths": [asdict(path) for path in report.critical_paths],
+        "critical_paths": [asdict(path) for path in paths],
     }
     plain: dict[str, Any] = _lists(form)
     return plain
@@ -178,7 +185,7 @@ def location_form(where: Location | Line | None) -> dict[str, Any] | None:
     return {"file": where.file, "line": where.line, "function": where.function}
 
 
-def _finding_form(finding: Finding) -> dict[str, Any]:
+def _finding_form(finding: Finding, shown: Container[int]) -> dict[str, Any]:
     return {
         "id": finding.id,
         "pattern": finding.pattern,
@@ -197,7 +204,7 @@ def _finding_form(finding: Finding) -> dict[str, Any]:
         "location": location_form(finding.location),
         "operator": finding.operator,
         "processes": list(finding.processes),
-        "windows": list(finding.windows),
+        "windows": [index for index in finding.windows if index in shown],
         "events": [_event_form(event) for event in finding.events],
         "message": finding.message,
         "advice": finding.advice,

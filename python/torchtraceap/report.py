@@ -122,10 +122,14 @@ class Report(ReportForms):
     def critical_paths(self) -> tuple[CriticalPath, ...]:
         """What bounds the trace, then each step: chained work, by category and line.
         Empty if no schedule can be made of the trace."""
+        return self.first_critical_paths(None)
+
+    def first_critical_paths(self, steps: int | None) -> tuple[CriticalPath, ...]:
+        """Return the trace's critical path and those of so many steps, None: of all."""
         from torchtraceap.recovery import read_path
 
         replay = self.core_replay[0]
-        paths = replay.critical_paths() if replay.fidelity else []
+        paths = replay.critical_paths(steps) if replay.fidelity else []
         return tuple(read_path(path) for path in paths)
 
     @property
@@ -171,7 +175,22 @@ class Report(ReportForms):
     @cached_property
     def steps(self) -> tuple[Step, ...]:
         """The profiler's steps with a balance each; often there are none."""
-        return tuple(read_step(row, self._trace) for row in self._core.steps)
+        return tuple(read_step(row, self._trace) for row in self._step_rows)
+
+    @cached_property
+    def _step_rows(self) -> list[_core.StepRow]:
+        return self._core.steps
+
+    @property
+    def step_count(self) -> int:
+        """How many steps there are; at no cost, unlike ``len(report.steps)``."""
+        return len(self._step_rows)
+
+    def first_steps(self, most: int) -> tuple[Step, ...]:
+        """Return so many steps; to convert thousands takes seconds."""
+        if self.step_count <= most:
+            return self.steps
+        return tuple(read_step(row, self._trace) for row in self._step_rows[:most])
 
     @cached_property
     def rules(self) -> tuple[RuleOutcome, ...]:

@@ -75,7 +75,7 @@ def _findings(report: Report, limit: int) -> Iterator[str]:
         for line in replayed_texts(report):
             yield from wrapped(line, "  ")
         if not report.recovery.refusal:
-            whole = report.core_replay[0].critical_paths(steps=False)[0]
+            whole = report.core_replay[0].critical_paths(steps=0)[0]
             yield from wrapped(path_line(read_path(whole)), "  ")
     else:
         yield f"Findings: {why_none(report)}"

@@ -7,7 +7,7 @@ import os
 from typing import TYPE_CHECKING
 
 from torchtraceap.table_columns import TABLES
-from torchtraceap.target_file import refuse_trace
+from torchtraceap.target_file import BESIDE, refuse_trace
 
 if TYPE_CHECKING:
     from torchtraceap.report import Report
@@ -25,6 +25,8 @@ def check_folder(folder: str | os.PathLike[str]) -> None:
     except FileNotFoundError:
         return
     for entry in there:
+        if entry.name.startswith(BESIDE):  # Somebody is writing, or was killed.
+            continue
         if entry.name not in known or not entry.is_file(follow_symlinks=False):
             raise ValueError(
                 f"the folder {os.fspath(folder)} holds {entry.name}, which is none of "

@@ -15,6 +15,9 @@ from typing import Any
 import pytest
 
 import torchtraceap
+from torchtraceap import cli
+from torchtraceap.cli import analyze as cli_analyze
+from torchtraceap.cli.report_files import write_report
 
 Run = Callable[..., "subprocess.CompletedProcess[bytes]"]
 TINY = "mi250-rocm62-tiny.json.gz"
@@ -270,3 +273,28 @@ def test_what_ends_making_a_text_leaves_the_old_file(
     with pytest.raises(KeyboardInterrupt):
         write_output(replace(OUTPUTS[1], text=end), [slow_loader], str(target))
     assert target.read_text() == "old"
+
+
+@pytest.mark.parametrize("form", ["json", "html", "perfetto"])
+def test_a_trace_that_is_gone_when_a_file_is_written(
+    form: str,
+    data: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Its text is needed once more: for lines of code, to be copied."""
+    path, target = tmp_path / "trace.json.gz", tmp_path / "out"
+    path.write_bytes((data / TINY).read_bytes())
+
+    def remove_and_write(*given: Any) -> bool:
+        path.unlink()
+        return write_report(*given)
+
+    monkeypatch.setattr(cli_analyze, "write_report", remove_and_write)
+    code = cli.main(["analyze", str(path), "-q", f"--{form}", str(target)])
+    err = capsys.readouterr().err
+    assert (code, target.exists()) == (2, False)
+    assert err.startswith(f"torchtraceap: --{form} {target}: {path}: cannot be opened")
+    assert "put it back, or load a copy that stays" in err
+    assert "folder" not in err  # That is not what is wrong.

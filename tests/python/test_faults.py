@@ -24,7 +24,7 @@ from .faults.variant import Base, Loads, Refused, Variant
 
 # Kinds that are about a file as a whole have no place inside it.
 NO_PLACE = {"empty", "not_a_trace", "not_json", "html", "utf16", "git_lfs", "pickle"}
-NO_PLACE |= {"zip", "zstd", "xz", "bzip2", "nested_gzip"}
+NO_PLACE |= {"torch_save", "sqlite", "zip", "zstd", "xz", "bzip2", "nested_gzip"}
 
 
 def cases() -> Iterator[Any]:

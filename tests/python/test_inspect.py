@@ -18,7 +18,7 @@ from torchtraceap.cli import main
 from .catalogue import VARIANTS, name_of
 from .faults.base import synthetic
 from .faults.variant import Refused, Variant
-from .trace_builder import event, op, trace_of
+from .trace_builder import event, kernel, launch, launched, op, trace_of
 
 Counts = Callable[[bytes], dict[str, Any]]
 
@@ -170,3 +170,66 @@ def test_what_is_no_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
         out, err = capsys.readouterr()
         assert not out and "Traceback" not in err
         assert 15 <= len(err.strip()) <= 2000 and len(err.splitlines()) == 1
+
+
+# --- Signs that show once events are laid out in time ---------------------------------
+
+HOUR = 3_600_000_000
+SIGNS = {
+    # Kernels of a busy minute, one of which starts before its launch by 20 us.
+    "clock_skew": [*launched(99, 30_040, 30_020, 10)],
+    # A year away from the rest, and as long as fifteen days.
+    "outlier_times": [op("far", 365 * 24 * HOUR, 5), op("long", 30_000, 360 * HOUR)],
+    # Ends 10 us after what it began in; so does work of one stream.
+    "host_overlaps": [op("a", 30_000, 50), op("b", 30_040, 20)],
+    "stream_overlaps": [*launched(98, 30_000, 30_010, 50), kernel(30_050, 50)],
+    "work_overruns": [*launched(98, 30_000, 30_010, 20_000), kernel(30_050, 50)],
+    "work_without_id": [kernel(30_000, 5, correlation=0)],
+    "linked_by_external_id": [
+        event("cuda_runtime", "hipLaunchKernel", 30_000, 5, **{"External id": 7}),
+        kernel(30_010, 5, correlation=-1, **{"External id": 7}),
+    ],
+    # Kept and counted as the file has it, but no time that an analysis takes.
+    "far_time": [kernel(2**61 / 1000, 5, correlation=97)],
+}
+
+
+@pytest.mark.parametrize("kind", SIGNS)
+def test_inspect_tells_of_a_trace_what_analyze_does(
+    kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    usual = [e for i in range(1, 41) for e in launched(i, 500 * i, 500 * i + 50, 200)]
+    path = tmp_path / "odd.json"
+    path.write_bytes(trace_of(*usual, *SIGNS[kind]))
+    assert main(["inspect", str(path), "--json"]) == 0
+    quality = json.loads(capsys.readouterr().out)["quality"]
+    assert main(["analyze", str(path), "-q", "--json", "-"]) == 0
+    assert quality == json.loads(capsys.readouterr().out)["trace"]["quality"]
+    (note,) = (n for n in quality["warnings"] if n["kind"] == kind)
+    assert note["count"] == (2 if kind == "outlier_times" else 1)
+    assert main(["inspect", str(path)]) == 0
+    text = capsys.readouterr().out
+    assert f"  warning      {kind} ×{note['count']}: {note['detail']}" in text
+    assert f"  quality      {quality['verdict']}" in text
+
+
+def test_a_sound_trace_gives_no_sign(
+    data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["inspect", str(data / "mi250-rocm62-tiny.json.gz")]) == 0
+    text = capsys.readouterr().out
+    assert "  quality      ok\n" in text and "warning" not in text
+
+
+def test_a_kernel_out_of_time_is_told_in_the_summary(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Be it one of fifty, without which busy time is 98 us for 100."""
+    usual = [e for i in range(1, 50) for e in launched(i, 10 * i, 10 * i + 5, 2)]
+    path = tmp_path / "far.json"
+    far = kernel(2**61 / 1000, 2, correlation=50)
+    path.write_bytes(trace_of(*usual, launch(500, 50), far))
+    assert main(["analyze", str(path)]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "Quality: degraded" in text and "of 73 years or more are untimed" in text
+    assert "busy 98 µs" in text or "98 µs of" in text

@@ -5,9 +5,12 @@ from __future__ import annotations
 
 import gzip
 import inspect
+import itertools
 import json
 import os
+import threading
 import warnings
+from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -139,6 +142,49 @@ def test_steps_keep_what_meets_them(
 
 def test_one_number_is_one_step(text: bytes) -> None:
     assert names_of(load(text, steps=6)) == names_of(load(text, steps=(6, 6)))
+
+
+@pytest.fixture
+def touched(tmp_path: Path, text: bytes) -> Iterator[Path]:
+    """A trace that somebody writes to all the time."""
+    path = tmp_path / "trace.json"
+    path.write_bytes(text)
+    over = threading.Event()
+
+    def touch() -> None:
+        for number in itertools.count(1):
+            os.utime(path, ns=(number, number))
+            if over.is_set():
+                return
+
+    thread = threading.Thread(target=touch)
+    thread.start()
+    yield path
+    over.set()
+    thread.join()
+
+
+def test_a_file_that_changes_while_it_is_read(touched: Path, text: bytes) -> None:
+    with pytest.raises(torchtraceap.TraceError, match="changed while it was") as error:
+        load(touched)
+    assert (error.value.kind, error.value.path) == ("changed", str(touched))
+    # Cut so far, which is no damage: it is being written.
+    touched.write_bytes(text[: len(text) // 2])
+    for recover in (False, True):
+        with pytest.raises(torchtraceap.TraceError, match="when it is whole") as error:
+            load(touched, recover=recover)
+        assert error.value.kind == "changed"
+
+
+def test_a_file_that_goes_while_it_is_read(data: Path, tmp_path: Path) -> None:
+    """It was whole. What needs it once more says what to do."""
+    path = tmp_path / "trace.json.gz"
+    path.write_bytes((data / STEPS).read_bytes())
+    trace = load(path)
+    path.unlink()
+    again = r"trace\.json\.gz: cannot be opened: .* put it back, or load a copy that st"
+    with pytest.raises(FileNotFoundError, match=again):
+        trace.read_args([0])
 
 
 def test_a_file_that_changes_between_the_passes(

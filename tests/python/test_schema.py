@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 
 import torchtraceap
+from torchtraceap import long_lists
+from torchtraceap.gate.side import side_of
 
 jsonschema = pytest.importorskip("jsonschema")
 
@@ -50,6 +52,34 @@ def test_the_schema_lists_every_member(schema: Any, forms: list[Any]) -> None:
     """It allows others, for readers of later versions; we write none of those."""
     for form in forms:
         assert list(unlisted(form, schema, schema)) == []
+
+
+def test_what_is_too_much_to_list_is_counted(
+    slow_loader: torchtraceap.Report, validator: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole: Any = slow_loader.to_dict()
+    assert set(whole["unlisted"].values()) == {0}
+    monkeypatch.setattr(long_lists, "MOST", 4)
+    report = torchtraceap.analyze(slow_loader.loaded)  # Nothing is converted yet.
+    form = json.loads(report.to_json())
+    validator.validate(form)
+    assert form["unlisted"] == {"steps": 2, "windows": 87, "critical_paths": 2}
+    assert form["steps"] == whole["steps"][:4]
+    paths = whole["replay"]["critical_paths"]
+    assert form["replay"]["critical_paths"] == paths[:5] and len(paths) == 7
+
+    def wasted(window: Any) -> float:
+        return sum(label["wasted_us"] for label in window["labels"])
+
+    most = sorted(whole["windows"], key=wasted)[-4:]
+    assert form["windows"] == [w for w in whole["windows"] if w in most]
+    shown = {window["index"] for window in most}
+    for cut, full in zip(form["findings"], whole["findings"], strict=True):
+        assert cut["windows"] == [i for i in full["windows"] if i in shown]
+        assert {**cut, "windows": 0} == {**full, "windows": 0}
+    assert form["trace"] == whole["trace"] and form["balance"] == whole["balance"]
+    # A comparison of two such forms is one of all their steps.
+    assert side_of(form).steps == 6 and side_of(form).causes == side_of(whole).causes
 
 
 def unlisted(value: Any, node: Any, schema: Any) -> Iterator[str]:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import resource
 import stat
 from collections.abc import Iterator
@@ -112,12 +113,12 @@ def test_where_writing_fails_the_old_file_stays(
         assert names(tmp_path) == (["out.json"] if before else [])
 
 
-def test_a_file_in_the_way_is_not_overwritten(
+def test_a_file_that_was_left_is_not_in_the_way(
     result: torchtraceap.WhatIf, tmp_path: Path
 ) -> None:
-    part = tmp_path / "out.json.part"
-    part.write_text("somebody's")
-    with pytest.raises(ValueError, match=r"out\.json\.part: is in the way"):
-        result.to_trace(tmp_path / "out.json")
-    assert part.read_text() == "somebody's"
-    assert names(tmp_path) == ["out.json.part"]
+    """As of a process that was killed, whose number this one has by now."""
+    left = tmp_path / f".torchtraceap-{os.getpid()}-0"
+    left.write_text("left")
+    result.to_trace(tmp_path / "out.json")
+    assert left.read_text() == "left"
+    assert names(tmp_path) == [left.name, "out.json"]

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+TYPE_CHECKING = False  # As in torchtraceap/__init__.py.
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 #: The exit code on Ctrl-C. Here, as it must be known before anything is loaded.
 INTERRUPTED = 130
@@ -18,9 +20,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def console() -> int:
     """Be the process ``torchtraceap``."""
-    try:  # Loading it takes a while, in which there may be Ctrl-C, too.
+    try:
+        import os
+        import signal
+
+        # Loading takes a while. Ctrl-C meanwhile ends it here and now: an exception may
+        # come up in a callback of the import itself, which prints it and goes on.
+        normal = signal.getsignal(signal.SIGINT)
+        if normal is signal.default_int_handler:
+            signal.signal(signal.SIGINT, lambda *_: os._exit(INTERRUPTED))
         from torchtraceap.cli import program
 
+        if normal is signal.default_int_handler:
+            signal.signal(signal.SIGINT, normal)
         return program.main()
     except KeyboardInterrupt:
         return INTERRUPTED

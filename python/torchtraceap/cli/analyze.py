@@ -7,6 +7,7 @@ import argparse
 import os
 
 from torchtraceap.analysis import analyze, load
+from torchtraceap.analysis_plan import of_torch
 from torchtraceap.cli.colors import in_color
 from torchtraceap.cli.loading import loading_parser
 from torchtraceap.cli.numbers import count
@@ -113,7 +114,7 @@ def _analyze(path: str, options: argparse.Namespace, rules: RuleOptions) -> Repo
     name = os.path.basename(path)
     trace = load(path, **options.loading)
     with stage(f"analyzing {name}", options.quiet):
-        report = analyze(trace, **rules)
+        report = of_torch(analyze(trace, **rules))
     with stage(f"replaying {name} without what was found", options.quiet):
         _ = report.findings
     return report

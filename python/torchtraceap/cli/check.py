@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from torchtraceap.analysis import analyze
+from torchtraceap.analysis_plan import of_torch
 from torchtraceap.budget import Budget, read_budget
 from torchtraceap.cli.compare import root_option
 from torchtraceap.cli.loading import loading_parser
@@ -111,7 +112,7 @@ def _run(options: argparse.Namespace) -> int:
     failed = False
     for path in options.traces:
         try:
-            reports.append(analyze(path, **rules, **options.loading))
+            reports.append(of_torch(analyze(path, **rules, **options.loading)))
         except FAILURES as error:
             complain(reason(path, error))
             failed = True

@@ -13,7 +13,7 @@ def reason(path: str, error: BaseException) -> str:
     """Return what is wrong with a trace; the core's messages name it themselves."""
     if isinstance(error, MemoryError):
         return f"{path}: does not fit into memory. Record fewer steps, or free some."
-    if isinstance(error, FileNotFoundError):
+    if isinstance(error, FileNotFoundError) and not str(error).endswith("."):
         return f"{error}. Check the path and whether the file may be read."
     if isinstance(error, RuleError):
         return f"{path}: {error}"

@@ -46,6 +46,9 @@ def write_report(
     try:
         write_output(output, reports, target, several)
     except OSError as error:
+        if error.errno is None:  # The core's, about the trace: it says what to do.
+            complain(f"--{output.name} {target}: {error}")
+            return False
         takes_stdout = output.text is not None
         cannot_write(output.name, target, error, not output.suffix, takes_stdout)
     except (ImportError, ValueError, RuntimeError) as error:

@@ -9,6 +9,7 @@ from typing import Any
 
 from torchtraceap import edits
 from torchtraceap.analysis import analyze, load
+from torchtraceap.analysis_plan import of_torch
 from torchtraceap.cli.loading import loading_parser
 from torchtraceap.cli.output import (
     BAD_INPUT,
@@ -117,7 +118,7 @@ def _run(options: argparse.Namespace) -> int:
         rules = rule_options(options)
         trace = load(options.trace, **options.loading)
         with stage(f"analyzing {name}", options.quiet):
-            report = analyze(trace, **rules)
+            report = of_torch(analyze(trace, **rules))
         with stage(f"replaying {name}", options.quiet):
             result = replay_with(report, tuple(options.edits))
         if options.trace_out:

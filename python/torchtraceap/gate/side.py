@@ -57,7 +57,8 @@ class Side:
     span_us: float
     devices: tuple[str, ...]  # Names of those that worked.
     units: int  # Devices, or processes of a trace without, whose times add up.
-    steps_us: tuple[float, ...]
+    steps: int
+    steps_us: tuple[float, ...]  # Of those that a report lists, which may be fewer.
     busy: float | None  # Share of the devices' time; None: there is no balance.
     causes: dict[str, float]  # Microseconds by pattern: idle and excess together.
     step_causes: dict[str, tuple[float, ...]]  # The same of each step.
@@ -69,11 +70,6 @@ class Side:
     def files(self) -> set[str]:
         """Where its findings are, as far as they have a place."""
         return {seen.file for seen in self.findings if seen.file}
-
-    @property
-    def steps(self) -> int:
-        """How many steps it has."""
-        return len(self.steps_us)
 
     @property
     def step_us(self) -> float:
@@ -145,6 +141,7 @@ def _side(form: Mapping[str, Any]) -> Side:
         span_us=_figure(trace, "span_us", "trace"),
         devices=tuple(str(d["name"]) for d in working),
         units=max(1, len(working), int(_figure(trace, "processes", "trace"))),
+        steps=int(_figure(trace, "steps", "trace")),
         steps_us=tuple(_step_us(step) for step in steps),
         busy=busy_us / whole_us if whole_us else None,
         causes={

@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from torchtraceap import _core
+from torchtraceap.target_file import replacing
 
 # The name of the autograd profile's method, which a KeptTrace stands in for.
 EXPORT = "export_chrome_trace"
@@ -89,7 +90,12 @@ class KeptTrace:
         if self._fd < 0:
             raise OSError(_NO_ROOM)
         # At the ninth level a trace is a third smaller, for eight times the time.
-        with gzip.open(path, "wb", compresslevel=1) as out:
+        name = os.path.basename(path)
+        with (
+            replacing(path) as new,
+            open(new, "wb") as file,
+            gzip.GzipFile(name, "wb", 1, file) as out,
+        ):
             at = 0
             while at < self._head_bytes:
                 part = os.pread(self._fd, min(_PART, self._head_bytes - at), at)
@@ -100,7 +106,7 @@ class KeptTrace:
             out.write(_end(path))
 
     def _copy_to(self, path: str) -> None:
-        with open(path + ".tmp", "wb") as out:
+        with replacing(path) as new, open(new, "wb") as out:
             sent = 0
             while sent < self._head_bytes:
                 sent += os.sendfile(
@@ -108,7 +114,6 @@ class KeptTrace:
                 )
             out.seek(0, os.SEEK_END)
             out.write(_end(path))
-        os.replace(path + ".tmp", path)
 
     def _find_trace_name(self) -> int:
         """Returns where the last member begins, -1 if the file is not whole."""

@@ -74,7 +74,7 @@ TEST(Recovery, PathsAddUpAndNameTheLongest) {
   const auto& recovery = *report.recovery;
   const auto paths = critical_paths(*recovery.model);
   ASSERT_EQ(paths.size(), 11u);  // the trace, and ten steps
-  const auto alone = critical_paths(*recovery.model, false);
+  const auto alone = critical_paths(*recovery.model, 0);
   ASSERT_EQ(alone.size(), 1u);
   const auto& whole = alone[0];
   EXPECT_FALSE(whole.step);

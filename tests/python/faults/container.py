@@ -44,6 +44,15 @@ def zipped(content: bytes) -> bytes:
     return file.getvalue()
 
 
+def saved(name: str) -> bytes:
+    """Write what torch.save does, as far as it matters: its first member."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr(f"{name}/data.pkl", b"\x80\x02}q\0.")
+        archive.writestr(f"{name}/version", b"3\n")
+    return file.getvalue()
+
+
 def cut_gzip(base: Base) -> Made:
     """Cut the gzip in its middle; what zlib gets out of it tells what is whole."""
     data = gzip.compress(encoded(base.text()), mtime=0)
@@ -172,6 +181,19 @@ VARIANTS = [
         stored(lambda d: gzip.compress(d + b" " * (8 << 20), 1)),
     ),
     V("F14", "zip", stored(zipped), Refused("zip", "zip")),
+    V("F14", "torch.save", alone(saved("model")), Refused("torch_save", "torch.save")),
+    V(
+        "F14",
+        "torch.save of a long name",
+        alone(saved("x" * 240)),
+        Refused("torch_save", "torch.save"),
+    ),
+    V(
+        "F14",
+        "an export of Nsight Systems",
+        alone(b"SQLite format 3\0" + b"\x10\0" * 40),
+        Refused("sqlite", "Nsight Systems"),
+    ),
     V("F14", "zstd", alone(b"\x28\xb5\x2f\xfd" + b"\0" * 40), Refused("zstd", "zstd")),
     V("F14", "xz", alone(b"\xfd7zXZ\0" + b"\0" * 40), Refused("xz", "xz")),
     V("F14", "bzip2", alone(b"BZh91AY&SY" + b"\0" * 40), Refused("bzip2", "bzip2")),

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from .build import UNTIMED, arg, raw, text, x
+from .build import FIVE, UNTIMED, arg, raw, text, x
 from .variant import Facts, Variant, warns
 
 V = Variant
@@ -103,6 +103,38 @@ VARIANTS = [
     ),
     *(V("F35", f"{k} in args", arg(v)) for k, v in HUGE.items()),
     starting(-5_000, "-5", "F35", "a negative start"),
+    # 2^61 ns, from which on no time is an event's; one less is, and is looked at later.
+    V("F35", "ts 2^61 ns", x(FIVE, ts="2305843009213693.952"), warns(far_time=1)),
+    V("F35", "ts 2^61 - 1 ns", x(FIVE, ts="2305843009213693.951")),
+    V(
+        "F35",
+        "ts -2^61 ns",
+        x(Facts(1, 1, 5_000, -(2**61)), ts="-2305843009213693.952"),
+        warns(far_time=1),
+    ),
+    V(
+        "F35",
+        "dur 2^61 ns",
+        x(Facts(1, 1, 2**61), dur="2305843009213693.952"),
+        warns(far_time=1),
+    ),
+    V(
+        "F35",
+        "dur 2^63 - 1 ns",
+        x(Facts(1, 1, 2**63 - 1), dur="9223372036854775.807"),
+        warns(far_time=1),
+    ),
+    V(
+        "F35",
+        "dur -2^61 ns",
+        x(UNTIMED, dur="-2305843009213693.952"),
+        warns(far_time=1, negative_dur=1),
+    ),
+    V(
+        "F35",
+        "a marker at 2^61 ns",
+        raw('{"ph": "i", "name": "a", "ts": 2305843009213693.952}', Facts(events=1)),
+    ),
     V(
         "F36",
         "a marker at 0",
