@@ -161,6 +161,8 @@ std::vector<Finding> group(const Context& context, PatternId pattern,
                            const SourceLines& lines) {
   const auto& t = context.timeline;
   std::unordered_map<Key, Finding, Hash> by_key;
+  // Of a known line, what each operator below it cost, by its name.
+  std::unordered_map<Key, std::map<std::uint32_t, std::int64_t>, Hash> below;
   for (const auto& claim : claims) {
     auto named = kNoRow;
     const auto place = lines.place(claim.evidence);
@@ -171,15 +173,25 @@ std::vector<Finding> group(const Context& context, PatternId pattern,
       named = phase_of(t, claim.evidence);
     }
     const auto name = named == kNoRow ? kNoRow : t.columns().name[named];
-    const auto [it, fresh] = by_key.try_emplace({place, name, claim.subtype});
+    const Key key{place, place == 0 ? name : kNoRow, claim.subtype};
+    const auto [it, fresh] = by_key.try_emplace(key);
     auto& finding = it->second;
     if (fresh) {
       finding.pattern = pattern;
       finding.subtype = claim.subtype;
       finding.location = lines.frame(place);
-      if (named != kNoRow) finding.operator_name = t.trace->name(named);
+      if (place == 0 && named != kNoRow) finding.operator_name = t.trace->name(named);
     }
+    if (place != 0) below[key][name] += claim.end - claim.begin;
     add(finding, claim);
+  }
+  // A line is one finding, whatever it calls; an operator names it that has half of it.
+  for (const auto& [key, costs] : below) {
+    auto& finding = by_key.at(key);
+    for (const auto& [name, ns] : costs) {
+      if (name == kNoRow || 2 * ns <= finding.wasted_ns) continue;
+      finding.operator_name = t.trace->strings.view(name);
+    }
   }
   // In an order that does not depend on numbers.
   std::map<Place, Finding> places;
@@ -212,9 +224,17 @@ std::vector<Finding> group(const Context& context, PatternId pattern,
     rest.subtype = finding.subtype;
     for (const auto& claim : finding.claims) add(rest, claim);
   }
-  // What is left is listed only if it amounts to something; it stays in the balance.
+  // What is left is listed only if it amounts to something; it stays in the balance. A
+  // finding that has no place either is the same row to whoever reads it.
   for (auto& [subtype, rest] : elsewhere) {
-    if (rest.wasted_ns >= kMinCost) kept.push_back(std::move(rest));
+    const auto nowhere = std::ranges::find_if(kept, [&](const Finding& f) {
+      return f.subtype == subtype && !f.location && f.operator_name.empty();
+    });
+    if (nowhere != kept.end()) {
+      for (const auto& claim : rest.claims) add(*nowhere, claim);
+    } else if (rest.wasted_ns >= kMinCost) {
+      kept.push_back(std::move(rest));
+    }
   }
   CostOfRows costs(t.columns().size());
   for (auto& finding : kept) {

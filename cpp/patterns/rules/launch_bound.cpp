@@ -13,6 +13,7 @@ namespace tta::patterns {
 namespace launch_bound {
 namespace {
 
+enum : std::uint8_t { kKernels, kGraphs };  // sub-types
 enum : std::size_t {
   kMinShare,
   kMaxPause,
@@ -40,13 +41,37 @@ std::vector<Claim> propose(const Context& context) {
   std::vector<Claim> claims;
   if (static_cast<double>(count_launches(late)) < limits[kMinLaunches]) return claims;
   for (const auto& part : late) {
-    claims.push_back({PatternId::kLaunchBound, 0, true, t.devices[part.device].device,
-                      part.time.begin, part.time.end, part.launch});
+    // What a graph's launch takes is its own: graphs are no advice against it.
+    const bool graph = launches_a_graph(t.trace->name(part.launch));
+    const auto own =
+        graph ? std::clamp(t.columns().ts[part.launch], part.time.begin, part.time.end)
+              : part.time.end;
+    const auto add = [&](std::uint8_t kind, Interval time) {
+      if (time.length() == 0) return;
+      claims.push_back({PatternId::kLaunchBound, kind, true,
+                        t.devices[part.device].device, time.begin, time.end,
+                        part.launch});
+    };
+    add(kKernels, {part.time.begin, own});
+    add(kGraphs, {own, part.time.end});
   }
   return claims;
 }
 
+std::string describe_graphs(const Context& context, const Finding& f) {
+  const auto& t = context.timeline;
+  const auto row = f.events.front();
+  const Interval call{t.columns().ts[row], t.columns().ts[row] + 1};
+  const auto work = launched_work(context).in(t.lanes.lane[row], call).size();
+  return devices_text(f) + " idled " + duration_text(f.wasted_ns) + " while " +
+         count_text(f.count, "graph was", "graphs were") +
+         " being launched: the costliest launch took " +
+         duration_text(t.columns().dur[row]) + " for " +
+         count_text(work, "kernel or copy", "kernels and copies") + ".";
+}
+
 std::string describe(const Context& context, const Finding& f) {
+  if (f.subtype == kGraphs) return describe_graphs(context, f);
   const auto& t = context.timeline;
   const auto& c = t.columns();
   const auto& launched = launched_work(context);
@@ -72,6 +97,11 @@ std::string describe(const Context& context, const Finding& f) {
 // Whoever launches graphs already knows of them; what is late is what they left out.
 std::string advise(const Context& context, const Finding& f) {
   const auto& t = context.timeline;
+  if (f.subtype == kGraphs) {
+    return "A graph's first launch uploads it: replay each once before what matters. "
+           "Later ones take longer the more nodes it has: fuse its kernels "
+           "(torch.compile), or launch the next graph while the one before it runs.";
+  }
   const auto graphs = processes_with_graphs(t);
   const auto launched = [&](const Claim& claim) {
     return graphs.contains(t.columns().pid[claim.evidence]);
