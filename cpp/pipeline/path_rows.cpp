@@ -63,12 +63,12 @@ struct Draft {
   std::vector<std::pair<std::int64_t, std::uint32_t>> longest;
 };
 
-Draft draft_of(const replay::Model& m, const std::vector<replay::Segment>& path,
-               std::int64_t since = 0) {
+Draft draft_of(const replay::Model& m, PathCharges& charges,
+               const std::vector<replay::Segment>& path, std::int64_t since = 0) {
   Draft out;
   out.row.by_category = path_categories_of(m, path);
   for (const auto& s : path) out.row.span_ns += s.end - s.begin;
-  for (const auto& [row, ns] : path_charges(m, path, since)) {
+  for (const auto& [ns, row] : charges.of(path, since)) {
     out.longest.emplace_back(ns, row);
   }
   std::sort(out.longest.rbegin(), out.longest.rend());
@@ -127,8 +127,9 @@ std::vector<PathRow> critical_paths(const replay::Model& m, bool steps) {
   const auto weights = m.graph.weights();
   const auto times = m.graph.schedule(weights);
   std::vector<Draft> drafts;
-  drafts.push_back(
-      draft_of(m, replay::critical_path(m, weights, times, replay::last_point(times))));
+  PathCharges charges(m);
+  drafts.push_back(draft_of(
+      m, charges, replay::critical_path(m, weights, times, replay::last_point(times))));
   // Paths of steps one after the other take each point once; of thousands of steps
   // that overlap, all but the first few would take hours.
   auto left = kMostOverlap * m.points.size();
@@ -138,7 +139,7 @@ std::vector<PathRow> critical_paths(const replay::Model& m, bool steps) {
         replay::critical_path(m, weights, times, step.end, times[step.begin]);
     if (path.size() > left) break;
     left -= path.size();
-    drafts.push_back(draft_of(m, path, m.points[step.begin].recorded));
+    drafts.push_back(draft_of(m, charges, path, m.points[step.begin].recorded));
     drafts.back().row.step = step.number;
   }
   // All lines at once: to find them may take a pass over the file.
