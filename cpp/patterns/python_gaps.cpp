@@ -48,6 +48,8 @@ std::vector<Mark> python_in_gaps(const timeline::Timeline& t,
       if (s == stretches.end() || s->time.begin >= time.end) continue;
       recording += kRecordingAFrame * frames_in(t, lane, time);
       for (; s != stretches.end() && s->time.begin < time.end; ++s) {
+        // Of a function that goes on over many launches, pauses are between them.
+        if (t.columns().ts[s->frame] < late[gap].time.begin) continue;
         marks.push_back({timeline::intersect(s->time, time), s->frame, 0});
         python += marks.back().time.length();
       }
