@@ -102,4 +102,25 @@ bool loads_in_workers(std::string_view mark) {
 
 WorkerStarts worker_starts(const timeline::Timeline& t) { return Finder(t).run(); }
 
+std::vector<LoaderTime> loader_times(const timeline::Timeline& t) {
+  using enum LoaderKind;
+  const auto starts = worker_starts(t);
+  std::vector<LoaderTime> out;
+  const auto add = [&](timeline::Interval time, std::uint32_t row, LoaderKind kind) {
+    time = timeline::intersect(time, t.span);
+    if (time.length() > 0) out.push_back({time, row, kind});
+  };
+  for (const auto& mark : t.spans.loader) {
+    const bool first = starts.first_batches.contains(mark.row);
+    const bool workers = loads_in_workers(t.trace->name(mark.row));
+    add({mark.begin, mark.end}, mark.row,
+        first ? kWorkerStart : (workers ? kMultiProcess : kSingleProcess));
+  }
+  for (const auto row : starts.frames) {
+    add({t.columns().ts[row], t.tree.end(t.columns(), row)}, row, kWorkerStart);
+  }
+  std::ranges::stable_sort(out, {}, [](const LoaderTime& l) { return l.time.begin; });
+  return out;
+}
+
 }  // namespace tta::patterns

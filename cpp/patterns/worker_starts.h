@@ -29,4 +29,17 @@ struct WorkerStarts {
 /// Linear in the rows of threads with such marks.
 WorkerStarts worker_starts(const timeline::Timeline& timeline);
 
+/// Sub-types of dataloader_bound, in the order of its `subtypes`.
+enum class LoaderKind : std::uint8_t { kSingleProcess, kMultiProcess, kWorkerStart };
+
+/// A stretch in which a thread had to do with its loader, and the event that shows it.
+struct LoaderTime {
+  timeline::Interval time;
+  std::uint32_t row;
+  LoaderKind kind;
+};
+
+/// Lists them within the span, by begin: all marks, and the frames of worker_starts().
+std::vector<LoaderTime> loader_times(const timeline::Timeline& timeline);
+
 }  // namespace tta::patterns

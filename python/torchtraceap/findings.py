@@ -51,7 +51,8 @@ class Finding:
     recoverable_fraction: float | None  #: recoverable_us as a share of the span.
     edit: str  #: What the replay does in place of a fix: see docs/replay.md.
     location: Location | None  #: None: no Python frames, or several places.
-    operator: str  #: Deepest operator above the evidence, "" if none.
+    #: Deepest operator above the evidence, of a line the one with over half; or "".
+    operator: str
     message: str
     advice: str
     windows: tuple[int, ...]  #: Indices into ``Report.windows``.
@@ -123,7 +124,8 @@ def _share(part: float, whole: float) -> float:
 def _core_id(finding: _core.Finding, taken: set[str]) -> str:
     where = finding.location
     place = (where.file, where.line, where.function) if where else None
-    parts = (finding.subtype, place, finding.operator_name)
+    # Which operator costs most in a line may change from trace to trace.
+    parts = (finding.subtype, place, "" if place else finding.operator_name)
     return finding_id(finding.pattern, parts, taken)
 
 

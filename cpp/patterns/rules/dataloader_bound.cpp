@@ -27,34 +27,7 @@ constexpr std::array kThresholds = {
               "grades it here, so that smaller cases are listed and not shouted"},
 };
 
-enum : std::uint8_t { kSingleProcess, kMultiProcess, kWorkerStart };  // sub-types
-
-// A stretch in which a thread had to do with its loader.
-struct Loading {
-  Interval time;
-  std::uint32_t row;
-  std::uint8_t subtype;
-};
-
-std::vector<Loading> all_loading(const timeline::Timeline& t) {
-  const auto starts = worker_starts(t);
-  std::vector<Loading> out;
-  const auto add = [&](Interval time, std::uint32_t row, std::uint8_t subtype) {
-    time = timeline::intersect(time, t.span);
-    if (time.length() > 0) out.push_back({time, row, subtype});
-  };
-  for (const auto& mark : t.spans.loader) {
-    add({mark.begin, mark.end}, mark.row,
-        starts.first_batches.contains(mark.row)     ? kWorkerStart
-        : loads_in_workers(t.trace->name(mark.row)) ? kMultiProcess
-                                                    : kSingleProcess);
-  }
-  for (const auto row : starts.frames) {
-    add({t.columns().ts[row], t.tree.end(t.columns(), row)}, row, kWorkerStart);
-  }
-  std::ranges::stable_sort(out, {}, [](const Loading& l) { return l.time.begin; });
-  return out;
-}
+constexpr std::uint8_t of(LoaderKind kind) { return static_cast<std::uint8_t>(kind); }
 
 // Tells whether the thread that launched a gap's end had to wait for the mark. A mark
 // on a prefetching thread holds no one up.
@@ -68,6 +41,23 @@ bool holds_up_next(const timeline::Timeline& t, const timeline::DeviceTime& d,
   return launch == kNoRow || holds_up(t, t.lanes.lane[launch], mark, idle);
 }
 
+// What a start leaves of the steady waits is a finding of its own only if it would be
+// one without the start.
+void drop_small_rest(const Context& context, std::vector<Claim>& claims) {
+  const auto& t = context.timeline;
+  const auto steady = [](const Claim& claim) {
+    return claim.subtype != of(LoaderKind::kWorkerStart);
+  };
+  if (std::ranges::all_of(claims, steady)) return;
+  std::int64_t rest = 0;
+  for (const auto& claim : claims) rest += steady(claim) ? claim.end - claim.begin : 0;
+  const auto parts = static_cast<double>(std::max<std::size_t>(1, t.devices.size()));
+  if (static_cast<double>(rest) <
+      context.limits[0] * static_cast<double>(t.span.length()) * parts) {
+    std::erase_if(claims, steady);
+  }
+}
+
 std::vector<Claim> propose(const Context& context) {
   const auto& t = context.timeline;
   const auto& ledger = context.ledger;
@@ -76,7 +66,8 @@ std::vector<Claim> propose(const Context& context) {
   // Marks nest (a loader over a loader): of one process, each moment counts once.
   const auto fed = fed_devices(t);
   std::map<std::int64_t, IntervalSet> seen;
-  for (const auto& [time, row, subtype] : all_loading(t)) {
+  for (const auto& [time, row, kind] : loader_times(t)) {
+    const auto subtype = of(kind);
     const auto pid = c.pid[row];
     auto& taken = seen[pid];
     for (const auto& part : timeline::subtract({time}, timeline::clip(taken, time))) {
@@ -106,6 +97,7 @@ std::vector<Claim> propose(const Context& context) {
       }
     }
   }
+  drop_small_rest(context, claims);
   return claims;
 }
 
@@ -163,14 +155,14 @@ std::string others_text(const timeline::Timeline& t, const Finding& f) {
 
 std::string describe(const Context& context, const Finding& f) {
   const auto& t = context.timeline;
-  if (f.subtype == kWorkerStart) {
+  if (f.subtype == of(LoaderKind::kWorkerStart)) {
     return (t.host ? "The step waited " : devices_text(f) + " idled ") +
            duration_text(f.wasted_ns) +
            " while worker processes of a data loader started and made their first "
            "batches" +
            others_text(t, f);
   }
-  const std::string how = f.subtype == kMultiProcess
+  const std::string how = f.subtype == of(LoaderKind::kMultiProcess)
                               ? "worker processes did not keep up"
                               : "loaded in the main process (num_workers=0)";
   auto out = t.host ? "The step waited " + duration_text(f.wasted_ns) + " for "
@@ -192,7 +184,8 @@ std::string describe(const Context& context, const Finding& f) {
 }
 
 std::string advise(const Context&, const Finding& f) {
-  if (f.subtype != kWorkerStart) return std::string(info(f.pattern).advice);
+  if (f.subtype != of(LoaderKind::kWorkerStart))
+    return std::string(info(f.pattern).advice);
   return "This is paid once an iterator, not in each step: keep the workers from epoch "
          "to epoch (DataLoader(persistent_workers=True)), make the iterator while "
          "other "

@@ -236,6 +236,9 @@ TEST(DataloaderBound, TheFirstBatchWaitsForWorkersToStart) {
   };
   const std::vector<double> slow_first = {9'000, 100, 50, 100};
   EXPECT_TRUE(starts(waits(slow_first)));
+  // What is left of it, 250 of 13,250 us, would be no finding by itself; this would.
+  EXPECT_FALSE(says(all_in(waits(slow_first)), "multi_process"));
+  EXPECT_TRUE(says(all_in(waits({9'000, 300, 300, 300})), "multi_process"));
   EXPECT_TRUE(starts(waits(slow_first, -1)));  // no steps
   // A recording that began within an epoch: one of many workers may be slow in turn.
   EXPECT_FALSE(starts(waits(slow_first, 5)));
