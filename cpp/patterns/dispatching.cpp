@@ -70,9 +70,11 @@ IntervalSet dispatching(const timeline::Timeline& t, const timeline::Lane& lane,
   // Begins come in order, and ends where events nest: each after those before it.
   std::vector<std::int64_t> marks, open;
   std::vector<Interval> slow, calls, steps;
+  timeline::ByName<launches_a_graph> of_graphs(*t.trace);
   for (const auto row : t.lanes.rows_of(lane)) {
     if (c.cat_info(row).runtime_api) {
-      if (c.dur[row] >= (launching[row] ? limits.slow_launch : limits.slow_call)) {
+      const auto slow_from = launching[row] ? limits.slow_launch : limits.slow_call;
+      if (c.dur[row] >= slow_from && !(launching[row] && of_graphs(row))) {
         slow.push_back({c.ts[row], c.end(row)});
       } else if (launching[row]) {
         // However long it is, nothing else goes on inside a launch (a graph's).
@@ -151,12 +153,23 @@ std::vector<LateDispatch> late_dispatch(const Context& context,
   return out;
 }
 
+bool launches_a_graph(std::string_view call) {
+  return call.find("GraphLaunch") != std::string_view::npos;
+}
+
 std::set<std::int64_t> processes_with_graphs(const timeline::Timeline& t) {
-  std::set<std::int64_t> out;
-  for (const auto& call : t.launch_calls) {
-    if (t.trace->name(call.row).find("GraphLaunch") != std::string_view::npos) {
-      out.insert(t.columns().pid[call.row]);
+  timeline::ByName<launches_a_graph> of_graphs(*t.trace);
+  std::map<std::int64_t, std::int64_t> lead;  // work of graphs less that of others
+  for (const auto& d : t.devices) {
+    for (const auto row : d.rows) {
+      const auto launch = t.launch_of(row);
+      if (launch == kNoRow) continue;
+      lead[t.columns().pid[launch]] += of_graphs(launch) ? 1 : -1;
     }
+  }
+  std::set<std::int64_t> out;
+  for (const auto& [pid, more] : lead) {
+    if (more >= 0) out.insert(pid);
   }
   return out;
 }

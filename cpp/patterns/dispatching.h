@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <set>
+#include <string_view>
 #include <vector>
 
 #include "patterns/rule.h"
@@ -59,7 +60,11 @@ struct LateDispatch {
 std::vector<LateDispatch> late_dispatch(const Context& context,
                                         const DispatchLimits& limits);
 
-/// Lists the processes that launch graphs.
+/// Tells by its name whether a call launches a graph (CUDA's or HIP's).
+bool launches_a_graph(std::string_view call);
+
+/// Lists the processes at least half of whose device work graphs launched: one graph
+/// among thousands of single launches does not make a program that uses graphs.
 std::set<std::int64_t> processes_with_graphs(const timeline::Timeline& timeline);
 
 /// Counts the launches that stretches belong to, which are in the order above.

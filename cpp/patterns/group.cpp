@@ -160,32 +160,51 @@ std::vector<Finding> group(const Context& context, PatternId pattern,
                            const Wording& wording, std::span<const Claim> claims,
                            std::span<const Mark> sites, const SourceLines& lines) {
   const auto& t = context.timeline;
-  const auto named = [&](std::uint32_t row) {
+  // What names a row's operator or phase, as the id of that name.
+  const auto name_of = [&](std::uint32_t row) {
     const bool has_line = lines.place(row) != 0;
-    if (!has_operator(pattern)) return has_line ? kNoRow : phase_of(t, row);
-    const auto owner = t.owner_of(row);
-    return owner == kNoRow ? kNoRow : operator_of(t, owner, has_line);
+    auto named = kNoRow;
+    if (has_operator(pattern)) {
+      const auto owner = t.owner_of(row);
+      if (owner != kNoRow) named = operator_of(t, owner, has_line);
+    } else if (!has_line) {
+      named = phase_of(t, row);
+    }
+    return named == kNoRow ? kNoRow : t.columns().name[named];
   };
-  const auto key = [&](std::uint32_t row, std::uint32_t name, std::uint8_t subtype) {
-    return Key{lines.place(row), name == kNoRow ? kNoRow : t.columns().name[name],
-               subtype};
+  const auto key_of = [&](std::uint32_t row, std::uint32_t name, std::uint8_t subtype) {
+    const auto place = lines.place(row);
+    return Key{place, place == 0 ? name : kNoRow, subtype};
   };
   std::unordered_map<Key, Finding, Hash> by_key;
+  // Of a known line, what each operator below it cost, by its name.
+  std::unordered_map<Key, std::map<std::uint32_t, std::int64_t>, Hash> below;
   for (const auto& claim : claims) {
-    const auto name = named(claim.evidence);
-    const auto [it, fresh] =
-        by_key.try_emplace(key(claim.evidence, name, claim.subtype));
+    const auto name = name_of(claim.evidence);
+    const auto key = key_of(claim.evidence, name, claim.subtype);
+    const auto [it, fresh] = by_key.try_emplace(key);
     auto& finding = it->second;
     if (fresh) {
       finding.pattern = pattern;
       finding.subtype = claim.subtype;
-      finding.location = lines.frame(lines.place(claim.evidence));
-      if (name != kNoRow) finding.operator_name = t.trace->name(name);
+      finding.location = lines.frame(key.frame);
+      if (key.name != kNoRow) {
+        finding.operator_name = t.trace->strings.view(key.name);
+      }
     }
+    if (key.frame != 0) below[key][name] += claim.end - claim.begin;
     add(finding, claim);
   }
+  // A line is one finding, whatever it calls; an operator names it that has half of it.
+  for (const auto& [key, costs] : below) {
+    auto& finding = by_key.at(key);
+    for (const auto& [name, ns] : costs) {
+      if (name == kNoRow || 2 * ns <= finding.wasted_ns) continue;
+      finding.operator_name = t.trace->strings.view(name);
+    }
+  }
   for (const auto& site : sites) {
-    const auto at = by_key.find(key(site.row, named(site.row), site.subtype));
+    const auto at = by_key.find(key_of(site.row, name_of(site.row), site.subtype));
     if (at != by_key.end()) at->second.sites.push_back(site);
   }
   // In an order that does not depend on numbers.
@@ -220,9 +239,18 @@ std::vector<Finding> group(const Context& context, PatternId pattern,
     for (const auto& claim : finding.claims) add(rest, claim);
     rest.sites.insert(rest.sites.end(), finding.sites.begin(), finding.sites.end());
   }
-  // What is left is listed only if it amounts to something; it stays in the balance.
+  // What is left is listed only if it amounts to something; it stays in the balance. A
+  // finding that has no place either is the same row to whoever reads it.
   for (auto& [subtype, rest] : elsewhere) {
-    if (rest.wasted_ns >= kMinCost) kept.push_back(std::move(rest));
+    const auto nowhere = std::ranges::find_if(kept, [&](const Finding& f) {
+      return f.subtype == subtype && !f.location && f.operator_name.empty();
+    });
+    if (nowhere != kept.end()) {
+      for (const auto& claim : rest.claims) add(*nowhere, claim);
+      nowhere->sites.insert(nowhere->sites.end(), rest.sites.begin(), rest.sites.end());
+    } else if (rest.wasted_ns >= kMinCost) {
+      kept.push_back(std::move(rest));
+    }
   }
   if (kept.size() == 1) kept.front().sites.assign(sites.begin(), sites.end());
   CostOfRows costs(t.columns().size());

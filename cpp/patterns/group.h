@@ -22,8 +22,8 @@ struct Wording {
   std::string_view advice;  ///< Of the pattern table.
 };
 
-/// Makes findings of one rule's claims, most wasted first: one for each sub-type,
-/// source line and operator, or operator where no line is known. Places under kMinCost,
+/// Makes findings of one rule's claims, most wasted first: one for each sub-type and
+/// source line, or operator where no line is known. Places under kMinCost,
 /// and those beyond the ten costliest, become one finding without a place for each
 /// sub-type, which is left out if they cost less than kMinCost together. Each gets the
 /// sites at its place, also those that cost nothing; of a pattern with one finding,

@@ -7,7 +7,9 @@
 #include <string_view>
 
 #include "patterns/compilations.h"
+#include "patterns/dispatching.h"
 #include "patterns/fed_devices.h"
+#include "patterns/first_calls.h"
 #include "patterns/loading_names.h"
 #include "patterns/warm_up.h"
 #include "timeline/median.h"
@@ -18,6 +20,7 @@ namespace {
 using trace::Category;
 
 using enum LoadingKind;
+
 class Finder {
  public:
   explicit Finder(const Context& context, const LoadingLimits& limits)
@@ -25,7 +28,8 @@ class Finder {
         t_(context.timeline),
         c_(t_.columns()),
         warm_(warm_up(context)),
-        compilations_(t_) {
+        compilations_(t_),
+        first_(t_, limits.context, limits.cold) {
     const auto& names = t_.trace->strings;
     for (std::uint32_t id = 0; id < names.size(); ++id)
       says_.push_back(says(names.view(id)));
@@ -60,7 +64,8 @@ class Finder {
       }
     }
     for (const auto& cold : cold_ops(t_, limits_.cold)) {
-      for (const auto& part : cold.own) {
+      for (const auto& part :
+           timeline::subtract(cold.own, first_.contexts_in(cold.row))) {
         marks_.push_back({part, cold.row, static_cast<std::uint8_t>(kFirstIteration)});
       }
     }
@@ -90,15 +95,18 @@ class Finder {
   }
 
   Found kind_of_call(std::uint32_t row, Says what) const {
+    if (first_.makes_context(row)) return kContextCreation;
+    if (first_.uploads_a_graph(row)) return kFirstIteration;
     if (what == Says::kLoads) return kModuleLoading;
     if (what == Says::kMemory)
-      return warm_.cold(row) ? Found(kFirstIteration) : std::nullopt;
+      return warm_.cold(row) && !warm_.uncached(c_.pid[row]) ? Found(kFirstIteration)
+                                                             : std::nullopt;
     if (launches_[row]) {
       // A graph's launch brings hundreds of kernels: longer than others' it always is.
       const bool slow =
           c_.dur[row] >= limits_.slow_call ||
           (!warm_.has_steps(row) && static_cast<double>(c_.dur[row]) > slow_launch_ &&
-           t_.trace->name(row).find("GraphLaunch") == std::string_view::npos);
+           !launches_a_graph(t_.trace->name(row)));
       if (!slow || !warm_.is_first_launch(row)) return std::nullopt;
       return warm_.after_first_step(row) ? kModuleLoading : kFirstIteration;
     }
@@ -140,6 +148,7 @@ class Finder {
   const trace::Columns& c_;
   const WarmUp& warm_;
   const Compilations compilations_;
+  const FirstCalls first_;
   const std::vector<std::size_t> fed_ = fed_devices(t_);
   std::vector<Says> says_;
   std::vector<char> launches_, called_;  // of each row; of each name on a thread

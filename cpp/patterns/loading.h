@@ -16,6 +16,7 @@ enum class LoadingKind : std::uint8_t {
   kModuleLoading,
   kRecompile,
   kLateCompile,
+  kContextCreation,
 };
 
 /// See the thresholds of rules/recompile_or_lazy_load.cpp; times in nanoseconds.
@@ -24,6 +25,7 @@ struct LoadingLimits {
   std::int64_t min_import = 0;
   double launch_factor = 0;
   double launch_share = 0;
+  std::int64_t context = 0;
   ColdLimits cold;
 };
 

@@ -10,13 +10,16 @@ namespace {
 template <std::size_t n>
 using Kinds = std::array<std::string_view, n>;
 
-constexpr Kinds<2> kDataloaderBoundKinds = {"single_process", "multi_process"};
+constexpr Kinds<3> kDataloaderBoundKinds = {"single_process", "multi_process",
+                                            "worker_start"};
 constexpr Kinds<2> kGcPauseKinds = {"recorded", "conjectured"};
-constexpr Kinds<4> kRecompileOrLazyLoadKinds = {"first_iteration", "module_loading",
-                                                "recompile", "late_compile"};
-constexpr Kinds<2> kAllocatorChurnKinds = {"allocate", "release"};
+constexpr Kinds<5> kRecompileOrLazyLoadKinds = {"first_iteration", "module_loading",
+                                                "recompile", "late_compile",
+                                                "context_creation"};
+constexpr Kinds<3> kAllocatorChurnKinds = {"allocate", "release", "uncached"};
 constexpr Kinds<5> kSyncStallKinds = {"scalar_read", "data_dependent_shape",
                                       "blocking_copy", "event", "explicit"};
+constexpr Kinds<2> kLaunchBoundKinds = {"kernels", "graphs"};
 constexpr Kinds<2> kUnfusedOptimizerKinds = {"single_tensor", "many_kernels"};
 constexpr Kinds<2> kDataParallelKinds = {"module", "buffers"};
 constexpr Kinds<2> kSmallCollectivesKinds = {"latency", "issuing"};
@@ -153,7 +156,7 @@ constexpr std::array<PatternInfo, 33> kTable = {{
      "Launch less: torch.compile(mode=\"reduce-overhead\") or CUDA graphs, "
      "larger batches, fused or foreach operators instead of loops over small "
      "tensors.",
-     {},
+     kLaunchBoundKinds,
      false,
      Fix::kCapture},
     {PatternId::kHostBoundPython, "host_bound_python", kCpu, true,

@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "patterns/facts.h"
+#include "patterns/uncached.h"
 
 namespace tta::patterns {
 namespace {
@@ -71,7 +72,8 @@ std::map<std::int64_t, std::vector<timeline::Span>> steps_by_process(
   return out;
 }
 
-WarmUp::WarmUp(const timeline::Timeline& t) : timeline_(t) {
+WarmUp::WarmUp(const timeline::Timeline& t)
+    : timeline_(t), uncached_(processes_without_cache(t)) {
   const auto& c = t.columns();
   for (const auto& [pid, steps] : steps_by_process(t)) {
     if (steps.size() < 2) continue;

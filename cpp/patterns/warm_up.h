@@ -45,6 +45,9 @@ class WarmUp {
     return steps_.contains(timeline_.columns().pid[row]);
   }
 
+  /// Tells whether a process runs without torch's caching allocator (uncached.h).
+  bool uncached(std::int64_t pid) const { return uncached_.contains(pid); }
+
   /// Tells whether a call launched a kernel that its process, as far as the trace
   /// shows, had never launched on that stream.
   bool is_first_launch(std::uint32_t row) const {
@@ -56,6 +59,7 @@ class WarmUp {
   std::map<std::int64_t, std::int64_t> warm_from_;  // by process
   std::map<std::int64_t, std::vector<Interval>> steps_;
   std::unordered_set<std::uint32_t> first_launches_;
+  std::unordered_set<std::int64_t> uncached_;
 };
 
 /// The same for all rules of an analysis, made once.

@@ -5,6 +5,7 @@
 #include <map>
 #include <tuple>
 
+#include "pipeline/path_charges.h"
 #include "pipeline/path_segments.h"
 #include "pipeline/recovery.h"
 
@@ -27,36 +28,8 @@ enum Part {
 };
 
 constexpr std::size_t kPlaces = 10;
-// Segments looked at for their lines: the longest. More would not be listed.
-constexpr std::size_t kLooked = 1024;
-// Between two calls: shorter ones are told by the call that ends them.
-constexpr std::int64_t kLooksInside = 50'000;
-
-// The row that a segment's time belongs to: what a thread was in for longest between
-// two calls, else the call after or before it; a call; device work.
-std::uint32_t row_of(const replay::Model& m, const replay::Edge& e) {
-  const auto &from = m.points[e.from], &to = m.points[e.to];
-  const auto row = to.row != timeline::kNoRow ? to.row : from.row;
-  if (e.kind != EdgeKind::kThink || to.recorded - from.recorded < kLooksInside) {
-    return row;
-  }
-  const auto& t = *m.timeline;
-  const auto& c = t.columns();
-  const auto rows = t.lanes.rows_of(t.lanes.lanes[to.lane]);
-  auto longest = row;
-  std::int64_t most = 0;
-  for (auto it =
-           std::lower_bound(rows.begin(), rows.end(), m.begin + from.recorded,
-                            [&](auto r, std::int64_t when) { return c.ts[r] < when; });
-       it != rows.end() && c.ts[*it] < m.begin + to.recorded; ++it) {
-    const auto inside = std::min(t.tree.end(c, *it), m.begin + to.recorded) - c.ts[*it];
-    if (inside <= most || timeline::step_number(t.trace->name(*it))) continue;
-    most = inside;
-    longest = *it;
-  }
-  return longest;
-}
-
+// Events looked at for their lines: the longest. More would not be listed.
+constexpr std::size_t kLooked = 4096;
 Part part_of(const replay::Model& m, const replay::Edge& e) {
   switch (e.kind) {
     case EdgeKind::kAnchor:
@@ -90,17 +63,14 @@ struct Draft {
   std::vector<std::pair<std::int64_t, std::uint32_t>> longest;
 };
 
-Draft draft_of(const replay::Model& m, const std::vector<replay::Segment>& path) {
+Draft draft_of(const replay::Model& m, PathCharges& charges,
+               const std::vector<replay::Segment>& path, std::int64_t since = 0) {
   Draft out;
   out.row.by_category = path_categories_of(m, path);
-  std::map<std::uint32_t, std::int64_t> rows;
-  for (const auto& s : path) {
-    const auto ns = s.end - s.begin;
-    out.row.span_ns += ns;
-    const auto row = row_of(m, m.graph.edges()[s.edge]);
-    if (row != timeline::kNoRow) rows[row] += ns;
+  for (const auto& s : path) out.row.span_ns += s.end - s.begin;
+  for (const auto& [ns, row] : charges.of(path, since)) {
+    out.longest.emplace_back(ns, row);
   }
-  for (const auto& [row, ns] : rows) out.longest.emplace_back(ns, row);
   std::sort(out.longest.rbegin(), out.longest.rend());
   if (out.longest.size() > kLooked) out.longest.resize(kLooked);
   return out;
@@ -157,8 +127,9 @@ std::vector<PathRow> critical_paths(const replay::Model& m, std::size_t steps) {
   const auto weights = m.graph.weights();
   const auto times = m.graph.schedule(weights);
   std::vector<Draft> drafts;
-  drafts.push_back(
-      draft_of(m, replay::critical_path(m, weights, times, replay::last_point(times))));
+  PathCharges charges(m);
+  drafts.push_back(draft_of(
+      m, charges, replay::critical_path(m, weights, times, replay::last_point(times))));
   // Paths of steps one after the other take each point once; of thousands of steps
   // that overlap, all but the first few would take hours.
   auto left = kMostOverlap * m.points.size();
@@ -168,7 +139,7 @@ std::vector<PathRow> critical_paths(const replay::Model& m, std::size_t steps) {
         replay::critical_path(m, weights, times, step.end, times[step.begin]);
     if (path.size() > left) break;
     left -= path.size();
-    drafts.push_back(draft_of(m, path));
+    drafts.push_back(draft_of(m, charges, path, m.points[step.begin].recorded));
     drafts.back().row.step = step.number;
   }
   // All lines at once: to find them may take a pass over the file.

@@ -54,7 +54,8 @@ class Finding:
     #: more, the most first: gains of findings that share are not to be added up.
     shares_gain_with: tuple[str, ...]
     location: Location | None  #: None: no Python frames, or several places.
-    operator: str  #: Deepest operator above the evidence, "" if none.
+    #: Deepest operator above the evidence, of a line the one with over half; or "".
+    operator: str
     message: str
     advice: str
     windows: tuple[int, ...]  #: Indices into ``Report.windows``.
@@ -127,7 +128,8 @@ def _share(part: float, whole: float) -> float:
 def _core_id(finding: _core.Finding, taken: set[str]) -> str:
     where = finding.location
     place = (where.file, where.line, where.function) if where else None
-    parts = (finding.subtype, place, finding.operator_name)
+    # Which operator costs most in a line may change from trace to trace.
+    parts = (finding.subtype, place, "" if place else finding.operator_name)
     return finding_id(finding.pattern, parts, taken)
 
 

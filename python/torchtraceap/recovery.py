@@ -72,7 +72,8 @@ class Fidelity:
 
 @dataclass(frozen=True)
 class PathPlace:
-    """A line's part of a critical path."""
+    """A line's part of a critical path: no event counts with more than its length, so
+    that what passes between events, or in a queue, is no place's."""
 
     location: Location | None
     name: str  #: The operator or event where there is no frame.

@@ -17,6 +17,8 @@ namespace tta::patterns {
 namespace allocator_churn {
 namespace {
 
+constexpr std::uint8_t kUncached = 2;  // the sub-type after those of MemoryCall
+
 enum : std::size_t { kMinShare, kMinSteps, kMinCalls };
 constexpr std::array kThresholds = {
     Threshold{"min_share", 0.01, "share", "a hundredth of the time is worth a line"},
@@ -39,11 +41,11 @@ std::vector<Claim> propose(const Context& context) {
     if (lane.is_stream) continue;
     for (const auto row : t.lanes.rows_of(lane)) {
       const auto call = calls[c.name[row]];
-      if (!c.cat_info(row).runtime_api || call == MemoryCall::kNone || warm.cold(row)) {
-        continue;
-      }
-      marks[lane.pid].push_back(
-          {{c.ts[row], c.end(row)}, row, static_cast<std::uint8_t>(call)});
+      if (!c.cat_info(row).runtime_api || call == MemoryCall::kNone) continue;
+      const bool uncached = warm.uncached(lane.pid);
+      if (warm.cold(row) && !uncached) continue;
+      const auto kind = uncached ? kUncached : static_cast<std::uint8_t>(call);
+      marks[lane.pid].push_back({{c.ts[row], c.end(row)}, row, kind});
     }
   }
   const auto steps = steps_by_process(t);
@@ -70,16 +72,32 @@ std::vector<Claim> propose(const Context& context) {
 
 std::string describe(const Context& context, const Finding& f) {
   const std::string call(context.timeline.trace->name(f.events.front()));
+  if (f.subtype == kUncached) {
+    return devices_text(f) + " idled " + duration_text(f.wasted_ns) + " during " +
+           count_text(f.count, "call", "calls") + " to the driver for memory (" + call +
+           "), spread over all launches: torch's caching allocator is off.";
+  }
   return devices_text(f) + " idled " + duration_text(f.wasted_ns) + " during " +
          count_text(f.count, "call", "calls") + " that " +
          (f.subtype == 0 ? "took memory from" : "gave memory back to") +
          " the driver (" + call + ").";
 }
 
+std::string advise(const Context& context, const Finding& f) {
+  if (f.subtype != kUncached) return std::string(info(f.pattern).advice);
+  const auto call = context.timeline.trace->name(f.events.front());
+  return std::string("Unset PYTORCH_NO_CUDA_MEMORY_CACHING") +
+         (call.starts_with("hip") ? " and PYTORCH_NO_HIP_MEMORY_CACHING" : "") +
+         " in the environment, and leave out caching_allocator_enable(False): without "
+         "the cache each tensor asks the driver for memory, and waits for the device "
+         "when it goes. It is for memory checkers only.";
+}
+
 }  // namespace
 }  // namespace allocator_churn
 
 const Rule kAllocatorChurnRule{PatternId::kAllocatorChurn, allocator_churn::kThresholds,
-                               allocator_churn::propose, allocator_churn::describe};
+                               allocator_churn::propose, allocator_churn::describe,
+                               allocator_churn::advise};
 
 }  // namespace tta::patterns

@@ -10,6 +10,7 @@
 
 #include "patterns/comm_on_host.h"
 #include "patterns/communication.h"
+#include "patterns/late_ranks.h"
 #include "patterns/rule.h"
 
 namespace tta::patterns {
@@ -22,7 +23,8 @@ enum : std::size_t {
   kMinOverlap,
   kMinComm,
   kRateBytes,
-  kWaitRate
+  kWaitRate,
+  kMinAlike
 };
 constexpr std::array kThresholds = {
     Threshold{"min_share", 0.01, "share", "a hundredth of the time is worth a line"},
@@ -41,7 +43,11 @@ constexpr std::array kThresholds = {
     Threshold{"wait_rate", 1000, "bytes",
               "a microsecond, 1 GB/s: a few percent of PCIe 4 x16 (32 GB/s) or of one "
               "link between accelerators (25-64 GB/s)"},
+    Threshold{"min_alike", 3, "count",
+              "of two collectives alike, nobody knows which is the usual one"},
 };
+
+constexpr double kMostOfIt = 0.5;
 
 // One rule: exposed communication counts if it costs much of the time, or if it shows
 // that nothing overlaps. A large program with good overlap can lose much; a program
@@ -117,27 +123,37 @@ double rate_of(const Context& context, const Finding& f) {
   return time > 0 ? bytes / time : -1;
 }
 
-bool waits_most_likely(const Context& context, double rate) {
-  return rate >= 0 && rate < context.limits[kWaitRate];
+bool waits_most_likely(const Context& context, const Finding& f, double rate) {
+  return (rate >= 0 && rate < context.limits[kWaitRate]) ||
+         waiting_of(context, f, context.limits[kMinAlike]).share > kMostOfIt;
+}
+
+std::string waits_text(const Context& context, const Finding& f, double rate) {
+  if (!waits_most_likely(context, f, rate)) {
+    return " (waiting for the slowest rank included).";
+  }
+  const auto waiting = waiting_of(context, f, context.limits[kMinAlike]);
+  return (waiting.share > kMostOfIt
+              ? ", like ones as little as " + duration_text(waiting.least)
+              : std::string()) +
+         ": most of it is likely waiting for a late rank.";
 }
 
 std::string describe(const Context& context, const Finding& f) {
   if (context.timeline.host) {
     return "The main thread waited " + duration_text(f.wasted_ns) + " in " +
            count_text(f.count, "collective", "collectives") +
-           " with no computation beside (waiting for the slowest rank included).";
+           " with no computation beside" + waits_text(context, f, -1);
   }
   const auto rate = rate_of(context, f);
   std::string text = count_text(f.count, "collective", "collectives") + " ran for " +
                      duration_text(f.wasted_ns) + " with no computation beside " +
                      (f.count == 1 ? "it" : "them");
-  if (rate < 0) return text + " (waiting for the slowest rank included).";
+  if (rate < 0) return text + waits_text(context, f, rate);
   char number[32];
   std::snprintf(number, sizeof number, "%.1f", rate / 1e3);
   text += ", at " + std::string(number) + " GB/s";
-  return text + (waits_most_likely(context, rate)
-                     ? ": most of it is likely waiting for a late rank."
-                     : " (waiting for the slowest rank included).");
+  return text + waits_text(context, f, rate);
 }
 
 std::string advise(const Context& context, const Finding& f) {
@@ -161,7 +177,8 @@ std::string advise(const Context& context, const Finding& f) {
     return "Start it earlier and wait for it later: async_op=True (isend, irecv) with "
            "work between.";
   }();
-  if (waits_most_likely(context, rate_of(context, f))) {
+  const auto rate = context.timeline.host ? -1 : rate_of(context, f);
+  if (waits_most_likely(context, f, rate)) {
     return "Look first which rank comes late, and why: compare the ranks' traces. "
            "Then: " +
            overlap;

@@ -14,6 +14,8 @@
 #include "patterns/fed_devices.h"
 #include "patterns/frame_costs.h"
 #include "patterns/marks.h"
+#include "patterns/worker_starts.h"
+#include "timeline/median.h"
 
 namespace tta::patterns {
 namespace dataloader_bound {
@@ -25,9 +27,7 @@ constexpr std::array kThresholds = {
               "grades it here, so that smaller cases are listed and not shouted"},
 };
 
-std::uint8_t subtype_of(std::string_view name) {
-  return name.find("MultiProcessing") != std::string_view::npos ? 1 : 0;
-}
+constexpr std::uint8_t of(LoaderKind kind) { return static_cast<std::uint8_t>(kind); }
 
 // Tells whether the thread that launched a gap's end had to wait for the mark. A mark
 // on a prefetching thread holds no one up.
@@ -41,6 +41,23 @@ bool holds_up_next(const timeline::Timeline& t, const timeline::DeviceTime& d,
   return launch == kNoRow || holds_up(t, t.lanes.lane[launch], mark, idle);
 }
 
+// What a start leaves of the steady waits is a finding of its own only if it would be
+// one without the start.
+void drop_small_rest(const Context& context, std::vector<Claim>& claims) {
+  const auto& t = context.timeline;
+  const auto steady = [](const Claim& claim) {
+    return claim.subtype != of(LoaderKind::kWorkerStart);
+  };
+  if (std::ranges::all_of(claims, steady)) return;
+  std::int64_t rest = 0;
+  for (const auto& claim : claims) rest += steady(claim) ? claim.end - claim.begin : 0;
+  const auto parts = static_cast<double>(std::max<std::size_t>(1, t.devices.size()));
+  if (static_cast<double>(rest) <
+      context.limits[0] * static_cast<double>(t.span.length()) * parts) {
+    std::erase_if(claims, steady);
+  }
+}
+
 std::vector<Claim> propose(const Context& context) {
   const auto& t = context.timeline;
   const auto& ledger = context.ledger;
@@ -49,17 +66,15 @@ std::vector<Claim> propose(const Context& context) {
   // Marks nest (a loader over a loader): of one process, each moment counts once.
   const auto fed = fed_devices(t);
   std::map<std::int64_t, IntervalSet> seen;
-  for (const auto& span : t.spans.loader) {
-    const auto time = timeline::intersect({span.begin, span.end}, t.span);
-    if (time.length() == 0) continue;
-    const auto pid = c.pid[span.row];
+  for (const auto& [time, row, kind] : loader_times(t)) {
+    const auto subtype = of(kind);
+    const auto pid = c.pid[row];
     auto& taken = seen[pid];
-    const auto subtype = subtype_of(t.trace->name(span.row));
     for (const auto& part : timeline::subtract({time}, timeline::clip(taken, time))) {
       if (const auto i = t.host.index_of(pid); i != timeline::HostTimes::kNone) {
         for (const auto& left : ledger.idle(i, part)) {
           claims.push_back({PatternId::kDataloaderBound, subtype, false, -1, left.begin,
-                            left.end, span.row});
+                            left.end, row});
         }
       }
       bool held = t.devices.empty();
@@ -67,10 +82,10 @@ std::vector<Claim> propose(const Context& context) {
         const auto& d = t.devices[i];
         if (d.pid != trace::kNoId && d.pid != pid) continue;
         for (const auto& idle : ledger.idle(i, part)) {
-          if (!holds_up_next(t, d, span.row, idle)) continue;
+          if (!holds_up_next(t, d, row, idle)) continue;
           held = true;
           claims.push_back({PatternId::kDataloaderBound, subtype, true, d.device,
-                            idle.begin, idle.end, span.row});
+                            idle.begin, idle.end, row});
         }
       }
       if (!held) continue;
@@ -82,6 +97,7 @@ std::vector<Claim> propose(const Context& context) {
       }
     }
   }
+  drop_small_rest(context, claims);
   return claims;
 }
 
@@ -120,10 +136,35 @@ std::vector<PythonStretch> inside(const timeline::Timeline& t, const Finding& f,
   return out;
 }
 
+// How the loader's other batches came, where it has any: not at the cost of a start.
+std::string others_text(const timeline::Timeline& t, const Finding& f) {
+  const auto starts = worker_starts(t);
+  std::vector<std::int64_t> waits;
+  for (const auto& mark : t.spans.loader) {
+    if (!starts.first_batches.contains(mark.row) &&
+        loads_in_workers(t.trace->name(mark.row)) &&
+        std::ranges::binary_search(f.pids, t.columns().pid[mark.row])) {
+      waits.push_back(mark.end - mark.begin);
+    }
+  }
+  if (waits.empty()) return ".";
+  const auto count = waits.size();
+  return "; " + count_text(count, "later batch", "later batches") + " took " +
+         duration_text(timeline::upper_median(std::move(waits))) + " (median).";
+}
+
 std::string describe(const Context& context, const Finding& f) {
   const auto& t = context.timeline;
-  const std::string how = f.subtype == 1 ? "worker processes did not keep up"
-                                         : "loaded in the main process (num_workers=0)";
+  if (f.subtype == of(LoaderKind::kWorkerStart)) {
+    return (t.host ? "The step waited " : devices_text(f) + " idled ") +
+           duration_text(f.wasted_ns) +
+           " while worker processes of a data loader started and made their first "
+           "batches" +
+           others_text(t, f);
+  }
+  const std::string how = f.subtype == of(LoaderKind::kMultiProcess)
+                              ? "worker processes did not keep up"
+                              : "loaded in the main process (num_workers=0)";
   auto out = t.host ? "The step waited " + duration_text(f.wasted_ns) + " for "
                     : devices_text(f) + " idled " + duration_text(f.wasted_ns) +
                           " while the program waited for ";
@@ -142,11 +183,22 @@ std::string describe(const Context& context, const Finding& f) {
   return out + ".";
 }
 
+std::string advise(const Context&, const Finding& f) {
+  if (f.subtype != of(LoaderKind::kWorkerStart))
+    return std::string(info(f.pattern).advice);
+  return "This is paid once an iterator, not in each step: keep the workers from epoch "
+         "to epoch (DataLoader(persistent_workers=True)), make the iterator while "
+         "other "
+         "setting-up goes on, and import and open little in the dataset; leave first "
+         "batches out of a recording (torch.profiler.schedule(wait=1, warmup=1, "
+         "active=3)).";
+}
+
 }  // namespace
 }  // namespace dataloader_bound
 
-const Rule kDataloaderBoundRule{PatternId::kDataloaderBound,
-                                dataloader_bound::kThresholds,
-                                dataloader_bound::propose, dataloader_bound::describe};
+const Rule kDataloaderBoundRule{
+    PatternId::kDataloaderBound, dataloader_bound::kThresholds,
+    dataloader_bound::propose, dataloader_bound::describe, dataloader_bound::advise};
 
 }  // namespace tta::patterns

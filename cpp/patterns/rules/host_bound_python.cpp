@@ -10,6 +10,7 @@
 
 #include "patterns/frame_costs.h"
 #include "patterns/marks.h"
+#include "patterns/python_gaps.h"
 #include "patterns/python_time.h"
 
 namespace tta::patterns {
@@ -61,6 +62,15 @@ std::vector<Claim> propose(const Context& context) {
       for (const auto& part : parts) marks.push_back({part, stretch.frame, 0});
     }
   }
+  // Of shorter pauses those before launches that launch_bound left.
+  const auto usual_ns = [](const Threshold& of) {
+    return static_cast<std::int64_t>(of.value * 1e3);
+  };
+  const auto late = late_dispatch(
+      context, {context.limits.ns(kMinPause), usual_ns(kSlowCallThreshold),
+                usual_ns(kSlowLaunchThreshold), usual_ns(kMaxLatencyThreshold)});
+  const auto before_launches = python_in_gaps(t, late);
+  marks.insert(marks.end(), before_launches.begin(), before_launches.end());
   return claim_marks(context, PatternId::kHostBoundPython, std::move(marks), true);
 }
 

@@ -4,15 +4,19 @@
 // has no such gap, whatever the device's idle time has for a cause.
 #include <algorithm>
 #include <array>
+#include <map>
 
+#include "patterns/decoding.h"
 #include "patterns/dispatching.h"
 #include "patterns/launched.h"
+#include "patterns/python_gaps.h"
 #include "timeline/median.h"
 
 namespace tta::patterns {
 namespace launch_bound {
 namespace {
 
+enum : std::uint8_t { kKernels, kGraphs };  // sub-types
 enum : std::size_t {
   kMinShare,
   kMaxPause,
@@ -31,6 +35,25 @@ constexpr std::array kThresholds = {
               "chosen: fewer late launches are incidents and not a way of running"},
 };
 
+// What Python of the program's own held up is host_bound_python's, by thread, if it
+// amounts to a finding there.
+std::map<std::uint32_t, IntervalSet> left_to_python(
+    const Context& context, const std::vector<LateDispatch>& late) {
+  const auto& t = context.timeline;
+  std::map<std::uint32_t, std::vector<Interval>> by_lane;
+  std::int64_t all = 0;
+  for (const auto& mark : python_in_gaps(t, late)) {
+    by_lane[t.lanes.lane[mark.row]].push_back(mark.time);
+    all += mark.time.length();
+  }
+  const auto least = context.limits[kMinShare] * static_cast<double>(t.span.length()) *
+                     static_cast<double>(t.devices.size());
+  std::map<std::uint32_t, IntervalSet> out;
+  if (static_cast<double>(all) < least) return out;
+  for (auto& [lane, times] : by_lane) out[lane] = timeline::unite(std::move(times));
+  return out;
+}
+
 std::vector<Claim> propose(const Context& context) {
   const auto& t = context.timeline;
   const auto& limits = context.limits;
@@ -39,14 +62,44 @@ std::vector<Claim> propose(const Context& context) {
                               limits.ns(kSlowLaunch), limits.ns(kMaxLatency)});
   std::vector<Claim> claims;
   if (static_cast<double>(count_launches(late)) < limits[kMinLaunches]) return claims;
+  const auto others = left_to_python(context, late);
   for (const auto& part : late) {
-    claims.push_back({PatternId::kLaunchBound, 0, true, t.devices[part.device].device,
-                      part.time.begin, part.time.end, part.launch});
+    // What a graph's launch takes is its own: graphs are no advice against it.
+    const bool graph = launches_a_graph(t.trace->name(part.launch));
+    const auto own =
+        graph ? std::clamp(t.columns().ts[part.launch], part.time.begin, part.time.end)
+              : part.time.end;
+    const auto add = [&](std::uint8_t kind, Interval time) {
+      const auto lane = t.lanes.lane[part.launch];
+      const auto python = others.find(lane);
+      for (const auto& own : timeline::subtract(
+               {time}, python == others.end() ? IntervalSet{}
+                                              : timeline::clip(python->second, time))) {
+        claims.push_back({PatternId::kLaunchBound, kind, true,
+                          t.devices[part.device].device, own.begin, own.end,
+                          part.launch});
+      }
+    };
+    add(kKernels, {part.time.begin, own});
+    add(kGraphs, {own, part.time.end});
   }
   return claims;
 }
 
+std::string describe_graphs(const Context& context, const Finding& f) {
+  const auto& t = context.timeline;
+  const auto row = f.events.front();
+  const Interval call{t.columns().ts[row], t.columns().ts[row] + 1};
+  const auto work = launched_work(context).in(t.lanes.lane[row], call).size();
+  return devices_text(f) + " idled " + duration_text(f.wasted_ns) + " while " +
+         count_text(f.count, "graph was", "graphs were") +
+         " being launched: the costliest launch took " +
+         duration_text(t.columns().dur[row]) + " for " +
+         count_text(work, "kernel or copy", "kernels and copies") + ".";
+}
+
 std::string describe(const Context& context, const Finding& f) {
+  if (f.subtype == kGraphs) return describe_graphs(context, f);
   const auto& t = context.timeline;
   const auto& c = t.columns();
   const auto& launched = launched_work(context);
@@ -72,6 +125,11 @@ std::string describe(const Context& context, const Finding& f) {
 // Whoever launches graphs already knows of them; what is late is what they left out.
 std::string advise(const Context& context, const Finding& f) {
   const auto& t = context.timeline;
+  if (f.subtype == kGraphs) {
+    return "A graph's first launch uploads it: replay each once before what matters. "
+           "Later ones take longer the more nodes it has: fuse its kernels "
+           "(torch.compile), or launch the next graph while the one before it runs.";
+  }
   const auto graphs = processes_with_graphs(t);
   const auto launched = [&](const Claim& claim) {
     return graphs.contains(t.columns().pid[claim.evidence]);
@@ -80,6 +138,17 @@ std::string advise(const Context& context, const Finding& f) {
     return "This process launches CUDA graphs already. Move the launches that are left "
            "into the graph, or prepare the next graph's inputs while the one before "
            "it runs.";
+  }
+  const auto decoding = processes_that_decode(t);
+  const auto decodes = [&](const Claim& claim) {
+    return decoding.contains(t.columns().pid[claim.evidence]);
+  };
+  if (std::any_of(f.claims.begin(), f.claims.end(), decodes)) {
+    return "Each token launches the whole model anew: give the key-value cache a fixed "
+           "size (a static cache) and compile the forward pass with "
+           "torch.compile(mode=\"reduce-overhead\"), which fuses its elementwise "
+           "kernels and replays each token as one CUDA graph; or generate for more "
+           "requests at once.";
   }
   return std::string(info(PatternId::kLaunchBound).advice);
 }

@@ -97,7 +97,9 @@ std::vector<Claim> propose(const Context& context) {
                               limits.ns(kSlowLaunch), limits.ns(kMaxLatency)});
   for (const auto& part : late) {
     const auto& d = t.devices[part.device];
-    if (c.pid[part.launch] != d.pid) continue;
+    if (c.pid[part.launch] != d.pid || launches_a_graph(t.trace->name(part.launch))) {
+      continue;
+    }
     const auto* stretch = stretch_of(stretches[part.device], c.ts[part.launch]);
     if (stretch == nullptr || !stretch->repeats) continue;
     // What passed before a wait had ended would have passed with a graph as well.

@@ -11,7 +11,6 @@
 #include <string_view>
 
 #include "patterns/loading.h"
-#include "patterns/loading_names.h"
 
 namespace tta::patterns {
 namespace recompile_or_lazy_load {
@@ -46,17 +45,17 @@ constexpr std::array kThresholds = {
         "launch_share", 0.05, "share",
         "of a trace without steps: the first launch of a decode step of 7.7 ms takes "
         "0.6 ms (public B300 trace)"},
-    Threshold{"context", 1'000'000, "us",
-              "to set up a device takes 0.3 s and more, to load a module less"},
+    Threshold{"context", 50'000, "us",
+              "to set up a device takes 0.1 s and more, a first call that does not "
+              "up to 10 ms"},
 };
 
 std::vector<Claim> propose(const Context& context) {
   const auto& limits = context.limits;
-  const LoadingLimits loading{limits.ns(kSlowCall),
-                              limits.ns(kMinImport),
-                              limits[kLaunchFactor],
-                              limits[kLaunchShare],
-                              {limits[kColdFactor], limits.ns(kMinCold)}};
+  const LoadingLimits loading{
+      limits.ns(kSlowCall),  limits.ns(kMinImport),
+      limits[kLaunchFactor], limits[kLaunchShare],
+      limits.ns(kContext),   {limits[kColdFactor], limits.ns(kMinCold)}};
   return claim_marks(context, PatternId::kRecompileOrLazyLoad,
                      loading_marks(context, loading));
 }
@@ -75,6 +74,9 @@ std::string describe(const Context& context, const Finding& f) {
              ".";
     case LoadingKind::kLateCompile:
       return "Code was compiled " + times + " after the first step: " + waited + ".";
+    case LoadingKind::kContextCreation:
+      return "The process's first " + std::string(t.trace->name(f.events.front())) +
+             " set up the device (its context): " + waited + ".";
     default:
       return "Not warmed up: " + waited + " for " +
              count_text(f.count, "first call", "first calls") + ", the costliest in " +
@@ -95,8 +97,6 @@ bool on_amd(const timeline::Timeline& t) {
 
 std::string advise(const Context& context, const Finding& f) {
   const auto& t = context.timeline;
-  const auto& c = t.columns();
-  const auto row = f.events.front();
   switch (static_cast<LoadingKind>(f.subtype)) {
     case LoadingKind::kModuleLoading:
       return std::string("Use every kernel once before what matters: run a few ") +
@@ -110,17 +110,16 @@ std::string advise(const Context& context, const Finding& f) {
     case LoadingKind::kLateCompile:
       return "Run every compiled function once, in each mode (training, evaluation) "
              "and shape that will occur, before what matters.";
+    case LoadingKind::kContextCreation:
+      return "It is done once in a process: touch the device before recording "
+             "(torch.cuda.init(), torch.cuda.synchronize()), and keep the process "
+             "alive "
+             "where many short jobs pay for it.";
     default:
-      break;
+      return "Warm up before measuring: run a few iterations first, or leave them out "
+             "of the recording with torch.profiler.schedule(wait=1, warmup=2, "
+             "active=3).";
   }
-  const auto what = says(t.trace->name(row));
-  if (c.cat_info(row).runtime_api && c.dur[row] >= context.limits.ns(kContext) &&
-      (what == Says::kSetsUp || what == Says::kMemory)) {
-    return "The first call into the driver sets up the device (its context), once in "
-           "a process: do it before recording, and keep the process alive.";
-  }
-  return "Warm up before measuring: run a few iterations first, or leave them out of "
-         "the recording with torch.profiler.schedule(wait=1, warmup=2, active=3).";
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Rules of collectives that run alone or hold the backward pass, on hand-worked traces.
+#include <vector>
+
 #include "patterns/found.h"
 
 namespace tta::patterns {
@@ -105,6 +107,44 @@ TEST(CommExposed, ItsRateTellsWhetherItWaited) {
   EXPECT_TRUE(says(lone(message("allreduce", 262'144)).message, "GB/s"));
   EXPECT_FALSE(says(lone(message("allreduce", 262'143)).message, "GB/s"));
   EXPECT_FALSE(says(lone("").message, "GB/s"));
+}
+
+// Steps of 1 ms of computation and then collectives of such lengths, in order.
+TraceText reductions(const std::vector<std::vector<double>>& steps,
+                     const std::string& args = "") {
+  TraceText text;
+  double at = 0;
+  int id = 0;
+  for (int i = 0; i < static_cast<int>(steps.size()); ++i) {
+    double length = 1'000;
+    for (const auto ns : steps[i]) length += ns;
+    text.step(i, at, length).launched(at, at + 10, 990, ++id);
+    double begin = at + 1'000;
+    for (const auto ns : steps[i]) {
+      ++id;
+      text.call("cudaLaunchKernel", at + 20 + 2 * id, 1, id)
+          .device_work("kernel", kReduceKernel, begin, ns, id, args, 8, 0);
+      begin += ns;
+    }
+    at += length;
+  }
+  return text;
+}
+
+TEST(CommExposed, LikeCollectivesTellWhoWaited) {
+  const auto waits = [](const TraceText& text) {
+    const auto f = first(text, kCommExposed);
+    return says(f.message, "likely waiting") && says(f.advice, "Look first which rank");
+  };
+  // The second of each step is larger; in one step the first came early.
+  EXPECT_TRUE(waits(reductions({{100, 200}, {100, 200}, {2'000, 200}})));
+  EXPECT_FALSE(waits(reductions({{100, 900}, {100, 900}, {100, 900}})));
+  EXPECT_FALSE(waits(reductions({{100, 200}, {1'000, 200}})));  // of two, no one knows
+  const auto known = message("allreduce", 1'000);
+  EXPECT_TRUE(waits(reductions({{100, 900, 100}, {900}}, known)));  // one size
+  EXPECT_TRUE(
+      says(first(reductions({{100, 900, 100}, {900}}, known), kCommExposed).message,
+           "like ones as little as 100 us"));
 }
 
 TEST(CommExposed, AdviceGoesByTheCollective) {

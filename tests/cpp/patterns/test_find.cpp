@@ -85,6 +85,40 @@ TEST(Find, SmallPlacesAreGatheredInOneFinding) {
   EXPECT_EQ(without_place, 1u);
 }
 
+// Reads of two operators in one line of step(), so often each.
+TraceText two_operators(int read, int nonzero) {
+  TraceText text;
+  for (int i = 0; i < read + nonzero; ++i) {
+    const double at = i * 1000;
+    text.python("m.py(3): step", at, 990).launched(at, at + 10, 500, 2 * i + 1);
+    text.op(i < read ? "aten::add_" : "aten::mul_", at + 10, 506);
+    text.call("cudaStreamSynchronize", at + 10, 505, 2 * i + 2);
+  }
+  return text;
+}
+
+TEST(Find, ALineIsOneFindingWhateverItCalls) {
+  const auto f = first(two_operators(4, 2), kSyncStall);
+  EXPECT_EQ(f.count, 5u);  // nothing comes after the last
+  EXPECT_EQ(f.location->line, 3);
+  EXPECT_EQ(f.operator_name, "aten::add_");                             // of most of it
+  EXPECT_EQ(first(two_operators(2, 3), kSyncStall).operator_name, "");  // of half
+}
+
+TEST(Find, NoTwoFindingsHaveNoPlace) {
+  // The first waits have no frame; of thirty lines with one, twenty are gathered.
+  TraceText text;
+  for (int i = -3; i < 30; ++i) {
+    const double at = i * 1000;
+    if (i >= 0) text.python("m.py(" + std::to_string(i + 1) + "): f", at, 990);
+    text.launched(at, at + 10, 500, 2 * i + 11)
+        .call("cudaStreamSynchronize", at + 10, 505, 2 * i + 12);
+  }
+  int without_place = 0;
+  for (const auto& f : find_in(text).findings) without_place += !f.location;
+  EXPECT_EQ(without_place, 1);
+}
+
 TEST(DurationText, RoundsToThreeFigures) {
   EXPECT_EQ(duration_text(1'234), "1.2 us");
   EXPECT_EQ(duration_text(312'400), "312 us");

@@ -34,6 +34,31 @@ TraceText on_the_host(double length) {
   return TraceText().python(kStep, 0, length).op("aten::mm", length, 10'000 - length);
 }
 
+// Late launches 200 us apart with functions of `python` us between, entered after each
+// launch, and `frames` more frames within.
+TraceText functions(double python, int frames = 0) {
+  TraceText text;
+  text.python(kStep, 0, 40 * 200);
+  for (int i = 0; i < 40; ++i) {
+    const double at = i * 200;
+    text.op("aten::add", at, 20).launched(at + 10, at + 15, 5, i + 1);
+    text.python("ops.py(8): wrapper", at + 30, python);
+    for (int k = 0; k < frames; ++k)
+      text.python("ops.py(2): f", at + 31 + k * 0.5, 0.4);
+    text.op("aten::view", at + 35 + python, 2);
+  }
+  return text;
+}
+
+TEST(HostBoundPython, HasTheGapsBeforeLaunchesThatAreMostlyPython) {
+  // Of gaps of 195 us a function of 150: what is left is the launches'.
+  EXPECT_EQ(wasted(functions(150), kHostBoundPython), 39 * 150'000);
+  EXPECT_EQ(wasted(functions(150), kLaunchBound), 39 * 45'000 + 15'000);
+  EXPECT_EQ(wasted(functions(90), kHostBoundPython), 0);  // not most of the gap
+  // A hundred frames of it are a hundred microseconds of recording.
+  EXPECT_EQ(wasted(functions(150, 100), kHostBoundPython), 0);
+}
+
 TEST(HostBoundPython, Costs) {
   const Cost cases[] = {
       {"without frames", two_kernels(), 0},

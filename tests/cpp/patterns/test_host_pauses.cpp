@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Rules of what stops the host, on hand-worked traces: memory calls, the garbage
 // collector, the loading of data.
+#include <vector>
+
 #include "patterns/found.h"
 
 namespace tta::patterns {
@@ -58,6 +60,43 @@ TEST(AllocatorChurn, Costs) {
             "allocator_churn.allocate x4: 800 us, 800 idle");
   EXPECT_EQ(all_in(churn("01111", 200, "hipFree")),
             "allocator_churn.release x4: 800 us, 800 idle");
+}
+
+// Launches of `n` kernels 200 us apart with a call for memory before and after each: as
+// without a cache, or as `pattern` says of each place (a: takes, r: gives back).
+TraceText between_launches(int n, const std::string& pattern, double at = 0) {
+  TraceText text;
+  for (int i = 0; i < n; ++i, at += 200) {
+    const auto what = pattern[static_cast<std::size_t>(i) % pattern.size()];
+    if (what == 'a' || what == 'b') text.call("cudaMalloc", at, 40, 0);
+    text.launched(at + 50, at + 60, 20, i + 1);
+    if (what == 'r' || what == 'b') text.call("cudaFree", at + 100, 90, 0);
+  }
+  return text;
+}
+
+TEST(AllocatorChurn, WithoutACacheIsTold) {
+  // 99 times 90 us and 40, and 40 before the first; the last call holds up none.
+  const auto f = first(between_launches(100, "b"), kAllocatorChurn);
+  EXPECT_EQ(figures(f), "allocator_churn.uncached x199: 12910 us, 12910 idle");
+  EXPECT_TRUE(says(f.message, "caching allocator is off"));
+  EXPECT_TRUE(says(f.advice, "PYTORCH_NO_CUDA_MEMORY_CACHING"));
+  // Some work is done in place, and several tensors go together.
+  EXPECT_EQ(first(between_launches(100, "ab.b."), kAllocatorChurn).subtype, 2);
+  // Once in twenty launches is a cache that does not suffice, and a cache that fills
+  // gives nothing back.
+  EXPECT_NE(
+      first(between_launches(400, "b..................."), kAllocatorChurn).subtype, 2);
+  EXPECT_NE(first(between_launches(100, "a"), kAllocatorChurn).subtype, 2);
+}
+
+TEST(AllocatorChurn, EmptyingTheCacheIsNotRunningWithoutOne) {
+  TraceText text = between_launches(100, "a");
+  for (int i = 0; i < 100; ++i) {
+    text.python("torch/cuda/memory.py(260): empty_cache", i * 200 + 95, 100)
+        .call("cudaFree", i * 200 + 100, 90, 0);
+  }
+  EXPECT_FALSE(says(first(text, kAllocatorChurn).advice, "NO_CUDA_MEMORY_CACHING"));
 }
 
 // Two kernels, and 10 ms between the end of the first and the launch of the second.
@@ -175,6 +214,63 @@ TraceText three_batches(double last) {
 TEST(DataloaderBound, TheEndOfTheDataIsNoBatch) {
   EXPECT_TRUE(says(first(three_batches(60), kDataloaderBound).message, "3 batches"));
   EXPECT_TRUE(says(first(three_batches(400), kDataloaderBound).message, "4 batches"));
+}
+
+// Steps of 1 ms, numbered from `number` on, each waiting so long for workers.
+TraceText waits(const std::vector<double>& lengths, int number = 0) {
+  TraceText text;
+  double at = 0;
+  for (int i = 0; i < static_cast<int>(lengths.size()); ++i) {
+    if (number >= 0) text.step(number + i, at, lengths[i] + 1'000);
+    text.note(kWorkers, at, lengths[i]);
+    at += lengths[i];
+    text.op("aten::mm", at + 10, 20).launched(at + 15, at + 20, 970, i + 1);
+    at += 1'000;
+  }
+  return text;
+}
+
+TEST(DataloaderBound, TheFirstBatchWaitsForWorkersToStart) {
+  const auto starts = [](const TraceText& text) {
+    return says(all_in(text), "worker_start");
+  };
+  const std::vector<double> slow_first = {9'000, 100, 50, 100};
+  EXPECT_TRUE(starts(waits(slow_first)));
+  // What is left of it, 250 of 13,250 us, would be no finding by itself; this would.
+  EXPECT_FALSE(says(all_in(waits(slow_first)), "multi_process"));
+  EXPECT_TRUE(says(all_in(waits({9'000, 300, 300, 300})), "multi_process"));
+  EXPECT_TRUE(starts(waits(slow_first, -1)));  // no steps
+  // A recording that began within an epoch: one of many workers may be slow in turn.
+  EXPECT_FALSE(starts(waits(slow_first, 5)));
+  EXPECT_TRUE(starts(waits({9'000, 9, 9, 9, 9, 9, 9, 9, 9}, 5)));
+  EXPECT_FALSE(starts(waits({9'000, 100, 3'000, 100})));  // not far above the others
+  EXPECT_FALSE(starts(waits({100, 9'000, 100, 100})));    // not the first
+  EXPECT_FALSE(starts(waits({9'000, 100})));              // too few to tell
+}
+
+TEST(DataloaderBound, AnIteratorOfWorkersIsMadeOnceAnEpoch) {
+  // The second epoch's first batch: no step between it and the loader's last answer.
+  auto text = waits({9'000, 100, 50, 100});
+  double at = 9'250 + 4'000;
+  text.note(kWorkers, at, 20).note(kWorkers, at + 30, 8'000);
+  for (int i = 0; i < 3; ++i) {
+    at += i == 0 ? 8'030 : 1'000;
+    text.launched(at + 15, at + 20, 970, 10 + i);
+  }
+  const auto f = first(text, kDataloaderBound);
+  EXPECT_TRUE(says(figures(f), "worker_start x2"));
+  EXPECT_TRUE(says(f.message, "4 later batches"));
+  EXPECT_TRUE(says(f.advice, "persistent_workers=True"));
+  // Frames tell without any comparison, and what making it took is of it.
+  const auto made =
+      TraceText()
+          .launched(0, 10, 90, 1)
+          .python("train.py(3): train", 0, 1'200)
+          .python("torch/utils/data/dataloader.py(415): _get_iterator", 200, 300)
+          .note(kWorkers, 600, 400)
+          .launched(1'100, 1'110, 890, 2);
+  EXPECT_EQ(figures(first(made, kDataloaderBound)),
+            "dataloader_bound.worker_start x2: 700 us, 700 idle, train.py:3");
 }
 
 TEST(DataloaderBound, NamesWhatMostOfTheTimeWentInto) {

@@ -90,7 +90,7 @@ TEST(LaunchBound, Costs) {
       // The first begins with the span. The 98 us of Python before each stay out.
       {"the inside of a long launch is no pause", graphs(900), 19 * 902'000},
       {"of a longer one", graphs(1999), 19 * 2'001'000},
-      {"of one too long", graphs(2000), 0},
+      {"of a graph's however long", graphs(2500), 19 * 2'502'000},
       {"views are dispatch", with_others("", "aten::t", "aten::transpose"),
        19 * 395'000 + 20'000},
       {"in backward, too", with_others("TBackward", "aten::t", "aten::transpose"),
@@ -104,7 +104,8 @@ TEST(LaunchBound, Costs) {
   };
   expect_costs(kLaunchBound, cases);
   // 99 gaps of 45 us and the first of 20 us; the one at the end has no launch.
-  EXPECT_EQ(all_in(eager(100, 50)), "launch_bound x100: 4475 us, 4475 idle");
+  EXPECT_EQ(all_in(eager(100, 50)), "launch_bound.kernels x100: 4475 us, 4475 idle");
+  EXPECT_EQ(all_in(graphs(900)), "launch_bound.graphs x19: 17138 us, 17138 idle");
   // Views as steps of an operator that computes on the host are its computing.
   const auto computing =
       wasted(with_others("", "aten::cos", "aten::sin"), kLaunchBound);
@@ -119,8 +120,48 @@ TEST(LaunchBound, NamesThePhaseAndAdvisesThoseWhoUseGraphsAlready) {
   EXPECT_EQ(
       f(eager(100, 50).step(1, -1, 6000).note("## forward ##", 0, 5000)).operator_name,
       "## forward ##");
-  EXPECT_TRUE(says(f(graphs(900)).advice, "launches CUDA graphs already"));
+  EXPECT_TRUE(says(f(graphs(900)).message, "took 900 us for 1 kernel or copy"));
+  EXPECT_TRUE(says(f(graphs(900)).advice, "first launch uploads"));
   EXPECT_FALSE(says(f(eager(100, 50)).advice, "already"));
+}
+
+// 100 late launches, and before them a graph of so many kernels.
+TraceText with_a_graph(int kernels) {
+  auto text = eager(100, 50).call("cudaGraphLaunch", -1'000, 5, 999);
+  for (int i = 0; i < kernels; ++i) text.kernel(-990 + i * 4, 4, 999);
+  return text;
+}
+
+TEST(LaunchBound, WhoUsesGraphsLaunchesHalfOfTheWorkByThem) {
+  EXPECT_FALSE(says(first(with_a_graph(99), kLaunchBound).advice, "already"));
+  EXPECT_TRUE(says(first(with_a_graph(100), kLaunchBound).advice, "already"));
+}
+
+// Rounds of 40 late launches, the first for an embedding and the last for `choice`.
+TraceText rounds(int n, const char* choice, const char* cache = "aten::cat") {
+  TraceText text;
+  for (int i = 0; i < 40 * n; ++i) {
+    const auto* name = i % 40 == 0    ? "aten::embedding"
+                       : i % 40 == 39 ? choice
+                       : i % 4 == 0   ? cache
+                                      : "aten::mm";
+    text.op(name, i * 50, 40).launched(i * 50 + 10, i * 50 + 20, 5, i + 1);
+  }
+  return text;
+}
+
+TEST(LaunchBound, AdvisesAStaticCacheToWhoGeneratesText) {
+  const auto advises = [](const TraceText& text) {
+    return says(first(text, kLaunchBound).advice, "static cache");
+  };
+  EXPECT_TRUE(advises(rounds(3, "aten::argmax")));
+  EXPECT_TRUE(advises(rounds(3, "aten::multinomial", "aten::index_copy_")));
+  EXPECT_FALSE(advises(rounds(2, "aten::argmax")));
+  EXPECT_FALSE(advises(rounds(3, "aten::nll_loss")));
+  EXPECT_FALSE(advises(rounds(3, "aten::argmax", "aten::add")));
+  EXPECT_FALSE(
+      advises(rounds(3, "aten::argmax")
+                  .op("autograd::engine::evaluate_function: MmBackward0", 6'000, 50)));
 }
 
 // Steps of `kernels` operators, 50 us each with a kernel of 5 us, of the grids that
@@ -193,8 +234,9 @@ TEST(MissedCudaGraph, Costs) {
            .call("cudaLaunchKernel", 2'041, 2, 999)
            .kernel(2'044, 1, 999, "other"),
        0},
-      {"graphs are used",
-       steps("888").call("cudaGraphLaunch", 3'010, 5, 999).kernel(3'020, 5, 999), 0},
+      {"one graph of a kernel is no use of graphs",
+       steps("888").call("cudaGraphLaunch", 3'010, 5, 999).kernel(3'020, 5, 999),
+       kSome},
       {"the device is busy", steps("888").launched(-100, -90, 3'080, 999, 8, "long"),
        0},
       {"few kernels", steps("888", 9), 0},
@@ -210,11 +252,11 @@ TEST(MissedCudaGraph, Costs) {
 
 TEST(MissedCudaGraph, SharesTheLateLaunchesWithLaunchBound) {
   EXPECT_EQ(all_in(steps("888")), "missed_cuda_graph x60: 2675 us, 2675 idle");
-  EXPECT_EQ(all_in(steps("889")), "launch_bound x60: 2675 us, 2675 idle");
+  EXPECT_EQ(all_in(steps("889")), "launch_bound.kernels x60: 2675 us, 2675 idle");
   // The gap before a step's first launch is that launch's.
   EXPECT_EQ(all_in(steps("98887")),
             "missed_cuda_graph x60: 2700 us, 2700 idle\n"
-            "launch_bound x40: 1775 us, 1775 idle");
+            "launch_bound.kernels x40: 1775 us, 1775 idle");
 }
 
 }  // namespace

@@ -190,6 +190,67 @@ TEST(RecompileOrLazyLoad, AfterTheFirstStepOnlyItsRegionTellsOfCompilingAgain) {
   EXPECT_EQ(figures(compiled_late("0/1", "0/1")), late);  // ran before
 }
 
+// A call, and then, 100 us later, launches of a kernel.
+TraceText first_call(const char* name, double length, const char* before = nullptr) {
+  TraceText text;
+  text.op("aten::empty", 0, length + 90);
+  if (before != nullptr) text.call(before, 10, 5, 0);
+  text.call(name, 20, length, 0);
+  for (int i = 0; i < 5; ++i) {
+    const double at = length + 120 + i * 100;
+    text.launched(at, at + 10, 80, i + 1);
+  }
+  return text;
+}
+
+TEST(RecompileOrLazyLoad, AContextIsMadeInTheFirstCallThatNeedsOne) {
+  const auto makes = [](const TraceText& text) {
+    for (const auto& f : find_in(text).findings) {
+      if (says(figures(f), "context_creation")) return true;
+    }
+    return false;
+  };
+  for (const auto* name :
+       {"cudaFree", "cudaMalloc", "cudaStreamIsCapturing", "cudaGetDeviceCount",
+        "cuInit", "hipInit", "hipMalloc", "cudaEventCreateWithFlags",
+        "cudaDeviceGetStreamPriorityRange"}) {
+    EXPECT_TRUE(makes(first_call(name, 50'000))) << name;
+    EXPECT_TRUE(makes(first_call(name, 300'000, "cudaGetDevice"))) << name;
+    EXPECT_FALSE(makes(first_call(name, 49'999))) << name;
+    // What came before had one; so has a device that works.
+    EXPECT_FALSE(makes(first_call(name, 300'000, "cudaMalloc"))) << name;
+    EXPECT_FALSE(makes(first_call(name, 300'000).launched(-100, -90, 10, 99))) << name;
+  }
+  // Waits and copies may have to do with what a recording that began later lacks.
+  for (const auto* name :
+       {"cudaDeviceSynchronize", "cudaMemcpyAsync", "cudaStreamSynchronize"}) {
+    EXPECT_FALSE(makes(first_call(name, 300'000))) << name;
+  }
+  const auto f = first(first_call("cudaFree", 60'000), kRecompileOrLazyLoad);
+  EXPECT_EQ(f.wasted_ns, 60'000'000);
+  EXPECT_TRUE(says(f.message, "first cudaFree set up the device"));
+}
+
+// Graphs of 20 kernels in steps, the first launch of `first` us and the rest of 20.
+TraceText graph_steps(double first, int kernels = 20) {
+  TraceText text;
+  for (int i = 0; i < 6; ++i) {
+    const double at = i * 2'000, launch = i == 0 ? first : 20;
+    text.step(i, at, 2'000).launched(at, at + 10, 40, 2 * i + 1);
+    text.call("cudaGraphLaunch", at + 60, launch, 2 * i + 2);
+    for (int k = 0; k < (i == 0 ? kernels : 20); ++k) {
+      text.kernel(at + 70 + launch + k * 20, 18, 2 * i + 2);
+    }
+  }
+  return text;
+}
+
+TEST(RecompileOrLazyLoad, TheFirstLaunchOfAGraphUploadsIt) {
+  EXPECT_EQ(wasted(graph_steps(201), kRecompileOrLazyLoad), 201'000);
+  EXPECT_EQ(wasted(graph_steps(200), kRecompileOrLazyLoad), 0);
+  EXPECT_EQ(wasted(graph_steps(1'000, 30), kRecompileOrLazyLoad), 0);  // another graph
+}
+
 TEST(RecompileOrLazyLoad, AdviceIsOfWhatHappened) {
   const auto of = [](const TraceText& text) {
     return find_in(text).findings.at(0).advice;
@@ -198,9 +259,7 @@ TEST(RecompileOrLazyLoad, AdviceIsOfWhatHappened) {
   EXPECT_FALSE(says(compiled_late("0/0", "1/0").advice, "dynamic"));
   EXPECT_TRUE(says(of(slow_launch(5'000, "new")), "Warm up before measuring"));
   EXPECT_TRUE(says(of(called("cuModuleLoadData", 300)), "CUDA_MODULE_LOADING"));
-  const auto* const priority = "cudaDeviceGetStreamPriorityRange";
-  EXPECT_TRUE(says(of(called(priority, 1'000'000, 2'000'000)), "context"));
-  EXPECT_FALSE(says(of(called(priority, 999'999, 2'000'000)), "context"));
+  EXPECT_TRUE(says(of(first_call("cudaFree", 60'000)), "torch.cuda.init()"));
   const auto amd = find_in(TraceText()
                                .call("hipLaunchKernel", 0, 5, 1)
                                .kernel(10, 90, 1)

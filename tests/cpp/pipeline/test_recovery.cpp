@@ -97,6 +97,30 @@ TEST(Recovery, PathsAddUpAndNameTheLongest) {
   EXPECT_EQ(paths[3].span_ns, 3'999'000);
 }
 
+// Operators of 100 us with a launch at their end, 900 us of nothing between them.
+TraceText far_apart() {
+  TraceText text;
+  for (int i = 0; i < 10; ++i) {
+    const double at = i * 1'000;
+    text.op(i % 2 == 0 ? "aten::mm" : "aten::add", at, 100);
+    text.launched(at + 90, at + 100, 50, i + 1);
+  }
+  return text;
+}
+
+TEST(Recovery, APathChargesNoEventMoreThanItsLength) {
+  const Analyzed report(far_apart());
+  const auto recovery = recover(report);
+  const auto path = critical_paths(*recovery.model, false).at(0);
+  EXPECT_GT(path.span_ns, 9'000'000);
+  ASSERT_EQ(path.places.size(), 2u);
+  // Five operators each, the last of them with its kernel.
+  for (const auto& place : path.places) {
+    EXPECT_LE(place.ns, place.name == "aten::add" ? 5 * 100'000 + 50'000 : 5 * 100'000)
+        << place.name;
+  }
+}
+
 std::vector<std::uint32_t> ids(const trace::Trace& trace, std::string_view part) {
   std::vector<std::uint32_t> out;
   for (std::uint32_t id = 0; id < trace.strings.size(); ++id) {
