@@ -13,11 +13,12 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 from torchtraceap import _core
+from torchtraceap.location import Location
 
 if TYPE_CHECKING:
     from torchtraceap.events import Event, Unexplained
     from torchtraceap.facts import Balance, Step
-    from torchtraceap.findings import Finding, Location
+    from torchtraceap.findings import Finding
     from torchtraceap.report import Report
     from torchtraceap.source_lines import Line
     from torchtraceap.windows import Window
@@ -175,7 +176,15 @@ def location_form(where: Location | Line | None) -> dict[str, Any] | None:
     """Return a place of the user's code; None without one."""
     if where is None:
         return None
-    return {"file": where.file, "line": where.line, "function": where.function}
+    form: dict[str, Any] = {
+        "file": where.file,
+        "line": where.line,
+        "function": where.function,
+    }
+    if isinstance(where, Location):
+        form["recorded_line"] = where.recorded_line
+        form["recorded_at"] = where.recorded_at
+    return form
 
 
 def _finding_form(finding: Finding) -> dict[str, Any]:
@@ -194,6 +203,7 @@ def _finding_form(finding: Finding) -> dict[str, Any]:
         "recoverable_fraction": finding.recoverable_fraction,
         "edit": finding.edit,
         "location": location_form(finding.location),
+        "deepest": location_form(finding.deepest),
         "operator": finding.operator,
         "processes": list(finding.processes),
         "windows": list(finding.windows),

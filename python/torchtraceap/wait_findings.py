@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from torchtraceap import _core
     from torchtraceap.facts import TraceFacts
 
-_Place = tuple[str, int] | None
+_Place = tuple[str, int | None] | None
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def recorded_findings(
 
 
 def _place(location: Location | None) -> _Place:
-    return None if location is None else (location.file, location.line)
+    return None if location is None else (location.file, location.recorded_line)
 
 
 def _finding(
