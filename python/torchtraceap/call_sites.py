@@ -20,8 +20,8 @@ _COMPREHENSIONS: dict[type[ast.AST], str] = {
     ast.DictComp: "<dictcomp>",
     ast.GeneratorExp: "<genexpr>",
 }
-# Asked for their elements, these run no Python; nor do views of a dict. A generator runs
-# under its own name, not as __next__.
+# Asked for their elements, these run no Python; nor do views of a dict. A generator
+# runs under its own name, not as __next__.
 _BUILTIN = {"range", "str", "bytes", "dir", "vars"}
 _VIEWS = {"items", "keys", "values", "split", "splitlines", "tolist"}
 _GENERATORS = {
@@ -203,8 +203,8 @@ class Source:
             yield Site("test", "", node.test.lineno)
         elif isinstance(node, ast.BoolOp):
             yield Site("test", "", node.lineno)
-        elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-            yield Site("test", "", node.lineno)
+        elif isinstance(node, ast.UnaryOp):
+            yield Site("test" if isinstance(node.op, ast.Not) else "", "", node.lineno)
 
     def _runs_python(self, node: ast.expr, depth: int = 4) -> bool:
         """Tell whether asking for elements can run Python."""

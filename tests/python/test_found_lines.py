@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 import torchtraceap
-from tests.python.trace_builder import LOADER, annotation, frame, op, report_of
-
 from torchtraceap.call_sites import Source
 from torchtraceap.found_lines import FoundLines
+
+from .trace_builder import LOADER, annotation, frame, op, report_of
 
 NEXT = "torch/utils/data/dataloader.py(720): __next__"
 
@@ -318,7 +318,14 @@ def test_a_line_holds_four_fifths_of_the_time(folder: Path) -> None:
     assert FoundLines("").line_of(finding(1, (item, 50), (cpu, 50))) == 2
 
 
-SOURCE = "import gc\n\ndef main(prof):\n    while prof:\n        gc.collect()\n        prof.step()\n"
+SOURCE = """\
+import gc
+
+def main(prof):
+    while prof:
+        gc.collect()
+        prof.step()
+"""
 COLLECT = (["<built-in function collect>"], 10)
 
 
