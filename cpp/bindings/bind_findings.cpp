@@ -5,6 +5,7 @@
 #include <array>
 
 #include "bindings/analysis.h"
+#include "bindings/bindings.h"
 #include "patterns/waits.h"
 
 namespace tta::bindings {

@@ -11,7 +11,8 @@ import ast
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple
+
+from torchtraceap.sites import Site, Variables, pauses_of, sites_of
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _COMPREHENSIONS: dict[type[ast.AST], str] = {
@@ -20,29 +21,6 @@ _COMPREHENSIONS: dict[type[ast.AST], str] = {
     ast.DictComp: "<dictcomp>",
     ast.GeneratorExp: "<genexpr>",
 }
-# Asked for their elements, these run no Python; nor do views of a dict. A generator
-# runs under its own name, not as __next__.
-_BUILTIN = {"range", "str", "bytes", "dir", "vars"}
-_VIEWS = {"items", "keys", "values", "split", "splitlines", "tolist"}
-_GENERATORS = {
-    *("parameters", "named_parameters", "buffers", "named_buffers"),
-    *("modules", "named_modules", "children", "named_children"),
-}
-_THROUGH = {"enumerate", "zip", "map", "filter", "reversed", "iter"}
-_CONSUMERS = {"list", "tuple", "set", "frozenset", "dict", "bytes", "deque"}
-_LITERALS = (ast.Constant, ast.JoinedStr, ast.List, ast.Tuple, ast.Set, ast.Dict)
-
-
-class Site(NamedTuple):
-    """A line that runs something else.
-
-    The kind is ``call`` of a name, ``for`` (asks for elements), ``with``, ``item``
-    (``x[i]``), ``set_item`` (``x[i] = y``), or ``test`` (asks for a truth value).
-    """
-
-    kind: str
-    name: str
-    line: int
 
 
 @dataclass
@@ -74,12 +52,8 @@ class Source:
         except (SyntaxError, RecursionError, MemoryError) as error:
             raise ValueError(str(error)) from error
         self.scopes: list[Scope] = []
-        self.aliases: dict[str, str] = {}  # import ... as ...
-        self.made_by: dict[str, set[str]] = {}  # A variable: what its values call.
-        self._values: dict[str, list[ast.expr]] = {}
-        self._iterated: set[str] = set()  # Variables.
+        self.variables = Variables(tree)
         try:
-            self._names(tree)
             self._scope(tree, "<module>", 1, 1, [tree])
         except RecursionError as error:
             raise ValueError(str(error)) from error
@@ -94,31 +68,6 @@ class Source:
             and (line in (scope.first, scope.line) or line in scope.pauses)
         ]
         return max(fits, key=lambda scope: scope.first, default=None)
-
-    def is_iterated_later(self, function: str) -> bool:
-        """Tell whether what a function returns is kept and then asked for elements."""
-        return any(function in self.made_by.get(v, ()) for v in self._iterated)
-
-    def _names(self, tree: ast.AST) -> None:
-        for node in ast.walk(tree):
-            if isinstance(node, ast.For | ast.AsyncFor | ast.comprehension):
-                self._iterated |= {_name(part) for part in ast.walk(node.iter)}
-            elif isinstance(node, ast.Call) and _name(node.func) in ("next", "iter"):
-                self._iterated |= {_name(part) for part in node.args}
-            if isinstance(node, ast.Import | ast.ImportFrom):
-                for alias in node.names:
-                    if alias.asname:
-                        self.aliases[alias.asname] = alias.name.rpartition(".")[2]
-            for target, value in _assigned(node):
-                name = _name(target)
-                if name:
-                    self._values.setdefault(name, []).append(value)
-                    made = self.made_by.setdefault(name, set())
-                    made |= {
-                        _name(call.func)
-                        for call in ast.walk(value)
-                        if isinstance(call, ast.Call)
-                    }
 
     def _scope(
         self,
@@ -145,8 +94,8 @@ class Source:
         owner: str = "",
         fresh: bool = True,  # Or the functions inside are known from another visit.
     ) -> None:
-        scope.sites += self._sites(node)
-        scope.pauses |= _pauses(node)
+        scope.sites += sites_of(node, self.variables)
+        scope.pauses |= pauses_of(node)
         scope.generator |= isinstance(node, ast.Yield | ast.YieldFrom)
         parts = list(_parts(node))
         if isinstance(node, ast.Lambda):
@@ -176,52 +125,6 @@ class Source:
         for part in parts:
             self._visit(part, scope, inner, fresh=fresh)
 
-    def _sites(self, node: ast.AST) -> Iterator[Site]:
-        if isinstance(node, ast.Call):
-            func = node.func
-            name = _name(func)
-            # In a chain over several lines, the line of the method's name.
-            line = (func.end_lineno if isinstance(func, ast.Attribute) else None) or (
-                func.lineno
-            )
-            if name:
-                yield Site("call", self.aliases.get(name, name), line)
-            if name in _CONSUMERS and any(map(self._runs_python, node.args)):
-                yield Site("for", "", line)
-        elif isinstance(node, ast.For | ast.AsyncFor | ast.comprehension):
-            if self._runs_python(node.iter):
-                yield Site("for", "", node.iter.lineno)
-        elif isinstance(node, ast.YieldFrom | ast.Starred):
-            if self._runs_python(node.value):
-                yield Site("for", "", node.value.lineno)
-        elif isinstance(node, ast.withitem):
-            yield Site("with", "", node.context_expr.lineno)
-        elif isinstance(node, ast.Subscript):
-            kind = "item" if isinstance(node.ctx, ast.Load) else "set_item"
-            yield Site(kind, "", node.lineno)
-        elif isinstance(node, ast.If | ast.While | ast.IfExp | ast.Assert):
-            yield Site("test", "", node.test.lineno)
-        elif isinstance(node, ast.BoolOp):
-            yield Site("test", "", node.lineno)
-        elif isinstance(node, ast.UnaryOp):
-            yield Site("test" if isinstance(node.op, ast.Not) else "", "", node.lineno)
-
-    def _runs_python(self, node: ast.expr, depth: int = 4) -> bool:
-        """Tell whether asking for elements can run Python."""
-        if isinstance(node, _LITERALS):
-            return False
-        if isinstance(node, ast.Call):
-            name = _name(node.func)
-            if isinstance(node.func, ast.Attribute):
-                return name not in _VIEWS | _GENERATORS
-            if depth and name in _THROUGH | _CONSUMERS | {"sorted"}:
-                return any(self._runs_python(arg, depth - 1) for arg in node.args)
-            return name not in _BUILTIN
-        values = self._values.get(node.id, []) if isinstance(node, ast.Name) else []
-        if not values or depth == 0:
-            return True
-        return any(self._runs_python(value, depth - 1) for value in values)
-
 
 def _lineno(node: ast.AST) -> int:
     return int(getattr(node, "lineno", 0))
@@ -235,27 +138,3 @@ def _parts(node: ast.AST) -> Iterator[ast.AST]:
         for part in value if isinstance(value, list) else [value]:
             if isinstance(part, ast.AST):
                 yield part
-
-
-def _pauses(node: ast.AST) -> set[int]:
-    """Return the lines at which a function can be left to come back: at calls, also
-    those of ``with``, and where a generator yields."""
-    if isinstance(node, ast.Call | ast.Await | ast.Yield | ast.YieldFrom):
-        return set(range(node.lineno, (node.end_lineno or node.lineno) + 1))
-    if isinstance(node, ast.With | ast.AsyncWith):
-        return {node.lineno}
-    return set()
-
-
-def _assigned(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
-    if isinstance(node, ast.Assign):
-        for target in node.targets:
-            yield target, node.value
-    elif isinstance(node, ast.AnnAssign | ast.NamedExpr) and node.value is not None:
-        yield node.target, node.value
-
-
-def _name(node: ast.AST) -> str:
-    if isinstance(node, ast.Attribute):
-        return node.attr
-    return node.id if isinstance(node, ast.Name) else ""

@@ -124,7 +124,9 @@ def _lines(source: Source, scope: Scope, file: str, name: str) -> tuple[set[int]
         function = built_in[1]
         return _at(scope, "call", function) | _kind(scope, function), False
     if module := _MODULE.match(name):
-        instances = [v for v, made in source.made_by.items() if module[1] in made]
+        instances = [
+            v for v, made in source.variables.made_by.items() if module[1] in made
+        ]
         return {n for v in instances for n in _at(scope, "call", v)}, False
     frame = _FRAME.match(name)
     if frame is None:
@@ -140,7 +142,11 @@ def _lines(source: Source, scope: Scope, file: str, name: str) -> tuple[set[int]
     lines = _at(scope, "call", function) | _kind(scope, function)
     if function.startswith("__"):
         return lines, False
-    if lines and (own is None or own.generator) and source.is_iterated_later(function):
+    if (
+        lines
+        and (own is None or own.generator)
+        and source.variables.is_iterated_later(function)
+    ):
         # The frame of a generator runs where it is asked for an element.
         lines |= _at(scope, "for") | _at(scope, "call", "next")
     return lines, path != file or (own is not None and own.nested)

@@ -225,6 +225,17 @@ NONE = {
             x.cpu()
         """,
     ),
+    "a loop over what elsewhere is a list": (
+        [NEXT],
+        """
+        def main(loader):
+            for x in loader:
+                for y in others:
+                    print(x, y)
+        def other():
+            loader = []
+        """,
+    ),
     "a generator that was kept": (
         ["train.py(2): batches"],
         """
