@@ -111,8 +111,8 @@ class Source:
             parts = [*node.decorator_list, node.args]
         elif isinstance(node, ast.ClassDef):
             # Runs as a function of its own, once, which is of no interest.
-            for part in node.body if fresh else ():
-                self._visit(part, Scope("", 0, 0, 0), inner, node.name)
+            for member in node.body if fresh else ():
+                self._visit(member, Scope("", 0, 0, 0), inner, node.name)
             parts = [*node.decorator_list, *node.bases, *node.keywords]
         elif type(node) in _COMPREHENSIONS:
             name, begin = _COMPREHENSIONS[type(node)], _lineno(node)

@@ -12,7 +12,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from torchtraceap.findings import Finding, Location, finding_id
+from torchtraceap.findings import Finding, finding_id
+from torchtraceap.location import Location
 from torchtraceap.recorded_waits import PATTERN, RecordedWait, read_recorded
 from torchtraceap.units import counted, time_text
 

@@ -14,7 +14,8 @@ import pytest
 import torchtraceap
 from torchtraceap import _core
 from torchtraceap.cli.patterns import pattern_forms
-from torchtraceap.findings import Finding, Location
+from torchtraceap.findings import Finding
+from torchtraceap.location import Location
 from torchtraceap.units import time_text
 
 from .trace_builder import frame, kernel, launched, report_of, starved_events
