@@ -48,9 +48,6 @@ inline std::string side_name(patterns::PatternSide side) {
   return side == patterns::PatternSide::kCpu ? "cpu" : "gpu";
 }
 
-/// Adds the table of patterns, findings, claims and waits.
-void bind_findings(pybind11::module_& m);
-
 /// Adds what is made when it is asked for: the story and the tables.
 void bind_tables(pybind11::module_& m, pybind11::class_<Analysis>& report);
 

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "bindings/analysis.h"
+#include "bindings/bindings.h"
 #include "patterns/waits.h"
 
 namespace tta::bindings {
@@ -55,7 +56,14 @@ void bind_findings(py::module_& m) {
       .def_readonly("file", &Frame::file)
       .def_readonly("line", &Frame::line)
       .def_readonly("function", &Frame::function)
-      .def_readonly("user", &Frame::user);
+      .def_readonly("user", &Frame::user)
+      .def_property_readonly(
+          "line_of",
+          [](const Frame& f) {
+            return std::array{"function", "start", "call"}[static_cast<int>(f.line_of)];
+          },
+          "Whose line it is: of the function's begin, of where the function was when "
+          "recording began, or of the call.");
 
   py::class_<Claim>(m, "Claim", "Time taken by one cause, in nanoseconds.")
       .def_readonly("idle", &Claim::idle)
@@ -102,6 +110,15 @@ void bind_findings(py::module_& m) {
           [](const Named<Finding>& f) { return patterns::info(info(f).fix).name; })
       .def_readonly("location", &Finding::location)
       .def_readonly("pids", &Finding::pids)
+      .def_property_readonly(
+          "calls",
+          [](const Named<Finding>& f) {
+            std::vector<std::pair<timeline::Calls, std::int64_t>> out;
+            for (const auto& call : f.calls) out.emplace_back(call.names, call.ns);
+            return out;
+          },
+          "What the location was calling, and nanoseconds of each.")
+      .def_readonly("deepest", &Finding::deepest)
       .def_readonly("operator_name", &Finding::operator_name)
       .def_readonly("message", &Finding::message)
       .def_readonly("advice", &Finding::advice)

@@ -171,7 +171,6 @@ void bind_parts(py::module_& m) {
 }  // namespace
 
 void bind_report(py::module_& m) {
-  bind_findings(m);
   bind_parts(m);
 
   // Lists are made anew at each access: hold on to them in a loop.

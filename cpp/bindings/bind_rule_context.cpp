@@ -131,17 +131,9 @@ void bind_rule_context(py::module_& m) {
               if (row >= t.columns().size())
                 throw py::index_error("there is no row " + std::to_string(row));
             }
-            using Place = std::tuple<std::string, std::int64_t, std::string, bool>;
-            std::vector<std::optional<Place>> out;
-            for (auto& frame : timeline::user_frames(t, rows)) {
-              out.push_back(!frame
-                                ? std::nullopt
-                                : std::optional(Place(frame->file, frame->line,
-                                                      frame->function, frame->user)));
-            }
-            return out;
+            return timeline::user_frames(t, rows);
           },
-          py::arg("rows"), "File, line, function and whether it is the user's.");
+          py::arg("rows"));
 }
 
 }  // namespace tta::bindings

@@ -8,6 +8,7 @@ namespace tta::bindings {
 
 void bind_trace(pybind11::module_& m);
 void bind_load(pybind11::module_& m);
+void bind_findings(pybind11::module_& m);
 void bind_rule_context(pybind11::module_& m);
 void bind_rules(pybind11::module_& m);
 void bind_report(pybind11::module_& m);

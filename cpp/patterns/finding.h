@@ -50,6 +50,12 @@ struct Mark {
   double share = 1;  ///< and how much of its time, 0 to 1; 1: it is not even launched.
 };
 
+/// What of a finding's time the calls of its frame cost that are named alike.
+struct CallCost {
+  timeline::Calls names;
+  std::int64_t ns = 0;
+};
+
 /// All claims of one pattern and sub-type at one source line and operator.
 struct Finding {
   PatternId pattern;
@@ -63,6 +69,9 @@ struct Finding {
   /// Deepest user frame; none if the trace holds no Python frames for it, or if the
   /// finding gathers several lines too small to list.
   std::optional<timeline::Frame> location;
+  std::vector<CallCost> calls;  ///< Of `location`, costliest first, <= 16.
+  /// Deepest function below `location` that holds most of the time; often none does.
+  std::optional<timeline::Frame> deepest;
   std::string operator_name;  ///< Deepest cpu_op, "" if there is none.
   /// The processes whose time it is, or that feed the devices whose it is, ascending;
   /// those that are known.

@@ -33,7 +33,7 @@ class FrameTree {
   };
 
   FrameTree(const timeline::Timeline& t, bool inside)
-      : t_(t), c_(t.columns()), inside_(inside), node_of_(c_.size(), kNone) {}
+      : t_(t), c_(t.columns()), inside_(inside) {}
 
   void add(const PythonStretch& stretch) {
     std::vector<std::uint32_t> fresh;  // frames, innermost first
@@ -41,10 +41,10 @@ class FrameTree {
     if (c_.cat(row) != Category::kPythonFunction) row = inside_ ? kNoRow : above(row);
     if (row == kNoRow) return;
     const auto innermost = row;
-    for (; row != kNoRow && node_of_[row] == kNone; row = above(row)) {
+    for (; row != kNoRow && !node_of_.contains(row); row = above(row)) {
       fresh.push_back(row);
     }
-    auto parent = row == kNoRow ? kNone : node_of_[row];
+    auto parent = row == kNoRow ? kNone : node_of_.at(row);
     auto depth =
         static_cast<int>(fresh.size()) + (parent == kNone ? 0 : nodes_[parent].depth);
     for (const auto frame : fresh) {
@@ -110,7 +110,7 @@ class FrameTree {
   const timeline::Timeline& t_;
   const trace::Columns& c_;
   bool inside_;
-  std::vector<std::uint32_t> node_of_;  // of each row
+  std::unordered_map<std::uint32_t, std::uint32_t> node_of_;  // of rows
   std::vector<Node> nodes_;
   std::uint32_t root_ = kNone;  // the last of those without a parent
   std::vector<Cost> costs_;
@@ -137,12 +137,14 @@ const std::vector<char>& working_rows(const Context& context) {
 std::optional<FrameCost> deepest_of_most(const timeline::Timeline& t,
                                          std::span<const PythonStretch> stretches,
                                          std::int64_t of, bool inside,
-                                         timeline::FileOwner least) {
+                                         timeline::FileOwner least, double share) {
   FrameTree tree(t, inside);
   for (const auto& stretch : stretches) tree.add(stretch);
   const FrameTree::Cost* best = nullptr;
   for (const auto& cost : tree.costs()) {
-    if (2 * cost.ns <= of || !is_of(t.trace->name(cost.row), least)) continue;
+    const auto ns = static_cast<double>(cost.ns);
+    if (ns <= share * static_cast<double>(of) || !is_of(t.trace->name(cost.row), least))
+      continue;
     if (best == nullptr || cost.depth > best->depth ||
         (cost.depth == best->depth && cost.ns > best->ns)) {
       best = &cost;

@@ -16,14 +16,14 @@ struct FrameCost {
   std::int64_t ns = 0;    ///< What of the cost fell into frames of that name.
 };
 
-/// Returns the deepest function that holds more than half of `of`, frames of files with
-/// at least that owner only; a builtin belongs to kTorch. Each stretch counts for its
-/// innermost frame and all above it; if `inside`, only up to the first event that is no
-/// frame. None if no function holds so much. Linear in the rows.
+/// Returns the deepest function that holds more than `share` of `of`, frames of files
+/// with at least that owner only; a builtin belongs to kTorch. Each stretch counts for
+/// its innermost frame and all above it; if `inside`, only up to the first event that
+/// is no frame. None if no function holds so much. Linear in the rows.
 std::optional<FrameCost> deepest_of_most(
     const timeline::Timeline& timeline, std::span<const PythonStretch> stretches,
     std::int64_t of, bool inside,
-    timeline::FileOwner least = timeline::FileOwner::kTorch);
+    timeline::FileOwner least = timeline::FileOwner::kTorch, double share = 0.5);
 
 /// Returns the costliest function that only ran Python: each stretch counts for the
 /// outermost frame around it in which no operator and no runtime call ran, or for its

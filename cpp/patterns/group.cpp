@@ -9,11 +9,14 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "patterns/deep_frames.h"
+
 namespace tta::patterns {
 namespace {
 
 constexpr std::size_t kMaxPlaces = 10;  // findings of one pattern, before "elsewhere"
 constexpr std::size_t kMaxEvents = 8;   // evidence listed for a finding
+constexpr std::size_t kMaxCalls = 16;   // named for one; those of a line are few
 
 // A launch-bound stretch goes through many operators; naming one would mislead.
 bool has_operator(PatternId pattern) {
@@ -121,6 +124,22 @@ class CostOfRows {
  private:
   std::vector<std::uint32_t> place_;
 };
+
+// What the finding's frame was calling, the costliest first.
+std::vector<CallCost> calls_of(const Finding& f, const SourceLines& lines) {
+  if (!f.location || f.location->line_of == timeline::LineOf::kCall) return {};
+  std::unordered_map<std::uint32_t, std::int64_t> costs;
+  for (const auto& claim : f.claims) {
+    costs[lines.calls(claim.evidence)] += claim.end - claim.begin;
+  }
+  std::vector<CallCost> out;
+  for (const auto& [calls, ns] : costs) out.push_back({lines.names(calls), ns});
+  std::sort(out.begin(), out.end(), [](const CallCost& a, const CallCost& b) {
+    return std::tie(b.ns, a.names) < std::tie(a.ns, b.names);
+  });
+  out.resize(std::min(out.size(), kMaxCalls));
+  return out;
+}
 
 // Fills what follows from the claims: count, evidence, the costliest operator.
 void finish(const timeline::Timeline& t, CostOfRows& costs, Finding& f) {
@@ -256,6 +275,8 @@ std::vector<Finding> group(const Context& context, PatternId pattern,
   CostOfRows costs(t.columns().size());
   for (auto& finding : kept) {
     finish(t, costs, finding);
+    finding.calls = calls_of(finding, lines);
+    finding.deepest = deepest_below(t, finding);
     finding.message = wording.describe(context, finding);
     finding.advice =
         wording.advise ? wording.advise(context, finding) : std::string(wording.advice);

@@ -34,6 +34,7 @@ SourceLines::SourceLines(const timeline::Timeline& t,
   }
   auto found = timeline::shared_user_frames(t, rows);
   frames_ = std::move(found.frames);
+  calls_ = std::move(found.calls);
   // Frames of several names may be one line.
   std::unordered_map<const timeline::Frame*, std::uint32_t, FrameHash, SameLine> known;
   std::vector<std::uint32_t> numbers;
@@ -42,7 +43,9 @@ SourceLines::SourceLines(const timeline::Timeline& t,
   }
   places_.resize(wanted.size(), 0);
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    if (found.of[i] != timeline::kNoRow) places_[rows[i]] = numbers[found.of[i]];
+    if (found.of[i] == timeline::kNoRow) continue;
+    places_[rows[i]] = numbers[found.of[i]];
+    calls_of_.emplace(rows[i], found.calls_of[i]);
   }
 }
 

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <unordered_map>
 #include <vector>
 
 #include "timeline/frames.h"
@@ -29,8 +30,15 @@ class SourceLines {
   /// is no frame.
   std::uint32_t place(std::uint32_t row) const { return places_[row]; }
 
+  /// Returns what the frame of a row that has one was calling, as a number.
+  std::uint32_t calls(std::uint32_t row) const { return calls_of_.at(row); }
+  /// Returns the names that such a number stands for.
+  const timeline::Calls& names(std::uint32_t calls) const { return calls_[calls]; }
+
  private:
   std::vector<timeline::Frame> frames_;
+  std::vector<timeline::Calls> calls_;
+  std::unordered_map<std::uint32_t, std::uint32_t> calls_of_;
   std::vector<std::uint32_t> places_;  // of each row; 1 more than that in frames_
 };
 

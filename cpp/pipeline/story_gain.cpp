@@ -41,7 +41,12 @@ struct Cost {
 
 std::string place(const patterns::Finding& f) {
   if (f.location) {
-    return "at " + end_of(f.location->file) + ":" + std::to_string(f.location->line);
+    const auto file = end_of(f.location->file);
+    if (f.location->line_of == timeline::LineOf::kCall) {
+      return "at " + file + ":" + std::to_string(f.location->line);
+    }
+    const auto function = beginning(f.location->function);
+    return "in " + function + (function.starts_with('<') ? " of " : "() of ") + file;
   }
   return f.operator_name.empty() ? "" : "in " + beginning(f.operator_name);
 }

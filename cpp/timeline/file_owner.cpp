@@ -109,6 +109,9 @@ constexpr std::array<std::string_view, 70> kStandard = {
     "pprint",      "sre_parse",
     "sre_compile", "stat"};
 
+// A cell of IPython's own terminal; notebooks give their cells a path.
+constexpr std::string_view kCell = "<ipython-input-";
+
 template <std::size_t N>
 bool has(const std::array<std::string_view, N>& names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
@@ -117,7 +120,7 @@ bool has(const std::array<std::string_view, N>& names, std::string_view name) {
 }  // namespace
 
 std::optional<Frame> parse_frame(std::string_view name) {
-  if (name.starts_with('<')) return std::nullopt;
+  if (name.starts_with('<') && !name.starts_with(kCell)) return std::nullopt;
   // "path(line): function": the path itself may hold brackets.
   for (auto open = name.find('('); open != std::string_view::npos;
        open = name.find('(', open + 1)) {
@@ -141,6 +144,7 @@ std::optional<Frame> parse_frame(std::string_view name) {
 }
 
 FileOwner owner_of_file(std::string_view file) {
+  if (file.starts_with(kCell)) return FileOwner::kUser;
   if (file.empty() || file.front() == '<') return FileOwner::kTorch;
   // What torch.compile wrote: /tmp/torchinductor_<user>/xy/<hash>.py.
   if (file.find("torchinductor_") != std::string_view::npos) return FileOwner::kTorch;

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <map>
 #include <unordered_map>
+#include <unordered_set>
 
+#include "timeline/call_names.h"
 #include "timeline/timeline.h"
 #include "trace/args.h"
 
@@ -20,7 +22,8 @@ class Resolver {
       : t_(t),
         c_(t.columns()),
         by_name_(t.trace->strings.size(), kUnseen),
-        above_(c_.size(), kUnseen) {
+        above_(c_.size(), kUnseen),
+        names_(t.trace->strings) {
     for (const auto& lane : t.lanes.lanes) {
       if (lane.is_stream) continue;
       std::uint32_t frames = 0;
@@ -30,6 +33,7 @@ class Resolver {
       auto& busiest = python_threads_[lane.pid];
       if (frames > busiest.second) busiest = {&lane, frames};
       has_frames_ |= frames > 0;
+      if (frames > 0) add_running(lane);
     }
   }
 
@@ -41,9 +45,12 @@ class Resolver {
     if (!has_frames_ && may_have_call_stacks()) read_call_stacks(starts);
     SharedFrames out;
     for (const auto start : starts) {
-      out.of.push_back(start == kNoRow ? kNoFrame : find(start));
+      auto from = start;
+      out.of.push_back(start == kNoRow ? kNoFrame : find(start, from));
+      out.calls_of.push_back(calls_below(out.of.back(), from));
     }
     out.frames = std::move(frames_);
+    out.calls = names_.take();
     return out;
   }
 
@@ -69,15 +76,46 @@ class Resolver {
     return static_cast<std::uint32_t>(frames_.size() - 1);
   }
 
-  std::uint32_t find(std::uint32_t row) {
+  // `from` becomes the row above which the frame was found.
+  std::uint32_t find(std::uint32_t row, std::uint32_t& from) {
     auto best = above(row);
-    if (is_user(best)) return best;
-    if (const auto forward = forward_of(row); forward != kNoRow) {
-      best = better(best, above(forward));
-      if (is_user(best)) return best;
-    }
-    if (has_frames_) best = better(best, elsewhere(row));
+    const auto look = [&](std::uint32_t other) {
+      if (other == kNoRow || is_user(best)) return;
+      const auto found = better(best, above(other));
+      if (found != best) from = other;
+      best = found;
+    };
+    look(is_user(best) ? kNoRow : forward_of(row));
+    look(is_user(best) || !has_frames_ ? kNoRow : elsewhere(row));
     return best;
+  }
+
+  // The frames in which a thread was when recording began: each the first of its
+  // caller, down to the profiler's own that began it. Where a thread began later this
+  // takes its first frames for running ones, and loses where these functions begin.
+  void add_running(const Lane& lane) {
+    auto last = kNoRow;
+    for (const auto row : t_.lanes.rows_of(lane)) {
+      if (c_.cat(row) != Category::kPythonFunction) continue;
+      if (last != kNoRow && t_.tree.parent[row] != last) return;
+      running_.insert(c_.name[row]);
+      last = row;
+    }
+  }
+
+  // What the frame was calling on the way to a row. An annotation calls nothing.
+  std::uint32_t calls_below(std::uint32_t frame, std::uint32_t row) {
+    path_.clear();
+    for (int depth = 0; row != kNoRow && depth < kMaxDepth && own(row) != frame;
+         row = t_.tree.parent[row], ++depth) {
+      const auto cat = c_.cat(row);
+      // What an operator calls is none of the frame's calls.
+      if (cat != Category::kPythonFunction && cat != Category::kUserAnnotation)
+        path_.clear();
+      if (cat != Category::kUserAnnotation) path_.push_back(c_.name[row]);
+    }
+    if (row == kNoRow || c_.cat(row) != Category::kPythonFunction) path_.clear();
+    return names_.add(path_);
   }
 
   // The best frame among the row and its ancestors: the deepest of the best owner.
@@ -102,7 +140,11 @@ class Resolver {
       return stack == stacks_.end() ? kNoFrame : stack->second;
     }
     auto& known = by_name_[c_.name[row]];
-    if (known == kUnseen) known = add(parse_frame(t_.trace->name(row)));
+    if (known == kUnseen) {
+      auto frame = parse_frame(t_.trace->name(row));
+      if (frame && running_.contains(c_.name[row])) frame->line_of = LineOf::kStart;
+      known = add(std::move(frame));
+    }
     return known;
   }
 
@@ -145,23 +187,23 @@ class Resolver {
     }
   }
 
-  // What the busiest Python thread of the row's process was in at the time: the line
-  // that called backward(), for what autograd's own threads do.
+  // What the busiest Python thread of the row's process was in at the time: the call
+  // of backward(), for what autograd's own threads do.
   std::uint32_t elsewhere(std::uint32_t row) {
     const auto thread = python_threads_.find(c_.pid[row]);
     if (thread == python_threads_.end() || thread->second.first == nullptr) {
-      return kNoFrame;
+      return kNoRow;
     }
     const auto rows = t_.lanes.rows_of(*thread->second.first);
     const auto after =
         std::upper_bound(rows.begin(), rows.end(), c_.ts[row],
                          [&](std::int64_t at, auto r) { return at < c_.ts[r]; });
-    if (after == rows.begin()) return kNoFrame;
+    if (after == rows.begin()) return kNoRow;
     auto at = *std::prev(after);
     while (at != kNoRow && t_.tree.end(c_, at) <= c_.ts[row]) {
       at = t_.tree.parent[at];
     }
-    return at == kNoRow ? kNoFrame : above(at);
+    return at;
   }
 
   // torch 1.8-2.0 wrote the stack into the args of operators, innermost frame first. A
@@ -202,8 +244,9 @@ class Resolver {
       auto best = kNoFrame;
       for (std::size_t at = 0; at < stack->size();) {
         const auto end = std::min(stack->find(';', at), stack->size());
-        best = better(best,
-                      add(parse_frame(std::string_view(*stack).substr(at, end - at))));
+        auto frame = parse_frame(std::string_view(*stack).substr(at, end - at));
+        if (frame) frame->line_of = LineOf::kCall;
+        best = better(best, add(std::move(frame)));
         at = end + 1;
       }
       if (best != kNoFrame) stacks_.emplace(ops[i], best);
@@ -213,10 +256,12 @@ class Resolver {
   const Timeline& t_;
   const trace::Columns& c_;
   std::vector<Frame> frames_;
-  std::vector<FileOwner> owners_;       // of each of them
-  std::vector<std::uint32_t> by_name_;  // kUnseen until asked
-  std::vector<std::uint32_t> above_;    // of each row, the same
-  std::vector<std::uint32_t> path_;     // rows on the way up
+  std::vector<FileOwner> owners_;              // of each of them
+  std::vector<std::uint32_t> by_name_;         // kUnseen until asked
+  std::vector<std::uint32_t> above_;           // of each row, the same
+  std::vector<std::uint32_t> path_;            // rows on the way up, or their names
+  std::unordered_set<std::uint32_t> running_;  // names of frames when recording began
+  CallNames names_;
   std::map<std::int64_t, std::pair<const Lane*, std::uint32_t>> python_threads_;
   std::unordered_map<std::uint32_t, std::uint32_t> stacks_;  // of operators
   static constexpr std::uint32_t kAmbiguous = kNoRow;

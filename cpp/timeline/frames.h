@@ -13,13 +13,19 @@ namespace tta::timeline {
 
 struct Timeline;
 
+/// Which line of a function a trace records.
+enum class LineOf : std::uint8_t {
+  kFunction,  ///< Where it begins: of a python_function event.
+  kStart,     ///< Where it was when recording began, for it was running already.
+  kCall,      ///< The call itself: of the Call stack of older traces.
+};
+
 struct Frame {
   std::string file;  ///< As the trace has it, often relative to the working folder.
-  /// Of the function's definition in a python_function event, which records no other;
-  /// of the call itself in the Call stack of older traces.
   std::int64_t line = 0;
   std::string function;
   bool user = true;  ///< False if only library frames were there.
+  LineOf line_of = LineOf::kFunction;
 
   bool operator==(const Frame&) const = default;
 };
@@ -38,11 +44,19 @@ enum class FileOwner : std::uint8_t {
 /// package is known by its first folder and the standard library by a list of names.
 FileOwner owner_of_file(std::string_view file);
 
+/// What a frame was calling, outermost first: Python functions and builtins by their
+/// names in the trace, at last an operator. At most kMaxCalls; empty if it was nothing,
+/// or the line of the call is recorded.
+using Calls = std::vector<std::string>;
+inline constexpr std::size_t kMaxCalls = 4;  // wrappers hide what is called
+
 /// Frames of many rows; each that differs is there once.
 struct SharedFrames {
   std::vector<Frame> frames;
   /// Of each row that was asked about, its place in `frames`; kNoRow if it has none.
   std::vector<std::uint32_t> of;
+  std::vector<Calls> calls;             ///< Each that differs once.
+  std::vector<std::uint32_t> calls_of;  ///< Of each row, its place in `calls`.
 };
 
 /// Finds the deepest user frame above each row.
@@ -54,9 +68,9 @@ struct SharedFrames {
 /// frame is returned only if no user frame was found, one of torch only if there is
 /// nothing else; both have `user` false.
 ///
-/// Cost: linear in the rows, as those that share what is above them share the climb;
-/// plus one pass over the file if the operators at its head have Call stacks.
-/// Throws what Trace::read_args throws.
+/// Cost: linear in the rows, as those that share what is above them share the climb,
+/// times the depth below the frame; plus one pass over the file if the operators at its
+/// head have Call stacks. Throws what Trace::read_args throws.
 SharedFrames shared_user_frames(const Timeline& timeline,
                                 std::span<const std::uint32_t> rows);
 

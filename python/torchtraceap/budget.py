@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING, Any
 from torchtraceap.errors import ConfigError
 
 if TYPE_CHECKING:
-    from torchtraceap.findings import Finding, Location
+    from torchtraceap.findings import Finding
+    from torchtraceap.location import Location
     from torchtraceap.report import Report
 
 #: In ``Budget.patterns``: what holds for every pattern, where it sets no other.

@@ -154,7 +154,8 @@ def _findings(report: Report, what: str) -> list[int]:
         for index, finding in enumerate(report.findings)
         if what in (finding.pattern, finding.kind, finding.id, finding.operator)
         or (
-            finding.location is not None and f"/{finding.location}".endswith(f"/{what}")
+            finding.location is not None
+            and any(f"/{n}".endswith(f"/{what}") for n in finding.location.names)
         )
     ]
     if not found:

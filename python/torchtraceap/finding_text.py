@@ -30,7 +30,7 @@ NO_LINES = (
 
 def place_of(finding: Finding, report: Report) -> str:
     """Write where a finding is: a line, an operator, or why there is neither."""
-    place = place_text(finding.location, finding.operator)
+    place = place_text(finding.location, finding.operator, finding.deepest)
     return (place or _nowhere(finding, report.findings)) + _whose(finding, report.trace)
 
 

@@ -8,24 +8,13 @@ from typing import TYPE_CHECKING
 
 from torchtraceap import _core
 from torchtraceap.events import Event, read_events
+from torchtraceap.found_lines import FoundLines
 from torchtraceap.identity import identity
+from torchtraceap.location import Location, read_location
 from torchtraceap.units import us_from_ns
 
 if TYPE_CHECKING:
     from torchtraceap.recovery import Recovery
-
-
-@dataclass(frozen=True)
-class Location:
-    """A function of Python code."""
-
-    file: str  #: As the trace has it, often relative to a folder of sys.path.
-    line: int  #: Of the call if the trace has it, else where the function begins.
-    function: str
-    user: bool  #: False if only library code was there.
-
-    def __str__(self) -> str:
-        return f"{self.file}:{self.line}"
 
 
 @dataclass(frozen=True)
@@ -64,6 +53,8 @@ class Finding:
     processes: tuple[int | str, ...] = ()
     #: "rule": found in a recording; "dry-run": by the same rules in a simulated trace.
     origin: str = "rule"
+    #: Deepest function below `location` that holds four fifths of the time and more.
+    deepest: Location | None = None
 
     @property
     def docs(self) -> str:
@@ -76,13 +67,6 @@ class Finding:
         return f"{self.pattern} ({self.subtype})" if self.subtype else self.pattern
 
 
-def read_location(frame: _core.Frame | None) -> Location | None:
-    """Convert a place, if there is one."""
-    if frame is None:
-        return None
-    return Location(frame.file, frame.line, frame.function, frame.user)
-
-
 def read_findings(
     core: _core.Report, trace: _core.Trace, recovery: Recovery, span_us: float
 ) -> tuple[Finding, ...]:
@@ -91,6 +75,7 @@ def read_findings(
     sure = "simulated" if origin == "dry-run" else "measured"
     findings = []
     taken: set[str] = set()
+    lines = FoundLines(core.trace.path)
     for f, gain in zip(core.findings, recovery.gains, strict=True):
         findings.append(
             Finding(
@@ -108,7 +93,7 @@ def read_findings(
                 recoverable_fraction=_share(gain.high_us, span_us) if gain else None,
                 edit=f.edit,
                 shares_gain_with=tuple(f.shares),
-                location=read_location(f.location),
+                location=read_location(f.location, lines.line_of(f)),
                 operator=f.operator_name,
                 message=f.message,
                 advice=f.advice,
@@ -116,6 +101,7 @@ def read_findings(
                 events=read_events(trace, f.events),
                 processes=tuple(identity(trace, pid) for pid in f.pids),
                 origin=origin,
+                deepest=read_location(f.deepest),
             )
         )
     return tuple(findings)

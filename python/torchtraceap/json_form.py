@@ -13,12 +13,13 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from torchtraceap import _core
+from torchtraceap.location import Location
 from torchtraceap.long_lists import long_lists
 
 if TYPE_CHECKING:
     from torchtraceap.events import Event, Unexplained
     from torchtraceap.facts import Balance, Quality, Step
-    from torchtraceap.findings import Finding, Location
+    from torchtraceap.findings import Finding
     from torchtraceap.recovery import CriticalPath
     from torchtraceap.report import Report
     from torchtraceap.source_lines import Line
@@ -182,7 +183,15 @@ def location_form(where: Location | Line | None) -> dict[str, Any] | None:
     """Return a place of the user's code; None without one."""
     if where is None:
         return None
-    return {"file": where.file, "line": where.line, "function": where.function}
+    form: dict[str, Any] = {
+        "file": where.file,
+        "line": where.line,
+        "function": where.function,
+    }
+    if isinstance(where, Location):
+        form["recorded_line"] = where.recorded_line
+        form["recorded_at"] = where.recorded_at
+    return form
 
 
 def _finding_form(finding: Finding, shown: Container[int]) -> dict[str, Any]:
@@ -202,6 +211,7 @@ def _finding_form(finding: Finding, shown: Container[int]) -> dict[str, Any]:
         "shares_gain_with": list(finding.shares_gain_with),
         "edit": finding.edit,
         "location": location_form(finding.location),
+        "deepest": location_form(finding.deepest),
         "operator": finding.operator,
         "processes": list(finding.processes),
         "windows": [index for index in finding.windows if index in shown],

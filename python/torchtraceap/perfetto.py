@@ -77,7 +77,7 @@ def _args(finding: Finding) -> dict[str, Any]:
         "subtype": finding.subtype,
         "severity": finding.severity,
         "origin": finding.origin,
-        "location": f"{location} {location.function}" if location else "",
+        "location": location.text if location else "",
         "operator": finding.operator,
         "count": finding.count,
         "wasted_us": finding.wasted_us,

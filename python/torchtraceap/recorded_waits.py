@@ -14,7 +14,7 @@ from typing import Any
 
 from torchtraceap import _core
 from torchtraceap.dryrun.waits.wait_kinds import SUBTYPES
-from torchtraceap.findings import Location
+from torchtraceap.location import Location
 from torchtraceap.safe_text import printable, writable
 
 PATTERN = "sync_stall"

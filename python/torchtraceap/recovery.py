@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from torchtraceap import _core
-from torchtraceap.findings import Location, read_location
+from torchtraceap.location import Location, read_location
 from torchtraceap.units import us_from_ns
 
 # Of traces of the host alone, and of those whose host never waits for the device.

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from torchtraceap import _core
-from torchtraceap.findings import Location
+from torchtraceap.location import Location, read_location
 
 if TYPE_CHECKING:
     import numpy as np
@@ -138,7 +138,7 @@ class RuleView:
         """Return the deepest frame of the user's Python code around each event, or
         around its launch; None if the trace has none. Ask for many at once."""
         found = self._core.frames(self._rows(rows))
-        return [place and Location(*place) for place in found]
+        return [read_location(frame) for frame in found]
 
     @cached_property
     def _strings(self) -> list[str]:

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from torchtraceap import _core
 from torchtraceap.facts import Balance, Step
-from torchtraceap.findings import Finding, Location
+from torchtraceap.findings import Finding
+from torchtraceap.location import Location
 from torchtraceap.threads import Thread
 from torchtraceap.windows import Label, Window
 from torchtraceap.work import Copy, Kernel, Operator, Overlap

@@ -12,7 +12,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from torchtraceap.findings import Finding, Location, finding_id
+from torchtraceap.findings import Finding, finding_id
+from torchtraceap.location import Location
 from torchtraceap.recorded_waits import PATTERN, RecordedWait, read_recorded
 from torchtraceap.units import counted, time_text
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from torchtraceap import _core
     from torchtraceap.facts import TraceFacts
 
-_Place = tuple[str, int] | None
+_Place = tuple[str, int | None] | None
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,7 @@ def recorded_findings(
 
 
 def _place(location: Location | None) -> _Place:
-    return None if location is None else (location.file, location.line)
+    return None if location is None else (location.file, location.recorded_line)
 
 
 def _finding(

@@ -241,6 +241,10 @@ WRONG = [
     (("findings", 0, "wasted_us"), "findings.wasted_us"),
     (("findings", 0, "count"), "findings.count"),
     (("findings", 0, "location", "line"), "findings.location.line"),
+    (
+        ("findings", 0, "location", "recorded_line"),
+        "findings.location.recorded_line",
+    ),
 ]
 
 

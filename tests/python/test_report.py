@@ -14,7 +14,8 @@ import pytest
 import torchtraceap
 from torchtraceap import _core
 from torchtraceap.cli.patterns import pattern_forms
-from torchtraceap.findings import Finding, Location
+from torchtraceap.findings import Finding
+from torchtraceap.location import Location
 from torchtraceap.units import time_text
 
 from .trace_builder import frame, kernel, launched, report_of, starved_events
@@ -89,7 +90,7 @@ def test_ids_of_findings_last(slow_loader: torchtraceap.Report) -> None:
     assert [f.id for f in again.findings] == [f.id for f in slow_loader.findings]
     short, longer = (waits_for_a_loader(steps).findings[0] for steps in (6, 9))
     assert short.id == longer.id and short.count != longer.count
-    assert str(short.location) == str(longer.location) == "train.py:12"
+    assert str(short.location) == str(longer.location) == "train.py in main()"
     elsewhere = waits_for_a_loader(6, line=13).findings[0]
     assert elsewhere.pattern == short.pattern and elsewhere.id != short.id
 

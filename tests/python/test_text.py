@@ -8,7 +8,7 @@ import json
 import pytest
 
 import torchtraceap
-from torchtraceap.findings import Location
+from torchtraceap.location import Location
 from torchtraceap.path_text import kinds_text, path_line
 from torchtraceap.recovery import CriticalPath, PathPlace
 from torchtraceap.safe_text import encodable, printable

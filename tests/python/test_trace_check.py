@@ -152,7 +152,7 @@ OF_UNTOLD: Table = {
     "test_untold[skip]": ("skipped", []),
     # What fails counts more than what cannot be told.
     "test_degraded": failed(
-        "vae_mnist_working_w_profiler.py:159: dataloader_bound*",
+        "vae_mnist_working_w_profiler.py in <module>: dataloader_bound*",
         "*- torchtraceap -*",
         "NOT CHECKED trace_check min_busy(0.5)*",
         "*The trace is degraded, so what was found may be wrong or not*",

@@ -72,7 +72,7 @@ def _place(finding: Finding) -> str:
     where = finding.location
     # The file whole, so that editors and terminals can go there.
     place = (
-        f"{printable(str(where))} {printable(where.function, NAME_WIDTH)}"
+        printable(where.text)
         if where
         else place_text(None, finding.operator) or "(no single place)"
     )

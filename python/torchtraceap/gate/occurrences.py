@@ -75,6 +75,7 @@ def _names(finding: Finding) -> Iterator[str]:
         for file in {where.file, path, path.rpartition("/")[2], display_path(whole)}:
             yield file
             yield f"{file}:{where.line}"
+            yield f"{file}:{where.recorded_line}"
             yield f"{file}:{where.function}"
 
 

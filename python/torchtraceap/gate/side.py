@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from torchtraceap.arguments import wrong_number
 from torchtraceap.errors import ConfigError
 from torchtraceap.json_form import SCHEMA_VERSION
+from torchtraceap.location import Location
 
 if TYPE_CHECKING:
     from torchtraceap.report import Report
@@ -30,16 +31,20 @@ class Seen:
     pattern: str
     subtype: str
     file: str  # "" with line 0: there is no place.
-    line: int
+    line: int  # In the trace, whether or not it is that of the call.
     function: str
     operator: str
     count: int
     wasted_us: float
+    shown: int | None = -1  # The line of the call; None: not known; -1: `line`.
 
     @property
     def place(self) -> str:
-        """``train.py:88``, else the operator."""
-        return f"{self.file}:{self.line}" if self.file else self.operator
+        """``train.py:88``, else the function, else the operator."""
+        if not self.file:
+            return self.operator
+        line = self.line if self.shown == -1 else self.shown
+        return str(Location(self.file, line, self.function, True))
 
     @property
     def kind(self) -> str:
@@ -171,16 +176,22 @@ def _step_us(step: Mapping[str, Any]) -> float:
 
 def _seen(form: Mapping[str, Any]) -> Seen:
     where = form["location"] or {"file": "", "line": 0, "function": ""}
+    line = recorded = None
+    if where["line"] is not None:
+        line = recorded = int(_figure(where, "line", "findings.location"))
+    if "recorded_line" in where:  # Not in reports of older versions.
+        recorded = int(_figure(where, "recorded_line", "findings.location"))
     return Seen(
         id=str(form["id"]),
         pattern=str(form["pattern"]),
         subtype=str(form["subtype"] or ""),
         file=str(where["file"]),
-        line=int(_figure(where, "line", "findings.location")),
+        line=recorded or 0,
         function=str(where["function"]),
         operator=str(form["operator"]),
         count=int(_figure(form, "count", "findings")),
         wasted_us=_figure(form, "wasted_us", "findings"),
+        shown=line,
     )
 
 

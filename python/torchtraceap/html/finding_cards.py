@@ -50,4 +50,5 @@ def _code(finding: Finding) -> tuple[SourceLine, ...]:
     where = finding.location
     if where is None or not where.user:
         return ()  # Code of libraries is nobody's to change.
-    return tuple(code_excerpt(where.file, where.line))
+    line = where.begins if where.line is None else where.line
+    return () if line is None else tuple(code_excerpt(where.file, line))

@@ -175,7 +175,7 @@ patterns::Finding finding(patterns::PatternId pattern, std::int64_t wasted_us,
   f.pattern = pattern;
   f.wasted_ns = wasted_us * 1000;
   f.idle_ns = idle_us * 1000;
-  f.location = timeline::Frame{"train.py", line, "main", true};
+  f.location = timeline::Frame{"train.py", line, "main", true, timeline::LineOf::kCall};
   return f;
 }
 

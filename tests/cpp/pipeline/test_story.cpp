@@ -139,7 +139,7 @@ TEST(Story, WhatMattersIsTheCostliestPatternWithItsPlace) {
   EXPECT_EQ(story.at("idle").verdict, "dataloader_bound");
   const auto& gain = story.at("gain");
   EXPECT_EQ(gain.verdict, "dataloader_bound");
-  EXPECT_TRUE(says(gain.answer, "most of it at train.py:12"));
+  EXPECT_TRUE(says(gain.answer, "most of it in main() of train.py"));
   EXPECT_EQ(figure(gain, "at_most"), figure(story.at("idle"), "idle_dataloader_bound"));
   EXPECT_EQ(gain.severity, patterns::Severity::kHigh);
 }

@@ -33,6 +33,8 @@ TEST(Frames, ParsesPathLineFunction) {
   EXPECT_EQ(parse_frame("<built-in method item of Tensor object at 0x7f>"),
             std::nullopt);
   EXPECT_EQ(parse_frame("nn.Module: Linear_0"), std::nullopt);
+  EXPECT_EQ(parse_frame("<ipython-input-3-a1b2>(7): step"),
+            (Frame{"<ipython-input-3-a1b2>", 7, "step", true}));
   EXPECT_EQ(parse_frame("torch/nn/functional.py"), std::nullopt);
   EXPECT_EQ(parse_frame(""), std::nullopt);
   // An import's frame is read from freed memory by torch 2.13; its line is 0.
@@ -84,6 +86,8 @@ TEST(Frames, ReadsCallStackArgsOfOlderTraces) {
           .call("cudaMemcpyAsync", 2, 10, 1)
           .load();
   EXPECT_EQ(place_of(trace, 2), "loop.py:54");
+  const std::uint32_t rows[] = {2};
+  EXPECT_EQ(user_frames(make_timeline(trace), rows)[0]->line_of, LineOf::kCall);
 }
 
 TEST(Frames, ABackwardOperatorLeadsToItsForwardLine) {
@@ -114,6 +118,45 @@ TEST(Frames, ASequenceNumberOfTwoThreadsTellsNothing) {
                              20, R"("Sequence number": 5)", 2)
                          .load();
   EXPECT_EQ(place_of(trace, 5), "train.py:5");
+}
+
+// main() was running when recording began, down to the profiler; then it calls step().
+TraceText recording() {
+  return TraceText()
+      .python("train.py(46): main", 0, 1000)
+      .python("torch/profiler/profiler.py(1227): step", 1, 10)
+      .python("train.py(16): step", 20, 500)
+      .python("<built-in method item of Tensor object at 0x7f>", 100, 50)
+      .op("aten::item", 110, 30)
+      .op("aten::_local_scalar_dense", 115, 20)
+      .python("wrap.py(3): wrapper", 600, 200)
+      .note("forward", 620, 100)
+      .python("<built-in method item of Tensor object at 0x80>", 630, 50);
+}
+
+TEST(Frames, AFrameThatRanAlreadyHasNoLineOfItsOwn) {
+  const auto trace = recording().load();
+  const std::vector<std::uint32_t> rows{0, 2, 3};
+  const auto frames = user_frames(make_timeline(trace), rows);
+  EXPECT_EQ(frames[0]->line_of, LineOf::kStart);
+  EXPECT_EQ(frames[1]->line_of, LineOf::kFunction);
+  EXPECT_EQ(frames[2]->line_of, LineOf::kFunction);
+}
+
+TEST(Frames, WhatAFrameWasCalling) {
+  const auto trace = recording().load();
+  const std::vector<std::uint32_t> rows{2, 3, 4, 5, 7, 8};
+  const auto found = shared_user_frames(make_timeline(trace), rows);
+  std::vector<Calls> calls;
+  for (const auto place : found.calls_of) calls.push_back(found.calls[place]);
+  const std::string item = "<built-in method item>";
+  // An operator is the last; an annotation is none; objects have no addresses.
+  EXPECT_EQ(calls, (std::vector<Calls>{{},
+                                       {item},
+                                       {item, "aten::item"},
+                                       {item, "aten::item"},
+                                       {},
+                                       {item}}));
 }
 
 TEST(Frames, NoneWithoutPython) {

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""program_files.py: the source files of a traced program, where they are at hand.
+
+The name of a file comes from the trace, which may have been made to draw out other
+files. So only what can be the user's own program is ever opened: regular ``.py`` files
+below folders that are given, hidden folders and links out of them excluded, and
+Python's own library and installed packages as well.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import sysconfig
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+_MOST_BYTES = 1 << 20
+
+
+def program_files(file: str, folders: Iterable[str]) -> Iterator[str]:
+    """Yield the files that a name could mean, all of them below one of the folders."""
+    if not file.endswith(".py") or "\0" in file:
+        return
+    libraries = _libraries()
+    for folder in dict.fromkeys(map(os.path.realpath, folders)):
+        try:
+            path = os.path.realpath(os.path.join(folder, file))
+            inside = os.path.relpath(path, folder).split(os.sep)
+        except (OSError, ValueError):  # Such as a lone surrogate.
+            continue
+        # Also ".." begins with a dot. Links are resolved by now.
+        hidden = any(part.startswith(".") for part in inside)
+        if path.endswith(".py") and not hidden and not _is_installed(path, libraries):
+            yield path
+
+
+def read_program(path: str) -> bytes | None:
+    """Return what is in a regular file of a sensible size."""
+    try:
+        # A pipe must not block: it is opened, found to be none, and closed.
+        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+        with open(handle, "rb") as stream:
+            status = os.fstat(stream.fileno())
+            if not stat.S_ISREG(status.st_mode) or status.st_size > _MOST_BYTES:
+                return None
+            return stream.read(_MOST_BYTES)
+    except OSError:
+        return None
+
+
+def _libraries() -> set[str]:
+    """Return the folders of the standard library and of installed packages."""
+    names = ("stdlib", "platstdlib", "purelib", "platlib")
+    return {os.path.realpath(sysconfig.get_path(name)) for name in names}
+
+
+def _is_installed(path: str, libraries: set[str]) -> bool:
+    """Tell whether a file is of a library; of other environments by their folders."""
+    where = Path(path)
+    return bool({"site-packages", "dist-packages"} & set(where.parts)) or any(
+        where.is_relative_to(library) for library in libraries
+    )

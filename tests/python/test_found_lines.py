@@ -1,0 +1,490 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""test_found_lines.py: a finding's line from the source file, or none."""
+
+from __future__ import annotations
+
+import json
+import linecache
+import re
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+import torchtraceap
+from torchtraceap.call_sites import Source
+from torchtraceap.found_lines import FoundLines
+
+from .trace_builder import LOADER, annotation, frame, op, report_of
+
+NEXT = "torch/utils/data/dataloader.py(720): __next__"
+
+# Of each: what main() was calling, and a program in which "# here" marks the line.
+FOUND = {
+    "a loop over a loader, in one over numbers": (
+        [NEXT],
+        """
+        def main(loader):
+            for epoch in range(3):
+                for x, y in loader:  # here
+                    print(x)
+        """,
+    ),
+    "a loop that counts": (
+        [NEXT],
+        """
+        def main(loader):
+            names = ["a", "b"]
+            for i, x in enumerate(loader):  # here
+                for name in names:
+                    for p in model.parameters():
+                        print(name, p)
+        """,
+    ),
+    "next": (
+        ["<built-in function next>", NEXT],
+        """
+        def main(it):
+            for x in it:
+                y = next(it)  # here
+        """,
+    ),
+    "a comprehension": (
+        [NEXT],
+        """
+        def main(loader):
+            return [
+                x.sum()
+                for x in loader  # here
+            ]
+        """,
+    ),
+    "a comprehension that is a function": (
+        ["train.py(3): <listcomp>", NEXT],
+        """
+        def main(loader):
+            return [x for x in loader]  # here
+        """,
+    ),
+    "a list of all": (
+        [NEXT],
+        """
+        def main(loader):
+            return list(loader)  # here
+        """,
+    ),
+    "a builtin of a module": (
+        ["<built-in function collect>"],
+        """
+        import gc
+        def main():
+            gc.collect()  # here
+        """,
+    ),
+    "under another name": (
+        ["<built-in function collect>"],
+        """
+        from gc import collect as tidy
+        def main():
+            tidy()  # here
+        """,
+    ),
+    "a method at the end of a chain": (
+        ["torch/_tensor.py(570): backward"],
+        """
+        def main(x):
+            (
+                x.sum()
+                .mean()
+                .backward()  # here
+            )
+        """,
+    ),
+    "a wrapper of another file": (
+        ["torch/optim/optimizer.py(500): wrapper", "torch/optim/sgd.py(7): step"],
+        """
+        def main(opt):
+            opt.zero_grad()
+            opt.step()  # here
+        """,
+    ),
+    "a wrapper of this file": (
+        ["train.py(4): wrapper", "torch/optim/sgd.py(7): step"],
+        """
+        def timed(f):
+            @wraps(f)
+            def wrapper(*a):
+                return f(*a)
+            return wrapper
+        def main(opt):
+            opt.step()  # here
+        """,
+    ),
+    "a context": (
+        ["contextlib.py(132): __enter__"],
+        """
+        def main():
+            with region():  # here
+                work()
+        """,
+    ),
+    "a module by its class": (
+        ["nn.Module: Net_0", "torch/nn/modules/module.py(1): _wrapped_call_impl"],
+        """
+        model = Net().cuda()
+        def main(x):
+            y = norm(x)
+            return model(y)  # here
+        """,
+    ),
+    "an object of a class of this file": (
+        ["train.py(4): __init__"],
+        """
+        class Data:
+            size = 3
+            def __init__(self):
+                pass
+        def main():
+            other()
+            return Data()  # here
+        """,
+    ),
+    "a number of a tensor": (
+        ["aten::item"],
+        """
+        def main(loss):
+            total = float(loss)  # here
+            return total
+        """,
+    ),
+    "what nested functions do is theirs": (
+        ["<built-in method item>"],
+        """
+        def main(x):
+            def later():
+                return x.item()
+            y = x.item()  # here
+            return lambda: x.item()
+        """,
+    ),
+    "a generator in the loop": (
+        ["train.py(2): batches"],
+        """
+        def batches():
+            yield 1
+        def main():
+            for x in batches():  # here
+                print(x)
+        """,
+    ),
+    "what a function returns, though it is iterated later": (
+        ["train.py(2): load"],
+        """
+        def load():
+            return [1]
+        def main():
+            items = load()  # here
+            for x in items:
+                print(x)
+        """,
+    ),
+    "the decorator's line is the first": (
+        ["<built-in method item>"],
+        """
+        @torch.no_grad()
+        @timed
+        def main(x):
+            return x.item()  # here
+        """,
+    ),
+}
+NONE = {
+    "two such calls": (
+        ["<built-in method item>"],
+        """
+        def main(x):
+            x.item()
+            x.item()
+        """,
+    ),
+    "two loops": (
+        [NEXT],
+        """
+        def main(a, b):
+            for x in a:
+                print(x)
+            for x in b:
+                print(x)
+        """,
+    ),
+    "no such call": (
+        ["<built-in method item>"],
+        """
+        def main(x):
+            x.cpu()
+        """,
+    ),
+    "a loop over what elsewhere is a list": (
+        [NEXT],
+        """
+        def main(loader):
+            for x in loader:
+                for y in others:
+                    print(x, y)
+        def other():
+            loader = []
+        """,
+    ),
+    "a generator that was kept": (
+        ["train.py(2): batches"],
+        """
+        def batches():
+            yield 1
+        def main():
+            kept = batches()
+            for x in kept:
+                print(x)
+        """,
+    ),
+    "what a property calls": (
+        ["nn.py(3): device", "<built-in function next>"],
+        """
+        def main(model, it):
+            x = next(it)
+            return x.to(model.device)
+        """,
+    ),
+    "what a function of this file calls": (
+        ["train.py(2): run", "torch/optim/sgd.py(7): step"],
+        """
+        def run(opt):
+            opt.step()
+        def main(opt, todo=run):
+            todo(opt)
+            opt.step()
+        """,
+    ),
+    "its own time": (
+        [],
+        """
+        def main():
+            work()
+        """,
+    ),
+}
+
+
+def program(text: str) -> str:
+    """A program as it is written above: its first line is line 2."""
+    return "\n" + "\n".join(line[8:] for line in text.splitlines()[1:])
+
+
+def begin_of(source: str, function: str = "main") -> int:
+    """Where a function begins, as Python has it: with its decorators."""
+    found = re.search(rf"^((@.*\n)*)def {function}\(", source, re.MULTILINE)
+    assert found
+    return source[: found.start()].count("\n") + 1
+
+
+def finding(line: int, *calls: tuple[list[str], int], function: str = "main") -> Any:
+    where = SimpleNamespace(file="train.py", line=line, function=function, user=True)
+    wasted = sum(ns for _, ns in calls)
+    return SimpleNamespace(location=where, calls=calls, wasted_ns=wasted)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def line_of(source: str, calls: list[str]) -> int | None:
+    Path("train.py").write_text(source)
+    return FoundLines("").line_of(finding(begin_of(source), (calls, 10)))
+
+
+@pytest.mark.parametrize("case", FOUND)
+def test_the_line_of_the_only_call_that_can_be_meant(folder: Path, case: str) -> None:
+    calls, text = FOUND[case]
+    source = program(text)
+    here = source[: source.index("# here")].count("\n") + 1
+    assert line_of(source, calls) == here
+
+
+@pytest.mark.parametrize("case", NONE)
+def test_no_line_where_another_can_be_meant(folder: Path, case: str) -> None:
+    calls, text = NONE[case]
+    assert line_of(program(text), calls) is None
+
+
+def test_a_line_holds_four_fifths_of_the_time(folder: Path) -> None:
+    Path("train.py").write_text("def main(x):\n    x.item()\n    x.cpu()\n")
+    item, cpu = ["<built-in method item>"], ["<built-in method cpu>"]
+    lines = FoundLines("")
+    assert lines.line_of(finding(1, (item, 80), (cpu, 20))) == 2
+    assert lines.line_of(finding(1, (item, 79), (cpu, 21))) is None
+    # Each a call of its own, but on one line.
+    Path("train.py").write_text("def main(x):\n    x.item(), x.cpu()\n")
+    assert FoundLines("").line_of(finding(1, (item, 50), (cpu, 50))) == 2
+
+
+SOURCE = """\
+import gc
+
+def main(prof):
+    while prof:
+        gc.collect()
+        prof.step()
+"""
+COLLECT = (["<built-in function collect>"], 10)
+
+
+@pytest.mark.parametrize(
+    ("line", "function", "found"),
+    [
+        (3, "main", 5),  # where it begins
+        (6, "main", 5),  # where recording began
+        (4, "main", None),  # nothing is called there: the file was edited
+        (7, "main", None),
+        (2, "main", None),
+        (3, "other", None),
+    ],
+)
+def test_the_trace_has_to_fit_the_file(
+    folder: Path, line: int, function: str, found: int | None
+) -> None:
+    Path("train.py").write_text(SOURCE)
+    assert FoundLines("").line_of(finding(line, COLLECT, function=function)) == found
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"def main(:\n",
+        b"\xff\xfe\x00",
+        SOURCE.encode("utf-16"),
+        SOURCE.encode() + b"\0",
+        b"# coding: latin-9000\n" + SOURCE.encode(),
+        b"# " + b"x" * (1 << 20) + b"\n" + SOURCE.encode(),
+        b"x = " + b"(" * 5_000,
+        b"x = " + b"-" * 100_000 + b"1\n",
+    ],
+)
+def test_a_file_that_cannot_be_read_gives_no_line(folder: Path, content: bytes) -> None:
+    Path("train.py").write_bytes(content)
+    assert FoundLines("").line_of(finding(3, COLLECT)) is None
+
+
+def test_a_file_in_another_encoding_is_read(folder: Path) -> None:
+    text = "# coding: latin-1\n\ndef main(prof):\n    gc.collect(), 'é'\n"
+    Path("train.py").write_bytes(text.encode("latin-1"))
+    assert FoundLines("").line_of(finding(3, COLLECT)) == 4
+
+
+def test_comprehensions_in_each_other_cost_no_more_than_they_are_long() -> None:
+    text = "x"
+    for _ in range(60):
+        text = f"[{text} for x in y]"
+    assert len(Source(text).scopes) == 61
+
+
+def test_a_cell_of_a_notebook_has_its_source_in_the_kernel(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    name = "/tmp/ipykernel_77/1.py"
+    lines = SOURCE.splitlines(keepends=True)
+    monkeypatch.setitem(linecache.cache, name, (len(SOURCE), None, lines, name))
+    asked = finding(3, COLLECT)
+    asked.location.file = name
+    assert FoundLines("").line_of(asked) == 5
+
+
+# --- Whole reports ------------------------------------------------------------------
+
+TRAIN = """\
+import gc
+
+def main(loader, prof):
+    for x, y in loader:
+        step(x, y)
+        gc.collect()
+        prof.step()
+"""
+EVENTS = (
+    frame("train.py(7): main", 0, 20_000),  # running: where prof.step() was called
+    frame("torch/profiler/profiler.py(1227): step", 1, 10),
+    frame(NEXT, 20, 9_000),
+    annotation(LOADER, 21, 8_990),
+    op("aten::mm", 9_100, 2_000),
+    frame("<built-in function collect>", 12_000, 6_000),
+)
+
+
+@pytest.fixture
+def reports(folder: Path) -> tuple[torchtraceap.Report, torchtraceap.Report]:
+    """Reports made without the source file and with it."""
+    without = report_of(*EVENTS)
+    assert without.findings
+    Path("train.py").write_text(TRAIN)
+    return without, report_of(*EVENTS)
+
+
+def test_a_report_has_lines_or_the_function(reports: Any) -> None:
+    without, found = reports
+    for report, places in (
+        (without, ["train.py in main()", "train.py in main()"]),
+        (found, ["train.py:4", "train.py:6"]),
+    ):
+        assert [f.pattern for f in report.findings[:2]] == [
+            "dataloader_bound",
+            "gc_pause",
+        ]
+        assert [str(f.location) for f in report.findings[:2]] == places
+    assert "train.py in main()  dataloader_bound" in without.summary()
+    assert "train.py:7" not in without.summary()
+    assert "train.py:6 main  " in found.summary()
+
+
+def test_what_a_finding_is_does_not_hang_on_the_file(reports: Any) -> None:
+    without, found = reports
+    assert [f.id for f in without.findings] == [f.id for f in found.findings]
+    for pair in torchtraceap.compare(without, found).findings:
+        assert pair.before and pair.after
+
+
+def test_every_output_copes_without_a_line(reports: Any) -> None:
+    for report, line in zip(reports, (None, 4), strict=True):
+        form = report.to_dict()["findings"][0]["location"]
+        assert form == {
+            "file": "train.py",
+            "line": line,
+            "function": "main",
+            "recorded_line": 7,
+            "recorded_at": "start",
+        }
+        place = json.loads(report.to_sarif())["runs"][0]["results"][0]["locations"][0]
+        region = place["physicalLocation"].get("region")
+        assert region == (line and {"startLine": line})
+        text = "train.py:4" if line else "train.py in main()"
+        assert text in report.to_html() and text in report.to_markdown()
+
+
+def test_a_finding_is_asked_for_by_either_line(reports: Any) -> None:
+    without, found = reports
+    for report, lines in ((without, [7]), (found, [4, 7])):
+        for line in lines:
+            assert torchtraceap.what_if(report, f"train.py:{line}").gain
+
+
+def test_a_trace_is_at_hand_with_the_files_beside_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "train.py").write_text(TRAIN)
+    (tmp_path / "away").mkdir()
+    trace = tmp_path / "trace.json"
+    trace.write_text(json.dumps({"schemaVersion": 1, "traceEvents": EVENTS}))
+    monkeypatch.chdir(tmp_path / "away")
+    first = torchtraceap.analyze(trace).findings[0]
+    assert first.location is not None and first.location.line == 4
