@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <tuple>
+#include <vector>
 
 #include "replay/constants.h"
 #include "replay/waits.h"
@@ -47,12 +48,20 @@ class Calibration {
   /// End of `before` -> start of the next on the stream.
   std::int64_t gap(std::uint32_t name_before, std::uint32_t name, TaskKind kind_before,
                    TaskKind kind) const;
+  /// Whether work waited for nothing but the work before it on its stream, and for that
+  /// longer than queued work does (by kExplained): something else held it up for some
+  /// microseconds. False without measuring.
+  bool held_up(const Calls& calls, const Task& before, const Task& task,
+               std::int64_t gap) const;
   std::int64_t back(std::uint32_t call_name, const Task* copy) const;
   std::int64_t wait_cost(std::uint32_t call_name) const;
 
  private:
+  bool queued(const Calls& calls, const Task& before, const Task& task) const;
+
   using CallAndKind = std::tuple<std::uint32_t, TaskKind, CopyKind>;
   Constants constants_;
+  std::vector<char> tied_;  // of each call, see tied_calls
   std::map<std::pair<CallAndKind, bool>, Latency> launch_;
   std::map<std::uint32_t, std::int64_t> typical_, wait_cost_;
   std::map<std::tuple<std::uint32_t, std::uint32_t>, std::int64_t> gap_;

@@ -3,22 +3,19 @@
 // the device, and coincidences between streams. What rests on times alone is held
 // against the same search at other moments of the delays.
 #include <algorithm>
+#include <span>
 
 #include "replay/constants.h"
 #include "replay/draft.h"
-#include "replay/room.h"
+#include "replay/fillers.h"
 
 namespace tta::replay {
 namespace {
 
-// A kernel that leaves no room until its last wave: 53 of 68 kernels ready beside one
-// of 64 and more blocks per multiprocessor started at its tail (A100, V100).
-constexpr double kFullDevice = 64;
+// Of a kernel of unknown size: others begin at its tail. 53 of 68 kernels ready beside
+// one that fills the device did (A100, V100).
 constexpr std::int64_t kTail = 50'000, kLongestTail = 300'000;
 constexpr std::int64_t kTailShare = 50;  // of a long one: a fiftieth of its length
-// Of one with fewer blocks, but more than fit at once: room comes with the last wave,
-// or with the one before, if that does not fill the device.
-constexpr double kWaves = 2, kLastWaves = 2;
 // Tasks looked at for one that is late, so that a file of equal times takes no square.
 constexpr std::ptrdiff_t kLookedAt = 128;
 // Late starts that other moments are tried of: more would say the same.
@@ -26,7 +23,7 @@ constexpr std::size_t kDelaysTried = 1024;
 
 class Causes {
  public:
-  explicit Causes(const Draft& d) : d_(d), room_(*d.timeline().trace) {
+  explicit Causes(const Draft& d) : d_(d) {
     const auto& all = d.model.tasks.all;
     by_end_.resize(all.size());
     for (std::uint32_t i = 0; i < by_end_.size(); ++i) by_end_[i] = i;
@@ -34,11 +31,9 @@ class Causes {
                      [&](auto a, auto b) { return all[a].end < all[b].end; });
   }
 
-  // The kernel of another stream that left no room for `task`, ready at `ready`, if it
-  // began at `when`; null if there is none. `sized`: of kernels that the trace has the
-  // blocks of, else of the others.
-  const Task* crowding(const Task& task, std::int64_t ready, std::int64_t when,
-                       bool sized) const {
+  // The kernel of another stream that nothing is known of, that ran when `task` was
+  // ready and was about to end at `when`; null if there is none.
+  const Task* tail(const Task& task, std::int64_t ready, std::int64_t when) const {
     if (task.kind != TaskKind::kKernel) return nullptr;
     const auto from = ended_by(when - kTail);
     const auto to = std::min(ended_by(when + kLongestTail), far(from, kLookedAt));
@@ -46,7 +41,9 @@ class Causes {
     for (auto it = from; it < to; ++it) {
       const auto& big = d_.model.tasks.all[*it];
       if (big.kind != TaskKind::kKernel || !beside(big, task)) continue;
-      if (big.begin <= ready + kSlack && tail_of(big, when, sized)) out = &big;
+      if (d_.args.work(big.row).blocks_per_sm >= 0) continue;
+      const auto most = std::max(kTail, (big.end - big.begin) / kTailShare);
+      if (big.begin <= ready + kSlack && big.end - when <= most) out = &big;
     }
     return out;
   }
@@ -77,23 +74,7 @@ class Causes {
   bool beside(const Task& a, const Task& b) const {
     return a.stream != b.stream && d_.issued.together(a.stream, b.stream);
   }
-  // Whether `big` made room at `when`.
-  bool tail_of(const Task& big, std::int64_t when, bool sized) const {
-    const auto left = big.end - when, length = big.end - big.begin;
-    const auto& args = d_.args.work(big.row);
-    if (sized != (args.blocks_per_sm >= 0)) return false;
-    if (!sized || args.blocks_per_sm >= kFullDevice) {
-      return left <= std::max(kTail, length / kTailShare);
-    }
-    const auto waves = room_.waves(args, d_.issued.device(big.stream));
-    if (waves < kWaves) return false;
-    const auto last = static_cast<double>(length) * std::min(1.0, kLastWaves / waves);
-    return left >= -d_.constants().coincidence &&
-           static_cast<double>(left) <= last + static_cast<double>(kSlack);
-  }
-
   const Draft& d_;
-  Room room_;
   std::vector<std::uint32_t> by_end_;
 };
 
@@ -103,10 +84,43 @@ struct Late {
   std::int64_t by;
 };
 
-// Adds what `search` finds for the late starts, and leaves those in `late` that it
-// found nothing for. `by_times`: only if it finds more than by chance.
+void add_cause(Draft& d, const Task& cause, const Task& late) {
+  d.add(cause.end_point, late.start_point, late.begin - cause.end,
+        EdgeKind::kContention, Provenance::kInferred);
+}
+
+// Adds what fills the device for those late starts that it holds up, and leaves the
+// others in `late`. The control is not other moments of the delays, as a kernel that
+// fills the device does so in all of them, but other kernels: how many were late that
+// were ready beside such work, and how many of the rest.
+Control explain_by_room(Draft& d, std::span<const std::int64_t> by,
+                        std::vector<Late>& late) {
+  Control control;
+  const Fillers fillers(d);
+  if (late.empty() || fillers.empty()) return control;
+  for (const auto& task : d.model.tasks.all) {
+    if (!fillers.needs_room(task) || task.call == kNone) continue;
+    const auto later = by[task.start_point];
+    const auto ready = task.begin - std::max<std::int64_t>(0, later);
+    const bool beside = fillers.beside(task, ready, ready + kUnexplained) != nullptr;
+    ++(beside ? control.delays : control.tries);
+    if (later > kUnexplained) ++(beside ? control.found : control.by_chance);
+  }
+  if (!control.plausible()) return control;
+  std::erase_if(late, [&](const Late& l) {
+    if (!fillers.needs_room(*l.task)) return false;
+    const auto* cause = fillers.beside(*l.task, l.task->begin - l.by,
+                                       l.task->begin - d.constants().coincidence);
+    if (cause != nullptr) add_cause(d, *cause, *l.task);
+    return cause != nullptr;
+  });
+  return control;
+}
+
+// Adds what `search` finds for the late starts, if it finds more than by chance, and
+// leaves those in `late` that it found nothing for.
 template <class Search>
-Control explain(Draft& d, std::vector<Late>& late, bool by_times, Search search) {
+Control explain(Draft& d, std::vector<Late>& late, Search search) {
   Control control;
   control.delays = late.size();
   const auto each = late.size() / kDelaysTried + 1;
@@ -126,16 +140,14 @@ Control explain(Draft& d, std::vector<Late>& late, bool by_times, Search search)
           search(*task, ready, ready + moment_of(seed, n, room)) != nullptr;
     }
   }
-  if (by_times && !control.believed()) return control;
+  if (!control.believed()) return control;
   std::vector<Late> rest;
   for (std::size_t i = 0; i < late.size(); ++i) {
     if (causes[i] == nullptr) {
       rest.push_back(late[i]);
-      continue;
+    } else {
+      add_cause(d, *causes[i], *late[i].task);
     }
-    const auto* task = late[i].task;
-    d.add(causes[i]->end_point, task->start_point, task->begin - causes[i]->end,
-          EdgeKind::kContention, Provenance::kInferred);
   }
   late = std::move(rest);
   return control;
@@ -153,17 +165,14 @@ void add_oddities(Draft& d) {
       late.push_back({&task, by[task.start_point]});
     }
   }
+  m.crowding = explain_by_room(d, by, late);
+  // Kineto of 2021 has no blocks: what is left then is that a kernel began before and
+  // ended about when the other started.
   const Causes causes(d);
-  // That a kernel fills the device is in the trace, and that others wait for its tail
-  // was found without looking at when they began. Kineto of 2021 has no blocks: what is
-  // left then is that the one began before and ended about when the other started.
-  for (const bool sized : {true, false}) {
-    auto& control = sized ? m.crowding : m.tails;
-    control = explain(d, late, !sized, [&](const Task& task, auto ready, auto when) {
-      return causes.crowding(task, ready, when, sized);
-    });
-  }
-  m.coincidences = explain(d, late, true, [&](const Task& task, auto, auto when) {
+  m.tails = explain(d, late, [&](const Task& task, auto ready, auto when) {
+    return causes.tail(task, ready, when);
+  });
+  m.coincidences = explain(d, late, [&](const Task& task, auto, auto when) {
     return causes.coinciding(task, when);
   });
 }

@@ -31,8 +31,10 @@ void add_launch(Draft& d, const Task& task, const Task* before, bool waits) {
     return;
   }
   if (d.options.keep_oddities && idle &&
-      (task.of_graph || task.copy == CopyKind::kUpPageableLarge)) {
-    // A graph is set up, a large copy staged: no constant fits.
+      (task.of_graph || task.copy == CopyKind::kUpPageableLarge ||
+       (waits && length <= kLongWait))) {
+    // A graph is set up, a large copy staged: no constant fits. Of a short call that
+    // waits for what it launched, most is its own work.
     d.add_copied(from, task.start_point, EdgeKind::kLaunch);
     return;
   }
@@ -63,7 +65,12 @@ void add_tasks(Draft& d) {
         } else {
           const auto gap = m.calibration.gap(c.name[before->row], c.name[task.row],
                                              before->kind, task.kind);
-          d.add(before->end_point, task.start_point, gap, EdgeKind::kFifo);
+          if (d.options.keep_oddities &&
+              m.calibration.held_up(m.calls, *before, task, gap)) {
+            d.add_copied(before->end_point, task.start_point, EdgeKind::kFifo);
+          } else {
+            d.add(before->end_point, task.start_point, gap, EdgeKind::kFifo);
+          }
         }
       }
       if (task.call != kNone && task.first_of_call) {
