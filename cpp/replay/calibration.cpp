@@ -96,8 +96,8 @@ Calibration::Calibration(const timeline::Timeline& t, const Constants& constants
     : constants_(constants) {
   const auto& c = t.columns();
   std::map<std::pair<CallAndKind, bool>, Launches> from_begin, from_end;
-  std::map<std::tuple<std::uint32_t, std::uint32_t>, Samples> gap;
-  std::map<std::tuple<TaskKind, TaskKind>, Samples> kind_gap;
+  std::map<std::tuple<std::uint32_t, std::uint32_t, bool>, Samples> gap;
+  std::map<std::tuple<TaskKind, TaskKind, bool>, Samples> kind_gap;
   std::map<std::uint32_t, Samples> typical, wait_cost;
   std::map<CallAndKind, Samples> back;
   tied_ = tied_calls(calls, tasks);
@@ -134,8 +134,8 @@ Calibration::Calibration(const timeline::Timeline& t, const Constants& constants
       if (before != nullptr && queued(calls, *before, task) &&
           is_gap(task.begin - before->end)) {
         const auto apart = task.begin - before->end;
-        gap[{c.name[before->row], c.name[task.row]}].push_back(apart);
-        kind_gap[{before->kind, task.kind}].push_back(apart);
+        gap[{c.name[before->row], c.name[task.row], task.beside}].push_back(apart);
+        kind_gap[{before->kind, task.kind, task.beside}].push_back(apart);
       }
       before = &task;
     }
@@ -198,9 +198,12 @@ std::int64_t Calibration::typical(std::uint32_t call_name) const {
 }
 
 std::int64_t Calibration::gap(std::uint32_t name_before, std::uint32_t name,
-                              TaskKind kind_before, TaskKind kind) const {
-  return or_else(gap_, std::tuple{name_before, name},
-                 or_else(kind_gap_, std::tuple{kind_before, kind}, constants_.gap));
+                              const Task& before, const Task& task) const {
+  const auto of_kind = [&](bool beside, std::int64_t otherwise) {
+    return or_else(kind_gap_, std::tuple{before.kind, task.kind, beside}, otherwise);
+  };
+  return or_else(gap_, std::tuple{name_before, name, task.beside},
+                 of_kind(task.beside, of_kind(!task.beside, constants_.gap)));
 }
 
 std::int64_t Calibration::back(std::uint32_t call_name, const Task* copy) const {

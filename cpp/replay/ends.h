@@ -9,8 +9,8 @@
 
 namespace tta::replay {
 
-/// Refers to the draft. Looks at 128 tasks at most for a moment, so that a file of equal
-/// times takes no square.
+/// Refers to the draft. Looks at 128 tasks at most for a moment, so that a file of
+/// equal times takes no square.
 class Ends {
  public:
   explicit Ends(const Draft& draft);

@@ -37,9 +37,11 @@ void measure_waits(const Model& m, std::span<const std::int64_t> times,
     f.contradicted_waits += wait.contradicted;
     if (wait.copied || took <= kLongWait) continue;
     // What passed before says nothing of the rules.
-    const auto tested = std::clamp<std::int64_t>(call.end - m.begin - anchored, 0, took);
+    const auto tested =
+        std::clamp<std::int64_t>(call.end - m.begin - anchored, 0, took);
     add(f.long_waits, tested,
-        wait.contradicted ? 0 : std::max<std::int64_t>(0, length(call) - took + tested));
+        wait.contradicted ? 0
+                          : std::max<std::int64_t>(0, length(call) - took + tested));
   }
   for (const auto& e : m.graph.edges()) {
     const auto from = m.points[e.from], to = m.points[e.to];

@@ -72,9 +72,9 @@ struct Fidelity {
   std::uint64_t explained = 0;
   std::int64_t unexplained_ns = 0;  ///< Sum of what starts come later than 30 us.
   /// Rules that the recording contradicts: points that come over 5 us sooner than what
-  /// they wait for or than a recorded length allows, or over 30 us than a constant does,
-  /// and what the model had left out so that none does: waits whose first
-  /// choice had not ended, edges that ran backwards, work that overtook its stream.
+  /// they wait for or than a recorded length allows, or over 30 us than a constant
+  /// does, and what the model had left out so that none does: waits whose first choice
+  /// had not ended, edges that ran backwards, work that overtook its stream.
   std::uint64_t contradicted = 0;
   std::uint64_t waits = 0, contradicted_waits = 0;  ///< Calls that may wait; of them.
 

@@ -63,8 +63,8 @@ void add_tasks(Draft& d) {
         if (d.options.keep_oddities && task.begin < before->end) {
           d.add_copied(before->end_point, task.start_point, EdgeKind::kFifo);
         } else {
-          const auto gap = m.calibration.gap(c.name[before->row], c.name[task.row],
-                                             before->kind, task.kind);
+          const auto gap =
+              m.calibration.gap(c.name[before->row], c.name[task.row], *before, task);
           if (d.options.keep_oddities &&
               m.calibration.held_up(m.calls, *before, task, gap)) {
             d.add_copied(before->end_point, task.start_point, EdgeKind::kFifo);

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Traces that begin while the device is busy: what was launched before hangs on recorded
-// times, and what a fix of the rest gains is what it gains in the whole trace.
+// Traces that begin while the device is busy: what was launched before hangs on
+// recorded times, and what a fix of the rest gains is what it gains in the whole trace.
 #include <gtest/gtest.h>
-
-#include <cmath>
 
 #include "replay/change.h"
 #include "replay/gain.h"
@@ -13,8 +11,6 @@
 namespace tta::replay {
 namespace {
 
-using test::is_call;
-using test::is_device_work;
 using test::number_of;
 using test::Replayed;
 using test::Rows;
@@ -40,48 +36,37 @@ TEST_P(BegunLate, GainsWhatTheWholeTraceGains) {
   const auto text = test::trace_text(GetParam());
   if (!text) GTEST_SKIP() << "the public traces are not at hand";
   const Replayed whole(*text);
-  // As a profiler begins: calls from then on, and device work that begins from then on.
+  // As a profiler begins: with what begins from then on.
   const auto& span = whole.timeline.span;
   const auto since = span.begin + span.length() * 2 / 5;
-  const auto from = static_cast<double>(since) / 1e3;
-  const auto first = static_cast<double>(span.begin) / 1e3;
   Rows rows(*text);
-  double least = 1e300;
-  for (const auto& row : rows.all) {
-    if (is_device_work(row)) least = std::min(least, number_of(row, "ts"));
-  }
   rows.drop([&](auto& row) {
-    return value_of(row, "ph") == "X" && number_of(row, "ts") - 0 < from;
+    return value_of(row, "ph") == "X" &&
+           number_of(row, "ts") < static_cast<double>(since) / 1e3;
   });
-  (void)first;
   const Replayed cut(rows.text());
   const auto f = judge(cut.model);
-  std::printf("%s anchored %.2f of span queued before %lu refus %s err %.4f\n", GetParam(),
-              static_cast<double>(f.anchored_ns) / static_cast<double>(f.span.recorded),
-              f.queued_before, f.refusals.empty() ? "" : f.refusals[0].detail.c_str(),
-              static_cast<double>(f.span.replayed) / static_cast<double>(f.span.recorded) - 1);
+  EXPECT_TRUE(f.replayable) << (f.replayable ? "" : f.refusals[0].detail);
+  EXPECT_GT(f.queued_before, 0u);
   for (const bool device : {true, false}) {
     const auto gain = [&](const Replayed& r) {
       const Pricer pricer(r.model);
       return static_cast<double>(pricer.unchanged().span -
                                  pricer.replay(faster(r, since, device)).span);
     };
-    std::printf("  device %d whole %.3f cut %.3f ms of %.1f\n", device, gain(whole) / 1e6,
-                gain(cut) / 1e6, static_cast<double>(f.span.recorded) / 1e6);
-    EXPECT_NEAR(gain(cut), gain(whole), 0.02 * static_cast<double>(f.span.recorded));
+    EXPECT_NEAR(gain(cut), gain(whole), 0.002 * static_cast<double>(f.span.recorded));
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(Traces, BegunLate,
                          testing::Values("v100-ns-timestamps-rank0of1",
-                                         "h100-qwen0.5b-chat", "mi300-qwen0.5b-chat",
+                                         "mi300-qwen0.5b-chat",
                                          "kineto2021-v100-resnet50-workers4",
-                                         "v100x2-nccl-rank1of2-test", "a100x8-nccl-rank3of8-control",
-                                         "mi300x8-resnet-ddp-rccl-rank0of8", "mi300-xdit-sd35-62MB",
-                                         "h100-owlv2-large-55MB"),
+                                         "mi300x8-resnet-ddp-rccl-rank0of8"),
                          [](const auto& info) {
                            std::string name = info.param;
-                           std::erase_if(name, [](char c) { return c == '-' || c == '.'; });
+                           std::erase_if(name,
+                                         [](char c) { return c == '-' || c == '.'; });
                            return name;
                          });
 
