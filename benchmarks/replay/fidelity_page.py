@@ -27,15 +27,15 @@ replayable, and the null replay is as near (2 %).
 """
 CONTROLS = """\
 `crowding`: kernels and copies within the device that were ready while work of another
-stream filled it, how many of them started over 30 µs late, and as *by chance* how many of
-all others. It is used where that is a third at most. The rest: starts so late that no rule
+stream filled it, how many of them started over 30 µs late, and as *by chance* how many
+of all others; used where that is a third at most. The rest: starts so late that no rule
 explains, and for how many of them a cause is found by times: that a kernel of unknown
 size was about to end (`tails`), that any work of another stream had just ended
 (`coincidences`), each of what the search before left. *By chance* is the same search at
-16 other moments of each delay. Tails and coincidences are used where they are found three times as often as
-by chance, and chance alone would find so many in less than one trace of a hundred; else
-the delays stay unexplained, which limits of acceptance count, or hang on what came
-before the trace. Only what was found once or more is listed.
+16 other moments of each delay. They are used where they are found three times as often
+as by chance, and chance alone would find so many in less than one trace of a hundred;
+else the delays stay unexplained, which limits of acceptance count. Only what was found
+once or more is listed.
 """
 SEARCHES = ("crowding", "tails", "coincidences")
 
