@@ -84,7 +84,7 @@ void print_fidelity(Object& o, const replay::Model& m, const replay::Fidelity& f
   o.count("explained", f.explained);
   o.count("contradicted", f.contradicted);
   o.count("dropped_edges", m.dropped_edges);
-  print_control(o, "crowding", m.crowding, true);
+  print_control(o, "crowding", m.crowding, m.crowding.plausible());
   print_control(o, "tails", m.tails, m.tails.believed());
   print_control(o, "coincidences", m.coincidences, m.coincidences.believed());
   o.ms("unexplained_ms", f.unexplained_ns);

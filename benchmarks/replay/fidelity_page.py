@@ -21,18 +21,21 @@ is said in [replay.md](replay.md).
 is as near, the trace proves nothing. *strict* keeps no oddity of the recording, and
 *constants* measures no constant on the trace: both show how much rests on it. *long
 waits* are the synchronizations and blocking copies over 100 µs, which the replay works
-out, and how far it is off call by call. *copied / recomputed / anchored* are shares of
-the critical path. *untested*: replayable, and the null replay is as near (2 %).
+out, and how far it is off call by call, but not what of them passed before the last
+anchor. *copied / recomputed / anchored* are shares of the critical path. *untested*:
+replayable, and the null replay is as near (2 %).
 """
 CONTROLS = """\
-Starts over 30 µs late that no rule explains, and for how many of them a cause is found
-by times: that a kernel which fills the device ended then (`crowding`), that one of
-unknown size did (`tails`), that any work of another stream did (`coincidences`), each
-of what the search before left. *By chance* is the same search at 16 other moments of
-each delay. Tails and coincidences are used where they are found three times as often as
-by chance, and chance alone would find so many in less than one trace of a hundred; else
-the delays stay unexplained, which limits of acceptance count, or hang on what came
-before the trace. Only what was found once or more is listed.
+`crowding`: kernels and copies within the device that were ready while work of another
+stream filled it, how many of them started over 30 µs late, and as *by chance* how many
+of all others; used where that is a third at most. The rest: starts so late that no rule
+explains, and for how many of them a cause is found by times: that a kernel of unknown
+size was about to end (`tails`), that any work of another stream had just ended
+(`coincidences`), each of what the search before left. *By chance* is the same search at
+16 other moments of each delay. They are used where they are found three times as often
+as by chance, and chance alone would find so many in less than one trace of a hundred;
+else the delays stay unexplained, which limits of acceptance count. Only what was found
+once or more is listed.
 """
 SEARCHES = ("crowding", "tails", "coincidences")
 
@@ -84,7 +87,7 @@ def controls(rows: list[dict[str, Any]]) -> str:
         for search in SEARCHES
         if row[search]["rate"] > 0
     ]
-    head = ["trace", "search", "late starts", "found %", "by chance %", "used"]
+    head = ["trace", "search", "of", "found %", "by chance %", "used"]
     return table(head, out)
 
 

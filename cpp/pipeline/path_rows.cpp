@@ -44,6 +44,7 @@ Part part_of(const replay::Model& m, const replay::Edge& e) {
     case EdgeKind::kWaitCost:
       return kCalls;
     case EdgeKind::kHandOver:
+    case EdgeKind::kBatch:
       return kHandOver;
     case EdgeKind::kWork: {
       const auto row = m.points[e.to].row;

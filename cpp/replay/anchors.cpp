@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // replay/anchors.cpp: device work that waits for what happened before the trace.
 #include <algorithm>
+#include <optional>
 
 #include "replay/draft.h"
+#include "replay/ends.h"
 
 namespace tta::replay {
 namespace {
@@ -50,10 +52,18 @@ void add_anchors(Draft& d) {
 
 void add_late_anchors(Draft& d) {
   const auto late = residuals(d.model.points, d.edges);
-  // Of work that was itself launched before: what it waited for the trace does not have
-  // either.
+  // Of work that was itself launched before: it waited for no call, but for other
+  // streams, by events that the trace does not have either; so an end just before is no
+  // chance. What follows no end hangs on the recorded moment.
+  std::optional<Ends> ends;
   for (const auto& task : d.model.tasks.all) {
-    if (task.queued_before && late[task.start_point] > kUnexplained) {
+    if (!task.queued_before || late[task.start_point] <= kUnexplained) continue;
+    if (!ends) ends.emplace(d);
+    const auto* cause =
+        d.options.keep_oddities ? ends->just_before(task, task.begin) : nullptr;
+    if (cause != nullptr) {
+      d.add_contention(*cause, task);
+    } else {
       anchor(d, task, Provenance::kInferred);
     }
   }

@@ -38,6 +38,15 @@ std::int64_t mean(const Samples& s) {
   return sum >= 0 ? (sum + n / 2) / n : (sum - n / 2) / n;
 }
 
+// What queued work takes to follow; the few that something else held up, not among it.
+std::int64_t usual_gap(Samples& s, bool held_up_too) {
+  if (!held_up_too) {
+    const auto most = quantile(s, 0.5) + kExplained;
+    std::erase_if(s, [&](std::int64_t ns) { return ns > most; });
+  }
+  return mean(s);
+}
+
 // Samples of one launch latency, from one end of the call: of work that found its
 // stream idle, and of any work, which never starts sooner than the latency.
 struct Launches {
@@ -87,14 +96,14 @@ Calibration::Calibration(const timeline::Timeline& t, const Constants& constants
     : constants_(constants) {
   const auto& c = t.columns();
   std::map<std::pair<CallAndKind, bool>, Launches> from_begin, from_end;
-  std::map<std::tuple<std::uint32_t, std::uint32_t>, Samples> gap;
-  std::map<std::tuple<TaskKind, TaskKind>, Samples> kind_gap;
+  std::map<std::tuple<std::uint32_t, std::uint32_t, bool>, Samples> gap;
+  std::map<std::tuple<TaskKind, TaskKind, bool>, Samples> kind_gap;
   std::map<std::uint32_t, Samples> typical, wait_cost;
   std::map<CallAndKind, Samples> back;
-  const auto tied = tied_calls(calls, tasks);
+  tied_ = tied_calls(calls, tasks);
   // The mean, as errors add up along a stream: of all that the constant stands for and
-  // of nothing else. Overlaps (most pairs of graphs on B300) are copied one by one or
-  // are part of it, never both.
+  // of nothing else. Overlaps (most pairs of graphs on B300), and the few gaps that are
+  // longer than usual, are copied one by one or are part of it, never both.
   const auto is_gap = [&](std::int64_t apart) {
     return std::abs(apart) <= kMaxGap && (apart >= 0 || !overlaps_kept);
   };
@@ -121,12 +130,12 @@ Calibration::Calibration(const timeline::Timeline& t, const Constants& constants
           // What starts before its call returns has a latency of its own (work.cpp).
           if (task.begin >= call.end) sample(from_end[key], task.begin - call.end);
         }
-        if (before != nullptr && !tied[task.call] &&
-            call.end + kQueuedFor <= before->end && is_gap(task.begin - before->end)) {
-          const auto apart = task.begin - before->end;
-          gap[{c.name[before->row], c.name[task.row]}].push_back(apart);
-          kind_gap[{before->kind, task.kind}].push_back(apart);
-        }
+      }
+      if (before != nullptr && queued(calls, *before, task) &&
+          is_gap(task.begin - before->end)) {
+        const auto apart = task.begin - before->end;
+        gap[{c.name[before->row], c.name[task.row], task.beside}].push_back(apart);
+        kind_gap[{before->kind, task.kind, task.beside}].push_back(apart);
       }
       before = &task;
     }
@@ -157,10 +166,23 @@ Calibration::Calibration(const timeline::Timeline& t, const Constants& constants
   for (auto& [key, s] : typical) typical_[key] = quantile(s, 0.5);
   for (auto& [key, s] : wait_cost) wait_cost_[key] = quantile(s, kLowest);
   for (auto& [key, s] : back) back_[key] = usual_return(s);
-  for (auto& [key, s] : kind_gap) kind_gap_[key] = mean(s);
+  for (auto& [key, s] : kind_gap) kind_gap_[key] = usual_gap(s, !overlaps_kept);
   for (auto& [key, s] : gap) {
-    if (s.size() >= kMinSamples) gap_[key] = mean(s);
+    if (s.size() >= kMinSamples) gap_[key] = usual_gap(s, !overlaps_kept);
   }
+}
+
+bool Calibration::queued(const Calls& calls, const Task& before,
+                         const Task& task) const {
+  if (task.call == kNone) return task.queued_before;
+  return !tied_[task.call] && calls.all[task.call].end + kQueuedFor <= before.end;
+}
+
+bool Calibration::held_up(const Calls& calls, const Task& before, const Task& task,
+                          std::int64_t gap) const {
+  const auto apart = task.begin - before.end;
+  return !tied_.empty() && apart > gap + kExplained && apart <= kMaxGap &&
+         queued(calls, before, task);
 }
 
 Latency Calibration::launch(std::uint32_t call_name, const Task& task,
@@ -176,9 +198,12 @@ std::int64_t Calibration::typical(std::uint32_t call_name) const {
 }
 
 std::int64_t Calibration::gap(std::uint32_t name_before, std::uint32_t name,
-                              TaskKind kind_before, TaskKind kind) const {
-  return or_else(gap_, std::tuple{name_before, name},
-                 or_else(kind_gap_, std::tuple{kind_before, kind}, constants_.gap));
+                              const Task& before, const Task& task) const {
+  const auto of_kind = [&](bool beside, std::int64_t otherwise) {
+    return or_else(kind_gap_, std::tuple{before.kind, task.kind, beside}, otherwise);
+  };
+  return or_else(gap_, std::tuple{name_before, name, task.beside},
+                 of_kind(task.beside, of_kind(!task.beside, constants_.gap)));
 }
 
 std::int64_t Calibration::back(std::uint32_t call_name, const Task* copy) const {

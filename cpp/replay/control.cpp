@@ -44,6 +44,10 @@ bool Control::believed() const {
   return at_least(found, delays, p) < kMostLikely;
 }
 
+bool Control::plausible() const {
+  return found > 0 && rate() >= kTimesChance * chance();
+}
+
 std::int64_t moment_of(std::uint64_t seed, std::uint64_t n, std::int64_t length) {
   // SplitMix64 (Steele, Lea, Flood: OOPSLA '14, doi 10.1145/2660193.2660195).
   auto x = seed + (n + 1) * 0x9e3779b97f4a7c15U;

@@ -25,6 +25,9 @@ struct Control {
   /// and 23 % against 5 % were dependencies; 94 % against 42 % may be any. Linear in
   /// `delays`.
   bool believed() const;
+  /// The same, without asking how likely that is: of a rule that holds whatever a trace
+  /// has of it.
+  bool plausible() const;
 };
 
 /// Moments tried of one delay. Few: one delay alone, with a cause or without, shows

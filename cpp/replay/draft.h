@@ -44,6 +44,11 @@ struct Draft {
     add(from, to, apart(from, to), kind);
     edges.back().source = Source::kCopied;
   }
+  /// Adds that work began when it did by another's end, whatever makes it wait.
+  void add_contention(const Task& cause, const Task& late) {
+    add(cause.end_point, late.start_point, late.begin - cause.end,
+        EdgeKind::kContention, Provenance::kInferred);
+  }
   std::int64_t recorded(PointId p) const { return model.points[p].recorded; }
   /// The length between two points as recorded.
   std::int64_t apart(PointId from, PointId to) const {

@@ -23,7 +23,9 @@ void add(Recomputed& of, std::int64_t recorded, std::int64_t replayed) {
   of.error += std::abs(replayed - recorded);
 }
 
-void measure_waits(const Model& m, std::span<const std::int64_t> times, Fidelity& f) {
+// `anchored`: the last moment on the critical path that is no more than recorded.
+void measure_waits(const Model& m, std::span<const std::int64_t> times,
+                   std::int64_t anchored, Fidelity& f) {
   const auto length = [&](const Call& c) {
     return times[c.end_point] - times[c.begin_point];
   };
@@ -34,7 +36,12 @@ void measure_waits(const Model& m, std::span<const std::int64_t> times, Fidelity
     ++f.waits;
     f.contradicted_waits += wait.contradicted;
     if (wait.copied || took <= kLongWait) continue;
-    add(f.long_waits, took, wait.contradicted ? 0 : length(call));
+    // What passed before says nothing of the rules.
+    const auto tested =
+        std::clamp<std::int64_t>(call.end - m.begin - anchored, 0, took);
+    add(f.long_waits, tested,
+        wait.contradicted ? 0
+                          : std::max<std::int64_t>(0, length(call) - took + tested));
   }
   for (const auto& e : m.graph.edges()) {
     const auto from = m.points[e.from], to = m.points[e.to];
@@ -64,7 +71,17 @@ void measure_starts(const Model& m, Fidelity& f) {
     f.explained += task.call != kNone && std::abs(by) <= kExplained;
     if (by > kUnexplained) f.unexplained_ns += by;
   }
-  for (const auto by : late) f.contradicted += by < -kExplained;
+  // A constant that is some microseconds too long is no wrong dependency.
+  std::vector<char> contradicted(m.points.size(), 0);
+  for (const auto& e : m.graph.edges()) {
+    const auto by = m.points[e.to].recorded - m.points[e.from].recorded;
+    const auto least = e.source != Source::kRecomputed
+                           ? e.weight - kExplained
+                           : std::max(e.weight - kUnexplained,
+                                      std::min<std::int64_t>(e.weight, 0) - kExplained);
+    if (by < least) contradicted[e.to] = 1;
+  }
+  for (const auto is : contradicted) f.contradicted += is;
   f.contradicted += f.contradicted_waits + m.dropped_edges + m.tasks.inversions;
 }
 
@@ -95,8 +112,9 @@ void measure_launches(const Model& m, Fidelity& f) {
   }
 }
 
-void measure_path(const Model& m, std::span<const std::int64_t> weights,
-                  std::span<const std::int64_t> times, Fidelity& f) {
+// Returns when the last anchor on the path ends.
+std::int64_t measure_path(const Model& m, std::span<const std::int64_t> weights,
+                          std::span<const std::int64_t> times, Fidelity& f) {
   const auto path = critical_path(m, weights, times, last_point(times));
   f.path = by_kind(m, path);
   f.path_sources = by_source(m, path);
@@ -104,10 +122,14 @@ void measure_path(const Model& m, std::span<const std::int64_t> weights,
   auto first = times[last_point(times)];
   for (const auto& call : m.calls.all) first = std::min(first, times[call.begin_point]);
   for (const auto& task : m.tasks.all) first = std::min(first, times[task.start_point]);
+  std::int64_t until = 0;
   for (const auto& s : path) {
     if (m.graph.edges()[s.edge].kind != EdgeKind::kAnchor) continue;
-    f.anchored_ns += std::max<std::int64_t>(0, s.end - std::max(s.begin, first));
+    const auto passed = std::max<std::int64_t>(0, s.end - std::max(s.begin, first));
+    f.anchored_ns += passed;
+    if (passed > 0) until = s.end;
   }
+  return until;
 }
 
 }  // namespace
@@ -134,10 +156,9 @@ Fidelity judge(const Model& m) {
   }
   f.tasks = m.tasks.all.size();
   f.queued_before = m.tasks.queued_before;
-  measure_waits(m, times, f);
+  measure_waits(m, times, measure_path(m, weights, times, f), f);
   measure_starts(m, f);
   measure_launches(m, f);
-  measure_path(m, weights, times, f);
   accept(f);
   return f;
 }

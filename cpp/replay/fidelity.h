@@ -60,7 +60,8 @@ struct Fidelity {
   std::uint64_t launch_calls_without_work = 0;
   std::uint64_t copy_calls = 0;  ///< The same of copies, of which some have no bytes.
   std::uint64_t copy_calls_without_work = 0;
-  /// Synchronizations and blocking copies over 100 us. One whose rule is contradicted
+  /// Synchronizations and blocking copies over 100 us, but what of them passed before
+  /// the last anchor on the critical path. One whose rule is contradicted
   /// is wrong by all its length: what it is tied to instead was chosen by its return.
   Recomputed long_waits;
   Recomputed queue_waits;         ///< Launches that found the queue full.
@@ -70,9 +71,10 @@ struct Fidelity {
   /// Starts of launched work within 5 us of what their recorded predecessors allow.
   std::uint64_t explained = 0;
   std::int64_t unexplained_ns = 0;  ///< Sum of what starts come later than 30 us.
-  /// Rules that the recording contradicts: points that come over 5 us sooner than an
-  /// edge allows, and what the model had left out so that none does: waits whose first
-  /// choice had not ended, edges that ran backwards, work that overtook its stream.
+  /// Rules that the recording contradicts: points that come over 5 us sooner than what
+  /// they wait for or than a recorded length allows, or over 30 us than a constant
+  /// does, and what the model had left out so that none does: waits whose first choice
+  /// had not ended, edges that ran backwards, work that overtook its stream.
   std::uint64_t contradicted = 0;
   std::uint64_t waits = 0, contradicted_waits = 0;  ///< Calls that may wait; of them.
 

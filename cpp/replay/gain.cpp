@@ -39,14 +39,14 @@ WhatIf Pricer::replay(const Change& change) const {
   return out;
 }
 
-// How much of a step's critical path is the device's.
+// How much of a step's critical path is the device's, or its loader's.
 std::int64_t Pricer::on_device(const WhatIf& schedule, const StepPoints& step) const {
   const auto parts =
       by_kind(model_, critical_path(model_, schedule.weights, schedule.times, step.end,
                                     schedule.times[step.begin]));
   std::int64_t sum = 0;
   for (const auto kind : {EdgeKind::kWork, EdgeKind::kFifo, EdgeKind::kSync,
-                          EdgeKind::kQueue, EdgeKind::kStreamWait}) {
+                          EdgeKind::kQueue, EdgeKind::kStreamWait, EdgeKind::kBatch}) {
     sum += parts[static_cast<std::size_t>(kind)];
   }
   return sum;

@@ -61,9 +61,9 @@ class Pricer {
   WhatIf replay(const Change& change) const;
   /// Returns what speaks against a replay: a step after the first that takes over 2 %
   /// longer, though a change only takes away, and not because it now waits for work
-  /// that the step before left on the device: waiting that no hand-over explains was
-  /// copied as work, and stands where it is when its cause moves. Linear in the steps
-  /// and the paths of those that are longer.
+  /// that the step before left on the device, or for its loader: waiting that no
+  /// hand-over explains was copied as work, and stands where it is when its cause
+  /// moves. Linear in the steps and the paths of those that are longer.
   std::optional<Refusal> longer_step(const WhatIf& changed) const;
   /// Says what a replay gained. `estimate`: the change is itself an upper bound, so the
   /// low end is nothing.

@@ -46,6 +46,7 @@ enum class Provenance : std::uint8_t {
   X(kStreamWait, "stream_wait", kRecomputed,                                           \
     "end of work -> work of a waiting stream")                                         \
   X(kHandOver, "hand_over", kCopied, "end of a thread's part -> begin of another's")   \
+  X(kBatch, "batch", kCopied, "batch of a loader's workers -> the next waited for")    \
   X(kContention, "contention", kCopied, "end of a kernel that left no room beside it") \
   X(kWork, "work", kCopied, "start -> end of device work")                             \
   X(kCollective, "collective", kRecomputed,                                            \

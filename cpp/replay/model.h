@@ -79,10 +79,13 @@ struct Model {
   std::vector<std::vector<PointId>> sequences;
   std::vector<StepPoints> steps;
   std::uint64_t dropped_edges = 0;  ///< Rules that ran backwards in recorded time.
-  /// Late starts, and the causes found for those that the search before left: kernels
-  /// that leave no room, the tails of kernels that may (used where the control believes
-  /// it), and ends of any work just before (the same).
-  Control crowding, tails, coincidences;
+  /// Of crowding: kernels ready beside work that leaves no room, how many of them were
+  /// late, and the same of all others.
+  Control crowding;
+  /// Late starts, and the causes found for those that the search before left: the tails
+  /// of kernels of unknown size, and ends of any work just before; each used where the
+  /// control believes it.
+  Control tails, coincidences;
   std::uint64_t anchored_tasks = 0;  ///< Queued before the trace began.
   std::vector<char> woken;       ///< Of each point: another thread's part leads to it.
   std::vector<char> call_waits;  ///< Of each call: it is in `waits`, not copied.

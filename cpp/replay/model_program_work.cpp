@@ -72,7 +72,7 @@ void ModelReader::add_signals() {
   const auto& edges = m_.graph.edges();
   for (std::size_t i = 0; i < edges.size(); ++i) {
     auto e = edges[i];
-    if (e.kind != EdgeKind::kHandOver) continue;
+    if (e.kind != EdgeKind::kHandOver && e.kind != EdgeKind::kBatch) continue;
     if (!options_.weights.empty()) e.weight = options_.weights[i];
     if (e.weight == kAbsent) continue;
     auto from = e.from;

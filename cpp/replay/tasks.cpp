@@ -3,6 +3,8 @@
 #include "replay/tasks.h"
 
 #include <algorithm>
+#include <limits>
+#include <map>
 #include <numeric>
 #include <string_view>
 #include <tuple>
@@ -47,6 +49,40 @@ void judge_queued_before(const timeline::Timeline& t, const Calls& calls, Tasks&
   }
 }
 
+// The two last ends on a device, of different streams.
+struct LastEnds {
+  std::int64_t last = std::numeric_limits<std::int64_t>::min(), other = last;
+  std::uint32_t stream = kNone;
+
+  void add(const Task& task) {
+    if (task.stream != stream && task.end > last) {
+      other = last;
+      stream = task.stream;
+    }
+    auto& own = task.stream == stream ? last : other;
+    own = std::max(own, task.end);
+  }
+  std::int64_t beside(const Task& task) const {
+    return task.stream == stream ? other : last;
+  }
+};
+
+void judge_beside(const timeline::Timeline& t, Tasks& of) {
+  if (of.streams.size() < 2) return;
+  std::vector<std::uint32_t> by_begin(of.all.size());
+  std::iota(by_begin.begin(), by_begin.end(), 0u);
+  std::sort(by_begin.begin(), by_begin.end(), [&](auto a, auto b) {
+    return std::pair(of.all[a].begin, a) < std::pair(of.all[b].begin, b);
+  });
+  std::map<std::int32_t, LastEnds> devices;
+  for (const auto i : by_begin) {
+    auto& task = of.all[i];
+    auto& ends = devices[t.lanes.lanes[of.streams[task.stream]].device];
+    task.beside = ends.stream != kNone && ends.beside(task) > task.begin;
+    ends.add(task);
+  }
+}
+
 }  // namespace
 
 CopyKind copy_kind(std::string_view name, std::int64_t bytes) {
@@ -76,8 +112,17 @@ Tasks find_tasks(const timeline::Timeline& t, const timeline::EventArgs& args,
     for (const auto row : t.lanes.rows_of(l)) {
       const auto launch = t.launch_of(row);
       const auto call = launch == timeline::kNoRow ? kNone : calls.of_row[launch];
-      Task task{row,  stream, call,  kind_of(c.cat(row)), CopyKind::kNotToHost,
-                true, false,  false, c.ts[row],           c.end(row)};
+      Task task{row,
+                stream,
+                call,
+                kind_of(c.cat(row)),
+                CopyKind::kNotToHost,
+                true,
+                false,
+                false,
+                false,
+                c.ts[row],
+                c.end(row)};
       if (task.kind == TaskKind::kCopy) {
         task.copy = copy_kind(t.trace->name(row), args.work(row).bytes);
       }
@@ -96,6 +141,7 @@ Tasks find_tasks(const timeline::Timeline& t, const timeline::EventArgs& args,
   }
   out.first.push_back(static_cast<std::uint32_t>(out.all.size()));
   judge_queued_before(t, calls, out);
+  judge_beside(t, out);
   out.by_launch.resize(out.all.size());
   std::iota(out.by_launch.begin(), out.by_launch.end(), 0u);
   std::erase_if(out.by_launch, [&](auto i) { return out.all[i].call == kNone; });

@@ -40,6 +40,7 @@ struct Task {
   bool first_of_call;  ///< On its stream: a graph's other work follows it.
   bool of_graph;       ///< Its call launched a graph.
   bool queued_before;  ///< Launched before the trace began, see queued_before below.
+  bool beside;         ///< Work of another stream of its device ran when it began.
   std::int64_t begin, end;
   PointId start_point = 0, end_point = 0;
 };

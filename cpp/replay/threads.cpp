@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "replay/batches.h"
 #include "replay/collective_order.h"
 #include "replay/thread_points.h"
 
@@ -51,7 +52,12 @@ void add_threads(Draft& d) {
     const auto lane = t.lanes.lane[step.row];
     if (marks.try_emplace(lane).second) threads.push_back(lane);
   }
-  if (d.options.hand_overs) m.hand_overs = find_hand_overs(t, activity_of(t, threads));
+  if (d.options.hand_overs) {
+    m.hand_overs = find_hand_overs(t, activity_of(t, threads));
+    for (const auto& h : find_batches(t)) {
+      if (marks.contains(h.to)) m.hand_overs.push_back(h);
+    }
+  }
   CollectiveOrder order;
   if (d.options.hand_overs && m.tasks.all.empty()) {
     m.collectives = find_host_collectives(t);
@@ -87,6 +93,7 @@ void add_threads(Draft& d) {
   }
   for (auto& [lane, of] : borders) std::sort(of.begin(), of.end());
   const auto woken_at = [&](const HandOver& h) {
+    if (h.from == h.to) return h.to_begin;
     const auto& of = borders[h.to];
     const auto it = std::lower_bound(of.begin(), of.end(), h.from_end);
     return it == of.end() ? h.to_begin : std::min(*it, h.to_begin);
@@ -132,8 +139,10 @@ void add_threads(Draft& d) {
   for (std::size_t i = 0; i < m.hand_overs.size(); ++i) {
     if (out[i] == kOrigin || in[i] == kOrigin) continue;
     woken.push_back(in[i]);
-    d.add(out[i], in[i], m.hand_overs[i].least.value_or(d.apart(out[i], in[i])),
-          EdgeKind::kHandOver, Provenance::kInferred);
+    const auto& h = m.hand_overs[i];
+    d.add(out[i], in[i], h.least.value_or(d.apart(out[i], in[i])),
+          h.from == h.to ? EdgeKind::kBatch : EdgeKind::kHandOver,
+          Provenance::kInferred);
   }
   for (std::size_t i = 0; i < order.asks.size(); ++i) {
     if (order.asks[i] != kNone) {

@@ -29,7 +29,8 @@ class Finder {
         tasks_(tasks),
         rows_(rows),
         issued_(t, calls, tasks),
-        events_(t, calls, tasks, issued_) {}
+        events_(t, calls, tasks, issued_),
+        small_copies_block_(small_copies_block()) {}
 
   std::vector<Wait> run() {
     std::vector<Wait> out;
@@ -69,11 +70,29 @@ class Finder {
     const bool by_name = contains(name, "emcpyWithStream") ||
                          (contains(name, "emcpy") && !contains(name, "Async"));
     if (!by_name && task.copy != CopyKind::kDownPageable &&
-        task.copy != CopyKind::kUpPageableLarge) {
+        task.copy != CopyKind::kUpPageableLarge &&
+        !(task.copy == CopyKind::kUpPageable && small_copies_block_)) {
       return false;
     }
     const auto early = std::max(kEarlyReturn, (task.end - task.begin) / 10);
     return call.end >= task.end - early;
+  }
+
+  // "The driver may synchronize with the stream" of a transfer from pageable memory, is
+  // documented; which did, those show that were queued behind other work.
+  bool small_copies_block() const {
+    std::uint64_t queued = 0, blocked = 0;
+    for (std::uint32_t i = 1; i < tasks_.all.size(); ++i) {
+      const auto &task = tasks_.all[i], &before = tasks_.all[i - 1];
+      if (task.copy != CopyKind::kUpPageable || task.call == kNone) continue;
+      const auto& call = calls_.all[task.call];
+      if (before.stream != task.stream || before.end <= call.begin + kUnexplained) {
+        continue;
+      }
+      ++queued;
+      blocked += call.end >= task.end - slack_;
+    }
+    return 2 * blocked > queued;
   }
 
   bool fits(const Call& call, std::uint32_t task) const {
@@ -154,6 +173,7 @@ class Finder {
   const std::vector<SyncRow>& rows_;
   Issued issued_;
   Events events_;
+  const bool small_copies_block_;
 };
 
 }  // namespace

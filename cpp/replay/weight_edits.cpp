@@ -44,7 +44,8 @@ void WeightEdits::hide(const Stretch& stretch, Interval part, bool waits_too) {
         kind == EdgeKind::kWaitCost) {
       weights[i] = std::max<std::int64_t>(0, weights[i] - inside);
     } else if (whole && length > 0 &&
-               (kind == EdgeKind::kSync || kind == EdgeKind::kQueue)) {
+               (kind == EdgeKind::kSync || kind == EdgeKind::kQueue ||
+                kind == EdgeKind::kBatch)) {
       weights[i] = kAbsent;
     }
   }

@@ -31,8 +31,10 @@ void add_launch(Draft& d, const Task& task, const Task* before, bool waits) {
     return;
   }
   if (d.options.keep_oddities && idle &&
-      (task.of_graph || task.copy == CopyKind::kUpPageableLarge)) {
-    // A graph is set up, a large copy staged: no constant fits.
+      (task.of_graph || task.copy == CopyKind::kUpPageableLarge ||
+       (waits && length <= kLongWait))) {
+    // A graph is set up, a large copy staged: no constant fits. Of a short call that
+    // waits for what it launched, most is its own work.
     d.add_copied(from, task.start_point, EdgeKind::kLaunch);
     return;
   }
@@ -61,9 +63,14 @@ void add_tasks(Draft& d) {
         if (d.options.keep_oddities && task.begin < before->end) {
           d.add_copied(before->end_point, task.start_point, EdgeKind::kFifo);
         } else {
-          const auto gap = m.calibration.gap(c.name[before->row], c.name[task.row],
-                                             before->kind, task.kind);
-          d.add(before->end_point, task.start_point, gap, EdgeKind::kFifo);
+          const auto gap =
+              m.calibration.gap(c.name[before->row], c.name[task.row], *before, task);
+          if (d.options.keep_oddities &&
+              m.calibration.held_up(m.calls, *before, task, gap)) {
+            d.add_copied(before->end_point, task.start_point, EdgeKind::kFifo);
+          } else {
+            d.add(before->end_point, task.start_point, gap, EdgeKind::kFifo);
+          }
         }
       }
       if (task.call != kNone && task.first_of_call) {

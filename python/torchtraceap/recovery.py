@@ -19,6 +19,9 @@ UNTESTED = (
     "so that recorded times are only repeated. Take these gains as rough."
 )
 
+# Of traces that began while the device was busy: from this share of the span on.
+LEAST_ANCHORED = 0.1
+
 
 @dataclass(frozen=True)
 class Gain:
@@ -63,11 +66,20 @@ class Fidelity:
     unexplained_us: float  #: By how much the rest starts late.
     #: What the critical path is made of, 0 to 1: copied, recomputed, anchored.
     shares: dict[str, float]
+    #: Of the critical path, what passed before work from before the trace had begun.
+    anchored_us: float
 
     @property
     def caveat(self) -> str:
-        """A sentence for people where a right span is no evidence; or ""."""
-        return "" if self.informative else UNTESTED
+        """A sentence for people where a right span is no evidence, or gains too low."""
+        if not self.informative:
+            return UNTESTED
+        if self.anchored_us < LEAST_ANCHORED * self.span_us:
+            return ""
+        return (
+            f"{self.anchored_us / self.span_us:.0%} of the time hangs on work from "
+            "before the trace: what a fix gains there is not known and not counted."
+        )
 
 
 @dataclass(frozen=True)
@@ -147,6 +159,7 @@ def read_fidelity(core: _core.Fidelity) -> Fidelity:
         explained_share=core.explained / core.launched if core.launched else 1.0,
         unexplained_us=us_from_ns(core.unexplained_ns),
         shares=dict(core.shares),
+        anchored_us=us_from_ns(core.anchored_ns),
     )
 
 

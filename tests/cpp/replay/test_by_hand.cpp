@@ -74,6 +74,18 @@ TEST(ByHand, OneThatFindsNothingToWaitForTakesItsOwnTime) {
   EXPECT_FALSE(r.model.waits[1].copied);
 }
 
+TEST(ByHand, WhatGivesMemoryBackWorksOnceItHasWaited) {
+  TraceText t;
+  launch(t, 0, 1).kernel(10, 500, 1, "a");
+  t.call("cudaFree", 10, 800, 2);
+  const Replayed r(t, by_constants());
+  EXPECT_EQ(r.returns("cudaFree"), 508'000 + 300'000) << "510 to 810 us is its own";
+  Change change;
+  change.drop_waits(r.lane_of("cudaFree"), {r.model.begin, r.model.begin + 20'000});
+  const auto times = r.model.graph.schedule(change.weights(r.model));
+  EXPECT_EQ(times[r.call("cudaFree").end_point], 10'000 + 300'000);
+}
+
 TEST(ByHand, ALongOneWithNothingToWaitForIsCopied) {
   TraceText t;
   launch(t, 0, 1).kernel(10, 5, 1, "a");
@@ -239,8 +251,9 @@ Replayed overlapping(bool keep_oddities) {
 }
 
 std::int64_t gap(const Replayed& r) {
-  const auto name = r.timeline.columns().name[r.model.tasks.all[0].row];
-  return r.model.calibration.gap(name, name, TaskKind::kKernel, TaskKind::kKernel);
+  const auto& task = r.model.tasks.all[0];
+  const auto name = r.timeline.columns().name[task.row];
+  return r.model.calibration.gap(name, name, task, task);
 }
 
 TEST(Sources, GapsAreMeasuredWhereAGapIsAskedFor) {

@@ -60,6 +60,8 @@ INSTANTIATE_TEST_SUITE_P(
     Traces, Replayable,
     testing::Values(
         "a100x8-nccl-process-groups-rank0of2", "a100x8-nccl-rank3of8-control",
+        "amd-vllm-decode-graph-noname", "amd-vllm-piecewise-graph",
+        "mi300-sglang-prefill-decode", "mi300x8-resnet-ddp-rccl-rank0of8",
         "b200x8-vllm-eager-python-stacks-rank0of8", "b300-sglang-deepseek-r1-decode",
         "b300-sglang-qwen3-moe-decode", "gp100-gpu-user-annotation",
         "h100-owlv2-large-55MB", "h100-qwen0.5b-chat", "h100-vit-nsfw-inference",
@@ -79,15 +81,10 @@ struct Refused {
 TEST(Real, TracesThatAreNotWholeAreRefused) {
   const Refused all[] = {
       {"nccl-rank000of128-sampled",
-       {"contradicted", "unexplained_starts", "unexplained_time"}},
-      {"nccl-rank001of128-sampled",
-       {"contradicted", "unexplained_starts", "unexplained_time"}},
-      {"mi300-sglang-decode-graph", {"anchored"}},
-      {"mi300-sglang-prefill-decode", {"anchored"}},
-      {"amd-vllm-decode-graph-noname", {"anchored"}},
-      {"amd-vllm-piecewise-graph", {"anchored"}},
-      // Its compute waits for collectives, a third of which chance finds as well.
-      {"mi300x8-resnet-ddp-rccl-rank0of8", {"anchored"}},
+       {"unexplained_starts", "unexplained_time", "waits"}},
+      {"nccl-rank001of128-sampled", {"unexplained_starts", "unexplained_time"}},
+      // 98 % of it waits for work from before, and of the rest it misses 3 %.
+      {"mi300-sglang-decode-graph", {"span", "unexplained_time", "anchored"}},
   };
   for (const auto& [name, kinds] : all) {
     const auto text = trace_text(name);
@@ -345,7 +342,8 @@ TEST(Damage, WhatWasQueuedAndStartsLateHangsOnWhatIsNotThere) {
   EXPECT_EQ(r.model.anchored_tasks, 2u);
   EXPECT_EQ(r.starts("b"), r.model.points[r.task("b").start_point].recorded);
   EXPECT_EQ(f.unexplained_ns, 0);
-  EXPECT_EQ(kinds(f), "anchored ") << "3000 of 23130 us hang on it";
+  EXPECT_EQ(f.anchored_ns, 3'000'000);
+  EXPECT_EQ(kinds(f), "");
 }
 
 TEST(Damage, ATraceThatBeginsInAStepSaysSo) {

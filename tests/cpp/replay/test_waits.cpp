@@ -32,11 +32,16 @@ TEST(Waits, ADownloadToPageableMemoryBlocks) {
   EXPECT_EQ(r.model.waits[0].provenance, Provenance::kSemantic);
 }
 
-TEST(Waits, ASmallUploadIsStagedAtOnce) {
+TEST(Waits, ASmallUploadIsStagedAtOnceOrWaitsAsTheOthersDo) {
   const char* name = "Memcpy HtoD (Pageable -> Device)";
-  const Replayed small(behind_a_kernel(name, 65'536), by_constants());
-  EXPECT_EQ(small.returns("cudaMemcpyAsync"), 120'000) << "the call's own length";
+  TraceText staged;
+  staged.launched(0, 10, 100, 1).call("cudaMemcpyAsync", 6, 4, 2);
+  staged.copy(name, 112, 6, 2, 65'536);
+  const Replayed small(staged, by_constants());
+  EXPECT_EQ(small.returns("cudaMemcpyAsync"), 10'000) << "the call's own length";
   EXPECT_TRUE(small.model.waits.empty());
+  const Replayed waits(behind_a_kernel(name, 65'536), by_constants());
+  EXPECT_EQ(waits.returns("cudaMemcpyAsync"), 123'200);
   const Replayed large(behind_a_kernel(name, 65'537), by_constants());
   EXPECT_EQ(large.returns("cudaMemcpyAsync"), 123'200);
 }
@@ -119,7 +124,8 @@ TEST(Waits, AnEventSyncWaitsForTheWorkBeforeItsRecord) {
   t.launched(10, 111, 100, 3).call("cudaEventRecord", 16, 1, 4);
   t.call("cudaEventSynchronize", 20, 95, 5);
   const Replayed r(t, by_constants());
-  EXPECT_EQ(r.returns("cudaEventSynchronize"), 116'000) << "the first one's work";
+  EXPECT_EQ(r.returns("cudaEventSynchronize"), 108'000 + 5'000)
+      << "the first one's work, and the return of a short call as recorded";
   EXPECT_EQ(r.model.waits.at(0).provenance, Provenance::kInferred);
 }
 
@@ -137,7 +143,7 @@ TraceText of_two_processes(bool records) {
 TEST(Waits, AnEventOfAnotherProcessIsNotIt) {
   for (const bool records : {true, false}) {
     const Replayed r(of_two_processes(records), by_constants());
-    EXPECT_EQ(r.returns("cudaEventSynchronize"), 116'000) << records;
+    EXPECT_EQ(r.returns("cudaEventSynchronize"), 108'000 + 5'000) << records;
   }
 }
 
@@ -226,13 +232,41 @@ std::uint64_t held_up(const Replayed& r) {
   return n;
 }
 
-TEST(Oddities, AKernelThatFillsTheDeviceTwiceLeavesRoomAtItsTail) {
+TEST(Oddities, AKernelThatFillsTheDeviceLeavesRoomWhenItsBlocksEnd) {
   EXPECT_EQ(held_up(crowded(95, 10)), 1u);
   EXPECT_EQ(crowded(95, 10).starts("gemm"), 8'000 + 100'000 - 15'000);
-  EXPECT_EQ(held_up(crowded(70, 10)), 0u) << "one wave is 10 us";
-  EXPECT_EQ(held_up(crowded(95, 1.9)), 0u) << "all its blocks but a few run at once";
+  EXPECT_EQ(held_up(crowded(70, 1.2)), 1u);
+  EXPECT_EQ(held_up(crowded(70, 0.9)), 0u) << "a tenth of the device is free";
   EXPECT_EQ(held_up(crowded(50, 10)), 0u) << "no later than a launch may take";
   EXPECT_EQ(held_up(crowded(70, 64)), 1u) << "beyond what any device holds";
+}
+
+TEST(Oddities, ACopyWithinTheDeviceFillsItAndOneOfAnEngineDoesNot) {
+  for (const bool within : {true, false}) {
+    TraceText t;
+    t.call("cudaMemcpyAsync", 0, 5, 1);
+    t.copy(within ? "Memcpy DtoD (Device -> Device)" : "Memcpy HtoD (Pinned -> Device)",
+           10, 100, 1, 1 << 20);
+    t.launched(20, 95, 3, 2, 20);
+    EXPECT_EQ(held_up(Replayed(t, test::by_constants())), within ? 1u : 0u);
+  }
+}
+
+TEST(Oddities, IsNoCauseWhereOthersAreLateJustTheSame) {
+  for (const bool elsewhere : {false, true}) {
+    TraceText t;
+    int id = 0;
+    for (int i = 0; i < 9; ++i) {  // one of nine that are ready beside it is late
+      const auto at = 1000.0 * i;
+      t.call("cudaLaunchKernel", at, 5, ++id);
+      t.device_work("kernel", "big", at + 10, 100, id, ", \"blocks per SM\": 64", 7, 0);
+      t.launched(at + 20, at + (i == 0 ? 95 : 28), 3, ++id, 20);
+    }
+    for (int i = 20; i < 22; ++i) {  // beside nothing
+      t.launched(1000.0 * i, 1000.0 * i + (elsewhere ? 90 : 8), 3, ++id, 20);
+    }
+    EXPECT_EQ(held_up(Replayed(t, test::by_constants())), elsewhere ? 0u : 1u);
+  }
 }
 
 // Of kernels without blocks, as in 2021: a kernel that stream 20 waits for, ready at 28
