@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""chrome_trace.py: a schedule as torch.profiler writes it.
+
+Rows are as in public traces of the same devices: ids that tie operators, calls and
+kernels, flows, Python frames with their parents, what a device's rows tell about grids,
+bytes and collectives.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from gpus import Gpu
+from instructions import Call, Close, Open, Program, Work
+from scheduling import Schedule
+
+_PID = 4100
+_BEGIN_NS = 1_419_116_104_507_840
+_CBID = {"LaunchKernel": 211, "MemcpyAsync": 41, "StreamSynchronize": 131,
+         "DeviceSynchronize": 165, "EventRecord": 135, "StreamWaitEvent": 147,
+         "MemsetAsync": 51, "Malloc": 20, "Free": 22}  # fmt: skip
+
+Row = dict[str, Any]
+
+
+class _Writer:
+    def __init__(self, program: Program, shapes: bool) -> None:
+        self.program = program
+        self.shapes = shapes
+        self.rows: list[Row] = []
+        self.external = 0
+        self.frames = 0
+        self.correlation = 50_000
+        #: Of each work by its key: correlation and External id.
+        self.ties: dict[int, tuple[int, int]] = {}
+
+    def thread(self, tid: int, times: list[tuple[float, float]]) -> None:
+        ranges: list[tuple[Row, int]] = []  # Open ones, with their ids.
+        frames: list[tuple[Row, int]] = []
+        order: list[list[tuple[Row, int]]] = []
+        for it, (begin, end) in zip(self.program.threads[tid], times, strict=True):
+            if isinstance(it, Open):
+                row = _row(it.category, it.name, tid, begin)
+                here = frames if it.category == "python_function" else ranges
+                row["args"], number = self._ids(it, frames)
+                here.append((row, number))
+                order.append(here)
+                self.rows.append(row)
+            elif isinstance(it, Close):
+                row, _ = order.pop().pop()
+                row["dur"] = _us(end) - row["ts"]
+            elif isinstance(it, Call):
+                self._call(it, tid, begin, end, ranges[-1][1] if ranges else 0)
+
+    def _ids(self, it: Open, frames: list[tuple[Row, int]]) -> tuple[Row, int]:
+        if it.category == "python_function":
+            self.frames += 1
+            parent = frames[-1][1] if frames else None
+            ids = {"Python parent id": parent, "Python id": self.frames}
+            return {**ids, "Ev Idx": self.frames + 100_000}, self.frames
+        self.external += 1
+        about = {"External id": self.external, "Record function id": 0}
+        comms = it.name == "record_param_comms"
+        told = it.args if self.shapes or comms else {}
+        return {**about, **told, "Ev Idx": self.external - 1}, self.external
+
+    def _call(self, it: Call, tid: int, begin: float, end: float, owner: int) -> None:
+        self.correlation += 1
+        number = self.correlation
+        row = _row("cuda_runtime", it.name, tid, begin)
+        row["dur"] = _us(end) - row["ts"]
+        cbid = next((n for name, n in _CBID.items() if it.name.endswith(name)), 0)
+        row["args"] = {"External id": owner} if owner else {}
+        row["args"] |= {"cbid": cbid, "correlation": number}
+        self.rows.append(row)
+        for work in it.works:
+            self.ties[id(work)] = number, owner
+            self.rows.append(_flow("s", number, _PID, tid, row["ts"]))
+
+    def work(self, work: Work, begin: float, end: float) -> None:
+        number, owner = self.ties[id(work)]
+        device, stream = work.stream
+        row = _row(work.kind, work.name, stream, begin, device)
+        row["dur"] = _us(end) - row["ts"]
+        where = {
+            "device": device,
+            "context": 1,
+            "stream": stream,
+            "correlation": number,
+        }
+        args: Row = {"External id": owner} if owner else {}
+        args |= where | work.args
+        if work.kind == "kernel":
+            args |= _grid_facts(work.args, self.program.gpu)
+        else:
+            args["memory bandwidth (GB/s)"] = (
+                work.args["bytes"] / max(row["dur"], 0.1) / 1e3
+            )
+        row["args"] = args
+        self.rows += [row, _flow("f", number, device, stream, row["ts"]) | {"bp": "e"}]
+
+
+def trace_text(
+    program: Program, schedule: Schedule, shapes: bool, stack: bool
+) -> bytes:
+    """Return the trace of a schedule."""
+    writer = _Writer(program, shapes)
+    for tid, times in schedule.host.items():
+        writer.thread(tid, times)
+    for work, begin, end in schedule.device:
+        writer.work(work, begin, end)
+    head = {
+        "schemaVersion": 1,
+        "deviceProperties": [_device_facts(program.gpu)],
+        "record_shapes": int(shapes),
+        "with_stack": int(stack),
+        "displayTimeUnit": "ms",
+        "baseTimeNanoseconds": 1751410836000000000,
+    }
+    if program.world > 1:
+        head["distributedInfo"] = {
+            "backend": "nccl", "rank": 0, "world_size": program.world,
+        }  # fmt: skip
+    rows = [*writer.rows, *_names(program)]
+    span = _row("Trace", "PyTorch Profiler (0)", "PyTorch Profiler", 0, "Spans")
+    rows.append(
+        span | {"dur": _us(schedule.span) - span["ts"], "args": {"Op count": 0}}
+    )
+    for row in rows:
+        if "dur" in row:
+            row["dur"] = round(row["dur"], 3)
+    return json.dumps(head | {"traceEvents": rows}).encode()
+
+
+def _row(category: str, name: str, tid: Any, begin: float, pid: Any = _PID) -> Row:
+    where = {"ph": "X", "cat": category, "name": name, "pid": pid, "tid": tid}
+    return where | {"ts": _us(begin), "dur": 0.0}
+
+
+def _flow(phase: str, number: int, pid: int, tid: int, ts: float) -> Row:
+    ends = {"ph": phase, "id": number, "pid": pid, "tid": tid, "ts": ts}
+    return ends | {"cat": "ac2g", "name": "ac2g"}
+
+
+def _us(us: float) -> float:
+    """A moment as a recording has it: whole nanoseconds, long after some epoch."""
+    return (_BEGIN_NS + round(us * 1000)) / 1000
+
+
+def _grid_facts(args: Row, gpu: Gpu) -> Row:
+    blocks = args["grid"][0] / gpu.sms
+    warps = blocks * args["block"][0] / (64 if gpu.amd else 32)
+    facts = {
+        "queued": 0,
+        "blocks per SM": round(blocks, 6),
+        "warps per SM": round(warps, 6),
+    }
+    return {} if gpu.amd else facts
+
+
+def _device_facts(gpu: Gpu) -> Row:
+    return {
+        "id": 0,
+        "name": gpu.name,
+        "totalGlobalMem": 85 * 10**9,
+        "computeMajor": gpu.capability[0],
+        "computeMinor": gpu.capability[1],
+        "maxThreadsPerBlock": 1024,
+        "maxThreadsPerMultiprocessor": gpu.threads,
+        "regsPerBlock": 65536,
+        "regsPerMultiprocessor": 65536,
+        "warpSize": 64 if gpu.amd else 32,
+        "sharedMemPerBlock": 49152,
+        "sharedMemPerMultiprocessor": gpu.shared,
+        "numSms": gpu.sms,
+    }
+
+
+def _names(program: Program) -> list[Row]:
+    names = [("process_name", _PID, 0, {"name": "python3"}),
+             ("process_labels", _PID, 0, {"labels": "CPU"}),
+             ("process_name", 0, 0, {"name": "python3"}),
+             ("process_labels", 0, 0, {"labels": "GPU 0"})]  # fmt: skip
+    names += [
+        ("thread_name", _PID, tid, {"name": f"thread {tid} (python3)"})
+        for tid in program.threads
+    ]
+    return [
+        {"ph": "M", "name": kind, "pid": pid, "tid": tid, "ts": _us(0), "args": args}
+        for kind, pid, tid, args in names
+    ]

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""communication.py: gradients reduced over ranks, well and badly.
+
+A collective lasts as long as its bytes take on the link, and before that until the last
+rank comes, which is as late in a program with a fault as in that without it.
+"""
+
+from __future__ import annotations
+
+import random
+
+from case import Case
+from kernels import Kernel, elementwise
+from script import COMPUTE, Script
+
+COMM = (0, 20)
+_START_US = 18.0
+#: Parts of the gradients by bucket: the last is small, so that it hides.
+_BUCKETS = (0.06, 0.24, 0.32, 0.34, 0.04)
+_WORLD = 8
+
+
+def _ratio(case: Case) -> float:
+    """The time of a step's reductions, of its device time."""
+    return random.Random(f"{case.seed}ratio").uniform(0.1, 0.3)
+
+
+def reduce(s: Script, us: float, what: str = "allreduce") -> None:
+    """Launch a collective whose bytes take so long."""
+    late = s.rng.expovariate(1 / 6.0)
+    us = _START_US + late + us * s.rng.lognormvariate(0, 0.03)
+    numel = int(max(us - _START_US - late, 0.1) * s.gpu.link * 1000 / 2)
+    facts = {
+        "Collective name": what,
+        "In msg nelems": numel,
+        "Out msg nelems": numel,
+        "Group size": _WORLD,
+        "dtype": "BFloat16",
+        "Process Group Name": "0",
+        "Process Group Description": "default_pg",
+        "Process Group Ranks": "[0, 1, 2, 3, 4, 5, 6, 7]",
+    }
+    kernel = Kernel(
+        "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)",
+        blocks=24, threads=544, registers=96, shared=42024,
+    )  # fmt: skip
+    with s.op("c10d::allreduce_", "record_param_comms", **facts):
+        with s.range("nccl:all_reduce"):
+            s.event(f"{s.path}{s.works}", COMPUTE)
+            s.hold(f"{s.path}{s.works}", COMM)
+            s.launch(kernel, COMM, us)
+            call = s.code[s.thread][-1]
+            call.works[0].args.update(facts)  # type: ignore[union-attr]
+
+
+def bucket(s: Script, case: Case, i: int, n: int, layers: int) -> None:
+    """Reduce the gradients that are ready after the backward pass of layer `n`."""
+    if not case.family.distributed:
+        return
+    for number, part in enumerate(_BUCKETS):
+        if n != round((layers - 1) * (1 - (number + 1) / len(_BUCKETS))):
+            continue
+        if s.has("comm_exposed"):
+            continue
+        node = "torch::autograd::AccumulateGrad"
+        with s.part(f"/reduce{i}.{number}"):
+            with s.op(f"autograd::engine::evaluate_function: {node}", node):
+                reduce(s, part * _ratio(case) * case.device_us)
+                if s.has("comm_stream_serialised"):
+                    s.event(f"held{i}.{number}", COMM)
+                    s.hold(f"held{i}.{number}", COMPUTE)
+
+
+def finish(s: Script, case: Case, i: int) -> None:
+    """Let the optimizer wait for the reductions."""
+    if not case.family.distributed:
+        return
+    if s.has("comm_exposed"):
+        for number, part in enumerate(_BUCKETS):
+            with s.part(f"/reduce{i}.{number}"):
+                reduce(s, part * _ratio(case) * case.device_us)
+    s.event(f"reduced{i}", COMM)
+    s.hold(f"reduced{i}", COMPUTE)
+
+
+def reduce_now(s: Script, tensors: int) -> None:
+    """Scale and reduce small tensors as one; what follows waits for it."""
+    with s.op("aten::div_"):
+        s.launch(elementwise("mul", 4096 * tensors, 1, 4))
+    reduce(s, 0.5 * tensors)
+    event = f"{s.path}{s.works}"
+    s.event(event, COMM)
+    s.hold(event, COMPUTE)
