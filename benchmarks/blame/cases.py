@@ -31,6 +31,7 @@ class Drawn:
     distributed: bool | None = None
     stack: bool = False  #: Only a recording with Python frames shows it.
     shapes: bool = False  #: Only one with shapes does.
+    cuda: bool = False  #: A recording on AMD does not: it names no kind of memory.
     #: What the fault is called by torchtraceap, if not by the name before ":".
     patterns: tuple[str, ...] = ()
 
@@ -46,14 +47,15 @@ FAULTS: dict[str, Drawn] = {
     "comm_exposed": Drawn((1, 1), _BUSY, distributed=True),
     "small_collectives": Drawn((10, 40), _BUSY, distributed=True),
     "comm_stream_serialised": Drawn((1, 1), _BUSY, distributed=True),
+    "data_parallel": Drawn((10, 40), (0.7, 2.0), distributed=True),
     "redundant_d2d:cast": Drawn((2, 6), _BUSY, shapes=True),
     "redundant_d2d:clone": Drawn((2, 6), _BUSY, shapes=True),
     "exposed_copy": Drawn((0.05, 0.4), _BUSY),
     "frequent_memcpy": Drawn((12, 50)),
-    "pageable_copy": Drawn((0.1, 0.6)),
+    "pageable_copy": Drawn((0.1, 0.6), cuda=True),
     "host_bound_python": Drawn((0.1, 1.0), stack=True),
     "gc_pause": Drawn((0.1, 1.0), stack=True),
-    "graph_break": Drawn((0.05, 0.5), (0.5, 2.0)),
+    "graph_break": Drawn((0.1, 0.8), (0.5, 2.0)),
     "recompile_or_lazy_load:first": Drawn((0.2, 2.0)),
     "recompile_or_lazy_load:again": Drawn((0.2, 2.0)),
     "unfused_optimizer": Drawn((1, 1), (0.8, 3.0), trains=True),

@@ -18,6 +18,9 @@ _START_US = 18.0
 #: Parts of the gradients by bucket: the last is small, so that it hides.
 _BUCKETS = (0.06, 0.24, 0.32, 0.34, 0.04)
 _WORLD = 8
+_SMALL_BYTES = 8192
+_KERNELS = {"allreduce": "AllReduce_Sum_bf16_RING_LL", "broadcast": "Broadcast_RING_LL"}
+_OPS = {"allreduce": "c10d::allreduce_", "broadcast": "c10d::broadcast_"}
 
 
 def _ratio(case: Case) -> float:
@@ -28,8 +31,8 @@ def _ratio(case: Case) -> float:
 def reduce(s: Script, us: float, what: str = "allreduce") -> None:
     """Launch a collective whose bytes take so long."""
     late = s.rng.expovariate(1 / 6.0)
+    numel = max(int(us * s.gpu.link * 1000 / 2), 1)
     us = _START_US + late + us * s.rng.lognormvariate(0, 0.03)
-    numel = int(max(us - _START_US - late, 0.1) * s.gpu.link * 1000 / 2)
     facts = {
         "Collective name": what,
         "In msg nelems": numel,
@@ -41,11 +44,11 @@ def reduce(s: Script, us: float, what: str = "allreduce") -> None:
         "Process Group Ranks": "[0, 1, 2, 3, 4, 5, 6, 7]",
     }
     kernel = Kernel(
-        "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)",
+        f"ncclDevKernel_{_KERNELS[what]}(ncclDevKernelArgsStorage<4096ul>)",
         blocks=24, threads=544, registers=96, shared=42024,
     )  # fmt: skip
-    with s.op("c10d::allreduce_", "record_param_comms", **facts):
-        with s.range("nccl:all_reduce"):
+    with s.op(_OPS[what], "record_param_comms", **facts):
+        with s.range(f"nccl:{_OPS[what][6:-1]}"):
             s.event(f"{s.path}{s.works}", COMPUTE)
             s.hold(f"{s.path}{s.works}", COMM)
             s.launch(kernel, COMM, us)
@@ -87,7 +90,25 @@ def reduce_now(s: Script, tensors: int) -> None:
     """Scale and reduce small tensors as one; what follows waits for it."""
     with s.op("aten::div_"):
         s.launch(elementwise("mul", 4096 * tensors, 1, 4))
-    reduce(s, 0.5 * tensors)
+    reduce(s, _SMALL_BYTES * tensors / (s.gpu.link * 1000))
     event = f"{s.path}{s.works}"
     s.event(event, COMM)
     s.hold(event, COMPUTE)
+
+
+def buffers(s: Script, i: int) -> None:
+    """Send a module's buffers from the first rank before each forward pass."""
+    number = round(s.has("data_parallel"))
+    if not number:
+        return
+    with s.part(f"/buffers{i}"):
+        with s.op("aten::flatten_dense_tensors", "aten::cat"):
+            s.launch(elementwise("copy", 512 * number, 1, 4))
+        reduce(s, _SMALL_BYTES / (s.gpu.link * 1000), "broadcast")
+        s.event(f"buffers{i}", COMM)
+        s.hold(f"buffers{i}", COMPUTE)
+        with s.op("aten::unflatten_dense_tensors"):
+            pass
+        for _ in range(number):
+            with s.op("aten::copy_"):
+                s.launch(elementwise("copy", 512, 1, 4))

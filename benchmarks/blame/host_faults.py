@@ -32,16 +32,15 @@ def synchronize(s: Script, case: Case, number: float, i: int) -> None:
 
 def nonzero(s: Script, case: Case, number: float, i: int) -> None:
     """`x[mask]`: how much there is has to be known on the host."""
-    with s.frame("train.py(75): select_rows"):
-        with s.op("aten::index", "aten::nonzero"):
-            name = "void at_cuda_detail::cub::DeviceReduceKernel<Policy, bool*>"
-            s.launch(Kernel(name, 0, 1e5, 64, 256))
-            with s.uncaptured():
-                s.copy("DtoH", 8, PAGEABLE)
-                if not s.gpu.amd:
-                    s.wait("cudaStreamSynchronize", COMPUTE)
-            name = "void at_cuda_detail::cub::DeviceSelectSweepKernel<Policy>"
-            s.launch(Kernel(name, 0, 4e5, 64, 128))
+    with s.frame("train.py(75): select_rows"), s.op("aten::index", "aten::nonzero"):
+        name = "void at_cuda_detail::cub::DeviceReduceKernel<Policy, bool*>"
+        s.launch(Kernel(name, 0, 1e5, 64, 256))
+        with s.uncaptured():
+            s.copy("DtoH", 8, PAGEABLE)
+            if not s.gpu.amd:
+                s.wait("cudaStreamSynchronize", COMPUTE)
+        name = "void at_cuda_detail::cub::DeviceSelectSweepKernel<Policy>"
+        s.launch(Kernel(name, 0, 4e5, 64, 128))
 
 
 def where(s: Script, case: Case, number: float, i: int) -> None:
@@ -128,7 +127,7 @@ def made_on_host(s: Script, case: Case, share: float, i: int) -> None:
             with s.op("aten::zero_", **facts), s.op("aten::fill_", **facts):
                 s.host(numel * 4 / _FILL_RATE)
         both = {"Input Dims": [[int(numel)]] * 2, "Input type": ["float"] * 2}
-        with s.op("aten::to", "aten::_to_copy"), s.op("aten::copy_", **both):
+        with s.op("aten::to", "aten::_to_copy", **facts), s.op("aten::copy_", **both):
             s.blocking_copy("HtoD", numel * 4)
 
 

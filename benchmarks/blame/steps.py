@@ -3,7 +3,10 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
+
 import communication
+import compiling
 import faults
 import loading
 import updating
@@ -37,17 +40,27 @@ def _step(s: Script, case: Case, layers: list[Piece], i: int) -> None:
         faults.write(s, case, faults.BEFORE, i)
         if case.family.trains:
             updating.zero_grad(s, layers)
-        with s.frame(f"nn.Module: {case.family.module}_0"):
-            for n, piece in enumerate(layers):
-                with s.part(f"layer{n}"):
-                    s.piece(piece)
-                faults.write_between(s, case, i, n, len(layers))
+        with s.frame(f"nn.Module: {case.family.module}_0"), ExitStack() as ranges:
+            if case.family.distributed:
+                ranges.enter_context(s.range("DistributedDataParallel.forward"))
+                communication.buffers(s, i)
+            if case.compiled:
+                compiling.forward(s, case, layers, i)
+            else:
+                _forward(s, case, layers, i)
         if case.family.trains:
             with s.part("loss"), s.op("aten::cross_entropy_loss", "aten::nll_loss"):
                 s.launch(reduction(4096, "nll_loss"))
             _backward(s, case, layers, i)
             updating.optimizer(s, case, layers)
         faults.write(s, case, faults.AFTER, i)
+
+
+def _forward(s: Script, case: Case, layers: list[Piece], i: int) -> None:
+    for n, piece in enumerate(layers):
+        with s.part(f"layer{n}"):
+            s.piece(piece)
+        faults.write_between(s, case, i, n, len(layers))
 
 
 def _backward(s: Script, case: Case, layers: list[Piece], i: int) -> None:
