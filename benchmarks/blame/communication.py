@@ -47,13 +47,15 @@ def reduce(s: Script, us: float, what: str = "allreduce") -> None:
         f"ncclDevKernel_{_KERNELS[what]}(ncclDevKernelArgsStorage<4096ul>)",
         blocks=24, threads=544, registers=96, shared=42024,
     )  # fmt: skip
-    with s.op(_OPS[what], "record_param_comms", **facts):
-        with s.range(f"nccl:{_OPS[what][6:-1]}"):
-            s.event(f"{s.path}{s.works}", COMPUTE)
-            s.hold(f"{s.path}{s.works}", COMM)
-            s.launch(kernel, COMM, us)
-            call = s.code[s.thread][-1]
-            call.works[0].args.update(facts)  # type: ignore[union-attr]
+    with (
+        s.op(_OPS[what], "record_param_comms", **facts),
+        s.range(f"nccl:{_OPS[what][6:-1]}"),
+    ):
+        s.event(f"{s.path}{s.works}", COMPUTE)
+        s.hold(f"{s.path}{s.works}", COMM)
+        s.launch(kernel, COMM, us)
+        call = s.code[s.thread][-1]
+        call.works[0].args.update(facts)  # type: ignore[union-attr]
 
 
 def bucket(s: Script, case: Case, i: int, n: int, layers: int) -> None:
@@ -66,12 +68,14 @@ def bucket(s: Script, case: Case, i: int, n: int, layers: int) -> None:
         if s.has("comm_exposed"):
             continue
         node = "torch::autograd::AccumulateGrad"
-        with s.part(f"/reduce{i}.{number}"):
-            with s.op(f"autograd::engine::evaluate_function: {node}", node):
-                reduce(s, part * _ratio(case) * case.device_us)
-                if s.has("comm_stream_serialised"):
-                    s.event(f"held{i}.{number}", COMM)
-                    s.hold(f"held{i}.{number}", COMPUTE)
+        with (
+            s.part(f"/reduce{i}.{number}"),
+            s.op(f"autograd::engine::evaluate_function: {node}", node),
+        ):
+            reduce(s, part * _ratio(case) * case.device_us)
+            if s.has("comm_stream_serialised"):
+                s.event(f"held{i}.{number}", COMM)
+                s.hold(f"held{i}.{number}", COMPUTE)
 
 
 def finish(s: Script, case: Case, i: int) -> None:

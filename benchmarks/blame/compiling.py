@@ -6,18 +6,19 @@ from __future__ import annotations
 import random
 from contextlib import ExitStack
 
-import faults
 from case import Case
 from pieces import Piece
 from script import Script
+
+import faults
 
 _DISPATCH = 0.35  # Of what an operator costs the host, what a compiled call does.
 _GUARDS_US = 45.0
 
 
 def forward(s: Script, case: Case, layers: list[Piece], i: int) -> None:
-    """Call the graph, or one graph after another: a break calls the rest of the function
-    from inside, as its own region."""
+    """Call the graph, or one graph after another: a break calls the rest of the
+    function from inside, as its own region."""
     share = s.has("graph_break")
     rng = random.Random(f"{case.seed}breaks")
     number = rng.choice((1, 2, 3, 4)) if share else 0

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """faults.py: which fault is written where in a step, and how often.
 
-A fault `x` of a strength is in a program; `x~` is what its fix leaves in its place. Both
-draw from one part of their own: neither changes what others draw, and what is the same
-in both takes as long.
+A fault `x` of a strength is in a program; `x~` is what its fix leaves in its place.
+Both draw from one part of their own: neither changes what others draw, and what is the
+same in both takes as long.
 """
 
 from __future__ import annotations

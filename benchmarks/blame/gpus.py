@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """gpus.py: the machines that programs are simulated on.
 
-Times and rates are of public traces and data sheets: launch latency, gaps and call costs
-as in traces of the same devices, bandwidth and flops of the maker, of which kernels
-reach a part. What is drawn around them is in `machine_of`.
+Times and rates are of public traces and data sheets: launch latency, gaps and call
+costs as in traces of the same devices, bandwidth and flops of the maker, of which
+kernels reach a part. What is drawn around them is in `machine_of`.
 """
 
 from __future__ import annotations

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import random
+
 from case import Case
 from instructions import Call
 from kernels import Kernel, elementwise
@@ -15,19 +17,25 @@ _LEAST_LOAD_US = 2100.0
 
 def read_scalar(s: Script, case: Case, number: float, i: int) -> None:
     """`tensor.item()`: older versions of torch copy to pageable memory."""
-    pageable = case.seed % 2 == 0
-    with s.frame("train.py(71): log_norm"), s.uncaptured():
-        with s.op("aten::item", "aten::_local_scalar_dense"):
-            s.copy("DtoH", 4, PAGEABLE if pageable else PINNED)
-            if not (s.gpu.amd and pageable):
-                s.wait("cudaStreamSynchronize", COMPUTE)
+    pageable = random.Random(f"{case.seed}reads").random() < 0.5
+    with (
+        s.frame("train.py(71): log_norm"),
+        s.uncaptured(),
+        s.op("aten::item", "aten::_local_scalar_dense"),
+    ):
+        s.copy("DtoH", 4, PAGEABLE if pageable else PINNED)
+        if not (s.gpu.amd and pageable):
+            s.wait("cudaStreamSynchronize", COMPUTE)
 
 
 def synchronize(s: Script, case: Case, number: float, i: int) -> None:
     """`torch.cuda.synchronize()`."""
-    with s.frame("train.py(73): timed"), s.uncaptured():
-        with s.frame("torch/cuda/__init__.py(783): synchronize"):
-            s.wait("cudaDeviceSynchronize", ("device", 0))
+    with (
+        s.frame("train.py(73): timed"),
+        s.uncaptured(),
+        s.frame("torch/cuda/__init__.py(783): synchronize"),
+    ):
+        s.wait("cudaDeviceSynchronize", ("device", 0))
 
 
 def nonzero(s: Script, case: Case, number: float, i: int) -> None:
@@ -51,9 +59,11 @@ def where(s: Script, case: Case, number: float, i: int) -> None:
 
 def fetch_outputs(s: Script, case: Case, share: float, i: int) -> None:
     """`outputs.cpu()` at the end of each step."""
-    with s.frame("train.py(84): log_outputs"):
-        with s.op("aten::to", "aten::_to_copy", "aten::copy_"):
-            s.blocking_copy("DtoH", 2e5)
+    with (
+        s.frame("train.py(84): log_outputs"),
+        s.op("aten::to", "aten::_to_copy", "aten::copy_"),
+    ):
+        s.blocking_copy("DtoH", 2e5)
 
 
 def python(s: Script, case: Case, share: float, i: int) -> None:
@@ -94,9 +104,12 @@ def compile_again(s: Script, case: Case, share: float, i: int) -> None:
     """A function is compiled for another shape in the middle of the recording."""
     if i != case.steps // 2:
         return
-    with s.uncaptured(), s.frame("torch/_dynamo/convert_frame.py(1100): __call__"):
-        with s.within("cpu_op", "_compile.compile_inner (dynamo_timed)"):
-            s.host(share * case.step_us * case.steps)
+    with (
+        s.uncaptured(),
+        s.frame("torch/_dynamo/convert_frame.py(1100): __call__"),
+        s.within("cpu_op", "_compile.compile_inner (dynamo_timed)"),
+    ):
+        s.host(share * case.step_us * case.steps)
     with s.op("Torch-Compiled Region: 0/1"):
         pass
 
@@ -110,10 +123,13 @@ def allocate(s: Script, case: Case, number: float, i: int) -> None:
 
 def release(s: Script, case: Case, number: float, i: int) -> None:
     """`torch.cuda.empty_cache()`."""
-    with s.frame("train.py(98): clean_up"), s.uncaptured():
-        with s.frame("torch/cuda/memory.py(170): empty_cache"):
-            for _ in range(round(number)):
-                s.memory_call("cudaFree", 110)
+    with (
+        s.frame("train.py(98): clean_up"),
+        s.uncaptured(),
+        s.frame("torch/cuda/memory.py(170): empty_cache"),
+    ):
+        for _ in range(round(number)):
+            s.memory_call("cudaFree", 110)
 
 
 def made_on_host(s: Script, case: Case, share: float, i: int) -> None:

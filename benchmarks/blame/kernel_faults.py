@@ -20,9 +20,12 @@ def cast(s: Script, case: Case, number: float, i: int) -> None:
         "Input type": ["c10::BFloat16", "float", "Scalar"],
         "Input Dims": [[int(numel)], [int(numel)], []],
     }
-    with s.frame("train.py(67): to_compute_type"):
-        with s.op("aten::to", "aten::_to_copy"), s.op("aten::copy_", **facts):
-            s.launch(elementwise("cast", numel, 2))
+    with (
+        s.frame("train.py(67): to_compute_type"),
+        s.op("aten::to", "aten::_to_copy"),
+        s.op("aten::copy_", **facts),
+    ):
+        s.launch(elementwise("cast", numel, 2))
 
 
 def clone(s: Script, case: Case, number: float, i: int) -> None:
@@ -33,9 +36,12 @@ def clone(s: Script, case: Case, number: float, i: int) -> None:
         "Input Dims": [[int(numel)], [int(numel)], []],
         "Input Strides": [[1], [1], []],
     }
-    with s.frame("train.py(69): keep"):
-        with s.op("aten::clone"), s.op("aten::copy_", **facts):
-            s.launch(elementwise("copy", numel, 2))
+    with (
+        s.frame("train.py(69): keep"),
+        s.op("aten::clone"),
+        s.op("aten::copy_", **facts),
+    ):
+        s.launch(elementwise("copy", numel, 2))
 
 
 def _copied(s: Script, case: Case, number: float) -> float:
@@ -56,11 +62,11 @@ def fused(s: Script, case: Case, number: float, i: int) -> None:
     what the backward pass needs of what lies between."""
     kept = random.Random(f"{case.seed}kept").randrange(len(_CHAIN))
     kept = kept if case.family.trains else 0
-    with s.frame("train.py(65): gate"):
-        with s.op("triton_poi_fused_add_mul_sigmoid_tanh_0"):
-            s.launch(
-                elementwise("triton_poi_fused", _linked(s, case, number), 1 + kept)
-            )
+    with (
+        s.frame("train.py(65): gate"),
+        s.op("triton_poi_fused_add_mul_sigmoid_tanh_0"),
+    ):
+        s.launch(elementwise("triton_poi_fused", _linked(s, case, number), 1 + kept))
 
 
 def _linked(s: Script, case: Case, number: float) -> float:

@@ -106,7 +106,7 @@ def convolution(gpu: Gpu, flops: float, numel: float, way: str = "fprop") -> Ker
     name = (
         "igemm_fwd_gtcx3_nhwc_bf16_bx0_ex1_bt256x128x32"
         if gpu.amd
-        else "sm80_xmma_fprop_implicit_gemm_indexed_wo_smem_bf16bf16_bf16f32_f32_nhwckrsc"
+        else "sm80_xmma_fprop_implicit_gemm_indexed_bf16bf16_bf16f32_f32_nhwckrsc_nhwc"
     ).replace("fprop", way)
     blocks = max(gpu.sms, int(numel / 16384))
     return Kernel(name, flops, numel * 6, blocks, 256, 160, 49152, reach=0.45)

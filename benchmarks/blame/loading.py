@@ -7,7 +7,7 @@ import random
 
 from case import Case
 from instructions import Workers
-from script import COMPUTE, PAGEABLE, PINNED, Script
+from script import COMPUTE, PINNED, Script
 
 _WORKERS = 4
 _FETCH = "enumerate(DataLoader)#_{}DataLoaderIter.__next__"
@@ -30,23 +30,29 @@ def batch(s: Script, case: Case, i: int) -> None:
         if own := s.has("dataloader_bound:main"):
             _in_the_process(s, own * case.step_us)
         elif case.loader:
-            with s.uncaptured(), s.range(_FETCH.format("MultiProcessing")):
-                with s.frame("torch/utils/data/dataloader.py(628): __next__"):
-                    s.host(20)
-                    s.take(i, 60)
+            with (
+                s.uncaptured(),
+                s.range(_FETCH.format("MultiProcessing")),
+                s.frame("torch/utils/data/dataloader.py(628): __next__"),
+            ):
+                s.host(20)
+                s.take(i, 60)
     with s.part("input"), s.frame("train.py(49): to_device"):
         _to_device(s, case, i)
 
 
 def _in_the_process(s: Script, us: float) -> None:
-    with s.uncaptured(), s.range(_FETCH.format("SingleProcess")):
-        with s.frame("torch/utils/data/dataloader.py(628): __next__"):
-            with s.frame("torch/utils/data/_utils/fetch.py(47): fetch"):
-                for _ in range(6):
-                    with s.frame("dataset.py(31): __getitem__"):
-                        s.host(us / 7)
-                with s.op("aten::stack"):
-                    s.host(us / 7)
+    with (
+        s.uncaptured(),
+        s.range(_FETCH.format("SingleProcess")),
+        s.frame("torch/utils/data/dataloader.py(628): __next__"),
+        s.frame("torch/utils/data/_utils/fetch.py(47): fetch"),
+    ):
+        for _ in range(6):
+            with s.frame("dataset.py(31): __getitem__"):
+                s.host(us / 7)
+        with s.op("aten::stack"):
+            s.host(us / 7)
 
 
 def _to_device(s: Script, case: Case, i: int) -> None:

@@ -149,10 +149,11 @@ def attention(numel: float, sequence: float) -> Piece:
 
 def gather(numel: float, rows: int = 0) -> Piece:
     """Rows of a table: an embedding, or the ends of a graph's edges."""
-    kernel = Kernel("void at::native::(anonymous namespace)::indexSelectLargeIndex<bf16>",
-                    0, numel * 4, max(1, int(numel / 2048)), 128, 32, reach=0.4)  # fmt: skip
-    back = Kernel("void at::native::embedding_backward_feature_kernel<bf16, float, long>",
-                  0, numel * 6, max(1, int(numel / 2048)), 128, 40, reach=0.3)  # fmt: skip
+    blocks = max(1, int(numel / 2048))
+    name = "void at::native::(anonymous namespace)::indexSelectLargeIndex<bf16, long>"
+    kernel = Kernel(name, 0, numel * 4, blocks, 128, 32, reach=0.4)
+    name = "void at::native::embedding_backward_feature_kernel<bf16, float, long>"
+    back = Kernel(name, 0, numel * 6, blocks, 128, 40, reach=0.3)
     return Piece(
         "Embedding",
         ((("aten::embedding", "aten::index_select"), (kernel,)),),

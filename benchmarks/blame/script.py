@@ -178,10 +178,12 @@ class Script:
         if not piece.module:
             self.run(piece.ops)
             return
-        with self.frame(f"nn.Module: {piece.module}_{self.modules}"):
-            with self.frame("torch/nn/modules/module.py(1518): _call_impl"):
-                self.host(self.gpu.dispatch * 0.3)
-                self.run(piece.ops)
+        with (
+            self.frame(f"nn.Module: {piece.module}_{self.modules}"),
+            self.frame("torch/nn/modules/module.py(1518): _call_impl"),
+        ):
+            self.host(self.gpu.dispatch * 0.3)
+            self.run(piece.ops)
 
     def memset(self, numel: float) -> None:
         """Set memory to zero."""

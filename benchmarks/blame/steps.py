@@ -7,7 +7,6 @@ from contextlib import ExitStack
 
 import communication
 import compiling
-import faults
 import loading
 import updating
 from case import Case
@@ -15,6 +14,8 @@ from instructions import Program
 from kernels import reduction
 from pieces import Piece
 from script import AUTOGRAD, COMPUTE, Script
+
+import faults
 
 
 def program_of(case: Case, causes: dict[str, float]) -> Program:
@@ -65,14 +66,16 @@ def _forward(s: Script, case: Case, layers: list[Piece], i: int) -> None:
 
 def _backward(s: Script, case: Case, layers: list[Piece], i: int) -> None:
     with s.part("backward"):
-        with s.frame("torch/_tensor.py(480): backward"):
-            with s.frame("torch/autograd/__init__.py(197): backward"):
-                with s.frame("<built-in method run_backward of EngineBase object>"):
-                    s.host(15)
-                    s.signal(f"backward{i}")
-                    with s.on_thread(AUTOGRAD):
-                        _nodes(s, case, layers, i)
-                    s.wait_for(f"gradients{i}", 30)
+        with (
+            s.frame("torch/_tensor.py(480): backward"),
+            s.frame("torch/autograd/__init__.py(197): backward"),
+            s.frame("<built-in method run_backward of EngineBase object>"),
+        ):
+            s.host(15)
+            s.signal(f"backward{i}")
+            with s.on_thread(AUTOGRAD):
+                _nodes(s, case, layers, i)
+            s.wait_for(f"gradients{i}", 30)
         communication.finish(s, case, i)
 
 

@@ -26,7 +26,7 @@ def lines(sums: dict[str, Any]) -> list[str]:
     )
     out.append(
         f"replay refused {sums['refused']} of {sums['traces']}; several faults in "
-        f"{sums['several']}; all together: error {_text(sums['together_error'], '.3f')}; "
+        f"{sums['several']}, all fixed: error {_text(sums['together_error'], '.3f')}; "
         f"events {_text(sums['events'], '.0f')}; analysis {sums['seconds']:.1f} s"
     )
     return out

@@ -15,13 +15,16 @@ _NODE = "torch::autograd::AccumulateGrad"
 
 def zero_grad(s: Script, layers: list[Piece]) -> None:
     """Drop the gradients, or fill them with zeros."""
-    with s.part("zero_grad"), s.range("Optimizer.zero_grad#SGD.zero_grad"):
-        with s.frame("torch/optim/optimizer.py(936): zero_grad"):
-            s.host(15)
-            if s.has("zero_grad_fill"):
-                for numel in _parameters(layers):
-                    with s.op("aten::zero_"):
-                        s.launch(elementwise("fill", numel, 0, 4))
+    with (
+        s.part("zero_grad"),
+        s.range("Optimizer.zero_grad#SGD.zero_grad"),
+        s.frame("torch/optim/optimizer.py(936): zero_grad"),
+    ):
+        s.host(15)
+        if s.has("zero_grad_fill"):
+            for numel in _parameters(layers):
+                with s.op("aten::zero_"):
+                    s.launch(elementwise("fill", numel, 0, 4))
 
 
 def accumulate(s: Script, piece: Piece) -> None:
@@ -40,23 +43,26 @@ def optimizer(s: Script, case: Case, layers: list[Piece]) -> None:
     """Update all parameters at once, or one by one."""
     numels = _parameters(layers)
     alone = s.has("unfused_optimizer") > 0
-    with s.part("optimizer"), s.range("Optimizer.step#SGD.step"):
-        with s.frame("torch/optim/sgd.py(110): step"):
-            s.host(30)
-            if alone:
-                with (
-                    s.part("alone"),
-                    s.frame("torch/optim/sgd.py(320): _single_tensor_sgd"),
-                ):
-                    for numel in numels:
-                        for op, what, reads in _SGD:
-                            with s.op(op):
-                                s.launch(elementwise(what, numel, reads, 4))
-            else:
-                with s.part("all"), s.op("aten::_fused_sgd_"):
-                    for at in range(0, len(numels), _CHUNK):
-                        chunk = sum(numels[at : at + _CHUNK])
-                        s.launch(multi_tensor(chunk, 5, "FusedSgdMathFunctor"))
+    with (
+        s.part("optimizer"),
+        s.range("Optimizer.step#SGD.step"),
+        s.frame("torch/optim/sgd.py(110): step"),
+    ):
+        s.host(30)
+        if alone:
+            with (
+                s.part("alone"),
+                s.frame("torch/optim/sgd.py(320): _single_tensor_sgd"),
+            ):
+                for numel in numels:
+                    for op, what, reads in _SGD:
+                        with s.op(op):
+                            s.launch(elementwise(what, numel, reads, 4))
+        else:
+            with s.part("all"), s.op("aten::_fused_sgd_"):
+                for at in range(0, len(numels), _CHUNK):
+                    chunk = sum(numels[at : at + _CHUNK])
+                    s.launch(multi_tensor(chunk, 5, "FusedSgdMathFunctor"))
 
 
 def _parameters(layers: list[Piece]) -> list[int]:
