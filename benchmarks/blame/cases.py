@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 
 from case import Case
 from gpus import machine_of
-from steps import sizes
 from workloads import FAMILIES, Family
+from writing import sizes
 
 LAUNCHES = "launch_bound"
 CLEAN = "clean"

@@ -11,7 +11,9 @@ same traces.
 from __future__ import annotations
 
 import argparse
+import datetime
 import json
+import subprocess
 import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
@@ -19,12 +21,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from blame_page import page
 from cases import CLEAN, FAULTS, pattern_of, sample
 from chrome_trace import trace_text
-from scoring import score, summary
-from table import lines
+from gpus import GPUS
+from score_table import lines
+from scoring import LEAST_GAIN, LEAST_SAVED, score, summary
 from told import told_of
 from truth import truth_of
+from workloads import FAMILIES
 
 _ROOT = Path(__file__).resolve().parents[2]
 PATTERNS = [*dict.fromkeys(pattern_of(fault) for fault in FAULTS), CLEAN]
@@ -66,10 +71,30 @@ def main() -> int:
     sums = summary(rows)
     print("\n".join(lines(sums)))
     print(f"{time.perf_counter() - begin:.1f} s for {len(rows)} traces")
-    results = {"seed": given.seed, "summary": sums, "traces": rows}
+    results = {"made": made(given.seed), "summary": sums, "traces": rows}
     if given.json:
         Path(given.json).write_text(json.dumps(results, indent=1))
+    if given.page:
+        for row in rows:
+            del row["windows"]
+        kept = json.dumps(results, indent=1) + "\n"
+        (_ROOT / "benchmarks" / "results" / "blame.json").write_text(kept)
+        (_ROOT / "docs" / "blame.md").write_text(page(results))
     return 0
+
+
+def made(seed: int) -> dict[str, Any]:
+    """Return what the page says of how the traces were made."""
+    git = ["git", "-C", str(_ROOT), "rev-parse", "--short=10", "HEAD"]
+    return {
+        "date": datetime.date.today().isoformat(),
+        "commit": subprocess.run(git, capture_output=True, text=True).stdout.strip(),
+        "seed": seed,
+        "families": len(FAMILIES),
+        "machines": len(GPUS),
+        "least_gain": LEAST_GAIN,
+        "least_saved": LEAST_SAVED,
+    }
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from cases import LAUNCHES, Sample, names_of, pattern_of
+from cases import Sample, names_of, pattern_of
 from told import Told
 from truth import Truth
 
@@ -118,6 +118,7 @@ def summary(rows: Sequence[Row]) -> Row:
         "clean_labeled": _share(not w["right"] for w in clean),
         "clean_windows": len(clean),
         "top_right": _share(r["top"] for r in rows if r["top"] is not None),
+        "traces_with_cause": sum(r["top"] is not None for r in rows),
         "refused": sum(bool(row["refusal"]) for row in rows),
         "together_error": _median(
             abs(r["together_said"] - r["together"]) / r["together"]
@@ -152,6 +153,3 @@ def _share(values: Iterable[bool]) -> float | None:
 def _median(values: Iterable[float]) -> float | None:
     them = list(values)
     return statistics.median(them) if them else None
-
-
-__all__ = ["LAUNCHES", "LEAST_GAIN", "of_gains", "score", "summary"]

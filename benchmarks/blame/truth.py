@@ -14,7 +14,7 @@ from capturing import captured
 from cases import LAUNCHES, Sample
 from instructions import Program
 from scheduling import Schedule, schedule
-from steps import program_of
+from writing import program_of
 
 
 @dataclass

@@ -29,10 +29,10 @@ def zero_grad(s: Script, layers: list[Piece]) -> None:
 
 def accumulate(s: Script, piece: Piece) -> None:
     """Keep a gradient: where there is one already, add to it."""
-    for numel in piece.parameters:
+    for number, numel in enumerate(piece.parameters):
         with s.op(f"autograd::engine::evaluate_function: {_NODE}", _NODE):
             if s.has("zero_grad_fill"):
-                with s.part("add"), s.op("aten::add_"):
+                with s.part(f"add{number}"), s.op("aten::add_"):
                     s.launch(elementwise("add", numel, 2, 4))
             else:
                 with s.op("aten::detach"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""steps.py: the program of a family, step by step, with the faults that it has."""
+"""writing.py: the program of a family, step by step, with the faults that it has."""
 
 from __future__ import annotations
 

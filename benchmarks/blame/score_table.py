@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""table.py: the scores as text."""
+"""score_table.py: the scores as text."""
 
 from __future__ import annotations
 
