@@ -11,6 +11,7 @@ import random
 from dataclasses import dataclass, replace
 
 from case import Case
+from chrome_trace import Recording
 from gpus import machine_of
 from workloads import FAMILIES, Family
 from writing import sizes
@@ -29,6 +30,7 @@ class Drawn:
     ahead: tuple[float, float] = _EVERY
     trains: bool | None = None
     distributed: bool | None = None
+    sharded: bool | None = None
     stack: bool = False  #: Only a recording with Python frames shows it.
     shapes: bool = False  #: Only one with shapes does.
     cuda: bool = False  #: A recording on AMD does not: it names no kind of memory.
@@ -46,8 +48,8 @@ FAULTS: dict[str, Drawn] = {
     "dataloader_bound:workers": Drawn((0.1, 1.0), trains=True),
     "comm_exposed": Drawn((1, 1), _BUSY, distributed=True),
     "small_collectives": Drawn((10, 40), _BUSY, distributed=True),
-    "comm_stream_serialised": Drawn((1, 1), _BUSY, distributed=True),
-    "data_parallel": Drawn((10, 40), (0.7, 2.0), distributed=True),
+    "comm_stream_serialised": Drawn((1, 1), _BUSY, distributed=True, sharded=False),
+    "data_parallel": Drawn((10, 40), (0.7, 2.0), distributed=True, sharded=False),
     "redundant_d2d:cast": Drawn((2, 6), _BUSY, shapes=True),
     "redundant_d2d:clone": Drawn((2, 6), _BUSY, shapes=True),
     "exposed_copy": Drawn((0.05, 0.4), _BUSY),
@@ -75,7 +77,7 @@ class Sample:
 
     case: Case
     faults: dict[str, float]
-    shapes: bool
+    recording: Recording
     ahead: float
 
 
@@ -105,20 +107,34 @@ def sample(seed: int, patterns: list[str]) -> Sample:
                 faults.append(other)
     stack = rng.random() < 0.4 or any(FAULTS[f].stack for f in faults)
     shapes = rng.random() < 0.4 or any(FAULTS[f].shapes for f in faults)
+    gpu = machine_of(rng)
+    while gpu.amd and any(FAULTS[f].cuda for f in faults):
+        gpu = machine_of(rng)
     case = Case(
-        family, machine_of(rng), seed, rng.choice((3, 4, 5)), 1.0, stack,
+        family, gpu, seed, rng.choice((3, 4, 5)), 1.0, stack,
         compiled="graph_break" in faults, loader=family.trains,
         varying=rng.random() < 0.3,
     )  # fmt: skip
     ahead = _log_uniform(rng, drawn.ahead)
     strengths = {f: _log_uniform(rng, FAULTS[f].strength) for f in faults}
-    return Sample(_scaled(case, ahead), strengths, shapes, ahead)
+    recording = Recording(
+        stack,
+        shapes,
+        syncs=not gpu.amd and rng.random() < 0.3,
+        shadows=rng.random() < 0.5,
+        old=gpu.capability[0] < 8 and not stack and not shapes and rng.random() < 0.5,
+    )
+    return Sample(_scaled(case, ahead), strengths, recording, ahead)
 
 
 def _fits(drawn: Drawn, family: Family) -> bool:
-    return drawn.trains in (None, family.trains) and drawn.distributed in (
-        None,
-        family.distributed,
+    return all(
+        asked in (None, is_so)
+        for asked, is_so in (
+            (drawn.trains, family.trains),
+            (drawn.distributed, family.distributed),
+            (drawn.sharded, family.sharded),
+        )
     )
 
 

@@ -9,6 +9,7 @@ bytes and collectives.
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from typing import Any
 
 from gpus import Gpu
@@ -21,19 +22,39 @@ _CBID = {"LaunchKernel": 211, "MemcpyAsync": 41, "StreamSynchronize": 131,
          "DeviceSynchronize": 165, "EventRecord": 135, "StreamWaitEvent": 147,
          "MemsetAsync": 51, "Malloc": 20, "Free": 22}  # fmt: skip
 
+_OLD = {"cpu_op": "Operator", "user_annotation": "Operator", "kernel": "Kernel",
+        "cuda_runtime": "Runtime", "gpu_memcpy": "Memcpy", "gpu_memset": "Memset",
+        "ac2g": "async"}  # fmt: skip
+_NOT_OLD = ("Collective name", "In msg nelems", "Out msg nelems", "Group size", "dtype",
+            "Record function id", "Ev Idx")  # fmt: skip
+
 Row = dict[str, Any]
 
 
+@dataclass(frozen=True)
+class Recording:
+    """What of a run is recorded, and by which version."""
+
+    stack: bool = False
+    shapes: bool = False
+    syncs: bool = False  #: Rows of CUPTI for waits.
+    shadows: bool = False  #: Ranges on the device, of the work launched in them.
+    old: bool = False  #: As in 2021: whole microseconds, other categories.
+
+
 class _Writer:
-    def __init__(self, program: Program, shapes: bool) -> None:
+    def __init__(self, program: Program, recording: Recording) -> None:
         self.program = program
-        self.shapes = shapes
+        self.recording = recording
         self.rows: list[Row] = []
         self.external = 0
         self.frames = 0
         self.correlation = 50_000
-        #: Of each work by its key: correlation and External id.
+        #: Of each work: correlation and External id, and the ranges it is launched in.
         self.ties: dict[int, tuple[int, int]] = {}
+        self.within: dict[int, list[Row]] = {}
+        self.shadows: dict[tuple[int, tuple[int, int]], Row] = {}
+        self.records: dict[str, tuple[int, int]] = {}  #: Correlation and stream.
 
     def thread(self, tid: int, times: list[tuple[float, float]]) -> None:
         ranges: list[tuple[Row, int]] = []  # Open ones, with their ids.
@@ -51,7 +72,7 @@ class _Writer:
                 row, _ = order.pop().pop()
                 row["dur"] = _us(end) - row["ts"]
             elif isinstance(it, Call):
-                self._call(it, tid, begin, end, ranges[-1][1] if ranges else 0)
+                self._call(it, tid, begin, end, ranges)
 
     def _ids(self, it: Open, frames: list[tuple[Row, int]]) -> tuple[Row, int]:
         if it.category == "python_function":
@@ -62,10 +83,18 @@ class _Writer:
         self.external += 1
         about = {"External id": self.external, "Record function id": 0}
         comms = it.name == "record_param_comms"
-        told = it.args if self.shapes or comms else {}
+        told = it.args if self.recording.shapes or comms else {}
         return {**about, **told, "Ev Idx": self.external - 1}, self.external
 
-    def _call(self, it: Call, tid: int, begin: float, end: float, owner: int) -> None:
+    def _call(
+        self,
+        it: Call,
+        tid: int,
+        begin: float,
+        end: float,
+        ranges: list[tuple[Row, int]],
+    ) -> None:
+        owner = ranges[-1][1] if ranges else 0
         self.correlation += 1
         number = self.correlation
         row = _row("cuda_runtime", it.name, tid, begin)
@@ -77,6 +106,36 @@ class _Writer:
         for work in it.works:
             self.ties[id(work)] = number, owner
             self.rows.append(_flow("s", number, _PID, tid, row["ts"]))
+            self.within[id(work)] = [
+                r for r, _ in ranges if r["cat"] == "user_annotation"
+            ]
+        if it.records:
+            self.records[it.records] = number, it.on[1]
+        if self.recording.syncs:
+            self._wait(it, row)
+
+    def _wait(self, it: Call, call: Row) -> None:
+        """CUPTI's row of a wait beside its call."""
+        args = {"correlation": call["args"]["correlation"], "device": 0, "context": 1}
+        stream, begin, dur = -1, call["ts"], call["dur"]
+        if it.gates:
+            kind, stream = "Stream Wait Event", it.on[1]
+            recorded, of = self.records[it.gates]
+            args |= {
+                "wait_on_stream": of,
+                "wait_on_cuda_event_record_corr_id": recorded,
+                "wait_on_cuda_event_id": recorded,
+            }
+        elif it.waits is None or it.waits == "work" or it.name.endswith("Free"):
+            return
+        elif it.waits[0] == "device":
+            kind = "Context Sync"
+        else:
+            kind, stream = "Stream Sync", it.waits[1]
+        row = _row("cuda_sync", kind, stream, 0, 0)
+        row |= {"ts": round(begin + 0.4, 3), "dur": dur - 0.5}
+        row["args"] = {"cuda_sync_kind": kind, "stream": stream} | args
+        self.rows.append(row)
 
     def work(self, work: Work, begin: float, end: float) -> None:
         number, owner = self.ties[id(work)]
@@ -99,13 +158,26 @@ class _Writer:
             )
         row["args"] = args
         self.rows += [row, _flow("f", number, device, stream, row["ts"]) | {"bp": "e"}]
+        if self.recording.shadows:
+            self._shadow(work, row)
+
+    def _shadow(self, work: Work, row: Row) -> None:
+        for cause in self.within[id(work)]:
+            key = id(cause), work.stream
+            own = self.shadows.get(key)
+            if own is None:
+                device, stream = work.stream
+                own = _row("gpu_user_annotation", cause["name"], stream, 0, device)
+                own |= {"ts": row["ts"]}
+                own["args"] = {"External id": cause["args"]["External id"]}
+                self.shadows[key] = own
+                self.rows.append(own)
+            own["dur"] = row["ts"] + row["dur"] - own["ts"]
 
 
-def trace_text(
-    program: Program, schedule: Schedule, shapes: bool, stack: bool
-) -> bytes:
+def trace_text(program: Program, schedule: Schedule, recording: Recording) -> bytes:
     """Return the trace of a schedule."""
-    writer = _Writer(program, shapes)
+    writer = _Writer(program, recording)
     for tid, times in schedule.host.items():
         writer.thread(tid, times)
     for work, begin, end in schedule.device:
@@ -113,8 +185,8 @@ def trace_text(
     head = {
         "schemaVersion": 1,
         "deviceProperties": [_device_facts(program.gpu)],
-        "record_shapes": int(shapes),
-        "with_stack": int(stack),
+        "record_shapes": int(recording.shapes),
+        "with_stack": int(recording.stack),
         "displayTimeUnit": "ms",
         "baseTimeNanoseconds": 1751410836000000000,
     }
@@ -130,7 +202,22 @@ def trace_text(
     for row in rows:
         if "dur" in row:
             row["dur"] = round(row["dur"], 3)
+        if recording.old:
+            _make_old(row)
     return json.dumps(head | {"traceEvents": rows}).encode()
+
+
+def _make_old(row: Row) -> None:
+    row["cat"] = _OLD.get(row.get("cat", ""), row.get("cat", ""))
+    end = row["ts"] + row.get("dur", 0.0)
+    row["ts"] = int(row["ts"])
+    if "dur" in row:
+        row["dur"] = int(end) - row["ts"]
+    args = row.get("args", {})
+    for name in (*_NOT_OLD, *(name for name in args if name.startswith("Process"))):
+        args.pop(name, None)
+    if row["cat"] != "Operator" and "External id" in args:
+        args["external id"] = args.pop("External id")
 
 
 def _row(category: str, name: str, tid: Any, begin: float, pid: Any = _PID) -> Row:

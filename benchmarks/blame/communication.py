@@ -19,17 +19,22 @@ _START_US = 18.0
 _BUCKETS = (0.06, 0.24, 0.32, 0.34, 0.04)
 _WORLD = 8
 _SMALL_BYTES = 8192
-_KERNELS = {"allreduce": "AllReduce_Sum_bf16_RING_LL", "broadcast": "Broadcast_RING_LL"}
-_OPS = {"allreduce": "c10d::allreduce_", "broadcast": "c10d::broadcast_"}
+#: Of each collective: its kernel, and its operator.
+_NAMES = {
+    "allreduce": ("AllReduce_Sum_bf16_RING_LL", "allreduce_"),
+    "broadcast": ("Broadcast_RING_LL", "broadcast_"),
+    "all_gather": ("AllGather_RING_LL", "_allgather_base_"),
+    "reduce_scatter": ("ReduceScatter_Sum_bf16_RING_LL", "_reduce_scatter_base_"),
+}
 
 
-def _ratio(case: Case) -> float:
+def ratio(case: Case) -> float:
     """The time of a step's reductions, of its device time."""
     return random.Random(f"{case.seed}ratio").uniform(0.1, 0.3)
 
 
-def reduce(s: Script, us: float, what: str = "allreduce") -> None:
-    """Launch a collective whose bytes take so long."""
+def reduce(s: Script, us: float, what: str = "allreduce", after: bool = True) -> None:
+    """Launch a collective whose bytes take so long, after what computes, or now."""
     late = s.rng.expovariate(1 / 6.0)
     numel = max(int(us * s.gpu.link * 1000 / 2), 1)
     us = _START_US + late + us * s.rng.lognormvariate(0, 0.03)
@@ -43,16 +48,18 @@ def reduce(s: Script, us: float, what: str = "allreduce") -> None:
         "Process Group Description": "default_pg",
         "Process Group Ranks": "[0, 1, 2, 3, 4, 5, 6, 7]",
     }
+    kernel_name, op = _NAMES[what]
     kernel = Kernel(
-        f"ncclDevKernel_{_KERNELS[what]}(ncclDevKernelArgsStorage<4096ul>)",
+        f"ncclDevKernel_{kernel_name}(ncclDevKernelArgsStorage<4096ul>)",
         blocks=24, threads=544, registers=96, shared=42024,
     )  # fmt: skip
     with (
-        s.op(_OPS[what], "record_param_comms", **facts),
-        s.range(f"nccl:{_OPS[what][6:-1]}"),
+        s.op(f"c10d::{op}", "record_param_comms", **facts),
+        s.range(f"nccl:{op[:-1]}"),
     ):
-        s.event(f"{s.path}{s.works}", COMPUTE)
-        s.hold(f"{s.path}{s.works}", COMM)
+        if after:
+            s.event(f"{s.path}{s.works}", COMPUTE)
+            s.hold(f"{s.path}{s.works}", COMM)
         s.launch(kernel, COMM, us)
         call = s.code[s.thread][-1]
         call.works[0].args.update(facts)  # type: ignore[union-attr]
@@ -60,7 +67,7 @@ def reduce(s: Script, us: float, what: str = "allreduce") -> None:
 
 def bucket(s: Script, case: Case, i: int, n: int, layers: int) -> None:
     """Reduce the gradients that are ready after the backward pass of layer `n`."""
-    if not case.family.distributed:
+    if not case.family.distributed or case.family.sharded:
         return
     for number, part in enumerate(_BUCKETS):
         if n != round((layers - 1) * (1 - (number + 1) / len(_BUCKETS))):
@@ -72,7 +79,7 @@ def bucket(s: Script, case: Case, i: int, n: int, layers: int) -> None:
             s.part(f"/reduce{i}.{number}"),
             s.op(f"autograd::engine::evaluate_function: {node}", node),
         ):
-            reduce(s, part * _ratio(case) * case.device_us)
+            reduce(s, part * ratio(case) * case.device_us)
             if s.has("comm_stream_serialised"):
                 s.event(f"held{i}.{number}", COMM)
                 s.hold(f"held{i}.{number}", COMPUTE)
@@ -82,10 +89,10 @@ def finish(s: Script, case: Case, i: int) -> None:
     """Let the optimizer wait for the reductions."""
     if not case.family.distributed:
         return
-    if s.has("comm_exposed"):
+    if s.has("comm_exposed") and not case.family.sharded:
         for number, part in enumerate(_BUCKETS):
             with s.part(f"/reduce{i}.{number}"):
-                reduce(s, part * _ratio(case) * case.device_us)
+                reduce(s, part * ratio(case) * case.device_us)
     s.event(f"reduced{i}", COMM)
     s.hold(f"reduced{i}", COMPUTE)
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import random
 from contextlib import ExitStack
 
+import sharding
 from case import Case
 from pieces import Piece
 from script import Script
@@ -35,6 +36,7 @@ def forward(s: Script, case: Case, layers: list[Piece], i: int) -> None:
                     _break(s, share * case.step_us / number)
                 _enter(s, regions, at[n])
                 graph.enter_context(s.op(f"## Call CompiledFxGraph fkq3{n} ##"))
+            sharding.before_layer(s, case, "forward", n, len(layers))
             with s.part(f"layer{n}"):
                 for names, kernels in piece.ops:
                     with s.op(names[-1]):

@@ -39,7 +39,7 @@ def scored(seed: int, patterns: list[str], folder: str | None) -> dict[str, Any]
     """Make a trace, analyze and score it."""
     it = sample(seed, patterns)
     truth = truth_of(it)
-    text = trace_text(truth.program, truth.ran, it.shapes, it.case.stack)
+    text = trace_text(truth.program, truth.ran, it.recording)
     if folder:
         Path(folder, f"{seed}.json").write_bytes(text)
     return score(it, truth, told_of(text))

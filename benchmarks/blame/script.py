@@ -53,6 +53,7 @@ class Script:
         self.rng = random.Random(seed)
         self.works = 0
         self.modules = 0
+        self.step = ""  #: The path of the step that is being written.
         self.slow = _STACK if stack else 1.0
 
     def has(self, cause: str) -> float:

@@ -25,7 +25,7 @@ class Family:
     model: Model
     trains: bool
     distributed: bool = False
-    batch_bytes: float = 1e6  #: At scale 1.
+    sharded: bool = False  #: As FSDP does it; else as DDP.
     module: str = "Model"
 
 
@@ -158,15 +158,16 @@ def _detection(gpu: Gpu, scale: float) -> list[Piece]:
 
 
 FAMILIES = (
-    Family("resnet", _resnet, True, batch_bytes=1.2e6, module="ResNet"),
-    Family("transformer_ddp", _transformer, True, True, 8e3, "GPT"),
-    Family("transformer", _transformer, True, batch_bytes=8e3, module="BertModel"),
-    Family("mlp", _mlp, True, batch_bytes=1e6, module="MLP"),
-    Family("lstm", _lstm, True, batch_bytes=2e3, module="Tagger"),
-    Family("gnn", _graph, True, batch_bytes=2e6, module="GraphNet"),
-    Family("dlrm", _recommender, True, True, 1.5e6, "DLRM"),
-    Family("resnet_ddp", _resnet, True, True, 1.2e6, "ResNet"),
-    Family("decoding", _decoding, False, batch_bytes=1e3, module="LlamaForCausalLM"),
-    Family("diffusion", _diffusion, False, batch_bytes=1e5, module="UNet"),
-    Family("detection", _detection, False, batch_bytes=1.5e6, module="Detector"),
+    Family("resnet", _resnet, True, module="ResNet"),
+    Family("transformer_ddp", _transformer, True, True, module="GPT"),
+    Family("transformer_fsdp", _transformer, True, True, True, "GPT"),
+    Family("transformer", _transformer, True, module="BertModel"),
+    Family("mlp", _mlp, True, module="MLP"),
+    Family("lstm", _lstm, True, module="Tagger"),
+    Family("gnn", _graph, True, module="GraphNet"),
+    Family("dlrm", _recommender, True, True, module="DLRM"),
+    Family("resnet_ddp", _resnet, True, True, module="ResNet"),
+    Family("decoding", _decoding, False, module="LlamaForCausalLM"),
+    Family("diffusion", _diffusion, False, module="UNet"),
+    Family("detection", _detection, False, module="Detector"),
 )

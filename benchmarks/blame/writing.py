@@ -8,6 +8,7 @@ from contextlib import ExitStack
 import communication
 import compiling
 import loading
+import sharding
 import updating
 from case import Case
 from instructions import Program
@@ -24,6 +25,7 @@ def program_of(case: Case, causes: dict[str, float]) -> Program:
     with s.frame("train.py(140): <module>"), s.frame("train.py(96): main"):
         for i in range(case.steps):
             with s.part(f"step{i}"), s.range(f"ProfilerStep#{case.first + i}"):
+                s.step = s.path
                 size = s.rng.uniform(0.85, 1.15) if case.varying else 1.0
                 layers = case.family.model(case.gpu, case.scale * size)
                 _step(s, case, layers, i)
@@ -43,7 +45,9 @@ def _step(s: Script, case: Case, layers: list[Piece], i: int) -> None:
             updating.zero_grad(s, layers)
         with s.frame(f"nn.Module: {case.family.module}_0"), ExitStack() as ranges:
             if case.family.distributed:
-                ranges.enter_context(s.range("DistributedDataParallel.forward"))
+                sharded = case.family.sharded
+                wrapper = "FullySharded" if sharded else "Distributed"
+                ranges.enter_context(s.range(f"{wrapper}DataParallel.forward"))
                 communication.buffers(s, i)
             if case.compiled:
                 compiling.forward(s, case, layers, i)
@@ -59,6 +63,7 @@ def _step(s: Script, case: Case, layers: list[Piece], i: int) -> None:
 
 def _forward(s: Script, case: Case, layers: list[Piece], i: int) -> None:
     for n, piece in enumerate(layers):
+        sharding.before_layer(s, case, "forward", n, len(layers))
         with s.part(f"layer{n}"):
             s.piece(piece)
         faults.write_between(s, case, i, n, len(layers))
@@ -83,6 +88,7 @@ def _nodes(s: Script, case: Case, layers: list[Piece], i: int) -> None:
     s.wait_for(f"backward{i}", 30)
     number = len(layers)
     for n, piece in zip(reversed(range(number)), reversed(layers), strict=True):
+        sharding.before_layer(s, case, "backward", n, number)
         with s.part(f"layer{n}"):
             if piece.back:
                 with s.op(
@@ -92,6 +98,7 @@ def _nodes(s: Script, case: Case, layers: list[Piece], i: int) -> None:
             updating.accumulate(s, piece)
         with s.part(f"bucket{n}"):
             communication.bucket(s, case, i, n, number)
+        sharding.after_layer(s, case, n, number)
     s.signal(f"gradients{i}")
 
 
