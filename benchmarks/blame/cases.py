@@ -33,7 +33,7 @@ class Drawn:
     sharded: bool | None = None
     stack: bool = False  #: Only a recording with Python frames shows it.
     shapes: bool = False  #: Only one with shapes does.
-    cuda: bool = False  #: A recording on AMD does not: it names no kind of memory.
+    cuda: bool = False  #: A recording on AMD does not: see `profiler_rows.py`.
     #: What the fault is called by torchtraceap, if not by the name before ":".
     patterns: tuple[str, ...] = ()
 
@@ -64,7 +64,7 @@ FAULTS: dict[str, Drawn] = {
     "allocator_churn": Drawn((3, 12)),
     "loop_indexing": Drawn((20, 80), shapes=True),
     "zero_grad_fill": Drawn((1, 1), (0.8, 3.0), trains=True),
-    "low_occupancy": Drawn((1, 3), _BUSY),
+    "low_occupancy": Drawn((1, 3), _BUSY, cuda=True),
     "small_grid": Drawn((1, 3), _BUSY),
     "fusible_chain": Drawn((2, 6), _BUSY, stack=True),
     "cpu_init_then_copy": Drawn((0.1, 0.6), shapes=True),

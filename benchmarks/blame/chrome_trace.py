@@ -9,37 +9,25 @@ bytes and collectives.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
-from typing import Any
 
-from gpus import Gpu
 from instructions import Call, Close, Open, Program, Work
+from profiler_rows import (
+    PID,
+    Recording,
+    Row,
+    device_facts,
+    flow,
+    kernel_facts,
+    make_old,
+    moment,
+    names,
+    row_of,
+)
 from scheduling import Schedule
 
-_PID = 4100
-_BEGIN_NS = 1_419_116_104_507_840
 _CBID = {"LaunchKernel": 211, "MemcpyAsync": 41, "StreamSynchronize": 131,
          "DeviceSynchronize": 165, "EventRecord": 135, "StreamWaitEvent": 147,
          "MemsetAsync": 51, "Malloc": 20, "Free": 22}  # fmt: skip
-
-_OLD = {"cpu_op": "Operator", "user_annotation": "Operator", "kernel": "Kernel",
-        "cuda_runtime": "Runtime", "gpu_memcpy": "Memcpy", "gpu_memset": "Memset",
-        "ac2g": "async"}  # fmt: skip
-_NOT_OLD = ("Collective name", "In msg nelems", "Out msg nelems", "Group size", "dtype",
-            "Record function id", "Ev Idx")  # fmt: skip
-
-Row = dict[str, Any]
-
-
-@dataclass(frozen=True)
-class Recording:
-    """What of a run is recorded, and by which version."""
-
-    stack: bool = False
-    shapes: bool = False
-    syncs: bool = False  #: Rows of CUPTI for waits.
-    shadows: bool = False  #: Ranges on the device, of the work launched in them.
-    old: bool = False  #: As in 2021: whole microseconds, other categories.
 
 
 class _Writer:
@@ -62,7 +50,7 @@ class _Writer:
         order: list[list[tuple[Row, int]]] = []
         for it, (begin, end) in zip(self.program.threads[tid], times, strict=True):
             if isinstance(it, Open):
-                row = _row(it.category, it.name, tid, begin)
+                row = row_of(it.category, it.name, tid, begin)
                 here = frames if it.category == "python_function" else ranges
                 row["args"], number = self._ids(it, frames)
                 here.append((row, number))
@@ -70,8 +58,9 @@ class _Writer:
                 self.rows.append(row)
             elif isinstance(it, Close):
                 row, _ = order.pop().pop()
-                row["dur"] = _us(end) - row["ts"]
-            elif isinstance(it, Call):
+                row["dur"] = moment(end) - row["ts"]
+            elif isinstance(it, Call) and it.name != "hipEventRecord":
+                # ROCm's recordings leave events out.
                 self._call(it, tid, begin, end, ranges)
 
     def _ids(self, it: Open, frames: list[tuple[Row, int]]) -> tuple[Row, int]:
@@ -97,15 +86,15 @@ class _Writer:
         owner = ranges[-1][1] if ranges else 0
         self.correlation += 1
         number = self.correlation
-        row = _row("cuda_runtime", it.name, tid, begin)
-        row["dur"] = _us(end) - row["ts"]
+        row = row_of("cuda_runtime", it.name, tid, begin)
+        row["dur"] = moment(end) - row["ts"]
         cbid = next((n for name, n in _CBID.items() if it.name.endswith(name)), 0)
         row["args"] = {"External id": owner} if owner else {}
         row["args"] |= {"cbid": cbid, "correlation": number}
         self.rows.append(row)
         for work in it.works:
             self.ties[id(work)] = number, owner
-            self.rows.append(_flow("s", number, _PID, tid, row["ts"]))
+            self.rows.append(flow("s", number, PID, tid, row["ts"]))
             self.within[id(work)] = [
                 r for r, _ in ranges if r["cat"] == "user_annotation"
             ]
@@ -132,7 +121,7 @@ class _Writer:
             kind = "Context Sync"
         else:
             kind, stream = "Stream Sync", it.waits[1]
-        row = _row("cuda_sync", kind, stream, 0, 0)
+        row = row_of("cuda_sync", kind, stream, 0, 0)
         row |= {"ts": round(begin + 0.4, 3), "dur": dur - 0.5}
         row["args"] = {"cuda_sync_kind": kind, "stream": stream} | args
         self.rows.append(row)
@@ -140,8 +129,8 @@ class _Writer:
     def work(self, work: Work, begin: float, end: float) -> None:
         number, owner = self.ties[id(work)]
         device, stream = work.stream
-        row = _row(work.kind, work.name, stream, begin, device)
-        row["dur"] = _us(end) - row["ts"]
+        row = row_of(work.kind, work.name, stream, begin, device)
+        row["dur"] = moment(end) - row["ts"]
         where = {
             "device": device,
             "context": 1,
@@ -149,15 +138,16 @@ class _Writer:
             "correlation": number,
         }
         args: Row = {"External id": owner} if owner else {}
-        args |= where | work.args
+        args |= where
         if work.kind == "kernel":
-            args |= _grid_facts(work.args, self.program.gpu)
+            args |= kernel_facts(work.args, self.program.gpu)
         else:
+            args |= work.args
             args["memory bandwidth (GB/s)"] = (
                 work.args["bytes"] / max(row["dur"], 0.1) / 1e3
             )
         row["args"] = args
-        self.rows += [row, _flow("f", number, device, stream, row["ts"]) | {"bp": "e"}]
+        self.rows += [row, flow("f", number, device, stream, row["ts"]) | {"bp": "e"}]
         if self.recording.shadows:
             self._shadow(work, row)
 
@@ -167,7 +157,7 @@ class _Writer:
             own = self.shadows.get(key)
             if own is None:
                 device, stream = work.stream
-                own = _row("gpu_user_annotation", cause["name"], stream, 0, device)
+                own = row_of("gpu_user_annotation", cause["name"], stream, 0, device)
                 own |= {"ts": row["ts"]}
                 own["args"] = {"External id": cause["args"]["External id"]}
                 self.shadows[key] = own
@@ -184,7 +174,7 @@ def trace_text(program: Program, schedule: Schedule, recording: Recording) -> by
         writer.work(work, begin, end)
     head = {
         "schemaVersion": 1,
-        "deviceProperties": [_device_facts(program.gpu)],
+        "deviceProperties": [device_facts(program.gpu)],
         "record_shapes": int(recording.shapes),
         "with_stack": int(recording.stack),
         "displayTimeUnit": "ms",
@@ -194,86 +184,14 @@ def trace_text(program: Program, schedule: Schedule, recording: Recording) -> by
         head["distributedInfo"] = {
             "backend": "nccl", "rank": 0, "world_size": program.world,
         }  # fmt: skip
-    rows = [*writer.rows, *_names(program)]
-    span = _row("Trace", "PyTorch Profiler (0)", "PyTorch Profiler", 0, "Spans")
+    rows = [*writer.rows, *names(program)]
+    span = row_of("Trace", "PyTorch Profiler (0)", "PyTorch Profiler", 0, "Spans")
     rows.append(
-        span | {"dur": _us(schedule.span) - span["ts"], "args": {"Op count": 0}}
+        span | {"dur": moment(schedule.span) - span["ts"], "args": {"Op count": 0}}
     )
     for row in rows:
         if "dur" in row:
             row["dur"] = round(row["dur"], 3)
         if recording.old:
-            _make_old(row)
+            make_old(row)
     return json.dumps(head | {"traceEvents": rows}).encode()
-
-
-def _make_old(row: Row) -> None:
-    row["cat"] = _OLD.get(row.get("cat", ""), row.get("cat", ""))
-    end = row["ts"] + row.get("dur", 0.0)
-    row["ts"] = int(row["ts"])
-    if "dur" in row:
-        row["dur"] = int(end) - row["ts"]
-    args = row.get("args", {})
-    for name in (*_NOT_OLD, *(name for name in args if name.startswith("Process"))):
-        args.pop(name, None)
-    if row["cat"] != "Operator" and "External id" in args:
-        args["external id"] = args.pop("External id")
-
-
-def _row(category: str, name: str, tid: Any, begin: float, pid: Any = _PID) -> Row:
-    where = {"ph": "X", "cat": category, "name": name, "pid": pid, "tid": tid}
-    return where | {"ts": _us(begin), "dur": 0.0}
-
-
-def _flow(phase: str, number: int, pid: int, tid: int, ts: float) -> Row:
-    ends = {"ph": phase, "id": number, "pid": pid, "tid": tid, "ts": ts}
-    return ends | {"cat": "ac2g", "name": "ac2g"}
-
-
-def _us(us: float) -> float:
-    """A moment as a recording has it: whole nanoseconds, long after some epoch."""
-    return (_BEGIN_NS + round(us * 1000)) / 1000
-
-
-def _grid_facts(args: Row, gpu: Gpu) -> Row:
-    blocks = args["grid"][0] / gpu.sms
-    warps = blocks * args["block"][0] / (64 if gpu.amd else 32)
-    facts = {
-        "queued": 0,
-        "blocks per SM": round(blocks, 6),
-        "warps per SM": round(warps, 6),
-    }
-    return {} if gpu.amd else facts
-
-
-def _device_facts(gpu: Gpu) -> Row:
-    return {
-        "id": 0,
-        "name": gpu.name,
-        "totalGlobalMem": 85 * 10**9,
-        "computeMajor": gpu.capability[0],
-        "computeMinor": gpu.capability[1],
-        "maxThreadsPerBlock": 1024,
-        "maxThreadsPerMultiprocessor": gpu.threads,
-        "regsPerBlock": 65536,
-        "regsPerMultiprocessor": 65536,
-        "warpSize": 64 if gpu.amd else 32,
-        "sharedMemPerBlock": 49152,
-        "sharedMemPerMultiprocessor": gpu.shared,
-        "numSms": gpu.sms,
-    }
-
-
-def _names(program: Program) -> list[Row]:
-    names = [("process_name", _PID, 0, {"name": "python3"}),
-             ("process_labels", _PID, 0, {"labels": "CPU"}),
-             ("process_name", 0, 0, {"name": "python3"}),
-             ("process_labels", 0, 0, {"labels": "GPU 0"})]  # fmt: skip
-    names += [
-        ("thread_name", _PID, tid, {"name": f"thread {tid} (python3)"})
-        for tid in program.threads
-    ]
-    return [
-        {"ph": "M", "name": kind, "pid": pid, "tid": tid, "ts": _us(0), "args": args}
-        for kind, pid, tid, args in names
-    ]

@@ -11,10 +11,11 @@ import loading
 import sharding
 import updating
 from case import Case
+from drafting import AUTOGRAD
 from instructions import Program
 from kernels import reduction
 from pieces import Piece
-from script import AUTOGRAD, COMPUTE, Script
+from script import COMPUTE, Script
 
 import faults
 
