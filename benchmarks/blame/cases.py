@@ -11,8 +11,8 @@ import random
 from dataclasses import dataclass, replace
 
 from case import Case
-from chrome_trace import Recording
 from gpus import machine_of
+from profiler_rows import Recording
 from workloads import FAMILIES, Family
 from writing import sizes
 
@@ -42,6 +42,7 @@ FAULTS: dict[str, Drawn] = {
     "sync_stall:scalar": Drawn((1, 6), (0.7, 3.0)),
     "sync_stall:shape": Drawn((1, 4), (0.7, 3.0)),
     "sync_stall:copy": Drawn((1, 1), (0.7, 2.0)),
+    "sync_stall:event": Drawn((1, 4), (0.7, 3.0)),
     "sync_stall:explicit": Drawn((1, 6), (0.7, 3.0)),
     LAUNCHES: Drawn((1, 1), (0.1, 0.6), patterns=(LAUNCHES, "missed_cuda_graph")),
     "dataloader_bound:main": Drawn((0.1, 1.5), trains=True),
@@ -51,6 +52,7 @@ FAULTS: dict[str, Drawn] = {
     "comm_stream_serialised": Drawn((1, 1), _BUSY, distributed=True, sharded=False),
     "data_parallel": Drawn((10, 40), (0.7, 2.0), distributed=True, sharded=False),
     "redundant_d2d:cast": Drawn((2, 6), _BUSY, shapes=True),
+    "redundant_d2d:memcpy": Drawn((2, 6), _BUSY),
     "redundant_d2d:clone": Drawn((2, 6), _BUSY, shapes=True),
     "exposed_copy": Drawn((0.05, 0.4), _BUSY),
     "frequent_memcpy": Drawn((12, 50)),
@@ -59,9 +61,11 @@ FAULTS: dict[str, Drawn] = {
     "gc_pause": Drawn((0.1, 1.0), stack=True),
     "graph_break": Drawn((0.1, 0.8), (0.5, 2.0)),
     "recompile_or_lazy_load:first": Drawn((0.2, 2.0)),
+    "recompile_or_lazy_load:cold": Drawn((0.2, 2.0)),
     "recompile_or_lazy_load:again": Drawn((0.2, 2.0)),
     "unfused_optimizer": Drawn((1, 1), (0.8, 3.0), trains=True),
-    "allocator_churn": Drawn((3, 12)),
+    "allocator_churn:emptied": Drawn((3, 12)),
+    "allocator_churn:uncached": Drawn((2, 8)),
     "loop_indexing": Drawn((20, 80), shapes=True),
     "zero_grad_fill": Drawn((1, 1), (0.8, 3.0), trains=True),
     "low_occupancy": Drawn((1, 3), _BUSY, cuda=True),
@@ -117,12 +121,15 @@ def sample(seed: int, patterns: list[str]) -> Sample:
     )  # fmt: skip
     ahead = _log_uniform(rng, drawn.ahead)
     strengths = {f: _log_uniform(rng, FAULTS[f].strength) for f in faults}
+    # The form of 2021, before torch.compile, is not written with stacks and shapes.
+    recent = {"graph_break", "recompile_or_lazy_load:again"} & {*faults}
+    old = gpu.capability[0] < 8 and not (stack or shapes or recent)
     recording = Recording(
         stack,
         shapes,
         syncs=not gpu.amd and rng.random() < 0.3,
         shadows=rng.random() < 0.5,
-        old=gpu.capability[0] < 8 and not stack and not shapes and rng.random() < 0.5,
+        old=old and rng.random() < 0.5,
     )
     return Sample(_scaled(case, ahead), strengths, recording, ahead)
 

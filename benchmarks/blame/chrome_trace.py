@@ -119,6 +119,9 @@ class _Writer:
             return
         elif it.waits[0] == "device":
             kind = "Context Sync"
+        elif it.waits[0] == "event":
+            kind, recorded = "Event Sync", self.records[it.waits[1]][0]
+            args["wait_on_cuda_event_record_corr_id"] = recorded
         else:
             kind, stream = "Stream Sync", it.waits[1]
         row = row_of("cuda_sync", kind, stream, 0, 0)

@@ -21,18 +21,22 @@ Fault = Callable[[Script, Case, float, int], None]
 BEFORE: dict[str, Fault] = {
     "recompile_or_lazy_load:first": host.first_launches,
     "recompile_or_lazy_load:first~": host.warm_launches,
+    "recompile_or_lazy_load:cold": host.cold_start,
     "cpu_init_then_copy": host.made_on_host,
     "cpu_init_then_copy~": host.made_on_device,
-    "allocator_churn": host.allocate,
+    "allocator_churn:emptied": host.allocate,
 }
 #: Their strength is how many there are in a step.
 BETWEEN: dict[str, Fault] = {
     "sync_stall:scalar": host.read_scalar,
     "sync_stall:explicit": host.synchronize,
+    "sync_stall:event": host.wait_for_event,
     "sync_stall:shape": host.nonzero,
     "sync_stall:shape~": host.where,
     "redundant_d2d:cast": kernel.cast,
     "redundant_d2d:clone": kernel.clone,
+    "redundant_d2d:memcpy": kernel.copy_memory,
+    "allocator_churn:uncached": host.uncached,
     "fusible_chain": kernel.chain,
     "fusible_chain~": kernel.fused,
     "low_occupancy": kernel.low_occupancy,
@@ -49,7 +53,7 @@ AFTER: dict[str, Fault] = {
     "loop_indexing~": kernel.batch,
     "small_collectives": kernel.collectives_alone,
     "small_collectives~": kernel.collective_of_all,
-    "allocator_churn": host.release,
+    "allocator_churn:emptied": host.release,
 }
 
 

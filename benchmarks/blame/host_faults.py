@@ -38,6 +38,18 @@ def synchronize(s: Script, case: Case, number: float, i: int) -> None:
         s.wait("cudaDeviceSynchronize", ("device", 0))
 
 
+def wait_for_event(s: Script, case: Case, number: float, i: int) -> None:
+    """`event.synchronize()`."""
+    with (
+        s.frame("train.py(74): timed"),
+        s.uncaptured(),
+        s.frame("torch/cuda/streams.py(228): synchronize"),
+    ):
+        event = f"{s.path}{s.works}"
+        s.event(event, COMPUTE)
+        s.wait("cudaEventSynchronize", ("event", event))
+
+
 def nonzero(s: Script, case: Case, number: float, i: int) -> None:
     """`x[mask]`: how much there is has to be known on the host."""
     with s.frame("train.py(75): select_rows"), s.op("aten::index", "aten::nonzero"):
@@ -100,6 +112,18 @@ def warm_launches(s: Script, case: Case, share: float, i: int) -> None:
             s.launch(elementwise(f"erfinv_{k}", 1e5))
 
 
+def cold_start(s: Script, case: Case, share: float, i: int) -> None:
+    """Libraries are loaded and memory is taken in the first step."""
+    if i:
+        return
+    us = share * case.step_us * case.steps / _FIRST
+    for _ in range(_FIRST):
+        with s.op("aten::mm"), s.uncaptured():
+            s.memory_call("cudaMalloc", 250)
+            name = "hipModuleLoadData" if s.gpu.amd else "cuLibraryLoadData"
+            s.put(Call(name, max(s.drawn(us, 0.4), _LEAST_LOAD_US)))
+
+
 def compile_again(s: Script, case: Case, share: float, i: int) -> None:
     """A function is compiled for another shape in the middle of the recording."""
     if i != case.steps // 2:
@@ -119,6 +143,14 @@ def allocate(s: Script, case: Case, number: float, i: int) -> None:
     for _ in range(round(number)):
         with s.op("aten::empty"), s.uncaptured():
             s.memory_call("cudaMalloc", 180)
+
+
+def uncached(s: Script, case: Case, number: float, i: int) -> None:
+    """Without a cache each tensor is the driver's to give and to take back."""
+    with s.op("aten::empty"), s.uncaptured():
+        s.memory_call("cudaMalloc", 90)
+    with s.uncaptured():
+        s.memory_call("cudaFree", 60)
 
 
 def release(s: Script, case: Case, number: float, i: int) -> None:

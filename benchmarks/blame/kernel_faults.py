@@ -44,6 +44,16 @@ def clone(s: Script, case: Case, number: float, i: int) -> None:
         s.launch(elementwise("copy", numel, 2))
 
 
+def copy_memory(s: Script, case: Case, number: float, i: int) -> None:
+    """The same of memory in one piece."""
+    numel = _copied(s, case, number)
+    with (
+        s.frame("train.py(69): keep"),
+        s.op("aten::clone", "aten::copy_"),
+    ):
+        s.copy_inside(numel * 4)
+
+
 def _copied(s: Script, case: Case, number: float) -> float:
     us = 0.4 * case.device_us / number * s.rng.uniform(0.3, 1)
     return us * s.gpu.bandwidth * 750 / 6

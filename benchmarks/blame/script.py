@@ -101,6 +101,14 @@ class Script(Draft):
             call.name = "hipMemcpyWithStream" if held else "hipMemcpyAsync"
         self.put(call)
 
+    def copy_inside(self, size: float) -> None:
+        """A copy inside the device."""
+        us = self.drawn(1.6 + 2 * size / (self.gpu.bandwidth * 800), 0.04)
+        name = "Memcpy DtoD (Device -> Device)"
+        work = self._work("gpu_memcpy", name, us, COMPUTE, {"bytes": int(size)})
+        call = "hipMemcpyAsync" if self.gpu.amd else "cudaMemcpyAsync"
+        self.put(Call(call, min(self.drawn(self.gpu.launch), work.latency), (work,)))
+
     def blocking_copy(self, way: str, size: float, memory: str = PAGEABLE) -> None:
         """What `tensor.to(device)` calls: the copy, and a wait for its stream."""
         with self.uncaptured():
