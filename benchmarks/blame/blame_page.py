@@ -48,8 +48,8 @@ that is full at 1,021. It knows nothing of torchtraceap. A program gets a fault 
 pattern and of a drawn strength, in {several} of the {traces} traces two or three, and
 is written as `torch.profiler` writes it. *The truth* of a fault is the length of the
 program less that of the same program with the fix that the pattern's page advises, all
-other lengths equal. What a fix saves in a window follows from when the same device work
-runs in both.
+other lengths equal. What a fix saves in a window follows from when the same work of the
+stream that computes runs in both.
 
 - *error*: the gain of the pattern's findings, by one replay of all (`recoverable_us`,
   `what_if`), beside the true one, as a share of that. What is not found or not priced
@@ -58,7 +58,9 @@ runs in both.
 - *in range*: the true gain lies between the low and the high end, 2 % of it aside.
 - *windows right*: of the windows in which the pattern's fix saves most, and over
   {least_saved:.0%}, those whose first label says so. That launching more cheaply would
-  help is looked at in every program. `missed_cuda_graph` counts as `launch_bound`.
+  help is looked at in every program, and that communication could be hidden in each
+  that has some: where that is no fault and the best fix, it is asked for from
+  {least_anyway:.0%} of the window on. `missed_cuda_graph` counts as `launch_bound`.
 - *without a cause*: no fix saves over {least_saved:.0%} of the window.
 
 A simulator shows what follows from its rules. What real machines do besides (workers

@@ -17,6 +17,7 @@ from workloads import FAMILIES, Family
 from writing import sizes
 
 LAUNCHES = "launch_bound"
+COMMUNICATION = "comm_exposed"
 CLEAN = "clean"
 _EVERY = (0.4, 3.0)
 _BUSY = (1.3, 3.0)
@@ -47,7 +48,7 @@ FAULTS: dict[str, Drawn] = {
     LAUNCHES: Drawn((1, 1), (0.1, 0.6), patterns=(LAUNCHES, "missed_cuda_graph")),
     "dataloader_bound:main": Drawn((0.1, 1.5), trains=True),
     "dataloader_bound:workers": Drawn((0.1, 1.0), trains=True),
-    "comm_exposed": Drawn((1, 1), _BUSY, distributed=True),
+    COMMUNICATION: Drawn((1, 1), _BUSY, distributed=True),
     "small_collectives": Drawn((10, 40), _BUSY, distributed=True),
     "comm_stream_serialised": Drawn((1, 1), _BUSY, distributed=True, sharded=False),
     "data_parallel": Drawn((10, 40), (0.7, 2.0), distributed=True, sharded=False),

@@ -8,12 +8,15 @@ rank comes, which is as late in a program with a fault as in that without it.
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 from case import Case
+from instructions import Call, Program
 from kernels import Kernel, elementwise
 from script import COMPUTE, Script
 
 COMM = (0, 20)
+OWN = "communication of the program"  #: Events that computation needs, fault or not.
 _START_US = 18.0
 #: Parts of the gradients by bucket: the last is small, so that it hides.
 _BUCKETS = (0.06, 0.24, 0.32, 0.34, 0.04)
@@ -93,8 +96,8 @@ def finish(s: Script, case: Case, i: int) -> None:
         for number, part in enumerate(_BUCKETS):
             with s.part(f"/reduce{i}.{number}"):
                 reduce(s, part * ratio(case) * case.device_us)
-    s.event(f"reduced{i}", COMM)
-    s.hold(f"reduced{i}", COMPUTE)
+    s.event(f"{OWN}{i}", COMM)
+    s.hold(f"{OWN}{i}", COMPUTE)
 
 
 def reduce_now(s: Script, tensors: int) -> None:
@@ -105,6 +108,21 @@ def reduce_now(s: Script, tensors: int) -> None:
     event = f"{s.path}{s.works}"
     s.event(event, COMM)
     s.hold(event, COMPUTE)
+
+
+def hidden(program: Program) -> Program:
+    """Return the program whose computation waits for none of its own collectives."""
+    threads = {
+        tid: [
+            it
+            for it in code
+            if not (
+                isinstance(it, Call) and it.gates.startswith(OWN) and it.on == COMPUTE
+            )
+        ]
+        for tid, code in program.threads.items()
+    }
+    return replace(program, threads=threads)
 
 
 def buffers(s: Script, i: int) -> None:

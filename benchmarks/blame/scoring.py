@@ -15,6 +15,9 @@ from truth import Truth
 LEAST_GAIN = 0.03
 #: A window has a cause if a fix saves this share of it.
 LEAST_SAVED = 0.02
+#: So much if the fix is of no fault, but of how the program launches or communicates:
+#: less is part of every program, and neither asked for nor called wrong.
+LEAST_ANYWAY = 0.10
 #: What counts as inside a range, and as equally good: of the truth.
 _SLACK = 0.02
 
@@ -59,7 +62,7 @@ def score(it: Sample, truth: Truth, told: Told) -> Row:
         "together_said": None if together is None else together / span,
         "top": _top(truth, told),
         "top_said": told.top,
-        "windows": _windows(truth, told),
+        "windows": _windows(it, truth, told),
     }
 
 
@@ -73,21 +76,24 @@ def _top(truth: Truth, told: Told) -> bool | None:
     return any(told.top in names_of(fault) for fault in best_ones)
 
 
-def _windows(truth: Truth, told: Told) -> list[Row]:
-    """Score each window: the cause that saves most in it, and what it is said to be."""
+def _windows(it: Sample, truth: Truth, told: Told) -> list[Row]:
+    """Score windows: the cause that saves most in each, and what it is said to be."""
     rows = []
     for begin, end, labels in told.windows():
         if end <= begin:
             continue
         saved = {f: fix.saved(begin, end) for f, fix in truth.fixes.items()}
         cause = max(saved, key=lambda fault: saved[fault])
-        known = saved[cause] > LEAST_SAVED * (end - begin)
+        share = saved[cause] / (end - begin)
+        known = share > LEAST_SAVED
+        if known and cause not in it.faults and share <= LEAST_ANYWAY:
+            continue
         said = labels[0] if labels else ""
         rows.append(
             {
                 "cause": cause if known else "",
                 "said": said,
-                "share": saved[cause] / (end - begin),
+                "share": share,
                 "right": said in names_of(cause) if known else not labels,
             }
         )

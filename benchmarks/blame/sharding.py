@@ -36,6 +36,7 @@ def before_layer(s: Script, case: Case, pass_: str, n: int, layers: int) -> None
     if n not in firsts:
         return
     at = firsts.index(n)
+    own = f"{communication.OWN}{s.step}{pass_}"
     late = s.has("comm_exposed") > 0
     # On time, the second is gathered with the first.
     now = [at] if late else [0, 1] if at == 0 else [at + 1]
@@ -45,8 +46,8 @@ def before_layer(s: Script, case: Case, pass_: str, n: int, layers: int) -> None
                 communication.reduce(
                     s, _us(case, order[which]), "all_gather", after=late
                 )
-                s.event(f"{s.step}{pass_}{which}", communication.COMM)
-    s.hold(f"{s.step}{pass_}{at}", COMPUTE)
+                s.event(f"{own}{which}", communication.COMM)
+    s.hold(f"{own}{at}", COMPUTE)
 
 
 def after_layer(s: Script, case: Case, n: int, layers: int) -> None:

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """truth.py: what each fix gains, by simulating the program with it.
 
-`gained` is a difference of two simulated lengths. What a fix saves in a stretch of time
-follows from when the same device work starts and ends in both.
+A gain is the difference of two simulated lengths. What a fix saves in a stretch of time
+follows from when the same work of the stream that computes starts and ends in both:
+copies and collectives beside it may well be later, and cost nothing.
 """
 
 from __future__ import annotations
@@ -11,9 +12,11 @@ from dataclasses import dataclass
 
 import numpy as np
 from capturing import captured
-from cases import LAUNCHES, Sample
+from cases import COMMUNICATION, LAUNCHES, Sample
+from communication import hidden
 from instructions import Program
 from scheduling import Schedule, schedule
+from script import COMPUTE
 from writing import program_of
 
 
@@ -37,7 +40,7 @@ class Truth:
 
     program: Program
     ran: Schedule
-    fixes: dict[str, Fix]  #: Also of launching, where that is no fault.
+    fixes: dict[str, Fix]  #: Also of launching and of communication, fault or not.
     together: float  #: Gain of all faults' fixes at once.
 
 
@@ -47,6 +50,9 @@ def truth_of(it: Sample) -> Truth:
     program = program_of(it.case, scripted)
     ran = schedule(program)
     fixes = {LAUNCHES: _fix(ran, schedule(captured(program)))}
+    if it.case.family.distributed:
+        # As if it were all hidden; if exposed on purpose, as its fix hides it.
+        fixes[COMMUNICATION] = _fix(ran, schedule(hidden(program)))
     for fault in scripted:
         fixes[fault] = _fix(
             ran, schedule(program_of(it.case, _without(scripted, fault)))
@@ -66,10 +72,11 @@ def _without(faults: dict[str, float], fault: str) -> dict[str, float]:
 
 
 def _fix(ran: Schedule, fixed: Schedule) -> Fix:
-    other = {work.key: (begin, end) for work, begin, end in fixed.device}
+    other = {w.key: times for w, *times in fixed.device if w.stream == COMPUTE}
     pairs = [(0.0, 0.0), (ran.span, fixed.span)]
     for work, begin, end in ran.device:
-        if there := other.get(work.key):
+        there = other.get(work.key) if work.stream == COMPUTE else None
+        if there:
             pairs += [(begin, there[0]), (end, there[1])]
     moments = np.array(sorted(pairs))
     after = np.maximum.accumulate(moments[:, 1])
