@@ -23,7 +23,7 @@ GOALS = {
     **dict.fromkeys(("pageable_copy", "low_occupancy", "small_grid"), 0.25),
     "all": 0.05,
 }  # fmt: skip
-#: Figures that are not of one pattern: key, what it is, goal, whether that is the most.
+#: Figures that are of no pattern: key, what it is, goal, whether that is the most.
 OTHERS = (
     ("windows_right", "windows whose first label is the right one", 0.85, False),
     ("top_right", "traces whose first finding is the right one", 0.93, False),
@@ -53,15 +53,15 @@ stream that computes runs in both.
 
 - *error*: the gain of the pattern's findings, by one replay of all (`recoverable_us`,
   `what_if`), beside the true one, as a share of that. What is not found or not priced
-  counts as a gain of 0, an error of 1. Gains under {least_gain:.0%} of the trace are
+  counts as a gain of 0, an error of 1. Gains under {least_gain:.0f} % of the trace are
   not asked for.
 - *in range*: the true gain lies between the low and the high end, 2 % of it aside.
 - *windows right*: of the windows in which the pattern's fix saves most, and over
-  {least_saved:.0%}, those whose first label says so. That launching more cheaply would
-  help is looked at in every program, and that communication could be hidden in each
-  that has some: where that is no fault and the best fix, it is asked for from
-  {least_anyway:.0%} of the window on. `missed_cuda_graph` counts as `launch_bound`.
-- *without a cause*: no fix saves over {least_saved:.0%} of the window.
+  {least_saved:.0f} %, those whose first label says so. That launching more cheaply
+  would help is looked at in every program, and that communication could be hidden in
+  each that has some: where that is no fault and the best fix, it is asked for from
+  {least_anyway:.0f} % of the window on. `missed_cuda_graph` counts as `launch_bound`.
+- *without a cause*: no fix saves over {least_saved:.0f} % of the window.
 
 A simulator shows what follows from its rules. What real machines do besides (workers
 that slow the host, clocks, contention for memory) is in
@@ -133,7 +133,7 @@ def _figure(value: float | None) -> str:
 
 
 def _percent(value: float | None) -> str:
-    return "-" if value is None else f"{value:.0%}"
+    return "-" if value is None else f"{100 * value:.0f} %"
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -15,6 +15,7 @@ from instructions import Call, Close, Host, Instruction, Mark, Open, Program, Wo
 _LEAST = 5  # Launches that a graph is worth.
 _REPLAY_US = 25.0  # `graph.replay()` with what Python does around it.
 _NODE_US = 0.02
+_LOADS_US = 1000.0  # A launch of so much loads its kernel, graph or not.
 _CLOSER = 0.7  # Gaps between kernels of a graph, of those between launches.
 
 
@@ -34,6 +35,7 @@ def _captured(code: list[Instruction], program: Program) -> list[Instruction]:
         scope = isinstance(it, Open | Close)
         free = isinstance(it, Host) or (
             isinstance(it, Call)
+            and it.us < _LOADS_US
             and it.waits is None
             and not it.records
             and not it.gates

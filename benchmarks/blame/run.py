@@ -31,6 +31,8 @@ from told import told_of
 from truth import truth_of
 from workloads import FAMILIES
 
+import torchtraceap
+
 _ROOT = Path(__file__).resolve().parents[2]
 PATTERNS = [*dict.fromkeys(pattern_of(fault) for fault in FAULTS), CLEAN]
 
@@ -84,17 +86,18 @@ def main() -> int:
 
 
 def made(seed: int) -> dict[str, Any]:
-    """Return what the page says of how the traces were made."""
-    git = ["git", "-C", str(_ROOT), "rev-parse", "--short=10", "HEAD"]
+    """Return how the traces were made, and which torchtraceap was asked."""
+    asked = str(Path(torchtraceap.__file__).parent)
+    git = ["git", "-C", asked, "rev-parse", "--short=10", "HEAD"]
     return {
         "date": datetime.date.today().isoformat(),
         "commit": subprocess.run(git, capture_output=True, text=True).stdout.strip(),
         "seed": seed,
         "families": len(FAMILIES),
         "machines": len(GPUS),
-        "least_gain": LEAST_GAIN,
-        "least_saved": LEAST_SAVED,
-        "least_anyway": LEAST_ANYWAY,
+        "least_gain": 100 * LEAST_GAIN,
+        "least_saved": 100 * LEAST_SAVED,
+        "least_anyway": 100 * LEAST_ANYWAY,
     }
 
 
