@@ -110,7 +110,7 @@ TraceText far_apart() {
 
 TEST(Recovery, APathChargesNoEventMoreThanItsLength) {
   const Analyzed report(far_apart());
-  const auto recovery = recover(report);
+  const auto recovery = *report.recovery;
   const auto path = critical_paths(*recovery.model, false).at(0);
   EXPECT_GT(path.span_ns, 9'000'000);
   ASSERT_EQ(path.places.size(), 2u);
@@ -214,7 +214,11 @@ TEST(Recovery, EndsAtEachCheckpoint) {
   const auto report = analyze(trace);
   const auto& recovery = *report.recovery;
   const std::vector<Edit> overlap{{EditKind::kOverlap, ids(trace, "gemm")}};
-  const auto price = [&](const replay::Checkpoint& c) { recover(report, c); };
+  const auto price = [&](const replay::Checkpoint& c) {
+    Options options;
+    options.checkpoint = c;
+    analyze(trace, options);
+  };
   const auto by_events = [&](const replay::Checkpoint& c) {
     what_if(report, *recovery.model, overlap, c);
   };
