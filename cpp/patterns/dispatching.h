@@ -39,6 +39,9 @@ inline constexpr Threshold kMaxLatencyThreshold{
     "chosen: from the end of a launch call to the kernel's start 2-10 us in public "
     "traces; more is queueing"};
 
+/// Place of "min_launches" in launch_bound's list.
+inline constexpr std::size_t kMinLaunches = 5;
+
 /// The thresholds above as a rule has them, in nanoseconds.
 struct DispatchLimits {
   std::int64_t max_pause;

@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 
+#include "patterns/dispatching.h"
 #include "patterns/launch_sites.h"
 #include "patterns/marks.h"
 #include "patterns/rule.h"
@@ -186,7 +187,8 @@ Findings Search::run() {
   run_own(std::nullopt);
   if (!t_.devices.empty()) {
     leave_to_the_first(t_, out.sites);
-    note_launching(context(limits(PatternId::kLaunchBound)), out.sites);
+    const auto launching = limits(PatternId::kLaunchBound);
+    note_launching(context(launching), launching[kMinLaunches], out.sites);
   }
   out.unclaimed = ledger_.left();
   return out;

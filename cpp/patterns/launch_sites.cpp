@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <set>
 #include <span>
 #include <tuple>
 
@@ -57,6 +58,7 @@ class Launching {
   }
 
   void run() {
+    of(PatternId::kLaunchBound).clear();
     for (auto first = launches_.begin(); first != launches_.end();) {
       const auto lane = t_.lanes.lane[*first];
       const auto last = std::find_if(first, launches_.end(), [&](std::uint32_t row) {
@@ -168,8 +170,13 @@ class Launching {
 
 }  // namespace
 
-void note_launching(const Context& context, std::vector<std::vector<Mark>>& sites) {
+void note_launching(const Context& context, double least,
+                    std::vector<std::vector<Mark>>& sites) {
   Launching(context, sites).run();
+  auto& launches = sites[static_cast<std::size_t>(PatternId::kLaunchBound)];
+  std::set<std::uint32_t> rows;
+  for (const auto& site : launches) rows.insert(site.row);
+  if (static_cast<double>(rows.size()) < least) launches.clear();
 }
 
 }  // namespace tta::patterns

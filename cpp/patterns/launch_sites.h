@@ -28,6 +28,8 @@ inline constexpr std::int64_t kPauseFactor = 6;
 /// other thread that launches is at work, less the median gap.
 ///
 /// Only for traces with device work. O(n log n) in the rows of the threads that launch.
-void note_launching(const Context& context, std::vector<std::vector<Mark>>& sites);
+/// Fewer than `least` launches are no way of running, and no sites of launch_bound.
+void note_launching(const Context& context, double least,
+                    std::vector<std::vector<Mark>>& sites);
 
 }  // namespace tta::patterns

@@ -22,8 +22,7 @@ enum : std::size_t {
   kMaxPause,
   kSlowCall,
   kSlowLaunch,
-  kMaxLatency,
-  kMinLaunches
+  kMaxLatency
 };
 constexpr std::array kThresholds = {
     Threshold{"min_share", 0.05, "share", "chosen; TraceLens flags idle from 15 % on"},
@@ -34,6 +33,7 @@ constexpr std::array kThresholds = {
     Threshold{"min_launches", 10, "count",
               "chosen: fewer late launches are incidents and not a way of running"},
 };
+static_assert(kThresholds[kMinLaunches].name == "min_launches");
 
 // What Python of the program's own held up is host_bound_python's, by thread, if it
 // amounts to a finding there.

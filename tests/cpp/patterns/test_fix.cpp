@@ -87,13 +87,13 @@ TEST(Fix, ALateLaunchIsOneWithTheLaunchBefore) {
 TEST(Fix, WhatIsSkippedWaitsForNothing) {
   TraceText text;
   text.launched(0, 8, 100, 1).op("aten::item", 5, 120);
-  text.call("cudaStreamSynchronize", 10, 108, 9);  // to 10 us after the kernel
+  text.call("cudaStreamSynchronize", 10, 106, 9);  // to 8 us after the kernel
   text.launched(125, 133, 10, 2);
   const Recording r(text);
   const auto wait = r.row("cudaStreamSynchronize");
   // The second kernel is launched at 5, and follows the first: 109.2 to 119.2.
   EXPECT_EQ(r.gain(kSyncStall, {r.site(5, 125, wait)}), 143'000 - 119'200);
-  // Of what is hidden the wait stays: only the 7 us after it go.
+  // Of what is hidden the wait stays: only what is after it goes.
   EXPECT_EQ(r.gain(kHostBoundPython, {r.site(118, 125, wait)}), 7'000);
 }
 

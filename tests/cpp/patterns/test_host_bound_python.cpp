@@ -106,8 +106,8 @@ TEST(HostBoundPython, SelfTimeBetweenLaunchesIsOfTheUsersLine) {
                         .python("<built-in function zoom_shift>", 400, 800);
   // From the end of the first kernel to the launch of the second: 1900 us.
   EXPECT_EQ(all_in(text),
-            "host_bound_python x3: 1000 us, 1000 idle, prepare.py:9\n"
-            "host_bound_python x1: 900 us, 900 idle, train.py:3");
+            "host_bound_python.recorded x3: 1000 us, 1000 idle, prepare.py:9\n"
+            "host_bound_python.recorded x1: 900 us, 900 idle, train.py:3");
   EXPECT_TRUE(says(first(text, kHostBoundPython).message, "zoom_shift"));
 }
 

@@ -12,7 +12,8 @@ std::string sites_in(const TraceText& text, PatternId pattern) {
   const auto trace = text.load();
   const auto timeline = timeline::make_timeline(trace);
   const timeline::EventArgs args(timeline);
-  const Settings settings;
+  Settings settings;
+  settings.set("launch_bound", "min_launches", 1);
   const auto found = Search(timeline, args, settings).run();
   std::string out;
   for (const auto& site : found.sites[static_cast<std::size_t>(pattern)]) {

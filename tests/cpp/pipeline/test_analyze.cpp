@@ -13,9 +13,10 @@ namespace {
 TEST(Analyze, BalanceClosesAndLabelsAddUpToFindings) {
   const Analyzed report(TraceText()
                             .step(0, 0, 1400)
-                            .step(1, 1400, 1700)
+                            .step(1, 1400, 1610)
                             .launched(0, 10, 1000, 1)
                             .call("cudaStreamSynchronize", 20, 995, 2)
+                            .op("aten::sort", 1016, 480)
                             .launched(1500, 1510, 1500, 3));
   ASSERT_EQ(report.balance.size(), 1u);
   const auto& b = report.balance[0];
