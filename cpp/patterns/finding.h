@@ -48,6 +48,9 @@ struct Mark {
   /// Device work that goes with it, if any,
   std::uint32_t work = timeline::kNoRow;
   double share = 1;  ///< and how much of its time, 0 to 1; 1: it is not even launched.
+  /// The event that a finding names for it, if that is another than `row`.
+  std::uint32_t named = timeline::kNoRow;
+  std::uint32_t evidence() const { return named == timeline::kNoRow ? row : named; }
 };
 
 /// What of a finding's time the calls of its frame cost that are named alike.

@@ -223,7 +223,8 @@ std::vector<Finding> group(const Context& context, PatternId pattern,
     }
   }
   for (const auto& site : sites) {
-    const auto at = by_key.find(key_of(site.row, name_of(site.row), site.subtype));
+    const auto at =
+        by_key.find(key_of(site.evidence(), name_of(site.evidence()), site.subtype));
     if (at != by_key.end()) at->second.sites.push_back(site);
   }
   // In an order that does not depend on numbers.

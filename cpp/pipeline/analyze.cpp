@@ -100,7 +100,7 @@ Report analyze(const trace::Trace& trace, const Options& options) {
   report.patterns = std::move(found.patterns);
   price(report, *recovery, gains, options.checkpoint);
   report.recovery = std::move(recovery);
-  point_to_windows(timeline, windows, report.findings);
+  point_to_windows(timeline, windows, report.windows, report.findings);
   return report;
 }
 

@@ -7,7 +7,6 @@
 #include <numeric>
 #include <optional>
 #include <set>
-#include <unordered_set>
 
 #include "patterns/fix.h"
 #include "patterns/marks.h"
@@ -45,7 +44,6 @@ struct Cause {
   replay::WhatIf fixed;
   std::vector<std::vector<std::int64_t>> saved;  // of each piece, by device
   std::int64_t busy = 0;                         // busy time that it claims
-  std::unordered_set<std::uint32_t> launches;    // of kCapture: whose way it takes
   bool known = false;                            // it claims some by the rules alone
 };
 
@@ -106,9 +104,7 @@ class Blamer {
       cause.fixed = pricer_.replay(cause.change);
       if (pricer_.longer_step(cause.fixed)) continue;
       cause.known = !own.empty();
-      if (pattern.fix == patterns::Fix::kCapture) {
-        for (const auto& site : sites) cause.launches.insert(site.row);
-      }
+
       for (const auto& claim : own) {
         if (!claim.idle) cause.busy += claim.end - claim.begin;
       }
@@ -373,30 +369,40 @@ class Blamer {
     }
   }
 
-  // Who was blamed before; the launch that came late, if it is one's way to it; else
-  // what came last before the gap had ended.
+  // Who was blamed before; else what the host did for most of the piece; else what came
+  // last before its end. Of many launches the last is as good as any other: the longest
+  // of some stands for them.
   std::pair<std::uint32_t, std::uint8_t> evidence(const timeline::DeviceTime& d,
                                                   const Piece& piece,
                                                   const Cause& cause) const {
     if (piece.before != nullptr && piece.before->pattern == cause.pattern) {
       return {piece.before->evidence, piece.before->subtype};
     }
-    const auto launch = t_.launch_of(piece.next);
-    if (cause.launches.contains(launch)) return {launch, 0};
-    auto it =
-        std::lower_bound(cause.begins.begin(), cause.begins.end(), piece.time.end);
+    constexpr std::size_t kLookedAt = 256;
     const auto& sites = cause.sites;
-    const auto at = [&](auto begin) {
-      return static_cast<std::size_t>(begin - cause.begins.begin());
-    };
-    for (auto i = at(it); i-- > 0;) {
-      if (d.pid == trace::kNoId ||
-          t_.columns().pid[patterns::host_row(t_, sites[i])] == d.pid) {
-        return {sites[i].row, sites[i].subtype};
+    const bool launches = patterns::info(cause.pattern).fix == patterns::Fix::kCapture;
+    const auto after = static_cast<std::size_t>(
+        std::lower_bound(cause.begins.begin(), cause.begins.end(), piece.time.end) -
+        cause.begins.begin());
+    const Mark *meanwhile = nullptr, *before = nullptr;
+    const auto first = after - std::min(after, kLookedAt);
+    for (auto i = after; i-- > first;) {
+      const auto& site = sites[i];
+      if (d.pid != trace::kNoId &&
+          t_.columns().pid[patterns::host_row(t_, site)] != d.pid) {
+        continue;
       }
+      const auto inside = timeline::intersect(site.time, piece.time).length();
+      if (2 * inside > piece.time.length()) meanwhile = &site;
+      if (before == nullptr ||
+          (launches && site.time.length() > before->time.length())) {
+        before = &site;
+      }
+      if (meanwhile != nullptr || !launches) break;
     }
-    const auto i = std::min(at(it), sites.size() - 1);
-    return {sites[i].row, sites[i].subtype};
+    if (meanwhile == nullptr) meanwhile = before;
+    if (meanwhile == nullptr) meanwhile = &sites[std::min(after, sites.size() - 1)];
+    return {meanwhile->evidence(), meanwhile->subtype};
   }
 
   const patterns::Search& search_;

@@ -128,6 +128,7 @@ std::vector<WindowRow> label(const timeline::Timeline& t,
 }
 
 void point_to_windows(const timeline::Timeline& t, const Windows& windows,
+                      const std::vector<WindowRow>& rows,
                       std::vector<patterns::Finding>& findings) {
   const OnHost on_host(t, windows);
   for (auto& finding : findings) {
@@ -139,6 +140,12 @@ void point_to_windows(const timeline::Timeline& t, const Windows& windows,
     }
     std::sort(touched.begin(), touched.end());
     touched.erase(std::unique(touched.begin(), touched.end()), touched.end());
+    std::erase_if(touched, [&](std::uint32_t index) {
+      const auto& labels = rows[index].labels;
+      return std::none_of(labels.begin(), labels.end(), [&](const Label& label) {
+        return label.pattern == finding.pattern;
+      });
+    });
   }
 }
 

@@ -32,9 +32,11 @@ std::vector<WindowRow> label(const timeline::Timeline& timeline,
                              Origin origin = Origin::kRule,
                              std::span<const PatternGain> priced = {});
 
-/// Fills `windows` of each finding with the indices its claims touch.
+/// Fills `windows` of each finding with the indices its claims touch, of windows that
+/// have a label of its pattern.
 void point_to_windows(const timeline::Timeline& timeline,
                       const std::vector<timeline::Window>& windows,
+                      const std::vector<WindowRow>& rows,
                       std::vector<patterns::Finding>& findings);
 
 }  // namespace tta::pipeline

@@ -154,7 +154,8 @@ class Prices {
       names += (names.empty() ? "" : ", ") + std::string(r_.patterns[pattern].name);
     }
     if (!names.empty()) {
-      finding.message += " Much of that also goes with a fix of " + names + ".";
+      finding.message +=
+          " A fix of " + names + " would save part of the same time, which they share.";
     }
   }
 

@@ -71,7 +71,7 @@ def test_the_two_resnets_are_told_apart(
         report.balance[0].idle_us["dataloader_bound"] / report.balance[0].span_us
         for report in (slow_loader, fast)
     ]
-    assert share[0] > 0.3
+    assert share[0] > 0.2
     assert share[1] < 0.1 * share[0]
     assert slow_loader.balance[0].busy_fraction < fast.balance[0].busy_fraction
 
@@ -182,7 +182,7 @@ def test_a_profiler_goes_to_the_session(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(
         handler,
         "analyze_profiler",
-        lambda prof, plan, given: calls.append((plan().max_events, given)),
+        lambda prof, plan, given, quiet: calls.append((plan().max_events, given)),
     )
 
     class Profiler:

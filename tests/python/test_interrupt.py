@@ -46,8 +46,7 @@ def report() -> torchtraceap.Report:
 
 def test_pricing_hears_signals(report: torchtraceap.Report) -> None:
     assert len(report.findings) > OPERATORS / 2
-    analysis = report.core_replay[1]
-    assert heard(analysis.replay) >= SEVERAL
+    assert heard(lambda: torchtraceap.analyze(report._trace)) >= SEVERAL
 
 
 def test_scheduling_by_events_hears_signals(report: torchtraceap.Report) -> None:

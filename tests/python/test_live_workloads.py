@@ -75,7 +75,7 @@ def test_the_mistake_is_found_at_its_line(pattern: str) -> None:
     assert found, report.summary()
     if subtypes:
         assert {f.subtype for f in found} & set(subtypes)
-    places = {(f.location.file, f.location.line) for f in found if f.location}
+    places = {(f.location.file, f.location.recorded_line) for f in found if f.location}
     accepted = {slow, PLACES.get(pattern, slow)}
     assert {(file.rpartition("/")[2], line) for file, line in places} & {
         ("live_workloads.py", defined_at(f)) for f in accepted

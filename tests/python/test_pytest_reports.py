@@ -63,7 +63,7 @@ EXPECTED = {
         "mode": f"trace {SLOW}",
         "stalls": "6",
         "lines": "resnet50_profiler_api.py:42 <module>  "
-        "dataloader_bound (single_process)  ×6, 356 ms",
+        "dataloader_bound (single_process)  ×6, 221 ms",
     },
     "test_untold": {
         "mode": "trace cpu-macos-resnet18.json.gz",
@@ -102,7 +102,7 @@ def check(ran: other_project.Ran) -> None:
     for lines in SHOWN:
         ran.says(*lines)
     wasted_us = float(ran.properties["test_trace"].pop("wasted_us"))
-    assert wasted_us == pytest.approx(356e3, rel=0.01)
+    assert wasted_us == pytest.approx(221e3, rel=0.01)
     assert ran.properties == EXPECTED
 
 

@@ -42,7 +42,7 @@ def test_each_step_has_a_balance(slow_loader: torchtraceap.Report) -> None:
         row = step.balance
         assert row is not None and row.device == 0 and row.devices == 1
         # The loader waits in every step, and nearly all of its wait is in one.
-        assert row.idle_us["dataloader_bound"] > 0.25 * row.span_us
+        assert row.idle_us["dataloader_bound"] > 0.15 * row.span_us
     waits = [
         s.balance.idle_us["dataloader_bound"] for s in slow_loader.steps if s.balance
     ]
@@ -107,10 +107,10 @@ def test_the_summary_tells_the_story(slow_loader: torchtraceap.Report) -> None:
     assert lines[2].startswith(
         "Device 0: busy 56.6 % (604 ms of 1.07 s); idle by cause:"
     )
-    first = lines[lines.index("Findings, most wasted time first:") + 1]
+    first = lines[lines.index("Findings, largest gain first:") + 1]
     assert re.fullmatch(
         r"  resnet50_profiler_api\.py:42 <module> +dataloader_bound \(single_process\)"
-        r" +×6 +356 ms +33\.\d % +about 354 ms recoverable",
+        r" +×6 +221 ms +20\.\d % +about 354 ms recoverable",
         first,
     )
     told = next(i for i, line in enumerate(lines) if line.startswith("Limit"))
@@ -121,10 +121,10 @@ def test_the_summary_tells_the_story(slow_loader: torchtraceap.Report) -> None:
         "Busy with: large kernels 96.6 %, copies alone 2.0 %, "
     )
     assert lines[told + 3].startswith(
-        "What matters most: dataloader_bound, 356 ms (33."
+        "What matters most: dataloader_bound, 221 ms (20."
     )
-    listed = lines.index("Findings, most wasted time first:")
-    assert lines[listed - 1 : listed + 1] == ["", "Findings, most wasted time first:"]
+    listed = lines.index("Findings, largest gain first:")
+    assert lines[listed - 1 : listed + 1] == ["", "Findings, largest gain first:"]
     assert "Unattributed: " in text
     assert "3 of " in text and "labeled" in text
     assert "num_workers" in text
@@ -190,7 +190,7 @@ def places(report: torchtraceap.Report, findings: list[Finding]) -> list[str]:
     """The places that the summary has for these findings of it."""
     vars(report)["findings"] = tuple(findings)
     lines = report.summary(findings=99).splitlines()
-    first = lines.index("Findings, most wasted time first:") + 1
+    first = lines.index("Findings, largest gain first:") + 1
     return [
         re.split(r"  launch_bound", line)[0].strip()
         for line in lines[first : first + len(findings)]

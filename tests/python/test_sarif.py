@@ -97,7 +97,7 @@ def test_a_finding_is_on_its_line(
         },
         "region": {"startLine": 42},
     }
-    assert "33.4 %" in result["message"]["text"]
+    assert "20.8 %" in result["message"]["text"]
     assert result["properties"]["wastedUs"] == finding.wasted_us
     rules = run_of(slow_loader)["tool"]["driver"]["rules"]
     assert [rule["id"] for rule in rules] == [

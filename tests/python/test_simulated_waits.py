@@ -65,7 +65,7 @@ def test_the_rule_s_own_finding_stands_for_the_place() -> None:
     report = torchtraceap.analyze(trace([WAIT], read_us=200))
     (found,) = stalls(report)
     assert found.wasted_us > 0
-    assert found.count == 3  # The last keeps nobody waiting, but the host waits.
+    assert found.count == 4  # The last keeps no launch waiting, but the trace's end.
     assert report._wait_counts == {found.id: 4}
     # The same id in another simulation, so that the two are compared.
     (other,) = stalls(torchtraceap.analyze(trace([WAIT])))

@@ -89,11 +89,11 @@ def test_nothing(trace_check): trace_check(CPU)
 OF_STORED: Table = {
     **passed("test_holds"),
     "test_breaks": failed(
-        f"{PLACE}: dataloader_bound ×6, 356 ms (33.4 %)* and 6 more failing checks",
-        f"  {PLACE} <module>  dataloader_bound (single_process)  ×6, 356 ms",
+        f"{PLACE}: dataloader_bound ×6, 221 ms (20.8 %)* and 6 more failing checks",
+        f"  {PLACE} <module>  dataloader_bound (single_process)  ×6, 221 ms",
         "*- torchtraceap -*",
         'FAILED trace_check no("dataloader_bound") [[]trace kineto2021-v100-*[]]',
-        "*The device idled 356 ms while the program waited for 6 batches*",
+        "*The device idled 221 ms while the program waited for 6 batches*",
         "*instead: Load in the background*",
         'passed trace_check no("graph_break") [[]trace kineto2021-v100-*[]]',
         'FAILED trace_check budget("budget.toml") [[]trace kineto2021-v100-*[]]',

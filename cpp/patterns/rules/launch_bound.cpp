@@ -17,13 +17,7 @@ namespace launch_bound {
 namespace {
 
 enum : std::uint8_t { kKernels, kGraphs };  // sub-types
-enum : std::size_t {
-  kMinShare,
-  kMaxPause,
-  kSlowCall,
-  kSlowLaunch,
-  kMaxLatency
-};
+enum : std::size_t { kMinShare, kMaxPause, kSlowCall, kSlowLaunch, kMaxLatency };
 constexpr std::array kThresholds = {
     Threshold{"min_share", 0.05, "share", "chosen; TraceLens flags idle from 15 % on"},
     kMaxPauseThreshold,

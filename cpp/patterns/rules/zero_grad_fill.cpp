@@ -8,6 +8,7 @@
 // host was ahead. Without device work, it is the time of the calls.
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <map>
 
 #include "patterns/excess.h"
@@ -41,10 +42,12 @@ void note_accumulation(const Context& context, const std::vector<Mark>& fills,
   const auto& c = t.columns();
   if (t.host || fills.empty()) return;
   const auto& launched = launched_work(context);
-  std::map<std::int64_t, std::vector<std::int64_t>> filled;  // when, by process
-  for (const auto& fill : fills) filled[c.pid[fill.row]].push_back(fill.time.begin);
-  for (auto& [pid, times] : filled) {
-    std::sort(times.begin(), times.end());
+  std::map<std::int64_t, std::vector<Mark>> filled;  // of each process
+  for (const auto& fill : fills) filled[c.pid[fill.row]].push_back(fill);
+  for (auto& [pid, own] : filled) {
+    std::stable_sort(own.begin(), own.end(), [](const Mark& a, const Mark& b) {
+      return a.time.begin < b.time.begin;
+    });
     std::vector<std::uint32_t> adds;
     for (const auto& lane : t.lanes.lanes) {
       if (lane.is_stream || lane.pid != pid) continue;
@@ -59,15 +62,19 @@ void note_accumulation(const Context& context, const std::vector<Mark>& fills,
     }
     std::sort(adds.begin(), adds.end(),
               [&](auto a, auto b) { return c.ts[a] < c.ts[b]; });
-    auto fill = times.begin();
+    auto fill = own.begin();
     std::size_t left = 0;  // gradients that are zeros
     for (const auto row : adds) {
-      for (; fill != times.end() && *fill < c.ts[row]; ++fill) ++left;
+      for (; fill != own.end() && fill->time.begin < c.ts[row]; ++fill) ++left;
       if (left == 0) continue;
       --left;
-      sites.push_back({{c.ts[row], c.end(row)}, row});
-      for (const auto& work : launched.in(t.lanes.lane[row], sites.back().time)) {
-        sites.push_back({{}, row, 0, work.row});
+      Mark add{{c.ts[row], c.end(row)}, row};
+      add.named = std::prev(fill)->row;
+      sites.push_back(add);
+      for (const auto& work : launched.in(t.lanes.lane[row], add.time)) {
+        add.time = {};
+        add.work = work.row;
+        sites.push_back(add);
       }
     }
   }

@@ -10,8 +10,9 @@ namespace {
 
 using enum patterns::PatternId;
 
-// Kernels of 45 us, whose host takes 22 us each, and reads a value after each: a wait of
-// less than the 50 us from which the rule looks at it, and 30 us until the next kernel.
+// Kernels of 45 us, whose host takes 22 us each, and reads a value after each: a wait
+// of less than the 50 us from which the rule looks at it, and 30 us until the next
+// kernel.
 TraceText reading(bool waits) {
   TraceText text;
   double host = 0, device = 0;
@@ -24,7 +25,8 @@ TraceText reading(bool waits) {
       device += 45;
       if (waits) {
         text.op("aten::item", host + 13, device + 8 - host - 13);
-        text.call("cudaStreamSynchronize", host + 14, device + 6 - host - 14, 1000 + id);
+        text.call("cudaStreamSynchronize", host + 14, device + 6 - host - 14,
+                  1000 + id);
         host = device + 8 - 12;
       }
       host += 22;

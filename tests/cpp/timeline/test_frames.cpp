@@ -151,12 +151,9 @@ TEST(Frames, WhatAFrameWasCalling) {
   for (const auto place : found.calls_of) calls.push_back(found.calls[place]);
   const std::string item = "<built-in method item>";
   // An operator is the last; an annotation is none; objects have no addresses.
-  EXPECT_EQ(calls, (std::vector<Calls>{{},
-                                       {item},
-                                       {item, "aten::item"},
-                                       {item, "aten::item"},
-                                       {},
-                                       {item}}));
+  EXPECT_EQ(calls,
+            (std::vector<Calls>{
+                {}, {item}, {item, "aten::item"}, {item, "aten::item"}, {}, {item}}));
 }
 
 TEST(Frames, NoneWithoutPython) {
