@@ -182,7 +182,7 @@ def test_a_profiler_goes_to_the_session(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(
         handler,
         "analyze_profiler",
-        lambda prof, plan, given, quiet: calls.append((plan().max_events, given)),
+        lambda prof, plan, given, quiet=False: calls.append((plan().max_events, given)),
     )
 
     class Profiler:

@@ -82,6 +82,9 @@ void add_excess(const Context& context, const CollectiveRun& run, double bytes_p
 
 enum : std::uint8_t { kLatency, kIssuing };
 
+// What a kernel takes with nothing to do, as empty_kernel of unfused_optimizer.
+constexpr double kEmptyKernel = 1500;
+
 // From one collective's call to the next of its run: what the host would not have to do
 // again. Both calls on one thread, as runs are.
 void add_issuing(const timeline::Timeline& t, const CollectiveRun& run,
@@ -95,26 +98,31 @@ void add_issuing(const timeline::Timeline& t, const CollectiveRun& run,
 }
 
 // One collective of all begins when all tensors are ready: those behind the first go
-// with it, and what was launched between two of them waits for none.
-void note_run(const Context& context, const CollectiveRun& run,
-              const std::vector<Mark>& excess, std::vector<Mark>& sites) {
+// with it but for their bytes' own time, and what was launched between two of them
+// waits for none, and starts once.
+void note_run(const Context& context, const CollectiveRun& run, double bytes_per_us,
+              std::vector<Mark>& sites) {
   const auto& t = context.timeline;
   const auto& c = t.columns();
   const auto& launched = launched_work(context);
+  auto shortest = c.dur[run.front().row];
+  for (const auto& w : run) shortest = std::min(shortest, c.dur[w.row]);
+  const auto share_of = [&](std::uint32_t row, double ns) {
+    return std::clamp(ns / static_cast<double>(std::max<std::int64_t>(1, c.dur[row])),
+                      0.0, 0.999);
+  };
   for (std::size_t i = 1; i < run.size(); ++i) {
     const auto row = run[i].row;
-    const auto over = std::find_if(excess.begin(), excess.end(),
-                                   [&](const Mark& m) { return m.row == row; });
-    const auto share =
-        over == excess.end()
-            ? 0.0
-            : static_cast<double>(over->time.length()) /
-                  static_cast<double>(std::max<std::int64_t>(1, c.dur[row]));
-    sites.push_back({{}, row, kLatency, row, std::min(share, 0.999)});
+    // Of unknown size: the shortest moved next to nothing.
+    const auto gone = run[i].bytes < 0 ? static_cast<double>(shortest)
+                                       : static_cast<double>(c.dur[row]) -
+                                             1e3 * static_cast<double>(run[i].bytes) /
+                                                 std::max(1e-6, bytes_per_us);
+    sites.push_back({{}, row, kLatency, row, share_of(row, gone)});
     const auto before = t.launch_of(run[i - 1].row), at = t.launch_of(row);
     if (before == kNoRow || at == kNoRow) continue;
     for (const auto& work : launched.in(t.lanes.lane[at], {c.end(before), c.ts[at]})) {
-      sites.push_back({{}, row, kLatency, work.row, 0});
+      sites.push_back({{}, row, kLatency, work.row, share_of(work.row, kEmptyKernel)});
     }
   }
 }
@@ -134,12 +142,9 @@ std::vector<Claim> propose(const Context& context) {
     if (found.fastest > 0) per_us = std::min(per_us, found.fastest);
     std::vector<Mark> excess;
     for (const auto& run : found.runs) {
-      const auto had = excess.size();
       add_excess(context, run, per_us, excess);
       add_issuing(t, run, issuing);
-      note_run(context, run,
-               {excess.begin() + static_cast<std::ptrdiff_t>(had), excess.end()},
-               sites);
+      note_run(context, run, per_us, sites);
     }
     const auto more = claim_exposed(context, PatternId::kSmallCollectives, i,
                                     std::move(excess), computation(t, t.devices[i]));
