@@ -91,9 +91,7 @@ def _finding(
     where = wait.location
     place = (where.file, where.line, where.function) if where else None
     return Finding(
-        id=finding_id(
-            PATTERN, (wait.subtype, place, "" if place else wait.api), taken
-        ),
+        id=finding_id(PATTERN, (wait.subtype, place, "" if place else wait.api), taken),
         pattern=PATTERN,
         subtype=wait.subtype,
         side="cpu",
