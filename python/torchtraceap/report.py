@@ -78,9 +78,9 @@ class Report(ReportForms):
 
     @cached_property
     def findings(self) -> tuple[Finding, ...]:
-        """Anti-patterns at places of the user's code, the largest gain first, then, where
-        none is known, the most wasted time. Of a dry
-        run's trace also the waits that cost no time in it, last."""
+        """Anti-patterns at places of the user's code: the largest gain first, then,
+        where none is known, the most wasted time. Of a dry run's trace also the waits
+        that cost no time in it, last."""
         return self._of_rules + self._recorded.findings
 
     @cached_property
