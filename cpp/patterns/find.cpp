@@ -204,8 +204,6 @@ void Search::group(Findings& found) {
   std::vector<std::uint32_t> rows;
   for (const auto& [pattern, claims] : by_pattern) {
     for (const auto& claim : claims) rows.push_back(claim.evidence);
-    for (const auto& site : found.sites[number(pattern)])
-      rows.push_back(site.evidence());
   }
   const SourceLines lines(t_, rows);
   for (const auto& [pattern, claims] : by_pattern) {

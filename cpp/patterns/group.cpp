@@ -10,6 +10,7 @@
 #include <unordered_map>
 
 #include "patterns/deep_frames.h"
+#include "patterns/marks.h"
 
 namespace tta::patterns {
 namespace {
@@ -173,6 +174,44 @@ void finish(const timeline::Timeline& t, CostOfRows& costs, Finding& f) {
                                : Severity::kLow;
 }
 
+// Gives each site to the finding whose evidence came last before it on its thread, or
+// first behind it. Their lines are not asked for: a trace has many more sites than
+// places that cost something.
+void share_sites(const timeline::Timeline& t, std::span<const Mark> sites,
+                 std::unordered_map<Key, Finding, Hash>& findings) {
+  if (findings.size() < 2) return;  // it gets all
+  const auto& c = t.columns();
+  struct Evidence {
+    std::uint32_t lane;
+    std::int64_t begin;
+    std::uint32_t row;
+    Finding* finding;
+    auto order() const { return std::tuple(lane, begin, row); }
+  };
+  const auto of = [&](std::uint32_t evidence, Finding* finding) {
+    const auto row = host_row(t, {{}, evidence});
+    return Evidence{t.lanes.lane[row], c.ts[row], row, finding};
+  };
+  std::vector<Evidence> known;
+  for (auto& [key, finding] : findings) {
+    auto last = kNoRow;
+    for (const auto& claim : finding.claims) {
+      if (claim.evidence != last) known.push_back(of(claim.evidence, &finding));
+      last = claim.evidence;
+    }
+  }
+  const auto before = [](const Evidence& a, const Evidence& b) {
+    return a.order() < b.order();
+  };
+  std::sort(known.begin(), known.end(), before);
+  for (const auto& site : sites) {
+    const auto own = of(site.evidence(), nullptr);
+    auto it = std::upper_bound(known.begin(), known.end(), own, before);
+    if (it != known.begin() && std::prev(it)->lane == own.lane) --it;
+    if (it != known.end() && it->lane == own.lane) it->finding->sites.push_back(site);
+  }
+}
+
 }  // namespace
 
 std::vector<Finding> group(const Context& context, PatternId pattern,
@@ -222,11 +261,7 @@ std::vector<Finding> group(const Context& context, PatternId pattern,
       finding.operator_name = t.trace->strings.view(name);
     }
   }
-  for (const auto& site : sites) {
-    const auto at =
-        by_key.find(key_of(site.evidence(), name_of(site.evidence()), site.subtype));
-    if (at != by_key.end()) at->second.sites.push_back(site);
-  }
+  share_sites(t, sites, by_key);
   // In an order that does not depend on numbers.
   std::map<Place, Finding> places;
   for (auto& [key, finding] : by_key) {

@@ -11,6 +11,7 @@
 
 #include "patterns/copies.h"
 #include "patterns/copy_calls.h"
+#include "patterns/marks.h"
 #include "patterns/python_time.h"
 #include "patterns/warm_up.h"
 #include "timeline/by_name.h"
@@ -81,7 +82,7 @@ class Launching {
   void find_apart() {
     for (const auto pattern : kApart) {
       for (const auto& site : of(pattern)) {
-        const auto lane = t_.lanes.lane[site.row];
+        const auto lane = t_.lanes.lane[host_row(t_, site)];
         if (lane != timeline::kNoLane) apart_[lane].push_back(site.time);
       }
     }

@@ -2,6 +2,8 @@
 // pipeline/analyze.cpp: the whole analysis at a glance. Start reading here.
 #include "pipeline/analyze.h"
 
+#include <atomic>
+#include <chrono>
 #include <future>
 #include <map>
 #include <vector>
@@ -39,17 +41,32 @@ std::vector<timeline::IntervalSet> idle_of(const timeline::Timeline& t,
 }
 
 // Rules and the replay of the trace as it is need nothing of each other: of two cores
-// each gets one.
+// each gets one. Checkpoints are of the calling thread, which ends the other one.
 patterns::Findings search_and_replay(patterns::Search& search,
                                      const timeline::Timeline& timeline,
                                      const timeline::EventArgs& args,
                                      const replay::Checkpoint& checkpoint,
                                      Recovery& recovery) {
-  auto replayed = std::async([&] { return replay_unchanged(timeline, args); });
-  auto found = search.run();
-  recovery = replayed.get();
-  checkpoint();
-  return found;
+  struct Ended {};
+  std::atomic<bool> end = false;
+  auto replayed = std::async([&] {
+    return replay_unchanged(timeline, args, [&end] {
+      if (end) throw Ended();
+    });
+  });
+  try {
+    auto found = search.run();
+    // Without a thread to be had it is done by get().
+    while (replayed.wait_for(std::chrono::milliseconds(20)) ==
+           std::future_status::timeout) {
+      checkpoint();
+    }
+    recovery = replayed.get();
+    return found;
+  } catch (...) {
+    end = true;
+    throw;
+  }
 }
 
 }  // namespace

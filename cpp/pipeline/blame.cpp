@@ -7,10 +7,14 @@
 #include <numeric>
 #include <optional>
 #include <set>
+#include <span>
+#include <tuple>
 
 #include "patterns/fix.h"
 #include "patterns/marks.h"
+#include "patterns/warm_up.h"
 #include "replay/device_clock.h"
+#include "replay/two_threads.h"
 
 namespace tta::pipeline {
 namespace {
@@ -38,14 +42,23 @@ struct Pieces {
 /// One pattern, fixed everywhere.
 struct Cause {
   PatternId pattern{};
-  std::vector<Mark> sites;  // that may be blamed, by begin
-  std::vector<std::int64_t> begins;
+  std::vector<Mark> sites;                               // that may be blamed, by begin
+  std::map<std::int64_t, std::vector<Mark>> by_process;  // if of several
   replay::Change change;
   replay::WhatIf fixed;
   std::vector<std::vector<std::int64_t>> saved;  // of each piece, by device
   std::int64_t busy = 0;                         // busy time that it claims
   bool known = false;                            // it claims some by the rules alone
+  bool believed = false;                         // its replay is not contradicted
 };
+
+// The windows of a device: they come in the order of devices.
+std::span<const timeline::Window> of_device(
+    const std::vector<timeline::Window>& windows, std::int32_t device) {
+  const auto own = std::ranges::equal_range(windows, device, {},
+                                            [](const auto& w) { return w.device; });
+  return {own.begin(), own.end()};
+}
 
 class Blamer {
  public:
@@ -61,7 +74,6 @@ class Blamer {
   std::vector<PatternGain> run(const std::vector<timeline::Window>& windows) {
     find_causes();
     cut(windows);
-    for (auto& cause : causes_) measure(cause.fixed, cause.saved);
     measure_all();
     drop_small();
     write();
@@ -86,43 +98,68 @@ class Blamer {
   void find_causes() {
     std::map<PatternId, std::vector<Claim>> claims;
     for (const auto& claim : found_.claims) claims[claim.pattern].push_back(claim);
-    patterns::OverlapRoom shared(t_);  // of all of them together
     for (const auto& pattern : patterns::patterns()) {
-      const auto id = pattern.id;
-      const auto& sites = found_.sites[static_cast<std::size_t>(id)];
-      const auto& own = claims[id];
-      if (!pattern.user_finding || !search_.enabled(id) ||
+      const auto& sites = found_.sites[static_cast<std::size_t>(pattern.id)];
+      const auto& own = claims[pattern.id];
+      if (!pattern.user_finding || !search_.enabled(pattern.id) ||
           (sites.empty() && own.empty())) {
         continue;
       }
-      checkpoint_();
-      patterns::OverlapRoom alone(t_);
-      Cause cause;
-      cause.pattern = id;
-      cause.change = patterns::fix_of(m_, pattern, own, sites, alone);
-      if (cause.change.empty()) continue;
-      cause.fixed = pricer_.replay(cause.change);
-      if (pricer_.longer_step(cause.fixed)) continue;
-      cause.known = !own.empty();
-
-      for (const auto& claim : own) {
-        if (!claim.idle) cause.busy += claim.end - claim.begin;
-      }
-      for (const auto& site : sites) {
-        if (site.time.length() > 0 || site.work != kNoRow) cause.sites.push_back(site);
-      }
-      if (cause.sites.empty()) cause.sites = sites;
-      std::stable_sort(cause.sites.begin(), cause.sites.end(), [&](auto& a, auto& b) {
-        return patterns::begin_of(t_, a) < patterns::begin_of(t_, b);
-      });
-      for (const auto& site : cause.sites) {
-        cause.begins.push_back(patterns::begin_of(t_, site));
-      }
-      all_.add(pattern.fix == patterns::Fix::kOverlap
-                   ? patterns::fix_of(m_, pattern, own, sites, shared)
-                   : cause.change);
-      causes_.push_back(std::move(cause));
+      causes_.emplace_back().pattern = pattern.id;
     }
+    replay::on_two_threads(causes_.size(), [&](std::size_t i) {
+      if (i % 2 == 0) checkpoint_();
+      auto& cause = causes_[i];
+      patterns::OverlapRoom alone(t_);
+      cause.change = change_of(cause.pattern, claims.at(cause.pattern), alone);
+      if (cause.change.empty()) return;
+      cause.fixed = pricer_.replay(cause.change);
+      cause.believed = !pricer_.longer_step(cause.fixed);
+    });
+    std::erase_if(causes_, [](const Cause& cause) { return !cause.believed; });
+    patterns::OverlapRoom shared(t_);  // of all of them together
+    for (auto& cause : causes_) {
+      const auto& own = claims.at(cause.pattern);
+      const bool overlaps =
+          patterns::info(cause.pattern).fix == patterns::Fix::kOverlap;
+      all_.add(overlaps ? change_of(cause.pattern, own, shared) : cause.change);
+      describe(cause, own);
+    }
+  }
+
+  replay::Change change_of(PatternId pattern, const std::vector<Claim>& claims,
+                           patterns::OverlapRoom& room) const {
+    return patterns::fix_of(m_, patterns::info(pattern), claims,
+                            found_.sites[static_cast<std::size_t>(pattern)], room);
+  }
+
+  void describe(Cause& cause, const std::vector<Claim>& own) const {
+    cause.known = !own.empty();
+    for (const auto& claim : own) {
+      if (!claim.idle) cause.busy += claim.end - claim.begin;
+    }
+    const auto& sites = found_.sites[static_cast<std::size_t>(cause.pattern)];
+    for (const auto& site : sites) {
+      if (site.time.length() > 0 || site.work != kNoRow) cause.sites.push_back(site);
+    }
+    if (cause.sites.empty()) cause.sites = sites;
+    for (const auto& claim : own) {
+      if (cause.sites.empty())
+        cause.sites.push_back({{}, claim.evidence, claim.subtype});
+    }
+    const auto begin = [&](const Mark& site) { return patterns::begin_of(t_, site); };
+    const auto before = [&](const Mark& a, const Mark& b) {
+      return std::tuple(begin(a), a.time.end, a.row) <
+             std::tuple(begin(b), b.time.end, b.row);
+    };
+    if (!std::is_sorted(cause.sites.begin(), cause.sites.end(), before)) {
+      std::stable_sort(cause.sites.begin(), cause.sites.end(), before);
+    }
+    // Of several processes each answers for its own devices.
+    for (const auto& site : cause.sites) {
+      cause.by_process[t_.columns().pid[patterns::host_row(t_, site)]].push_back(site);
+    }
+    if (cause.by_process.size() == 1) cause.by_process.clear();
   }
 
   // Gaps without what is fixed, cut where windows and steps begin and end, and where
@@ -130,6 +167,7 @@ class Blamer {
   void cut(const std::vector<timeline::Window>& windows) {
     std::set<PatternId> free;
     for (const auto& cause : causes_) free.insert(cause.pattern);
+    const auto steps = patterns::steps_by_process(t_);
     std::vector<std::vector<const Claim*>> idle(t_.devices.size());
     for (const auto& claim : found_.claims) {
       if (!claim.idle) continue;
@@ -147,10 +185,11 @@ class Blamer {
         at.insert(at.end(), {claim->begin, claim->end});
         if (!free.contains(claim->pattern)) kept.push_back({claim->begin, claim->end});
       }
-      for (const auto& w : windows) {
-        if (w.device == d.device) at.push_back(w.end_ns);
+      for (const auto& w : of_device(windows, d.device)) at.push_back(w.end_ns);
+      const auto own = steps.find(d.pid);
+      if (own != steps.end()) {
+        for (const auto& s : own->second) at.insert(at.end(), {s.begin, s.end});
       }
-      for (const auto& s : t_.spans.steps) at.insert(at.end(), {s.begin, s.end});
       std::sort(at.begin(), at.end());
       pieces_.push_back(cut_one(i, at, timeline::unite(std::move(kept)), claims));
     }
@@ -180,26 +219,30 @@ class Blamer {
     return out;
   }
 
-  // What a schedule saves of each piece.
-  void measure(const replay::WhatIf& fixed,
-               std::vector<std::vector<std::int64_t>>& saved) {
-    if (clocks_.empty()) {
-      for (const auto& p : pieces_) {
-        clocks_.emplace_back(m_, p.device);
-        unchanged_.push_back(clocks_.back().at(pricer_.unchanged().times, p.bounds));
-      }
+  // What each schedule saves of each piece.
+  void measure_all() {
+    for (const auto& p : pieces_) {
+      clocks_.emplace_back(m_, p.device);
+      unchanged_.push_back(clocks_.back().at(pricer_.unchanged().times, p.bounds));
     }
+    checkpoint_();
+    replay::on_two_threads(causes_.size() + 1, [&](std::size_t i) {
+      if (i == 0) {
+        fixed_all_ = pricer_.replay(all_);
+        measure(fixed_all_, together_);
+      } else {
+        measure(causes_[i - 1].fixed, causes_[i - 1].saved);
+      }
+    });
+  }
+
+  void measure(const replay::WhatIf& fixed,
+               std::vector<std::vector<std::int64_t>>& saved) const {
     for (std::size_t d = 0; d < pieces_.size(); ++d) {
       const auto& bounds = pieces_[d].bounds;
       saved.push_back(
           saved_of(unchanged_[d], clocks_[d].at(fixed.times, bounds), bounds));
     }
-  }
-
-  void measure_all() {
-    checkpoint_();
-    fixed_all_ = pricer_.replay(all_);
-    measure(fixed_all_, together_);
   }
 
   // What each cause gets of a piece: by what it saves alone, together no more than all.
@@ -232,7 +275,7 @@ class Blamer {
       for (std::size_t c = 0; c < causes_.size(); ++c) {
         // What shares its time with others may gain far more than it is given; what
         // the rules alone saw nothing in has to gain something.
-        const auto gain = pricer_.gain(causes_[c].fixed).high;
+        const auto gain = pricer_.unchanged().span - causes_[c].fixed.span;
         const auto devices = static_cast<std::int64_t>(t_.devices.size());
         if ((causes_[c].known || gain >= patterns::kMinCost) && cost[c] > 0 &&
             search_.counts(causes_[c].pattern, std::max(cost[c], gain * devices))) {
@@ -266,7 +309,8 @@ class Blamer {
       const auto* row = &both[a * n];
       std::vector<std::size_t> with;
       for (std::size_t b = 0; b < n; ++b) {
-        if (b != a && row[b] > 0 && row[b] * 4 >= row[a]) with.push_back(b);
+const auto less = std::min(row[a], both[b * n + b]);  // what either saves
+        if (b != a && row[b] > 0 && row[b] * 4 >= less) with.push_back(b);
       }
       std::stable_sort(with.begin(), with.end(),
                        [&](auto x, auto y) { return row[x] > row[y]; });
@@ -279,12 +323,11 @@ class Blamer {
                      std::vector<PatternGain>& out) const {
     for (std::size_t d = 0; d < pieces_.size(); ++d) {
       const auto device = t_.devices[pieces_[d].device].device;
-      std::vector<std::size_t> own;
+      const auto own = of_device(windows, device);
+      const auto first = static_cast<std::size_t>(own.data() - windows.data());
       std::vector<std::int64_t> bounds;
-      for (std::size_t i = 0; i < windows.size(); ++i) {
-        if (windows[i].device != device) continue;
-        own.push_back(i);
-        bounds.insert(bounds.end(), {windows[i].begin_ns, windows[i].end_ns});
+      for (const auto& w : own) {
+        bounds.insert(bounds.end(), {w.begin_ns, w.end_ns});
       }
       const auto before = clocks_[d].at(pricer_.unchanged().times, bounds);
       const auto all =
@@ -302,7 +345,7 @@ class Blamer {
             std::min(1.0, static_cast<double>(all[w]) / static_cast<double>(sum));
         for (std::size_t c = 0; c < alone.size(); ++c) {
           const auto saved = alone[c][w];
-          out[c].windows[own[w]] = {
+          out[c].windows[first + w] = {
               static_cast<std::int64_t>(static_cast<double>(saved) * share), saved};
         }
       }
@@ -359,7 +402,7 @@ class Blamer {
       auto* last = out.empty() ? nullptr : &out.back();
       if (last != nullptr && last->idle && last->device == d.device &&
           last->end == at && last->pattern == causes_[c].pattern &&
-          last->evidence == row) {
+          last->evidence == row && last->subtype == subtype) {
         last->end += got[c];
       } else {
         out.push_back(
@@ -378,31 +421,29 @@ class Blamer {
     if (piece.before != nullptr && piece.before->pattern == cause.pattern) {
       return {piece.before->evidence, piece.before->subtype};
     }
-    constexpr std::size_t kLookedAt = 256;
-    const auto& sites = cause.sites;
+    constexpr std::size_t kLookedAt = 16;  // bounds the cost of a piece
+    const auto own = cause.by_process.find(d.pid);
+    const auto& sites = own == cause.by_process.end() ? cause.sites : own->second;
     const bool launches = patterns::info(cause.pattern).fix == patterns::Fix::kCapture;
     const auto after = static_cast<std::size_t>(
-        std::lower_bound(cause.begins.begin(), cause.begins.end(), piece.time.end) -
-        cause.begins.begin());
-    const Mark *meanwhile = nullptr, *before = nullptr;
-    const auto first = after - std::min(after, kLookedAt);
-    for (auto i = after; i-- > first;) {
+        std::lower_bound(sites.begin(), sites.end(), piece.time.end,
+                         [&](const Mark& site, std::int64_t at) {
+                           return patterns::begin_of(t_, site) < at;
+                         }) -
+        sites.begin());
+    const Mark* out = &sites[std::min(after, sites.size() - 1)];
+    if (after > 0) out = &sites[after - 1];
+    for (auto i = after; i-- > after - std::min(after, kLookedAt);) {
       const auto& site = sites[i];
-      if (d.pid != trace::kNoId &&
-          t_.columns().pid[patterns::host_row(t_, site)] != d.pid) {
-        continue;
+      if (2 * timeline::intersect(site.time, piece.time).length() >
+          piece.time.length()) {
+        out = &site;
+        break;
       }
-      const auto inside = timeline::intersect(site.time, piece.time).length();
-      if (2 * inside > piece.time.length()) meanwhile = &site;
-      if (before == nullptr ||
-          (launches && site.time.length() > before->time.length())) {
-        before = &site;
-      }
-      if (meanwhile != nullptr || !launches) break;
+      if (!launches) break;
+      if (site.time.length() > out->time.length()) out = &site;
     }
-    if (meanwhile == nullptr) meanwhile = before;
-    if (meanwhile == nullptr) meanwhile = &sites[std::min(after, sites.size() - 1)];
-    return {meanwhile->evidence(), meanwhile->subtype};
+    return {out->evidence(), out->subtype};
   }
 
   const patterns::Search& search_;
@@ -423,11 +464,32 @@ class Blamer {
 
 }  // namespace
 
+namespace {
+
+// A clock holds the points of all threads that launch on its device. No program has
+// threads that each launch on hundreds of devices, and a file that says so would take
+// all memory.
+bool too_many_clocks(const replay::Model& m) {
+  std::set<std::pair<std::uint32_t, std::int32_t>> feeds;  // lane, device
+  for (const auto& task : m.tasks.all) {
+    if (task.call == replay::kNone) continue;
+    const auto stream = m.tasks.streams[task.stream];
+    feeds.emplace(m.calls.all[task.call].lane, m.timeline->lanes.lanes[stream].device);
+  }
+  std::size_t points = 0;
+  for (const auto& [lane, device] : feeds) points += m.sequences[lane].size();
+  constexpr std::size_t kMostDevices = 64;  // of one thread, as timeline/windows.cpp
+  return points > kMostDevices * m.points.size();
+}
+
+}  // namespace
+
 std::vector<PatternGain> blame(const patterns::Search& search,
                                const replay::Pricer& pricer,
                                const std::vector<timeline::Window>& windows,
                                patterns::Findings& found,
                                const replay::Checkpoint& checkpoint) {
+  if (too_many_clocks(pricer.model())) return {};
   return Blamer(search, pricer, found, checkpoint).run(windows);
 }
 

@@ -24,8 +24,9 @@ struct PatternGain {
   replay::Change change;
   replay::Gain gain;
   std::vector<WindowBlame> windows;  ///< Of each window.
-  /// Patterns without which a quarter and more of the idle time that this one's fix
-  /// saves goes as well, most first: fixing one leaves less for the other.
+  /// Patterns that save a quarter and more of the same idle time, of the less that either
+  /// saves, most first: fixing one leaves less for the other. (A quarter: what is not
+  /// counted on of a gain, replay::kLowEnd.)
   std::vector<patterns::PatternId> shares;
 };
 
@@ -43,6 +44,9 @@ struct PatternGain {
 /// The profiler's own time and what own rules claim stay theirs; so does what a pattern
 /// claimed whose replay speaks against itself (replay::longer_step). Patterns that cost
 /// too little in all (Search::counts) are left out, busy time that they claim included.
+///
+/// Where threads launch on so many devices that the clocks would take all memory, the
+/// rules decide as well.
 ///
 /// Rewrites `claims` and `unclaimed` of `found`, and returns the patterns that took
 /// part, in the order of their table, with what they cost of each window: of busy time

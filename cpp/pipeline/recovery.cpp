@@ -8,6 +8,7 @@
 
 #include "patterns/fix.h"
 #include "replay/time_maps.h"
+#include "replay/two_threads.h"
 
 namespace tta::pipeline {
 
@@ -114,35 +115,49 @@ class Prices {
     for (const auto& finding : report.findings) ++findings_[finding.pattern];
   }
 
-  void price(patterns::Finding& finding, std::optional<replay::Gain>& gain,
-             std::string& doubt) {
-    const auto& pattern = r_.patterns[finding.pattern];
-    const auto known = known_.find(finding.pattern);
-    if (known != known_.end()) say_shared(*known->second, finding);
-    const bool counts = may_be_counted_on(r_, finding);
-    patterns::OverlapRoom alone(*r_.timeline);
+  struct Price {
     replay::Change change;
-    if (known != known_.end() && findings_[finding.pattern] == 1) {
-      change = known->second->change;
-      gain = known->second->gain;
-      if (!counts) gain->low = 0;
-    } else {
-      change = patterns::fix_of(pricer_.model(), r_.patterns, finding, alone);
-      const auto fixed = pricer_.replay(change);
-      // A step that gets longer when something is taken away: what was copied as work
-      // was a wait, and no number is better than a wrong one.
-      if (const auto longer = pricer_.longer_step(fixed)) {
-        doubt = longer->detail;
-        return;
-      }
-      gain = pricer_.gain(fixed, !counts);
+    std::optional<replay::Gain> gain;
+    std::string doubt;
+  };
+
+  // Safe from several threads.
+  Price of(const patterns::Finding& finding) const {
+    Price out;
+    const bool counts = may_be_counted_on(r_, finding);
+    const auto known = known_.find(finding.pattern);
+    if (known != known_.end() && findings_.at(finding.pattern) == 1) {
+      out.change = known->second->change;
+      out.gain = known->second->gain;
+      if (!counts) out.gain->low = 0;
+      return out;
     }
-    if (pattern.fix == patterns::Fix::kOverlap) {
+    patterns::OverlapRoom alone(*r_.timeline);
+    out.change = patterns::fix_of(pricer_.model(), r_.patterns, finding, alone);
+    const auto fixed = pricer_.replay(out.change);
+    // A step that gets longer when something is taken away: what was copied as work
+    // was a wait, and no number is better than a wrong one.
+    if (const auto longer = pricer_.longer_step(fixed)) {
+      out.doubt = longer->detail;
+    } else {
+      out.gain = pricer_.gain(fixed, !counts);
+    }
+    return out;
+  }
+
+  // Of each finding in turn: it becomes part of all().
+  void take(patterns::Finding& finding, const Price& price) {
+    const auto known = known_.find(finding.pattern);
+    if (!price.gain) return;
+    const bool idle = finding.idle_ns > 0 && price.gain->high > 0;
+    if (known != known_.end() && idle) say_shared(*known->second, finding);
+    const auto fix = r_.patterns[finding.pattern].fix;
+    if (fix == patterns::Fix::kOverlap) {
       all_.add(patterns::fix_of(pricer_.model(), r_.patterns, finding, shared_));
     } else {
-      all_.add(change);
+      all_.add(price.change);
     }
-    if (counts) certain_.add(change);
+    if (may_be_counted_on(r_, finding)) certain_.add(price.change);
   }
 
   // Only what is listed beside it: the rest of the list is for others to read.
@@ -202,9 +217,15 @@ void price(Report& report, Recovery& out, std::span<const PatternGain> patterns,
   if (!out.fidelity.replayable || out.model == nullptr) return;
   const replay::Pricer pricer(*out.model);
   Prices prices(report, pricer, patterns);
-  for (std::size_t i = 0; i < report.findings.size(); ++i) {
-    checkpoint();
-    prices.price(report.findings[i], out.gains[i], out.doubts[i]);
+  std::vector<Prices::Price> each(report.findings.size());
+  replay::on_two_threads(each.size(), [&](std::size_t i) {
+    if (i % 2 == 0) checkpoint();
+    each[i] = prices.of(report.findings[i]);
+  });
+  for (std::size_t i = 0; i < each.size(); ++i) {
+    prices.take(report.findings[i], each[i]);
+    out.gains[i] = each[i].gain;
+    out.doubts[i] = std::move(each[i].doubt);
   }
   sort_by_gain(report, out);
   out.windows.assign(report.windows.size(), 0);

@@ -47,7 +47,8 @@ void accept(Fidelity& f) {
     const bool late = f.span.replayed > f.span.recorded;
     refuse("span", std::string("replayed as recorded, ") +
                        (f.anchored_ns > 0 ? "what began in the trace" : "the trace") +
-                       " comes out " + percent(e) + " too " + (late ? "long" : "short"));
+                       " comes out " + percent(e) + " too " +
+                       (late ? "long" : "short"));
   }
   for (const auto& s : f.steps) {
     if (error(s.times) <= kMostStepError) continue;

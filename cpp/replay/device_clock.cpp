@@ -66,6 +66,8 @@ std::vector<std::int64_t> DeviceClock::at(std::span<const std::int64_t> times,
     return std::max(times[k.point], done[k.issued]);
   };
   auto reached = scheduled(knots_.front());
+  auto target_of = knots_.size();  // the knot that `to` is of
+  std::int64_t to = 0;
   for (const auto moment : moments) {
     const auto when = moment - model_.begin;
     while (next < knots_.size() && knots_[next].recorded <= when) {
@@ -76,10 +78,17 @@ std::vector<std::int64_t> DeviceClock::at(std::span<const std::int64_t> times,
       out.push_back(model_.begin + reached + (when - before));
       continue;
     }
-    const auto& after = knots_[next];
-    const auto to = std::max(reached, scheduled(after));
-    const auto share = static_cast<double>(when - before) /
-                       static_cast<double>(after.recorded - before);
+    // Of several at one moment the last to come to be: their order means nothing.
+    const auto after = knots_[next].recorded;
+    if (target_of != next) {
+      to = reached;
+      target_of = next;
+      for (auto k = next; k < knots_.size() && knots_[k].recorded == after; ++k) {
+        to = std::max(to, scheduled(knots_[k]));
+      }
+    }
+    const auto share =
+        static_cast<double>(when - before) / static_cast<double>(after - before);
     out.push_back(model_.begin + reached +
                   std::llround(share * static_cast<double>(to - reached)));
   }

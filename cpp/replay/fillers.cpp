@@ -34,7 +34,10 @@ Fillers::Fillers(const Draft& d) : d_(d) {
     if (task.kind == TaskKind::kCopy) return true;
     const auto& args = d.args.work(task.row);
     return args.blocks_per_sm >= kFullDevice ||
-           room.waves(args, d.timeline().lanes.lanes[d.model.tasks.streams[task.stream]].number) >= 1;
+           room.waves(
+               args,
+               d.timeline().lanes.lanes[d.model.tasks.streams[task.stream]].number) >=
+               1;
   };
   for (const auto& task : d.model.tasks.all) {
     if (fills(task)) by_begin_.push_back(&task);

@@ -39,7 +39,7 @@ class Finding:
     recoverable_low_us: float | None
     recoverable_fraction: float | None  #: recoverable_us as a share of the span.
     edit: str  #: What the replay does in place of a fix: see docs/replay.md.
-    #: Patterns of other findings whose fix takes a quarter of this gain's idle time or
+    #: Patterns of other findings whose fixes save a quarter of the same idle time and
     #: more, the most first: gains of findings that share are not to be added up.
     shares_gain_with: tuple[str, ...]
     location: Location | None  #: None: no Python frames, or several places.

@@ -9,6 +9,7 @@ calls, give none.
 from __future__ import annotations
 
 import linecache
+import math
 import os
 import re
 import sys
@@ -46,7 +47,22 @@ _KINDS = {
     "aten::index": "item",
     "aten::index_put_": "set_item",
 }
-_OPERATOR_CALLS = {"aten::item": ("float", "int", "complex")}
+# Calls that run an operator without its name: a tensor asked for its truth or number.
+_OPERATOR_CALLS = {
+    "aten::is_nonzero": ("bool", "any", "all", "min", "max", "sorted", "filter"),
+    "aten::item": (
+        "float",
+        "int",
+        "complex",
+        "range",
+        "round",
+        "format",
+        "str",
+        "print",
+    ),
+}
+# An index is one as well, and so is what is written to an element.
+_MORE_KINDS = {"aten::item": ("item", "set_item")}
 _INLINE = {"<listcomp>", "<setcomp>", "<dictcomp>"}
 
 
@@ -58,6 +74,8 @@ class FoundLines:
         if os.path.isfile(trace_path):
             folders.append(os.path.dirname(os.path.abspath(trace_path)))
         self._folders = folders
+        #: What was written to after the trace may have had other lines then.
+        self._recorded_at = _written_at(trace_path)
         self._sources: dict[str, list[Source]] = {}
 
     def line_of(self, finding: _core.Finding) -> int | None:
@@ -100,8 +118,17 @@ class FoundLines:
         # A share of another machine is not opened because a trace names it.
         if os.path.isabs(file) and not file.startswith(("//", "\\")):
             folders.append(os.path.dirname(file))
-        read = map(read_program, dict.fromkeys(program_files(file, folders)))
+        paths = dict.fromkeys(program_files(file, folders))
+        read = (read_program(p) for p in paths if _written_at(p) <= self._recorded_at)
         return [text for text in read if text is not None]
+
+
+def _written_at(path: str) -> float:
+    """Return when a file was written to; of none, as a trace in memory, any time."""
+    try:
+        return os.stat(path).st_mtime
+    except (OSError, ValueError):
+        return math.inf
 
 
 def _line(source: Source, scope: Scope, file: str, calls: Sequence[str]) -> int | None:
@@ -131,7 +158,8 @@ def _lines(source: Source, scope: Scope, file: str, name: str) -> tuple[set[int]
     frame = _FRAME.match(name)
     if frame is None:
         calls = (_at(scope, "call", call) for call in _OPERATOR_CALLS.get(name, ()))
-        return set().union(_kind(scope, name), *calls), False
+        kinds = (_at(scope, kind) for kind in _MORE_KINDS.get(name, ()))
+        return set().union(_kind(scope, name), *calls, *kinds), False
     path, begin, function = frame[1], int(frame[2]), frame[3]
     own = source.scope(function, begin) if path == file else None
     if function in _INLINE:

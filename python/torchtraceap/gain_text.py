@@ -53,6 +53,8 @@ def _why_nothing(finding: Finding, report: Report) -> str:
     limits = [stage.verdict for stage in report.story if stage.id == "limit"]
     if finding.idle_us == 0 and limits == ["host"]:
         return ": the host is the limit"
+    if len({row.pid for row in report.balance}) > 1:
+        return ": another process of the trace takes longer"
     return ""
 
 

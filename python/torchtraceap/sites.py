@@ -113,8 +113,14 @@ def sites_of(node: ast.AST, variables: Variables) -> Iterator[Site]:
         yield Site(kind, "", node.lineno)
     elif isinstance(node, ast.If | ast.While | ast.IfExp | ast.Assert):
         yield Site("test", "", node.test.lineno)
-    elif isinstance(node, ast.BoolOp) or (
-        isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)
+    elif isinstance(node, ast.comprehension):
+        yield from (Site("test", "", test.lineno) for test in node.ifs)
+    elif isinstance(node, ast.match_case) and node.guard is not None:
+        yield Site("test", "", node.guard.lineno)
+    elif (
+        (isinstance(node, ast.Compare) and len(node.ops) > 1)
+        or isinstance(node, ast.BoolOp)
+        or (isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not))
     ):
         yield Site("test", "", node.lineno)
 

@@ -132,6 +132,8 @@ std::vector<Claim> propose(const Context& context) {
         marks.push_back({{c.ts[copy.op], c.end(copy.op)}, copy.op, copy.subtype});
         sites.push_back(marks.back());
         sites.back().work = copy.row;
+      } else {
+        sites.push_back({{}, copy.op, copy.subtype, copy.row});
       }
       for (const auto& part : bare.of({c.ts[copy.row], c.end(copy.row)})) {
         copying.push_back({PatternId::kFrequentMemcpy, copy.subtype, false, d.device,

@@ -44,24 +44,25 @@ void note_accumulation(const Context& context, const std::vector<Mark>& fills,
   const auto& launched = launched_work(context);
   std::map<std::int64_t, std::vector<Mark>> filled;  // of each process
   for (const auto& fill : fills) filled[c.pid[fill.row]].push_back(fill);
+  std::map<std::int64_t, std::vector<std::uint32_t>> added;  // to gradients
+  for (const auto& lane : t.lanes.lanes) {
+    if (lane.is_stream || !filled.contains(lane.pid)) continue;
+    for (const auto row : t.lanes.rows_of(lane)) {
+      const auto node = t.tree.parent[row];
+      if (c.cat(row) == Category::kCpuOp && t.trace->name(row) == "aten::add_" &&
+          node != kNoRow && t.trace->name(node) == "torch::autograd::AccumulateGrad") {
+        added[lane.pid].push_back(row);
+      }
+    }
+  }
   for (auto& [pid, own] : filled) {
     std::stable_sort(own.begin(), own.end(), [](const Mark& a, const Mark& b) {
       return a.time.begin < b.time.begin;
     });
-    std::vector<std::uint32_t> adds;
-    for (const auto& lane : t.lanes.lanes) {
-      if (lane.is_stream || lane.pid != pid) continue;
-      for (const auto row : t.lanes.rows_of(lane)) {
-        const auto node = t.tree.parent[row];
-        if (c.cat(row) == Category::kCpuOp && t.trace->name(row) == "aten::add_" &&
-            node != kNoRow &&
-            t.trace->name(node) == "torch::autograd::AccumulateGrad") {
-          adds.push_back(row);
-        }
-      }
-    }
-    std::sort(adds.begin(), adds.end(),
-              [&](auto a, auto b) { return c.ts[a] < c.ts[b]; });
+    auto& adds = added[pid];
+    std::sort(adds.begin(), adds.end(), [&](auto a, auto b) {
+      return std::pair(c.ts[a], a) < std::pair(c.ts[b], b);
+    });
     auto fill = own.begin();
     std::size_t left = 0;  // gradients that are zeros
     for (const auto row : adds) {

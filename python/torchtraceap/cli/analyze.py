@@ -86,15 +86,17 @@ def _run(options: argparse.Namespace) -> int:
     for path in options.traces:
         try:
             report = _analyze(path, options, rules)
+            # Part of it is read from the file again, which may have changed since.
+            summary = report.summary(windows=options.windows) if shown else ""
+            tables = report.tables() if shown and options.tables else ""
         except FAILURES as error:
             complain(reason(path, error))
             failed.append(path)
             continue
         if shown:
-            summary = report.summary(windows=options.windows)
             say(("\n" if reports else "") + in_color(summary, report))
-            if options.tables and (tables := report.tables()):
-                say("\n" + tables)
+        if tables:
+            say("\n" + tables)
         reports.append(report)
     if failed and len(options.traces) > 1:
         complain(

@@ -73,7 +73,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if isinstance(error, BrokenPipeError):
             return OK  # The reader has seen enough, as in `| head`.
-        return complain(f"cannot write to standard output: {error.strerror}")
+        why = error.strerror or str(error)
+        return complain(f"cannot write to standard output: {why}")
     except KeyboardInterrupt:
         return INTERRUPTED
 
