@@ -20,6 +20,7 @@
 #include "patterns/find.h"
 #include "patterns/rule.h"
 #include "pipeline/analyze.h"
+#include "pipeline/recovery.h"
 #include "timeline/event_args.h"
 #include "timeline/timeline.h"
 #include "trace/trace.h"
@@ -68,6 +69,17 @@ void measure(const std::string& path, Times& times) {
   clock.lap("args");
   const auto findings = tta::patterns::find(timeline, args);
   clock.lap("rules, with grouping");
+  const auto recovery = tta::pipeline::replay_unchanged(timeline, args);
+  clock.lap("replay as it is");
+  tta::patterns::Search search(timeline, args);
+  auto found = search.run();
+  const auto windows = tta::timeline::make_windows(timeline, {});
+  clock.lap("rules");
+  if (recovery.fidelity.replayable && !timeline.host) {
+    const tta::replay::Pricer pricer(*recovery.model);
+    const auto gains = tta::pipeline::blame(search, pricer, windows, found);
+    clock.lap("blame, " + std::to_string(gains.size()) + " patterns left");
+  }
   tta::patterns::Ledger ledger(timeline);
   clock.lap("ledger");
   tta::patterns::Facts facts;

@@ -70,7 +70,7 @@ class Search {
 
   const timeline::Timeline& t_;
   const timeline::EventArgs& args_;
-  const Settings& settings_;
+  Settings settings_;  // a copy: the default is a temporary
   std::span<const OwnRule> own_;
   Ledger ledger_;
   mutable Facts facts_;

@@ -2,6 +2,8 @@
 // Whose idle time it is, on traces whose fixed form can be worked out by hand.
 #include "pipeline/blame.h"
 
+#include <array>
+
 #include "pipeline/analyzed.h"
 #include "pipeline/recovery.h"
 
@@ -110,6 +112,46 @@ TEST(Blame, WhereTheReplayIsRefusedTheRulesDecide) {
     EXPECT_EQ(report.findings[i].wasted_ns, by_rules.findings[i].wasted_ns);
     EXPECT_TRUE(report.findings[i].shares.empty());
   }
+}
+
+// Small copies under operators too long to be about them, so that the pattern has busy
+// time and no place of the host's, and a second device that waits for the host.
+TEST(Blame, APatternMayHaveNoPlaceOfTheHosts) {
+  TraceText text;
+  for (int i = 0; i < 60; ++i) {
+    const auto at = 3150.0 * i;
+    text.op("aten::copy_", at, 2500).call("cudaMemcpyAsync", at + 2, 10, 3 * i + 1);
+    text.copy("Memcpy HtoD (Pinned -> Device)", at + 20, 2000, 3 * i + 1, 4000);
+    text.call("cudaStreamSynchronize", at + 30, 1995, 3 * i + 2);
+    text.op("aten::mm", at + 2550, 12);
+    text.launched(at + 2552, at + 2560, 500, 3 * i + 3, 7, "k", 1);
+  }
+  const Analyzed report(text);
+  ASSERT_EQ(report.balance.size(), 2u);
+  EXPECT_GT(gain_of(report, kFrequentMemcpy), 0);
+}
+
+// Calls of two threads at the same moments: which comes first in the file says nothing.
+TEST(Blame, IsTheSameForAnyOrderOfRows) {
+  std::vector<std::string> sums;
+  for (const bool turned : {false, true}) {
+    TraceText text;
+    for (int i = 0; i < 80; ++i) {
+      const auto k = turned ? 79 - i : i;
+      const auto at = 100.0 * k;
+      for (const int tid : turned ? std::array{2, 1} : std::array{1, 2}) {
+        const auto id = 10 * k + tid;
+        text.op("aten::mm", at, 12, "", tid);
+        text.call("cudaLaunchKernel", at + 2, 5, id, tid);
+        text.kernel(at + 10 + 20 * (tid - 1), 20, id, "k", 6 + tid);
+        text.call("cudaStreamSynchronize", at + 14, 42, 1000 + id, tid);
+      }
+    }
+    const Analyzed report(text);
+    auto& sum = sums.emplace_back();
+    for (const auto ns : report.balance.at(0).idle_ns) sum += std::to_string(ns) + " ";
+  }
+  EXPECT_EQ(sums[0], sums[1]);
 }
 
 }  // namespace
