@@ -76,6 +76,7 @@ void measure(const std::string& path, Times& times) {
   const auto windows = tta::timeline::make_windows(timeline, {});
   clock.lap("rules");
   if (recovery.fidelity.replayable && !timeline.host) {
+    search.complete_sites(found);
     const tta::replay::Pricer pricer(*recovery.model);
     const auto gains = tta::pipeline::blame(search, pricer, windows, found);
     clock.lap("blame, " + std::to_string(gains.size()) + " patterns left");

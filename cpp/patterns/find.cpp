@@ -185,13 +185,14 @@ Findings Search::run() {
     count(rule->pattern, rule->propose(context(limits(rule->pattern))), out);
   }
   run_own(std::nullopt);
-  if (!t_.devices.empty()) {
-    leave_to_the_first(t_, out.sites);
-    const auto launching = limits(PatternId::kLaunchBound);
-    note_launching(context(launching), launching[kMinLaunches], out.sites);
-  }
   out.unclaimed = ledger_.left();
   return out;
+}
+
+void Search::complete_sites(Findings& found) {
+  leave_to_the_first(t_, found.sites);
+  const auto launching = limits(PatternId::kLaunchBound);
+  note_launching(context(launching), launching[kMinLaunches], found.sites);
 }
 
 void Search::group(Findings& found) {

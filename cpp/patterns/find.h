@@ -53,6 +53,11 @@ class Search {
   /// throw.
   Findings run();
 
+  /// Gives each part of the host's time to the sites of one pattern, the narrowest, and
+  /// adds those of launching (launch_sites.h). For a replay of a trace with device work:
+  /// O(n log n) in its rows.
+  void complete_sites(Findings& found);
+
   /// Groups claims by sub-type and source line, or operator where no line is known;
   /// groups under kMinCost, and those beyond the ten costliest of a pattern, are
   /// gathered in one finding without a place. `windows` is left empty.

@@ -100,6 +100,7 @@ Report analyze(const trace::Trace& trace, const Options& options) {
   std::vector<PatternGain> gains;
   if (recovery->fidelity.replayable && !timeline.host) {
     const replay::Pricer pricer(*recovery->model);
+    search.complete_sites(found);
     gains = blame(search, pricer, windows, found, options.checkpoint);
   }
   search.group(found);

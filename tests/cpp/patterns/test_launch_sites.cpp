@@ -14,7 +14,9 @@ std::string sites_in(const TraceText& text, PatternId pattern) {
   const timeline::EventArgs args(timeline);
   Settings settings;
   settings.set("launch_bound", "min_launches", 1);
-  const auto found = Search(timeline, args, settings).run();
+  Search search(timeline, args, settings);
+  auto found = search.run();
+  search.complete_sites(found);
   std::string out;
   for (const auto& site : found.sites[static_cast<std::size_t>(pattern)]) {
     const auto us = [&](std::int64_t ns) {
