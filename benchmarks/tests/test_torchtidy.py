@@ -160,7 +160,7 @@ def test_a_loop_over_elements(judge: Judge) -> None:
     (finding,) = judged.of("loop_indexing")
     assert finding.count >= 190
     assert finding.location is not None
-    assert finding.location.line == each.__code__.co_firstlineno
+    assert finding.location.recorded_line == each.__code__.co_firstlineno
     assert finding.location.function == "each"
 
 

@@ -227,7 +227,9 @@ void price(Report& report, Recovery& out, std::span<const PatternGain> patterns,
     out.gains[i] = each[i].gain;
     out.doubts[i] = std::move(each[i].doubt);
   }
-  sort_by_gain(report, out);
+  // Of a host alone nothing tests a replay, and a collective's wait for other ranks has
+  // no gain that one trace could tell.
+  if (!report.timeline->host) sort_by_gain(report, out);
   out.windows.assign(report.windows.size(), 0);
   if (prices.all().empty()) return;
   const auto fixed = pricer.replay(prices.all());

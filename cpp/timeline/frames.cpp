@@ -143,6 +143,10 @@ class Resolver {
     if (known == kUnseen) {
       auto frame = parse_frame(t_.trace->name(row));
       if (frame && running_.contains(c_.name[row])) frame->line_of = LineOf::kStart;
+      // Dynamo makes a function of what follows a break, from the line of the break on.
+      if (frame && frame->function.starts_with("torch_dynamo_resume_in_")) {
+        frame->line_of = LineOf::kCall;
+      }
       known = add(std::move(frame));
     }
     return known;

@@ -51,7 +51,9 @@ def _findings(report: Report, limit: int) -> Iterator[str]:
     incomplete = report.quality.incomplete
     if report.findings:
         bound = " (upper bounds: device records are missing)" if incomplete else ""
-        gains = any(f.recoverable_us for f in report.findings)
+        gains = report.trace.working_devices and any(
+            f.recoverable_us for f in report.findings
+        )
         order = "largest gain" if gains else "most wasted time"
         yield f"Findings, {order} first{bound}:"
         rows = [
