@@ -103,8 +103,8 @@ SPOTS = (
     Spot(
         "loader-of-another-thread",
         "cpp/patterns/rules/dataloader_bound.cpp",
-        "if (!holds_up_next(t, d, span.row, idle)) continue;",
-        "if (span.row == kNoRow && !holds_up_next(t, d, span.row, idle)) continue;",
+        "if (!holds_up_next(t, d, row, idle)) continue;",
+        "if (row == kNoRow && !holds_up_next(t, d, row, idle)) continue;",
         ("patterns",),
     ),
     Spot(

@@ -309,7 +309,7 @@ class Blamer {
       const auto* row = &both[a * n];
       std::vector<std::size_t> with;
       for (std::size_t b = 0; b < n; ++b) {
-const auto less = std::min(row[a], both[b * n + b]);  // what either saves
+        const auto less = std::min(row[a], both[b * n + b]);  // what either saves
         if (b != a && row[b] > 0 && row[b] * 4 >= less) with.push_back(b);
       }
       std::stable_sort(with.begin(), with.end(),

@@ -24,9 +24,9 @@ struct PatternGain {
   replay::Change change;
   replay::Gain gain;
   std::vector<WindowBlame> windows;  ///< Of each window.
-  /// Patterns that save a quarter and more of the same idle time, of the less that either
-  /// saves, most first: fixing one leaves less for the other. (A quarter: what is not
-  /// counted on of a gain, replay::kLowEnd.)
+  /// Patterns that save a quarter and more of the same idle time, of the less that
+  /// either saves, most first: fixing one leaves less for the other. (A quarter: what
+  /// is not counted on of a gain, replay::kLowEnd.)
   std::vector<patterns::PatternId> shares;
 };
 
