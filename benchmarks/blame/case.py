@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from families import Family
 from gpus import Gpu
-from workloads import Family
 
 
 @dataclass(frozen=True)

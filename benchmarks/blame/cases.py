@@ -11,9 +11,9 @@ import random
 from dataclasses import dataclass, replace
 
 from case import Case
+from families import FAMILIES, Family
 from gpus import machine_of
 from profiler_rows import Recording
-from workloads import FAMILIES, Family
 from writing import sizes
 
 LAUNCHES = "launch_bound"

@@ -24,12 +24,12 @@ from typing import Any
 from blame_page import page
 from cases import CLEAN, FAULTS, pattern_of, sample
 from chrome_trace import trace_text
+from families import FAMILIES
 from gpus import GPUS
 from score_table import lines
 from scoring import LEAST_ANYWAY, LEAST_GAIN, LEAST_SAVED, score, summary
 from told import told_of
 from truth import truth_of
-from workloads import FAMILIES
 
 import torchtraceap
 

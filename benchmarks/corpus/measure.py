@@ -17,9 +17,9 @@ from itertools import pairwise
 from typing import Any
 
 import torch
-from pairs import Pair
 from torch import Tensor
-from training import Lab, Training
+from workloads.pairs import Pair
+from workloads.training import Lab, Training
 
 POSITIVE_FROM = 0.05  # A pattern counts if removing it saves this share of the time;
 GREY_FROM = 0.02  # from here to there nobody is scored for saying either.

@@ -53,7 +53,7 @@ def run_facts() -> dict[str, Any]:
 def source_hash() -> str:
     """Hash the scripts themselves: a copy of the tree may come without its history."""
     digest = hashlib.sha256()
-    for path in sorted(FOLDER.glob("*.py")):
+    for path in sorted(FOLDER.rglob("*.py")):
         digest.update(path.name.encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()
 

@@ -19,8 +19,8 @@ from pathlib import Path
 import torch
 from manifest import OtherRun
 from measure import PROTOCOLS
-from pairs import PAIRS, Case, cases
 from session import Session
+from workloads.pairs import PAIRS, Case, cases
 
 DONE, FAILED, USAGE, UNFINISHED = 0, 1, 2, 3
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from measure import Protocol
 from torch.profiler import ProfilerActivity, profile, schedule
-from training import Training
+from workloads.training import Training
 
 
 class BadTrace(Exception):

@@ -21,10 +21,10 @@ from typing import Any
 import torch
 from manifest import Manifest
 from measure import PROTOCOLS, measure, protocol_facts
-from pairs import Case, Pair, causes
 from provenance import identity, run_facts
 from recording import record
-from training import Lab
+from workloads.pairs import Case, Pair, causes
+from workloads.training import Lab
 
 TIMING_SHARE = 0.5  # Of the budget; the rest is for recording what was timed.
 EXPORT_S = 5  # What writing and packing two traces may take on top of running them.

@@ -10,11 +10,11 @@ import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import device_twins as device
 import torch
 import waiting_twins as waiting
-from families import FAMILIES, Config
-from training import Lab, Training
+import workloads.device_twins as device
+from workloads.families import FAMILIES, Config
+from workloads.training import Lab, Training
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from typing import Any
 from measure import Protocol, time_block
 from pair_table import TimedPair, lab_of
 from recording import record
-from training import Training
+from workloads.training import Training
 
 import torchtraceap
 from torchtraceap import edits

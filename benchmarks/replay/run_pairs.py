@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
-# The corpus first: its measure.py imports a pairs.py of its own.
+# The corpus first: its measure.py imports a package of its own.
 sys.path[:0] = [str(HERE.parent / "corpus"), str(HERE), str(HERE.parent / "loader")]
 
 import environments  # noqa: E402

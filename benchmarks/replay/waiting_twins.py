@@ -17,12 +17,12 @@ from tempfile import mkdtemp
 
 import torch
 import torch.distributed as dist
-from families import Batch
-from host_twins import LoadsInStep, PackedSamples
 from torch import Tensor, nn
 from torch.nn import functional
 from torch.utils.data import DataLoader, Dataset
-from training import Training
+from workloads.families import Batch
+from workloads.host_twins import LoadsInStep, PackedSamples
+from workloads.training import Training
 
 WORKERS = 4  # As the public pair of traces has.
 LINK_BYTES_A_SECOND = 15e6  # A slow network: communication takes long, but no work.

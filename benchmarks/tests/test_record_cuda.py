@@ -20,13 +20,15 @@ torch = pytest.importorskip("torch")
 
 CORPUS = Path(__file__).resolve().parents[1] / "corpus"
 
-import device_twins  # noqa: E402
-import pairs  # noqa: E402
 import record_cuda  # noqa: E402
 import session  # noqa: E402
-from families import FAMILIES  # noqa: E402
 from measure import TwinsDiffer, label, twins_agree  # noqa: E402
-from training import Lab, Training, tf32  # noqa: E402
+from workloads import (
+    device_twins,
+    pairs,
+)
+from workloads.families import FAMILIES  # noqa: E402
+from workloads.training import Lab, Training, tf32  # noqa: E402
 
 # Loader workers are forked from a process with threads, which Python 3.12 warns about.
 pytestmark = [

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""benchmarks/corpus/device_twins.py: twins that give the device its work badly.
+"""device_twins.py: twins that give the device its work badly.
 
 Too many small kernels, too slow kernels, memory taken and given back. For the
 comments ``# cause: NAME`` see host_twins.py.
@@ -12,7 +12,8 @@ import types
 
 import torch
 from torch import Tensor, nn
-from training import Training
+
+from workloads.training import Training
 
 EPSILON = 1e-5
 

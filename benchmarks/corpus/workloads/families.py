@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""benchmarks/corpus/families.py: the model families the pairs are built on.
+"""benchmarks/corpus/workloads/families.py: the model families the pairs are built on.
 
 Small definitions of our own, so that recording needs neither torchvision nor a
 download. No model mixes samples (group and layer norms, no batch norm) and none
@@ -22,6 +22,9 @@ from torch import Tensor, nn
 Config = Mapping[str, int]
 Batch = tuple[Tensor, ...]
 SOURCES = 8
+TASKS = (
+    "classification", "detection", "segmentation", "generation", "depth", "pose",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -30,7 +33,8 @@ class Family:
 
     ``configs`` holds one configuration a scale: ``"cuda"`` is sized so that one
     training step on a data-centre GPU takes milliseconds and the host is neither
-    far ahead nor far behind; ``"cpu"`` only has to run in a test.
+    far ahead nor far behind; ``"cpu"`` only has to run in a test. ``task`` is one of
+    ``TASKS``; what does not train is a forward pass alone.
     """
 
     name: str
@@ -38,6 +42,8 @@ class Family:
     model: Callable[[Config], nn.Module]
     batch: Callable[[Config, torch.Generator], Batch]
     losses: Callable[[Tensor, Tensor], Tensor]
+    task: str = "generation"
+    trains: bool = True
 
 
 class ResidualBlock(nn.Module):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""benchmarks/corpus/host_twins.py: twins that make the device wait for the host.
+"""host_twins.py: twins that make the device wait for the host.
 
 Reads of device values, the data loader, and everything copied between the two.
 A comment ``# cause: NAME`` marks the line to blame in pair NAME; the manifest finds
@@ -16,10 +16,11 @@ import zlib
 from collections.abc import Iterator
 
 import torch
-from families import SOURCES, Batch
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
-from training import Training
+
+from workloads.families import SOURCES, Batch
+from workloads.training import Training
 
 
 class ClipsOnHost(Training):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""workloads.py: families of programs, by the shapes that their models work on.
+"""families.py: families of programs, by the shapes that their models work on.
 
 `scale` is a batch: it lengthens kernels and leaves the host's work as it is. So each
 family can be as far ahead of its device, or behind it, as a drawn ratio says.

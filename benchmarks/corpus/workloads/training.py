@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""benchmarks/corpus/training.py: one training run, the fixed form of everything.
+"""training.py: one training run, the fixed form of everything.
 
 A twin is a subclass of ``Training`` that replaces one hook, so a pair differs in one
 place and nowhere else. Twins give their hooks the same names, because the profiler
@@ -13,21 +13,34 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
-from families import Batch, Config, Family
 from torch import Tensor, nn
+
+from workloads.families import Batch, Config, Family
 
 BATCHES = 4
 """Distinct batches a run cycles through: enough that no step repeats the last."""
 
 
+HOOKS = (
+    "fetch", "clear", "forward", "refine", "score", "reduce", "backward", "adjust",
+    "update", "finish",
+)  # fmt: skip
+"""What a step calls, in this order."""
+
+
 @dataclass(frozen=True)
 class Lab:
-    """Where a twin is built: the device, the family, its scale and the seed."""
+    """Where a twin is built: the device, the family, its scale and the seed.
+
+    ``strength``, above 0 and at most 1, is the share of the places in which a slow
+    twin takes its slow way; the twin says what its places are. A fixed twin has none.
+    """
 
     device: torch.device
     family: Family
     scale: str
     seed: int
+    strength: float = 1.0
 
     @property
     def config(self) -> Config:
@@ -82,16 +95,21 @@ class Training:
         return tf32(self.allow_tf32)
 
     def step(self) -> Tensor:
-        """Train on one batch; returns each sample's loss, which nobody waited for."""
+        """Train on one batch; returns each sample's loss, which nobody waited for.
+
+        Calls the HOOKS and nothing else that takes time, so that who times them knows
+        where a step's time went. What does not train stops at the losses.
+        """
         batch = self.fetch()
         self.clear()
         *inputs, source, target = batch
-        outputs = self.refine(self.model(*inputs))
-        losses = self.lab.family.losses(outputs, target)
-        self.reduce(losses, source).backward()
-        self.adjust()
-        self.update()
-        return losses.detach()
+        outputs = self.refine(self.forward(inputs))
+        losses = self.score(outputs, target)
+        if self.lab.family.trains:
+            self.backward(self.reduce(losses, source))
+            self.adjust()
+            self.update()
+        return self.finish(losses)
 
     def close(self) -> None:
         """Release what garbage collection would not: processes, compiled code."""
@@ -116,14 +134,28 @@ class Training:
     def clear(self) -> None:
         self.model.zero_grad(set_to_none=True)
 
+    def forward(self, inputs: list[Tensor]) -> Tensor:
+        with torch.set_grad_enabled(self.lab.family.trains):
+            return self.model(*inputs)
+
     def refine(self, outputs: Tensor) -> Tensor:
         return outputs
 
+    def score(self, outputs: Tensor, target: Tensor) -> Tensor:
+        return self.lab.family.losses(outputs, target)
+
     def reduce(self, losses: Tensor, source: Tensor) -> Tensor:
         return losses.mean()
+
+    def backward(self, loss: Tensor) -> None:
+        loss.backward()
 
     def adjust(self) -> None:
         """Change the gradients before the optimizer sees them."""
 
     def update(self) -> None:
         self.optimizer.step()  # cause: single_tensor_optimizer
+
+    def finish(self, losses: Tensor) -> Tensor:
+        """Do what a program does at the end of a step, such as writing its loss."""
+        return losses.detach()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""benchmarks/corpus/pairs.py: the table of pairs, most valuable first.
+"""benchmarks/corpus/workloads/pairs.py: the table of pairs, most valuable first.
 
 The order is the order in which they are recorded, as time or space may run out:
 
@@ -21,10 +21,10 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-import device_twins as device
-import host_twins as host
-from families import FAMILIES, Family
-from training import Lab, Training
+import workloads.device_twins as device
+import workloads.host_twins as host
+from workloads.families import FAMILIES, Family
+from workloads.training import Lab, Training
 
 FOLDER = Path(__file__).resolve().parent
 
@@ -38,6 +38,9 @@ class Pair:
         also: Patterns whose cost the same fix removes; alternatives, not additions.
         families: Names of the families to record on, the most telling first.
         why: Why the pair stands where it does in the order.
+        mechanism: How it comes about; of those that share one, some may be trained on
+            and none judged by. Empty: the name of the pair.
+        strengths: What ``Lab.strength`` is drawn from.
         tolerance: Largest relative difference allowed, see ``twins_agree``.
         precision: What the tolerance rests on.
         needs: What the pair cannot do without: ``"cuda"``, ``"compiler"`` or nothing.
@@ -51,6 +54,8 @@ class Pair:
     families: tuple[str, ...]
     why: str
     also: tuple[str, ...] = ()
+    mechanism: str = ""
+    strengths: tuple[float, ...] = (1.0,)
     tolerance: float = 1e-3
     precision: str = "the same operations in another order"
     needs: str = ""
@@ -172,12 +177,13 @@ def causes(pair: Pair) -> list[dict[str, str | int]]:
     pattern = rf"^\s*(?P<code>.+?)\s+# cause: {re.escape(pair.name)}$"
     mark = re.compile(pattern, re.MULTILINE)
     found = []
-    for path in sorted(FOLDER.glob("*.py")):
+    for path in sorted(FOLDER.rglob("*.py")):
         text = path.read_text("utf-8")
         for match in mark.finditer(text):
             line = text.count("\n", 0, match.start("code")) + 1
             function = function_at(text, line)
-            frame = f"{path.name}({function.lineno}): {function.name}"
+            named = path.relative_to(FOLDER.parent)
+            frame = f"{named}({function.lineno}): {function.name}"
             found.append(
                 {"file": path.name, "line": line, "code": match["code"], "frame": frame}
             )

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""workloads: programs in pairs, slow and fixed, that compute the same."""
