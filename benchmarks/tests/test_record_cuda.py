@@ -23,10 +23,7 @@ CORPUS = Path(__file__).resolve().parents[1] / "corpus"
 import record_cuda  # noqa: E402
 import session  # noqa: E402
 from measure import TwinsDiffer, label, twins_agree  # noqa: E402
-from workloads import (
-    device_twins,
-    pairs,
-)
+from workloads import device_twins, pairs  # noqa: E402
 from workloads.families import FAMILIES  # noqa: E402
 from workloads.training import Lab, Training, tf32  # noqa: E402
 

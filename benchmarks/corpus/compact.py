@@ -1,0 +1,131 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""benchmarks/corpus/compact.py: a corpus as arrays, which training and scoring read.
+
+    python benchmarks/corpus/compact.py CORPUS [--tokens] [--jobs N]
+
+Analyzes every run and writes, into CORPUS/compact::
+
+    columns.json      fingerprint and names of the features, patterns with their sides
+    runs.jsonl        what is known of each run, and `good` and `windows`
+    windows.npz       a row a window, see FIELDS
+    tokens/NAME.npz   with --tokens: the event tokens of a run, as Features.tokens has
+                      them, and `token_begin`
+
+What was analyzed is kept in CORPUS/compact/parts: who starts again goes on, but anew
+with runs written since, and with all if the features or patterns are others.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import sys
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import runs
+from tqdm import tqdm
+from window_rows import Analyzed, analyzed, patterns
+
+FIELDS = {
+    "features": "float32 [windows, columns], see columns.json",
+    "run": "int32: line of runs.jsonl",
+    "begin_ns": "int64, on the trace's clock",
+    "end_ns": "int64",
+    "device": "int32; -1 of what ran on the host alone",
+    "busy": "float32: share of the window in which the device worked; NaN without one",
+    "events": "int32: as Window.events",
+    "saved": "float32 [windows, patterns]: share that goes without it; NaN: not known",
+    "saved_all": "float32: without all that was taken out at once",
+    "rules": "float32 [windows, patterns]: wasted fraction by torchtraceap's rules",
+    "rules_512": "the same of the coarse window that holds the middle of this one",
+}
+
+
+def part(out: Path, tokens: bool, run: runs.Run) -> None:
+    """Analyze a run, unless that was done, and keep what was found."""
+    path = part_path(out, run.name)
+    written = runs.trace_path(out, run.name).stat().st_mtime
+    if path.exists() and path.stat().st_mtime >= written:
+        return
+    found = analyzed(out, run)
+    if tokens:
+        np.savez_compressed(out / "compact" / "tokens" / path.name, **found.tokens)
+    known = json.dumps({"fingerprint": found.fingerprint, "columns": found.columns})
+    np.savez_compressed(path, good=found.good, known=known, **found.fields)
+
+
+def part_path(out: Path, name: str) -> Path:
+    """Return where a run's own arrays are."""
+    return out / "compact" / "parts" / f"{name}.npz"
+
+
+def fresh(out: Path, tokens: bool) -> None:
+    """Make the folders; drop what another version of torchtraceap, or one that kept no
+    tokens, has analyzed."""
+    folder = out / "compact"
+    made = {"patterns": patterns(), "tokens": tokens, "version": Analyzed.version()}
+    text = json.dumps(made)
+    stamp = folder / "made.json"
+    if folder.exists() and (not stamp.exists() or stamp.read_text() != text):
+        shutil.rmtree(folder)
+    (folder / "parts").mkdir(parents=True, exist_ok=True)
+    (folder / "tokens").mkdir(exist_ok=True)
+    stamp.write_text(text)
+
+
+def gather(out: Path, known: list[runs.Run]) -> dict[str, Any]:
+    """Put the parts together; returns what columns.json holds."""
+    fields: dict[str, list[np.ndarray]] = {name: [] for name in FIELDS}
+    lines, shown = [], {}
+    for line, run in enumerate(known):
+        with np.load(part_path(out, run.name)) as arrays:
+            count = len(arrays["events"])
+            for name in FIELDS:
+                if name != "run":
+                    fields[name].append(arrays[name])
+            fields["run"].append(np.full(count, line, np.int32))
+            more = {"good": bool(arrays["good"]), "windows": count}
+            shown = json.loads(str(arrays["known"]))
+        lines.append(json.dumps(asdict(run) | more) + "\n")
+    folder = out / "compact"
+    (folder / "runs.jsonl").write_text("".join(lines), "utf-8")
+    joined = {name: np.concatenate(arrays) for name, arrays in fields.items()}
+    np.savez_compressed(folder / "windows.npz", **joined)
+    shown |= {"patterns": patterns(), "fields": FIELDS}
+    (folder / "columns.json").write_text(json.dumps(shown, indent=1) + "\n", "utf-8")
+    return joined
+
+
+def main() -> int:
+    """Analyze what is missing, put all together and say what it is."""
+    options = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    options.add_argument("corpus", type=Path)
+    options.add_argument("--tokens", action="store_true", help="keep event tokens too")
+    options.add_argument("--jobs", type=int, default=2)
+    given = options.parse_args()
+    known = list(runs.read(given.corpus))
+    if not known:
+        options.error(f"{given.corpus} holds no runs: see record.py, simulate.py")
+    fresh(given.corpus, given.tokens)
+    with ProcessPoolExecutor(given.jobs) as pool:
+        work = pool.map(partial(part, given.corpus, given.tokens), known, chunksize=2)
+        for _ in tqdm(work, "analyzed", len(known), unit="run", disable=None):
+            pass
+    joined = gather(given.corpus, known)
+    size = sum(p.stat().st_size for p in (given.corpus / "compact").glob("*.*"))
+    print(
+        f"{len(known)} runs, {len(joined['events'])} windows, "
+        f"{size / 1e6:.1f} MB in {given.corpus / 'compact'}"
+    )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,214 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""benchmarks/corpus/record.py: source R: pairs recorded on the CPU by torch.profiler.
+
+    python benchmarks/corpus/record.py --out DIR --seed 1 --count 40
+    python benchmarks/corpus/record.py --list
+
+Each draw is a pair of programs on a family of models: both twins are checked to compute
+the same, then recorded in turn with the same flags, which a draw decides as well. Of
+one start what is there already is left alone. Draws that cannot run here are skipped
+with the reason; --jobs 2 is for trying it out, as times are better with nothing beside.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import runs
+import torch
+from hook_times import Steps, factors, moments, watch
+from measure import TwinsDiffer, twins_agree
+from recording import anonymous
+from torch.profiler import ProfilerActivity, profile, schedule
+from workloads.families import FAMILIES, Family
+from workloads.pairs import PAIRS, Pair
+from workloads.training import Lab, Training
+
+import torchtraceap
+
+CHECKED = 2  # Steps after which twins are compared.
+LEAD_IN = 2
+ROUNDS = 2  # Recordings of each twin; the last one is kept, all of them are timed.
+LEAST_STEPS, MOST_STEPS = 3, 5
+
+
+@dataclass(frozen=True)
+class Draw:
+    """One pair on one family, with all that was drawn for both twins."""
+
+    pair: Pair
+    family: Family
+    strength: float
+    seed: int
+    flags: dict[str, Any]
+
+    @property
+    def name(self) -> str:
+        return f"R.{self.pair.name}.{self.family.name}.{self.seed}"
+
+
+def draws(seed: int, count: int, names: set[str]) -> Iterator[Draw]:
+    """Yield draws: each pair in turn, in a new order each time round."""
+    rng = random.Random(seed)
+    pairs = [p for p in PAIRS if p.needs == "" and (not names or p.name in names)]
+    made = 0
+    while pairs and made < count:
+        for pair in rng.sample(pairs, len(pairs)):
+            if made == count:
+                return
+            family = rng.choice([f for f in FAMILIES.values() if pair.runs_on(f)])
+            flags = {
+                "with_stack": rng.random() < 0.5,
+                "record_shapes": rng.random() < 0.5,
+                "profile_memory": rng.random() < 0.2,
+                "steps": rng.random() < 0.8,
+                "active": rng.randint(LEAST_STEPS, MOST_STEPS),
+            }
+            strength = rng.choice(pair.strengths)
+            yield Draw(pair, family, strength, seed * 100_000 + made, flags)
+            made += 1
+
+
+def record_pair(out: Path, draw: Draw) -> str:
+    """Record both twins of a draw; returns what to say of it.
+
+    Raises:
+        TwinsDiffer: They do not compute the same.
+    """
+    scale = "small" if "small" in draw.family.configs else "cpu"
+    lab = Lab(torch.device("cpu"), draw.family, scale, draw.seed % 1000, draw.strength)
+    with closing(draw.pair.slow(lab)) as slow, closing(draw.pair.fixed(lab)) as fixed:
+        twins_agree(slow, fixed, CHECKED, draw.pair.tolerance)
+        kept = {}
+        times = {"slow": watch(slow), "fixed": watch(fixed)}
+        for _ in range(ROUNDS):
+            for role, run in (("slow", slow), ("fixed", fixed)):
+                kept[role] = recorded(run, times[role], draw.flags)
+    changed = factors(*(only(times[role]) for role in ("slow", "fixed")))
+    saved = 0.0
+    for role, (trace, base, shown) in kept.items():
+        factor = changed if role == "slow" else {}
+        truth = moments(times[role], factor, shown, base)
+        if role == "slow":
+            span = truth[:, -1] - truth[:, 0]
+            saved = float(1 - span[1] / span[0])
+        keep(out, draw, role, trace, truth, saved)
+    return f"saves {saved:.1%} ({', '.join(changed) or 'nothing differs'})"
+
+
+def only(steps: Steps) -> Steps:
+    """Return the steps without those of the first recording's lead-in."""
+    return Steps(steps.hooks[LEAD_IN:], steps.spans[LEAD_IN:])
+
+
+def recorded(
+    run: Training, steps: Steps, flags: dict[str, Any]
+) -> tuple[bytes, int, list[int]]:
+    """Record some steps: the trace, its clock's zero, and which steps it shows."""
+    for _ in range(LEAD_IN):
+        run.step()
+    active = flags["active"]
+    with tempfile.TemporaryDirectory() as folder, run.settings():
+        path = Path(folder, "trace.json")
+        with profile(
+            activities=[ProfilerActivity.CPU],
+            schedule=schedule(wait=0, warmup=1, active=active, repeat=1)
+            if flags["steps"]
+            else None,
+            on_trace_ready=lambda ready: ready.export_chrome_trace(str(path)),
+            record_shapes=flags["record_shapes"],
+            with_stack=flags["with_stack"],
+            profile_memory=flags["profile_memory"],
+        ) as profiler:
+            if flags["steps"]:
+                run.step()
+                profiler.step()
+            first = len(steps.spans)
+            for _ in range(active):
+                run.step()
+                if flags["steps"]:
+                    profiler.step()
+        trace = anonymous(path.read_bytes())
+    zero = torchtraceap.load(trace).metadata["baseTimeNanoseconds"]
+    return trace, int(zero), list(range(first, first + active))
+
+
+def keep(
+    out: Path, draw: Draw, role: str, trace: bytes, truth: np.ndarray, saved: float
+) -> None:
+    """Write one of two twins."""
+    cause = runs.Cause(
+        draw.pair.pattern,
+        draw.pair.mechanism or draw.pair.name,
+        draw.strength,
+        # It is there and costs nothing that could be measured.
+        null=saved < 0.02,
+        saved=saved,
+    )
+    slow = role == "slow"
+    run = runs.Run(
+        name=f"{draw.name}.{role}",
+        source="R",
+        group=f"{draw.pair.name}.{draw.family.name}",
+        role="fixed" if not slow else "null" if cause.null else "slow",
+        task=draw.family.task,
+        family=draw.family.name,
+        trains=draw.family.trains,
+        seed=draw.seed,
+        twin=f"{draw.name}.{'fixed' if slow else 'slow'}",
+        recording=draw.flags,
+        causes=(cause,) if slow else (),
+    )
+    patterns = (draw.pair.pattern, runs.ALL)
+    runs.write(out, run, trace, {(p, runs.HOST): truth for p in patterns})
+
+
+def main() -> int:
+    """Record what is missing."""
+    options = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    options.add_argument("--out", type=Path, metavar="DIR")
+    options.add_argument("--seed", type=int, default=1)
+    options.add_argument("--count", type=int, default=40, help="pairs to draw")
+    options.add_argument("--pairs", default="", metavar="NAME,...", help="draw these")
+    options.add_argument("--list", action="store_true", help="list the draws and end")
+    given = options.parse_args()
+    torch.set_num_threads(1)
+    names = set(filter(None, given.pairs.split(",")))
+    if unknown := names - {pair.name for pair in PAIRS}:
+        options.error(f"no such pair: {', '.join(sorted(unknown))}")
+    if not given.list and given.out is None:
+        options.error("--out DIR says where to")
+    failed = 0
+    chosen = list(draws(given.seed, given.count, names))
+    for number, draw in enumerate(chosen, 1):
+        if given.list:
+            print(draw.name, draw.pair.pattern, draw.strength)
+            continue
+        if runs.exists(given.out, f"{draw.name}.fixed"):
+            continue
+        begin = time.perf_counter()
+        try:
+            said = record_pair(given.out, draw)
+        except TwinsDiffer as error:
+            said, failed = f"left out: {error}", failed + 1
+        except Exception:  # One program that fails is no reason to lose the others.
+            said, failed = f"left out: {traceback.format_exc(limit=-1)}", failed + 1
+        took = time.perf_counter() - begin
+        print(f"{number}/{len(chosen)} {draw.name}: {said}, {took:.1f} s", flush=True)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""benchmarks/corpus/window_rows.py: a run's windows: features, labels, what rules say."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import runs
+
+import torchtraceap
+from torchtraceap import _core
+
+COARSE = 512
+"""Events of the windows that `rules_512` tells of: what was the default once."""
+
+GOOD_BELOW = 0.05
+"""A run is good if removing everything at once saves less of its span."""
+
+
+def patterns() -> list[tuple[str, str]]:
+    """Return name and side of each built-in pattern, in the order of the columns."""
+    return [(row.name, row.side) for row in _core.patterns()]
+
+
+@dataclass(frozen=True)
+class Analyzed:
+    """What an analysis of a run gives; `fields` are those of compact.py."""
+
+    fields: dict[str, np.ndarray]
+    tokens: dict[str, np.ndarray]
+    good: bool
+    fingerprint: str  #: Of the features' table.
+    columns: tuple[str, ...]  #: Names of the features.
+
+    @staticmethod
+    def version() -> str:
+        """Return what changes when the product's code for this does."""
+        return str(Path(_core.__file__).stat().st_mtime_ns)
+
+
+def analyzed(out: Path, run: runs.Run) -> Analyzed:
+    """Analyze a run at the default windows, and at coarse ones for `rules_512`."""
+    with warnings.catch_warnings():
+        # What is odd about a trace is for its user; here it is part of the data.
+        warnings.simplefilter("ignore", UserWarning)
+        trace = torchtraceap.load(runs.trace_path(out, run.name))
+        report = torchtraceap.analyze(trace)
+        coarse = torchtraceap.analyze(trace, max_events=COARSE)
+    features = report.features()
+    names = [name for name, _ in patterns()]
+    rows = report.windows
+    begin = np.array([round(w.start_us * 1000) for w in rows], np.int64)
+    end = np.array([round(w.end_us * 1000) for w in rows], np.int64)
+    device = [runs.HOST if w.device is None else w.device for w in rows]
+    busy = [
+        np.nan if w.device is None else w.busy_us / max(w.duration_us, 1e-3)
+        for w in rows
+    ]
+    truth = runs.read_truth(out, run.name)
+    at = np.array(device, np.int32)
+    saved, everything = labels(truth, run, names, begin, end, at)
+    fields = {
+        "features": np.asarray(features.windows, np.float32),
+        "begin_ns": begin,
+        "end_ns": end,
+        "device": at,
+        "busy": np.array(busy, np.float32),
+        "events": np.array([w.events for w in rows], np.int32),
+        "saved": saved,
+        "saved_all": everything,
+        "rules": claimed(rows, names),
+        "rules_512": claimed(coarse.windows, names)[covering(rows, coarse.windows)],
+    }
+    tokens = {"token_begin": features.token_begin, **features.tokens}
+    return Analyzed(
+        fields, tokens, good(truth), features.fingerprint, tuple(features.columns)
+    )
+
+
+def claimed(rows: Sequence[Any], names: list[str]) -> np.ndarray:
+    """Return the wasted fraction by window and pattern, as the rules say."""
+    found = np.zeros((len(rows), len(names)), np.float32)
+    place = {name: i for i, name in enumerate(names)}
+    for number, row in enumerate(rows):
+        for label in row.labels:
+            found[number, place[label.pattern]] = label.wasted_fraction
+    return found
+
+
+def covering(fine: Sequence[Any], coarse: Sequence[Any]) -> np.ndarray:
+    """Return, for each fine window, which coarse one of its device holds its middle."""
+    found = np.zeros(len(fine), np.int64)
+    lanes: dict[Any, list[int]] = {}
+    for number, window in enumerate(coarse):
+        lanes.setdefault((window.device, window.pid), []).append(number)
+    starts = {k: np.array([coarse[i].start_us for i in v]) for k, v in lanes.items()}
+    for number, window in enumerate(fine):
+        key = (window.device, window.pid)
+        middle = (window.start_us + window.end_us) / 2
+        at = max(int(np.searchsorted(starts[key], middle, "right")) - 1, 0)
+        found[number] = lanes[key][at]
+    return found
+
+
+def labels(
+    truth: runs.Truth,
+    run: runs.Run,
+    names: list[str],
+    begin: np.ndarray,
+    end: np.ndarray,
+    device: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return what goes of each window without each pattern, and without all.
+
+    Of a complete run what is not in the truth saves nothing; else it is not known.
+    """
+    unknown = 0.0 if run.complete else np.nan
+    saved = np.full((len(begin), len(names)), unknown, np.float32)
+    everything = np.full(len(begin), unknown, np.float32)
+    for (pattern, number), moments in truth.items():
+        here = device == number
+        share = runs.saved_share(moments, begin[here], end[here])
+        if pattern == runs.ALL:
+            everything[here] = share
+        else:
+            saved[here, names.index(pattern)] = share
+    return saved, everything
+
+
+def good(truth: runs.Truth) -> bool:
+    """Tell whether a run loses next to nothing, on the device that loses most."""
+    shares = [
+        1 - (after[-1] - after[0]) / max(before[-1] - before[0], 1)
+        for (pattern, _), (before, after) in truth.items()
+        if pattern == runs.ALL
+    ]
+    return max(shares, default=0.0) < GOOD_BELOW
