@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""pairs/pair.py: what a pair is, and on which families it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from workloads.families import FAMILIES, Family
+from workloads.training import Lab, Training
+
+ALL = ("transformer", "cnn", "recommender")
+
+
+def that_train(family: Family) -> bool:
+    """Take every family that trains: what a pair runs on if it says nothing."""
+    return family.trains
+
+
+def only(*names: str) -> Callable[[Family], bool]:
+    """Take the families of these names."""
+    return lambda family: family.name in names
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A slow and a fixed twin that compute the same.
+
+    Attributes:
+        pattern: The anti-pattern that ``slow`` has and ``fixed`` has not.
+        also: Patterns whose cost the same fix removes; alternatives, not additions.
+        families: Names of the families to record on, the most telling first.
+        why: Why the pair stands where it does in the order.
+        mechanism: How it comes about; of those that share one, some may be trained on
+            and none judged by. Empty: the name of the pair.
+        strengths: What ``Lab.strength`` is drawn from.
+        tolerance: Largest relative difference allowed, see ``twins_agree``.
+        precision: What the tolerance rests on.
+        needs: What the pair cannot do without: ``"cuda"``, ``"compiler"`` or nothing.
+        reason: Why it needs that.
+        rank: Class of its place in the order, see workloads/pairs.
+        runs_on: Tells of a family whether the pair can run on it, which the big corpora
+            ask; ``families`` are among them.
+    """
+
+    name: str
+    pattern: str
+    slow: Callable[[Lab], Training]
+    fixed: Callable[[Lab], Training]
+    families: tuple[str, ...]
+    why: str
+    also: tuple[str, ...] = ()
+    mechanism: str = ""
+    strengths: tuple[float, ...] = (1.0,)
+    tolerance: float = 1e-3
+    precision: str = "the same operations in another order"
+    needs: str = ""
+    reason: str = ""
+    rank: int = 3
+    runs_on: Callable[[Family], bool] = that_train
+
+
+@dataclass(frozen=True)
+class Case:
+    """One pair on one family: the unit that is timed, recorded and resumed."""
+
+    pair: Pair
+    family: Family
+
+    @property
+    def name(self) -> str:
+        return f"{self.pair.name}.{self.family.name}"
+
+
+def cases(pairs: Iterable[Pair]) -> Iterator[Case]:
+    """Yield every case: first each pair on its first family, then on its second."""
+    chosen = list(pairs)
+    for turn in range(max((len(pair.families) for pair in chosen), default=0)):
+        for pair in chosen:
+            if turn < len(pair.families):
+                yield Case(pair, FAMILIES[pair.families[turn]])
