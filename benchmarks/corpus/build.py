@@ -5,8 +5,9 @@
     python benchmarks/corpus/build.py --out DIR --seed 1            # all of it
     python benchmarks/corpus/build.py --out DIR --seed 1 --small    # 5 minutes
 
-Runs record.py, simulate.py, perturb.py and compact.py one after the other, each of which
-goes on where it was stopped. What they say is shown; the last lines say what each took.
+Runs record.py, simulate.py, perturb.py and compact.py one after the other, each of
+which goes on where it was stopped. What they say is shown, and at the end what each
+took.
 """
 
 from __future__ import annotations

@@ -2,10 +2,10 @@
 """hook_times.py: where the steps of two twins spend their time, hook by hook.
 
 Twins differ in one place, but what that place costs may turn up in another: a layout
-chosen in the forward pass slows the backward pass. So all hooks are timed in both twins,
-and those that take longer in the slow one, beyond what steps differ anyway, are what
-the fix saves. On a CPU nothing runs behind the host's back: a moment of the slow run
-comes, without the pattern, when all before it has taken the fixed twin's time.
+chosen in the forward pass slows the backward pass. So all hooks are timed in both
+twins, and those that take longer in the slow one, beyond what steps differ anyway, are
+what the fix saves. On a CPU nothing runs behind the host's back: a moment of the slow
+run comes, without the pattern, when all before it has taken the fixed twin's time.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ REST = "step"
 
 @dataclass
 class Steps:
-    """When each hook of each step began and ended: nanoseconds of the system's clock."""
+    """When each hook of each step began and ended, in ns of the system's clock."""
 
     hooks: list[list[tuple[str, int, int]]] = field(default_factory=list)
     spans: list[tuple[int, int]] = field(default_factory=list)

@@ -87,7 +87,7 @@ class Session:
         Timing has a soft limit, as it takes an unknown time. Recording has a hard
         one: it takes no longer than timing did, which compiled and ran the same.
         """
-        budget: float = self.options.budget_s
+        budget: float = 60 * self.options.minutes
         if self.state(case) != "timed":
             return self.seconds() < budget * TIMING_SHARE
         expected: float = self.manifest.cases[case.name]["timing_s"] + EXPORT_S

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""benchmarks/corpus/window_rows.py: a run's windows: features, labels, what rules say."""
+"""benchmarks/corpus/window_rows.py: a run's windows: features, labels, rules."""
 
 from __future__ import annotations
 

@@ -148,7 +148,7 @@ def test_second_run_does_nothing_again(
 
 
 def test_run_goes_on_after_time_or_a_file_was_lost(tmp_path: Path) -> None:
-    assert run(tmp_path, ITEM, more=("--budget-s", "0")) == record_cuda.UNFINISHED
+    assert run(tmp_path, ITEM, more=("--minutes", "0")) == record_cuda.UNFINISHED
     assert manifest(tmp_path)["cases"] == {}
     assert run(tmp_path, ITEM) == record_cuda.DONE
     (archive,) = tmp_path.glob("*.tar")
