@@ -3,10 +3,12 @@
 """benchmarks/corpus/gold.py: source G: what record_cuda.py recorded, as runs.
 
     python benchmarks/corpus/gold.py RECORDED --out DIR
+    python benchmarks/corpus/gold.py --public TRACES --out DIR
 
 Labels come from the fixed twin's trace, work by work; of a pair whose measured saving
-is a negative (see measure.py) nothing counts as saved. Only for tests: no part of
-a corpus that is trained on holds runs of source G.
+is a negative (see measure.py) nothing counts as saved. Of the public traces one pair
+was recorded by others with the pattern and without. Only for tests: no part of a corpus
+that is trained on holds runs of source G, and origins.py keeps out theirs.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ import gzip
 import json
 import sys
 import tarfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -47,55 +50,112 @@ def add(
     Raises:
         ValueError: Their steps do not match.
     """
-    sides = {side: traces[case[side]["trace"]["member"]] for side in ("slow", "fixed")}
-    loaded = {side: torchtraceap.load(text) for side, text in sides.items()}
     pair, family = told["pairs"][case["pair"]], FAMILIES[case["family"]]
+    lines = [f"{found['file']}:{found['line']}" for found in pair["cause"]]
     cause = runs.Cause(
         pair["pattern"],
         pair.get("mechanism") or case["pair"],
         1.0,
         null=case["label"] == "negative",
         saved=case["saving"],
-        line=":".join(str(pair["cause"][0][k]) for k in ("file", "line"))
-        if pair["cause"]
-        else "",
+        line=min(lines, default=""),
     )
-    for side, text in sides.items():
-        other = loaded["fixed" if side == "slow" else side]
-        if cause.null:
-            other = loaded[side]
-        moments = twin_moments(loaded[side], other)
-        slow = side == "slow"
-        run = runs.Run(
-            name=f"G.{name}.{side}",
-            source="G",
-            group=name,
-            role="fixed" if not slow else "null" if cause.null else "slow",
-            task=family.task,
-            family=family.name,
-            trains=family.trains,
-            seed=told["identity"]["seed"],
-            twin=f"G.{name}.{'fixed' if slow else 'slow'}",
-            gpu=told["identity"].get("gpu") or "",
-            # One pattern was taken out; what else costs time nobody measured.
-            complete=False,
-            recording={"with_stack": True, "record_shapes": True, "steps": True},
-            causes=(cause,) if slow else (),
-        )
+    run = runs.Run(
+        name=f"G.{name}",
+        source="G",
+        group=name,
+        role="null" if cause.null else "slow",
+        task=family.task,
+        family=family.name,
+        trains=family.trains,
+        seed=told["identity"]["seed"],
+        gpu=told["identity"].get("gpu") or "",
+        # One pattern was taken out; what else costs time nobody measured.
+        complete=False,
+        recording={"with_stack": True, "record_shapes": True, "steps": True},
+        causes=(cause,),
+    )
+    texts = [traces[case[side]["trace"]["member"]] for side in ("slow", "fixed")]
+    write_twins(out, run, *texts)
+
+
+def write_twins(out: Path, run: runs.Run, slow: bytes, fixed: bytes) -> None:
+    """Write the two recordings of `run`'s cause and of its fix.
+
+    Raises:
+        ValueError: Their steps do not match.
+    """
+    (cause,) = run.causes
+    loaded = [torchtraceap.load(text) for text in (slow, fixed)]
+    # What was measured to cost nothing saves nothing in any window.
+    saved = twin_moments(loaded[0], loaded[0 if cause.null else 1])
+    names = [f"{run.name}.{side}" for side in ("slow", "fixed")]
+    twins = (
+        replace(run, name=names[0], twin=names[1]),
+        replace(run, name=names[1], twin=names[0], role="fixed", causes=()),
+    )
+    truths = saved, twin_moments(loaded[1], loaded[1])
+    for twin, text, found in zip(twins, (slow, fixed), truths, strict=True):
         truth = {
-            (pattern, device): found
-            for device, found in moments.items()
-            for pattern in (pair["pattern"], runs.ALL)
+            (pattern, device): moments
+            for device, moments in found.items()
+            for pattern in (cause.pattern, runs.ALL)
         }
-        runs.write(out, run, text, truth)
+        runs.write(out, twin, text, truth)
+
+
+#: Of the traces of PyTorch's TensorBoard plugin: the same training with 0 and with 4
+#: workers of its loader, on one V100.
+PUBLIC = "kineto2021-v100-resnet50-workers{}.json.gz", ("0-memory", "4")
+
+
+def add_public(out: Path, traces: Path) -> None:
+    """Write the pair that others recorded.
+
+    Raises:
+        FileNotFoundError: It is not there.
+    """
+    texts = [
+        gzip.decompress((traces / PUBLIC[0].format(which)).read_bytes())
+        for which in PUBLIC[1]
+    ]
+    cause = runs.Cause("dataloader_bound", "no workers", 1.0)
+    run = runs.Run(
+        name="G.public.resnet50",
+        source="G",
+        group="public.resnet50",
+        role="slow",
+        task="classification",
+        family="resnet50",
+        trains=True,
+        seed=0,
+        gpu="Tesla V100-DGXS-32GB",
+        origin="pytorch/kineto:tb_plugin",
+        complete=False,
+        causes=(cause,),
+    )
+    write_twins(out, run, *texts)
 
 
 def main() -> int:
     """Write what is missing."""
     options = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    options.add_argument("recorded", type=Path, help="what record_cuda.py wrote")
+    options.add_argument(
+        "recorded", type=Path, nargs="?", help="what record_cuda.py wrote"
+    )
+    options.add_argument(
+        "--public", type=Path, metavar="TRACES", help="the public traces' folder"
+    )
     options.add_argument("--out", type=Path, required=True, metavar="DIR")
     given = options.parse_args()
+    if given.public:
+        try:
+            add_public(given.out, given.public)
+        except FileNotFoundError as error:
+            options.error(f"{error.filename} is missing")
+        print(f"2 runs of source G in {given.out}")
+    if given.recorded is None:
+        return 0 if given.public else options.error("name RECORDED, or --public TRACES")
     path = given.recorded / "manifest.json"
     if not path.exists():
         options.error(f"{path} is missing: is this what record_cuda.py --out wrote?")

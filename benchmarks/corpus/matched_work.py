@@ -54,7 +54,8 @@ def twin_moments(slow: _core.Trace, fixed: _core.Trace) -> dict[int, np.ndarray]
 def steps_of(trace: _core.Trace) -> list[tuple[int, int]]:
     """Return begin and end of each ProfilerStep of the host, in order, in ns."""
     columns = trace.columns
-    chosen = _of_categories(trace, {"user_annotation"})
+    # Traces of 2021 have them among the operators.
+    chosen = _of_categories(trace, {"user_annotation", "cpu_op"})
     named = [r for r in chosen if trace.name(int(r)).startswith("ProfilerStep#")]
     spans = {
         (int(columns["ts"][r]), int(columns["ts"][r] + columns["dur"][r]))
