@@ -89,6 +89,10 @@ def write_twins(out: Path, run: runs.Run, slow: bytes, fixed: bytes) -> None:
     loaded = [torchtraceap.load(text) for text in (slow, fixed)]
     # What was measured to cost nothing saves nothing in any window.
     saved = twin_moments(loaded[0], loaded[0 if cause.null else 1])
+    if not cause.saved and not cause.null:  # Nobody measured it without the profiler.
+        spans = [m[:, -1] - m[:, 0] for m in saved.values()]
+        share = float(max(1 - without / span for span, without in spans))
+        run = replace(run, causes=(replace(cause, saved=share),))
     names = [f"{run.name}.{side}" for side in ("slow", "fixed")]
     twins = (
         replace(run, name=names[0], twin=names[1]),
