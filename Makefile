@@ -27,7 +27,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
 .PHONY: help setup package module build demo test verify broken no-torch notebook docs linkcheck bench \
-  asan tsan fuzz libfuzzer large coverage lint format stubs clean distclean
+  asan tsan fuzz libfuzzer large coverage corpus corpus-small lint format stubs clean distclean
 .SECONDARY:
 
 help:  ## List these targets
@@ -160,6 +160,18 @@ BENCH_FLAGS ?=
 
 bench: build  ## Measure the loader against others and write docs/performance.md
 	python benchmarks/loader/run.py $(BENCH_FLAGS)
+
+# Where the corpus is made, and the seed that it is drawn with.
+CORPUS ?= build/corpus
+SEED ?= 1
+
+corpus: build extra-benchmark  ## Make the labeled corpus and the table of baselines (an hour)
+	python benchmarks/corpus/build.py --out $(CORPUS) --seed $(SEED)
+	python benchmarks/detector/evaluate.py $(CORPUS)
+
+corpus-small: build extra-benchmark  ## The same in minutes, through every part
+	python benchmarks/corpus/build.py --out $(CORPUS)-small --seed $(SEED) --small
+	python benchmarks/detector/evaluate.py $(CORPUS)-small --quick
 
 # --- Care ------------------------------------------------------------------------
 
