@@ -23,10 +23,7 @@ CORPUS = Path(__file__).resolve().parents[1] / "corpus"
 import record_cuda  # noqa: E402
 import session  # noqa: E402
 from measure import TwinsDiffer, label, twins_agree  # noqa: E402
-from workloads import (
-    device_twins,
-    pairs,
-)
+from workloads import device_twins, pairs  # noqa: E402
 from workloads.families import FAMILIES  # noqa: E402
 from workloads.training import Lab, Training, tf32  # noqa: E402
 
@@ -38,6 +35,7 @@ pytestmark = [
 
 ITEM, LOADER = "item_per_parameter.recommender", "loader_without_workers.cnn"
 TF32 = "fp32_matmul.cnn"
+BY_SWITCH = ("tensor_core_unused", "misaligned_gemm")
 EAGER = [case for case in pairs.cases(pairs.PAIRS) if case.pair.needs != "compiler"]
 
 
@@ -241,8 +239,8 @@ def test_twins_that_learn_nothing_do_not_agree() -> None:
 def test_every_pair_has_a_cause_in_a_function() -> None:
     for pair in pairs.PAIRS:
         found = pairs.causes(pair)
-        # Whether TF32 is allowed is decided by a switch, not on a line of the step.
-        assert bool(found) is (pair.name != "fp32_matmul")
+        # Precision and sizes are decided by a switch, not on a line of the step.
+        assert bool(found) is (pair.pattern not in BY_SWITCH)
         assert all(cause["frame"].endswith(tuple("abcdefghijklmnopqrstuvwxyz"))
                    for cause in found)  # fmt: skip
 
