@@ -32,7 +32,6 @@ from workloads.families.family import (
     Config,
     Family,
 )
-
 from workloads.named import graph_models, number_models, text_models
 
 __all__ = ["FAMILIES", "SCALES", "SOURCES", "TASKS", "Batch", "Config", "Family"]
