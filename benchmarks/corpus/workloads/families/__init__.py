@@ -32,12 +32,14 @@ from workloads.families.family import (
     Config,
     Family,
 )
+from workloads.named import graph_models, number_models, text_models
 
 __all__ = ["FAMILIES", "SCALES", "SOURCES", "TASKS", "Batch", "Config", "Family"]
 
 _MODULES = (
     classification, classification_tokens, classification_tables, detection,
     segmentation, generation_text, generation_images, depth, pose,
+    text_models, graph_models, number_models,
 )  # fmt: skip
 
 FAMILIES: dict[str, Family] = {

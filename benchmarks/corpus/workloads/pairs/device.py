@@ -3,64 +3,108 @@
 
 from __future__ import annotations
 
-import workloads.device_twins as twins
+from workloads.device_twins import loops, updates
+from workloads.pairs import device_kernels
+from workloads.pairs.device_kernels import SHARES, any_family
 from workloads.pairs.pair import ALL, Pair, only
 from workloads.training import Training
 
-PAIRS: tuple[Pair, ...] = (
+ADAM = "Adam divides by roots of tiny moments, which magnifies rounding"
+
+LOOPS = (
     Pair(
-        "loop_over_samples", "loop_indexing", twins.ScalesRowByRow,
-        twins.ScalesTogether, ("cnn", "transformer", "lstm"),
+        "loop_over_samples", "loop_indexing", loops.ScalesRowByRow,
+        loops.ScalesTogether, ("cnn", "transformer", "lstm"),
         why="launch-bound regions need real launch costs",
-        rank=1,
-        also=("launch_bound",),
+        rank=1, also=("launch_bound",), strengths=SHARES, runs_on=any_family,
     ),
     Pair(
-        "graph_break_per_block", "graph_break", twins.CompilesInPieces,
-        twins.Compiles, ("transformer", "cnn"),
-        why="no public trace pairs a broken graph with a whole one",
-        rank=1,
-        also=("launch_bound",),
-        runs_on=only("transformer", "cnn"),
-        needs="compiler", reason="torch.compile has no working compiler here",
+        "loop_over_losses", "loop_indexing", loops.WeighsOneByOne,
+        loops.WeighsTogether, ("recommender",),
+        why="the same pattern by scalars: two indexings and two launches a sample",
+        also=("launch_bound",), strengths=SHARES,
     ),
     Pair(
-        "single_tensor_optimizer", "unfused_optimizer", twins.AdamOneByOne,
-        twins.AdamTogether, ALL,
-        why="one flag, large where parameters are many and small",
-        rank=1,
-        also=("launch_bound",),
-        tolerance=1e-2,
-        precision="Adam divides by roots of tiny moments, which magnifies rounding",
+        "loop_writes_rows", "loop_indexing", loops.CentersInPlace,
+        loops.CentersTogether, ("cnn",),
+        why="the same pattern by writing: the backward pass copies for each row",
+        also=("launch_bound",), strengths=SHARES, runs_on=any_family,
     ),
     Pair(
-        "unrolled_lstm", "small_grid", twins.UnrollsLstm, Training, ("lstm",),
+        "samples_alone", "launch_bound", loops.RunsSamplesAlone, Training,
+        ("transformer", "cnn"),
+        why="a batch in a loop: every kernel small, every launch paid a sample",
+        also=("small_grid", "loop_indexing", "host_bound_python"),
+        strengths=SHARES, runs_on=any_family,
+        tolerance=5e-2,
+        precision="TF32 on CUDA: other sizes are other kernels, which round otherwise",
+    ),
+    Pair(
+        "unrolled_lstm", "small_grid", loops.UnrollsLstm, Training, ("lstm",),
         runs_on=only("lstm"),
         why="grids far below the number of multiprocessors, against one fused layer",
-        rank=2,
-        also=("launch_bound",),
+        rank=2, also=("launch_bound",), strengths=SHARES,
         tolerance=5e-2,
         precision="TF32 on CUDA (10-bit mantissas), rounded anew in every cell",
     ),
     Pair(
-        "empty_cache_in_step", "allocator_churn", twins.EmptiesCache, Training, ALL,
-        why="cudaMalloc and cudaFree take times nobody can guess",
-        rank=2,
-        also=("sync_stall",),
-        needs="cuda", reason="the caching allocator is that of a GPU",
-    ),
-    Pair(
-        "fp32_matmul", "tensor_core_unused", twins.ForbidsTf32, Training,
-        ALL,
-        why="the only pair that changes kernels and nothing on the host",
-        rank=2,
-        tolerance=5e-2,
-        precision="fp32 against TF32, whose mantissas have 10 bits",
-        needs="cuda", reason="TF32 is a mode of a GPU's tensor cores",
-    ),
-    Pair(
-        "zero_grad_fill", "zero_grad_fill", twins.FillsGradients, Training, ALL,
-        why="seldom costs 5 % by itself: a natural near miss",
-        rank=3,
+        "products_in_slices", "small_grid", loops.MultipliesInSlices,
+        loops.MultipliesWhole, ("transformer",),
+        why="a product in slices too narrow for the device",
+        also=("launch_bound",), strengths=SHARES, runs_on=any_family,
+        tolerance=5e-2, precision="TF32 on CUDA, in kernels that differ by size",
     ),
 )  # fmt: skip
+
+UPDATES = (
+    Pair(
+        "single_tensor_optimizer", "unfused_optimizer", updates.AdamOneByOne,
+        updates.AdamTogether, ALL,
+        why="one flag, large where parameters are many and small",
+        rank=1, also=("launch_bound",), strengths=SHARES,
+        tolerance=1e-2, precision=ADAM,
+    ),
+    Pair(
+        "single_tensor_sgd", "unfused_optimizer", updates.SgdOneByOne,
+        updates.SgdTogether, ("cnn",),
+        why="the same with a third of the kernels",
+        also=("launch_bound",), strengths=SHARES,
+    ),
+    Pair(
+        "own_optimizer", "unfused_optimizer", updates.OwnOneByOne, updates.OwnTogether,
+        ("transformer",),
+        why="a class of one's own, of which no flag is known",
+        also=("launch_bound",), strengths=SHARES,
+    ),
+    Pair(
+        "zero_grad_fill", "zero_grad_fill", updates.FillsGradients, Training, ALL,
+        why="seldom costs 5 % by itself: a natural near miss",
+        rank=3, strengths=SHARES,
+    ),
+    Pair(
+        "zero_grad_by_hand", "zero_grad_fill", updates.FillsOneByOne, Training,
+        ("recommender",),
+        why="the same in a loop of the program's",
+        strengths=SHARES,
+    ),
+    Pair(
+        "zero_grad_anew", "zero_grad_fill", updates.MakesZeros, Training,
+        ("recommender",),
+        why="the same into new memory in each step",
+        strengths=SHARES,
+    ),
+    Pair(
+        "average_by_parameter", "launch_bound", updates.AveragesOneByOne,
+        updates.AveragesTogether, ("transformer",),
+        why="a running average of weights is in many programs, in a loop",
+        also=("host_bound_python",), strengths=SHARES,
+    ),
+    Pair(
+        "clip_by_tensor", "launch_bound", updates.ClipsOneByOne, updates.ClipsTogether,
+        ("cnn",),
+        why="four tiny kernels a parameter, nothing read",
+        also=("host_bound_python",), strengths=SHARES,
+    ),
+)  # fmt: skip
+
+PAIRS: tuple[Pair, ...] = (*LOOPS, *UPDATES, *device_kernels.PAIRS)

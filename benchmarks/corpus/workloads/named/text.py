@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""named/text.py: twins that write text."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from workloads.named.text_models import END, Writer, sample_static
+from workloads.strength import slow_count
+from workloads.training import Training
+
+
+def sample_by_mask(logits: Tensor, noise: Tensor, k: int) -> Tensor:
+    """Draw of what reaches the k-th largest: how many, only the device knows."""
+    likely = logits >= torch.topk(logits, k).values[:, -1:]
+    rows, kept = torch.nonzero(likely, as_tuple=True)  # cause: sampler_by_mask
+    scores = torch.full_like(logits, -torch.inf)
+    scores[rows, kept] = (logits + noise)[likely]  # cause: sampler_by_mask
+    return torch.argmax(scores, dim=1)
+
+
+class SamplesByMask(Training):
+    """Draws with shapes that depend on data; its places are the rows of a batch."""
+
+    def make_model(self) -> nn.Module:
+        model = super().make_model()
+        model.sample = self.sample
+        return model
+
+    def sample(self, logits: Tensor, noise: Tensor, k: int) -> Tensor:
+        alone = slow_count(self.lab, len(logits))
+        token = sample_by_mask(logits[:alone], noise[:alone], k)
+        if alone == len(logits):
+            return token
+        rest = sample_static(logits[alone:], noise[alone:], k)
+        return torch.cat([token, rest])
+
+
+class CompilesSampler(Training):
+    """Draws with static shapes, compiled in one graph."""
+
+    sample = staticmethod(sample_static)
+
+    def make_model(self) -> nn.Module:
+        model = super().make_model()
+        model.sample = torch.compile(type(self).sample)
+        return model
+
+    def close(self) -> None:
+        torch.compiler.reset()
+
+
+class CompilesSamplerByMask(CompilesSampler):
+    """Draws with shapes that depend on data, compiled as far as that goes."""
+
+    sample = staticmethod(sample_by_mask)
+
+
+def write_reading(model: Writer, reads: int, prompts: Tensor) -> Tensor:
+    """Write, looking at each of the first ``reads`` tokens and letting tensors grow."""
+    told = torch.zeros(len(prompts), 0, device=prompts.device)
+    text = prompts
+    ended = torch.zeros(len(prompts), dtype=torch.bool, device=prompts.device)
+    chances, state = model.read(prompts)
+    for t in range(model.count):
+        best, token = chances.max(1)
+        told = torch.cat([told, best.masked_fill(ended, 0.0).unsqueeze(1)], dim=1)
+        text = torch.cat([text, token.unsqueeze(1)], dim=1)
+        ended = ended | (token == END)
+        if t < reads:
+            words = [str(token[i].item()) for i in range(len(token))]
+            if " ".join(words) == "stop" or ended.all():  # cause: tokens_read
+                break
+        chances, state = model.read(text[:, -1:], state)
+    missing = model.count - told.shape[1]
+    return torch.nn.functional.pad(told, (0, missing))
+
+
+class ReadsTokens(Training):
+    """Reads each token as it comes; its places are the tokens of a text."""
+
+    def make_model(self) -> nn.Module:
+        model = super().make_model()
+        reads = slow_count(self.lab, model.count)
+        model.write = lambda prompts: write_reading(model, reads, prompts)
+        return model
