@@ -24,8 +24,9 @@ PARTS = {
     "timeline": ["trace"],
     "replay": ["timeline"],
     "patterns": ["replay", "timeline"],
-    "detector": ["patterns/pattern.h", "timeline"],
-    "pipeline": ["patterns", "detector"],
+    "features": ["timeline", "patterns/pattern.h"],
+    "detector": ["features"],
+    "pipeline": ["patterns", "features"],
     "bindings": ["pipeline", "detector"],
 }
 # The same for folders of tests/cpp/ only, which every test may use.
@@ -70,7 +71,8 @@ LIBRARIES = [
     ),
 ]
 
-# The parts that need torch, which the module _core must do without.
+# The parts that need torch, which `pipeline` and the module _core must do without:
+# probabilities come to them as plain data.
 TORCH_PARTS = ["detector"]
 
 # Python: what a module of the package may import before anything is called.

@@ -57,6 +57,9 @@ void bind_lanes(pybind11::module_& m, pybind11::class_<Analysis>& report);
 /// Adds the copy of its trace for Perfetto.
 void bind_perfetto(pybind11::class_<Analysis>& report);
 
+/// Adds the arrays that models read.
+void bind_features(pybind11::module_& m, pybind11::class_<Analysis>& report);
+
 /// Adds the replay of a report's trace.
 void bind_replay(pybind11::module_& m, pybind11::class_<Analysis>& report);
 

@@ -242,6 +242,7 @@ void bind_report(py::module_& m) {
   bind_tables(m, report);
   bind_lanes(m, report);
   bind_perfetto(report);
+  bind_features(m, report);
   bind_replay(m, report);
 
   m.def(

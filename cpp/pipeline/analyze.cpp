@@ -113,6 +113,7 @@ Report analyze(const trace::Trace& trace, const Options& options) {
   report.unexplained = find_unexplained(timeline, found.unclaimed);
   report.windows =
       label(timeline, windows, found.claims, found.patterns, report.origin, gains);
+  report.causes = shares_by_cause(timeline, windows, found.claims, gains);
   report.findings = std::move(found.findings);
   report.own_rules = std::move(found.own);
   report.patterns = std::move(found.patterns);

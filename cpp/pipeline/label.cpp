@@ -73,6 +73,11 @@ void add_busy_time(const timeline::Timeline& t, std::vector<WindowRow>& rows) {
   }
 }
 
+bool is_priced(std::span<const PatternGain> priced, patterns::PatternId pattern) {
+  return std::any_of(priced.begin(), priced.end(),
+                     [&](const PatternGain& g) { return g.pattern == pattern; });
+}
+
 }  // namespace
 
 std::vector<WindowRow> label(const timeline::Timeline& t,
@@ -82,12 +87,9 @@ std::vector<WindowRow> label(const timeline::Timeline& t,
                              std::span<const PatternGain> priced) {
   const OnHost on_host(t, windows);
   std::map<std::pair<std::uint32_t, patterns::PatternId>, WindowBlame> blamed;
-  const auto is_priced = [&](patterns::PatternId pattern) {
-    return std::any_of(priced.begin(), priced.end(),
-                       [&](const PatternGain& g) { return g.pattern == pattern; });
-  };
   for (const auto& claim : claims) {
-    if (!patterns[claim.pattern].user_finding || is_priced(claim.pattern)) continue;
+    if (!patterns[claim.pattern].user_finding || is_priced(priced, claim.pattern))
+      continue;
     for_each_window(windows, on_host, claim, [&](std::uint32_t index, std::int64_t ns) {
       auto& blame = blamed[{index, claim.pattern}];
       blame.ns += ns;
@@ -123,6 +125,39 @@ std::vector<WindowRow> label(const timeline::Timeline& t,
     std::stable_sort(
         row.labels.begin(), row.labels.end(),
         [](const Label& a, const Label& b) { return a.wasted_ns > b.wasted_ns; });
+  }
+  return out;
+}
+
+std::vector<float> shares_by_cause(const timeline::Timeline& t, const Windows& windows,
+                                   const std::vector<patterns::Claim>& claims,
+                                   std::span<const PatternGain> priced) {
+  const auto columns = patterns::patterns().size();
+  std::vector<float> out(windows.size() * columns, 0);
+  const auto add = [&](std::size_t index, patterns::PatternId pattern,
+                       std::int64_t ns) {
+    const auto& w = windows[index];
+    auto& share = out[index * columns + static_cast<std::size_t>(pattern)];
+    share = std::min(
+        1.0f, share + static_cast<float>(static_cast<double>(ns) /
+                                         static_cast<double>(w.end_ns - w.begin_ns)));
+  };
+  const OnHost on_host(t, windows);
+  for (const auto& claim : claims) {
+    if (static_cast<std::size_t>(claim.pattern) >= columns ||
+        is_priced(priced, claim.pattern)) {
+      continue;
+    }
+    for_each_window(windows, on_host, claim, [&](std::uint32_t index, std::int64_t ns) {
+      add(index, claim.pattern, ns);
+    });
+  }
+  for (const auto& of : priced) {
+    for (std::size_t i = 0; i < of.windows.size(); ++i) {
+      if (static_cast<std::size_t>(of.pattern) < columns) {
+        add(i, of.pattern, of.windows[i].ns);
+      }
+    }
   }
   return out;
 }

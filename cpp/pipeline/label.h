@@ -33,6 +33,14 @@ std::vector<WindowRow> label(const timeline::Timeline& timeline,
                              Origin origin = Origin::kRule,
                              std::span<const PatternGain> priced = {});
 
+/// Returns for each window the share of its time that each pattern of patterns()
+/// wastes, row by row: what labels say, and what is too little for one or no finding of
+/// the user's. Those of own rules are left out. Cost as of label().
+std::vector<float> shares_by_cause(const timeline::Timeline& timeline,
+                                   const std::vector<timeline::Window>& windows,
+                                   const std::vector<patterns::Claim>& claims,
+                                   std::span<const PatternGain> priced = {});
+
 /// Fills `windows` of each finding with the indices its claims touch, of windows that
 /// have a label of its pattern.
 void point_to_windows(const timeline::Timeline& timeline,

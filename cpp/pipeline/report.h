@@ -166,6 +166,9 @@ struct Report {
   std::vector<timeline::IntervalSet> profiler_idle;
   std::vector<StepRow> steps;
   std::vector<WindowRow> windows;
+  /// Of each window the share that each built-in pattern wastes, row by row, however
+  /// little it is; empty if the trace is unusable. What features read.
+  std::vector<float> causes;
   /// Those whose fix gains most first, then, where no gain is known, most wasted.
   std::vector<patterns::Finding> findings;
   std::vector<patterns::OwnOutcome> own_rules;  ///< Empty if the trace is unusable.

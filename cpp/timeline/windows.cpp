@@ -25,11 +25,6 @@ struct Start {
 
 bool earlier(const Start& a, const Start& b) { return a.at < b.at; }
 
-// A process feeds at most some ten devices. Of one that names a device for each kernel,
-// the windows of those beyond hold device work alone: counting the process's events
-// for each of them again would take quadratic time.
-constexpr std::size_t kMostDevices = 64;
-
 // What the threads of each process start, by time, sorted once for all its devices.
 class HostStarts {
  public:
@@ -56,8 +51,7 @@ class HostStarts {
     if (threads == threads_.end()) return starts;
     for (const auto* lane : threads->second) {
       for (const auto row : t_.lanes.rows_of(*lane)) {
-        const auto cat = c.cat(row);
-        if (cat == Category::kPythonFunction || cat == Category::kOverhead) continue;
+        if (!counts_in_windows(c.cat(row))) continue;
         starts.push_back({c.ts[row], false});
       }
     }
@@ -104,6 +98,12 @@ void tile(const Timeline& t, std::int64_t pid, const DeviceTime* d,
     for (; start != starts.end() && start->at < limit; ++start) {
       if (w.events >= spec.max_events && start->at > w.begin_ns) {
         w.end_ns = start->at;
+        // What starts with it is the next window's as well.
+        while (std::prev(start)->at == w.end_ns) {
+          --start;
+          --w.events;
+          w.work -= start->work;
+        }
         break;
       }
       ++w.events;
@@ -121,6 +121,10 @@ void tile(const Timeline& t, std::int64_t pid, const DeviceTime* d,
 
 }  // namespace
 
+std::int64_t feeder_of(const Timeline& t, const DeviceTime& d) {
+  return d.pid == trace::kNoId ? t.columns().pid[d.rows.front()] : d.pid;
+}
+
 std::vector<Window> make_windows(const Timeline& t, const WindowSpec& spec) {
   if (spec.max_events == 0) {
     throw std::invalid_argument("max_events must be at least 1, not 0");
@@ -130,8 +134,7 @@ std::vector<Window> make_windows(const Timeline& t, const WindowSpec& spec) {
   const StepBorders steps(t);
   HostStarts host(t);
   for (const auto& d : t.devices) {
-    tile(t, d.pid == trace::kNoId ? t.columns().pid[d.rows.front()] : d.pid, &d, spec,
-         steps, host, out);
+    tile(t, feeder_of(t, d), &d, spec, steps, host, out);
   }
   for (const auto& process : t.host) {
     tile(t, process.pid, nullptr, spec, steps, host, out);

@@ -7,11 +7,15 @@
 // dead one few.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
+#include "trace/category.h"
+
 namespace tta::timeline {
 
+struct DeviceTime;
 struct Timeline;
 
 inline constexpr std::int64_t kNoStep = -1;
@@ -20,8 +24,22 @@ struct WindowSpec {
   /// Events a window holds before it ends; at least 1. Operators, annotations, runtime
   /// calls and device work count, by their start. Python frames do not: they come by
   /// the ten thousand with stacks on, and would cut time by how it was recorded.
-  std::uint32_t max_events = 512;
+  std::uint32_t max_events = 128;
 };
+
+/// Tells whether a row on a lane counts in windows, see WindowSpec::max_events.
+constexpr bool counts_in_windows(trace::Category category) {
+  return category != trace::Category::kPythonFunction &&
+         category != trace::Category::kOverhead;
+}
+
+/// A process feeds at most some ten devices. Of one that names a device for each
+/// kernel, the windows of those beyond hold device work alone: counting the process's
+/// events for each of them again would take quadratic time.
+inline constexpr std::size_t kMostDevices = 64;
+
+/// Returns the process whose events the windows of a device count.
+std::int64_t feeder_of(const Timeline& timeline, const DeviceTime& device);
 
 struct Window {
   std::int64_t begin_ns = 0;
@@ -30,7 +48,7 @@ struct Window {
   std::int32_t device = -1;     ///< Its key; -1 for a trace without device work.
   std::int32_t number = -1;     ///< The device's in the file; -1 likewise.
   std::int64_t pid = 0;         ///< The process, see trace::Trace::identity.
-  std::uint32_t events = 0;     ///< Events that start in it, as counted above.
+  std::uint32_t events = 0;     ///< Events that start in it, see window_rows.h.
   std::uint32_t work = 0;       ///< Device kernels, copies, memsets that start in it.
 };
 

@@ -20,6 +20,8 @@ __all__: list[str] = [
     "DrawnLane",
     "DrawnLanes",
     "Edit",
+    "FeatureColumn",
+    "Features",
     "Fidelity",
     "Figure",
     "Finding",
@@ -70,6 +72,9 @@ __all__: list[str] = [
     "category_number",
     "column_docs",
     "edit_kinds",
+    "event_kinds",
+    "feature_columns",
+    "feature_fingerprint",
     "judge",
     "load_bytes",
     "load_file",
@@ -78,6 +83,7 @@ __all__: list[str] = [
     "step_categories",
     "step_range",
     "thresholds",
+    "token_columns",
 ]
 
 class Warning:
@@ -565,6 +571,7 @@ class Report:
     """
     What an analysis says. Times in nanoseconds.
     """
+    def features(self) -> Features: ...
     def kernel_counts(self) -> KernelCounts: ...
     def lanes(
         self,
@@ -834,6 +841,34 @@ class DrawnLanes:
     def lanes(self) -> list[DrawnLane]: ...
     @property
     def left_out(self) -> int: ...
+
+class FeatureColumn:
+    """
+    See features/feature_table.h.
+    """
+    @property
+    def doc(self) -> str: ...
+    @property
+    def missing(self) -> str: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def normalization(self) -> str: ...
+    @property
+    def type(self) -> str: ...
+    @property
+    def unit(self) -> str: ...
+
+class Features:
+    """
+    Arrays that a model reads.
+    """
+    @property
+    def token_begin(self) -> numpy.ndarray: ...
+    @property
+    def tokens(self) -> dict[str, numpy.ndarray]: ...
+    @property
+    def windows(self) -> numpy.ndarray: ...
 
 class ReplayTimes:
     """
@@ -1197,6 +1232,13 @@ def edit_kinds() -> list[tuple[str, str]]:
     Name and meaning of each kind of edit.
     """
 
+def event_kinds() -> list[tuple[str, str]]:
+    """
+    Name and meaning of each number of the token column `kind`.
+    """
+
+def feature_columns() -> list[FeatureColumn]: ...
+def feature_fingerprint() -> str: ...
 def judge(trace: Trace) -> Quality:
     """
     How far a trace can be trusted, without an analysis.
@@ -1228,6 +1270,8 @@ def thresholds() -> list[Threshold]:
     """
     Of all patterns, in the order of their table.
     """
+
+def token_columns() -> list[FeatureColumn]: ...
 
 NO_ID: int = -1
 NO_TIME: int = -9223372036854775808

@@ -42,6 +42,7 @@ from torchtraceap.work import (
 
 if TYPE_CHECKING:
     from torchtraceap.config import Changes
+    from torchtraceap.features import Features
     from torchtraceap.recovery import CriticalPath, Recovery
     from torchtraceap.rule_outcomes import RuleOutcome
     from torchtraceap.wait_findings import Recorded
@@ -239,3 +240,10 @@ class Report(ReportForms):
     def overlap(self) -> tuple[Overlap, ...]:
         """Each device's computation, communication and copies, and what is hidden."""
         return read_overlap(self._core.overlap(), self._trace)
+
+    def features(self) -> Features:
+        """Return the windows and their events as arrays that models read: statistics,
+        shares by cause, tokens. Computed anew at each call."""
+        from torchtraceap.features import read_features
+
+        return read_features(self._core)

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// bindings/bind_features.cpp: a report's arrays as NumPy views, and their tables.
+#include <pybind11/numpy.h>
+#include <pybind11/stl.h>
+#include <pybind11/typing.h>
+
+#include <utility>
+
+#include "bindings/analysis.h"
+#include "bindings/bindings.h"
+#include "bindings/signals.h"
+#include "features/feature_table.h"
+#include "features/kind.h"
+#include "pipeline/windows_as_arrays.h"
+
+namespace tta::bindings {
+namespace {
+
+namespace py = pybind11;
+using namespace features;  // NOLINT: this file is a list of its names
+
+// A read-only view that keeps its owner alive and copies nothing.
+template <typename T>
+py::array view(const std::vector<T>& values, std::vector<py::ssize_t> shape,
+               const py::object& owner) {
+  std::vector<py::ssize_t> strides(shape.size(), sizeof(T));
+  if (shape.size() == 2) strides[0] *= shape[1];
+  py::array array(py::dtype::of<T>(), std::move(shape), std::move(strides),
+                  values.data(), owner);
+  array.attr("flags").attr("writeable") = false;
+  return array;
+}
+
+template <typename T>
+py::array view(const std::vector<T>& values, const py::object& owner) {
+  return view(values, {static_cast<py::ssize_t>(values.size())}, owner);
+}
+
+py::array windows_of(const py::object& self) {
+  const auto& f = self.cast<const Features&>();
+  return view(f.windows,
+              {static_cast<py::ssize_t>(f.token_begin.size() - 1),
+               static_cast<py::ssize_t>(window_columns().size())},
+              self);
+}
+
+py::typing::Dict<py::str, py::array> tokens_of(const py::object& self) {
+  const auto& tokens = self.cast<const Features&>().tokens;
+  py::typing::Dict<py::str, py::array> out;
+#define TTA_VIEW(name, type, unit, normalization, doc) \
+  out[#name] = view(tokens.name, self);
+  TTA_TOKENS(TTA_VIEW)
+#undef TTA_VIEW
+  return out;
+}
+
+std::vector<ColumnInfo> list(std::span<const ColumnInfo> columns) {
+  return {columns.begin(), columns.end()};
+}
+
+}  // namespace
+
+void bind_features(py::module_& m, py::class_<Analysis>& report) {
+  py::class_<ColumnInfo>(m, "FeatureColumn", "See features/feature_table.h.")
+      .def_readonly("name", &ColumnInfo::name)
+      .def_readonly("type", &ColumnInfo::type)
+      .def_readonly("unit", &ColumnInfo::unit)
+      .def_readonly("normalization", &ColumnInfo::normalization)
+      .def_readonly("missing", &ColumnInfo::missing)
+      .def_readonly("doc", &ColumnInfo::doc);
+  py::class_<Features>(m, "Features", "Arrays that a model reads.")
+      .def_property_readonly("windows", &windows_of)
+      .def_property_readonly("tokens", &tokens_of)
+      .def_property_readonly("token_begin", [](const py::object& self) {
+        return view(self.cast<const Features&>().token_begin, self);
+      });
+  m.def("feature_columns", [] { return list(window_columns()); });
+  m.def("token_columns", [] { return list(token_columns()); });
+  m.def(
+      "event_kinds",
+      [] {
+        std::vector<std::pair<std::string, std::string>> out;
+        for (const auto& kind : kinds()) out.emplace_back(kind.name, kind.doc);
+        return out;
+      },
+      "Name and meaning of each number of the token column `kind`.");
+  m.def("feature_fingerprint", &fingerprint);
+  report.def("features", [](const Analysis& a) {
+    const auto checkpoint = heed_signals();
+    const py::gil_scoped_release release;
+    return pipeline::make_arrays(a.report, checkpoint);
+  });
+}
+
+}  // namespace tta::bindings

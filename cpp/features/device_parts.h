@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// features/device_parts.h: what each device did and why it did nothing, to be asked for
+// any stretch of time.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "features/host_parts.h"
+#include "timeline/sum_until.h"
+#include "timeline/timeline.h"
+
+namespace tta::features {
+
+/// Sums of one device.
+struct DeviceParts {
+  timeline::SumUntil busy, compute, communication;
+  /// It ran, and no kernel computed.
+  timeline::SumUntil communication_exposed, copying_exposed;
+  timeline::SumUntil work;           ///< Every piece for itself.
+  timeline::SumUntil queued, ahead;  ///< One launch, four launches were waiting.
+  timeline::SumUntil waiting_idle;   ///< Idle while a thread waited for a device.
+  /// Idle before the call that ended the gap was made, by what the calling thread was
+  /// in; and idle after that. Of a gap whose end is of no known launch, neither.
+  std::array<timeline::SumUntil, kIns> late;
+  timeline::SumUntil delivery;
+  /// Gaps in which, or up to timeline::kClockSkew before which, the calling thread
+  /// ended a wait: whole.
+  timeline::SumUntil after_wait;
+  std::int64_t multiprocessors = -1;
+
+  /// Tells whether the device ran something at a moment. O(log n).
+  bool busy_at(std::int64_t when) const;
+  const timeline::DeviceTime* time = nullptr;
+};
+
+/// Returns them in the order of Timeline::devices. O(n log n) in the rows.
+std::vector<DeviceParts> device_parts(const timeline::Timeline& timeline,
+                                      const HostParts& hosts);
+
+}  // namespace tta::features

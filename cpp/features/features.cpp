@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// features/features.cpp: window by window, tokens first.
+#include "features/features.h"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <stdexcept>
+#include <utility>
+
+#include "features/tokens.h"
+#include "features/whole.h"
+#include "features/window_stats.h"
+#include "timeline/median.h"
+#include "timeline/window_rows.h"
+
+namespace tta::features {
+namespace {
+
+using timeline::Window;
+
+static_assert(sizeof(WindowStats) == kStatistics * sizeof(float));
+
+// From the first to the last window in a row that lies in the same step.
+std::vector<timeline::Interval> steps_around(std::span<const Window> windows) {
+  std::vector<timeline::Interval> out(windows.size());
+  for (std::size_t first = 0; first < windows.size();) {
+    auto last = first;
+    const auto same = [&](const Window& w) {
+      return w.step == windows[first].step && w.device == windows[first].device &&
+             w.pid == windows[first].pid;
+    };
+    while (last + 1 < windows.size() && same(windows[last + 1])) ++last;
+    if (windows[first].step != timeline::kNoStep) {
+      std::fill(out.begin() + static_cast<std::ptrdiff_t>(first),
+                out.begin() + static_cast<std::ptrdiff_t>(last + 1),
+                timeline::Interval{windows[first].begin_ns, windows[last].end_ns});
+    }
+    first = last + 1;
+  }
+  return out;
+}
+
+}  // namespace
+
+Features make_features(const timeline::Timeline& t, const timeline::EventArgs& args,
+                       std::span<const Window> windows, std::span<const float> causes,
+                       const Checkpoint& checkpoint) {
+  const auto columns = window_columns().size();
+  const auto patterns = columns - kStatistics;
+  if (!causes.empty() && causes.size() != windows.size() * patterns) {
+    throw std::invalid_argument("causes must hold a share of each window and pattern");
+  }
+  Features out;
+  out.token_begin.push_back(0);
+  if (windows.empty()) return out;
+  const Whole whole(t, args);
+  checkpoint();
+  const timeline::WindowRows rows(t);
+  std::vector<std::int64_t> lengths;
+  for (const auto& w : windows) lengths.push_back(w.end_ns - w.begin_ns);
+  const auto usual_length = timeline::lower_median(std::move(lengths));
+  const auto steps = steps_around(windows);
+  out.windows.assign(windows.size() * columns, 0);
+  TokenWriter writer(whole);
+  for (std::size_t i = 0; i < windows.size(); ++i) {
+    checkpoint();
+    const auto of_window = rows.of(windows[i]);
+    const WindowFacts facts{windows[i],
+                            of_window,
+                            out.tokens,
+                            out.tokens.size(),
+                            whole.device(windows[i].device),
+                            steps[i],
+                            usual_length};
+    writer.write(windows[i], of_window, out.tokens);
+    const auto stats = window_stats(whole, facts);
+    auto* const to = out.windows.data() + i * columns;
+    std::memcpy(to, &stats, sizeof(stats));
+    for (std::size_t k = 0; k < patterns && !causes.empty(); ++k) {
+      to[kStatistics + k] = causes[i * patterns + k];
+    }
+    out.token_begin.push_back(static_cast<std::int64_t>(out.tokens.size()));
+  }
+  return out;
+}
+
+}  // namespace tta::features

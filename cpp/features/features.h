@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// features/features.h: a trace as flat arrays, which a model reads.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "features/feature_table.h"
+#include "features/token_columns.h"
+#include "timeline/event_args.h"
+#include "timeline/timeline.h"
+#include "timeline/windows.h"
+
+namespace tta::features {
+
+/// The arrays of a trace. What the columns are: features/feature_table.h.
+struct Features {
+  /// Row by row, window_columns().size() values for each window.
+  std::vector<float> windows;
+  Tokens tokens;
+  /// The tokens of window i are [token_begin[i], token_begin[i + 1]).
+  std::vector<std::int64_t> token_begin;
+};
+
+/// Asked between windows; what it throws comes out.
+using Checkpoint = std::function<void()>;
+
+/// Computes them, in the order of `windows`, which are those of make_windows().
+///
+/// `causes` holds for each window the share of its time that each pattern of the
+/// pattern table wastes, row by row; none: they are 0. Who finds patterns lies above
+/// this part.
+///
+/// Statistics are finite or, where the table says so, NaN; tokens are finite. Neither
+/// depends on the order of events in the file, on when the trace was recorded or on the
+/// numbers of processes, threads and devices. (Of events of one thread or stream that
+/// begin and end together, the order of the file says which comes first.)
+/// O(n log n) in the rows; the host's rows count once for each device of their process.
+/// Throws std::invalid_argument if `causes` has another length.
+Features make_features(
+    const timeline::Timeline& timeline, const timeline::EventArgs& args,
+    std::span<const timeline::Window> windows, std::span<const float> causes = {},
+    const Checkpoint& checkpoint = [] {});
+
+}  // namespace tta::features

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""features.py: a report's windows and events as arrays, for training and for notebooks.
+
+Columns have one table, in the core; nothing here knows a name.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from torchtraceap import _core
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class FeatureColumn:
+    """What a column holds."""
+
+    name: str
+    type: str  #: As NumPy calls it.
+    unit: str
+    normalization: str  #: What it is divided by; "" if by nothing.
+    #: When a value is missing, NaN of a window and -1 of a token; "" if it never is.
+    missing: str
+    doc: str
+
+
+@dataclass(frozen=True, eq=False)
+class Features:
+    """The windows of a report and the events in them as arrays.
+
+    All are read-only views of the core's memory: nothing is copied, and the memory
+    lives as long as one of them does.
+    """
+
+    #: A row for each of ``report.windows``, in their order; float32. Shares are 0 to 1.
+    #: NaN stands where a column does not apply, as ``table()`` says: those of a device
+    #: in a trace without device work, the length of kernels where none ran.
+    windows: NDArray[np.float32] = field(repr=False)
+    columns: tuple[str, ...] = field(repr=False)  #: The names of its columns.
+    #: By name, a value for each event that a window counts, window after window, in
+    #: each by start.
+    tokens: dict[str, NDArray[np.generic]] = field(repr=False)
+    #: The tokens of window i are ``token_begin[i]`` to ``token_begin[i + 1]``; int64.
+    token_begin: NDArray[np.int64] = field(repr=False)
+    #: Of names, types, units, normalizations and order of all columns. What was trained
+    #: on arrays of another fingerprint must not read these.
+    fingerprint: str
+
+    @staticmethod
+    def table() -> tuple[FeatureColumn, ...]:
+        """Return what the columns of ``windows`` hold."""
+        return tuple(map(_read_column, _core.feature_columns()))
+
+    @staticmethod
+    def token_table() -> tuple[FeatureColumn, ...]:
+        """Return what the columns of ``tokens`` hold."""
+        return tuple(map(_read_column, _core.token_columns()))
+
+    @staticmethod
+    def kinds() -> dict[str, str]:
+        """Return what the numbers of a token's kind stand for, from 0 on: names, and
+        what each means."""
+        return dict(_core.event_kinds())
+
+
+def read_features(core: _core.Report) -> Features:
+    """Compute the arrays of a report; of the same report anew each time."""
+    arrays = core.features()
+    return Features(
+        windows=arrays.windows,
+        columns=tuple(column.name for column in _core.feature_columns()),
+        tokens=arrays.tokens,
+        token_begin=arrays.token_begin,
+        fingerprint=_core.feature_fingerprint(),
+    )
+
+
+def _read_column(core: _core.FeatureColumn) -> FeatureColumn:
+    return FeatureColumn(
+        core.name, core.type, core.unit, core.normalization, core.missing, core.doc
+    )
