@@ -96,24 +96,6 @@ MEMORY = (
         why="each step wants a larger block than any before",
         also=("redundant_d2d",),
     ),
-    Pair(
-        "gradient_casts", "redundant_d2d", memory.CastsGradients, Training,
-        ("transformer",),
-        why="two casts a parameter that change no bit",
-        also=("launch_bound",), strengths=SHARES,
-    ),
-    Pair(
-        "activation_clones", "redundant_d2d", memory.ClonesActivations, Training,
-        ("cnn", "transformer"),
-        why="copies as large as the activations",
-        also=("launch_bound",), strengths=SHARES, runs_on=any_family,
-    ),
-    Pair(
-        "activation_layouts", "redundant_d2d", memory.TurnsActivations, Training,
-        ("cnn", "transformer"),
-        why="two strided copies where none is needed",
-        also=("launch_bound",), strengths=SHARES, runs_on=any_family,
-    ),
 )  # fmt: skip
 
 COMPILED = (
