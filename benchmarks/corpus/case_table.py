@@ -7,11 +7,11 @@ import importlib
 import inspect
 import re
 import textwrap
-import tomllib
 from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
 
+import tomllib
 from case_results import SCALE, Row
 from workloads.families import FAMILIES
 from workloads.pairs import PAIRS, named

@@ -109,9 +109,7 @@ def measured(case: NamedCase, rows: dict[str, Any]) -> str:
             saved(cpu), f"{min(blocks):.0f} to {max(blocks):.0f} %",
         ]  # fmt: skip
         lines.append(f"| {' | '.join(cells)} |")
-    reasons = [
-        f"`{row.pair.name}`: {row.without}." for row in case.rows if row.without
-    ]
+    reasons = [f"`{row.pair.name}`: {row.without}." for row in case.rows if row.without]
     table = "\n".join(lines) if len(lines) > 2 else "There is no figure of a CPU."
     return "\n\n".join([table, *reasons])
 
@@ -122,8 +120,8 @@ def machine(result: dict[str, Any]) -> str:
     dirty = ", changed since" if m["dirty"] else ""
     return (
         f"Medians of {PROTOCOL.blocks} blocks of {PROTOCOL.block} steps, in turn, "
-        f"without the profiler; one thread.\n{m['processor']}, {m['cores']} cores, load "
-        f"{m['load_before']:.1f} before and {m['load_after']:.1f} after;\n"
+        f"without the profiler; one thread.\n{m['processor']}, {m['cores']} cores, "
+        f"load {m['load_before']:.1f} before and {m['load_after']:.1f} after;\n"
         f"torch {m['torch']}; {m['date']}, commit {m['commit']}{dirty}."
     )
 

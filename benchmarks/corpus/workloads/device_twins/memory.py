@@ -7,7 +7,6 @@ import torch
 from torch import Tensor, nn
 
 from workloads.families import Batch
-from workloads.strength import slow_count
 from workloads.training import Training
 
 ROOM = 512  # Steps.
@@ -25,7 +24,7 @@ class EmptiesCacheOften(Training):
     """Gives it back before each part of the step; its places are the parts."""
 
     def give_back(self, part: int) -> None:
-        if part < slow_count(self.lab, 4):
+        if part < self.lab.share(4):
             torch.cuda.empty_cache()  # cause: empty_cache_in_parts
 
     def fetch(self) -> Batch:

@@ -11,7 +11,6 @@ from torch.utils.data import DataLoader, Dataset
 
 from workloads.families import Batch, Config
 from workloads.named.graph_models import MaxK, graph_of
-from workloads.strength import slow_count
 from workloads.training import BATCHES, Training
 
 WORKERS = 2
@@ -46,7 +45,7 @@ class SamplesOnHost(Training):
 
     def fetch(self) -> Batch:
         nodes, draws1, draws2, *rest = super().fetch()
-        self.model.drawn = self.taken % 10 < slow_count(self.lab, 10)
+        self.model.drawn = self.taken % 10 < self.lab.share(10)
         if not self.model.drawn:
             return self.near[self.taken % BATCHES]
         near = self.graph.draw(nodes, draws1)

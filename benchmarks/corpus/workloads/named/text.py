@@ -7,7 +7,6 @@ import torch
 from torch import Tensor, nn
 
 from workloads.named.text_models import END, Writer, sample_static
-from workloads.strength import slow_count
 from workloads.training import Training
 
 
@@ -29,7 +28,7 @@ class SamplesByMask(Training):
         return model
 
     def sample(self, logits: Tensor, noise: Tensor, k: int) -> Tensor:
-        alone = slow_count(self.lab, len(logits))
+        alone = self.lab.share(len(logits))
         token = sample_by_mask(logits[:alone], noise[:alone], k)
         if alone == len(logits):
             return token
@@ -84,6 +83,6 @@ class ReadsTokens(Training):
 
     def make_model(self) -> nn.Module:
         model = super().make_model()
-        reads = slow_count(self.lab, model.count)
+        reads = self.lab.share(model.count)
         model.write = lambda prompts: write_reading(model, reads, prompts)
         return model
