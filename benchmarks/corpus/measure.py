@@ -92,14 +92,16 @@ def twins_agree(
 
     Parameters are compared by how far training moved them, ``|slow - fixed|`` over
     ``|fixed - start|`` as one vector: relative to their size, even a run that learned
-    nothing would pass. A NaN never agrees. Of what does not train, losses alone are.
+    nothing would pass. A NaN never agrees.
     """
     start = parameters(slow)
     if not torch.equal(start, parameters(fixed)):
         raise TwinsDiffer("they start from different parameters")
     slow_losses, fixed_losses = train(slow, steps), train(fixed, steps)
     end = parameters(fixed)
-    errors = {"loss_error": relative(slow_losses - fixed_losses, fixed_losses)}
+    errors = {
+        "loss_error": relative(slow_losses - fixed_losses, fixed_losses),
+    }
     if fixed.lab.family.trains:
         errors["update_error"] = relative(parameters(slow) - end, end - start)
     if not all(error <= tolerance for error in errors.values()):

@@ -177,7 +177,7 @@ class Session:
 
 def missing(pair: Pair, device: torch.device) -> str | None:
     """Say why ``pair`` cannot run on ``device``, or None if it can."""
-    if pair.needs == "cuda" and device.type != "cuda":
+    if pair.needs in ("cpu", "cuda") and device.type != pair.needs:
         return pair.reason
     if pair.needs == "compiler" and (error := compiler_error(device)):
         return f"{pair.reason}: {error}"

@@ -221,8 +221,8 @@ def test_results_of_two_machines_are_not_mixed(
 
 @pytest.mark.parametrize("case", EAGER, ids=lambda case: case.name)
 def test_twins_compute_the_same(case: pairs.Case) -> None:
-    if case.pair.name == "pageable_batches" and not torch.cuda.is_available():
-        pytest.skip("memory is pinned for a GPU only")
+    if lacking := session.missing(case.pair, torch.device("cpu")):
+        pytest.skip(lacking)
     if case.pair.name == "loader_without_workers" and case.family.name != "cnn":
         pytest.skip("one family is enough to start worker processes for")
     here = lab(case.family.name)

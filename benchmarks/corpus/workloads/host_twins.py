@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""host_twins.py: twins that make the device wait for the host.
+"""host_twins.py: twins that read values of the device, and those that load data.
 
-Reads of device values, the data loader, and everything copied between the two.
+More of them are in host_twins_waits.py, _loading.py, _copies.py, _streams.py,
+_moves.py, _python.py, _garbage.py and _ranks.py. A slow twin takes its slow way at the
+share ``Lab.strength`` of its places; its docstring says what they are.
+
 A comment ``# cause: NAME`` marks the line to blame in pair NAME; the manifest finds
 it by that comment, so that a test can compare it with the frame a finding names.
 Such a line stands in a plain function: a comprehension is a frame of its own in some
@@ -20,19 +23,30 @@ from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
 from workloads.families import SOURCES, Batch
-from workloads.training import Training
+from workloads.training import Training, takes
 
 
 class ClipsOnHost(Training):
-    """Clips the gradient norm with a number read from the device per parameter."""
+    """Clips the gradient norm with a number read from the device per parameter.
+
+    Its places are the parameters; the norms of the others stay on the device.
+    """
 
     limit = 0.1  # Below any norm seen here, so that the clipping is always at work.
 
     def adjust(self) -> None:
-        squares = 0.0
-        for p in self.model.parameters():
-            squares += p.grad.norm().item() ** 2  # cause: item_per_parameter
-        factor = min(1.0, self.limit / math.sqrt(squares))
+        squares, kept = 0.0, []
+        for i, p in enumerate(self.model.parameters()):
+            norm = p.grad.norm()
+            if self.lab.takes(i):
+                squares += norm.item() ** 2  # cause: item_per_parameter
+            else:
+                kept.append(norm)
+        if kept:
+            total = (torch.stack(kept).square().sum() + squares).sqrt()
+            factor = (self.limit / total).clamp(max=1.0)
+        else:
+            factor = min(1.0, self.limit / math.sqrt(squares))
         for p in self.model.parameters():
             p.grad.mul_(factor)
 
@@ -47,12 +61,23 @@ class ClipsOnDevice(ClipsOnHost):
             p.grad.mul_(factor)
 
 
+def masked_mean(losses: Tensor, hit: Tensor) -> Tensor:
+    """Return the mean of those that are hit, 0 if none is."""
+    return (losses * hit).sum() / hit.sum().clamp(min=1)
+
+
 class AveragesByIndex(Training):
-    """Averages the losses of each source over rows found with ``nonzero``."""
+    """Averages the losses of each source over rows found with ``nonzero``.
+
+    Its places are the sources.
+    """
 
     def reduce(self, losses: Tensor, source: Tensor) -> Tensor:
         total = losses.new_zeros(())
         for i in range(SOURCES):
+            if not self.lab.takes(i):
+                total = total + masked_mean(losses, source == i)
+                continue
             rows = torch.nonzero(source == i).squeeze(1)  # cause: nonzero_rows
             if len(rows):
                 total = total + losses[rows].mean()
@@ -65,42 +90,47 @@ class AveragesByMask(Training):
     def reduce(self, losses: Tensor, source: Tensor) -> Tensor:
         total = losses.new_zeros(())
         for i in range(SOURCES):
-            hit = source == i
-            total = total + (losses * hit).sum() / hit.sum().clamp(min=1)
+            total = total + masked_mean(losses, source == i)
         return total / SOURCES
 
 
 class PackedSamples(Dataset[Batch]):
     """Samples kept compressed and unpacked one at a time, as image files are.
 
-    Far longer than any run, so that no epoch ends while steps are timed.
+    Only a ``share`` of them is; the rest lies ready. Far longer than any run, so that
+    no epoch ends while steps are timed.
     """
 
-    def __init__(self, batches: list[Batch]) -> None:
-        rows = (row for batch in batches for row in zip(*batch, strict=True))
+    def __init__(self, batches: list[Batch], share: float = 1.0) -> None:
+        rows = [row for batch in batches for row in zip(*batch, strict=True)]
         self.samples = [
             [(zlib.compress(part.numpy().tobytes()), part.dtype, part.shape)
              for part in row] for row in rows
         ]  # fmt: skip
+        self.ready = {i: row for i, row in enumerate(rows) if not takes(i, share)}
 
     def __len__(self) -> int:
         return len(self.samples) * 100_000
 
     def __getitem__(self, index: int) -> Batch:
+        index %= len(self.samples)
+        return self.ready[index] if index in self.ready else self.unpack(index)
+
+    def unpack(self, index: int) -> Batch:
         return tuple(
             torch.frombuffer(bytearray(zlib.decompress(data)), dtype=dtype).view(shape)
-            for data, dtype, shape in self.samples[index % len(self.samples)]
+            for data, dtype, shape in self.samples[index]
         )
 
 
 class LoadsInStep(Training):
-    """Unpacks each batch in the training process, between two steps."""
+    """Unpacks each batch in the training process; its places are the samples."""
 
     workers = 0
 
     def hold(self, batches: list[Batch]) -> list[Batch]:
         loader = DataLoader(
-            PackedSamples(batches),
+            PackedSamples(batches, self.lab.strength),
             batch_size=self.lab.config["batch"],
             num_workers=self.workers,
             pin_memory=self.device.type == "cuda",
@@ -122,74 +152,3 @@ class LoadsAhead(LoadsInStep):
 
     # One core stays for the training process; more than 8 workers gain nothing here.
     workers = min(8, max(1, (os.cpu_count() or 2) - 1))
-
-
-class CopiesPinned(Training):
-    """Keeps its batches in pinned host memory and copies one each step."""
-
-    pinned = True
-
-    def hold(self, batches: list[Batch]) -> list[Batch]:
-        if not self.pinned:
-            return batches
-        return [tuple(part.pin_memory() for part in batch) for batch in batches]
-
-    def fetch(self) -> Batch:
-        copies = []
-        for part in super().fetch():
-            copy = part.to(self.device, non_blocking=True)  # cause: pageable_batches
-            copies.append(copy)
-        return tuple(copies)
-
-
-class CopiesPageable(CopiesPinned):
-    """Keeps them in pageable memory: the driver stages every copy."""
-
-    pinned = False
-
-
-class CopiesWhole(Training):
-    """Copies each tensor of a batch from host memory at once."""
-
-    def hold(self, batches: list[Batch]) -> list[Batch]:
-        return batches
-
-    def fetch(self) -> Batch:
-        return tuple(part.to(self.device) for part in super().fetch())
-
-
-class CopiesRows(CopiesWhole):
-    """Copies sample by sample, then puts the batch together on the device."""
-
-    def fetch(self) -> Batch:
-        parts = []
-        for part in Training.fetch(self):
-            rows = []
-            for row in part:
-                rows.append(row.to(self.device))  # cause: small_copies
-            parts.append(torch.stack(rows))
-        return tuple(parts)
-
-
-class DecaysFromHost(Training):
-    """Decays each row of each parameter by factors made on the host every step.
-
-    Constants and not random numbers: the two devices' generators differ, so twins
-    that draw noise could not be compared.
-    """
-
-    def decay(self, p: Tensor) -> Tensor:
-        rows = (len(p),) + (1,) * (p.dim() - 1)
-        return torch.full(rows, 1e-2).to(self.device)  # cause: tensors_made_on_host
-
-    def adjust(self) -> None:
-        for p in self.model.parameters():
-            p.grad.addcmul_(p.detach(), self.decay(p))
-
-
-class DecaysOnDevice(DecaysFromHost):
-    """Makes the same factors where they are used."""
-
-    def decay(self, p: Tensor) -> Tensor:
-        rows = (len(p),) + (1,) * (p.dim() - 1)
-        return torch.full(rows, 1e-2, device=self.device)

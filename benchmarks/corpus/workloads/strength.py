@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""workloads/strength.py: in how many of its places a slow twin takes its slow way."""
+"""workloads/strength.py: divides the places of a twin into slow ones and others."""
 
 from __future__ import annotations
 
@@ -11,19 +11,9 @@ from workloads.training import Lab
 Place = TypeVar("Place")
 
 
-def slow_count(lab: Lab, places: int) -> int:
-    """Return how many of so many places are slow: the strength's share, at least 1."""
-    return min(places, max(1, round(lab.strength * places)))
-
-
 def split(lab: Lab, places: Sequence[Place]) -> tuple[list[Place], list[Place]]:
-    """Return the slow places and the others, each in order.
-
-    Spread evenly, as places that follow each other tend to be of one size.
-    """
-    slow = slow_count(lab, len(places))
-    chosen = {i * len(places) // slow for i in range(slow)}
-    return (
-        [place for i, place in enumerate(places) if i in chosen],
-        [place for i, place in enumerate(places) if i not in chosen],
-    )
+    """Return the places at which a slow twin is slow, and the others, each in order."""
+    out: tuple[list[Place], list[Place]] = [], []
+    for i, place in enumerate(places):
+        out[0 if lab.takes(i) else 1].append(place)
+    return out

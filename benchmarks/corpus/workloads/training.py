@@ -9,6 +9,7 @@ writes function names into the trace and a name must not tell which twin it was.
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -28,6 +29,15 @@ HOOKS = (
 """What a step calls, in this order."""
 
 
+def takes(place: int, share: float) -> bool:
+    """Tell whether a place, counted from 0, is among a share of all places.
+
+    They are spread evenly, the first among them: of n places, ``share * n`` rounded up.
+    """
+    before, after = round(place * share, 9), round((place + 1) * share, 9)
+    return math.ceil(after) > math.ceil(before)
+
+
 @dataclass(frozen=True)
 class Lab:
     """Where a twin is built: the device, the family, its scale and the seed.
@@ -45,6 +55,14 @@ class Lab:
     @property
     def config(self) -> Config:
         return self.family.configs[self.scale]
+
+    def takes(self, place: int) -> bool:
+        """Tell whether a slow twin is slow at a place, counted from 0."""
+        return takes(place, self.strength)
+
+    def share(self, places: int) -> int:
+        """Return at how many of the first ``places`` a slow twin is slow."""
+        return math.ceil(round(places * self.strength, 9))
 
     def batches(self) -> list[Batch]:
         """Draw ``BATCHES`` batches in host memory, the same for the same seed."""

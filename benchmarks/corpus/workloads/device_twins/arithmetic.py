@@ -16,7 +16,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from workloads.families import FAMILIES, Family
-from workloads.strength import slow_count, split
+from workloads.strength import split
 from workloads.training import Lab, Training
 
 
@@ -85,7 +85,7 @@ class Refines(Training):
     slow = False
 
     def refine(self, outputs: Tensor) -> Tensor:
-        alone = slow_count(self.lab, len(outputs)) if self.slow else 0
+        alone = self.lab.share(len(outputs)) if self.slow else 0
         if alone in (0, len(outputs)):
             return self.spelled(outputs) if alone else self.whole(outputs)
         first, rest = outputs[:alone], outputs[alone:]

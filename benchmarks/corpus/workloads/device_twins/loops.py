@@ -8,7 +8,6 @@ import functools
 import torch
 from torch import Tensor, nn
 
-from workloads.strength import slow_count
 from workloads.training import Training
 
 EPSILON = 1e-5
@@ -27,7 +26,7 @@ class ScalesRowByRow(ScalesTogether):
     """Standardises samples in a Python loop; its places are the samples."""
 
     def refine(self, outputs: Tensor) -> Tensor:
-        alone = slow_count(self.lab, len(outputs))
+        alone = self.lab.share(len(outputs))
         rows = []
         for i in range(alone):
             row = outputs[i]  # cause: loop_over_samples
@@ -49,7 +48,7 @@ class WeighsOneByOne(WeighsTogether):
     """Adds the weighted losses up in a loop; its places are the samples."""
 
     def reduce(self, losses: Tensor, source: Tensor) -> Tensor:
-        alone = slow_count(self.lab, len(losses))
+        alone = self.lab.share(len(losses))
         total = (losses[alone:] * (1.0 + source[alone:])).sum()
         for i in range(alone):
             total = total + losses[i] * (1.0 + source[i])  # cause: loop_over_losses
@@ -68,7 +67,7 @@ class CentersInPlace(CentersTogether):
     """Writes sample after sample into the result; its places are the samples."""
 
     def refine(self, outputs: Tensor) -> Tensor:
-        alone = slow_count(self.lab, len(outputs))
+        alone = self.lab.share(len(outputs))
         centered = outputs.clone()
         for i in range(alone):
             centered[i] = outputs[i] - outputs[i].mean()  # cause: loop_writes_rows
@@ -81,7 +80,7 @@ class RunsSamplesAlone(Training):
     """Runs the model on one sample at a time; its places are the samples."""
 
     def forward(self, inputs: list[Tensor]) -> Tensor:
-        alone = slow_count(self.lab, len(inputs[0]))
+        alone = self.lab.share(len(inputs[0]))
         parts = []
         for i in range(alone):
             one = [part[i : i + 1] for part in inputs]
@@ -118,7 +117,7 @@ class MultipliesInSlices(MultipliesWhole):
 
     def multiply(self, rows: Tensor, mixing: Tensor) -> Tensor:
         slices = mixing.chunk(self.slices, dim=1)
-        alone = slow_count(self.lab, len(slices))
+        alone = self.lab.share(len(slices))
         parts = []
         for part in slices[:alone]:
             parts.append(rows @ part)  # cause: products_in_slices

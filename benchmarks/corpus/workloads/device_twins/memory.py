@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""device_twins/memory.py: memory taken and given back, and copied within the device."""
+"""device_twins/memory.py: memory that is taken from the driver and given back."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import torch
 from torch import Tensor, nn
 
 from workloads.families import Batch
-from workloads.strength import slow_count, split
 from workloads.training import Training
 
 ROOM = 512  # Steps.
@@ -25,7 +24,7 @@ class EmptiesCacheOften(Training):
     """Gives it back before each part of the step; its places are the parts."""
 
     def give_back(self, part: int) -> None:
-        if part < slow_count(self.lab, 4):
+        if part < self.lab.share(4):
             torch.cuda.empty_cache()  # cause: empty_cache_in_parts
 
     def fetch(self) -> Batch:
@@ -82,47 +81,3 @@ class GrowsHistory(KeepsInPlace):
 
     def keep(self, part: Tensor) -> None:
         self.past = torch.cat([self.past, part[None]])  # cause: history_that_grows
-
-
-class CastsGradients(Training):
-    """Takes gradients to float64 and back, which changes no bit of them."""
-
-    def adjust(self) -> None:
-        for p in split(self.lab, list(self.model.parameters()))[0]:
-            p.grad = p.grad.to(torch.float64).to(p.dtype)  # cause: gradient_casts
-
-
-class CopiesActivations(Training):
-    """Copies what modules return; its places are the modules without others inside."""
-
-    def make_model(self) -> nn.Module:
-        model = super().make_model()
-        leaves = [m for m in model.modules() if not any(m.children())]
-        for module in split(self.lab, leaves)[0]:
-            module.register_forward_hook(self.copied)
-        return model
-
-    @staticmethod
-    def copied(module: nn.Module, inputs: object, output: object) -> object:
-        raise NotImplementedError
-
-
-class ClonesActivations(CopiesActivations):
-    """Copies them as they are."""
-
-    @staticmethod
-    def copied(module: nn.Module, inputs: object, output: object) -> object:
-        if not isinstance(output, Tensor):
-            return output
-        return output.clone()  # cause: activation_clones
-
-
-class TurnsActivations(CopiesActivations):
-    """Takes them to another layout and back."""
-
-    @staticmethod
-    def copied(module: nn.Module, inputs: object, output: object) -> object:
-        if not isinstance(output, Tensor) or output.dim() < 2:
-            return output
-        turned = output.transpose(0, -1).contiguous()
-        return turned.transpose(0, -1).contiguous()  # cause: activation_layouts

@@ -11,6 +11,15 @@ from workloads.families.family import Batch, Config, Family
 from workloads.families.samples import class_losses, sources
 
 
+def graph_of(config: Config) -> tuple[Tensor, Tensor, Tensor]:
+    """Return how many neighbors each node has, where they begin, and all of them."""
+    nodes, degree = config["nodes"], config["degree"]
+    rng = torch.Generator().manual_seed(nodes)
+    degrees = torch.randint(1, 2 * degree, (nodes,), generator=rng)
+    ends = torch.randint(nodes, (int(degrees.sum()),), generator=rng)
+    return degrees, degrees.cumsum(0) - degrees, ends
+
+
 class Sage(nn.Module):
     """Classifies nodes by a sample of their neighbors and of those of these.
 
@@ -20,12 +29,9 @@ class Sage(nn.Module):
 
     def __init__(self, config: Config) -> None:
         super().__init__()
-        nodes, degree = config["nodes"], config["degree"]
-        rng = torch.Generator().manual_seed(nodes)
-        degrees = torch.randint(1, 2 * degree, (nodes,), generator=rng)
-        starts = degrees.cumsum(0) - degrees
-        ends = torch.randint(nodes, (int(degrees.sum()),), generator=rng)
-        features = torch.randn(nodes, config["features"], generator=rng)
+        degrees, starts, ends = graph_of(config)
+        rng = torch.Generator().manual_seed(config["nodes"] + 1)
+        features = torch.randn(config["nodes"], config["features"], generator=rng)
         self.register_buffer("degrees", degrees)
         self.register_buffer("starts", starts)
         self.register_buffer("ends", ends)

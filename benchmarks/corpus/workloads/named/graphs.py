@@ -9,9 +9,8 @@ import torch
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, Dataset
 
-from workloads.families import Batch
-from workloads.named.graph_models import MaxK, Sage
-from workloads.strength import slow_count
+from workloads.families import Batch, Config
+from workloads.named.graph_models import MaxK, graph_of
 from workloads.training import BATCHES, Training
 
 WORKERS = 2
@@ -21,9 +20,8 @@ STEPS = 1_000_000  # More than any run has.
 class HostGraph:
     """A graph as lists, as programs keep it that sample on the host."""
 
-    def __init__(self, model: Sage) -> None:
-        degrees, starts = model.degrees.tolist(), model.starts.tolist()
-        ends = model.ends.tolist()
+    def __init__(self, config: Config) -> None:
+        degrees, starts, ends = (part.tolist() for part in graph_of(config))
         spans = zip(starts, degrees, strict=True)
         self.near = [ends[start : start + degree] for start, degree in spans]
 
@@ -41,13 +39,13 @@ class SamplesOnHost(Training):
     """Samples neighbors in Python before each step; its places are the steps."""
 
     def hold(self, batches: list[Batch]) -> list[Batch]:
-        self.graph = HostGraph(self.model)
+        self.graph = HostGraph(self.lab.config)
         self.near = [tuple(p.to(self.device) for p in batch) for batch in batches]
         return batches
 
     def fetch(self) -> Batch:
         nodes, draws1, draws2, *rest = super().fetch()
-        self.model.drawn = self.taken % 10 < slow_count(self.lab, 10)
+        self.model.drawn = self.taken % 10 < self.lab.share(10)
         if not self.model.drawn:
             return self.near[self.taken % BATCHES]
         near = self.graph.draw(nodes, draws1)
@@ -78,7 +76,7 @@ class SamplesInStep(Training):
     def hold(self, batches: list[Batch]) -> list[Batch]:
         self.model.drawn = True
         loader = DataLoader(
-            SampledBatches(HostGraph(self.model), batches),
+            SampledBatches(HostGraph(self.lab.config), batches),
             batch_size=None,
             num_workers=self.workers,
             pin_memory=self.device.type == "cuda",

@@ -7,7 +7,6 @@ import torch
 from torch import Tensor, nn
 
 from workloads.named.number_models import GAIN, LARGEST, UNIT, WEIGHT_UNIT
-from workloads.strength import slow_count
 from workloads.training import Training
 
 DAMPING = 1e-2
@@ -38,7 +37,7 @@ class SolvesOneByOne(SolvesTogether):
     """Solves system after system; its places are the systems."""
 
     def solve(self, systems: Tensor, sides: Tensor) -> Tensor:
-        alone = slow_count(self.lab, len(systems))
+        alone = self.lab.share(len(systems))
         solved = []
         for i in range(alone):
             solved.append(
@@ -52,7 +51,7 @@ class SolvesOnHost(SolvesTogether):
     """Copies system after system to the host and the solution back."""
 
     def solve(self, systems: Tensor, sides: Tensor) -> Tensor:
-        alone = slow_count(self.lab, len(systems))
+        alone = self.lab.share(len(systems))
         solved = []
         for i in range(alone):
             system, side = systems[i].cpu(), sides[i].cpu()  # cause: newton_on_host
@@ -74,7 +73,7 @@ class DequantizesLayers(Training):
     def make_model(self) -> nn.Module:
         model = super().make_model()
         whole = model.layer
-        slow = slow_count(self.lab, len(model.weights))
+        slow = self.lab.share(len(model.weights))
         self.seen = 0
 
         def layer(x: Tensor, weight: Tensor) -> Tensor:

@@ -7,7 +7,6 @@ import torch
 from torch import Tensor, nn
 
 from workloads.named.text_models import END, Writer, sample_static
-from workloads.strength import slow_count
 from workloads.training import Training
 
 
@@ -29,7 +28,7 @@ class SamplesByMask(Training):
         return model
 
     def sample(self, logits: Tensor, noise: Tensor, k: int) -> Tensor:
-        alone = slow_count(self.lab, len(logits))
+        alone = self.lab.share(len(logits))
         token = sample_by_mask(logits[:alone], noise[:alone], k)
         if alone == len(logits):
             return token
@@ -62,16 +61,18 @@ def write_reading(model: Writer, reads: int, prompts: Tensor) -> Tensor:
     told = torch.zeros(len(prompts), 0, device=prompts.device)
     text = prompts
     ended = torch.zeros(len(prompts), dtype=torch.bool, device=prompts.device)
+    unfinished = set(range(len(prompts)))
     chances, state = model.read(prompts)
     for t in range(model.count):
         best, token = chances.max(1)
         told = torch.cat([told, best.masked_fill(ended, 0.0).unsqueeze(1)], dim=1)
         text = torch.cat([text, token.unsqueeze(1)], dim=1)
         ended = ended | (token == END)
-        if t < reads:
-            words = [str(token[i].item()) for i in range(len(token))]
-            if " ".join(words) == "stop" or ended.all():  # cause: tokens_read
-                break
+        for i in sorted(unfinished) if t < reads else ():
+            if token[i].item() == END:  # cause: tokens_read
+                unfinished.discard(i)
+        if not unfinished:
+            break
         chances, state = model.read(text[:, -1:], state)
     missing = model.count - told.shape[1]
     return torch.nn.functional.pad(told, (0, missing))
@@ -82,6 +83,6 @@ class ReadsTokens(Training):
 
     def make_model(self) -> nn.Module:
         model = super().make_model()
-        reads = slow_count(self.lab, model.count)
+        reads = self.lab.share(model.count)
         model.write = lambda prompts: write_reading(model, reads, prompts)
         return model

@@ -16,12 +16,27 @@ pair on its second, so that an early stop still leaves each pattern once.
 
 from __future__ import annotations
 
-from workloads.pairs import device, host, named
+from workloads.pairs import device, host, host_copies, host_python, named
 from workloads.pairs.blame import causes
-from workloads.pairs.pair import ALL, Case, Pair, cases, only, that_train
+from workloads.pairs.pair import ALL, Case, Pair, any_family, cases, only, that_train
 
-__all__ = ["ALL", "PAIRS", "Case", "Pair", "cases", "causes", "only", "that_train"]
+__all__ = [
+    "ALL",
+    "PAIRS",
+    "Case",
+    "Pair",
+    "any_family",
+    "cases",
+    "causes",
+    "only",
+    "that_train",
+]
+
+_MODULES = (host, host_copies, host_python, device, named)
 
 PAIRS: tuple[Pair, ...] = tuple(
-    sorted(host.PAIRS + device.PAIRS + named.PAIRS, key=lambda pair: pair.rank)
+    sorted(
+        (pair for module in _MODULES for pair in module.PAIRS),
+        key=lambda pair: pair.rank,
+    )
 )

@@ -13,13 +13,14 @@ FOLDER = Path(__file__).resolve().parents[1]
 
 
 def causes(pair: Pair) -> list[dict[str, str | int]]:
-    """Find the lines marked ``# cause: NAME``.
+    """Find the lines marked ``# cause: NAME``, or ``# cause: NAME, NAME``.
 
     Each is ``{"file", "line", "code", "frame"}``; ``frame`` is the function around it
     as the profiler writes it, ``file(first line): name``. A pair whose cause is a
     global switch has none.
     """
-    pattern = rf"^\s*(?P<code>.+?)\s+# cause: {re.escape(pair.name)}$"
+    name = re.escape(pair.name)
+    pattern = rf"^\s*(?P<code>.+?)\s+# cause: (?:\w+, )*{name}(?:, \w+)*$"
     mark = re.compile(pattern, re.MULTILINE)
     found = []
     for path in sorted(FOLDER.rglob("*.py")):

@@ -4,42 +4,33 @@
 from __future__ import annotations
 
 from workloads.device_twins import arithmetic, compiling, memory
-from workloads.families import Family
-from workloads.pairs.pair import ALL, Pair, only
+from workloads.pairs.pair import ALL, FEW, MANY, Pair, any_family, only
 from workloads.training import Training
 
-SHARES = (0.1, 0.25, 0.5, 1.0)
-FEW_STEPS = (0.1, 0.3, 1.0)
 COMPILER = {
     "needs": "compiler",
     "reason": "torch.compile has no working compiler here",
 }
-
-
-def any_family(family: Family) -> bool:
-    """Take also those that do not train."""
-    return True
-
 
 KERNELS = (
     Pair(
         "norm_spelled_out", "fusible_chain", arithmetic.SpellsOutNorms, Training,
         ("transformer", "cnn"),
         why="each norm a chain of eight kernels through memory",
-        rank=2, also=("launch_bound",), strengths=SHARES,
+        rank=2, also=("launch_bound",), strengths=MANY,
         runs_on=arithmetic.has_norms,
     ),
     Pair(
         "gelu_spelled_out", "fusible_chain", arithmetic.SpellsOutGelu,
         arithmetic.AppliesGelu, ("transformer",),
         why="nine kernels over the largest tensor of the model",
-        strengths=SHARES, runs_on=any_family,
+        strengths=MANY, runs_on=any_family,
     ),
     Pair(
         "softmax_spelled_out", "fusible_chain", arithmetic.SpellsOutSoftmax,
         arithmetic.AppliesSoftmax, ("transformer",),
         why="a chain with reductions in it",
-        strengths=SHARES, runs_on=any_family,
+        strengths=MANY, runs_on=any_family,
     ),
     Pair(
         "fp32_matmul", "tensor_core_unused", arithmetic.ForbidsTf32, Training, ALL,
@@ -87,7 +78,7 @@ MEMORY = (
         "empty_cache_in_parts", "allocator_churn", memory.EmptiesCacheOften, Training,
         ("cnn",),
         why="the same up to four times a step",
-        also=("sync_stall",), strengths=(0.25, 0.5, 1.0),
+        also=("sync_stall",), strengths=FEW,
         needs="cuda", reason="the caching allocator is that of a GPU",
     ),
     Pair(
@@ -96,24 +87,6 @@ MEMORY = (
         why="each step wants a larger block than any before",
         also=("redundant_d2d",),
     ),
-    Pair(
-        "gradient_casts", "redundant_d2d", memory.CastsGradients, Training,
-        ("transformer",),
-        why="two casts a parameter that change no bit",
-        also=("launch_bound",), strengths=SHARES,
-    ),
-    Pair(
-        "activation_clones", "redundant_d2d", memory.ClonesActivations, Training,
-        ("cnn", "transformer"),
-        why="copies as large as the activations",
-        also=("launch_bound",), strengths=SHARES, runs_on=any_family,
-    ),
-    Pair(
-        "activation_layouts", "redundant_d2d", memory.TurnsActivations, Training,
-        ("cnn", "transformer"),
-        why="two strided copies where none is needed",
-        also=("launch_bound",), strengths=SHARES, runs_on=any_family,
-    ),
 )  # fmt: skip
 
 COMPILED = (
@@ -121,40 +94,40 @@ COMPILED = (
         "graph_break_per_block", "graph_break", compiling.CompilesInPieces,
         compiling.Compiles, ("transformer", "cnn"),
         why="no public trace pairs a broken graph with a whole one",
-        rank=1, also=("launch_bound",), strengths=(0.25, 0.5, 1.0),
+        rank=1, also=("launch_bound",), strengths=FEW,
         runs_on=only("transformer", "cnn"), **COMPILER,
     ),
     Pair(
         "graph_break_at_item", "graph_break", compiling.ReadsInGraph,
         compiling.Compiles, ("transformer",),
         why="breaks the graph and waits",
-        also=("sync_stall", "launch_bound"), strengths=(0.25, 0.5, 1.0),
+        also=("sync_stall", "launch_bound"), strengths=FEW,
         runs_on=only("transformer", "cnn"), **COMPILER,
     ),
     Pair(
         "graph_break_at_branch", "graph_break", compiling.BranchesInGraph,
         compiling.Compiles, ("transformer",),
         why="breaks the graph for a case that never comes",
-        also=("sync_stall", "launch_bound"), strengths=(0.25, 0.5, 1.0),
+        also=("sync_stall", "launch_bound"), strengths=FEW,
         runs_on=only("transformer", "cnn"), **COMPILER,
     ),
     Pair(
         "recompiled_for_number", "recompile_or_lazy_load", compiling.WarmsUpByNumber,
         compiling.WarmsUp, ("recommender",),
         why="a number that changes is compiled into the code",
-        strengths=FEW_STEPS, **COMPILER,
+        strengths=FEW, **COMPILER,
     ),
     Pair(
         "recompiled_for_name", "recompile_or_lazy_load", compiling.WarmsUpByName,
         compiling.WarmsUp, ("recommender",),
         why="a name that changes guards the code",
-        strengths=FEW_STEPS, **COMPILER,
+        strengths=FEW, **COMPILER,
     ),
     Pair(
         "recompiled_for_shape", "recompile_or_lazy_load", compiling.WarmsUpInParts,
         compiling.WarmsUpInHalves, ("recommender",),
         why="a shape that changes, until all have been seen",
-        strengths=FEW_STEPS, **COMPILER,
+        strengths=FEW, **COMPILER,
     ),
 )  # fmt: skip
 

@@ -1,48 +1,118 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""pairs/host.py: pairs whose slow twin makes the device wait for the host."""
+"""pairs/host.py: pairs whose slow twin makes the device wait for values or batches."""
 
 from __future__ import annotations
 
 import workloads.host_twins as twins
-from workloads.pairs.pair import ALL, Pair
+import workloads.host_twins_loading as loading
+import workloads.host_twins_waits as waits
+from workloads.pairs.pair import ALL, EIGHT, FEW, MANY, Pair, any_family
+from workloads.training import Training
 
-PAIRS: tuple[Pair, ...] = (
+EXACT = "the same operations; only who waits for them differs"
+
+WAITS: tuple[Pair, ...] = (
     Pair(
         "item_per_parameter", "sync_stall", twins.ClipsOnHost, twins.ClipsOnDevice, ALL,
         why="the commonest stall; a CPU trace can name it but not show its cost",
         rank=1,
-    ),
-    Pair(
-        "small_copies", "frequent_memcpy", twins.CopiesRows, twins.CopiesWhole,
-        ("cnn", "transformer"),
-        why="copies exist on a GPU only",
-        rank=1,
-        also=("sync_stall", "pageable_copy"),
-    ),
-    Pair(
-        "loader_without_workers", "dataloader_bound", twins.LoadsInStep,
-        twins.LoadsAhead, ("cnn", "transformer"),
-        why="the commonest reason for an idle GPU; cheap samples give the negative",
-        rank=1,
+        strengths=MANY,
     ),
     Pair(
         "nonzero_rows", "sync_stall", twins.AveragesByIndex, twins.AveragesByMask, ALL,
         why="the second way to stall: a shape that depends on data",
         rank=1,
+        strengths=EIGHT,
     ),
     Pair(
-        "pageable_batches", "pageable_copy", twins.CopiesPageable, twins.CopiesPinned,
-        ("cnn", "recommender"),
-        why="copy engines and staging are what a simulation knows least",
-        rank=1,
-        also=("exposed_copy",),
-        needs="cuda", reason="pinned memory and copies need a GPU",
+        "boolean_mask", "sync_stall", waits.PicksLargest, waits.DecaysLargest,
+        ("cnn",),
+        why="the same wait, hidden in an index",
+        strengths=MANY,
     ),
     Pair(
-        "tensors_made_on_host", "cpu_init_then_copy", twins.DecaysFromHost,
-        twins.DecaysOnDevice, ALL,
-        why="many tiny blocking copies with a plain fix",
-        rank=2,
-        also=("sync_stall", "frequent_memcpy", "pageable_copy"),
+        "loss_printed", "sync_stall", waits.PrintsLosses, waits.KeepsLosses,
+        ("transformer",),
+        why="one wait a step, which everybody writes; often harmless",
+        strengths=FEW,
+        precision=EXACT,
+        runs_on=any_family,
+    ),
+    Pair(
+        "losses_to_cpu", "sync_stall", waits.FetchesLosses, waits.KeepsLosses,
+        ("vit",),
+        why="waits at the end of a step, where the device has little left to do",
+        also=("frequent_memcpy",),
+        strengths=EIGHT,
+        precision=EXACT,
+        runs_on=any_family,
+    ),
+    Pair(
+        "running_mean", "sync_stall", waits.AveragesNow, waits.AveragesLater,
+        ("cnn",),
+        why="the meter of many training scripts",
+        strengths=EIGHT,
+        precision=EXACT,
+        runs_on=any_family,
+    ),
+    Pair(
+        "branch_on_tensor", "sync_stall", waits.BranchesOnFinite, waits.MasksFinite,
+        ("transformer",),
+        why="a wait that no call names",
+        strengths=MANY,
+    ),
+    Pair(
+        "ranks_from_list", "sync_stall", waits.SortsOnHost, waits.WeighsByRank,
+        ("recommender",),
+        why="waits between forward and backward, and copies back",
+        also=("frequent_memcpy", "pageable_copy"),
+        strengths=EIGHT,
+    ),
+    Pair(
+        "synchronize_to_time", "sync_stall", waits.TimesHooks, Training,
+        ("transformer",),
+        why="left over from measuring",
+        strengths=(1.0, 1 / 3),
+        precision=EXACT,
+        needs="cuda", reason="there is no device to wait for",
+        runs_on=any_family,
     ),
 )  # fmt: skip
+
+LOADING: tuple[Pair, ...] = (
+    Pair(
+        "loader_without_workers", "dataloader_bound", twins.LoadsInStep,
+        twins.LoadsAhead, ("cnn", "transformer"),
+        why="the commonest reason for an idle GPU; cheap samples give the negative",
+        rank=1,
+        strengths=MANY,
+        runs_on=any_family,
+    ),
+    Pair(
+        "one_far_worker", "dataloader_bound", loading.OneFarWorker,
+        loading.ManyFarWorkers, ("cnn",),
+        why="samples that are slow to come and not slow to work on",
+        strengths=MANY,
+        precision=EXACT,
+        runs_on=any_family,
+    ),
+    Pair(
+        "unpacked_again", "dataloader_bound", loading.UnpacksAgain,
+        loading.UnpacksOnce, ("unet",),
+        why="no cache; workers would only hide it",
+        strengths=MANY,
+        precision=EXACT,
+        runs_on=any_family,
+    ),
+    Pair(
+        "collated_in_python", "dataloader_bound", loading.CollatesNumbers,
+        loading.CollatesTensors, ("recommender",),
+        why="the loader's own Python",
+        also=("host_bound_python",),
+        strengths=MANY,
+        precision=EXACT,
+        runs_on=any_family,
+    ),
+)  # fmt: skip
+
+PAIRS: tuple[Pair, ...] = WAITS + LOADING

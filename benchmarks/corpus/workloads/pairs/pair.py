@@ -11,10 +11,20 @@ from workloads.training import Lab, Training
 
 ALL = ("transformer", "cnn", "recommender")
 
+# What strengths are drawn from, by what the places of a pair are.
+MANY = (1.0, 0.5, 0.2, 0.1, 0.05)  # Parameters, layers, samples.
+EIGHT = (1.0, 0.5, 0.25, 0.125)  # As many as there are sources.
+FEW = (1.0, 0.5, 0.25)  # Steps, batches.
+
 
 def that_train(family: Family) -> bool:
     """Take every family that trains: what a pair runs on if it says nothing."""
     return family.trains
+
+
+def any_family(family: Family) -> bool:
+    """Take also what does not train: of pairs that need no backward pass."""
+    return True
 
 
 def only(*names: str) -> Callable[[Family], bool]:
@@ -36,7 +46,8 @@ class Pair:
         strengths: What ``Lab.strength`` is drawn from.
         tolerance: Largest relative difference allowed, see ``twins_agree``.
         precision: What the tolerance rests on.
-        needs: What the pair cannot do without: ``"cuda"``, ``"compiler"`` or nothing.
+        needs: What the pair cannot do without: ``"cuda"``, ``"compiler"``,
+            ``"cpu"`` or nothing.
         reason: Why it needs that.
         rank: Class of its place in the order, see workloads/pairs.
         runs_on: Tells of a family whether the pair can run on it, which the big corpora

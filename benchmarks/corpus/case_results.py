@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""case_results.py: what both twins of a pair cost, and what torchtraceap says of them.
+
+On the CPU everything is measured. What a GPU would do is simulated by a dry run, for
+which none is needed and in which no time is measured.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import statistics
+import tempfile
+from collections import Counter
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from measure import Protocol, measure
+from recording import record
+from workloads.families import FAMILIES
+from workloads.pairs import Pair
+from workloads.training import Lab
+
+import torchtraceap
+
+PROTOCOL = Protocol(check=3, lead_in=3, blocks=5, block=8, active=6)
+SCALE = "small"
+GPU = "H100 SXM"
+HOST_US = 10.0  # An operator's host time in a dry run, as its documentation has it.
+DRY_STEPS = 3  # Simulated steps, after as many that set up.
+LINES = 3  # Findings kept of a report.
+OPERATORS = 4  # Operators kept of which the slow twin has more.
+
+
+@dataclass(frozen=True)
+class Row:
+    """A pair on a family, as a case shows it.
+
+    Attributes:
+        cpu: Measured on the CPU, at the scale named.
+        dry: Simulated in a dry run.
+        without: Why one of these is left out; "" if neither is.
+    """
+
+    pair: Pair
+    family: str
+    scale: str = SCALE
+    cpu: bool = True
+    dry: bool = True
+    without: str = ""
+
+
+def results_of(row: Row) -> dict[str, Any]:
+    """Measure a pair and simulate it. Takes seconds; minutes where twins compile."""
+    out: dict[str, Any] = {"pattern": row.pair.pattern, "family": row.family}
+    if row.cpu:
+        out["cpu"] = on_cpu(row)
+    if row.dry:
+        out["dry"] = {side: dry(row, side) for side in ("slow", "fixed")}
+    return out
+
+
+def on_cpu(row: Row) -> dict[str, Any]:
+    """Time both twins in turn, then record each and ask for a report.
+
+    Raises:
+        TwinsDiffer: They do not compute the same.
+    """
+    lab = Lab(torch.device("cpu"), FAMILIES[row.family], row.scale, seed=0)
+    out: dict[str, Any] = measure(row.pair, lab, PROTOCOL)
+    counts = {}
+    for side in ("slow", "fixed"):
+        with closing(getattr(row.pair, side)(lab)) as run:
+            data = record(run, PROTOCOL).data
+        counts[side] = operators(data)
+        out[side] |= {"operators": counts[side].total(), "told": told(data)}
+    more = counts["slow"] - counts["fixed"]
+    out["more_operators"] = [
+        [name, counts["slow"][name], counts["fixed"][name]]
+        for name, _ in more.most_common(OPERATORS)
+    ]
+    return out
+
+
+def operators(data: bytes) -> Counter[str]:
+    """Count the operators of a step, by name."""
+    events = json.loads(gzip.decompress(data))["traceEvents"]
+    names = Counter(e["name"] for e in events if e.get("cat") == "cpu_op")
+    return Counter({n: round(count / PROTOCOL.active) for n, count in names.items()})
+
+
+def told(data: bytes) -> list[str]:
+    """Return the lines of the report's summary that are its findings."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "trace.json.gz")
+        path.write_bytes(data)
+        return finding_lines(torchtraceap.analyze(path))
+
+
+def finding_lines(report: torchtraceap.Report) -> list[str]:
+    """Return the first findings as the summary lists them, or that there is none."""
+    lines = report.summary(findings=LINES).splitlines()
+    first = next(i for i, line in enumerate(lines) if line.startswith("Findings"))
+    if not report.findings:
+        return [lines[first]]
+    wanted = min(LINES, len(report.findings))
+    return [line.strip() for line in lines[first + 1 : first + 1 + wanted]]
+
+
+def dry(row: Row, side: str) -> dict[str, Any]:
+    """Simulate a twin at its size for a GPU: milliseconds a step and what is told."""
+    torch.manual_seed(0)
+    with torchtraceap.dry_run(gpu=GPU, seed=0) as run:
+        lab = Lab(torch.device("cuda"), FAMILIES[row.family], "cuda", seed=0)
+        with closing(getattr(row.pair, side)(lab)) as twin, twin.settings():
+            for _ in range(2 * DRY_STEPS):
+                twin.step()
+                run.step()
+    report = run.report(host_us=HOST_US, steps=(DRY_STEPS, 2 * DRY_STEPS - 1))
+    usual = run.usual_step
+    steps = [step.end_us - step.start_us for step in report.steps[:DRY_STEPS]]
+    # The host runs ahead of a slower device, which is then what a step takes.
+    return {
+        "step_ms": max(statistics.median(steps), usual.device_us) / 1e3,
+        "device_ms": usual.device_us / 1e3,
+        "launches": usual.launches,
+        "copies": usual.copies,
+        "waits": usual.waits,
+        "told": finding_lines(report),
+    }

@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""host_twins_copies.py: twins that copy much too often between host and device.
+
+For the comments ``# cause: NAME`` see host_twins.py.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from workloads.families import Batch
+from workloads.training import Lab, Training
+
+
+class CopiesWhole(Training):
+    """Copies each tensor of a batch from host memory at once."""
+
+    def hold(self, batches: list[Batch]) -> list[Batch]:
+        return batches
+
+    def fetch(self) -> Batch:
+        return tuple(part.to(self.device) for part in super().fetch())
+
+
+class CopiesRows(CopiesWhole):
+    """Copies sample by sample, then puts the batch together on the device.
+
+    Its places are the samples; the others come in one copy.
+    """
+
+    def fetch(self) -> Batch:
+        parts = []
+        for part in Training.fetch(self):
+            count = self.lab.share(len(part))
+            rows = []
+            for row in part[:count]:
+                rows.append(row.to(self.device))  # cause: small_copies
+            rows = torch.stack(rows)
+            if count < len(part):
+                rows = torch.cat([rows, part[count:].to(self.device)])
+            parts.append(rows)
+        return tuple(parts)
+
+
+class CopiesFields(CopiesWhole):
+    """Copies the first inputs field by field (columns, channels, words).
+
+    Its places are the fields; the others come in one copy.
+    """
+
+    def fetch(self) -> Batch:
+        first, *rest = Training.fetch(self)
+        count = self.lab.share(first.shape[1])
+        fields = []
+        for field in first[:, :count].unbind(1):
+            fields.append(field.to(self.device))  # cause: fields_copied_singly
+        fields = torch.stack(fields, dim=1)
+        if count < first.shape[1]:
+            others = first[:, count:].contiguous().to(self.device)
+            fields = torch.cat([fields, others], dim=1)
+        return fields, *(part.to(self.device) for part in rest)
+
+
+class ScalesGradients(Training):
+    """Multiplies each gradient with a number from the host, all copied at once."""
+
+    def __init__(self, lab: Lab) -> None:
+        super().__init__(lab)
+        count = len(list(self.model.parameters()))
+        self.scales = {i: torch.tensor(1.0 - 0.1 / (i + 1)) for i in range(count)}
+
+    def on_device(self) -> list[Tensor]:
+        """Return the scales as tensors of the device."""
+        return list(torch.stack(list(self.scales.values())).to(self.device).unbind())
+
+    def adjust(self) -> None:
+        scales = self.on_device()
+        for p, scale in zip(self.model.parameters(), scales, strict=True):
+            p.grad.mul_(scale)
+
+
+class CopiesScales(ScalesGradients):
+    """Copies a number for each gradient; its places are the parameters."""
+
+    def on_device(self) -> list[Tensor]:
+        count = self.lab.share(len(self.scales))
+        values = list(self.scales.values())
+        scales = []
+        for value in values[:count]:
+            scales.append(value.to(self.device))  # cause: dict_of_scalars
+        if count < len(values):
+            scales += torch.stack(values[count:]).to(self.device).unbind()
+        return scales
+
+
+class CopiesNorms(Training):
+    """Copies the norm of each gradient to the host without waiting, for a log.
+
+    Its places are the parameters; the others come in one copy.
+    """
+
+    def __init__(self, lab: Lab) -> None:
+        super().__init__(lab)
+        self.norms: list[Tensor] = []
+
+    def adjust(self) -> None:
+        norms = [p.grad.norm() for p in self.model.parameters()]
+        self.norms.clear()
+        count = self.lab.share(len(norms))
+        for norm in norms[:count]:
+            copy = norm.to("cpu", non_blocking=True)  # cause: metrics_one_by_one
+            self.norms.append(copy)
+        if count < len(norms):
+            self.norms.append(torch.stack(norms[count:]).to("cpu", non_blocking=True))
+
+
+class CopiesNormsWhole(CopiesNorms):
+    """Copies the same norms at once."""
+
+    def adjust(self) -> None:
+        norms = torch.stack([p.grad.norm() for p in self.model.parameters()])
+        self.norms = [norms.to("cpu", non_blocking=True)]
+
+
+class SendsGradientsRound(Training):
+    """Takes gradients to the host and straight back; its places are the parameters."""
+
+    def adjust(self) -> None:
+        for i, p in enumerate(self.model.parameters()):
+            if self.lab.takes(i):
+                p.grad = p.grad.cpu().to(self.device)  # cause: round_trip
+
+
+class DecaysFromHost(Training):
+    """Decays each row of each parameter by factors made on the host every step.
+
+    Constants and not random numbers: the two devices' generators differ, so twins
+    that draw noise could not be compared. Its places are the parameters.
+    """
+
+    def decay(self, place: int, p: Tensor) -> Tensor:
+        rows = (len(p),) + (1,) * (p.dim() - 1)
+        if not self.lab.takes(place):
+            return torch.full(rows, 1e-2, device=self.device)
+        return torch.full(rows, 1e-2).to(self.device)  # cause: tensors_made_on_host
+
+    def adjust(self) -> None:
+        for i, p in enumerate(self.model.parameters()):
+            p.grad.addcmul_(p.detach(), self.decay(i, p))
+
+
+class DecaysOnDevice(DecaysFromHost):
+    """Makes the same factors where they are used."""
+
+    def decay(self, place: int, p: Tensor) -> Tensor:
+        rows = (len(p),) + (1,) * (p.dim() - 1)
+        return torch.full(rows, 1e-2, device=self.device)
+
+
+class AddsUpFromHost(Training):
+    """Adds each gradient to zeros made on the host; its places are the parameters."""
+
+    def zeros(self, place: int, p: Tensor) -> Tensor:
+        if not self.lab.takes(place):
+            return torch.zeros(p.shape, device=self.device)
+        return torch.zeros(p.shape).to(self.device)  # cause: zeros_made_on_host
+
+    def adjust(self) -> None:
+        for i, p in enumerate(self.model.parameters()):
+            p.grad = self.zeros(i, p).add_(p.grad)
+
+
+class AddsUpOnDevice(AddsUpFromHost):
+    """Makes the zeros on the device."""
+
+    def zeros(self, place: int, p: Tensor) -> Tensor:
+        return torch.zeros(p.shape, device=self.device)
+
+
+class MasksFromHost(Training):
+    """Keeps every output by a mask of ones, made on the host sample by sample.
+
+    Its places are the samples.
+    """
+
+    def ones(self, place: int, output: Tensor) -> Tensor:
+        if not self.lab.takes(place):
+            return torch.ones(output.shape, device=self.device)
+        return torch.ones(output.shape).to(self.device)  # cause: masks_made_on_host
+
+    def refine(self, outputs: Tensor) -> Tensor:
+        masks = [self.ones(i, output) for i, output in enumerate(outputs)]
+        return outputs * torch.stack(masks)
+
+
+class MasksOnDevice(MasksFromHost):
+    """Makes the same masks on the device."""
+
+    def ones(self, place: int, output: Tensor) -> Tensor:
+        return torch.ones(output.shape, device=self.device)

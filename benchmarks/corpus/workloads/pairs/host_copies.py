@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""pairs/host_copies.py: pairs whose slow twin copies too often, or at a bad time."""
+
+from __future__ import annotations
+
+import workloads.host_twins_copies as copies
+import workloads.host_twins_moves as moves
+import workloads.host_twins_streams as streams
+from workloads.pairs.pair import ALL, FEW, MANY, Pair, any_family
+from workloads.training import Training
+
+EXACT = "copies change no bit"
+NEEDS_GPU = "pinned memory, streams and copies need a GPU"
+
+SMALL: tuple[Pair, ...] = (
+    Pair(
+        "small_copies", "frequent_memcpy", copies.CopiesRows, copies.CopiesWhole,
+        ("cnn", "transformer"),
+        why="copies exist on a GPU only",
+        rank=1,
+        also=("sync_stall", "pageable_copy"),
+        strengths=MANY,
+        precision=EXACT,
+        runs_on=any_family,
+    ),
+    Pair(
+        "fields_copied_singly", "frequent_memcpy", copies.CopiesFields,
+        copies.CopiesWhole, ("transformer",),
+        why="small copies of what does not lie together",
+        also=("sync_stall", "pageable_copy"),
+        strengths=MANY,
+        precision=EXACT,
+        runs_on=any_family,
+    ),
+    Pair(
+        "dict_of_scalars", "frequent_memcpy", copies.CopiesScales,
+        copies.ScalesGradients, ("vit",),
+        why="numbers kept on the host, one copy each",
+        also=("sync_stall", "pageable_copy"),
+        strengths=MANY,
+    ),
+    Pair(
+        "metrics_one_by_one", "frequent_memcpy", copies.CopiesNorms,
+        copies.CopiesNormsWhole, ("cnn",),
+        why="small copies the other way, without a wait",
+        strengths=MANY,
+    ),
+    Pair(
+        "round_trip", "frequent_memcpy", copies.SendsGradientsRound, Training,
+        ("transformer",),
+        why="an operator that runs on the host alone",
+        also=("sync_stall", "pageable_copy"),
+        strengths=MANY,
+        precision=EXACT,
+    ),
+    Pair(
+        "tensors_made_on_host", "cpu_init_then_copy", copies.DecaysFromHost,
+        copies.DecaysOnDevice, ALL,
+        why="many tiny blocking copies with a plain fix",
+        rank=2,
+        also=("sync_stall", "frequent_memcpy", "pageable_copy"),
+        strengths=MANY,
+    ),
+    Pair(
+        "zeros_made_on_host", "cpu_init_then_copy", copies.AddsUpFromHost,
+        copies.AddsUpOnDevice, ("cnn",),
+        why="few large copies of zeros",
+        also=("sync_stall", "pageable_copy"),
+        strengths=MANY,
+    ),
+    Pair(
+        "masks_made_on_host", "cpu_init_then_copy", copies.MasksFromHost,
+        copies.MasksOnDevice, ("recommender",),
+        why="in the forward pass, where the host would be ahead",
+        also=("sync_stall", "frequent_memcpy", "pageable_copy"),
+        strengths=MANY,
+        runs_on=any_family,
+    ),
+)  # fmt: skip
+
+LARGE: tuple[Pair, ...] = (
+    Pair(
+        "pageable_batches", "pageable_copy", streams.CopiesPageable,
+        streams.CopiesPinned,
+        ("cnn", "recommender"),
+        why="copy engines and staging are what a simulation knows least",
+        rank=1,
+        also=("exposed_copy",),
+        strengths=FEW,
+        precision=EXACT,
+        needs="cuda", reason=NEEDS_GPU,
+        runs_on=any_family,
+    ),
+    Pair(
+        "pageable_anchors", "pageable_copy", streams.AnchoredPageable, streams.Anchored,
+        ("transformer",),
+        why="a copy for each parameter, between backward and update",
+        also=("exposed_copy",),
+        strengths=MANY,
+        precision=EXACT,
+        needs="cuda", reason=NEEDS_GPU,
+    ),
+    Pair(
+        "pageable_snapshots", "pageable_copy", streams.SnapshotsPageable,
+        streams.Snapshots,
+        ("cnn",),
+        why="copies to the host, which wait for what is queued before them",
+        also=("sync_stall",),
+        strengths=MANY,
+        precision=EXACT,
+        needs="cuda", reason=NEEDS_GPU,
+        runs_on=any_family,
+    ),
+    Pair(
+        "exposed_batches", "exposed_copy", streams.CopiesLate, streams.CopiesAhead,
+        ("cnn",),
+        why="large pinned copies that nothing hides",
+        rank=2,
+        strengths=FEW,
+        precision=EXACT,
+        needs="cuda", reason=NEEDS_GPU,
+        runs_on=any_family,
+    ),
+    Pair(
+        "exposed_anchors", "exposed_copy", streams.AnchoredLate, streams.AnchoredAhead,
+        ("recommender",),
+        why="weights that are kept on the host",
+        strengths=MANY,
+        precision=EXACT,
+        needs="cuda", reason=NEEDS_GPU,
+    ),
+    Pair(
+        "exposed_snapshots", "exposed_copy", streams.SnapshotsLate,
+        streams.SnapshotsBeside,
+        ("vit",),
+        why="a checkpoint in each step",
+        strengths=MANY,
+        precision=EXACT,
+        needs="cuda", reason=NEEDS_GPU,
+    ),
+)  # fmt: skip
+
+MOVES: tuple[Pair, ...] = (
+    Pair(
+        "outputs_cast", "redundant_d2d", moves.CastsOutputs, Training, ("cnn",),
+        why="a type that the next layer does not want",
+        also=("launch_bound",),
+        strengths=MANY,
+        precision=EXACT,
+        runs_on=any_family,
+    ),
+    Pair(
+        "outputs_cloned", "redundant_d2d", moves.ClonesOutputs,
+        Training, ("transformer",),
+        why="copies out of caution",
+        also=("launch_bound",),
+        strengths=MANY,
+        precision=EXACT,
+        runs_on=any_family,
+    ),
+    Pair(
+        "outputs_relaid", "redundant_d2d", moves.RelaysOutputs, Training, ("vit",),
+        why="a layout that the next layer does not want",
+        also=("launch_bound",),
+        strengths=MANY,
+        precision=EXACT,
+        runs_on=any_family,
+    ),
+    Pair(
+        "gradients_cast", "redundant_d2d", moves.CastsGradients,
+        Training, ("transformer",),
+        why="the same in backward's results, after all of it",
+        also=("launch_bound",),
+        strengths=MANY,
+        precision=EXACT,
+    ),
+    Pair(
+        "gradients_cloned", "redundant_d2d", moves.ClonesGradients, Training, ("cnn",),
+        why="copies inside the device, of all sizes",
+        also=("launch_bound",),
+        strengths=MANY,
+        precision=EXACT,
+    ),
+)  # fmt: skip
+
+PAIRS: tuple[Pair, ...] = SMALL + LARGE + MOVES
