@@ -19,7 +19,7 @@ import torchtraceap
 
 _LAUNCHES = ("LaunchKernel", "LaunchCooperative")
 _SYNCS = ("cudaStreamSynchronize", "cudaDeviceSynchronize", "cudaEventSynchronize")
-_LONGEST_BETWEEN_US = 2000.0  # Longer is no pause between two operators.
+_LONGEST_BETWEEN_US = 200.0  # Longer is more than a pause between two operators.
 _QUEUED_US = 15.0  # Launched so long before its turn, a kernel waited for nothing else.
 
 Samples = dict[str, list[float]]
