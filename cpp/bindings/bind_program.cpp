@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // bindings/bind_program.cpp: a program that comes from no trace, and the trace of it.
+#include <pybind11/numpy.h>
 #include <pybind11/stl.h>
 #include <pybind11/typing.h>
 
@@ -42,50 +43,97 @@ py::bytes trace_text(const Program& given, const Note& note, std::uint32_t rank)
   return py::bytes(text);
 }
 
+using Times = py::array_t<std::int64_t>;
+
+// Begin and end of all work, in its order, and the end of the last of all.
+std::pair<Times, std::int64_t> times_of(const Program& given) {
+  const Program program = given;
+  const auto made = [&] {
+    const py::gil_scoped_release release;
+    return schedule(program, heed_signals());
+  }();
+  Times out({static_cast<py::ssize_t>(made.work.size()), py::ssize_t{2}});
+  auto* at = out.mutable_data();
+  for (const auto& one : made.work) {
+    *at++ = one.begin;
+    *at++ = one.end;
+  }
+  return {std::move(out), made.end};
+}
+
+using WaitMethod = void (Program::*)(std::uint32_t, std::uint32_t, WaitCall);
+
+auto waits(WaitMethod method) {
+  return
+      [method](Program& p, std::uint32_t thread, std::uint32_t what, std::string name,
+               std::optional<std::int64_t> ns, std::optional<std::int64_t> back) {
+        (p.*method)(
+            thread, what,
+            {std::move(name), ns.value_or(kByConstant), back.value_or(kByConstant)});
+      };
+}
+
 void bind_launches(py::class_<Program>& program) {
   program
       .def(
           "kernel",
           [](Program& p, std::uint32_t thread, std::uint32_t stream, std::string name,
              std::int64_t ns, std::int64_t call_ns, double blocks_per_sm,
-             std::optional<std::uint32_t> collective, std::string args, bool blocking) {
+             std::optional<std::uint32_t> collective, std::string args, bool blocking,
+             std::optional<std::int64_t> latency, std::optional<std::int64_t> gap,
+             std::string call) {
             DeviceWork w{std::move(name), TaskKind::kKernel, stream, ns};
             w.blocks_per_sm = blocks_per_sm;
             w.collective = collective.value_or(kNone);
             w.args = std::move(args);
-            return p.launch(thread, std::move(w), call_ns, blocking);
+            w.latency = latency.value_or(kByConstant);
+            w.gap = gap.value_or(kByConstant);
+            return p.launch(thread, std::move(w), call_ns, blocking, std::move(call));
           },
           py::arg("thread"), py::arg("stream"), py::arg("name"), py::arg("ns"),
           py::arg("call_ns"), py::kw_only(), py::arg("blocks_per_sm") = -1.0,
           py::arg("collective") = py::none(), py::arg("args") = "",
-          py::arg("blocking") = false)
+          py::arg("blocking") = false, py::arg("latency") = py::none(),
+          py::arg("gap") = py::none(), py::arg("call") = "",
+          "`latency`: launch to start on an idle stream; `gap`: end of the work before "
+          "to start; `call`: the name of the launch.")
       .def(
           "copy",
           [](Program& p, std::uint32_t thread, std::uint32_t stream, std::string name,
              std::int64_t ns, std::int64_t call_ns, std::int64_t bytes,
-             std::string args, bool blocking) {
+             std::string args, bool blocking, std::optional<std::int64_t> latency,
+             std::optional<std::int64_t> gap, std::string call) {
             DeviceWork w{std::move(name), TaskKind::kCopy, stream, ns};
+            w.latency = latency.value_or(kByConstant);
+            w.gap = gap.value_or(kByConstant);
             w.copy = copy_kind(w.name, bytes);
             w.bytes = bytes;
             w.args = std::move(args);
-            return p.launch(thread, std::move(w), call_ns, blocking);
+            return p.launch(thread, std::move(w), call_ns, blocking, std::move(call));
           },
           py::arg("thread"), py::arg("stream"), py::arg("name"), py::arg("ns"),
           py::arg("call_ns"), py::arg("bytes"), py::kw_only(), py::arg("args") = "",
-          py::arg("blocking") = false,
+          py::arg("blocking") = false, py::arg("latency") = py::none(),
+          py::arg("gap") = py::none(), py::arg("call") = "",
           "The name tells what it is, as in Kineto: Memcpy HtoD (Pageable -> Device).")
       .def(
           "memset",
           [](Program& p, std::uint32_t thread, std::uint32_t stream, std::string name,
              std::int64_t ns, std::int64_t call_ns, std::int64_t bytes,
-             std::string args) {
+             std::string args, std::optional<std::int64_t> latency,
+             std::optional<std::int64_t> gap) {
             DeviceWork w{std::move(name), TaskKind::kMemset, stream, ns};
+            w.latency = latency.value_or(kByConstant);
+            w.gap = gap.value_or(kByConstant);
             w.bytes = bytes;
             w.args = std::move(args);
             return p.launch(thread, std::move(w), call_ns);
           },
           py::arg("thread"), py::arg("stream"), py::arg("name"), py::arg("ns"),
-          py::arg("call_ns"), py::arg("bytes"), py::kw_only(), py::arg("args") = "");
+          py::arg("call_ns"), py::arg("bytes"), py::kw_only(), py::arg("args") = "",
+          py::arg("latency") = py::none(), py::arg("gap") = py::none())
+      .def("call", &Program::call, py::arg("thread"), py::arg("name"), py::arg("ns"),
+           py::arg("args") = "", "A call that launches nothing and waits for nothing.");
 }
 
 void bind_waits(py::class_<Program>& program) {
@@ -94,9 +142,19 @@ void bind_waits(py::class_<Program>& program) {
            py::arg("event"), py::arg("call_ns"))
       .def("stream_wait", &Program::stream_wait, py::arg("thread"), py::arg("stream"),
            py::arg("event"), py::arg("call_ns"))
-      .def("event_sync", &Program::event_sync, py::arg("thread"), py::arg("event"))
-      .def("stream_sync", &Program::stream_sync, py::arg("thread"), py::arg("stream"))
-      .def("device_sync", &Program::device_sync, py::arg("thread"), py::arg("stream"))
+      .def("event_sync", waits(&Program::event_sync), py::arg("thread"),
+           py::arg("event"), py::kw_only(), py::arg("name") = "",
+           py::arg("ns") = py::none(), py::arg("back") = py::none())
+      .def("stream_sync", waits(&Program::stream_sync), py::arg("thread"),
+           py::arg("stream"), py::kw_only(), py::arg("name") = "",
+           py::arg("ns") = py::none(), py::arg("back") = py::none())
+      .def(
+          "device_sync", waits(&Program::device_sync), py::arg("thread"),
+          py::arg("stream"), py::kw_only(), py::arg("name") = "",
+          py::arg("ns") = py::none(), py::arg("back") = py::none(),
+          "`name`: of another call that waits for the device on its way, as cudaFree "
+          "does; `ns`: what it takes if there is nothing to wait for; `back`: from the "
+          "end of what it waits for to its return.")
       .def("signal", &Program::signal, py::arg("thread"), py::arg("signal"))
       .def("wait", &Program::wait, py::arg("thread"), py::arg("signal"),
            py::arg("ns") = 0);
@@ -123,13 +181,14 @@ void bind_program(py::module_& m) {
       .def(
           "add_device",
           [](Program& p, std::int32_t id, std::string name, std::int64_t memory,
-             std::int64_t multiprocessors, std::int64_t major, std::int64_t minor) {
-            p.devices.push_back(
-                {id, std::move(name), multiprocessors, major, minor, memory});
+             std::int64_t multiprocessors, std::int64_t major, std::int64_t minor,
+             std::string args) {
+            p.devices.push_back({id, std::move(name), multiprocessors, major, minor,
+                                 memory, std::move(args)});
           },
           py::arg("id"), py::arg("name"), py::arg("memory") = 0,
           py::arg("multiprocessors") = 0, py::arg("compute_major") = 0,
-          py::arg("compute_minor") = 0)
+          py::arg("compute_minor") = 0, py::arg("args") = "")
       .def("add_stream", &Program::add_stream, py::arg("number"), py::arg("device") = 0,
            py::arg("rank") = 0)
       .def("add_thread", &Program::add_thread, py::arg("tid"), py::arg("name"),
@@ -151,9 +210,16 @@ void bind_program(py::module_& m) {
            py::arg("args") = "", "Begins an operator, until close().")
       .def("open_span", &Program::open_span, py::arg("thread"), py::arg("name"),
            py::arg("args") = "", "Begins an annotation, until close().")
+      .def("open_frame", &Program::open_frame, py::arg("thread"), py::arg("name"),
+           py::arg("args") = "", "Begins a function of Python, until close().")
       .def("close", &Program::close, py::arg("thread"));
   bind_launches(program);
   bind_waits(program);
+  program.def(
+      "times", &times_of,
+      "Schedules the program and returns int64 [work, 2], begin and end of each "
+      "work in the order of its launches' return values, and when the last of "
+      "all ends. Raises as trace_text does.");
   program.def("trace_text", &trace_text, py::arg_v("note", Note(), "{}"),
               py::arg("rank") = 0,
               "Schedules the program and returns one rank's trace as JSON. `note` goes "

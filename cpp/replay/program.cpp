@@ -32,6 +32,17 @@ const char* name_of_launch(const DeviceWork& w) {
                                        : "cudaLaunchKernel";
 }
 
+Operation wait_call(const Program& p, OpKind kind, std::uint32_t id,
+                    std::uint32_t stream, WaitCall how) {
+  const auto* usual = kind == OpKind::kEventSync    ? "cudaEventSynchronize"
+                      : kind == OpKind::kStreamSync ? "cudaStreamSynchronize"
+                                                    : "cudaDeviceSynchronize";
+  Operation op{kind, how.ns == kByConstant ? p.constants.wait_cost : how.ns,
+               how.name.empty() ? usual : std::move(how.name), id, stream};
+  op.back = how.back;
+  return op;
+}
+
 }  // namespace
 
 std::uint32_t Program::add_stream(std::int64_t number, std::int32_t device,
@@ -61,20 +72,32 @@ void Program::open_span(std::uint32_t thread, std::string name, std::string args
   open(thread, std::move(name), std::move(args));
   threads[thread].operations.back().kind = OpKind::kOpenSpan;
 }
+void Program::open_frame(std::uint32_t thread, std::string name, std::string args) {
+  open(thread, std::move(name), std::move(args));
+  threads[thread].operations.back().kind = OpKind::kOpenFrame;
+}
 void Program::close(std::uint32_t thread) {
   operations_of(*this, thread).push_back({OpKind::kClose, 0, ""});
 }
 
 std::uint32_t Program::launch(std::uint32_t thread, DeviceWork item,
-                              std::int64_t call_ns, bool blocking) {
+                              std::int64_t call_ns, bool blocking, std::string call) {
   auto& list = operations_of(*this, thread);
-  Operation op{OpKind::kCall, call_ns, name_of_launch(item)};
+  Operation op{OpKind::kCall, call_ns,
+               call.empty() ? name_of_launch(item) : std::move(call)};
   const bool waits = blocking || blocks(item);
   const auto place = append(work, std::move(item));
   op.work = {place};
   if (waits) op.until.push_back({place});
   list.push_back(std::move(op));
   return place;
+}
+
+void Program::call(std::uint32_t thread, std::string name, std::int64_t ns,
+                   std::string args) {
+  Operation op{OpKind::kCall, ns, std::move(name)};
+  op.args = std::move(args);
+  operations_of(*this, thread).push_back(std::move(op));
 }
 
 std::vector<std::uint32_t> Program::launch_graph(std::uint32_t thread,
@@ -97,20 +120,17 @@ void Program::stream_wait(std::uint32_t thread, std::uint32_t stream,
   operations_of(*this, thread)
       .push_back({OpKind::kStreamWait, call_ns, "cudaStreamWaitEvent", event, stream});
 }
-void Program::event_sync(std::uint32_t thread, std::uint32_t event) {
+void Program::event_sync(std::uint32_t thread, std::uint32_t event, WaitCall how) {
   operations_of(*this, thread)
-      .push_back(
-          {OpKind::kEventSync, constants.wait_cost, "cudaEventSynchronize", event});
+      .push_back(wait_call(*this, OpKind::kEventSync, event, kNone, std::move(how)));
 }
-void Program::stream_sync(std::uint32_t thread, std::uint32_t stream) {
+void Program::stream_sync(std::uint32_t thread, std::uint32_t stream, WaitCall how) {
   operations_of(*this, thread)
-      .push_back({OpKind::kStreamSync, constants.wait_cost, "cudaStreamSynchronize",
-                  kNone, stream});
+      .push_back(wait_call(*this, OpKind::kStreamSync, kNone, stream, std::move(how)));
 }
-void Program::device_sync(std::uint32_t thread, std::uint32_t stream) {
+void Program::device_sync(std::uint32_t thread, std::uint32_t stream, WaitCall how) {
   operations_of(*this, thread)
-      .push_back({OpKind::kDeviceSync, constants.wait_cost, "cudaDeviceSynchronize",
-                  kNone, stream});
+      .push_back(wait_call(*this, OpKind::kDeviceSync, kNone, stream, std::move(how)));
 }
 void Program::signal(std::uint32_t thread, std::uint32_t signal) {
   operations_of(*this, thread).push_back({OpKind::kSignal, 0, "", signal});

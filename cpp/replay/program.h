@@ -63,6 +63,7 @@ enum class OpKind : std::uint8_t {
   kHost,         ///< Work of the thread itself; a row (cpu_op) if it has a name.
   kOpen,         ///< Begins an operator around what follows, until kClose.
   kOpenSpan,     ///< The same of an annotation: record_function, ProfilerStep#N.
+  kOpenFrame,    ///< The same of a function of Python: `file(line): name`.
   kClose,        ///< Ends the one that was opened last.
   kCall,         ///< Into the runtime; launches `work` if it has any.
   kEventRecord,  ///< `id` stands for all that `stream` holds.
@@ -108,6 +109,14 @@ struct ProgramDevice {
   std::int64_t multiprocessors = 0;
   std::int64_t compute_major = 0, compute_minor = 0;
   std::int64_t memory = 0;  ///< In bytes.
+  std::string args{};       ///< More members of it: `"key": value, ...`.
+};
+
+/// How a call waits. What is not given is the constant of its kind.
+struct WaitCall {
+  std::string name{};               ///< Of its row; "": that of the plain call.
+  std::int64_t ns = kByConstant;    ///< What it takes if there is nothing to wait for.
+  std::int64_t back = kByConstant;  ///< As Operation::back.
 };
 
 /// Room on the device. Of 68 kernels that were ready beside a kernel of 64 or more
@@ -141,11 +150,17 @@ struct Program {
             std::string args = "");
   void open(std::uint32_t thread, std::string name, std::string args = "");
   void open_span(std::uint32_t thread, std::string name, std::string args = "");
+  void open_frame(std::uint32_t thread, std::string name, std::string args = "");
   void close(std::uint32_t thread);
   /// Launches work and returns its place in `work`. A pageable copy to the host, or of
   /// more than kStagedBytes from it, makes the call wait, as does `blocking`.
+  /// `call` names the call's row; "": the usual one of such work.
   std::uint32_t launch(std::uint32_t thread, DeviceWork work, std::int64_t call_ns,
-                       bool blocking = false);
+                       bool blocking = false, std::string call = "");
+  /// Calls what launches nothing and waits for nothing: cudaMalloc,
+  /// cudaFuncSetAttribute.
+  void call(std::uint32_t thread, std::string name, std::int64_t ns,
+            std::string args = "");
   /// Launches a list of work as one graph; each into the stream it names.
   std::vector<std::uint32_t> launch_graph(std::uint32_t thread,
                                           std::vector<DeviceWork> list,
@@ -154,9 +169,11 @@ struct Program {
                     std::int64_t call_ns);
   void stream_wait(std::uint32_t thread, std::uint32_t stream, std::uint32_t event,
                    std::int64_t call_ns);
-  void event_sync(std::uint32_t thread, std::uint32_t event);
-  void stream_sync(std::uint32_t thread, std::uint32_t stream);
-  void device_sync(std::uint32_t thread, std::uint32_t any_stream_of_it);
+  void event_sync(std::uint32_t thread, std::uint32_t event, WaitCall how = {});
+  void stream_sync(std::uint32_t thread, std::uint32_t stream, WaitCall how = {});
+  /// Also of calls that wait for the device on the way, such as cudaFree.
+  void device_sync(std::uint32_t thread, std::uint32_t any_stream_of_it,
+                   WaitCall how = {});
   void signal(std::uint32_t thread, std::uint32_t signal);
   void wait(std::uint32_t thread, std::uint32_t signal, std::int64_t latency);
 

@@ -90,6 +90,7 @@ class Checker {
     switch (op.kind) {
       case OpKind::kOpen:
       case OpKind::kOpenSpan:
+      case OpKind::kOpenFrame:
         ++open;
         break;
       case OpKind::kClose:

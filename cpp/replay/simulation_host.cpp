@@ -71,6 +71,7 @@ void Simulation::begin(std::uint32_t id, const Operation& op) {
     case OpKind::kHost:
     case OpKind::kOpen:
     case OpKind::kOpenSpan:
+    case OpKind::kOpenFrame:
     case OpKind::kClose:
     case OpKind::kCall:
       break;

@@ -46,7 +46,8 @@ class Writer {
            << ", \"name\": " << quoted(d.name) << ", \"totalGlobalMem\": " << d.memory
            << ", \"computeMajor\": " << d.compute_major
            << ", \"computeMinor\": " << d.compute_minor
-           << ", \"numSms\": " << d.multiprocessors << "}";
+           << ", \"numSms\": " << d.multiprocessors << (d.args.empty() ? "" : ", ")
+           << d.args << "}";
     }
     out_ << "],\n";
     std::uint32_t ranks = 0;
@@ -90,6 +91,11 @@ class Writer {
 
   static constexpr std::size_t kOperationsBetween = 1 << 12;
 
+  static bool opens(OpKind kind) {
+    return kind == OpKind::kOpen || kind == OpKind::kOpenSpan ||
+           kind == OpKind::kOpenFrame;
+  }
+
   // Of each operation that opens something: when that is closed, if at all.
   static std::vector<std::int64_t> ends_of(const HostThread& t,
                                            const std::vector<Interval>& times) {
@@ -97,7 +103,7 @@ class Writer {
     std::vector<std::size_t> open;
     for (std::size_t i = 0; i < times.size(); ++i) {
       const auto kind = t.operations[i].kind;
-      if (kind == OpKind::kOpen || kind == OpKind::kOpenSpan) open.push_back(i);
+      if (opens(kind)) open.push_back(i);
       if (kind != OpKind::kClose) continue;
       out[open.back()] = times[i].end;
       open.pop_back();
@@ -110,7 +116,8 @@ class Writer {
   void thread(const HostThread& t, const std::vector<Interval>& times,
               const Checkpoint& checkpoint) {
     const auto ends = ends_of(t, times);
-    std::vector<std::int64_t> open;  // External ids, 0 of annotations
+    // External ids; 0 of annotations, below 0 of frames.
+    std::vector<std::int64_t> open, frames;
     for (std::size_t i = 0; i < times.size(); ++i) {
       if (i % kOperationsBetween == 0) checkpoint();
       const auto& op = t.operations[i];
@@ -122,7 +129,13 @@ class Writer {
           host_row("user_annotation", t, op, {times[i].begin, ends[i]});
           open.push_back(0);
           break;
+        case OpKind::kOpenFrame:
+          frame(t, op, {times[i].begin, ends[i]}, frames);
+          open.push_back(-frames_);
+          frames.push_back(frames_);
+          break;
         case OpKind::kClose:
+          if (open.back() < 0) frames.pop_back();
           open.pop_back();
           break;
         case OpKind::kHost:
@@ -138,7 +151,7 @@ class Writer {
   }
   static std::int64_t enclosing(const std::vector<std::int64_t>& open) {
     const auto it =
-        std::find_if(open.rbegin(), open.rend(), [](auto id) { return id; });
+        std::find_if(open.rbegin(), open.rend(), [](auto id) { return id > 0; });
     return it == open.rend() ? 0 : *it;
   }
   // Returns its External id.
@@ -148,6 +161,16 @@ class Writer {
              "\"External id\": " + number(++external_) + (op.args.empty() ? "" : ", ") +
                  op.args);
     return external_;
+  }
+
+  // Numbered in the order of their begin, as Kineto numbers them; a thread's outermost
+  // has no parent.
+  void frame(const HostThread& t, const Operation& op, Interval time,
+             const std::vector<std::int64_t>& around) {
+    const auto parent = around.empty() ? "null" : number(around.back());
+    complete("python_function", op.name, pid_, t.tid, time,
+             "\"Python parent id\": " + parent + ", \"Python id\": " +
+                 number(++frames_) + (op.args.empty() ? "" : ", ") + op.args);
   }
 
   void call(const HostThread& t, const Operation& op, Interval time,
@@ -198,7 +221,7 @@ class Writer {
   EventList list_;
   std::uint32_t rank_;
   std::string pid_;
-  std::int64_t external_ = 0, correlation_ = 0;
+  std::int64_t external_ = 0, correlation_ = 0, frames_ = 0;
 };
 
 }  // namespace

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""conditions.py: all that a run is drawn with beside its causes.
+
+None of it knows whether the run is to be good or bad.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from simulation.profiles import Profile, draw_name
+
+from torchtraceap.dryrun.estimate.gpus import GPUS, Gpu
+
+GPU_NAMES = ("T4", "V100", "RTX A6000", "RTX 4090", "A100", "H100 SXM", "H200")
+_EVENTS = 9000  #: About as many operators and launches a run has, over all its steps.
+_BATCHES = (0.125, 0.25, 0.5, 1.0, 2.0)
+
+
+@dataclass(frozen=True)
+class Recording:
+    """What the profiler was told to record."""
+
+    stacks: bool
+    shapes: bool
+    steps: bool  #: Whether the program calls ``prof.step()``.
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """What a run is drawn with.
+
+    Attributes:
+        host: The trace of ranges.json whose host this is.
+        speed: How many times as long all of the host takes.
+        batch: How many times its usual batch the program works on.
+        device_speed: How many times as long kernels take as estimated.
+        seed: Of all noise.
+        first_step: How many times as long the host takes for the first step.
+        pid: Of the process that is recorded.
+    """
+
+    gpu: str
+    host: str
+    speed: float
+    batch: float
+    device_speed: float
+    steps: int
+    first_step: float
+    recording: Recording
+    pid: int
+    seed: int
+
+    @property
+    def device(self) -> Gpu:
+        return GPUS[self.gpu]
+
+    def profile(self) -> Profile:
+        return Profile(self.host, self.speed, self.seed)
+
+    def told(self) -> dict[str, Any]:
+        """Return it as plain data, for Run.recording."""
+        return asdict(self)
+
+
+def draw(rng: random.Random, batches: tuple[float, ...] = _BATCHES) -> Conditions:
+    """Draw the conditions of a run; `steps` is settled by fitted_steps."""
+    return Conditions(
+        gpu=rng.choice(GPU_NAMES),
+        host=draw_name(rng),
+        speed=rng.lognormvariate(0.0, 0.25),
+        batch=rng.choice(batches),
+        device_speed=rng.lognormvariate(0.0, 0.15),
+        steps=rng.choice((2, 3, 3, 4, 5, 6)),
+        first_step=rng.choice((1.0, 1.0, 1.0, 1.5, 2.5)),
+        recording=Recording(
+            stacks=rng.random() < 0.35,
+            shapes=rng.random() < 0.5,
+            steps=rng.random() < 0.7,
+        ),
+        pid=rng.randrange(1000, 900_000),
+        seed=rng.randrange(1 << 31),
+    )
+
+
+def fitted_steps(steps: int, operators: int) -> int:
+    """Return how many steps to record of a program, that its trace is not too large."""
+    return max(2, min(steps, round(_EVENTS / max(operators, 1))))

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""items.py: what a program does, one thing after the other, before anything has a time.
+
+A step is a list of items; causes (causes.py) put items in or take them out. An item
+keeps its key whatever stands around it: with it go the random numbers it is given and
+the moments by which a run is compared with the same run without a cause.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from torchtraceap.dryrun.estimate.launch import Launch
+from torchtraceap.dryrun.record import Copy
+
+Kind = Literal[
+    "op",  # An operator: host time, launches, perhaps a copy.
+    "wait",  # A call that waits for the device.
+    "pause",  # The host does something else; `rows` say what it shows of it.
+    "call",  # Calls into the runtime that launch nothing.
+    "join",  # Waits for what a thread beside prepares, `us` after the last join.
+    "reduce",  # A collective over all ranks.
+    "reduced",  # The device's own stream waits for the collectives.
+]
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimeCall:
+    """A call that launches nothing; ``drains`` the device first, as cudaFree does."""
+
+    name: str
+    us: float
+    drains: bool = False
+
+
+@dataclass(slots=True)
+class Item:
+    """One thing that the host does.
+
+    Attributes:
+        key: The same in all programs that hold this item.
+        name: Of the operator, annotation or call.
+        outer: Operators around it, the outermost first.
+        args: Shapes and types, as text of JSON members.
+        frames: Functions of the user's code around it, the outermost first.
+        launches: Kernels, memsets and copies on the device, with their length in µs.
+        copy: Between host and device.
+        us: Of a pause or a join.
+        host: Share of the usual host time of its class.
+        captured: Whether a CUDA graph would hold it.
+        rows: Of a pause: names of what is recorded of it, the outermost first: "@" is
+            an annotation, "#" a function of Python, all else an operator.
+        nbytes: Of a collective.
+        late_us: By how much other ranks come later to a collective than usual.
+    """
+
+    key: str
+    kind: Kind
+    name: str
+    phase: str = "forward"
+    outer: tuple[str, ...] = ()
+    args: str = ""
+    frames: tuple[str, ...] = ()
+    modules: tuple[str, ...] = ()
+    launches: tuple[tuple[Launch, float], ...] = ()
+    copy: Copy | None = None
+    us: float = 0.0
+    host: float = 1.0
+    captured: bool = True
+    rows: tuple[str, ...] = ()
+    calls: tuple[RuntimeCall, ...] = ()
+    nbytes: int = 0
+    late_us: float = 0.0
+    line: str = ""
+    sequence: int = -1  #: Of a forward operator with a gradient, and of that.
+
+
+Step = list[Item]
+
+
+@dataclass
+class Steps:
+    """A program: the same step again and again, as long as nobody changes one."""
+
+    steps: list[Step] = field(default_factory=list)
+
+    def copy(self) -> Steps:
+        return Steps([list(step) for step in self.steps])

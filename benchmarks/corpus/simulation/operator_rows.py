@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""operator_rows.py: operators as a recording shows them: what is around them, how they
+are written down.
+
+A dry run sees what reaches the device's own kernels; a profiler also sees the
+composite operators that led there.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torchtraceap.dryrun.record import Op
+from torchtraceap.dryrun.timeline.row_args import members, operator_args
+
+# Around an operator of the forward pass, the outermost first.
+_OUTER = {
+    "aten::addmm": ("aten::linear",),
+    "aten::mm": ("aten::matmul",),
+    "aten::bmm": ("aten::matmul",),
+    "aten::convolution": ("aten::conv2d",),
+    "aten::_to_copy": ("aten::to",),
+    "aten::native_layer_norm": ("aten::layer_norm",),
+    "aten::native_group_norm": ("aten::group_norm",),
+    "aten::native_batch_norm": ("aten::batch_norm", "aten::_batch_norm_impl_index"),
+    "aten::cudnn_batch_norm": ("aten::batch_norm", "aten::_batch_norm_impl_index"),
+    "aten::_softmax": ("aten::softmax",),
+    "aten::_log_softmax": ("aten::log_softmax",),
+    "aten::nll_loss_forward": ("aten::cross_entropy_loss", "aten::nll_loss_nd"),
+    "aten::_local_scalar_dense": ("aten::item",),
+    "aten::max_pool2d_with_indices": ("aten::max_pool2d",),
+    "aten::_scaled_dot_product_flash_attention": (
+        "aten::scaled_dot_product_attention",
+    ),
+    "aten::_scaled_dot_product_efficient_attention": (
+        "aten::scaled_dot_product_attention",
+    ),
+    "aten::native_dropout": ("aten::dropout",),
+    "aten::index": (),
+}
+# Inside it: what launches is the last of these.
+_INNER = {
+    "aten::convolution": ("aten::_convolution", "aten::cudnn_convolution"),
+    "aten::_to_copy": ("aten::copy_",),
+    "aten::clone": ("aten::copy_",),
+    "aten::zero_": ("aten::fill_",),
+    "aten::zeros": ("aten::zero_", "aten::fill_"),
+    "aten::ones": ("aten::fill_",),
+    "aten::zeros_like": ("aten::zero_", "aten::fill_"),
+    "aten::new_zeros": ("aten::new_empty", "aten::zero_", "aten::fill_"),
+    "aten::stack": ("aten::cat",),
+    "aten::contiguous": ("aten::clone", "aten::copy_"),
+    "aten::_scaled_dot_product_flash_attention": ("aten::_flash_attention_forward",),
+    "aten::embedding": ("aten::index_select",),
+}
+_SKIPPED = ("aten::new_empty",)
+
+
+def rows_of(name: str, phase: str) -> tuple[tuple[str, ...], str]:
+    """Return the operators around the one that launches, and its name."""
+    outer = _OUTER.get(name, ()) if phase != "backward" else ()
+    inner = tuple(one for one in _INNER.get(name, ()) if one not in _SKIPPED)
+    chain = (*outer, name, *inner)
+    return chain[:-1], chain[-1]
+
+
+def args_of(op: Op) -> str:
+    """Return shapes, strides and types; nothing of modules or lines."""
+    plain = Op(
+        op.name, op.overload, op.args, op.kwargs, op.outputs, op.step, op.phase,
+        None, "", op.stream,
+    )  # fmt: skip
+    return operator_args(plain)
+
+
+def shapes_text(dims: list[list[int]], kind: str = "float") -> str:
+    """Return the same of an operator that no dry run saw."""
+    values: dict[str, Any] = {
+        "Input Dims": dims,
+        "Input type": [kind if one else "" for one in dims],
+        "Concrete Inputs": [""] * len(dims),
+    }
+    return members(values)

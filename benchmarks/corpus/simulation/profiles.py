@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""profiles.py: how long the host takes for things, drawn as in one of the real traces.
+
+A run's host is that of one measured trace (ranges.json), somewhat faster or slower as a
+whole. What that trace has no samples of comes from all traces together, at its pace.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import zlib
+from functools import cache
+
+import numpy as np
+from simulation.ranges import RESULT
+
+_PLACES = 1024
+_MASK = (1 << 16) - 1
+_FARTHEST = 4.0  # Times the time that 9 of 10 stay within.
+#: What nobody measured, in µs: medians seen when CUDA calls are traced elsewhere.
+_ASSUMED = {
+    "call cudaMalloc": (120.0, 260.0, 900.0),
+    "call cudaFree": (60.0, 150.0, 500.0),
+    "sync back": (4.0, 8.0, 20.0),
+    "sync idle": (2.0, 4.0, 8.0),
+}
+_PACE = ("own elementwise", "call launch", "own copy")
+
+
+class Profile:
+    """The times of one run's host.
+
+    Args:
+        name: A trace of ranges.json.
+        speed: How many times as long everything of the host takes.
+        seed: Of the noise: the same key and channel give the same time.
+    """
+
+    def __init__(self, name: str, speed: float, seed: int) -> None:
+        self._name, self._speed = name, speed
+        rng = np.random.default_rng(seed)
+        self._noise = rng.integers(0, _PLACES, (_MASK + 1,)).tolist()
+        self._normal = rng.standard_normal(_MASK + 1).tolist()
+        self._tables: dict[str, list[float]] = {}
+
+    def us(self, what: str, key: str | int) -> float:
+        """Draw what takes the host or the driver so long; `key` says for whom."""
+        table = self._tables.get(what)
+        if table is None:
+            table = self._tables[what] = _table(self._name, what, self._speed)
+        return table[self._noise[_place(what, key)]]
+
+    def factor(self, what: str, key: str | int, sigma: float) -> float:
+        """Draw a factor around 1, lognormal."""
+        return float(np.exp(sigma * self._normal[_place(what, key)]))
+
+
+def _place(what: str, key: str | int) -> int:
+    return zlib.crc32(f"{what}|{key}".encode()) & _MASK
+
+
+@cache
+def measured() -> dict:
+    """Return ranges.json."""
+    return json.loads(RESULT.read_text("utf-8"))
+
+
+def draw_name(rng: random.Random) -> str:
+    """Draw a trace whose host there is; each as likely as any other."""
+    traces = measured()["traces"]
+    full = [n for n, one in traces.items() if "call launch" in one["quantiles_us"]]
+    return rng.choice(sorted(full))
+
+
+@cache
+def _table(name: str, what: str, speed: float) -> list[float]:
+    levels = np.array(measured()["levels"]) / 100
+    quantiles = measured()["traces"][name]["quantiles_us"].get(what)
+    if quantiles is None:
+        quantiles = np.array(_pooled(what)) * _pace(name)
+    device = what in ("latency", "latency copy", "queued gap")
+    at = (np.arange(_PLACES) + 0.5) / _PLACES
+    quantiles = np.array(quantiles, float)
+    # Beyond are moments of another kind, such as a first call, which causes put in.
+    most = _FARTHEST * quantiles[measured()["levels"].index(90)] + 5
+    values = np.interp(at, levels, np.minimum(quantiles, most))
+    # Old traces have whole microseconds; what they round to 0 or 1 was something.
+    values += np.sin(np.arange(_PLACES) * 12.9898) * 0.4
+    return np.maximum(values * (1.0 if device else speed), 0.15).tolist()
+
+
+@cache
+def _pooled(what: str) -> tuple[float, ...]:
+    traces = measured()["traces"]
+    found = [
+        np.array(one["quantiles_us"][what]) / _pace(name)
+        for name, one in traces.items()
+        if what in one["quantiles_us"]
+    ]
+    if found:
+        return tuple(np.exp(np.mean(np.log(np.maximum(found, 0.2)), axis=0)))
+    low, middle, high = _ASSUMED.get(what, (2.0, 5.0, 20.0))
+    levels = np.array(measured()["levels"])
+    return tuple(np.interp(levels, (5, 50, 95), (low, middle, high)))
+
+
+@cache
+def _pace(name: str) -> float:
+    """Return how slow a trace's host is, against the median of all."""
+    middle = measured()["levels"].index(50)
+    traces = measured()["traces"]
+    ratios = []
+    for what in _PACE:
+        all_of = [
+            one["quantiles_us"][what][middle]
+            for one in traces.values()
+            if what in one["quantiles_us"]
+        ]
+        mine = traces[name]["quantiles_us"].get(what)
+        if mine is not None:
+            ratios.append(max(mine[middle], 0.5) / max(float(np.median(all_of)), 0.5))
+    return float(np.exp(np.mean(np.log(ratios)))) if ratios else 1.0

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""ranges.py: measures how long things take in real CUDA traces, for the simulator.
+
+    python benchmarks/corpus/simulation/ranges.py [--traces ../shared/traces]
+
+Of each trace of NVIDIA devices whose origin is not held out (origins.py), the quantiles
+of what the host takes: for operators by class (``own CLASS``, for each launch, without
+the launch), for those around others (``own outer``, ``own node``), between operators
+(``between``), for calls, and of what lies between calls and the device: ``latency``
+(launch to start, idle stream), ``queued gap`` (full stream), ``sync back`` (end of the
+work to return). Written to ranges.json, beside this file, with where each comes from.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import origins
+from simulation.observed import observe
+
+LEVELS = (0.5, 2, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 98, 99.5)
+FEWEST = 8  # Samples from which quantiles are taken.
+FEWEST_KERNELS = 50
+#: Written of these is a sample of their events: what lies between two is not known.
+NOT_WHOLE = ("sampled",)
+RESULT = Path(__file__).with_name("ranges.json")
+
+
+def measured(traces: Path) -> dict:
+    """Return quantiles by trace and by what they are of."""
+    out = {}
+    kept_out = origins.origins_kept_out(traces)
+    for source in origins.sources(traces):
+        if source.maker != "nvidia" or source.origin in kept_out:
+            continue
+        if any(part in source.file for part in NOT_WHOLE):
+            continue
+        found = observe(traces / source.file)
+        if found.kernels < FEWEST_KERNELS:
+            continue
+        out[source.file.removesuffix(".json.gz")] = {
+            "origin": source.origin,
+            "kernels": found.kernels,
+            "quantiles_us": {
+                name: [round(float(q), 3) for q in np.percentile(values, LEVELS)]
+                for name, values in sorted(found.samples.items())
+                if len(values) >= FEWEST
+            },
+            "samples": {name: len(values) for name, values in found.samples.items()},
+        }
+    return {"levels": LEVELS, "traces": out}
+
+
+def main() -> int:
+    """Measure, write, print medians."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--traces", type=Path, default=origins.TRACES)
+    result = measured(parser.parse_args().traces)
+    RESULT.write_text(json.dumps(result, indent=1) + "\n", "utf-8")
+    middle = LEVELS.index(50)
+    for name, one in result["traces"].items():
+        print(name, one["kernels"])
+        for what, quantiles in one["quantiles_us"].items():
+            print(f"  {what:22} {one['samples'][what]:6} {quantiles[middle]:9.2f}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
