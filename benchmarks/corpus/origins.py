@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""benchmarks/corpus/origins.py: who recorded the public traces, and which of them no
+model is ever trained on.
+
+An origin is one recording session as far as the files tell: the same people, program
+and machine. A repository may hold several. A third of the origins, by a seed, is kept
+out of training, pre-training, perturbation for training, and of what the simulator is
+calibrated on.
+"""
+
+from __future__ import annotations
+
+import csv
+import functools
+import hashlib
+from pathlib import Path
+
+#: Of the draw below. The first, from 0 on, that leaves out at least 3 origins with 500
+#: and more pieces of device work: else there is nothing to test on.
+SEED = 0
+
+# Repository and beginning of the path there: the origin. The longest that fits counts.
+_HTA = "facebookresearch/HolisticTraceAnalysis"
+_LENS = "AMD-AGI/TraceLens"
+_ORIGINS = {
+    f"{_HTA}:tests/data/df_index_resolver": "hta-allreduce-heavy",
+    f"{_HTA}:tests/data/trace_diff": "hta-trace-diff",
+    f"{_HTA}:tests/data/ns_resolution_trace": "hta-ns-resolution",
+    f"{_HTA}:tests/data/nccl_parser_config": "hta-process-groups",
+    f"{_HTA}:tests/data/trace_filter": "hta-128-ranks",
+    f"{_HTA}:tests/data/mtia": "hta-mtia",
+    f"{_HTA}:tests/data/cpu_only": "hta-cpu-only",
+    f"{_HTA}:tests/data/critical_path": "hta-a100-benchmarks",
+    f"{_HTA}:tests/data/cupti_profiler": "hta-a100-benchmarks",
+    f"{_HTA}:tests/data/triton_example": "hta-a100-benchmarks",
+    f"{_HTA}:tests/data/with_gpu_user_annotation": "hta-gp100",
+    f"{_HTA}:tests/data/amd_trace": "hta-mi250",
+    f"{_HTA}:": "hta-small",
+    "pytorch/kineto:tb_plugin/samples": "kineto-resnet50",
+    "pytorch/kineto:tb_plugin/test": "kineto-gpu-metrics",
+    "pytorch/kineto:docs/traces": "kineto-event-sync",
+    f"{_LENS}:tests/traces/h100": "tracelens-models",
+    f"{_LENS}:tests/traces/mi300/": "tracelens-models",
+    f"{_LENS}:tests/traces/mi300/resnet_act_checkpoint": "tracelens-resnet-ddp",
+    f"{_LENS}:tests/traces/b200": "tracelens-vllm-b200",
+    f"{_LENS}:tests/traces/inference/sglang": "tracelens-sglang-mi300",
+    f"{_LENS}:tests/traces/inference/vllm": "tracelens-vllm-amd",
+    f"{_LENS}:tests/traces/inference/xdit": "tracelens-xdit",
+    f"{_LENS}:tests/traces/mi210": "tracelens-mi210",
+    f"{_LENS}:tests/traces/torch_compile_triton": "tracelens-triton",
+    f"{_LENS}:tests/traces/perf_model": "tracelens-normalization",
+    f"{_LENS}:agent_evals/Analysis/partial_tests": "tracelens-sglang-b300",
+    f"{_LENS}:agent_evals/Analysis/analysis_tests": "tracelens-unit-tests",
+    f"{_LENS}:evals": "tracelens-moe-b300",
+}
+
+#: Origins of all public traces, those without a manifest at hand included.
+ORIGINS = tuple(
+    sorted(
+        {
+            *_ORIGINS.values(),
+            "SkafteNicki/dtu_mlops",
+            "AugustHoeg/dtu_mlops",
+            "DaniSchober/dtu_mlops",
+            "RasmusJuul/dtu_mlops",
+        }
+    )
+)
+
+
+def origin_of(repository: str, path: str) -> str:
+    """Return the origin of a file of a repository; of one that the table does not
+    know, the repository."""
+    place = f"{repository}:{path}"
+    known = [start for start in _ORIGINS if place.startswith(start)]
+    return _ORIGINS[max(known, key=len)] if known else repository
+
+
+def held_out(origin: str) -> bool:
+    """Tell whether nothing is ever trained, pre-trained or calibrated on an origin.
+
+    Of one that is not in ORIGINS a third is, too, whatever others there are.
+    """
+    if origin in ORIGINS:
+        return origin in _held_out()
+    return int.from_bytes(_draw(origin)[:4], "big") % 3 == 0
+
+
+def held_out_origins() -> tuple[str, ...]:
+    """Return the third of ORIGINS that is held out, by name."""
+    return tuple(sorted(_held_out()))
+
+
+def read_manifest(folder: Path) -> dict[str, dict[str, str]]:
+    """Read FOLDER/manifest.tsv: its columns by the name of the file, and "origin".
+
+    Raises:
+        FileNotFoundError: There is none.
+    """
+    with (folder / "manifest.tsv").open(encoding="utf-8") as lines:
+        rows = list(csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE))
+    return {
+        row["file"]: {**row, "origin": origin_of(row["origin_repo"], row["path"])}
+        for row in rows
+    }
+
+
+@functools.cache
+def _held_out() -> frozenset[str]:
+    return frozenset(sorted(ORIGINS, key=_draw)[: len(ORIGINS) // 3])
+
+
+def _draw(origin: str) -> bytes:
+    return hashlib.sha256(f"{SEED}:{origin}".encode()).digest()
