@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from origins import TRACES, origins_kept_out
+from origins import held_out_origins
 from provenance import cpu_name, run_facts
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "corpus.md"
@@ -123,10 +123,10 @@ def _share(part: float, whole: float) -> str:
     return f"{part / whole:.1%}" if whole else "-"
 
 
-def figures(corpus: Corpus, traces: Path) -> str:
+def figures(corpus: Corpus) -> str:
     """Return the part of the page that is made of figures."""
     facts = run_facts()
-    kept = "".join(f"- {origin}\n" for origin in sorted(origins_kept_out(traces)))
+    kept = "".join(f"- {origin}\n" for origin in held_out_origins())
     families = {run["family"] for run in corpus.runs if run["source"] in "RS"}
     return f"""## What is in it
 
@@ -154,12 +154,11 @@ def main() -> int:
     """Print the figures, or write them into the page."""
     options = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     options.add_argument("corpus", type=Path)
-    options.add_argument("--traces", type=Path, default=TRACES)
     options.add_argument("--page", action="store_true", help=f"write {PAGE.name}")
     given = options.parse_args()
     if not (given.corpus / "compact" / "windows.npz").exists():
         options.error(f"{given.corpus} has no compact form: run compact.py first")
-    text = figures(Corpus(given.corpus), given.traces)
+    text = figures(Corpus(given.corpus))
     if given.page:
         page = PAGE.read_text("utf-8")
         before, rest = page.split(MARKS[0])

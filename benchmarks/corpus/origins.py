@@ -1,113 +1,120 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""origins.py: whose the public traces are, and which are kept out of all training.
+"""benchmarks/corpus/origins.py: who recorded the public traces, and which of them no
+model is ever trained on.
 
-Traces of one origin come from one recorder and one kind of program: what is learned of
-one is half known of the other. A third of the origins, drawn by a seed among those of
-each maker of devices, is never trained on, calibrated on or perturbed for training.
+An origin is one recording session as far as the files tell: the same people, program
+and machine. A repository may hold several. A third of the origins, by a seed, is kept
+out of training, pre-training, perturbation for training, and of what the simulator is
+calibrated on; those that gold pairs come from (gold.py) are among them.
 """
 
 from __future__ import annotations
 
 import csv
+import functools
 import hashlib
-import math
-import re
-from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
-SEED = 19
-SHARE = 1 / 3
+#: Of the draw below: the first, from 0 on, that holds out two of the seven large origins
+#: with NVIDIA devices, and one or two of the five large ones with AMD's, beside the gold.
+SEED = 1
+
+#: What gold.py takes: never drawn, always held out.
+GOLD = frozenset({"kineto-resnet50"})
+
 TRACES = Path(__file__).resolve().parents[3] / "shared" / "traces"
 
-# Of one recorder and one kind of program, wherever in the repository they lie.
-_TOGETHER = (
-    (
-        r"AMD-AGI/TraceLens:tests/traces/(h100|mi300)/[^/]+__\d+",
-        "AMD-AGI/TraceLens:hub",
-    ),
-    (r"AMD-AGI/TraceLens:.*semantic_purity", "AMD-AGI/TraceLens:sglang-b300"),
-    (r"AMD-AGI/TraceLens:.*unit_tests", "AMD-AGI/TraceLens:unit_tests"),
-    (r"pytorch/kineto:tb_plugin/", "pytorch/kineto:tb_plugin"),
-    (r"\w+/dtu_mlops:", "dtu_mlops"),
+# Repository and beginning of the path there: the origin. The longest that fits counts.
+_HTA = "facebookresearch/HolisticTraceAnalysis"
+_LENS = "AMD-AGI/TraceLens"
+_ORIGINS = {
+    f"{_HTA}:tests/data/df_index_resolver": "hta-allreduce-heavy",
+    f"{_HTA}:tests/data/trace_diff": "hta-trace-diff",
+    f"{_HTA}:tests/data/ns_resolution_trace": "hta-ns-resolution",
+    f"{_HTA}:tests/data/nccl_parser_config": "hta-process-groups",
+    f"{_HTA}:tests/data/trace_filter": "hta-128-ranks",
+    f"{_HTA}:tests/data/mtia": "hta-mtia",
+    f"{_HTA}:tests/data/cpu_only": "hta-cpu-only",
+    f"{_HTA}:tests/data/critical_path": "hta-a100-benchmarks",
+    f"{_HTA}:tests/data/cupti_profiler": "hta-a100-benchmarks",
+    f"{_HTA}:tests/data/triton_example": "hta-a100-benchmarks",
+    f"{_HTA}:tests/data/with_gpu_user_annotation": "hta-gp100",
+    f"{_HTA}:tests/data/amd_trace": "hta-mi250",
+    f"{_HTA}:": "hta-small",
+    "pytorch/kineto:tb_plugin/samples": "kineto-resnet50",
+    "pytorch/kineto:tb_plugin/test": "kineto-gpu-metrics",
+    "pytorch/kineto:docs/traces": "kineto-event-sync",
+    f"{_LENS}:tests/traces/h100": "tracelens-models",
+    f"{_LENS}:tests/traces/mi300/": "tracelens-models",
+    f"{_LENS}:tests/traces/mi300/resnet_act_checkpoint": "tracelens-resnet-ddp",
+    f"{_LENS}:tests/traces/b200": "tracelens-vllm-b200",
+    f"{_LENS}:tests/traces/inference/sglang": "tracelens-sglang-mi300",
+    f"{_LENS}:tests/traces/inference/vllm": "tracelens-vllm-amd",
+    f"{_LENS}:tests/traces/inference/xdit": "tracelens-xdit",
+    f"{_LENS}:tests/traces/mi210": "tracelens-mi210",
+    f"{_LENS}:tests/traces/torch_compile_triton": "tracelens-triton",
+    f"{_LENS}:tests/traces/perf_model": "tracelens-normalization",
+    f"{_LENS}:agent_evals/Analysis/partial_tests": "tracelens-sglang-b300",
+    f"{_LENS}:agent_evals/Analysis/analysis_tests": "tracelens-unit-tests",
+    f"{_LENS}:evals": "tracelens-moe-b300",
+}
+
+#: Origins of all public traces, those without a manifest at hand included.
+ORIGINS = tuple(
+    sorted(
+        {
+            *_ORIGINS.values(),
+            "SkafteNicki/dtu_mlops",
+            "AugustHoeg/dtu_mlops",
+            "DaniSchober/dtu_mlops",
+            "RasmusJuul/dtu_mlops",
+        }
+    )
 )
 
 
-@dataclass(frozen=True)
-class Source:
-    """A public trace: its file, where it comes from and whose device it shows."""
+def origin_of(repository: str, path: str) -> str:
+    """Return the origin of a file of a repository; of one that the table does not
+    know, the repository."""
+    place = f"{repository}:{path}"
+    known = [start for start in _ORIGINS if place.startswith(start)]
+    return _ORIGINS[max(known, key=len)] if known else repository
 
-    file: str
-    origin: str
-    maker: str  #: "nvidia", "amd", or "other", also if it is not known.
+
+def held_out(origin: str) -> bool:
+    """Tell whether nothing is ever trained, pre-trained or calibrated on an origin.
+
+    Of one that is not in ORIGINS a third is, too, whatever others there are.
+    """
+    if origin in ORIGINS:
+        return origin in _held_out()
+    return int.from_bytes(_draw(origin)[:4], "big") % 3 == 0
 
 
-def sources(traces: Path = TRACES) -> list[Source]:
-    """Read the manifest of a folder of traces.
+def held_out_origins() -> tuple[str, ...]:
+    """Return the third of ORIGINS that is held out, by name."""
+    return tuple(sorted(_held_out()))
+
+
+def read_manifest(folder: Path) -> dict[str, dict[str, str]]:
+    """Read FOLDER/manifest.tsv: its columns by the name of the file, and "origin".
 
     Raises:
         FileNotFoundError: There is none.
     """
-    with (traces / "manifest.tsv").open(encoding="utf-8", newline="") as rows:
-        return [
-            Source(
-                row["file"],
-                _origin(row["origin_repo"], row["path"]),
-                _maker(row["gpu"], row["file"]),
-            )
-            for row in csv.DictReader(rows, delimiter="\t")
-        ]
+    with (folder / "manifest.tsv").open(encoding="utf-8") as lines:
+        rows = list(csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE))
+    return {
+        row["file"]: {**row, "origin": origin_of(row["origin_repo"], row["path"])}
+        for row in rows
+    }
 
 
-def origins_kept_out(traces: Path = TRACES) -> frozenset[str]:
-    """Return the origins that nothing may be trained, calibrated or tuned on."""
-    return _kept_out(traces.resolve())
+@functools.cache
+def _held_out() -> frozenset[str]:
+    drawn = sorted(set(ORIGINS) - GOLD, key=_draw)
+    return GOLD | frozenset(drawn[: len(ORIGINS) // 3 - len(GOLD)])
 
 
-def held_out(origin: str, traces: Path = TRACES) -> bool:
-    """Tell whether an origin is kept out of training.
-
-    Raises:
-        ValueError: The manifest names no such origin.
-    """
-    if origin not in {source.origin for source in sources(traces)}:
-        raise ValueError(f"no trace has the origin {origin!r}")
-    return origin in origins_kept_out(traces)
-
-
-@cache
-def _kept_out(traces: Path) -> frozenset[str]:
-    by_maker: dict[str, set[str]] = {}
-    for source in sources(traces):
-        by_maker.setdefault(source.maker, set()).add(source.origin)
-    seen: set[str] = set()
-    out: set[str] = set()
-    for maker in ("nvidia", "amd", "other"):
-        # An origin with devices of two makers is drawn once, with the first.
-        mine = sorted(by_maker.get(maker, set()) - seen, key=_rank)
-        seen |= set(mine)
-        out |= set(mine[: math.ceil(len(mine) * SHARE)])
-    return frozenset(out)
-
-
-def _rank(origin: str) -> bytes:
+def _draw(origin: str) -> bytes:
     return hashlib.sha256(f"{SEED}:{origin}".encode()).digest()
-
-
-def _origin(repository: str, path: str) -> str:
-    whole = f"{repository}:{path}"
-    for pattern, name in _TOGETHER:
-        if re.match(pattern, whole):
-            return name
-    folder = re.sub(r"^tests/(data|traces)/", "", path).split("/")[0]
-    if folder == "inference":
-        folder = path.split("/inference/")[1].split("_")[0]
-    return f"{repository}:{folder}"
-
-
-def _maker(gpu: str, file: str) -> str:
-    if re.search(r"NVIDIA|Tesla|Quadro|GeForce", gpu) or file.startswith(
-        ("nccl-", "kineto2021-")
-    ):
-        return "nvidia"
-    return "amd" if re.match(r"amd|mi\d", file) else "other"

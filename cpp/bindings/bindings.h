@@ -13,5 +13,6 @@ void bind_rule_context(pybind11::module_& m);
 void bind_rules(pybind11::module_& m);
 void bind_report(pybind11::module_& m);
 void bind_program(pybind11::module_& m);
+void bind_perturb(pybind11::module_& m);
 
 }  // namespace tta::bindings

@@ -27,6 +27,10 @@ ModelReader::ModelReader(const Model& m, const timeline::EventArgs& args,
   for (std::uint32_t i = 0; i < m.tasks.all.size(); ++i) {
     task_of_end_[m.tasks.all[i].end_point] = i;
   }
+  if (options.perturbation != nullptr) {
+    for (const auto& w : options.perturbation->longer) longer_[w.row] += w.ns;
+    placed_.resize(options.perturbation->insertions.size());
+  }
   wait_of_.assign(m.calls.all.size(), nullptr);
   for (const auto& w : m.waits) wait_of_[w.call] = &w;
   for (std::size_t i = 1; i < m.calls.threads.size(); ++i) {
@@ -49,6 +53,8 @@ void ModelReader::add_thread(std::uint32_t lane) {
   const auto id =
       p_.add_thread(m_.timeline->lanes.lanes[lane].tid, "lane " + std::to_string(lane));
   auto& thread = p_.threads[id];
+  const auto insertions = insertions_of(lane);
+  std::size_t next = 0;
   for (std::size_t i = 0; i < s.size(); ++i) {
     const auto last = [&] {
       return static_cast<std::uint32_t>(thread.operations.size()) - 1;
@@ -62,6 +68,7 @@ void ModelReader::add_thread(std::uint32_t lane) {
       if (e.kind == EdgeKind::kAnchor) thread.begin = e.weight;
       if (e.kind == EdgeKind::kThink) think = e.weight;
     });
+    think -= insert_before(id, s, i, think, insertions, next);
     if (think > 0) thread.operations.push_back({OpKind::kHost, think, ""});
     if (const auto it = awaited_.find(s[i]); it != awaited_.end()) {
       p_.wait(id, it->second.first, it->second.second);
@@ -73,6 +80,9 @@ void ModelReader::add_thread(std::uint32_t lane) {
     if (m_.points[s[i]].kind == PointKind::kCallBegin && i + 1 < s.size()) {
       thread.operations.push_back(operation(call_of_end_[s[i + 1]]));
     }
+  }
+  if (next < insertions.size()) {
+    throw std::invalid_argument("an insertion after the end of its thread");
   }
   thread_begin_.push_back(thread.begin);
 }

@@ -8,8 +8,11 @@
 namespace tta::replay {
 
 void TimeMap::finish() {
-  std::stable_sort(knots_.begin(), knots_.end(),
-                   [](auto& a, auto& b) { return a.recorded < b.recorded; });
+  // Of one recorded moment, the first is where things end and the last where they
+  // begin.
+  std::stable_sort(knots_.begin(), knots_.end(), [](auto& a, auto& b) {
+    return std::tie(a.recorded, a.scheduled) < std::tie(b.recorded, b.scheduled);
+  });
   // Work that overlaps its predecessor would turn time round.
   for (std::size_t i = 1; i < knots_.size(); ++i) {
     knots_[i].scheduled = std::max(knots_[i].scheduled, knots_[i - 1].scheduled);
@@ -51,7 +54,8 @@ std::int64_t TimeMap::end(std::int64_t recorded) const {
   return between(static_cast<std::size_t>(it - knots_.begin()), recorded);
 }
 
-TimeMaps::TimeMaps(const Model& m, std::span<const std::int64_t> times)
+TimeMaps::TimeMaps(const Model& m, std::span<const std::int64_t> times,
+                   std::span<const InsertedTime> inserted)
     : model_(m), of_lane_(m.timeline->lanes.lanes.size()) {
   const auto& lanes = m.timeline->lanes.lanes;
   const auto when = [&](PointId p) { return m.begin + times[p]; };
@@ -60,6 +64,10 @@ TimeMaps::TimeMaps(const Model& m, std::span<const std::int64_t> times)
   };
   for (std::uint32_t lane = 0; lane < m.sequences.size(); ++lane) {
     for (const auto p : m.sequences[lane]) add(lane, p);
+  }
+  for (const auto& i : inserted) {
+    of_lane_[i.lane].add(i.recorded, i.scheduled.begin);
+    of_lane_[i.lane].add(i.recorded, i.scheduled.end);
   }
   for (const auto& c : m.calls.all) {
     exact_[c.row] = {when(c.begin_point), when(c.end_point)};

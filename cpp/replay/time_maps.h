@@ -39,10 +39,18 @@ class TimeMap {
   std::vector<Knot> knots_;
 };
 
+/// Time that was put into a thread at a recorded moment.
+struct InsertedTime {
+  std::uint32_t lane;
+  std::int64_t recorded;
+  timeline::Interval scheduled;
+};
+
 /// The maps of all threads and streams of a model. Times are on the trace's clock.
 class TimeMaps {
  public:
-  TimeMaps(const Model& model, std::span<const std::int64_t> times);
+  TimeMaps(const Model& model, std::span<const std::int64_t> times,
+           std::span<const InsertedTime> inserted = {});
 
   /// Returns where a row comes to be: calls, device work and steps exactly, others by
   /// the map of their thread or stream. A row without an end ends where it begins.

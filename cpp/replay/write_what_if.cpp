@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // replay/write_what_if.cpp: a recorded trace again, each row at another time.
 #include <algorithm>
+#include <functional>
 #include <set>
 #include <stdexcept>
 
 #include "replay/json_text.h"
 #include "replay/output.h"
+#include "replay/perturbation.h"
 #include "replay/time_maps.h"
+#include "replay/write_inserted.h"
 #include "replay/write_rows.h"
 #include "replay/write_trace.h"
 #include "trace/args.h"
@@ -17,9 +20,10 @@ namespace {
 class WhatIfWriter {
  public:
   WhatIfWriter(const Model& m, std::span<const std::int64_t> times, std::ostream& out,
-               std::span<const std::uint32_t> left_out, const Checkpoint& checkpoint)
+               std::span<const std::uint32_t> left_out,
+               std::span<const InsertedTime> inserted, const Checkpoint& checkpoint)
       : trace_(*m.timeline->trace),
-        maps_(m, times),
+        maps_(m, times, inserted),
         out_(out),
         left_out_(left_out),
         checkpoint_(checkpoint) {
@@ -29,14 +33,16 @@ class WhatIfWriter {
     }
   }
 
-  void run(const std::string& note) {
+  // A trace on its own: members of the metadata as `kept` says, and where it is from.
+  void header(const std::string& note,
+              const std::function<bool(const std::string&)>& kept, bool with_path) {
     out_ << "{";
     for (const auto& [key, json] : trace_.metadata) {
-      if (key == "torchtraceap") continue;
+      if (key == "torchtraceap" || !kept(key)) continue;
       out_ << quoted(key) << ": " << json << ",\n";
     }
-    out_ << "\"torchtraceap\": {\"what_if\": " << quoted(note)
-         << ", \"of\": " << quoted(trace_.path);
+    out_ << "\"torchtraceap\": {\"what_if\": " << quoted(note);
+    if (with_path) out_ << ", \"of\": " << quoted(trace_.path);
     // A simulation with changes is still none.
     trace::for_each_member(trace_.metadata_json("torchtraceap"),
                            [&](auto key, auto value) {
@@ -44,11 +50,11 @@ class WhatIfWriter {
                              out_ << ", \"" << key << "\": " << value;
                            });
     out_ << "},\n\"traceEvents\": [";
-    EventList list(out_);
+  }
+  void rows(EventList& list) {
     write_rows(
         trace_, list, [this](std::uint32_t row) { return maps_.of(row); },
         [this](std::uint32_t row) { return is_gone(row); }, checkpoint_);
-    out_ << "\n]}\n";
   }
 
  private:
@@ -79,7 +85,41 @@ void write_what_if(const Model& model, std::span<const std::int64_t> times,
                                 std::to_string(model.points.size()));
   }
   const FailingStream fails(out);
-  WhatIfWriter(model, times, out, left_out, checkpoint).run(note);
+  WhatIfWriter writer(model, times, out, left_out, {}, checkpoint);
+  writer.header(note, [](auto&) { return true; }, true);
+  EventList list(out);
+  writer.rows(list);
+  out << "\n]}\n";
+}
+
+void write_perturbed(const Model& model, const Perturbation& perturbation,
+                     const Perturbed& schedule, const std::string& note,
+                     std::span<const std::string> metadata, std::ostream& out,
+                     const Checkpoint& checkpoint) {
+  const FailingStream fails(out);
+  std::vector<InsertedTime> inserted;
+  for (std::size_t i = 0; i < perturbation.insertions.size(); ++i) {
+    const auto& of = schedule.inserted[i].operations;
+    if (of.empty()) continue;
+    inserted.push_back({perturbation.insertions[i].lane,
+                        perturbation.insertions[i].at,
+                        {model.begin + of.front().begin, model.begin + of.back().end}});
+  }
+  WhatIfWriter writer(model, schedule.times, out, schedule.left_out, inserted,
+                      checkpoint);
+  writer.header(
+      note,
+      [&](const std::string& key) {
+        return std::find(metadata.begin(), metadata.end(), key) != metadata.end();
+      },
+      false);
+  EventList list(out);
+  writer.rows(list);
+  InsertedRows rows(model);
+  for (std::size_t i = 0; i < perturbation.insertions.size(); ++i) {
+    rows.write(perturbation.insertions[i], schedule.inserted[i], list);
+  }
+  out << "\n]}\n";
 }
 
 }  // namespace tta::replay

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -36,17 +37,16 @@ RESULT = Path(__file__).with_name("ranges.json")
 def measured(traces: Path) -> dict:
     """Return quantiles by trace and by what they are of."""
     out = {}
-    kept_out = origins.origins_kept_out(traces)
-    for source in origins.sources(traces):
-        if source.maker != "nvidia" or source.origin in kept_out:
+    for file, known in origins.read_manifest(traces).items():
+        if not is_nvidia(file, known["gpu"]) or origins.held_out(known["origin"]):
             continue
-        if any(part in source.file for part in NOT_WHOLE):
+        if any(part in file for part in NOT_WHOLE):
             continue
-        found = observe(traces / source.file)
+        found = observe(traces / file)
         if found.kernels < FEWEST_KERNELS:
             continue
-        out[source.file.removesuffix(".json.gz")] = {
-            "origin": source.origin,
+        out[file.removesuffix(".json.gz")] = {
+            "origin": known["origin"],
             "kernels": found.kernels,
             "quantiles_us": {
                 name: [round(float(q), 3) for q in np.percentile(values, LEVELS)]
@@ -56,6 +56,13 @@ def measured(traces: Path) -> dict:
             "samples": {name: len(values) for name, values in found.samples.items()},
         }
     return {"levels": LEVELS, "traces": out}
+
+
+def is_nvidia(file: str, gpu: str) -> bool:
+    """Tell whether a trace shows a device of NVIDIA's; the name helps where the
+    manifest does not say."""
+    named = re.search("NVIDIA|Tesla|Quadro|GeForce", gpu)
+    return bool(named) or file.startswith(("nccl-", "kineto2021-"))
 
 
 def main() -> int:

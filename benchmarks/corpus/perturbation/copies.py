@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""benchmarks/corpus/perturbation/copies.py: data moved needlessly, or the slow way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from perturbation.drawing import (
+    Draw,
+    Place,
+    insertion,
+    jitter,
+    places,
+    quiet,
+    some,
+    steps,
+)
+from perturbation.scene import Scene
+from perturbation.waits import COPY, bandwidth, read_back
+from torchtraceap import _core
+
+_PAGEABLE = 5.5  # GB/s, of copies from pageable memory (measured: 3 to 9)
+_PINNED = 20.0
+_STAGED_BYTES = 64 * 1024
+
+
+def upload(
+    scene: Scene, draw: Draw, at: Place, made: _core.Insertion, size: int, pinned: bool
+) -> None:
+    """Copy to the device as ``.to("cuda")`` does. From pageable memory the call takes
+    as long as staging does, and beyond 64 KB waits for the copy."""
+    args = scene.args_like(at.row, f"[[{max(1, size // 4)}]]")
+    speed = _PINNED if pinned else _PAGEABLE
+    ns = max(1_200, int(size / speed))
+    for name in ("aten::to", "aten::_to_copy", "aten::copy_"):
+        made.open(name, args=args)
+        made.host(jitter(draw, 1_500))
+    where = scene.stream(draw.thread, at.at)
+    if scene.is_amd:
+        name, call = "Memcpy HtoD (Host -> Device)", "hipMemcpyWithStream"
+    else:
+        kind = "Pinned" if pinned else "Pageable"
+        name, call = f"Memcpy HtoD ({kind} -> Device)", "cudaMemcpyAsync"
+    waits = not pinned and size > _STAGED_BYTES
+    staging = 0 if pinned else int(min(size, _STAGED_BYTES) / 8)
+    made.launch(
+        call, jitter(draw, 6_000) + staging, COPY, name, ns, bytes=size, waits=waits,
+        work_args=bandwidth(size, ns), **where,
+    )  # fmt: skip
+    if not pinned and not scene.is_amd:
+        made.sync("cudaStreamSynchronize", jitter(draw, 3_000), **where)
+    for _ in range(3):
+        made.close()
+
+
+def _small(pinned: bool) -> Callable[[Scene, Draw], _core.Perturbation]:
+    def mechanism(scene: Scene, draw: Draw) -> _core.Perturbation:
+        out = _core.Perturbation()
+        each = int(draw.rng.integers(1, 9))
+        chosen = (
+            quiet(scene, draw, int(draw.rng.integers(1, 4)), ahead=pinned)
+            if draw.null
+            else places(scene, draw, most=200)
+        )
+        for place in chosen:
+            made = insertion(scene, draw, place)
+            for _ in range(1 if draw.null else each):
+                size = 4 << int(draw.rng.integers(0, 13))
+                upload(scene, draw, place, made, size, pinned)
+            out.insert(made)
+        return out
+
+    return mechanism
+
+
+def _down_and_up(scene: Scene, draw: Draw) -> _core.Perturbation:
+    # .cpu() here and .to("cuda") right after: device ping-pong.
+    out = _core.Perturbation()
+    quiet_places = quiet(scene, draw, int(draw.rng.integers(1, 4)), ahead=False)
+    for place in quiet_places if draw.null else places(scene, draw, most=150):
+        made = insertion(scene, draw, place)
+        size = 256 << int(draw.rng.integers(0, 8))
+        made.open("aten::to", args=scene.args_like(place.row, f"[[{size // 4}]]"))
+        made.host(jitter(draw, 3_000))
+        read_back(scene, draw, made, scene.stream(draw.thread, place.at), size)
+        made.close()
+        upload(scene, draw, place, made, size, pinned=False)
+        out.insert(made)
+    return out
+
+
+def _large(
+    where: Callable[[Scene, Draw], list[Place]],
+) -> Callable[[Scene, Draw], _core.Perturbation]:
+    def mechanism(scene: Scene, draw: Draw) -> _core.Perturbation:
+        out = _core.Perturbation()
+        chosen = quiet(scene, draw, 2, ahead=False) if draw.null else where(scene, draw)
+        if not chosen:
+            return out
+        share = draw.scaled(0.02, 1.0) * draw.length / len(chosen)
+        size = 16_384 if draw.null else int(min(512e6, max(1e5, share * _PAGEABLE)))
+        for place in chosen:
+            made = insertion(scene, draw, place)
+            upload(scene, draw, place, made, size, pinned=False)
+            out.insert(made)
+        return out
+
+    return mechanism
+
+
+def _few(scene: Scene, draw: Draw) -> list[Place]:
+    return some(scene, draw, int(draw.rng.integers(1, 12)))
+
+
+def _unpinned(scene: Scene, draw: Draw) -> _core.Perturbation:
+    # What was pinned is pageable: longer by the link's rate, and the host waits.
+    out = _core.Perturbation()
+    c = scene.trace.columns
+    pinned = [
+        int(row)
+        for row in scene.work
+        if "Pinned -> Device" in scene.names[row]
+        and row in scene.launch_of
+        and draw.begin <= scene.ts[row] <= draw.end
+    ]
+    fewer = max(1, round(len(pinned) * min(1.0, draw.scaled(0.2, 2))))
+    for row in draw.rng.permutation(pinned)[:fewer]:
+        call = scene.launch_of[int(row)]
+        size = max(4, int(scene.dur[row] * _PINNED))
+        made = _core.Insertion(
+            scene.analysis, int(scene.pid[call]), int(scene.tid[call]),
+            int(scene.ts[call]),
+        )  # fmt: skip
+        ns = max(int(scene.dur[row]), int(size / _PAGEABLE))
+        name = scene.names[row].replace("Pinned", "Pageable")
+        made.launch(
+            scene.names[call], int(scene.dur[call]), COPY, name, ns, bytes=size,
+            waits=size > _STAGED_BYTES, device=int(c["device"][row]),
+            stream=int(c["stream"][row]), work_args=bandwidth(size, ns),
+        )  # fmt: skip
+        made.stand_for(int(row))
+        out.replace(int(row))
+        out.insert(made)
+    return out
+
+
+MEMCPY = {
+    "small_pageable": _small(pinned=False),
+    "small_pinned": _small(pinned=True),
+    "ping_pong": _down_and_up,
+}
+PAGEABLE = {
+    "batch_upload": _large(steps),
+    "upload_now_and_then": _large(_few),
+    "unpinned": _unpinned,
+}

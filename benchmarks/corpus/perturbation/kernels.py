@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""benchmarks/corpus/perturbation/kernels.py: device work that takes longer or is more
+than it was: ranks that come late, an optimizer tensor by tensor, needless copies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from perturbation.drawing import Draw, Place, insertion, jitter, places, quiet
+from perturbation.scene import Scene
+from torchtraceap import _core
+
+_KERNEL = _core.TaskKind.KERNEL
+_ELEMENTWISE = (
+    "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add"
+    "<float>, at::detail::Array<char*, 3> >(int, at::native::CUDAFunctor_add<float>, "
+    "at::detail::Array<char*, 3>)"
+)
+_COPYING = (
+    "void at::native::elementwise_kernel<128, 2, at::native::gpu_kernel_impl<at::native"
+    "::direct_copy_kernel_cuda(at::TensorIteratorBase&)::{lambda()#2}::operator()() "
+    "const::{lambda()#7}::operator()() const::{lambda(float)#1}> >(int, int)"
+)
+
+
+def _late(which: str) -> Callable[[Scene, Draw], _core.Perturbation]:
+    def mechanism(scene: Scene, draw: Draw) -> _core.Perturbation:
+        out = _core.Perturbation()
+        names = ("nccl", "rccl", "ncclDevKernel", "ncclKernel")
+        rows = [
+            int(row)
+            for row in scene.work
+            if str(scene.names[row]).startswith(names)
+            and draw.begin <= scene.ts[row] <= draw.end
+        ]
+        if not rows:
+            return out
+        if which == "one_in_some":
+            rows = rows[int(draw.rng.integers(3)) :: int(draw.rng.integers(3, 12))]
+        if which == "first_of_some":  # a rank that falls behind once, and catches up
+            rows = rows[: max(1, len(rows) // 8)]
+        if draw.null:
+            rows = rows[:2]
+        share = 0.0005 if draw.null else draw.scaled(0.01, 1.0)
+        for row in rows:
+            out.lengthen(row, jitter(draw, share * draw.length / len(rows), 0.5))
+        return out
+
+    return mechanism
+
+
+def _one_by_one(
+    tensors: tuple[int, int],
+) -> Callable[[Scene, Draw], _core.Perturbation]:
+    # Kernels of many tensors in the stretch, each as one a tensor.
+    def mechanism(scene: Scene, draw: Draw) -> _core.Perturbation:
+        out = _core.Perturbation()
+        rows = [
+            int(row)
+            for row in scene.work
+            if "multi_tensor_apply" in scene.names[row]
+            and row in scene.launch_of
+            and draw.begin <= scene.ts[row] <= draw.end
+        ]
+        share = 0.02 if draw.null else min(1.0, draw.scaled(0.1, 3))
+        rows = list(draw.rng.permutation(rows)[: max(1, round(len(rows) * share))])
+        for row in map(int, rows):
+            _split(scene, draw, row, int(draw.rng.integers(*tensors)), out)
+        return out
+
+    return mechanism
+
+
+def _split(
+    scene: Scene, draw: Draw, row: int, count: int, out: _core.Perturbation
+) -> None:
+    call = scene.launch_of[row]
+    c = scene.trace.columns
+    made = _core.Insertion(
+        scene.analysis, int(scene.pid[call]), int(scene.tid[call]), int(scene.ts[call])
+    )
+    each = max(1_300, int(scene.dur[row] / count))
+    for _ in range(count):
+        made.open("aten::add_")
+        made.host(jitter(draw, 4_000))
+        made.launch(
+            scene.names[call], jitter(draw, scene.launch_ns), _KERNEL, _ELEMENTWISE,
+            jitter(draw, each), device=int(c["device"][row]),
+            stream=int(c["stream"][row]), work_args='"context": 1',
+        )  # fmt: skip
+        made.host(jitter(draw, 1_000))
+        made.close()
+    made.stand_for(row)
+    out.replace(row)
+    out.insert(made)
+
+
+def _copies(names: tuple[str, ...]) -> Callable[[Scene, Draw], _core.Perturbation]:
+    # The same data again, elsewhere on the device.
+    def mechanism(scene: Scene, draw: Draw) -> _core.Perturbation:
+        out = _core.Perturbation()
+        chosen = quiet(scene, draw, 2, False) if draw.null else places(scene, draw)
+        if not chosen:
+            return out
+        share = draw.scaled(0.02, 1.0) * draw.length / len(chosen)
+        ns = 1_500 if draw.null else float(np.clip(share, 1_500, 3e6))
+        for place in chosen:
+            made = insertion(scene, draw, place)
+            _copy(scene, draw, place, made, names, jitter(draw, ns))
+            out.insert(made)
+        return out
+
+    return mechanism
+
+
+def _copy(
+    scene: Scene,
+    draw: Draw,
+    at: Place,
+    made: _core.Insertion,
+    names: tuple[str, ...],
+    ns: int,
+) -> None:
+    args = scene.args_like(at.row, f"[[{max(1, ns // 8)}, 128]]")
+    where = scene.stream(draw.thread, at.at)
+    for name in names:
+        made.open(name, args=args)
+        made.host(jitter(draw, 2_000))
+    size = ns * 300  # 600 GB/s, read and written
+    if names[-1] == "aten::copy_" and draw.rng.random() < 0.5:
+        made.launch(
+            scene.call_name("MemcpyAsync"), jitter(draw, scene.launch_ns),
+            _core.TaskKind.COPY, "Memcpy DtoD (Device -> Device)", ns, bytes=size,
+            work_args='"context": 1', **where,
+        )  # fmt: skip
+    else:
+        made.launch(
+            scene.launch_name, jitter(draw, scene.launch_ns), _KERNEL, _COPYING, ns,
+            work_args='"context": 1', **where,
+        )  # fmt: skip
+    for _ in names:
+        made.close()
+
+
+COLLECTIVES = {
+    "every_collective_late": _late("all"),
+    "one_in_some_late": _late("one_in_some"),
+    "a_rank_falls_behind": _late("first_of_some"),
+}
+OPTIMIZER = {
+    "few_tensors": _one_by_one((4, 16)),
+    "some_tensors": _one_by_one((16, 64)),
+    "many_tensors": _one_by_one((64, 200)),
+}
+COPIES_ON_DEVICE = {
+    "contiguous": _copies(("aten::contiguous", "aten::clone", "aten::copy_")),
+    "clone": _copies(("aten::clone", "aten::copy_")),
+    "cast": _copies(("aten::to", "aten::_to_copy", "aten::copy_")),
+}

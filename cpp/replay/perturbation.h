@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// replay/perturbation.h: what a recorded program might have done besides: a wait, a
+// pause, copies, kernels in place of one, collectives that others join late.
+//
+// A perturbation changes the schedule, never the rows: the trace is scheduled with it
+// and without, both by events, so what it costs is exact and the same rules move all
+// that comes after.
+#pragma once
+
+#include <cstdint>
+#include <iosfwd>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "replay/model.h"
+#include "replay/program.h"
+#include "trace/category.h"
+
+namespace tta::replay {
+
+/// What a thread does beside what was recorded, all at one moment. Operations open
+/// what they close; they neither signal nor wait for signals.
+struct Insertion {
+  std::uint32_t lane = timeline::kNoLane;
+  /// On the trace's clock, as recorded: between two calls of the thread, and where it
+  /// waits for no other one. What ends then ends before, what begins then after.
+  std::int64_t at = 0;
+  /// `work` counts in Insertion::work, `stream` in Tasks::streams, `id` from 0.
+  std::vector<Operation> operations;
+  std::vector<trace::Category> categories;  ///< Of the rows of operations.
+  std::vector<DeviceWork> work;             ///< `stream` likewise.
+  std::uint32_t events = 0;                 ///< How many the operations name.
+  /// Row of device work in place of which this is done; kNoRow: of none.
+  std::uint32_t stands_for = timeline::kNoRow;
+};
+
+struct LongerWork {
+  std::uint32_t row = timeline::kNoRow;
+  std::int64_t ns = 0;  ///< Added to its length.
+};
+
+struct Perturbation {
+  std::vector<Insertion> insertions;
+  std::vector<LongerWork> longer;
+  /// Device work that is not done, nor launched.
+  std::vector<std::uint32_t> replaced;
+  /// Rows of the host that are not written: of operators that were replaced.
+  std::vector<std::uint32_t> unwritten;
+};
+
+/// When an insertion came to pass; in time of the schedule.
+struct InsertedTimes {
+  std::vector<timeline::Interval> operations, work;
+};
+
+/// A trace with a perturbation and a Change made.
+struct Perturbed {
+  std::vector<std::int64_t> times;  ///< Of the model's points.
+  std::vector<InsertedTimes> inserted;
+  std::int64_t span = 0;                ///< From the first to the last of all moments.
+  std::vector<std::uint32_t> left_out;  ///< Ascending: rows that are not written.
+};
+
+/// Finds the thread of a process, or the place of a stream in Tasks::streams, as the
+/// file numbers them. Throws std::invalid_argument if nothing is scheduled there.
+std::uint32_t lane_of_thread(const Model& model, std::int64_t pid, std::int64_t tid);
+std::uint32_t place_of_stream(const Model& model, std::int32_t device,
+                              std::int64_t stream);
+
+/// Schedules by events (model_program.h), with work waiting for the causes that the
+/// model found. `weights`: of the graph's edges, from a Change that drops what is
+/// replaced. O(n log n). Throws std::invalid_argument for an insertion that is inside
+/// a call, in a wait for another thread, or outside its thread's time, and what
+/// schedule() throws.
+Perturbed schedule_perturbed(const Model& model, const timeline::EventArgs& args,
+                             const Perturbation& perturbation,
+                             std::span<const std::int64_t> weights,
+                             const Checkpoint& checkpoint = go_on);
+
+/// Returns moments of a device of the timeline on the trace's clock, in one schedule
+/// and in another: the same steps of its work, and of its threads while it idles.
+/// Neither ever goes back. What stands for other work is as far as that in proportion.
+/// Of a trace without device work: moments of its busiest thread. O(n log n).
+std::pair<std::vector<std::int64_t>, std::vector<std::int64_t>> moments_of(
+    const Model& model, const Perturbation& perturbation, const Perturbed& with,
+    const Perturbed& without, std::size_t device);
+
+/// Writes the trace as it was scheduled, as write_what_if() does, with the rows of
+/// insertions after the others, numbered on from the recorded ones. Of the metadata
+/// only members of these names; no path.
+void write_perturbed(const Model& model, const Perturbation& perturbation,
+                     const Perturbed& schedule, const std::string& note,
+                     std::span<const std::string> metadata, std::ostream& out,
+                     const Checkpoint& checkpoint = go_on);
+
+}  // namespace tta::replay
