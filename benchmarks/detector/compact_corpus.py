@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""compact_corpus.py: the compact form of a corpus, all that evaluation reads of it.
+
+Three files, which `benchmarks/corpus` writes: `columns.json` (what a column is),
+`runs.jsonl` (a line a run) and `windows.npz` (a row a window). Nothing here knows how
+they came about, so that whoever writes the same three can be evaluated as well.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+SIDES = ("cpu", "gpu")
+_FILES = ("columns.json", "runs.jsonl", "windows.npz")
+#: Of windows.npz: array, second dimension (features, patterns or none).
+_ARRAYS = {
+    "features": "F", "run": "", "begin_ns": "", "end_ns": "", "device": "",
+    "busy": "", "events": "", "saved": "P", "saved_all": "", "rules": "P",
+    "rules_512": "P",
+}  # fmt: skip
+_RUN_FIELDS = (
+    "name", "source", "group", "role", "twin", "task", "family", "trains", "gpu",
+    "origin", "complete", "recording", "causes", "seed", "good", "windows",
+)  # fmt: skip
+
+
+class CorpusError(ValueError):
+    """The files are not a compact corpus; the message says which and why."""
+
+
+@dataclass(frozen=True)
+class Cause:
+    """A pattern in a run; the fields are those of benchmarks/corpus/runs.py."""
+
+    pattern: str
+    mechanism: str
+    strength: float
+    null: bool
+    natural: bool
+    saved: float
+
+
+@dataclass(frozen=True)
+class Run:
+    """A line of runs.jsonl."""
+
+    name: str
+    source: str
+    group: str
+    role: str
+    twin: str
+    task: str
+    family: str
+    gpu: str
+    origin: str
+    complete: bool
+    recording: dict[str, Any]
+    causes: tuple[Cause, ...]
+    good: bool
+    windows: int
+
+    def injected(self) -> Iterator[Cause]:
+        """Yield what somebody put in at a cost that was meant."""
+        return (cause for cause in self.causes if not cause.null and not cause.natural)
+
+    def saved(self) -> float:
+        """Return the most that going without one injected cause saves, a share."""
+        return max((cause.saved for cause in self.injected()), default=0.0)
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """A compact corpus in memory: N windows, F columns, P patterns.
+
+    Attributes:
+        folder: Where the three files are.
+        digest: Of the three files; who keeps results keeps this beside them.
+        fingerprint: Of the table of features.
+        columns: F names.
+        patterns: P names.
+        sides: int8 [P]: 0 of the CPU, 1 of the GPU.
+        runs: By line.
+        features: float32 [N, F].
+        run: int32 [N]: line of the run.
+        seconds: float64 [N]: length of the window.
+        device: int32 [N]: -1 of the host alone.
+        busy: float32 [N]: busy fraction; NaN of the host alone.
+        saved: float32 [N, P]: share saved without the pattern; NaN if not known.
+        saved_all: float32 [N]: share saved without all.
+        rules: float32 [N, P]: what torchtraceap's rules claim.
+        rules_coarse: float32 [N, P]: the same of windows of 512 events.
+    """
+
+    folder: Path
+    digest: str
+    fingerprint: str
+    columns: tuple[str, ...]
+    patterns: tuple[str, ...]
+    sides: np.ndarray
+    runs: tuple[Run, ...]
+    features: np.ndarray
+    run: np.ndarray
+    seconds: np.ndarray
+    device: np.ndarray
+    busy: np.ndarray
+    saved: np.ndarray
+    saved_all: np.ndarray
+    rules: np.ndarray
+    rules_coarse: np.ndarray
+
+    def of_runs(self, value: str) -> np.ndarray:
+        """Return an attribute of all runs, an array by line."""
+        return np.array([getattr(run, value) for run in self.runs])
+
+    def of_windows(self, value: str) -> np.ndarray:
+        """Return an attribute of each window's run, an array by window."""
+        return self.of_runs(value)[self.run]
+
+
+def read_corpus(folder: Path) -> Corpus:
+    """Read the compact form of a corpus.
+
+    Args:
+        folder: The corpus, or its folder `compact`.
+
+    Raises:
+        CorpusError: A file is missing, or they do not belong together.
+    """
+    if (folder / "compact").is_dir():
+        folder = folder / "compact"
+    for file in _FILES:
+        if not (folder / file).is_file():
+            raise CorpusError(f"{folder / file}: no such file; make the compact form")
+    known = json.loads((folder / "columns.json").read_text("utf-8"))
+    runs = tuple(_read_runs(folder / "runs.jsonl"))
+    with np.load(folder / "windows.npz") as file:
+        missing = sorted(set(_ARRAYS) - set(file.files))
+        if missing:
+            raise CorpusError(f"{folder / 'windows.npz'}: no array {missing[0]}")
+        arrays = {name: file[name] for name in _ARRAYS}
+    sizes = {"F": len(known["columns"]), "P": len(known["patterns"])}
+    _check_shapes(folder, arrays, sizes, len(runs))
+    length = arrays["end_ns"] - arrays["begin_ns"]
+    sides = [SIDES.index(side) for _, side in known["patterns"]]
+    return Corpus(
+        folder=folder,
+        digest=_digest(folder),
+        fingerprint=known["fingerprint"],
+        columns=tuple(known["columns"]),
+        patterns=tuple(name for name, _ in known["patterns"]),
+        sides=np.array(sides, np.int8),
+        runs=runs,
+        features=arrays["features"].astype(np.float32),
+        run=arrays["run"],
+        seconds=length / 1e9,
+        device=arrays["device"],
+        busy=arrays["busy"],
+        saved=arrays["saved"],
+        saved_all=arrays["saved_all"],
+        rules=arrays["rules"],
+        rules_coarse=arrays["rules_512"],
+    )
+
+
+def _read_runs(path: Path) -> Iterator[Run]:
+    for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
+        known = json.loads(line)
+        missing = [name for name in _RUN_FIELDS if name not in known]
+        if missing:
+            raise CorpusError(f"{path}, line {number}: no field {missing[0]}")
+        of_cause = Cause.__dataclass_fields__
+        causes = tuple(
+            Cause(**{name: cause[name] for name in of_cause})
+            for cause in known["causes"]
+        )
+        own = {name: known[name] for name in Run.__dataclass_fields__}
+        yield Run(**{**own, "causes": causes})
+
+
+def _check_shapes(
+    folder: Path, arrays: dict[str, np.ndarray], sizes: dict[str, int], runs: int
+) -> None:
+    windows = len(arrays["run"])
+    for name, second in _ARRAYS.items():
+        wanted = (windows, sizes[second]) if second else (windows,)
+        if arrays[name].shape != wanted:
+            raise CorpusError(
+                f"{folder / 'windows.npz'}: {name} is {arrays[name].shape}, "
+                f"not {wanted}"
+            )
+    run = arrays["run"]
+    if windows and (run.min() < 0 or run.max() >= runs):
+        raise CorpusError(f"{folder}: a window is of run {run.max()} of {runs}")
+    if (np.diff(run) < 0).any():
+        raise CorpusError(f"{folder}: the windows are not in the order of the runs")
+
+
+def _digest(folder: Path) -> str:
+    digest = hashlib.sha256()
+    for file in _FILES:
+        digest.update((folder / file).read_bytes())
+    return digest.hexdigest()[:16]

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""judging: figures of a detector's scores, with intervals over groups of runs."""

@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""running.py: trains and judges the baselines, fold by fold, in several processes."""
+
+from __future__ import annotations
+
+import os
+import time
+import warnings
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from baselines.table import BASELINES
+from baselines.task import Baseline, NotHere, Task
+from compact_corpus import Corpus, read_corpus
+from judging.figures import Judged, judge
+from results_kept import Result, folder_of, keep, load, path_of
+from splits import Fold, Skipped, folds_of
+from threadpoolctl import threadpool_limits
+from tqdm import tqdm
+from window_labels import label_windows
+
+#: Tests more windows than this on so many, drawn evenly by trace.
+MOST_TESTED = 20_000
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is to be evaluated.
+
+    Attributes:
+        folder: Of the corpus.
+        baselines: Their names; empty: all.
+        splits: Keys of splits.SPLITS; empty: all but S7.
+        seeds: How many for what another seed changes.
+        quick: Train less.
+        jobs: Processes.
+        tabicl: A checkpoint, or "".
+        gold: S7 may be opened.
+    """
+
+    folder: Path
+    baselines: tuple[str, ...] = ()
+    splits: tuple[str, ...] = ()
+    seeds: int = 5
+    quick: bool = False
+    jobs: int = 2
+    tabicl: str = ""
+    gold: bool = False
+
+    def chosen(self) -> tuple[Baseline, ...]:
+        """Return the baselines asked for."""
+        return tuple(
+            b for b in BASELINES if not self.baselines or b.name in self.baselines
+        )
+
+
+def evaluate(asked: Asked) -> tuple[list[Result], list[Skipped]]:
+    """Evaluate what has not been evaluated before; return all results.
+
+    Shows progress. What is done is kept at once (results_kept.py): a run that was
+    stopped goes on where it was.
+    """
+    corpus = read_corpus(asked.folder)
+    folds, skipped = _folds(asked, corpus)
+    kept = folder_of(corpus, asked.quick)
+    jobs, results = [], []
+    for seed in range(asked.seeds):
+        for number, fold in enumerate(folds):
+            missing = []
+            for baseline in asked.chosen():
+                path = path_of(kept, fold.name, baseline.name, seed)
+                if path.exists():
+                    results.append(load(path))
+                elif baseline.seeded or seed == 0:
+                    missing.append(baseline.name)
+            if missing:
+                jobs.append((number, seed, tuple(missing)))
+    total = sum(len(missing) for *_, missing in jobs)
+    with tqdm(total=total, desc="evaluating", unit="fit", disable=not total) as bar:
+        for result in _run(asked, jobs):
+            results.append(result)
+            bar.update()
+            bar.set_postfix_str(f"{result.split} {result.baseline}", refresh=False)
+    return results, skipped
+
+
+def _folds(asked: Asked, corpus: Corpus) -> tuple[list[Fold], list[Skipped]]:
+    folds, skipped = folds_of(corpus, label_windows(corpus))
+    wanted = asked.splits
+    if wanted:
+        folds = [f for f in folds if f.split in wanted]
+    if not asked.gold:
+        if any(f.split == "S7" for f in folds):
+            skipped.append(Skipped("S7", "", "not opened (--open-gold)"))
+        folds = [f for f in folds if f.split != "S7"]
+    return folds, [s for s in skipped if not wanted or s.split in wanted]
+
+
+Job = tuple[int, int, tuple[str, ...]]
+
+
+def _run(asked: Asked, jobs: Sequence[Job]) -> Iterator[Result]:
+    if asked.jobs == 1:
+        for job in jobs:
+            yield from _fold_results(asked, job)
+        return
+    with ProcessPoolExecutor(asked.jobs) as pool:
+        waiting = [pool.submit(_all_of, asked, job) for job in jobs]
+        try:
+            for done in as_completed(waiting):
+                yield from done.result()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _all_of(asked: Asked, job: Job) -> list[Result]:
+    os.environ["OMP_NUM_THREADS"] = "1"
+    with threadpool_limits(1):
+        return list(_fold_results(asked, job))
+
+
+class _Read:
+    """The corpus and its folds, read once in a process."""
+
+    of: tuple[Path, Corpus, list[Fold]] | None = None
+
+    @classmethod
+    def get(cls, asked: Asked) -> tuple[Corpus, list[Fold]]:
+        """Return them."""
+        if cls.of is None or cls.of[0] != asked.folder:
+            import torch
+
+            torch.set_num_threads(1)
+            corpus = read_corpus(asked.folder)
+            cls.of = asked.folder, corpus, folds_of(corpus, label_windows(corpus))[0]
+        folds = cls.of[2]
+        if asked.splits:
+            folds = [f for f in folds if f.split in asked.splits]
+        if not asked.gold:
+            folds = [f for f in folds if f.split != "S7"]
+        return cls.of[1], folds
+
+
+def _fold_results(asked: Asked, job: Job) -> Iterator[Result]:
+    number, seed, names = job
+    corpus, folds = _Read.get(asked)
+    fold, labels = folds[number], label_windows(corpus)
+    kept = folder_of(corpus, asked.quick)
+    rows = tested_rows(corpus, fold)
+    task = Task(corpus, labels, fold, rows, seed, asked.quick, asked.tabicl)
+    for baseline in BASELINES:
+        if baseline.name not in names:
+            continue
+        began, why, judged = time.perf_counter(), "", Judged()
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                scores = baseline.score(task)
+            seconds = time.perf_counter() - began
+            judged = judge(corpus, labels, fold, rows, scores)
+        except NotHere as error:
+            seconds, why = 0.0, str(error)
+        result = Result(
+            fold.split, fold.item, baseline.name, seed, judged, why, seconds
+        )
+        if not why:  # What could not run may be able to next time.
+            keep(path_of(kept, fold.name, baseline.name, seed), result)
+        yield result
+
+
+def tested_rows(corpus: Corpus, fold: Fold) -> np.ndarray:
+    """Return the windows of a fold's tested runs, at most MOST_TESTED.
+
+    Whole traces are dropped, every so many, where there are more.
+    """
+    rows = np.flatnonzero((fold.test >= 0).any(axis=0))
+    if len(rows) <= MOST_TESTED:
+        return rows
+    runs = np.unique(corpus.run[rows])
+    random = np.random.default_rng(len(rows))
+    count = int(len(runs) * MOST_TESTED / len(rows))
+    some = random.choice(runs, count, replace=False)
+    return rows[np.isin(corpus.run[rows], some)]

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""table_text.py: the tables, as text that is Markdown too."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+from baselines.table import BASELINES
+from splits import SPLITS, Skipped
+from summary import Figure, Row
+
+Rows = Mapping[tuple[str, str], Row]
+HEADS = {"cpu": "CPU", "gpu": "GPU"}
+#: What a figure is called, how it is written (share, points).
+DETAILS: tuple[tuple[str, str], ...] = (
+    ("auroc", "AUROC"), ("auroc_bad", "in bad traces"), ("auroc_trace", "within a trace"),
+    ("auroc_idle", "busy < 0.5"), ("auroc_mid", "0.5-0.9"), ("auroc_busy", "> 0.9"),
+    ("auprc", "AUPRC"), ("recall_1fp", "recall at 1 % FP"),
+    ("found_1alarm", "found at 1 alarm"), ("ece", "ECE"),
+)  # fmt: skip
+BANDED = tuple(
+    (f"auroc_band{k}", name)
+    for k, name in enumerate(("5-10 %", "10-20 %", "20-50 %", "> 50 %"))
+)
+
+
+def main_table(rows: Rows) -> str:
+    """Return the AUROC of each baseline in each split: CPU's head, GPU's head."""
+    splits = [s for s in SPLITS if any(split == s for split, _ in rows)]
+    head = ["baseline", "learns from"]
+    head += [f"{split} {name}" for split in splits for name in HEADS.values()]
+    lines = []
+    for baseline in BASELINES:
+        cells = [
+            with_interval(_figure(rows, split, baseline.name, f"{side}_auroc"))
+            for split in splits
+            for side in HEADS
+        ]
+        if any(cell != "-" for cell in cells):
+            lines.append([baseline.name, baseline.reads, *cells])
+    return table(head, lines)
+
+
+def detail_table(rows: Rows, split: str) -> str:
+    """Return all figures of one split."""
+    parts = []
+    for side, name in HEADS.items():
+        lines = []
+        for baseline in BASELINES:
+            values = [
+                _figure(rows, split, baseline.name, f"{side}_{key}")
+                for key, _ in (*DETAILS, *BANDED)
+            ]
+            if np.isfinite(values[0].value):
+                row = rows[split, baseline.name]
+                where, area = row.worst.get(side, ("-", float("nan")))
+                worst = f"{area:.2f} ({where})" if np.isfinite(area) else "-"
+                lines.append([baseline.name, *map(short, values), worst])
+        if lines:
+            rate = _base_rate(rows, split, side)
+            heading = ["", *(text for _, text in (*DETAILS, *BANDED)), "worst family"]
+            heading[0] = f"{split}, {name} (base rate {rate:.3f})"
+            parts.append(table(heading, lines))
+    parts.append(kind_table(rows, split))
+    return "\n\n".join(part for part in parts if part)
+
+
+def kind_table(rows: Rows, split: str) -> str:
+    """Return who names the pattern and the recoverable share, and how well."""
+    lines = []
+    for baseline in BASELINES:
+        keys = ("kind_accuracy", "kind_macro_f1", "recoverable_error")
+        values = [_figure(rows, split, baseline.name, key) for key in keys]
+        if any(np.isfinite(v.value) for v in values):
+            lines.append([baseline.name, *map(short, values)])
+    heading = [f"{split}, patterns", "accuracy", "macro-F1", "error of recoverable"]
+    return table(heading, lines) if lines else ""
+
+
+def skipped_text(rows: Rows, skipped: Iterable[Skipped]) -> str:
+    """Return what is not in the tables, and why."""
+    lines = [
+        f"- {one.split}{f' {one.item}' if one.item else ''}: {one.reason}"
+        for one in skipped
+    ]
+    why = {
+        baseline: row.skipped for (_, baseline), row in rows.items() if row.skipped
+    }
+    lines += [f"- {baseline}: {reason}" for baseline, reason in why.items()]
+    return "Left out:\n\n" + "\n".join(lines) + "\n" if lines else ""
+
+
+def table(head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
+    """Return a table whose columns line up."""
+    widths = [max(len(line[k]) for line in (head, *lines)) for k in range(len(head))]
+
+    def line(cells: Sequence[str]) -> str:
+        padded = (c.ljust(w) for c, w in zip(cells, widths, strict=True))
+        return f"| {' | '.join(padded)} |"
+
+    rule = "|" + "|".join("-" * (w + 2) for w in widths) + "|"
+    return "\n".join((line(head), rule, *map(line, lines)))
+
+
+def with_interval(figure: Figure) -> str:
+    """Write a figure with its interval: 0.912 (0.90-0.93)."""
+    if not np.isfinite(figure.value):
+        return "-"
+    text = f"{figure.value:.3f}"
+    if np.isfinite(figure.low):
+        text += f" ({figure.low:.2f}-{figure.high:.2f})"
+    return text
+
+
+def short(figure: Figure) -> str:
+    """Write a figure without its interval."""
+    return f"{figure.value:.3f}" if np.isfinite(figure.value) else "-"
+
+
+def _figure(rows: Rows, split: str, baseline: str, name: str) -> Figure:
+    row = rows.get((split, baseline))
+    nothing = Figure(float("nan"))
+    return row.figures.get(name, nothing) if row else nothing
+
+
+def _base_rate(rows: Rows, split: str, side: str) -> float:
+    rates = [
+        row.figures[f"{side}_base_rate"].value
+        for (at, _), row in rows.items()
+        if at == split and f"{side}_base_rate" in row.figures
+    ]
+    return float(np.mean(rates)) if rates else float("nan")

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""ten_checks/shortcuts.py: whether one number, names or times alone say it all."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+from baselines.plain import feature_areas
+from compact_corpus import SIDES
+from sklearn.metrics import roc_auc_score
+from splits import folds_of
+from ten_checks.check import Check, Evidence
+
+SINGLE_GOAL = 0.90
+BLIND_GOAL = 0.05
+#: Columns that read what something is called, and those that read when things ran.
+READS_NAMES = re.compile(
+    r"(^|_)(names?|ops?|mix|items?|nonzero|casts?|fills?|views?|matmul|conv|"
+    r"elementwise|optimizer|index(ing)?|optimi[sz]er|loader|dataloader|collectives?|"
+    r"compile|graph|allocator|gc|annotation|nccl)(_|$)"
+)
+READS_TIMES = re.compile(
+    r"(^|_)(busy|idle|gaps?|time|duration|durations|delay|late|lateness|waits?|"
+    r"waiting|exposed|queue|ns|us|length|self|overlap)(_|$)"
+)
+_LEAST_WINDOWS = 50
+
+
+def single_features(evidence: Evidence) -> Check:
+    """3: no feature alone reaches 0.90 where something is held out."""
+    corpus, labels = evidence.corpus, evidence.labels
+    found: dict[str, tuple[float, str]] = {}
+    for fold in folds_of(corpus, labels)[0]:
+        if fold.split in ("S0", "S7"):
+            continue
+        for side, head in enumerate(SIDES):
+            rows = np.flatnonzero(fold.test[side] >= 0)
+            positive = fold.test[side, rows] == 1
+            if min(positive.sum(), (~positive).sum()) < _LEAST_WINDOWS:
+                continue
+            areas = feature_areas(corpus.features[rows], positive)
+            best = np.maximum(areas, 1 - areas)
+            for k in np.flatnonzero(best > found.get("", (0.0, ""))[0]):
+                place = f"{head}, {fold.split} {fold.item}"
+                name = corpus.columns[k]
+                if best[k] > found.get(name, (0.0, ""))[0]:
+                    found[name] = float(best[k]), place
+    goal = f"each <= {SINGLE_GOAL:.2f} on S1-S7"
+    name = "single features"
+    if not found:
+        return Check(3, name, goal, None, "skipped", "no fold has enough windows")
+    top = sorted(found.items(), key=lambda one: -one[1][0])
+    over = [f"{n} {a:.3f} ({where})" for n, (a, where) in top if a > SINGLE_GOAL]
+    trees = [
+        row.figures[key].value
+        for (split, baseline), row in evidence.rows.items()
+        if baseline == "tree of depth 2" and split not in ("S0", "S7")
+        for key in ("cpu_auroc", "gpu_auroc")
+        if key in row.figures
+    ]
+    beside = f"; tree of depth 2: at most {max(trees):.3f}" if trees else ""
+    first, (area, where) = top[0]
+    worst = f"{len(over)} features above: {', '.join(over[:6])}"
+    meaning = worst if over else f"the most: {first} ({where})"
+    verdict: Any = "failed" if over else "passed"
+    return Check(3, name, goal, area, verdict, meaning + beside)
+
+
+def blindness(evidence: Evidence) -> Check:
+    """4: without columns that read names little is lost; without times, the rest."""
+    columns = evidence.corpus.columns
+    names = np.array([bool(READS_NAMES.search(name)) for name in columns])
+    times = np.array([bool(READS_TIMES.search(name)) for name in columns]) & ~names
+    goal = f"name-blind loses <= {BLIND_GOAL:.2f}"
+    name = "name-blind, and timing-blind"
+    if not names.any():
+        why = "no column reads names: not applicable to trees"
+        return Check(4, name, goal, None, "skipped", why)
+    if names.all():
+        return Check(4, name, goal, None, "skipped", "every column reads names")
+    lost, said = [], []
+    for side, head in enumerate(SIDES):
+        label = evidence.labels.heads[side]
+        whole = _area(evidence.scores[side], label)
+        blind = _area(_without(evidence, label, names), label)
+        if np.isnan(whole) or np.isnan(blind):
+            continue
+        lost.append(whole - blind)
+        text = f"{head}: {whole:.3f}, without names {blind:.3f}"
+        if times.any() and not (times | names).all():
+            text += f", without times {_area(_without(evidence, label, times), label):.3f}"
+        said.append(text)
+    if not lost:
+        return Check(4, name, goal, None, "skipped", "no head has both kinds of windows")
+    said.append(f"{names.sum()} columns read names, {times.sum()} times")
+    worst = float(max(lost))
+    verdict: Any = "passed" if worst <= BLIND_GOAL else "failed"
+    return Check(4, name, goal, worst, verdict, "; ".join(said))
+
+
+def _without(evidence: Evidence, label: np.ndarray, these: np.ndarray) -> np.ndarray:
+    return evidence.held_out(label, evidence.usable, np.flatnonzero(~these))
+
+
+def _area(said: np.ndarray, label: np.ndarray) -> float:
+    known = np.isfinite(said) & (label >= 0)
+    if len(np.unique(label[known])) < 2:
+        return float("nan")
+    return float(roc_auc_score(label[known], said[known]))

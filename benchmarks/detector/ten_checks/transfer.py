@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""ten_checks/transfer.py: whether simulated is like real, and strength like strength."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from baselines.plain import feature_areas
+from compact_corpus import SIDES
+from sklearn.metrics import roc_auc_score
+from summary import Row
+from ten_checks.check import Check, Evidence
+from window_labels import POSITIVE
+
+PROBE_GOAL = 0.80
+SHIFT_GOAL = 0.08
+PAIRS_GOAL = 0.95
+_LEAST_WINDOWS = 100
+_LEAST_PAIRS = 20
+#: A strength is higher than another only by so much of the run.
+_STEP = 0.05
+
+
+def domain_probe(evidence: Evidence) -> Check:
+    """5: good windows of simulated traces look like those of real ones."""
+    corpus, labels = evidence.corpus, evidence.labels
+    source = corpus.of_windows("source")
+    quiet = (labels.heads != 1).all(axis=0) & (corpus.device >= 0)
+    quiet &= corpus.of_windows("good")
+    made, real = quiet & (source == "S"), quiet & (source == "P")
+    goal = f"AUROC <= {PROBE_GOAL:.2f}"
+    name = "simulated told from real, good windows"
+    counts = made.sum(), real.sum()
+    if min(counts) < _LEAST_WINDOWS:
+        why = f"{counts[0]} windows of S, {counts[1]} of P; {_LEAST_WINDOWS} are needed"
+        return Check(5, name, goal, None, "skipped", why)
+    among = made | real
+    label = np.where(made, 1, np.where(real, 0, -1))
+    said = evidence.held_out(label, among)
+    known = np.isfinite(said) & among
+    area = float(roc_auc_score(label[known], said[known]))
+    ones = feature_areas(corpus.features[among], label[among] == 1)
+    apart = np.maximum(ones, 1 - ones)
+    first = np.argsort(-apart)[:6]
+    betray = ", ".join(f"{corpus.columns[k]} {apart[k]:.2f}" for k in first)
+    meaning = f"{counts[0]} windows against {counts[1]}; one by one: {betray}"
+    verdict: Any = "passed" if area <= PROBE_GOAL else "failed"
+    return Check(5, name, goal, area, verdict, meaning)
+
+
+def shift(evidence: Evidence) -> Check:
+    """6: another generator costs little: AUROC(S0) - AUROC(S6) of LightGBM."""
+    goal = f"<= {SHIFT_GOAL:.2f}"
+    name = "AUROC(S0) - AUROC(S6)"
+    rows = [evidence.rows.get((split, "LightGBM")) for split in ("S0", "S6")]
+    off, said = [], []
+    for head in SIDES:
+        a, b = (_figure(row, f"{head}_auroc") for row in rows)
+        if np.isfinite(a) and np.isfinite(b):
+            off.append(a - b)
+            said.append(f"{head}: {a:.3f} - {b:.3f}")
+    if not off:
+        why = "LightGBM was not evaluated on both, or one source is not there"
+        return Check(6, name, goal, None, "skipped", why)
+    worst = float(max(off))
+    verdict: Any = "passed" if worst <= SHIFT_GOAL else "failed"
+    return Check(6, name, goal, worst, verdict, "; ".join(said))
+
+
+def strength(evidence: Evidence) -> Check:
+    """7: a trace's score rises with what its pattern costs, and falls when it is fixed."""
+    corpus = evidence.corpus
+    trace = _trace_scores(evidence)
+    number = {run.name: k for k, run in enumerate(corpus.runs)}
+    goal = f"in >= {100 * PAIRS_GOAL:.0f} % of the pairs"
+    name = "the score rises with strength, falls when fixed"
+    falls, of_way = [], {}
+    for k, run in enumerate(corpus.runs):
+        if run.role != "slow" or run.saved() < POSITIVE or np.isnan(trace[k]):
+            continue
+        twin = number.get(run.twin)
+        if twin is not None and np.isfinite(trace[twin]):
+            falls.append(trace[k] > trace[twin])
+        for cause in run.injected():
+            key = run.group, cause.pattern, cause.mechanism
+            of_way.setdefault(key, []).append((cause.saved, trace[k]))
+    rises = [
+        high > low
+        for some in of_way.values()
+        for weak, low in some
+        for strong, high in some
+        if strong >= weak + _STEP
+    ]
+    if len(falls) < _LEAST_PAIRS:
+        why = f"{len(falls)} pairs that cost 5 %; {_LEAST_PAIRS} are needed"
+        return Check(7, name, goal, None, "skipped", why)
+    shares = [float(np.mean(falls))] + ([float(np.mean(rises))] if rises else [])
+    meaning = f"falls in {shares[0]:.3f} of {len(falls)}"
+    meaning += f"; rises in {shares[1]:.3f} of {len(rises)}" if rises else (
+        "; no group has a mechanism at two strengths"
+    )
+    verdict: Any = "passed" if min(shares) >= PAIRS_GOAL else "failed"
+    return Check(7, name, goal, min(shares), verdict, meaning + _base(evidence, trace))
+
+
+def _base(evidence: Evidence, trace: np.ndarray) -> str:
+    """Say where fixed twins lie beside traces that nobody touched."""
+    role = evidence.corpus.of_runs("role")
+    fixed, found = trace[role == "fixed"], trace[role == "natural"]
+    if not np.isfinite(fixed).any() or not np.isfinite(found).any():
+        return ""
+    return (
+        f"; median score fixed {np.nanmedian(fixed):.3f}, "
+        f"as found {np.nanmedian(found):.3f}"
+    )
+
+
+def _trace_scores(evidence: Evidence) -> np.ndarray:
+    """Return float [runs]: the mean over windows of the higher head."""
+    corpus = evidence.corpus
+    scores = np.fmax(evidence.scores[0], evidence.scores[1])
+    known = np.isfinite(scores)
+    count = np.bincount(corpus.run[known], minlength=len(corpus.runs))
+    total = np.bincount(corpus.run[known], scores[known], minlength=len(corpus.runs))
+    return np.divide(total, count, out=np.full(len(count), np.nan), where=count > 0)
+
+
+def _figure(row: Row | None, name: str) -> float:
+    if row is None or name not in row.figures:
+        return float("nan")
+    return row.figures[name].value
