@@ -104,7 +104,7 @@ class PackedSamples(Dataset[Batch]):
     def __init__(self, batches: list[Batch], share: float = 1.0) -> None:
         rows = [row for batch in batches for row in zip(*batch, strict=True)]
         self.samples = [
-            [(zlib.compress(part.numpy().tobytes()), part.dtype, part.shape)
+            [(zlib.compress(part.numpy().tobytes(), 1), part.dtype, part.shape)
              for part in row] for row in rows
         ]  # fmt: skip
         self.ready = {i: row for i, row in enumerate(rows) if not takes(i, share)}
