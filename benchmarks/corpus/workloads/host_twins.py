@@ -94,6 +94,13 @@ class AveragesByMask(Training):
         return total / SOURCES
 
 
+LARGER = {"cuda": 1, "small": 8, "cpu": 8}
+"""How much more a stored sample holds than what is used of it, by scale.
+
+Where steps are small, so are samples, and unpacking them would be nothing.
+"""
+
+
 class PackedSamples(Dataset[Batch]):
     """Samples kept compressed and unpacked one at a time, as image files are.
 
@@ -101,26 +108,35 @@ class PackedSamples(Dataset[Batch]):
     no epoch ends while steps are timed.
     """
 
-    def __init__(self, batches: list[Batch], share: float = 1.0) -> None:
+    def __init__(
+        self, batches: list[Batch], share: float = 1.0, larger: int = 1
+    ) -> None:
+        self.ready: dict[int, Batch] = {}
+        self.packed: dict[int, list[tuple[bytes, torch.dtype, torch.Size]]] = {}
         rows = [row for batch in batches for row in zip(*batch, strict=True)]
-        self.samples = [
-            [(zlib.compress(part.numpy().tobytes()), part.dtype, part.shape)
-             for part in row] for row in rows
-        ]  # fmt: skip
-        self.ready = {i: row for i, row in enumerate(rows) if not takes(i, share)}
+        for i, row in enumerate(rows):
+            if takes(i, share):
+                self.packed[i] = [
+                    (zlib.compress(part.numpy().tobytes() * larger, 1), part.dtype,
+                     part.shape) for part in row
+                ]  # fmt: skip
+            else:
+                self.ready[i] = row
+        self.count = len(rows)
 
     def __len__(self) -> int:
-        return len(self.samples) * 100_000
+        return self.count * 100_000
 
     def __getitem__(self, index: int) -> Batch:
-        index %= len(self.samples)
+        index %= self.count
         return self.ready[index] if index in self.ready else self.unpack(index)
 
     def unpack(self, index: int) -> Batch:
-        return tuple(
-            torch.frombuffer(bytearray(zlib.decompress(data)), dtype=dtype).view(shape)
-            for data, dtype, shape in self.samples[index]
-        )
+        parts = []
+        for data, dtype, shape in self.packed[index]:
+            unpacked = torch.frombuffer(bytearray(zlib.decompress(data)), dtype=dtype)
+            parts.append(unpacked[: math.prod(shape)].view(shape))
+        return tuple(parts)
 
 
 class LoadsInStep(Training):
@@ -130,7 +146,7 @@ class LoadsInStep(Training):
 
     def hold(self, batches: list[Batch]) -> list[Batch]:
         loader = DataLoader(
-            PackedSamples(batches, self.lab.strength),
+            PackedSamples(batches, self.lab.strength, LARGER[self.lab.scale]),
             batch_size=self.lab.config["batch"],
             num_workers=self.workers,
             pin_memory=self.device.type == "cuda",

@@ -9,7 +9,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from workloads.families import Batch
+from workloads.families import SOURCES, Batch
 from workloads.training import Lab, Training
 
 
@@ -179,23 +179,25 @@ class AddsUpOnDevice(AddsUpFromHost):
 
 
 class MasksFromHost(Training):
-    """Keeps every output by a mask of ones, made on the host sample by sample.
+    """Keeps every output by a mask of ones, made on the host part by part.
 
-    Its places are the samples.
+    Its places are the parts, as many as there are sources.
     """
 
-    def ones(self, place: int, output: Tensor) -> Tensor:
+    def ones(self, place: int, part: Tensor) -> Tensor:
         if not self.lab.takes(place):
-            return torch.ones(output.shape, device=self.device)
-        return torch.ones(output.shape).to(self.device)  # cause: masks_made_on_host
+            return torch.ones(part.shape, device=self.device)
+        return torch.ones(part.shape).to(self.device)  # cause: masks_made_on_host
 
     def refine(self, outputs: Tensor) -> Tensor:
-        masks = [self.ones(i, output) for i, output in enumerate(outputs)]
-        return outputs * torch.stack(masks)
+        parts = []
+        for i, part in enumerate(outputs.chunk(SOURCES)):
+            parts.append(part * self.ones(i, part))
+        return torch.cat(parts)
 
 
 class MasksOnDevice(MasksFromHost):
     """Makes the same masks on the device."""
 
-    def ones(self, place: int, output: Tensor) -> Tensor:
-        return torch.ones(output.shape, device=self.device)
+    def ones(self, place: int, part: Tensor) -> Tensor:
+        return torch.ones(part.shape, device=self.device)

@@ -18,7 +18,7 @@ from workloads.training import Lab, Training
 OBJECTS = {"cuda": 20_000, "small": 40_000, "cpu": 5_000}
 """How many objects a step makes, by scale."""
 
-KEPT = {"cuda": 200_000, "small": 200_000, "cpu": 50_000}
+KEPT = {"cuda": 200_000, "small": 100_000, "cpu": 50_000}
 """How many objects the program holds all the time: a full collection sees each."""
 
 

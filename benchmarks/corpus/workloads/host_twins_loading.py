@@ -14,29 +14,31 @@ from torch import Tensor
 from torch.utils.data import DataLoader, Dataset, default_collate
 
 from workloads.families import Batch
-from workloads.host_twins import LoadsInStep, PackedSamples
+from workloads.host_twins import LARGER, LoadsInStep, PackedSamples
 from workloads.training import takes
 
 
 class KeptSamples(PackedSamples):
-    """The same, which keep what they have unpacked once."""
+    """Packed samples that keep what they have unpacked once."""
 
     def unpack(self, index: int) -> Batch:
         self.ready[index] = super().unpack(index)
         return self.ready[index]
 
 
+DELAY_S = {"cuda": 0.02, "small": 0.08, "cpu": 0.02}
+"""How long a batch from far is on its way, by scale: longer than most steps."""
+
+
 class FarSamples(Dataset[Batch]):
     """Samples that come from far: to fetch one is to wait, hardly to work.
 
-    A batch takes ``delay_s`` seconds for the share of its samples that is far.
+    A whole batch takes ``delay_s`` seconds, a share of its samples that of it.
     """
 
-    delay_s = 0.02
-
-    def __init__(self, batches: list[Batch], share: float) -> None:
+    def __init__(self, batches: list[Batch], delay_s: float, share: float) -> None:
         self.samples = [row for batch in batches for row in zip(*batch, strict=True)]
-        self.delay = self.delay_s * len(batches) / len(self.samples)
+        self.delay = delay_s * len(batches) / len(self.samples)
         self.share = share
 
     def __len__(self) -> int:
@@ -44,7 +46,7 @@ class FarSamples(Dataset[Batch]):
 
     def __getitem__(self, index: int) -> Batch:
         index %= len(self.samples)
-        if takes(index, self.share):
+        if self.delay and takes(index, self.share):
             time.sleep(self.delay)
         return self.samples[index]
 
@@ -69,7 +71,7 @@ class Loads(LoadsInStep):
     """Loads with ``workers`` processes, which need not be busy."""
 
     def samples(self, batches: list[Batch]) -> Dataset[Batch]:
-        return PackedSamples(batches, self.lab.strength)
+        return PackedSamples(batches, self.lab.strength, LARGER[self.lab.scale])
 
     def collate(self, samples: list[Batch]) -> list[Tensor]:
         return stacked(samples)
@@ -101,7 +103,7 @@ class UnpacksOnce(Loads):
     """Keeps what was unpacked."""
 
     def samples(self, batches: list[Batch]) -> Dataset[Batch]:
-        return KeptSamples(batches, self.lab.strength)
+        return KeptSamples(batches, self.lab.strength, LARGER[self.lab.scale])
 
 
 class OneFarWorker(Loads):
@@ -110,7 +112,7 @@ class OneFarWorker(Loads):
     workers = 1
 
     def samples(self, batches: list[Batch]) -> Dataset[Batch]:
-        return FarSamples(batches, self.lab.strength)
+        return FarSamples(batches, DELAY_S[self.lab.scale], self.lab.strength)
 
 
 class ManyFarWorkers(OneFarWorker):
@@ -126,7 +128,7 @@ class CollatesNumbers(Loads):
     """
 
     def samples(self, batches: list[Batch]) -> Dataset[Batch]:
-        return FarSamples(batches, 0.0)
+        return FarSamples(batches, 0.0, self.lab.strength)
 
     def collate(self, samples: list[Batch]) -> list[Tensor]:
         count = self.lab.share(len(samples))

@@ -13,7 +13,7 @@ import functools
 import subprocess
 import sys
 from pathlib import Path
-from tempfile import mkdtemp
+from tempfile import TemporaryDirectory
 
 import torch
 import torch.distributed as dist
@@ -37,7 +37,8 @@ class Peer:
         self.users += 1
         if self.users > 1:
             return
-        store = Path(mkdtemp(), "store").as_uri()
+        self.folder = TemporaryDirectory()
+        store = Path(self.folder.name, "store").as_uri()
         script = Path(__file__).with_name("peer_rank.py")
         command = [sys.executable, str(script), store]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, text=True)
@@ -50,6 +51,7 @@ class Peer:
         self.process.stdin.close()
         self.process.wait()
         dist.destroy_process_group()
+        self.folder.cleanup()
 
     def ask(self, kind: str, part: Tensor) -> None:
         """Have the other rank take part in a collective over ``part``."""

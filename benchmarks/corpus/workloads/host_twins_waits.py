@@ -129,7 +129,7 @@ class WeighsByRank(Training):
 
     def ranks(self, place: int, losses: Tensor) -> Tensor:
         """Return 0 for the smallest loss, 1 for the next, and so on."""
-        return losses.argsort().argsort()
+        return losses.argsort(stable=True).argsort()
 
     def reduce(self, losses: Tensor, source: Tensor) -> Tensor:
         parts = []

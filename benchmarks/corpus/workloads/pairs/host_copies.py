@@ -6,7 +6,7 @@ from __future__ import annotations
 import workloads.host_twins_copies as copies
 import workloads.host_twins_moves as moves
 import workloads.host_twins_streams as streams
-from workloads.pairs.pair import ALL, FEW, MANY, Pair, any_family
+from workloads.pairs.pair import ALL, EIGHT, FEW, MANY, Pair, any_family
 from workloads.training import Training
 
 EXACT = "copies change no bit"
@@ -73,7 +73,7 @@ SMALL: tuple[Pair, ...] = (
         copies.MasksOnDevice, ("recommender",),
         why="in the forward pass, where the host would be ahead",
         also=("sync_stall", "frequent_memcpy", "pageable_copy"),
-        strengths=MANY,
+        strengths=EIGHT,
         runs_on=any_family,
     ),
 )  # fmt: skip

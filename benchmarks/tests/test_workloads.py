@@ -1,0 +1,268 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""test_workloads.py: families, and the pairs of the host, on the CPU."""
+
+from __future__ import annotations
+
+import gc
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from contextlib import closing
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import session  # noqa: E402
+from measure import twins_agree  # noqa: E402
+from workloads import host_twins_ranks  # noqa: E402
+from workloads.families import FAMILIES, SCALES, TASKS, Family  # noqa: E402
+from workloads.pairs import PAIRS, Pair, host, host_copies, host_python  # noqa: E402
+from workloads.training import Lab, Training, takes  # noqa: E402
+
+import torchtraceap  # noqa: E402
+from torchtraceap import _core  # noqa: E402
+
+# Loader workers are forked from a process with threads, which Python 3.12 warns about.
+pytestmark = [
+    pytest.mark.verify,
+    pytest.mark.filterwarnings("ignore:This process:DeprecationWarning"),
+]
+
+CPU = torch.device("cpu")
+HOST = host.PAIRS + host_copies.PAIRS + host_python.PAIRS
+HERE = [pair for pair in HOST if not session.missing(pair, CPU)]
+RANKS = [pair for pair in HERE if pair.needs == "cpu"]
+ON_DEVICE = [pair for pair in HOST if pair.needs != "cpu"]
+BUSY = [pair for pair in HERE if pair.pattern in ("host_bound_python", "gc_pause")]
+
+
+def lab(family: str, strength: float = 1.0) -> Lab:
+    return Lab(CPU, FAMILIES[family], "cpu", seed=3, strength=strength)
+
+
+@pytest.fixture(scope="module")
+def peer() -> Iterator[host_twins_ranks.Peer]:
+    """The other rank, started once: to start a process takes seconds."""
+    host_twins_ranks.PEER.join()
+    yield host_twins_ranks.PEER
+    host_twins_ranks.PEER.leave()
+    assert not torch.distributed.is_initialized()
+
+
+def by_name(pair: Pair) -> str:
+    return pair.name
+
+
+def test_there_are_families_of_every_task_at_every_scale() -> None:
+    training = [family for family in FAMILIES.values() if family.trains]
+    tasks = Counter(family.task for family in training)
+    assert len(training) >= 24
+    assert set(tasks) == set(TASKS)
+    assert min(tasks.values()) >= 3
+    assert {f.task for f in FAMILIES.values() if not f.trains} == set(TASKS)
+    for name, family in FAMILIES.items():
+        assert family.name == name
+        assert set(family.configs) == set(SCALES)
+
+
+@pytest.mark.parametrize("family", FAMILIES.values(), ids=lambda family: family.name)
+def test_family_repeats_itself_and_learns(family: Family) -> None:
+    first, second = Training(lab(family.name)), Training(lab(family.name))
+    start = [p.detach().clone() for p in first.model.parameters()]
+    losses = torch.stack([first.step() for _ in range(3)])
+    assert torch.equal(losses, torch.stack([second.step() for _ in range(3)]))
+    assert losses.shape == (3, family.configs["cpu"]["batch"])
+    assert losses.isfinite().all()
+    moved = [
+        not torch.equal(p, before)
+        for p, before in zip(first.model.parameters(), start, strict=True)
+    ]
+    assert all(moved) if family.trains else not any(moved)
+
+
+@pytest.mark.parametrize("family", FAMILIES.values(), ids=lambda family: family.name)
+def test_samples_do_not_mix(family: Family) -> None:
+    run = Training(lab(family.name))
+    *inputs, source, target = run.fetch()
+    with torch.no_grad():
+        outputs = run.model(*inputs)
+        together = family.losses(outputs, target)
+        alone = [
+            family.losses(run.model(*(part[i : i + 1] for part in inputs)), one)
+            for i, one in enumerate(target.split(1))
+        ]
+    assert outputs.dim() >= 2
+    assert len(outputs) == len(source)
+    torch.testing.assert_close(torch.cat(alone), together, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("family", FAMILIES.values(), ids=lambda family: family.name)
+def test_step_waits_for_nothing(family: Family) -> None:
+    with torchtraceap.dry_run() as run:
+        training = Training(Lab(torch.device("cuda"), family, "cpu", seed=3))
+        run.step()
+        for _ in range(2):
+            training.step()
+            run.step()
+    assert run.ops
+    assert not [sync for sync in run.syncs if sync.step > 0]
+
+
+@pytest.mark.parametrize("name", ["vit", "ssd", "unet", "lstm", "stereo", "joints"])
+def test_family_of_each_task_runs_dry_at_full_size(name: str) -> None:
+    with torchtraceap.dry_run() as run:
+        training = Training(Lab(torch.device("cuda"), FAMILIES[name], "cuda", seed=3))
+        training.step()
+        run.step()
+    assert run.peak_bytes < 16e9
+
+
+def test_patterns_of_the_host_come_about_in_three_ways() -> None:
+    known = {pattern.name for pattern in _core.patterns()}
+    ways = defaultdict(set)
+    for pair in HOST:
+        assert {pair.pattern, *pair.also} <= known
+        ways[pair.pattern].add(pair.mechanism or pair.name)
+    assert len(ways) == 11
+    for pattern, names in ways.items():
+        assert len(names) >= 3, pattern
+
+
+def test_names_are_unique_and_families_are_among_those_a_pair_runs_on() -> None:
+    assert len({pair.name for pair in PAIRS}) == len(PAIRS)
+    for pair in PAIRS:
+        assert pair.families
+        assert all(pair.runs_on(FAMILIES[name]) for name in pair.families)
+        assert pair.strengths[0] == 1.0
+        assert all(0 < strength <= 1 for strength in pair.strengths)
+
+
+@pytest.mark.parametrize("pair", HERE, ids=by_name)
+def test_weak_twins_compute_the_same_elsewhere(
+    pair: Pair, request: pytest.FixtureRequest
+) -> None:
+    if pair in RANKS:
+        request.getfixturevalue("peer")
+    name = "vit_inference" if pair.runs_on(FAMILIES["vit_inference"]) else "graph"
+    here = lab(name, pair.strengths[-1])
+    with closing(pair.slow(here)) as slow, closing(pair.fixed(here)) as fixed:
+        told = twins_agree(slow, fixed, steps=2, tolerance=pair.tolerance)
+    assert told["loss_error"] <= pair.tolerance
+
+
+def dry_counts(pair: Pair, side: str, strength: float) -> tuple[int, int, int]:
+    """Count waits, operators and copies of two steps on a device that is none."""
+    family = FAMILIES[pair.families[0]]
+    there = Lab(torch.device("cuda"), family, "cpu", seed=3, strength=strength)
+    with torchtraceap.dry_run() as run, closing(getattr(pair, side)(there)) as twin:
+        run.step()
+        for _ in range(2):
+            twin.step()
+            run.step()
+    ops = [op for op in run.ops if op.step > 0]
+    copies = sum("copy" in op.name for op in ops)
+    return sum(sync.step > 0 for sync in run.syncs), len(ops), copies
+
+
+@pytest.mark.parametrize("pair", host.WAITS, ids=by_name)
+def test_waits_go_with_strength(pair: Pair) -> None:
+    full, weak = (
+        dry_counts(pair, "slow", strength)[0] for strength in (1.0, pair.strengths[-1])
+    )
+    assert full > weak > dry_counts(pair, "fixed", 1.0)[0] == 0
+
+
+@pytest.mark.parametrize("pair", host_copies.SMALL + host_copies.MOVES, ids=by_name)
+def test_copies_go_with_strength(pair: Pair) -> None:
+    full, weak = (
+        dry_counts(pair, "slow", strength) for strength in (1.0, pair.strengths[-1])
+    )
+    fixed = dry_counts(pair, "fixed", 1.0)
+    assert sum(full) > sum(weak) > sum(fixed)
+
+
+@pytest.mark.parametrize("pair", host_copies.LARGE, ids=by_name)
+def test_large_copies_run_dry(pair: Pair) -> None:
+    for strength in (1.0, pair.strengths[-1]):
+        assert dry_counts(pair, "slow", strength)[1] > 0
+    assert dry_counts(pair, "fixed", 1.0)[1] > 0
+
+
+@pytest.mark.parametrize("pair", BUSY, ids=by_name)
+def test_busy_twins_get_the_same_result(pair: Pair) -> None:
+    for strength in (1.0, pair.strengths[-1]):
+        here = lab("recommender", strength)
+        with closing(pair.slow(here)) as slow, closing(pair.fixed(here)) as fixed:
+            for twin in (slow, fixed):
+                for _ in range(2):
+                    twin.step()
+            assert slow.result == fixed.result
+
+
+@pytest.mark.parametrize("name", ["collects_each_step", "links_both_ways"])
+def test_collections_go_with_strength(name: str) -> None:
+    (pair,) = (pair for pair in BUSY if pair.name == name)
+    assert gc.isenabled()
+    full, weak, fixed = (
+        collections(pair, side, strength)
+        for side, strength in (
+            ("slow", 1.0), ("slow", pair.strengths[-1]), ("fixed", 1.0)
+        )
+    )  # fmt: skip
+    assert full > weak >= fixed
+    assert gc.isenabled()
+
+
+def collections(pair: Pair, side: str, strength: float) -> int:
+    """Count what Python collects in four steps; a full collection counts a thousand."""
+    counted = 0
+
+    def count(phase: str, about: dict[str, int]) -> None:
+        nonlocal counted
+        counted += (phase == "start") * (1000 if about["generation"] == 2 else 1)
+
+    with closing(getattr(pair, side)(lab("recommender", strength))) as twin:
+        gc.collect()
+        with twin.settings():
+            gc.callbacks.append(count)
+            try:
+                for _ in range(4):
+                    twin.step()
+            finally:
+                gc.callbacks.remove(count)
+    return counted
+
+
+@pytest.mark.parametrize("pair", RANKS, ids=by_name)
+def test_messages_go_with_strength(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    ask = peer.ask
+
+    def counted(kind: str, part: torch.Tensor) -> None:
+        asked.append(kind)
+        ask(kind, part)
+
+    monkeypatch.setattr(peer, "ask", counted)
+    counts = []
+    for side, strength in (
+        ("slow", 1.0), ("slow", pair.strengths[-1]), ("fixed", 1.0)
+    ):  # fmt: skip
+        asked.clear()
+        with closing(getattr(pair, side)(lab("transformer", strength))) as twin:
+            twin.step()
+        counts.append(len(asked))
+    full, weak, fixed = counts
+    if pair.pattern == "small_collectives":
+        assert full > weak > fixed == 1
+    else:  # The same messages at another time.
+        assert full == weak == fixed
+
+
+def test_places_are_spread_and_rounded_up() -> None:
+    assert [i for i in range(10) if takes(i, 0.2)] == [0, 5]
+    assert [i for i in range(7) if takes(i, 1.0)] == list(range(7))
+    for strength in (0.05, 0.1, 0.25, 1 / 3, 0.5, 1.0):
+        here = lab("cnn", strength)
+        for places in (1, 3, 8, 61):
+            taken = sum(map(here.takes, range(places)))
+            assert taken == here.share(places) >= max(1, places * strength - 1e-6)
