@@ -27,11 +27,13 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 if str(HERE) not in sys.path:
     sys.path.insert(0, str(HERE))
+sys.path.append(str(HERE.parent / "replay"))
 
 import case_text  # noqa: E402
 import torch  # noqa: E402
 from case_results import results_of  # noqa: E402
 from case_table import NamedCase, read_cases  # noqa: E402
+from interference import observed  # noqa: E402
 from provenance import cpu_name, output  # noqa: E402
 
 ROOT = HERE.parents[1]
@@ -58,13 +60,15 @@ def machine() -> dict[str, Any]:
 def measure_case(case: NamedCase) -> dict[str, Any]:
     """Return all results of a case; raises what its twins do."""
     told: dict[str, Any] = {"machine": machine(), "pairs": {}}
-    for row in case.rows:
-        print(f"{case.name}: {row.pair.name} on {row.family}", flush=True)
-        found = results_of(row)
-        told["pairs"][row.pair.name] = found
-        if "cpu" in found:
-            times = (found["cpu"][side]["median_ms"] for side in ("slow", "fixed"))
-            print("  {:.2f} -> {:.2f} ms".format(*times), flush=True)
+    with observed() as others:
+        for row in case.rows:
+            print(f"{case.name}: {row.pair.name} on {row.family}", flush=True)
+            found = results_of(row)
+            told["pairs"][row.pair.name] = found
+            if "cpu" in found:
+                times = (found["cpu"][side]["median_ms"] for side in ("slow", "fixed"))
+                print("  {:.2f} -> {:.2f} ms".format(*times), flush=True)
+    told["machine"]["others"] = round(others.share, 3)
     told["machine"]["load_after"] = os.getloadavg()[0]
     return told
 

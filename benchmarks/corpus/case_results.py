@@ -26,11 +26,11 @@ from workloads.training import Lab
 
 import torchtraceap
 
-PROTOCOL = Protocol(check=3, lead_in=3, blocks=5, block=8, active=6)
+PROTOCOL = Protocol(check=3, lead_in=2, blocks=5, block=5, active=4)
 SCALE = "small"
 GPU = "H100 SXM"
 HOST_US = 10.0  # An operator's host time in a dry run, as its documentation has it.
-DRY_STEPS = 3  # Simulated steps, after as many that set up.
+DRY_STEPS = 2  # Simulated steps, after as many that set up.
 LINES = 3  # Findings kept of a report.
 OPERATORS = 4  # Operators kept of which the slow twin has more.
 
@@ -55,7 +55,8 @@ class Row:
 
 def results_of(row: Row) -> dict[str, Any]:
     """Measure a pair and simulate it. Takes seconds; minutes where twins compile."""
-    out: dict[str, Any] = {"pattern": row.pair.pattern, "family": row.family}
+    patterns = [row.pair.pattern, *row.pair.also]
+    out: dict[str, Any] = {"patterns": patterns, "family": row.family}
     if row.cpu:
         out["cpu"] = on_cpu(row)
     if row.dry:
@@ -76,7 +77,7 @@ def on_cpu(row: Row) -> dict[str, Any]:
         with closing(getattr(row.pair, side)(lab)) as run:
             data = record(run, PROTOCOL).data
         counts[side] = operators(data)
-        out[side] |= {"operators": counts[side].total(), "told": told(data)}
+        out[side] |= {"operators": counts[side].total()} | told(data)
     more = counts["slow"] - counts["fixed"]
     out["more_operators"] = [
         [name, counts["slow"][name], counts["fixed"][name]]
@@ -92,22 +93,25 @@ def operators(data: bytes) -> Counter[str]:
     return Counter({n: round(count / PROTOCOL.active) for n, count in names.items()})
 
 
-def told(data: bytes) -> list[str]:
-    """Return the lines of the report's summary that are its findings."""
+def told(data: bytes) -> dict[str, Any]:
+    """Return what a report of a trace says."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "trace.json.gz")
         path.write_bytes(data)
-        return finding_lines(torchtraceap.analyze(path))
+        return findings_of(torchtraceap.analyze(path))
 
 
-def finding_lines(report: torchtraceap.Report) -> list[str]:
-    """Return the first findings as the summary lists them, or that there is none."""
+def findings_of(report: torchtraceap.Report) -> dict[str, Any]:
+    """Return the first findings as the summary lists them, or that there is none, and
+    the share of the time that each pattern wastes."""
     lines = report.summary(findings=LINES).splitlines()
     first = next(i for i, line in enumerate(lines) if line.startswith("Findings"))
-    if not report.findings:
-        return [lines[first]]
-    wanted = min(LINES, len(report.findings))
-    return [line.strip() for line in lines[first + 1 : first + 1 + wanted]]
+    last = first + 1 + min(LINES, len(report.findings))
+    shown = [line.strip() for line in lines[first + 1 : last]] or [lines[first]]
+    shares: Counter[str] = Counter()
+    for finding in report.findings:
+        shares[finding.pattern] += finding.wasted_us / report.trace.device_time_us
+    return {"told": shown, "found": {n: round(s, 4) for n, s in shares.items()}}
 
 
 def dry(row: Row, side: str) -> dict[str, Any]:
@@ -129,5 +133,5 @@ def dry(row: Row, side: str) -> dict[str, Any]:
         "launches": usual.launches,
         "copies": usual.copies,
         "waits": usual.waits,
-        "told": finding_lines(report),
+        **findings_of(report),
     }

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from case_results import DRY_STEPS, GPU, HOST_US, PROTOCOL
@@ -39,7 +40,7 @@ def index_page(cases: dict[str, NamedCase], results: dict[str, Any]) -> str:
             f"[{case.title}]({name}.md)",
             f"{ms(cpu['slow'])} → {ms(cpu['fixed'])}" if cpu else "-",
             saved(cpu) if cpu else "-",
-            named(case, results[name]["pairs"]),
+            named(list(results[name]["pairs"].values())),
             f"{number(dry['slow'])} → {number(dry['fixed'])}" if dry else "-",
         ]
         lines.append(f"| {' | '.join(cells)} |")
@@ -47,29 +48,33 @@ def index_page(cases: dict[str, NamedCase], results: dict[str, Any]) -> str:
 
 
 LEGEND = f"""\
-Of the first pair of each case. *named*: whether torchtraceap names the pattern in the
-slow trace of one of its pairs, on the CPU and in the dry run, and no longer in the
-fixed one. {GPU}, {HOST_US:g} µs of host time an operator.
+Of the first pair of each case. *named*: which pattern of one of its pairs torchtraceap
+finds in the slow form, and in the fixed one at less than half the share of its time, on
+the CPU and in the dry run. {GPU}, {HOST_US:g} µs of host time an operator.
 """
+LEAST = 0.01  # Share of the time from which a pattern counts as found.
 
 
-def named(case: NamedCase, rows: dict[str, Any]) -> str:
-    """Say where the pattern of a pair is among the findings, and gone when fixed."""
-    places = [
-        where
-        for where in ("cpu", "dry")
-        if any(is_named(row, where) for row in rows.values())
+def named(rows: Iterable[dict[str, Any]]) -> str:
+    """Say which patterns are found in slow forms and not in the fixed ones."""
+    found = {
+        words: sorted({name for row in rows for name in named_in(row, where)})
+        for where, words in (("cpu", "CPU"), ("dry", "dry run"))
+    }
+    parts = [f"{words}: {', '.join(names)}" for words, names in found.items() if names]
+    return "; ".join(parts) or "nothing"
+
+
+def named_in(row: dict[str, Any], where: str) -> list[str]:
+    """Return the patterns of a pair that the reports tell its forms apart by."""
+    if where not in row:
+        return []
+    slow, fixed = (row[where][side]["found"] for side in ("slow", "fixed"))
+    return [
+        name
+        for name in row["patterns"]
+        if slow.get(name, 0) >= LEAST and fixed.get(name, 0) < slow[name] / 2
     ]
-    words = {"cpu": "CPU", "dry": "dry run"}
-    return ", ".join(words[place] for place in places) or "no"
-
-
-def is_named(row: dict[str, Any], where: str) -> bool:
-    """Tell whether a pair's pattern is found in its slow form and not in the fixed."""
-    if where not in row or not row["pattern"]:
-        return False
-    slow, fixed = (" ".join(row[where][side]["told"]) for side in ("slow", "fixed"))
-    return row["pattern"] in slow and row["pattern"] not in fixed
 
 
 def page(case: NamedCase, result: dict[str, Any]) -> str:
@@ -122,7 +127,8 @@ def machine(result: dict[str, Any]) -> str:
         f"Medians of {PROTOCOL.blocks} blocks of {PROTOCOL.block} steps, in turn, "
         f"without the profiler; one thread.\n{m['processor']}, {m['cores']} cores, "
         f"load {m['load_before']:.1f} before and {m['load_after']:.1f} after;\n"
-        f"torch {m['torch']}; {m['date']}, commit {m['commit']}{dirty}."
+        f"torch {m['torch']}; {m['date']}, commit {m['commit']}{dirty}. Other programs "
+        f"used {m['others']:.0%} of the\nprocessors meanwhile."
     )
 
 
