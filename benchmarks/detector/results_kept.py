@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """results_kept.py: what was evaluated, kept in the corpus' folder, to go on from there.
 
-A result is a file `CORPUS/evaluated/DIGEST/FOLD~BASELINE~SEED.npz`. The digest is of the
-corpus and of all code here: another corpus, or another way to judge, begins anew.
+A result is a file `CORPUS/evaluated/DIGEST/FOLD~BASELINE~SEED.npz`. The digest is of
+the corpus and of the code that decides: another corpus, or another way to judge, begins
+anew.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class Result:
         seed: It was trained with.
         judged: The figures; none if it was skipped.
         skipped: Why it could not run, or "".
-        seconds: What training and scoring took.
+        seconds: Of a processor, that training and scoring took.
     """
 
     split: str

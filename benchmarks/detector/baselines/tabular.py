@@ -15,11 +15,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from baselines.task import NotHere, Task
 from judging.figures import Scores
 
+from baselines.task import NotHere, Task
+
 MOST_REALMLP = 3_000
-EPOCHS_REALMLP = 20
+EPOCHS_REALMLP = 16
 MOST_TABICL = 2_000
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""judging/pair_counts.py: areas under ROC curves of parts, groups and resamples at once.
+"""judging/pair_counts.py: areas under ROC curves of parts and resamples.
 
 The area is the share of pairs (a positive, a negative) in the right order, ties half.
 Pairs are counted once, by cell: the run, the stratum and the band that a window is in.

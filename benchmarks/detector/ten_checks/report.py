@@ -10,6 +10,7 @@ import gold_ledger
 from compact_corpus import Corpus
 from summary import Row
 from table_text import table
+
 from ten_checks import injecting, shortcuts, transfer
 from ten_checks.check import Check, Evidence
 
