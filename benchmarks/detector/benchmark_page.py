@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""benchmark_page.py: benchmarks/results/benchmark.json, and docs/benchmark.md from it."""
+"""benchmark_page.py: benchmarks/results/benchmark.json, docs/benchmark.md from it."""
 
 from __future__ import annotations
 
@@ -14,15 +14,21 @@ from pathlib import Path
 from typing import Any
 
 import benchmark_text as text
-import numpy as np
-from baselines.table import BASELINES
 from benchmark_findings import findings
+from benchmark_parts import (
+    corpus_part,
+    margin_table,
+    notes,
+    pattern_table,
+    split_table,
+)
 from compact_corpus import SIDES, Corpus
-from corpus_facts import facts_of, goals_of, patterns_of
+from corpus_facts import facts_of, patterns_of
+from folds import Skipped
 from judging.figures import RESAMPLES
-from splits import SPLITS, Skipped
+from splits import SPLITS
 from summary import Figure, Row, as_json, difference
-from table_text import detail_table, kind_table, main_table, skipped_text, table
+from table_text import detail_table, kind_table, skipped_text
 from ten_checks.check import Check, Evidence
 from ten_checks.report import report_text
 
@@ -103,18 +109,18 @@ def render(results: dict[str, Any]) -> str:
             resamples=RESAMPLES,
         ),
         findings(results),
-        _corpus_part(facts),
+        corpus_part(facts),
         text.SPLITS,
-        *(_split_table(rows, head) for head in SIDES),
-        _notes(rows),
+        *(split_table(rows, head) for head in SIDES),
+        notes(rows),
         skipped_text(rows, [Skipped(**one) for one in results["skipped"]]),
-        _margin_table(results["margins"]),
+        margin_table(results["margins"]),
         text.DETAIL.format(split=f"{detail}, {SPLITS[detail]} held out"),
         detail_table(rows, detail).removesuffix(kind_table(rows, detail)).rstrip(),
         text.KINDS,
         kind_table(rows, detail),
         text.PATTERNS,
-        _pattern_table(results["patterns"]),
+        pattern_table(results["patterns"]),
         *(part for part in (text.RULES_TEXT, text.LEARNING_TEXT) if part),
         text.CHECKS,
         report_text([Check(**check) for check in results["checks"]])
@@ -160,78 +166,6 @@ def _margins(rows: Rows) -> Any:
                         "against": against, "value": by[0], "low": by[1],
                         "high": by[2],
                     }  # fmt: skip
-
-
-def _split_table(rows: Rows, head: str) -> str:
-    only = {
-        key: Row(
-            {n: f for n, f in row.figures.items() if n == f"{head}_auroc"},
-            {}, {}, {}, row.skipped, row.seeds, row.seconds,
-        )
-        for key, row in rows.items()
-    }  # fmt: skip
-    made = main_table(only, (head,))
-    return f"### {head.upper()}\n\n{made}"
-
-
-def _notes(rows: Rows) -> str:
-    there = {name for _, name in rows}
-    notes = [f"- {b.name}: {b.note}." for b in BASELINES if b.note and b.name in there]
-    seconds = sum(row.seconds for row in rows.values())
-    return (
-        "Caps, so that the table takes minutes on two cores "
-        f"({seconds / 60:.0f} minutes of one core for training and scoring):\n\n"
-        + "\n".join(notes)
-    )
-
-
-def _corpus_part(facts: dict[str, Any]) -> str:
-    goals = [
-        [what, goal, figure, "yes" if met else "no"]
-        for what, goal, figure, met in goals_of(facts)
-    ]
-    sources = [
-        [name, f"{of['traces']:,}", f"{of['windows']:,}", _percent(of["window_rate"])]
-        for name, of in facts["sources"].items()
-    ]
-    return (
-        "## The corpus\n\n"
-        + table(("", "goal", "is", "met"), goals)
-        + "\n\n"
-        + table(("source", "traces", "windows", "positive"), sources)
-    )
-
-
-def _margin_table(margins: Sequence[dict[str, Any]]) -> str:
-    lines = [
-        [m["split"], m["head"].upper(), m["baseline"], m["against"],
-         f"{m['value']:+.3f}",
-         "-" if m["low"] is None else f"{m['low']:+.3f} to {m['high']:+.3f}"]
-        for m in margins
-        if m["split"] != "S0"
-    ]  # fmt: skip
-    if not lines:
-        return ""
-    head = ("split", "head", "detector", "against", "difference", "95 %")
-    return "## Differences\n\nTaken resample by resample.\n\n" + table(head, lines)
-
-
-def _pattern_table(patterns: Sequence[dict[str, Any]]) -> str:
-    lines = [
-        [f"`{p['pattern']}`", p["side"].upper(), str(p["windows"]), str(p["traces"]),
-         *(_area(p[key]) for key in ("rules", "own_rule", "lightgbm"))]
-        for p in patterns
-    ]  # fmt: skip
-    head = ("pattern", "side", "windows", "traces", "rules", "its rule", "LightGBM")
-    return table(head, lines) if lines else "No pattern has 20 positive windows."
-
-
-def _area(value: float | None) -> str:
-    return "-" if value is None or np.isnan(value) else f"{value:.3f}"
-
-
-def _percent(value: float | None) -> str:
-    return "-" if value is None else f"{100 * value:.1f} %"
 
 
 def _git(*args: str) -> str:

@@ -13,21 +13,22 @@ Written by `python benchmarks/detector/evaluate.py CORPUS --page`; not edited by
 {date}, commit {commit}{dirty}; corpus `{digest}`, features `{fingerprint}`; {seeds}.
 {quick}
 A window is *positive* for a pattern if going without the pattern saves at least 5 % of
-its time, *negative* below 2 %, and not scored between. What would be saved was recorded,
-scheduled or replayed: no label is a rule's word. The head of the CPU (GPU) asks whether
-any pattern of that side is there. The bracket after a figure is its 95 % interval: {resamples}
-resamples of whole groups, that is of a program, a source trace and all their twins. There
-is no point adjustment. A group is never on both sides of a split.
+its time, *negative* below 2 %, and not scored between. What would be saved was
+recorded, scheduled or replayed: no label is a rule's word. The head of the CPU (GPU)
+asks whether any pattern of that side is there. The bracket after a figure is its 95 %
+interval: {resamples} resamples of whole groups, that is of a program, a source trace
+and all their twins. There is no point adjustment. A group is never on both sides of a
+split.
 """
 
 SPLITS = """\
 ## Area under the ROC curve, by what is held out
 
-S0 holds out other seeds of the same programs and claims nothing; S1 all model families of
-a task, in turn; S2 each GPU; S3 trains where 20 % and more are saved and tests where 5 to
-10 % are; S4 holds out mechanisms, S5 patterns, S6 the generator (simulated to recorded,
-and back), S7 is gold, S8 holds out origins of real traces. A split of several folds shows
-their mean.
+S0 holds out other seeds of the same programs and claims nothing; S1 all model families
+of a task, in turn; S2 each GPU; S3 trains where 20 % and more are saved and tests where
+5 to 10 % are; S4 holds out mechanisms, S5 patterns, S6 the generator (simulated to
+recorded, and back), S7 is gold, S8 holds out origins of real traces. A split of several
+folds shows their mean.
 """
 
 DETAIL = """\
@@ -49,8 +50,9 @@ windows of its own). The error of what is recoverable is a share of the window.
 PATTERNS = """\
 ## By pattern
 
-Positive windows of one pattern against the negatives of its head: what the rules claim of
-that side, what they claim of this pattern alone, and LightGBM trained on other groups.
+Positive windows of one pattern against the negatives of its head: what the rules claim
+of that side, what they claim of this pattern alone, and LightGBM trained on other
+groups.
 """
 
 CHECKS = """\
@@ -70,7 +72,7 @@ ENTER = """\
 ## Another detector
 
 `python benchmarks/detector/score.py CORPUS --write-folds folds.npz` writes what may be
-trained on, `python benchmarks/detector/score.py CORPUS SCORES.npz` scores what a detector
-says of the windows, and prints its rows and their margins over the baselines. Of what
-form a file of scores is, `benchmarks/detector/foreign_scores.py` says.
+trained on, `python benchmarks/detector/score.py CORPUS SCORES.npz` scores what a
+detector says of the windows, and prints its rows and their margins over the baselines.
+Of what form a file of scores is, `benchmarks/detector/foreign_scores.py` says.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""corpus_facts.py: how large a corpus is, what is in it, and which patterns rules solve.
+"""corpus_facts.py: what a corpus holds, and which patterns rules solve.
 
 The goals are those of section 4 of corpus.md.
 """

@@ -23,8 +23,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from compact_corpus import SIDES, Corpus
+from folds import Fold
 from judging.figures import Scores
-from splits import Fold
 
 _NEEDED = ("run", "window", *SIDES)
 _KNOWN = (*_NEEDED, "type", "recoverable", "fold")

@@ -21,7 +21,13 @@ from judging.figures import Judged
 
 _CODE = Path(__file__).parent
 #: What decides about a score or a figure; the rest only writes things down.
-_DECIDES = ("window_labels.py", "splits.py", "baselines/*.py", "judging/*.py")
+_DECIDES = (
+    "window_labels.py",
+    "folds.py",
+    "split*.py",
+    "baselines/*.py",
+    "judging/*.py",
+)
 
 
 @dataclass(frozen=True)

@@ -11,19 +11,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
-import numpy as np
 from baselines.table import BASELINES
 from baselines.task import Baseline, NotHere, Task
 from compact_corpus import Corpus, read_corpus
+from folds import Fold, Skipped
 from judging.figures import Judged, judge
 from results_kept import Result, folder_of, keep, load, path_of
-from splits import Fold, Skipped, folds_of
+from splits import folds_of, tested_rows
 from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 from window_labels import label_windows
-
-#: Tests more windows than this on so many, drawn evenly by trace.
-MOST_TESTED = 20_000
 
 
 @dataclass(frozen=True)
@@ -185,18 +182,3 @@ def _fold_results(asked: Asked, job: Job) -> Iterator[Result]:
         if not why:  # What could not run may be able to next time.
             keep(path_of(job.kept, fold.name, baseline.name, seed), result)
         yield result
-
-
-def tested_rows(corpus: Corpus, fold: Fold) -> np.ndarray:
-    """Return the windows of a fold's tested runs, at most MOST_TESTED.
-
-    Whole traces are dropped, every so many, where there are more.
-    """
-    rows = np.flatnonzero((fold.test >= 0).any(axis=0))
-    if len(rows) <= MOST_TESTED:
-        return rows
-    runs = np.unique(corpus.run[rows])
-    random = np.random.default_rng(len(rows))
-    count = int(len(runs) * MOST_TESTED / len(rows))
-    some = random.choice(runs, count, replace=False)
-    return rows[np.isin(corpus.run[rows], some)]

@@ -19,11 +19,11 @@ from pathlib import Path
 
 import numpy as np
 from compact_corpus import SIDES, Corpus, CorpusError, read_corpus
+from folds import Fold
 from foreign_scores import ScoresError, read_scores
 from judging.figures import judge
 from results_kept import Result, folder_of, load
-from running import tested_rows
-from splits import SPLITS, Fold, folds_of
+from splits import SPLITS, folds_of, tested_rows
 from summary import Row, difference, summarize
 from table_text import detail_table, main_table, table
 from window_labels import label_windows

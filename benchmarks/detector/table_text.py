@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 from baselines.table import BASELINES
-from splits import SPLITS, Skipped
+from folds import Skipped
+from splits import SPLITS
 from summary import Figure, Row
 
 Rows = Mapping[tuple[str, str], Row]

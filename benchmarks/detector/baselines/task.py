@@ -11,11 +11,11 @@ from typing import Any, TypeVar
 
 import numpy as np
 from compact_corpus import SIDES, Corpus
+from folds import Fold
 from judging.figures import Scores
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import RobustScaler
-from splits import Fold
 from window_labels import Labels
 
 Made = TypeVar("Made")

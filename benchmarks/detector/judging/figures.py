@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from compact_corpus import SIDES, Corpus
-from splits import Fold
+from folds import Fold
 from window_labels import BANDS, Labels
 
 from judging.curves import curve_figures
