@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_detector_figures.py: figures against scikit-learn and against hand-worked cases."""
+"""test_detector_figures.py: figures against scikit-learn, and worked by hand."""
 
 from __future__ import annotations
 

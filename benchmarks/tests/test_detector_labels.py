@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_detector_labels.py: the compact form, labels by cost, and splits without leaks."""
+"""test_detector_labels.py: the compact form, labels by cost, splits without leaks."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
 
 
 def _four_windows(corpus: Corpus, saved: list[list[float]], **of_run: object) -> Corpus:
-    """A corpus of one run with these windows; two patterns of the CPU, one of the GPU."""
+    """Make one run of these windows; two patterns are of the CPU, one of the GPU."""
     run = dataclasses.replace(corpus.runs[0], causes=(), **of_run)
     count = len(saved)
     return dataclasses.replace(

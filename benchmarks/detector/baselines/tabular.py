@@ -19,8 +19,8 @@ from judging.figures import Scores
 
 from baselines.task import NotHere, Task
 
-MOST_REALMLP = 3_000
-EPOCHS_REALMLP = 16
+MOST_REALMLP = 2_500
+EPOCHS_REALMLP = 14
 MOST_TABICL = 2_000
 
 
