@@ -17,7 +17,7 @@ from compact_corpus import Corpus, read_corpus
 from folds import Fold, Skipped
 from judging.figures import Judged, judge
 from results_kept import Result, folder_of, keep, load, path_of
-from splits import folds_of, tested_rows
+from splits import folds_of, rows_to_test
 from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 from window_labels import label_windows
@@ -162,7 +162,7 @@ class _Read:
 def _fold_results(asked: Asked, job: Job) -> Iterator[Result]:
     corpus, folds = _Read.get(asked)
     fold, seed, labels = folds[job.fold], job.seed, label_windows(corpus)
-    rows = tested_rows(corpus, fold)
+    rows = rows_to_test(corpus, fold)
     task = Task(corpus, labels, fold, rows, seed, asked.quick, asked.tabicl)
     for baseline in BASELINES:
         if baseline.name not in job.baselines:

@@ -23,7 +23,7 @@ from folds import Fold
 from foreign_scores import ScoresError, read_scores
 from judging.figures import judge
 from results_kept import Result, folder_of, load
-from splits import SPLITS, folds_of, tested_rows
+from splits import SPLITS, folds_of, rows_to_test
 from summary import Row, difference, summarize
 from table_text import detail_table, main_table, table
 from window_labels import label_windows
@@ -49,7 +49,7 @@ def main(arguments: list[str] | None = None) -> int:
         foreign = read_scores(options.scores, corpus)
         name, results = options.name or options.scores.stem, []
         for fold in foreign.folds(folds):
-            rows = tested_rows(corpus, fold)
+            rows = rows_to_test(corpus, fold)
             said = foreign.scores(corpus, fold, rows)
             judged = judge(corpus, labels, fold, rows, said)
             results.append(Result(fold.split, fold.item, name, 0, judged))

@@ -56,7 +56,7 @@ def folds_of(
     return folds, skipped
 
 
-def tested_rows(corpus: Corpus, fold: Fold) -> np.ndarray:
+def rows_to_test(corpus: Corpus, fold: Fold) -> np.ndarray:
     """Return the windows of a fold's tested runs, at most MOST_TESTED.
 
     Whole traces are dropped, every so many, where there are more.

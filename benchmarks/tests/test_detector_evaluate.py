@@ -22,7 +22,7 @@ from baselines.task import NotHere, Task
 from benchmark_findings import findings
 from compact_corpus import read_corpus
 from folds import Fold
-from splits import folds_of, tested_rows
+from splits import folds_of, rows_to_test
 from synthetic_corpus import write_corpus
 from window_labels import label_windows
 
@@ -41,7 +41,7 @@ def _task(folder: Path, split: str) -> Task:
     corpus = read_corpus(folder)
     labels = label_windows(corpus)
     fold = next(f for f in folds_of(corpus, labels)[0] if f.split == split)
-    return Task(corpus, labels, fold, tested_rows(corpus, fold), 0, quick=True)
+    return Task(corpus, labels, fold, rows_to_test(corpus, fold), 0, quick=True)
 
 
 @pytest.mark.filterwarnings("ignore")
