@@ -25,10 +25,6 @@ _ARRAYS = {
     "busy": "", "events": "", "saved": "P", "saved_all": "", "rules": "P",
     "rules_512": "P",
 }  # fmt: skip
-_RUN_FIELDS = (
-    "name", "source", "group", "role", "twin", "task", "family", "trains", "gpu",
-    "origin", "complete", "recording", "causes", "seed", "good", "windows",
-)  # fmt: skip
 
 
 class CorpusError(ValueError):
@@ -125,10 +121,7 @@ class Corpus:
 
 
 def read_corpus(folder: Path) -> Corpus:
-    """Read the compact form of a corpus.
-
-    Args:
-        folder: The corpus, or its folder `compact`.
+    """Read the compact form of a corpus, given its folder or that of the form.
 
     Raises:
         CorpusError: A file is missing, or they do not belong together.
@@ -145,8 +138,7 @@ def read_corpus(folder: Path) -> Corpus:
         if missing:
             raise CorpusError(f"{folder / 'windows.npz'}: no array {missing[0]}")
         arrays = {name: file[name] for name in _ARRAYS}
-    sizes = {"F": len(known["columns"]), "P": len(known["patterns"])}
-    _check_shapes(folder, arrays, sizes, len(runs))
+    _check_shapes(folder, arrays, known, len(runs))
     length = arrays["end_ns"] - arrays["begin_ns"]
     sides = [SIDES.index(side) for _, side in known["patterns"]]
     return Corpus(
@@ -172,7 +164,7 @@ def read_corpus(folder: Path) -> Corpus:
 def _read_runs(path: Path) -> Iterator[Run]:
     for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
         known = json.loads(line)
-        missing = [name for name in _RUN_FIELDS if name not in known]
+        missing = [name for name in Run.__dataclass_fields__ if name not in known]
         if missing:
             raise CorpusError(f"{path}, line {number}: no field {missing[0]}")
         of_cause = Cause.__dataclass_fields__
@@ -185,16 +177,15 @@ def _read_runs(path: Path) -> Iterator[Run]:
 
 
 def _check_shapes(
-    folder: Path, arrays: dict[str, np.ndarray], sizes: dict[str, int], runs: int
+    folder: Path, arrays: dict[str, np.ndarray], known: dict[str, Any], runs: int
 ) -> None:
+    sizes = {"F": len(known["columns"]), "P": len(known["patterns"])}
     windows = len(arrays["run"])
     for name, second in _ARRAYS.items():
         wanted = (windows, sizes[second]) if second else (windows,)
         if arrays[name].shape != wanted:
-            raise CorpusError(
-                f"{folder / 'windows.npz'}: {name} is {arrays[name].shape}, "
-                f"not {wanted}"
-            )
+            shape = arrays[name].shape
+            raise CorpusError(f"{folder}: array {name} is {shape}, not {wanted}")
     run = arrays["run"]
     if windows and (run.min() < 0 or run.max() >= runs):
         raise CorpusError(f"{folder}: a window is of run {run.max()} of {runs}")

@@ -12,13 +12,9 @@ what was evaluated once is not again. Exits with 1 if a check fails, see ten_che
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import time
 from pathlib import Path
-
-for _name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
-    os.environ.setdefault(_name, "1")
 
 from baselines.table import BASELINES
 from compact_corpus import CorpusError, read_corpus

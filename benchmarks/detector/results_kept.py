@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """results_kept.py: what was evaluated, kept in the corpus' folder, to go on from there.
 
-A result is a file `CORPUS/evaluated/DIGEST/FOLD~BASELINE~SEED.npz`. The digest is of the
-corpus and of all code here: another corpus, or another way to judge, begins anew.
+A result is a file `CORPUS/evaluated/DIGEST/FOLD~BASELINE~SEED.npz`. The digest is of
+the corpus and of the code that decides: another corpus, or another way to judge, begins
+anew.
 """
 
 from __future__ import annotations
@@ -20,7 +21,13 @@ from judging.figures import Judged
 
 _CODE = Path(__file__).parent
 #: What decides about a score or a figure; the rest only writes things down.
-_DECIDES = ("window_labels.py", "splits.py", "baselines/*.py", "judging/*.py")
+_DECIDES = (
+    "window_labels.py",
+    "folds.py",
+    "split*.py",
+    "baselines/*.py",
+    "judging/*.py",
+)
 
 
 @dataclass(frozen=True)
@@ -34,7 +41,7 @@ class Result:
         seed: It was trained with.
         judged: The figures; none if it was skipped.
         skipped: Why it could not run, or "".
-        seconds: What training and scoring took.
+        seconds: Of a processor, that training and scoring took.
     """
 
     split: str

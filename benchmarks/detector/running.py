@@ -3,27 +3,24 @@
 
 from __future__ import annotations
 
-import os
 import time
 import warnings
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar, NamedTuple
 
-import numpy as np
 from baselines.table import BASELINES
 from baselines.task import Baseline, NotHere, Task
 from compact_corpus import Corpus, read_corpus
+from folds import Fold, Skipped
 from judging.figures import Judged, judge
 from results_kept import Result, folder_of, keep, load, path_of
-from splits import Fold, Skipped, folds_of
+from splits import folds_of, rows_to_test
 from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 from window_labels import label_windows
-
-#: Tests more windows than this on so many, drawn evenly by trace.
-MOST_TESTED = 20_000
 
 
 @dataclass(frozen=True)
@@ -34,7 +31,7 @@ class Asked:
         folder: Of the corpus.
         baselines: Their names; empty: all.
         splits: Keys of splits.SPLITS; empty: all but S7.
-        seeds: How many for what another seed changes.
+        seeds: How many for what another seed changes, see seeds_of.
         quick: Train less.
         jobs: Processes.
         tabicl: A checkpoint, or "".
@@ -69,7 +66,9 @@ def evaluate(asked: Asked) -> tuple[list[Result], list[Skipped]]:
     jobs, results = [], []
     for seed in range(asked.seeds):
         for number, fold in enumerate(folds):
-            missing = []
+            missing: list[str] = []
+            if seed >= seeds_of(fold, folds, asked.seeds):
+                continue
             for baseline in asked.chosen():
                 path = path_of(kept, fold.name, baseline.name, seed)
                 if path.exists():
@@ -77,14 +76,23 @@ def evaluate(asked: Asked) -> tuple[list[Result], list[Skipped]]:
                 elif baseline.seeded or seed == 0:
                     missing.append(baseline.name)
             if missing:
-                jobs.append((number, seed, tuple(missing)))
-    total = sum(len(missing) for *_, missing in jobs)
+                jobs.append(Job(number, seed, tuple(missing), kept))
+    total = sum(len(job.baselines) for job in jobs)
     with tqdm(total=total, desc="evaluating", unit="fit", disable=not total) as bar:
         for result in _run(asked, jobs):
             results.append(result)
             bar.update()
             bar.set_postfix_str(f"{result.split} {result.baseline}", refresh=False)
     return results, skipped
+
+
+def seeds_of(fold: Fold, folds: Sequence[Fold], seeds: int) -> int:
+    """Return how many seeds a fold gets: two where its split has three folds or more.
+
+    Those folds differ by more than a seed, and are trained anew each.
+    """
+    several = sum(other.split == fold.split for other in folds) > 2
+    return min(seeds, 2) if several else seeds
 
 
 def _folds(asked: Asked, corpus: Corpus) -> tuple[list[Fold], list[Skipped]]:
@@ -99,13 +107,20 @@ def _folds(asked: Asked, corpus: Corpus) -> tuple[list[Fold], list[Skipped]]:
     return folds, [s for s in skipped if not wanted or s.split in wanted]
 
 
-Job = tuple[int, int, tuple[str, ...]]
+class Job(NamedTuple):
+    """Baselines to evaluate in one process: they share what they make of a fold."""
+
+    fold: int
+    seed: int
+    baselines: tuple[str, ...]
+    kept: Path
 
 
 def _run(asked: Asked, jobs: Sequence[Job]) -> Iterator[Result]:
     if asked.jobs == 1:
         for job in jobs:
-            yield from _fold_results(asked, job)
+            with threadpool_limits(1):
+                yield from _fold_results(asked, job)
         return
     with ProcessPoolExecutor(asked.jobs) as pool:
         waiting = [pool.submit(_all_of, asked, job) for job in jobs]
@@ -118,7 +133,6 @@ def _run(asked: Asked, jobs: Sequence[Job]) -> Iterator[Result]:
 
 
 def _all_of(asked: Asked, job: Job) -> list[Result]:
-    os.environ["OMP_NUM_THREADS"] = "1"
     with threadpool_limits(1):
         return list(_fold_results(asked, job))
 
@@ -126,7 +140,7 @@ def _all_of(asked: Asked, job: Job) -> list[Result]:
 class _Read:
     """The corpus and its folds, read once in a process."""
 
-    of: tuple[Path, Corpus, list[Fold]] | None = None
+    of: ClassVar[tuple[Path, Corpus, list[Fold]] | None] = None
 
     @classmethod
     def get(cls, asked: Asked) -> tuple[Corpus, list[Fold]]:
@@ -146,21 +160,19 @@ class _Read:
 
 
 def _fold_results(asked: Asked, job: Job) -> Iterator[Result]:
-    number, seed, names = job
     corpus, folds = _Read.get(asked)
-    fold, labels = folds[number], label_windows(corpus)
-    kept = folder_of(corpus, asked.quick)
-    rows = tested_rows(corpus, fold)
+    fold, seed, labels = folds[job.fold], job.seed, label_windows(corpus)
+    rows = rows_to_test(corpus, fold)
     task = Task(corpus, labels, fold, rows, seed, asked.quick, asked.tabicl)
     for baseline in BASELINES:
-        if baseline.name not in names:
+        if baseline.name not in job.baselines:
             continue
-        began, why, judged = time.perf_counter(), "", Judged()
+        began, why, judged = time.process_time(), "", Judged()
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 scores = baseline.score(task)
-            seconds = time.perf_counter() - began
+            seconds = time.process_time() - began
             judged = judge(corpus, labels, fold, rows, scores)
         except NotHere as error:
             seconds, why = 0.0, str(error)
@@ -168,20 +180,5 @@ def _fold_results(asked: Asked, job: Job) -> Iterator[Result]:
             fold.split, fold.item, baseline.name, seed, judged, why, seconds
         )
         if not why:  # What could not run may be able to next time.
-            keep(path_of(kept, fold.name, baseline.name, seed), result)
+            keep(path_of(job.kept, fold.name, baseline.name, seed), result)
         yield result
-
-
-def tested_rows(corpus: Corpus, fold: Fold) -> np.ndarray:
-    """Return the windows of a fold's tested runs, at most MOST_TESTED.
-
-    Whole traces are dropped, every so many, where there are more.
-    """
-    rows = np.flatnonzero((fold.test >= 0).any(axis=0))
-    if len(rows) <= MOST_TESTED:
-        return rows
-    runs = np.unique(corpus.run[rows])
-    random = np.random.default_rng(len(rows))
-    count = int(len(runs) * MOST_TESTED / len(rows))
-    some = random.choice(runs, count, replace=False)
-    return rows[np.isin(corpus.run[rows], some)]

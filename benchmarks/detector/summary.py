@@ -101,7 +101,9 @@ def _row(results: Sequence[Result]) -> Row:
     for name in names:
         values, again = [], []
         for item in sorted({r.item for r in ran}):
-            some = [r.judged for r in ran if r.item == item and name in r.judged.figures]
+            some = [
+                r.judged for r in ran if r.item == item and name in r.judged.figures
+            ]
             if not some:
                 continue
             values.append(np.mean([j.figures[name] for j in some]))

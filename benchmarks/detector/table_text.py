@@ -7,14 +7,16 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 from baselines.table import BASELINES
-from splits import SPLITS, Skipped
+from folds import Skipped
+from splits import SPLITS
 from summary import Figure, Row
 
 Rows = Mapping[tuple[str, str], Row]
 HEADS = {"cpu": "CPU", "gpu": "GPU"}
 #: What a figure is called, how it is written (share, points).
 DETAILS: tuple[tuple[str, str], ...] = (
-    ("auroc", "AUROC"), ("auroc_bad", "in bad traces"), ("auroc_trace", "within a trace"),
+    ("auroc", "AUROC"), ("auroc_bad", "in bad traces"),
+    ("auroc_trace", "within a trace"),
     ("auroc_idle", "busy < 0.5"), ("auroc_mid", "0.5-0.9"), ("auroc_busy", "> 0.9"),
     ("auprc", "AUPRC"), ("recall_1fp", "recall at 1 % FP"),
     ("found_1alarm", "found at 1 alarm"), ("ece", "ECE"),
@@ -25,20 +27,20 @@ BANDED = tuple(
 )
 
 
-def main_table(rows: Rows) -> str:
-    """Return the AUROC of each baseline in each split: CPU's head, GPU's head."""
+def main_table(rows: Rows, heads: Sequence[str] = ("cpu", "gpu")) -> str:
+    """Return the AUROC of each baseline in each split, by head."""
     splits = [s for s in SPLITS if any(split == s for split, _ in rows)]
     head = ["baseline", "learns from"]
-    head += [f"{split} {name}" for split in splits for name in HEADS.values()]
+    head += [f"{split} {HEADS[side]}" for split in splits for side in heads]
     lines = []
-    for baseline in BASELINES:
+    for name, reads in _names(rows):
         cells = [
-            with_interval(_figure(rows, split, baseline.name, f"{side}_auroc"))
+            with_interval(_figure(rows, split, name, f"{side}_auroc"))
             for split in splits
-            for side in HEADS
+            for side in heads
         ]
         if any(cell != "-" for cell in cells):
-            lines.append([baseline.name, baseline.reads, *cells])
+            lines.append([name, reads, *cells])
     return table(head, lines)
 
 
@@ -47,16 +49,16 @@ def detail_table(rows: Rows, split: str) -> str:
     parts = []
     for side, name in HEADS.items():
         lines = []
-        for baseline in BASELINES:
+        for baseline, _ in _names(rows):
             values = [
-                _figure(rows, split, baseline.name, f"{side}_{key}")
+                _figure(rows, split, baseline, f"{side}_{key}")
                 for key, _ in (*DETAILS, *BANDED)
             ]
             if np.isfinite(values[0].value):
-                row = rows[split, baseline.name]
+                row = rows[split, baseline]
                 where, area = row.worst.get(side, ("-", float("nan")))
                 worst = f"{area:.2f} ({where})" if np.isfinite(area) else "-"
-                lines.append([baseline.name, *map(short, values), worst])
+                lines.append([baseline, *map(short, values), worst])
         if lines:
             rate = _base_rate(rows, split, side)
             heading = ["", *(text for _, text in (*DETAILS, *BANDED)), "worst family"]
@@ -69,11 +71,11 @@ def detail_table(rows: Rows, split: str) -> str:
 def kind_table(rows: Rows, split: str) -> str:
     """Return who names the pattern and the recoverable share, and how well."""
     lines = []
-    for baseline in BASELINES:
+    for baseline, _ in _names(rows):
         keys = ("kind_accuracy", "kind_macro_f1", "recoverable_error")
-        values = [_figure(rows, split, baseline.name, key) for key in keys]
+        values = [_figure(rows, split, baseline, key) for key in keys]
         if any(np.isfinite(v.value) for v in values):
-            lines.append([baseline.name, *map(short, values)])
+            lines.append([baseline, *map(short, values)])
     heading = [f"{split}, patterns", "accuracy", "macro-F1", "error of recoverable"]
     return table(heading, lines) if lines else ""
 
@@ -84,9 +86,7 @@ def skipped_text(rows: Rows, skipped: Iterable[Skipped]) -> str:
         f"- {one.split}{f' {one.item}' if one.item else ''}: {one.reason}"
         for one in skipped
     ]
-    why = {
-        baseline: row.skipped for (_, baseline), row in rows.items() if row.skipped
-    }
+    why = {baseline: row.skipped for (_, baseline), row in rows.items() if row.skipped}
     lines += [f"- {baseline}: {reason}" for baseline, reason in why.items()]
     return "Left out:\n\n" + "\n".join(lines) + "\n" if lines else ""
 
@@ -116,6 +116,14 @@ def with_interval(figure: Figure) -> str:
 def short(figure: Figure) -> str:
     """Write a figure without its interval."""
     return f"{figure.value:.3f}" if np.isfinite(figure.value) else "-"
+
+
+def _names(rows: Rows) -> list[tuple[str, str]]:
+    """Return name and what it learned from of all in the rows, in their order."""
+    known = {baseline.name: baseline.reads for baseline in BASELINES}
+    there = dict.fromkeys(name for _, name in rows)
+    own = [(name, "its own") for name in there if name not in known]
+    return [(name, known[name]) for name in known if name in there] + own
 
 
 def _figure(rows: Rows, split: str, baseline: str, name: str) -> Figure:

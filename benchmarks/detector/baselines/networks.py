@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """baselines/networks.py: small networks on window features; trace labels at most.
 
-An LSTM that repeats the windows of good traces, and multiple-instance learning from the
-label of a trace: by its worst window, by its worst few (as RTFM does), and by teaching a
-second network with what the first is sure of (as MIST does).
+An LSTM that repeats the windows of good traces, and multiple-instance learning from
+the label of a trace: by its worst window, by its worst few (as RTFM does), and by
+teaching a second network with what the first is sure of (as MIST does).
 """
 
 from __future__ import annotations
@@ -12,16 +12,18 @@ from collections.abc import Callable
 
 import numpy as np
 import torch
-from baselines.task import NotHere, Task
 from judging.figures import Scores
 from torch import Tensor, nn
 from torch.nn import functional
+
+from baselines.task import NotHere, Task
 
 #: Windows of a trace that one sequence holds.
 _LENGTH = 32
 #: Sequences to train the LSTM on, and traces of multiple-instance learning.
 MOST_SEQUENCES = 400
 MOST_TRACES = 600
+EPOCHS_LSTM = 12
 #: Windows of a trace that are drawn at each look at it.
 _DRAWN = 64
 _WORST_SHARE = 0.1
@@ -67,7 +69,7 @@ def lstm(task: Task) -> Scores:
     train = train[task.random(5).permutation(len(train))[:MOST_SEQUENCES]]
     net = _Repeater(even.shape[1])
     optimizer = torch.optim.Adam(net.parameters(), lr=3e-3)
-    for _ in range(3 if task.quick else 15):
+    for _ in range(3 if task.quick else EPOCHS_LSTM):
         for at in torch.randperm(len(train)).split(16):
             there = torch.from_numpy(train[at.numpy()])
             loss = _off(net, even, there)[there >= 0].mean()
@@ -162,7 +164,7 @@ def _bags(task: Task, pool: Pool) -> np.ndarray:
     even = torch.from_numpy(task.evened)
     net = _network(task)
     optimizer = torch.optim.AdamW(net.parameters(), lr=2e-3, weight_decay=1e-2)
-    for _ in range(10 if task.quick else 50):
+    for _ in range(10 if task.quick else 30):
         for at in torch.randperm(len(runs)).split(32):
             where = at.numpy()
             drawn = random.random((len(where), _DRAWN)) * count[where, None]
@@ -184,7 +186,7 @@ def _fit_windows(task: Task, rows: np.ndarray, label: np.ndarray) -> nn.Module:
     wanted = torch.from_numpy(label.astype(np.float32))
     net = _network(task)
     optimizer = torch.optim.AdamW(net.parameters(), lr=2e-3, weight_decay=1e-2)
-    for _ in range(2 if task.quick else 10):
+    for _ in range(2 if task.quick else 8):
         for at in torch.randperm(len(rows)).split(256):
             said = net(even[at])[:, 0]
             loss = functional.binary_cross_entropy_with_logits(said, wanted[at])

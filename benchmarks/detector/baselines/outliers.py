@@ -7,7 +7,6 @@ All are fitted to windows of good traces, know no side, and score both heads ali
 from __future__ import annotations
 
 import numpy as np
-from baselines.task import NotHere, Task
 from judging.figures import Scores
 from sklearn.cluster import MiniBatchKMeans
 from sklearn.decomposition import PCA
@@ -15,6 +14,8 @@ from sklearn.ensemble import IsolationForest
 from sklearn.mixture import GaussianMixture
 from sklearn.neighbors import LocalOutlierFactor
 from sklearn.svm import OneClassSVM
+
+from baselines.task import NotHere, Task
 
 #: Most windows to fit to: the last two compare every window with every other.
 MOST = {"linear": 20_000, "neighbors": 4_000, "kernel": 2_000}

@@ -6,10 +6,11 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
-from baselines.task import Task
 from judging.figures import Scores
 from scipy.stats import rankdata
 from sklearn.tree import DecisionTreeClassifier
+
+from baselines.task import Task
 
 
 def feature_areas(features: np.ndarray, positive: np.ndarray) -> np.ndarray:
@@ -76,7 +77,7 @@ def small_tree(task: Task) -> Scores:
     """Score by a decision tree of depth two on the features."""
 
     def head(side: int) -> np.ndarray | None:
-        rows = task.train_rows(side, 40_000)
+        rows = task.train_rows(side, 10_000)
         if not len(rows):
             return None
         tree = DecisionTreeClassifier(

@@ -18,12 +18,14 @@ BASELINES: tuple[Baseline, ...] = (
     Baseline("idle fraction", NOTHING, plain.idle),
     Baseline("rules, windows of 512", NOTHING, plain.own_rules_coarse),
     Baseline("rules, windows of 128", NOTHING, plain.own_rules),
-    Baseline("best feature", WINDOWS, plain.best_feature),
-    Baseline("tree of depth 2", WINDOWS, plain.small_tree),
+    Baseline("best feature", WINDOWS, plain.best_feature,
+             note="chosen on at most 10,000 windows"),
+    Baseline("tree of depth 2", WINDOWS, plain.small_tree,
+             note="at most 10,000 windows"),
     *(
         Baseline(
             f"{tool}'s rules", WINDOWS, partial(peers.peer_scores, tool=tool),
-            note="thresholds tuned",
+            note="thresholds tuned on at most 20,000 windows",
         )
         for tool in peers.PEERS
     ),
@@ -37,7 +39,8 @@ BASELINES: tuple[Baseline, ...] = (
     Baseline("one-class SVM", GOOD, outliers.one_class, True,
              f"at most {outliers.MOST['kernel']:,} windows, 16 components"),
     Baseline("LSTM autoencoder", GOOD, networks.lstm, True,
-             f"at most {networks.MOST_SEQUENCES} sequences of 32, 15 epochs"),
+             f"at most {networks.MOST_SEQUENCES} sequences of 32, "
+             f"{networks.EPOCHS_LSTM} epochs"),
     Baseline("MIL, worst window", TRACES, networks.mil_max, True),
     Baseline("MIL, worst few (RTFM-like)", TRACES, networks.mil_top, True),
     Baseline("MIL, self-taught (MIST-like)", TRACES, networks.mil_taught, True),

@@ -15,11 +15,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from baselines.task import NotHere, Task
 from judging.figures import Scores
 
-MOST_REALMLP = 3_000
-EPOCHS_REALMLP = 20
+from baselines.task import NotHere, Task
+
+MOST_REALMLP = 2_500
+EPOCHS_REALMLP = 14
 MOST_TABICL = 2_000
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""baselines/task.py: what a baseline gets: a fold, a seed, and what others made of it."""
+"""baselines/task.py: what a baseline gets: a fold, a seed, what others made."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import Any, TypeVar
 
 import numpy as np
 from compact_corpus import SIDES, Corpus
+from folds import Fold
 from judging.figures import Scores
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import QuantileTransformer
-from splits import Fold
+from sklearn.preprocessing import RobustScaler
 from window_labels import Labels
 
 Made = TypeVar("Made")
@@ -93,17 +93,16 @@ class Task:
 
     @cached_property
     def evened(self) -> np.ndarray:
-        """Features of all windows without NaN, each column about normal.
+        """Features of all windows without NaN, each column to one scale.
 
         What is missing is the median of what is trained on, and said in a column more.
         """
         limit = self.few(self.trained_rows, 20_000)
-        count = min(500, len(limit))
         make = make_pipeline(
             SimpleImputer(
                 strategy="median", add_indicator=True, keep_empty_features=True
             ),
-            QuantileTransformer(n_quantiles=count, output_distribution="normal"),
+            RobustScaler(quantile_range=(10, 90)),
         )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from compact_corpus import SIDES, Corpus
+from folds import Fold
+from window_labels import BANDS, Labels
+
 from judging.curves import curve_figures
 from judging.kinds import kind_figures
 from judging.pair_counts import PairCounts, count_pairs
-from splits import Fold
-from window_labels import BANDS, Labels
 
 RESAMPLES = 200
 #: Upper ends of the strata of the busy fraction; the host's own windows are in none.
@@ -141,7 +142,7 @@ def _areas(
     parts = {"auroc": (all_a, all_b), "auroc_bad": (~good[a[:, 0]], ~good[b[:, 0]])}
     for k, (name, _) in enumerate(STRATA):
         parts[f"auroc_{name}"] = (a[:, 1] == k, b[:, 1] == k)
-    for k, (_, name) in enumerate(BANDS):
+    for k in range(len(BANDS)):
         parts[f"auroc_band{k}"] = (a[:, 2] == k, all_b)
     for name, (ups, downs) in parts.items():
         again = pairs.areas(ups, downs, group_of_run, weights)

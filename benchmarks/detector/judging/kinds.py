@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 from compact_corpus import SIDES, Corpus
+from folds import Fold
 from sklearn.metrics import accuracy_score, f1_score
-from splits import Fold
 from window_labels import Labels
 
 FLAGGED_OF_NEGATIVES = 0.01

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""judging/pair_counts.py: areas under ROC curves of parts, groups and resamples at once.
+"""judging/pair_counts.py: areas under ROC curves of parts and resamples.
 
 The area is the share of pairs (a positive, a negative) in the right order, ties half.
 Pairs are counted once, by cell: the run, the stratum and the band that a window is in.
@@ -11,6 +11,7 @@ the same of one part, which the tests hold it to.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from scipy import sparse
@@ -87,10 +88,11 @@ def count_pairs(
     of_up, up_cell = np.unique(keys[ups], axis=0, return_inverse=True)
     of_down, down_cell = np.unique(keys[downs], axis=0, return_inverse=True)
     up_cell, down_cell = up_cell.ravel(), down_cell.ravel()
-    # Below a positive are the negatives that come before it among the positives.
-    below = _counted(scores, ups, downs, down_cell, len(of_down), "right")
-    below += _counted(scores, ups, downs, down_cell, len(of_down), "left")
-    counts = _one_hot(up_cell, len(of_up)) @ (below / 2)
+    # Twice: a negative counts for the positives above it, and half for those level.
+    below = _starts(scores, ups, downs, down_cell, len(of_down), "right")
+    below += _starts(scores, ups, downs, down_cell, len(of_down), "left")
+    np.cumsum(below, axis=0, out=below)
+    counts = _one_hot(up_cell, len(of_up)) @ below / 2
     return PairCounts(
         counts,
         of_up,
@@ -100,18 +102,21 @@ def count_pairs(
     )
 
 
-def _counted(
+def _starts(
     scores: np.ndarray,
     ups: np.ndarray,
     downs: np.ndarray,
     cell: np.ndarray,
     cells: int,
-    side: str,
+    side: Literal["left", "right"],
 ) -> np.ndarray:
-    """Return [positives, cells]: negatives below each ("left": or level with it)."""
-    at = np.searchsorted(scores[ups], scores[downs], side)  # type: ignore[call-overload]
+    """Return int32 [positives, cells]: negatives of which this is the first above.
+
+    With "left" one that is level counts as above.
+    """
+    at = np.searchsorted(scores[ups], scores[downs], side)
     flat = np.bincount(at * cells + cell, minlength=(len(ups) + 1) * cells)
-    return np.cumsum(flat.reshape(-1, cells)[: len(ups)], axis=0, dtype=np.float64)
+    return flat.reshape(-1, cells)[: len(ups)].astype(np.int32)
 
 
 def _one_hot(at: np.ndarray, size: int) -> sparse.csr_array:

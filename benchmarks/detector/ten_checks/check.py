@@ -45,7 +45,7 @@ class Check:
 
 @dataclass
 class Evidence:
-    """What checks read: the corpus, the table, and trees that saw none of a window's group.
+    """What checks read: the corpus, the table, trees that saw no window's own group.
 
     Attributes:
         corpus: All windows.
@@ -69,7 +69,7 @@ class Evidence:
 
     @cached_property
     def scores(self) -> np.ndarray:
-        """float [2, N]: LightGBM, trained on other groups; NaN of what is not usable."""
+        """float [2, N]: LightGBM, trained on other groups; NaN if not usable."""
         heads = np.full((2, len(self.corpus.run)), np.nan)
         for side in range(len(SIDES)):
             label = self.labels.heads[side]

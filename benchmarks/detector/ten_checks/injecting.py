@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""ten_checks/injecting.py: whether what was put in betrays itself by how it was put in."""
+"""ten_checks/injecting.py: whether what was put in betrays itself."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from sklearn.feature_extraction import DictVectorizer
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import GroupKFold
 from sklearn.tree import DecisionTreeClassifier
-from ten_checks.check import Check, Evidence
 from window_labels import POSITIVE
+
+from ten_checks.check import Check, Evidence
 
 FLAGS_GOAL = 0.60
 NULL_GOAL = 0.01
@@ -122,7 +123,9 @@ def injection_yield(evidence: Evidence) -> Check:
     if not saved:
         return Check(10, name, goal, None, "skipped", "nothing was injected")
     share = float(np.mean(np.array(saved) >= POSITIVE))
-    meaning = f"of {len(saved)} injections so many cost 5 % of their run; all is too loud"
+    meaning = (
+        f"of {len(saved)} injections so many cost 5 % of their run; all is too loud"
+    )
     return Check(10, name, goal, share, _within(low <= share <= high), meaning)
 
 

@@ -10,6 +10,7 @@ import gold_ledger
 from compact_corpus import Corpus
 from summary import Row
 from table_text import table
+
 from ten_checks import injecting, shortcuts, transfer
 from ten_checks.check import Check, Evidence
 
@@ -40,7 +41,7 @@ def check_corpus(
         transfer.shift(evidence),
         transfer.strength(evidence),
         injecting.swapped_labels(evidence),
-        _gold(ledger),
+        gold_check(ledger),
         injecting.injection_yield(evidence),
     ]
 
@@ -64,7 +65,8 @@ def report_text(checks: Sequence[Check]) -> str:
     return f"{table(head, lines)}\n\n{last}\n"
 
 
-def _gold(ledger: Path) -> Check:
+def gold_check(ledger: Path) -> Check:
+    """9: gold was opened at most once in each release."""
     most = gold_ledger.most_in_a_release(ledger)
     meaning = f"{len(gold_ledger.entries(ledger))} looks are written down"
     goal = "at most once a release"

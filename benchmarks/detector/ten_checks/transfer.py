@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""ten_checks/transfer.py: whether simulated is like real, and strength like strength."""
+"""ten_checks/transfer.py: simulated against real, strength against score."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from baselines.plain import feature_areas
 from compact_corpus import SIDES
 from sklearn.metrics import roc_auc_score
 from summary import Row
-from ten_checks.check import Check, Evidence
 from window_labels import POSITIVE
+
+from ten_checks.check import Check, Evidence
 
 PROBE_GOAL = 0.80
 SHIFT_GOAL = 0.08
@@ -69,7 +70,7 @@ def shift(evidence: Evidence) -> Check:
 
 
 def strength(evidence: Evidence) -> Check:
-    """7: a trace's score rises with what its pattern costs, and falls when it is fixed."""
+    """7: a trace's score rises with what its pattern costs, falls when fixed."""
     corpus = evidence.corpus
     trace = _trace_scores(evidence)
     number = {run.name: k for k, run in enumerate(corpus.runs)}
@@ -97,8 +98,10 @@ def strength(evidence: Evidence) -> Check:
         return Check(7, name, goal, None, "skipped", why)
     shares = [float(np.mean(falls))] + ([float(np.mean(rises))] if rises else [])
     meaning = f"falls in {shares[0]:.3f} of {len(falls)}"
-    meaning += f"; rises in {shares[1]:.3f} of {len(rises)}" if rises else (
-        "; no group has a mechanism at two strengths"
+    meaning += (
+        f"; rises in {shares[1]:.3f} of {len(rises)}"
+        if rises
+        else ("; no group has a mechanism at two strengths")
     )
     verdict: Any = "passed" if min(shares) >= PAIRS_GOAL else "failed"
     return Check(7, name, goal, min(shares), verdict, meaning + _base(evidence, trace))
