@@ -16,6 +16,7 @@ from simulation.conditions import Conditions
 from simulation.items import Item, Steps
 from simulation.kernel_rows import KernelRows
 from simulation.operator_classes import operator_class
+from simulation.operator_rows import light_rows
 from simulation.scopes import Scopes
 
 from torchtraceap import _core
@@ -97,6 +98,7 @@ class _Writer:
             0, gpu.name, gpu.memory_bytes, gpu.multiprocessors, major, minor, more
         )
         self.stream = program.add_stream(7)
+        program.resolution_ns = of.conditions.recording.resolution_ns
         self.out = Lowered(program)
         self._scopes = Scopes(program, of.conditions)
         self._collectives = Collectives(program, self._profile, arrivals, view.hidden)
@@ -132,6 +134,8 @@ class _Writer:
         share = 0.0 if held else item.host
         backward = item.phase == "backward"
         between = "backward" if backward else self._scopes.between
+        if backward:
+            self._scopes.leave_node(item)
         self._host(thread, share * self._us(f"between {between}", key))
         args = item.args if self._conditions.recording.shapes else ""
         outer = item.outer[2:] if backward else item.outer
@@ -141,7 +145,9 @@ class _Writer:
         for depth, name in enumerate(outer):
             self.program.open(thread, name, args)
             self._host(thread, share * self._us("own outer", f"{key}{depth}") / 2)
+            self._light(name, f"{key}{depth}", thread, share)
         self.program.open(thread, item.name, args)
+        self._light(item.name, key, thread, share)
         many = len(item.launches) + (item.copy is not None)
         kind = operator_class(item.name) if many else "light"
         own = share * self._us(f"own {kind}", key) * max(many, 1)
@@ -159,6 +165,14 @@ class _Writer:
         self.program.close(thread)
         for depth in range(len(outer)):
             self._host(thread, share * self._us("own outer", f"{key}{depth}") / 2)
+            self.program.close(thread)
+
+    def _light(self, name: str, key: str, thread: int, share: float) -> None:
+        rows = light_rows(name)
+        for row in rows:
+            self.program.open(thread, row)
+            self._host(thread, share * self._us("own light", f"{key}{row}") / len(rows))
+        for _ in rows:
             self.program.close(thread)
 
     def _lengths(self, key: str, held: bool) -> dict[str, int]:
@@ -279,7 +293,8 @@ class _Writer:
                 self._conditions.pid + 40, f"{self._conditions.pid + 40} (pt_data_pin)"
             )
         signal = self.program.add_signal()
-        us = item.us * self._profile.factor("pause", key, 0.1)
+        # The first batch was ready before the recording began.
+        us = item.us * self._profile.factor("pause", key, 0.1) * (self._step > 0)
         self.program.host(self._loader, round(us * 1000))
         self.program.signal(self._loader, signal)
         for row in item.rows:
