@@ -11,17 +11,16 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from simulation.profiles import Profile, draw_name, resolution_of
-
 from torchtraceap.dryrun.estimate.gpus import GPUS, Gpu
 
 GPU_NAMES = ("T4", "V100", "RTX A6000", "RTX 4090", "A100", "H100 SXM", "H200")
 # Medians and spreads, of logarithms. The real traces' programs give their devices more
 # to do for each operator than ours: with hosts as slow as theirs nearly all of ours
 # would be launch-bound.
-_SPEED = (-0.6, 0.4)
+_SPEED = (-0.9, 0.4)
 _DEVICE_SPEED = (0.0, 0.25)
 _EVENTS = 9000  #: About as many operators and launches a run has, over all its steps.
-_BATCHES = (0.5, 1.0, 1.0, 4.0)
+_BATCHES = (1.0, 1.0, 0.5, 2.0)
 
 
 @dataclass(frozen=True)
@@ -40,7 +39,7 @@ class Conditions:
 
     Attributes:
         host: The trace of ranges.json whose host this is.
-        speed: How many times as long all of the host takes.
+        speed: How many times as long Python and the dispatcher take.
         batch: How many times its usual batch the program works on.
         device_speed: How many times as long kernels take as estimated.
         seed: Of all noise.

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import origins
 from scipy.stats import ks_2samp
+
 from simulation.observed import Samples, observe
 from simulation.ranges import FEWEST_KERNELS, NOT_WHOLE
 

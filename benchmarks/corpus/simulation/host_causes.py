@@ -8,7 +8,6 @@ from simulation.items import Item, RuntimeCall, Steps
 from simulation.making import kernel_item
 from simulation.operator_rows import shapes_text
 from simulation.place import Place
-
 from torchtraceap.dryrun.record import Copy
 
 MAIN = "train.py(31): main"

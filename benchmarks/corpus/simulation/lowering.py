@@ -18,7 +18,6 @@ from simulation.kernel_rows import KernelRows
 from simulation.operator_classes import operator_class
 from simulation.operator_rows import light_rows
 from simulation.scopes import Scopes
-
 from torchtraceap import _core
 from torchtraceap.dryrun.estimate.kernel_time import copy_us
 from torchtraceap.dryrun.record import Copy
@@ -64,7 +63,7 @@ class Lowering:
         self,
         steps: Steps,
         view: View = PLAIN,
-        arrivals: list[list[float]] | None = None,
+        arrivals: list[dict[str, float]] | None = None,
     ) -> Lowered:
         """Write steps as a program.
 
@@ -81,7 +80,7 @@ class _Writer:
         of: Lowering,
         steps: Steps,
         view: View,
-        arrivals: list[list[float]] | None,
+        arrivals: list[dict[str, float]] | None,
     ) -> None:
         self._of, self._steps, self._view = of, steps, view
         self._profile = of.profile
@@ -176,8 +175,8 @@ class _Writer:
             self.program.close(thread)
 
     def _lengths(self, key: str, held: bool) -> dict[str, int]:
-        latency = 2.0 if held else self._profile.us("latency", key)
-        gap = min(self._profile.us("queued gap", key), 8.0)
+        latency = 2.0 if held else self._profile.steady_us("latency", key)
+        gap = min(self._profile.steady_us("queued gap", key), 4.0)
         return {"latency": round(latency * 1000), "gap": round(gap * 1000)}
 
     def _launch(self, item, launch, us, key: str, thread: int, held: bool) -> None:
@@ -248,7 +247,7 @@ class _Writer:
             return
         times = {
             "ns": round(self._us("sync idle", key) * 1000),
-            "back": round(min(self._us("sync back", key), 40.0) * 1000),
+            "back": round(min(self._profile.steady_us("sync back", key), 15.0) * 1000),
         }
         if kind == "event_sync":
             event = self.program.add_event()

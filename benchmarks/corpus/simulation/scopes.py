@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 from simulation.conditions import Conditions
 from simulation.items import Item
-
 from torchtraceap import _core
 
 _BACKWARD_FRAMES = (
