@@ -14,6 +14,7 @@ import argparse
 import multiprocessing
 import sys
 import time
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import runs
@@ -76,8 +77,10 @@ def main() -> int:
         (given.out, given.seed, -(-given.count // every), k, every, names)
         for k in range(every)
     ]
-    with multiprocessing.get_context("spawn").Pool(every) as pool:
-        found = pool.map(_make, jobs, chunksize=1)
+    # Processes that may have children: dry runs of loaders with workers do.
+    spawn = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(every, mp_context=spawn) as pool:
+        found = list(pool.map(_make, jobs))
     for note in sorted({note for _, notes in found for note in notes}):
         print(note)
     print(f"{sum(made for made, _ in found)} runs in {given.out}")

@@ -215,6 +215,8 @@ void bind_program(py::module_& m) {
       .def("close", &Program::close, py::arg("thread"));
   bind_launches(program);
   bind_waits(program);
+  program.def_readwrite("resolution_ns", &Program::resolution_ns,
+                        "Moments are written as multiples of it, rounded down.");
   program.def(
       "times", &times_of,
       "Schedules the program and returns int64 [work, 2], begin and end of each "

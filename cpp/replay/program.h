@@ -136,6 +136,9 @@ struct Program {
   std::vector<HostThread> threads;
   std::vector<Collective> collectives;
   std::uint32_t events = 0, signals = 0;  ///< How many there are.
+  /// Moments are written as multiples of it, rounded down: what was recorded before
+  /// 2023 has whole microseconds. The schedule itself knows nothing of it.
+  std::int64_t resolution_ns = 1;
 
   // What follows appends; a thread is its place in `threads`. Lengths of calls are what
   // they take on the host. Throws ProgramError if there is no such thread.

@@ -20,6 +20,8 @@ class Checker {
         expected_(p.signals, 0) {}
 
   void run() {
+    where_ = "the program";
+    if (p_.resolution_ns < 1) refuse("has a resolution below 1 ns");
     for (const auto& w : p_.work) work(w);
     for (const auto& thread : p_.threads) {
       where_ = "thread \"" + thread.name + "\"";

@@ -80,12 +80,14 @@ class Writer {
     }
   }
 
+  std::int64_t tick(std::int64_t when) const { return when - when % p_.resolution_ns; }
+
   void complete(const char* category, const std::string& text, const std::string& pid,
                 std::int64_t tid, Interval time, const std::string& args) {
     list_.row('X', "\"cat\": " + quoted(category) + ", \"name\": " + quoted(text) +
                        ", \"pid\": " + pid + ", \"tid\": " + number(tid) +
-                       ", \"ts\": " + microseconds(time.begin) +
-                       ", \"dur\": " + microseconds(time.end - time.begin) +
+                       ", \"ts\": " + microseconds(tick(time.begin)) +
+                       ", \"dur\": " + microseconds(tick(time.end) - tick(time.begin)) +
                        ", \"args\": {" + args + "}");
   }
 
@@ -185,7 +187,7 @@ class Writer {
     if (!op.work.empty()) {
       list_.row('s', "\"id\": " + correlation + ", \"pid\": " + pid_ +
                          ", \"tid\": " + number(t.tid) +
-                         ", \"ts\": " + microseconds(time.begin) + flow);
+                         ", \"ts\": " + microseconds(tick(time.begin)) + flow);
     }
     for (const auto w : op.work) {
       const auto& item = p_.work[w];
@@ -193,8 +195,9 @@ class Writer {
       complete(category_of(item), item.name, number(s.device), s.number, s_.work[w],
                ids + work_args(item));
       list_.row('f', "\"id\": " + correlation + ", \"pid\": " + number(s.device) +
-                         ", \"tid\": " + number(s.number) + ", \"ts\": " +
-                         microseconds(s_.work[w].begin) + flow + ", \"bp\": \"e\"");
+                         ", \"tid\": " + number(s.number) +
+                         ", \"ts\": " + microseconds(tick(s_.work[w].begin)) + flow +
+                         ", \"bp\": \"e\"");
     }
   }
   std::string work_args(const DeviceWork& item) const {

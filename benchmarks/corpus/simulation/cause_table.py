@@ -17,7 +17,6 @@ from simulation import memory_causes as memory
 from simulation.items import Steps
 from simulation.place import Place
 
-
 Edit = Callable[[Steps, float, Place], None]
 
 

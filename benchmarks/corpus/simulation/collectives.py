@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from simulation.items import Item
 from simulation.profiles import Profile
-
 from torchtraceap import _core
 
 _NAMES = (
@@ -25,7 +24,7 @@ class Collectives:
         self,
         program: _core.Program,
         profile: Profile,
-        arrivals: list[list[float]] | None,
+        arrivals: list[dict[str, float]] | None,
         hidden: bool,
     ) -> None:
         self._program, self._profile = program, profile
@@ -33,12 +32,12 @@ class Collectives:
         self.own: list[int] = []  #: Work of rank 0.
         self._streams: tuple[int, int] | None = None
         self._thread = -1
-        self._step = self._place = self._sequence = 0
+        self._step = self._sequence = 0
         self._at = 0.0
         self._pending = False
 
     def begin_step(self, number: int) -> None:
-        self._step, self._place, self._at = number, 0, 0.0
+        self._step, self._at = number, 0.0
 
     def end_step(self) -> None:
         if self._arrivals is not None and self._streams is not None:
@@ -96,10 +95,8 @@ class Collectives:
 
     def _other(self, item: Item, group: int, ns: int) -> None:
         assert self._arrivals is not None and self._streams is not None
-        mine = self._arrivals[self._step]
-        last = mine[-1] if mine else 0.0
-        wanted = mine[self._place] if self._place < len(mine) else last
-        self._place += 1
+        # One that is in no other program is come to as soon as those before are.
+        wanted = self._arrivals[self._step].get(item.arrives or item.key, self._at)
         us = max(0.0, wanted - self._at) + item.late_us
         self._at = max(self._at, wanted)
         self._program.host(self._thread, round(us * 1000))

@@ -10,13 +10,17 @@ import random
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from simulation.profiles import Profile, draw_name
-
+from simulation.profiles import Profile, draw_name, resolution_of
 from torchtraceap.dryrun.estimate.gpus import GPUS, Gpu
 
 GPU_NAMES = ("T4", "V100", "RTX A6000", "RTX 4090", "A100", "H100 SXM", "H200")
+# Medians and spreads, of logarithms. The real traces' programs give their devices more
+# to do for each operator than ours: with hosts as slow as theirs nearly all of ours
+# would be launch-bound.
+_SPEED = (-0.9, 0.4)
+_DEVICE_SPEED = (0.0, 0.25)
 _EVENTS = 9000  #: About as many operators and launches a run has, over all its steps.
-_BATCHES = (0.125, 0.25, 0.5, 1.0, 2.0)
+_BATCHES = (1.0, 1.0, 0.5, 2.0)
 
 
 @dataclass(frozen=True)
@@ -26,6 +30,7 @@ class Recording:
     stacks: bool
     shapes: bool
     steps: bool  #: Whether the program calls ``prof.step()``.
+    resolution_ns: int  #: What moments are multiples of: old profilers had 1 µs.
 
 
 @dataclass(frozen=True)
@@ -34,7 +39,7 @@ class Conditions:
 
     Attributes:
         host: The trace of ranges.json whose host this is.
-        speed: How many times as long all of the host takes.
+        speed: How many times as long Python and the dispatcher take.
         batch: How many times its usual batch the program works on.
         device_speed: How many times as long kernels take as estimated.
         seed: Of all noise.
@@ -67,18 +72,20 @@ class Conditions:
 
 def draw(rng: random.Random, batches: tuple[float, ...] = _BATCHES) -> Conditions:
     """Draw the conditions of a run; `steps` is settled by fitted_steps."""
+    host = draw_name(rng)
     return Conditions(
         gpu=rng.choice(GPU_NAMES),
-        host=draw_name(rng),
-        speed=rng.lognormvariate(0.0, 0.25),
+        host=host,
+        speed=rng.lognormvariate(*_SPEED),
         batch=rng.choice(batches),
-        device_speed=rng.lognormvariate(0.0, 0.15),
+        device_speed=rng.lognormvariate(*_DEVICE_SPEED),
         steps=rng.choice((2, 3, 3, 4, 5, 6)),
         first_step=rng.choice((1.0, 1.0, 1.0, 1.5, 2.5)),
         recording=Recording(
             stacks=rng.random() < 0.35,
             shapes=rng.random() < 0.5,
             steps=rng.random() < 0.7,
+            resolution_ns=resolution_of(host),
         ),
         pid=rng.randrange(1000, 900_000),
         seed=rng.randrange(1 << 31),

@@ -8,7 +8,6 @@ from simulation.inserting import after_backward, evenly, in_optimizer, some_step
 from simulation.items import Item, Step, Steps
 from simulation.making import kernel_item
 from simulation.place import Place
-
 from torchtraceap.dryrun.record import Copy
 
 _BOTH = ("forward", "backward")
@@ -182,7 +181,8 @@ def _split(item: Item, many: int, tag: str) -> list[Item]:
     out = []
     for i in range(many):
         out.append(Item(f"{item.key}{tag}{i}", "reduce", item.name, item.phase,
-                        us=each, nbytes=max(4, item.nbytes // many)))  # fmt: skip
+                        us=each, nbytes=max(4, item.nbytes // many),
+                        arrives=item.key))  # fmt: skip
     return out
 
 
@@ -241,7 +241,7 @@ def reduce_metrics(steps: Steps, strength: float, place: Place) -> None:
 
     def make(number: int, k: int) -> list[Item]:
         return [
-            Item(f"{place.tag}{k}", "reduce", "allreduce", us=10.0, nbytes=4),
+            Item(f"{place.tag}{k}", "reduce", "allreduce", us=25.0, nbytes=4),
             Item(f"{place.tag}{k}j", "reduced", ""),
         ]
 

@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 import numpy as np
+
 from simulation.inserting import after_backward
 from simulation.items import Item, Step, Steps
 from simulation.lowering import Lowering
-
 from torchtraceap.dryrun.estimate.gpus import Gpu
 
 _BUCKET_BYTES = 25 << 20  # DistributedDataParallel's own.
@@ -37,7 +37,7 @@ def with_collectives(step: Step, parameters: tuple[int, ...], gpu: Gpu) -> Step:
     return out
 
 
-def arrivals_of(lowering: Lowering, steps: Steps) -> list[list[float]]:
+def arrivals_of(lowering: Lowering, steps: Steps) -> list[dict[str, float]]:
     """Return when a rank like this one comes to each collective, from its step's begin.
 
     Scheduled alone: the other rank's clock is this rank's without any cause.
@@ -48,8 +48,13 @@ def arrivals_of(lowering: Lowering, steps: Steps) -> list[list[float]]:
     out = []
     begin = 0.0
     for number, step in enumerate(steps.steps):
-        mine = [float(times[next(starts), 0]) for it in step if it.kind == "reduce"]
-        out.append([(at - begin) / 1000 for at in mine])
+        out.append(
+            {
+                item.key: (float(times[next(starts), 0]) - begin) / 1000
+                for item in step
+                if item.kind == "reduce"
+            }
+        )
         prefix = f"{number}|"
         ends = [
             times[place, 1]

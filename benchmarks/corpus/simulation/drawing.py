@@ -6,11 +6,10 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 
+from simulation import host_causes as host
 from simulation.cause_table import DISTRIBUTED, MECHANISMS, Mechanism
 from simulation.items import Steps
 from simulation.place import Place
-
-from simulation import host_causes as host
 
 _NULL = 0.25  # Of causes.
 _MANY = (1, 1, 1, 1, 1, 2, 2, 3)

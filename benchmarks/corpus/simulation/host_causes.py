@@ -8,7 +8,6 @@ from simulation.items import Item, RuntimeCall, Steps
 from simulation.making import kernel_item
 from simulation.operator_rows import shapes_text
 from simulation.place import Place
-
 from torchtraceap.dryrun.record import Copy
 
 MAIN = "train.py(31): main"
@@ -41,22 +40,16 @@ def _behind_a_wait(steps: Steps, place: Place, make) -> None:
     """Put items in directly behind a wait that is part of the program."""
     for number, step in enumerate(steps.steps):
         waits = [i for i, it in enumerate(step) if it.kind == "wait" or _blocks(it)]
-        # Before the first launch nothing of this step is queued.
-        at = waits[place.rng.randrange(len(waits))] + 1 if waits else 0
-        if not waits:
-            step[0:0] = [_settle(place)]
-            at = 1
-        step[at:at] = make(number, 0)
+        if waits:
+            at = waits[place.rng.randrange(len(waits))] + 1
+            step[at:at] = make(number, 0)
+        elif number == len(steps.steps) - 1:
+            # Where nobody waits, the end of the recording does.
+            step.extend(make(number, 0))
 
 
 def _blocks(item: Item) -> bool:
     return item.copy is not None and item.copy.blocking
-
-
-def _settle(place: Place) -> Item:
-    # The host's own work at the begin of a step, in which the device gets done.
-    return Item(f"{place.tag}settle", "pause", "", us=place.step_us * 0.02,
-                frames=(MAIN,))  # fmt: skip
 
 
 def synchronize(steps: Steps, strength: float, place: Place) -> None:

@@ -72,6 +72,7 @@ class Item:
     calls: tuple[RuntimeCall, ...] = ()
     nbytes: int = 0
     late_us: float = 0.0
+    arrives: str = ""  #: Key of the collective with which the other rank comes to it.
     line: str = ""
     sequence: int = -1  #: Of a forward operator with a gradient, and of that.
 

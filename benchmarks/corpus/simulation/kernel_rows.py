@@ -184,7 +184,7 @@ def _library_name(work: str, dtype: str, gpu: Gpu, draw: int) -> str:
         side = "Backward" if "backward" in work else "Forward"
         return f"fmha_cutlass{side[0]}_f32_aligned_64x64_rf_{chip}(PyTorchMemEffAttention::Attention{side}Kernel)"
     if work == "gemv":
-        return f"void gemv2T_kernel_val<int, int, float, float, float, float, 128, 16, 4, 4, false>"
+        return "void gemv2T_kernel_val<int, int, float, float, float, float, 128, 16, 4, 4, false>"
     half = dtype in ("float16", "bfloat16")
     if "conv" in work:
         way = ("dgrad", "wgrad")[draw % 2] if "backward" in work else "fprop"

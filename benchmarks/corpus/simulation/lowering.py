@@ -16,8 +16,8 @@ from simulation.conditions import Conditions
 from simulation.items import Item, Steps
 from simulation.kernel_rows import KernelRows
 from simulation.operator_classes import operator_class
+from simulation.operator_rows import light_rows
 from simulation.scopes import Scopes
-
 from torchtraceap import _core
 from torchtraceap.dryrun.estimate.kernel_time import copy_us
 from torchtraceap.dryrun.record import Copy
@@ -63,7 +63,7 @@ class Lowering:
         self,
         steps: Steps,
         view: View = PLAIN,
-        arrivals: list[list[float]] | None = None,
+        arrivals: list[dict[str, float]] | None = None,
     ) -> Lowered:
         """Write steps as a program.
 
@@ -80,7 +80,7 @@ class _Writer:
         of: Lowering,
         steps: Steps,
         view: View,
-        arrivals: list[list[float]] | None,
+        arrivals: list[dict[str, float]] | None,
     ) -> None:
         self._of, self._steps, self._view = of, steps, view
         self._profile = of.profile
@@ -97,6 +97,7 @@ class _Writer:
             0, gpu.name, gpu.memory_bytes, gpu.multiprocessors, major, minor, more
         )
         self.stream = program.add_stream(7)
+        program.resolution_ns = of.conditions.recording.resolution_ns
         self.out = Lowered(program)
         self._scopes = Scopes(program, of.conditions)
         self._collectives = Collectives(program, self._profile, arrivals, view.hidden)
@@ -132,6 +133,8 @@ class _Writer:
         share = 0.0 if held else item.host
         backward = item.phase == "backward"
         between = "backward" if backward else self._scopes.between
+        if backward:
+            self._scopes.leave_node(item)
         self._host(thread, share * self._us(f"between {between}", key))
         args = item.args if self._conditions.recording.shapes else ""
         outer = item.outer[2:] if backward else item.outer
@@ -141,7 +144,9 @@ class _Writer:
         for depth, name in enumerate(outer):
             self.program.open(thread, name, args)
             self._host(thread, share * self._us("own outer", f"{key}{depth}") / 2)
+            self._light(name, f"{key}{depth}", thread, share)
         self.program.open(thread, item.name, args)
+        self._light(item.name, key, thread, share)
         many = len(item.launches) + (item.copy is not None)
         kind = operator_class(item.name) if many else "light"
         own = share * self._us(f"own {kind}", key) * max(many, 1)
@@ -161,9 +166,17 @@ class _Writer:
             self._host(thread, share * self._us("own outer", f"{key}{depth}") / 2)
             self.program.close(thread)
 
+    def _light(self, name: str, key: str, thread: int, share: float) -> None:
+        rows = light_rows(name)
+        for row in rows:
+            self.program.open(thread, row)
+            self._host(thread, share * self._us("own light", f"{key}{row}") / len(rows))
+        for _ in rows:
+            self.program.close(thread)
+
     def _lengths(self, key: str, held: bool) -> dict[str, int]:
-        latency = 2.0 if held else self._profile.us("latency", key)
-        gap = min(self._profile.us("queued gap", key), 8.0)
+        latency = 2.0 if held else self._profile.steady_us("latency", key)
+        gap = min(self._profile.steady_us("queued gap", key), 4.0)
         return {"latency": round(latency * 1000), "gap": round(gap * 1000)}
 
     def _launch(self, item, launch, us, key: str, thread: int, held: bool) -> None:
@@ -234,7 +247,7 @@ class _Writer:
             return
         times = {
             "ns": round(self._us("sync idle", key) * 1000),
-            "back": round(min(self._us("sync back", key), 40.0) * 1000),
+            "back": round(min(self._profile.steady_us("sync back", key), 15.0) * 1000),
         }
         if kind == "event_sync":
             event = self.program.add_event()
@@ -279,7 +292,8 @@ class _Writer:
                 self._conditions.pid + 40, f"{self._conditions.pid + 40} (pt_data_pin)"
             )
         signal = self.program.add_signal()
-        us = item.us * self._profile.factor("pause", key, 0.1)
+        # The first batch was ready before the recording began.
+        us = item.us * self._profile.factor("pause", key, 0.1) * (self._step > 0)
         self.program.host(self._loader, round(us * 1000))
         self.program.signal(self._loader, signal)
         for row in item.rows:

@@ -8,7 +8,6 @@ from simulation.inserting import at_begin, at_end, evenly, some_steps
 from simulation.items import Item, RuntimeCall, Steps
 from simulation.operator_rows import shapes_text
 from simulation.place import Place
-
 from torchtraceap.dryrun.record import Copy
 
 _LINK = 16e3  # Bytes a us: what sizes are chosen by.

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-from simulation.operator_classes import operator_class
 
 import torchtraceap
+from simulation.operator_classes import operator_class
 
 _LAUNCHES = ("LaunchKernel", "LaunchCooperative")
 _SYNCS = ("cudaStreamSynchronize", "cudaDeviceSynchronize", "cudaEventSynchronize")

@@ -47,21 +47,47 @@ _INNER = {
     "aten::zeros": ("aten::zero_", "aten::fill_"),
     "aten::ones": ("aten::fill_",),
     "aten::zeros_like": ("aten::zero_", "aten::fill_"),
-    "aten::new_zeros": ("aten::new_empty", "aten::zero_", "aten::fill_"),
+    "aten::new_zeros": ("aten::zero_", "aten::fill_"),
+    "aten::t": ("aten::transpose", "aten::as_strided"),
+    "aten::transpose": ("aten::as_strided",),
+    "aten::expand": ("aten::as_strided",),
+    "aten::select": ("aten::as_strided",),
+    "aten::slice": ("aten::as_strided",),
+    "aten::unsqueeze": ("aten::as_strided",),
+    "aten::permute": ("aten::as_strided",),
     "aten::stack": ("aten::cat",),
     "aten::contiguous": ("aten::clone", "aten::copy_"),
     "aten::_scaled_dot_product_flash_attention": ("aten::_flash_attention_forward",),
     "aten::embedding": ("aten::index_select",),
 }
-_SKIPPED = ("aten::new_empty",)
+# Views and memory that it takes on the way, as rows inside each other.
+_LIGHT = {
+    "aten::linear": ("aten::t", "aten::transpose", "aten::as_strided"),
+    "aten::_to_copy": ("aten::empty_strided",),
+    "aten::clone": ("aten::empty_like", "aten::empty_strided"),
+    "aten::cudnn_convolution": ("aten::empty",),
+    "aten::zeros": ("aten::empty",),
+    "aten::new_zeros": ("aten::new_empty", "aten::empty"),
+    "aten::zeros_like": ("aten::empty_like", "aten::empty_strided"),
+    "aten::native_layer_norm": ("aten::empty",),
+    "aten::native_group_norm": ("aten::empty",),
+    "aten::convolution_backward": ("aten::empty",),
+    "aten::cat": ("aten::narrow", "aten::slice", "aten::as_strided"),
+    "aten::sum": ("aten::as_strided",),
+    "aten::_local_scalar_dense": (),
+}
 
 
 def rows_of(name: str, phase: str) -> tuple[tuple[str, ...], str]:
     """Return the operators around the one that launches, and its name."""
     outer = _OUTER.get(name, ()) if phase != "backward" else ()
-    inner = tuple(one for one in _INNER.get(name, ()) if one not in _SKIPPED)
-    chain = (*outer, name, *inner)
+    chain = (*outer, name, *_INNER.get(name, ()))
     return chain[:-1], chain[-1]
+
+
+def light_rows(name: str) -> tuple[str, ...]:
+    """Return what an operator calls that launches nothing, the outermost first."""
+    return _LIGHT.get(name, ())
 
 
 def args_of(op: Op) -> str:

@@ -13,11 +13,12 @@ import zlib
 from functools import cache
 
 import numpy as np
+
 from simulation.ranges import RESULT
 
 _PLACES = 1024
 _MASK = (1 << 16) - 1
-_FARTHEST = 4.0  # Times the time that 9 of 10 stay within.
+_FARTHEST = 4.0  # Times the time that 9 of 10 stay within; 3 of these: half.
 #: What nobody measured, in µs: medians seen when CUDA calls are traced elsewhere.
 _ASSUMED = {
     "call cudaMalloc": (120.0, 260.0, 900.0),
@@ -25,6 +26,9 @@ _ASSUMED = {
     "sync back": (4.0, 8.0, 20.0),
     "sync idle": (2.0, 4.0, 8.0),
 }
+#: What a faster host does not shorten as much: these stay as measured.
+_DRIVER = ("latency", "latency copy", "queued gap", "call launch", "call memset",
+           "call event", "sync back", "sync idle")  # fmt: skip
 _PACE = ("own elementwise", "call launch", "own copy")
 
 
@@ -33,7 +37,7 @@ class Profile:
 
     Args:
         name: A trace of ranges.json.
-        speed: How many times as long everything of the host takes.
+        speed: How many times as long Python and the dispatcher take.
         seed: Of the noise: the same key and channel give the same time.
     """
 
@@ -51,6 +55,16 @@ class Profile:
             table = self._tables[what] = _table(self._name, what, self._speed)
         return table[self._noise[_place(what, key)]]
 
+    def steady_us(self, what: str, key: str | int) -> float:
+        """Draw what hardly differs within a trace: one in ten is drawn as by us()."""
+        if self._noise[_place(what + "?", key)] < _PLACES // 10:
+            return min(self.us(what, key), 3 * self._median(what) + 2)
+        return self._median(what) * self.factor(what, key, 0.08)
+
+    def _median(self, what: str) -> float:
+        self.us(what, "")  # Fills the table.
+        return self._tables[what][_PLACES // 2]
+
     def factor(self, what: str, key: str | int, sigma: float) -> float:
         """Draw a factor around 1, lognormal."""
         return float(np.exp(sigma * self._normal[_place(what, key)]))
@@ -67,10 +81,19 @@ def measured() -> dict:
 
 
 def draw_name(rng: random.Random) -> str:
-    """Draw a trace whose host there is; each as likely as any other."""
-    traces = measured()["traces"]
-    full = [n for n, one in traces.items() if "call launch" in one["quantiles_us"]]
-    return rng.choice(sorted(full))
+    """Draw a trace whose host there is: first an origin, then one of its traces."""
+    by_origin: dict[str, list[str]] = {}
+    for name, one in sorted(measured()["traces"].items()):
+        if "call launch" in one["quantiles_us"]:
+            by_origin.setdefault(one["origin"], []).append(name)
+    return rng.choice(by_origin[rng.choice(sorted(by_origin))])
+
+
+def resolution_of(name: str) -> int:
+    """Return what moments of a trace are multiples of, in ns."""
+    quantiles = measured()["traces"][name]["quantiles_us"]["call launch"]
+    whole = sum(float(q).is_integer() for q in quantiles)
+    return 1000 if whole > 0.6 * len(quantiles) else 1
 
 
 @cache
@@ -79,15 +102,15 @@ def _table(name: str, what: str, speed: float) -> list[float]:
     quantiles = measured()["traces"][name]["quantiles_us"].get(what)
     if quantiles is None:
         quantiles = np.array(_pooled(what)) * _pace(name)
-    device = what in ("latency", "latency copy", "queued gap")
     at = (np.arange(_PLACES) + 0.5) / _PLACES
     quantiles = np.array(quantiles, float)
     # Beyond are moments of another kind, such as a first call, which causes put in.
-    most = _FARTHEST * quantiles[measured()["levels"].index(90)] + 5
+    middle, high = (quantiles[measured()["levels"].index(q)] for q in (50, 90))
+    most = min(_FARTHEST * high + 5, 3 * _FARTHEST * middle + 10)
     values = np.interp(at, levels, np.minimum(quantiles, most))
     # Old traces have whole microseconds; what they round to 0 or 1 was something.
     values += np.sin(np.arange(_PLACES) * 12.9898) * 0.4
-    return np.maximum(values * (1.0 if device else speed), 0.15).tolist()
+    return np.maximum(values * (1.0 if what in _DRIVER else speed), 0.15).tolist()
 
 
 @cache

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 from simulation.conditions import Conditions
 from simulation.items import Item
-
 from torchtraceap import _core
 
 _BACKWARD_FRAMES = (
@@ -68,13 +67,17 @@ class Scopes:
         self._want(wanted)
         return self.main
 
+    def leave_node(self, item: Item) -> None:
+        """Close the node that is open, unless the operator is in it, too."""
+        if (*item.outer[:2], item.sequence) != self._node:
+            self._leave_node()
+
     def enter_node(self, item: Item, own_ns: int) -> None:
         """Open the node of autograd that an operator of the backward pass is in."""
         assert self._backward is not None
         node = (*item.outer[:2], item.sequence)
         if node == self._node:
             return
-        self._leave_node()
         self._node = node
         args = (
             f'"Sequence number": {item.sequence}, "Fwd thread id": 1'

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+
 from simulation.lowering import Lowered
 
 _NEGLIGIBLE_NS = 500  # Moments between which less is saved than this are left out.

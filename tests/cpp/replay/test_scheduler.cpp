@@ -71,6 +71,23 @@ TEST(Scheduler, ASyncWithNothingToWaitForCostsItsCall) {
   EXPECT_EQ(p.run().end, 5'000);
 }
 
+TEST(Scheduler, AWaitTakesWhatItIsGiven) {
+  Host p;
+  p.kernel(100'000);
+  p.stream_sync(0, 0, {"", 1'000, 2'000});
+  p.device_sync(0, 0, {"cudaFree", 7'000});
+  const auto s = p.run();
+  EXPECT_EQ(s.operations[0][1], (Interval{5'000, 110'000}));  // 108'000 and 2'000
+  EXPECT_EQ(s.operations[0][2], (Interval{110'000, 117'000}));
+}
+
+TEST(Scheduler, ACallThatLaunchesNothingTakesItsTime) {
+  Host p;
+  p.kernel(1'000'000);
+  p.call(0, "cudaMalloc", 3'000);
+  EXPECT_EQ(last_operation(p.run()), (Interval{5'000, 8'000}));
+}
+
 TEST(Scheduler, EventsHoldStreamsAndHosts) {
   Host p;
   const auto event = p.add_event(), later = p.add_event();

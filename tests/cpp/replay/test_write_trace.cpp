@@ -109,6 +109,70 @@ TEST(WriteTrace, ANoteStandsBesideTheMark) {
             "{\"simulated\": true, \"rank\": 0, \"dry_run\": {\"gpu\": \"H100 SXM\"}}");
 }
 
+TEST(WriteTrace, FunctionsOfPythonKnowTheirCaller) {
+  Program p;
+  p.add_thread(1, "main");
+  p.add_stream(7);
+  p.open_frame(0, "train.py(3): main");
+  p.open_frame(0, "train.py(9): step");
+  p.open(0, "aten::mm");
+  p.launch(0, {"gemm", TaskKind::kKernel, 0, 1'000}, 5'000);
+  p.close(0);
+  p.close(0);
+  p.open_frame(0, "train.py(20): log");
+  p.host(0, 1'000);
+  p.close(0);
+  p.close(0);
+  const Recorded r(p);
+  const auto& c = r.trace.columns;
+  const auto frames = rows_of(r.trace, Category::kPythonFunction);
+  ASSERT_EQ(frames.size(), 3u);
+  EXPECT_EQ(r.trace.name(frames[1]), "train.py(9): step");
+  EXPECT_EQ(c.python_id[frames[0]], 1);
+  EXPECT_EQ(c.python_parent_id[frames[0]], trace::kNoId);
+  EXPECT_EQ(c.python_parent_id[frames[1]], c.python_id[frames[0]]);
+  EXPECT_EQ(c.python_parent_id[frames[2]], c.python_id[frames[0]]);
+  EXPECT_EQ(c.dur[frames[1]], 5'000);
+  EXPECT_EQ(c.dur[frames[0]], 6'000);
+  // A frame is no operator: the kernel belongs to the one inside it.
+  const auto kernels = rows_of(r.trace, Category::kKernel);
+  ASSERT_EQ(kernels.size(), 1u);
+  EXPECT_EQ(r.trace.name(r.timeline.owner_of(kernels[0])), "aten::mm");
+}
+
+TEST(WriteTrace, CallsHaveTheNamesTheyAreGiven) {
+  Program p;
+  p.devices.push_back({0, "T4", 40, 7, 5, 16, "\"warpSize\": 32"});
+  p.add_thread(1, "main");
+  p.add_stream(7);
+  p.call(0, "cudaMalloc", 2'000);
+  p.launch(0, {"k", TaskKind::kKernel, 0, 1'000}, 5'000, false, "cudaLaunchKernelExC");
+  p.device_sync(0, 0, {"cudaFree", 3'000});
+  const Recorded r(p);
+  const auto calls = rows_of(r.trace, Category::kCudaRuntime);
+  ASSERT_EQ(calls.size(), 3u);
+  EXPECT_EQ(r.trace.name(calls[0]), "cudaMalloc");
+  EXPECT_EQ(r.trace.columns.dur[calls[0]], 2'000);
+  EXPECT_EQ(r.trace.name(calls[1]), "cudaLaunchKernelExC");
+  EXPECT_EQ(r.trace.name(calls[2]), "cudaFree");
+  EXPECT_TRUE(says(r.trace.metadata_json("deviceProperties"), "\"warpSize\": 32"));
+}
+
+TEST(WriteTrace, MomentsAreMultiplesOfTheResolution) {
+  auto p = step();
+  p.resolution_ns = 1'000;
+  const Recorded r(p);
+  const auto& c = r.trace.columns;
+  const auto kernels = rows_of(r.trace, Category::kKernel);
+  ASSERT_EQ(kernels.size(), 1u);
+  EXPECT_EQ(c.ts[kernels[0]], 8'000);
+  EXPECT_EQ(c.dur[kernels[0]], 100'000);  // 100'001, ending at 108'001
+  const auto copies = rows_of(r.trace, Category::kGpuMemcpy);
+  EXPECT_EQ(c.ts[copies[0]], 109'000);  // 109'201
+  p.resolution_ns = 0;
+  EXPECT_THROW(schedule(p), ProgramError);
+}
+
 TEST(WriteTrace, ACheckpointEndsTheWriting) {
   struct Enough {};
   const auto p = step();

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""gates.py: how far the simulated part of a corpus is from real CUDA traces.
+
+    python benchmarks/corpus/gates.py CORPUS [--real ../shared/traces]
+
+Two gates. Distances: gaps between kernels, lengths of kernels and delays of launches,
+by the statistic of Kolmogorov and Smirnov, at most 0.15 each. Probe: boosted trees that
+tell windows of simulated from windows of real traces by their features, at most 0.80
+AUROC, runs never split; and the features that tell most. Only real traces of origins
+that are not held out are looked at. Writes benchmarks/results/gates.json and
+docs/corpus_gates.md. Exit codes: 0 both gates passed, 1 not, 2 bad usage.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+import origins
+import runs
+from simulation.acceptance import accepted
+from simulation.distances import distances, real_traces, samples_of
+from simulation.gates_page import page
+from simulation.probe import Probe, probe
+from simulation.yields import summary
+
+ROOT = Path(__file__).resolve().parents[2]
+RESULT = ROOT / "benchmarks" / "results" / "gates.json"
+PAGE = ROOT / "docs" / "corpus_gates.md"
+PROBE_GOAL = 0.80
+
+
+def main() -> int:
+    """Measure, print and write the report."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("corpus", type=Path)
+    parser.add_argument("--real", type=Path, default=origins.TRACES)
+    parser.add_argument("--most", type=int, default=120, help="simulated traces read")
+    given = parser.parse_args()
+    simulated = [run for run in runs.read(given.corpus) if run.source == "S"]
+    if not simulated:
+        parser.error(f"{given.corpus} holds no simulated runs")
+    if not (given.real / "manifest.tsv").exists():
+        parser.error(f"{given.real} has no manifest.tsv")
+    every = max(1, len(simulated) // given.most)
+    read = simulated[::every]
+    paths = [runs.trace_path(given.corpus, run.name) for run in read]
+    real = real_traces(given.real)
+    found = distances(samples_of(real), samples_of(paths))
+    good = [
+        runs.trace_path(given.corpus, run.name) for run in read if run.role != "slow"
+    ]
+    told: Probe = probe(real, good)
+    result = {
+        "runs": len(simulated),
+        "compared": len(read),
+        "real": [path.name.removesuffix(".json.gz") for path in real],
+        "distances": [asdict(one) for one in found],
+        "probe": asdict(told) | {"goal": PROBE_GOAL},
+        "replays": accepted(paths[:: max(1, len(paths) // 30)]),
+        "yields": summary(given.corpus, simulated),
+    }
+    RESULT.write_text(json.dumps(result, indent=1) + "\n", "utf-8")
+    PAGE.write_text(page(result), "utf-8")
+    for one in found:
+        print(
+            f"{one.name:18} KS {one.ks:.3f}" + (f" (<= {one.goal})" if one.goal else "")
+        )
+    print(f"probe AUROC {told.auroc:.3f} (<= {PROBE_GOAL})")
+    passed = told.auroc <= PROBE_GOAL and all(
+        one.goal is None or one.ks <= one.goal for one in found
+    )
+    return 0 if passed else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""gates_page.py: the report of gates.py as a page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+_HEAD = """# How far simulated timelines are from real ones
+
+Rendered by `python benchmarks/corpus/gates.py CORPUS --real FOLDER` from
+benchmarks/results/gates.json. Compared are {compared} of {runs} simulated runs with
+{real} real traces of NVIDIA devices, all of origins that are not held out
+(benchmarks/corpus/origins.py). The same traces gave the ranges that host times are drawn
+from (benchmarks/corpus/simulation/ranges.json), so a small distance of a host time says
+that drawing works, not that an unseen trace would look like this.
+
+## Distances
+
+Of each trace 400 quantiles, so that traces count equally; the statistic is that of
+Kolmogorov and Smirnov. Times in µs: 10, 50 and 90 %.
+
+"""
+
+
+def page(result: Mapping[str, Any]) -> str:
+    """Render the results."""
+    head = _HEAD.format(
+        compared=result["compared"], runs=result["runs"], real=len(result["real"])
+    )
+    rows = (
+        (
+            one["name"],
+            f"{one['ks']:.3f}",
+            "" if one["goal"] is None else f"{one['goal']:.2f}",
+            ", ".join(f"{x:g}" for x in one["real"]),
+            ", ".join(f"{x:g}" for x in one["simulated"]),
+        )
+        for one in result["distances"]
+    )
+    parts = [head, _table(("", "KS", "goal", "real", "simulated"), rows)]
+    parts.append(_probe(result["probe"]))
+    parts.append(_rest(result))
+    return "\n".join(parts)
+
+
+def _probe(probe: Mapping[str, Any]) -> str:
+    names = list(probe["single"])
+    rows = (
+        (name, f"{probe['single'][name]:.3f}", f"{probe['gain'].get(name, 0):.3f}")
+        for name in names
+    )
+    return (
+        "\n## The probe\n\n"
+        "Boosted trees tell windows of good simulated runs from windows of real traces "
+        f"with an AUROC of {probe['auroc']:.3f} (goal: at most {probe['goal']:.2f}), on "
+        f"traces they were not fitted on: {probe['real_windows']} real and "
+        f"{probe['simulated_windows']} simulated windows, sides and traces weighed "
+        "equally. The features that tell most by themselves, and their share of the "
+        "trees' gain:\n\n" + _table(("feature", "AUROC", "gain"), rows)
+    )
+
+
+def _rest(result: Mapping[str, Any]) -> str:
+    replays, yields = result["replays"], result["yields"]
+    bands = list(next(iter(yields["costs"].values())))
+    costs = (
+        (kind, *(str(counts[band]) for band in bands))
+        for kind, counts in yields["costs"].items()
+    )
+    rates = ((name, f"{rate:.1%}") for name, rate in yields["window_rate"].items())
+    return (
+        "\n## Replay\n\n"
+        f"{replays['accepted']} of {replays['traces']} simulated traces are accepted by "
+        "the replay.\n"
+        "\n## What causes cost\n\n"
+        "Causes by the share of the run that goes without them, in percent. Natural are "
+        "those that nobody put in, and all that is computed for every run.\n\n"
+        + _table(("", *bands), costs)
+        + "\n## How often\n\n"
+        f"Roles: {_counts(yields['roles'])}. Devices: {_counts(yields['gpus'])}. "
+        f"{yields['programs']} programs. Of runs that are not slow, "
+        f"{yields['good_runs_with_windows']:.0%} have windows with a pattern other than "
+        "launch_bound; of all windows "
+        f"{yields['window_rate_but_launch_bound']:.0%} have one. Windows of equal length "
+        "that a pattern costs 5 % and more:\n\n" + _table(("pattern", "windows"), rates)
+    )
+
+
+def _counts(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{many} {name}" for name, many in counts.items())
+
+
+def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    head = tuple(head)
+    lines = [head, tuple("---" for _ in head), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
