@@ -171,7 +171,7 @@ corpus: build extra-benchmark  ## Make the labeled corpus and the table of basel
 
 corpus-small: build extra-benchmark  ## The same in minutes, through every part
 	python benchmarks/corpus/build.py --out $(CORPUS)-small --seed $(SEED) --small
-	python benchmarks/detector/evaluate.py $(CORPUS)-small --quick
+	python benchmarks/detector/evaluate.py $(CORPUS)-small --quick --report-only
 
 # --- Care ------------------------------------------------------------------------
 
