@@ -109,11 +109,11 @@ def test_members_are_required_and_described(schema: Any) -> None:
 @pytest.mark.parametrize(
     ("path", "wrong"),
     [
-        (["schema_version"], 2),
+        (["schema_version"], 1),
         (["trace", "quality", "verdict"], "fine"),
         (["trace", "events"], -1),
         (["trace", "span_us"], None),
-        (["windows", 0, "cpu_score"], 1.5),
+        (["windows", 0, "cpu_wasted_fraction"], 1.5),
         (["windows", 0, "start_us"], "0"),
         (["findings", 0, "severity"], "terrible"),
         (["findings", 0, "location"], {"file": "a.py"}),
