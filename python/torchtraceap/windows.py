@@ -121,7 +121,9 @@ def _read_window(
         events=window.events,
         busy_us=us_from_ns(row.busy_ns),
         labels=tuple(
-            Label(x.pattern, x.side, x.wasted_fraction, x.origin, us_from_ns(x.wasted_ns))
+            Label(
+                x.pattern, x.side, x.wasted_fraction, x.origin, us_from_ns(x.wasted_ns)
+            )
             for x in row.labels
         ),
         cpu_wasted_fraction=row.cpu_wasted_fraction,

@@ -94,7 +94,8 @@ def test_windows_are_slices_with_their_labels(case: Case) -> None:
         assert args["window"] == window.index
         assert args["wasted_us"] == pytest.approx(window.wasted_us, abs=1e-3)
         assert args.get("step") == window.step
-        assert args["gpu_wasted_fraction"] == pytest.approx(window.gpu_wasted_fraction, abs=1e-4)
+        share = window.gpu_wasted_fraction
+        assert args["gpu_wasted_fraction"] == pytest.approx(share, abs=1e-4)
         assert list(args["labels"]) == [label.pattern for label in window.labels]
         for label in window.labels:
             assert f"{label.pattern} {100 * label.wasted_fraction:.1f} %" in e["name"]
