@@ -140,12 +140,14 @@ def test_kinds_are_named(inference: Report) -> None:
     assert on_stream[kernels].all() and (tokens["launch_delay"][~on_stream] == -1).all()
 
 
-def same(one: Report, other: Report, tokens: bool = True) -> None:
+def same(one: Report, other: Report, least: float = 1) -> None:
+    """Whether at least such a share of all values is the same."""
     a, b = one.features(), other.features()
-    assert np.array_equal(a.windows, b.windows, equal_nan=True)
+    equal = np.isclose(a.windows, b.windows, rtol=0, atol=0, equal_nan=True)
+    assert equal.mean() >= least
     assert np.array_equal(a.token_begin, b.token_begin)
-    for name, values in a.tokens.items() if tokens else ():
-        assert np.array_equal(values, b.tokens[name]), name
+    for name, values in a.tokens.items():
+        assert (values == b.tokens[name]).mean() >= least, name
 
 
 def twins(events: list[Any]) -> bool:
@@ -174,7 +176,7 @@ def test_order_clock_and_numbers_decide_nothing(path: Path) -> None:
 
     control = of(events)
     mixed = of(random.Random(7).sample(events, len(events)))
-    same(control, mixed, tokens=not twins(events))
+    same(control, mixed, 0.98 if twins(events) else 1)
     same(control, of([_later(event, 4096) for event in events]))
 
 
