@@ -23,9 +23,9 @@ def window_lines(report: Report, limit: int) -> Iterator[str]:
         return
     labeled = sum(len(stretch.windows) for stretch in stretches)
     yield (
-        "Windows, those with the same labels together, most wasted time first "
-        f"({min(limit, len(stretches))} of {len(stretches)} stretches; {labeled} of "
-        f"{len(report.windows)} windows are labeled):"
+        "Windows, most wasted time first, like neighbors as one "
+        f"({min(limit, len(stretches))} of {len(stretches)}; {labeled} of "
+        f"{len(report.windows)} labeled):"
     )
     on_hosts = report.trace.processes > 1
     where = "process" if on_hosts else "device"

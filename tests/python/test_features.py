@@ -9,6 +9,8 @@ import gzip
 import json
 import random
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -221,3 +223,20 @@ def test_an_unusable_trace_has_them(data: Path) -> None:
     features = report.features()
     causes = [i for i, n in enumerate(features.columns) if n.startswith("cause_")]
     assert not features.windows[:, causes].any()
+
+
+def test_the_page_is_made_of_the_table(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    root = Path(__file__).resolve().parents[2]
+    monkeypatch.chdir(root)
+    page = (root / "docs" / "features.md").read_text("utf-8")
+    script = root / ".ci" / "feature_index.py"
+    made = subprocess.run(
+        [sys.executable, script], capture_output=True, text=True, check=True
+    )
+    assert made.stdout == page, "python .ci/feature_index.py --write"
+    namespace: dict[str, Any] = {}
+    for code in re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL):
+        exec(compile(code, "features.md", "exec"), namespace)
+    assert namespace["names"] and namespace["end"] > namespace["begin"]

@@ -176,7 +176,7 @@ def _windows(report: Report) -> Table:
         for s, w in ((s, s.first) for s in stretches[:_MOST_ROWS])
     ]
     columns = ("windows", "from", "length", "step", "device", "busy", "lost", "labels")
-    title = "Windows, those with the same labels together, most wasted time first"
+    title = "Windows, most wasted time first, like neighbors as one"
     return _table("windows", title, columns, rows, len(stretches))
 
 
