@@ -147,7 +147,7 @@ void bind_parts(py::module_& m) {
           "side", [](const Named<Label>& l) { return side_name(info(l).side); })
       .def_property_readonly(
           "origin", [](const Named<Label>& l) { return origin_name(l.origin); })
-      .def_readonly("score", &Label::score)
+      .def_readonly("wasted_fraction", &Label::wasted_fraction)
       .def_readonly("wasted_ns", &Label::wasted_ns);
   using Outcome = Named<patterns::OwnOutcome>;
   py::class_<Outcome>(m, "OwnOutcome", "What became of an own rule's requests.")
@@ -164,8 +164,8 @@ void bind_parts(py::module_& m) {
       .def_property_readonly(
           "labels",
           [](const Named<WindowRow>& w) { return with_names(w.labels, w.patterns); })
-      .def_readonly("cpu_score", &WindowRow::cpu_score)
-      .def_readonly("gpu_score", &WindowRow::gpu_score);
+      .def_readonly("cpu_wasted_fraction", &WindowRow::cpu_wasted_fraction)
+      .def_readonly("gpu_wasted_fraction", &WindowRow::gpu_wasted_fraction);
 }
 
 }  // namespace

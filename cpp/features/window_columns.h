@@ -41,7 +41,7 @@
 #define TTA_WINDOW_QUEUE(X)                                                           \
   X(launch_unknown, "share", "work", "no work", "work without a known launch")        \
   X(launch_delay_median, "log2 ratio", "launch cost", "no launch known",              \
-    "the same, median")                                                               \
+    "end of the call to start of the work")                                           \
   X(launch_delay_p90, "log2 ratio", "launch cost", "no launch known",                 \
     "the same, nine tenths are shorter")                                              \
   X(queued, "share", "window", "no device", "launched work was waiting")              \
@@ -52,7 +52,7 @@
     "the device was idle as the call was made")                                       \
   X(late, "share", "window", "no device",                                             \
     "idle before the call that ended the gap was made")                               \
-  X(late_of_idle, "share", "idle time", "never idle", "the same")                     \
+  X(late_of_idle, "share", "idle time", "never idle", "late")                         \
   X(delivery, "share", "window", "no device", "idle after that call was made")        \
   X(late_in_wait, "share", "window", "no device",                                     \
     "late, its thread waited for a device")                                           \
@@ -94,7 +94,8 @@
   X(kernel_ratio_p90, "log2 ratio", "median of its name", "no kernel",                \
     "the same, nine tenths are shorter")                                              \
   X(kernel_median, "log2 ratio", "launch cost", "no kernel", "length of kernels")     \
-  X(kernels_short_time, "share", "kernel time", "no kernel time", "in such kernels")  \
+  X(kernels_short_time, "share", "kernel time", "no kernel time",                     \
+    "in kernels shorter than the launch cost")                                        \
   X(kernel_names, "share", "kernels", "no kernel", "names that differ")               \
   X(kernel_largest, "share", "kernel time", "no kernel time",                         \
     "of the name that takes most")                                                    \
@@ -108,8 +109,7 @@
   X(work_per_launch, "log2 count", "", "no launch known", "work for each launch call")
 
 #define TTA_WINDOW_HOST(X)                                                             \
-  X(threads_active, "log2 ratio", "window", "",                                        \
-    "time of all threads in anything but waits")                                       \
+  X(threads_active, "log2 count", "", "", "threads in anything but waits, on average") \
   X(operators_busy, "share", "window", "", "a thread was in an operator")              \
   X(in_operators, "share", "host time", "no host time",                                \
     "in operators, their runtime calls apart")                                         \
@@ -131,7 +131,8 @@
   X(waiting, "share", "window", "", "a thread waited for a device")                    \
   X(waiting_idle, "share", "window", "no device",                                      \
     "a thread waited, and the device was idle")                                        \
-  X(wait_longest, "log2 ratio", "launch cost", "no wait", "of waits that begin here")  \
+  X(wait_longest, "log2 ratio", "launch cost", "no wait",                              \
+    "the longest wait that begins here")                                               \
   X(waits, "share", "host events", "no host event", "calls that wait")                 \
   X(launch_p90, "log2 ratio", "launch cost", "no launch", "length of launch calls")
 

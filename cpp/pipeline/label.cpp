@@ -114,11 +114,11 @@ std::vector<WindowRow> label(const timeline::Timeline& t,
   for (const auto& [key, blame] : blamed) {
     auto& row = out[key.first];
     const auto length = static_cast<double>(row.window.end_ns - row.window.begin_ns);
-    const auto score = static_cast<double>(blame.saved) / length;
-    row.labels.push_back({key.second, origin, std::min(1.0, score), blame.ns});
+    const auto saved = static_cast<double>(blame.saved) / length;
+    row.labels.push_back({key.second, origin, std::min(1.0, saved), blame.ns});
     auto& side = patterns[key.second].side == patterns::PatternSide::kCpu
-                     ? row.cpu_score
-                     : row.gpu_score;
+                     ? row.cpu_wasted_fraction
+                     : row.gpu_wasted_fraction;
     side = std::min(1.0, side + static_cast<double>(blame.ns) / length);
   }
   for (auto& row : out) {

@@ -19,13 +19,14 @@ inline constexpr double kLeastLabel = 0.02;
 /// Labels each window with the patterns that waste its time.
 ///
 /// Of patterns that were replayed without (`priced`, see pipeline/blame.h) a label's
-/// score is the share of the window that goes with the pattern alone, its time what of
-/// that is its own, so that their times never exceed the window together; less than
-/// kLeastLabel of a window is no label. A window is shared out as a whole, work that
-/// goes included, so the sums differ a little from those of the gaps in the balance. Of
-/// other patterns both are what they claim. A side's score sums its labels' times.
-/// Claims without a device (CPU-only traces) count in the windows of their process.
-/// Linear in windows, devices and busy stretches, but for sorting what claims touch.
+/// wasted fraction is the share of the window that goes with the pattern alone, its
+/// time what of that is its own, so that their times never exceed the window together;
+/// less than kLeastLabel of a window is no label. A window is shared out as a whole,
+/// work that goes included, so the sums differ a little from those of the gaps in the
+/// balance. Of other patterns both are what they claim. A side's fraction sums its
+/// labels' times. Claims without a device (CPU-only traces) count in the windows of
+/// their process. Linear in windows, devices and busy stretches, but for sorting what
+/// claims touch.
 std::vector<WindowRow> label(const timeline::Timeline& timeline,
                              const std::vector<timeline::Window>& windows,
                              const std::vector<patterns::Claim>& claims,

@@ -107,7 +107,7 @@ class Tracks {
     std::string out;
     for (const auto& label : row.labels) {
       out += (out.empty() ? "" : ", ") + std::string(r_.patterns[label.pattern].name) +
-             " " + decimal(100 * label.score, 1) + " %";
+             " " + decimal(100 * label.wasted_fraction, 1) + " %";
     }
     return out.empty() ? "no label" : out;
   }
@@ -117,7 +117,7 @@ class Tracks {
     for (const auto& label : row.labels) {
       labels += (labels.empty() ? "" : ", ") + quoted(r_.patterns[label.pattern].name) +
                 ": {\"wasted_us\": " + microseconds(label.wasted_ns) +
-                ", \"share\": " + decimal(label.score, 4) + "}";
+                ", \"wasted_fraction\": " + decimal(label.wasted_fraction, 4) + "}";
       wasted += label.wasted_ns;
     }
     const auto& w = row.window;
@@ -126,9 +126,9 @@ class Tracks {
                                         : ", \"step\": " + std::to_string(w.step)) +
            ", \"wasted_us\": " + microseconds(wasted) +
            ", \"busy_us\": " + microseconds(row.busy_ns) +
-           ", \"cpu_score\": " + decimal(row.cpu_score, 4) +
-           ", \"gpu_score\": " + decimal(row.gpu_score, 4) + ", \"labels\": {" +
-           labels + "}}";
+           ", \"cpu_wasted_fraction\": " + decimal(row.cpu_wasted_fraction, 4) +
+           ", \"gpu_wasted_fraction\": " + decimal(row.gpu_wasted_fraction, 4) +
+           ", \"labels\": {" + labels + "}}";
   }
 
   // Claims of one device or process overlap nowhere: the ledger sees to it.

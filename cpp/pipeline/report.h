@@ -140,7 +140,9 @@ enum class Origin : std::uint8_t { kRule, kModel, kDryRun };
 struct Label {
   patterns::PatternId pattern;
   Origin origin = Origin::kRule;
-  double score = 0;  ///< Share of the window's time wasted, 0 to 1.
+  /// Share of the window that goes without the pattern alone, or that it was found to
+  /// waste; 0 to 1. No probability: rules do not guess.
+  double wasted_fraction = 0;
   std::int64_t wasted_ns = 0;
 };
 
@@ -149,8 +151,9 @@ struct WindowRow {
   timeline::Window window;
   std::int64_t busy_ns = 0;   ///< Of the window's device; 0 without one.
   std::vector<Label> labels;  ///< Most wasted first.
-  double cpu_score = 0;       ///< Share wasted by patterns of the CPU side, 0 to 1.
-  double gpu_score = 0;       ///< The same for the GPU side.
+  double cpu_wasted_fraction =
+      0;  ///< Share wasted by patterns of the CPU side, 0 to 1.
+  double gpu_wasted_fraction = 0;  ///< The same for the GPU side.
 };
 
 struct Recovery;  // pipeline/recovery.h

@@ -27,6 +27,7 @@ __all__: list[str] = [
     "Finding",
     "Frame",
     "Gain",
+    "Insertion",
     "KernelCounts",
     "KernelRow",
     "Label",
@@ -41,6 +42,8 @@ __all__: list[str] = [
     "PathPlace",
     "PathRow",
     "PatternInfo",
+    "Perturbation",
+    "Perturbed",
     "Program",
     "Quality",
     "QualityNote",
@@ -56,6 +59,7 @@ __all__: list[str] = [
     "StepBalance",
     "StepRow",
     "StepTimes",
+    "TaskKind",
     "ThreadRow",
     "Threshold",
     "Trace",
@@ -80,6 +84,7 @@ __all__: list[str] = [
     "load_file",
     "pattern_edits",
     "patterns",
+    "perturb",
     "step_categories",
     "step_range",
     "thresholds",
@@ -530,9 +535,9 @@ class Label:
     @property
     def pattern(self) -> str: ...
     @property
-    def score(self) -> float: ...
-    @property
     def side(self) -> str: ...
+    @property
+    def wasted_fraction(self) -> float: ...
     @property
     def wasted_ns(self) -> int: ...
 
@@ -557,9 +562,9 @@ class WindowRow:
     @property
     def busy_ns(self) -> int: ...
     @property
-    def cpu_score(self) -> float: ...
+    def cpu_wasted_fraction(self) -> float: ...
     @property
-    def gpu_score(self) -> float: ...
+    def gpu_wasted_fraction(self) -> float: ...
     @property
     def index(self) -> int: ...
     @property
@@ -1076,6 +1081,7 @@ class Program:
         multiprocessors: typing.SupportsInt | typing.SupportsIndex = 0,
         compute_major: typing.SupportsInt | typing.SupportsIndex = 0,
         compute_minor: typing.SupportsInt | typing.SupportsIndex = 0,
+        args: str = "",
     ) -> None: ...
     def add_event(self) -> int: ...
     def add_signal(self) -> int: ...
@@ -1091,6 +1097,16 @@ class Program:
         name: str,
         rank: typing.SupportsInt | typing.SupportsIndex = 0,
     ) -> int: ...
+    def call(
+        self,
+        thread: typing.SupportsInt | typing.SupportsIndex,
+        name: str,
+        ns: typing.SupportsInt | typing.SupportsIndex,
+        args: str = "",
+    ) -> None:
+        """
+        A call that launches nothing and waits for nothing.
+        """
     def close(self, thread: typing.SupportsInt | typing.SupportsIndex) -> None: ...
     def copy(
         self,
@@ -1103,6 +1119,9 @@ class Program:
         *,
         args: str = "",
         blocking: bool = False,
+        latency: typing.SupportsInt | typing.SupportsIndex | None = None,
+        gap: typing.SupportsInt | typing.SupportsIndex | None = None,
+        call: str = "",
     ) -> int:
         """
         The name tells what it is, as in Kineto: Memcpy HtoD (Pageable -> Device).
@@ -1111,11 +1130,22 @@ class Program:
         self,
         thread: typing.SupportsInt | typing.SupportsIndex,
         stream: typing.SupportsInt | typing.SupportsIndex,
-    ) -> None: ...
+        *,
+        name: str = "",
+        ns: typing.SupportsInt | typing.SupportsIndex | None = None,
+        back: typing.SupportsInt | typing.SupportsIndex | None = None,
+    ) -> None:
+        """
+        `name`: of another call that waits for the device on its way, as cudaFree does; `ns`: what it takes if there is nothing to wait for; `back`: from the end of what it waits for to its return.
+        """
     def event_sync(
         self,
         thread: typing.SupportsInt | typing.SupportsIndex,
         event: typing.SupportsInt | typing.SupportsIndex,
+        *,
+        name: str = "",
+        ns: typing.SupportsInt | typing.SupportsIndex | None = None,
+        back: typing.SupportsInt | typing.SupportsIndex | None = None,
     ) -> None: ...
     def host(
         self,
@@ -1136,7 +1166,13 @@ class Program:
         collective: typing.SupportsInt | typing.SupportsIndex | None = None,
         args: str = "",
         blocking: bool = False,
-    ) -> int: ...
+        latency: typing.SupportsInt | typing.SupportsIndex | None = None,
+        gap: typing.SupportsInt | typing.SupportsIndex | None = None,
+        call: str = "",
+    ) -> int:
+        """
+        `latency`: launch to start on an idle stream; `gap`: end of the work before to start; `call`: the name of the launch.
+        """
     def memset(
         self,
         thread: typing.SupportsInt | typing.SupportsIndex,
@@ -1147,6 +1183,8 @@ class Program:
         bytes: typing.SupportsInt | typing.SupportsIndex,
         *,
         args: str = "",
+        latency: typing.SupportsInt | typing.SupportsIndex | None = None,
+        gap: typing.SupportsInt | typing.SupportsIndex | None = None,
     ) -> int: ...
     def open(
         self,
@@ -1156,6 +1194,15 @@ class Program:
     ) -> None:
         """
         Begins an operator, until close().
+        """
+    def open_frame(
+        self,
+        thread: typing.SupportsInt | typing.SupportsIndex,
+        name: str,
+        args: str = "",
+    ) -> None:
+        """
+        Begins a function of Python, until close().
         """
     def open_span(
         self,
@@ -1182,6 +1229,10 @@ class Program:
         self,
         thread: typing.SupportsInt | typing.SupportsIndex,
         stream: typing.SupportsInt | typing.SupportsIndex,
+        *,
+        name: str = "",
+        ns: typing.SupportsInt | typing.SupportsIndex | None = None,
+        back: typing.SupportsInt | typing.SupportsIndex | None = None,
     ) -> None: ...
     def stream_wait(
         self,
@@ -1190,6 +1241,10 @@ class Program:
         event: typing.SupportsInt | typing.SupportsIndex,
         call_ns: typing.SupportsInt | typing.SupportsIndex,
     ) -> None: ...
+    def times(self) -> tuple[numpy.typing.NDArray[numpy.int64], int]:
+        """
+        Schedules the program and returns int64 [work, 2], begin and end of each work in the order of its launches' return values, and when the last of all ends. Raises as trace_text does.
+        """
     def trace_text(
         self,
         note: dict[str, typing.Any] = {},
@@ -1204,6 +1259,155 @@ class Program:
         signal: typing.SupportsInt | typing.SupportsIndex,
         ns: typing.SupportsInt | typing.SupportsIndex = 0,
     ) -> None: ...
+
+class TaskKind:
+    """
+    Members:
+
+      KERNEL
+
+      COPY
+
+      MEMSET
+    """
+
+    COPY = ...
+    KERNEL = ...
+    MEMSET = ...
+    __members__: typing.ClassVar[dict[str, TaskKind]]
+    @typing.overload
+    def __eq__(self, other: TaskKind) -> bool: ...
+    @typing.overload
+    def __eq__(self, other: typing.Any) -> bool: ...
+    def __getstate__(self) -> int: ...
+    def __hash__(self) -> int: ...
+    def __index__(self) -> int: ...
+    def __init__(self, value: typing.SupportsInt | typing.SupportsIndex) -> None: ...
+    def __int__(self) -> int: ...
+    @typing.overload
+    def __ne__(self, other: TaskKind) -> bool: ...
+    @typing.overload
+    def __ne__(self, other: typing.Any) -> bool: ...
+    def __repr__(self) -> str: ...
+    def __setstate__(
+        self, state: typing.SupportsInt | typing.SupportsIndex
+    ) -> None: ...
+    def __str__(self) -> str: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def value(self) -> int: ...
+
+class Insertion:
+    """
+    What a thread of a report's trace does besides, at a recorded moment of the trace's clock: see replay/perturbation.h. Lengths in nanoseconds, `args` more members of a row as JSON text.
+    """
+    def __init__(
+        self,
+        report: Report,
+        pid: typing.SupportsInt | typing.SupportsIndex,
+        tid: typing.SupportsInt | typing.SupportsIndex,
+        at: typing.SupportsInt | typing.SupportsIndex,
+    ) -> None: ...
+    def call(
+        self,
+        name: str,
+        ns: typing.SupportsInt | typing.SupportsIndex,
+        category: str = "cuda_runtime",
+        args: str = "",
+    ) -> None: ...
+    def close(self) -> None: ...
+    def event_sync(
+        self,
+        record: str,
+        wait: str,
+        record_ns: typing.SupportsInt | typing.SupportsIndex,
+        wait_ns: typing.SupportsInt | typing.SupportsIndex,
+        *,
+        device: typing.SupportsInt | typing.SupportsIndex,
+        stream: typing.SupportsInt | typing.SupportsIndex,
+        category: str = "cuda_runtime",
+    ) -> None:
+        """
+        Records an event and waits for it.
+        """
+    def host(
+        self,
+        ns: typing.SupportsInt | typing.SupportsIndex,
+        name: str = "",
+        category: str = "cpu_op",
+        args: str = "",
+    ) -> None: ...
+    def launch(
+        self,
+        call: str,
+        call_ns: typing.SupportsInt | typing.SupportsIndex,
+        kind: TaskKind,
+        name: str,
+        ns: typing.SupportsInt | typing.SupportsIndex,
+        *,
+        device: typing.SupportsInt | typing.SupportsIndex,
+        stream: typing.SupportsInt | typing.SupportsIndex,
+        bytes: typing.SupportsInt | typing.SupportsIndex = -1,
+        waits: bool = False,
+        category: str = "cuda_runtime",
+        call_args: str = "",
+        work_args: str = "",
+        blocks_per_sm: typing.SupportsFloat | typing.SupportsIndex = -1.0,
+    ) -> None: ...
+    def open(self, name: str, category: str = "cpu_op", args: str = "") -> None: ...
+    def stand_for(self, row: typing.SupportsInt | typing.SupportsIndex) -> None:
+        """
+        It is done in place of this device work.
+        """
+    def sync(
+        self,
+        name: str,
+        ns: typing.SupportsInt | typing.SupportsIndex,
+        *,
+        device: typing.SupportsInt | typing.SupportsIndex,
+        stream: typing.SupportsInt | typing.SupportsIndex,
+        whole_device: bool = False,
+        category: str = "cuda_runtime",
+    ) -> None: ...
+
+class Perturbation:
+    """
+    What is put into a trace.
+    """
+    def __init__(self) -> None: ...
+    def __len__(self) -> int: ...
+    def insert(self, arg0: Insertion) -> None: ...
+    def leave_out(self, row: typing.SupportsInt | typing.SupportsIndex) -> None:
+        """
+        This row of the host is not written.
+        """
+    def lengthen(
+        self,
+        row: typing.SupportsInt | typing.SupportsIndex,
+        ns: typing.SupportsInt | typing.SupportsIndex,
+    ) -> None: ...
+    def replace(self, row: typing.SupportsInt | typing.SupportsIndex) -> None:
+        """
+        This device work is not done.
+        """
+
+class Perturbed:
+    """
+    A trace scheduled with what was put in.
+    """
+    def moments(
+        self, without: Perturbed, device: typing.SupportsInt | typing.SupportsIndex
+    ) -> numpy.typing.NDArray[numpy.int64]:
+        """
+        Moments of a device in this schedule and without: int64 [2, n] on the trace's clock, both ascending. Of a trace without devices: of the busiest thread.
+        """
+    def text(self, note: str, metadata: collections.abc.Sequence[str]) -> bytes:
+        """
+        The trace as JSON, with these members of its metadata.
+        """
+    @property
+    def span_ns(self) -> int: ...
 
 def analyze(
     trace: Trace,
@@ -1252,6 +1456,15 @@ def pattern_edits() -> list[tuple[str, str]]:
     """
 
 def patterns() -> list[PatternInfo]: ...
+def perturb(
+    report: Report,
+    perturbation: Perturbation,
+    edits: collections.abc.Sequence[Edit] = [],
+) -> Perturbed:
+    """
+    Schedules a trace by events with a perturbation and edits made.
+    """
+
 def step_categories() -> int:
     """
     The mask of the categories that step_range needs.

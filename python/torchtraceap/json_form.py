@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from torchtraceap.source_lines import Line
     from torchtraceap.windows import Window
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 
 def report_form(report: Report) -> dict[str, object]:
@@ -163,14 +163,14 @@ def _window_form(window: Window, recoverable: float | None) -> dict[str, Any]:
         "step": window.step,
         "device": window.device,
         "pid": window.pid,
-        "cpu_score": window.cpu_score,
-        "gpu_score": window.gpu_score,
+        "cpu_wasted_fraction": window.cpu_wasted_fraction,
+        "gpu_wasted_fraction": window.gpu_wasted_fraction,
         "recoverable_fraction": recoverable,
         "labels": [
             {
                 "pattern": label.pattern,
                 "side": label.side,
-                "score": label.score,
+                "wasted_fraction": label.wasted_fraction,
                 "origin": label.origin,
                 "wasted_us": label.wasted_us,
             }

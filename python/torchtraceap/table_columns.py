@@ -54,8 +54,8 @@ _KINDS = {
     "bool": "bool",
 }
 _WINDOW = ("index", "start_us", "end_us", "step", "device", "pid", "events", "busy_us")
-_SCORES = ("cpu_score", "gpu_score", "wasted_us")
-_LABEL = ("pattern", "side", "score", "origin", "wasted_us")
+_WASTED = ("cpu_wasted_fraction", "gpu_wasted_fraction", "wasted_us")
+_LABEL = ("pattern", "side", "wasted_fraction", "origin", "wasted_us")
 _FINDING = ("id", "pattern", "subtype", "side", "severity", "count", "wasted_us")
 _GAIN = ("recoverable_us", "recoverable_low_us", "recoverable_fraction")
 _FINDING_REST = ("operator", "message", "advice", "basis", "edit", "origin")
@@ -65,7 +65,7 @@ _STEP = ("number", "start_us", "end_us")
 
 
 def _windows(report: Report) -> list[Column]:
-    return _columns(Window, report.windows, (*_WINDOW, *_SCORES))
+    return _columns(Window, report.windows, (*_WINDOW, *_WASTED))
 
 
 def _labels(report: Report) -> list[Column]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""window_table.py: the labeled windows that waste most, as plain text."""
+"""window_table.py: the stretches of windows that waste most, as plain text."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from torchtraceap.devices import device_text
 from torchtraceap.safe_text import printable
+from torchtraceap.stretches import labeled_stretches
 from torchtraceap.text_table import align
 from torchtraceap.units import share_text, time_text
 
@@ -16,37 +17,39 @@ if TYPE_CHECKING:
 
 
 def window_lines(report: Report, limit: int) -> Iterator[str]:
-    """Yield a title and the `limit` windows that waste most; nothing if none does."""
-    labeled = [window for window in report.windows if window.labels]
-    if limit == 0 or not labeled:
+    """Yield a title and the `limit` stretches that waste most; nothing if none does."""
+    stretches = labeled_stretches(report)
+    if limit == 0 or not stretches:
         return
-    worst = sorted(labeled, key=lambda w: w.wasted_us, reverse=True)[:limit]
+    labeled = sum(len(stretch.windows) for stretch in stretches)
     yield (
-        f"Windows (stretches of the trace), most wasted time first ({len(worst)} of "
-        f"{len(labeled)} labeled, {len(report.windows)} in all):"
+        "Windows, most wasted time first, like neighbors as one "
+        f"({min(limit, len(stretches))} of {len(stretches)}; {labeled} of "
+        f"{len(report.windows)} labeled):"
     )
     on_hosts = report.trace.processes > 1
     where = "process" if on_hosts else "device"
     rows = [("#", "from", "length", "step", where, "busy", "labels")]
-    for window in worst:
+    for stretch in stretches[:limit]:
+        window = stretch.first
         labels = [
-            f"{label.pattern} {share_text(label.score, 1)}"
+            f"{label.pattern} {share_text(share, 1)}"
             + (f" ({label.origin})" if label.origin == "model" else "")
-            for label in window.labels
+            for label, share in stretch.labels
         ]
         on_device = window.device is not None
         rows.append(
             (
-                str(window.index),
+                stretch.name,
                 "+" + time_text(window.start_us - report.trace.start_us),
-                time_text(window.duration_us),
+                time_text(stretch.duration_us),
                 "-" if window.step is None else str(window.step),
                 printable(str(window.pid), 16)
                 if on_hosts
                 else device_text(window, report)
                 if on_device
                 else "-",
-                share_text(window.busy_us, window.duration_us) if on_device else "-",
+                share_text(stretch.busy_us, stretch.duration_us) if on_device else "-",
                 ", ".join(labels),
             )
         )

@@ -17,7 +17,9 @@ class Label:
 
     pattern: str
     side: str  #: "cpu" or "gpu": whose code has to change.
-    score: float  #: Share of the window's time wasted, 0 to 1.
+    #: Share of the window that goes with a fix of this pattern alone, 0 to 1; where
+    #: nothing could be replayed, the share found wasted.
+    wasted_fraction: float
     #: "rule": exact; "dry-run": the same of a simulated trace; "model": a guess.
     origin: str
     wasted_us: float
@@ -60,8 +62,8 @@ class Window:
     events: int  #: Operators, annotations, calls and device work that start in it.
     busy_us: float  #: Of the device; 0 without one.
     labels: tuple[Label, ...]  #: Most wasted time first.
-    cpu_score: float  #: Share wasted by patterns of the CPU side, 0 to 1.
-    gpu_score: float  #: The same for the GPU side.
+    cpu_wasted_fraction: float  #: Share wasted by patterns of the CPU side, 0 to 1.
+    gpu_wasted_fraction: float  #: The same for the GPU side.
     _report: _core.Report = field(repr=False, compare=False)
     _trace: _core.Trace = field(repr=False, compare=False)
 
@@ -119,11 +121,13 @@ def _read_window(
         events=window.events,
         busy_us=us_from_ns(row.busy_ns),
         labels=tuple(
-            Label(x.pattern, x.side, x.score, x.origin, us_from_ns(x.wasted_ns))
+            Label(
+                x.pattern, x.side, x.wasted_fraction, x.origin, us_from_ns(x.wasted_ns)
+            )
             for x in row.labels
         ),
-        cpu_score=row.cpu_score,
-        gpu_score=row.gpu_score,
+        cpu_wasted_fraction=row.cpu_wasted_fraction,
+        gpu_wasted_fraction=row.gpu_wasted_fraction,
         _report=core,
         _trace=trace,
     )

@@ -212,10 +212,11 @@ def test_the_bars_are_the_balance(slow_loader: torchtraceap.Report) -> None:
         end += part.width
     assert end == pytest.approx(100)
 
-    (lane,) = window_strip(slow_loader)
-    assert [cell.first for cell in lane.cells] == [w.index for w in slow_loader.windows]
+    few = torchtraceap.analyze(slow_loader.loaded, max_events=512)
+    (lane,) = window_strip(few)
+    assert [cell.first for cell in lane.cells] == [w.index for w in few.windows]
     assert sum(cell.width for cell in lane.cells) == pytest.approx(100, abs=0.1)
-    for cell, window in zip(lane.cells, slow_loader.windows, strict=True):
+    for cell, window in zip(lane.cells, few.windows, strict=True):
         filled = sum(block.height for block in cell.blocks) / HEIGHT
         lost = window.wasted_us / window.duration_us
         assert filled == pytest.approx(lost, abs=0.5 * len(window.labels) / HEIGHT)

@@ -49,6 +49,10 @@ def test_pricing_hears_signals(report: torchtraceap.Report) -> None:
     assert heard(lambda: torchtraceap.analyze(report._trace)) >= SEVERAL
 
 
+def test_arrays_hear_signals(report: torchtraceap.Report) -> None:
+    assert heard(report.features) >= SEVERAL
+
+
 def test_scheduling_by_events_hears_signals(report: torchtraceap.Report) -> None:
     core, analysis = report.core_replay
     made = edits.core_edits(report, [edits.overlap("gemm_8")])

@@ -94,10 +94,11 @@ def test_windows_are_slices_with_their_labels(case: Case) -> None:
         assert args["window"] == window.index
         assert args["wasted_us"] == pytest.approx(window.wasted_us, abs=1e-3)
         assert args.get("step") == window.step
-        assert args["gpu_score"] == pytest.approx(window.gpu_score, abs=1e-4)
+        share = window.gpu_wasted_fraction
+        assert args["gpu_wasted_fraction"] == pytest.approx(share, abs=1e-4)
         assert list(args["labels"]) == [label.pattern for label in window.labels]
         for label in window.labels:
-            assert f"{label.pattern} {100 * label.score:.1f} %" in e["name"]
+            assert f"{label.pattern} {100 * label.wasted_fraction:.1f} %" in e["name"]
             shown = args["labels"][label.pattern]
             assert shown["wasted_us"] == pytest.approx(label.wasted_us, abs=1e-3)
 

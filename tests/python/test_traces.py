@@ -68,7 +68,7 @@ def test_windows_tile_the_span_of_each_device(case: Case) -> None:
 def test_labels_and_findings_agree_with_the_windows(case: Case) -> None:
     report = case.report
     for window in report.windows:
-        assert all(label.score <= 1 for label in window.labels)
+        assert all(label.wasted_fraction <= 1 for label in window.labels)
         wasted = [label.wasted_us for label in window.labels]
         length_us = window.end_us - window.start_us
         assert sum(wasted) <= length_us + 1e-3

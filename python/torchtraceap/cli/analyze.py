@@ -62,7 +62,7 @@ def add(commands: Commands) -> None:
         metavar="N",
         type=count,
         default=5,
-        help="list the N windows that waste most (default: 5)",
+        help="list the N stretches of windows that waste most (default: 5)",
     )
     command.add_argument("--tables", action="store_true", help="list what ran, too")
     quiet_option(command)

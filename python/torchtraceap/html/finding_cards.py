@@ -9,10 +9,13 @@ from torchtraceap.finding_text import place_of, wasted_text
 from torchtraceap.gain_text import gain_range
 from torchtraceap.html.code_excerpt import SourceLine, code_excerpt
 from torchtraceap.html.colors import family
+from torchtraceap.stretches import ranges_text
 
 if TYPE_CHECKING:
     from torchtraceap.findings import Finding
     from torchtraceap.report import Report
+
+_MOST_RANGES = 12
 
 
 class Card(NamedTuple):
@@ -23,6 +26,7 @@ class Card(NamedTuple):
     color: str
     wasted: str
     gain: str  # "" if not known.
+    windows: str  # Their numbers.
     code: tuple[SourceLine, ...]  # Empty: not the user's, or not at hand.
 
     @property
@@ -40,6 +44,7 @@ def finding_cards(report: Report, most: int | None = None) -> list[Card]:
             family(finding.pattern),
             wasted_text(finding),
             gain_range(finding),
+            ranges_text(finding.windows, _MOST_RANGES),
             _code(finding),
         )
         for finding in report.findings[:most]

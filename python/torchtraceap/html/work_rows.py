@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torchtraceap.devices import device_text
 from torchtraceap.safe_text import printable
+from torchtraceap.stretches import labeled_stretches
 from torchtraceap.thread_table import PARTS
 from torchtraceap.units import share_text, time_text
 from torchtraceap.work_tables import size_text
@@ -152,32 +153,31 @@ def _overlap(report: Report) -> Table:
 
 
 def _windows(report: Report) -> Table:
-    labeled = [window for window in report.windows if window.labels]
-    worst = sorted(labeled, key=lambda w: -w.wasted_us)[:_MOST_ROWS]
+    stretches = labeled_stretches(report)
     rows = [
         (
-            Cell(str(w.index), w.index),
+            Cell(s.name, w.index),
             Cell(
                 "+" + time_text(w.start_us - report.trace.start_us),
                 w.start_us - report.trace.start_us,
             ),
-            _time(w.duration_us),
+            _time(s.duration_us),
             _count(w.step),
             _NO if w.device is None else Cell(device_text(w, report), w.device),
-            _share(w.busy_us, w.duration_us) if w.device is not None else _NO,
-            _share(w.wasted_us, w.duration_us),
+            _share(s.busy_us, s.duration_us) if w.device is not None else _NO,
+            _share(s.wasted_us, s.duration_us),
             Cell(
                 ", ".join(
-                    f"{printable(label.pattern)} {share_text(label.score, 1)}"
-                    for label in w.labels
+                    f"{printable(label.pattern)} {share_text(share, 1)}"
+                    for label, share in s.labels
                 )
             ),
         )
-        for w in worst
+        for s, w in ((s, s.first) for s in stretches[:_MOST_ROWS])
     ]
-    columns = ("window", "from", "length", "step", "device", "busy", "lost", "labels")
-    title = "Windows, most wasted time first"
-    return _table("windows", title, columns, rows, len(labeled))
+    columns = ("windows", "from", "length", "step", "device", "busy", "lost", "labels")
+    title = "Windows, most wasted time first, like neighbors as one"
+    return _table("windows", title, columns, rows, len(stretches))
 
 
 _NO = Cell(_NONE, -1.0)  # Below every number.

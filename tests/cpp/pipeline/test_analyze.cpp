@@ -31,7 +31,7 @@ TEST(Analyze, BalanceClosesAndLabelsAddUpToFindings) {
   ASSERT_EQ(report.windows.size(), 2u);
   EXPECT_EQ(report.windows[0].labels.at(0).wasted_ns, 390'000);
   EXPECT_EQ(report.windows[1].labels.at(0).wasted_ns, 108'800);
-  EXPECT_DOUBLE_EQ(report.windows[0].cpu_score, 390.0 / 1400);
+  EXPECT_DOUBLE_EQ(report.windows[0].cpu_wasted_fraction, 390.0 / 1400);
   EXPECT_EQ(report.findings[0].windows, (std::vector<std::uint32_t>{0, 1}));
   ASSERT_EQ(report.steps.size(), 2u);
   EXPECT_EQ(report.steps[0].busy_ns, 1'000'000);

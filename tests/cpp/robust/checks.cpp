@@ -3,12 +3,15 @@
 #include "robust/checks.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <set>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "pipeline/analyze.h"
+#include "pipeline/windows_as_arrays.h"
 #include "support/outcome.h"
 #include "timeline/windows.h"
 #include "trace/args.h"
@@ -105,6 +108,41 @@ void check_recovery(const Outcome& control, const Outcome& recovered) {
           control);
 }
 
+// What features/feature_table.h promises of every value.
+void check_arrays(const pipeline::Report& report) {
+  const auto arrays = pipeline::make_arrays(report);
+  const auto columns = features::window_columns();
+  for (std::size_t i = 0; i < arrays.windows.size(); ++i) {
+    const auto& column = columns[i % columns.size()];
+    const auto value = arrays.windows[i];
+    const bool missing = std::isnan(value) && !column.missing.empty();
+    const bool sound = std::isfinite(value) &&
+                       (column.unit != "share" || (value >= 0 && value < 1.00001f));
+    if (!missing && !sound) {
+      throw Broken("a window's " + std::string(column.name) + " is " +
+                   std::to_string(value));
+    }
+  }
+  for (std::size_t i = 0; i < report.windows.size(); ++i) {
+    const auto begin = arrays.token_begin[i], end = arrays.token_begin[i + 1];
+    if (end - begin != report.windows[i].window.events) throw Broken("tokens, events");
+    for (auto at = static_cast<std::size_t>(begin);
+         at < arrays.tokens.size() && std::cmp_less(at, end); ++at) {
+      const auto& tokens = arrays.tokens;
+      if (tokens.parent[at] >= end - begin || tokens.launch[at] >= end - begin) {
+        throw Broken("an edge leaves its window");
+      }
+      for (const auto* values :
+           {&tokens.place, &tokens.duration, &tokens.duration_ratio, &tokens.gap,
+            &tokens.gap_ratio, &tokens.launch_delay, &tokens.queue, &tokens.bytes,
+            &tokens.blocks, &tokens.block_threads, &tokens.elements}) {
+        if (!std::isfinite((*values)[at]))
+          throw Broken("a token's value is not finite");
+      }
+    }
+  }
+}
+
 void check_analysis(const trace::Trace& trace, const std::string& bytes, bool exact) {
   std::vector<std::uint32_t> rows(trace.columns.size());
   std::iota(rows.begin(), rows.end(), 0u);
@@ -129,6 +167,7 @@ void check_analysis(const trace::Trace& trace, const std::string& bytes, bool ex
   for (const auto& row : report.windows) {
     (void)timeline::window_tree(*report.timeline, row.window);
   }
+  check_arrays(report);
 }
 
 void add_to_digest(std::uint64_t& digest, const Outcome& outcome) {

@@ -7,6 +7,7 @@
 #include "timeline/step_range.h"
 #include "timeline/timed.h"
 #include "timeline/timeline.h"
+#include "timeline/window_rows.h"
 #include "timeline/windows.h"
 
 namespace tta::timeline {
@@ -59,6 +60,54 @@ TEST(Windows, ManyEventsAtOneMomentStayTogether) {
   const Timed t(text);
   const auto windows = make_windows(t, {4});
   expect_tiles(t, windows);
+}
+
+// The rows of each window, which must be as many as it counts.
+std::vector<std::vector<std::uint32_t>> rows_of_all(
+    const Timeline& t, const std::vector<Window>& windows) {
+  const WindowRows rows(t);
+  std::vector<std::vector<std::uint32_t>> out;
+  for (const auto& w : windows) {
+    out.push_back(rows.of(w));
+    EXPECT_EQ(out.back().size(), w.events);
+    EXPECT_EQ(rows_of(t, w), out.back());
+  }
+  return out;
+}
+
+using Rows = std::vector<std::vector<std::uint32_t>>;
+
+TEST(WindowRows, AreThoseThatStartInIt) {
+  const Timed t(TraceText()
+                    .op("a", 0, 100)                     // 0
+                    .python("train.py(3): step", 1, 48)  // 1: counts in none
+                    .call("cudaLaunchKernel", 10, 5, 1)  // 2
+                    .kernel(20, 20, 1)                   // 3
+                    .op("b", 20, 5, "", 2)               // 4: before the kernel
+                    .op("c", 20, 9)                      // 5: it lasts longer
+                    .op("d", 60, 10)                     // 6
+                    .op("end", 100, 0));                 // 7: at the span's end
+  EXPECT_EQ(rows_of_all(t, make_windows(t, {})), (Rows{{0, 2, 5, 4, 3, 6, 7}}));
+  // Three start at 20 us: all of them are the second window's.
+  EXPECT_EQ(rows_of_all(t, make_windows(t, {3})), (Rows{{0, 2}, {5, 4, 3}, {6, 7}}));
+}
+
+TEST(WindowRows, AreOfTheDeviceAndItsProcess) {
+  const Timed t(TraceText()
+                    .launched(0, 10, 20, 1)                // 0, 1
+                    .launched(5, 10, 20, 2, 7, "gemm", 1)  // 2, 3
+                    .host("cpu_op", "other", 0, 50, "", 1, 200));
+  EXPECT_EQ(rows_of_all(t, make_windows(t, {})), (Rows{{0, 2, 1}, {0, 2, 3}}));
+}
+
+TEST(WindowRows, BeyondManyDevicesWindowsHoldWorkAlone) {
+  TraceText text;
+  for (int i = 0; i < 66; ++i) text.launched(i, 100 + i, 20, i + 1, 7, "gemm", i);
+  const Timed t(text);
+  const auto rows = rows_of_all(t, make_windows(t, {}));
+  ASSERT_EQ(rows.size(), 66u);
+  EXPECT_EQ(rows[63].size(), 67u);
+  EXPECT_EQ(rows[64].size(), 1u);
 }
 
 TEST(Windows, EachDeviceIsTiledAndItsTreeHoldsKernelsUnderTheirOperators) {

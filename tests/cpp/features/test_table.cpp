@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The tables: what a column is, what a name tells, and what a fingerprint stands for.
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+#include <utility>
+
+#include "features/feature_table.h"
+#include "features/kind.h"
+#include "features/pieces.h"
+#include "patterns/pattern.h"
+
+namespace tta::features {
+namespace {
+
+TEST(Table, EveryColumnSaysWhatItIs) {
+  for (const auto columns : {window_columns(), token_columns()}) {
+    std::set<std::string_view> names;
+    for (const auto& column : columns) {
+      EXPECT_TRUE(names.insert(column.name).second) << column.name;
+      EXPECT_FALSE(column.unit.empty()) << column.name;
+      EXPECT_FALSE(column.type.empty()) << column.name;
+      EXPECT_FALSE(column.doc.empty()) << column.name;
+    }
+  }
+}
+
+TEST(Table, AColumnOfEachPatternFollowsTheStatistics) {
+  const auto columns = window_columns();
+  ASSERT_EQ(columns.size(), kStatistics + patterns::patterns().size());
+  for (const auto& pattern : patterns::patterns()) {
+    const auto at = kStatistics + static_cast<std::size_t>(pattern.id);
+    EXPECT_EQ(columns[at].name, "cause_" + std::string(pattern.name));
+  }
+}
+
+// FNV-1a's own test vectors: the fingerprint is the same on every machine.
+TEST(Table, TheHashIsFnv1a) {
+  EXPECT_EQ(hash(""), 0xcbf29ce484222325u);
+  EXPECT_EQ(hash("a"), 0xaf63dc4c8601ec8cu);
+  EXPECT_EQ(hash("foobar"), 0x85944171f73967e8u);
+}
+
+TEST(Table, TheFingerprintIsSixteenDigits) {
+  EXPECT_EQ(fingerprint().size(), 16u);
+  EXPECT_EQ(fingerprint().find_first_not_of("0123456789abcdef"), std::string::npos);
+}
+
+TEST(Kinds, OperatorsAreToldByName) {
+  const std::pair<const char*, Kind> known[] = {
+      {"aten::view", Kind::kView},
+      {"aten::t", Kind::kView},
+      {"aten::empty_strided", Kind::kReserve},
+      {"aten::add_", Kind::kElementwise},
+      {"aten::_scaled_dot_product_flash_attention", Kind::kMatrix},
+      {"aten::mm", Kind::kMatrix},
+      {"aten::cudnn_convolution", Kind::kMatrix},
+      {"aten::native_layer_norm", Kind::kReduce},
+      {"aten::index_put_", Kind::kIndex},
+      {"aten::to", Kind::kCopy},
+      {"aten::_to_copy", Kind::kCopy},
+      {"aten::zero_", Kind::kFill},
+      {"aten::item", Kind::kRead},
+      {"aten::nonzero", Kind::kRead},
+      {"aten::_foreach_add_", Kind::kOptimizer},
+      {"aten::_fused_adamw_", Kind::kOptimizer},
+      {"c10d::allreduce_", Kind::kCollective},
+      {"nccl:all_reduce", Kind::kCollective},
+      {"autograd::engine::evaluate_function: MmBackward0", Kind::kBackward},
+      {"Torch-Compiled Region: 0/0", Kind::kCompiled},
+      {"aten::quantize_per_tensor", Kind::kQuantize},
+      {"mylib::frobnicate", Kind::kOther},
+  };
+  for (const auto& [name, kind] : known) EXPECT_EQ(operator_kind(name), kind) << name;
+}
+
+TEST(Kinds, CallsOfEveryVendorAreToldByName) {
+  const std::pair<const char*, Kind> known[] = {
+      {"cudaLaunchKernel", Kind::kLaunch},
+      {"hipExtModuleLaunchKernel", Kind::kLaunch},
+      {"cuLaunchKernelEx", Kind::kLaunch},
+      {"cudaGraphLaunch", Kind::kGraphLaunch},
+      {"cudaStreamSynchronize", Kind::kWait},
+      {"hipDeviceSynchronize", Kind::kWait},
+      {"cudaMemcpyAsync", Kind::kCopyCall},
+      {"hipMemcpyWithStream", Kind::kCopyCall},
+      {"cudaMalloc", Kind::kMemory},
+      {"hipFree", Kind::kMemory},
+      {"cudaEventRecord", Kind::kEvent},
+      {"cudaStreamWaitEvent", Kind::kEvent},
+      {"cuModuleLoadData", Kind::kModule},
+      {"cudaDeviceGetAttribute", Kind::kCall},
+  };
+  for (const auto& [name, kind] : known) EXPECT_EQ(call_kind(name), kind) << name;
+}
+
+TEST(Kinds, KernelsAreToldByName) {
+  EXPECT_EQ(kernel_kind("ampere_sgemm_128x64_nn"), Kind::kMatrixKernel);
+  EXPECT_EQ(kernel_kind("Cijk_Ailk_Bljk_HHS"), Kind::kMatrixKernel);
+  EXPECT_EQ(kernel_kind("void at::native::vectorized_elementwise_kernel<4>"),
+            Kind::kElementwiseKernel);
+  EXPECT_EQ(kernel_kind("void at::native::reduce_kernel<512>"), Kind::kReduceKernel);
+  EXPECT_EQ(kernel_kind("my_kernel"), Kind::kKernel);
+}
+
+std::uint16_t piece(std::string_view word) {
+  return static_cast<std::uint16_t>(1 + hash(word) % kPieceHashes);
+}
+
+TEST(Pieces, WordsThatTellAreKept) {
+  EXPECT_EQ(pieces_of("aten::add_"), (Pieces{piece("aten"), piece("add")}));
+  // No template's boilerplate, no number, nothing twice, a capital begins a word.
+  EXPECT_EQ(pieces_of("void at::native::vectorized_elementwise_kernel<4, "
+                      "at::native::CUDAFunctor_add<float>, add>(int)"),
+            (Pieces{piece("vectorized"), piece("elementwise"), piece("kernel"),
+                    piece("cudafunctor"), piece("add"), piece("float")}));
+  EXPECT_EQ(pieces_of("cudaLaunchKernel"),
+            (Pieces{piece("cuda"), piece("launch"), piece("kernel")}));
+  EXPECT_EQ(pieces_of("ProfilerStep#12"), pieces_of("ProfilerStep#7"));
+  EXPECT_EQ(pieces_of(""), Pieces{});
+  EXPECT_EQ(pieces_of("1234 <>"), Pieces{});
+}
+
+TEST(Pieces, LongAndForeignNamesAreBoundedAndDiffer) {
+  EXPECT_EQ(pieces_of(std::string(1 << 20, 'x')).at(1), 0);
+  EXPECT_NE(pieces_of("\xd0\xb4\xd0\xb0"), Pieces{});
+  EXPECT_NE(pieces_of("Memcpy HtoD"), pieces_of("Memcpy DtoH"));
+}
+
+}  // namespace
+}  // namespace tta::features
