@@ -234,7 +234,9 @@ def collections(pair: Pair, side: str, strength: float) -> int:
 
 
 @pytest.mark.parametrize("pair", RANKS, ids=by_name)
-def test_messages_go_with_strength(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_messages_go_with_strength(
+    pair: Pair, peer: host_twins_ranks.Peer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     asked: list[str] = []
     ask = peer.ask
 
