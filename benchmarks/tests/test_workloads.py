@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_workloads.py: families, and the pairs of the host, on the CPU."""
+"""test_workloads.py: the pairs of the host, on the CPU and in dry runs."""
 
 from __future__ import annotations
 
 import gc
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import closing
 
@@ -14,10 +14,10 @@ torch = pytest.importorskip("torch")
 
 import session  # noqa: E402
 from measure import twins_agree  # noqa: E402
-from workloads import host_twins_ranks  # noqa: E402
-from workloads.families import FAMILIES, SCALES, TASKS, Family  # noqa: E402
+from workloads.families import FAMILIES  # noqa: E402
 from workloads.pairs import PAIRS, Pair, host, host_copies, host_python  # noqa: E402
-from workloads.training import Lab, Training, takes  # noqa: E402
+from workloads.peer import PEER, Peer  # noqa: E402
+from workloads.training import Lab, takes  # noqa: E402
 
 import torchtraceap  # noqa: E402
 from torchtraceap import _core  # noqa: E402
@@ -41,80 +41,16 @@ def lab(family: str, strength: float = 1.0) -> Lab:
 
 
 @pytest.fixture(scope="module")
-def peer() -> Iterator[host_twins_ranks.Peer]:
+def peer() -> Iterator[Peer]:
     """The other rank, started once: to start a process takes seconds."""
-    host_twins_ranks.PEER.join()
-    yield host_twins_ranks.PEER
-    host_twins_ranks.PEER.leave()
+    PEER.join()
+    yield PEER
+    PEER.leave()
     assert not torch.distributed.is_initialized()
 
 
 def by_name(pair: Pair) -> str:
     return pair.name
-
-
-def test_there_are_families_of_every_task_at_every_scale() -> None:
-    training = [family for family in FAMILIES.values() if family.trains]
-    tasks = Counter(family.task for family in training)
-    assert len(training) >= 24
-    assert set(tasks) == set(TASKS)
-    assert min(tasks.values()) >= 3
-    assert {f.task for f in FAMILIES.values() if not f.trains} == set(TASKS)
-    for name, family in FAMILIES.items():
-        assert family.name == name
-        assert set(family.configs) == set(SCALES)
-
-
-@pytest.mark.parametrize("family", FAMILIES.values(), ids=lambda family: family.name)
-def test_family_repeats_itself_and_learns(family: Family) -> None:
-    first, second = Training(lab(family.name)), Training(lab(family.name))
-    start = [p.detach().clone() for p in first.model.parameters()]
-    losses = torch.stack([first.step() for _ in range(3)])
-    assert torch.equal(losses, torch.stack([second.step() for _ in range(3)]))
-    assert losses.shape == (3, family.configs["cpu"]["batch"])
-    assert losses.isfinite().all()
-    moved = [
-        not torch.equal(p, before)
-        for p, before in zip(first.model.parameters(), start, strict=True)
-    ]
-    assert all(moved) if family.trains else not any(moved)
-
-
-@pytest.mark.parametrize("family", FAMILIES.values(), ids=lambda family: family.name)
-def test_samples_do_not_mix(family: Family) -> None:
-    run = Training(lab(family.name))
-    *inputs, source, target = run.fetch()
-    with torch.no_grad():
-        outputs = run.model(*inputs)
-        together = family.losses(outputs, target)
-        alone = [
-            family.losses(run.model(*(part[i : i + 1] for part in inputs)), one)
-            for i, one in enumerate(target.split(1))
-        ]
-    assert outputs.dim() >= 2
-    assert len(outputs) == len(source)
-    torch.testing.assert_close(torch.cat(alone), together, rtol=1e-4, atol=1e-5)
-
-
-@pytest.mark.parametrize("family", FAMILIES.values(), ids=lambda family: family.name)
-def test_step_waits_for_nothing(family: Family) -> None:
-    with torchtraceap.dry_run() as run:
-        training = Training(Lab(torch.device("cuda"), family, "cpu", seed=3))
-        run.step()
-        for _ in range(2):
-            training.step()
-            run.step()
-    assert run.ops
-    assert not [sync for sync in run.syncs if sync.step > 0]
-
-
-@pytest.mark.parametrize("name", ["vit", "ssd", "unet", "lstm", "stereo", "joints"])
-def test_family_of_each_task_runs_dry_at_full_size(name: str) -> None:
-    with torchtraceap.dry_run() as run:
-        training = Training(Lab(torch.device("cuda"), FAMILIES[name], "cuda", seed=3))
-        training.step()
-        run.step()
-    assert run.peak_bytes < 16e9
 
 
 def test_patterns_of_the_host_come_about_in_three_ways() -> None:
@@ -234,7 +170,9 @@ def collections(pair: Pair, side: str, strength: float) -> int:
 
 
 @pytest.mark.parametrize("pair", RANKS, ids=by_name)
-def test_messages_go_with_strength(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_messages_go_with_strength(
+    pair: Pair, peer: Peer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     asked: list[str] = []
     ask = peer.ask
 

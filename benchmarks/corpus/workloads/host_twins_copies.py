@@ -68,11 +68,10 @@ class ScalesGradients(Training):
     def __init__(self, lab: Lab) -> None:
         super().__init__(lab)
         count = len(list(self.model.parameters()))
-        self.scales = {i: torch.tensor(1.0 - 0.1 / (i + 1)) for i in range(count)}
+        self.scales = [torch.tensor(1.0 - 0.1 / (i + 1)) for i in range(count)]
 
     def on_device(self) -> list[Tensor]:
-        """Return the scales as tensors of the device."""
-        return list(torch.stack(list(self.scales.values())).to(self.device).unbind())
+        return list(torch.stack(self.scales).to(self.device).unbind())
 
     def adjust(self) -> None:
         scales = self.on_device()
@@ -85,12 +84,11 @@ class CopiesScales(ScalesGradients):
 
     def on_device(self) -> list[Tensor]:
         count = self.lab.share(len(self.scales))
-        values = list(self.scales.values())
         scales = []
-        for value in values[:count]:
-            scales.append(value.to(self.device))  # cause: dict_of_scalars
-        if count < len(values):
-            scales += torch.stack(values[count:]).to(self.device).unbind()
+        for value in self.scales[:count]:
+            scales.append(value.to(self.device))  # cause: scalars_one_by_one
+        if count < len(self.scales):
+            scales += torch.stack(self.scales[count:]).to(self.device).unbind()
         return scales
 
 
@@ -119,8 +117,8 @@ class CopiesNormsWhole(CopiesNorms):
     """Copies the same norms at once."""
 
     def adjust(self) -> None:
-        norms = torch.stack([p.grad.norm() for p in self.model.parameters()])
-        self.norms = [norms.to("cpu", non_blocking=True)]
+        norms = [p.grad.norm() for p in self.model.parameters()]
+        self.norms = [torch.stack(norms).to("cpu", non_blocking=True)]
 
 
 class SendsGradientsRound(Training):

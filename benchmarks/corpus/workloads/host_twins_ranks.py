@@ -1,66 +1,23 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """host_twins_ranks.py: twins that share their gradients with another rank.
 
-The other rank is a process of its own that adds zeros, behind a link that takes
-``LATENCY_S`` for a message and ``BYTES_A_SECOND``. It is one for all runs of this
-process, as there can be one default group. For the comments ``# cause: NAME`` see
-host_twins.py.
+The other rank (peer.py) adds zeros, so that what is trained stays the same. For the
+comments ``# cause: NAME`` see host_twins.py.
 """
 
 from __future__ import annotations
 
 import functools
-import subprocess
-import sys
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
 from workloads.families import Batch
+from workloads.peer import PEER
 from workloads.training import Lab, Training
 
-LATENCY_S = 50e-6
-BYTES_A_SECOND = 100e6
 BUCKET_BYTES = 100_000
-
-
-class Peer:
-    """The other rank; started with the first run that needs it."""
-
-    def __init__(self) -> None:
-        self.users = 0
-
-    def join(self) -> None:
-        self.users += 1
-        if self.users > 1:
-            return
-        self.folder = TemporaryDirectory()
-        store = Path(self.folder.name, "store").as_uri()
-        script = Path(__file__).with_name("peer_rank.py")
-        command = [sys.executable, str(script), store]
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, text=True)
-        dist.init_process_group("gloo", init_method=store, rank=0, world_size=2)
-
-    def leave(self) -> None:
-        self.users -= 1
-        if self.users:
-            return
-        self.process.stdin.close()
-        self.process.wait()
-        dist.destroy_process_group()
-        self.folder.cleanup()
-
-    def ask(self, kind: str, part: Tensor) -> None:
-        """Have the other rank take part in a collective over ``part``."""
-        seconds = LATENCY_S + part.nbytes / BYTES_A_SECOND
-        self.process.stdin.write(f"{kind} {part.numel()} {seconds:.9f}\n")
-        self.process.stdin.flush()
-
-
-PEER = Peer()
 
 
 def flat(tensors: list[Tensor]) -> Tensor:
@@ -97,8 +54,7 @@ class SumsTogether(Ranked):
 
     def sum_together(self, tensors: list[Tensor]) -> None:
         if tensors:
-            whole = flat(tensors)
-            PEER.ask("sum", whole)
+            PEER.ask("sum", whole := flat(tensors))
             dist.all_reduce(whole)
             put_back(whole, tensors)
 
@@ -142,8 +98,7 @@ class SpreadsTogether(Ranked):
 
     def spread(self, tensors: list[Tensor]) -> None:
         if tensors:
-            whole = flat(tensors)
-            PEER.ask("copy", whole)
+            PEER.ask("copy", whole := flat(tensors))
             dist.broadcast(whole, src=0)
 
 
@@ -173,7 +128,7 @@ class SumsBeside(Ranked):
         return model
 
     def begin(self) -> None:
-        self.missing = [len(bucket) for bucket in self.buckets]
+        self.missing = list(map(len, self.buckets))
         self.sums: dict[int, tuple[Tensor, dist.Work]] = {}
 
     def take(self, bucket: int, _: Tensor) -> None:
@@ -182,8 +137,7 @@ class SumsBeside(Ranked):
             self.send(bucket)
 
     def send(self, bucket: int) -> None:
-        whole = flat([p.grad for p in self.buckets[bucket]])
-        PEER.ask("sum", whole)
+        PEER.ask("sum", whole := flat([p.grad for p in self.buckets[bucket]]))
         self.sums[bucket] = whole, dist.all_reduce(whole, async_op=True)
 
     def adjust(self) -> None:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """host_twins_streams.py: twins whose copies hold the host up, or nothing hides.
 
-All keep tensors in host memory that each step needs on the device, or writes to. A
+All keep tensors in host memory that each step needs on the device. A
 copy from pageable memory makes the host wait; one on the stream of the kernels is done
 while nothing is computed, and one on a second stream beside it. For the comments
 ``# cause: NAME`` see host_twins.py.
@@ -89,6 +89,15 @@ class CopiesLate(CopiesAhead):
     late = True
 
 
+def beside(run: Training, pinned: bool) -> list[Tensor]:
+    """Return a tensor in host memory for each parameter, pinned or not."""
+    held = [torch.full(p.shape, 0.01) for p in run.model.parameters()]
+    return [
+        tensor.pin_memory() if pinned or not run.lab.takes(i) else tensor
+        for i, tensor in enumerate(held)
+    ]
+
+
 class Anchored(Training):
     """Pulls parameters to anchors in host memory, copied when they are needed."""
 
@@ -96,11 +105,7 @@ class Anchored(Training):
 
     def __init__(self, lab: Lab) -> None:
         super().__init__(lab)
-        self.anchors = []
-        for i, p in enumerate(self.model.parameters()):
-            pinned = self.pinned or not lab.takes(i)
-            anchor = torch.full(p.shape, 0.01)
-            self.anchors.append(anchor.pin_memory() if pinned else anchor)
+        self.anchors = beside(self, self.pinned)
 
     def copied(self, place: int) -> Tensor:
         anchor, to = self.anchors[place], self.device
@@ -148,63 +153,5 @@ class AnchoredAhead(Anchored):
 
 class AnchoredLate(AnchoredAhead):
     """Copies anchors when they are needed; its places are the parameters."""
-
-    late = True
-
-
-class Snapshots(Training):
-    """Copies the parameters to buffers in host memory after each step."""
-
-    pinned = True
-
-    def __init__(self, lab: Lab) -> None:
-        super().__init__(lab)
-        self.buffers = []
-        for i, p in enumerate(self.model.parameters()):
-            pinned = self.pinned or not lab.takes(i)
-            buffer = torch.empty(p.shape)
-            self.buffers.append(buffer.pin_memory() if pinned else buffer)
-
-    def save(self) -> None:
-        for p, buffer in zip(self.model.parameters(), self.buffers, strict=True):
-            buffer.copy_(p.detach(), non_blocking=True)  # cause: pageable_snapshots
-
-    def finish(self, losses: Tensor) -> Tensor:
-        self.save()
-        return losses.detach()
-
-
-class SnapshotsPageable(Snapshots):
-    """Has the buffers in pageable memory; its places are the parameters."""
-
-    pinned = False
-
-
-class SnapshotsBeside(Snapshots):
-    """Copies on a second stream, beside the next step up to its update."""
-
-    late = False
-
-    def __init__(self, lab: Lab) -> None:
-        super().__init__(lab)
-        self.stream = torch.cuda.Stream()
-
-    def save(self) -> None:
-        pairs = list(zip(self.model.parameters(), self.buffers, strict=True))
-        for i, (p, buffer) in enumerate(pairs):
-            if self.late and self.lab.takes(i):
-                buffer.copy_(p.detach(), non_blocking=True)  # cause: exposed_snapshots
-        self.stream.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(self.stream):
-            for i, (p, buffer) in enumerate(pairs):
-                if not (self.late and self.lab.takes(i)):
-                    buffer.copy_(p.detach(), non_blocking=True)
-
-    def adjust(self) -> None:
-        torch.cuda.current_stream().wait_stream(self.stream)
-
-
-class SnapshotsLate(SnapshotsBeside):
-    """Copies on the stream of the kernels; its places are the parameters."""
 
     late = True

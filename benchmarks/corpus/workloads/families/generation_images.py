@@ -46,12 +46,8 @@ def _shrinking(config: Config, outside: int) -> nn.Sequential:
     width, stages = config["width"], config["stages"]
     layers: list[nn.Module] = [ConvNorm(3, width)]
     layers += [ConvNorm(width << i, width << (i + 1), stride=2) for i in range(stages)]
-    return nn.Sequential(
-        *layers,
-        nn.AdaptiveAvgPool2d(2),
-        nn.Flatten(),
-        nn.Linear(4 * (width << stages), outside),
-    )
+    layers += [nn.AdaptiveAvgPool2d(2), nn.Flatten()]
+    return nn.Sequential(*layers, nn.Linear(4 * (width << stages), outside))
 
 
 class Dcgan(nn.Module):

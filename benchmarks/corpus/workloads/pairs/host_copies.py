@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import workloads.host_twins_copies as copies
 import workloads.host_twins_moves as moves
+import workloads.host_twins_snapshots as snapshots
 import workloads.host_twins_streams as streams
 from workloads.pairs.pair import ALL, EIGHT, FEW, MANY, Pair, any_family
 from workloads.training import Training
@@ -33,7 +34,7 @@ SMALL: tuple[Pair, ...] = (
         runs_on=any_family,
     ),
     Pair(
-        "dict_of_scalars", "frequent_memcpy", copies.CopiesScales,
+        "scalars_one_by_one", "frequent_memcpy", copies.CopiesScales,
         copies.ScalesGradients, ("vit",),
         why="numbers kept on the host, one copy each",
         also=("sync_stall", "pageable_copy"),
@@ -101,8 +102,8 @@ LARGE: tuple[Pair, ...] = (
         needs="cuda", reason=NEEDS_GPU,
     ),
     Pair(
-        "pageable_snapshots", "pageable_copy", streams.SnapshotsPageable,
-        streams.Snapshots,
+        "pageable_snapshots", "pageable_copy", snapshots.SnapshotsPageable,
+        snapshots.Snapshots,
         ("cnn",),
         why="copies to the host, which wait for what is queued before them",
         also=("sync_stall",),
@@ -130,8 +131,8 @@ LARGE: tuple[Pair, ...] = (
         needs="cuda", reason=NEEDS_GPU,
     ),
     Pair(
-        "exposed_snapshots", "exposed_copy", streams.SnapshotsLate,
-        streams.SnapshotsBeside,
+        "exposed_snapshots", "exposed_copy", snapshots.SnapshotsLate,
+        snapshots.SnapshotsBeside,
         ("vit",),
         why="a checkpoint in each step",
         strengths=MANY,
