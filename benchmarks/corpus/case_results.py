@@ -33,6 +33,14 @@ HOST_US = 10.0  # An operator's host time in a dry run, as its documentation has
 DRY_STEPS = 2  # Simulated steps, after as many that set up.
 LINES = 3  # Findings kept of a report.
 OPERATORS = 4  # Operators kept of which the slow twin has more.
+#: What stands in every trace around what is computed, and says nothing of it.
+AROUND = frozenset(
+    f"aten::{name}"
+    for name in (
+        "as_strided", "detach", "empty", "empty_like", "empty_strided", "expand", "to",
+        "reshape", "resolve_conj", "resolve_neg", "transpose", "t", "unsqueeze", "view",
+    )
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -78,11 +86,12 @@ def on_cpu(row: Row) -> dict[str, Any]:
             data = record(run, PROTOCOL).data
         counts[side] = operators(data)
         out[side] |= {"operators": counts[side].total()} | told(data)
-    more = counts["slow"] - counts["fixed"]
+    more = (counts["slow"] - counts["fixed"]).most_common()
     out["more_operators"] = [
         [name, counts["slow"][name], counts["fixed"][name]]
-        for name, _ in more.most_common(OPERATORS)
-    ]
+        for name, _ in more
+        if name not in AROUND
+    ][:OPERATORS]
     return out
 
 
