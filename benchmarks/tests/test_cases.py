@@ -49,10 +49,8 @@ MECHANISMS = (
 # What a recording shows in a second or two; for the others the kept results stand.
 QUICK = {
     "newton": ("newton_loop", "loop_indexing"),
-    "lstm_generation": ("sequences_alone", "loop_indexing"),
     "optimizer": ("single_tensor_optimizer", "unfused_optimizer"),
     "neighbor_sampling": ("neighbors_not_prefetched", "dataloader_bound"),
-    "ping_pong": ("gradients_cast", "redundant_d2d"),
 }
 
 
