@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from case_results import DRY_STEPS, GPU, HOST_US, PROTOCOL
+from case_results import DRY_STEPS, GPU, HOST_US, PROTOCOL, RECORDINGS
 from case_table import NamedCase, code_of
 
 MADE_BY = (
@@ -52,6 +52,10 @@ Of the first pair of each case. *named*: which pattern of one of its pairs torch
 finds in the slow form, and in the fixed one at less than half the share of its time, on
 the CPU and in the dry run. {GPU}, {HOST_US:g} µs of host time an operator.
 """
+RECORDED = (
+    f"Of {RECORDINGS} recordings of {PROTOCOL.active} steps of each form the shortest; "
+    "where others use the\nprocessors, `host_bound_python` is their time as well."
+)
 LEAST = 0.01  # Share of the time from which a pattern counts as found.
 
 
@@ -81,21 +85,16 @@ def page(case: NamedCase, result: dict[str, Any]) -> str:
     """Return the page of a case."""
     rows = result["pairs"]
     parts = [
-        f"# {case.title}", MADE_BY, prose(case.what),
+        f"# {case.title}", MADE_BY, case.what.strip(),
         "## Slow", f"```python\n{code_of(case.slow)}\n```",
     ]  # fmt: skip
     if case.fixed:
         parts += ["## Fixed", f"```python\n{code_of(case.fixed)}\n```"]
     parts += ["## Measured on a CPU", measured(case, rows), machine(result)]
-    parts += ["## In the trace", prose(case.trace), operators(rows)]
-    parts += ["## What torchtraceap says", said(rows, "cpu")]
-    parts += ["## On a GPU", prose(case.gpu), simulated(case, rows), said(rows, "dry")]
+    parts += ["## In the trace", case.trace.strip(), operators(rows)]
+    parts += ["## What torchtraceap says", said(rows, "cpu"), RECORDED]
+    parts += ["## On a GPU", case.gpu.strip(), simulated(case, rows), said(rows, "dry")]
     return "\n\n".join(part for part in parts if part) + "\n"
-
-
-def prose(text: str) -> str:
-    """Return words as they are, without the line ends around them."""
-    return text.strip()
 
 
 def measured(case: NamedCase, rows: dict[str, Any]) -> str:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from workloads.device_twins import arithmetic, compiling, memory
+from workloads.device_twins import arithmetic, capturing, compiling, memory
 from workloads.pairs.pair import ALL, FEW, MANY, Pair, any_family, only
 from workloads.training import Training
 
@@ -64,6 +64,16 @@ KERNELS = (
         why="a vocabulary that is no multiple of 8, against a padded product",
         tolerance=1e-1,
         precision="bfloat16, summed in another order by another kernel",
+    ),
+)  # fmt: skip
+
+CAPTURED = (
+    Pair(
+        "step_launched_anew", "missed_cuda_graph", capturing.LaunchesEach,
+        capturing.ReplaysGraph, ("transformer", "lstm"),
+        why="the same launches in every step, against one; no CPU has such graphs",
+        rank=2, also=("launch_bound",),
+        needs="cuda", reason="graphs of kernels are CUDA's",
     ),
 )  # fmt: skip
 
@@ -131,4 +141,4 @@ COMPILED = (
     ),
 )  # fmt: skip
 
-PAIRS: tuple[Pair, ...] = (*KERNELS, *MEMORY, *COMPILED)
+PAIRS: tuple[Pair, ...] = (*KERNELS, *CAPTURED, *MEMORY, *COMPILED)
