@@ -163,6 +163,7 @@ def _device(calls: dict, work: dict, found: Observed) -> None:
                 if before is None or before < launch.begin:
                     if not graph and delay < 100:
                         found.add("latency", max(0.0, delay))
+                        found.add("latency end", max(0.0, row.begin - launch.end))
                         if row.category != "kernel" and delay > 0:
                             found.add("latency copy", delay)
                 elif launch.begin < before - _QUEUED_US and row.begin - before < 30:
