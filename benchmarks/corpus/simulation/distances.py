@@ -16,7 +16,7 @@ import origins
 from scipy.stats import ks_2samp
 
 from simulation.observed import Samples, observe
-from simulation.ranges import FEWEST_KERNELS, NOT_WHOLE
+from simulation.ranges import FEWEST_KERNELS, NOT_WHOLE, is_nvidia
 
 #: Goals of the protocol, by the name of the samples.
 GOALS = {"gap": 0.15, "kernel": 0.15, "delay": 0.15}
@@ -40,13 +40,12 @@ class Distance:
 
 def real_traces(folder: Path) -> list[Path]:
     """Return the CUDA traces that may be compared with: of origins not held out."""
-    kept_out = origins.origins_kept_out(folder)
     return [
-        folder / source.file
-        for source in origins.sources(folder)
-        if source.maker == "nvidia"
-        and source.origin not in kept_out
-        and not any(part in source.file for part in NOT_WHOLE)
+        folder / file
+        for file, known in origins.read_manifest(folder).items()
+        if is_nvidia(file, known["gpu"])
+        and not origins.held_out(known["origin"])
+        and not any(part in file for part in NOT_WHOLE)
     ]
 
 

@@ -174,8 +174,10 @@ class _Writer:
         for _ in rows:
             self.program.close(thread)
 
-    def _lengths(self, key: str, held: bool) -> dict[str, int]:
-        latency = 2.0 if held else self._profile.steady_us("latency", key)
+    def _lengths(self, key: str, held: bool, call_us: float) -> dict[str, int]:
+        # Work hardly starts before its launch has ended.
+        latency = call_us + self._profile.steady_us("latency end", key)
+        latency = 2.0 if held else latency
         gap = min(self._profile.steady_us("queued gap", key), 4.0)
         return {"latency": round(latency * 1000), "gap": round(gap * 1000)}
 
@@ -183,7 +185,7 @@ class _Writer:
         us = self._device_us(item, launch, us, key)
         call = _GRAPH_US if held else self._us("call launch", key)
         times = round(us * 1000), round(call * 1000)
-        lengths = self._lengths(key, held)
+        lengths = self._lengths(key, held, call)
         if launch.work == "memset":
             place = self.program.memset(
                 thread, self.stream, "Memset (Device)", *times, round(launch.nbytes),
@@ -236,7 +238,7 @@ class _Writer:
         call = self._us("call launch", key + "c") * 1.3
         place = self.program.copy(
             thread, self.stream, name, round(us * 1000), round(call * 1000),
-            copy.nbytes, **self._lengths(key + "c", held),
+            copy.nbytes, **self._lengths(key + "c", held, call),
         )  # fmt: skip
         self.out.keys[place] = key + "|copy"
         if waits:

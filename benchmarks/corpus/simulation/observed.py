@@ -149,6 +149,11 @@ def _device(calls: dict, work: dict, found: Observed) -> None:
         before = None
         for row, number in rows:
             launch = calls.get(number)
+            if launch is not None and "Graph" in launch.name:
+                # Nothing simulated is replayed by a graph: its gaps are another kind.
+                before = row.end
+                ends.append(row.end)
+                continue
             if row.category == "kernel":
                 found.kernels += 1
                 if "nccl" not in row.name.lower():
@@ -159,10 +164,10 @@ def _device(calls: dict, work: dict, found: Observed) -> None:
             if launch is not None:
                 delay = row.begin - launch.begin
                 found.add("delay", max(0.0, delay))
-                graph = "Graph" in launch.name
                 if before is None or before < launch.begin:
-                    if not graph and delay < 100:
+                    if delay < 100:
                         found.add("latency", max(0.0, delay))
+                        found.add("latency end", max(0.0, row.begin - launch.end))
                         if row.category != "kernel" and delay > 0:
                             found.add("latency copy", delay)
                 elif launch.begin < before - _QUEUED_US and row.begin - before < 30:

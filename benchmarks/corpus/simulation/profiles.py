@@ -27,7 +27,7 @@ _ASSUMED = {
     "sync idle": (2.0, 4.0, 8.0),
 }
 #: What a faster host does not shorten as much: these stay as measured.
-_DRIVER = ("latency", "latency copy", "queued gap", "call launch", "call memset",
+_DRIVER = ("latency", "latency end", "queued gap", "call launch", "call memset",
            "call event", "sync back", "sync idle")  # fmt: skip
 _PACE = ("own elementwise", "call launch", "own copy")
 
