@@ -25,6 +25,7 @@ __all__: list[str] = [
     "Finding",
     "Frame",
     "Gain",
+    "Insertion",
     "KernelCounts",
     "KernelRow",
     "Label",
@@ -39,6 +40,8 @@ __all__: list[str] = [
     "PathPlace",
     "PathRow",
     "PatternInfo",
+    "Perturbation",
+    "Perturbed",
     "Program",
     "Quality",
     "QualityNote",
@@ -54,6 +57,7 @@ __all__: list[str] = [
     "StepBalance",
     "StepRow",
     "StepTimes",
+    "TaskKind",
     "ThreadRow",
     "Threshold",
     "Trace",
@@ -75,6 +79,7 @@ __all__: list[str] = [
     "load_file",
     "pattern_edits",
     "patterns",
+    "perturb",
     "step_categories",
     "step_range",
     "thresholds",
@@ -1170,6 +1175,156 @@ class Program:
         ns: typing.SupportsInt | typing.SupportsIndex = 0,
     ) -> None: ...
 
+class TaskKind:
+    """
+    Members:
+
+      KERNEL
+
+      COPY
+
+      MEMSET
+    """
+
+    COPY = ...
+    KERNEL = ...
+    MEMSET = ...
+    __members__: typing.ClassVar[dict[str, TaskKind]]
+    @typing.overload
+    def __eq__(self, other: TaskKind) -> bool: ...
+    @typing.overload
+    def __eq__(self, other: typing.Any) -> bool: ...
+    def __getstate__(self) -> int: ...
+    def __hash__(self) -> int: ...
+    def __index__(self) -> int: ...
+    def __init__(self, value: typing.SupportsInt | typing.SupportsIndex) -> None: ...
+    def __int__(self) -> int: ...
+    @typing.overload
+    def __ne__(self, other: TaskKind) -> bool: ...
+    @typing.overload
+    def __ne__(self, other: typing.Any) -> bool: ...
+    def __repr__(self) -> str: ...
+    def __setstate__(
+        self, state: typing.SupportsInt | typing.SupportsIndex
+    ) -> None: ...
+    def __str__(self) -> str: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def value(self) -> int: ...
+
+class Insertion:
+    """
+    What a thread of a report's trace does besides, at a recorded moment of the trace's clock: see replay/perturbation.h. Lengths in nanoseconds, `args` more members of a row as JSON text.
+    """
+    def __init__(
+        self,
+        report: Report,
+        pid: typing.SupportsInt | typing.SupportsIndex,
+        tid: typing.SupportsInt | typing.SupportsIndex,
+        at: typing.SupportsInt | typing.SupportsIndex,
+    ) -> None: ...
+    def call(
+        self,
+        name: str,
+        ns: typing.SupportsInt | typing.SupportsIndex,
+        category: str = "cuda_runtime",
+        args: str = "",
+    ) -> None: ...
+    def close(self) -> None: ...
+    def event_sync(
+        self,
+        record: str,
+        wait: str,
+        record_ns: typing.SupportsInt | typing.SupportsIndex,
+        wait_ns: typing.SupportsInt | typing.SupportsIndex,
+        *,
+        device: typing.SupportsInt | typing.SupportsIndex,
+        stream: typing.SupportsInt | typing.SupportsIndex,
+        category: str = "cuda_runtime",
+    ) -> None:
+        """
+        Records an event and waits for it.
+        """
+    def host(
+        self,
+        ns: typing.SupportsInt | typing.SupportsIndex,
+        name: str = "",
+        category: str = "cpu_op",
+        args: str = "",
+    ) -> None: ...
+    def launch(
+        self,
+        call: str,
+        call_ns: typing.SupportsInt | typing.SupportsIndex,
+        kind: TaskKind,
+        name: str,
+        ns: typing.SupportsInt | typing.SupportsIndex,
+        *,
+        device: typing.SupportsInt | typing.SupportsIndex,
+        stream: typing.SupportsInt | typing.SupportsIndex,
+        bytes: typing.SupportsInt | typing.SupportsIndex = -1,
+        waits: bool = False,
+        category: str = "cuda_runtime",
+        call_args: str = "",
+        work_args: str = "",
+        blocks_per_sm: typing.SupportsFloat | typing.SupportsIndex = -1.0,
+    ) -> None: ...
+    def open(self, name: str, category: str = "cpu_op", args: str = "") -> None: ...
+    def stand_for(self, row: typing.SupportsInt | typing.SupportsIndex) -> None:
+        """
+        It is done in place of this device work.
+        """
+    def sync(
+        self,
+        name: str,
+        ns: typing.SupportsInt | typing.SupportsIndex,
+        *,
+        device: typing.SupportsInt | typing.SupportsIndex,
+        stream: typing.SupportsInt | typing.SupportsIndex,
+        whole_device: bool = False,
+        category: str = "cuda_runtime",
+        args: str = "",
+    ) -> None: ...
+
+class Perturbation:
+    """
+    What is put into a trace.
+    """
+    def __init__(self) -> None: ...
+    def __len__(self) -> int: ...
+    def insert(self, arg0: Insertion) -> None: ...
+    def leave_out(self, row: typing.SupportsInt | typing.SupportsIndex) -> None:
+        """
+        This row of the host is not written.
+        """
+    def lengthen(
+        self,
+        row: typing.SupportsInt | typing.SupportsIndex,
+        ns: typing.SupportsInt | typing.SupportsIndex,
+    ) -> None: ...
+    def replace(self, row: typing.SupportsInt | typing.SupportsIndex) -> None:
+        """
+        This device work is not done.
+        """
+
+class Perturbed:
+    """
+    A trace scheduled with what was put in.
+    """
+    def moments(
+        self, without: Perturbed, device: typing.SupportsInt | typing.SupportsIndex
+    ) -> numpy.typing.NDArray[numpy.int64]:
+        """
+        Moments of a device in this schedule and without: int64 [2, n] on the trace's clock, both ascending. Of a trace without devices: of the busiest thread.
+        """
+    def text(self, note: str, metadata: collections.abc.Sequence[str]) -> bytes:
+        """
+        The trace as JSON, with these members of its metadata.
+        """
+    @property
+    def span_ns(self) -> int: ...
+
 def analyze(
     trace: Trace,
     *,
@@ -1210,6 +1365,15 @@ def pattern_edits() -> list[tuple[str, str]]:
     """
 
 def patterns() -> list[PatternInfo]: ...
+def perturb(
+    report: Report,
+    perturbation: Perturbation,
+    edits: collections.abc.Sequence[Edit] = [],
+) -> Perturbed:
+    """
+    Schedules a trace by events with a perturbation and edits made.
+    """
+
 def step_categories() -> int:
     """
     The mask of the categories that step_range needs.
