@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import workloads.host_twins_copies as copies
+import workloads.host_twins_fills as fills
 import workloads.host_twins_moves as moves
 import workloads.host_twins_snapshots as snapshots
 import workloads.host_twins_streams as streams
@@ -55,23 +56,23 @@ SMALL: tuple[Pair, ...] = (
         precision=EXACT,
     ),
     Pair(
-        "tensors_made_on_host", "cpu_init_then_copy", copies.DecaysFromHost,
-        copies.DecaysOnDevice, ALL,
+        "tensors_made_on_host", "cpu_init_then_copy", fills.DecaysFromHost,
+        fills.DecaysOnDevice, ALL,
         why="many tiny blocking copies with a plain fix",
         rank=2,
         also=("sync_stall", "frequent_memcpy", "pageable_copy"),
         strengths=MANY,
     ),
     Pair(
-        "zeros_made_on_host", "cpu_init_then_copy", copies.AddsUpFromHost,
-        copies.AddsUpOnDevice, ("cnn",),
+        "zeros_made_on_host", "cpu_init_then_copy", fills.AddsUpFromHost,
+        fills.AddsUpOnDevice, ("cnn",),
         why="few large copies of zeros",
         also=("sync_stall", "pageable_copy"),
         strengths=MANY,
     ),
     Pair(
-        "masks_made_on_host", "cpu_init_then_copy", copies.MasksFromHost,
-        copies.MasksOnDevice, ("recommender",),
+        "masks_made_on_host", "cpu_init_then_copy", fills.MasksFromHost,
+        fills.MasksOnDevice, ("recommender",),
         why="in the forward pass, where the host would be ahead",
         also=("sync_stall", "frequent_memcpy", "pageable_copy"),
         strengths=EIGHT,
