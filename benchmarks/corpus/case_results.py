@@ -7,6 +7,7 @@ which none is needed and in which no time is measured.
 
 from __future__ import annotations
 
+import dataclasses
 import gzip
 import json
 import statistics
@@ -51,6 +52,7 @@ class Row:
     Attributes:
         cpu: Measured on the CPU, at the scale named.
         dry: Simulated in a dry run.
+        heavy: Recorded once, one step: each has hundreds of thousands of events.
         without: Why one of these is left out; "" if neither is.
     """
 
@@ -59,6 +61,7 @@ class Row:
     scale: str = SCALE
     cpu: bool = True
     dry: bool = True
+    heavy: bool = False
     without: str = ""
 
 
@@ -81,12 +84,14 @@ def on_cpu(row: Row) -> dict[str, Any]:
     """
     lab = Lab(torch.device("cpu"), FAMILIES[row.family], row.scale, seed=0)
     out: dict[str, Any] = measure(row.pair, lab, PROTOCOL)
+    active, recordings = (1, 1) if row.heavy else (PROTOCOL.active, RECORDINGS)
+    protocol = dataclasses.replace(PROTOCOL, active=active)
     counts = {}
     for side in ("slow", "fixed"):
         with closing(getattr(row.pair, side)(lab)) as run:
-            recordings = [record(run, PROTOCOL) for _ in range(RECORDINGS)]
-        data = min(recordings, key=lambda r: r.facts["profiled_step_ms"]).data
-        counts[side] = operators(data)
+            made = [record(run, protocol) for _ in range(recordings)]
+        data = min(made, key=lambda r: r.facts["profiled_step_ms"]).data
+        counts[side] = operators(data, active)
         out[side] |= {"operators": counts[side].total()} | told(data)
     more = (counts["slow"] - counts["fixed"]).most_common()
     out["more_operators"] = [
@@ -97,11 +102,11 @@ def on_cpu(row: Row) -> dict[str, Any]:
     return out
 
 
-def operators(data: bytes) -> Counter[str]:
+def operators(data: bytes, steps: int) -> Counter[str]:
     """Count the operators of a step, by name."""
     events = json.loads(gzip.decompress(data))["traceEvents"]
     names = Counter(e["name"] for e in events if e.get("cat") == "cpu_op")
-    return Counter({n: round(count / PROTOCOL.active) for n, count in names.items()})
+    return Counter({n: round(count / steps) for n, count in names.items()})
 
 
 def told(data: bytes) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import textwrap
 from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
+from typing import Any
 
 import tomllib
 from case_results import SCALE, Row
@@ -60,13 +61,11 @@ def read_cases() -> dict[str, NamedCase]:
     return out
 
 
-def _row(
-    pair: str, family: str = "", cpu: bool = True, dry: bool = True, without: str = ""
-) -> Row:
+def _row(pair: str, family: str = "", **rest: Any) -> Row:
     known = KNOWN[pair]
     chosen = FAMILIES[family or known.families[0]]
     scale = SCALE if SCALE in chosen.configs else "cpu"
-    return Row(known, chosen.name, scale, cpu, dry, without)
+    return Row(known, chosen.name, scale, **rest)
 
 
 def code_of(places: tuple[str, ...]) -> str:

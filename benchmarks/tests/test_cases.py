@@ -37,10 +37,11 @@ pytestmark = [
 
 CASES = read_cases()
 NAMED = named.PAIRS + named.UNSEEN
+TRIED = (*device.PAIRS, *NAMED)
+COMPILED = [pair for pair in TRIED if pair.needs in ("compiler", "cpu")]
 # A graph is captured on a GPU only; the other twins run on a CPU too, to no effect.
-EAGER = [p for p in (*device.PAIRS, *NAMED)
-         if p.needs != "compiler" and p.pattern != "missed_cuda_graph"]  # fmt: skip
-COMPILED = [p for p in (*device.PAIRS, *NAMED) if p.needs == "compiler"]
+EAGER = [pair for pair in TRIED
+         if pair not in COMPILED and pair.pattern != "missed_cuda_graph"]  # fmt: skip
 MECHANISMS = (
     "unfused_optimizer", "zero_grad_fill", "loop_indexing", "fusible_chain",
     "launch_bound", "small_grid", "tensor_core_unused", "allocator_churn",

@@ -12,6 +12,11 @@ COMPILER = {
     "reason": "torch.compile has no working compiler here",
 }
 
+TRACED = {
+    "needs": "cpu",
+    "reason": "one recompilation under the profiler writes 640,000 Python events",
+}
+
 KERNELS = (
     Pair(
         "norm_spelled_out", "fusible_chain", arithmetic.SpellsOutNorms, Training,
@@ -125,19 +130,19 @@ COMPILED = (
         "recompiled_for_number", "recompile_or_lazy_load", compiling.WarmsUpByNumber,
         compiling.WarmsUp, ("recommender",),
         why="a number that changes is compiled into the code",
-        strengths=FEW, **COMPILER,
+        strengths=FEW, **TRACED,
     ),
     Pair(
         "recompiled_for_name", "recompile_or_lazy_load", compiling.WarmsUpByName,
         compiling.WarmsUp, ("recommender",),
         why="a name that changes guards the code",
-        strengths=FEW, **COMPILER,
+        strengths=FEW, **TRACED,
     ),
     Pair(
         "recompiled_for_shape", "recompile_or_lazy_load", compiling.WarmsUpInParts,
         compiling.WarmsUpInHalves, ("recommender",),
         why="a shape that changes, until all have been seen",
-        strengths=FEW, **COMPILER,
+        strengths=FEW, **TRACED,
     ),
 )  # fmt: skip
 
