@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_simulation.py: simulated CUDA timelines: what causes cost, and what is written."""
+"""test_simulation.py: simulated CUDA timelines: what they cost and what is written."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ pytest.importorskip("torch")
 
 import origins
 import runs
-from simulation import conditions
+from simulation import conditions, profiles
 from simulation.cause_table import DISTRIBUTED, MECHANISMS
 from simulation.distributing import arrivals_of, with_collectives
 from simulation.drawing import Put

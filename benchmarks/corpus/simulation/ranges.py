@@ -7,9 +7,9 @@ Of each trace of NVIDIA devices whose origin is not held out (origins.py), the q
 of what the host takes: for operators by class (``own CLASS``, for each launch, without
 the launch), for those around others (``own outer``, ``own node``), between operators
 (``between``), for calls, and of what lies between calls and the device: ``latency``
-(launch to start, idle stream; ``latency end``: from the end of the call), ``queued gap``
-(full stream), ``sync back`` (end of the work to return). Written to ranges.json, beside
-this file, with where each comes from.
+(launch to start, idle stream; ``latency end``: from the end of the call), ``queued
+gap`` (full stream), ``sync back`` (end of the work to return). Written to ranges.json,
+beside this file, with where each comes from.
 """
 
 from __future__ import annotations
