@@ -183,6 +183,10 @@ class _Writer:
 
     def _launch(self, item, launch, us, key: str, thread: int, held: bool) -> None:
         us = self._device_us(item, launch, us, key)
+        if not held:
+            for name in self._profile.other_calls(key):
+                other = self._us("call other", f"{key}{name}")
+                self.program.call(thread, name, round(other * 1000))
         call = _GRAPH_US if held else self._us("call launch", key)
         times = round(us * 1000), round(call * 1000)
         lengths = self._lengths(key, held, call)

@@ -55,6 +55,12 @@ def measured(traces: Path) -> dict:
                 for name, values in sorted(found.samples.items())
                 if len(values) >= FEWEST
             },
+            # How often for each launch.
+            "other_calls": {
+                name: round(many / max(1, len(found.samples["call launch"])), 4)
+                for name, many in sorted(found.others.items())
+                if many >= FEWEST
+            },
             "samples": {name: len(values) for name, values in found.samples.items()},
         }
     return {"levels": LEVELS, "traces": out}
