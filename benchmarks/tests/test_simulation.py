@@ -19,11 +19,12 @@ from simulation.cause_table import DISTRIBUTED, MECHANISMS
 from simulation.distributing import arrivals_of, with_collectives
 from simulation.drawing import Put
 from simulation.items import Item, Steps
-from simulation.lowering import Lowering, View
+from simulation.lowering import Lowering
 from simulation.making import kernel_item
 from simulation.making_runs import Maker, plans_of
 from simulation.programs import Programs
 from simulation.truths import Timed, moments, saved
+from simulation.views import View
 
 import torchtraceap
 
