@@ -16,12 +16,12 @@ from torchtraceap import _core, analyze
 
 #: What of a row's args says which event it is, or what it worked on, not where.
 _OF_ONE_EVENT = frozenset(
-    """external id,ev idx,profiler event index,sequence number,fwd thread id,
-    record function id,concrete inputs,python id,python parent id,correlation,
-    external ts,device,stream,bytes,queued,memory bandwidth (gb/s),src,dst,kind,size,
-    collective name,process group name,process group ranks""".replace(
-        "\n    ", ""
-    ).split(",")
+    name.strip()
+    for name in """external id, ev idx, profiler event index, sequence number,
+    fwd thread id, record function id, concrete inputs, python id, python parent id,
+    correlation, external ts, device, stream, bytes, queued, memory bandwidth (gb/s),
+    src, dst, ptr, kind, size, kernel, collective name, process group name,
+    process group ranks""".split(",")
 )
 #: What a trace carries beside its events and may be passed on.
 METADATA = ("schemaVersion", "deviceProperties", "distributedInfo", "displayTimeUnit")
@@ -182,6 +182,24 @@ class Scene:
         names = [self.names[row] for row in self.calls if "Launch" in self.names[row]]
         kinds, counts = np.unique(np.array(names, dtype=str), return_counts=True)
         return str(kinds[counts.argmax()]) if names else self.call_name("LaunchKernel")
+
+    def call_args(self, name: str) -> str:
+        """Return the args of a call as this trace has them for calls of its name."""
+        rows = self.calls[self.names[self.calls] == name]
+        return self.args_like(int(rows[0])) if len(rows) else ""
+
+    def kernel_like(self, rng: np.random.Generator, *parts: str) -> tuple[str, str]:
+        """Return name and args of a real kernel of the trace whose name has one of some
+        parts, the first found; else of one of its shorter half."""
+        kernels = self.of("kernel")
+        for part in parts:
+            found = [row for row in kernels if part in self.names[row]]
+            if found:
+                row = int(found[int(rng.integers(len(found)))])
+                return str(self.names[row]), self.args_like(row)
+        short = kernels[np.argsort(self.dur[kernels])[: max(1, len(kernels) // 2)]]
+        row = int(short[int(rng.integers(len(short)))])
+        return str(self.names[row]), self.args_like(row)
 
     def category_like(self, name: str, default: str) -> str:
         """Return the category of events of a name here (older traces differ)."""
