@@ -32,7 +32,8 @@ void add(InsertionDraft& d, Operation op, const std::string& category,
   d.categories.push_back(category_of(category));
 }
 
-InsertionDraft draft(const Analysis& a, std::int64_t pid, std::int64_t tid, std::int64_t at) {
+InsertionDraft draft(const Analysis& a, std::int64_t pid, std::int64_t tid,
+                     std::int64_t at) {
   InsertionDraft out;
   out.lane = lane_of_thread(scheduled_model(a), pid, tid);
   out.at = at;
@@ -42,9 +43,9 @@ InsertionDraft draft(const Analysis& a, std::int64_t pid, std::int64_t tid, std:
 }
 
 // Launches work and may wait for it.
-void launch(InsertionDraft& d, const std::string& call, std::int64_t call_ns, TaskKind kind,
-            const std::string& name, std::int64_t ns, std::int32_t device,
-            std::int64_t stream, std::int64_t bytes, bool waits,
+void launch(InsertionDraft& d, const std::string& call, std::int64_t call_ns,
+            TaskKind kind, const std::string& name, std::int64_t ns,
+            std::int32_t device, std::int64_t stream, std::int64_t bytes, bool waits,
             const std::string& category, const std::string& call_args,
             const std::string& work_args, double blocks_per_sm) {
   DeviceWork w{name, kind, place(d, device, stream), ns};
@@ -81,19 +82,20 @@ void bind_insertion(py::module_& m) {
             add(d, {OpKind::kOpen, 0, std::move(name)}, category, std::move(args));
           },
           py::arg("name"), py::arg("category") = "cpu_op", py::arg("args") = "")
-      .def("close", [](InsertionDraft& d) { add(d, {OpKind::kClose, 0, ""}, "cpu_op", ""); })
+      .def("close",
+           [](InsertionDraft& d) { add(d, {OpKind::kClose, 0, ""}, "cpu_op", ""); })
       .def(
           "host",
-          [](InsertionDraft& d, std::int64_t ns, std::string name, const std::string& category,
-             std::string args) {
+          [](InsertionDraft& d, std::int64_t ns, std::string name,
+             const std::string& category, std::string args) {
             add(d, {OpKind::kHost, ns, std::move(name)}, category, std::move(args));
           },
           py::arg("ns"), py::arg("name") = "", py::arg("category") = "cpu_op",
           py::arg("args") = "")
       .def(
           "call",
-          [](InsertionDraft& d, std::string name, std::int64_t ns, const std::string& category,
-             std::string args) {
+          [](InsertionDraft& d, std::string name, std::int64_t ns,
+             const std::string& category, std::string args) {
             add(d, {OpKind::kCall, ns, std::move(name)}, category, std::move(args));
           },
           py::arg("name"), py::arg("ns"), py::arg("category") = "cuda_runtime",
@@ -109,21 +111,22 @@ void bind_insertion(py::module_& m) {
              std::int64_t stream, bool whole_device, const std::string& category,
              std::string args) {
             const auto kind = whole_device ? OpKind::kDeviceSync : OpKind::kStreamSync;
-            add(d, {kind, ns, std::move(name), kNone, place(d, device, stream)}, category,
-                  std::move(args));
+            add(d, {kind, ns, std::move(name), kNone, place(d, device, stream)},
+                category, std::move(args));
           },
           py::arg("name"), py::arg("ns"), py::kw_only(), py::arg("device"),
           py::arg("stream"), py::arg("whole_device") = false,
           py::arg("category") = "cuda_runtime", py::arg("args") = "")
       .def(
           "event_sync",
-          [](InsertionDraft& d, std::string record, std::string wait, std::int64_t record_ns,
-             std::int64_t wait_ns, std::int32_t device, std::int64_t stream,
-             const std::string& category) {
+          [](InsertionDraft& d, std::string record, std::string wait,
+             std::int64_t record_ns, std::int64_t wait_ns, std::int32_t device,
+             std::int64_t stream, const std::string& category) {
             const auto id = d.events++;
-            add(d, {OpKind::kEventRecord, record_ns, std::move(record), id,
-                   place(d, device, stream)},
-                  category, "");
+            add(d,
+                {OpKind::kEventRecord, record_ns, std::move(record), id,
+                 place(d, device, stream)},
+                category, "");
             add(d, {OpKind::kEventSync, wait_ns, std::move(wait), id}, category, "");
           },
           py::arg("record"), py::arg("wait"), py::arg("record_ns"), py::arg("wait_ns"),

@@ -62,7 +62,8 @@ Moments moments(const Run& with, const Run& without, std::int32_t number) {
 void bind_perturb(py::module_& m) {
   py::class_<Perturbation>(m, "Perturbation", "What is put into a trace.")
       .def(py::init<>())
-      .def("insert", [](Perturbation& p, const InsertionDraft& d) { p.insertions.push_back(d); })
+      .def("insert",
+           [](Perturbation& p, const InsertionDraft& d) { p.insertions.push_back(d); })
       .def(
           "lengthen",
           [](Perturbation& p, std::uint32_t row, std::int64_t ns) {

@@ -55,6 +55,8 @@ void ModelReader::add_thread(std::uint32_t lane) {
   auto& thread = p_.threads[id];
   const auto insertions = insertions_of(lane);
   std::size_t next = 0;
+  std::int64_t early =
+      0;  // a step may begin before the first call: programs begin at 0
   for (std::size_t i = 0; i < s.size(); ++i) {
     const auto last = [&] {
       return static_cast<std::uint32_t>(thread.operations.size()) - 1;
@@ -65,9 +67,15 @@ void ModelReader::add_thread(std::uint32_t lane) {
     }
     std::int64_t think = 0;
     each_into(s[i], [&](const Edge& e) {
-      if (e.kind == EdgeKind::kAnchor) thread.begin = e.weight;
+      if (e.kind == EdgeKind::kAnchor) {
+        thread.begin = std::max<std::int64_t>(0, e.weight);
+        early = thread.begin - e.weight;
+      }
       if (e.kind == EdgeKind::kThink) think = e.weight;
     });
+    const auto passed = std::min(early, think);
+    think -= passed;
+    early -= passed;
     think -= insert_before(id, s, i, think, insertions, next);
     if (think > 0) thread.operations.push_back({OpKind::kHost, think, ""});
     if (const auto it = awaited_.find(s[i]); it != awaited_.end()) {

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from torchtraceap import load
+from torchtraceap import _core, load
 
 #: Events of a run, about: more make a corpus large, not varied.
 MOST_EVENTS = 30_000
@@ -36,9 +36,38 @@ def draw_part(path: Path, rng: np.random.Generator) -> dict[str, Any]:
         first = int(rng.integers(len(steps) - taken + 1))
         return {"steps": (steps[first], steps[first + taken - 1])}
     starts = np.sort(c["ts"][lasts])
+    quiet = _quiet_moments(trace)
+    at = np.searchsorted(starts, quiet)  # so many events begin before each
+    for i in rng.permutation(len(quiet)):
+        ends = np.flatnonzero(
+            (at > at[i] + MOST_EVENTS // 6) & (at <= at[i] + MOST_EVENTS)
+        )
+        if len(ends):
+            return {"time_range_us": (quiet[i] / 1e3, quiet[ends[-1]] / 1e3)}
     first = int(rng.integers(count - MOST_EVENTS))
     begin, end = starts[first], starts[first + MOST_EVENTS - 1]
     return {"time_range_us": (float(begin) / 1e3, float(end) / 1e3)}
+
+
+def _quiet_moments(trace: _core.Trace) -> np.ndarray:
+    # Begins of calls at which all work launched before had ended: a part between two
+    # of them has all its work, and none of another.
+    c = trace.columns
+    names = np.array(trace.category_names)[c["category"]]
+    timed = (c["phase"] == b"X") & (c["correlation"] >= 0)
+    calls = np.flatnonzero(timed & np.isin(names, ("cuda_runtime", "cuda_driver")))
+    work = np.flatnonzero(
+        timed & np.isin(names, ("kernel", "gpu_memcpy", "gpu_memset"))
+    )
+    ended: dict[int, int] = {}
+    for row in work:
+        key = int(c["correlation"][row])
+        ended[key] = max(ended.get(key, 0), int(c["ts"][row] + c["dur"][row]))
+    calls = calls[np.argsort(c["ts"][calls], kind="stable")]
+    begins = c["ts"][calls]
+    done = np.array([ended.get(int(i), 0) for i in c["correlation"][calls]])
+    done = np.maximum.accumulate(np.maximum(done, begins + c["dur"][calls]))
+    return begins[1:][done[:-1] <= begins[1:]]
 
 
 def name_of(part: dict[str, Any]) -> str:

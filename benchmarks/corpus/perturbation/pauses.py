@@ -196,10 +196,9 @@ def _allocates(
 
 
 def _frees(scene: Scene, draw: Draw, at: Place, made: _core.Insertion, ns: int) -> None:
-    made.sync(
-        scene.call_name("Free"), ns // 2, whole_device=True,
-        args=scene.call_args(scene.call_name("Free")), **scene.stream(draw.thread, at.at),
-    )  # fmt: skip
+    name, where = scene.call_name("Free"), scene.stream(draw.thread, at.at)
+    args = scene.call_args(name)
+    made.sync(name, ns // 2, whole_device=True, args=args, **where)
     _allocates(scene, draw, at, made, ns - ns // 2)
 
 

@@ -16,13 +16,14 @@ from torchtraceap import _core, analyze
 
 #: What of a row's args says which event it is, or what it worked on, not where.
 _OF_ONE_EVENT = frozenset(
-    name.strip()
-    for name in """external id, ev idx, profiler event index, sequence number,
-    fwd thread id, record function id, concrete inputs, python id, python parent id,
-    correlation, external ts, device, stream, bytes, queued, memory bandwidth (gb/s),
-    src, dst, ptr, kind, size, kernel, collective name, process group name,
-    process group ranks""".split(",")
-)
+    {
+        "external id", "ev idx", "profiler event index", "sequence number",
+        "fwd thread id", "record function id", "concrete inputs", "python id",
+        "python parent id", "correlation", "external ts", "device", "stream", "bytes",
+        "queued", "memory bandwidth (gb/s)", "src", "dst", "ptr", "kind", "size",
+        "kernel", "collective name", "process group name", "process group ranks",
+    }
+)  # fmt: skip
 #: What a trace carries beside its events and may be passed on.
 METADATA = ("schemaVersion", "deviceProperties", "distributedInfo", "displayTimeUnit")
 
@@ -208,12 +209,10 @@ class Scene:
         return str(self.categories[rows[0]]) if len(rows) else default
 
     def args_like(self, row: int, dims: str | None = None) -> str:
-        """Return the args of a row as members for an event beside it, without what is
-        that row's alone; with these sizes of inputs, where sizes were recorded."""
-        text = self._args.get(row)
-        if text is None:
-            text = self._args[row] = self.trace.read_args([row])[0]
-        given = json.loads(text) if text else {}
+        """Return the args of the first row of a row's name, as members for an event
+        beside it, without what is that row's alone; with these sizes of inputs, where
+        sizes were recorded."""
+        given = self._args[int(self.trace.columns["name"][row])]
         kept = {k: v for k, v in given.items() if k.lower() not in _OF_ONE_EVENT}
         for key in ("Input Dims", "Input type", "Input Strides"):
             if key in kept:
@@ -223,5 +222,20 @@ class Scene:
         return json.dumps(kept)[1:-1]
 
     @cached_property
-    def _args(self) -> dict[int, str]:
-        return {}
+    def _args(self) -> dict[int, dict[str, Any]]:
+        # By the id of the name. One pass over the file: each row asked for alone
+        # would take another.
+        rows = self.of(
+            "cpu_op",
+            "kernel",
+            "gpu_memcpy",
+            "gpu_memset",
+            "cuda_runtime",
+            "cuda_driver",
+        )
+        ids, firsts = np.unique(self.trace.columns["name"][rows], return_index=True)
+        texts = self.trace.read_args(list(map(int, rows[firsts])))
+        return {
+            int(i): json.loads(text) if text else {}
+            for i, text in zip(ids, texts, strict=True)
+        }
