@@ -182,18 +182,23 @@ TEST(Perturbation, StandsWhereNoCallRuns) {
   EXPECT_TRUE(says(refusal(r, p), "before its thread"));
 }
 
-TEST(Perturbation, AThreadMayHaveAStepThatBeganBeforeTheTrace) {
+TEST(Perturbation, APartOfATraceMayHaveAStepThatBeganBeforeIt) {
   TraceText t;
-  t.step(1, -50, 200);
-  launch(t, 0, 1).kernel(8, 5, 1, "a");
-  launch(t, 60, 2).kernel(68, 5, 2, "b");
-  const Replayed r(t, by_constants());
-  Perturbation p;
-  p.insertions = {pause_at(r, 40, 9'000)};
+  t.step(1, 0, 250);
+  launch(t, 10, 1).kernel(18, 5, 1, "before");
+  launch(t, 100, 2).kernel(108, 5, 2, "a");
+  launch(t, 160, 3).kernel(168, 5, 3, "b");
+  trace::LoadOptions options;
+  options.keep.begin = 90'000;
+  const Replayed r(trace::load_bytes(t.text(), options), by_constants());
+  ASSERT_EQ(r.model.begin, 90'000);
   const auto before = schedule(r, {});
   const auto& b = r.task("b");
-  EXPECT_EQ(r.model.begin + before.times[b.start_point], b.begin);
-  EXPECT_EQ(schedule(r, p).times[b.start_point], before.times[b.start_point] + 9'000);
+  EXPECT_EQ(before.times[b.start_point], 78'000);
+  EXPECT_EQ(before.times[r.model.steps[0].begin], -90'000);
+  Perturbation p;
+  p.insertions = {pause_at(r, 40, 9'000)};
+  EXPECT_EQ(schedule(r, p).times[b.start_point], 78'000 + 9'000);
 }
 
 TEST(Perturbation, OfOneMomentStayInTheirOrder) {
