@@ -11,7 +11,7 @@ import numpy as np
 from perturbation.drawing import Draw
 from perturbation.outcome import Edits, Outcome, outcome
 from perturbation.scene import Scene
-from perturbation.table import MECHANISMS, WEIGHTS, can_have
+from perturbation.table import MECHANISMS, RARE, WEIGHTS, can_have
 
 #: Of a window: below, nothing was lost.
 NOTHING = 0.02
@@ -48,7 +48,7 @@ def insert(
         None if nothing that was drawn fitted.
     """
     patterns = [name for name in MECHANISMS if can_have(scene, name)]
-    weights = np.array([WEIGHTS[name] for name in patterns])
+    weights = np.array([WEIGHTS[name] * RARE.get(name, 1.0) for name in patterns])
     for _ in range(_TRIES):
         pattern = str(rng.choice(patterns, p=weights / weights.sum()))
         mechanism = str(rng.choice(sorted(MECHANISMS[pattern])))

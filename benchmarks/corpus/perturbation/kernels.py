@@ -19,16 +19,20 @@ _ELEMENTWISE = ("CUDAFunctor_add", "vectorized_elementwise_kernel", "elementwise
 _COPYING = ("direct_copy_kernel", "CatArrayBatchedCopy", "elementwise")
 
 
+def _in_stretch(scene: Scene, draw: Draw, rows: list[int]) -> list[int]:
+    # Those of the drawn stretch; where it has none, all.
+    inside = [row for row in rows if draw.begin <= scene.ts[row] <= draw.end]
+    return inside or rows
+
+
 def _late(which: str) -> Callable[[Scene, Draw], _core.Perturbation]:
     def mechanism(scene: Scene, draw: Draw) -> _core.Perturbation:
         out = _core.Perturbation()
         names = ("nccl", "rccl", "ncclDevKernel", "ncclKernel")
         rows = [
-            int(row)
-            for row in scene.work
-            if str(scene.names[row]).startswith(names)
-            and draw.begin <= scene.ts[row] <= draw.end
+            int(row) for row in scene.work if str(scene.names[row]).startswith(names)
         ]
+        rows = _in_stretch(scene, draw, rows)
         if not rows:
             return out
         if which == "one_in_some":
@@ -54,10 +58,9 @@ def _one_by_one(
         rows = [
             int(row)
             for row in scene.work
-            if "multi_tensor_apply" in scene.names[row]
-            and row in scene.launch_of
-            and draw.begin <= scene.ts[row] <= draw.end
+            if "multi_tensor_apply" in scene.names[row] and row in scene.launch_of
         ]
+        rows = _in_stretch(scene, draw, rows)
         share = 0.02 if draw.null else min(1.0, draw.scaled(0.1, 3))
         rows = list(draw.rng.permutation(rows)[: max(1, round(len(rows) * share))])
         for row in map(int, rows):

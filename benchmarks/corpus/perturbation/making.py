@@ -14,7 +14,7 @@ import runs
 
 from perturbation.inserting import LEAST_OPERATORS, NOTHING, Inserted, insert
 from perturbation.outcome import Edits, Outcome, natural_patterns, outcome
-from perturbation.parts import draw_part, name_of
+from perturbation.parts import MOST_EVENTS, MOST_WHOLE, draw_part, name_of
 from perturbation.scene import Scene
 from torchtraceap import _core
 
@@ -106,7 +106,7 @@ def make(out: Path, path: Path, origin: str, gpu: str, seed: int, turn: int) -> 
 def _draw_scene(path: Path, rng: np.random.Generator) -> tuple[Scene, str]:
     # The first of some parts of a trace that is accepted. Raises ValueError.
     for left in reversed(range(_PARTS)):
-        part = draw_part(path, rng)
+        part = draw_part(path, rng, MOST_EVENTS if left else MOST_WHOLE)
         try:
             scene = Scene(path, **part)
             _refuse_empty(scene)

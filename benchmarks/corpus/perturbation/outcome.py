@@ -19,7 +19,10 @@ WINDOW_EVENTS = 128
 #: Patterns of a source that are taken out in turn, the costliest first.
 MOST_NATURAL = 6
 _LEAST_NATURAL = 0.002  # Of the span: less is no pattern's.
-_HOMES = re.compile(rb"(/home/|/Users/|\\\\Users\\\\)[^/\\\";:]+")
+_HOMES = [
+    re.compile(re.escape(start) + rb'(?!user[/\\";:])[^/\\";:]+(?=[/\\";:])')
+    for start in (b"/home/", b"/Users/", rb"\\Users\\")
+]
 
 
 Edits = list[_core.Edit]
@@ -94,12 +97,23 @@ def outcome(
         for device in devices
     }
     saved = {n: 1 - o.span_ns / max(1, run.span_ns) for n, o in without.items()}
-    text = _HOMES.sub(rb"\1user", run.text("rescheduled", list(METADATA)))
+    text = without_homes(run.text("rescheduled", list(METADATA)))
     windows = np.zeros(0)
     if pattern:
         alone = [run.moments(scene.natural, device) for device in devices]
         windows = window_shares(text, alone)
     return Outcome(text, truth, saved, windows)
+
+
+def without_homes(text: bytes) -> bytes:
+    """Return a trace's text with the names of home folders blanked."""
+    for pattern in _HOMES:
+        while found := pattern.search(text):  # once a name
+            home = found[0]
+            start = home[: max(home.rfind(b"/"), home.rfind(b"\\")) + 1]
+            for end in (b"/", b"\\", b'"', b";", b":"):
+                text = text.replace(home + end, start + b"user" + end)
+    return text
 
 
 def window_shares(text: bytes, moments: list[np.ndarray]) -> np.ndarray:

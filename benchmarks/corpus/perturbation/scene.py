@@ -118,6 +118,15 @@ class Scene:
 
     def operators(self, thread: Thread) -> np.ndarray:
         """Return the outermost operators of a thread, by start."""
+        if thread not in self._operators:
+            self._operators[thread] = self._find_operators(thread)
+        return self._operators[thread]
+
+    @cached_property
+    def _operators(self) -> dict[Thread, np.ndarray]:
+        return {}
+
+    def _find_operators(self, thread: Thread) -> np.ndarray:
         rows = self.on(thread, self.of("cpu_op"))
         rows = rows[np.lexsort((-self.dur[rows], self.ts[rows]))]
         outer, until = [], -(1 << 62)
