@@ -33,7 +33,7 @@ REMOVABLE = frozenset(
         "redundant_d2d",
     }
 )
-_DRAWS = (False, False, True)  # Of each part: whether it is to be a null.
+_DRAWS = (False, False, False, True)  # Of each part: whether it is to be a null.
 _PARTS = 4  # That are tried of a trace.
 _LEAST_WORK = 30
 
@@ -92,7 +92,7 @@ def make(out: Path, path: Path, origin: str, gpu: str, seed: int, turn: int) -> 
         others = (c for c in _natural(natural, result) if c.pattern != drawn.pattern)
         one = replace(
             run,
-            name=f"{name}-{turn}{'abc'[number]}",
+            name=f"{name}-{turn}{'abcd'[number]}",
             role="null" if result.windows.max() < NOTHING else "slow",
             twin=name,
             causes=(cause, *others),
