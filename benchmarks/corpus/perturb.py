@@ -15,7 +15,7 @@ import sys
 import time
 from pathlib import Path
 
-from origins import read_manifest
+from origins import held_out, read_manifest
 from perturbation.making import POSITIVE, Made, make, remember, remembered
 
 _TRACES = Path(__file__).parents[3] / "shared" / "traces"
@@ -32,7 +32,7 @@ def main() -> int:
         print(f"{arguments.traces} has no manifest.tsv", file=sys.stderr)
         return 2
     finished: dict[str, Made] = {}
-    written = 0
+    written = apart = 0
     for turn in range(_MOST_TURNS):
         for file in sorted(manifest):
             if written >= arguments.count:
@@ -42,6 +42,7 @@ def main() -> int:
             made = _part(arguments, manifest[file], turn)
             finished[f"{file}-{turn}"] = made
             written += len(made.names)
+            apart += len(made.names) if held_out(manifest[file]["origin"]) else 0
             print(
                 f"{time.monotonic() - begin:6.1f} s {written:4} runs, {file}: "
                 + (
@@ -51,6 +52,7 @@ def main() -> int:
             )
         if written >= arguments.count:
             break
+    print(f"{written} runs, {apart} of them of origins that are held out for tests")
     print(_yield_text(list(finished.values())))
     return 0
 

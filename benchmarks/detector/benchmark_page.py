@@ -17,6 +17,7 @@ import benchmark_text as text
 from benchmark_findings import findings
 from benchmark_parts import (
     corpus_part,
+    item_table,
     margin_table,
     notes,
     pattern_table,
@@ -112,6 +113,7 @@ def render(results: dict[str, Any]) -> str:
         corpus_part(facts),
         text.SPLITS,
         *(split_table(rows, head) for head in SIDES),
+        item_table(rows),
         notes(rows),
         skipped_text(rows, [Skipped(**one) for one in results["skipped"]]),
         margin_table(results["margins"]),

@@ -8,10 +8,13 @@ from typing import Any
 
 from baselines.table import BASELINES
 from corpus_facts import goals_of
+from splits import SPLITS
 from summary import Row
-from table_text import main_table, table
+from table_text import HEADS, main_table, table
 
 Rows = Mapping[tuple[str, str], Row]
+#: Shown by each thing that is held out.
+_SHOWN = ("idle fraction", "rules, windows of 128", "LightGBM", "rules + LightGBM")
 
 
 def split_table(rows: Rows, head: str) -> str:
@@ -25,6 +28,25 @@ def split_table(rows: Rows, head: str) -> str:
     }  # fmt: skip
     made = main_table(only, (head,))
     return f"### {head.upper()}\n\n{made}"
+
+
+def item_table(rows: Rows) -> str:
+    """Return the areas in each fold, of splits that have several."""
+    lines = []
+    for split in SPLITS:
+        shown = [rows.get((split, name)) for name in _SHOWN]
+        items = {i for row in shown if row for of in row.by_item.values() for i in of}
+        for item in sorted(items) if len(items) > 1 else ():
+            areas = [
+                row.by_item.get(head, {}).get(item) if row else None
+                for row in shown
+                for head in HEADS
+            ]
+            lines.append([split, item, *map(_area, areas)])
+    if not lines:
+        return ""
+    head = [f"{name}, {side}" for name in _SHOWN for side in HEADS.values()]
+    return "Each fold by itself:\n\n" + table(["split", "held out", *head], lines)
 
 
 def notes(rows: Rows) -> str:

@@ -16,9 +16,10 @@ import sys
 import time
 from pathlib import Path
 
+from asked import Asked
 from baselines.table import BASELINES
 from compact_corpus import CorpusError, read_corpus
-from running import Asked, evaluate
+from running import evaluate
 from splits import SPLITS
 from summary import summarize
 from table_text import detail_table, main_table, skipped_text

@@ -3,16 +3,17 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import time
 import warnings
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import dataclass
+from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from pathlib import Path
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar
 
+from asked import Asked, Job, seeds_of
 from baselines.table import BASELINES
-from baselines.task import Baseline, NotHere, Task
+from baselines.task import NotHere, Task
 from compact_corpus import Corpus, read_corpus
 from folds import Fold, Skipped
 from judging.figures import Judged, judge
@@ -22,36 +23,8 @@ from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 from window_labels import label_windows
 
-
-@dataclass(frozen=True)
-class Asked:
-    """What is to be evaluated.
-
-    Attributes:
-        folder: Of the corpus.
-        baselines: Their names; empty: all.
-        splits: Keys of splits.SPLITS; empty: all but S7.
-        seeds: How many for what another seed changes, see seeds_of.
-        quick: Train less.
-        jobs: Processes.
-        tabicl: A checkpoint, or "".
-        gold: S7 may be opened.
-    """
-
-    folder: Path
-    baselines: tuple[str, ...] = ()
-    splits: tuple[str, ...] = ()
-    seeds: int = 5
-    quick: bool = False
-    jobs: int = 2
-    tabicl: str = ""
-    gold: bool = False
-
-    def chosen(self) -> tuple[Baseline, ...]:
-        """Return the baselines asked for."""
-        return tuple(
-            b for b in BASELINES if not self.baselines or b.name in self.baselines
-        )
+#: Seconds between two looks at what is done.
+_GLANCE = 2.0
 
 
 def evaluate(asked: Asked) -> tuple[list[Result], list[Skipped]]:
@@ -79,20 +52,8 @@ def evaluate(asked: Asked) -> tuple[list[Result], list[Skipped]]:
                 jobs.append(Job(number, seed, tuple(missing), kept))
     total = sum(len(job.baselines) for job in jobs)
     with tqdm(total=total, desc="evaluating", unit="fit", disable=not total) as bar:
-        for result in _run(asked, jobs):
-            results.append(result)
-            bar.update()
-            bar.set_postfix_str(f"{result.split} {result.baseline}", refresh=False)
+        results += _run(asked, jobs, bar)
     return results, skipped
-
-
-def seeds_of(fold: Fold, folds: Sequence[Fold], seeds: int) -> int:
-    """Return how many seeds a fold gets: two where its split has three folds or more.
-
-    Those folds differ by more than a seed, and are trained anew each.
-    """
-    several = sum(other.split == fold.split for other in folds) > 2
-    return min(seeds, 2) if several else seeds
 
 
 def _folds(asked: Asked, corpus: Corpus) -> tuple[list[Fold], list[Skipped]]:
@@ -107,40 +68,52 @@ def _folds(asked: Asked, corpus: Corpus) -> tuple[list[Fold], list[Skipped]]:
     return folds, [s for s in skipped if not wanted or s.split in wanted]
 
 
-class Job(NamedTuple):
-    """Baselines to evaluate in one process: they share what they make of a fold."""
-
-    fold: int
-    seed: int
-    baselines: tuple[str, ...]
-    kept: Path
-
-
-def _run(asked: Asked, jobs: Sequence[Job]) -> Iterator[Result]:
+def _run(asked: Asked, jobs: Sequence[Job], bar: Any) -> Iterator[Result]:
     if asked.jobs == 1:
         for job in jobs:
             with threadpool_limits(1):
-                yield from _fold_results(asked, job)
+                for result in _fold_results(asked, job):
+                    bar.update()
+                    yield result
         return
-    with ProcessPoolExecutor(asked.jobs) as pool:
-        waiting = [pool.submit(_all_of, asked, job) for job in jobs]
+    context = multiprocessing.get_context()
+    done = context.SimpleQueue()
+    with ProcessPoolExecutor(
+        asked.jobs, context, initializer=_Read.tell, initargs=(done,)
+    ) as pool:
+        waiting = {pool.submit(_all_of, asked, job) for job in jobs}
         try:
-            for done in as_completed(waiting):
-                yield from done.result()
+            while waiting:
+                ready, waiting = wait(waiting, _GLANCE, FIRST_COMPLETED)
+                while not done.empty():
+                    bar.set_postfix_str(done.get(), refresh=False)
+                    bar.update()
+                for one in ready:
+                    yield from one.result()
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
 
 
 def _all_of(asked: Asked, job: Job) -> list[Result]:
+    results = []
     with threadpool_limits(1):
-        return list(_fold_results(asked, job))
+        for result in _fold_results(asked, job):
+            results.append(result)
+            _Read.done.put(f"{result.split} {result.baseline}")
+    return results
 
 
 class _Read:
-    """The corpus and its folds, read once in a process."""
+    """What a process has: the corpus and its folds, and whom to tell what is done."""
 
     of: ClassVar[tuple[Path, Corpus, list[Fold]] | None] = None
+    done: ClassVar[Any] = None
+
+    @classmethod
+    def tell(cls, done: Any) -> None:
+        """Say what is done into a queue."""
+        cls.done = done
 
     @classmethod
     def get(cls, asked: Asked) -> tuple[Corpus, list[Fold]]:

@@ -38,14 +38,14 @@ class Plan:
     def tasks(self, split: str) -> Iterator[Fold | Skipped]:
         """Hold out all families of a task, whatever else they are used for."""
         task, family = self.corpus.of_runs("task"), self.corpus.of_runs("family")
-        for item in sorted(set(task) - {""}):
+        for item in sorted(set(task.tolist()) - {""}):
             held = np.isin(family, family[task == item]) & (task != "")
             yield self._holding(split, item, held)
 
     def gpus(self, split: str) -> Iterator[Fold | Skipped]:
         """Hold out each GPU that things were simulated for."""
         gpu = self.corpus.of_runs("gpu")
-        for item in sorted(set(gpu[self.source == "S"]) - {""}):
+        for item in sorted(set(gpu[self.source == "S"].tolist()) - {""}):
             yield self._holding(split, item, gpu == item)
 
     def strengths(self, split: str) -> Iterator[Fold | Skipped]:

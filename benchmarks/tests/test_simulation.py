@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_simulation.py: simulated CUDA timelines: what causes cost, and what is written."""
+"""test_simulation.py: simulated CUDA timelines: what they cost and what is written."""
 
 from __future__ import annotations
 
@@ -14,16 +14,17 @@ pytest.importorskip("torch")
 
 import origins
 import runs
-from simulation import conditions
+from simulation import conditions, profiles
 from simulation.cause_table import DISTRIBUTED, MECHANISMS
 from simulation.distributing import arrivals_of, with_collectives
 from simulation.drawing import Put
 from simulation.items import Item, Steps
-from simulation.lowering import Lowering, View
+from simulation.lowering import Lowering
 from simulation.making import kernel_item
 from simulation.making_runs import Maker, plans_of
 from simulation.programs import Programs
 from simulation.truths import Timed, moments, saved
+from simulation.views import View
 
 import torchtraceap
 

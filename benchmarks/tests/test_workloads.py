@@ -15,7 +15,15 @@ torch = pytest.importorskip("torch")
 import session  # noqa: E402
 from measure import twins_agree  # noqa: E402
 from workloads.families import FAMILIES  # noqa: E402
-from workloads.pairs import PAIRS, Pair, host, host_copies, host_python  # noqa: E402
+from workloads.pairs import (  # noqa: E402
+    PAIRS,
+    Pair,
+    cases,
+    host,
+    host_copies,
+    host_python,
+    possible,
+)
 from workloads.peer import PEER, Peer  # noqa: E402
 from workloads.training import Lab, takes  # noqa: E402
 
@@ -71,6 +79,10 @@ def test_names_are_unique_and_families_are_among_those_a_pair_runs_on() -> None:
         assert all(pair.runs_on(FAMILIES[name]) for name in pair.families)
         assert pair.strengths[0] == 1.0
         assert all(0 < strength <= 1 for strength in pair.strengths)
+    recorded = {case.name for case in cases(PAIRS)}
+    assert recorded < {case.name for case in possible(PAIRS)}
+    # What is recorded is not only of a few families.
+    assert len({case.family.name for case in cases(HOST) if case.family.trains}) >= 24
 
 
 @pytest.mark.parametrize("pair", HERE, ids=by_name)

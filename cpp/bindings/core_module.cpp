@@ -11,6 +11,7 @@ PYBIND11_MODULE(_core, m) {
   tta::bindings::bind_rules(m);
   tta::bindings::bind_report(m);
   tta::bindings::bind_program(m);
+  tta::bindings::bind_insertion(m);
   tta::bindings::bind_perturb(m);
   m.attr("__version__") = TTA_VERSION;
 }

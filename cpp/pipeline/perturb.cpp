@@ -23,6 +23,12 @@ replay::Perturbed perturb(const Report& report, const replay::Model& model,
                                         checkpoint);
   for (const auto row : change.left_out(model)) out.left_out.push_back(row);
   std::sort(out.left_out.begin(), out.left_out.end());
+  if (!edits.empty()) {
+    for (const auto row : replay::emptied_rows(model, perturbation, out)) {
+      out.left_out.push_back(row);
+    }
+    std::sort(out.left_out.begin(), out.left_out.end());
+  }
   return out;
 }
 

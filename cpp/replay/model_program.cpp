@@ -55,6 +55,8 @@ void ModelReader::add_thread(std::uint32_t lane) {
   auto& thread = p_.threads[id];
   const auto insertions = insertions_of(lane);
   std::size_t next = 0;
+  // A step may begin before the first call, and programs begin at 0.
+  std::int64_t begin = 0, early = 0;
   for (std::size_t i = 0; i < s.size(); ++i) {
     const auto last = [&] {
       return static_cast<std::uint32_t>(thread.operations.size()) - 1;
@@ -65,9 +67,16 @@ void ModelReader::add_thread(std::uint32_t lane) {
     }
     std::int64_t think = 0;
     each_into(s[i], [&](const Edge& e) {
-      if (e.kind == EdgeKind::kAnchor) thread.begin = e.weight;
+      if (e.kind == EdgeKind::kAnchor) {
+        begin = e.weight;
+        thread.begin = std::max<std::int64_t>(0, begin);
+        early = thread.begin - begin;
+      }
       if (e.kind == EdgeKind::kThink) think = e.weight;
     });
+    const auto passed = std::min(early, think);
+    think -= passed;
+    early -= passed;
     think -= insert_before(id, s, i, think, insertions, next);
     if (think > 0) thread.operations.push_back({OpKind::kHost, think, ""});
     if (const auto it = awaited_.find(s[i]); it != awaited_.end()) {
@@ -84,7 +93,7 @@ void ModelReader::add_thread(std::uint32_t lane) {
   if (next < insertions.size()) {
     throw std::invalid_argument("an insertion after the end of its thread");
   }
-  thread_begin_.push_back(thread.begin);
+  thread_begin_.push_back(begin);
 }
 
 std::vector<std::int64_t> ModelReader::times(const Schedule& schedule) const {

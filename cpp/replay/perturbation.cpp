@@ -8,6 +8,7 @@
 #include "replay/device_clock.h"
 #include "replay/fidelity.h"
 #include "replay/model_reader.h"
+#include "replay/time_maps.h"
 
 namespace tta::replay {
 namespace {
@@ -114,6 +115,45 @@ Perturbed schedule_perturbed(const Model& m, const timeline::EventArgs& args,
   out.span = span_of(out.times);
   out.left_out = perturbation.unwritten;
   std::sort(out.left_out.begin(), out.left_out.end());
+  return out;
+}
+
+std::vector<InsertedTime> inserted_times(const Model& m, const Perturbation& p,
+                                         const Perturbed& schedule) {
+  std::vector<InsertedTime> out;
+  for (std::size_t i = 0; i < p.insertions.size(); ++i) {
+    const auto& of = schedule.inserted[i].operations;
+    if (of.empty()) continue;
+    out.push_back({p.insertions[i].lane,
+                   p.insertions[i].at,
+                   {m.begin + of.front().begin, m.begin + of.back().end}});
+  }
+  return out;
+}
+
+std::vector<std::uint32_t> emptied_rows(const Model& m, const Perturbation& p,
+                                        const Perturbed& schedule) {
+  const auto inserted = inserted_times(m, p, schedule);
+  const TimeMaps maps(m, schedule.times, inserted);
+  const auto& c = m.timeline->columns();
+  const auto& lanes = m.timeline->lanes;
+  std::vector<std::uint32_t> done(m.calls.all.size(), 0);  // work of each call
+  for (const auto& task : m.tasks.all) {
+    const bool left_out = std::binary_search(schedule.left_out.begin(),
+                                             schedule.left_out.end(), task.row);
+    if (task.call != kNone && !left_out) ++done[task.call];
+  }
+  std::vector<std::uint32_t> out;
+  for (std::uint32_t row = 0; row < c.size(); ++row) {
+    const auto lane = lanes.lane[row];
+    if (lane == timeline::kNoLane || lanes.lanes[lane].is_stream || c.dur[row] == 0) {
+      continue;
+    }
+    const auto call = m.calls.of_row[row];
+    if (call != kNone && done[call] > 0) continue;
+    const auto time = maps.of(row);
+    if (time.end == time.begin) out.push_back(row);
+  }
   return out;
 }
 

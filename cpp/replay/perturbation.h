@@ -79,6 +79,13 @@ Perturbed schedule_perturbed(const Model& model, const timeline::EventArgs& args
                              std::span<const std::int64_t> weights,
                              const Checkpoint& checkpoint = go_on);
 
+/// Returns the rows of threads, ascending, that took time when recorded and take none
+/// in a schedule: what a change takes away was not done. Calls whose work is done
+/// still are not among them. Linear in the rows.
+std::vector<std::uint32_t> emptied_rows(const Model& model,
+                                        const Perturbation& perturbation,
+                                        const Perturbed& schedule);
+
 /// Returns moments of a device of the timeline on the trace's clock, in one schedule
 /// and in another: the same steps of its work, and of its threads while it idles.
 /// Neither ever goes back. What stands for other work is as far as that in proportion.

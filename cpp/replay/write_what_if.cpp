@@ -97,14 +97,7 @@ void write_perturbed(const Model& model, const Perturbation& perturbation,
                      std::span<const std::string> metadata, std::ostream& out,
                      const Checkpoint& checkpoint) {
   const FailingStream fails(out);
-  std::vector<InsertedTime> inserted;
-  for (std::size_t i = 0; i < perturbation.insertions.size(); ++i) {
-    const auto& of = schedule.inserted[i].operations;
-    if (of.empty()) continue;
-    inserted.push_back({perturbation.insertions[i].lane,
-                        perturbation.insertions[i].at,
-                        {model.begin + of.front().begin, model.begin + of.back().end}});
-  }
+  const auto inserted = inserted_times(model, perturbation, schedule);
   WhatIfWriter writer(model, schedule.times, out, schedule.left_out, inserted,
                       checkpoint);
   writer.header(

@@ -16,7 +16,7 @@ from perturbation.drawing import (
     steps,
 )
 from perturbation.scene import Scene
-from perturbation.waits import COPY, bandwidth, read_back
+from perturbation.waits import COPY, bandwidth, read_back, synchronize
 from torchtraceap import _core
 
 _PAGEABLE = 5.5  # GB/s, of copies from pageable memory (measured: 3 to 9)
@@ -45,10 +45,11 @@ def upload(
     staging = 0 if pinned else int(min(size, _STAGED_BYTES) / 8)
     made.launch(
         call, jitter(draw, 6_000) + staging, COPY, name, ns, bytes=size, waits=waits,
-        work_args=bandwidth(size, ns), **where,
+        call_args=scene.call_args(call),
+        work_args='"kind": "HtoD"' if scene.is_amd else bandwidth(size, ns), **where,
     )  # fmt: skip
     if not pinned and not scene.is_amd:
-        made.sync("cudaStreamSynchronize", jitter(draw, 3_000), **where)
+        synchronize(scene, draw, made, "StreamSynchronize", where)
     for _ in range(3):
         made.close()
 
@@ -137,6 +138,7 @@ def _unpinned(scene: Scene, draw: Draw) -> _core.Perturbation:
             scene.names[call], int(scene.dur[call]), COPY, name, ns, bytes=size,
             waits=size > _STAGED_BYTES, device=int(c["device"][row]),
             stream=int(c["stream"][row]), work_args=bandwidth(size, ns),
+            call_args=scene.args_like(call),
         )  # fmt: skip
         made.stand_for(int(row))
         out.replace(int(row))

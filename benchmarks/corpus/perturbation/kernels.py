@@ -10,19 +10,19 @@ import numpy as np
 
 from perturbation.drawing import Draw, Place, insertion, jitter, places, quiet
 from perturbation.scene import Scene
+from perturbation.waits import bandwidth
 from torchtraceap import _core
 
 _KERNEL = _core.TaskKind.KERNEL
-_ELEMENTWISE = (
-    "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add"
-    "<float>, at::detail::Array<char*, 3> >(int, at::native::CUDAFunctor_add<float>, "
-    "at::detail::Array<char*, 3>)"
-)
-_COPYING = (
-    "void at::native::elementwise_kernel<128, 2, at::native::gpu_kernel_impl<at::native"
-    "::direct_copy_kernel_cuda(at::TensorIteratorBase&)::{lambda()#2}::operator()() "
-    "const::{lambda()#7}::operator()() const::{lambda(float)#1}> >(int, int)"
-)
+# Kernels that stand for what is put in, by what their names hold, the best first.
+_ELEMENTWISE = ("CUDAFunctor_add", "vectorized_elementwise_kernel", "elementwise")
+_COPYING = ("direct_copy_kernel", "CatArrayBatchedCopy", "elementwise")
+
+
+def _in_stretch(scene: Scene, draw: Draw, rows: list[int]) -> list[int]:
+    # Those of the drawn stretch; where it has none, all.
+    inside = [row for row in rows if draw.begin <= scene.ts[row] <= draw.end]
+    return inside or rows
 
 
 def _late(which: str) -> Callable[[Scene, Draw], _core.Perturbation]:
@@ -30,11 +30,9 @@ def _late(which: str) -> Callable[[Scene, Draw], _core.Perturbation]:
         out = _core.Perturbation()
         names = ("nccl", "rccl", "ncclDevKernel", "ncclKernel")
         rows = [
-            int(row)
-            for row in scene.work
-            if str(scene.names[row]).startswith(names)
-            and draw.begin <= scene.ts[row] <= draw.end
+            int(row) for row in scene.work if str(scene.names[row]).startswith(names)
         ]
+        rows = _in_stretch(scene, draw, rows)
         if not rows:
             return out
         if which == "one_in_some":
@@ -60,10 +58,9 @@ def _one_by_one(
         rows = [
             int(row)
             for row in scene.work
-            if "multi_tensor_apply" in scene.names[row]
-            and row in scene.launch_of
-            and draw.begin <= scene.ts[row] <= draw.end
+            if "multi_tensor_apply" in scene.names[row] and row in scene.launch_of
         ]
+        rows = _in_stretch(scene, draw, rows)
         share = 0.02 if draw.null else min(1.0, draw.scaled(0.1, 3))
         rows = list(draw.rng.permutation(rows)[: max(1, round(len(rows) * share))])
         for row in map(int, rows):
@@ -82,13 +79,15 @@ def _split(
         scene.analysis, int(scene.pid[call]), int(scene.tid[call]), int(scene.ts[call])
     )
     each = max(1_300, int(scene.dur[row] / count))
+    name, args = scene.kernel_like(draw.rng, *_ELEMENTWISE)
     for _ in range(count):
         made.open("aten::add_")
         made.host(jitter(draw, 4_000))
         made.launch(
-            scene.names[call], jitter(draw, scene.launch_ns), _KERNEL, _ELEMENTWISE,
+            scene.names[call], jitter(draw, scene.launch_ns), _KERNEL, name,
             jitter(draw, each), device=int(c["device"][row]),
-            stream=int(c["stream"][row]), work_args='"context": 1',
+            stream=int(c["stream"][row]), work_args=args,
+            call_args=scene.args_like(call),
         )  # fmt: skip
         made.host(jitter(draw, 1_000))
         made.close()
@@ -133,12 +132,14 @@ def _copy(
         made.launch(
             scene.call_name("MemcpyAsync"), jitter(draw, scene.launch_ns),
             _core.TaskKind.COPY, "Memcpy DtoD (Device -> Device)", ns, bytes=size,
-            work_args='"context": 1', **where,
+            work_args='"kind": "DtoD"' if scene.is_amd else bandwidth(size, ns),
+            call_args=scene.call_args(scene.call_name("MemcpyAsync")), **where,
         )  # fmt: skip
     else:
+        name, args = scene.kernel_like(draw.rng, *_COPYING)
         made.launch(
-            scene.launch_name, jitter(draw, scene.launch_ns), _KERNEL, _COPYING, ns,
-            work_args='"context": 1', **where,
+            scene.launch_name, jitter(draw, scene.launch_ns), _KERNEL, name, ns,
+            call_args=scene.call_args(scene.launch_name), work_args=args, **where,
         )  # fmt: skip
     for _ in names:
         made.close()

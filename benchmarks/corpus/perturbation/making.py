@@ -5,25 +5,37 @@ from __future__ import annotations
 
 import json
 import zlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import runs
 
-from perturbation.drawing import Draw
-from perturbation.outcome import Outcome, natural_patterns, outcome
-from perturbation.parts import draw_part, name_of
-from perturbation.scene import Scene, Thread
-from perturbation.table import MECHANISMS, WEIGHTS, can_have
+from perturbation.inserting import LEAST_OPERATORS, NOTHING, Inserted, insert
+from perturbation.outcome import Edits, Outcome, natural_patterns, outcome
+from perturbation.parts import MOST_EVENTS, MOST_WHOLE, draw_part, name_of
+from perturbation.scene import Scene
 from torchtraceap import _core
 
-#: Of a window: below, nothing was lost, and from there on it counts.
-NOTHING, POSITIVE = 0.02, 0.05
-_DRAWS = (False, False, True)  # Of each part: whether it is to be a null.
-_TRIES = 6
-_LEAST_WORK, _LEAST_OPERATORS = 30, 20
+#: Of a window: from there on it counts.
+POSITIVE = 0.05
+#: Patterns that leave a sound trace when they are taken out: what they did goes whole.
+REMOVABLE = frozenset(
+    {
+        "sync_stall",
+        "dataloader_bound",
+        "gc_pause",
+        "recompile_or_lazy_load",
+        "allocator_churn",
+        "frequent_memcpy",
+        "zero_grad_fill",
+        "redundant_d2d",
+    }
+)
+_DRAWS = (False, False, False, True)  # Of each part: whether it is to be a null.
+_PARTS = 4  # That are tried of a trace.
+_LEAST_WORK = 30
 
 
 @dataclass
@@ -53,103 +65,107 @@ def make(out: Path, path: Path, origin: str, gpu: str, seed: int, turn: int) -> 
     rng = np.random.default_rng([seed, zlib.crc32(stem.encode()), turn])
     made = Made()
     try:
-        part = draw_part(path, rng)
-        scene = Scene(path, **part)
-        _refuse_empty(scene)
+        scene, part = _draw_scene(path, rng)
     except ValueError as refusal:  # a TraceError is one
         made.refused = str(refusal)
         return made
-    name = f"P-{stem}-{name_of(part)}"
+    name = f"P-{stem}-{part}"
     natural = natural_patterns(scene)
-    base = {
-        "source": "P", "group": stem, "task": "", "family": stem, "origin": origin,
-        "gpu": gpu, "trains": _trains(scene), "seed": seed, "complete": False,
-        "recording": {"part": name_of(part), "frames": scene.has_frames},
-    }  # fmt: skip
+    run = runs.Run(
+        name, "P", stem, "natural", "", stem, _trains(scene), seed, gpu=gpu,
+        origin=origin, complete=False,
+        recording={"part": part, "frames": scene.has_frames},
+    )  # fmt: skip
     if not runs.exists(out, name):
         as_found = outcome(scene, natural, _core.Perturbation(), "")
-        run = runs.Run(name, role="natural", causes=_natural(natural, as_found), **base)
-        runs.write(out, run, as_found.text, as_found.truth)
-    made.names.append(name)
+        causes = _natural(natural, as_found)
+        runs.write(out, replace(run, causes=causes), as_found.text, as_found.truth)
+        made.names += [name, *_fixed(out, scene, natural, as_found, run)]
     for number, null in enumerate(_DRAWS):
-        drawn = _insert(scene, natural, rng, null)
-        if drawn is None:
+        if (drawn := insert(scene, natural, rng, null)) is None:
             continue
-        pattern, mechanism, draw, result = drawn
-        role = "null" if result.windows.max() < NOTHING else "slow"
+        result = drawn.result
         cause = runs.Cause(
-            pattern, mechanism, round(draw.strength, 4), null=null,
-            saved=round(result.saved[pattern], 6),
+            drawn.pattern, drawn.mechanism, drawn.strength, null=null,
+            saved=round(result.saved[drawn.pattern], 6),
         )  # fmt: skip
-        others = tuple(c for c in _natural(natural, result) if c.pattern != pattern)
-        run = runs.Run(
-            f"{name}-{turn}{'abc'[number]}", role=role, twin=name,
-            causes=(cause, *others), **base,
-        )  # fmt: skip
-        runs.write(out, run, result.text, result.truth)
-        made.names.append(run.name)
-        shares = result.windows[result.windows >= NOTHING]
-        made.insertions.append({
-            "pattern": pattern, "mechanism": mechanism, "strength": cause.strength,
-            "null": null, "largest": round(float(result.windows.max()), 4),
-            "saved": cause.saved, "windows": len(result.windows),
-            "shares": [round(float(share), 3) for share in shares],
-        })  # fmt: skip
+        others = (c for c in _natural(natural, result) if c.pattern != drawn.pattern)
+        one = replace(
+            run,
+            name=f"{name}-{turn}{'abcd'[number]}",
+            role="null" if result.windows.max() < NOTHING else "slow",
+            twin=name,
+            causes=(cause, *others),
+        )
+        runs.write(out, one, result.text, result.truth)
+        made.names.append(one.name)
+        made.insertions.append(_known(drawn, cause))
     return made
+
+
+def _draw_scene(path: Path, rng: np.random.Generator) -> tuple[Scene, str]:
+    # The first of some parts of a trace that is accepted. Raises ValueError.
+    for left in reversed(range(_PARTS)):
+        part = draw_part(path, rng, MOST_EVENTS if left else MOST_WHOLE)
+        try:
+            scene = Scene(path, **part)
+            _refuse_empty(scene)
+            return scene, name_of(part)
+        except ValueError:
+            if not part or not left:
+                raise
+    raise AssertionError
+
+
+def _fixed(
+    out: Path,
+    scene: Scene,
+    natural: dict[str, Edits],
+    found: Outcome,
+    run: runs.Run,
+) -> list[str]:
+    # The trace without one of its own patterns, the costliest that leaves a sound one.
+    worth = [
+        name
+        for name in natural
+        if name in REMOVABLE and found.saved[name] >= POSITIVE / 2
+    ]
+    if not worth:
+        return []
+    gone = max(worth, key=lambda name: found.saved[name])
+    left = {name: edits for name, edits in natural.items() if name != gone}
+    result = outcome(scene, left, _core.Perturbation(), "", natural[gone])
+    name = f"{run.name}-without-{gone}"
+    fixed = replace(
+        run, name=name, role="fixed", twin=run.name, causes=_natural(left, result)
+    )
+    runs.write(out, fixed, result.text, result.truth)
+    return [name]
+
+
+def _known(drawn: Inserted, cause: runs.Cause) -> dict[str, Any]:
+    windows = drawn.result.windows
+    return {
+        "pattern": cause.pattern,
+        "mechanism": cause.mechanism,
+        "strength": cause.strength,
+        "null": cause.null,
+        "largest": round(float(windows.max()), 4),
+        "saved": cause.saved,
+        "windows": len(windows),
+        "shares": [round(float(share), 3) for share in windows if share >= NOTHING],
+    }
 
 
 def _refuse_empty(scene: Scene) -> None:
     if len(scene.work) < _LEAST_WORK:
         raise ValueError(f"it has {len(scene.work)} pieces of device work, too few")
     count = max((len(scene.operators(thread)) for thread in scene.threads), default=0)
-    if count < _LEAST_OPERATORS:
+    if count < LEAST_OPERATORS:
         raise ValueError(f"it has {count} outermost operators, too few")
 
 
-def _insert(
-    scene: Scene,
-    natural: dict[str, list[_core.Edit]],
-    rng: np.random.Generator,
-    null: bool,
-) -> tuple[str, str, Draw, Outcome] | None:
-    patterns = [name for name in MECHANISMS if can_have(scene, name)]
-    weights = np.array([WEIGHTS[name] for name in patterns])
-    for _ in range(_TRIES):
-        pattern = str(rng.choice(patterns, p=weights / weights.sum()))
-        mechanism = str(rng.choice(sorted(MECHANISMS[pattern])))
-        draw = _draw(scene, rng, null)
-        try:
-            perturbation = MECHANISMS[pattern][mechanism](scene, draw)
-            if not len(perturbation):
-                continue
-            result = outcome(scene, natural, perturbation, pattern)
-        except ValueError as place:  # inside a call, in a wait for another thread
-            if "insertion" not in str(place):
-                raise
-            continue
-        if null and result.windows.max() >= NOTHING:
-            continue
-        return pattern, mechanism, draw, result
-    return None
-
-
-def _draw(scene: Scene, rng: np.random.Generator, null: bool) -> Draw:
-    threads = [t for t in scene.threads if len(scene.operators(t)) >= _LEAST_OPERATORS]
-    weights = np.array([thread.launches for thread in threads], dtype=float)
-    thread: Thread = threads[int(rng.choice(len(threads), p=weights / weights.sum()))]
-    rows = scene.operators(thread)
-    # A stretch of its operators, at least 20 of them.
-    count = len(rows)
-    share = max(_LEAST_OPERATORS / count, float(rng.uniform(0.08, 0.5)))
-    taken = min(count, max(_LEAST_OPERATORS, int(share * count)))
-    first = int(rng.integers(count - taken + 1))
-    begin, end = int(scene.ts[rows[first]]), int(scene.end[rows[first + taken - 1]])
-    return Draw(rng, float(rng.uniform()), null, thread, begin, end)
-
-
-def _natural(
-    natural: dict[str, list[_core.Edit]], result: Outcome
-) -> tuple[runs.Cause, ...]:
+def _natural(natural: dict[str, Edits], result: Outcome) -> tuple[runs.Cause, ...]:
     return tuple(
         runs.Cause(
             name, "as_recorded", 1.0, natural=True, saved=round(result.saved[name], 6)

@@ -5,6 +5,7 @@ pattern, and what it comes to in windows."""
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,7 +19,13 @@ WINDOW_EVENTS = 128
 #: Patterns of a source that are taken out in turn, the costliest first.
 MOST_NATURAL = 6
 _LEAST_NATURAL = 0.002  # Of the span: less is no pattern's.
-_HOMES = re.compile(rb"(/home/|/Users/|\\\\Users\\\\)[^/\\\";:]+")
+_HOMES = [
+    re.compile(re.escape(start) + rb'(?!user[/\\";:])[^/\\";:]+(?=[/\\";:])')
+    for start in (b"/home/", b"/Users/", rb"\\Users\\")
+]
+
+
+Edits = list[_core.Edit]
 
 
 @dataclass(frozen=True)
@@ -31,7 +38,7 @@ class Outcome:
     windows: np.ndarray  #: Share of each window that the inserted pattern costs.
 
 
-def natural_patterns(scene: Scene) -> dict[str, list[_core.Edit]]:
+def natural_patterns(scene: Scene) -> dict[str, Edits]:
     """Return the patterns whose removal the replay prices and does not doubt, with the
     edit that takes them out."""
     gains: dict[str, int] = {}
@@ -55,9 +62,10 @@ def natural_patterns(scene: Scene) -> dict[str, list[_core.Edit]]:
 
 def outcome(
     scene: Scene,
-    natural: dict[str, list[_core.Edit]],
+    natural: dict[str, Edits],
     perturbation: _core.Perturbation,
     pattern: str,
+    removed: Sequence[_core.Edit] = (),
 ) -> Outcome:
     """Schedule a perturbation, and the same without each pattern that is in it.
 
@@ -66,22 +74,22 @@ def outcome(
         natural: What natural_patterns() returned.
         perturbation: May be empty.
         pattern: That it puts in; "" if it is empty.
+        removed: Edits that are made everywhere: the trace is without a pattern.
     """
     none = _core.Perturbation()
-    run = _core.perturb(scene.analysis, perturbation)
+
+    def scheduled(put_in: _core.Perturbation, edits: Edits) -> _core.Perturbed:
+        return _core.perturb(scene.analysis, put_in, [*removed, *edits])
+
+    run = scheduled(perturbation, [])
     without = {
-        name: _core.perturb(
-            scene.analysis, none if name == pattern else perturbation, edits
-        )
+        name: scheduled(none if name == pattern else perturbation, edits)
         for name, edits in natural.items()
     }
     if pattern and pattern not in without:
-        without[pattern] = scene.natural
-    if natural:
-        every = [edit for edits in natural.values() for edit in edits]
-        without[runs.ALL] = _core.perturb(scene.analysis, none, every)
-    else:
-        without[runs.ALL] = scene.natural
+        without[pattern] = scheduled(none, [])
+    every = [edit for edits in natural.values() for edit in edits]
+    without[runs.ALL] = scheduled(none, every)
     devices = scene.devices or [runs.HOST]
     truth = {
         (name, device): thinned(run.moments(other, device))
@@ -89,12 +97,23 @@ def outcome(
         for device in devices
     }
     saved = {n: 1 - o.span_ns / max(1, run.span_ns) for n, o in without.items()}
-    text = _HOMES.sub(rb"\1user", run.text("rescheduled", list(METADATA)))
+    text = without_homes(run.text("rescheduled", list(METADATA)))
     windows = np.zeros(0)
     if pattern:
         alone = [run.moments(scene.natural, device) for device in devices]
         windows = window_shares(text, alone)
     return Outcome(text, truth, saved, windows)
+
+
+def without_homes(text: bytes) -> bytes:
+    """Return a trace's text with the names of home folders blanked."""
+    for pattern in _HOMES:
+        while found := pattern.search(text):  # once a name
+            home = found[0]
+            start = home[: max(home.rfind(b"/"), home.rfind(b"\\")) + 1]
+            for end in (b"/", b"\\", b'"', b";", b":"):
+                text = text.replace(home + end, start + b"user" + end)
+    return text
 
 
 def window_shares(text: bytes, moments: list[np.ndarray]) -> np.ndarray:

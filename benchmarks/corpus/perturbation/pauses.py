@@ -191,15 +191,15 @@ def _compiles(
 def _allocates(
     scene: Scene, draw: Draw, at: Place, made: _core.Insertion, ns: int
 ) -> None:
-    made.call(scene.call_name("Malloc"), ns)
+    name = scene.call_name("Malloc")
+    made.call(name, ns, args=scene.call_args(name))
 
 
 def _frees(scene: Scene, draw: Draw, at: Place, made: _core.Insertion, ns: int) -> None:
-    made.sync(
-        scene.call_name("Free"), ns // 2, whole_device=True,
-        **scene.stream(draw.thread, at.at),
-    )  # fmt: skip
-    made.call(scene.call_name("Malloc"), ns - ns // 2)
+    name, where = scene.call_name("Free"), scene.stream(draw.thread, at.at)
+    args = scene.call_args(name)
+    made.sync(name, ns // 2, whole_device=True, args=args, **where)
+    _allocates(scene, draw, at, made, ns - ns // 2)
 
 
 def _pins(scene: Scene, draw: Draw, at: Place, made: _core.Insertion, ns: int) -> None:

@@ -16,13 +16,14 @@ from torchtraceap import _core, analyze
 
 #: What of a row's args says which event it is, or what it worked on, not where.
 _OF_ONE_EVENT = frozenset(
-    """external id,ev idx,profiler event index,sequence number,fwd thread id,
-    record function id,concrete inputs,python id,python parent id,correlation,
-    external ts,device,stream,bytes,queued,memory bandwidth (gb/s),src,dst,kind,size,
-    collective name,process group name,process group ranks""".replace(
-        "\n    ", ""
-    ).split(",")
-)
+    {
+        "external id", "ev idx", "profiler event index", "sequence number",
+        "fwd thread id", "record function id", "concrete inputs", "python id",
+        "python parent id", "correlation", "external ts", "device", "stream", "bytes",
+        "queued", "memory bandwidth (gb/s)", "src", "dst", "ptr", "kind", "size",
+        "kernel", "collective name", "process group name", "process group ranks",
+    }
+)  # fmt: skip
 #: What a trace carries beside its events and may be passed on.
 METADATA = ("schemaVersion", "deviceProperties", "distributedInfo", "displayTimeUnit")
 
@@ -117,6 +118,15 @@ class Scene:
 
     def operators(self, thread: Thread) -> np.ndarray:
         """Return the outermost operators of a thread, by start."""
+        if thread not in self._operators:
+            self._operators[thread] = self._find_operators(thread)
+        return self._operators[thread]
+
+    @cached_property
+    def _operators(self) -> dict[Thread, np.ndarray]:
+        return {}
+
+    def _find_operators(self, thread: Thread) -> np.ndarray:
         rows = self.on(thread, self.of("cpu_op"))
         rows = rows[np.lexsort((-self.dur[rows], self.ts[rows]))]
         outer, until = [], -(1 << 62)
@@ -183,6 +193,24 @@ class Scene:
         kinds, counts = np.unique(np.array(names, dtype=str), return_counts=True)
         return str(kinds[counts.argmax()]) if names else self.call_name("LaunchKernel")
 
+    def call_args(self, name: str) -> str:
+        """Return the args of a call as this trace has them for calls of its name."""
+        rows = self.calls[self.names[self.calls] == name]
+        return self.args_like(int(rows[0])) if len(rows) else ""
+
+    def kernel_like(self, rng: np.random.Generator, *parts: str) -> tuple[str, str]:
+        """Return name and args of a real kernel of the trace whose name has one of some
+        parts, the first found; else of one of its shorter half."""
+        kernels = self.of("kernel")
+        for part in parts:
+            found = [row for row in kernels if part in self.names[row]]
+            if found:
+                row = int(found[int(rng.integers(len(found)))])
+                return str(self.names[row]), self.args_like(row)
+        short = kernels[np.argsort(self.dur[kernels])[: max(1, len(kernels) // 2)]]
+        row = int(short[int(rng.integers(len(short)))])
+        return str(self.names[row]), self.args_like(row)
+
     def category_like(self, name: str, default: str) -> str:
         """Return the category of events of a name here (older traces differ)."""
         found = np.flatnonzero([str(n).startswith(name) for n in self.trace.strings])
@@ -190,12 +218,10 @@ class Scene:
         return str(self.categories[rows[0]]) if len(rows) else default
 
     def args_like(self, row: int, dims: str | None = None) -> str:
-        """Return the args of a row as members for an event beside it, without what is
-        that row's alone; with these sizes of inputs, where sizes were recorded."""
-        text = self._args.get(row)
-        if text is None:
-            text = self._args[row] = self.trace.read_args([row])[0]
-        given = json.loads(text) if text else {}
+        """Return the args of the first row of a row's name, as members for an event
+        beside it, without what is that row's alone; with these sizes of inputs, where
+        sizes were recorded."""
+        given = self._args[int(self.trace.columns["name"][row])]
         kept = {k: v for k, v in given.items() if k.lower() not in _OF_ONE_EVENT}
         for key in ("Input Dims", "Input type", "Input Strides"):
             if key in kept:
@@ -205,5 +231,20 @@ class Scene:
         return json.dumps(kept)[1:-1]
 
     @cached_property
-    def _args(self) -> dict[int, str]:
-        return {}
+    def _args(self) -> dict[int, dict[str, Any]]:
+        # By the id of the name. One pass over the file: each row asked for alone
+        # would take another.
+        rows = self.of(
+            "cpu_op",
+            "kernel",
+            "gpu_memcpy",
+            "gpu_memset",
+            "cuda_runtime",
+            "cuda_driver",
+        )
+        ids, firsts = np.unique(self.trace.columns["name"][rows], return_index=True)
+        texts = self.trace.read_args(list(map(int, rows[firsts])))
+        return {
+            int(i): json.loads(text) if text else {}
+            for i, text in zip(ids, texts, strict=True)
+        }

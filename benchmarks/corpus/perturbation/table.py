@@ -42,6 +42,10 @@ WEIGHTS = {
 }
 
 
+#: How much more often where a trace can have them at all, as few can.
+RARE = {"gc_pause": 2.0, "comm_exposed": 3.0, "unfused_optimizer": 3.0}
+
+
 def can_have(scene: Scene, pattern: str) -> bool:
     """Tell whether a trace has what a pattern needs: collectives, frames, kernels of
     many tensors."""

@@ -36,15 +36,28 @@ def read_back(
         made.launch(
             "hipMemcpyWithStream", jitter(draw, 9_000), COPY,
             "Memcpy DtoH (Device -> Host)", jitter(draw, ns), bytes=size, waits=True,
-            **where,
+            call_args=scene.call_args("hipMemcpyWithStream"),
+            work_args='"kind": "DtoH"', **where,
         )  # fmt: skip
         return
     name = "Memcpy DtoH (Device -> Pageable)"
     made.launch(
-        "cudaMemcpyAsync", jitter(draw, 8_000), COPY, name, jitter(draw, ns), bytes=size,
-        waits=True, work_args=bandwidth(size, ns), **where,
+        "cudaMemcpyAsync", jitter(draw, 8_000), COPY, name, jitter(draw, ns),
+        bytes=size, waits=True, call_args=scene.call_args("cudaMemcpyAsync"),
+        work_args=bandwidth(size, ns), **where,
     )  # fmt: skip
-    made.sync("cudaStreamSynchronize", jitter(draw, 3_500), **where)
+    synchronize(scene, draw, made, "StreamSynchronize", where)
+
+
+def synchronize(
+    scene: Scene, draw: Draw, made: _core.Insertion, what: str, where: dict[str, int]
+) -> None:
+    """Wait for a stream, or with ``DeviceSynchronize`` for its device."""
+    name = scene.call_name(what)
+    made.sync(
+        name, jitter(draw, 3_500), whole_device=what.startswith("Device"),
+        args=scene.call_args(name), **where,
+    )  # fmt: skip
 
 
 def bandwidth(size: int, ns: int) -> str:
@@ -77,13 +90,12 @@ def _to_host(scene: Scene, draw: Draw, at: Place, made: _core.Insertion) -> None
 
 def _device(scene: Scene, draw: Draw, at: Place, made: _core.Insertion) -> None:
     where = scene.stream(draw.thread, at.at)
-    name = scene.call_name("DeviceSynchronize")
-    made.sync(name, jitter(draw, 4_000), whole_device=True, **where)
+    synchronize(scene, draw, made, "DeviceSynchronize", where)
 
 
 def _stream(scene: Scene, draw: Draw, at: Place, made: _core.Insertion) -> None:
     where = scene.stream(draw.thread, at.at)
-    made.sync(scene.call_name("StreamSynchronize"), jitter(draw, 4_000), **where)
+    synchronize(scene, draw, made, "StreamSynchronize", where)
 
 
 def _event(scene: Scene, draw: Draw, at: Place, made: _core.Insertion) -> None:

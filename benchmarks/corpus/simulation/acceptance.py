@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""acceptance.py: whether the replay takes simulated traces for what they claim to be."""
+"""acceptance.py: whether the replay accepts simulated traces."""
 
 from __future__ import annotations
 

@@ -11,9 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from simulation import communication_causes as communication
 from simulation import device_causes as device
 from simulation import host_causes as host
 from simulation import memory_causes as memory
+from simulation import wait_causes as waits
 from simulation.items import Steps
 from simulation.place import Place
 
@@ -31,10 +33,10 @@ class Mechanism:
 
 
 MECHANISMS = (
-    Mechanism("sync_stall", "item", host.read_scalars, 3),
-    Mechanism("sync_stall", "explicit", host.synchronize, 2),
-    Mechanism("sync_stall", "event", host.wait_for_events),
-    Mechanism("sync_stall", "nonzero", host.find_rows),
+    Mechanism("sync_stall", "item", waits.read_scalars, 3),
+    Mechanism("sync_stall", "explicit", waits.synchronize, 2),
+    Mechanism("sync_stall", "event", waits.wait_for_events),
+    Mechanism("sync_stall", "nonzero", waits.find_rows),
     Mechanism("dataloader_bound", "no_workers", host.load_in_step, 2),
     Mechanism("dataloader_bound", "slow_workers", host.load_slowly, 2),
     Mechanism("dataloader_bound", "collate", host.collate_in_step),
@@ -74,13 +76,13 @@ MECHANISMS = (
 )
 #: Only where there is another rank.
 DISTRIBUTED = (
-    Mechanism("comm_exposed", "after_backward", device.reduce_late, 2),
-    Mechanism("comm_exposed", "large_last_bucket", device.reduce_last),
-    Mechanism("comm_exposed", "slow_link", device.reduce_slowly),
-    Mechanism("small_collectives", "per_parameter", device.reduce_singly, 2),
-    Mechanism("small_collectives", "small_buckets", device.reduce_in_pieces),
-    Mechanism("small_collectives", "metrics", device.reduce_metrics),
-    Mechanism("straggler", "late_each_step", device.come_late, 2),
-    Mechanism("straggler", "late_once", device.come_late_once),
-    Mechanism("straggler", "uneven_batches", device.come_late_at_times),
+    Mechanism("comm_exposed", "after_backward", communication.reduce_late, 2),
+    Mechanism("comm_exposed", "large_last_bucket", communication.reduce_last),
+    Mechanism("comm_exposed", "slow_link", communication.reduce_slowly),
+    Mechanism("small_collectives", "per_parameter", communication.reduce_singly, 2),
+    Mechanism("small_collectives", "small_buckets", communication.reduce_in_pieces),
+    Mechanism("small_collectives", "metrics", communication.reduce_metrics),
+    Mechanism("straggler", "late_each_step", communication.come_late, 2),
+    Mechanism("straggler", "late_once", communication.come_late_once),
+    Mechanism("straggler", "uneven_batches", communication.come_late_at_times),
 )

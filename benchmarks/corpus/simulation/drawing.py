@@ -7,13 +7,14 @@ import random
 from dataclasses import dataclass
 
 from simulation import host_causes as host
+from simulation import wait_causes as waits
 from simulation.cause_table import DISTRIBUTED, MECHANISMS, Mechanism
 from simulation.items import Steps
 from simulation.place import Place
 
 _NULL = 0.25  # Of causes.
 _MANY = (1, 1, 1, 1, 1, 2, 2, 3)
-_NATURAL_SYNC = Mechanism("sync_stall", "loss_logged", host.read_loss)
+_NATURAL_SYNC = Mechanism("sync_stall", "loss_logged", waits.read_loss)
 _NATURAL_LOADERS = (
     Mechanism("dataloader_bound", "workers_ahead", host.load_ahead),
     Mechanism("dataloader_bound", "cheap_samples", host.load_in_step),

@@ -11,9 +11,9 @@ _HEAD = """# How far simulated timelines are from real ones
 Rendered by `python benchmarks/corpus/gates.py CORPUS --real FOLDER` from
 benchmarks/results/gates.json. Compared are {compared} of {runs} simulated runs with
 {real} real traces of NVIDIA devices, all of origins that are not held out
-(benchmarks/corpus/origins.py). The same traces gave the ranges that host times are drawn
-from (benchmarks/corpus/simulation/ranges.json), so a small distance of a host time says
-that drawing works, not that an unseen trace would look like this.
+(benchmarks/corpus/origins.py). The same traces gave the ranges that host times are
+drawn from (benchmarks/corpus/simulation/ranges.json), so a small distance of a host
+time says that drawing works, not that an unseen trace would look like this.
 
 ## Distances
 
@@ -53,8 +53,8 @@ def _probe(probe: Mapping[str, Any]) -> str:
     return (
         "\n## The probe\n\n"
         "Boosted trees tell windows of good simulated runs from windows of real traces "
-        f"with an AUROC of {probe['auroc']:.3f} (goal: at most {probe['goal']:.2f}), on "
-        f"traces they were not fitted on: {probe['real_windows']} real and "
+        f"with an AUROC of {probe['auroc']:.3f} (goal: at most {probe['goal']:.2f}), "
+        f"on traces they were not fitted on: {probe['real_windows']} real and "
         f"{probe['simulated_windows']} simulated windows, sides and traces weighed "
         "equally. The features that tell most by themselves, and their share of the "
         "trees' gain:\n\n" + _table(("feature", "AUROC", "gain"), rows)
@@ -71,19 +71,20 @@ def _rest(result: Mapping[str, Any]) -> str:
     rates = ((name, f"{rate:.1%}") for name, rate in yields["window_rate"].items())
     return (
         "\n## Replay\n\n"
-        f"{replays['accepted']} of {replays['traces']} simulated traces are accepted by "
-        "the replay.\n"
+        f"{replays['accepted']} of {replays['traces']} simulated traces are accepted "
+        "by the replay.\n"
         "\n## What causes cost\n\n"
-        "Causes by the share of the run that goes without them, in percent. Natural are "
-        "those that nobody put in, and all that is computed for every run.\n\n"
+        "Causes by the share of the run that goes without them, in percent. Natural "
+        "are those that nobody put in, and all that is computed for every run.\n\n"
         + _table(("", *bands), costs)
         + "\n## How often\n\n"
         f"Roles: {_counts(yields['roles'])}. Devices: {_counts(yields['gpus'])}. "
         f"{yields['programs']} programs. Of runs that are not slow, "
-        f"{yields['good_runs_with_windows']:.0%} have windows with a pattern other than "
-        "launch_bound; of all windows "
-        f"{yields['window_rate_but_launch_bound']:.0%} have one. Windows of equal length "
-        "that a pattern costs 5 % and more:\n\n" + _table(("pattern", "windows"), rates)
+        f"{yields['good_runs_with_windows']:.0%} have windows with a pattern other "
+        "than launch_bound; of all windows "
+        f"{yields['window_rate_but_launch_bound']:.0%} have one. Windows of equal "
+        "length that a pattern costs 5 % and more:\n\n"
+        + _table(("pattern", "windows"), rates)
     )
 
 

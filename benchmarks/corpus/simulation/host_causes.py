@@ -1,14 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""host_causes.py: waits, loading, pauses: mechanisms whose time is the host's."""
+"""host_causes.py: loading, pauses, compiling: mechanisms whose time is the host's."""
 
 from __future__ import annotations
 
 from simulation.inserting import at_begin, at_end, evenly, some_steps
 from simulation.items import Item, RuntimeCall, Steps
-from simulation.making import kernel_item
-from simulation.operator_rows import shapes_text
 from simulation.place import Place
-from torchtraceap.dryrun.record import Copy
 
 MAIN = "train.py(31): main"
 _LOADER = "enumerate(DataLoader)#_{}DataLoaderIter.__next__"
@@ -17,89 +14,6 @@ _LOADER = "enumerate(DataLoader)#_{}DataLoaderIter.__next__"
 def places(strength: float, most: int) -> int:
     """Return how many places a mechanism of a strength takes in a step."""
     return max(1, round(most**strength))
-
-
-def read_scalars(steps: Steps, strength: float, place: Place) -> None:
-    """``x.item()`` here and there; null: once, where the device is done anyway."""
-
-    def make(number: int, k: int) -> list[Item]:
-        copy = Copy("d2h", 4, pinned=place.rng.random() < 0.5, blocking=True)
-        return [
-            Item(f"{place.tag}{k}", "op", "aten::_local_scalar_dense",
-                 outer=("aten::item",), args=shapes_text([[]]), copy=copy,
-                 frames=(MAIN, "train.py(58): log_loss"), captured=False,
-                 line="train.py:60")
-        ]  # fmt: skip
-
-    if place.null:
-        return _behind_a_wait(steps, place, make)
-    evenly(steps, places(strength, 24), make, ("forward", "optimizer"))
-
-
-def _behind_a_wait(steps: Steps, place: Place, make) -> None:
-    """Put items in directly behind a wait that is part of the program."""
-    for number, step in enumerate(steps.steps):
-        waits = [i for i, it in enumerate(step) if it.kind == "wait" or _blocks(it)]
-        if waits:
-            at = waits[place.rng.randrange(len(waits))] + 1
-            step[at:at] = make(number, 0)
-        elif number == len(steps.steps) - 1:
-            # Where nobody waits, the end of the recording does.
-            step.extend(make(number, 0))
-
-
-def _blocks(item: Item) -> bool:
-    return item.copy is not None and item.copy.blocking
-
-
-def synchronize(steps: Steps, strength: float, place: Place) -> None:
-    """``torch.cuda.synchronize()``."""
-
-    def make(number: int, k: int) -> list[Item]:
-        frames = (
-            MAIN,
-            "train.py(71): timed",
-            "torch/cuda/__init__.py(783): synchronize",
-        )
-        return [Item(f"{place.tag}{k}", "wait", "device_sync", frames=frames,
-                     captured=False, line="train.py:73")]  # fmt: skip
-
-    if place.null:
-        return _behind_a_wait(steps, place, make)
-    evenly(steps, places(strength, 16), make, ("forward", "optimizer"))
-
-
-def wait_for_events(steps: Steps, strength: float, place: Place) -> None:
-    """``event.synchronize()``."""
-
-    def make(number: int, k: int) -> list[Item]:
-        frames = (
-            MAIN,
-            "train.py(77): timed",
-            "torch/cuda/streams.py(228): synchronize",
-        )
-        return [Item(f"{place.tag}{k}", "wait", "event_sync", frames=frames,
-                     captured=False, line="train.py:79")]  # fmt: skip
-
-    if place.null:
-        return _behind_a_wait(steps, place, make)
-    evenly(steps, places(strength, 16), make, ("forward", "optimizer"))
-
-
-def find_rows(steps: Steps, strength: float, place: Place) -> None:
-    """``x[mask]``: how many rows there are has to be known on the host."""
-
-    def make(number: int, k: int) -> list[Item]:
-        found = kernel_item(f"{place.tag}{k}", "aten::nonzero", "reduce", 65536,
-                            outer=("aten::index",), captured=False)  # fmt: skip
-        found.copy = Copy("d2h", 8, pinned=False, blocking=True)
-        found.frames = (MAIN, "train.py(83): select_rows")
-        found.line = "train.py:84"
-        return [found]
-
-    if place.null:
-        return _behind_a_wait(steps, place, make)
-    evenly(steps, places(strength, 16), make)
 
 
 def _loading(place: Place, us: float, kind: str, iterator: str) -> Item:
@@ -235,17 +149,6 @@ def tune_convolutions(steps: Steps, strength: float, place: Place) -> None:
                            rows=("aten::cudnn_convolution",), frames=(MAIN,),
                            captured=False)],
         some_steps(steps, place.rng, 0.3),
-    )  # fmt: skip
-
-
-def read_loss(steps: Steps, strength: float, place: Place) -> None:
-    """The loss is read once at the end of each step, as many programs do."""
-    copy = Copy("d2h", 4, pinned=False, blocking=True)
-    at_end(
-        steps,
-        lambda n, k: [Item(f"{place.tag}{k}", "op", "aten::_local_scalar_dense",
-                           outer=("aten::item",), args=shapes_text([[]]), copy=copy,
-                           frames=(MAIN,), captured=False, line="train.py:50")],
     )  # fmt: skip
 
 

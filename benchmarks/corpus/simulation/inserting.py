@@ -15,7 +15,7 @@ Maker = Callable[[int, int], list[Item]]
 def evenly(
     steps: Steps, many: int, make: Maker, phases: tuple[str, ...] = ("forward",)
 ) -> None:
-    """Put items in at so many places of each step, evenly over its phases' operators."""
+    """Put items in at so many places of each step, evenly over its phases."""
     for number, step in enumerate(steps.steps):
         at = [i for i, item in enumerate(step) if item.phase in phases]
         at = at or list(range(len(step)))

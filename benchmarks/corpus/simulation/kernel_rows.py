@@ -13,27 +13,22 @@ import math
 import zlib
 from dataclasses import dataclass
 
+from simulation.kernel_names import HEAVY, kernel_name
 from torchtraceap.dryrun.estimate.gpus import Gpu
 from torchtraceap.dryrun.estimate.launch import Launch
 
-_TYPES = {"float32": "float", "tf32": "float", "float16": "c10::Half",
-          "bfloat16": "c10::BFloat16", "float64": "double", "int64": "long",
-          "int32": "int", "bool": "bool"}  # fmt: skip
-_BLOCKS = {"elementwise": (128, 32), "strided": (128, 40), "copy": (128, 32),
-           "cat": (128, 34), "gather": (128, 32), "reduce": (512, 32), "norm": (256, 40),
-           "column_reduce": (512, 48), "scan": (256, 40), "sort": (256, 60),
-           "lists": (512, 48), "batch_norm": (512, 38), "batch_norm_backward": (512, 44),
-           "pool": (256, 36), "layout": (256, 34), "layout_image": (256, 40)}  # fmt: skip
+# Threads of a block and registers of a thread, by class; shared memory in bytes.
+_BLOCKS = {
+    "elementwise": (128, 32), "strided": (128, 40), "copy": (128, 32),
+    "cat": (128, 34), "gather": (128, 32), "reduce": (512, 32), "norm": (256, 40),
+    "column_reduce": (512, 48), "scan": (256, 40), "sort": (256, 60),
+    "lists": (512, 48), "batch_norm": (512, 38), "batch_norm_backward": (512, 44),
+    "pool": (256, 36), "layout": (256, 34), "layout_image": (256, 40),
+}  # fmt: skip
 _SHARED = {
-    "reduce": 16,
-    "norm": 48,
-    "column_reduce": 4096,
-    "batch_norm": 1024,
-    "batch_norm_backward": 2048,
-    "layout": 8704,
-    "sort": 16384,
-    "scan": 2064,
-}
+    "reduce": 16, "norm": 48, "column_reduce": 4096, "batch_norm": 1024,
+    "batch_norm_backward": 2048, "layout": 8704, "sort": 16384, "scan": 2064,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -62,7 +57,7 @@ class KernelRows:
     def _row(self, launch: Launch, operator: str, share: float) -> KernelRow:
         gpu = self._gpu
         draw = zlib.crc32(f"{self._seed}{operator}{launch.work}".encode())
-        heavy = launch.work in _HEAVY
+        heavy = launch.work in HEAVY
         threads, registers = (
             ((128, 256, 384)[draw % 3], (90, 122, 168, 232)[draw // 3 % 4])
             if heavy
@@ -95,127 +90,5 @@ class KernelRows:
             "block": [threads, 1, 1],
             "est. achieved occupancy %": min(100, round(occupancy)),
         }
-        name = self._name(launch, operator, draw)
+        name = kernel_name(launch, operator, gpu, draw)
         return KernelRow(name, json.dumps(args)[1:-1], blocks)
-
-    def _name(self, launch: Launch, operator: str, draw: int) -> str:
-        base = operator.rpartition("::")[2].strip("_") or "op"
-        kind = _TYPES.get(launch.dtype, "float")
-        work = launch.work
-        if work in _HEAVY:
-            return _library_name(work, launch.dtype, self._gpu, draw)
-        if work == "lists":
-            functor = "".join(word.capitalize() for word in base.split("_"))
-            return (
-                "void at::native::(anonymous namespace)::multi_tensor_apply_kernel<"
-                "at::native::(anonymous namespace)::TensorListMetadata<"
-                f"{2 + draw % 3}>, at::native::(anonymous namespace)::{functor}Functor"
-                f"<{kind}, {2 + draw % 3}, 1, 0> >"
-            )
-        if work == "column_reduce" or work == "reduce":
-            return (
-                f"void at::native::reduce_kernel<512, 1, at::native::ReduceOp<{kind}, "
-                f"at::native::func_wrapper_t<{kind}, at::native::{base}_functor<{kind},"
-                f" float, float>::operator()(at::TensorIterator&)::"
-                f"{{lambda({kind}, {kind})#1}}>, unsigned int, {kind}, 4> >"
-            )
-        if work == "norm":
-            return _norm_name(base, kind)
-        if work in ("batch_norm", "batch_norm_backward"):
-            way = (
-                "bw_1C11_singleread" if "backward" in work else "fw_tr_1C11_singleread"
-            )
-            return f"void cudnn::bn_{way}_kernel_NCHW<{kind}, float, int, 512, true, 1>"
-        if work == "copy":
-            return (
-                "void at::native::unrolled_elementwise_kernel<at::native::"
-                "direct_copy_kernel_cuda(at::TensorIteratorBase&)::"
-                f"{{lambda()#3}}::operator()() const::{{lambda({kind})#1}}, "
-                "std::array<char*, 2ul>, 4>"
-            )
-        if work == "cat":
-            return (
-                "void at::native::(anonymous namespace)::CatArrayBatchedCopy<"
-                f"at::native::(anonymous namespace)::OpaqueType<4u>, unsigned int, "
-                f"{2 + draw % 3}, 64, 64>"
-            )
-        if work == "gather":
-            which = "indexSelectLargeIndex" if draw % 2 else "index_elementwise_kernel"
-            return f"void at::native::(anonymous namespace)::{which}<{kind}, long, unsigned int, 2, 2, -2, true>"
-        if work in ("sort", "scan"):
-            which = (
-                "DeviceRadixSortOnesweepKernel"
-                if work == "sort"
-                else "DeviceScanKernel"
-            )
-            return f"void at_cuda_detail::cub::{which}<at_cuda_detail::cub::Policy900, false, {kind}, long>"
-        if work == "pool":
-            return f"void at::native::(anonymous namespace)::{base}_out_cuda_frame<{kind}, {kind}>"
-        if work in ("layout", "layout_image"):
-            return f"void cudnn::ops::nchwToNhwcKernel<{kind}, {kind}, float, false, true, (cudnnKernelDataType_t)2>"
-        which = "vectorized" if work == "elementwise" else "unrolled"
-        functor = "".join(word.capitalize() for word in base.split("_"))
-        return (
-            f"void at::native::{which}_elementwise_kernel<4, at::native::"
-            f"{'CUDA' if draw % 2 else ''}Functor_{functor}<{kind}>, "
-            f"std::array<char*, {2 + draw % 2}ul> >"
-        )
-
-
-_HEAVY = frozenset(
-    ("gemm", "gemm_unaligned", "gemv", "bmm", "bmm_unaligned", "attention",
-     "attention_backward", "conv", "conv_backward", "conv_image",
-     "conv_backward_image")
-)  # fmt: skip
-
-
-def _library_name(work: str, dtype: str, gpu: Gpu, draw: int) -> str:
-    chip = {7: "volta", 8: "ampere", 9: "sm90"}[gpu.compute_capability[0]]
-    chip = "turing" if gpu.compute_capability == (7, 5) else chip
-    tile = ("128x128", "128x64", "64x64", "256x128", "64x32")[draw % 5]
-    turn = ("nn", "nt", "tn")[draw // 5 % 3]
-    if work.startswith("attention"):
-        way = "bwd_dq_dk_dv_loop_seqk_parallel" if "backward" in work else "fwd"
-        if dtype in ("float16", "bfloat16"):
-            return (
-                f"void pytorch_flash::flash_{way}_kernel<Flash_fwd_kernel_traits<64, "
-                "128, 128, 4, false, false, cutlass::bfloat16_t> >"
-            )
-        side = "Backward" if "backward" in work else "Forward"
-        return f"fmha_cutlass{side[0]}_f32_aligned_64x64_rf_{chip}(PyTorchMemEffAttention::Attention{side}Kernel)"
-    if work == "gemv":
-        return "void gemv2T_kernel_val<int, int, float, float, float, float, 128, 16, 4, 4, false>"
-    half = dtype in ("float16", "bfloat16")
-    if "conv" in work:
-        way = ("dgrad", "wgrad")[draw % 2] if "backward" in work else "fprop"
-        if dtype == "float32" or chip in ("volta", "turing"):
-            return f"{chip}_scudnn_{tile}_relu_interior_{turn}_v1"
-        kind = "f16f16_f16f32_f32" if half else "tf32f32_tf32f32_f32"
-        return (
-            f"sm80_xmma_{way}_implicit_gemm_{kind}_nhwckrsc_nchw_tilesize{tile}x16_"
-            "stage4_warpsize2x2x1_g1_tensor16x8x8_execute_kernel_cudnn"
-        )
-    if dtype == "float32":
-        return f"{chip}_sgemm_{tile}_{turn}"
-    if half and chip == "sm90":
-        return f"nvjet_hsh_{tile}_64x4_2x1_v_bz_{turn.upper()}T"
-    kind = "fp16_s16816" if half else "s1688"
-    if chip in ("volta", "turing"):
-        return f"{chip}_fp16_s884gemm_fp16_{tile}_ldg8_f2f_{turn}"
-    if draw % 3 == 0:
-        return f"void cutlass::Kernel2<cutlass_80_tensorop_{kind}gemm_{tile}_16x4_{turn}_align4>(cutlass_80_tensorop_{kind}gemm_{tile}_16x4_{turn}_align4::Params)"
-    chip = "ampere" if chip == "sm90" else chip
-    return f"{chip}_{kind}gemm_{tile}_ldg8_f2f_stages_32x5_{turn}"
-
-
-def _norm_name(base: str, kind: str) -> str:
-    if "softmax" in base:
-        side = "Backward" if "backward" in base else "Forward"
-        return f"void (anonymous namespace)::softmax_warp_{side.lower()}<{kind}, {kind}, float, 8, true, false>"
-    if "group" in base:
-        return (
-            f"void at::native::(anonymous namespace)::RowwiseMomentsCUDAKernel<{kind}>"
-        )
-    if "backward" in base:
-        return f"void at::native::(anonymous namespace)::layer_norm_grad_input_kernel<{kind}, float>"
-    return f"void at::native::(anonymous namespace)::vectorized_layer_norm_kernel<{kind}, float>"

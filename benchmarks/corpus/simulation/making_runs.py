@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
 import runs
 from workloads.pairs import Case
 
@@ -15,9 +16,10 @@ from simulation.conditions import Conditions, draw, fitted_steps
 from simulation.distributing import arrivals_of, with_collectives
 from simulation.drawing import Put, draw_causes, draw_natural, draw_nulls
 from simulation.items import Steps
-from simulation.lowering import PLAIN, Lowering
+from simulation.lowering import Lowering
 from simulation.programs import Programs, Twin
 from simulation.truths import Timed, moments, saved
+from simulation.views import PLAIN, Lowered
 
 _DEVICE = 0
 _DISTRIBUTED = 0.2
@@ -136,7 +138,7 @@ class _Scheduling:
         plan = self._plan
         lowered = self._lowered(())
         ran = Timed.of(lowered)
-        truth: dict[tuple[str, int], object] = {}
+        truth: dict[tuple[str, int], np.ndarray] = {}
         gains: dict[str, float] = {}
         for pattern in self._patterns():
             without = Timed.of(self._lowered((pattern,)))
@@ -167,7 +169,7 @@ class _Scheduling:
             found.add("comm_exposed")
         return tuple(sorted(found))
 
-    def _lowered(self, without: Iterable[str]):
+    def _lowered(self, without: Iterable[str]) -> Lowered:
         plan = self._plan
         without = set(without)
         fixed = plan.paired and plan.case.pair.pattern in without

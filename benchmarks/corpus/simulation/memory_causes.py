@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
-from simulation.host_causes import MAIN, _behind_a_wait, places
+from simulation.host_causes import MAIN, places
 from simulation.inserting import at_begin, at_end, evenly, some_steps
 from simulation.items import Item, RuntimeCall, Steps
 from simulation.operator_rows import shapes_text
 from simulation.place import Place
+from simulation.wait_causes import behind_a_wait
 from torchtraceap.dryrun.record import Copy
 
 _LINK = 16e3  # Bytes a us: what sizes are chosen by.
@@ -41,7 +42,7 @@ def download_often(steps: Steps, strength: float, place: Place) -> None:
         return [_copy(place, k, copy, "collect_outputs", 117)]
 
     if place.null:
-        return _behind_a_wait(steps, place, make)
+        return behind_a_wait(steps, place, make)
     evenly(steps, places(strength, 60), make, ("forward", "optimizer"))
 
 
@@ -51,8 +52,9 @@ def upload_constants(steps: Steps, strength: float, place: Place) -> None:
     def make(number: int, k: int) -> list[Item]:
         copy = Copy("h2d", 4 * (1 + place.rng.randrange(512)), place.null,
                     not place.null)  # fmt: skip
+        frames = (MAIN, "train.py(124): scale_gradients")
         made = Item(f"{place.tag}full{k}", "pause", "", us=6.0, rows=("aten::full",),
-                    frames=(MAIN, "train.py(124): scale_gradients"), captured=False)  # fmt: skip
+                    frames=frames, captured=False)  # fmt: skip
         return [made, _copy(place, k, copy, "scale_gradients", 124)]
 
     many = 2 if place.null else places(strength, 90)
@@ -90,7 +92,7 @@ def download_pageable(steps: Steps, strength: float, place: Place) -> None:
     copy = Copy("d2h", nbytes, place.fixed, not place.fixed)
     make = lambda n, k: [_copy(place, k, copy, "keep_outputs", 145)]  # noqa: E731
     if place.null:
-        return _behind_a_wait(steps, place, make)
+        return behind_a_wait(steps, place, make)
     at_end(steps, make)
 
 
@@ -132,7 +134,7 @@ def empty_cache(steps: Steps, strength: float, place: Place) -> None:
 
 
 def retry_allocation(steps: Steps, strength: float, place: Place) -> None:
-    """An allocation fails, the cache is emptied and it is tried again, in some steps."""
+    """An allocation fails in some steps; the cache is emptied, it is tried again."""
     many = 1 if place.null else places(strength, 30)
     us = 4.0 if place.null else 150.0
     calls = [RuntimeCall("cudaMalloc", us)]

@@ -7,7 +7,7 @@ All in microseconds.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +19,9 @@ from simulation.operator_classes import operator_class
 
 _LAUNCHES = ("LaunchKernel", "LaunchCooperative")
 _SYNCS = ("cudaStreamSynchronize", "cudaDeviceSynchronize", "cudaEventSynchronize")
+# Polls are those of watchdogs on threads of their own.
+_NO_OTHERS = (*_SYNCS, "cudaMemcpy", "cudaGraph", "cuMem", "cuModule", "cuLibrary",
+              "cudaEventQuery", "INVALID")  # fmt: skip
 _LONGEST_BETWEEN_US = 200.0  # Longer is more than a pause between two operators.
 _QUEUED_US = 15.0  # Launched so long before its turn, a kernel waited for nothing else.
 
@@ -44,6 +47,7 @@ class Observed:
 
     samples: Samples = field(default_factory=lambda: defaultdict(list))
     kernels: int = 0
+    others: Counter[str] = field(default_factory=Counter)  #: Calls of no other sample.
 
     def add(self, name: str, value: float) -> None:
         self.samples[name].append(value)
@@ -140,6 +144,9 @@ def _called(row: Row, took: float, found: Observed) -> None:
         found.add("call " + row.name, took)
     elif row.name.startswith(("cudaEventRecord", "cudaStreamWaitEvent")):
         found.add("call event", took)
+    elif not row.name.startswith(_NO_OTHERS):
+        found.add("call other", took)
+        found.others[row.name] += 1
 
 
 def _device(calls: dict, work: dict, found: Observed) -> None:

@@ -28,7 +28,7 @@ _ASSUMED = {
 }
 #: What a faster host does not shorten as much: these stay as measured.
 _DRIVER = ("latency", "latency end", "queued gap", "call launch", "call memset",
-           "call event", "sync back", "sync idle")  # fmt: skip
+           "call event", "call other", "sync back", "sync idle")  # fmt: skip
 _PACE = ("own elementwise", "call launch", "own copy")
 
 
@@ -47,6 +47,7 @@ class Profile:
         self._noise = rng.integers(0, _PLACES, (_MASK + 1,)).tolist()
         self._normal = rng.standard_normal(_MASK + 1).tolist()
         self._tables: dict[str, list[float]] = {}
+        self._others: list[tuple[str, float]] | None = None
 
     def us(self, what: str, key: str | int) -> float:
         """Draw what takes the host or the driver so long; `key` says for whom."""
@@ -64,6 +65,18 @@ class Profile:
     def _median(self, what: str) -> float:
         self.us(what, "")  # Fills the table.
         return self._tables[what][_PLACES // 2]
+
+    def other_calls(self, key: str) -> list[str]:
+        """Draw which calls go before a launch, such as cudaFuncGetAttributes."""
+        if self._others is None:
+            found = measured()["traces"][self._name].get("other_calls", {})
+            self._others = [(name, rate * _PLACES) for name, rate in found.items()]
+        return [
+            name
+            for name, rate in self._others
+            for k in range(int(rate // _PLACES) + 1)
+            if self._noise[_place(name, f"{key}{k}")] < rate - k * _PLACES
+        ]
 
     def factor(self, what: str, key: str | int, sigma: float) -> float:
         """Draw a factor around 1, lognormal."""

@@ -7,9 +7,9 @@ Of each trace of NVIDIA devices whose origin is not held out (origins.py), the q
 of what the host takes: for operators by class (``own CLASS``, for each launch, without
 the launch), for those around others (``own outer``, ``own node``), between operators
 (``between``), for calls, and of what lies between calls and the device: ``latency``
-(launch to start, idle stream; ``latency end``: from the end of the call), ``queued gap``
-(full stream), ``sync back`` (end of the work to return). Written to ranges.json, beside
-this file, with where each comes from.
+(launch to start, idle stream; ``latency end``: from the end of the call), ``queued
+gap`` (full stream), ``sync back`` (end of the work to return). Written to ranges.json,
+beside this file, with where each comes from.
 """
 
 from __future__ import annotations
@@ -54,6 +54,12 @@ def measured(traces: Path) -> dict:
                 name: [round(float(q), 3) for q in np.percentile(values, LEVELS)]
                 for name, values in sorted(found.samples.items())
                 if len(values) >= FEWEST
+            },
+            # How often for each launch.
+            "other_calls": {
+                name: round(many / max(1, len(found.samples["call launch"])), 4)
+                for name, many in sorted(found.others.items())
+                if many >= FEWEST
             },
             "samples": {name: len(values) for name, values in found.samples.items()},
         }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""scopes.py: the threads of a run, and what is open on them: steps, functions, nodes."""
+"""scopes.py: the threads of a run, and what is open on them."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from simulation.lowering import Lowered
+from simulation.views import Lowered
 
 _NEGLIGIBLE_NS = 500  # Moments between which less is saved than this are left out.
 

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """host_twins.py: twins that read values of the device, and those that load data.
 
-More of them are in host_twins_waits.py, _loading.py, _copies.py, _streams.py,
-_snapshots.py, _moves.py, _python.py, _garbage.py and _ranks.py. A slow twin takes its
-slow way at the share ``Lab.strength`` of its places; its docstring says what they are.
+More of them are in host_twins_waits.py, _loading.py, _copies.py, _fills.py,
+_streams.py, _snapshots.py, _moves.py, _python.py, _garbage.py and _ranks.py. A slow
+twin takes its slow way at the share ``Lab.strength`` of its places; its docstring says
+what they are.
 
 A comment ``# cause: NAME`` marks the line to blame in pair NAME; the manifest finds
 it by that comment, so that a test can compare it with the frame a finding names.

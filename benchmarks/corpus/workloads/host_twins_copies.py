@@ -9,7 +9,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from workloads.families import SOURCES, Batch
+from workloads.families import Batch
 from workloads.training import Lab, Training
 
 
@@ -44,22 +44,29 @@ class CopiesRows(CopiesWhole):
 
 
 class CopiesFields(CopiesWhole):
-    """Copies the first inputs field by field (columns, channels, words).
+    """Copies a tensor of the batch field by field (columns, channels, words).
 
-    Its places are the fields; the others come in one copy.
+    Its places are the fields of the first that has any; the others come in one copy.
     """
 
     def fetch(self) -> Batch:
-        first, *rest = Training.fetch(self)
-        count = self.lab.share(first.shape[1])
+        parts = list(Training.fetch(self))
+        split = next((i for i, part in enumerate(parts) if part.dim() > 1), -1)
+        return tuple(
+            self.joined(part) if i == split else part.to(self.device)
+            for i, part in enumerate(parts)
+        )
+
+    def joined(self, part: Tensor) -> Tensor:
+        count = self.lab.share(part.shape[1])
         fields = []
-        for field in first[:, :count].unbind(1):
+        for field in part[:, :count].unbind(1):
             fields.append(field.to(self.device))  # cause: fields_copied_singly
-        fields = torch.stack(fields, dim=1)
-        if count < first.shape[1]:
-            others = first[:, count:].contiguous().to(self.device)
-            fields = torch.cat([fields, others], dim=1)
-        return fields, *(part.to(self.device) for part in rest)
+        joined = torch.stack(fields, dim=1)
+        if count == part.shape[1]:
+            return joined
+        others = part[:, count:].contiguous().to(self.device)
+        return torch.cat([joined, others], dim=1)
 
 
 class ScalesGradients(Training):
@@ -128,74 +135,3 @@ class SendsGradientsRound(Training):
         for i, p in enumerate(self.model.parameters()):
             if self.lab.takes(i):
                 p.grad = p.grad.cpu().to(self.device)  # cause: round_trip
-
-
-class DecaysFromHost(Training):
-    """Decays each row of each parameter by factors made on the host every step.
-
-    Constants and not random numbers: the two devices' generators differ, so twins
-    that draw noise could not be compared. Its places are the parameters.
-    """
-
-    def decay(self, place: int, p: Tensor) -> Tensor:
-        rows = (len(p),) + (1,) * (p.dim() - 1)
-        if not self.lab.takes(place):
-            return torch.full(rows, 1e-2, device=self.device)
-        return torch.full(rows, 1e-2).to(self.device)  # cause: tensors_made_on_host
-
-    def adjust(self) -> None:
-        for i, p in enumerate(self.model.parameters()):
-            p.grad.addcmul_(p.detach(), self.decay(i, p))
-
-
-class DecaysOnDevice(DecaysFromHost):
-    """Makes the same factors where they are used."""
-
-    def decay(self, place: int, p: Tensor) -> Tensor:
-        rows = (len(p),) + (1,) * (p.dim() - 1)
-        return torch.full(rows, 1e-2, device=self.device)
-
-
-class AddsUpFromHost(Training):
-    """Adds each gradient to zeros made on the host; its places are the parameters."""
-
-    def zeros(self, place: int, p: Tensor) -> Tensor:
-        if not self.lab.takes(place):
-            return torch.zeros(p.shape, device=self.device)
-        return torch.zeros(p.shape).to(self.device)  # cause: zeros_made_on_host
-
-    def adjust(self) -> None:
-        for i, p in enumerate(self.model.parameters()):
-            p.grad = self.zeros(i, p).add_(p.grad)
-
-
-class AddsUpOnDevice(AddsUpFromHost):
-    """Makes the zeros on the device."""
-
-    def zeros(self, place: int, p: Tensor) -> Tensor:
-        return torch.zeros(p.shape, device=self.device)
-
-
-class MasksFromHost(Training):
-    """Keeps every output by a mask of ones, made on the host part by part.
-
-    Its places are the parts, as many as there are sources.
-    """
-
-    def ones(self, place: int, part: Tensor) -> Tensor:
-        if not self.lab.takes(place):
-            return torch.ones(part.shape, device=self.device)
-        return torch.ones(part.shape).to(self.device)  # cause: masks_made_on_host
-
-    def refine(self, outputs: Tensor) -> Tensor:
-        parts = []
-        for i, part in enumerate(outputs.chunk(SOURCES)):
-            parts.append(part * self.ones(i, part))
-        return torch.cat(parts)
-
-
-class MasksOnDevice(MasksFromHost):
-    """Makes the same masks on the device."""
-
-    def ones(self, place: int, part: Tensor) -> Tensor:
-        return torch.ones(part.shape, device=self.device)

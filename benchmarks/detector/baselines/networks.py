@@ -23,7 +23,7 @@ _LENGTH = 32
 #: Sequences to train the LSTM on, and traces of multiple-instance learning.
 MOST_SEQUENCES = 400
 MOST_TRACES = 600
-EPOCHS_LSTM = 12
+EPOCHS_LSTM = 8
 #: Windows of a trace that are drawn at each look at it.
 _DRAWN = 64
 _WORST_SHARE = 0.1
@@ -164,7 +164,7 @@ def _bags(task: Task, pool: Pool) -> np.ndarray:
     even = torch.from_numpy(task.evened)
     net = _network(task)
     optimizer = torch.optim.AdamW(net.parameters(), lr=2e-3, weight_decay=1e-2)
-    for _ in range(10 if task.quick else 30):
+    for _ in range(10 if task.quick else 20):
         for at in torch.randperm(len(runs)).split(32):
             where = at.numpy()
             drawn = random.random((len(where), _DRAWN)) * count[where, None]

@@ -18,7 +18,16 @@ from __future__ import annotations
 
 from workloads.pairs import device, host, host_copies, host_python, named
 from workloads.pairs.blame import causes
-from workloads.pairs.pair import ALL, Case, Pair, any_family, cases, only, that_train
+from workloads.pairs.pair import (
+    ALL,
+    Case,
+    Pair,
+    any_family,
+    cases,
+    only,
+    possible,
+    that_train,
+)
 
 __all__ = [
     "ALL",
@@ -29,6 +38,7 @@ __all__ = [
     "cases",
     "causes",
     "only",
+    "possible",
     "that_train",
 ]
 

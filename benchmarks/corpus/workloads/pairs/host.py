@@ -26,13 +26,13 @@ WAITS: tuple[Pair, ...] = (
     ),
     Pair(
         "boolean_mask", "sync_stall", waits.PicksLargest, waits.DecaysLargest,
-        ("cnn",),
+        ("efficientnet",),
         why="the same wait, hidden in an index",
         strengths=MANY,
     ),
     Pair(
         "loss_printed", "sync_stall", waits.PrintsLosses, waits.KeepsLosses,
-        ("transformer",),
+        ("diffusion",),
         why="one wait a step, which everybody writes; often harmless",
         strengths=FEW,
         precision=EXACT,
@@ -40,7 +40,7 @@ WAITS: tuple[Pair, ...] = (
     ),
     Pair(
         "losses_to_cpu", "sync_stall", waits.FetchesLosses, waits.KeepsLosses,
-        ("vit",),
+        ("swin",),
         why="waits at the end of a step, where the device has little left to do",
         also=("frequent_memcpy",),
         strengths=EIGHT,
@@ -49,7 +49,7 @@ WAITS: tuple[Pair, ...] = (
     ),
     Pair(
         "running_mean", "sync_stall", waits.AveragesNow, waits.AveragesLater,
-        ("cnn",),
+        ("fcos",),
         why="the meter of many training scripts",
         strengths=EIGHT,
         precision=EXACT,
@@ -57,20 +57,20 @@ WAITS: tuple[Pair, ...] = (
     ),
     Pair(
         "branch_on_tensor", "sync_stall", waits.BranchesOnFinite, waits.MasksFinite,
-        ("transformer",),
+        ("translator",),
         why="a wait that no call names",
         strengths=MANY,
     ),
     Pair(
         "ranks_from_list", "sync_stall", waits.SortsOnHost, waits.WeighsByRank,
-        ("recommender",),
+        ("graph",),
         why="waits between forward and backward, and copies back",
         also=("frequent_memcpy", "pageable_copy"),
         strengths=EIGHT,
     ),
     Pair(
         "synchronize_to_time", "sync_stall", waits.TimesHooks, Training,
-        ("transformer",),
+        ("transformer_inference",),
         why="left over from measuring",
         strengths=(1.0, 1 / 3),
         precision=EXACT,
@@ -90,7 +90,7 @@ LOADING: tuple[Pair, ...] = (
     ),
     Pair(
         "one_far_worker", "dataloader_bound", loading.OneFarWorker,
-        loading.ManyFarWorkers, ("cnn",),
+        loading.ManyFarWorkers, ("segformer",),
         why="samples that are slow to come and not slow to work on",
         strengths=MANY,
         precision=EXACT,

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import workloads.host_twins_copies as copies
+import workloads.host_twins_fills as fills
 import workloads.host_twins_moves as moves
 import workloads.host_twins_snapshots as snapshots
 import workloads.host_twins_streams as streams
@@ -35,43 +36,43 @@ SMALL: tuple[Pair, ...] = (
     ),
     Pair(
         "scalars_one_by_one", "frequent_memcpy", copies.CopiesScales,
-        copies.ScalesGradients, ("vit",),
+        copies.ScalesGradients, ("mobilenet",),
         why="numbers kept on the host, one copy each",
         also=("sync_stall", "pageable_copy"),
         strengths=MANY,
     ),
     Pair(
         "metrics_one_by_one", "frequent_memcpy", copies.CopiesNorms,
-        copies.CopiesNormsWhole, ("cnn",),
+        copies.CopiesNormsWhole, ("convnext",),
         why="small copies the other way, without a wait",
         strengths=MANY,
     ),
     Pair(
         "round_trip", "frequent_memcpy", copies.SendsGradientsRound, Training,
-        ("transformer",),
+        ("hrnet",),
         why="an operator that runs on the host alone",
         also=("sync_stall", "pageable_copy"),
         strengths=MANY,
         precision=EXACT,
     ),
     Pair(
-        "tensors_made_on_host", "cpu_init_then_copy", copies.DecaysFromHost,
-        copies.DecaysOnDevice, ALL,
+        "tensors_made_on_host", "cpu_init_then_copy", fills.DecaysFromHost,
+        fills.DecaysOnDevice, ALL,
         why="many tiny blocking copies with a plain fix",
         rank=2,
         also=("sync_stall", "frequent_memcpy", "pageable_copy"),
         strengths=MANY,
     ),
     Pair(
-        "zeros_made_on_host", "cpu_init_then_copy", copies.AddsUpFromHost,
-        copies.AddsUpOnDevice, ("cnn",),
+        "zeros_made_on_host", "cpu_init_then_copy", fills.AddsUpFromHost,
+        fills.AddsUpOnDevice, ("vae",),
         why="few large copies of zeros",
         also=("sync_stall", "pageable_copy"),
         strengths=MANY,
     ),
     Pair(
-        "masks_made_on_host", "cpu_init_then_copy", copies.MasksFromHost,
-        copies.MasksOnDevice, ("recommender",),
+        "masks_made_on_host", "cpu_init_then_copy", fills.MasksFromHost,
+        fills.MasksOnDevice, ("dpt",),
         why="in the forward pass, where the host would be ahead",
         also=("sync_stall", "frequent_memcpy", "pageable_copy"),
         strengths=EIGHT,
@@ -94,7 +95,7 @@ LARGE: tuple[Pair, ...] = (
     ),
     Pair(
         "pageable_anchors", "pageable_copy", streams.AnchoredPageable, streams.Anchored,
-        ("transformer",),
+        ("mixer",),
         why="a copy for each parameter, between backward and update",
         also=("exposed_copy",),
         strengths=MANY,
@@ -104,7 +105,7 @@ LARGE: tuple[Pair, ...] = (
     Pair(
         "pageable_snapshots", "pageable_copy", snapshots.SnapshotsPageable,
         snapshots.Snapshots,
-        ("cnn",),
+        ("densenet",),
         why="copies to the host, which wait for what is queued before them",
         also=("sync_stall",),
         strengths=MANY,
@@ -114,7 +115,7 @@ LARGE: tuple[Pair, ...] = (
     ),
     Pair(
         "exposed_batches", "exposed_copy", streams.CopiesLate, streams.CopiesAhead,
-        ("cnn",),
+        ("stereo",),
         why="large pinned copies that nothing hides",
         rank=2,
         strengths=FEW,
@@ -133,7 +134,7 @@ LARGE: tuple[Pair, ...] = (
     Pair(
         "exposed_snapshots", "exposed_copy", snapshots.SnapshotsLate,
         snapshots.SnapshotsBeside,
-        ("vit",),
+        ("monodepth",),
         why="a checkpoint in each step",
         strengths=MANY,
         precision=EXACT,
@@ -143,7 +144,7 @@ LARGE: tuple[Pair, ...] = (
 
 MOVES: tuple[Pair, ...] = (
     Pair(
-        "outputs_cast", "redundant_d2d", moves.CastsOutputs, Training, ("cnn",),
+        "outputs_cast", "redundant_d2d", moves.CastsOutputs, Training, ("deeplab",),
         why="a type that the next layer does not want",
         also=("launch_bound",),
         strengths=MANY,
@@ -152,7 +153,7 @@ MOVES: tuple[Pair, ...] = (
     ),
     Pair(
         "outputs_cloned", "redundant_d2d", moves.ClonesOutputs,
-        Training, ("transformer",),
+        Training, ("joints",),
         why="copies out of caution",
         also=("launch_bound",),
         strengths=MANY,
@@ -169,14 +170,14 @@ MOVES: tuple[Pair, ...] = (
     ),
     Pair(
         "gradients_cast", "redundant_d2d", moves.CastsGradients,
-        Training, ("transformer",),
+        Training, ("detr",),
         why="the same in backward's results, after all of it",
         also=("launch_bound",),
         strengths=MANY,
         precision=EXACT,
     ),
     Pair(
-        "gradients_cloned", "redundant_d2d", moves.ClonesGradients, Training, ("cnn",),
+        "gradients_cloned", "redundant_d2d", moves.ClonesGradients, Training, ("ssd",),
         why="copies inside the device, of all sizes",
         also=("launch_bound",),
         strengths=MANY,

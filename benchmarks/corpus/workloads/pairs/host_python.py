@@ -16,7 +16,7 @@ BUSY: tuple[Pair, ...] = (
     Pair(
         "counts_in_python", "host_bound_python", work.CountsInPython,
         work.CountsByTensor,
-        ("cnn",),
+        ("hourglass",),
         why="a metric that is worked out in a loop",
         strengths=MANY,
         precision=EXACT,
@@ -24,7 +24,7 @@ BUSY: tuple[Pair, ...] = (
     ),
     Pair(
         "text_written_again", "host_bound_python", work.WritesAgain, work.WritesOnce,
-        ("transformer",),
+        ("dcgan",),
         why="a log line that grows",
         strengths=MANY,
         precision=EXACT,
@@ -49,7 +49,7 @@ BUSY: tuple[Pair, ...] = (
     ),
     Pair(
         "links_both_ways", "gc_pause", garbage.LinksChain, garbage.UnlinksChain,
-        ("transformer",),
+        ("two_stage",),
         why="cycles: what the collector is there for",
         strengths=MANY,
         precision=EXACT,
@@ -57,7 +57,7 @@ BUSY: tuple[Pair, ...] = (
     ),
     Pair(
         "records_in_dicts", "gc_pause", garbage.KeepsRecords, garbage.KeepsUncollected,
-        ("vit",),
+        ("experts",),
         why="nothing to free, and looked at all the same",
         strengths=MANY,
         precision=EXACT,

@@ -90,3 +90,11 @@ def cases(pairs: Iterable[Pair]) -> Iterator[Case]:
         for pair in chosen:
             if turn < len(pair.families):
                 yield Case(pair, FAMILIES[pair.families[turn]])
+
+
+def possible(pairs: Iterable[Pair]) -> Iterator[Case]:
+    """Yield each pair on every family that it can run on, for the big corpora."""
+    for pair in pairs:
+        for family in FAMILIES.values():
+            if pair.runs_on(family):
+                yield Case(pair, family)

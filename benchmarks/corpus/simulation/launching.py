@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""launching.py: launches, copies and waits of a program, and how long they take."""
+
+from __future__ import annotations
+
+from simulation.conditions import Conditions
+from simulation.items import Item
+from simulation.kernel_rows import KernelRows
+from simulation.profiles import Profile
+from simulation.views import Lowered, View
+from torchtraceap import _core
+from torchtraceap.dryrun.estimate.kernel_time import copy_us
+from torchtraceap.dryrun.estimate.launch import Launch
+from torchtraceap.dryrun.record import Copy
+
+_COPIES = {"h2d": "Memcpy HtoD ({} -> Device)", "d2h": "Memcpy DtoH (Device -> {})"}
+_GRAPH_US = 0.12  # What a graph's node takes the host.
+
+
+class Launching:
+    """What threads have the device do, in the stream of a program.
+
+    Attributes:
+        slow: How many times as long the host takes just now.
+    """
+
+    def __init__(
+        self, conditions: Conditions, profile: Profile, rows: KernelRows, view: View
+    ) -> None:
+        self._conditions, self._profile = conditions, profile
+        self._rows, self._view = rows, view
+        self._gpu = gpu = conditions.device
+        self.program = program = _core.Program()
+        major, minor = gpu.compute_capability
+        more = (
+            '"maxThreadsPerBlock": 1024, "maxThreadsPerMultiprocessor": '
+            f"{gpu.threads_per_multiprocessor}, "
+            '"regsPerBlock": 65536, "regsPerMultiprocessor": 65536, "warpSize": 32'
+        )
+        program.add_device(
+            0, gpu.name, gpu.memory_bytes, gpu.multiprocessors, major, minor, more
+        )
+        self.stream = program.add_stream(7)
+        program.resolution_ns = conditions.recording.resolution_ns
+        self.out = Lowered(program)
+        self.slow = 1.0
+        self._last = ""  # Class of the launch before, for chains.
+
+    def us(self, what: str, key: str) -> float:
+        """Draw what takes the host so long."""
+        return self._profile.us(what, key) * self.slow
+
+    def launch(
+        self, item: Item, launch: Launch, us: float, key: str, thread: int, held: bool
+    ) -> None:
+        """Launch a kernel, memset or copy on the device; `held`: by a graph."""
+        us = self._device_us(item, launch, us, key)
+        if not held:
+            for name in self._profile.other_calls(key):
+                other = self.us("call other", f"{key}{name}")
+                self.program.call(thread, name, round(other * 1000))
+        call = _GRAPH_US if held else self.us("call launch", key)
+        times = round(us * 1000), round(call * 1000)
+        lengths = self._lengths(key, held, call)
+        if launch.work == "memset":
+            place = self.program.memset(
+                thread, self.stream, "Memset (Device)", *times, round(launch.nbytes),
+                **lengths,
+            )  # fmt: skip
+        elif launch.work == "memcpy":
+            place = self.program.copy(
+                thread, self.stream, "Memcpy DtoD (Device -> Device)", *times,
+                round(launch.nbytes / 2), **lengths,
+            )  # fmt: skip
+        else:
+            row = self._rows.row(launch, item.name)
+            place = self.program.kernel(
+                thread, self.stream, row.name, *times, args=row.args,
+                blocks_per_sm=row.blocks_per_sm, **lengths,
+            )  # fmt: skip
+        self.out.keys[place] = key
+
+    def copy(self, copy: Copy, key: str, thread: int, held: bool) -> None:
+        """Copy between host and device."""
+        profile = self._profile
+        waits = copy.blocking and not self._view.no_waits
+        memory = "Pinned" if copy.pinned or self._view.no_waits else "Pageable"
+        if copy.direction == "d2d":
+            name = "Memcpy DtoD (Device -> Device)"
+        else:
+            name = _COPIES[copy.direction].format(memory)
+        us = copy_us(copy, self._gpu) * profile.factor("copy", key, 0.15)
+        call = self.us("call launch", key + "c") * 1.3
+        place = self.program.copy(
+            thread, self.stream, name, round(us * 1000), round(call * 1000),
+            copy.nbytes, **self._lengths(key + "c", held, call),
+        )  # fmt: skip
+        self.out.keys[place] = key + "|copy"
+        if waits:
+            self.sync("stream_sync", key, thread)
+
+    def sync(self, kind: str, key: str, thread: int) -> None:
+        """Wait for the device, the stream or an event; the kind says for which."""
+        if self._view.no_waits:
+            return
+        times = {
+            "ns": round(self.us("sync idle", key) * 1000),
+            "back": round(min(self._profile.steady_us("sync back", key), 15.0) * 1000),
+        }
+        if kind == "event_sync":
+            event = self.program.add_event()
+            self.program.record_event(thread, self.stream, event, 1500)
+            self.program.event_sync(thread, event, **times)
+        elif kind == "device_sync":
+            self.program.device_sync(thread, self.stream, **times)
+        else:
+            self.program.stream_sync(thread, self.stream, **times)
+
+    def _lengths(self, key: str, held: bool, call_us: float) -> dict[str, int]:
+        # Work hardly starts before its launch has ended.
+        latency = call_us + self._profile.steady_us("latency end", key)
+        latency = 2.0 if held else latency
+        gap = min(self._profile.steady_us("queued gap", key), 4.0)
+        return {"latency": round(latency * 1000), "gap": round(gap * 1000)}
+
+    def _device_us(self, item: Item, launch: Launch, us: float, key: str) -> float:
+        profile = self._profile
+        view = self._view
+        if view.tensor_cores and launch.dtype == "float32":
+            us = self._with_tensor_cores(launch, us)
+        if view.fused and launch.work == self._last == "elementwise":
+            us = min(us, 0.3)
+        self._last = launch.work
+        us *= self._conditions.device_speed
+        us *= profile.factor("class", launch.work, 0.2)
+        us *= profile.factor("kernel", item.key, 0.12)
+        return max(0.9, us * profile.factor("noise", key, 0.03))
+
+    def _with_tensor_cores(self, launch: Launch, us: float) -> float:
+        peaks = self._gpu.flops
+        if launch.work.split("_")[0] not in ("gemm", "bmm", "conv"):
+            return us
+        fast = max(peaks.get("tf32", 0.0), peaks.get("float16", 0.0) / 2)
+        slow = peaks["float32"]
+        compute = 1e6 * launch.flops / (slow * 0.85)
+        return max(us - compute * (1 - slow / max(fast * 0.6, slow)), us * 0.2)
