@@ -6,6 +6,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from workloads.device_twins.loops import RunsSamplesAlone
 from workloads.named.text_models import END, Writer, sample_static
 from workloads.training import Training
 
@@ -13,7 +14,8 @@ from workloads.training import Training
 def sample_by_mask(logits: Tensor, noise: Tensor, k: int) -> Tensor:
     """Draw of what reaches the k-th largest: how many, only the device knows."""
     likely = logits >= torch.topk(logits, k).values[:, -1:]
-    rows, kept = torch.nonzero(likely, as_tuple=True)  # cause: sampler_by_mask
+    hits = torch.nonzero(likely)  # cause: sampler_by_mask, sampler_by_mask_compiled
+    rows, kept = hits.unbind(1)
     scores = torch.full_like(logits, -torch.inf)
     scores[rows, kept] = (logits + noise)[likely]  # cause: sampler_by_mask
     return torch.argmax(scores, dim=1)
@@ -34,6 +36,20 @@ class SamplesByMask(Training):
             return token
         rest = sample_static(logits[alone:], noise[alone:], k)
         return torch.cat([token, rest])
+
+
+class DrawsAlone(RunsSamplesAlone):
+    """Draws for one row of a batch at a time; its places are the rows."""
+
+    def run_one(self, one: list[Tensor]) -> Tensor:
+        return Training.forward(self, one)  # cause: sampler_rows_alone
+
+
+class WritesAlone(RunsSamplesAlone):
+    """Writes one text at a time; its places are the texts."""
+
+    def run_one(self, one: list[Tensor]) -> Tensor:
+        return Training.forward(self, one)  # cause: sequences_alone
 
 
 class CompilesSampler(Training):

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from workloads.device_twins import loops
 from workloads.named import gradients, graphs, numbers, text
 from workloads.pairs.device_kernels import COMPILER
 from workloads.pairs.pair import MANY, Pair, only
@@ -24,7 +23,7 @@ PAIRS: tuple[Pair, ...] = (
         also=("sync_stall",), runs_on=only("text_sampler"), **COMPILER,
     ),
     Pair(
-        "sampler_rows_alone", "launch_bound", loops.RunsSamplesAlone, Training,
+        "sampler_rows_alone", "launch_bound", text.DrawsAlone, Training,
         ("text_sampler",),
         why="the same sampler with one sequence at a time, against 32",
         also=("small_grid", "loop_indexing"), mechanism="samples_alone",
@@ -38,7 +37,7 @@ PAIRS: tuple[Pair, ...] = (
         runs_on=only("lstm_writer"),
     ),
     Pair(
-        "sequences_alone", "small_grid", loops.RunsSamplesAlone, Training,
+        "sequences_alone", "small_grid", text.WritesAlone, Training,
         ("lstm_writer",),
         why="grids of one sequence fill a fraction of the device",
         also=("launch_bound",), mechanism="samples_alone", strengths=MANY,
