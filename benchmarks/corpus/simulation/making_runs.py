@@ -54,10 +54,17 @@ class Plan:
     seed: int
 
 
+def _draw_case(programs: Programs, rng: random.Random) -> Case:
+    # The pair first: some run on one family, others on thirty.
+    cases = sorted(programs.cases.values(), key=lambda case: case.name)
+    pair = rng.choice(sorted({case.pair.name for case in cases}))
+    return rng.choice([case for case in cases if case.pair.name == pair])
+
+
 def plans_of(programs: Programs, seed: int, number: int) -> list[Plan]:
     """Draw one run, or a run and its twin; the same for the same numbers."""
     rng = random.Random(f"{seed}:{number}")
-    case = programs.cases[rng.choice(sorted(programs.cases))]
+    case = _draw_case(programs, rng)
     conditions = draw(rng)
     distributed = case.family.trains and rng.random() < _DISTRIBUTED
     natural = draw_natural(rng)

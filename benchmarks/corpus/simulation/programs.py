@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import torch
-from workloads.pairs import PAIRS, Case, cases
+from workloads.pairs import PAIRS, Case, possible
 from workloads.training import Lab, tf32
 
 import torchtraceap
@@ -59,7 +59,7 @@ class Programs:
         self._folder = folder
         self.cases = {
             case.name: case
-            for case in cases(PAIRS)
+            for case in possible(PAIRS)
             if not names or case.name in names or case.pair.name in names
         }
         self._steps: dict[tuple[Any, ...], Step] = {}

@@ -60,10 +60,7 @@ class SumsTogether(Ranked):
 
 
 class SumsSingly(SumsTogether):
-    """Sums gradient after gradient; its places are the parameters.
-
-    The others are summed together.
-    """
+    """Sums gradient after gradient; its places are the parameters."""
 
     def adjust(self) -> None:
         gradients = self.gradients()

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""families/generation_images.py: models that make images.
-
-Whatever noise they need is part of the batch.
-"""
+"""families/generation_images.py: models that make images of a batch's noise."""
 
 from __future__ import annotations
 
