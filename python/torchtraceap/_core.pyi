@@ -1369,6 +1369,7 @@ class Insertion:
         stream: typing.SupportsInt | typing.SupportsIndex,
         whole_device: bool = False,
         category: str = "cuda_runtime",
+        args: str = "",
     ) -> None: ...
 
 class Perturbation:
