@@ -68,6 +68,7 @@ class Run:
         origin: Of P: the repository or recorder its source comes from.
         complete: All patterns that cost something were taken out in turn: what is not
             in the truth is a negative. If not, it is not known.
+        unknown: Patterns of a complete run of which it is not known all the same.
         recording: Flags of the profiler and whatever else was drawn.
         causes: What is in it.
         seed: That it was drawn with.
@@ -85,6 +86,7 @@ class Run:
     gpu: str = ""
     origin: str = ""
     complete: bool = True
+    unknown: tuple[str, ...] = ()
     recording: dict[str, Any] = field(default_factory=dict)
     causes: tuple[Cause, ...] = ()
 
@@ -130,6 +132,7 @@ def read(out: Path) -> Iterator[Run]:
     for path in sorted((out / "runs").glob("*.json")):
         known = json.loads(path.read_text("utf-8"))
         known["causes"] = tuple(Cause(**cause) for cause in known["causes"])
+        known["unknown"] = tuple(known.get("unknown", ()))
         yield Run(**known)
 
 

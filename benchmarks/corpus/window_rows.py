@@ -117,10 +117,12 @@ def labels(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return what goes of each window without each pattern, and without all.
 
-    Of a complete run what is not in the truth saves nothing; else it is not known.
+    Of a complete run what is not in the truth saves nothing, but for what it names
+    unknown; else it is not known.
     """
     unknown = 0.0 if run.complete else np.nan
     saved = np.full((len(begin), len(names)), unknown, np.float32)
+    saved[:, [names.index(pattern) for pattern in run.unknown]] = np.nan
     everything = np.full(len(begin), unknown, np.float32)
     for (pattern, number), moments in truth.items():
         here = device == number

@@ -21,6 +21,13 @@ _SPEED = (-0.5, 0.4)
 _DEVICE_SPEED = (-0.15, 0.25)
 _EVENTS = 9000  #: About as many operators and launches a run has, over all its steps.
 _BATCHES = (0.5, 0.5, 1.0)
+# The device's time over the host's: of logarithms, too. Most programs that people tune
+# keep the device busy; with less than 1 all of a run is launch-bound.
+_AHEAD = (0.8, 0.5)
+#: How much less and more data a kernel may be given.
+_LEAST_DATA, _MOST_DATA = 0.2, 16.0
+#: Of programs that compute in fp32 no more than they must.
+_TENSOR_CORES = 0.85
 
 
 @dataclass(frozen=True)
@@ -42,6 +49,9 @@ class Conditions:
         speed: How many times as long Python and the dispatcher take.
         batch: How many times its usual batch the program works on.
         device_speed: How many times as long kernels take as estimated.
+        ahead: The device's time over the host's, which device_speed is settled by: so
+            much more or less data there is in each kernel.
+        tensor_cores: Matrix products use them.
         seed: Of all noise.
         first_step: How many times as long the host takes for the first step.
         pid: Of the process that is recorded.
@@ -52,6 +62,8 @@ class Conditions:
     speed: float
     batch: float
     device_speed: float
+    ahead: float
+    tensor_cores: bool
     steps: int
     first_step: float
     recording: Recording
@@ -71,7 +83,8 @@ class Conditions:
 
 
 def draw(rng: random.Random, batches: tuple[float, ...] = _BATCHES) -> Conditions:
-    """Draw the conditions of a run; `steps` is settled by fitted_steps."""
+    """Draw the conditions of a run; settled later are `steps`, by fitted_steps,
+    and `device_speed`, by fitted_speed."""
     host = draw_name(rng)
     return Conditions(
         gpu=rng.choice(GPU_NAMES),
@@ -79,6 +92,8 @@ def draw(rng: random.Random, batches: tuple[float, ...] = _BATCHES) -> Condition
         speed=rng.lognormvariate(*_SPEED),
         batch=rng.choice(batches),
         device_speed=rng.lognormvariate(*_DEVICE_SPEED),
+        ahead=rng.lognormvariate(*_AHEAD),
+        tensor_cores=rng.random() < _TENSOR_CORES,
         steps=rng.choice((2, 3, 3, 4, 5, 6)),
         first_step=rng.choice((1.0, 1.0, 1.0, 1.5, 2.5)),
         recording=Recording(
@@ -95,3 +110,14 @@ def draw(rng: random.Random, batches: tuple[float, ...] = _BATCHES) -> Condition
 def fitted_steps(steps: int, operators: int) -> int:
     """Return how many steps to record of a program, that its trace is not too large."""
     return max(2, min(steps, round(_EVENTS / max(operators, 1))))
+
+
+def fitted_speed(conditions: Conditions, device_us: float, host_us: float) -> float:
+    """Return how many times as long kernels take, so that the device is `ahead`.
+
+    Args:
+        device_us: What the device works as it is drawn.
+        host_us: What the run takes with a device that takes no time.
+    """
+    wanted = conditions.ahead * host_us / max(device_us, 1.0)
+    return conditions.device_speed * min(max(wanted, _LEAST_DATA), _MOST_DATA)

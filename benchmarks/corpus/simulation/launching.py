@@ -44,7 +44,6 @@ class Launching:
         program.resolution_ns = conditions.recording.resolution_ns
         self.out = Lowered(program)
         self.slow = 1.0
-        self._last = ""  # Class of the launch before, for chains.
 
     def us(self, what: str, key: str) -> float:
         """Draw what takes the host so long."""
@@ -128,9 +127,6 @@ class Launching:
         view = self._view
         if view.tensor_cores and launch.dtype == "float32":
             us = self._with_tensor_cores(launch, us)
-        if view.fused and launch.work == self._last == "elementwise":
-            us = min(us, 0.3)
-        self._last = launch.work
         us *= self._conditions.device_speed
         us *= profile.factor("class", launch.work, 0.2)
         us *= profile.factor("kernel", item.key, 0.12)

@@ -16,7 +16,6 @@ class View:
     no_waits: bool = False  #: The host never waits for the device.
     hidden: bool = False  #: Nothing waits for collectives.
     tensor_cores: bool = False  #: What computes in fp32 could use them.
-    fused: bool = False  #: Elementwise kernels behind another are part of it.
 
 
 PLAIN = View()
