@@ -27,7 +27,10 @@ std::vector<std::int64_t> ends_of(const Insertion& in, const InsertedTimes& time
   std::vector<std::size_t> open;
   for (std::size_t i = 0; i < out.size(); ++i) {
     const auto kind = in.operations[i].kind;
-    if (kind == OpKind::kOpen || kind == OpKind::kOpenSpan) open.push_back(i);
+    if (kind == OpKind::kOpen || kind == OpKind::kOpenSpan ||
+        kind == OpKind::kOpenFrame) {
+      open.push_back(i);
+    }
     if (kind != OpKind::kClose || open.empty()) continue;
     out[open.back()] = times.operations[i].end;
     open.pop_back();
@@ -68,6 +71,7 @@ void InsertedRows::write(const Insertion& in, const InsertedTimes& times,
         break;
       case OpKind::kOpen:
       case OpKind::kOpenSpan:
+      case OpKind::kOpenFrame:
         host_row(in, i, time, list);
         break;
       case OpKind::kHost:
