@@ -109,7 +109,7 @@ def measured(case: NamedCase, rows: dict[str, Any]) -> str:
             continue
         blocks = [100 * share for share in cpu["saving_by_block"]]
         cells = [
-            f"`{row.pair.name}`", row.family, ms(cpu["slow"]), ms(cpu["fixed"]),
+            f"`{row.pair.name}`", rows[row.pair.name]["family"], ms(cpu["slow"]), ms(cpu["fixed"]),
             saved(cpu), f"{min(blocks):.0f} to {max(blocks):.0f} %",
         ]  # fmt: skip
         lines.append(f"| {' | '.join(cells)} |")
@@ -167,7 +167,7 @@ def simulated(case: NamedCase, rows: dict[str, Any]) -> str:
         if dry is None:
             continue
         sides = [dry["slow"], dry["fixed"]]
-        cells = [f"`{row.pair.name}`", row.family]
+        cells = [f"`{row.pair.name}`", rows[row.pair.name]["family"]]
         cells += [f"{number(sides[0])} → {number(sides[1])}"]
         cells += [
             f"{sides[0][key]:,} → {sides[1][key]:,}"
