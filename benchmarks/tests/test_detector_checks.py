@@ -48,11 +48,11 @@ def _changed_runs(corpus: Corpus, change) -> Corpus:
     return dataclasses.replace(corpus, runs=tuple(map(change, corpus.runs)))
 
 
-def test_flags_that_tell_good_from_bad(corpus: Corpus, evidence: Evidence) -> None:
+def test_flags_that_tell_slow_from_fixed(corpus: Corpus, evidence: Evidence) -> None:
     assert injecting.flags_alike(evidence).verdict == "passed"
 
     def tell(run: Run) -> Run:
-        return dataclasses.replace(run, recording={"steps": 3 if run.good else 5})
+        return dataclasses.replace(run, recording={"steps": 3 + (run.role == "slow")})
 
     check = injecting.flags_alike(Evidence(_changed_runs(corpus, tell), {}))
     assert check.verdict == "failed" and check.figure == pytest.approx(1.0)
