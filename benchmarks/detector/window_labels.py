@@ -46,24 +46,26 @@ class Labels:
 def label_windows(corpus: Corpus) -> Labels:
     """Label all windows of a corpus.
 
-    In a complete run a pattern that is not in the truth is a negative. In one that is
-    not, a window is a head's negative only if all that is known of the side is below
-    2 % and something natural of that side is known there: that nobody put a pattern in
-    does not mean that none is.
+    Of a run that is not complete, what was found in it (a natural cause) is no truth of
+    its own: rules said where it is, and a replay what it costs. It is not scored where
+    it costs something, and where it costs next to nothing the window may be a negative;
+    without any on its side it may not, for that nobody put a pattern in does not mean
+    that none is.
 
     Work on a GPU is not what a trace of a CPU is about: such windows are left out of
     the GPU's head, unless their source has positives among them.
     """
     saved = corpus.saved
-    complete = corpus.of_windows("complete").astype(bool)
-    known = np.where(complete[:, None] & np.isnan(saved), 0.0, saved)
-    finite = np.isfinite(known)
-    value = np.where(finite, known, -np.inf)
+    complete = corpus.of_windows("complete").astype(bool)[:, None]
+    finite = np.isfinite(saved)
+    value = np.where(finite, saved, -np.inf)
+    natural = _natural(corpus) & finite
+    # What a pattern costs as far as it may make a window positive.
+    truth = np.where(natural & ~complete, -np.inf, value)
     patterns = np.full(saved.shape, UNSCORED, np.int8)
     patterns[finite & (value < NEGATIVE)] = 0
-    patterns[value >= POSITIVE] = 1
+    patterns[truth >= POSITIVE] = 1
 
-    natural = _natural(corpus) & np.isfinite(saved)
     windows = len(saved)
     heads = np.full((2, windows), UNSCORED, np.int8)
     strongest = np.zeros((2, windows), np.float32)
@@ -72,17 +74,18 @@ def label_windows(corpus: Corpus) -> Labels:
         if not mine.any():
             continue
         most = value[:, mine].max(axis=1)
-        sure = complete | natural[:, mine].any(axis=1)
+        meant = truth[:, mine].max(axis=1)
+        sure = complete[:, 0] | natural[:, mine].any(axis=1)
         heads[side, sure & (most < NEGATIVE)] = 0
-        heads[side, most >= POSITIVE] = 1
-        strongest[side] = np.clip(most, 0, None)
+        heads[side, meant >= POSITIVE] = 1
+        strongest[side] = np.clip(meant, 0, None)
     _leave_out_hosts(corpus, heads[SIDES.index("gpu")])
 
     band = np.searchsorted([least for least, _ in BANDS], strongest, "right") - 1
-    best = value.max(axis=1, initial=-np.inf)
+    best = truth.max(axis=1, initial=-np.inf)
     positive = best >= POSITIVE
-    kind = np.where(positive, value.argmax(axis=1), -1) if saved.shape[1] else best
-    right = (value >= POSITIVE) & (value >= AS_GOOD * best[:, None])
+    kind = np.where(positive, truth.argmax(axis=1), -1) if saved.shape[1] else best
+    right = (truth >= POSITIVE) & (truth >= AS_GOOD * best[:, None])
     return Labels(
         patterns=patterns,
         heads=heads,
@@ -94,13 +97,16 @@ def label_windows(corpus: Corpus) -> Labels:
 
 
 def _natural(corpus: Corpus) -> np.ndarray:
-    """Return bool [N, P]: the removal of what was found in the run was computed."""
+    """Return bool [N, P]: found in the run, and not put in; its removal was computed."""
     found = np.zeros((len(corpus.runs), len(corpus.patterns)), bool)
     number = {name: k for k, name in enumerate(corpus.patterns)}
     for line, run in enumerate(corpus.runs):
         for cause in run.causes:
             if cause.natural and cause.pattern in number:
                 found[line, number[cause.pattern]] = True
+        for cause in run.causes:
+            if not cause.natural and cause.pattern in number:
+                found[line, number[cause.pattern]] = False
     return found[corpus.run]
 
 
