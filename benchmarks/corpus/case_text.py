@@ -109,8 +109,9 @@ def measured(case: NamedCase, rows: dict[str, Any]) -> str:
             continue
         blocks = [100 * share for share in cpu["saving_by_block"]]
         cells = [
-            f"`{row.pair.name}`", rows[row.pair.name]["family"], ms(cpu["slow"]), ms(cpu["fixed"]),
-            saved(cpu), f"{min(blocks):.0f} to {max(blocks):.0f} %",
+            f"`{row.pair.name}`", rows[row.pair.name]["family"],
+            ms(cpu["slow"]), ms(cpu["fixed"]), saved(cpu),
+            f"{min(blocks):.0f} to {max(blocks):.0f} %",
         ]  # fmt: skip
         lines.append(f"| {' | '.join(cells)} |")
     reasons = [f"`{row.pair.name}`: {row.without}." for row in case.rows if row.without]
