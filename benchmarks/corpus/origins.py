@@ -15,8 +15,9 @@ import functools
 import hashlib
 from pathlib import Path
 
-#: Of the draw below: the first, from 0 on, that holds out two of the seven large origins
-#: with NVIDIA devices, and one or two of the five large ones with AMD's, beside the gold.
+#: Of the draw below: the first, from 0 on, that holds out two of the seven large
+#: origins with NVIDIA devices, and one or two of the five large ones with AMD's, beside
+#: the gold.
 SEED = 1
 
 #: What gold.py takes: never drawn, always held out.
