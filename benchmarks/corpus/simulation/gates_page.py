@@ -23,6 +23,24 @@ Kolmogorov and Smirnov. Times in µs: 10, 50 and 90 %.
 """
 
 
+_WHY = """
+What telling features come from, as far as it is known:
+
+- `share_of_step`, `place_in_step`: the programs are smaller than those of the real
+  traces, so that a window of 128 events is a larger part of a step.
+- `op_copies`, `backward`, `reductions`, `views`, `op_names`: which operators there are.
+  The real traces are of a few recommendation models in training and of transformers in
+  inference; the simulated ones of many small models, mostly in training.
+- `in_launches`, `in_python`, `operators_busy`: Python and the dispatcher are made
+  faster than in the trace a host comes from (conditions.py), calls are not: their share
+  is too large.
+- `delivery`, `latency`: what is drawn is the time from the end of a launch; real ones
+  also depend on what the device did before.
+- Not simulated at all: CUDA graphs, kernels by torch.compile, events of memory, work
+  that was queued before the recording began, and threads of NCCL and of the profiler.
+"""
+
+
 def page(result: Mapping[str, Any]) -> str:
     """Render the results."""
     head = _HEAD.format(
@@ -39,7 +57,7 @@ def page(result: Mapping[str, Any]) -> str:
         for one in result["distances"]
     )
     parts = [head, _table(("", "KS", "goal", "real", "simulated"), rows)]
-    parts.append(_probe(result["probe"]))
+    parts.append(_probe(result["probe"]) + _WHY)
     parts.append(_rest(result))
     return "\n".join(parts)
 
