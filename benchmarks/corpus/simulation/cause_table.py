@@ -82,7 +82,7 @@ DISTRIBUTED = (
     Mechanism("small_collectives", "per_parameter", communication.reduce_singly, 2),
     Mechanism("small_collectives", "small_buckets", communication.reduce_in_pieces),
     Mechanism("small_collectives", "metrics", communication.reduce_metrics),
-    Mechanism("straggler", "late_each_step", communication.come_late, 2),
-    Mechanism("straggler", "late_once", communication.come_late_once),
-    Mechanism("straggler", "uneven_batches", communication.come_late_at_times),
+    Mechanism("comm_exposed", "late_each_step", communication.come_late, 2),
+    Mechanism("comm_exposed", "late_once", communication.come_late_once),
+    Mechanism("comm_exposed", "uneven_batches", communication.come_late_at_times),
 )
