@@ -97,7 +97,7 @@ def label_windows(corpus: Corpus) -> Labels:
 
 
 def _natural(corpus: Corpus) -> np.ndarray:
-    """Return bool [N, P]: found in the run, and not put in; its removal was computed."""
+    """Return bool [N, P]: found, not put in, and its removal was computed."""
     found = np.zeros((len(corpus.runs), len(corpus.patterns)), bool)
     number = {name: k for k, name in enumerate(corpus.patterns)}
     for line, run in enumerate(corpus.runs):

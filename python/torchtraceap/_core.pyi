@@ -1259,6 +1259,15 @@ class Program:
         signal: typing.SupportsInt | typing.SupportsIndex,
         ns: typing.SupportsInt | typing.SupportsIndex = 0,
     ) -> None: ...
+    @property
+    def resolution_ns(self) -> int:
+        """
+        Moments are written as multiples of it, rounded down.
+        """
+    @resolution_ns.setter
+    def resolution_ns(
+        self, arg0: typing.SupportsInt | typing.SupportsIndex
+    ) -> None: ...
 
 class TaskKind:
     """
