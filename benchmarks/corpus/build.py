@@ -33,7 +33,7 @@ class Scale:
     perturb: int
 
 
-FULL = Scale(record=100, simulate=260, perturb=150)
+FULL = Scale(record=100, simulate=270, perturb=150)
 SMALL = Scale(record=6, simulate=16, perturb=6)
 
 
