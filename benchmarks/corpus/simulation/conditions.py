@@ -21,11 +21,13 @@ _SPEED = (-0.5, 0.4)
 _DEVICE_SPEED = (-0.15, 0.25)
 _EVENTS = 9000  #: About as many operators and launches a run has, over all its steps.
 _BATCHES = (0.5, 0.5, 1.0)
-# The device's time over the host's: of logarithms, too. Most programs that people tune
-# keep the device busy; with less than 1 all of a run is launch-bound.
-_AHEAD = (0.8, 0.5)
+# Programs that people tune keep their device busy. Of so many runs the device's time
+# over the host's is drawn, by its logarithm; the others are as they come, which is how
+# kernels are as long as in the real traces, and most windows launch-bound.
+_TUNED = 0.2
+_AHEAD = (0.7, 0.5)
 #: How much less and more data a kernel may be given.
-_LEAST_DATA, _MOST_DATA = 0.2, 16.0
+_LEAST_DATA, _MOST_DATA = 0.5, 6.0
 #: Of programs that compute in fp32 no more than they must.
 _TENSOR_CORES = 0.85
 
@@ -50,7 +52,7 @@ class Conditions:
         batch: How many times its usual batch the program works on.
         device_speed: How many times as long kernels take as estimated.
         ahead: The device's time over the host's, which device_speed is settled by: so
-            much more or less data there is in each kernel.
+            much more or less data there is in each kernel. 0: as it comes.
         tensor_cores: Matrix products use them.
         seed: Of all noise.
         first_step: How many times as long the host takes for the first step.
@@ -92,7 +94,7 @@ def draw(rng: random.Random, batches: tuple[float, ...] = _BATCHES) -> Condition
         speed=rng.lognormvariate(*_SPEED),
         batch=rng.choice(batches),
         device_speed=rng.lognormvariate(*_DEVICE_SPEED),
-        ahead=rng.lognormvariate(*_AHEAD),
+        ahead=_ahead(rng),
         tensor_cores=rng.random() < _TENSOR_CORES,
         steps=rng.choice((2, 3, 3, 4, 5, 6)),
         first_step=rng.choice((1.0, 1.0, 1.0, 1.5, 2.5)),
@@ -107,6 +109,11 @@ def draw(rng: random.Random, batches: tuple[float, ...] = _BATCHES) -> Condition
     )
 
 
+def _ahead(rng: random.Random) -> float:
+    drawn = rng.lognormvariate(*_AHEAD)
+    return drawn if rng.random() < _TUNED else 0.0
+
+
 def fitted_steps(steps: int, operators: int) -> int:
     """Return how many steps to record of a program, that its trace is not too large."""
     return max(2, min(steps, round(_EVENTS / max(operators, 1))))
@@ -119,5 +126,7 @@ def fitted_speed(conditions: Conditions, device_us: float, host_us: float) -> fl
         device_us: What the device works as it is drawn.
         host_us: What the run takes with a device that takes no time.
     """
+    if not conditions.ahead:
+        return conditions.device_speed
     wanted = conditions.ahead * host_us / max(device_us, 1.0)
     return conditions.device_speed * min(max(wanted, _LEAST_DATA), _MOST_DATA)

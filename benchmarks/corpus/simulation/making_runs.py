@@ -163,8 +163,9 @@ class _Scheduling:
         best = Timed.of(self._lowered(self._patterns()))
         truth[runs.ALL, _DEVICE] = moments(ran, best)
         c = plan.conditions
-        told = c.told() | {"distributed": plan.distributed, "busy": round(ran.busy, 4),
-                           "steps_us": round(ran.span / 1000 / c.steps)}  # fmt: skip
+        told = c.told() | {"distributed": plan.distributed}
+        # What comes of the draws is no draw: it tells slow from fixed.
+        del told["device_speed"]
         run = runs.Run(
             name=plan.name, source="S", group=plan.case.name, role=plan.role,
             task=plan.case.family.task, family=plan.case.family.name,

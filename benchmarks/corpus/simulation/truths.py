@@ -48,7 +48,8 @@ def moments(before: Timed, after: Timed) -> np.ndarray:
     """
     there = {key: place for place, key in after.keys.items()}
     both = [(p, there[key]) for p, key in before.keys.items() if key in there]
-    old, new = (np.array(side, int) for side in zip(*both, strict=True))
+    # Twins may have no work in common: then the ends are all that is known.
+    old, new = np.array(both, int).reshape(-1, 2).T
     first = np.concatenate([[0], before.times[old].ravel(), [before.span]])
     second = np.concatenate([[0], after.times[new].ravel(), [after.span]])
     order = np.argsort(first, kind="stable")
