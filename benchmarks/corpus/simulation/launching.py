@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from simulation.conditions import Conditions
 from simulation.items import Item
+from simulation.kernel_names import HEAVY
 from simulation.kernel_rows import KernelRows
 from simulation.profiles import Profile
 from simulation.views import Lowered, View
@@ -15,6 +16,10 @@ from torchtraceap.dryrun.record import Copy
 
 _COPIES = {"h2d": "Memcpy HtoD ({} -> Device)", "d2h": "Memcpy DtoH (Device -> {})"}
 _GRAPH_US = 0.12  # What a graph's node takes the host.
+_START_US = 2.0  # What any kernel takes, however little it has to do.
+# Libraries zero a workspace before some of their kernels: as short as memsets of the
+# real traces are, and of as few bytes.
+_ZERO_US, _ZERO_BYTES = 1.3, 4096
 
 
 class Launching:
@@ -54,6 +59,8 @@ class Launching:
     ) -> None:
         """Launch a kernel, memset or copy on the device; `held`: by a graph."""
         us = self._device_us(item, launch, us, key)
+        if launch.work in HEAVY and self._profile.zeroes(key):
+            self._zero_workspace(key, thread, held)
         if not held:
             for name in self._profile.other_calls(key):
                 other = self.us("call other", f"{key}{name}")
@@ -77,6 +84,16 @@ class Launching:
                 thread, self.stream, row.name, *times, args=row.args,
                 blocks_per_sm=row.blocks_per_sm, **lengths,
             )  # fmt: skip
+        self.out.keys[place] = key
+
+    def _zero_workspace(self, key: str, thread: int, held: bool) -> None:
+        key += "|zero"
+        call = _GRAPH_US if held else self.us("call memset", key)
+        place = self.program.memset(
+            thread, self.stream, "Memset (Device)",
+            round(_ZERO_US * self._profile.factor("kernel", key, 0.12) * 1000),
+            round(call * 1000), _ZERO_BYTES, **self._lengths(key, held, call),
+        )  # fmt: skip
         self.out.keys[place] = key
 
     def copy(self, copy: Copy, key: str, thread: int, held: bool) -> None:
@@ -127,7 +144,9 @@ class Launching:
         view = self._view
         if view.tensor_cores and launch.dtype == "float32":
             us = self._with_tensor_cores(launch, us)
-        us *= self._conditions.device_speed
+        # More data makes a kernel longer by what it works, not by what starting takes.
+        starting = min(us, _START_US)
+        us = starting + (us - starting) * self._conditions.device_speed
         us *= profile.factor("class", launch.work, 0.2)
         us *= profile.factor("kernel", item.key, 0.12)
         return max(0.9, us * profile.factor("noise", key, 0.03))

@@ -20,6 +20,7 @@ from simulation.scopes import Scopes
 from simulation.views import PLAIN, Lowered, View
 
 _BEFORE_LAUNCH = 0.7  # Of an operator's own time.
+_BEFORE_INNER = 0.3  # Of that of one that calls others, before it calls the first.
 
 
 class Lowering:
@@ -76,7 +77,7 @@ class _Writer:
                 key = f"{number}|{item.key}"
                 getattr(self, f"_{item.kind}")(item, key, self._scopes.enter(item))
             self._collectives.end_step()
-            self._scopes.end_step()
+            self._scopes.end_step(number, number == len(self._steps.steps) - 1)
         self._scopes.end()
         self.program.device_sync(self._scopes.main, self.stream)
         self.out.reductions = self._collectives.own
@@ -102,7 +103,8 @@ class _Writer:
         for depth, name in enumerate(outer):
             self.program.open(thread, name, args)
             self._host(
-                thread, share * self._device.us("own outer", f"{key}{depth}") / 2
+                thread,
+                share * self._device.us("own outer", f"{key}{depth}") * _BEFORE_INNER,
             )
             self._light(name, f"{key}{depth}", thread, share)
         self.program.open(thread, item.name, args)
@@ -124,18 +126,21 @@ class _Writer:
         self.program.close(thread)
         for depth in range(len(outer)):
             self._host(
-                thread, share * self._device.us("own outer", f"{key}{depth}") / 2
+                thread,
+                share
+                * self._device.us("own outer", f"{key}{depth}")
+                * (1 - _BEFORE_INNER),
             )
             self.program.close(thread)
 
     def _light(self, name: str, key: str, thread: int, share: float) -> None:
         rows = light_rows(name)
-        for row in rows:
+        times = [share * self._device.us("own light", f"{key}{row}") for row in rows]
+        for row, us in zip(rows, times, strict=True):
             self.program.open(thread, row)
-            self._host(
-                thread, share * self._device.us("own light", f"{key}{row}") / len(rows)
-            )
-        for _ in rows:
+            self._host(thread, us / len(rows) * _BEFORE_INNER)
+        for us in reversed(times):
+            self._host(thread, us / len(rows) * (1 - _BEFORE_INNER))
             self.program.close(thread)
 
     def _wait(self, item: Item, key: str, thread: int) -> None:

@@ -106,9 +106,8 @@ class Maker:
         # Twins have as many steps as the larger of them may have.
         sizes = [len(self._step(plan, plan.twin_program)) for plan in plans]
         for plan in plans:
-            steps = fitted_steps(plan.conditions.steps, max(sizes))
-            plan = replace(plan, conditions=replace(plan.conditions, steps=steps))
-            yield _Scheduling(self, plan).write(self._out)
+            fitted = fitted_steps(plan.conditions, max(sizes))
+            yield _Scheduling(self, replace(plan, conditions=fitted)).write(self._out)
 
     def base(self, plan: Plan, twin: Twin) -> Steps:
         """Return the program as it is, on two ranks if it is distributed."""
@@ -147,7 +146,8 @@ class _Scheduling:
         ran = Timed.of(Lowering(c).lower(clean, self._plain))
         at_once = replace(c, device_speed=1e-3)
         host = Timed.of(Lowering(at_once).lower(clean, self._plain))
-        speed = fitted_speed(c, ran.busy * ran.span / 1000, host.span / 1000)
+        works, least = (one.busy * one.span / 1000 for one in (ran, host))
+        speed = fitted_speed(c, works, least, host.span / 1000)
         return replace(c, device_speed=speed)
 
     def write(self, out: Path) -> runs.Run:

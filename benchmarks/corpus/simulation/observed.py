@@ -47,6 +47,7 @@ class Observed:
 
     samples: Samples = field(default_factory=lambda: defaultdict(list))
     kernels: int = 0
+    busy: float = 0.0  #: Share of the time from first to last work in which one ran.
     others: Counter[str] = field(default_factory=Counter)  #: Calls of no other sample.
 
     def add(self, name: str, value: float) -> None:
@@ -181,7 +182,19 @@ def _device(calls: dict, work: dict, found: Observed) -> None:
                     found.add("queued gap", row.begin - before)
             before = row.end if before is None else max(before, row.end)
             ends.append(row.end)
+    found.busy = _busy([row for rows in work.values() for row, _ in rows])
     _returns(calls, np.sort(ends), found)
+
+
+def _busy(rows: list[Row]) -> float:
+    if not rows:
+        return 0.0
+    rows = sorted(rows, key=lambda row: row.begin)
+    covered, last = 0.0, rows[0].begin
+    for row in rows:
+        covered += max(0.0, row.end - max(row.begin, last))
+        last = max(last, row.end)
+    return covered / max(last - rows[0].begin, 1e-9)
 
 
 def _returns(calls: dict, ends: np.ndarray, found: Observed) -> None:

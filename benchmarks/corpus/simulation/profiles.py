@@ -78,6 +78,16 @@ class Profile:
             if self._noise[_place(name, f"{key}{k}")] < rate - k * _PLACES
         ]
 
+    def zeroes(self, key: str) -> bool:
+        """Draw whether a library's kernel has a workspace zeroed before it.
+
+        As often as the trace has memsets, for all launches, taking a quarter of them
+        for such kernels.
+        """
+        found = measured()["traces"][self._name]["samples"]
+        rate = 4 * found.get("call memset", 0) / max(found.get("call launch", 0), 1)
+        return self._noise[_place("zero", key)] < min(rate, 0.9) * _PLACES
+
     def factor(self, what: str, key: str | int, sigma: float) -> float:
         """Draw a factor around 1, lognormal."""
         return float(np.exp(sigma * self._normal[_place(what, key)]))
@@ -93,11 +103,16 @@ def measured() -> dict:
     return json.loads(RESULT.read_text("utf-8"))
 
 
-def draw_name(rng: random.Random) -> str:
-    """Draw a trace whose host there is: first an origin, then one of its traces."""
+def draw_name(rng: random.Random, stacks: bool) -> str:
+    """Draw a trace whose host there is: first an origin, then one of its traces.
+
+    Frames of Python take time of their own, so that what lies between operators was
+    measured with them or without.
+    """
     by_origin: dict[str, list[str]] = {}
+    wanted = {"call launch", "between frames" if stacks else "between plain"}
     for name, one in sorted(measured()["traces"].items()):
-        if "call launch" in one["quantiles_us"]:
+        if wanted <= one["quantiles_us"].keys():
             by_origin.setdefault(one["origin"], []).append(name)
     return rng.choice(by_origin[rng.choice(sorted(by_origin))])
 

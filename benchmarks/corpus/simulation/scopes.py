@@ -38,13 +38,14 @@ class Scopes:
         self._frames_open = False
 
     def begin_step(self, number: int) -> None:
-        if self._recording.steps:
-            self._program.open_span(self.main, f"ProfilerStep#{number + 3}")
+        step, first = divmod(number, self._recording.each)
+        if self._recording.steps and not first:
+            self._program.open_span(self.main, f"ProfilerStep#{step + 3}")
 
-    def end_step(self) -> None:
+    def end_step(self, number: int, last: bool) -> None:
         self._leave_backward()
         self._want([])
-        if self._recording.steps:
+        if self._recording.steps and (last or not (number + 1) % self._recording.each):
             self._program.close(self.main)
 
     def end(self) -> None:
