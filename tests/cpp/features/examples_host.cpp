@@ -64,10 +64,11 @@ Example collectives() {
           }};
 }
 
-// Its name is that of a collective, what it holds is the forward pass.
+// Ranges whose names tell of collectives; what the first holds is the forward pass.
 Example data_parallel() {
   TraceText text;
   text.note("DistributedDataParallel.forward", 0, 100);
+  text.note("before c10d::allreduce", 92, 5);
   for (int i = 0; i < 9; ++i) text.op("aten::mm", 10 * i, 10);
   return {"forward of DistributedDataParallel",
           text,
@@ -76,9 +77,9 @@ Example data_parallel() {
               {"in_operators", 1},
               {"in_python", 0.1},
               {"collectives", 0},
-              {"operators", 9.0 / 10},
+              {"operators", 9.0 / 11},
               {"matrix_time", 1},
-              {"depth_mean", count(9.0 / 10)},
+              {"depth_mean", count(10.0 / 11)},
           }};
 }
 

@@ -62,6 +62,17 @@ TEST(Tokens, RunsOfTheSameNameAreCounted) {
   EXPECT_FLOAT_EQ(made("repeats"), 6.0f / 11);
 }
 
+// The second add continues a run, and so does what it holds; in the next window, where
+// it is not, what it holds begins one.
+TEST(Tokens, ARunEndsWithItsWindow) {
+  TraceText text;
+  text.op("aten::add", 0, 10).op("aten::add", 20, 100);
+  for (int i = 0; i < 5; ++i) text.op("aten::mul", 30 + 10 * i, 5);
+  const Made made(text, 4);
+  EXPECT_EQ(made.features.token_begin, (std::vector<std::int64_t>{0, 4, 7}));
+  EXPECT_EQ(made.features.tokens.repeats, (Numbers{2, 0, 0, 0, 3, 0, 0}));
+}
+
 TEST(Tokens, TheQueueIsAsTheyStart) {
   TraceText text;
   for (int i = 0; i < 4; ++i) text.launched(10 * i, 100 + 10 * i, 10, i + 1);

@@ -34,6 +34,8 @@ TraceText some_work(double scale) {
   TraceText text;
   const auto at = [&](double us) { return us * scale; };
   text.op("aten::mm", 0, at(30.25)).op("aten::item", at(34.5), at(0));
+  // Usually of no length.
+  text.op("aten::item", at(35), at(0)).op("aten::item", at(36), at(0.5));
   for (int i = 0; i < 6; ++i) {
     const auto begin = at(40 + 10.5 * i);
     text.call("cudaLaunchKernel", begin, at(4 + i * 0.25), i + 1)
