@@ -5,10 +5,6 @@ from __future__ import annotations
 
 import dataclasses
 import gc
-import gzip
-import itertools
-import json
-import random
 import re
 import subprocess
 import sys
@@ -22,11 +18,7 @@ import torchtraceap
 from torchtraceap import Report, _core, analyze
 from torchtraceap.features import Features
 
-from .trace_builder import kernel, launch, op, report_of
-
 TRACES = sorted((Path(__file__).resolve().parents[1] / "data").glob("*.json.gz"))
-#: Small enough to be written and read again.
-SMALL = [path for path in TRACES if path.stat().st_size < 200_000]
 
 
 def name_of(path: Path) -> str:
@@ -58,35 +50,6 @@ def test_every_trace_has_them(path: Path) -> None:
         assert np.isfinite(values).all(), column
         assert (values >= (-1 if column.missing else 0)).all(), column
     assert list(features.tokens) == [c.name for c in Features.token_table()]
-    edges_lead_where_they_say(report, features)
-
-
-def edges_lead_where_they_say(report: Report, features: Features) -> None:
-    """Parents begin before their children; what is launched, after its call; and an
-    edge is there whenever its other end is a token of the same device."""
-    tokens, begin = features.tokens, features.token_begin
-    columns = report._trace.columns
-    starts = columns["ts"][features.row]
-    tilings = [(w.device, w.pid) for w in report.windows]
-    of_tiling = np.repeat([tilings.index(t) for t in tilings], np.diff(begin))
-    work = tokens["lane_kind"] >= 2
-    own = np.arange(begin[-1])
-    for edge in ("parent", "launch"):
-        has = tokens[edge] >= 0
-        assert (tokens[edge] >= -1).all() and (tokens[edge] < begin[-1]).all()
-        assert (has <= (work == (edge == "launch"))).all()
-        assert (of_tiling[tokens[edge][has]] == of_tiling[has]).all()
-    parents = tokens["parent"] >= 0
-    above = tokens["parent"][parents]
-    assert (above < own[parents]).all()
-    assert (starts[above] <= starts[parents]).all()
-    depth = np.minimum(255, tokens["depth"][above].astype(int) + 1)
-    assert (tokens["depth"][parents] == depth).all()
-    assert (parents == (tokens["depth"] > 0))[~work].all()
-    launched = tokens["launch_delay"] >= 0
-    assert (launched == (tokens["launch"] >= 0)).all()
-    heads = tokens["repeats"] > 0
-    assert heads[begin[:-1][np.diff(begin) > 0]].all()
 
 
 def test_nothing_is_copied(inference: Report) -> None:
@@ -152,183 +115,6 @@ def test_kinds_are_named(inference: Report) -> None:
     on_stream = tokens["lane_kind"] >= 2
     kernels = np.array(["kernel" in name for name in kinds])[tokens["kind"]]
     assert on_stream[kernels].all() and (tokens["launch_delay"][~on_stream] == -1).all()
-
-
-#: Of a window, what may differ by so much where the order of the file says which of two
-#: events encloses the other: whose time it is, and what repeats.
-TWINS_MOVE = {
-    "repeats": 0.1,
-    "matrix_time": 0.05,
-    "elementwise_time": 0.05,
-    "op_copy_time": 0.05,
-}
-#: The same of tokens: the share of those for which it may be another one's.
-TWINS_SWAP = dict.fromkeys(
-    ("kind", "duration_ratio", "repeats", *(f"piece{i}" for i in range(6))), 0.01
-)
-
-
-def same(one: Report, other: Report, twins: bool = False) -> None:
-    """Whether all values are the same; of twins, those that they have no part in."""
-    a, b = one.features(), other.features()
-    for name, left, right in zip(a.columns, a.windows.T, b.windows.T, strict=True):
-        most = TWINS_MOVE.get(name, 0) if twins else 0
-        assert np.allclose(left, right, rtol=0, atol=most, equal_nan=True), name
-    assert np.array_equal(a.token_begin, b.token_begin)
-    for name, values in a.tokens.items():
-        most = TWINS_SWAP.get(name, 0) if twins else 0
-        assert (values != b.tokens[name]).mean() <= most, name
-
-
-def twins(events: list[Any]) -> bool:
-    """Whether two events of a thread begin and end together: then the order of the file
-    says which one encloses the other."""
-    keys = [
-        tuple(event.get(key) for key in ("cat", "pid", "tid", "ts", "dur"))
-        for event in events
-        if isinstance(event, dict) and event.get("ph") == "X"
-    ]
-    return len(set(keys)) < len(keys)
-
-
-@pytest.mark.parametrize("path", SMALL, ids=name_of)
-def test_order_clock_and_numbers_decide_nothing(path: Path) -> None:
-    try:
-        document = json.loads(gzip.decompress(path.read_bytes()))
-    except json.JSONDecodeError:
-        pytest.skip("a trace that is no whole document")
-    if isinstance(document, list):
-        document = {"traceEvents": document}
-    events = document["traceEvents"]
-
-    def of(changed: list[Any]) -> Report:
-        return analyze(json.dumps({**document, "traceEvents": changed}).encode())
-
-    control = of(events)
-    mixed = of(random.Random(7).sample(events, len(events)))
-    same(control, mixed, twins(events))
-    same(control, of([_later(event, 4096) for event in events]))
-
-
-def _later(event: Any, us: int) -> Any:
-    ts = event.get("ts") if isinstance(event, dict) else None
-    if not isinstance(ts, int | float) or isinstance(ts, bool):
-        return event
-    return {**event, "ts": ts + us}
-
-
-def test_other_pids_and_tids_say_the_same() -> None:
-    def trace(pid: int, tid: int, device: int) -> Report:
-        return report_of(
-            op("aten::mm", 0, 30, pid=pid, tid=tid),
-            launch(5, 1, pid=pid, tid=tid),
-            kernel(20, 30, correlation=1, device=device),
-        )
-
-    same(trace(100, 1, 0), trace(7, 31, 3))
-
-
-def test_stacks_do_not_change_what_else_happened(data: Path) -> None:
-    document = json.loads(
-        gzip.decompress((data / "h100-vit-nsfw-inference.json.gz").read_bytes())
-    )
-    events = document["traceEvents"]
-    frames = [e for e in events if e.get("cat") == "python_function"]
-    # What is analysed begins and ends with a frame: these two stay.
-    ends = (
-        min(frames, key=lambda e: e["ts"]),
-        max(frames, key=lambda e: e["ts"] + e["dur"]),
-    )
-    assert len(frames) > 2000
-    fewer = [e for e in events if e.get("cat") != "python_function"] + [*ends]
-    with_, without = (
-        analyze(json.dumps({**document, "traceEvents": of}).encode()).features()
-        for of in (events, fewer)
-    )
-    for name, a, b in zip(
-        with_.columns, with_.windows.T, without.windows.T, strict=True
-    ):
-        # Rules read frames.
-        if not name.startswith("cause_"):
-            assert np.allclose(a, b, rtol=0, atol=1e-6, equal_nan=True), name
-    for name, values in with_.tokens.items():
-        assert np.array_equal(values, without.tokens[name]), name
-
-
-def test_merged_ranks_say_what_each_says_alone() -> None:
-    def rank(label: str, slower: float) -> list[Any]:
-        pid = f"{label} 4000"
-        return [
-            made
-            for i in range(60)
-            for made in (
-                op("aten::mm", i * 1000, 900, pid=pid),
-                launch(i * 1000 + 10, i + 1, pid=pid),
-                kernel(i * 1000 + 50, slower, "k", correlation=i + 1, pid=f"{label} 0"),
-            )
-        ]
-
-    fast, slow = rank("[TP00]", 300), rank("[TP01]", 600)
-    both = report_of(*fast, *slow)
-    features = both.features()
-    assert {w.pid for w in both.windows} == {"[TP00] 4000", "[TP01] 4000"}
-    edges_lead_where_they_say(both, features)
-    # What is usual is so of the whole file, and its kernels have one name.
-    shared = {"kernel_ratio_median", "kernel_ratio_p90"}
-    for label, alone in (("[TP00]", fast), ("[TP01]", slow)):
-        one = report_of(*alone).features()
-        mine = [w.pid == f"{label} 4000" for w in both.windows]
-        assert sum(mine) == len(one.windows) == 2
-        for name, a, b in zip(
-            one.columns, one.windows.T, features.windows[mine].T, strict=True
-        ):
-            if name not in shared and not name.startswith("cause_"):
-                assert np.allclose(a, b, rtol=0, atol=1e-6, equal_nan=True), name
-
-
-def test_tokens_lead_to_their_events(data: Path) -> None:
-    trace = torchtraceap.load(data / "h100-vit-nsfw-inference.json.gz")
-    report = analyze(trace)
-    features = report.features()
-    names = [trace.strings[i] for i in trace.columns["name"][features.row]]
-    assert features.names(range(len(names))) == names
-    lengths = np.log2(1 + trace.columns["dur"][features.row])
-    assert np.allclose(features.tokens["duration"], lengths)
-    first = names.index("aten::linear")
-    (place,) = features.locations([first])
-    assert place is not None
-    assert (place.function, place.recorded_line) == ("run_on_input", 37)
-    with pytest.raises(IndexError):
-        features.locations([len(names)])
-
-
-def test_neighbors_are_merged_within_steps(data: Path) -> None:
-    report = analyze(data / "kineto2021-v100-resnet50-workers0-memory.json.gz")
-    fine, coarse = report.features(), report.features(merge=4)
-    begin = coarse.window_begin
-    assert begin[0] == 0 and begin[-1] == len(report.windows)
-    assert np.diff(begin).min() >= 1 and np.diff(begin).max() == 4
-    assert np.array_equal(coarse.row, fine.row)
-    assert np.array_equal(coarse.tokens["launch"], fine.tokens["launch"])
-    assert np.array_equal(coarse.token_begin, fine.token_begin[begin])
-    steps = [w.step for w in report.windows]
-    ends = [w.end_us for w in report.windows]
-    lengths = np.array([w.duration_us for w in report.windows])
-    for first, last in itertools.pairwise(begin):
-        assert len(set(steps[first:last])) == 1
-        # A full one, or the next is of another step.
-        more = last < len(steps) and ends[last - 1] < ends[-1]
-        assert last - first == 4 or not more or steps[last] != steps[last - 1]
-    for name in ("busy", "late", "queued", "cause_dataloader_bound"):
-        i = fine.columns.index(name)
-        time = np.add.reduceat(fine.windows[:, i] * lengths, begin[:-1])
-        share = time / np.add.reduceat(lengths, begin[:-1])
-        assert np.allclose(coarse.windows[:, i], share, atol=1e-4), name
-    assert np.array_equal(
-        report.features(merge=1).windows, fine.windows, equal_nan=True
-    )
-    with pytest.raises(ValueError, match="at least 1"):
-        report.features(merge=0)
 
 
 def test_a_trace_without_a_device_has_host_columns(cpu_only: Report) -> None:
