@@ -92,7 +92,8 @@ print(report.windows[first[0]].start_us, report.windows[last[0]].end_us)
   traces 1 us) are none: `gaps_per_work`, `gap_median`, `gap_longest`, `launched_late`
   and a token's `device_busy` leave them out.
 - *Device time* is that of all work in the window, each piece for itself; *kernel time*
-  that of the kernels that start in it, whole. Kernels that *compute* are all but those of collectives, which last until other ranks come.
+  that of the kernels that start in it, whole. Kernels that *compute* are all but those
+  of collectives, which last until other ranks come.
 - *Host time* is that of all threads in operators, runtime calls and marks. Python
   frames, ranges of the program and the profiler's own events are no part of it, so
   that what is recorded besides does not decide what share operators have.
