@@ -29,6 +29,8 @@ PARTS = {
     "pipeline": ["patterns", "features"],
     "bindings": ["pipeline", "detector"],
 }
+# The libraries of single headers (cpp/CMakeLists.txt), which bring nothing else.
+HEADER_LIBRARIES = {"pattern_names": "patterns/pattern.h"}
 # The same for folders of tests/cpp/ only, which every test may use.
 SHARED_BY_TESTS = {"support": ["trace"], "robust": ["pipeline"]}
 
@@ -71,9 +73,10 @@ LIBRARIES = [
     ),
 ]
 
-# The parts that need torch, which `pipeline` and the module _core must do without:
-# probabilities come to them as plain data.
+# The parts that need torch, which these and the module _core must do without, whatever
+# they reach through others: probabilities come to them as plain data.
 TORCH_PARTS = ["detector"]
+WITHOUT_TORCH = ["pipeline", "features"]
 
 # Python: what a module of the package may import before anything is called.
 IMPORT_AT_TOP = {"torchtraceap", "numpy", *sys.stdlib_module_names}
@@ -143,9 +146,7 @@ def check_include(file: str, header: str, quoted: bool) -> str | None:
             return f"the module _core does without torch, so without {target}"
         if target in allowed or header in allowed:
             return None
-        return (
-            f"{part} may use {', '.join(sorted(allowed - {part})) or 'no other part'}"
-        )
+        return f"{part} may use {_listed(allowed, part)}"
     for library in LIBRARIES:
         if re.match(library.headers, header):
             allowed_here = re.fullmatch(library.files, file) or (
@@ -153,6 +154,49 @@ def check_include(file: str, header: str, quoted: bool) -> str | None:
             )
             return None if allowed_here else library.rule
     return "an unknown library; add it to LIBRARIES in .ci/check_layers.py"
+
+
+def check_tables() -> Iterator[str]:
+    """Yield a message for each part whose row of the table lets it reach torch."""
+    for part in WITHOUT_TORCH:
+        for torch_part in sorted(reach(part) & set(TORCH_PARTS)):
+            yield f".ci/check_layers.py:1: {part} may reach {torch_part}, so torch"
+
+
+def check_cmake(root: Path) -> Iterator[str]:
+    """Yield a message for each part that links something else than it may include."""
+    path = root / "cpp" / "CMakeLists.txt"
+    if not path.exists():
+        return
+    text = re.sub(r"#.*", "", path.read_text())
+    linked = {}
+    for name, rest in re.findall(r"tta_add_part\(\s*(\w+)([^()]*)\)", text):
+        used = re.findall(r"\btta_(\w+)", rest)
+        linked[name] = {u for u in used if u in PARTS} | {
+            HEADER_LIBRARIES[u] for u in used if u in HEADER_LIBRARIES
+        }
+        if name not in PARTS:
+            yield f"cpp/CMakeLists.txt:1: {name} is no part of the table"
+    for name in linked.keys() & PARTS.keys():
+        reached: set[str] = set()
+        queue = [name]
+        while queue:
+            part = queue.pop()
+            reached.add(part)
+            queue += sorted(linked.get(part, set()) - reached)
+        links, may = _listed(reached, name), _listed(reach(name), name)
+        if links != may:
+            yield f"cpp/CMakeLists.txt:1: {name} links {links}, and may use {may}"
+
+
+def _listed(parts: set[str], but: str) -> str:
+    """List parts, and single headers of others."""
+    listed = (
+        p
+        for p in sorted(parts - {but})
+        if "/" not in p or p[: p.index("/")] not in parts
+    )
+    return ", ".join(listed) or "no other part"
 
 
 def check_cpp(root: Path) -> Iterator[str]:
@@ -227,7 +271,8 @@ def is_late(module: str) -> bool:
 def main() -> int:
     """Check the tree given, or the one this file lies in."""
     root = Path(sys.argv[1] if len(sys.argv) > 1 else Path(__file__).parents[1])
-    broken = [*check_cpp(root), *check_python(root)]
+    broken = [*check_tables(), *check_cmake(root), *check_cpp(root)]
+    broken += check_python(root)
     print("\n".join(broken) or "layers: every include and import follows the table")
     return 1 if broken else 0
 

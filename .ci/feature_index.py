@@ -45,37 +45,70 @@ print(report.windows[worst].labels[0].pattern, column["late_in_loader"][worst])
 
 `tokens` has an array for each column of the events, window after window; those of
 window `i` are `token_begin[i]` to `token_begin[i + 1]`. `parent` and `launch` are
-numbers of tokens in the same window.
+places in these arrays too, also in an earlier window: with work queued ahead of the
+device most launches lie there.
 
 ```python
 begin, end = features.token_begin[worst : worst + 2]
 kinds = list(features.kinds())
 names = [kinds[k] for k in features.tokens["kind"][begin:end]]
 calls = features.tokens["launch"][begin:end]
-print(names.count("launch"), "launches,", int((calls >= 0).sum()), "pieces of work")
+here = int((calls >= begin).sum())
+print(names.count("launch"), "launches,", (calls >= 0).sum(), "works,", here, "by them")
+```
+
+`row` is the number of each token's event in the trace: of `Trace.columns`, and of the
+table of events. It says who a token is, and is nothing to learn from. The names and the
+lines of the program come by token:
+
+```python
+longest = begin + int(np.argmax(features.tokens["duration"][begin:end]))
+print(features.row[longest], features.names([longest]), features.locations([longest]))
+```
+
+Coarse windows are made of fine ones: `features(merge=4)` says all of this of up to four
+neighbors of a step at once, as if they had been one window. Those in row `i` are
+`report.windows[window_begin[i]:window_begin[i + 1]]`.
+
+```python
+coarse = report.features(merge=4)
+first, last = coarse.window_begin[:-1], coarse.window_begin[1:] - 1
+print(report.windows[first[0]].start_us, report.windows[last[0]].end_us)
 ```
 
 - Nothing is copied: all are read-only views of the core's memory, made anew at each
   call.
 - `table()`, `token_table()` and `kinds()` say what columns and kinds are, as below.
-- `fingerprint` changes with the names, types, units, normalizations, order and kinds.
-  What was trained on arrays of another fingerprint must not read these.
-- Shares are 0 to 1. A log2 ratio of `a` to `b` is log2((1 + a) / (1 + b)) of
-  nanoseconds, a log2 count (or log2 bytes, ns) log2(1 + n). The *launch cost* is the
-  trace's median launch call; without any, of other runtime calls, else of operators
-  that call no other. Measured by it and by the median of the same name, hardware
-  cancels out.
+- `fingerprint` changes with the names, types, units, normalizations, what is missing,
+  order and kinds, and with a version that is raised when a column comes to hold
+  something else. What was trained on arrays of another fingerprint must not read these.
+- Shares are 0 to 1. A log2 ratio of `a` to `b` is log2(1 + a / b), 1 where they are
+  equal; a log2 count (or log2 bytes, ns) log2(1 + n). The *launch cost* is the trace's
+  median launch call; without any, of other runtime calls, else of operators that call
+  no other, else of any event of the host. A median of a name counts as a sixteenth of
+  the launch cost at least. No share, ratio or count changes if all times are twice as
+  long: hardware cancels out.
+- Gaps no longer than what the times of the device are rounded to (1 ns, of early
+  traces 1 us) are none: `gaps_per_work`, `gap_median`, `gap_longest`, `launched_late`
+  and a token's `device_busy` leave them out.
+- *Device time* is that of all work in the window, each piece for itself; *kernel time*
+  that of the kernels that start in it, whole. Kernels that *compute* are all but those
+  of collectives, which last until other ranks come.
+- *Host time* is that of all threads in operators, runtime calls and marks. Python
+  frames, ranges of the program and the profiler's own events are no part of it, so
+  that what is recorded besides does not decide what share operators have.
+- Of percentiles the nearest rank is taken, of two values' median the lower.
 - A window's value is NaN where the table says so, and only there. A trace without
-  device work has NaN in all columns that are missing with "no device". No token is
-  NaN; what an event does not have is -1.
+  device work has NaN in all columns that are missing with "no device". Of an unusable
+  trace no cause is known. No token is NaN; what an event does not have is -1.
 - The order of events in the file, the clock, and the numbers of processes, threads
   and devices decide nothing. (Where two events of a thread begin and end together,
   the order of the file says which encloses the other.)
 - The arrays of a process that feeds several devices hold its host's events once for
   each.
 - Events that repeat: `repeats` counts a row of the same name under the same parent,
-  or on the same stream, at its first token; it is 0 of the others and of all inside
-  them. So `repeats > 0` keeps one of each.
+  or on the same stream, at its first token in the window; it is 0 of the others and of
+  all inside them. So `repeats > 0` keeps one of each.
 """
 
 WINDOWS = """
@@ -86,8 +119,9 @@ WINDOWS = """
 """
 
 CAUSES = """\
-| `cause_<pattern>` | share | window | | what that pattern wastes of it, also if it is \
-too little for a label ({count} columns, one for each [pattern](patterns/README.md)) |
+| `cause_<pattern>` | share | window | unusable trace | what that pattern \
+wastes of it, also if it is too little for a label ({count} columns, \
+one for each [pattern](patterns/README.md)) |
 """
 
 TOKENS = """

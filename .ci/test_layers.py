@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """test_layers.py: the layer check (`make lint`) finds what it is there to find."""
 
+import importlib.util
 import subprocess
 import sys
 from pathlib import Path
@@ -83,6 +84,38 @@ def test_a_forbidden_line_is_found(
 
 
 @pytest.mark.parametrize(
+    ("line", "rule"),
+    [
+        ("tta_add_part(features PUBLIC tta_timeline PRIVATE tta_patterns)", "links"),
+        ("tta_add_part(features PUBLIC tta_timeline)", "patterns/pattern.h"),
+        ("tta_add_part(timeline PUBLIC\n  tta_trace tta_detector)", "detector"),
+        ("tta_add_part(helpers)", "helpers is no part"),
+    ],
+)
+def test_what_is_linked_is_what_may_be_included(
+    tmp_path: Path, line: str, rule: str
+) -> None:
+    below = ["tta_add_part(trace)", "tta_add_part(timeline PUBLIC tta_trace)"]
+    below = [known for known in below if known.split()[0] != line.split()[0]]
+    code, output = check_file(tmp_path, "cpp/CMakeLists.txt", "\n".join([*below, line]))
+    assert code == 1 and output.startswith("cpp/CMakeLists.txt:")
+    assert rule in output and output.count("\n") == 1
+
+
+def test_no_part_of_the_core_reaches_torch(monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = importlib.util.spec_from_file_location("check_layers", CHECK)
+    assert spec and spec.loader
+    tables = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, "check_layers", tables)
+    spec.loader.exec_module(tables)
+    assert not list(tables.check_tables())
+    monkeypatch.setitem(tables.PARTS, "patterns", ["replay", "detector"])
+    assert [line.partition(": ")[2] for line in tables.check_tables()] == [
+        "pipeline may reach detector, so torch"
+    ]
+
+
+@pytest.mark.parametrize(
     ("file", "line"),
     [
         ("cpp/trace/a.cpp", "#include <simdjson.h>\n#include <sys/mman.h>"),
@@ -93,6 +126,12 @@ def test_a_forbidden_line_is_found(
         ("cpp/pipeline/a.cpp", '#include "features/features.h"'),
         ("cpp/detector/a.h", "#include <torch/torch.h>"),
         ("cpp/bindings/torch_a.cpp", "#include <torch/extension.h>"),
+        (
+            "cpp/CMakeLists.txt",
+            "tta_add_part(trace PRIVATE x::x $<TARGET_NAME_IF_EXISTS:tta_isal>)\n"
+            "tta_add_part(timeline PUBLIC tta_trace)  # tta_detector\n"
+            "tta_add_part(features PUBLIC tta_timeline PRIVATE tta_pattern_names)",
+        ),
         ("cpp/bindings/core_a.cpp", "#include <pybind11/pybind11.h>"),
         ("tests/cpp/trace/a.cpp", "#include <gtest/gtest.h>\n#include <zlib.h>"),
         ("tests/cpp/timeline/a.cpp", '#include "build.h"\n#include "trace/build.h"'),

@@ -7,15 +7,18 @@ if(TTA_WERROR)
   target_compile_options(tta_flags INTERFACE -Werror)
 endif()
 
-# tta_add_part(<name> [PUBLIC <lib>...] [PRIVATE <lib>...])
+# tta_add_part(<name> [PUBLIC <lib>...] [PRIVATE <lib>...] [WITHOUT <source>...])
 #
 # The static library tta_<name> of cpp/<name>/. PUBLIC is what its headers show,
-# PRIVATE what only its sources use. A part that has no source yet is an empty
+# PRIVATE what only its sources use, WITHOUT the sources of a library of their own. A part that has no source yet is an empty
 # target, so that the ones above it can be written meanwhile.
 function(tta_add_part name)
-  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "" "PUBLIC;PRIVATE")
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "" "PUBLIC;PRIVATE;WITHOUT")
   # Globbed while the parts are being filled; becomes a list when they settle.
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${name}/*.cpp)
+  foreach(other ${ARG_WITHOUT})
+    list(REMOVE_ITEM sources ${CMAKE_CURRENT_SOURCE_DIR}/${other})
+  endforeach()
   if(sources)
     add_library(tta_${name} STATIC ${sources})
     target_include_directories(tta_${name} PUBLIC ${PROJECT_SOURCE_DIR}/cpp)

@@ -121,6 +121,28 @@ SPOTS = (
         "if (launch == kNoRow ||",
         ("patterns",),
     ),
+    # --- Features ---
+    Spot(
+        "edges-across-windows",
+        "cpp/features/features.cpp",
+        "if (i + 1 == windows.size() || !of_one_tiling(windows[i], windows[i + 1])) {",
+        "if (i + 1 <= windows.size()) {",
+        ("features", f"{TESTS}/test_features_tokens.py"),
+    ),
+    Spot(
+        "rounding-is-no-gap",
+        "cpp/features/device_parts.h",
+        "return gap.time.length() > resolution;",
+        "return gap.time.length() > 0;",
+        ("features",),
+    ),
+    Spot(
+        "frames-are-no-host-time",
+        "cpp/features/thread_segments.h",
+        "return in != In::kNothing && in != In::kPython && in != In::kProfiler;",
+        "return in != In::kNothing && in != In::kProfiler;",
+        ("features",),
+    ),
     # --- Replay and pricing ---
     Spot(
         "streams-are-first-in-first-out",

@@ -12,6 +12,7 @@
 #include "features/feature_table.h"
 #include "features/kind.h"
 #include "pipeline/windows_as_arrays.h"
+#include "timeline/frames.h"
 
 namespace tta::bindings {
 namespace {
@@ -47,11 +48,16 @@ py::array windows_of(const py::object& self) {
 py::typing::Dict<py::str, py::array> tokens_of(const py::object& self) {
   const auto& tokens = self.cast<const Features&>().tokens;
   py::typing::Dict<py::str, py::array> out;
-#define TTA_VIEW(name, type, unit, normalization, doc) \
+#define TTA_VIEW(name, type, unit, normalization, missing, doc) \
   out[#name] = view(tokens.name, self);
   TTA_TOKENS(TTA_VIEW)
 #undef TTA_VIEW
   return out;
+}
+
+template <auto values>
+py::array view_of(const py::object& self) {
+  return view(self.cast<const Features&>().*values, self);
 }
 
 std::vector<ColumnInfo> list(std::span<const ColumnInfo> columns) {
@@ -71,9 +77,9 @@ void bind_features(py::module_& m, py::class_<Analysis>& report) {
   py::class_<Features>(m, "Features", "Arrays that a model reads.")
       .def_property_readonly("windows", &windows_of)
       .def_property_readonly("tokens", &tokens_of)
-      .def_property_readonly("token_begin", [](const py::object& self) {
-        return view(self.cast<const Features&>().token_begin, self);
-      });
+      .def_property_readonly("row", &view_of<&Features::row>)
+      .def_property_readonly("token_begin", &view_of<&Features::token_begin>)
+      .def_property_readonly("window_begin", &view_of<&Features::window_begin>);
   m.def("feature_columns", [] { return list(window_columns()); });
   m.def("token_columns", [] { return list(token_columns()); });
   m.def(
@@ -85,11 +91,24 @@ void bind_features(py::module_& m, py::class_<Analysis>& report) {
       },
       "Name and meaning of each number of the token column `kind`.");
   m.def("feature_fingerprint", &fingerprint);
-  report.def("features", [](const Analysis& a) {
-    const auto checkpoint = heed_signals();
-    const py::gil_scoped_release release;
-    return pipeline::make_arrays(a.report, checkpoint);
-  });
+  report.def(
+      "features",
+      [](const Analysis& a, std::size_t merge) {
+        const auto checkpoint = heed_signals();
+        const py::gil_scoped_release release;
+        return pipeline::make_arrays(a.report, checkpoint, merge);
+      },
+      py::arg("merge") = 1);
+  report.def(
+      "frames",
+      [](const Analysis& a, const std::vector<std::uint32_t>& rows) {
+        for (const auto row : rows) {
+          if (row >= a.trace->columns.size()) throw py::index_error("no such row");
+        }
+        return timeline::user_frames(*a.report.timeline, rows);
+      },
+      py::arg("rows"),
+      "The line of the program behind each row, None if none is known.");
 }
 
 }  // namespace tta::bindings

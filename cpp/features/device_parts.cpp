@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <numeric>
 #include <utility>
 
 namespace tta::features {
@@ -13,6 +14,20 @@ using timeline::Interval;
 using timeline::IntervalSet;
 using timeline::kNoRow;
 using timeline::SumUntil;
+
+// The unit that all times of device work are whole multiples of: a nanosecond, or the
+// microsecond of early Kineto; never more.
+std::int64_t resolution_of(const timeline::Timeline& t) {
+  const auto& c = t.columns();
+  std::int64_t unit = 1000;
+  for (const auto& d : t.devices) {
+    for (const auto row : d.rows) {
+      unit = std::gcd(unit, c.ts[row] - c.ts[t.devices.front().rows.front()]);
+      unit = std::gcd(unit, c.dur[row]);
+    }
+  }
+  return unit;
+}
 
 IntervalSet both(const IntervalSet& a, const IntervalSet& b) {
   return timeline::subtract(a, timeline::subtract(a, b));
@@ -30,6 +45,7 @@ void read_work(const timeline::Timeline& t, DeviceParts& out) {
       (t.is_communication(row) ? communicating : computing).push_back(time);
     }
   }
+  out.copies = SumUntil(copying);
   const auto compute = timeline::unite(std::move(computing));
   const auto communication = timeline::unite(std::move(communicating));
   const auto copies = timeline::unite(std::move(copying));
@@ -108,21 +124,28 @@ void read_gaps(const timeline::Timeline& t, const HostParts& hosts, DeviceParts&
 }  // namespace
 
 bool DeviceParts::busy_at(std::int64_t when) const {
-  const auto& busy_times = time->busy;
   const auto after =
-      std::upper_bound(busy_times.begin(), busy_times.end(), when,
+      std::upper_bound(runs.begin(), runs.end(), when,
                        [](std::int64_t at, const Interval& i) { return at < i.begin; });
-  return after != busy_times.begin() && when < std::prev(after)->end;
+  return after != runs.begin() && when < std::prev(after)->end;
 }
 
 std::vector<DeviceParts> device_parts(const timeline::Timeline& t,
                                       const HostParts& hosts) {
+  const auto resolution = resolution_of(t);
   std::vector<DeviceParts> out;
   for (const auto& d : t.devices) {
     auto& parts = out.emplace_back();
     parts.time = &d;
-    if (const auto* device = t.properties_of(d.device)) {
-      parts.multiprocessors = device->multiprocessors;
+    parts.resolution = resolution;
+    parts.properties = t.properties_of(d.device);
+    for (const auto& busy : d.busy) {
+      auto& runs = parts.runs;
+      if (!runs.empty() && busy.begin - runs.back().end <= resolution) {
+        runs.back().end = busy.end;
+      } else {
+        runs.push_back(busy);
+      }
     }
     read_work(t, parts);
     read_queue(t, parts);

@@ -16,6 +16,7 @@ namespace tta::features {
 /// Sums of one device.
 struct DeviceParts {
   timeline::SumUntil busy, compute, communication;
+  timeline::SumUntil copies;  ///< Every one for itself, as `work`.
   /// It ran, and no kernel computed.
   timeline::SumUntil communication_exposed, copying_exposed;
   timeline::SumUntil work;           ///< Every piece for itself.
@@ -28,11 +29,18 @@ struct DeviceParts {
   /// Gaps in which, or up to timeline::kClockSkew before which, the calling thread
   /// ended a wait: whole.
   timeline::SumUntil after_wait;
-  std::int64_t multiprocessors = -1;
-
-  /// Tells whether the device ran something at a moment. O(log n).
-  bool busy_at(std::int64_t when) const;
+  timeline::IntervalSet runs;  ///< When it ran, across gaps that do not count.
+  /// What the trace can tell from nothing is longer than this: times are rounded, and
+  /// work that followed at once may seem to have come later.
+  std::int64_t resolution = 1;
   const timeline::DeviceTime* time = nullptr;
+  const timeline::DeviceProperties* properties = nullptr;  ///< Null if not known.
+
+  /// Tells whether a gap is one that the trace can tell from nothing.
+  bool counts(const timeline::Gap& gap) const { return gap.time.length() > resolution; }
+  /// Tells whether the device ran something at a moment, or was in a gap that does not
+  /// count. O(log n).
+  bool busy_at(std::int64_t when) const;
 };
 
 /// Returns them in the order of Timeline::devices. O(n log n) in the rows.

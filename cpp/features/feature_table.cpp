@@ -22,53 +22,11 @@ constexpr std::string_view type_name() {
   if constexpr (std::is_same_v<T, std::int32_t>) return "int32";
 }
 
-constexpr std::array kStatisticColumns = {
-#define TTA_INFO(name, unit, normalization, missing, doc) \
-  ColumnInfo{#name, "float32", unit, normalization, missing, doc},
-    TTA_FEATURES(TTA_INFO)
+#define TTA_INFO(name, type, unit, normalization, missing, doc) \
+  ColumnInfo{#name, type_name<type>(), unit, normalization, missing, doc},
+constexpr std::array kStatisticColumns = {TTA_FEATURES(TTA_INFO)};
+constexpr std::array kTokenColumns = {TTA_TOKENS(TTA_INFO)};
 #undef TTA_INFO
-};
-
-// Of a number that cannot be missing nothing is said.
-constexpr std::string_view missing_token(std::string_view name) {
-  for (const std::string_view always :
-       {"kind", "piece0", "piece1", "piece2", "piece3", "piece4", "piece5", "lane",
-        "lane_kind", "depth", "place", "duration", "duration_ratio", "gap", "gap_ratio",
-        "waits", "repeats"}) {
-    if (name == always) return "";
-  }
-  return "it has none";
-}
-
-constexpr std::array kTokenColumns = {
-#define TTA_INFO(name, type, unit, normalization, doc) \
-  ColumnInfo{#name, type_name<type>(), unit, normalization, missing_token(#name), doc},
-    TTA_TOKENS(TTA_INFO)
-#undef TTA_INFO
-};
-
-std::string make_fingerprint() {
-  auto state = hash("torchtraceap features");
-  const auto add = [&](std::string_view text) {
-    state = hash(text, state);
-    state = hash(std::string_view("\n", 1), state);
-  };
-  for (const auto columns : {window_columns(), token_columns()}) {
-    for (const auto& column : columns) {
-      add(column.name);
-      add(column.type);
-      add(column.unit);
-      add(column.normalization);
-    }
-    add("");
-  }
-  for (const auto& kind : kinds()) add(kind.name);
-  std::string out(16, '0');
-  for (std::size_t i = out.size(); i-- > 0; state >>= 4) {
-    out[i] = "0123456789abcdef"[state & 15];
-  }
-  return out;
-}
 
 }  // namespace
 
@@ -80,7 +38,7 @@ std::span<const ColumnInfo> window_columns() {
       names.push_back("cause_" + std::string(pattern.name));
     }
     for (std::size_t i = 0; i < names.size(); ++i) {
-      out.push_back({names[i], "float32", "share", "window", "",
+      out.push_back({names[i], "float32", "share", "window", "unusable trace",
                      patterns::patterns()[i].summary});
     }
     return out;
@@ -90,8 +48,43 @@ std::span<const ColumnInfo> window_columns() {
 
 std::span<const ColumnInfo> token_columns() { return kTokenColumns; }
 
+Definition definition() {
+  Definition out;
+  out.windows.assign(window_columns().begin(), window_columns().end());
+  out.tokens.assign(token_columns().begin(), token_columns().end());
+  for (const auto& kind : kinds()) out.kinds.push_back(kind.name);
+  return out;
+}
+
+std::string fingerprint_of(const Definition& definition) {
+  auto state = hash("torchtraceap features");
+  const auto add = [&](std::string_view text) {
+    state = hash(text, state);
+    state = hash(std::string_view("\n", 1), state);
+  };
+  add(std::to_string(definition.version));
+  for (const auto* columns : {&definition.windows, &definition.tokens}) {
+    for (const auto& column : *columns) {
+      add(column.name);
+      add(column.type);
+      add(column.unit);
+      add(column.normalization);
+      add(column.missing);
+    }
+    add("");
+  }
+  for (const auto& kind : definition.kinds) add(kind);
+  add(std::to_string(definition.pieces));
+  add(std::to_string(definition.piece_hashes));
+  std::string out(16, '0');
+  for (std::size_t i = out.size(); i-- > 0; state >>= 4) {
+    out[i] = "0123456789abcdef"[state & 15];
+  }
+  return out;
+}
+
 const std::string& fingerprint() {
-  static const std::string kFingerprint = make_fingerprint();
+  static const std::string kFingerprint = fingerprint_of(definition());
   return kFingerprint;
 }
 

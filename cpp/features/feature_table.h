@@ -3,9 +3,11 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "features/token_columns.h"
 #include "features/window_columns.h"
@@ -23,7 +25,7 @@ struct ColumnInfo {
 
 /// Statistics that are computed here; the columns by cause come after them.
 inline constexpr std::size_t kStatistics = 0
-#define TTA_ONE(name, unit, normalization, missing, doc) +1
+#define TTA_ONE(name, type, unit, normalization, missing, doc) +1
     TTA_FEATURES(TTA_ONE)
 #undef TTA_ONE
     ;
@@ -35,9 +37,26 @@ std::span<const ColumnInfo> window_columns();
 /// The columns of a token.
 std::span<const ColumnInfo> token_columns();
 
-/// Returns 16 hexadecimal digits that change with the name, type, unit, normalization
-/// or place of any column, and with the kinds: what was trained on other arrays is to
-/// be refused. Docs and the time of building are no part of it.
+/// Raised whenever a column comes to hold other values than before, under the same
+/// name: nothing else tells that what was trained before is to be refused.
+inline constexpr int kFeatureVersion = 2;
+
+/// What the arrays are, as far as who reads them depends on it.
+struct Definition {
+  int version = kFeatureVersion;
+  std::vector<ColumnInfo> windows, tokens;
+  std::vector<std::string_view> kinds;  ///< Their names, by number.
+  int pieces = kPieces;
+  std::uint32_t piece_hashes = kPieceHashes;
+};
+Definition definition();
+
+/// Returns 16 hexadecimal digits that change with any field of a definition but what
+/// columns are in words (ColumnInfo::doc).
+std::string fingerprint_of(const Definition& definition);
+
+/// Returns that of definition(): what was trained on arrays of another one is to be
+/// refused.
 const std::string& fingerprint();
 
 /// The hash behind it and behind the words of names: FNV-1a, 64 bits, the same on every

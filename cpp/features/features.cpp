@@ -4,10 +4,11 @@
 
 #include <algorithm>
 #include <cstring>
-#include <map>
+#include <limits>
 #include <stdexcept>
 #include <utility>
 
+#include "features/merged_windows.h"
 #include "features/tokens.h"
 #include "features/whole.h"
 #include "features/window_stats.h"
@@ -21,14 +22,26 @@ using timeline::Window;
 
 static_assert(sizeof(WindowStats) == kStatistics * sizeof(float));
 
+bool of_one_tiling(const Window& a, const Window& b) {
+  return a.device == b.device && a.pid == b.pid;
+}
+
+// Edges are 32 bits wide.
+void check_count(std::span<const Window> windows) {
+  std::uint64_t events = 0;
+  for (const auto& w : windows) events += w.events;
+  if (events > std::numeric_limits<std::int32_t>::max()) {
+    throw std::length_error("more events in windows than edges can number");
+  }
+}
+
 // From the first to the last window in a row that lies in the same step.
 std::vector<timeline::Interval> steps_around(std::span<const Window> windows) {
   std::vector<timeline::Interval> out(windows.size());
   for (std::size_t first = 0; first < windows.size();) {
     auto last = first;
     const auto same = [&](const Window& w) {
-      return w.step == windows[first].step && w.device == windows[first].device &&
-             w.pid == windows[first].pid;
+      return w.step == windows[first].step && of_one_tiling(w, windows[first]);
     };
     while (last + 1 < windows.size() && same(windows[last + 1])) ++last;
     if (windows[first].step != timeline::kNoStep) {
@@ -44,15 +57,21 @@ std::vector<timeline::Interval> steps_around(std::span<const Window> windows) {
 }  // namespace
 
 Features make_features(const timeline::Timeline& t, const timeline::EventArgs& args,
-                       std::span<const Window> windows, std::span<const float> causes,
-                       const Checkpoint& checkpoint) {
+                       std::span<const Window> fine, std::span<const float> shares,
+                       const Checkpoint& checkpoint, std::size_t merge) {
   const auto columns = window_columns().size();
   const auto patterns = columns - kStatistics;
-  if (!causes.empty() && causes.size() != windows.size() * patterns) {
+  if (!shares.empty() && shares.size() != fine.size() * patterns) {
     throw std::invalid_argument("causes must hold a share of each window and pattern");
   }
+  if (merge == 0) throw std::invalid_argument("merge must be at least 1, not 0");
+  auto merged = merge_windows(fine, shares, patterns, merge);
+  const auto& windows = merged.windows;
+  const auto& causes = merged.causes;
+  check_count(windows);
   Features out;
   out.token_begin.push_back(0);
+  out.window_begin = std::move(merged.begin);
   if (windows.empty()) return out;
   const Whole whole(t, args);
   checkpoint();
@@ -61,8 +80,9 @@ Features make_features(const timeline::Timeline& t, const timeline::EventArgs& a
   for (const auto& w : windows) lengths.push_back(w.end_ns - w.begin_ns);
   const auto usual_length = timeline::lower_median(std::move(lengths));
   const auto steps = steps_around(windows);
-  out.windows.assign(windows.size() * columns, 0);
+  out.windows.assign(windows.size() * columns, std::numeric_limits<float>::quiet_NaN());
   TokenWriter writer(whole);
+  std::size_t tied = 0;
   for (std::size_t i = 0; i < windows.size(); ++i) {
     checkpoint();
     const auto of_window = rows.of(windows[i]);
@@ -74,6 +94,7 @@ Features make_features(const timeline::Timeline& t, const timeline::EventArgs& a
                             steps[i],
                             usual_length};
     writer.write(windows[i], of_window, out.tokens);
+    out.row.insert(out.row.end(), of_window.begin(), of_window.end());
     const auto stats = window_stats(whole, facts);
     auto* const to = out.windows.data() + i * columns;
     std::memcpy(to, &stats, sizeof(stats));
@@ -81,6 +102,10 @@ Features make_features(const timeline::Timeline& t, const timeline::EventArgs& a
       to[kStatistics + k] = causes[i * patterns + k];
     }
     out.token_begin.push_back(static_cast<std::int64_t>(out.tokens.size()));
+    if (i + 1 == windows.size() || !of_one_tiling(windows[i], windows[i + 1])) {
+      writer.tie(std::span(out.row).subspan(tied), tied, out.tokens);
+      tied = out.row.size();
+    }
   }
   return out;
 }

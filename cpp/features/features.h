@@ -2,6 +2,7 @@
 // features/features.h: a trace as flat arrays, which a model reads.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -20,8 +21,13 @@ struct Features {
   /// Row by row, window_columns().size() values for each window.
   std::vector<float> windows;
   Tokens tokens;
+  /// The event of each token: its row in the columns of the trace. Says who it is, and
+  /// is nothing to learn from.
+  std::vector<std::uint32_t> row;
   /// The tokens of window i are [token_begin[i], token_begin[i + 1]).
   std::vector<std::int64_t> token_begin;
+  /// Window i is made of windows [window_begin[i], window_begin[i + 1]) of those given.
+  std::vector<std::int64_t> window_begin;
 };
 
 /// Asked between windows; what it throws comes out.
@@ -30,18 +36,22 @@ using Checkpoint = std::function<void()>;
 /// Computes them, in the order of `windows`, which are those of make_windows().
 ///
 /// `causes` holds for each window the share of its time that each pattern of the
-/// pattern table wastes, row by row; none: they are 0. Who finds patterns lies above
-/// this part.
+/// pattern table wastes, row by row; none: they are not known. Who finds patterns lies
+/// above this part.
+///
+/// With `merge` above 1 up to so many neighbors of a step are one window, see
+/// features/merged_windows.h, and all is said of that.
 ///
 /// Statistics are finite or, where the table says so, NaN; tokens are finite. Neither
 /// depends on the order of events in the file, on when the trace was recorded or on the
 /// numbers of processes, threads and devices. (Of events of one thread or stream that
 /// begin and end together, the order of the file says which comes first.)
 /// O(n log n) in the rows; the host's rows count once for each device of their process.
-/// Throws std::invalid_argument if `causes` has another length.
+/// Throws std::invalid_argument if `causes` has another length or `merge` is 0, and
+/// std::length_error if edges cannot number the tokens.
 Features make_features(
     const timeline::Timeline& timeline, const timeline::EventArgs& args,
     std::span<const timeline::Window> windows, std::span<const float> causes = {},
-    const Checkpoint& checkpoint = [] {});
+    const Checkpoint& checkpoint = [] {}, std::size_t merge = 1);
 
 }  // namespace tta::features

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// features/host_parts.cpp: sweeps each thread's events once for the innermost one.
+// features/host_parts.cpp: what the threads were in, added up by process.
 #include "features/host_parts.h"
 
 #include <algorithm>
-#include <string_view>
 #include <utility>
-
-#include "timeline/by_name.h"
 
 namespace tta::features {
 namespace {
@@ -15,74 +12,30 @@ using timeline::Interval;
 using timeline::kNoRow;
 using trace::Category;
 
-// What a Python frame's name alone tells.
-enum class Named : std::uint8_t { kNothing, kCompiles, kCollects, kBlocks };
-
-Named named(std::string_view name) {
-  if (name.ends_with("(dynamo_timed)")) return Named::kCompiles;
-  if (name.starts_with("torch/_dynamo/convert_frame.py(") &&
-      name.ends_with("): _compile")) {
-    return Named::kCompiles;
-  }
-  if (timeline::contains(name, "triton/compiler/compiler.py(") &&
-      name.ends_with("): compile")) {
-    return Named::kCompiles;
-  }
-  if (name == "<built-in function collect>" || name == "Python GC") {
-    return Named::kCollects;
-  }
-  if (!name.starts_with("<built-in ")) return Named::kNothing;
-  return timeline::contains_any(
-             name, {"method acquire of", "method wait of", "method poll of",
-                    "function select>", "function sleep>", "function waitpid>",
-                    "method select of"})
-             ? Named::kBlocks
-             : Named::kNothing;
-}
-
-In in_of(Kind kind) {
-  switch (kind) {
-    case Kind::kCollect:
-      return In::kCollect;
-    case Kind::kLoader:
-      return In::kLoader;
-    case Kind::kModule:
-      return In::kCompile;
-    case Kind::kLaunch:
-    case Kind::kGraphLaunch:
-      return In::kLaunch;
-    case Kind::kMemory:
-      return In::kMemory;
-    default:
-      return is_call(kind) ? In::kCall : In::kOperator;
-  }
-}
-
 }  // namespace
 
 HostParts::HostParts(const timeline::Timeline& t, const std::vector<Kind>& kinds)
-    : segments_(t.lanes.lanes.size()), waits_(t.columns().size(), 0) {
+    : waits_(t.columns().size(), 0) {
   mark_waits(t);
-  std::vector<In> in(t.columns().size(), In::kNothing);
-  for (std::uint32_t lane = 0; lane < segments_.size(); ++lane) {
-    if (!t.lanes.lanes[lane].is_stream) sweep(t, lane, kinds, in);
-  }
+  segments_ = thread_segments(t, kinds, waits_);
   struct Lists {
     std::array<std::vector<Interval>, kIns> in;
-    std::vector<Interval> matrix, elementwise, copies, indexing;
-    std::vector<Interval> operators, optimizer, waits;
+    std::vector<Interval> matrix, elementwise, copies;
+    std::vector<Interval> operators, optimizer, waits, compiling, collecting, recorded;
   };
   std::unordered_map<std::int64_t, Lists> lists;
   for (std::uint32_t lane = 0; lane < segments_.size(); ++lane) {
     auto& of = lists[t.lanes.lanes[lane].pid];
     for (const auto& s : segments_[lane]) {
       const Interval time{s.begin, s.end};
-      of.in[static_cast<std::size_t>(s.in)].push_back(time);
-      if (s.in != In::kOperator) continue;
+      of.in[static_cast<std::size_t>(s.unframed)].push_back(time);
+      if (s.in == In::kCompile) of.compiling.push_back(time);
+      if (s.in == In::kCollect) of.collecting.push_back(time);
+      if (is_recorded(s.unframed)) of.recorded.push_back(time);
+      if (s.unframed != In::kOperator) continue;
       if (s.kind == Kind::kMatrix) of.matrix.push_back(time);
       if (s.kind == Kind::kElementwise) of.elementwise.push_back(time);
       if (s.kind == Kind::kCopy) of.copies.push_back(time);
-      if (s.kind == Kind::kIndex) of.indexing.push_back(time);
     }
   }
   const auto& c = t.columns();
@@ -107,9 +60,11 @@ HostParts::HostParts(const timeline::Timeline& t, const std::vector<Kind>& kinds
     parts.matrix = timeline::SumUntil(of.matrix);
     parts.elementwise = timeline::SumUntil(of.elementwise);
     parts.copies = timeline::SumUntil(of.copies);
-    parts.indexing = timeline::SumUntil(of.indexing);
     parts.operators = timeline::SumUntil(timeline::unite(std::move(of.operators)));
     parts.optimizer = timeline::SumUntil(timeline::unite(std::move(of.optimizer)));
+    parts.compiling = timeline::SumUntil(timeline::unite(std::move(of.compiling)));
+    parts.collecting = timeline::SumUntil(timeline::unite(std::move(of.collecting)));
+    parts.recorded = timeline::SumUntil(timeline::unite(std::move(of.recorded)));
     parts.waits = timeline::unite(std::move(of.waits));
     parts.waiting = timeline::SumUntil(parts.waits);
   }
@@ -132,65 +87,6 @@ void HostParts::mark_waits(const timeline::Timeline& t) {
     }
     for (const auto& w : thread.waits) waits_[w.row] = 1;
   }
-}
-
-void HostParts::sweep(const timeline::Timeline& t, std::uint32_t lane,
-                      const std::vector<Kind>& kinds, std::vector<In>& in) {
-  const auto& c = t.columns();
-  auto& out = segments_[lane];
-  auto reached = t.span.begin;
-  std::vector<std::uint32_t> open;
-  const auto advance = [&](std::uint32_t row, std::int64_t to) {
-    const Interval time{reached, std::min(to, t.span.end)};
-    if (time.length() == 0) return;
-    reached = time.end;
-    if (row == kNoRow || in[row] == In::kNothing) return;
-    out.push_back({time.begin, time.end, in[row], kinds[row]});
-  };
-  const auto close_until = [&](std::int64_t at) {
-    while (!open.empty() && t.tree.end(c, open.back()) <= at) {
-      advance(open.back(), t.tree.end(c, open.back()));
-      open.pop_back();
-    }
-  };
-  for (const auto row : t.lanes.rows_of(t.lanes.lanes[lane])) {
-    const auto parent = t.tree.parent[row];
-    const auto around = parent == kNoRow ? In::kNothing : in[parent];
-    const auto cat = c.cat(row);
-    const auto kind = kinds[row];
-    const bool working = around == In::kOperator || around == In::kCall ||
-                         around == In::kLaunch || around == In::kWait;
-    if (around >= In::kLoader) {
-      in[row] = around;
-    } else if (cat == Category::kOverhead) {
-      in[row] = In::kProfiler;
-    } else if (cat == Category::kPythonFunction || kind == Kind::kCompiled) {
-      const auto name = named(t.trace->name(row));
-      in[row] = name == Named::kCompiles   ? In::kCompile
-                : name == Named::kCollects ? In::kCollect
-                : name == Named::kBlocks   ? In::kNothing
-                : kind == Kind::kCompiled  ? In::kOperator
-                : working                  ? around
-                                           : In::kPython;
-    } else if (kind == Kind::kStep) {
-      in[row] = around;
-    } else if (kind == Kind::kRange || kind == Kind::kOptimizer) {
-      in[row] = cat == Category::kCpuOp && kind != Kind::kRange ? In::kOperator
-                : working                                       ? around
-                                                                : In::kPython;
-    } else if (kind == Kind::kCollective && cat == Category::kUserAnnotation) {
-      // A backend's thread carries it out; ranges of NCCL only queue it.
-      in[row] = t.devices.empty() ? In::kCollective : In::kPython;
-    } else {
-      in[row] = waits_[row] != 0 || (around == In::kWait && is_call(kind))
-                    ? In::kWait
-                    : in_of(kind);
-    }
-    close_until(c.ts[row]);
-    advance(open.empty() ? kNoRow : open.back(), c.ts[row]);
-    open.push_back(row);
-  }
-  close_until(trace::kTimeLimit);
 }
 
 }  // namespace tta::features

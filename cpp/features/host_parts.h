@@ -9,44 +9,25 @@
 #include <vector>
 
 #include "features/kind.h"
+#include "features/thread_segments.h"
 #include "timeline/intervals.h"
 #include "timeline/sum_until.h"
 #include "timeline/timeline.h"
 
 namespace tta::features {
 
-/// What a thread is in while an event is its innermost one. From kLoader on, whatever
-/// runs inside is the same.
-enum class In : std::uint8_t {
-  kNothing,     ///< In no event, in a step's mark alone, or in a builtin that waits.
-  kPython,      ///< A Python frame, or a range of the program.
-  kOperator,    ///< An operator.
-  kLaunch,      ///< A call that launches a kernel or a graph.
-  kCall,        ///< Any other runtime call.
-  kMemory,      ///< A call that takes or gives back memory.
-  kWait,        ///< A call that waits for a device, see timeline/host_waits.h.
-  kProfiler,    ///< The profiler's own work.
-  kLoader,      ///< The data loader's mark.
-  kCompile,     ///< Compiling, or loading code.
-  kCollective,  ///< A collective of CPU tensors.
-  kCollect,     ///< The garbage collector.
-};
-inline constexpr std::size_t kIns = static_cast<std::size_t>(In::kCollect) + 1;
-
-/// A stretch of a thread's time, in something.
-struct Segment {
-  std::int64_t begin = 0, end = 0;
-  In in = In::kNothing;
-  Kind kind = Kind::kOther;  ///< Of the innermost event.
-};
-
 /// Sums over the threads of a process.
 struct ProcessParts {
+  /// Without Python frames: whether they are recorded must not decide what share of the
+  /// rest is operators.
   std::array<timeline::SumUntil, kIns> in;
   /// Of the operators' own time, by kind.
-  timeline::SumUntil matrix, elementwise, copies, indexing;
-  /// A thread was in an operator, an optimizer's mark, a wait.
-  timeline::SumUntil operators, optimizer, waiting;
+  timeline::SumUntil matrix, elementwise, copies;
+  /// A thread was in an operator, an optimizer's mark, a wait; it compiled, or
+  /// collected garbage, which often only frames tell.
+  timeline::SumUntil operators, optimizer, waiting, compiling, collecting;
+  /// A thread was in anything that every trace records.
+  timeline::SumUntil recorded;
   timeline::IntervalSet waits;
 };
 
@@ -67,8 +48,6 @@ class HostParts {
 
  private:
   void mark_waits(const timeline::Timeline& t);
-  void sweep(const timeline::Timeline& t, std::uint32_t lane,
-             const std::vector<Kind>& kinds, std::vector<In>& in);
 
   std::vector<std::vector<Segment>> segments_;  // by lane
   std::vector<char> waits_;                     // of each row

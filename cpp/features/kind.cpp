@@ -2,6 +2,7 @@
 // features/kind.cpp: the table of kinds, and the kind of each row.
 #include "features/kind.h"
 
+#include <algorithm>
 #include <array>
 
 #include "timeline/copy_direction.h"
@@ -49,10 +50,19 @@ class Asked {
   std::vector<std::uint8_t> known_;
 };
 
+// The ranges in which a backend carries out a collective. The ranges around it (that of
+// DistributedDataParallel's forward holds a whole pass) are the program's.
+bool names_a_backend(std::string_view name) {
+  constexpr std::array<std::string_view, 8> kBegins = {
+      "gloo:", "nccl:", "rccl:", "xccl:", "hccl:", "mpi:", "ucc:", "c10d::"};
+  return std::any_of(kBegins.begin(), kBegins.end(),
+                     [&](std::string_view begin) { return name.starts_with(begin); });
+}
+
 Kind range_kind(std::string_view name) {
   if (name == "Python GC") return Kind::kCollect;
-  const auto kind = operator_kind(name);
-  return kind == Kind::kCollective || kind == Kind::kCompiled ? kind : Kind::kRange;
+  if (names_a_backend(name)) return Kind::kCollective;
+  return operator_kind(name) == Kind::kCompiled ? Kind::kCompiled : Kind::kRange;
 }
 
 Kind copy_by_name(std::string_view name) {

@@ -91,7 +91,7 @@ constexpr std::array kParts = {
            "multi_tensor"}},
     Parts{Kind::kCollective,
           {"c10d", "nccl:", "gloo:", "mpi:", "ucc:", "hccl:", "record_param_comms",
-           "DistributedDataParallel", "rccl:"}},
+           "rccl:"}},
     Parts{Kind::kCompiled,
           {"Torch-Compiled", "CompiledF", "## Call", "triton", "TorchDynamo",
            "inductor", "AOTAutograd", "dynamo_timed"}},

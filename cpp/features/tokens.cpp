@@ -15,6 +15,10 @@ using timeline::kNoRow;
 
 enum LaneKind : std::uint8_t { kMainThread, kThread, kMainStream, kStream };
 
+float costs(const Usual& usual, std::int64_t length) {
+  return usual.launch_cost > 0 ? usual.costs(length) : -1.0f;
+}
+
 // Elements of the largest input; -1 if none is known.
 std::int64_t elements_of(const timeline::OpArgs* op) {
   std::int64_t most = -1;
@@ -50,7 +54,7 @@ void TokenWriter::write(const timeline::Window& window,
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const auto row = rows[i];
     const auto at = first + i;
-    place_[row] = static_cast<std::int32_t>(i);
+    place_[row] = static_cast<std::int32_t>(at);
     out.kind[at] = static_cast<std::uint8_t>(w_.kinds[row]);
     const auto& words = w_.pieces(row);
     out.piece0[at] = words[0];
@@ -62,9 +66,9 @@ void TokenWriter::write(const timeline::Window& window,
     const auto place = static_cast<double>(c.ts[row] - window.begin_ns) / length;
     out.place[at] = static_cast<float>(std::clamp(place, 0.0, 1.0));
     out.duration[at] = log_count(c.dur[row]);
-    out.duration_ratio[at] = log_ratio(c.dur[row], w_.usual.of(t, row));
+    out.duration_ratio[at] = w_.usual.ratio(t, row);
     out.gap[at] = log_count(w_.nesting.gap[row]);
-    out.gap_ratio[at] = log_ratio(w_.nesting.gap[row], w_.usual.launch_cost);
+    out.gap_ratio[at] = costs(w_.usual, w_.nesting.gap[row]);
     out.depth[at] = w_.nesting.depth[row];
     out.queue[at] =
         device ? log_count(std::max<std::int64_t>(0, device->time->queue(c.ts[row])))
@@ -83,7 +87,16 @@ void TokenWriter::write(const timeline::Window& window,
     }
   }
   write_lanes(rows, first, out);
-  write_edges(rows, first, out);
+  write_repeats(rows, first, out);
+}
+
+void TokenWriter::tie(std::span<const std::uint32_t> rows, std::size_t first,
+                      Tokens& out) {
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const bool work = w_.t.lanes.on_stream(rows[i]);
+    const auto to = work ? w_.t.launch_of(rows[i]) : w_.nesting.above[rows[i]];
+    if (to != kNoRow) (work ? out.launch : out.parent)[first + i] = place_[to];
+  }
   for (const auto row : rows) place_[row] = -1;
 }
 
@@ -96,9 +109,7 @@ void TokenWriter::write_work(std::uint32_t row, std::size_t at, Tokens& out) con
   const auto launch = w_.t.launch_of(row);
   if (launch == kNoRow) return;
   const auto delay = std::max<std::int64_t>(0, c.ts[row] - c.end(launch));
-  // Not below 0, which would look like none: the delay for itself, in launch costs.
-  out.launch_delay[at] = static_cast<float>(std::log2(
-      1 + static_cast<double>(delay) / static_cast<double>(w_.usual.launch_cost)));
+  out.launch_delay[at] = costs(w_.usual, delay);
   out.depth[at] =
       static_cast<std::uint8_t>(std::min(255, w_.nesting.depth[launch] + 1));
 }
@@ -138,8 +149,8 @@ void TokenWriter::write_lanes(std::span<const std::uint32_t> rows, std::size_t f
   }
 }
 
-void TokenWriter::write_edges(std::span<const std::uint32_t> rows, std::size_t first,
-                              Tokens& out) {
+void TokenWriter::write_repeats(std::span<const std::uint32_t> rows, std::size_t first,
+                                Tokens& out) {
   const auto& t = w_.t;
   // The last row inside each event, or on each lane outside of any, and where its run
   // of equal names began.
@@ -152,12 +163,6 @@ void TokenWriter::write_edges(std::span<const std::uint32_t> rows, std::size_t f
     const auto row = rows[i];
     const auto at = first + i;
     const auto above = w_.nesting.above[row];
-    if (t.lanes.on_stream(row)) {
-      const auto launch = t.launch_of(row);
-      if (launch != kNoRow) out.launch[at] = place_[launch];
-    } else if (above != kNoRow) {
-      out.parent[at] = place_[above];
-    }
     const std::pair<bool, std::uint32_t> key =
         above == kNoRow ? std::pair(false, t.lanes.lane[row]) : std::pair(true, above);
     const auto name = t.columns().name[row];
@@ -171,9 +176,11 @@ void TokenWriter::write_edges(std::span<const std::uint32_t> rows, std::size_t f
     out.repeats[at] = 1;
   }
   // What lies inside a row that continues a run continues it too. Parents come first.
+  // One in an earlier window is no part of this window's runs.
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    const auto parent = out.parent[first + i];
-    if (parent >= 0 && out.repeats[first + static_cast<std::size_t>(parent)] == 0) {
+    const auto above = w_.nesting.above[rows[i]];
+    if (above == kNoRow || place_[above] < static_cast<std::int32_t>(first)) continue;
+    if (out.repeats[static_cast<std::size_t>(place_[above])] == 0) {
       out.repeats[first + i] = 0;
     }
   }

@@ -72,11 +72,16 @@ Usual usual_of(const timeline::Timeline& t, const std::vector<Kind>& kinds) {
     }
   }
   for (auto* lengths : {&launches, &calls, &leaves, &any}) {
-    if (lengths->empty()) continue;
-    out.launch_cost =
-        std::max<std::int64_t>(1, timeline::lower_median(std::move(*lengths)));
-    break;
+    if (out.launch_cost > 0 || lengths->empty()) continue;
+    out.launch_cost = timeline::lower_median(std::move(*lengths));
   }
+  auto scale = out.launch_cost;
+  if (scale == 0 && !device.empty()) {
+    std::vector<std::int64_t> lengths;
+    for (const auto row : device) lengths.push_back(c.dur[row]);
+    scale = timeline::lower_median(std::move(lengths));
+  }
+  if (scale > 0) out.least = static_cast<double>(scale) / 16;
   return out;
 }
 

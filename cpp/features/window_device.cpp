@@ -27,27 +27,30 @@ void read_gaps(const Whole& w, const WindowFacts& f, WindowStats& out) {
       [](const timeline::Gap& gap, std::int64_t at) { return gap.time.end < at; });
   for (; it != gaps.end() && it->time.begin < time.end; ++it) {
     const auto end = it->time.end;
+    const bool counts = f.device->counts(*it);
     const bool last = time.end == w.t.span.end;
-    if (it->next != kNoRow && end >= time.begin && (end < time.end || last)) ++ended;
+    if (counts && it->next != kNoRow && end >= time.begin && (end < time.end || last)) {
+      ++ended;
+    }
     const auto inside = timeline::intersect(it->time, time).length();
     if (inside == 0) continue;
     const auto length = it->time.length();
+    if (counts) lengths.push_back(w.usual.costs(length));
     // Divided, as the product may not fit.
-    const auto costs = length / cost;
+    const auto costs = cost > 0 ? length / cost : 0;
     idle[costs < 1    ? 0
          : costs < 4  ? 1
          : costs < 32 ? 2
                       : 3] += static_cast<double>(inside);
-    lengths.push_back(log_ratio(length, cost));
   }
-  const auto whole = static_cast<double>(time.length());
+  const auto whole = cost > 0 ? static_cast<double>(time.length()) : 0;
   out.idle_tiny = share(idle[0], whole);
   out.idle_short = share(idle[1], whole);
   out.idle_medium = share(idle[2], whole);
   out.idle_long = share(idle[3], whole);
   out.gaps_per_work = share(ended, f.window.work);
-  out.gap_median = quantile(lengths, 0.5);
-  out.gap_longest = quantile(lengths, 1);
+  out.gap_median = percentile(lengths, 50);
+  out.gap_longest = percentile(lengths, 100);
 }
 
 }  // namespace
@@ -78,16 +81,16 @@ void read_queue(const Whole& w, const WindowFacts& f, WindowStats& out) {
       continue;
     }
     const auto delay = std::max<std::int64_t>(0, c.ts[row] - c.end(launch));
-    delays.push_back(log_ratio(delay, w.usual.launch_cost));
+    delays.push_back(w.usual.costs(delay));
     late += !d.busy_at(c.ts[launch]);
   }
   out.launch_unknown = share(unknown, f.window.work);
   out.launched_late = share(late, static_cast<double>(delays.size()));
-  out.launch_delay_median = quantile(delays, 0.5);
-  out.launch_delay_p90 = quantile(delays, 0.9);
+  out.launch_delay_median = percentile(delays, 50);
+  out.launch_delay_p90 = percentile(delays, 90);
   out.queued = part(d.queued, f);
   out.queued_ahead = part(d.ahead, f);
-  out.queue_median = quantile(depths, 0.5);
+  out.queue_median = percentile(depths, 50);
 
   const auto in = [&](In what) {
     return part(d.late[static_cast<std::size_t>(what)], f);
@@ -106,7 +109,7 @@ void read_queue(const Whole& w, const WindowFacts& f, WindowStats& out) {
   out.late = share(sum, length);
   out.late_of_idle = share(sum, length - static_cast<double>(d.busy.in(f.time())));
   out.delivery = part(d.delivery, f);
-  out.late_after_wait = part(d.after_wait, f);
+  out.idle_after_wait = part(d.after_wait, f);
   out.waiting_idle = part(d.waiting_idle, f);
 }
 

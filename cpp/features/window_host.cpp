@@ -22,7 +22,7 @@ void read_host(const Whole& w, const WindowFacts& f, WindowStats& out) {
   double all = 0;
   for (std::size_t i = 0; i < kIns; ++i) {
     in[i] = static_cast<double>(parts.in[i].in(time));
-    all += in[i];
+    if (is_recorded(static_cast<In>(i))) all += in[i];
   }
   const auto of = [&](In what) { return in[static_cast<std::size_t>(what)]; };
   out.threads_active =
@@ -36,11 +36,11 @@ void read_host(const Whole& w, const WindowFacts& f, WindowStats& out) {
   out.in_calls = share(of(In::kCall), all);
   out.in_memory = share(of(In::kMemory), all);
   out.in_waits = share(of(In::kWait), all);
-  out.in_python = share(of(In::kPython), all);
   out.in_loader = share(of(In::kLoader), all);
-  out.in_compile = share(of(In::kCompile), all);
   out.in_collectives = share(of(In::kCollective), all);
-  out.in_gc = share(of(In::kCollect), all);
+  out.in_python = 1 - window_part(parts.recorded);
+  out.in_compile = window_part(parts.compiling);
+  out.in_gc = window_part(parts.collecting);
   out.in_optimizer = window_part(parts.optimizer);
   out.waiting = window_part(parts.waiting);
 
@@ -57,11 +57,11 @@ void read_host(const Whole& w, const WindowFacts& f, WindowStats& out) {
       longest = std::max(longest, c.dur[row]);
     }
     if (kind != Kind::kLaunch && kind != Kind::kGraphLaunch) continue;
-    launch_lengths.push_back(log_ratio(c.dur[row], w.usual.launch_cost));
+    launch_lengths.push_back(w.usual.costs(c.dur[row]));
   }
-  if (longest >= 0) out.wait_longest = log_ratio(longest, w.usual.launch_cost);
+  if (longest >= 0) out.wait_longest = w.usual.costs(longest);
   out.waits = share(waits, host);
-  out.launch_p90 = quantile(launch_lengths, 0.9);
+  out.launch_p90 = percentile(launch_lengths, 90);
 }
 
 void read_operators(const Whole& w, const WindowFacts& f, WindowStats& out) {
@@ -80,8 +80,8 @@ void read_operators(const Whole& w, const WindowFacts& f, WindowStats& out) {
     if (!is_operator(kind)) continue;
     ++operators;
     names.insert(c.name[row]);
-    ratios.push_back(log_ratio(c.dur[row], w.usual.of(w.t, row)));
-    gaps.push_back(log_ratio(w.nesting.gap[row], w.usual.launch_cost));
+    ratios.push_back(w.usual.ratio(w.t, row));
+    gaps.push_back(w.usual.costs(w.nesting.gap[row]));
   }
   const auto of = [&](Kind kind) { return count[static_cast<std::size_t>(kind)]; };
   out.operators = share(operators, host);
@@ -108,9 +108,9 @@ void read_operators(const Whole& w, const WindowFacts& f, WindowStats& out) {
   out.matrix_time = own(parts.matrix);
   out.elementwise_time = own(parts.elementwise);
   out.op_copy_time = own(parts.copies);
-  out.op_ratio_median = quantile(ratios, 0.5);
-  out.op_ratio_p90 = quantile(ratios, 0.9);
-  out.op_gap_median = quantile(gaps, 0.5);
+  out.op_ratio_median = percentile(ratios, 50);
+  out.op_ratio_p90 = percentile(ratios, 90);
+  out.op_gap_median = percentile(gaps, 50);
   if (host > 0) out.depth_mean = static_cast<float>(std::log2(1 + depth / host));
   out.op_names = share(static_cast<double>(names.size()), operators);
 }

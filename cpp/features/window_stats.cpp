@@ -7,18 +7,19 @@
 
 namespace tta::features {
 
-float quantile(std::vector<float>& values, double at) {
+float percentile(std::vector<float>& values, std::size_t percent) {
   if (values.empty()) return std::numeric_limits<float>::quiet_NaN();
-  const auto place =
-      static_cast<std::ptrdiff_t>(at * static_cast<double>(values.size() - 1));
-  std::nth_element(values.begin(), values.begin() + place, values.end());
-  return values[static_cast<std::size_t>(place)];
+  const auto rank = std::max<std::size_t>(1, (percent * values.size() + 99) / 100);
+  const auto at = values.begin() + static_cast<std::ptrdiff_t>(rank - 1);
+  std::nth_element(values.begin(), at, values.end());
+  return *at;
 }
 
 void read_shape(const Whole& w, const WindowFacts& f, WindowStats& out) {
   const auto& c = w.t.columns();
   const auto length = f.time().length();
-  out.length_ratio = log_ratio(length, f.usual_length);
+  out.length_ratio =
+      log_ratio(static_cast<double>(length), static_cast<double>(f.usual_length));
   out.events = log_count(static_cast<double>(f.rows.size()));
   const auto all = static_cast<double>(std::max<std::size_t>(1, f.rows.size()));
   if (f.device != nullptr) out.work_share = share(f.window.work, all);

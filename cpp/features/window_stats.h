@@ -16,8 +16,8 @@ namespace tta::features {
 
 /// One value for each column of TTA_FEATURES, in its order. NaN until it is known.
 struct WindowStats {
-#define TTA_FEATURE(name, unit, normalization, missing, doc) \
-  float name = std::numeric_limits<float>::quiet_NaN();
+#define TTA_FEATURE(name, type, unit, normalization, missing, doc) \
+  type name = std::numeric_limits<type>::quiet_NaN();
   TTA_FEATURES(TTA_FEATURE)
 #undef TTA_FEATURE
 };
@@ -52,8 +52,8 @@ inline float share(double part, double whole) {
   return whole > 0 ? static_cast<float>(part / whole)
                    : std::numeric_limits<float>::quiet_NaN();
 }
-/// Returns the value that a share of all is not above, the lower of two; NaN of none.
+/// Returns the least value that so many percent of all are not above; NaN of none.
 /// Reorders them.
-float quantile(std::vector<float>& values, double at);
+float percentile(std::vector<float>& values, std::size_t percent);
 
 }  // namespace tta::features

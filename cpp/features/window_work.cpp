@@ -7,6 +7,7 @@
 
 #include "features/window_stats.h"
 #include "timeline/by_name.h"
+#include "timeline/occupancy.h"
 
 namespace tta::features {
 namespace {
@@ -16,26 +17,14 @@ using timeline::kNoRow;
 
 constexpr std::int64_t kSmallCopy = 64 << 10;
 
-// Multiprocessors that a grid is measured by; -1 if nothing tells.
-std::int64_t multiprocessors(const DeviceParts& d, const timeline::WorkArgs& work) {
-  if (d.multiprocessors > 0) return d.multiprocessors;
-  if (work.blocks <= 0 || !(work.blocks_per_sm > 0)) return -1;
-  const auto count = static_cast<double>(work.blocks) / work.blocks_per_sm;
-  return count < 1e6 ? static_cast<std::int64_t>(count + 0.5) : -1;
-}
-
 }  // namespace
 
 void read_copies(const Whole& w, const WindowFacts& f, WindowStats& out) {
-  const auto& c = w.t.columns();
   double copies = 0, to_device = 0, to_host = 0, pageable = 0, pinned = 0;
   double blocking = 0, tell = 0, small = 0, bytes = 0, memsets = 0;
-  double copy_ns = 0, work_ns = 0;
   for (const auto row : f.rows) {
     if (!w.t.lanes.on_stream(row)) continue;
     const auto kind = w.kinds[row];
-    const auto ns = static_cast<double>(c.dur[row]);
-    work_ns += ns;
     memsets += kind == Kind::kMemset;
     if (!is_copy(kind)) continue;
     const auto& work = w.args.work(row);
@@ -45,7 +34,6 @@ void read_copies(const Whole& w, const WindowFacts& f, WindowStats& out) {
     ++copies;
     to_device += up;
     to_host += down;
-    copy_ns += ns;
     if (work.bytes >= 0) {
       ++tell;
       small += work.bytes < kSmallCopy;
@@ -61,12 +49,13 @@ void read_copies(const Whole& w, const WindowFacts& f, WindowStats& out) {
   out.copies = share(copies, f.window.work);
   out.to_device = share(to_device, copies);
   out.to_host = share(to_host, copies);
-  out.copies_pageable = share(pageable, with_host);
-  out.copies_pinned = share(pinned, with_host);
+  out.copies_pageable = share(pageable, pageable + pinned);
+  out.copies_pinned = share(pinned, pageable + pinned);
   out.copies_blocking = share(blocking, with_host);
   out.copies_small = share(small, tell);
   if (tell > 0) out.copy_bytes = log_count(bytes);
-  out.copy_time = share(copy_ns, work_ns);
+  out.copy_time = share(static_cast<double>(f.device->copies.in(f.time())),
+                        static_cast<double>(f.device->work.in(f.time())));
   out.memsets = share(memsets, f.window.work);
 }
 
@@ -76,7 +65,7 @@ void read_kernels(const Whole& w, const WindowFacts& f, WindowStats& out) {
   std::vector<float> ratios, lengths;
   std::unordered_map<std::uint32_t, double> by_name;
   std::unordered_set<std::uint32_t> launches;
-  double kernels = 0, ns = 0, short_ns = 0, matrix = 0;
+  double kernels = 0, ns = 0, matrix = 0, computing = 0, short_ns = 0;
   double elementwise = 0, in_graph = 0, known = 0, small = 0;
   double occupied = 0, occupied_of = 0, largest = 0, launched = 0;
   for (const auto row : f.rows) {
@@ -92,32 +81,31 @@ void read_kernels(const Whole& w, const WindowFacts& f, WindowStats& out) {
     const auto length = static_cast<double>(c.dur[row]);
     ++kernels;
     ns += length;
-    ratios.push_back(log_ratio(c.dur[row], w.usual.of(w.t, row)));
-    lengths.push_back(log_ratio(c.dur[row], cost));
-    if (c.dur[row] < cost) short_ns += length;
     largest = std::max(largest, by_name[c.name[row]] += length);
     if (kind == Kind::kMatrixKernel) matrix += length;
     if (kind == Kind::kElementwiseKernel) elementwise += length;
     // Of 0 Kineto means that there is none.
     in_graph += work.graph_id > 0 ||
                 (launch != kNoRow && w.kinds[launch] == Kind::kGraphLaunch);
-    if (work.blocks >= 0) {
-      const auto room = multiprocessors(*f.device, work);
-      if (room > 0) {
-        known += length;
-        if (work.blocks < room) small += length;
-      }
+    // How long a collective takes, and what it occupies, is up to the other ranks.
+    if (kind == Kind::kCommunication) continue;
+    computing += length;
+    ratios.push_back(w.usual.ratio(w.t, row));
+    lengths.push_back(w.usual.costs(c.dur[row]));
+    if (c.dur[row] < cost) short_ns += length;
+    if (const auto filled = timeline::fill(work, f.device->properties)) {
+      known += length;
+      if (*filled < 1) small += length;
     }
-    // A zero stands where the estimate failed.
-    if (work.occupancy > 0) {
-      occupied += length * std::min(1.0, work.occupancy / 100);
+    if (const auto reached = timeline::occupancy(work, f.device->properties)) {
+      occupied += length * reached->percent / 100;
       occupied_of += length;
     }
   }
-  out.kernel_ratio_median = quantile(ratios, 0.5);
-  out.kernel_ratio_p90 = quantile(ratios, 0.9);
-  out.kernel_median = quantile(lengths, 0.5);
-  out.kernels_short_time = share(short_ns, ns);
+  out.kernel_ratio_median = percentile(ratios, 50);
+  out.kernel_ratio_p90 = percentile(ratios, 90);
+  out.kernel_median = percentile(lengths, 50);
+  if (cost > 0) out.kernels_short_time = share(short_ns, computing);
   out.kernel_names = share(static_cast<double>(by_name.size()), kernels);
   out.kernel_largest = share(largest, ns);
   out.kernels_matrix = share(matrix, ns);

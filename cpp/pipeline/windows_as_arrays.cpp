@@ -8,13 +8,14 @@
 namespace tta::pipeline {
 
 features::Features make_arrays(const Report& report,
-                               const features::Checkpoint& checkpoint) {
+                               const features::Checkpoint& checkpoint,
+                               std::size_t merge) {
   std::vector<timeline::Window> windows;
   for (const auto& row : report.windows) windows.push_back(row.window);
   const auto& t = *report.timeline;
   const auto args =
       report.args ? report.args : std::make_shared<const timeline::EventArgs>(t);
-  return features::make_features(t, *args, windows, report.causes, checkpoint);
+  return features::make_features(t, *args, windows, report.causes, checkpoint, merge);
 }
 
 }  // namespace tta::pipeline

@@ -21,7 +21,8 @@ class WindowRows {
   /// annotations and runtime calls of its process, and the work of its device, in order
   /// of start. Of those that start together, work comes last, what lasts longer first,
   /// and what encloses another before it; the order of the file decides nothing more.
-  /// O(log n + what it returns).
+  /// O(log n + m log m) for the m rows that it returns, linear in them where they lie
+  /// in order already.
   std::vector<std::uint32_t> of(const Window& window) const;
 
  private:

@@ -576,7 +576,15 @@ class Report:
     """
     What an analysis says. Times in nanoseconds.
     """
-    def features(self) -> Features: ...
+    def features(
+        self, merge: typing.SupportsInt | typing.SupportsIndex = 1
+    ) -> Features: ...
+    def frames(
+        self, rows: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex]
+    ) -> list[Frame | None]:
+        """
+        The line of the program behind each row, None if none is known.
+        """
     def kernel_counts(self) -> KernelCounts: ...
     def lanes(
         self,
@@ -869,9 +877,13 @@ class Features:
     Arrays that a model reads.
     """
     @property
+    def row(self) -> numpy.ndarray: ...
+    @property
     def token_begin(self) -> numpy.ndarray: ...
     @property
     def tokens(self) -> dict[str, numpy.ndarray]: ...
+    @property
+    def window_begin(self) -> numpy.ndarray: ...
     @property
     def windows(self) -> numpy.ndarray: ...
 

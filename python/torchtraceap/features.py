@@ -10,8 +10,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from torchtraceap import _core
+from torchtraceap.location import Location, read_location
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     import numpy as np
     from numpy.typing import NDArray
 
@@ -37,7 +40,8 @@ class Features:
     lives as long as one of them does.
     """
 
-    #: A row for each of ``report.windows``, in their order; float32. Shares are 0 to 1.
+    #: A row for each of ``report.windows``, in their order, or for so many neighbors as
+    #: were asked to be merged; float32. Shares are 0 to 1.
     #: NaN stands where a column does not apply, as ``table()`` says: those of a device
     #: in a trace without device work, the length of kernels where none ran.
     windows: NDArray[np.float32] = field(repr=False)
@@ -47,9 +51,27 @@ class Features:
     tokens: dict[str, NDArray[np.generic]] = field(repr=False)
     #: The tokens of window i are ``token_begin[i]`` to ``token_begin[i + 1]``; int64.
     token_begin: NDArray[np.int64] = field(repr=False)
-    #: Of names, types, units, normalizations and order of all columns. What was trained
-    #: on arrays of another fingerprint must not read these.
+    #: Of each token the number of its event in the trace, the row of ``Trace.columns``
+    #: and of the table of events; uint32. Says who it is, and is nothing to learn from.
+    row: NDArray[np.uint32] = field(repr=False)
+    #: Window i is ``report.windows[window_begin[i]:window_begin[i + 1]]``, one of them
+    #: unless they were merged; int64.
+    window_begin: NDArray[np.int64] = field(repr=False)
+    #: Of the definition of all columns and kinds. What was trained on arrays of another
+    #: fingerprint must not read these.
     fingerprint: str
+    _trace: _core.Trace = field(repr=False)
+    _report: _core.Report = field(repr=False)
+
+    def names(self, tokens: Iterable[int]) -> list[str]:
+        """Return the names of the events of some tokens."""
+        return [self._trace.name(int(self.row[token])) for token in tokens]
+
+    def locations(self, tokens: Iterable[int]) -> list[Location | None]:
+        """Return the lines of the program behind some tokens, as findings name them;
+        None of one for which the trace tells none."""
+        frames = self._report.frames([int(self.row[token]) for token in tokens])
+        return [read_location(frame) for frame in frames]
 
     @staticmethod
     def table() -> tuple[FeatureColumn, ...]:
@@ -68,15 +90,19 @@ class Features:
         return dict(_core.event_kinds())
 
 
-def read_features(core: _core.Report) -> Features:
+def read_features(core: _core.Report, trace: _core.Trace, merge: int) -> Features:
     """Compute the arrays of a report; of the same report anew each time."""
-    arrays = core.features()
+    arrays = core.features(merge)
     return Features(
         windows=arrays.windows,
         columns=tuple(column.name for column in _core.feature_columns()),
         tokens=arrays.tokens,
         token_begin=arrays.token_begin,
+        row=arrays.row,
+        window_begin=arrays.window_begin,
         fingerprint=_core.feature_fingerprint(),
+        _trace=trace,
+        _report=core,
     )
 
 

@@ -241,9 +241,12 @@ class Report(ReportForms):
         """Each device's computation, communication and copies, and what is hidden."""
         return read_overlap(self._core.overlap(), self._trace)
 
-    def features(self) -> Features:
+    def features(self, merge: int = 1) -> Features:
         """Return the windows and their events as arrays that models read: statistics,
-        shares by cause, tokens. Computed anew at each call."""
+        shares by cause, tokens. Computed anew at each call.
+
+        `merge`, at least 1: up to so many neighboring windows of a step are taken as
+        one. ValueError if it is 0."""
         from torchtraceap.features import read_features
 
-        return read_features(self._core)
+        return read_features(self._core, self._trace, merge)

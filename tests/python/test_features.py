@@ -5,9 +5,6 @@ from __future__ import annotations
 
 import dataclasses
 import gc
-import gzip
-import json
-import random
 import re
 import subprocess
 import sys
@@ -21,11 +18,7 @@ import torchtraceap
 from torchtraceap import Report, _core, analyze
 from torchtraceap.features import Features
 
-from .trace_builder import kernel, launch, op, report_of
-
 TRACES = sorted((Path(__file__).resolve().parents[1] / "data").glob("*.json.gz"))
-#: Small enough to be written and read again.
-SMALL = [path for path in TRACES if path.stat().st_size < 200_000]
 
 
 def name_of(path: Path) -> str:
@@ -55,32 +48,14 @@ def test_every_trace_has_them(path: Path) -> None:
         values = features.tokens[column.name]
         assert values.dtype == np.dtype(column.type) and len(values) == begin[-1]
         assert np.isfinite(values).all(), column
-        if not column.missing and column.unit != "log2 ratio":
-            assert (values >= 0).all(), column
+        assert (values >= (-1 if column.missing else 0)).all(), column
     assert list(features.tokens) == [c.name for c in Features.token_table()]
-    edges_lead_into_their_window(features)
-
-
-def edges_lead_into_their_window(features: Features) -> None:
-    """Parents begin before their children; what is launched, after its call."""
-    tokens, begin = features.tokens, features.token_begin
-    lengths = np.diff(begin)
-    starts = np.repeat(begin[:-1], lengths)
-    own = np.arange(begin[-1]) - starts
-    for edge in ("parent", "launch"):
-        target = tokens[edge]
-        assert (target >= -1).all() and (target < np.repeat(lengths, lengths)).all()
-    parents = tokens["parent"] >= 0
-    assert (tokens["parent"] < own)[parents].all()
-    above = tokens["depth"][(starts + tokens["parent"])[parents]]
-    assert (tokens["depth"][parents] == np.minimum(255, above.astype(int) + 1)).all()
-    heads = tokens["repeats"] > 0
-    assert heads[begin[:-1][lengths > 0]].all()
 
 
 def test_nothing_is_copied(inference: Report) -> None:
     features = inference.features()
-    arrays = [features.windows, features.token_begin, *features.tokens.values()]
+    indexes = [features.row, features.token_begin, features.window_begin]
+    arrays = [features.windows, *indexes, *features.tokens.values()]
     for array in arrays:
         assert not array.flags.owndata and not array.flags.writeable
         assert array.flags.c_contiguous
@@ -110,7 +85,7 @@ def test_the_columns_have_one_table(inference: Report) -> None:
     assert [n for n in features.columns if n.startswith("cause_")] == [
         f"cause_{name}" for name in patterns
     ]
-    assert 60 <= len(features.columns) - len(patterns) <= 100
+    assert 60 <= len(features.columns) - len(patterns) <= 140
     assert all(column.unit and column.doc for column in table)
     assert re.fullmatch("[0-9a-f]{16}", features.fingerprint)
     with pytest.raises(dataclasses.FrozenInstanceError):
@@ -142,68 +117,10 @@ def test_kinds_are_named(inference: Report) -> None:
     assert on_stream[kernels].all() and (tokens["launch_delay"][~on_stream] == -1).all()
 
 
-def same(one: Report, other: Report, least: float = 1) -> None:
-    """Whether at least such a share of all values is the same."""
-    a, b = one.features(), other.features()
-    equal = np.isclose(a.windows, b.windows, rtol=0, atol=0, equal_nan=True)
-    assert equal.mean() >= least
-    assert np.array_equal(a.token_begin, b.token_begin)
-    for name, values in a.tokens.items():
-        assert (values == b.tokens[name]).mean() >= least, name
-
-
-def twins(events: list[Any]) -> bool:
-    """Whether two events of a thread begin and end together: then the order of the file
-    says which one encloses the other."""
-    keys = [
-        tuple(event.get(key) for key in ("cat", "pid", "tid", "ts", "dur"))
-        for event in events
-        if isinstance(event, dict) and event.get("ph") == "X"
-    ]
-    return len(set(keys)) < len(keys)
-
-
-@pytest.mark.parametrize("path", SMALL, ids=name_of)
-def test_order_clock_and_numbers_decide_nothing(path: Path) -> None:
-    try:
-        document = json.loads(gzip.decompress(path.read_bytes()))
-    except json.JSONDecodeError:
-        pytest.skip("a trace that is no whole document")
-    if isinstance(document, list):
-        document = {"traceEvents": document}
-    events = document["traceEvents"]
-
-    def of(changed: list[Any]) -> Report:
-        return analyze(json.dumps({**document, "traceEvents": changed}).encode())
-
-    control = of(events)
-    mixed = of(random.Random(7).sample(events, len(events)))
-    same(control, mixed, 0.98 if twins(events) else 1)
-    same(control, of([_later(event, 4096) for event in events]))
-
-
-def _later(event: Any, us: int) -> Any:
-    ts = event.get("ts") if isinstance(event, dict) else None
-    if not isinstance(ts, int | float) or isinstance(ts, bool):
-        return event
-    return {**event, "ts": ts + us}
-
-
-def test_other_pids_and_tids_say_the_same() -> None:
-    def trace(pid: int, tid: int, device: int) -> Report:
-        return report_of(
-            op("aten::mm", 0, 30, pid=pid, tid=tid),
-            launch(5, 1, pid=pid, tid=tid),
-            kernel(20, 30, correlation=1, device=device),
-        )
-
-    same(trace(100, 1, 0), trace(7, 31, 3))
-
-
 def test_a_trace_without_a_device_has_host_columns(cpu_only: Report) -> None:
     features = cpu_only.features()
     for column, values in zip(features.table(), features.windows.T, strict=True):
-        if column.missing == "no device":
+        if column.missing.startswith("no device"):
             assert np.isnan(values).all(), column
     column = dict(zip(features.columns, features.windows.T, strict=True))
     assert (column["operators"] > 0).any() and (column["operators_busy"] > 0).any()
@@ -222,7 +139,9 @@ def test_an_unusable_trace_has_them(data: Path) -> None:
     assert report.quality.verdict == "unusable"
     features = report.features()
     causes = [i for i, n in enumerate(features.columns) if n.startswith("cause_")]
-    assert not features.windows[:, causes].any()
+    # Not 0, which would say that nothing is wasted.
+    assert np.isnan(features.windows[:, causes]).all()
+    assert {features.table()[i].missing for i in causes} == {"unusable trace"}
 
 
 def test_the_page_is_made_of_the_table(

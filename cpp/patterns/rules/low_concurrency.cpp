@@ -14,8 +14,8 @@
 #include <optional>
 
 #include "patterns/excess.h"
-#include "patterns/occupancy.h"
 #include "patterns/rule.h"
+#include "timeline/occupancy.h"
 
 namespace tta::patterns {
 namespace low_concurrency {

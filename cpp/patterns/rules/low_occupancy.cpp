@@ -17,13 +17,15 @@
 #include "patterns/excess.h"
 #include "patterns/marks.h"
 #include "patterns/matrix_kernels.h"
-#include "patterns/occupancy.h"
 #include "patterns/rule.h"
 #include "timeline/by_name.h"
+#include "timeline/occupancy.h"
 
 namespace tta::patterns {
 namespace low_occupancy {
 namespace {
+
+using timeline::OccupancyLimit;
 
 enum : std::size_t { kMinShare, kMaxOccupancy, kMinKernel };
 constexpr std::array kThresholds = {

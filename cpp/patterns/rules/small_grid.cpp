@@ -11,8 +11,8 @@
 
 #include "patterns/excess.h"
 #include "patterns/marks.h"
-#include "patterns/occupancy.h"
 #include "patterns/rule.h"
+#include "timeline/occupancy.h"
 
 namespace tta::patterns {
 namespace small_grid {

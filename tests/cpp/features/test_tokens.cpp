@@ -43,6 +43,9 @@ TEST(Tokens, EventsAreTiedToWhatEnclosesAndLaunchesThem) {
   EXPECT_FLOAT_EQ(tokens.gap[6], log2_of(40'000));  // since the kernel before
   EXPECT_FLOAT_EQ(tokens.launch_delay[6], 1);       // as long as a launch takes
   EXPECT_FLOAT_EQ(tokens.launch_delay[5], -1);
+  EXPECT_FLOAT_EQ(tokens.duration_ratio[3], 1);
+  EXPECT_FLOAT_EQ(tokens.gap_ratio[6], log2_of(8));
+  EXPECT_EQ(made.features.row[7], 8u);  // the frame has a row, and is no token
   EXPECT_FLOAT_EQ(tokens.place[7], 0.95f);
 }
 
@@ -57,6 +60,17 @@ TEST(Tokens, RunsOfTheSameNameAreCounted) {
   // add launch kernel, twice again, then mul, then a row of its own.
   EXPECT_EQ(tokens.repeats, (Numbers{3, 1, 3, 0, 0, 0, 0, 0, 0, 1, 1}));
   EXPECT_FLOAT_EQ(made("repeats"), 6.0f / 11);
+}
+
+// The second add continues a run, and so does what it holds; in the next window, where
+// it is not, what it holds begins one.
+TEST(Tokens, ARunEndsWithItsWindow) {
+  TraceText text;
+  text.op("aten::add", 0, 10).op("aten::add", 20, 100);
+  for (int i = 0; i < 5; ++i) text.op("aten::mul", 30 + 10 * i, 5);
+  const Made made(text, 4);
+  EXPECT_EQ(made.features.token_begin, (std::vector<std::int64_t>{0, 4, 7}));
+  EXPECT_EQ(made.features.tokens.repeats, (Numbers{2, 0, 0, 0, 3, 0, 0}));
 }
 
 TEST(Tokens, TheQueueIsAsTheyStart) {
@@ -87,15 +101,42 @@ TEST(Tokens, ShapesAreTold) {
   EXPECT_FLOAT_EQ(tokens.elements[1], -1);
 }
 
-TEST(Tokens, AnEdgeOutOfTheWindowIsNone) {
+TEST(Tokens, AnEdgeLeadsIntoAnEarlierWindow) {
   TraceText text;
-  text.op("aten::mm", 0, 100);
+  text.op("aten::mm", 0, 100);  // 0
   for (int i = 0; i < 6; ++i) text.launched(10 * i + 5, 200 + 10 * i, 5, i + 1);
+  text.kernel(300, 5, 99);  // of no call
   const Made made(text, 4);
-  ASSERT_GT(made.windows.size(), 1u);
-  const auto begin = static_cast<std::size_t>(made.features.token_begin[1]);
-  EXPECT_EQ(made.features.tokens.parent[begin], -1);
-  EXPECT_EQ(made.features.tokens.launch.back(), -1);
+  const auto& tokens = made.features.tokens;
+  EXPECT_EQ(made.features.token_begin, (std::vector<std::int64_t>{0, 4, 8, 12, 14}));
+  EXPECT_EQ(tokens.parent, (Numbers{-1, 0, 0, 0, 0, 0, 0, -1, -1, -1, -1, -1, -1, -1}));
+  EXPECT_EQ(tokens.launch, (Numbers{-1, -1, -1, -1, -1, -1, -1, 1, 2, 3, 4, 5, 6, -1}));
+  // A row goes on in the next window as a row of its own.
+  EXPECT_EQ(tokens.repeats, (Numbers{1, 3, 0, 0, 3, 0, 0, 1, 4, 0, 0, 0, 2, 0}));
+}
+
+// A process that feeds two devices comes once for each, with edges of its own.
+TEST(Tokens, EdgesStayWithTheirDevice) {
+  const Made made(TraceText()
+                      .op("aten::mm", 0, 30)
+                      .launched(5, 40, 10, 1, 7, "gemm", 0)
+                      .launched(15, 45, 10, 2, 7, "gemm", 1));
+  const auto& features = made.features;
+  ASSERT_EQ(features.token_begin, (std::vector<std::int64_t>{0, 4, 8}));
+  // mm, both launches, the device's work.
+  EXPECT_EQ(features.tokens.parent, (Numbers{-1, 0, 0, -1, -1, 4, 4, -1}));
+  EXPECT_EQ(features.tokens.launch, (Numbers{-1, -1, -1, 1, -1, -1, -1, 6}));
+  EXPECT_EQ(features.row, (std::vector<std::uint32_t>{0, 1, 3, 2, 0, 1, 3, 4}));
+}
+
+TEST(Tokens, ARoundingIsNoGap) {
+  TraceText text;
+  text.call("hipGraphLaunch", 0, 5, 1);
+  for (int i = 0; i < 3; ++i) text.kernel(5 + 10 * i, 9.999, 1);
+  text.kernel(35.5, 4.5, 2);
+  const Made made(text);
+  EXPECT_EQ(made.features.tokens.device_busy,
+            (std::vector<std::int8_t>{0, 0, 1, 1, 0}));
 }
 
 TEST(Tokens, WithoutADeviceNothingIsSaidOfIt) {

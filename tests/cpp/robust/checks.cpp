@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numeric>
 #include <set>
 #include <string_view>
@@ -109,7 +110,7 @@ void check_recovery(const Outcome& control, const Outcome& recovered) {
 }
 
 // What features/feature_table.h promises of every value.
-void check_arrays(const pipeline::Report& report) {
+void check_arrays(const trace::Trace& trace, const pipeline::Report& report) {
   const auto arrays = pipeline::make_arrays(report);
   const auto columns = features::window_columns();
   for (std::size_t i = 0; i < arrays.windows.size(); ++i) {
@@ -123,15 +124,28 @@ void check_arrays(const pipeline::Report& report) {
                    std::to_string(value));
     }
   }
+  // Edges lead to tokens of the same device or process.
+  std::map<std::pair<std::int32_t, std::int64_t>, std::pair<std::int64_t, std::int64_t>>
+      tilings;
+  for (std::size_t i = 0; i < report.windows.size(); ++i) {
+    const auto& w = report.windows[i].window;
+    const std::pair range(arrays.token_begin[i], arrays.token_begin[i + 1]);
+    auto& tiling = tilings.try_emplace({w.device, w.pid}, range).first->second;
+    tiling.second = range.second;
+  }
   for (std::size_t i = 0; i < report.windows.size(); ++i) {
     const auto begin = arrays.token_begin[i], end = arrays.token_begin[i + 1];
+    const auto& w = report.windows[i].window;
+    const auto [least, most] = tilings.at({w.device, w.pid});
     if (end - begin != report.windows[i].window.events) throw Broken("tokens, events");
     for (auto at = static_cast<std::size_t>(begin);
          at < arrays.tokens.size() && std::cmp_less(at, end); ++at) {
       const auto& tokens = arrays.tokens;
-      if (tokens.parent[at] >= end - begin || tokens.launch[at] >= end - begin) {
-        throw Broken("an edge leaves its window");
+      for (const auto to : {tokens.parent[at], tokens.launch[at]}) {
+        if (to != -1 && (to < least || to >= most))
+          throw Broken("an edge leads astray");
       }
+      if (arrays.row[at] >= trace.columns.size()) throw Broken("a token without a row");
       for (const auto* values :
            {&tokens.place, &tokens.duration, &tokens.duration_ratio, &tokens.gap,
             &tokens.gap_ratio, &tokens.launch_delay, &tokens.queue, &tokens.bytes,
@@ -167,7 +181,7 @@ void check_analysis(const trace::Trace& trace, const std::string& bytes, bool ex
   for (const auto& row : report.windows) {
     (void)timeline::window_tree(*report.timeline, row.window);
   }
-  check_arrays(report);
+  check_arrays(trace, report);
 }
 
 void add_to_digest(std::uint64_t& digest, const Outcome& outcome) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// patterns/occupancy.cpp: blocks that fit on a multiprocessor, resource by resource.
-#include "patterns/occupancy.h"
+// timeline/occupancy.cpp: blocks that fit on a multiprocessor, resource by resource.
+#include "timeline/occupancy.h"
 
 #include <algorithm>
 #include <array>
@@ -10,7 +10,7 @@
 
 #include "timeline/by_name.h"
 
-namespace tta::patterns {
+namespace tta::timeline {
 namespace {
 
 // No device has numbers beyond; a damaged file may, and products must not overflow.
@@ -23,7 +23,7 @@ std::int64_t round_up(std::int64_t value, std::int64_t unit) {
 }
 
 // Blocks a multiprocessor holds, however small; 0 if unknown.
-std::int64_t most_blocks(const timeline::DeviceProperties& d) {
+std::int64_t most_blocks(const DeviceProperties& d) {
   const auto is = [&](std::int64_t major, std::int64_t minor) {
     return d.compute_major == major && d.compute_minor == minor;
   };
@@ -36,32 +36,28 @@ std::int64_t most_blocks(const timeline::DeviceProperties& d) {
 OccupancyLimit named_limit(std::string text) {
   std::transform(text.begin(), text.end(), text.begin(),
                  [](unsigned char ch) { return std::tolower(ch); });
-  if (timeline::contains(text, "reg")) return OccupancyLimit::kRegisters;
-  if (timeline::contains(text, "shared")) return OccupancyLimit::kSharedMemory;
-  return timeline::contains_any(text, {"block", "warp", "barrier"})
-             ? OccupancyLimit::kBlockSize
-             : OccupancyLimit::kUnknown;
+  if (contains(text, "reg")) return OccupancyLimit::kRegisters;
+  if (contains(text, "shared")) return OccupancyLimit::kSharedMemory;
+  return contains_any(text, {"block", "warp", "barrier"}) ? OccupancyLimit::kBlockSize
+                                                          : OccupancyLimit::kUnknown;
 }
 
 }  // namespace
 
-std::int64_t multiprocessors(const timeline::WorkArgs& work,
-                             const timeline::DeviceProperties* device) {
+std::int64_t multiprocessors(const WorkArgs& work, const DeviceProperties* device) {
   if (device != nullptr && device->multiprocessors > 0) return device->multiprocessors;
   if (work.blocks <= 0 || work.blocks_per_sm <= 0) return -1;
   const auto number = std::round(static_cast<double>(work.blocks) / work.blocks_per_sm);
   return number >= 1 && number < kAbsurd ? static_cast<std::int64_t>(number) : -1;
 }
 
-std::optional<double> fill(const timeline::WorkArgs& work,
-                           const timeline::DeviceProperties* device) {
+std::optional<double> fill(const WorkArgs& work, const DeviceProperties* device) {
   const auto sms = multiprocessors(work, device);
   if (work.blocks <= 0 || sms <= 0) return {};
   return std::min(1.0, static_cast<double>(work.blocks) / static_cast<double>(sms));
 }
 
-std::optional<Residency> residency(const timeline::WorkArgs& work,
-                                   const timeline::DeviceProperties& d) {
+std::optional<Residency> residency(const WorkArgs& work, const DeviceProperties& d) {
   const auto hold = most_blocks(d);
   // Registers and limits of this kind are those of NVIDIA, with warps of 32.
   if (hold == 0 || d.warp_size != 32 || !sane(work.block_threads) ||
@@ -91,8 +87,8 @@ std::optional<Residency> residency(const timeline::WorkArgs& work,
   return out;
 }
 
-std::optional<Occupancy> occupancy(const timeline::WorkArgs& work,
-                                   const timeline::DeviceProperties* device) {
+std::optional<Occupancy> occupancy(const WorkArgs& work,
+                                   const DeviceProperties* device) {
   const auto fits = device != nullptr ? residency(work, *device) : std::nullopt;
   const auto sms = multiprocessors(work, device);
   const auto have = work.blocks > 0 && sms > 0
@@ -119,4 +115,4 @@ std::optional<Occupancy> occupancy(const timeline::WorkArgs& work,
   return out;
 }
 
-}  // namespace tta::patterns
+}  // namespace tta::timeline

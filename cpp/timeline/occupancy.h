@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// patterns/occupancy.h: how much of a device a kernel's blocks can fill, and why not
+// timeline/occupancy.h: how much of a device a kernel's blocks can fill, and why not
 // more.
 //
 // After NVIDIA's rules for what fits on a multiprocessor (CUDA C++ Programming Guide,
@@ -12,9 +12,10 @@
 #include "timeline/device_properties.h"
 #include "timeline/event_args.h"
 
-namespace tta::patterns {
+namespace tta::timeline {
 
-/// Sub-types of low_occupancy, in the order of its `subtypes`.
+/// What keeps more threads off; the pattern low_occupancy has them as sub-types, in
+/// this order.
 enum class OccupancyLimit : std::uint8_t {
   kRegisters,
   kSharedMemory,
@@ -31,13 +32,11 @@ struct Occupancy {
 /// Returns the share of a device's multiprocessors that a grid has blocks for, capped
 /// to 1; nothing if the grid is unknown, or both the device and Kineto's "blocks per
 /// SM" are. `device` may be null.
-std::optional<double> fill(const timeline::WorkArgs& work,
-                           const timeline::DeviceProperties* device);
+std::optional<double> fill(const WorkArgs& work, const DeviceProperties* device);
 
 /// Returns the multiprocessors of the device, -1 if unknown: as the header has it, else
 /// from the grid and Kineto's "blocks per SM". `device` may be null.
-std::int64_t multiprocessors(const timeline::WorkArgs& work,
-                             const timeline::DeviceProperties* device);
+std::int64_t multiprocessors(const WorkArgs& work, const DeviceProperties* device);
 
 /// Returns what a multiprocessor's resources allow of a kernel: blocks that fit at once
 /// and the resource that allows no more. Nothing if a needed number is unknown.
@@ -45,13 +44,14 @@ struct Residency {
   std::int64_t blocks = 0;
   OccupancyLimit limit = OccupancyLimit::kUnknown;
 };
-std::optional<Residency> residency(const timeline::WorkArgs& work,
-                                   const timeline::DeviceProperties& device);
+std::optional<Residency> residency(const WorkArgs& work,
+                                   const DeviceProperties& device);
 
-/// Returns a kernel's occupancy and what limits it: Kineto's estimate where it is given
-/// (a zero is not: it stands where the estimate failed), else computed. Nothing if
+/// Returns a kernel's occupancy and what limits it: Kineto's estimate where it is
+/// given, else computed. A zero is not: Kineto rounds to whole percents, and so it
+/// stands for less than a half as well as for an estimate that failed. Nothing if
 /// neither is possible. `device` may be null.
-std::optional<Occupancy> occupancy(const timeline::WorkArgs& work,
-                                   const timeline::DeviceProperties* device);
+std::optional<Occupancy> occupancy(const WorkArgs& work,
+                                   const DeviceProperties* device);
 
-}  // namespace tta::patterns
+}  // namespace tta::timeline
