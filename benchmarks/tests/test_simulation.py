@@ -21,7 +21,8 @@ from simulation.drawing import Put
 from simulation.items import Item, Steps
 from simulation.lowering import Lowering
 from simulation.making import kernel_item
-from simulation.making_runs import Maker, plans_of
+from simulation.making_runs import Maker
+from simulation.plans import plans_of
 from simulation.programs import Programs
 from simulation.truths import Timed, moments, saved
 from simulation.views import View

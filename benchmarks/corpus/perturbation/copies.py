@@ -147,8 +147,8 @@ def _unpinned(scene: Scene, draw: Draw) -> _core.Perturbation:
 
 
 MEMCPY = {
-    "small_pageable": _small(pinned=False),
-    "small_pinned": _small(pinned=True),
+    "small_uploads": _small(pinned=False),
+    "small_pinned_uploads": _small(pinned=True),
     "ping_pong": _down_and_up,
 }
 PAGEABLE = {
