@@ -140,7 +140,7 @@ class Launching:
         if view.tensor_cores and launch.dtype == "float32" and not item.precise:
             us = self._with_tensor_cores(launch, us)
         us *= self._conditions.device_speed
-        us *= profile.factor("class", launch.work, 0.2)
+        us *= profile.factor("class", launch.work.removesuffix(_UNALIGNED), 0.2)
         us *= profile.factor("kernel", item.key, 0.12)
         return max(0.9, us * profile.factor("noise", key, 0.03))
 
