@@ -47,7 +47,7 @@ def main() -> int:
         or part("gold.py", recorded, "--out", gold)
         or part("compact.py", gold)
         or _gates(took, corpus)
-        or part("datasheet.py", corpus)
+        or part("../detector/datasheet.py", corpus)
         or part("../detector/evaluate.py", corpus, "--quick", "--report-only")
         or part("../detector/score.py", corpus, "--write-folds", folds)
         or write_scores(corpus, scores.with_suffix(".npz"))
