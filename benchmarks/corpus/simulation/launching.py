@@ -12,13 +12,14 @@ from simulation.profiles import Profile
 from simulation.step_items import launch_us
 from simulation.views import Lowered, View
 from torchtraceap import _core
-from torchtraceap.dryrun.estimate.kernel_time import copy_us
+from torchtraceap.dryrun.estimate.kernel_time import CLASSES, copy_us
 from torchtraceap.dryrun.estimate.launch import Launch
 from torchtraceap.dryrun.record import Copy
 
 _COPIES = {"h2d": "Memcpy HtoD ({} -> Device)", "d2h": "Memcpy DtoH (Device -> {})"}
 _GRAPH_US = 0.12  # What a graph's node takes the host.
 _UNALIGNED = "_unaligned"
+_CLOCK_HZ = 1.98e9  # Of the GPU that what kernels take to start is of.
 
 
 class Launching:
@@ -61,6 +62,9 @@ class Launching:
             launch = replace(launch, dtype="float32")
             us = max(us, launch_us(launch, self._gpu))
         us = self._device_us(item, launch, us, key)
+        row = self._rows.row(launch, item.name) if launch.is_kernel else None
+        if self._view.filled and row is not None:
+            us = self._filled(launch, us, row.blocks_per_sm)
         if not held:
             for name in self._profile.other_calls(key):
                 other = self.us("call other", f"{key}{name}")
@@ -79,7 +83,7 @@ class Launching:
                 round(launch.nbytes / 2), **lengths,
             )  # fmt: skip
         else:
-            row = self._rows.row(launch, item.name)
+            assert row is not None
             place = self.program.kernel(
                 thread, self.stream, row.name, *times, args=row.args,
                 blocks_per_sm=row.blocks_per_sm, **lengths,
@@ -143,6 +147,12 @@ class Launching:
         us *= profile.factor("class", launch.work.removesuffix(_UNALIGNED), 0.2)
         us *= profile.factor("kernel", item.key, 0.12)
         return max(0.9, us * profile.factor("noise", key, 0.03))
+
+    def _filled(self, launch: Launch, us: float, blocks_per_sm: float) -> float:
+        """Return what a kernel takes whose work is spread over all of the device: what
+        its start takes stays."""
+        start = CLASSES[launch.work].start_us * _CLOCK_HZ / self._gpu.clock_hz
+        return max(us * min(blocks_per_sm, 1.0), min(us, start))
 
     def _with_tensor_cores(self, launch: Launch, us: float) -> float:
         peaks = self._gpu.flops
