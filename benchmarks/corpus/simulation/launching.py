@@ -13,7 +13,7 @@ from simulation.profiles import Profile
 from simulation.step_items import launch_us
 from simulation.views import Lowered, View
 from torchtraceap import _core
-from torchtraceap.dryrun.estimate.kernel_time import copy_us
+from torchtraceap.dryrun.estimate.kernel_time import CLASSES, copy_us
 from torchtraceap.dryrun.estimate.launch import Launch
 from torchtraceap.dryrun.record import Copy
 
@@ -24,6 +24,7 @@ _START_US = 2.0  # What any kernel takes, however little it has to do.
 # real traces are, and of as few bytes.
 _ZERO_US, _ZERO_BYTES = 1.3, 4096
 _UNALIGNED = "_unaligned"
+_CLOCK_HZ = 1.98e9  # Of the GPU that what kernels take to start is of.
 
 
 class Launching:
@@ -68,6 +69,9 @@ class Launching:
         us = self._device_us(item, launch, us, key)
         if launch.work in HEAVY and self._profile.zeroes(key):
             self._zero_workspace(key, thread, held)
+        row = self._rows.row(launch, item.name) if launch.is_kernel else None
+        if self._view.filled and row is not None:
+            us = self._filled(launch, us, row.blocks_per_sm)
         if not held:
             for name in self._profile.other_calls(key):
                 other = self.us("call other", f"{key}{name}")
@@ -86,7 +90,7 @@ class Launching:
                 round(launch.nbytes / 2), **lengths,
             )  # fmt: skip
         else:
-            row = self._rows.row(launch, item.name)
+            assert row is not None
             place = self.program.kernel(
                 thread, self.stream, row.name, *times, args=row.args,
                 blocks_per_sm=row.blocks_per_sm, **lengths,
@@ -162,6 +166,12 @@ class Launching:
         us *= profile.factor("class", launch.work.removesuffix(_UNALIGNED), 0.2)
         us *= profile.factor("kernel", item.key, 0.12)
         return max(0.9, us * profile.factor("noise", key, 0.03))
+
+    def _filled(self, launch: Launch, us: float, blocks_per_sm: float) -> float:
+        """Return what a kernel takes whose work is spread over all of the device: what
+        its start takes stays."""
+        start = CLASSES[launch.work].start_us * _CLOCK_HZ / self._gpu.clock_hz
+        return max(us * min(blocks_per_sm, 1.0), min(us, start))
 
     def _with_tensor_cores(self, launch: Launch, us: float) -> float:
         peaks = self._gpu.flops

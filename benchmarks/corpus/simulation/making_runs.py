@@ -28,6 +28,7 @@ _VIEWS = {
     "tensor_core_unused": {"tensor_cores": True},
     "misaligned_gemm": {"aligned": True},
     "exposed_copy": {"copied": True},
+    "small_grid": {"filled": True},
 }
 #: What is put in and not left out by the fix, but written otherwise.
 _REWRITTEN = frozenset(("pageable_copy", "misaligned_gemm", "unfused_attention"))
@@ -35,7 +36,7 @@ _REWRITTEN = frozenset(("pageable_copy", "misaligned_gemm", "unfused_attention")
 _ALSO = {"launch_bound": ("missed_cuda_graph",)}
 #: Programs have these everywhere or here and there, and nobody says which of it could
 #: go: known where it was put in, and where it could not matter.
-_UNKNOWN = ("fusible_chain", "redundant_d2d", "small_grid", "unfused_attention")
+_UNKNOWN = ("fusible_chain", "redundant_d2d", "unfused_attention")
 
 
 class Maker:
@@ -130,7 +131,7 @@ class _Scheduling:
         found = {put.mechanism.pattern for put in plan.puts}
         if plan.paired:
             found.add(plan.case.pair.pattern)
-        found |= {"launch_bound", "sync_stall", "tensor_core_unused"}
+        found |= {"launch_bound", "sync_stall", "tensor_core_unused", "small_grid"}
         if plan.distributed:
             found.add("comm_exposed")
         # What no item has, no view takes out.

@@ -17,6 +17,7 @@ class View:
     hidden: bool = False  #: Nothing waits for collectives.
     tensor_cores: bool = False  #: What computes in fp32 could use them.
     aligned: bool = False  #: No product has odd sizes.
+    filled: bool = False  #: Kernels of few blocks have as many as the device takes.
     copied: bool = False  #: Copies between host and device are beside the work.
 
 
