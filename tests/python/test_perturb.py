@@ -7,6 +7,7 @@ from __future__ import annotations
 import gc
 import json
 import threading
+import time
 from collections.abc import Callable
 
 import numpy as np
@@ -135,15 +136,24 @@ def test_a_run_holds_the_trace_it_is_of() -> None:
 
 def test_a_perturbation_may_grow_while_it_is_scheduled(scene: Scene) -> None:
     p = _core.Perturbation()
-    for _ in range(50):
+    for _ in range(500):
         p.insert(scene.pause(1_000))
+    more = scene.pause(1_000)
     runs: list[_core.Perturbed] = []
-    thread = threading.Thread(target=lambda: runs.append(_core.perturb(scene.core, p)))
+
+    def schedule() -> None:
+        for _ in range(30):
+            runs.append(_core.perturb(scene.core, p))
+
+    thread = threading.Thread(target=schedule)
     thread.start()
     while thread.is_alive():
-        p.insert(scene.pause(1_000))
+        p.insert(more)
+        time.sleep(0)
     thread.join()
-    assert 50 <= names_in(runs[0]).count("put in") <= len(p)
+    assert len(p) > 500
+    for run in runs[::10]:
+        assert 500 <= names_in(run).count("put in") <= len(p)
 
 
 def test_programs_of_which_nothing_can_come_are_refused() -> None:
