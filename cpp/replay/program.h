@@ -183,8 +183,8 @@ struct Program {
 
   /// Throws ProgramError if something refers to nothing, work is launched never or
   /// twice, an event is recorded nowhere, a signal given twice or never, a length is
-  /// negative, all lengths together are beyond trace::kTimeLimit, args are no members of
-  /// a JSON object, or a collective has not the members it says. Linear.
+  /// negative, all lengths together are beyond trace::kTimeLimit, args are no members
+  /// of a JSON object, or a collective has not the members it says. Linear.
   void check() const;
 };
 
