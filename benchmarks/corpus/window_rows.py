@@ -89,12 +89,12 @@ def analyzed(out: Path, run: runs.Run) -> Analyzed:
 
 
 def claimed(rows: Sequence[Any], names: list[str]) -> np.ndarray:
-    """Return the wasted fraction by window and pattern, as the rules say."""
+    """Return what a fix saves by window and pattern, as the rules say."""
     found = np.zeros((len(rows), len(names)), np.float32)
     place = {name: i for i, name in enumerate(names)}
     for number, row in enumerate(rows):
         for label in row.labels:
-            found[number, place[label.pattern]] = label.wasted_fraction
+            found[number, place[label.pattern]] = label.saved_fraction
     return found
 
 

@@ -12,9 +12,10 @@
 #include <vector>
 
 #include "bindings/bindings.h"
-#include "bindings/insertion_draft.h"
+#include "bindings/scheduled_model.h"
 #include "bindings/signals.h"
 #include "pipeline/perturb.h"
+#include "replay/insertion_draft.h"
 
 namespace tta::bindings {
 namespace {
@@ -30,12 +31,14 @@ struct Run {
   Perturbed schedule;
 };
 
-Run run(const Analysis& a, const Perturbation& p,
+Run run(const Analysis& a, const Perturbation& given,
         const std::vector<pipeline::Edit>& edits) {
-  const auto& model = scheduled_model(a);
+  const auto& model = *scheduled_model(a);
+  // Others may add to it when the lock is released.
+  Perturbation p = given;
   const py::gil_scoped_release release;
-  return {a.report.timeline, a.report.recovery, p,
-          pipeline::perturb(a.report, model, p, edits, heed_signals())};
+  auto schedule = pipeline::perturb(a.report, model, p, edits, heed_signals());
+  return {a.report.timeline, a.report.recovery, std::move(p), std::move(schedule)};
 }
 
 Moments moments(const Run& with, const Run& without, std::int32_t number) {
@@ -62,8 +65,8 @@ Moments moments(const Run& with, const Run& without, std::int32_t number) {
 void bind_perturb(py::module_& m) {
   py::class_<Perturbation>(m, "Perturbation", "What is put into a trace.")
       .def(py::init<>())
-      .def("insert",
-           [](Perturbation& p, const InsertionDraft& d) { p.insertions.push_back(d); })
+      .def("insert", [](Perturbation& p,
+                        const InsertionDraft& d) { p.insertions.push_back(d.made()); })
       .def(
           "lengthen",
           [](Perturbation& p, std::uint32_t row, std::int64_t ns) {
@@ -86,7 +89,7 @@ void bind_perturb(py::module_& m) {
       .def("moments", &moments, py::arg("without"), py::arg("device"),
            "Moments of a device in this schedule and without: int64 [2, n] on the "
            "trace's clock, both ascending. Of a trace without devices: of the busiest "
-           "thread.")
+           "thread. Raises ValueError if the other is a schedule of another trace.")
       .def(
           "text",
           [](const Run& r, const std::string& note,
@@ -103,8 +106,9 @@ void bind_perturb(py::module_& m) {
           py::arg("note"), py::arg("metadata"),
           "The trace as JSON, with these members of its metadata.");
   m.def("perturb", &run, py::arg("report"), py::arg("perturbation"),
-        py::arg("edits") = std::vector<pipeline::Edit>{},
-        "Schedules a trace by events with a perturbation and edits made.");
+        py::arg("edits") = std::vector<pipeline::Edit>{}, py::keep_alive<0, 1>(),
+        "Schedules a trace by events with a perturbation and edits made. Raises "
+        "ValueError for what is put in elsewhere, or into another trace.");
 }
 
 }  // namespace tta::bindings

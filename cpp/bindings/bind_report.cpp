@@ -56,7 +56,7 @@ const char* verdict_name(Verdict verdict) {
 }
 
 const char* origin_name(Origin origin) {
-  return std::array{"rule", "model", "dry-run"}[static_cast<int>(origin)];
+  return std::array{"rule", "dry-run"}[static_cast<int>(origin)];
 }
 
 void bind_parts(py::module_& m) {
@@ -147,8 +147,9 @@ void bind_parts(py::module_& m) {
           "side", [](const Named<Label>& l) { return side_name(info(l).side); })
       .def_property_readonly(
           "origin", [](const Named<Label>& l) { return origin_name(l.origin); })
+      .def_readonly("wasted_ns", &Label::wasted_ns)
       .def_readonly("wasted_fraction", &Label::wasted_fraction)
-      .def_readonly("wasted_ns", &Label::wasted_ns);
+      .def_readonly("saved_fraction", &Label::saved_fraction);
   using Outcome = Named<patterns::OwnOutcome>;
   py::class_<Outcome>(m, "OwnOutcome", "What became of an own rule's requests.")
       .def_property_readonly("pattern", [](const Outcome& o) { return info(o).name; })

@@ -111,9 +111,9 @@ Report analyze(const trace::Trace& trace, const Options& options) {
   report.profiler_idle = idle_of(timeline, found, PatternId::kProfilerArtifact);
   report.steps = make_steps(timeline, &found);
   report.unexplained = find_unexplained(timeline, found.unclaimed);
-  report.windows =
-      label(timeline, windows, found.claims, found.patterns, report.origin, gains);
-  report.causes = shares_by_cause(timeline, windows, found.claims, gains);
+  const auto wasted = waste_by_window(timeline, windows, found.claims, gains);
+  report.windows = label(timeline, windows, wasted, found.patterns, report.origin);
+  report.causes = shares_by_cause(windows, wasted);
   report.findings = std::move(found.findings);
   report.own_rules = std::move(found.own);
   report.patterns = std::move(found.patterns);

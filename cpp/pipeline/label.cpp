@@ -3,7 +3,6 @@
 #include "pipeline/label.h"
 
 #include <algorithm>
-#include <map>
 #include <utility>
 
 #include "patterns/ledger.h"
@@ -78,48 +77,61 @@ bool is_priced(std::span<const PatternGain> priced, patterns::PatternId pattern)
                      [&](const PatternGain& g) { return g.pattern == pattern; });
 }
 
+double share(std::int64_t ns, const timeline::Window& w) {
+  return std::min(1.0,
+                  static_cast<double>(ns) / static_cast<double>(w.end_ns - w.begin_ns));
+}
+
+// What was replayed counts from kLeastLabel on; of the rest, what is a finding.
+bool is_label(const WindowWaste& waste, const timeline::Window& w,
+              const patterns::PatternInfo& info) {
+  if (!waste.priced) return info.user_finding;
+  const auto length = static_cast<double>(w.end_ns - w.begin_ns);
+  return waste.ns != 0 && static_cast<double>(waste.ns) >= kLeastLabel * length;
+}
+
 }  // namespace
 
-std::vector<WindowRow> label(const timeline::Timeline& t,
-                             const std::vector<timeline::Window>& windows,
-                             const std::vector<patterns::Claim>& claims,
-                             const patterns::PatternTable& patterns, Origin origin,
-                             std::span<const PatternGain> priced) {
+WasteByWindow waste_by_window(const timeline::Timeline& t, const Windows& windows,
+                              const std::vector<patterns::Claim>& claims,
+                              std::span<const PatternGain> priced) {
   const OnHost on_host(t, windows);
-  std::map<std::pair<std::uint32_t, patterns::PatternId>, WindowBlame> blamed;
+  WasteByWindow out;
   for (const auto& claim : claims) {
-    if (!patterns[claim.pattern].user_finding || is_priced(priced, claim.pattern))
-      continue;
+    if (is_priced(priced, claim.pattern)) continue;
     for_each_window(windows, on_host, claim, [&](std::uint32_t index, std::int64_t ns) {
-      auto& blame = blamed[{index, claim.pattern}];
-      blame.ns += ns;
-      blame.saved += ns;
+      auto& waste = out[{index, claim.pattern}];
+      waste.ns += ns;
+      waste.saved += ns;
     });
   }
   for (const auto& of : priced) {
     for (std::uint32_t i = 0; i < of.windows.size(); ++i) {
-      const auto length = windows[i].end_ns - windows[i].begin_ns;
-      const auto least = kLeastLabel * static_cast<double>(length);
-      if (of.windows[i].ns == 0 || static_cast<double>(of.windows[i].ns) < least)
-        continue;
-      blamed[{i, of.pattern}] = of.windows[i];
+      if (of.windows[i].ns != 0) out[{i, of.pattern}] = {of.windows[i], true};
     }
   }
+  return out;
+}
+
+std::vector<WindowRow> label(const timeline::Timeline& t, const Windows& windows,
+                             const WasteByWindow& wasted,
+                             const patterns::PatternTable& patterns, Origin origin) {
   std::vector<WindowRow> out(windows.size());
   for (std::uint32_t i = 0; i < windows.size(); ++i) {
     out[i].index = i;
     out[i].window = windows[i];
   }
   add_busy_time(t, out);
-  for (const auto& [key, blame] : blamed) {
+  for (const auto& [key, waste] : wasted) {
     auto& row = out[key.first];
-    const auto length = static_cast<double>(row.window.end_ns - row.window.begin_ns);
-    const auto saved = static_cast<double>(blame.saved) / length;
-    row.labels.push_back({key.second, origin, std::min(1.0, saved), blame.ns});
-    auto& side = patterns[key.second].side == patterns::PatternSide::kCpu
-                     ? row.cpu_wasted_fraction
-                     : row.gpu_wasted_fraction;
-    side = std::min(1.0, side + static_cast<double>(blame.ns) / length);
+    const auto& info = patterns[key.second];
+    if (!is_label(waste, row.window, info)) continue;
+    const auto part = share(waste.ns, row.window);
+    row.labels.push_back(
+        {key.second, origin, waste.ns, part, share(waste.saved, row.window)});
+    auto& side = info.side == patterns::PatternSide::kCpu ? row.cpu_wasted_fraction
+                                                          : row.gpu_wasted_fraction;
+    side = std::min(1.0, side + part);
   }
   for (auto& row : out) {
     std::stable_sort(
@@ -129,35 +141,15 @@ std::vector<WindowRow> label(const timeline::Timeline& t,
   return out;
 }
 
-std::vector<float> shares_by_cause(const timeline::Timeline& t, const Windows& windows,
-                                   const std::vector<patterns::Claim>& claims,
-                                   std::span<const PatternGain> priced) {
+std::vector<float> shares_by_cause(const Windows& windows,
+                                   const WasteByWindow& wasted) {
   const auto columns = patterns::patterns().size();
   std::vector<float> out(windows.size() * columns, 0);
-  const auto add = [&](std::size_t index, patterns::PatternId pattern,
-                       std::int64_t ns) {
-    const auto& w = windows[index];
-    auto& share = out[index * columns + static_cast<std::size_t>(pattern)];
-    share = std::min(
-        1.0f, share + static_cast<float>(static_cast<double>(ns) /
-                                         static_cast<double>(w.end_ns - w.begin_ns)));
-  };
-  const OnHost on_host(t, windows);
-  for (const auto& claim : claims) {
-    if (static_cast<std::size_t>(claim.pattern) >= columns ||
-        is_priced(priced, claim.pattern)) {
-      continue;
-    }
-    for_each_window(windows, on_host, claim, [&](std::uint32_t index, std::int64_t ns) {
-      add(index, claim.pattern, ns);
-    });
-  }
-  for (const auto& of : priced) {
-    for (std::size_t i = 0; i < of.windows.size(); ++i) {
-      if (static_cast<std::size_t>(of.pattern) < columns) {
-        add(i, of.pattern, of.windows[i].ns);
-      }
-    }
+  for (const auto& [key, waste] : wasted) {
+    const auto column = static_cast<std::size_t>(key.second);
+    if (column >= columns) continue;
+    out[key.first * columns + column] =
+        static_cast<float>(share(waste.ns, windows[key.first]));
   }
   return out;
 }

@@ -107,7 +107,7 @@ class Tracks {
     std::string out;
     for (const auto& label : row.labels) {
       out += (out.empty() ? "" : ", ") + std::string(r_.patterns[label.pattern].name) +
-             " " + decimal(100 * label.wasted_fraction, 1) + " %";
+             " " + decimal(100 * label.saved_fraction, 1) + " %";
     }
     return out.empty() ? "no label" : out;
   }
@@ -117,7 +117,8 @@ class Tracks {
     for (const auto& label : row.labels) {
       labels += (labels.empty() ? "" : ", ") + quoted(r_.patterns[label.pattern].name) +
                 ": {\"wasted_us\": " + microseconds(label.wasted_ns) +
-                ", \"wasted_fraction\": " + decimal(label.wasted_fraction, 4) + "}";
+                ", \"wasted_fraction\": " + decimal(label.wasted_fraction, 4) +
+                ", \"saved_fraction\": " + decimal(label.saved_fraction, 4) + "}";
       wasted += label.wasted_ns;
     }
     const auto& w = row.window;

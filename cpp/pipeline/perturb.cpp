@@ -3,7 +3,6 @@
 #include "pipeline/perturb.h"
 
 #include <algorithm>
-#include <stdexcept>
 
 namespace tta::pipeline {
 
@@ -11,13 +10,9 @@ replay::Perturbed perturb(const Report& report, const replay::Model& model,
                           const replay::Perturbation& perturbation,
                           std::span<const Edit> edits,
                           const replay::Checkpoint& checkpoint) {
+  replay::check_perturbation(model, perturbation);
   auto change = change_of(report, model, edits);
-  for (const auto row : perturbation.replaced) {
-    if (row >= model.tasks.of_row.size() || model.tasks.of_row[row] == replay::kNone) {
-      throw std::invalid_argument("row " + std::to_string(row) + " is no device work");
-    }
-    change.drop(row);
-  }
+  for (const auto row : perturbation.replaced) change.drop(row);
   const auto weights = change.weights(model);
   auto out = replay::schedule_perturbed(model, *report.args, perturbation, weights,
                                         checkpoint);

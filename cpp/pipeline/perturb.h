@@ -10,8 +10,7 @@
 namespace tta::pipeline {
 
 /// Schedules by events a trace with a perturbation and with edits made. Throws what
-/// replay::schedule_perturbed() and change_of() throw; std::invalid_argument if what
-/// is replaced is no device work.
+/// replay::schedule_perturbed() and change_of() throw.
 replay::Perturbed perturb(const Report& report, const replay::Model& model,
                           const replay::Perturbation& perturbation,
                           std::span<const Edit> edits,

@@ -135,15 +135,19 @@ struct StepRow {
 };
 
 /// Who said that a window has a pattern; kDryRun: a rule, of a trace that is simulated.
-enum class Origin : std::uint8_t { kRule, kModel, kDryRun };
+enum class Origin : std::uint8_t { kRule, kDryRun };
 
 struct Label {
   patterns::PatternId pattern;
   Origin origin = Origin::kRule;
-  /// Share of the window that goes without the pattern alone, or that it was found to
-  /// waste; 0 to 1. No probability: rules do not guess.
-  double wasted_fraction = 0;
+  /// Its own part of the window, each nanosecond once: those of a window add up to at
+  /// most its length. No probability: rules do not guess.
   std::int64_t wasted_ns = 0;
+  double wasted_fraction = 0;  ///< wasted_ns as a share of the window, 0 to 1.
+  /// Share of the window that goes without this pattern alone, 0 to 1: more than its
+  /// own part where others would save the same time. Where nothing was replayed, that
+  /// part.
+  double saved_fraction = 0;
 };
 
 struct WindowRow {

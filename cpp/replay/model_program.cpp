@@ -28,6 +28,7 @@ ModelReader::ModelReader(const Model& m, const timeline::EventArgs& args,
     task_of_end_[m.tasks.all[i].end_point] = i;
   }
   if (options.perturbation != nullptr) {
+    check_perturbation(m, *options.perturbation);
     for (const auto& w : options.perturbation->longer) longer_[w.row] += w.ns;
     placed_.resize(options.perturbation->insertions.size());
   }

@@ -60,9 +60,6 @@ void ModelReader::insert(std::uint32_t thread, std::uint32_t insertion) {
   const auto first_work = static_cast<std::uint32_t>(p_.work.size());
   placed_[insertion] = {thread, operations.size(), first_work};
   for (auto op : from.operations) {
-    if (op.kind == OpKind::kSignal || op.kind == OpKind::kWait) {
-      throw std::invalid_argument("an insertion signals or waits for a signal");
-    }
     for (auto& w : op.work) w += first_work;
     for (auto& a : op.until) a.work += first_work;
     if (op.id != kNone) op.id += p_.events;
@@ -77,9 +74,6 @@ std::vector<InsertedTimes> ModelReader::inserted(const Schedule& schedule) const
   for (std::size_t i = 0; i < placed_.size(); ++i) {
     const auto& of = options_.perturbation->insertions[i];
     const auto& at = placed_[i];
-    if (at.thread == kNone) {
-      throw std::invalid_argument("an insertion into a thread that is not scheduled");
-    }
     const auto cut = [](const auto& all, std::size_t first, std::size_t count) {
       const auto begin = all.begin() + static_cast<std::ptrdiff_t>(first);
       return std::vector<timeline::Interval>(

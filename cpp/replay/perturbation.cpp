@@ -8,6 +8,7 @@
 #include "replay/device_clock.h"
 #include "replay/fidelity.h"
 #include "replay/model_reader.h"
+#include "replay/perturbation_check.h"
 #include "replay/time_maps.h"
 
 namespace tta::replay {
@@ -110,6 +111,7 @@ Perturbed schedule_perturbed(const Model& m, const timeline::EventArgs& args,
   ModelReader reader(m, args, options);
   const auto made = schedule(reader.run(), checkpoint);
   Perturbed out;
+  out.model = &m;
   out.times = reader.times(made);
   out.inserted = reader.inserted(made);
   out.span = span_of(out.times);
@@ -133,6 +135,7 @@ std::vector<InsertedTime> inserted_times(const Model& m, const Perturbation& p,
 
 std::vector<std::uint32_t> emptied_rows(const Model& m, const Perturbation& p,
                                         const Perturbed& schedule) {
+  check_schedule(m, p, schedule);
   const auto inserted = inserted_times(m, p, schedule);
   const TimeMaps maps(m, schedule.times, inserted);
   const auto& c = m.timeline->columns();
@@ -160,6 +163,9 @@ std::vector<std::uint32_t> emptied_rows(const Model& m, const Perturbation& p,
 std::pair<std::vector<std::int64_t>, std::vector<std::int64_t>> moments_of(
     const Model& m, const Perturbation& perturbation, const Perturbed& with,
     const Perturbed& without, std::size_t device) {
+  check_perturbation(m, perturbation);
+  check_schedule(m, perturbation, with);
+  if (without.model != &m) throw std::invalid_argument("a schedule of another trace");
   std::vector<Pair> pairs;
   if (m.tasks.all.empty()) {
     for (const auto p : m.sequences.at(busiest_thread(m))) {

@@ -5,10 +5,15 @@
 // A perturbation changes the schedule, never the rows: the trace is scheduled with it
 // and without, both by events, so what it costs is exact and the same rules move all
 // that comes after.
+//
+// Nothing of it is part of an analysis. It makes traces for a corpus whose truth is
+// known (benchmarks/corpus, source P), from Python, which may hand in anything: what is
+// taken here refuses with std::invalid_argument what would leave its own arrays.
 #pragma once
 
 #include <cstdint>
 #include <iosfwd>
+#include <memory>
 #include <span>
 #include <string>
 #include <utility>
@@ -21,8 +26,12 @@
 namespace tta::replay {
 
 /// What a thread does beside what was recorded, all at one moment. Operations open
-/// what they close; they neither signal nor wait for signals.
+/// what they close; they neither signal nor wait for signals. Made one by one with
+/// InsertionDraft (insertion_draft.h).
 struct Insertion {
+  /// Whose threads, streams and rows it names. Kept, so that no other model comes to be
+  /// where it was.
+  std::shared_ptr<const Model> model;
   std::uint32_t lane = timeline::kNoLane;
   /// On the trace's clock, as recorded: between two calls of the thread, and where it
   /// waits for no other one. What ends then ends before, what begins then after.
@@ -57,6 +66,7 @@ struct InsertedTimes {
 
 /// A trace with a perturbation and a Change made.
 struct Perturbed {
+  const Model* model = nullptr;     ///< Of that trace; must outlive its use here.
   std::vector<std::int64_t> times;  ///< Of the model's points.
   std::vector<InsertedTimes> inserted;
   std::int64_t span = 0;                ///< From the first to the last of all moments.
@@ -69,15 +79,26 @@ std::uint32_t lane_of_thread(const Model& model, std::int64_t pid, std::int64_t 
 std::uint32_t place_of_stream(const Model& model, std::int32_t device,
                               std::int64_t stream);
 
+/// Throws std::invalid_argument unless a perturbation is one of this model: each
+/// insertion is made for it, names threads, streams and work that are there, closes all
+/// that it opens and no more, stands for device work if for any; args are members of a
+/// JSON object; what is longer or replaced is device work, what is left out a row of
+/// the host; no length of what is put in is negative, and all together stay below
+/// trace::kTimeLimit. Linear.
+void check_perturbation(const Model& model, const Perturbation& perturbation);
+
 /// Schedules by events (model_program.h), with work waiting for the causes that the
 /// model found. `weights`: of the graph's edges, from a Change that drops what is
-/// replaced. O(n log n). Throws std::invalid_argument for an insertion that is inside
-/// a call, in a wait for another thread, or outside its thread's time, and what
-/// schedule() throws.
+/// replaced. O(n log n). Throws what check_perturbation() and schedule() throw, and
+/// std::invalid_argument for an insertion that is inside a call, in a wait for another
+/// thread, or outside its thread's time.
 Perturbed schedule_perturbed(const Model& model, const timeline::EventArgs& args,
                              const Perturbation& perturbation,
                              std::span<const std::int64_t> weights,
                              const Checkpoint& checkpoint = go_on);
+
+/// What follows throws std::invalid_argument for schedules of another model or another
+/// perturbation, and what check_perturbation() throws.
 
 /// Returns the rows of threads, ascending, that took time when recorded and take none
 /// in a schedule: what a change takes away was not done. Calls whose work is done

@@ -32,6 +32,13 @@ const char* name_of_launch(const DeviceWork& w) {
                                        : "cudaLaunchKernel";
 }
 
+// A model's own may be negative, as work that was recorded may overlap.
+void check_given(std::int64_t ns, const char* what) {
+  if (ns == kByConstant || ns >= 0) return;
+  throw ProgramError(std::string(what) + " of " + std::to_string(ns) +
+                     " ns is less than none");
+}
+
 Operation wait_call(const Program& p, OpKind kind, std::uint32_t id,
                     std::uint32_t stream, WaitCall how) {
   const auto* usual = kind == OpKind::kEventSync    ? "cudaEventSynchronize"
@@ -39,6 +46,7 @@ Operation wait_call(const Program& p, OpKind kind, std::uint32_t id,
                                                     : "cudaDeviceSynchronize";
   Operation op{kind, how.ns == kByConstant ? p.constants.wait_cost : how.ns,
                how.name.empty() ? usual : std::move(how.name), id, stream};
+  check_given(how.back, "a way back");
   op.back = how.back;
   return op;
 }
@@ -83,6 +91,8 @@ void Program::close(std::uint32_t thread) {
 std::uint32_t Program::launch(std::uint32_t thread, DeviceWork item,
                               std::int64_t call_ns, bool blocking, std::string call) {
   auto& list = operations_of(*this, thread);
+  check_given(item.latency, "a latency");
+  check_given(item.gap, "a gap");
   Operation op{OpKind::kCall, call_ns,
                call.empty() ? name_of_launch(item) : std::move(call)};
   const bool waits = blocking || blocks(item);

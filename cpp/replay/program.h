@@ -141,7 +141,8 @@ struct Program {
   std::int64_t resolution_ns = 1;
 
   // What follows appends; a thread is its place in `threads`. Lengths of calls are what
-  // they take on the host. Throws ProgramError if there is no such thread.
+  // they take on the host. Throws ProgramError if there is no such thread, or for a
+  // latency, gap or way back below 0.
   std::uint32_t add_stream(std::int64_t number, std::int32_t device = 0,
                            std::uint32_t rank = 0);
   std::uint32_t add_thread(std::int64_t tid, std::string name, std::uint32_t rank = 0);
@@ -182,7 +183,8 @@ struct Program {
 
   /// Throws ProgramError if something refers to nothing, work is launched never or
   /// twice, an event is recorded nowhere, a signal given twice or never, a length is
-  /// negative, or a collective has not the members it says. Linear.
+  /// negative, all lengths together are beyond trace::kTimeLimit, args are no members
+  /// of a JSON object, or a collective has not the members it says. Linear.
   void check() const;
 };
 

@@ -4,6 +4,8 @@
 #include <string>
 
 #include "replay/program.h"
+#include "trace/columns.h"
+#include "trace/members.h"
 
 namespace tta::replay {
 namespace {
@@ -22,10 +24,15 @@ class Checker {
   void run() {
     where_ = "the program";
     if (p_.resolution_ns < 1) refuse("has a resolution below 1 ns");
+    for (const auto& d : p_.devices) {
+      where_ = "device \"" + d.name + "\"";
+      args(d.args);
+    }
     for (const auto& w : p_.work) work(w);
     for (const auto& thread : p_.threads) {
       where_ = "thread \"" + thread.name + "\"";
       if (thread.begin < 0) refuse("begins before 0");
+      if (thread.begin >= trace::kTimeLimit) refuse("begins beyond all time");
       std::size_t open = 0;
       for (std::size_t i = 0; i < thread.operations.size(); ++i) {
         where_ = "operation " + std::to_string(i) + " (" + thread.operations[i].name +
@@ -74,13 +81,21 @@ class Checker {
     where_ = "work \"" + w.name + "\"";
     within(w.stream, p_.streams.size(), "a stream");
     if (w.ns < 0) refuse("takes less than no time");
-    for (const auto& a : w.after) within(a.work, p_.work.size(), "work");
+    if (w.not_before >= trace::kTimeLimit) refuse("begins beyond all time");
+    for (const auto ns : {w.ns, w.latency, w.gap}) add(ns);
+    args(w.args);
+    for (const auto& a : w.after) {
+      within(a.work, p_.work.size(), "work");
+      add(a.ns);
+    }
     if (w.collective == kNone) return;
     within(w.collective, p_.collectives.size(), "a collective");
     ++arrivals_[w.collective];
   }
   void operation(const HostThread& thread, const Operation& op, std::size_t& open) {
     if (op.ns < 0 && op.kind != OpKind::kWait) refuse("takes less than no time");
+    for (const auto ns : {op.ns, op.back}) add(ns);
+    args(op.args);
     for (const auto w : op.work) {
       within(w, p_.work.size(), "work");
       ++launched_[w];
@@ -88,7 +103,10 @@ class Checker {
         refuse("launches into a stream of another rank");
       }
     }
-    for (const auto& a : op.until) within(a.work, p_.work.size(), "work");
+    for (const auto& a : op.until) {
+      within(a.work, p_.work.size(), "work");
+      add(a.ns);
+    }
     switch (op.kind) {
       case OpKind::kOpen:
       case OpKind::kOpenSpan:
@@ -119,6 +137,17 @@ class Checker {
         break;
     }
   }
+  // All together, so that no sum of the schedule leaves 64 bits. What is by constant,
+  // or negative, adds nothing.
+  void add(std::int64_t ns) {
+    if (ns <= 0) return;
+    if (ns >= trace::kTimeLimit - total_) refuse("ends beyond all time");
+    total_ += ns;
+  }
+  void args(const std::string& text) const {
+    if (text.empty() || trace::is_members(text)) return;
+    refuse("has args that are no members of a JSON object: " + text.substr(0, 80));
+  }
   void stream(const Operation& op) const {
     within(op.stream, p_.streams.size(), "a stream");
   }
@@ -127,6 +156,7 @@ class Checker {
   std::string where_;
   std::vector<std::uint32_t> launched_, arrivals_, recorded_, awaited_, given_,
       expected_;
+  std::int64_t total_ = 0;  // ns
 };
 
 }  // namespace

@@ -31,7 +31,7 @@ std::vector<std::int64_t> ends_of(const Insertion& in, const InsertedTimes& time
         kind == OpKind::kOpenFrame) {
       open.push_back(i);
     }
-    if (kind != OpKind::kClose || open.empty()) continue;
+    if (kind != OpKind::kClose) continue;
     out[open.back()] = times.operations[i].end;
     open.pop_back();
   }

@@ -7,7 +7,7 @@
 
 #include "replay/json_text.h"
 #include "replay/output.h"
-#include "replay/perturbation.h"
+#include "replay/perturbation_check.h"
 #include "replay/time_maps.h"
 #include "replay/write_inserted.h"
 #include "replay/write_rows.h"
@@ -96,6 +96,8 @@ void write_perturbed(const Model& model, const Perturbation& perturbation,
                      const Perturbed& schedule, const std::string& note,
                      std::span<const std::string> metadata, std::ostream& out,
                      const Checkpoint& checkpoint) {
+  check_perturbation(model, perturbation);
+  check_schedule(model, perturbation, schedule);
   const FailingStream fails(out);
   const auto inserted = inserted_times(model, perturbation, schedule);
   WhatIfWriter writer(model, schedule.times, out, schedule.left_out, inserted,

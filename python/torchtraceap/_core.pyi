@@ -535,6 +535,8 @@ class Label:
     @property
     def pattern(self) -> str: ...
     @property
+    def saved_fraction(self) -> float: ...
+    @property
     def side(self) -> str: ...
     @property
     def wasted_fraction(self) -> float: ...
@@ -1321,7 +1323,7 @@ class TaskKind:
 
 class Insertion:
     """
-    What a thread of a report's trace does besides, at a recorded moment of the trace's clock: see replay/perturbation.h. Lengths in nanoseconds, `args` more members of a row as JSON text.
+    What a thread of a report's trace does besides, at a recorded moment of the trace's clock: see replay/insertion_draft.h. Lengths in nanoseconds, `args` more members of a row as JSON text. What means nothing is a ValueError.
     """
     def __init__(
         self,
@@ -1422,7 +1424,7 @@ class Perturbed:
         self, without: Perturbed, device: typing.SupportsInt | typing.SupportsIndex
     ) -> numpy.typing.NDArray[numpy.int64]:
         """
-        Moments of a device in this schedule and without: int64 [2, n] on the trace's clock, both ascending. Of a trace without devices: of the busiest thread.
+        Moments of a device in this schedule and without: int64 [2, n] on the trace's clock, both ascending. Of a trace without devices: of the busiest thread. Raises ValueError if the other is a schedule of another trace.
         """
     def text(self, note: str, metadata: collections.abc.Sequence[str]) -> bytes:
         """
@@ -1484,7 +1486,7 @@ def perturb(
     edits: collections.abc.Sequence[Edit] = [],
 ) -> Perturbed:
     """
-    Schedules a trace by events with a perturbation and edits made.
+    Schedules a trace by events with a perturbation and edits made. Raises ValueError for what is put in elsewhere, or into another trace.
     """
 
 def step_categories() -> int:

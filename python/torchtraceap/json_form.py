@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from torchtraceap.source_lines import Line
     from torchtraceap.windows import Window
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 
 
 def report_form(report: Report) -> dict[str, object]:
@@ -171,6 +171,7 @@ def _window_form(window: Window, recoverable: float | None) -> dict[str, Any]:
                 "pattern": label.pattern,
                 "side": label.side,
                 "wasted_fraction": label.wasted_fraction,
+                "saved_fraction": label.saved_fraction,
                 "origin": label.origin,
                 "wasted_us": label.wasted_us,
             }

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from torchtraceap.windows import Label, Window
 
 
+#: Above the labels of a stretch: what their percentages are.
+SAVED_BY_EACH = "labels, and what a fix of each alone saves"
+
+
 @dataclass(frozen=True)
 class Stretch:
     """Windows of one device or process and one step that follow one another."""
@@ -57,7 +61,7 @@ class Stretch:
         for window in self.windows:
             for label in window.labels:
                 key = (label.pattern, label.origin)
-                length = label.wasted_fraction * window.duration_us
+                length = label.saved_fraction * window.duration_us
                 shares[key] = shares.get(key, 0.0) + length / self.duration_us
         of = {(label.pattern, label.origin): label for label in self.first.labels}
         ordered = sorted(shares.items(), key=lambda item: (-item[1], item[0]))

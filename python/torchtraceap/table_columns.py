@@ -55,7 +55,14 @@ _KINDS = {
 }
 _WINDOW = ("index", "start_us", "end_us", "step", "device", "pid", "events", "busy_us")
 _WASTED = ("cpu_wasted_fraction", "gpu_wasted_fraction", "wasted_us")
-_LABEL = ("pattern", "side", "wasted_fraction", "origin", "wasted_us")
+_LABEL = (
+    "pattern",
+    "side",
+    "wasted_fraction",
+    "origin",
+    "wasted_us",
+    "saved_fraction",
+)
 _FINDING = ("id", "pattern", "subtype", "side", "severity", "count", "wasted_us")
 _GAIN = ("recoverable_us", "recoverable_low_us", "recoverable_fraction")
 _FINDING_REST = ("operator", "message", "advice", "basis", "edit", "origin")

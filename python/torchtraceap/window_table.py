@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from torchtraceap.devices import device_text
 from torchtraceap.safe_text import printable
-from torchtraceap.stretches import labeled_stretches
+from torchtraceap.stretches import SAVED_BY_EACH, labeled_stretches
 from torchtraceap.text_table import align
 from torchtraceap.units import share_text, time_text
 
@@ -29,13 +29,11 @@ def window_lines(report: Report, limit: int) -> Iterator[str]:
     )
     on_hosts = report.trace.processes > 1
     where = "process" if on_hosts else "device"
-    rows = [("#", "from", "length", "step", where, "busy", "labels")]
+    rows = [("#", "from", "length", "step", where, "busy", SAVED_BY_EACH)]
     for stretch in stretches[:limit]:
         window = stretch.first
         labels = [
-            f"{label.pattern} {share_text(share, 1)}"
-            + (f" ({label.origin})" if label.origin == "model" else "")
-            for label, share in stretch.labels
+            f"{label.pattern} {share_text(share, 1)}" for label, share in stretch.labels
         ]
         on_device = window.device is not None
         rows.append(

@@ -17,12 +17,15 @@ class Label:
 
     pattern: str
     side: str  #: "cpu" or "gpu": whose code has to change.
-    #: Share of the window that goes with a fix of this pattern alone, 0 to 1; where
-    #: nothing could be replayed, the share found wasted.
+    #: Its own part of the window, 0 to 1: ``wasted_us`` as a share. Those of a window
+    #: add up to at most 1.
     wasted_fraction: float
-    #: "rule": exact; "dry-run": the same of a simulated trace; "model": a guess.
-    origin: str
-    wasted_us: float
+    #: Share of the window that goes with a fix of this pattern alone, 0 to 1, by
+    #: replay: several fixes may save the same time, so those of a window may add up to
+    #: more than 1. Where nothing could be replayed, the same as ``wasted_fraction``.
+    saved_fraction: float
+    origin: str  #: "rule": exact; "dry-run": the same of a simulated trace.
+    wasted_us: float  #: Its own part of the window, each microsecond once.
 
 
 @dataclass(frozen=True)
@@ -122,7 +125,12 @@ def _read_window(
         busy_us=us_from_ns(row.busy_ns),
         labels=tuple(
             Label(
-                x.pattern, x.side, x.wasted_fraction, x.origin, us_from_ns(x.wasted_ns)
+                pattern=x.pattern,
+                side=x.side,
+                wasted_fraction=x.wasted_fraction,
+                saved_fraction=x.saved_fraction,
+                origin=x.origin,
+                wasted_us=us_from_ns(x.wasted_ns),
             )
             for x in row.labels
         ),

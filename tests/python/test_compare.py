@@ -123,7 +123,7 @@ def test_every_form_of_a_report_is_the_same_side(
         ("[{0}, {0}]", "holds 2 reports. Give one"),
         ("{0", "no whole report"),
         ('{{"schema_version": 1, "tool": "torchtraceap"}}', "schema_version is 1"),
-        ('{{"schema_version": 2, "tool": "torchtraceap"}}', "no whole report"),
+        ('{{"schema_version": 3, "tool": "torchtraceap"}}', "no whole report"),
         ('["schema_version", "torchtraceap"]', "holds 2 reports"),
     ],
 )

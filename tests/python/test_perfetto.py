@@ -98,9 +98,11 @@ def test_windows_are_slices_with_their_labels(case: Case) -> None:
         assert args["gpu_wasted_fraction"] == pytest.approx(share, abs=1e-4)
         assert list(args["labels"]) == [label.pattern for label in window.labels]
         for label in window.labels:
-            assert f"{label.pattern} {100 * label.wasted_fraction:.1f} %" in e["name"]
+            assert f"{label.pattern} {100 * label.saved_fraction:.1f} %" in e["name"]
             shown = args["labels"][label.pattern]
             assert shown["wasted_us"] == pytest.approx(label.wasted_us, abs=1e-3)
+            for key in ("wasted_fraction", "saved_fraction"):
+                assert shown[key] == pytest.approx(getattr(label, key), abs=1e-4)
 
 
 def test_the_slices_of_a_finding_are_its_wasted_time(case: Case) -> None:

@@ -67,12 +67,23 @@ def test_windows_tile_the_span_of_each_device(case: Case) -> None:
 
 def test_labels_and_findings_agree_with_the_windows(case: Case) -> None:
     report = case.report
-    for window in report.windows:
-        assert all(label.wasted_fraction <= 1 for label in window.labels)
+    for window, row in zip(report.windows, report._core.windows, strict=True):
+        assert all(0 <= label.saved_fraction <= 1 for label in window.labels)
         wasted = [label.wasted_us for label in window.labels]
         length_us = window.end_us - window.start_us
         assert sum(wasted) <= length_us + 1e-3
         assert wasted == sorted(wasted, reverse=True)
+        # Own parts, which add up to those of the sides.
+        for side in ("cpu", "gpu"):
+            own = [x for x in window.labels if x.side == side]
+            for label in own:
+                part = 1e3 * label.wasted_us / (row.window.end_ns - row.window.begin_ns)
+                assert label.wasted_fraction == pytest.approx(part, abs=1e-9)
+            assert getattr(window, f"{side}_wasted_fraction") == pytest.approx(
+                sum(label.wasted_fraction for label in own), abs=1e-9
+            )
+        if report.recovery.refusal:  # nothing was replayed
+            assert all(x.saved_fraction == x.wasted_fraction for x in window.labels)
     for finding in report.findings:
         assert finding.count > 0 and finding.wasted_us > 0 and finding.events
         for index in finding.windows:

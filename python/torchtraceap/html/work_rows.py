@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torchtraceap.devices import device_text
 from torchtraceap.safe_text import printable
-from torchtraceap.stretches import labeled_stretches
+from torchtraceap.stretches import SAVED_BY_EACH, labeled_stretches
 from torchtraceap.thread_table import PARTS
 from torchtraceap.units import share_text, time_text
 from torchtraceap.work_tables import size_text
@@ -175,7 +175,16 @@ def _windows(report: Report) -> Table:
         )
         for s, w in ((s, s.first) for s in stretches[:_MOST_ROWS])
     ]
-    columns = ("windows", "from", "length", "step", "device", "busy", "lost", "labels")
+    columns = (
+        "windows",
+        "from",
+        "length",
+        "step",
+        "device",
+        "busy",
+        "lost",
+        SAVED_BY_EACH,
+    )
     title = "Windows, most wasted time first, like neighbors as one"
     return _table("windows", title, columns, rows, len(stretches))
 

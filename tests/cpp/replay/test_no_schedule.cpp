@@ -316,6 +316,50 @@ TEST(SchedulerRefusals, LengthsBelowZeroAndSpansThatWereNotOpened) {
   EXPECT_TRUE(says(refusal_of<ProgramError>(p), "not opened"));
 }
 
+TEST(SchedulerRefusals, LengthsThatAreGivenBelowZero) {
+  auto p = one_thread();
+  for (const auto given : {&DeviceWork::latency, &DeviceWork::gap}) {
+    DeviceWork w{"k", TaskKind::kKernel, 0, 1'000};
+    w.*given = -1;
+    EXPECT_THROW(p.launch(0, w, 1'000), ProgramError);
+  }
+  EXPECT_THROW(p.stream_sync(0, 0, {"", kByConstant, -1}), ProgramError);
+  EXPECT_TRUE(p.work.empty());
+  EXPECT_TRUE(p.threads[0].operations.empty());
+}
+
+TEST(SchedulerRefusals, LengthsThatTogetherLeave64Bits) {
+  auto p = one_thread();
+  p.host(0, trace::kTimeLimit);
+  EXPECT_TRUE(says(refusal_of<ProgramError>(p), "ends beyond all time"));
+  p = one_thread();
+  for (int i = 0; i < 8; ++i) p.host(0, trace::kTimeLimit - 1);
+  EXPECT_TRUE(says(refusal_of<ProgramError>(p), "ends beyond all time"));
+  p = one_thread();
+  DeviceWork w{"k", TaskKind::kKernel, 0, 1'000};
+  w.latency = w.gap = trace::kTimeLimit - 1;
+  for (int i = 0; i < 8; ++i) p.launch(0, w, 1'000);
+  EXPECT_TRUE(says(refusal_of<ProgramError>(p), "ends beyond all time"));
+}
+
+TEST(SchedulerRefusals, ArgsThatAreNoMembersOfAnObject) {
+  const auto broken = R"("a": 1}, {"b": 2)";
+  auto p = one_thread();
+  p.host(0, 1'000, "op", R"("a": [1])");
+  EXPECT_EQ(refusal_of<ProgramError>(p), "");
+  p.host(0, 1'000, "op", broken);
+  EXPECT_TRUE(says(refusal_of<ProgramError>(p), "operation 1 (op) of thread"));
+  p = one_thread();
+  DeviceWork w{"k", TaskKind::kKernel, 0, 1'000};
+  w.args = broken;
+  p.launch(0, w, 1'000);
+  EXPECT_TRUE(says(refusal_of<ProgramError>(p), "work \"k\" has args"));
+  p = one_thread();
+  p.devices.push_back({0, "GPU"});
+  p.devices[0].args = broken;
+  EXPECT_TRUE(says(refusal_of<ProgramError>(p), "device \"GPU\" has args"));
+}
+
 TEST(SchedulerRefusals, WorkLaunchedNotOnce) {
   auto p = one_thread();
   p.work.push_back({"k", TaskKind::kKernel, 0, 1'000});

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// bindings/scheduled_model.h: the model of a report that Python holds.
+#pragma once
+
+#include <memory>
+
+#include "bindings/analysis.h"
+#include "pipeline/recovery.h"
+
+namespace tta::bindings {
+
+/// Throws value_error if there is none.
+inline const std::shared_ptr<const replay::Model>& scheduled_model(const Analysis& a) {
+  const auto& recovery = *a.report.recovery;
+  if (recovery.model == nullptr) throw pybind11::value_error(recovery.refusal);
+  return recovery.model;
+}
+
+}  // namespace tta::bindings
