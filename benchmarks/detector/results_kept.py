@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 from compact_corpus import Corpus
-from judging.figures import Judged
+from judging.judged import Judged
 
 _CODE = Path(__file__).parent
 #: What decides about a score or a figure; the rest only writes things down.

@@ -11,7 +11,7 @@ from compact_corpus import Corpus
 from summary import Row
 from table_text import table
 
-from ten_checks import injecting, shortcuts, transfer
+from ten_checks import injecting, nulls, shortcuts, transfer
 from ten_checks.check import Check, Evidence
 
 
@@ -34,7 +34,7 @@ def check_corpus(
     evidence = Evidence(corpus, rows, quick)
     return [
         injecting.flags_alike(evidence),
-        injecting.null_injections(evidence),
+        nulls.null_injections(evidence),
         shortcuts.single_features(evidence),
         shortcuts.blindness(evidence),
         transfer.domain_probe(evidence),
