@@ -10,14 +10,18 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from corpus_runs import Cause, CorpusError, Run, read_runs
+
+__all__ = ["SIDES", "Cause", "Corpus", "CorpusError", "Run", "read_corpus"]
 
 SIDES = ("cpu", "gpu")
+#: A run that loses this share of its span to what was put in is no good one.
+BAD_FROM = 0.05
 _FILES = ("columns.json", "runs.jsonl", "windows.npz")
 #: Of windows.npz: array, second dimension (features, patterns or none).
 _ARRAYS = {
@@ -25,50 +29,6 @@ _ARRAYS = {
     "busy": "", "events": "", "saved": "P", "saved_all": "", "rules": "P",
     "rules_512": "P",
 }  # fmt: skip
-
-
-class CorpusError(ValueError):
-    """The files are not a compact corpus; the message says which and why."""
-
-
-@dataclass(frozen=True)
-class Cause:
-    """A pattern in a run; the fields are those of benchmarks/corpus/runs.py."""
-
-    pattern: str
-    mechanism: str
-    strength: float
-    null: bool
-    natural: bool
-    saved: float
-
-
-@dataclass(frozen=True)
-class Run:
-    """A line of runs.jsonl."""
-
-    name: str
-    source: str
-    group: str
-    role: str
-    twin: str
-    task: str
-    family: str
-    gpu: str
-    origin: str
-    complete: bool
-    recording: dict[str, Any]
-    causes: tuple[Cause, ...]
-    good: bool
-    windows: int
-
-    def injected(self) -> Iterator[Cause]:
-        """Yield what somebody put in at a cost that was meant."""
-        return (cause for cause in self.causes if not cause.null and not cause.natural)
-
-    def saved(self) -> float:
-        """Return the most that going without one injected cause saves, a share."""
-        return max((cause.saved for cause in self.injected()), default=0.0)
 
 
 @dataclass(frozen=True)
@@ -111,6 +71,29 @@ class Corpus:
     rules: np.ndarray
     rules_coarse: np.ndarray
 
+    @property
+    def goodness(self) -> np.ndarray:
+        """Return int8 [runs]: 1 of good runs, 0 of bad ones, -1 of what is not known.
+
+        A run that is not complete is bad if what was put in costs enough; that it does
+        not makes it no good one: what else it loses nobody took out.
+        """
+        known = np.full(len(self.runs), -1, np.int8)
+        for line, run in enumerate(self.runs):
+            if run.complete and run.good is not None:
+                known[line] = run.good
+            elif not run.complete and run.saved() >= BAD_FROM:
+                known[line] = 0
+        return known
+
+    @property
+    def learnable(self) -> np.ndarray:
+        """Return bool [runs]: neither gold nor of an origin that is held out.
+
+        All else is for tests: nothing is trained, tuned or calibrated on it.
+        """
+        return (self.of_runs("source") != "G") & ~self.of_runs("held_out")
+
     def of_runs(self, value: str) -> np.ndarray:
         """Return an attribute of all runs, an array by line."""
         return np.array([getattr(run, value) for run in self.runs])
@@ -132,7 +115,7 @@ def read_corpus(folder: Path) -> Corpus:
         if not (folder / file).is_file():
             raise CorpusError(f"{folder / file}: no such file; make the compact form")
     known = json.loads((folder / "columns.json").read_text("utf-8"))
-    runs = tuple(_read_runs(folder / "runs.jsonl"))
+    runs = tuple(read_runs(folder / "runs.jsonl"))
     with np.load(folder / "windows.npz") as file:
         missing = sorted(set(_ARRAYS) - set(file.files))
         if missing:
@@ -159,21 +142,6 @@ def read_corpus(folder: Path) -> Corpus:
         rules=arrays["rules"],
         rules_coarse=arrays["rules_512"],
     )
-
-
-def _read_runs(path: Path) -> Iterator[Run]:
-    for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
-        known = json.loads(line)
-        missing = [name for name in Run.__dataclass_fields__ if name not in known]
-        if missing:
-            raise CorpusError(f"{path}, line {number}: no field {missing[0]}")
-        of_cause = Cause.__dataclass_fields__
-        causes = tuple(
-            Cause(**{name: cause[name] for name in of_cause})
-            for cause in known["causes"]
-        )
-        own = {name: known[name] for name in Run.__dataclass_fields__}
-        yield Run(**{**own, "causes": causes})
 
 
 def _check_shapes(

@@ -15,7 +15,7 @@ class Fold:
     Attributes:
         split: Key of SPLITS.
         item: What is held out.
-        trained: bool [N]: windows of the runs that training may look at.
+        trained: bool [N]: windows that training may look at, labeled or not.
         train: int8 [2, N]: labels to train on, by head; UNSCORED is not to be used.
         test: int8 [2, N]: labels to test with; UNSCORED is not scored.
     """

@@ -2,21 +2,25 @@
 """splits.py: what is trained on and what is tested, S0 to S8 of corpus.md's section 5.
 
 A split has a fold for each thing it holds out. No group of runs is on both sides of a
-fold: `folds_of` checks that itself.
+fold but in S0, which is no claim, and what is kept for tests (gold, origins that are
+held out) is trained on nowhere: `folds_of` checks that itself.
 """
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 from compact_corpus import Corpus
 from folds import Fold, Skipped
-from split_plan import Plan
+from split_patterns import kinds, mechanisms
+from split_plan import Plan, drawings
 from window_labels import UNSCORED, Labels
 
 #: A fold with more windows to test is tested on about so many.
 MOST_TESTED = 20_000
 SPLITS = {
-    "S0": "other seeds",
+    "S0": "other draws",
     "S1": "a task's model families",
     "S2": "a GPU",
     "S3": "weaker patterns",
@@ -36,20 +40,22 @@ def folds_of(
     The same corpus and seed give the same folds.
 
     Raises:
-        AssertionError: A group would be on both sides.
+        AssertionError: Something would be on both sides, or trained on that is kept
+            for tests.
     """
     plan = Plan(corpus, labels, seed)
     folds: list[Fold] = []
     skipped: list[Skipped] = []
-    makers = (plan.seeds, plan.tasks, plan.gpus, plan.strengths, plan.mechanisms,
-              plan.kinds, plan.generators, plan.gold, plan.origins)  # fmt: skip
+    makers = (plan.seeds, plan.tasks, plan.gpus, plan.strengths,
+              partial(mechanisms, plan), partial(kinds, plan), plan.generators,
+              plan.gold, plan.origins)  # fmt: skip
     for split, make in zip(SPLITS, makers, strict=True):
         found = list(make(split))
         if not found:
             found = [Skipped(split, "", "the corpus has nothing to hold out")]
         for one in found:
             if isinstance(one, Fold):
-                _check_groups(corpus, one)
+                _check(corpus, one)
                 folds.append(one)
             else:
                 skipped.append(one)
@@ -71,10 +77,19 @@ def rows_to_test(corpus: Corpus, fold: Fold) -> np.ndarray:
     return rows[np.isin(corpus.run[rows], some)]
 
 
-def _check_groups(corpus: Corpus, fold: Fold) -> None:
-    group = corpus.of_windows("group")
-    tested = (fold.test != UNSCORED).any(axis=0)
-    trained = fold.trained | (fold.train != UNSCORED).any(axis=0)
-    both = np.intersect1d(group[tested], group[trained])
-    if len(both):
-        raise AssertionError(f"{fold.name}: group {both[0]} is trained on and tested")
+def _check(corpus: Corpus, fold: Fold) -> None:
+    tested = np.unique(corpus.run[(fold.test != UNSCORED).any(axis=0)])
+    learned = fold.trained | (fold.train != UNSCORED).any(axis=0)
+    trained = np.unique(corpus.run[learned])
+    units = {"drawing": drawings(corpus)}
+    if fold.split != "S0":
+        units = {name: corpus.of_runs(name) for name in ("group", "origin")}
+    for name, unit in units.items():
+        both = set(unit[tested].tolist()) & set(unit[trained].tolist()) - {""}
+        if both:
+            raise AssertionError(f"{fold.name}: {name} {min(both)} on both sides")
+    kept = ~corpus.learnable
+    if kept[trained].any():
+        raise AssertionError(f"{fold.name}: trains on what is kept for tests")
+    if fold.split not in ("S7", "S8") and kept[tested].any():
+        raise AssertionError(f"{fold.name}: tests what only S7 and S8 may")

@@ -4,8 +4,9 @@
     python benchmarks/detector/synthetic_corpus.py OUT --groups 60 --columns 100
 
 It says nothing about traces. Each pattern has columns that read, with noise, what it
-costs; the other columns are noise or follow the model family, the GPU or the source. It
-serves to test the evaluation and to time it before there is a corpus.
+costs; the other columns are noise or follow the model family, the GPU or the source. Of
+source P only what was put in is known, and two patterns that were found. It serves to
+test the evaluation and to time it before there is a corpus.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ TASKS = {
     "generation": ("vae", "dcgan"),
 }  # fmt: skip
 GPUS = ("A100", "T4", "V100")
+ORIGINS = 5
+HELD_OUT = ("origin0", "origin3")
 _ROLES = ("slow", "fixed", "slow", "fixed", "null", "natural")
 _BASE_COLUMNS = ("busy_fraction", "host_late_share", "of_family", "of_gpu", "of_source")
 
@@ -39,6 +42,7 @@ class Drawn:
 
     runs: list[dict[str, Any]] = field(default_factory=list)
     saved: list[np.ndarray] = field(default_factory=list)
+    known: list[np.ndarray] = field(default_factory=list)
     windows: list[int] = field(default_factory=list)
 
 
@@ -80,6 +84,8 @@ def _draw_group(drawn: Drawn, random: Any, number: int, windows: int) -> None:
     task = str(random.choice(list(TASKS)))
     family = str(random.choice(TASKS[task]))
     gpu = "" if source == "R" else GPUS[number // 4 % len(GPUS)]
+    real = source == "P"
+    origin = f"origin{number // 4 % ORIGINS}" if real else ""
     near = random.integers(len(PATTERNS), size=2)  # The patterns of the two pairs.
     recording = {"with_stack": bool(random.integers(2)), "steps": 3}
     for place, role in enumerate(_ROLES):
@@ -103,31 +109,53 @@ def _draw_group(drawn: Drawn, random: Any, number: int, windows: int) -> None:
                 {
                     "pattern": PATTERNS[pattern][0], "mechanism": mechanism,
                     "strength": strength, "null": role == "null", "natural": False,
-                    "saved": float(saved[:, pattern].mean()), "line": "",
+                    "saved": float(saved[:, pattern].mean()), "line": "", "also": [],
                 }
             ]  # fmt: skip
+        known = np.full(saved.shape, not real)
+        if real:
+            causes += _found(random, saved, pattern if causes else -1)
+            computed = {cause["pattern"] for cause in causes}
+            known[:] = [name in computed for name, _ in PATTERNS]
         twin = f"g{number:03d}-{place + (1 if role == 'slow' else -1)}"
         good = bool(saved.sum(axis=1).mean() < 0.05)
         drawn.saved.append(saved.astype(np.float32))
+        drawn.known.append(known)
         drawn.windows.append(count)
         drawn.runs.append(
             {
-                "name": name, "source": source, "group": f"g{number:03d}",
+                "name": name, "source": source, "group": origin or f"g{number:03d}",
                 "role": role, "twin": twin if role in ("slow", "fixed") else "",
-                "task": "" if source == "P" else task, "family": family,
+                "task": "" if real else task, "family": family,
                 "trains": True, "gpu": gpu, "seed": number,
-                "origin": f"origin{number // 4 % 5}" if source == "P" else "",
-                "complete": True, "recording": recording, "causes": causes,
-                "good": good, "windows": count,
+                "origin": origin, "held_out": origin in HELD_OUT,
+                "complete": not real, "unknown": [], "recording": recording,
+                "causes": causes, "good": good, "windows": count,
             }
         )  # fmt: skip
+
+
+def _found(random: Any, saved: np.ndarray, put_in: int) -> list[dict[str, Any]]:
+    """Return causes that were found: a pattern of each side but the one put in."""
+    found = []
+    for side in ("cpu", "gpu"):
+        some = [k for k, (_, of) in enumerate(PATTERNS) if of == side and k != put_in]
+        k = int(random.choice(some))
+        found.append(
+            {
+                "pattern": PATTERNS[k][0], "mechanism": "as_recorded", "strength": 1.0,
+                "null": False, "natural": True, "saved": float(saved[:, k].mean()),
+                "line": "", "also": [],
+            }
+        )  # fmt: skip
+    return found
 
 
 def _columns(
     drawn: Drawn, random: Any, saved: np.ndarray, run: np.ndarray, columns: int
 ) -> tuple[dict[str, np.ndarray], list[str]]:
     total = len(saved)
-    runs = drawn.runs
+    runs, known = drawn.runs, np.concatenate(drawn.known)
     host = np.array([one["source"] == "R" for one in runs])[run]
     cpu = np.array([side == "cpu" for _, side in PATTERNS])
     idle = saved[:, cpu].sum(axis=1) + 0.3 * saved[:, ~cpu].sum(axis=1)
@@ -160,8 +188,8 @@ def _columns(
         "device": np.where(host, -1, 0).astype(np.int32),
         "busy": np.where(host, np.nan, busy).astype(np.float32),
         "events": np.full(total, 128, np.int32),
-        "saved": saved.astype(np.float32),
-        "saved_all": np.clip(saved.sum(axis=1), 0, 0.98).astype(np.float32),
+        "saved": np.where(known, saved, np.nan).astype(np.float32),
+        "saved_all": np.clip((saved * known).sum(axis=1), 0, 0.98).astype(np.float32),
         "rules": rules.astype(np.float32),
         "rules_512": (rules * 0.7).astype(np.float32),
     }, names

@@ -20,6 +20,8 @@ UNSCORED = -1
 BANDS = ((0.05, "5-10 %"), (0.10, "10-20 %"), (0.20, "20-50 %"), (0.50, "> 50 %"))
 #: Another pattern's name is as right if its removal saves this share of the best's.
 AS_GOOD = 0.9
+#: In every eager program, and known only where somebody put it in: no head asks for it.
+OF_NO_HEAD = ("fusible_chain",)
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,9 @@ class Labels:
         strongest: float32 [2, N]: the largest share saved of the head's patterns.
         band: int8 [2, N]: index into BANDS of what is positive, else -1.
         kind: int16 [N]: the pattern that costs most; -1 of what is not positive.
-        right: bool [N, P]: naming this pattern is right.
+        right: bool [N, P]: naming this pattern is right: it costs at least 5 % and
+            nearly as much as the one that costs most, or the fix of one that does
+            removes it too (`Cause.also`).
     """
 
     patterns: np.ndarray
@@ -46,45 +50,58 @@ class Labels:
 def label_windows(corpus: Corpus) -> Labels:
     """Label all windows of a corpus.
 
-    Of a run that is not complete, what was found in it (a natural cause) is no truth of
-    its own: rules said where it is, and a replay what it costs. It is not scored where
-    it costs something, and where it costs next to nothing the window may be a negative;
-    without any on its side it may not, for that nobody put a pattern in does not mean
-    that none is.
+    A head is 1 if a known pattern of its side saves 5 % or more. When it is 0 depends
+    on what is known of the run:
 
-    Work on a GPU is not what a trace of a CPU is about: such windows are left out of
-    the GPU's head, unless their source has positives among them.
+    - complete: every pattern of the side is known and saves under 2 %. What is not
+      known (NaN) could be there, so that such a window is not scored.
+    - not complete: something was found on that side (a natural cause) whose removal was
+      computed, and all that was computed there saves under 2 %. What was found is no
+      truth of its own, as rules said where it is: it makes no window positive. Without
+      any the window is not scored: that nobody put a pattern in does not mean that none
+      is there.
+    - gold: of a pair one pattern was taken out and measured. Only the head of its side
+      is scored: negative are the fixed twin's windows, and those of the slow one that
+      are as long without as with it (`saved_all` under 2 %). What else costs time in
+      them nobody measured.
+
+    The GPU's head is not scored in windows of the host alone, whose patterns of that
+    side are judged by pattern only. What is in OF_NO_HEAD makes no window positive, and
+    where it is known to save 2 % and more none negative.
     """
     saved = corpus.saved
-    complete = corpus.of_windows("complete").astype(bool)[:, None]
+    complete = corpus.of_windows("complete").astype(bool)
     finite = np.isfinite(saved)
     value = np.where(finite, saved, -np.inf)
     natural = _natural(corpus) & finite
     # What a pattern costs as far as it may make a window positive.
-    truth = np.where(natural & ~complete, -np.inf, value)
+    truth = np.where(natural & ~complete[:, None], -np.inf, value)
     patterns = np.full(saved.shape, UNSCORED, np.int8)
     patterns[finite & (value < NEGATIVE)] = 0
     patterns[truth >= POSITIVE] = 1
 
-    windows = len(saved)
-    heads = np.full((2, windows), UNSCORED, np.int8)
-    strongest = np.zeros((2, windows), np.float32)
+    heads = np.full((len(SIDES), len(saved)), UNSCORED, np.int8)
+    strongest = np.zeros((len(SIDES), len(saved)), np.float32)
+    asked = of_heads(corpus)
+    gold, pair_side = corpus.of_windows("source") == "G", _side_of_pair(corpus)
     for side in range(len(SIDES)):
-        mine = corpus.sides == side
+        mine = asked & (corpus.sides == side)
         if not mine.any():
             continue
-        most = value[:, mine].max(axis=1)
-        meant = truth[:, mine].max(axis=1)
-        sure = complete[:, 0] | natural[:, mine].any(axis=1)
-        heads[side, sure & (most < NEGATIVE)] = 0
-        heads[side, meant >= POSITIVE] = 1
+        quiet = value[:, corpus.sides == side].max(axis=1, initial=-np.inf) < NEGATIVE
+        meant = truth[:, mine].max(axis=1, initial=-np.inf)
+        known = np.where(complete, finite[:, mine].all(axis=1), natural[:, mine].any(1))
+        measured = gold & (pair_side == side)
+        known = np.where(gold, measured & (corpus.saved_all < NEGATIVE), known)
+        heads[side, known & quiet] = 0
+        heads[side, (meant >= POSITIVE) & (measured | ~gold)] = 1
         strongest[side] = np.clip(meant, 0, None)
-    _leave_out_hosts(corpus, heads[SIDES.index("gpu")])
+    heads[SIDES.index("gpu"), corpus.device < 0] = UNSCORED
 
     band = np.searchsorted([least for least, _ in BANDS], strongest, "right") - 1
     best = truth.max(axis=1, initial=-np.inf)
     positive = best >= POSITIVE
-    kind = np.where(positive, truth.argmax(axis=1), -1) if saved.shape[1] else best
+    kind = np.where(positive, truth.argmax(axis=1), -1)
     right = (truth >= POSITIVE) & (truth >= AS_GOOD * best[:, None])
     return Labels(
         patterns=patterns,
@@ -92,8 +109,13 @@ def label_windows(corpus: Corpus) -> Labels:
         strongest=strongest,
         band=np.where(heads == 1, band, -1).astype(np.int8),
         kind=kind.astype(np.int16),
-        right=right & positive[:, None],
+        right=_with_also(corpus, right & positive[:, None]),
     )
+
+
+def of_heads(corpus: Corpus) -> np.ndarray:
+    """Return bool [P]: patterns that the heads ask for."""
+    return ~np.isin(corpus.patterns, OF_NO_HEAD)
 
 
 def _natural(corpus: Corpus) -> np.ndarray:
@@ -110,10 +132,27 @@ def _natural(corpus: Corpus) -> np.ndarray:
     return found[corpus.run]
 
 
-def _leave_out_hosts(corpus: Corpus, head: np.ndarray) -> None:
-    source = corpus.of_windows("source")
-    alone = corpus.device < 0
-    for name in np.unique(source):
-        here = alone & (source == name)
-        if not (head[here] == 1).any():
-            head[here] = UNSCORED
+def _side_of_pair(corpus: Corpus) -> np.ndarray:
+    """Return int8 [N]: the side of the cause in a gold run or in its twin; else -1."""
+    side = {
+        run.name: int(corpus.sides[corpus.patterns.index(cause.pattern)])
+        for run in corpus.runs
+        for cause in run.causes
+        if run.source == "G" and cause.pattern in corpus.patterns
+    }
+    own = [side.get(run.name, side.get(run.twin, -1)) for run in corpus.runs]
+    return np.array(own, np.int8)[corpus.run]
+
+
+def _with_also(corpus: Corpus, right: np.ndarray) -> np.ndarray:
+    """Return `right` with what goes by the same fix as a pattern that is right."""
+    number = {name: k for k, name in enumerate(corpus.patterns)}
+    more = right.copy()
+    begin = np.searchsorted(corpus.run, np.arange(len(corpus.runs) + 1))
+    for line, run in enumerate(corpus.runs):
+        here = slice(begin[line], begin[line + 1])
+        for cause in run.causes:
+            for name in cause.also:
+                if name in number and cause.pattern in number:
+                    more[here, number[name]] |= right[here, number[cause.pattern]]
+    return more
