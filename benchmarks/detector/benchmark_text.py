@@ -6,7 +6,7 @@ INTRODUCTION = """\
 
 Written by `python benchmarks/detector/evaluate.py CORPUS --page`; not edited by hand.
 
-{date}, commit {commit}{dirty}; corpus `{digest}`, features `{fingerprint}`; {seeds}.
+{date}, commit {commit}{dirty}; corpus `{digest}`, features `{fingerprint}`.
 {quick}
 A window is *positive* for a pattern if going without the pattern saves at least 5 % of
 its time, *negative* below 2 %, and not scored between. What would be saved was

@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """baselines/trace_labels.py: what is known of a trace as a whole, for each side.
 
-A trace is bad on a side if going without one of the causes of that side saves at least
-5 % of the whole run, else good. Whoever learns from trace labels is told no more.
+A trace is bad on a side if going without one of the causes of that side, of those that
+the head asks for, saves at least 5 % of the whole run, else good. Whoever learns from
+trace labels is told no more.
 """
 
 from __future__ import annotations
 
 import numpy as np
 from compact_corpus import SIDES, Corpus
-from window_labels import POSITIVE
+from window_labels import POSITIVE, of_heads
 
 UNKNOWN = -1
 
@@ -22,7 +23,13 @@ def trace_labels(corpus: Corpus) -> np.ndarray:
     the side of the GPU where all windows are of the host alone.
     """
     found = np.full((len(SIDES), len(corpus.runs)), UNKNOWN, np.int8)
-    side_of = dict(zip(corpus.patterns, corpus.sides.tolist(), strict=True))
+    side_of = {
+        pattern: side
+        for pattern, side, asked in zip(
+            corpus.patterns, corpus.sides.tolist(), of_heads(corpus), strict=True
+        )
+        if asked
+    }
     devices = np.zeros(len(corpus.runs), bool)
     devices[corpus.run[corpus.device >= 0]] = True
     for line, run in enumerate(corpus.runs):
@@ -30,6 +37,6 @@ def trace_labels(corpus: Corpus) -> np.ndarray:
             continue
         for side, head in enumerate(SIDES):
             if head == "cpu" or devices[line]:
-                saved = [c.saved for c in run.causes if side_of[c.pattern] == side]
+                saved = [c.saved for c in run.causes if side_of.get(c.pattern) == side]
                 found[side, line] = max(saved, default=0.0) >= POSITIVE
     return found

@@ -65,8 +65,8 @@ class Evidence:
 
     @cached_property
     def usable(self) -> np.ndarray:
-        """bool [N]: all but gold."""
-        return self.corpus.of_windows("source") != "G"
+        """bool [N]: all but gold and origins that are held out."""
+        return self.corpus.learnable[self.corpus.run]
 
     @cached_property
     def scores(self) -> np.ndarray:
@@ -75,7 +75,7 @@ class Evidence:
 
     @cached_property
     def bare(self) -> np.ndarray:
-        """float [2, N]: the same without the rules' own shares, the columns by cause."""
+        """float [2, N]: the same without the columns by cause, the rules' shares."""
         causes = by_cause(self.corpus.columns)
         return self._heads(np.flatnonzero(~causes)) if causes.any() else self.scores
 

@@ -68,11 +68,12 @@ def swapped_labels(evidence: Evidence) -> Check:
     """8: with good and bad swapped in half of the pairs nothing can be learned."""
     corpus = evidence.corpus
     number = {run.name: k for k, run in enumerate(corpus.runs)}
+    learnable = corpus.learnable
     # Several slow runs of a real trace share one twin, which has one label only.
     of_twin = {
         number[run.twin]: k
         for k, run in reversed(list(enumerate(corpus.runs)))
-        if run.role == "slow" and run.twin in number and run.source != "G"
+        if run.role == "slow" and run.twin in number and learnable[k]
     }
     pairs = [(slow, twin) for twin, slow in sorted(of_twin.items())]
     goal = f"AUROC 0.50 +- {SWAP_GOAL:.2f}"
