@@ -13,13 +13,15 @@ Analyzes every run and writes, into CORPUS/compact::
                       them, and `token_begin`
 
 What was analyzed is kept in CORPUS/compact/parts: who starts again goes on, but anew
-with runs written since, and with all if the features or patterns are others.
+with runs written since, and with all if the package or the code of this is another.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
+import os
 import shutil
 import sys
 from concurrent.futures import ProcessPoolExecutor
@@ -32,6 +34,10 @@ import numpy as np
 import runs
 from tqdm import tqdm
 from window_rows import Analyzed, analyzed, patterns
+
+CODE = Path(__file__).parent
+#: What decides of what is in a part.
+PARTS_CODE = ("compact.py", "runs.py", "window_bounds.py", "window_rows.py")
 
 FIELDS = {
     "features": "float32 [windows, columns], see columns.json",
@@ -51,14 +57,22 @@ FIELDS = {
 def part(out: Path, tokens: bool, run: runs.Run) -> None:
     """Analyze a run, unless that was done, and keep what was found."""
     path = part_path(out, run.name)
-    written = runs.trace_path(out, run.name).stat().st_mtime
+    written = runs.written_at(out, run.name)
     if path.exists() and path.stat().st_mtime >= written:
         return
     found = analyzed(out, run)
     if tokens:
-        np.savez_compressed(out / "compact" / "tokens" / path.name, **found.tokens)
+        _save(out / "compact" / "tokens" / path.name, **found.tokens)
     known = json.dumps({"fingerprint": found.fingerprint, "columns": found.columns})
-    np.savez_compressed(path, good=found.good, known=known, **found.fields)
+    _save(path, good=found.good, known=known, **found.fields)
+
+
+def _save(path: Path, **arrays: Any) -> None:
+    """Write arrays so that whoever is stopped meanwhile leaves none of that name."""
+    partial = path.with_suffix(".part")
+    with partial.open("wb") as file:
+        np.savez_compressed(file, **arrays)
+    os.replace(partial, path)
 
 
 def part_path(out: Path, name: str) -> Path:
@@ -71,6 +85,7 @@ def fresh(out: Path, tokens: bool) -> None:
     tokens, has analyzed."""
     folder = out / "compact"
     made = {"patterns": patterns(), "tokens": tokens, "version": Analyzed.version()}
+    made["code"] = code_hash()
     text = json.dumps(made)
     stamp = folder / "made.json"
     if folder.exists() and (not stamp.exists() or stamp.read_text() != text):
@@ -78,6 +93,12 @@ def fresh(out: Path, tokens: bool) -> None:
     (folder / "parts").mkdir(parents=True, exist_ok=True)
     (folder / "tokens").mkdir(exist_ok=True)
     stamp.write_text(text)
+
+
+def code_hash() -> str:
+    """Return what changes with the code that makes the parts."""
+    sources = (CODE / name for name in PARTS_CODE)
+    return hashlib.sha256(b"".join(p.read_bytes() for p in sources)).hexdigest()
 
 
 def gather(out: Path, known: list[runs.Run]) -> dict[str, Any]:
@@ -97,7 +118,7 @@ def gather(out: Path, known: list[runs.Run]) -> dict[str, Any]:
     folder = out / "compact"
     (folder / "runs.jsonl").write_text("".join(lines), "utf-8")
     joined = {name: np.concatenate(arrays) for name, arrays in fields.items()}
-    np.savez_compressed(folder / "windows.npz", **joined)
+    _save(folder / "windows.npz", **joined)
     shown |= {"patterns": patterns(), "fields": FIELDS}
     (folder / "columns.json").write_text(json.dumps(shown, indent=1) + "\n", "utf-8")
     return joined

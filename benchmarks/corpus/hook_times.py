@@ -4,7 +4,7 @@
 Twins differ in one place, but what that place costs may turn up in another: a layout
 chosen in the forward pass slows the backward pass. So all hooks are timed in both
 twins, and those that take longer in the slow one, beyond what steps differ anyway, are
-what the fix saves. On a CPU nothing runs behind the host's back: a moment of the slow
+what the fix saves; where within a hook, hook_places.py says. On a CPU nothing runs behind the host's back: a moment of the slow
 run comes, without the pattern, when all before it has taken the fixed twin's time.
 """
 
@@ -19,20 +19,35 @@ from typing import Any
 import numpy as np
 from workloads.training import HOOKS, Training
 
-#: Chosen: of a two-sided rank test; with 8 steps of each twin, one in a hundred hooks
-#: that are alike is taken for different.
+#: Chosen: of two-sided rank tests of all hooks together (Holm): in one pair of a
+#: hundred that are alike any hook is taken for different.
 SIGNIFICANT = 0.01
+
+#: Of a step: a hook that differs by less is not worth telling, whatever the test says.
+LEAST_EFFECT = 0.02
 
 #: What of a step is in none of its hooks.
 REST = "step"
+
+
+#: A hook's name, begin and end.
+Hook = tuple[str, int, int]
+#: When a piece of a hook ends, and what it takes in the fixed twin, in ns.
+Piece = tuple[int, int]
 
 
 @dataclass
 class Steps:
     """When each hook of each step began and ended, in ns of the system's clock."""
 
-    hooks: list[list[tuple[str, int, int]]] = field(default_factory=list)
+    hooks: list[list[Hook]] = field(default_factory=list)
     spans: list[tuple[int, int]] = field(default_factory=list)
+
+    def only(self, numbers: Sequence[int]) -> Steps:
+        """Return some of them."""
+        return Steps(
+            [self.hooks[i] for i in numbers], [self.spans[i] for i in numbers]
+        )
 
     def lengths(self, hook: str) -> list[int]:
         """Return what a hook took in each step, 0 where it was not called."""
@@ -82,21 +97,37 @@ def _noting(hook: str, call: Callable[..., Any], steps: Steps) -> Callable[..., 
 
 
 def factors(slow: Steps, fixed: Steps) -> dict[str, float]:
-    """Return, for each hook whose length differs, fixed over slow; REST likewise."""
+    """Return, for each hook whose length differs, fixed over slow; REST likewise.
+
+    The steps are to be recorded ones of both twins: a profiler makes others longer.
+    """
     from scipy.stats import mannwhitneyu
 
+    lengths = {
+        name: (slow.rests(), fixed.rests())
+        if name == REST
+        else (slow.lengths(name), fixed.lengths(name))
+        for name in (*HOOKS, REST)
+    }
+    lengths = {name: (a, b) for name, (a, b) in lengths.items() if any(a)}
+    chance = {name: mannwhitneyu(a, b).pvalue for name, (a, b) in lengths.items()}
+    step = statistics.median(end - begin for begin, end in slow.spans)
     found = {}
-    for name in (*HOOKS, REST):
-        a = slow.rests() if name == REST else slow.lengths(name)
-        b = fixed.rests() if name == REST else fixed.lengths(name)
-        if not any(a) or mannwhitneyu(a, b).pvalue >= SIGNIFICANT:
-            continue
-        found[name] = statistics.median(b) / max(statistics.median(a), 1)
+    for place, name in enumerate(sorted(chance, key=lambda name: chance[name])):
+        if chance[name] >= SIGNIFICANT / (len(chance) - place):
+            break
+        a, b = map(statistics.median, lengths[name])
+        if abs(a - b) >= LEAST_EFFECT * step:
+            found[name] = b / max(a, 1)
     return found
 
 
 def moments(
-    steps: Steps, factor: dict[str, float], shown: Sequence[int], base_ns: int
+    steps: Steps,
+    factor: dict[str, float],
+    shown: Sequence[int],
+    base_ns: int,
+    pieces: Callable[[int, int], list[Piece] | None] = lambda step, place: None,
 ) -> np.ndarray:
     """Return int64 [2, moments]: those of a run, and when they come with each hook at
     ``factor`` times its length.
@@ -106,6 +137,7 @@ def moments(
         factor: By hook; 1 where it is missing.
         shown: Which steps the trace shows, in order.
         base_ns: What the trace's clock counts from.
+        pieces: Of a hook, by its step and its place there; None: all of it alike.
     """
     before, after = [], []
     here = there = 0
@@ -116,9 +148,11 @@ def moments(
         here = begin
         before.append(here)
         after.append(there)
-        for name, start, stop in steps.hooks[i]:
-            for until, part in ((start, REST), (stop, name)):
-                there += round((until - here) * factor.get(part, 1))
+        for place, (name, start, stop) in enumerate(steps.hooks[i]):
+            whole = [(stop, round((stop - start) * factor.get(name, 1)))]
+            rest = (start, round((start - here) * factor.get(REST, 1)))
+            for until, length in (rest, *(pieces(i, place) or whole)):
+                there += length
                 here = until
                 before.append(here)
                 after.append(there)

@@ -25,6 +25,20 @@ GOLD = frozenset({"kineto-resnet50"})
 
 TRACES = Path(__file__).resolve().parents[3] / "shared" / "traces"
 
+#: The small ones that are in the tree: what is left where the others are not.
+SMALL_TRACES = Path(__file__).resolve().parents[2] / "tests" / "data"
+
+# What profilers call a device, by its beginning: a key of dryrun's GPUS.
+_GPUS = {
+    "Tesla T4": "T4", "Tesla V100": "V100", "NVIDIA T4": "T4", "NVIDIA V100": "V100",
+    "RTX A6000": "RTX A6000", "NVIDIA RTX A6000": "RTX A6000",
+    "GeForce RTX 4090": "RTX 4090", "NVIDIA GeForce RTX 4090": "RTX 4090",
+    "A100": "A100", "NVIDIA A100": "A100", "H100": "H100 SXM", "NVIDIA H100": "H100 SXM",
+    "H200": "H200", "NVIDIA H200": "H200",
+}  # fmt: skip
+# Of other rates than those in the table.
+_OTHER_FORMS = ("PCIe", "NVL")
+
 # Repository and beginning of the path there: the origin. The longest that fits counts.
 _HTA = "facebookresearch/HolisticTraceAnalysis"
 _LENS = "AMD-AGI/TraceLens"
@@ -80,6 +94,17 @@ def origin_of(repository: str, path: str) -> str:
     place = f"{repository}:{path}"
     known = [start for start in _ORIGINS if place.startswith(start)]
     return _ORIGINS[max(known, key=len)] if known else repository
+
+
+def gpu_name(recorded: str) -> str:
+    """Return what a device is called in all sources; one that simulations do not know
+    as it was recorded. What follows a count ("x8") is left out."""
+    name = recorded.split(" x")[0].strip(" -")
+    known = [start for start in _GPUS if name.startswith(start)]
+    h100 = name.removeprefix("NVIDIA ").startswith("H100")
+    if not known or (h100 and any(form in name for form in _OTHER_FORMS)):
+        return name
+    return _GPUS[max(known, key=len)]
 
 
 def held_out(origin: str) -> bool:

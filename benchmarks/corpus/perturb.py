@@ -5,7 +5,10 @@ in.
     python benchmarks/corpus/perturb.py --out DIR --count 200 --seed 1
 
 Started again with the same --out and --seed, it goes on with what is missing. Traces
-whose replay is not to be believed are refused, with the reason.
+whose replay is not to be believed are refused, with the reason. Runs of origins that
+are held out are made as well, and marked: tests are made of them. Without the public
+traces those few are taken that the tree holds. Exit codes: 0 all written, 2 bad usage,
+4 the traces gave fewer runs than asked.
 """
 
 from __future__ import annotations
@@ -15,10 +18,10 @@ import sys
 import time
 from pathlib import Path
 
-from origins import held_out, read_manifest
+from origins import SMALL_TRACES, TRACES, gpu_name, held_out, read_manifest
 from perturbation.making import POSITIVE, Made, make, remember, remembered
 
-_TRACES = Path(__file__).parents[3] / "shared" / "traces"
+LEFT_OUT = 4
 _MOST_TURNS = 40
 _BANDS = ((0.02, 0.05), (0.05, 0.10), (0.10, 0.20), (0.20, 0.50), (0.50, 1.01))
 
@@ -26,6 +29,11 @@ _BANDS = ((0.02, 0.05), (0.05, 0.10), (0.10, 0.20), (0.20, 0.50), (0.50, 1.01))
 def main() -> int:
     arguments = _arguments()
     begin = time.monotonic()
+    if arguments.traces is None:
+        arguments.traces = TRACES
+        if not (TRACES / "manifest.tsv").exists():
+            arguments.traces = SMALL_TRACES
+            print(f"{TRACES} has no traces: the small ones of {SMALL_TRACES} instead")
     try:
         manifest = read_manifest(arguments.traces)
     except FileNotFoundError:
@@ -54,7 +62,7 @@ def main() -> int:
             break
     print(f"{written} runs, {apart} of them of origins that are held out for tests")
     print(_yield_text(list(finished.values())))
-    return 0
+    return 0 if written >= arguments.count else LEFT_OUT
 
 
 def _arguments() -> argparse.Namespace:
@@ -62,7 +70,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--count", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--traces", type=Path, default=_TRACES)
+    parser.add_argument("--traces", type=Path, help="folder, with a manifest.tsv")
     return parser.parse_args()
 
 
@@ -70,8 +78,8 @@ def _part(arguments: argparse.Namespace, row: dict[str, str], turn: int) -> Made
     key = f"{row['file'].split('.json')[0]}-{turn}"
     made = remembered(arguments.out, key)
     if made is None:
-        gpu = row["gpu"].split(" x")[0].strip(" -")
         path = arguments.traces / row["file"]
+        gpu = gpu_name(row["gpu"])
         made = make(arguments.out, path, row["origin"], gpu, arguments.seed, turn)
         remember(arguments.out, key, made)
     return made

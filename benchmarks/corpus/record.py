@@ -8,19 +8,20 @@
 Each draw is a pair of programs on a family of models: both twins are checked to compute
 the same, then recorded in turn with the same flags, which a draw decides as well. Of
 one start what is there already is left alone. Draws that cannot run here are skipped
-with the reason; --jobs 2 is for trying it out, as times are better with nothing beside.
+with the reason. Exit codes: 0 all recorded, 2 bad usage, 4 some draws were left out.
 """
 
 from __future__ import annotations
 
 import argparse
 import random
+import signal
 import sys
 import tempfile
 import time
 import traceback
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,10 +29,12 @@ from typing import Any
 import numpy as np
 import runs
 import torch
+from hook_places import operators_of, placed
 from hook_times import Steps, factors, moments, watch
 from measure import TwinsDiffer, twins_agree
 from recording import anonymous
 from torch.profiler import ProfilerActivity, profile, schedule
+from workloads.device_twins.compiling import Compiles
 from workloads.families import FAMILIES, Family
 from workloads.pairs import PAIRS, Pair
 from workloads.training import Lab, Training
@@ -40,11 +43,16 @@ import torchtraceap
 
 CHECKED = 2  # Steps after which twins are compared.
 LEAD_IN = 2
-ROUNDS = 2  # Recordings of each twin; the last one is kept, all of them are timed.
+ROUNDS = 3  # Recordings of each twin; the last one is kept, all of them are timed.
 LEAST_STEPS, MOST_STEPS = 3, 5
+MOST_SECONDS = 180  # For a draw; a program may compile, or wait for another rank.
+LEFT_OUT = 4
 
-#: A compilation takes a minute, and recorded with stacks writes 640,000 events.
-COMPILED = ("graph_break", "recompile_or_lazy_load")
+#: A compilation that is recorded with stacks writes 640,000 events.
+COMPILED_MEANWHILE = "recompile_or_lazy_load"
+#: What compiles before it is recorded. Without code generation: inductor takes 20 times
+#: as long, and a graph that is cut costs its guards and calls either way.
+BACKEND = "aot_eager"
 
 
 @dataclass(frozen=True)
@@ -65,7 +73,11 @@ class Draw:
 def draws(seed: int, count: int, names: set[str]) -> Iterator[Draw]:
     """Yield draws: each pair in turn, in a new order each time round."""
     rng = random.Random(seed)
-    here = [p for p in PAIRS if p.needs in ("", "cpu") and p.pattern not in COMPILED]
+    here = [
+        pair
+        for pair in PAIRS
+        if pair.needs in ("", "cpu", "compiler") and pair.pattern != COMPILED_MEANWHILE
+    ]
     pairs = [pair for pair in here if not names or pair.name in names]
     made = 0
     while pairs and made < count:
@@ -97,24 +109,28 @@ def record_pair(out: Path, draw: Draw) -> str:
         twins_agree(slow, fixed, CHECKED, draw.pair.tolerance)
         kept = {}
         times = {"slow": watch(slow), "fixed": watch(fixed)}
+        seen: dict[str, list[int]] = {"slow": [], "fixed": []}
         for _ in range(ROUNDS):
             for role, run in (("slow", slow), ("fixed", fixed)):
                 kept[role] = recorded(run, times[role], draw.flags)
-    changed = factors(*(only(times[role]) for role in ("slow", "fixed")))
+                seen[role] += kept[role][2]
+    changed = factors(*(times[role].only(seen[role]) for role in ("slow", "fixed")))
+    twins = [
+        (times[role], operators_of(trace, base), shown)
+        for role, (trace, base, shown) in kept.items()
+    ]
     saved = 0.0
     for role, (trace, base, shown) in kept.items():
-        factor = changed if role == "slow" else {}
-        truth = moments(times[role], factor, shown, base)
+        if role == "slow":
+            pieces = placed(*twins, changed)
+            truth = moments(times[role], changed, shown, base, pieces)
+        else:
+            truth = moments(times[role], {}, shown, base)
         if role == "slow":
             span = truth[:, -1] - truth[:, 0]
             saved = float(1 - span[1] / span[0])
         keep(out, draw, role, trace, truth, saved)
     return f"saves {saved:.1%} ({', '.join(changed) or 'nothing differs'})"
-
-
-def only(steps: Steps) -> Steps:
-    """Return the steps without those of the first recording's lead-in."""
-    return Steps(steps.hooks[LEAD_IN:], steps.spans[LEAD_IN:])
 
 
 def recorded(
@@ -153,20 +169,20 @@ def keep(
     out: Path, draw: Draw, role: str, trace: bytes, truth: np.ndarray, saved: float
 ) -> None:
     """Write one of two twins."""
+    # Nothing here is meant to cost nothing, whatever comes of it.
     cause = runs.Cause(
         draw.pair.pattern,
         draw.pair.mechanism or draw.pair.name,
         draw.strength,
-        # It is there and costs nothing that could be measured.
-        null=saved < 0.02,
         saved=saved,
+        also=draw.pair.also,
     )
     slow = role == "slow"
     run = runs.Run(
         name=f"{draw.name}.{role}",
         source="R",
         group=f"{draw.pair.name}.{draw.family.name}",
-        role="fixed" if not slow else "null" if cause.null else "slow",
+        role="slow" if slow else "fixed",
         task=draw.family.task,
         family=draw.family.name,
         trains=draw.family.trains,
@@ -179,6 +195,26 @@ def keep(
     runs.write(out, run, trace, {(p, runs.HOST): truth for p in patterns})
 
 
+@contextmanager
+def within(seconds: int) -> Iterator[None]:
+    """Let nothing take longer.
+
+    Raises:
+        TimeoutError: It did.
+    """
+
+    def stop(signum: int, frame: Any) -> None:
+        raise TimeoutError(f"it took longer than {seconds} s")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
 def main() -> int:
     """Record what is missing."""
     options = argparse.ArgumentParser(description=__doc__.split("\n")[0])
@@ -189,6 +225,7 @@ def main() -> int:
     options.add_argument("--list", action="store_true", help="list the draws and end")
     given = options.parse_args()
     torch.set_num_threads(1)
+    Compiles.backend = BACKEND
     names = set(filter(None, given.pairs.split(",")))
     if unknown := names - {pair.name for pair in PAIRS}:
         options.error(f"no such pair: {', '.join(sorted(unknown))}")
@@ -204,14 +241,15 @@ def main() -> int:
             continue
         begin = time.perf_counter()
         try:
-            said = record_pair(given.out, draw)
-        except TwinsDiffer as error:
+            with within(MOST_SECONDS):
+                said = record_pair(given.out, draw)
+        except (TwinsDiffer, TimeoutError) as error:
             said, failed = f"left out: {error}", failed + 1
         except Exception:  # One program that fails is no reason to lose the others.
             said, failed = f"left out: {traceback.format_exc(limit=-1)}", failed + 1
         took = time.perf_counter() - begin
         print(f"{number}/{len(chosen)} {draw.name}: {said}, {took:.1f} s", flush=True)
-    return 1 if failed else 0
+    return LEFT_OUT if failed else 0
 
 
 if __name__ == "__main__":

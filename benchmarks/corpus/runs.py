@@ -43,10 +43,12 @@ class Cause:
     pattern: str  #: As torchtraceap names it.
     mechanism: str  #: The way it comes about; patterns have several each.
     strength: float  #: As drawn, 0 to 1; what it cost is in ``saved``.
-    null: bool = False  #: The path was touched at no cost meant.
+    null: bool = False  #: It was meant to cost nothing; what came of it is ``saved``.
     natural: bool = False  #: Nobody put it there; its removal was computed as well.
     saved: float = 0.0  #: Share of the run's span that goes without it.
     line: str = ""  #: FILE:LINE to blame, where there is one.
+    #: Patterns that the same fix removes: each saves at most what the cause does.
+    also: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -57,18 +59,22 @@ class Run:
         name: Unique in a corpus, of letters, digits, ``-``, ``_`` and ``.``.
         source: R recorded on a CPU, S simulated, P real and perturbed, G recorded on a
             GPU.
-        group: Runs that share a program, a source trace or a twin; never split.
-        role: ``slow`` holds causes, ``fixed`` is its twin without, ``null`` holds
-            only causes at no cost, ``natural`` is as it was found.
+        group: Runs that share a program, an origin or a twin; never split.
+        role: What it was made to be: ``slow`` holds causes, ``fixed`` is its twin
+            without, ``null`` holds only causes meant to cost nothing, ``natural`` is as
+            it was found.
         twin: Name of the run that is the other half of the pair; "" if none.
         task: One of the tasks of workloads/families.py; "" if not known.
         family: Of models; of P what the trace's name says.
         trains: Training or inference.
         gpu: Whose device work it is; "" of a CPU.
         origin: Of P: the repository or recorder its source comes from.
+        held_out: Of P: nothing is ever trained on its origin.
         complete: All patterns that cost something were taken out in turn: what is not
             in the truth is a negative. If not, it is not known.
-        unknown: Patterns of a complete run of which it is not known all the same.
+        unknown: Patterns of a complete run that it may have without anybody having put
+            them in: known where the truth says that they cost, else only where they
+            could not matter, see window_rows.labels.
         recording: Flags of the profiler and whatever else was drawn.
         causes: What is in it.
         seed: That it was drawn with.
@@ -85,6 +91,7 @@ class Run:
     twin: str = ""
     gpu: str = ""
     origin: str = ""
+    held_out: bool = False
     complete: bool = True
     unknown: tuple[str, ...] = ()
     recording: dict[str, Any] = field(default_factory=dict)
@@ -131,7 +138,10 @@ def read(out: Path) -> Iterator[Run]:
     """Yield the complete runs of a corpus by name."""
     for path in sorted((out / "runs").glob("*.json")):
         known = json.loads(path.read_text("utf-8"))
-        known["causes"] = tuple(Cause(**cause) for cause in known["causes"])
+        known["causes"] = tuple(
+            Cause(**cause | {"also": tuple(cause.get("also", ()))})
+            for cause in known["causes"]
+        )
         known["unknown"] = tuple(known.get("unknown", ()))
         yield Run(**known)
 
@@ -144,6 +154,11 @@ def read_truth(out: Path, name: str) -> dict[tuple[str, int], np.ndarray]:
             pattern, _, device = key.rpartition("@")
             found[pattern, int(device)] = arrays[key]
     return found
+
+
+def written_at(out: Path, name: str) -> float:
+    """Return when a complete run was written, in seconds."""
+    return _run_path(out, name).stat().st_mtime
 
 
 def trace_path(out: Path, name: str) -> Path:

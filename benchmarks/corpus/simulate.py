@@ -4,8 +4,8 @@
     python benchmarks/corpus/simulate.py --out DIR --seed 1 --count 400
 
 Starting it again with the same arguments goes on with what is missing. Programs that a
-dry run refuses are left out, and said. Exit codes: 0 all written, 1 some failed, 2 bad
-usage.
+dry run refuses are left out, and said. Exit codes: 0 as many as asked, 2 bad usage,
+4 fewer, as too few programs are left.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from simulation.making_runs import Maker, plans_of
 from simulation.programs import Programs, RefusedError
 
 PROCESSES = 2
+LEFT_OUT = 4
 
 
 def _make(
@@ -83,8 +84,9 @@ def main() -> int:
         found = list(pool.map(_make, jobs))
     for note in sorted({note for _, notes in found for note in notes}):
         print(note)
-    print(f"{sum(made for made, _ in found)} runs in {given.out}")
-    return 0
+    made = sum(made for made, _ in found)
+    print(f"{made} runs in {given.out}")
+    return 0 if made >= given.count else LEFT_OUT
 
 
 if __name__ == "__main__":

@@ -11,12 +11,17 @@ from typing import Any
 
 import numpy as np
 import runs
+from window_bounds import Bounds, bounds
 
 import torchtraceap
 from torchtraceap import _core
 
 COARSE = 512
 """Events of the windows that `rules_512` tells of: what was the default once."""
+
+POSITIVE_FROM = 0.05
+GREY_FROM = 0.02
+"""As in measure.py: who saves less than the second of a window is no positive there."""
 
 GOOD_BELOW = 0.05
 """A run is good if removing everything at once saves less of its span."""
@@ -63,7 +68,8 @@ def analyzed(out: Path, run: runs.Run) -> Analyzed:
     ]
     truth = runs.read_truth(out, run.name)
     at = np.array(device, np.int32)
-    saved, everything = labels(truth, run, names, begin, end, at)
+    most = bounds(trace, features.columns, np.asarray(features.windows), begin, end, at)
+    saved, everything = labels(truth, run, names, begin, end, at, most)
     fields = {
         "features": np.asarray(features.windows, np.float32),
         "begin_ns": begin,
@@ -114,15 +120,19 @@ def labels(
     begin: np.ndarray,
     end: np.ndarray,
     device: np.ndarray,
+    most: Bounds,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return what goes of each window without each pattern, and without all.
 
-    Of a complete run what is not in the truth saves nothing, but for what it names
-    unknown; else it is not known.
+    Of a complete run what is not in the truth saves nothing, but for what may be there
+    as well: patterns that it names unknown, and those that a cause's fix removes
+    besides. They are NaN where they could save GREY_FROM or more, at most what `most`
+    says, or what the cause saves there; but what costs POSITIVE_FROM is known to.
+
+    Of a run that is not complete all that is not in the truth is NaN.
     """
     unknown = 0.0 if run.complete else np.nan
     saved = np.full((len(begin), len(names)), unknown, np.float32)
-    saved[:, [names.index(pattern) for pattern in run.unknown]] = np.nan
     everything = np.full(len(begin), unknown, np.float32)
     for (pattern, number), moments in truth.items():
         here = device == number
@@ -131,7 +141,30 @@ def labels(
             everything[here] = share
         else:
             saved[here, names.index(pattern)] = share
+    if run.complete:
+        for pattern, bound in _undecided(truth, run, names, saved, most).items():
+            column = saved[:, names.index(pattern)]
+            column[(bound >= GREY_FROM) & ~(column >= POSITIVE_FROM)] = np.nan
     return saved, everything
+
+
+def _undecided(
+    truth: runs.Truth,
+    run: runs.Run,
+    names: list[str],
+    saved: np.ndarray,
+    most: Bounds,
+) -> dict[str, np.ndarray]:
+    """Return the patterns that nobody took out wherever they are, and by window the
+    most that each could save."""
+    known = {pattern for pattern, _ in truth}
+    found = {p: most.get(p, np.ones(len(saved))) for p in run.unknown}
+    for cause in run.causes:
+        for pattern in set(cause.also) - known - set(run.unknown):
+            here = saved[:, names.index(cause.pattern)]
+            # Two causes may remove it both.
+            found[pattern] = found.get(pattern, 0) + np.nan_to_num(here, nan=1.0)
+    return found
 
 
 def good(truth: runs.Truth) -> bool:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import runs
+from origins import held_out
 
 from perturbation.inserting import LEAST_OPERATORS, NOTHING, Inserted, insert
 from perturbation.outcome import Edits, Outcome, natural_patterns, outcome
@@ -72,15 +73,16 @@ def make(out: Path, path: Path, origin: str, gpu: str, seed: int, turn: int) -> 
     name = f"P-{stem}-{part}"
     natural = natural_patterns(scene)
     run = runs.Run(
-        name, "P", stem, "natural", "", stem, _trains(scene), seed, gpu=gpu,
-        origin=origin, complete=False,
+        name, "P", origin, "natural", "", stem, _trains(scene), seed, gpu=gpu,
+        origin=origin, held_out=held_out(origin), complete=False,
         recording={"part": part, "frames": scene.has_frames},
     )  # fmt: skip
-    if not runs.exists(out, name):
-        as_found = outcome(scene, natural, _core.Perturbation(), "")
-        causes = _natural(natural, as_found)
-        runs.write(out, replace(run, causes=causes), as_found.text, as_found.truth)
-        made.names += [name, *_fixed(out, scene, natural, as_found, run)]
+    as_found = outcome(scene, natural, _core.Perturbation(), "")
+    base = replace(run, causes=_natural(natural, as_found))
+    # Another draw of the trace may have taken the same part.
+    if _written(out, base, as_found):
+        made.names.append(name)
+    made.names += _fixed(out, scene, natural, as_found, run)
     for number, null in enumerate(_DRAWS):
         if (drawn := insert(scene, natural, rng, null)) is None:
             continue
@@ -93,11 +95,11 @@ def make(out: Path, path: Path, origin: str, gpu: str, seed: int, turn: int) -> 
         one = replace(
             run,
             name=f"{name}-{turn}{'abcd'[number]}",
-            role="null" if result.windows.max() < NOTHING else "slow",
+            role="null" if null else "slow",
             twin=name,
             causes=(cause, *others),
         )
-        runs.write(out, one, result.text, result.truth)
+        _written(out, one, result)
         made.names.append(one.name)
         made.insertions.append(_known(drawn, cause))
     return made
@@ -134,13 +136,23 @@ def _fixed(
         return []
     gone = max(worth, key=lambda name: found.saved[name])
     left = {name: edits for name, edits in natural.items() if name != gone}
-    result = outcome(scene, left, _core.Perturbation(), "", natural[gone])
     name = f"{run.name}-without-{gone}"
+    if runs.exists(out, name):
+        return []
+    result = outcome(scene, left, _core.Perturbation(), "", natural[gone])
     fixed = replace(
         run, name=name, role="fixed", twin=run.name, causes=_natural(left, result)
     )
     runs.write(out, fixed, result.text, result.truth)
     return [name]
+
+
+def _written(out: Path, run: runs.Run, result: Outcome) -> bool:
+    """Write a run, unless it is there; tell whether it was not."""
+    if runs.exists(out, run.name):
+        return False
+    runs.write(out, run, result.text, result.truth)
+    return True
 
 
 def _known(drawn: Inserted, cause: runs.Cause) -> dict[str, Any]:

@@ -9,6 +9,7 @@ folder, so that another run finds them.
 from __future__ import annotations
 
 import dataclasses
+import os
 import pickle
 from dataclasses import dataclass
 from pathlib import Path
@@ -76,7 +77,10 @@ class Programs:
         else:
             found = _dry_run(self.cases[name], twin, scale)
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(pickle.dumps(found))
+            # Another process may write it at the same time.
+            partial = path.with_suffix(f".{os.getpid()}.part")
+            partial.write_bytes(pickle.dumps(found))
+            os.replace(partial, path)
         if found.refused:
             raise RefusedError(found.refused)
         return found

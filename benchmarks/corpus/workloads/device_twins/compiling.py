@@ -17,11 +17,18 @@ from workloads.training import Training
 class Compiles(Training):
     """Trains the model under torch.compile, in one graph."""
 
+    backend = "inductor"  # Of all its kind; record.py compiles without making code.
+
     def make_model(self) -> nn.Module:
-        return torch.compile(super().make_model(), dynamic=False)
+        return compiled(super().make_model())
 
     def close(self) -> None:
         torch.compiler.reset()  # The next twin must not find this one's code.
+
+
+def compiled(model: nn.Module) -> nn.Module:
+    """Compile a model for the shapes it meets."""
+    return torch.compile(model, dynamic=False, backend=Compiles.backend)
 
 
 # Not an attribute of the block: the compiler would guard on what is in the set, and
@@ -95,7 +102,7 @@ class CompilesInPieces(Compiles):
         for i in split(self.lab, range(len(model.blocks)))[0]:
             model.blocks[i] = type(self).wrapper(model.blocks[i])
         separate_code(model)
-        return torch.compile(model, dynamic=False)
+        return compiled(model)
 
 
 class ReadsInGraph(CompilesInPieces):

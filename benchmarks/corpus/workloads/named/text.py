@@ -6,6 +6,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from workloads.device_twins.compiling import Compiles
 from workloads.device_twins.loops import RunsSamplesAlone
 from workloads.named.text_models import END, Writer, sample_static
 from workloads.training import Training
@@ -59,7 +60,7 @@ class CompilesSampler(Training):
 
     def make_model(self) -> nn.Module:
         model = super().make_model()
-        model.sample = torch.compile(type(self).sample)
+        model.sample = torch.compile(type(self).sample, backend=Compiles.backend)
         return model
 
     def close(self) -> None:

@@ -1,0 +1,78 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""benchmarks/corpus/trial.py: tries all that is done with a corpus, on a small one.
+
+    python benchmarks/corpus/trial.py CORPUS
+
+CORPUS is what build.py --small made. Records a pair by record_cuda.py on the CPU and
+makes runs of it beside the corpus, in CORPUS-gold, as nothing else may hold them; then
+gates, data sheet, baselines and scores of CORPUS. Figures of so small a corpus mean
+nothing: what fails is a program that does not run to its end. Exit codes: 0, or that of
+the first that failed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import runs
+from build import run_part
+
+#: Small, and of the host alone.
+PAIRS = "loop_over_samples.cnn"
+
+
+def main() -> int:
+    """Run everything in turn."""
+    options = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    options.add_argument("corpus", type=Path)
+    corpus: Path = options.parse_args().corpus
+    took: list[str] = []
+    gold = corpus.with_name(f"{corpus.name}-gold")
+    recorded, folds, scores = gold / "recorded", corpus / "folds.npz", corpus / "rules"
+    device = ("--device", "cpu", "--pairs", PAIRS)
+
+    def part(script: str, *arguments: object, good: tuple[int, ...] = (0,)) -> int:
+        return run_part(took, script, *map(str, arguments), good=good)
+
+    code = (
+        part("record_cuda.py", "--out", recorded, *device)
+        or part("gold.py", recorded, "--out", gold)
+        or part("compact.py", gold)
+        # 1: so few runs are far from real ones.
+        or part("gates.py", corpus, "--dry-run", good=(0, 1))
+        or part("datasheet.py", corpus)
+        or part("../detector/evaluate.py", corpus, "--quick", "--report-only")
+        or part("../detector/score.py", corpus, "--write-folds", folds)
+        or write_scores(corpus, scores.with_suffix(".npz"))
+        or part("../detector/score.py", corpus, scores.with_suffix(".npz"))
+    )
+    print("\n".join(took))
+    return code
+
+
+def write_scores(corpus: Path, path: Path) -> int:
+    """Write what the rules say as if it were another detector's scores; return 0."""
+    compact = corpus / "compact"
+    columns = json.loads((compact / "columns.json").read_text("utf-8"))
+    names = [run.name for run in runs.read(corpus)]
+    with np.load(compact / "windows.npz") as arrays:
+        rules, run = arrays["rules"], arrays["run"]
+    sides = np.array([side for _, side in columns["patterns"]])
+    firsts = np.searchsorted(run, run)
+    np.savez_compressed(
+        path,
+        fingerprint=columns["fingerprint"],
+        run=np.array(names)[run],
+        window=np.arange(len(run)) - firsts,
+        **{side: rules[:, sides == side].max(axis=1) for side in ("cpu", "gpu")},
+    )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
