@@ -10,16 +10,16 @@ from typing import Any
 
 import numpy as np
 from compact_corpus import SIDES, Corpus
-from judging.sources import source_area
+from judging.pair_counts import count_pairs
 from ten_checks.check import Evidence
 from window_labels import Labels
 
-_LEAST_WINDOWS = 30
+_LEAST_WINDOWS = 20
 
 
 def facts_of(corpus: Corpus, labels: Labels) -> dict[str, Any]:
     """Return counts and rates, as plain data."""
-    known, good = corpus.goodness >= 0, corpus.goodness == 1
+    good = corpus.of_runs("good")
     positive = (labels.heads == 1).any(axis=0)
     with_positive = np.zeros(len(corpus.runs), bool)
     with_positive[np.unique(corpus.run[positive])] = True
@@ -33,7 +33,6 @@ def facts_of(corpus: Corpus, labels: Labels) -> dict[str, Any]:
         "traces": len(corpus.runs),
         "windows": len(corpus.run),
         "groups": len(np.unique(corpus.of_runs("group"))),
-        "told": int(known.sum()),
         "good": int(good.sum()),
         "good_with_positive": float(with_positive[good].mean()) if good.any() else None,
         "window_rate": float(positive[scored].mean()) if scored.any() else None,
@@ -53,7 +52,7 @@ def facts_of(corpus: Corpus, labels: Labels) -> dict[str, Any]:
 
 def goals_of(facts: dict[str, Any]) -> list[tuple[str, str, str, bool]]:
     """Return what is asked of a corpus: what, goal, figure, whether it is met."""
-    good = facts["good"] / max(1, facts["told"])
+    good = facts["good"] / max(1, facts["traces"])
     rate = facts["window_rate"] or 0.0
     held = facts["good_with_positive"] or 0.0
     return [
@@ -70,12 +69,10 @@ def patterns_of(evidence: Evidence) -> list[dict[str, Any]]:
     """Return, for each pattern with some positive windows, how well it is found.
 
     Positive windows of the pattern against the negatives of its head: the area under
-    the curve, the mean over sources, of what the rules claim of the side, of what they
-    claim of this pattern, and of LightGBM trained on other groups, without the columns
-    by cause and with them.
+    the curve of what the rules claim of the side, of what they claim of this pattern,
+    and of LightGBM trained on other groups.
     """
     corpus, labels = evidence.corpus, evidence.labels
-    source = corpus.of_windows("source")
     found = []
     for k, pattern in enumerate(corpus.patterns):
         side = int(corpus.sides[k])
@@ -86,7 +83,6 @@ def patterns_of(evidence: Evidence) -> list[dict[str, Any]]:
         scores = {
             "rules": claims[:, corpus.sides == side].sum(axis=1),
             "own_rule": claims[:, k],
-            "bare": evidence.bare[side],
             "lightgbm": evidence.scores[side],
         }
         asked = positive | (labels.heads[side] == 0)
@@ -97,20 +93,19 @@ def patterns_of(evidence: Evidence) -> list[dict[str, Any]]:
                 "windows": int(positive.sum()),
                 "traces": len(np.unique(corpus.run[positive])),
                 "rate": _share(positive[asked]),
-                **{
-                    name: _area(s, positive, asked, source)
-                    for name, s in scores.items()
-                },
+                **{name: _area(said, positive, asked) for name, said in scores.items()},
             }
         )
     return sorted(found, key=lambda one: (one["side"], -one["windows"]))
 
 
-def _area(
-    said: np.ndarray, positive: np.ndarray, asked: np.ndarray, source: np.ndarray
-) -> float | None:
-    area = source_area(said, np.where(asked, positive, -1), source)
-    return None if np.isnan(area) else round(area, 4)
+def _area(said: np.ndarray, positive: np.ndarray, asked: np.ndarray) -> float | None:
+    rows = np.flatnonzero(asked & np.isfinite(said))
+    up = positive[rows]
+    if not len(rows) or up.all() or not up.any():
+        return None
+    pairs = count_pairs(said[rows], up, np.zeros((len(rows), 1), int))
+    return round(pairs.area(np.array([True]), np.array([True])), 4)
 
 
 def _rate(label: np.ndarray) -> float | None:

@@ -62,6 +62,11 @@ def folder_of(corpus: Corpus, quick: bool) -> Path:
     return corpus.folder.parent / "evaluated" / digest.hexdigest()[:12]
 
 
+def gold_kept(corpus: Corpus) -> bool:
+    """Tell whether results of S7 are kept, of whatever code."""
+    return any((corpus.folder.parent / "evaluated").glob("*/S7-*"))
+
+
 def path_of(folder: Path, fold: str, baseline: str, seed: int) -> Path:
     """Return the file of a result."""
     name = f"{fold}~{baseline}~{seed}"

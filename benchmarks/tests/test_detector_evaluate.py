@@ -39,7 +39,7 @@ DOCS = Path(__file__).resolve().parents[2] / "docs"
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("corpus")
-    write_corpus(out, groups=24, windows=10, seed=2)
+    write_corpus(out, groups=24, windows=18, seed=2)
     return out
 
 

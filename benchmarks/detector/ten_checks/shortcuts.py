@@ -28,7 +28,7 @@ READS_NAMES = re.compile(
 READS_TIMES = re.compile(
     r"busy|idle|gap|^late|delay|delivery|^queue|^length|_step$|_time$|_ratio|_median$|"
     r"_p90$|^in_|waiting|^wait_longest$|^threads|exposed|overlap|largest|launched_late|"
-    r"^grids_small$|^occupancy$|^kernels_|host_late"
+    r"^grids_small$|^occupancy$|^kernels_"
 )
 _LEAST_WINDOWS = 50
 
