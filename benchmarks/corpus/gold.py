@@ -6,9 +6,10 @@
     python benchmarks/corpus/gold.py --public TRACES --out DIR
 
 Labels come from the fixed twin's trace, work by work; of a pair whose measured saving
-is a negative (see measure.py) nothing counts as saved. Of the public traces one pair
-was recorded by others with the pattern and without. Only for tests: no part of a corpus
-that is trained on holds runs of source G, and origins.py keeps out theirs.
+is a negative (see measure.py) nothing counts as saved. What a pair says nothing about
+is not known: its runs are not complete. Of the public traces one pair was recorded by
+others with the pattern and without. Only for tests: no part of a corpus that is trained
+on holds runs of source G, and origins.py keeps out theirs.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from typing import Any
 
 import runs
 from matched_work import twin_moments
+from origins import gpu_name, origin_of
 from tqdm import tqdm
 from workloads.families import FAMILIES
 
@@ -56,40 +58,48 @@ def add(
         pair["pattern"],
         pair.get("mechanism") or case["pair"],
         1.0,
-        null=case["label"] == "negative",
         saved=case["saving"],
         line=min(lines, default=""),
+        also=tuple(pair.get("also", ())),
     )
     run = runs.Run(
         name=f"G.{name}",
         source="G",
         group=name,
-        role="null" if cause.null else "slow",
+        role="slow",
         task=family.task,
         family=family.name,
         trains=family.trains,
         seed=told["identity"]["seed"],
-        gpu=told["identity"].get("gpu") or "",
+        gpu=gpu_name(told["identity"].get("gpu") or ""),
         # One pattern was taken out; what else costs time nobody measured.
         complete=False,
         recording={"with_stack": True, "record_shapes": True, "steps": True},
         causes=(cause,),
     )
     texts = [traces[case[side]["trace"]["member"]] for side in ("slow", "fixed")]
-    write_twins(out, run, *texts)
+    write_twins(out, run, *texts, costs=case["label"] != "negative")
 
 
-def write_twins(out: Path, run: runs.Run, slow: bytes, fixed: bytes) -> None:
+def write_twins(
+    out: Path, run: runs.Run, slow: bytes, fixed: bytes, costs: bool = True
+) -> None:
     """Write the two recordings of `run`'s cause and of its fix.
+
+    Args:
+        out: Folder of the corpus.
+        run: What is known of the slow one, but for its twin.
+        slow: Its trace.
+        fixed: That of its twin.
+        costs: It was not measured to cost nothing; if it was, no window saves anything.
 
     Raises:
         ValueError: Their steps do not match.
     """
     (cause,) = run.causes
     loaded = [torchtraceap.load(text) for text in (slow, fixed)]
-    # What was measured to cost nothing saves nothing in any window.
-    saved = twin_moments(loaded[0], loaded[0 if cause.null else 1])
-    if not cause.saved and not cause.null:  # Nobody measured it without the profiler.
+    saved = twin_moments(loaded[0], loaded[1 if costs else 0])
+    if not cause.saved and costs:  # Nobody measured it without the profiler.
         spans = [m[:, -1] - m[:, 0] for m in saved.values()]
         share = float(max(1 - without / span for span, without in spans))
         run = replace(run, causes=(replace(cause, saved=share),))
@@ -109,8 +119,9 @@ def write_twins(out: Path, run: runs.Run, slow: bytes, fixed: bytes) -> None:
 
 
 #: Of the traces of PyTorch's TensorBoard plugin: the same training with 0 and with 4
-#: workers of its loader, on one V100.
+#: workers of its loader, on one V100; and their origin, which is held out.
 PUBLIC = "kineto2021-v100-resnet50-workers{}.json.gz", ("0-memory", "4")
+PUBLIC_ORIGIN = origin_of("pytorch/kineto", "tb_plugin/samples/")
 
 
 def add_public(out: Path, traces: Path) -> None:
@@ -127,14 +138,14 @@ def add_public(out: Path, traces: Path) -> None:
     run = runs.Run(
         name="G.public.resnet50",
         source="G",
-        group="public.resnet50",
+        group=PUBLIC_ORIGIN,
         role="slow",
         task="classification",
         family="resnet50",
         trains=True,
         seed=0,
-        gpu="Tesla V100-DGXS-32GB",
-        origin="pytorch/kineto:tb_plugin",
+        gpu=gpu_name("Tesla V100-DGXS-32GB"),
+        origin=PUBLIC_ORIGIN,
         complete=False,
         causes=(cause,),
     )
