@@ -63,9 +63,12 @@ def learning_part(results: Results, rows: Rows) -> str:
     poor = [p for p in known if max(p["rules"], p["lightgbm"]) < POOR]
     sentences = [
         f"Learning is at least {HELPS} above the rules on {len(helped)} of "
-        f"{len(known)} patterns, and on {len(alone)} of these above them without "
-        "reading what they found."
+        f"{len(known)} patterns{_listed(helped, 'lightgbm')}."
     ]
+    if helped:
+        sentences.append(
+            f"On {len(alone)} of these it is above them without reading what they found."
+        )
     if silent:
         sentences.append(
             f"The rules hardly see {_names(silent)} (below {SILENT}); "

@@ -33,7 +33,7 @@ def split_table(rows: Rows, head: str) -> str:
         for key, row in rows.items()
     }
     made = main_table(only, (head,))
-    return f"### {head.upper()}\n\n{made}"
+    return f"### {head.upper()}\n\n{made}" if made.count("\n") > 1 else ""
 
 
 def compact_tables(rows: Rows, left_out: str) -> str:

@@ -47,7 +47,7 @@ def results_of(
 ) -> dict[str, Any]:
     """Return all that the page says, as plain data."""
     evidence = Evidence(corpus, rows, quick)
-    return {
+    results = {
         "made": {
             "date": datetime.now(timezone.utc).date().isoformat(),
             "commit": _git("rev-parse", "--short=10", "HEAD"),
@@ -64,6 +64,17 @@ def results_of(
         "skipped": [asdict(one) for one in skipped],
         "checks": [asdict(check) for check in checks],
     }
+    rounded: dict[str, Any] = _rounded(results)
+    return rounded
+
+
+def _rounded(value: Any) -> Any:
+    """Return plain data with all numbers to four decimals."""
+    if isinstance(value, dict):
+        return {name: _rounded(of) for name, of in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_rounded(of) for of in value]
+    return round(value, 4) if isinstance(value, float) else value
 
 
 def as_text(results: dict[str, Any]) -> str:

@@ -17,7 +17,7 @@ over the sources that have {least} windows of both kinds: who compares a window 
 source with one of another is rewarded for telling sources apart. The bracket after a
 figure is its 95 % interval: {resamples} resamples of whole groups, that is of a
 program, a source trace and all their twins. There is no point adjustment. A group is
-never on both sides of a split.
+never on both sides of a split, but in S0.
 """
 
 SPLITS = """\

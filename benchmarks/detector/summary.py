@@ -32,9 +32,9 @@ class Figure:
     high: float = float("nan")
 
     def as_list(self) -> list[float]:
-        """Return value, low and high for JSON, to four decimals, as far as known."""
-        values = (self.value, self.low, self.high)
-        return [round(float(v), 4) for v in values if not np.isnan(v)]
+        """Return value, low and high for JSON as far as known, the ends to 0.001."""
+        values = ((self.value, 4), (self.low, 3), (self.high, 3))
+        return [round(float(v), digits) for v, digits in values if not np.isnan(v)]
 
 
 @dataclass(frozen=True)
