@@ -169,9 +169,9 @@ corpus: build extra-benchmark  ## Make the labeled corpus and the table of basel
 	python benchmarks/corpus/build.py --out $(CORPUS) --seed $(SEED)
 	python benchmarks/detector/evaluate.py $(CORPUS)
 
-corpus-small: build extra-benchmark  ## The same in minutes, through every part
+corpus-small: build extra-benchmark  ## Try every part of it on a small one (5 minutes)
 	python benchmarks/corpus/build.py --out $(CORPUS)-small --seed $(SEED) --small
-	python benchmarks/detector/evaluate.py $(CORPUS)-small --quick --report-only
+	python benchmarks/corpus/trial.py $(CORPUS)-small
 
 # --- Care ------------------------------------------------------------------------
 

@@ -41,7 +41,7 @@ class Scale:
 
 
 FULL = Scale(record=100, simulate=360, perturb=150)
-SMALL = Scale(record=6, simulate=16, perturb=6)
+SMALL = Scale(record=8, simulate=16, perturb=24)
 
 
 def main() -> int:

@@ -47,7 +47,9 @@ def operators_of(recording: bytes, base_ns: int) -> Operators:
     outside[1:] = c["ts"][rows][1:] >= np.maximum.accumulate(ends)[:-1]
     names = np.array(trace.strings, dtype=object)[c["name"][rows[outside]]]
     return Operators(
-        names, c["ts"][rows[outside]] + base_ns, ends[outside].astype(np.int64) + base_ns
+        names,
+        c["ts"][rows[outside]] + base_ns,
+        ends[outside].astype(np.int64) + base_ns,
     )
 
 

@@ -4,8 +4,9 @@
 Twins differ in one place, but what that place costs may turn up in another: a layout
 chosen in the forward pass slows the backward pass. So all hooks are timed in both
 twins, and those that take longer in the slow one, beyond what steps differ anyway, are
-what the fix saves; where within a hook, hook_places.py says. On a CPU nothing runs behind the host's back: a moment of the slow
-run comes, without the pattern, when all before it has taken the fixed twin's time.
+what the fix saves; where within a hook, hook_places.py says. On a CPU nothing runs
+behind the host's back: a moment of the slow run comes, without the pattern, when all
+before it has taken the fixed twin's time.
 """
 
 from __future__ import annotations
@@ -45,9 +46,7 @@ class Steps:
 
     def only(self, numbers: Sequence[int]) -> Steps:
         """Return some of them."""
-        return Steps(
-            [self.hooks[i] for i in numbers], [self.spans[i] for i in numbers]
-        )
+        return Steps([self.hooks[i] for i in numbers], [self.spans[i] for i in numbers])
 
     def lengths(self, hook: str) -> list[int]:
         """Return what a hook took in each step, 0 where it was not called."""

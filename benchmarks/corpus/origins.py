@@ -33,8 +33,8 @@ _GPUS = {
     "Tesla T4": "T4", "Tesla V100": "V100", "NVIDIA T4": "T4", "NVIDIA V100": "V100",
     "RTX A6000": "RTX A6000", "NVIDIA RTX A6000": "RTX A6000",
     "GeForce RTX 4090": "RTX 4090", "NVIDIA GeForce RTX 4090": "RTX 4090",
-    "A100": "A100", "NVIDIA A100": "A100", "H100": "H100 SXM", "NVIDIA H100": "H100 SXM",
-    "H200": "H200", "NVIDIA H200": "H200",
+    "A100": "A100", "NVIDIA A100": "A100", "H100": "H100 SXM",
+    "NVIDIA H100": "H100 SXM", "H200": "H200", "NVIDIA H200": "H200",
 }  # fmt: skip
 # Of other rates than those in the table.
 _OTHER_FORMS = ("PCIe", "NVL")

@@ -14,6 +14,7 @@ traces those few are taken that the tree holds. Exit codes: 0 all written, 2 bad
 from __future__ import annotations
 
 import argparse
+import random
 import sys
 import time
 from pathlib import Path
@@ -39,10 +40,13 @@ def main() -> int:
     except FileNotFoundError:
         print(f"{arguments.traces} has no manifest.tsv", file=sys.stderr)
         return 2
+    # In a drawn order: few runs are not to be all of the first traces by name.
+    files = sorted(manifest)
+    random.Random(arguments.seed).shuffle(files)
     finished: dict[str, Made] = {}
     written = apart = 0
     for turn in range(_MOST_TURNS):
-        for file in sorted(manifest):
+        for file in files:
             if written >= arguments.count:
                 break
             if finished.get(f"{file}-0", Made()).refused:

@@ -18,7 +18,8 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import runs
-from simulation.making_runs import Maker, plans_of
+from simulation.making_runs import Maker
+from simulation.plans import plans_of
 from simulation.programs import Programs, RefusedError
 
 PROCESSES = 2

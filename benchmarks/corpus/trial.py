@@ -21,7 +21,10 @@ from pathlib import Path
 import numpy as np
 import runs
 from build import run_part
+from origins import TRACES
 
+#: What gates.py ends with if a corpus is too far from real traces.
+NOT_PASSED = 3
 #: Small, and of the host alone.
 PAIRS = "loop_over_samples.cnn"
 
@@ -43,9 +46,8 @@ def main() -> int:
         part("record_cuda.py", "--out", recorded, *device)
         or part("gold.py", recorded, "--out", gold)
         or part("compact.py", gold)
-        # 1: so few runs are far from real ones.
-        or part("gates.py", corpus, "--dry-run", good=(0, 1))
-        or part("datasheet.py", corpus)
+        or _gates(took, corpus)
+        or part("../detector/datasheet.py", corpus)
         or part("../detector/evaluate.py", corpus, "--quick", "--report-only")
         or part("../detector/score.py", corpus, "--write-folds", folds)
         or write_scores(corpus, scores.with_suffix(".npz"))
@@ -53,6 +55,14 @@ def main() -> int:
     )
     print("\n".join(took))
     return code
+
+
+def _gates(took: list[str], corpus: Path) -> int:
+    """Run the gates, which so few runs need not pass."""
+    if not (TRACES / "manifest.tsv").exists():
+        print(f"{TRACES} has no traces: no gates")
+        return 0
+    return run_part(took, "gates.py", str(corpus), good=(0, NOT_PASSED))
 
 
 def write_scores(corpus: Path, path: Path) -> int:

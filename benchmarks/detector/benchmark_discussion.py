@@ -67,7 +67,8 @@ def learning_part(results: Results, rows: Rows) -> str:
     ]
     if helped:
         sentences.append(
-            f"On {len(alone)} of these it is above them without reading what they found."
+            f"On {len(alone)} of these it is above them without reading what they "
+            "found."
         )
     if silent:
         sentences.append(

@@ -82,7 +82,7 @@ def goals_of(facts: dict[str, Any]) -> list[tuple[str, str, str, bool]]:
     return [
         ("traces", ">= 600", str(facts["traces"]), facts["traces"] >= 600),
         ("windows", ">= 50,000", f"{facts['windows']:,}", facts["windows"] >= 50_000),
-        ("good traces, of those known", "about half", f"{good:.2f}",
+        ("good traces", "about half", f"{good:.2f}",
          0.4 <= good <= 0.6),
         ("positive windows", "10-25 %", f"{100 * rate:.1f} %", 0.10 <= rate <= 0.25),
         ("good traces with positive windows", ">= 40 %", f"{100 * held:.0f} %",

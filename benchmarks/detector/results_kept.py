@@ -23,6 +23,8 @@ _CODE = Path(__file__).parent
 #: What decides about a score or a figure; the rest only writes things down.
 _DECIDES = (
     "window_labels.py",
+    "compact_corpus.py",
+    "corpus_runs.py",
     "folds.py",
     "split*.py",
     "baselines/*.py",

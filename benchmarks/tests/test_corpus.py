@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,9 +14,15 @@ import pytest
 
 pytest.importorskip("torch")
 
+import build
+import compact
+import record
 import runs
+from hook_places import Operators, cut
 from hook_times import REST, Steps, factors, moments
 from matched_work import twin_moments
+from window_bounds import bounds
+from window_rows import labels
 
 import torchtraceap
 
@@ -40,7 +47,8 @@ def test_what_is_saved_of_windows() -> None:
 
 def test_a_run_comes_back_as_it_was_written(tmp_path: Path) -> None:
     cause = runs.Cause("sync_stall", "item", 0.5, saved=0.25, line="a.py:3")
-    run = runs.Run(**(vars(RUN) | {"causes": (cause,), "recording": {"steps": True}}))
+    cause = replace(cause, also=("pageable_copy",))
+    run = replace(RUN, causes=(cause,), recording={"steps": True}, held_out=True)
     truth = {("sync_stall", 0): np.array([[0, 10], [0, 5]]), (runs.ALL, 0): None}
     truth[runs.ALL, 0] = truth["sync_stall", 0]
     assert not runs.exists(tmp_path, run.name)
@@ -100,6 +108,115 @@ def test_rest_of_a_step_counts_too() -> None:
     assert factors(slow, fixed) == {REST: 0.5}
 
 
+def test_hooks_that_differ_by_chance_or_hardly_are_no_saving() -> None:
+    # One hook is a little unlike, as one in 200 is: of three that is too often.
+    lengths = [400, 401, 402, 403, 404, 405, 406, 407]
+    other = [400, 392, 393, 394, 395, 396, 397, 405]
+    slow = steps_of(*[(500 + n, 300, 100) for n in lengths])
+    fixed = steps_of(*[(500 + n, 300, 100) for n in other])
+    assert factors(slow, fixed) == {}
+    # 1 % of the step, in each of its steps.
+    slow, fixed = steps_of(*[(110, 800, 90)] * 8), steps_of(*[(100, 800, 90)] * 8)
+    assert factors(slow, fixed) == {}
+
+
+def operators(*rows: tuple[str, int, int]) -> Operators:
+    names, begin, end = zip(*rows, strict=True)
+    return Operators(np.array(names, object), np.array(begin), np.array(end))
+
+
+def test_a_hook_saves_where_the_twin_has_nothing() -> None:
+    ours = operators(("mm", 10, 30), ("item", 50, 80), ("add", 90, 100))
+    theirs = operators(("mm", 1010, 1030), ("add", 1040, 1050))
+    hook, other = ("score", 0, 110), ("score", 1000, 1060)
+    # 60 ns from mm to add are 10 in the twin: what is saved is taken from there.
+    assert cut(ours, theirs, hook, other, 50) == [
+        (10, 10), (30, 20), (90, 10), (100, 10), (110, 10),
+    ]  # fmt: skip
+    assert cut(ours, theirs, hook, other, 20)[2] == (90, 40)
+    # More than that was measured: the rest comes from everywhere.
+    lengths = [length for _, length in cut(ours, theirs, hook, other, 80)]
+    assert sum(lengths) == 30 and lengths[2] < 10
+    assert cut(ours, operators(("sub", 1, 2)), hook, other, 50) is None
+
+
+def test_python_between_the_same_operators_is_found_by_its_length() -> None:
+    ours = operators(("mm", 10, 30), ("add", 90, 100))
+    theirs = operators(("mm", 1010, 1030), ("add", 1040, 1050))
+    found = cut(ours, theirs, ("score", 0, 110), ("score", 1000, 1060), 30)
+    assert found == [(10, 10), (30, 20), (90, 30), (100, 10), (110, 10)]
+
+
+def test_moments_follow_the_pieces_of_a_hook() -> None:
+    slow = steps_of((400, 500, 100))
+    pieces = {(0, 0): [(100, 100), (300, 0), (400, 100)]}
+    before, after = moments(
+        slow, {}, [0], 0, lambda step, place: pieces.get((step, place))
+    )
+    assert np.interp([50, 100, 200, 300, 400, 1000], before, after).tolist() == [
+        50, 100, 100, 100, 200, 800,
+    ]  # fmt: skip
+
+
+def windows_of(run: runs.Run, truth: dict, most: dict, count: int) -> dict:
+    """Return labels of windows of 100 ns on device 0, by pattern."""
+    names = ["sync_stall", "launch_bound", "missed_cuda_graph", "small_grid"]
+    begin = 100 * np.arange(count)
+    device = np.zeros(count, int)
+    most = {name: np.array(bound) for name, bound in most.items()}
+    found = labels(truth, run, names, begin, begin + 100, device, most)[0]
+    return dict(zip(names, found.T.tolist(), strict=True))
+
+
+def test_what_nobody_took_out_is_unknown_where_it_could_matter() -> None:
+    run = replace(RUN, unknown=("small_grid",))
+    truth = {("small_grid", 0): np.array([[0, 100, 200, 400], [0, 90, 190, 390]])}
+    found = windows_of(run, truth, {"small_grid": [0.3, 0.01, 0.02, 0.5]}, 4)
+    expected = pytest.approx([0.1, 0, np.nan, np.nan], nan_ok=True)
+    assert found["small_grid"] == expected
+    assert found["sync_stall"] == [0, 0, 0, 0]
+    assert all(np.isnan(v).all() for v in windows_of(
+        replace(run, complete=False), {}, {"small_grid": [0.0]}, 1
+    ).values())  # fmt: skip
+
+
+def test_what_a_fix_removes_besides_saves_at_most_what_the_cause_does() -> None:
+    causes = (runs.Cause("launch_bound", "x", 1.0, also=("missed_cuda_graph",)),)
+    truth = {("launch_bound", 0): np.array([[0, 100, 200, 300], [0, 60, 160, 259]])}
+    found = windows_of(replace(RUN, causes=causes), truth, {}, 3)
+    assert found["launch_bound"] == pytest.approx([0.4, 0, 0.01])
+    assert found["missed_cuda_graph"] == pytest.approx([np.nan, 0, 0], nan_ok=True)
+    # What is known of it stays.
+    truth["missed_cuda_graph", 0] = np.array([[0, 300], [0, 300]])
+    found = windows_of(replace(RUN, causes=causes), truth, {}, 3)
+    assert found["missed_cuda_graph"] == [0, 0, 0]
+
+
+def test_bounds_are_shares_of_the_window_that_such_work_takes() -> None:
+    rows = [
+        ("kernel", "direct_copy_kernel", 0, 30), ("kernel", "mm", 30, 70),
+        ("gpu_memcpy", "Memcpy DtoD (Device -> Device)", 150, 100),
+        ("gpu_memcpy", "Memcpy HtoD (Pinned -> Device)", 260, 40),
+    ]  # fmt: skip
+    events = [
+        {"ph": "X", "cat": c, "name": n, "ts": t, "dur": d, "pid": 0, "tid": 7,
+         "args": {"device": 0, "stream": 7, "correlation": i}}
+        for i, (c, n, t, d) in enumerate(rows)
+    ]  # fmt: skip
+    trace = torchtraceap.load(json.dumps({"traceEvents": events}).encode())
+    columns = ["busy", "kernels_elementwise", "kernels_matrix", "grids_small",
+               "copying_exposed"]  # fmt: skip
+    features = np.array([[0.9, 0.3, 0.6, np.nan, 0.1]] * 3 + [[np.nan] * 5])
+    begin = np.array([0, 100_000, 200_000, 0])
+    device = np.array([0, 0, 0, runs.HOST])
+    found = bounds(trace, columns, features, begin, begin + 100_000, device)
+    assert found["redundant_d2d"] == pytest.approx([0.3, 0.5, 0.5, 1])
+    assert found["fusible_chain"] == pytest.approx([0.27, 0.27, 0.27, 1])
+    # Nobody knows its grids; no operator is a batched product.
+    assert found["small_grid"] == pytest.approx([0, 0, 0, 1])
+    assert found["unfused_attention"] == pytest.approx([0, 0, 0, 1])
+
+
 def trace_of(rows: list[tuple[str, str, int, int]]) -> torchtraceap.Trace:
     events = [
         {"ph": "X", "cat": c, "name": n, "ts": t, "dur": d, "pid": 1, "tid": 1}
@@ -143,6 +260,72 @@ def test_recorded_pair_is_labeled_by_what_it_costs(tmp_path: Path) -> None:
     assert abs(times["ts"].min() - begin) < 0.2 * (end - begin)
     again = command("record.py", *asked, "unrolled_lstm")
     assert again.stdout == ""
+
+
+def test_broken_graphs_are_recorded_when_all_is_compiled(tmp_path: Path) -> None:
+    asked = ("--out", tmp_path, "--seed", 4, "--count", 1, "--pairs")
+    assert command("record.py", *asked, "graph_break_per_block").returncode == 0
+    found = {run.role: run for run in runs.read(tmp_path)}
+    (cause,) = found["slow"].causes
+    assert cause.pattern == "graph_break" and cause.also == ("launch_bound",)
+    assert not cause.null
+    names = torchtraceap.load(runs.trace_path(tmp_path, found["slow"].name)).strings
+    assert any(name.startswith("Torch-Compiled Region: 1/") for name in names)
+    assert not any("compile_inner" in name for name in names)
+
+
+def test_a_draw_that_takes_too_long_is_left_out() -> None:
+    with pytest.raises(TimeoutError, match="longer than 1 s"), record.within(1):
+        while True:
+            pass
+    patterns = {draw.pair.pattern for draw in record.draws(1, 200, set())}
+    assert "graph_break" in patterns and "recompile_or_lazy_load" not in patterns
+
+
+def test_a_build_stops_at_what_failed(tmp_path: Path) -> None:
+    script = tmp_path / "ends.py"
+    script.write_text("import sys; sys.exit(int(sys.argv[1]))\n")
+    took: list[str] = []
+    codes = [build.run_part(took, str(script), code) for code in ("0", "4", "1")]
+    assert codes == [0, 0, 1]
+    assert len(took) == 3
+    runs.write(tmp_path, RUN, b"{}", {})
+    assert build._all_made(tmp_path) == build.NOTHING_MADE
+    for source in "SP":
+        runs.write(tmp_path, replace(RUN, name=source, source=source), b"{}", {})
+    assert build._all_made(tmp_path) == 0
+
+
+def test_who_is_stopped_leaves_no_part(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stopped(file, **arrays) -> None:
+        file.write(b"half of it")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(np, "savez_compressed", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        compact._save(tmp_path / "a.npz", events=np.zeros(3))
+    assert not (tmp_path / "a.npz").exists()
+
+
+def test_parts_are_made_anew_when_their_code_is_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = compact.code_hash()
+    for name in compact.PARTS_CODE:
+        (tmp_path / name).write_bytes((compact.CODE / name).read_bytes())
+    monkeypatch.setattr(compact, "CODE", tmp_path)
+    assert compact.code_hash() == before
+    compact.fresh(tmp_path, tokens=False)
+    part = compact.part_path(tmp_path, "a")
+    part.write_bytes(b"")
+    compact.fresh(tmp_path, tokens=False)
+    assert part.exists()
+    with (tmp_path / "window_rows.py").open("a") as file:
+        file.write("# Another way.\n")
+    compact.fresh(tmp_path, tokens=False)
+    assert not part.exists()
 
 
 def test_gold_is_what_was_recorded(tmp_path: Path) -> None:

@@ -79,11 +79,10 @@ def test_null_injections_are_compared_within_their_group(corpus: Corpus) -> None
     """A source, or a program, that is loud as a whole accuses no null injection."""
     evidence = Evidence(corpus, {}, quick=True)
     group = np.unique(corpus.of_windows("group"), return_inverse=True)[1]
-    random = np.random.default_rng(0)
-    noise = random.normal(0, 1, (2, len(group)))
-    evidence.scores = noise + 100 * (group % 7 == 0)  # type: ignore[misc]
-    check = nulls.null_injections(evidence)
-    assert check.verdict != "failed" and abs(check.figure or 1.0) < 0.03
+    of_group = np.stack([group % 7, group % 7])
+    evidence.scores = of_group  # type: ignore[misc]
+    assert nulls.null_injections(evidence).figure == 0.0
+    noise = np.random.default_rng(0).normal(0, 1, (2, len(group)))
     # One loud group among the null runs is noise, which the error knows.
     null = corpus.of_windows("role") == "null"
     evidence.scores = noise + 100 * (null & (group == 3))  # type: ignore[misc]

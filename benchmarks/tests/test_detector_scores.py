@@ -267,7 +267,7 @@ def test_margins_are_of_the_folds_that_both_have(
     (margin,) = [r for r in said.splitlines() if r.startswith("| S2    | cpu")]
     assert f"| {name} | +0.000 | +0.000 to +0.000 |" in margin
     # Where windows are left out, what is left may be the easy ones: no margin.
-    table.loc[table.index[::7], "cpu"] = np.nan
+    table.loc[table.index[0], "cpu"] = np.nan
     path = _write(tmp_path / "rules.npz", table, corpus.fingerprint)
     assert score.main([str(folder), str(path)]) == 0
     assert "| S2    | cpu" not in capsys.readouterr().out

@@ -14,6 +14,7 @@ pytest.importorskip("torch")
 
 import origins
 import runs
+from perturbation.table import MECHANISMS as PERTURBED
 from simulation import conditions, profiles
 from simulation.cause_table import DISTRIBUTED, MECHANISMS
 from simulation.distributing import arrivals_of, with_collectives
@@ -21,19 +22,26 @@ from simulation.drawing import Put
 from simulation.items import Item, Steps
 from simulation.lowering import Lowering
 from simulation.making import kernel_item
-from simulation.making_runs import Maker, plans_of
+from simulation.making_runs import _REWRITTEN, Maker
+from simulation.plans import plans_of
 from simulation.programs import Programs
+from simulation.step_items import launch_us
 from simulation.truths import Timed, moments, saved
 from simulation.views import View
+from workloads.pairs import PAIRS
 
 import torchtraceap
+from torchtraceap.dryrun.estimate.gpus import GPUS
+from torchtraceap.dryrun.estimate.launch import Launch
+from torchtraceap.dryrun.record import Copy
 
 pytestmark = pytest.mark.verify
 
 PROGRAM = "zero_grad_fill.recommender"
 #: Of these, more is taken out than was put in, or something is left in its place.
 TAKEN_OUT_OTHERWISE = ("launch_bound", "sync_stall", "tensor_core_unused",
-                       "fusible_chain", "comm_exposed", "pageable_copy")  # fmt: skip
+                       "fusible_chain", "comm_exposed", "exposed_copy",
+                       *_REWRITTEN)  # fmt: skip
 
 
 def drawn(**changes) -> conditions.Conditions:
@@ -55,6 +63,17 @@ def program(us: float, kernels: int = 60, steps: int = 3) -> Steps:
     return Steps([list(step) for _ in range(steps)])
 
 
+def with_products(steps: Steps, work: str, dtype: str) -> Steps:
+    """Replace every other kernel by a product of 200 us on an A100."""
+    launch = Launch("aten::mm", work, dtype, 2e10, 1e7, 256)
+    us = launch_us(launch, GPUS["A100"])
+    made = [
+        replace(item, name="aten::mm", launches=((launch, us),)) if i % 2 else item
+        for i, item in enumerate(steps.steps[0])
+    ]
+    return Steps([list(made) for _ in steps.steps])
+
+
 def put(mechanism, strength: float, *, null: bool = False) -> Put:
     return Put(mechanism, strength, null, False, 7, "cause")
 
@@ -73,13 +92,16 @@ def test_every_mechanism_costs_what_it_should(mechanism):
     lowering = Lowering(drawn())
     # Half a millisecond of the host a step, and twice that of the device.
     base = program(150.0)
-    clean = Timed.of(lowering.lower(base))
-    step_us = clean.span / 3000
+    if mechanism.pattern == "tensor_core_unused":
+        base = with_products(base, "gemm", "tf32")
+    step_us = Timed.of(lowering.lower(base)).span / 3000
 
     def cost(strength: float, null: bool) -> float:
-        steps = base.copy()
-        put(mechanism, strength, null=null).apply(steps, step_us)
-        return saved(Timed.of(lowering.lower(steps)), clean)
+        with_it, without = base.copy(), base.copy()
+        put(mechanism, strength, null=null).apply(with_it, step_us)
+        if mechanism.pattern in _REWRITTEN:
+            put(mechanism, strength, null=null).apply(without, step_us, fixed=True)
+        return saved(*(Timed.of(lowering.lower(steps)) for steps in (with_it, without)))
 
     assert cost(1.0, null=False) > 0.05 or mechanism.pattern == "launch_bound"
     assert abs(cost(1.0, null=True)) < 0.05
@@ -123,6 +145,61 @@ def test_a_graph_frees_the_host_alone():
     full = Timed.of(lowering.lower(program(2000.0)))
     held = Timed.of(lowering.lower(program(2000.0), View(captured=True)))
     assert saved(full, held) < 0.02
+
+
+def test_products_of_odd_sizes_are_as_fast_as_even_ones_in_their_view():
+    lowering = Lowering(drawn(gpu="A100"))
+    odd = with_products(program(20.0), "gemm_unaligned", "float16")
+    even = with_products(program(20.0), "gemm", "float16")
+    # Both launches have the same name, so all else is as long.
+    spans = [
+        Timed.of(lowering.lower(steps, view)).span
+        for steps, view in ((odd, View()), (odd, View(aligned=True)), (even, View()))
+    ]
+    assert spans[0] > 1.05 * spans[2]
+    assert spans[1] == pytest.approx(spans[2], rel=1e-3)
+
+
+def test_copies_cost_nothing_where_they_are_beside_the_work():
+    lowering = Lowering(drawn(gpu="A100"))
+    base = program(150.0)
+    steps = base.copy()
+    copies = [
+        Item(f"{way}{size}", "op", "aten::copy_", copy=Copy(way, size, True, False))
+        for way, size in (("h2d", 20_000_000), ("d2h", 30_000_000), ("d2d", 4_000_000))
+    ]
+    for step in steps.steps:
+        step.extend(copies)
+    spans = [
+        Timed.of(lowering.lower(*one)).span
+        for one in ((base,), (steps,), (steps, View(copied=True)))
+    ]
+    # Of 50 MB over a link of 25 GB/s; what is copied on the device stays.
+    assert spans[1] - spans[2] == pytest.approx(3 * 2e6, rel=0.4)
+    assert spans[0] < spans[2] < 1.02 * spans[0]
+
+
+def test_a_mechanism_has_one_name_in_all_sources():
+    simulated = {(one.pattern, one.name) for one in (*MECHANISMS, *DISTRIBUTED)}
+    perturbed = {(p, name) for p, ways in PERTURBED.items() for name in ways}
+    recorded = {(pair.pattern, pair.mechanism or pair.name) for pair in PAIRS}
+    shared = simulated & perturbed & recorded
+    assert shared >= {
+        ("sync_stall", "item"), ("sync_stall", "device_synchronize"),
+        ("dataloader_bound", "no_workers"), ("gc_pause", "collect_each_step"),
+        ("host_bound_python", "log_text"), ("frequent_memcpy", "small_uploads"),
+        ("pageable_copy", "batch_upload"), ("unfused_optimizer", "single_tensor"),
+        ("redundant_d2d", "cast"), ("redundant_d2d", "clone"),
+    }  # fmt: skip
+
+
+def test_patterns_that_a_gpu_shows_come_about_in_three_ways():
+    ways: dict[str, set[str]] = {}
+    for one in (*MECHANISMS, *DISTRIBUTED):
+        ways.setdefault(one.pattern, set()).add(one.name)
+    assert all(len(names) >= 3 for names in ways.values())
+    assert ways.keys() >= {"exposed_copy", "tensor_core_unused", "misaligned_gemm",
+                           "unfused_attention", "launch_bound"}  # fmt: skip
 
 
 def test_moments_keep_what_is_saved_where():
@@ -176,6 +253,27 @@ def test_a_twin_without_its_only_cause_is_the_other_twin(corpus):
         assert ends[0] == ends[1]
         assert found[run.twin].group == run.group
     assert pairs
+
+
+def test_runs_tell_what_is_not_known_of_them(corpus):
+    for run in runs.read(corpus):
+        assert {"fusible_chain", "small_grid", "unfused_attention"} <= set(run.unknown)
+        by_pattern = {cause.pattern: cause for cause in run.causes}
+        assert "missed_cuda_graph" in by_pattern["launch_bound"].also
+        assert (run.role == "null") == (
+            all(c.null for c in run.causes if not c.natural)
+            and any(c.null for c in run.causes)
+        )
+
+
+def test_a_dry_run_that_was_stopped_is_done_again(programs, tmp_path, monkeypatch):
+    made = Programs(tmp_path, frozenset((PROGRAM,)))
+    monkeypatch.setattr(
+        "simulation.programs.pickle.dumps", lambda found: b"half of it"[: 1 // 0]
+    )
+    with pytest.raises(ZeroDivisionError):
+        made.recorded(PROGRAM, "fixed")
+    assert not list(tmp_path.glob("*.pickle"))
 
 
 def test_what_is_written_reads_like_a_recording(corpus):

@@ -109,6 +109,50 @@ def _large(
     return mechanism
 
 
+def _late(
+    where: Callable[[Scene, Draw], list[Place]], down: bool = False
+) -> Callable[[Scene, Draw], _core.Perturbation]:
+    # Pinned and nobody waits, but on the stream of the kernels, which wait for it.
+    def mechanism(scene: Scene, draw: Draw) -> _core.Perturbation:
+        out = _core.Perturbation()
+        chosen = quiet(scene, draw, 2, ahead=False) if draw.null else where(scene, draw)
+        if not chosen:
+            return out
+        share = draw.scaled(0.02, 0.8) * draw.length / len(chosen)
+        size = 4_096 if draw.null else int(min(2e9, max(1e6, share * _PINNED)))
+        for place in chosen:
+            made = insertion(scene, draw, place)
+            if down:
+                _send_back(scene, draw, place, made, size)
+            else:
+                upload(scene, draw, place, made, size, pinned=True)
+            out.insert(made)
+        return out
+
+    return mechanism
+
+
+def _send_back(
+    scene: Scene, draw: Draw, at: Place, made: _core.Insertion, size: int
+) -> None:
+    ns = max(1_200, int(size / _PINNED))
+    kind = "Host" if scene.is_amd else "Pinned"
+    call = scene.call_name("MemcpyAsync")
+    made.open("aten::copy_", args=scene.args_like(at.row, f"[[{size // 4}]]"))
+    made.host(jitter(draw, 2_500))
+    made.launch(
+        call, jitter(draw, 6_000), COPY, f"Memcpy DtoH (Device -> {kind})", ns,
+        bytes=size, call_args=scene.call_args(call),
+        work_args='"kind": "DtoH"' if scene.is_amd else bandwidth(size, ns),
+        **scene.stream(draw.thread, at.at),
+    )  # fmt: skip
+    made.close()
+
+
+def _layers(scene: Scene, draw: Draw) -> list[Place]:
+    return places(scene, draw, most=60)
+
+
 def _few(scene: Scene, draw: Draw) -> list[Place]:
     return some(scene, draw, int(draw.rng.integers(1, 12)))
 
@@ -147,9 +191,14 @@ def _unpinned(scene: Scene, draw: Draw) -> _core.Perturbation:
 
 
 MEMCPY = {
-    "small_pageable": _small(pinned=False),
-    "small_pinned": _small(pinned=True),
+    "small_uploads": _small(pinned=False),
+    "small_pinned_uploads": _small(pinned=True),
     "ping_pong": _down_and_up,
+}
+EXPOSED = {
+    "late_batch": _late(steps),
+    "late_weights": _late(_layers),
+    "late_results": _late(steps, down=True),
 }
 PAGEABLE = {
     "batch_upload": _large(steps),

@@ -16,6 +16,8 @@ from torchtraceap import _core
 _KERNEL = _core.TaskKind.KERNEL
 # Kernels that stand for what is put in, by what their names hold, the best first.
 _ELEMENTWISE = ("CUDAFunctor_add", "vectorized_elementwise_kernel", "elementwise")
+#: Tensors that a kernel of many stands for: of small models and of large ones.
+_TENSORS = ((4, 16), (16, 64), (64, 200))
 _COPYING = ("direct_copy_kernel", "CatArrayBatchedCopy", "elementwise")
 
 
@@ -49,25 +51,21 @@ def _late(which: str) -> Callable[[Scene, Draw], _core.Perturbation]:
     return mechanism
 
 
-def _one_by_one(
-    tensors: tuple[int, int],
-) -> Callable[[Scene, Draw], _core.Perturbation]:
+def _one_by_one(scene: Scene, draw: Draw) -> _core.Perturbation:
     # Kernels of many tensors in the stretch, each as one a tensor.
-    def mechanism(scene: Scene, draw: Draw) -> _core.Perturbation:
-        out = _core.Perturbation()
-        rows = [
-            int(row)
-            for row in scene.work
-            if "multi_tensor_apply" in scene.names[row] and row in scene.launch_of
-        ]
-        rows = _in_stretch(scene, draw, rows)
-        share = 0.02 if draw.null else min(1.0, draw.scaled(0.1, 3))
-        rows = list(draw.rng.permutation(rows)[: max(1, round(len(rows) * share))])
-        for row in map(int, rows):
-            _split(scene, draw, row, int(draw.rng.integers(*tensors)), out)
-        return out
-
-    return mechanism
+    out = _core.Perturbation()
+    rows = [
+        int(row)
+        for row in scene.work
+        if "multi_tensor_apply" in scene.names[row] and row in scene.launch_of
+    ]
+    rows = _in_stretch(scene, draw, rows)
+    share = 0.02 if draw.null else min(1.0, draw.scaled(0.1, 3))
+    rows = list(draw.rng.permutation(rows)[: max(1, round(len(rows) * share))])
+    few, most = _TENSORS[int(draw.rng.integers(len(_TENSORS)))]
+    for row in map(int, rows):
+        _split(scene, draw, row, int(draw.rng.integers(few, most)), out)
+    return out
 
 
 def _split(
@@ -146,14 +144,12 @@ def _copy(
 
 
 COLLECTIVES = {
-    "every_collective_late": _late("all"),
-    "one_in_some_late": _late("one_in_some"),
-    "a_rank_falls_behind": _late("first_of_some"),
+    "late_each_step": _late("all"),
+    "uneven_batches": _late("one_in_some"),
+    "late_once": _late("first_of_some"),
 }
 OPTIMIZER = {
-    "few_tensors": _one_by_one((4, 16)),
-    "some_tensors": _one_by_one((16, 64)),
-    "many_tensors": _one_by_one((64, 200)),
+    "single_tensor": _one_by_one,
 }
 COPIES_ON_DEVICE = {
     "contiguous": _copies(("aten::contiguous", "aten::clone", "aten::copy_")),

@@ -207,27 +207,27 @@ def _pins(scene: Scene, draw: Draw, at: Place, made: _core.Insertion, ns: int) -
 
 
 DATALOADER = {
-    "single_process": _pausing(_loads, steps, 200_000),
-    "workers_too_slow": _pausing(_awaits_workers, steps, 200_000),
+    "no_workers": _pausing(_loads, steps, 200_000),
+    "slow_workers": _pausing(_awaits_workers, steps, 200_000),
     "slow_dataset": _pausing(_loads_frames, steps, 200_000),
 }
 GC = {
-    "collect_in_steps": _pausing(_collects, steps, 100_000),
+    "collect_each_step": _pausing(_collects, steps, 100_000),
     "collector": _pausing(_collector, _few, 100_000),
     "collect_rarely": _pausing(_collects, _few, 300_000),
 }
 PYTHON = {
     "bare": _pausing(_nothing, places, 3_000),
-    "frames": _pausing(_frames, places, 5_000),
+    "log_text": _pausing(_frames, places, 5_000),
     "small_operators": _pausing(_small_operators, places, 5_000),
 }
 LOADING = {
-    "module": _pausing(_loads_module, _few, 300_000),
+    "lazy_load": _pausing(_loads_module, _few, 300_000),
     "first_call": _pausing(_slow_first_call, _few, 2_000_000),
-    "compile": _pausing(_compiles, _few, 2_000_000),
+    "compile_again": _pausing(_compiles, _few, 2_000_000),
 }
 ALLOCATOR = {
     "malloc": _pausing(_allocates, places, 80_000),
-    "free_and_malloc": _pausing(_frees, places, 80_000),
+    "malloc_free": _pausing(_frees, places, 80_000),
     "pinned_memory": _pausing(_pins, places, 100_000),
 }

@@ -3,7 +3,8 @@
 
 A mechanism edits the steps of a program. Its strength, 0 to 1, is what it was drawn
 with; what it costs, the schedule without it tells. Its null touches the same path and
-should cost nothing.
+should cost nothing. Mechanisms have the same names in all sources: see workloads/pairs
+and perturbation/table.py.
 """
 
 from __future__ import annotations
@@ -11,10 +12,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from simulation import attention_causes as attention
 from simulation import communication_causes as communication
 from simulation import device_causes as device
 from simulation import host_causes as host
 from simulation import memory_causes as memory
+from simulation import product_causes as products
 from simulation import wait_causes as waits
 from simulation.items import Steps
 from simulation.place import Place
@@ -34,27 +37,30 @@ class Mechanism:
 
 MECHANISMS = (
     Mechanism("sync_stall", "item", waits.read_scalars, 3),
-    Mechanism("sync_stall", "explicit", waits.synchronize, 2),
-    Mechanism("sync_stall", "event", waits.wait_for_events),
+    Mechanism("sync_stall", "device_synchronize", waits.synchronize, 2),
+    Mechanism("sync_stall", "event_synchronize", waits.wait_for_events),
     Mechanism("sync_stall", "nonzero", waits.find_rows),
     Mechanism("dataloader_bound", "no_workers", host.load_in_step, 2),
     Mechanism("dataloader_bound", "slow_workers", host.load_slowly, 2),
     Mechanism("dataloader_bound", "collate", host.collate_in_step),
-    Mechanism("gc_pause", "each_step", host.collect_often),
-    Mechanism("gc_pause", "one_full", host.collect_once),
-    Mechanism("gc_pause", "two_generations", host.collect_twice),
+    Mechanism("gc_pause", "collect_each_step", host.collect_often),
+    Mechanism("gc_pause", "collect_rarely", host.collect_once),
+    Mechanism("gc_pause", "collector", host.collect_twice),
     Mechanism("host_bound_python", "loop", host.loop_in_python),
-    Mechanism("host_bound_python", "metrics", host.log_metrics),
+    Mechanism("host_bound_python", "log_text", host.log_metrics),
     Mechanism("host_bound_python", "hooks", host.run_hooks),
     Mechanism("recompile_or_lazy_load", "lazy_load", host.load_modules),
     Mechanism("recompile_or_lazy_load", "compile_again", host.compile_again),
     Mechanism("recompile_or_lazy_load", "autotune", host.tune_convolutions),
-    Mechanism("frequent_memcpy", "many_uploads", memory.upload_often, 2),
-    Mechanism("frequent_memcpy", "many_downloads", memory.download_often),
+    Mechanism("frequent_memcpy", "small_uploads", memory.upload_often, 2),
+    Mechanism("frequent_memcpy", "small_downloads", memory.download_often),
     Mechanism("frequent_memcpy", "per_tensor_constants", memory.upload_constants),
-    Mechanism("pageable_copy", "batch", memory.upload_pageable),
+    Mechanism("pageable_copy", "batch_upload", memory.upload_pageable),
     Mechanism("pageable_copy", "offload", memory.offload_pageable),
-    Mechanism("pageable_copy", "results", memory.download_pageable),
+    Mechanism("pageable_copy", "results_download", memory.download_pageable),
+    Mechanism("exposed_copy", "late_batch", memory.upload_late),
+    Mechanism("exposed_copy", "late_results", memory.download_late),
+    Mechanism("exposed_copy", "late_weights", memory.upload_weights_late),
     Mechanism("allocator_churn", "malloc_free", memory.allocate),
     Mechanism("allocator_churn", "empty_cache", memory.empty_cache),
     Mechanism("allocator_churn", "retries", memory.retry_allocation),
@@ -68,8 +74,17 @@ MECHANISMS = (
     Mechanism("fusible_chain", "activation", device.chain_activation),
     Mechanism("fusible_chain", "normalize", device.chain_normalize),
     Mechanism("small_grid", "one_row", device.small_grids),
-    Mechanism("small_grid", "per_sample", device.grids_per_sample),
+    Mechanism("small_grid", "samples_alone", device.grids_per_sample),
     Mechanism("small_grid", "narrow_product", device.narrow_products),
+    Mechanism("tensor_core_unused", "fp32_everywhere", products.compute_in_fp32),
+    Mechanism("tensor_core_unused", "fp32_block", products.compute_block_in_fp32),
+    Mechanism("tensor_core_unused", "fp32_casts", products.cast_to_fp32),
+    Mechanism("misaligned_gemm", "odd_vocabulary", products.odd_vocabulary),
+    Mechanism("misaligned_gemm", "odd_hidden_size", products.odd_hidden_size),
+    Mechanism("misaligned_gemm", "odd_sequence", products.odd_sequence),
+    Mechanism("unfused_attention", "forward_only", attention.attend_forward),
+    Mechanism("unfused_attention", "both_passes", attention.attend_and_back),
+    Mechanism("unfused_attention", "mask_and_dropout", attention.attend_with_mask),
     Mechanism("launch_bound", "split_kernels", device.split_kernels),
     Mechanism("launch_bound", "elementwise_loop", device.loop_elementwise),
     Mechanism("launch_bound", "scalar_updates", device.update_scalars),

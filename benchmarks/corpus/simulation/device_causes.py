@@ -49,14 +49,14 @@ def average_singly(steps: Steps, strength: float, place: Place) -> None:
     _singly(steps, strength, place, names, "update_average", 166)
 
 
-def _device_share(strength: float, place: Place) -> float:
+def device_us(strength: float, place: Place) -> float:
     """Return how long a mechanism keeps the device busy each step, in µs."""
     return place.step_us * (0.003 if place.null else 0.05 + 0.9 * strength**2)
 
 
 def _added(steps: Steps, strength: float, place: Place, names: tuple[str, ...],
            work: str, many: int) -> None:  # fmt: skip
-    us = _device_share(strength, place)
+    us = device_us(strength, place)
     many = 1 if place.null else many
     each = max(1.5, us / many / len(names))
     elements = max(1024, int((each - 1.5) * 1.4e6 / 8))
@@ -84,7 +84,7 @@ def clone_activations(steps: Steps, strength: float, place: Place) -> None:
 
 def copy_memory(steps: Steps, strength: float, place: Place) -> None:
     """Whole buffers are copied on the device."""
-    us = _device_share(strength, place)
+    us = device_us(strength, place)
     many = 1 if place.null else 2 + place.rng.randrange(10)
     nbytes = max(4096, int(us / many * 0.6e6))
     copy = Copy("d2d", nbytes, pinned=False, blocking=False)
@@ -116,7 +116,7 @@ def chain_normalize(steps: Steps, strength: float, place: Place) -> None:
 
 def _small(steps: Steps, strength: float, place: Place, name: str, work: str,
            many: int) -> None:  # fmt: skip
-    us = _device_share(strength, place)
+    us = device_us(strength, place)
     many = 1 if place.null else many
     each = max(2.0, us / many)
     grid = 1 + place.rng.randrange(8)

@@ -52,6 +52,7 @@ class Item:
         rows: Of a pause: names of what is recorded of it, the outermost first: "@" is
             an annotation, "#" a function of Python, all else an operator.
         nbytes: Of a collective.
+        precise: Its products are in full fp32, whatever else the program does.
         late_us: By how much other ranks come later to a collective than usual.
     """
 
@@ -72,6 +73,7 @@ class Item:
     calls: tuple[RuntimeCall, ...] = ()
     nbytes: int = 0
     late_us: float = 0.0
+    precise: bool = False
     arrives: str = ""  #: Key of the collective with which the other rank comes to it.
     line: str = ""
     sequence: int = -1  #: Of a forward operator with a gradient, and of that.

@@ -112,7 +112,9 @@ def _of_library(launch: Launch, gpu: Gpu, draw: int) -> str:
     if old:
         return f"{chip}_fp16_s884gemm_fp16_{tile}_ldg8_f2f_{turn}"
     kind = "fp16_s16816" if half else "s1688"
-    if draw % 3 == 0:
-        name = f"cutlass_80_tensorop_{kind}gemm_{tile}_16x4_{turn}_align4"
+    odd = work.endswith("_unaligned")
+    if odd or draw % 3 == 0:
+        align = 1 if odd else 8 if half else 4
+        name = f"cutlass_80_tensorop_{kind}gemm_{tile}_16x4_{turn}_align{align}"
         return f"void cutlass::Kernel2<{name}>({name}::Params)"
     return f"ampere_{kind}gemm_{tile}_ldg8_f2f_stages_32x5_{turn}"

@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from simulation.conditions import Conditions
 from simulation.items import Item
 from simulation.kernel_rows import KernelRows
 from simulation.profiles import Profile
+from simulation.step_items import launch_us
 from simulation.views import Lowered, View
 from torchtraceap import _core
 from torchtraceap.dryrun.estimate.kernel_time import copy_us
@@ -15,6 +18,7 @@ from torchtraceap.dryrun.record import Copy
 
 _COPIES = {"h2d": "Memcpy HtoD ({} -> Device)", "d2h": "Memcpy DtoH (Device -> {})"}
 _GRAPH_US = 0.12  # What a graph's node takes the host.
+_UNALIGNED = "_unaligned"
 
 
 class Launching:
@@ -53,6 +57,9 @@ class Launching:
         self, item: Item, launch: Launch, us: float, key: str, thread: int, held: bool
     ) -> None:
         """Launch a kernel, memset or copy on the device; `held`: by a graph."""
+        if item.precise and _is_product(launch):
+            launch = replace(launch, dtype="float32")
+            us = max(us, launch_us(launch, self._gpu))
         us = self._device_us(item, launch, us, key)
         if not held:
             for name in self._profile.other_calls(key):
@@ -89,6 +96,8 @@ class Launching:
         else:
             name = _COPIES[copy.direction].format(memory)
         us = copy_us(copy, self._gpu) * profile.factor("copy", key, 0.15)
+        if self._view.copied and copy.direction != "d2d":
+            us = 0.001
         call = self.us("call launch", key + "c") * 1.3
         place = self.program.copy(
             thread, self.stream, name, round(us * 1000), round(call * 1000),
@@ -125,18 +134,25 @@ class Launching:
     def _device_us(self, item: Item, launch: Launch, us: float, key: str) -> float:
         profile = self._profile
         view = self._view
-        if view.tensor_cores and launch.dtype == "float32":
+        if view.aligned and launch.work.endswith(_UNALIGNED):
+            even = replace(launch, work=launch.work.removesuffix(_UNALIGNED))
+            us *= min(1.0, launch_us(even, self._gpu) / launch_us(launch, self._gpu))
+        if view.tensor_cores and launch.dtype == "float32" and not item.precise:
             us = self._with_tensor_cores(launch, us)
         us *= self._conditions.device_speed
-        us *= profile.factor("class", launch.work, 0.2)
+        us *= profile.factor("class", launch.work.removesuffix(_UNALIGNED), 0.2)
         us *= profile.factor("kernel", item.key, 0.12)
         return max(0.9, us * profile.factor("noise", key, 0.03))
 
     def _with_tensor_cores(self, launch: Launch, us: float) -> float:
         peaks = self._gpu.flops
-        if launch.work.split("_")[0] not in ("gemm", "bmm", "conv"):
+        if not _is_product(launch):
             return us
         fast = max(peaks.get("tf32", 0.0), peaks.get("float16", 0.0) / 2)
         slow = peaks["float32"]
         compute = 1e6 * launch.flops / (slow * 0.85)
         return max(us - compute * (1 - slow / max(fast * 0.6, slow)), us * 0.2)
+
+
+def _is_product(launch: Launch) -> bool:
+    return launch.work.split("_")[0] in ("gemm", "bmm", "conv")

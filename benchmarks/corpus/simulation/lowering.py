@@ -3,8 +3,8 @@
 
 The same steps may be written in several views, which are what a run is compared with:
 as if a CUDA graph held all it can hold, as if no host ever waited, as if collectives
-were hidden. Lengths come from the item's key alone, so what two programs share takes as
-long in both.
+were hidden, and what else views.py names. Lengths come from the item's key alone, so
+what two programs share takes as long in both.
 """
 
 from __future__ import annotations

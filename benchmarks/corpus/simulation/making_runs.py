@@ -1,94 +1,41 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""making_runs.py: draws a run, schedules it and what it is compared with, writes it."""
+"""making_runs.py: schedules a run and what it is compared with, writes it."""
 
 from __future__ import annotations
 
-import random
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import runs
-from workloads.pairs import Case
 
-from simulation.conditions import Conditions, draw, fitted_speed, fitted_steps
+from simulation.conditions import Conditions, fitted_speed, fitted_steps
 from simulation.distributing import arrivals_of, with_collectives
-from simulation.drawing import Put, draw_causes, draw_natural, draw_nulls
 from simulation.items import Steps
 from simulation.lowering import Lowering
+from simulation.plans import Plan
 from simulation.programs import Programs, Twin
 from simulation.truths import Timed, moments, saved
 from simulation.views import PLAIN, Lowered
 
 _DEVICE = 0
-_DISTRIBUTED = 0.2
-#: What a dry run does not see: time of the host, memory of the driver.
-_UNSEEN = frozenset(
-    ("dataloader_bound", "host_bound_python", "gc_pause", "allocator_churn",
-     "recompile_or_lazy_load", "graph_break", "missed_cuda_graph")
-)  # fmt: skip
 #: Patterns that are taken out of every run by looking at it otherwise.
 _VIEWS = {
     "launch_bound": {"captured": True},
     "sync_stall": {"no_waits": True},
     "comm_exposed": {"hidden": True},
     "tensor_core_unused": {"tensor_cores": True},
+    "misaligned_gemm": {"aligned": True},
+    "exposed_copy": {"copied": True},
 }
-
-
-@dataclass(frozen=True)
-class Plan:
-    """A run that is to be: everything but its schedule."""
-
-    name: str
-    case: Case
-    twin_program: Twin
-    conditions: Conditions
-    puts: tuple[Put, ...]
-    role: runs.Role
-    twin: str
-    distributed: bool
-    paired: bool  #: Its causes are those of the slow program; the fixed is its fix.
-    seed: int
-
-
-def _draw_case(programs: Programs, rng: random.Random) -> Case:
-    # The pair first: some run on one family, others on thirty.
-    cases = sorted(programs.cases.values(), key=lambda case: case.name)
-    pair = rng.choice(sorted({case.pair.name for case in cases}))
-    return rng.choice([case for case in cases if case.pair.name == pair])
-
-
-def plans_of(programs: Programs, seed: int, number: int) -> list[Plan]:
-    """Draw one run, or a run and its twin; the same for the same numbers."""
-    rng = random.Random(f"{seed}:{number}")
-    case = _draw_case(programs, rng)
-    conditions = draw(rng)
-    distributed = case.family.trains and rng.random() < _DISTRIBUTED
-    natural = draw_natural(rng)
-    kinds = ("pair", "causes", "nulls", "alone")
-    kind = rng.choices(kinds, (0.4, 0.4, 0.12, 0.08))[0]
-    if kind == "pair" and case.pair.pattern in _UNSEEN:
-        kind = "causes"
-    stem = f"S{seed}-{number:05d}"
-    first = Plan(
-        f"{stem}-a", case, "fixed", conditions, natural, "natural", "", distributed,
-        False, seed,
-    )  # fmt: skip
-    if kind == "alone":
-        return [first]
-    if kind == "nulls":
-        puts = (*natural, *draw_nulls(rng, distributed))
-        return [replace(first, puts=puts, role="null")]
-    good = replace(first, role="fixed", twin=f"{stem}-b")
-    bad = replace(first, name=f"{stem}-b", role="slow", twin=f"{stem}-a")
-    if kind == "pair":
-        return [good, replace(bad, twin_program="slow", paired=True)]
-    causes = draw_causes(rng, distributed)
-    if all(put.null for put in causes):
-        return [replace(first, puts=(*natural, *causes), role="null")]
-    return [good, replace(bad, puts=(*natural, *causes))]
+#: What is put in and not left out by the fix, but written otherwise.
+_REWRITTEN = frozenset(("pageable_copy", "misaligned_gemm", "unfused_attention"))
+#: What the same fix removes: who captures a graph is rid of both.
+_ALSO = {"launch_bound": ("missed_cuda_graph",)}
+#: Programs have these everywhere or here and there, and nobody says which of it could
+#: go: known where it was put in, and where it could not matter.
+_UNKNOWN = ("fusible_chain", "redundant_d2d", "small_grid", "unfused_attention")
 
 
 class Maker:
@@ -156,11 +103,12 @@ class _Scheduling:
         ran = Timed.of(lowered)
         truth: dict[tuple[str, int], np.ndarray] = {}
         gains: dict[str, float] = {}
-        for pattern in self._patterns():
+        patterns = self._patterns()
+        for pattern in patterns:
             without = Timed.of(self._lowered((pattern,)))
             truth[pattern, _DEVICE] = moments(ran, without)
             gains[pattern] = saved(ran, without)
-        best = Timed.of(self._lowered(self._patterns()))
+        best = Timed.of(self._lowered(patterns))
         truth[runs.ALL, _DEVICE] = moments(ran, best)
         c = plan.conditions
         told = c.told() | {"distributed": plan.distributed}
@@ -171,9 +119,7 @@ class _Scheduling:
             task=plan.case.family.task, family=plan.case.family.name,
             trains=plan.case.family.trains, seed=plan.seed, twin=plan.twin, gpu=c.gpu,
             recording=told, causes=tuple(self._causes(gains)),
-            # Eager programs have chains of small operators everywhere, and nobody says
-            # which of them one kernel could do: known only where they were put in.
-            unknown=("fusible_chain",) if "fusible_chain" not in gains else (),
+            unknown=_UNKNOWN,
         )  # fmt: skip
         text = lowered.program.trace_text({"corpus": {"source": "S"}})
         runs.write(out, run, text, truth)
@@ -187,22 +133,31 @@ class _Scheduling:
         found |= {"launch_bound", "sync_stall", "tensor_core_unused"}
         if plan.distributed:
             found.add("comm_exposed")
+        # What no item has, no view takes out.
+        program = [item for step in self._steps(()).steps for item in step]
+        if any(item.copy and item.copy.direction != "d2d" for item in program):
+            found.add("exposed_copy")
+        works = (launch.work for item in program for launch, _ in item.launches)
+        if any(work.endswith("_unaligned") for work in works):
+            found.add("misaligned_gemm")
         return tuple(sorted(found))
 
-    def _lowered(self, without: Iterable[str]) -> Lowered:
+    def _steps(self, without: Collection[str]) -> Steps:
         plan = self._plan
-        without = set(without)
         fixed = plan.paired and plan.case.pair.pattern in without
         steps = self._bases["fixed" if fixed else plan.twin_program].copy()
         for put in plan.puts:
             if put.mechanism.pattern not in without:
                 put.apply(steps, self._step_us)
-            elif put.mechanism.pattern == "pageable_copy":
+            elif put.mechanism.pattern in _REWRITTEN:
                 put.apply(steps, self._step_us, fixed=True)
+        return steps
+
+    def _lowered(self, without: Collection[str]) -> Lowered:
         view = self._plain
-        for pattern in without & _VIEWS.keys():
+        for pattern in _VIEWS.keys() & set(without):
             view = replace(view, **_VIEWS[pattern])
-        return self._lowering.lower(steps, view, self._arrivals)
+        return self._lowering.lower(self._steps(without), view, self._arrivals)
 
     def _causes(self, gains: dict[str, float]) -> Iterator[runs.Cause]:
         plan = self._plan
@@ -213,15 +168,17 @@ class _Scheduling:
             yield runs.Cause(
                 pair.pattern, pair.mechanism or pair.name, 1.0,
                 saved=round(gains[pair.pattern], 5),
+                also=tuple(sorted({*pair.also, *_ALSO.get(pair.pattern, ())})),
             )  # fmt: skip
         for put in plan.puts:
             pattern = put.mechanism.pattern
             named.add(pattern)
             yield runs.Cause(
                 pattern, put.mechanism.name, round(put.strength, 3), put.null,
-                put.natural, round(gains[pattern], 5),
+                put.natural, round(gains[pattern], 5), also=_ALSO.get(pattern, ()),
             )  # fmt: skip
         for pattern, gain in gains.items():
             if pattern not in named:
                 yield runs.Cause(pattern, "as_it_is", 0.0, natural=True,
-                                 saved=round(gain, 5))  # fmt: skip
+                                 saved=round(gain, 5),
+                                 also=_ALSO.get(pattern, ()))  # fmt: skip

@@ -96,6 +96,34 @@ def download_pageable(steps: Steps, strength: float, place: Place) -> None:
     at_end(steps, make)
 
 
+def _late(strength: float, place: Place, direction: str, many: int = 1) -> Copy:
+    nbytes = 1 << 14
+    if not place.null:
+        share = 0.05 + 0.8 * strength**2
+        nbytes = max(1 << 18, int(place.step_us * share * _LINK * 0.8 / many))
+    return Copy(direction, nbytes, pinned=True, blocking=False)
+
+
+def upload_late(steps: Steps, strength: float, place: Place) -> None:
+    """The batch comes from pinned memory, but on the stream that waits for it."""
+    copy = _late(strength, place, "h2d")
+    at_begin(steps, lambda n, k: [_copy(place, k, copy, "move_batch", 132)])
+
+
+def download_late(steps: Steps, strength: float, place: Place) -> None:
+    """Outputs or a checkpoint go to the host before the device may go on."""
+    copy = _late(strength, place, "d2h")
+    at_end(steps, lambda n, k: [_copy(place, k, copy, "keep_snapshot", 146)])
+
+
+def upload_weights_late(steps: Steps, strength: float, place: Place) -> None:
+    """Weights that are kept on the host come layer by layer, each when it is needed."""
+    many = 6
+    copy = _late(strength, place, "h2d", many)
+    make = lambda n, k: [_copy(place, k, copy, "fetch_layer", 139)]  # noqa: E731
+    evenly(steps, 1 if place.null else many, make)
+
+
 def allocate(steps: Steps, strength: float, place: Place) -> None:
     """Memory is taken from the driver and given back, again and again."""
     many = 1 if place.null else places(strength, 24)

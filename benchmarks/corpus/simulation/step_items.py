@@ -70,7 +70,7 @@ def step_items(
             f"{key}{seen[key]}", "op", name, phase, outer, args_of(entry),
             () if phase == "backward" else names.of(entry.stack),
             () if phase == "backward" else _modules(entry, modules),
-            tuple((one, _us(one, gpu)) for one in launches),
+            tuple((one, launch_us(one, gpu)) for one in launches),
             copy, captured=copy is None and at not in syncs,
             line=_place(entry.line),
             sequence=at if at in used else (entry.forward or -1),
@@ -84,7 +84,7 @@ def step_items(
             )  # fmt: skip
 
 
-def _us(launch: Launch, gpu: Gpu) -> float:
+def launch_us(launch: Launch, gpu: Gpu) -> float:
     """Return what a launch takes. Where TF32 is not faster, libraries do without it."""
     us = kernel_us(launch, gpu)
     if launch.dtype == "tf32":

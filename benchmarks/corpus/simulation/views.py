@@ -16,6 +16,8 @@ class View:
     no_waits: bool = False  #: The host never waits for the device.
     hidden: bool = False  #: Nothing waits for collectives.
     tensor_cores: bool = False  #: What computes in fp32 could use them.
+    aligned: bool = False  #: No product has odd sizes.
+    copied: bool = False  #: Copies between host and device are beside the work.
 
 
 PLAIN = View()

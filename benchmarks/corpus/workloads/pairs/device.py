@@ -49,6 +49,7 @@ LOOPS = (
     Pair(
         "products_in_slices", "small_grid", loops.MultipliesInSlices,
         loops.MultipliesWhole, ("transformer",),
+        mechanism="narrow_product",
         why="a product in slices too narrow for the device",
         also=("launch_bound",), strengths=MANY, runs_on=any_family,
         tolerance=5e-2, precision="TF32 on CUDA, in kernels that differ by size",
@@ -59,6 +60,7 @@ UPDATES = (
     Pair(
         "single_tensor_optimizer", "unfused_optimizer", updates.AdamOneByOne,
         updates.AdamTogether, ALL,
+        mechanism="single_tensor",
         why="one flag, large where parameters are many and small",
         rank=1, also=("launch_bound",), strengths=MANY,
         tolerance=1e-2, precision=ADAM,
@@ -66,6 +68,7 @@ UPDATES = (
     Pair(
         "single_tensor_sgd", "unfused_optimizer", updates.SgdOneByOne,
         updates.SgdTogether, ("cnn",),
+        mechanism="single_tensor",
         why="the same with a third of the kernels",
         also=("launch_bound",), strengths=MANY,
     ),

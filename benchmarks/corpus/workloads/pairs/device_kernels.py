@@ -21,6 +21,7 @@ KERNELS = (
     Pair(
         "norm_spelled_out", "fusible_chain", arithmetic.SpellsOutNorms, Training,
         ("transformer", "cnn"),
+        mechanism="normalize",
         why="each norm a chain of eight kernels through memory",
         rank=2, also=("launch_bound",), strengths=MANY,
         runs_on=arithmetic.has_norms,
@@ -28,6 +29,7 @@ KERNELS = (
     Pair(
         "gelu_spelled_out", "fusible_chain", arithmetic.SpellsOutGelu,
         arithmetic.AppliesGelu, ("transformer",),
+        mechanism="activation",
         why="nine kernels over the largest tensor of the model",
         strengths=MANY, runs_on=any_family,
     ),
@@ -39,6 +41,7 @@ KERNELS = (
     ),
     Pair(
         "fp32_matmul", "tensor_core_unused", arithmetic.ForbidsTf32, Training, ALL,
+        mechanism="fp32_everywhere",
         why="the only pair that changes kernels and nothing on the host",
         rank=2,
         tolerance=5e-2,
@@ -57,6 +60,7 @@ KERNELS = (
     Pair(
         "fp32_forward", "tensor_core_unused", arithmetic.ForbidsTf32,
         arithmetic.CastsDown, ("transformer", "cnn"),
+        mechanism="fp32_everywhere",
         why="full fp32 against bfloat16 where autocast allows it",
         tolerance=2e-1,
         precision="fp32 against bfloat16, whose mantissas have 7 bits",
@@ -85,6 +89,7 @@ CAPTURED = (
 MEMORY = (
     Pair(
         "empty_cache_in_step", "allocator_churn", memory.EmptiesCache, Training, ALL,
+        mechanism="empty_cache",
         why="cudaMalloc and cudaFree take times nobody can guess",
         rank=2, also=("sync_stall",),
         needs="cuda", reason="the caching allocator is that of a GPU",
@@ -92,6 +97,7 @@ MEMORY = (
     Pair(
         "empty_cache_in_parts", "allocator_churn", memory.EmptiesCacheOften, Training,
         ("cnn",),
+        mechanism="empty_cache",
         why="the same up to four times a step",
         also=("sync_stall",), strengths=FEW,
         needs="cuda", reason="the caching allocator is that of a GPU",

@@ -14,12 +14,14 @@ EXACT = "the same operations; only who waits for them differs"
 WAITS: tuple[Pair, ...] = (
     Pair(
         "item_per_parameter", "sync_stall", twins.ClipsOnHost, twins.ClipsOnDevice, ALL,
+        mechanism="item",
         why="the commonest stall; a CPU trace can name it but not show its cost",
         rank=1,
         strengths=MANY,
     ),
     Pair(
         "nonzero_rows", "sync_stall", twins.AveragesByIndex, twins.AveragesByMask, ALL,
+        mechanism="nonzero",
         why="the second way to stall: a shape that depends on data",
         rank=1,
         strengths=EIGHT,
@@ -27,12 +29,14 @@ WAITS: tuple[Pair, ...] = (
     Pair(
         "boolean_mask", "sync_stall", waits.PicksLargest, waits.DecaysLargest,
         ("efficientnet",),
+        mechanism="nonzero",
         why="the same wait, hidden in an index",
         strengths=MANY,
     ),
     Pair(
         "loss_printed", "sync_stall", waits.PrintsLosses, waits.KeepsLosses,
         ("diffusion",),
+        mechanism="item",
         why="one wait a step, which everybody writes; often harmless",
         strengths=FEW,
         precision=EXACT,
@@ -41,6 +45,7 @@ WAITS: tuple[Pair, ...] = (
     Pair(
         "losses_to_cpu", "sync_stall", waits.FetchesLosses, waits.KeepsLosses,
         ("swin",),
+        mechanism="cpu",
         why="waits at the end of a step, where the device has little left to do",
         also=("frequent_memcpy",),
         strengths=EIGHT,
@@ -50,6 +55,7 @@ WAITS: tuple[Pair, ...] = (
     Pair(
         "running_mean", "sync_stall", waits.AveragesNow, waits.AveragesLater,
         ("fcos",),
+        mechanism="item",
         why="the meter of many training scripts",
         strengths=EIGHT,
         precision=EXACT,
@@ -58,12 +64,14 @@ WAITS: tuple[Pair, ...] = (
     Pair(
         "branch_on_tensor", "sync_stall", waits.BranchesOnFinite, waits.MasksFinite,
         ("translator",),
+        mechanism="truth_of_a_tensor",
         why="a wait that no call names",
         strengths=MANY,
     ),
     Pair(
         "ranks_from_list", "sync_stall", waits.SortsOnHost, waits.WeighsByRank,
         ("graph",),
+        mechanism="cpu",
         why="waits between forward and backward, and copies back",
         also=("frequent_memcpy", "pageable_copy"),
         strengths=EIGHT,
@@ -71,6 +79,7 @@ WAITS: tuple[Pair, ...] = (
     Pair(
         "synchronize_to_time", "sync_stall", waits.TimesHooks, Training,
         ("transformer_inference",),
+        mechanism="device_synchronize",
         why="left over from measuring",
         strengths=(1.0, 1 / 3),
         precision=EXACT,
@@ -83,6 +92,7 @@ LOADING: tuple[Pair, ...] = (
     Pair(
         "loader_without_workers", "dataloader_bound", twins.LoadsInStep,
         twins.LoadsAhead, ("cnn", "transformer"),
+        mechanism="no_workers",
         why="the commonest reason for an idle GPU; cheap samples give the negative",
         rank=1,
         strengths=MANY,
@@ -91,6 +101,7 @@ LOADING: tuple[Pair, ...] = (
     Pair(
         "one_far_worker", "dataloader_bound", loading.OneFarWorker,
         loading.ManyFarWorkers, ("segformer",),
+        mechanism="slow_workers",
         why="samples that are slow to come and not slow to work on",
         strengths=MANY,
         precision=EXACT,
@@ -99,6 +110,7 @@ LOADING: tuple[Pair, ...] = (
     Pair(
         "unpacked_again", "dataloader_bound", loading.UnpacksAgain,
         loading.UnpacksOnce, ("unet",),
+        mechanism="slow_dataset",
         why="no cache; workers would only hide it",
         strengths=MANY,
         precision=EXACT,
@@ -107,6 +119,7 @@ LOADING: tuple[Pair, ...] = (
     Pair(
         "collated_in_python", "dataloader_bound", loading.CollatesNumbers,
         loading.CollatesTensors, ("recommender",),
+        mechanism="collate",
         why="the loader's own Python",
         also=("host_bound_python",),
         strengths=MANY,

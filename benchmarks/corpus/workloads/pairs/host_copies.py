@@ -18,6 +18,7 @@ SMALL: tuple[Pair, ...] = (
     Pair(
         "small_copies", "frequent_memcpy", copies.CopiesRows, copies.CopiesWhole,
         ("cnn", "transformer"),
+        mechanism="small_uploads",
         why="copies exist on a GPU only",
         rank=1,
         also=("sync_stall", "pageable_copy"),
@@ -28,6 +29,7 @@ SMALL: tuple[Pair, ...] = (
     Pair(
         "fields_copied_singly", "frequent_memcpy", copies.CopiesFields,
         copies.CopiesWhole, ("transformer",),
+        mechanism="small_uploads",
         why="small copies of what does not lie together",
         also=("sync_stall", "pageable_copy"),
         strengths=MANY,
@@ -37,6 +39,7 @@ SMALL: tuple[Pair, ...] = (
     Pair(
         "scalars_one_by_one", "frequent_memcpy", copies.CopiesScales,
         copies.ScalesGradients, ("mobilenet",),
+        mechanism="per_tensor_constants",
         why="numbers kept on the host, one copy each",
         also=("sync_stall", "pageable_copy"),
         strengths=MANY,
@@ -44,12 +47,14 @@ SMALL: tuple[Pair, ...] = (
     Pair(
         "metrics_one_by_one", "frequent_memcpy", copies.CopiesNorms,
         copies.CopiesNormsWhole, ("convnext",),
+        mechanism="small_downloads",
         why="small copies the other way, without a wait",
         strengths=MANY,
     ),
     Pair(
         "round_trip", "frequent_memcpy", copies.SendsGradientsRound, Training,
         ("hrnet",),
+        mechanism="ping_pong",
         why="an operator that runs on the host alone",
         also=("sync_stall", "pageable_copy"),
         strengths=MANY,
@@ -85,6 +90,7 @@ LARGE: tuple[Pair, ...] = (
         "pageable_batches", "pageable_copy", streams.CopiesPageable,
         streams.CopiesPinned,
         ("cnn", "recommender"),
+        mechanism="batch_upload",
         why="copy engines and staging are what a simulation knows least",
         rank=1,
         also=("exposed_copy",),
@@ -96,6 +102,7 @@ LARGE: tuple[Pair, ...] = (
     Pair(
         "pageable_anchors", "pageable_copy", streams.AnchoredPageable, streams.Anchored,
         ("mixer",),
+        mechanism="offload",
         why="a copy for each parameter, between backward and update",
         also=("exposed_copy",),
         strengths=MANY,
@@ -106,6 +113,7 @@ LARGE: tuple[Pair, ...] = (
         "pageable_snapshots", "pageable_copy", snapshots.SnapshotsPageable,
         snapshots.Snapshots,
         ("densenet",),
+        mechanism="results_download",
         why="copies to the host, which wait for what is queued before them",
         also=("sync_stall",),
         strengths=MANY,
@@ -116,6 +124,7 @@ LARGE: tuple[Pair, ...] = (
     Pair(
         "exposed_batches", "exposed_copy", streams.CopiesLate, streams.CopiesAhead,
         ("stereo",),
+        mechanism="late_batch",
         why="large pinned copies that nothing hides",
         rank=2,
         strengths=FEW,
@@ -126,6 +135,7 @@ LARGE: tuple[Pair, ...] = (
     Pair(
         "exposed_anchors", "exposed_copy", streams.AnchoredLate, streams.AnchoredAhead,
         ("recommender",),
+        mechanism="late_weights",
         why="weights that are kept on the host",
         strengths=MANY,
         precision=EXACT,
@@ -135,6 +145,7 @@ LARGE: tuple[Pair, ...] = (
         "exposed_snapshots", "exposed_copy", snapshots.SnapshotsLate,
         snapshots.SnapshotsBeside,
         ("monodepth",),
+        mechanism="late_results",
         why="a checkpoint in each step",
         strengths=MANY,
         precision=EXACT,
@@ -145,6 +156,7 @@ LARGE: tuple[Pair, ...] = (
 MOVES: tuple[Pair, ...] = (
     Pair(
         "outputs_cast", "redundant_d2d", moves.CastsOutputs, Training, ("deeplab",),
+        mechanism="cast",
         why="a type that the next layer does not want",
         also=("launch_bound",),
         strengths=MANY,
@@ -154,6 +166,7 @@ MOVES: tuple[Pair, ...] = (
     Pair(
         "outputs_cloned", "redundant_d2d", moves.ClonesOutputs,
         Training, ("joints",),
+        mechanism="clone",
         why="copies out of caution",
         also=("launch_bound",),
         strengths=MANY,
@@ -162,6 +175,7 @@ MOVES: tuple[Pair, ...] = (
     ),
     Pair(
         "outputs_relaid", "redundant_d2d", moves.RelaysOutputs, Training, ("vit",),
+        mechanism="contiguous",
         why="a layout that the next layer does not want",
         also=("launch_bound",),
         strengths=MANY,
@@ -171,6 +185,7 @@ MOVES: tuple[Pair, ...] = (
     Pair(
         "gradients_cast", "redundant_d2d", moves.CastsGradients,
         Training, ("detr",),
+        mechanism="cast",
         why="the same in backward's results, after all of it",
         also=("launch_bound",),
         strengths=MANY,
@@ -178,6 +193,7 @@ MOVES: tuple[Pair, ...] = (
     ),
     Pair(
         "gradients_cloned", "redundant_d2d", moves.ClonesGradients, Training, ("ssd",),
+        mechanism="clone",
         why="copies inside the device, of all sizes",
         also=("launch_bound",),
         strengths=MANY,

@@ -17,6 +17,7 @@ BUSY: tuple[Pair, ...] = (
         "counts_in_python", "host_bound_python", work.CountsInPython,
         work.CountsByTensor,
         ("hourglass",),
+        mechanism="loop",
         why="a metric that is worked out in a loop",
         strengths=MANY,
         precision=EXACT,
@@ -25,6 +26,7 @@ BUSY: tuple[Pair, ...] = (
     Pair(
         "text_written_again", "host_bound_python", work.WritesAgain, work.WritesOnce,
         ("dcgan",),
+        mechanism="log_text",
         why="a log line that grows",
         strengths=MANY,
         precision=EXACT,
@@ -42,6 +44,7 @@ BUSY: tuple[Pair, ...] = (
         "collects_each_step", "gc_pause", garbage.CollectsEachStep,
         garbage.HoldsObjects,
         ("cnn",),
+        mechanism="collect_each_step",
         why="against memory that seemed to leak",
         strengths=FEW,
         precision=EXACT,
@@ -50,6 +53,7 @@ BUSY: tuple[Pair, ...] = (
     Pair(
         "links_both_ways", "gc_pause", garbage.LinksChain, garbage.UnlinksChain,
         ("two_stage",),
+        mechanism="collector",
         why="cycles: what the collector is there for",
         strengths=MANY,
         precision=EXACT,
@@ -69,6 +73,7 @@ RANKS: tuple[Pair, ...] = (
     Pair(
         "sums_singly", "small_collectives", ranks.SumsSingly, ranks.SumsTogether,
         ("transformer",),
+        mechanism="per_parameter",
         why="an all-reduce for each parameter",
         also=("comm_exposed",),
         strengths=MANY,
@@ -98,6 +103,7 @@ RANKS: tuple[Pair, ...] = (
     Pair(
         "sums_after_backward", "comm_exposed", ranks.SumsAfter, ranks.SumsBeside,
         ("transformer",),
+        mechanism="after_backward",
         why="buckets that were full long before",
         strengths=MANY,
         precision=SUMS,

@@ -13,7 +13,7 @@ PAIRS: tuple[Pair, ...] = (
         "sampler_by_mask", "sync_stall", text.SamplesByMask, Training,
         ("text_sampler",),
         why="a sampler whose shapes depend on data, reported at 2 to 52 times",
-        mechanism="data_dependent_shape", strengths=MANY, rank=2,
+        mechanism="nonzero", strengths=MANY, rank=2,
         runs_on=only("text_sampler"),
     ),
     Pair(
@@ -32,6 +32,7 @@ PAIRS: tuple[Pair, ...] = (
     ),
     Pair(
         "tokens_read", "sync_stall", text.ReadsTokens, Training, ("lstm_writer",),
+        mechanism="item",
         why="text written token by token, each looked at on the host",
         also=("redundant_d2d", "loop_indexing"), strengths=MANY, rank=2,
         runs_on=only("lstm_writer"),
@@ -54,6 +55,7 @@ PAIRS: tuple[Pair, ...] = (
     Pair(
         "znorm_reads", "sync_stall", gradients.ScoresByNumbers,
         gradients.ScoresTogether, ("cnn",),
+        mechanism="item",
         why="the same with two numbers read a weight",
         also=("launch_bound",), strengths=MANY,
         tolerance=1e-2, precision="variance as a difference of two sums in fp32",
@@ -67,6 +69,7 @@ PAIRS: tuple[Pair, ...] = (
     Pair(
         "neighbors_not_prefetched", "dataloader_bound", graphs.SamplesInStep,
         graphs.SamplesAhead, ("sage",),
+        mechanism="no_workers",
         why="the same in a loader, without workers and with two",
         runs_on=only("sage"),
     ),
@@ -89,6 +92,7 @@ PAIRS: tuple[Pair, ...] = (
     Pair(
         "int8_by_float", "redundant_d2d", numbers.DequantizesLayers, Training,
         ("int8_layers",),
+        mechanism="cast",
         why="each layer to floating point and back, against whole numbers throughout",
         also=("tensor_core_unused",), strengths=MANY, runs_on=only("int8_layers"),
         tolerance=1e-6, precision="none is lost: scales are powers of two",
