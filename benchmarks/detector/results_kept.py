@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 from compact_corpus import Corpus
-from judging.figures import Judged
+from judging.judged import Judged
 
 _CODE = Path(__file__).parent
 #: What decides about a score or a figure; the rest only writes things down.
@@ -62,6 +62,11 @@ def folder_of(corpus: Corpus, quick: bool) -> Path:
         for path in sorted(_CODE.glob(pattern)):
             digest.update(path.read_bytes())
     return corpus.folder.parent / "evaluated" / digest.hexdigest()[:12]
+
+
+def gold_kept(corpus: Corpus) -> bool:
+    """Tell whether results of S7 are kept, of whatever code."""
+    return any((corpus.folder.parent / "evaluated").glob("*/S7-*"))
 
 
 def path_of(folder: Path, fold: str, baseline: str, seed: int) -> Path:

@@ -16,7 +16,8 @@ from baselines.table import BASELINES
 from baselines.task import NotHere, Task
 from compact_corpus import Corpus, read_corpus
 from folds import Fold, Skipped
-from judging.figures import Judged, judge
+from judging.figures import judge
+from judging.judged import Judged
 from results_kept import Result, folder_of, keep, load, path_of
 from splits import folds_of, rows_to_test
 from threadpoolctl import threadpool_limits

@@ -13,10 +13,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from compact_corpus import SIDES
+from judging.judged import RESAMPLES, Judged
 from results_kept import Result
 
 #: Ends of a 95 % interval, in percent.
 _ENDS = (2.5, 97.5)
+#: The figure of each head.
+_OF_HEADS = tuple(f"{head}_auroc" for head in SIDES)
 
 
 @dataclass(frozen=True)
@@ -27,10 +31,10 @@ class Figure:
     low: float = float("nan")
     high: float = float("nan")
 
-    def as_list(self) -> list[float | None]:
-        """Return value, low and high for JSON: four decimals, None for NaN."""
-        values = (self.value, self.low, self.high)
-        return [None if np.isnan(v) else round(float(v), 4) for v in values]
+    def as_list(self) -> list[float]:
+        """Return value, low and high for JSON as far as known, the ends to 0.001."""
+        values = ((self.value, 4), (self.low, 3), (self.high, 3))
+        return [round(float(v), digits) for v, digits in values if not np.isnan(v)]
 
 
 @dataclass(frozen=True)
@@ -39,7 +43,8 @@ class Row:
 
     Attributes:
         figures: By name.
-        resampled: The mean in each resample, for differences.
+        by_fold: Of the heads' areas, for differences: what a fold holds out, and float
+            [1 + resamples], the mean over seeds.
         worst: Head and (where, area): the fold and family it does worst in.
         by_item: Head and, by what a fold holds out, the area there.
         skipped: Why there are no figures, or "".
@@ -48,12 +53,16 @@ class Row:
     """
 
     figures: dict[str, Figure]
-    resampled: dict[str, np.ndarray]
+    by_fold: dict[str, dict[str, np.ndarray]]
     worst: dict[str, tuple[str, float]]
     by_item: dict[str, dict[str, float]]
     skipped: str
     seeds: int
     seconds: float
+
+    def as_list(self, name: str) -> list[float]:
+        """Return a figure as its own `as_list`; empty if there is none."""
+        return self.figures[name].as_list() if name in self.figures else []
 
 
 def summarize(results: Iterable[Result]) -> dict[tuple[str, str], Row]:
@@ -65,66 +74,80 @@ def summarize(results: Iterable[Result]) -> dict[tuple[str, str], Row]:
 
 
 def difference(row: Row, other: Row, name: str) -> Figure:
-    """Return by how much a row is above another, with an interval of the difference."""
-    if name not in row.figures or name not in other.figures:
+    """Return by how much a row is above another, with an interval of the difference.
+
+    Only folds that both have count: a row with an easy fold alone is not ahead of one
+    with all of them.
+    """
+    mine, others = row.by_fold.get(name, {}), other.by_fold.get(name, {})
+    items = [item for item in mine if item in others]
+    if not items:
         return Figure(float("nan"))
-    value = row.figures[name].value - other.figures[name].value
-    if name not in row.resampled or name not in other.resampled:
-        return Figure(value)
-    return _figure(value, row.resampled[name] - other.resampled[name])
+    by = _means([mine[item] - others[item] for item in items])
+    return _figure(float(by[0]), by[1:])
 
 
-def as_json(rows: dict[tuple[str, str], Row]) -> list[dict[str, Any]]:
-    """Return the rows as plain data."""
-    return [
-        {
-            "split": split,
-            "baseline": baseline,
-            "figures": {n: f.as_list() for n, f in sorted(row.figures.items())},
-            "worst": {h: [w, round(a, 4)] for h, (w, a) in row.worst.items()},
-            "by_item": {
-                h: {i: round(a, 4) for i, a in of.items()}
-                for h, of in row.by_item.items()
-            },
-            "skipped": row.skipped,
-            "seeds": row.seeds,
-            "seconds": round(row.seconds, 1),
-        }
-        for (split, baseline), row in rows.items()
-    ]
+def as_json(rows: dict[tuple[str, str], Row]) -> dict[str, Any]:
+    """Return `figures`, their names, and `rows`, each with a list of as many."""
+    names = sorted({name for row in rows.values() for name in row.figures})
+    return {
+        "figures": names,
+        "rows": [
+            {
+                "split": split,
+                "baseline": baseline,
+                "figures": [row.as_list(name) for name in names],
+                "worst": {h: [w, round(a, 4)] for h, (w, a) in row.worst.items()},
+                "by_item": {
+                    h: {i: round(a, 4) for i, a in of.items()}
+                    for h, of in row.by_item.items()
+                },
+                "skipped": row.skipped,
+                "seeds": row.seeds,
+                "seconds": round(row.seconds, 1),
+            }
+            for (split, baseline), row in rows.items()
+        ],
+    }
 
 
 def _row(results: Sequence[Result]) -> Row:
     ran = [r for r in results if not r.skipped]
     names = sorted({name for r in ran for name in r.judged.figures})
-    figures, resampled = {}, {}
+    figures, by_fold = {}, {}
     for name in names:
-        values, again = [], []
+        folds = {}
         for item in sorted({r.item for r in ran}):
             some = [
-                r.judged for r in ran if r.item == item and name in r.judged.figures
+                _with_resamples(r.judged, name)
+                for r in ran
+                if r.item == item and name in r.judged.figures
             ]
-            if not some:
-                continue
-            values.append(np.mean([j.figures[name] for j in some]))
-            drawn = [j.resampled[name] for j in some if name in j.resampled]
-            if drawn:
-                again.append(np.mean(drawn, axis=0))
-        value = _mean(values)
-        if again:
-            resampled[name] = _means(again)
-            figures[name] = _figure(value, resampled[name])
-        else:
-            figures[name] = Figure(value)
+            if some:
+                folds[item] = np.mean(some, axis=0)
+        whole = _means(list(folds.values()))
+        figures[name] = _figure(float(whole[0]), whole[1:])
+        if name in _OF_HEADS:
+            by_fold[name] = folds
     return Row(
         figures,
-        resampled,
+        by_fold,
         _worst(ran),
-        _by_item(ran),
+        {
+            head: {item: float(v[0]) for item, v in by_fold[name].items()}
+            for head, name in zip(SIDES, _OF_HEADS, strict=True)
+            if name in by_fold
+        },
         results[0].skipped if not ran else "",
         len({r.seed for r in ran}),
         sum(r.seconds for r in results),
     )
+
+
+def _with_resamples(judged: Judged, name: str) -> np.ndarray:
+    """Return a figure and its resamples; NaN where there are none."""
+    again = judged.resampled.get(name, np.full(RESAMPLES, np.nan))
+    return np.concatenate([[judged.figures[name]], again])
 
 
 def _figure(value: float, resampled: np.ndarray) -> Figure:
@@ -134,11 +157,6 @@ def _figure(value: float, resampled: np.ndarray) -> Figure:
         return Figure(value)
     low, high = np.percentile(known, _ENDS)
     return Figure(value, float(low), float(high))
-
-
-def _mean(values: Sequence[float]) -> float:
-    known = [v for v in values if np.isfinite(v)]
-    return float(np.mean(known)) if known else float("nan")
 
 
 def _means(again: Sequence[np.ndarray]) -> np.ndarray:
@@ -162,17 +180,3 @@ def _worst(results: Sequence[Result]) -> dict[str, tuple[str, float]]:
         )
         for head, of in found.items()
     }
-
-
-def _by_item(results: Sequence[Result]) -> dict[str, dict[str, float]]:
-    found: dict[str, dict[str, float]] = {}
-    for head in ("cpu", "gpu"):
-        for item in sorted({r.item for r in results}):
-            some = [
-                r.judged.figures[f"{head}_auroc"]
-                for r in results
-                if r.item == item and f"{head}_auroc" in r.judged.figures
-            ]
-            if some:
-                found.setdefault(head, {})[item] = _mean(some)
-    return found

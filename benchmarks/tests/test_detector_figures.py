@@ -8,12 +8,20 @@ import pytest
 
 pytest.importorskip("sklearn")
 
+from compact_corpus import Corpus, read_corpus
+from folds import Fold
 from judging.curves import curve_figures
-from judging.figures import Judged, calibration_error
+from judging.figures import calibration_errors, judge
+from judging.judged import Judged, Resamples, Scores, draw_groups
+from judging.kinds import macro_f1
 from judging.pair_counts import count_pairs
+from judging.sources import source_areas
 from results_kept import Result
-from sklearn.metrics import average_precision_score, roc_auc_score, roc_curve
+from sklearn.metrics import average_precision_score, f1_score, roc_auc_score, roc_curve
+from splits import folds_of, rows_to_test
 from summary import difference, summarize
+from synthetic_corpus import write_corpus
+from window_labels import label_windows
 
 pytestmark = pytest.mark.verify
 
@@ -101,13 +109,120 @@ def test_time_found_at_one_false_alarm_a_trace() -> None:
 
 
 def test_calibration_error_by_hand() -> None:
-    said = np.array([0.05, 0.05, 0.95, 0.95])
-    assert calibration_error(said, np.array([False, False, True, True])) == (
-        pytest.approx(0.05)
+    said, run = np.array([0.05, 0.05, 0.95, 0.95]), np.array([0, 0, 0, 1])
+    drawn = Resamples(np.array([[1.0, 1], [1, 0], [0, 0]]), np.array([0, 1]))
+    right = np.array([False, False, True, True])
+    found = calibration_errors(said, right, run, drawn)
+    assert found[:2] == pytest.approx(0.05) and np.isnan(found[2])
+    # Turned round; without the second group one window fewer is off by 0.95.
+    assert calibration_errors(said, ~right, run, drawn)[:2] == pytest.approx(0.95)
+    half = np.array([False, True, True, False])
+    # The first bin is off by (0.05 - 0.95) / 4, the last by (0.95 - 0.05) / 4.
+    assert calibration_errors(said, half, run, drawn)[0] == pytest.approx(0.45)
+    assert calibration_errors(said, half, run, drawn)[1] == pytest.approx(0.95 / 3)
+
+
+def test_macro_f1_is_that_of_scikit_learn() -> None:
+    random = np.random.default_rng(3)
+    truth, said = random.integers(0, 4, (2, 300))
+    said = np.where(random.random(300) < 0.5, truth, said + 1)
+    run = np.sort(random.integers(0, 6, 300))
+    weights = np.array([np.ones(6), [3.0, 0, 1, 1, 0, 1]])
+    found = macro_f1(truth, said, run, Resamples(weights, np.arange(6)))
+    for value, weight in zip(found, weights, strict=True):
+        expected = f1_score(
+            truth, said, labels=np.unique(truth), average="macro", zero_division=0,
+            sample_weight=weight[run],
+        )  # fmt: skip
+        assert value == pytest.approx(expected)
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
+    out = tmp_path_factory.mktemp("corpus")
+    write_corpus(out, groups=80, windows=14, seed=4)
+    return read_corpus(out)
+
+
+def _first_fold(corpus: Corpus, split: str) -> Fold:
+    folds = folds_of(corpus, label_windows(corpus))[0]
+    return next(fold for fold in folds if fold.split == split)
+
+
+def test_who_names_the_source_scores_one_half(corpus: Corpus) -> None:
+    """Whatever is said of a source as a whole, the main figure does not see."""
+    labels, fold = label_windows(corpus), _first_fold(corpus, "S1")
+    # Of one source few negatives are left, so that its name says much.
+    source = corpus.of_windows("source")
+    rare = np.random.default_rng(1).random(len(source)) < 0.8
+    fold.test[(fold.test == 0) & (source == "S") & rare] = -1
+    rows = rows_to_test(corpus, fold)
+    named = 1.0 * (source[rows] == "S")
+    found = judge(corpus, labels, fold, rows, Scores(np.stack([named, named]))).figures
+    assert found["cpu_auroc"] == 0.5 and found["cpu_auroc_pooled"] > 0.6
+    # Nor does it see what is added to all that is said of a source.
+    noise = np.random.default_rng(2).normal(0, 1, len(rows))
+    bare = judge(corpus, labels, fold, rows, Scores(np.stack([noise, noise]))).figures
+    both = Scores(np.stack([noise + 100 * named, noise]))
+    mixed = judge(corpus, labels, fold, rows, both).figures
+    assert mixed["cpu_auroc"] == bare["cpu_auroc"]
+    assert abs(mixed["cpu_auroc_pooled"] - bare["cpu_auroc_pooled"]) > 0.02
+
+
+def test_the_figure_is_the_mean_of_the_sources(corpus: Corpus) -> None:
+    labels, fold = label_windows(corpus), _first_fold(corpus, "S1")
+    rows = rows_to_test(corpus, fold)
+    source, label = corpus.of_windows("source")[rows], fold.test[0, rows]
+    said = np.random.default_rng(2).normal(0, 1, len(rows)) + (label == 1)
+    judged = judge(corpus, labels, fold, rows, Scores(np.stack([said, said])))
+    expected = {}
+    for name in np.unique(source):
+        here = (source == name) & (label >= 0)
+        positive = label[here] == 1
+        if min(positive.sum(), (~positive).sum()) >= 30:
+            expected[str(name)] = roc_auc_score(positive, said[here])
+    assert len(expected) > 1
+    for name, area in expected.items():
+        assert judged.figures[f"cpu_auroc_in_{name}"] == pytest.approx(area)
+    mean = np.mean(list(expected.values()))
+    assert judged.figures["cpu_auroc"] == pytest.approx(mean)
+    assert source_areas(said, label, source) == pytest.approx(expected)
+    # A source that has too few does not count.
+    few = np.where((source == "S") & (label == 1), -1, label)
+    few[np.flatnonzero((source == "S") & (label == 1))[:29]] = 1
+    assert set(source_areas(said, few, source)) == set(expected) - {"S"}
+
+
+def test_everything_that_is_a_figure_has_an_interval(corpus: Corpus) -> None:
+    labels, fold = label_windows(corpus), _first_fold(corpus, "S1")
+    rows = rows_to_test(corpus, fold)
+    random = np.random.default_rng(2)
+    heads = np.clip(
+        labels.strongest[:, rows] + random.normal(0, 0.1, (2, len(rows))), 0, 1
     )
-    assert calibration_error(said, np.array([True, True, False, False])) == (
-        pytest.approx(0.95)
-    )
+    scores = Scores(heads, corpus.saved[rows], corpus.saved_all[rows] * 0.9, True)
+    judged = judge(corpus, labels, fold, rows, scores)
+    wanted = {
+        f"{head}_{name}"
+        for head in ("cpu", "gpu")
+        for name in ("auroc", "auprc", "recall_1fp", "found_1alarm", "ece")
+    } | {"kind_accuracy", "kind_macro_f1", "recoverable_error"}  # fmt: skip
+    assert wanted <= set(judged.resampled) and wanted <= set(judged.figures)
+    for name in wanted - {"kind_accuracy", "kind_macro_f1"}:
+        again = judged.resampled[name]
+        assert np.nanmin(again) < judged.figures[name] < np.nanmax(again), name
+
+
+def test_a_group_is_drawn_alike_in_every_fold(corpus: Corpus) -> None:
+    first, second = np.arange(400), np.arange(200, 900)
+    drawn = {}
+    for rows in (first, second):
+        made = draw_groups(corpus, rows)
+        for run in np.unique(corpus.run[rows]):
+            weights = made.weights[:, made.group_of_run[run]]
+            assert weights[0] == 1
+            group = corpus.runs[run].group
+            assert np.array_equal(drawn.setdefault(group, weights), weights)
 
 
 def _result(
@@ -124,9 +239,14 @@ def test_means_over_seeds_then_folds() -> None:
     ]  # fmt: skip
     row = summarize(results)["S2", "trees"]
     assert row.figures["cpu_auroc"].value == pytest.approx(0.8)
-    assert row.resampled["cpu_auroc"] == pytest.approx([0.75, 0.85])
+    means = row.by_fold["cpu_auroc"]
+    assert means["T4"] == pytest.approx([0.7, 0.6, 0.8])
+    assert row.figures["cpu_auroc"].low == pytest.approx(0.7525)
     assert row.by_item == {"cpu": {"A100": 0.9, "T4": pytest.approx(0.7)}}
     better = summarize([_result("T4", 0, 0.9, [0.9, 0.9], "net")])["S2", "net"]
     by = difference(better, row, "cpu_auroc")
-    assert by.value == pytest.approx(0.1)
-    assert 0.05 <= by.low <= by.high <= 0.15
+    # Against what the other has in that fold, not in the harder ones and easier ones.
+    assert by.value == pytest.approx(0.2)
+    assert 0.1 <= by.low <= by.high <= 0.3
+    easy = summarize([_result("A100", 0, 0.85, [0.85, 0.85], "net")])["S2", "net"]
+    assert difference(easy, row, "cpu_auroc").value == pytest.approx(-0.05)

@@ -9,24 +9,24 @@ free the same time.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from compact_corpus import SIDES, Corpus
 from folds import Fold
-from sklearn.metrics import accuracy_score, f1_score
 from window_labels import Labels
+
+from judging.judged import Judged, Resamples, Scores
 
 FLAGGED_OF_NEGATIVES = 0.01
 
 
 def kind_figures(
-    figures: dict[str, float],
+    judged: Judged,
     corpus: Corpus,
     labels: Labels,
     fold: Fold,
     rows: np.ndarray,
-    scores: Any,
+    scores: Scores,
+    drawn: Resamples,
 ) -> None:
     """Add `kind_accuracy`, `kind_macro_f1`, `kind_windows` and `recoverable_error`.
 
@@ -39,28 +39,45 @@ def kind_figures(
             flagged |= _flagged(fold.test[side, rows], scores.heads[side])
         asked = flagged & (labels.kind[rows] >= 0)
         asked &= np.isfinite(scores.kinds).all(axis=1)
-        figures["kind_windows"] = float(asked.sum())
+        judged.add("kind_windows", np.array([asked.sum()]))
         if asked.any():
-            said = scores.kinds[asked].argmax(axis=1)
-            right = labels.right[rows[asked], said]
-            truth = np.where(right, said, labels.kind[rows[asked]])
-            figures["kind_accuracy"] = float(accuracy_score(truth, said))
-            figures["kind_macro_f1"] = float(
-                f1_score(
-                    truth,
-                    said,
-                    labels=np.unique(truth),
-                    average="macro",
-                    zero_division=0,
-                )
-            )
+            said, here = scores.kinds[asked].argmax(axis=1), rows[asked]
+            right = labels.right[here, said]
+            truth = np.where(right, said, labels.kind[here])
+            run = corpus.run[here]
+            judged.add("kind_accuracy", drawn.means(run, right.astype(float)))
+            judged.add("kind_macro_f1", macro_f1(truth, said, run, drawn))
     if scores.recoverable is not None:
-        truth = np.clip(corpus.saved_all[rows], 0, 1)
+        saved = np.clip(corpus.saved_all[rows], 0, 1)
         tested = (fold.test[:, rows] >= 0).any(axis=0)
-        known = np.isfinite(truth) & np.isfinite(scores.recoverable) & tested
+        known = np.isfinite(saved) & np.isfinite(scores.recoverable) & tested
         if known.any():
-            off = np.abs(np.clip(scores.recoverable, 0, 1) - truth)[known]
-            figures["recoverable_error"] = float(off.mean())
+            off = np.abs(np.clip(scores.recoverable, 0, 1) - saved)[known]
+            run = corpus.run[rows[known]]
+            judged.add("recoverable_error", drawn.means(run, off))
+
+
+def macro_f1(
+    truth: np.ndarray, said: np.ndarray, run: np.ndarray, drawn: Resamples
+) -> np.ndarray:
+    """Return the mean F1 of the kinds that are there.
+
+    Args:
+        truth: int [n].
+        said: int [n].
+        run: int [n]: of each window.
+        drawn: To resample with; a kind that a resample has none of does not count
+            there.
+    """
+    kinds = np.unique(truth)
+    is_it, named = truth[:, None] == kinds, said[:, None] == kinds
+    there = drawn.sums(run, is_it.astype(float))
+    both = there + drawn.sums(run, named.astype(float))
+    hits = 2 * drawn.sums(run, (is_it & named).astype(float))
+    each = np.divide(hits, both, out=np.zeros_like(hits), where=both > 0)
+    count = (there > 0).sum(axis=1)
+    total = np.where(there > 0, each, 0.0).sum(axis=1)
+    return np.divide(total, count, out=np.full(len(count), np.nan), where=count > 0)
 
 
 def _flagged(test: np.ndarray, said: np.ndarray) -> np.ndarray:
