@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """baselines/outliers.py: how far a window lies from those of good traces.
 
-All are fitted to windows of good traces, know no side, and score both heads alike.
+All are fitted to windows of good traces, as many of each source, or what is seldom
+would be the source that has few. They know no side, and score both heads alike.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from judging.figures import Scores
+from judging.judged import Scores
 from sklearn.cluster import MiniBatchKMeans
 from sklearn.decomposition import PCA
 from sklearn.ensemble import IsolationForest
@@ -21,11 +22,16 @@ from baselines.task import NotHere, Task
 MOST = {"linear": 20_000, "neighbors": 4_000, "kernel": 2_000}
 
 
-def _fit_rows(task: Task, kind: str) -> np.ndarray:
-    rows = task.few(task.good_rows, MOST[kind])
+def _rows(task: Task, kind: str) -> np.ndarray:
+    rows = task.few_even(task.good_rows, MOST[kind])
     if len(rows) < 50:
         raise NotHere("fewer than 50 windows of good traces to fit to")
-    return task.evened[rows]
+    return rows
+
+
+def _fit_rows(task: Task, kind: str) -> np.ndarray:
+    fit: np.ndarray = task.evened[_rows(task, kind)]
+    return fit
 
 
 def _reduced(task: Task) -> np.ndarray:
@@ -50,8 +56,7 @@ def k_means(task: Task) -> Scores:
 
 def mixture(task: Task) -> Scores:
     """Score by how unlikely a mixture of 8 Gaussians finds it."""
-    rows = task.few(task.good_rows, MOST["linear"])
-    _fit_rows(task, "linear")
+    rows = _rows(task, "linear")
     model = GaussianMixture(8, reg_covar=1e-2, max_iter=50, random_state=task.seed)
     model.fit(_reduced(task)[rows])
     return Scores(task.both_heads(-model.score_samples(_reduced(task)[task.rows])))
@@ -60,8 +65,7 @@ def mixture(task: Task) -> Scores:
 def neighbors(task: Task) -> Scores:
     """Score by the local outlier factor."""
     model = LocalOutlierFactor(20, novelty=True)
-    rows = task.few(task.good_rows, MOST["neighbors"])
-    _fit_rows(task, "neighbors")
+    rows = _rows(task, "neighbors")
     model.fit(_reduced(task)[rows])
     return Scores(task.both_heads(-model.score_samples(_reduced(task)[task.rows])))
 
@@ -84,7 +88,6 @@ def reconstruction(task: Task) -> Scores:
 def one_class(task: Task) -> Scores:
     """Score by a one-class support vector machine."""
     model = OneClassSVM(nu=0.1, gamma="scale")
-    rows = task.few(task.good_rows, MOST["kernel"])
-    _fit_rows(task, "kernel")
+    rows = _rows(task, "kernel")
     model.fit(_reduced(task)[rows])
     return Scores(task.both_heads(-model.score_samples(_reduced(task)[task.rows])))

@@ -5,56 +5,54 @@ Each rule is a quantity that a tool looks at. Its threshold is tuned: a decision
 of one node on the windows to train on, which is kinder to the tool than its own
 constant, made for whole traces. A tool's score is the sum over its rules of the share
 of positives on the window's side of the threshold. What a tool looks at and no column
-tells is left out.
+tells is left out, as is SageMaker's balance of devices.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 import numpy as np
-from judging.figures import Scores
+from judging.judged import Scores
 from sklearn.tree import DecisionTreeClassifier
 
 from baselines.task import NotHere, Task
 
 #: Tool: what its rules look at, and which columns read that. A column by cause, which
 #: is torchtraceap's own rule, stands in only where no statistic tells.
-PEERS: dict[str, tuple[tuple[str, str], ...]] = {
+PEERS: dict[str, tuple[tuple[str, tuple[str, ...]], ...]] = {
     "TorchTidy": (
-        ("copies of what was just filled", r"^fills$|^op_copies$"),
-        ("loops that index", r"^indexing$|^repeats$"),
-        ("matrix products without TF32", r"^tensor_core_unused$"),
-        ("optimizers of single tensors", r"^optimizer$|^in_optimizer$"),
-        ("loading without workers", r"^in_loader$"),
-        ("gradients filled with zeros", r"^fills$"),
-        ("bias before a norm", r"^conv_bias_bn$"),
-        ("dimensions not of 8", r"^misaligned_gemm$"),
+        ("copies of what was just filled", ("fills", "op_copies")),
+        ("loops that index", ("indexing", "repeats")),
+        ("matrix products without TF32", ("cause_tensor_core_unused",)),
+        ("optimizers of single tensors", ("optimizer", "in_optimizer")),
+        ("loading without workers", ("in_loader",)),
+        ("gradients filled with zeros", ("fills",)),
+        ("bias before a norm", ("cause_conv_bias_bn",)),
+        ("dimensions not of 8", ("cause_misaligned_gemm",)),
     ),
     "TensorBoard plugin": (
-        ("loading, share of the step", r"^(late_)?in_loader$"),
-        ("communication, share of the step", r"^communication$"),
-        ("utilization of the GPU", r"^busy"),
-        ("tensor cores", r"^tensor_core_unused$"),
-        ("occupancy", r"^occupancy$"),
-        ("blocks a multiprocessor", r"^grids_small$"),
-        ("DataParallel", r"^data_parallel$"),
+        ("loading, share of the step", ("in_loader", "late_in_loader")),
+        ("communication, share of the step", ("communication",)),
+        ("utilization of the GPU", ("busy",)),
+        ("tensor cores", ("cause_tensor_core_unused",)),
+        ("occupancy", ("occupancy",)),
+        ("blocks a multiprocessor", ("grids_small",)),
+        ("DataParallel", ("cause_data_parallel",)),
     ),
     "Nsight Systems": (
-        ("pageable copies", r"^copies_pageable$"),
-        ("copies that block", r"^copies_blocking$"),
-        ("memory set while the host waits", r"^memsets$"),
-        ("calls that synchronize", r"^waits$|^in_waits$"),
-        ("gaps", r"^idle_(medium|long)$|^gap_longest$"),
-        ("utilization over time", r"^busy"),
+        ("pageable copies", ("copies_pageable",)),
+        ("copies that block", ("copies_blocking",)),
+        ("memory set while the host waits", ("memsets",)),
+        ("calls that synchronize", ("waits", "in_waits")),
+        ("gaps", ("idle_medium", "idle_long", "gap_longest")),
+        ("utilization over time", ("busy",)),
     ),
     "SageMaker Debugger": (
-        ("utilization of the GPU", r"^busy"),
-        ("the host busy while the GPU is not", r"^threads_active$|^host_late"),
-        ("loading", r"^(late_)?in_loader$"),
-        ("outlying steps", r"^length_ratio$|^step_outlier$"),
-        ("balance of devices", r"^straggler$"),
+        ("utilization of the GPU", ("busy",)),
+        ("the host busy while the GPU is not", ("threads_active", "late")),
+        ("loading", ("in_loader", "late_in_loader")),
+        ("outlying steps", ("length_ratio", "cause_step_outlier")),
     ),
 }
 _MOST_ROWS = 20_000
@@ -82,12 +80,12 @@ def peer_scores(task: Task, tool: str) -> Scores:
 
 def rule_columns(columns: Sequence[str], tool: str) -> dict[str, list[int]]:
     """Return the columns for each rule of a tool that some column can tell."""
-    found = {}
-    for rule, pattern in PEERS[tool]:
-        some = [k for k, name in enumerate(columns) if re.search(pattern, name)]
-        if some:
-            found[rule] = some
-    return found
+    number = {name: k for k, name in enumerate(columns)}
+    found = {
+        rule: [number[name] for name in names if name in number]
+        for rule, names in PEERS[tool]
+    }
+    return {rule: some for rule, some in found.items() if some}
 
 
 def _fired(task: Task, side: int, rows: np.ndarray, columns: list[int]) -> np.ndarray:

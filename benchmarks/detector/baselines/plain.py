@@ -3,56 +3,78 @@
 
 from __future__ import annotations
 
-import warnings
+from collections.abc import Sequence
 
 import numpy as np
-from judging.figures import Scores
-from scipy.stats import rankdata
+from judging.judged import Scores
+from judging.sources import areas, source_areas
 from sklearn.tree import DecisionTreeClassifier
 
-from baselines.task import Task
+from baselines.task import NotHere, Task
+
+#: The trivial labelers of the protocol: idle explains most of many a label. Which way
+#: up, and which column, is chosen where training is allowed.
+IDLE = {
+    "busy fraction": ("busy",),
+    "host late": ("late", "late_of_idle"),
+    "idle after a sync": ("idle_after_wait", "late_in_wait"),
+}
+_MOST_ROWS = 10_000
 
 
-def feature_areas(features: np.ndarray, positive: np.ndarray) -> np.ndarray:
-    """Return the area under the ROC curve of each column, by itself.
+def one_column(task: Task, names: Sequence[str] | None = None) -> Scores:
+    """Score by the column that does best where training is allowed, either way up.
+
+    The best is that of the highest area within sources, see judging/sources.py.
 
     Args:
-        features: float [n, F]; a NaN ranks in the middle of its column.
-        positive: bool [n], of both kinds.
+        task: What to score.
+        names: Columns to choose from; None: all.
+
+    Raises:
+        NotHere: The corpus has none of them.
     """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # A column of NaN only.
-        middle = np.nan_to_num(np.nanmedian(features, axis=0))
-    filled = np.where(np.isnan(features), middle, features)
-    ranks = rankdata(filled, axis=0)
-    ups = int(positive.sum())
-    downs = len(positive) - ups
-    return (ranks[positive].sum(axis=0) - ups * (ups + 1) / 2) / (ups * downs)
-
-
-def best_feature(task: Task) -> Scores:
-    """Score by the column that does best where training is allowed, either way up."""
+    columns = task.corpus.columns
+    some = [k for k, name in enumerate(columns) if names is None or name in names]
+    if not some:
+        raise NotHere(f"no column {' or '.join(names or ())}")
+    features = task.corpus.features[:, some]
+    source = task.corpus.of_windows("source")
 
     def head(side: int) -> np.ndarray | None:
-        rows = task.train_rows(side, 10_000)
+        rows = task.train_rows(side, _MOST_ROWS)
         if not len(rows):
             return None
-        features = task.corpus.features
-        areas = feature_areas(features[rows], task.fold.train[side, rows] == 1)
-        best = int(np.abs(areas - 0.5).argmax())
+        label = task.fold.train[side, rows]
+        found = list(source_areas(features[rows], label, source[rows]).values())
+        # Too few windows of each source: all together, rather than by chance.
+        found = found or [areas(features[rows], label == 1)]
+        over = np.mean(found, axis=0)
+        best = int(np.abs(over - 0.5).argmax())
         column = features[:, best]
-        middle = np.nan_to_num(np.nanmedian(column[rows]))
+        trained = column[rows][np.isfinite(column[rows])]
+        middle = float(np.median(trained)) if len(trained) else 0.0
         values = np.nan_to_num(column[task.rows], nan=middle)
-        return values if areas[best] > 0.5 else -values
+        return values if over[best] > 0.5 else -values
 
     return Scores(task.by_head(head))
 
 
-def idle(task: Task) -> Scores:
-    """Score by the idle fraction of the device: the trivial labeler."""
-    busy = task.corpus.busy[task.rows]
-    share = 1 - np.nan_to_num(busy, nan=0.5)
-    return Scores(task.both_heads(share), recoverable=1 - np.nan_to_num(busy, nan=1))
+def source_only(task: Task) -> Scores:
+    """Score by how often the window's source is positive where training is allowed."""
+    source = task.corpus.of_windows("source")
+
+    def head(side: int) -> np.ndarray | None:
+        rows = task.train_rows(side, len(source))
+        if not len(rows):
+            return None
+        label = task.fold.train[side, rows]
+        said = np.full(task.size, label.mean())
+        for name in np.unique(source[rows]):
+            said[source[task.rows] == name] = label[source[rows] == name].mean()
+        return said
+
+    return Scores(task.by_head(head), probable=True)
 
 
 def own_rules(task: Task) -> Scores:
@@ -77,7 +99,7 @@ def small_tree(task: Task) -> Scores:
     """Score by a decision tree of depth two on the features."""
 
     def head(side: int) -> np.ndarray | None:
-        rows = task.train_rows(side, 10_000)
+        rows = task.train_rows(side, _MOST_ROWS)
         if not len(rows):
             return None
         tree = DecisionTreeClassifier(

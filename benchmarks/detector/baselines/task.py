@@ -12,13 +12,16 @@ from typing import Any, TypeVar
 import numpy as np
 from compact_corpus import SIDES, Corpus
 from folds import Fold
-from judging.figures import Scores
+from judging.judged import Scores
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import RobustScaler
 from window_labels import Labels
 
+from baselines.trace_labels import UNKNOWN, trace_labels
+
 Made = TypeVar("Made")
+_LEAST_OF_SOURCE = 200
 
 
 class NotHere(Exception):
@@ -83,8 +86,32 @@ class Task:
 
     @cached_property
     def good_rows(self) -> np.ndarray:
-        """Windows to train on, of traces that are good as a whole."""
-        return np.flatnonzero(self.fold.trained & self.corpus.of_windows("good"))
+        """Windows to train on, of traces that are known to be good as a whole."""
+        good = self.corpus.goodness == 1
+        return np.flatnonzero(self.fold.trained & good[self.corpus.run])
+
+    @cached_property
+    def trace_labels(self) -> np.ndarray:
+        """int8 [2, N]: what is known of each window's trace, see trace_labels.py.
+
+        UNKNOWN of what may not be trained on.
+        """
+        labels = trace_labels(self.corpus)[:, self.corpus.run]
+        return np.where(self.fold.trained, labels, UNKNOWN)
+
+    def few_even(self, rows: np.ndarray, most: int) -> np.ndarray:
+        """Return at most so many of the rows, in order, as many of each source.
+
+        A source of fewer than 200 gives what it has, and does not hold the others back.
+        """
+        source = self.corpus.of_windows("source")[rows]
+        names, counts = np.unique(source, return_counts=True)
+        if not len(names):
+            return rows
+        least = counts[counts >= _LEAST_OF_SOURCE].min(initial=most)
+        each = min(most // len(names), int(least))
+        parts = [self.few(rows[source == name], each, 9) for name in names]
+        return np.sort(np.concatenate(parts))
 
     @cached_property
     def trained_rows(self) -> np.ndarray:

@@ -12,11 +12,14 @@ from typing import Any
 
 import numpy as np
 from catboost import CatBoostClassifier
-from judging.figures import Scores
+from judging.judged import Scores
 from lightgbm import LGBMClassifier, LGBMRegressor
 from scipy.stats import rankdata
 
-from baselines.task import Task
+from baselines.columns import by_cause
+from baselines.tabular import realmlp
+from baselines.task import NotHere, Task
+from baselines.trace_labels import UNKNOWN
 
 #: Most windows to train a model on.
 MOST = 20_000
@@ -61,8 +64,13 @@ def _cat(task: Task) -> CatBoostClassifier:
     )
 
 
-def _supervised(task: Task, make: Callable[[Task], Any]) -> np.ndarray:
+def _supervised(
+    task: Task, make: Callable[[Task], Any], without: np.ndarray | None = None
+) -> np.ndarray:
+    """Return the heads, from all columns but those that are marked."""
     features = task.corpus.features
+    if without is not None:
+        features = features[:, ~without]
 
     def head(side: int) -> np.ndarray | None:
         rows = task.train_rows(side, MOST)
@@ -76,14 +84,19 @@ def _supervised(task: Task, make: Callable[[Task], Any]) -> np.ndarray:
 
 
 def _weak(task: Task, make: Callable[[Task], Any]) -> np.ndarray:
-    """Give each window the label of its trace."""
-    rows = task.few(task.trained_rows, MOST)
-    bad = ~task.corpus.of_windows("good")[rows]
-    if bad.all() or not bad.any():
-        return np.full((2, task.size), np.nan)
+    """Give each window the label of its trace on that side."""
     features = task.corpus.features
-    model = make(task).fit(features[rows], bad.astype(int))
-    return task.both_heads(model.predict_proba(features[task.rows])[:, 1])
+
+    def head(side: int) -> np.ndarray | None:
+        label = task.trace_labels[side]
+        rows = task.few(np.flatnonzero(label != UNKNOWN), MOST, 4)
+        if len(np.unique(label[rows])) < 2:
+            return None
+        model = make(task).fit(features[rows], label[rows])
+        said: np.ndarray = model.predict_proba(features[task.rows])[:, 1]
+        return said
+
+    return task.by_head(head)
 
 
 def kinds_of(task: Task) -> np.ndarray | None:
@@ -122,6 +135,18 @@ def lightgbm(task: Task) -> Scores:
     )
 
 
+def lightgbm_bare(task: Task) -> Scores:
+    """Score by LightGBM without the columns by cause, which are the rules' own shares.
+
+    Raises:
+        NotHere: There are no such columns: it would be LightGBM once more.
+    """
+    without = by_cause(task.corpus.columns)
+    if not without.any():
+        raise NotHere("no column is by cause")
+    return Scores(_supervised(task, _light, without), probable=True)
+
+
 def lightgbm_weak(task: Task) -> Scores:
     """Score by LightGBM trained on trace labels."""
     return task.once("lightgbm_weak", lambda: Scores(_weak(task, _light)))
@@ -129,7 +154,7 @@ def lightgbm_weak(task: Task) -> Scores:
 
 def catboost(task: Task) -> Scores:
     """Score by CatBoost trained on window labels."""
-    return Scores(_supervised(task, _cat), probable=True)
+    return task.once("catboost", lambda: Scores(_supervised(task, _cat), probable=True))
 
 
 def catboost_weak(task: Task) -> Scores:
@@ -150,3 +175,10 @@ def stacked(task: Task) -> Scores:
         return np.asarray(ranks) / (2 * task.size)
 
     return Scores(task.by_head(head), trees.kinds, trees.recoverable)
+
+
+def together(task: Task) -> Scores:
+    """Score by the mean of what LightGBM, CatBoost and RealMLP call likely."""
+    trees = lightgbm(task)
+    each = [trees.heads, catboost(task).heads, realmlp(task).heads]
+    return Scores(np.mean(each, axis=0), trees.kinds, trees.recoverable, True)
