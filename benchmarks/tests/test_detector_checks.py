@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -13,10 +14,12 @@ import pytest
 pytest.importorskip("lightgbm")
 
 import gold_ledger
-from compact_corpus import Corpus, CorpusError, Run, read_corpus
+from compact_corpus import Corpus, Run, read_corpus
+from judging.judged import Judged
+from results_kept import Result, keep, path_of
 from summary import Figure, Row
 from synthetic_corpus import write_corpus
-from ten_checks import injecting, report, shortcuts, transfer
+from ten_checks import injecting, nulls, report, shortcuts, transfer
 from ten_checks.check import Check, Evidence
 from ten_checks.report import report_text
 
@@ -61,15 +64,31 @@ def test_flags_that_tell_slow_from_fixed(corpus: Corpus, evidence: Evidence) -> 
 def test_null_injections_that_look_like_a_cost(
     corpus: Corpus, evidence: Evidence
 ) -> None:
-    assert abs(injecting.null_injections(evidence).figure or 1.0) < 0.03
+    assert abs(nulls.null_injections(evidence).figure or 1.0) < 0.03
     # What was touched at no cost gets the columns of what costs.
     null = corpus.of_windows("role") == "null"
     dear = np.flatnonzero(evidence.labels.heads[0] == 1)
     features = corpus.features.copy()
     features[null] = features[np.resize(dear, null.sum())]
     loud = Evidence(dataclasses.replace(corpus, features=features), {}, quick=True)
-    check = injecting.null_injections(loud)
+    check = nulls.null_injections(loud)
     assert check.verdict == "failed" and (check.figure or 0) > 0.3
+
+
+def test_null_injections_are_compared_within_their_group(corpus: Corpus) -> None:
+    """A source, or a program, that is loud as a whole accuses no null injection."""
+    evidence = Evidence(corpus, {}, quick=True)
+    group = np.unique(corpus.of_windows("group"), return_inverse=True)[1]
+    of_group = np.stack([group % 7, group % 7])
+    evidence.scores = of_group  # type: ignore[misc]
+    assert nulls.null_injections(evidence).figure == 0.0
+    noise = np.random.default_rng(0).normal(0, 1, (2, len(group)))
+    # One loud group among the null runs is noise, which the error knows.
+    null = corpus.of_windows("role") == "null"
+    evidence.scores = noise + 100 * (null & (group == 3))  # type: ignore[misc]
+    assert nulls.null_injections(evidence).verdict == "undecided"
+    evidence.scores = noise + 100 * null  # type: ignore[misc]
+    assert nulls.null_injections(evidence).verdict == "failed"
 
 
 def test_a_feature_that_says_it_all(corpus: Corpus, evidence: Evidence) -> None:
@@ -95,6 +114,30 @@ def test_names_that_say_it_all(corpus: Corpus) -> None:
     bare = dataclasses.replace(corpus, columns=columns)
     check = shortcuts.blindness(Evidence(bare, {}))
     assert check.verdict == "skipped" and "not applicable" in check.meaning
+
+
+def test_the_rules_shares_are_what_no_blind_run_reads() -> None:
+    """On torchtraceap's own table: a share of each pattern, and no list is empty."""
+    core = pytest.importorskip("torchtraceap._core")
+    columns = [column.name for column in core.feature_columns()]
+    names, times, causes = shortcuts.columns_read(columns)
+    assert causes.sum() == len(core.patterns()) > 30
+    assert not (causes & (names | times)).any()
+    assert names.sum() > 20 and times.sum() > 40
+    for pattern in (shortcuts.READS_NAMES, shortcuts.READS_TIMES):
+        for part in pattern.pattern.split("|"):
+            assert any(re.search(part, column) for column in columns), part
+
+
+def test_what_is_by_cause_is_gone_in_a_blind_run(corpus: Corpus) -> None:
+    """Only a rule's share says anything: name-blind, it is lost."""
+    label = Evidence(corpus, {}).labels.heads[0]
+    noise = np.random.default_rng(0).normal(size=corpus.features.shape)
+    deaf = dataclasses.replace(corpus, features=noise.astype(np.float32))
+    shared = _with_column(deaf, "cause_sync_stall", label == 1)
+    check = shortcuts.blindness(Evidence(shared, {}, quick=True))
+    assert check.verdict == "failed" and (check.figure or 0) > 0.3
+    assert "1 are by cause" in check.meaning
 
 
 def test_a_simulator_that_betrays_itself(corpus: Corpus, evidence: Evidence) -> None:
@@ -132,6 +175,50 @@ def test_scores_that_know_nothing_of_strength(
     assert check.verdict == "failed" and (check.figure or 1) < 0.7
 
 
+def test_strengths_that_are_too_few_decide_nothing(
+    corpus: Corpus, evidence: Evidence
+) -> None:
+    perfect = Evidence(corpus, {}, quick=True)
+    cost = np.array([run.saved() for run in corpus.runs])[corpus.run]
+    perfect.scores = np.stack([cost, cost])  # type: ignore[misc]
+    check = transfer.strength(perfect)
+    assert check.verdict == "undecided" and check.figure == 1.0
+    assert "30 are needed" in check.meaning
+
+    def alike(run: Run) -> Run:
+        causes = tuple(
+            dataclasses.replace(c, pattern="sync_stall", mechanism="first")
+            for c in run.causes
+        )
+        return dataclasses.replace(run, causes=causes, group=f"g{len(run.family)}")
+
+    many = Evidence(_changed_runs(corpus, alike), {}, quick=True)
+    many.scores = perfect.scores  # type: ignore[misc]
+    assert transfer.strength(many).verdict == "passed"
+
+
+def test_a_twin_of_several_counts_once(corpus: Corpus) -> None:
+    """Slow runs of a real trace share the natural one: one label, one comparison."""
+    first = {}
+    for run in corpus.runs:
+        if run.role == "fixed":
+            first.setdefault(run.group, run.name)
+
+    def share(run: Run) -> Run:
+        return dataclasses.replace(run, twin=first[run.group]) if run.twin else run
+
+    shared = _changed_runs(corpus, share)
+    pairs = len({run.twin for run in shared.runs if run.role == "slow"})
+    check = injecting.swapped_labels(Evidence(shared, {}, quick=True))
+    learnable = {run.group for run in shared.runs if not run.held_out}
+    assert f" {len(learnable)} pairs" in check.meaning and len(learnable) <= pairs
+    evidence = Evidence(shared, {}, quick=True)
+    cost = np.array([run.saved() for run in shared.runs])[shared.run]
+    evidence.scores = np.stack([cost, cost])  # type: ignore[misc]
+    falls = int(transfer.strength(evidence).meaning.split(" of ")[1].split(";")[0])
+    assert falls <= pairs
+
+
 def test_pairs_that_leak_into_each_other(corpus: Corpus, evidence: Evidence) -> None:
     check = injecting.swapped_labels(evidence)
     assert check.verdict != "failed" and abs((check.figure or 0) - 0.5) < 0.06
@@ -158,21 +245,66 @@ def test_injections_that_all_cost(corpus: Corpus, evidence: Evidence) -> None:
     assert check.verdict == "failed" and check.figure == 1.0
 
 
+def test_injections_that_came_to_nothing_count(corpus: Corpus) -> None:
+    """What was meant to cost counts, whatever the run was called afterwards."""
+
+    def faint(run: Run) -> Run:
+        causes = tuple(
+            dataclasses.replace(c, saved=0.0 if c.strength < 0.5 else 0.3)
+            for c in run.causes
+        )
+        role = "null" if causes and not causes[0].saved else run.role
+        return dataclasses.replace(run, causes=causes, role=role)
+
+    faints = _changed_runs(corpus, faint)
+    meant = [c.saved for run in faints.runs for c in run.injected()]
+    check = injecting.injection_yield(Evidence(faints, {}))
+    assert check.figure == pytest.approx(np.mean(np.array(meant) > 0))
+    assert (check.figure or 1) < 0.7
+    assert f"of {len(meant)} injections" in check.meaning
+
+
 def test_gold_is_opened_once_a_release(corpus: Corpus, tmp_path: Path) -> None:
     ledger = tmp_path / "opened.json"
-    gold_ledger.open_gold(corpus, ledger)  # There is none: nothing is seen.
-    assert gold_ledger.entries(ledger) == []
-    gilded = _changed_runs(corpus, lambda run: dataclasses.replace(run, source="G"))
-    gold_ledger.open_gold(gilded, ledger)
-    gold_ledger.open_gold(gilded, ledger)  # The same, gone on with.
-    assert gold_ledger.most_in_a_release(ledger) == 1
-    other = dataclasses.replace(gilded, digest="another")
-    with pytest.raises(CorpusError, match="gold was opened for release"):
-        gold_ledger.open_gold(other, ledger)
-    entry = gold_ledger.entries(ledger)[0]
-    ledger.write_text(json.dumps([entry, entry]))
-    check = report.gold_check(ledger)
+    entry = {"release": "0.1.0", "date": "today", **gold_ledger.state_of(corpus)}
+    ledger.write_text(json.dumps([entry, entry | {"void": "nothing was seen"}]))
+    assert report.gold_check(corpus, {}, ledger).verdict == "passed"
+    ledger.write_text(json.dumps([entry, entry | {"date": "tomorrow"}]))
+    check = report.gold_check(corpus, {}, ledger)
     assert check.verdict == "failed" and check.figure == 2.0
+
+
+def test_a_look_at_gold_that_nobody_wrote_down(corpus: Corpus, tmp_path: Path) -> None:
+    ledger = tmp_path / "opened.json"
+    seen = Row({"cpu_auroc": Figure(0.7)}, {}, {}, {}, "", 1, 0.0)
+    nothing = Row({}, {}, {}, {}, "not opened", 0, 0.0)
+    shown, hidden = {("S7", "LightGBM"): seen}, {("S7", "LightGBM"): nothing}
+    assert report.gold_check(corpus, hidden, ledger).verdict == "passed"
+    check = report.gold_check(corpus, shown, ledger)
+    assert check.verdict == "failed" and "no look at this corpus" in check.meaning
+    entry = {"release": "0.1.0", "date": "today", **gold_ledger.state_of(corpus)}
+    ledger.write_text(json.dumps([entry | {"void": "by hand"}]))
+    assert report.gold_check(corpus, shown, ledger).verdict == "failed"
+    ledger.write_text(json.dumps([entry | {"corpus": "another"}]))
+    assert report.gold_check(corpus, shown, ledger).verdict == "failed"
+    ledger.write_text(json.dumps([entry | {"code": "older"}]))
+    check = report.gold_check(corpus, shown, ledger)
+    assert check.verdict == "failed" and "with other code" in check.meaning
+    # The look is there, and nothing of it is shown: fine with the code of now too.
+    assert report.gold_check(corpus, hidden, ledger).verdict == "passed"
+    ledger.write_text(json.dumps([entry]))
+    assert report.gold_check(corpus, shown, ledger).verdict == "passed"
+
+
+def test_results_of_gold_that_are_kept_need_a_look(
+    corpus: Corpus, tmp_path: Path
+) -> None:
+    moved = dataclasses.replace(corpus, folder=tmp_path / "compact")
+    ledger = tmp_path / "opened.json"
+    assert report.gold_check(moved, {}, ledger).verdict == "passed"
+    result = Result("S7", "G", "LightGBM", 0, Judged())
+    keep(path_of(tmp_path / "evaluated" / "older", "S7-G", "LightGBM", 0), result)
+    assert report.gold_check(moved, {}, ledger).verdict == "failed"
 
 
 def test_the_report_is_loud() -> None:

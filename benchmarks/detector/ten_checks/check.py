@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
+from baselines.columns import by_cause
 from baselines.trees import boosted
 from compact_corpus import SIDES, Corpus
 from sklearn.model_selection import GroupKFold
@@ -64,16 +65,25 @@ class Evidence:
 
     @cached_property
     def usable(self) -> np.ndarray:
-        """bool [N]: all but gold."""
-        return self.corpus.of_windows("source") != "G"
+        """bool [N]: all but gold and origins that are held out."""
+        return self.corpus.learnable[self.corpus.run]
 
     @cached_property
     def scores(self) -> np.ndarray:
         """float [2, N]: LightGBM, trained on other groups; NaN if not usable."""
+        return self._heads(None)
+
+    @cached_property
+    def bare(self) -> np.ndarray:
+        """float [2, N]: the same without the columns by cause, the rules' shares."""
+        causes = by_cause(self.corpus.columns)
+        return self._heads(np.flatnonzero(~causes)) if causes.any() else self.scores
+
+    def _heads(self, columns: np.ndarray | None) -> np.ndarray:
         heads = np.full((2, len(self.corpus.run)), np.nan)
         for side in range(len(SIDES)):
             label = self.labels.heads[side]
-            heads[side] = self.held_out(label, self.usable)
+            heads[side] = self.held_out(label, self.usable, columns)
         return heads
 
     def held_out(

@@ -6,7 +6,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from compact_corpus import SIDES
 from sklearn.feature_extraction import DictVectorizer
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import GroupKFold
@@ -16,13 +15,9 @@ from window_labels import POSITIVE
 from ten_checks.check import Check, Evidence
 
 FLAGS_GOAL = 0.60
-NULL_GOAL = 0.01
 SWAP_GOAL = 0.02
 #: A sound corpus has harmless injections, and not too many.
 YIELD_GOALS = (0.30, 0.98)
-#: Flagged is what 5 % of the negatives of good traces exceed.
-_FLAGGED = 0.05
-_LEAST_WINDOWS = 300
 _LEAST_PAIRS = 30
 
 
@@ -69,54 +64,18 @@ def _told(evidence: Evidence, runs: np.ndarray, slow: np.ndarray) -> tuple[float
     return float(roc_auc_score(label, said)), ", ".join(names)
 
 
-def null_injections(evidence: Evidence) -> Check:
-    """2: what was touched at no cost is flagged as often as what was not touched."""
-    corpus, labels = evidence.corpus, evidence.labels
-    role = corpus.of_windows("role")
-    good = corpus.of_windows("good") & evidence.usable
-    goal = f"within {100 * NULL_GOAL:.0f} point of the base rate"
-    group = corpus.of_windows("group")
-    off, said, enough = [], [], True
-    for side, head in enumerate(SIDES):
-        score = evidence.scores[side]
-        quiet = (labels.heads[side] == 0) & np.isfinite(score)
-        null = quiet & (role == "null")
-        plain = quiet & good & (role != "null") & (role != "slow")
-        if null.sum() < 50 or plain.sum() < 50:
-            continue
-        enough &= min(null.sum(), plain.sum()) >= _LEAST_WINDOWS
-        limit = np.quantile(score[plain], 1 - _FLAGGED)
-        rates = [(score[some] > limit).mean() for some in (null, plain)]
-        error = _error(score[null] > limit, group[null])
-        off.append((rates[0] - rates[1], error))
-        said.append(f"{head}: {rates[0]:.3f} of {null.sum()}, base {rates[1]:.3f}")
-        said[-1] += f", standard error {error:.3f}"
-    name = "null injections are no false positives"
-    if not off:
-        return Check(2, name, goal, None, "skipped", "no null injections, or too few")
-    worst, error = max(off, key=lambda one: abs(one[0]))
-    verdict = _within(abs(worst) <= NULL_GOAL)
-    if not enough or (verdict == "failed" and abs(worst) - 2 * error <= NULL_GOAL):
-        verdict = "undecided"
-    return Check(2, name, goal, float(worst), verdict, "; ".join(said))
-
-
-def _error(flagged: np.ndarray, group: np.ndarray) -> float:
-    """Return the standard error of a rate whose windows come in groups."""
-    number = np.unique(group, return_inverse=True)[1]
-    off = np.bincount(number, flagged - flagged.mean())
-    return float(np.sqrt((off**2).sum()) / len(flagged))
-
-
 def swapped_labels(evidence: Evidence) -> Check:
     """8: with good and bad swapped in half of the pairs nothing can be learned."""
     corpus = evidence.corpus
     number = {run.name: k for k, run in enumerate(corpus.runs)}
-    pairs = [
-        (k, number[run.twin])
-        for k, run in enumerate(corpus.runs)
-        if run.role == "slow" and run.twin in number and run.source != "G"
-    ]
+    learnable = corpus.learnable
+    # Several slow runs of a real trace share one twin, which has one label only.
+    of_twin = {
+        number[run.twin]: k
+        for k, run in reversed(list(enumerate(corpus.runs)))
+        if run.role == "slow" and run.twin in number and learnable[k]
+    }
+    pairs = [(slow, twin) for twin, slow in sorted(of_twin.items())]
     goal = f"AUROC 0.50 +- {SWAP_GOAL:.2f}"
     name = "labels swapped inside pairs"
     if len(pairs) < _LEAST_PAIRS:
@@ -143,13 +102,12 @@ def swapped_labels(evidence: Evidence) -> Check:
 
 
 def injection_yield(evidence: Evidence) -> Check:
-    """10: the share of injections that cost at least 5 % of their run."""
-    saved = [
-        cause.saved
-        for run in evidence.corpus.runs
-        for cause in run.injected()
-        if run.role == "slow"
-    ]
+    """10: the share of injections that cost at least 5 % of their run.
+
+    Of all that were meant to cost: where one turns out to cost nothing, the run may
+    well count as null or fixed, and leaving those out would make every one count.
+    """
+    saved = [cause.saved for run in evidence.corpus.runs for cause in run.injected()]
     low, high = YIELD_GOALS
     goal = f"{low:.2f} to {high:.2f}"
     name = "injection yield"

@@ -6,8 +6,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from baselines.plain import feature_areas
 from compact_corpus import SIDES
+from judging.sources import areas
 from sklearn.metrics import roc_auc_score
 from summary import Row
 from window_labels import POSITIVE
@@ -19,6 +19,8 @@ SHIFT_GOAL = 0.08
 PAIRS_GOAL = 0.95
 _LEAST_WINDOWS = 100
 _LEAST_PAIRS = 20
+#: Fewer comparisons of two strengths decide nothing.
+_LEAST_RISES = 30
 #: A strength is higher than another only by so much of the run.
 _STEP = 0.05
 
@@ -41,7 +43,7 @@ def domain_probe(evidence: Evidence) -> Check:
     said = evidence.held_out(label, among)
     known = np.isfinite(said) & among
     area = float(roc_auc_score(label[known], said[known]))
-    ones = feature_areas(corpus.features[among], label[among] == 1)
+    ones = areas(corpus.features[among], label[among] == 1)
     apart = np.maximum(ones, 1 - ones)
     first = np.argsort(-apart)[:6]
     betray = ", ".join(f"{corpus.columns[k]} {apart[k]:.2f}" for k in first)
@@ -77,11 +79,14 @@ def strength(evidence: Evidence) -> Check:
     goal = f"in >= {100 * PAIRS_GOAL:.0f} % of the pairs"
     name = "the score rises with strength, falls when fixed"
     falls, of_way = [], {}
+    told: set[int] = set()
     for k, run in enumerate(corpus.runs):
         if run.role != "slow" or run.saved() < POSITIVE or np.isnan(trace[k]):
             continue
         twin = number.get(run.twin)
-        if twin is not None and np.isfinite(trace[twin]):
+        # Several slow runs of a real trace share one twin: it counts once.
+        if twin is not None and twin not in told and np.isfinite(trace[twin]):
+            told.add(twin)
             falls.append(trace[k] > trace[twin])
         for cause in run.injected():
             key = run.group, cause.pattern, cause.mechanism
@@ -96,14 +101,18 @@ def strength(evidence: Evidence) -> Check:
     if len(falls) < _LEAST_PAIRS:
         why = f"{len(falls)} pairs that cost 5 %; {_LEAST_PAIRS} are needed"
         return Check(7, name, goal, None, "skipped", why)
-    shares = [float(np.mean(falls))] + ([float(np.mean(rises))] if rises else [])
+    shares = [float(np.mean(falls))]
     meaning = f"falls in {shares[0]:.3f} of {len(falls)}"
-    meaning += (
-        f"; rises in {shares[1]:.3f} of {len(rises)}"
-        if rises
-        else ("; no group has a mechanism at two strengths")
-    )
+    if rises:
+        meaning += f"; rises in {np.mean(rises):.3f} of {len(rises)}"
+    if len(rises) < _LEAST_RISES:
+        meaning += f"; mechanisms at two strengths in a group: {len(rises)} pairs, "
+        meaning += f"{_LEAST_RISES} are needed"
+    else:
+        shares.append(float(np.mean(rises)))
     verdict: Any = "passed" if min(shares) >= PAIRS_GOAL else "failed"
+    if verdict == "passed" and len(rises) < _LEAST_RISES:
+        verdict = "undecided"
     return Check(7, name, goal, min(shares), verdict, meaning + _base(evidence, trace))
 
 
