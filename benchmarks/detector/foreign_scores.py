@@ -1,17 +1,24 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """foreign_scores.py: reads a file of window scores that some detector wrote.
 
-As `.npz`, arrays by name; as `.csv`, columns by name, whose first line is
-`# fingerprint: ...`:
+As `.npz`, arrays by name; as `.csv`, columns by name, whose first lines are
+`# fingerprint: ...` and, if so, `# probable: yes`:
 
     fingerprint   of columns.json: the table of features and windows it is about
+    probable      optional: the scores are probabilities, so that they can be held
+                  against what comes true (ECE)
     run           name of the run
     window        index of the window in its run, from 0
-    cpu, gpu      scores of the heads, higher is worse
-    type          optional: name of the pattern
-    recoverable   optional: share of the window that would be saved
+    cpu, gpu      scores of the heads, higher is worse; one of them is enough. NaN (of
+                  a csv: empty): the detector does not say. Such a window is not scored
+                  and how many are is said, but there are no margins then
+    type          optional: name of the pattern; "": it does not say
+    recoverable   optional: share of the window that would be saved, or NaN
     fold          optional: the fold whose training windows it was trained on; without,
                   a score holds in all folds (rules; what was trained elsewhere)
+
+All windows that a fold tests must be there, in any order, as `FOLD/tested` of
+`score.py --write-folds` lists them; more may be.
 """
 
 from __future__ import annotations
@@ -24,14 +31,12 @@ import numpy as np
 import pandas as pd
 from compact_corpus import SIDES, Corpus
 from folds import Fold
-from judging.figures import Scores
+from foreign_files import ScoresError, read_file
+from judging.judged import Scores
 
-_NEEDED = ("run", "window", *SIDES)
-_KNOWN = (*_NEEDED, "type", "recoverable", "fold")
-
-
-class ScoresError(ValueError):
-    """A file of scores cannot be scored; the message says why."""
+_NEEDED = ("run", "window")
+_NUMBERS = (*SIDES, "recoverable")
+_KNOWN = (*_NEEDED, *_NUMBERS, "type", "fold")
 
 
 @dataclass(frozen=True)
@@ -40,9 +45,11 @@ class Foreign:
 
     Attributes:
         table: Columns as in the file; `at` is the window's number in the corpus.
+        probable: The heads are meant as probabilities.
     """
 
     table: pd.DataFrame
+    probable: bool = False
 
     def folds(self, folds: list[Fold]) -> Iterator[Fold]:
         """Yield the folds it is about: those it names, else all.
@@ -74,22 +81,26 @@ class Foreign:
             where = _place(corpus, int(table["at"][twice].iloc[0]))
             raise ScoresError(f"{fold.name}: {where} is there twice")
         mine = table.set_index("at").reindex(rows)
-        missing = mine["cpu"].isna().to_numpy()
+        missing = mine["run"].isna().to_numpy()
         if missing.any():
             where = _place(corpus, int(rows[missing.argmax()]))
             raise ScoresError(
                 f"{fold.name}: {missing.sum()} of {len(rows)} windows are missing, "
-                f"the first is {where}"
+                f"the first is {where}; NaN says that one is not scored"
             )
-        heads = np.stack([mine[side].to_numpy(np.float64) for side in SIDES])
+        nothing = np.full(len(rows), np.nan)
+        heads = [mine[s].to_numpy(float) if s in mine else nothing for s in SIDES]
         kinds = recoverable = None
         if "type" in mine:
-            kinds = np.zeros((len(rows), len(corpus.patterns)))
             number = {name: k for k, name in enumerate(corpus.patterns)}
-            kinds[np.arange(len(rows)), [number[name] for name in mine["type"]]] = 1
+            named = np.array([number.get(name, -1) for name in mine["type"]])
+            kinds = np.zeros((len(rows), len(corpus.patterns)))
+            kinds[named < 0] = np.nan
+            told = np.flatnonzero(named >= 0)
+            kinds[told, named[told]] = 1
         if "recoverable" in mine:
-            recoverable = mine["recoverable"].to_numpy(np.float64)
-        return Scores(heads, kinds, recoverable)
+            recoverable = mine["recoverable"].to_numpy(float)
+        return Scores(np.stack(heads), kinds, recoverable, self.probable)
 
 
 def read_scores(path: Path, corpus: Corpus) -> Foreign:
@@ -97,30 +108,49 @@ def read_scores(path: Path, corpus: Corpus) -> Foreign:
 
     Raises:
         ScoresError: The file is not of this form, of another table of features, or
-            names a run, a window or a pattern that there is not; a score is NaN.
+            names a run, a window or a pattern that there is not; a score is infinite,
+            or no probability where it is said to be one.
     """
     if not path.is_file():
         raise ScoresError(f"{path}: no such file")
-    fingerprint, table = _read_npz(path) if path.suffix == ".npz" else _read_csv(path)
-    if fingerprint != corpus.fingerprint:
+    said, table = read_file(path, _KNOWN)
+    if said["fingerprint"] != corpus.fingerprint:
         raise ScoresError(
-            f"{path}: made for {fingerprint!r}, the corpus is {corpus.fingerprint!r}"
+            f"{path}: made for {said['fingerprint']!r}, "
+            f"the corpus is {corpus.fingerprint!r}"
         )
     missing = [name for name in _NEEDED if name not in table]
     if missing:
         raise ScoresError(f"{path}: no column {missing[0]}")
+    if not set(SIDES) & set(table):
+        raise ScoresError(f"{path}: neither a column cpu nor a column gpu")
     table = table[[name for name in _KNOWN if name in table]].copy()
-    for name in (*SIDES, "recoverable"):
-        if name in table and not np.isfinite(table[name].to_numpy(np.float64)).all():
-            row = int(np.argmin(np.isfinite(table[name].to_numpy(np.float64))))
-            where = f"{table['run'].iloc[row]}, window {table['window'].iloc[row]}"
-            raise ScoresError(f"{path}: {name} of {where} is not a number")
+    probable = said.get("probable", "").lower() in ("yes", "true", "1")
+    for name in _NUMBERS:
+        if name in table:
+            _check_numbers(path, table, name, probable and name in SIDES)
     if "type" in table:
-        unknown = sorted(set(table["type"]) - set(corpus.patterns))
+        table["type"] = table["type"].fillna("")
+        unknown = sorted(set(table["type"]) - {*corpus.patterns, ""})
         if unknown:
             raise ScoresError(f"{path}: no pattern {unknown[0]!r}")
     table["at"] = _windows(path, corpus, table)
-    return Foreign(table)
+    return Foreign(table, probable)
+
+
+def _check_numbers(path: Path, table: pd.DataFrame, name: str, probable: bool) -> None:
+    try:
+        values = table[name].to_numpy(float)
+    except (TypeError, ValueError):
+        raise ScoresError(f"{path}: {name} holds what is no number") from None
+    wrong = np.isinf(values)
+    what = "is infinite"
+    if probable and not wrong.any():
+        wrong, what = (values < 0) | (values > 1), "is no probability"
+    if wrong.any():
+        row = table.iloc[int(wrong.argmax())]
+        where = f"{row['run']}, window {row['window']}"
+        raise ScoresError(f"{path}: {name} of {where} {what}")
 
 
 def _windows(path: Path, corpus: Corpus, table: pd.DataFrame) -> np.ndarray:
@@ -139,30 +169,6 @@ def _windows(path: Path, corpus: Corpus, table: pd.DataFrame) -> np.ndarray:
         raise ScoresError(f"{path}: {name} has {count[k]} windows, none is {window[k]}")
     where: np.ndarray = first + window
     return where
-
-
-def _read_npz(path: Path) -> tuple[str, pd.DataFrame]:
-    with np.load(path) as file:
-        if "fingerprint" not in file.files:
-            raise ScoresError(f"{path}: no array fingerprint")
-        columns = {name: file[name] for name in _KNOWN if name in file.files}
-        fingerprint = str(file["fingerprint"])
-    if len({len(values) for values in columns.values()}) > 1:
-        raise ScoresError(f"{path}: its arrays are of different lengths")
-    return fingerprint, pd.DataFrame(columns)
-
-
-def _read_csv(path: Path) -> tuple[str, pd.DataFrame]:
-    with path.open(encoding="utf-8") as file:
-        first = file.readline()
-        if not first.startswith("# fingerprint:"):
-            raise ScoresError(f"{path}: its first line is not '# fingerprint: ...'")
-        fingerprint = first.partition(":")[2].strip()
-        try:
-            table = pd.read_csv(file, dtype={"run": str, "fold": str, "type": str})
-        except (ValueError, pd.errors.ParserError) as error:
-            raise ScoresError(f"{path}: {error}") from None
-    return fingerprint, table
 
 
 def _place(corpus: Corpus, at: int) -> str:

@@ -7,28 +7,33 @@
 The first writes what may be trained on, an array for each fold and N windows in the
 order of windows.npz: `FOLD/train`, int8 [2, N], labels of the heads of the CPU and the
 GPU (-1: not to be used), and `FOLD/trained` and `FOLD/tested`, bool [N]. The second
-reads scores (foreign_scores.py says of what form) and prints a row for each split, with
-its margin over baselines that evaluate.py has evaluated.
+reads scores (foreign_scores.py says of what form) and prints the corpus' digest, a row
+for each split, how many windows have a score where some have none, and margins over
+baselines that evaluate.py has evaluated, on the folds that the file is about.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from compact_corpus import SIDES, Corpus, CorpusError, read_corpus
 from folds import Fold
 from foreign_scores import ScoresError, read_scores
 from judging.figures import judge
+from judging.judged import Scores
 from results_kept import Result, folder_of, load
 from splits import SPLITS, folds_of, rows_to_test
-from summary import Row, difference, summarize
-from table_text import detail_table, main_table, table
+from summary import difference, summarize
+from table_text import Rows, detail_table, main_table, table
 from window_labels import label_windows
 
-_AGAINST = ("rules, windows of 128", "LightGBM", "rules + LightGBM")
+_AGAINST = ("rules, windows of 128", "LightGBM without causes", "LightGBM",
+            "rules + LightGBM")  # fmt: skip
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -47,21 +52,53 @@ def main(arguments: list[str] | None = None) -> int:
         if options.scores is None:
             raise ScoresError("no file of scores given")
         foreign = read_scores(options.scores, corpus)
-        name, results = options.name or options.scores.stem, []
+        name, results, shares = options.name or options.scores.stem, [], []
         for fold in foreign.folds(folds):
             rows = rows_to_test(corpus, fold)
             said = foreign.scores(corpus, fold, rows)
+            shares += _scored(fold, rows, said)
             judged = judge(corpus, labels, fold, rows, said)
             results.append(Result(fold.split, fold.item, name, 0, judged))
     except (CorpusError, ScoresError) as error:
         print(f"score.py: {error}", file=sys.stderr)
         return 2
     mine = summarize(results)
+    print(f"corpus {corpus.digest}, features {corpus.fingerprint}\n")
     print(main_table(mine), end="\n\n")
     for split in sorted({split for split, _ in mine}):
         print(detail_table(mine, split), end="\n\n")
-    print(_margins(corpus, mine, name))
+    left = [one for one in shares if one.scored < one.tested]
+    if left:
+        head = ("fold", "head", "windows tested", "scored")
+        lines = [
+            [one.fold, one.head, str(one.tested), f"{one.scored / one.tested:.1%}"]
+            for one in left
+        ]
+        print(table(head, lines), end="\n\n")
+    print(_margins(corpus, mine, name, {(one.split, one.head) for one in left}))
     return 0
+
+
+class _Share(NamedTuple):
+    """How many of a fold's windows have a score."""
+
+    split: str
+    fold: str
+    head: str
+    tested: int
+    scored: int
+
+
+def _scored(fold: Fold, rows: np.ndarray, said: Scores) -> list[_Share]:
+    """Return the share of each head that says anything."""
+    shares = []
+    for side, head in enumerate(SIDES):
+        asked = fold.test[side, rows] >= 0
+        known = asked & np.isfinite(said.heads[side])
+        if known.any():
+            counts = int(asked.sum()), int(known.sum())
+            shares.append(_Share(fold.split, fold.name, head, *counts))
+    return shares
 
 
 def write_folds(path: Path, folds: list[Fold]) -> None:
@@ -74,23 +111,29 @@ def write_folds(path: Path, folds: list[Fold]) -> None:
     np.savez_compressed(path, **arrays)
 
 
-def _margins(corpus: Corpus, mine: dict[tuple[str, str], Row], name: str) -> str:
-    """Return by how much it is above baselines that were evaluated in full."""
+def _margins(
+    corpus: Corpus, mine: Rows, name: str, partly: set[tuple[str, str]]
+) -> str:
+    """Return by how much it is above baselines that were evaluated in full.
+
+    Folds that both have are compared, and no split and head where it left windows out.
+    """
     kept = folder_of(corpus, quick=False)
     theirs = summarize(load(path) for path in sorted(kept.glob("*.npz")))
     lines = []
     for split, _ in mine:
-        for other in _AGAINST:
+        for other, head in itertools.product(_AGAINST, SIDES):
             row = theirs.get((split, other))
-            for head in SIDES:
-                if row is None:
-                    continue
-                by = difference(mine[split, name], row, f"{head}_auroc")
-                if np.isfinite(by.value):
-                    ends = f"{by.low:+.3f} to {by.high:+.3f}"
-                    lines.append([split, head, other, f"{by.value:+.3f}", ends])
-    if not lines:
+            if row is None or (split, head) in partly:
+                continue
+            by = difference(mine[split, name], row, f"{head}_auroc")
+            if np.isfinite(by.value):
+                ends = f"{by.low:+.3f} to {by.high:+.3f}"
+                lines.append([split, head, other, f"{by.value:+.3f}", ends])
+    if not theirs:
         return "No baseline was evaluated yet: run evaluate.py for margins."
+    if not lines:
+        return "No margins: no fold whose windows are all scored by both."
     return table(("split", "head", "against", "AUROC", "95 %"), lines)
 
 

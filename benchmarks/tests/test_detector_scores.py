@@ -13,9 +13,16 @@ import pytest
 
 pytest.importorskip("sklearn")
 
+pytest.importorskip("lightgbm")
+pytest.importorskip("catboost")
+
 import score
+from asked import Asked
 from compact_corpus import Corpus, read_corpus
+from running import evaluate
+from sklearn.tree import DecisionTreeClassifier
 from splits import folds_of
+from summary import summarize
 from synthetic_corpus import write_corpus
 from window_labels import label_windows
 
@@ -47,7 +54,9 @@ def _said(corpus: Corpus) -> pd.DataFrame:
     )
 
 
-def _write(path: Path, table: pd.DataFrame, fingerprint: str) -> Path:
+def _write(
+    path: Path, table: pd.DataFrame, fingerprint: str, probable: str = ""
+) -> Path:
     if path.suffix == ".npz":
         columns: dict[str, Any] = {
             name: values.to_numpy().astype(str)
@@ -55,10 +64,13 @@ def _write(path: Path, table: pd.DataFrame, fingerprint: str) -> Path:
             else values.to_numpy()
             for name, values in table.items()
         }
+        if probable:
+            columns["probable"] = np.array(True)
         np.savez(path, fingerprint=np.array(fingerprint), **columns)
     else:
-        text = table.to_csv(index=False)
-        path.write_text(f"# fingerprint: {fingerprint}\n{text}", "utf-8")
+        text = f"# fingerprint: {fingerprint}\n"
+        text += f"# probable: {probable}\n" if probable else ""
+        path.write_text(text + table.to_csv(index=False), "utf-8")
     return path
 
 
@@ -73,7 +85,9 @@ def test_the_truth_scores_one(
     rows = [line for line in said.splitlines() if line.startswith("| known ")]
     assert "1.000 (1.00-1.00)" in rows[0] and "0." not in rows[0]
     kinds = rows[-1].split("|")
-    assert [cell.strip() for cell in kinds[2:5]] == ["1.000", "1.000", "0.000"]
+    cells = [cell.split()[0] for cell in kinds[2:5]]
+    assert cells == ["1.000", "1.000", "0.000"]
+    assert said.startswith(f"corpus {corpus.digest}, ")
     assert "run evaluate.py for margins" in said
 
 
@@ -81,8 +95,8 @@ def _without_one(table: pd.DataFrame) -> pd.DataFrame:
     return table[table["run"] != table["run"].iloc[-1]]
 
 
-def _nan(table: pd.DataFrame) -> pd.DataFrame:
-    return table.assign(cpu=table["cpu"].where(table.index != 7))
+def _infinite(table: pd.DataFrame) -> pd.DataFrame:
+    return table.assign(cpu=table["cpu"].where(table.index != 7, np.inf))
 
 
 def _twice(table: pd.DataFrame) -> pd.DataFrame:
@@ -91,9 +105,10 @@ def _twice(table: pd.DataFrame) -> pd.DataFrame:
 
 BROKEN: list[tuple[Callable[[pd.DataFrame], pd.DataFrame], str]] = [
     (_without_one, "windows are missing, the first is g023-5, window 0"),
-    (_nan, "cpu of g000-0, window 7 is not a number"),
+    (_infinite, "cpu of g000-0, window 7 is infinite"),
     (_twice, "is there twice"),
-    (lambda t: t.drop(columns="gpu"), "no column gpu"),
+    (lambda t: t.drop(columns=["cpu", "gpu"]), "neither a column cpu nor a column gpu"),
+    (lambda t: t.drop(columns="window"), "no column window"),
     (lambda t: t.assign(window=t["window"] + 500), "none is 500"),
     (lambda t: t.assign(run="g9"), "no run 'g9'"),
     (lambda t: t.assign(type="slowness"), "no pattern 'slowness'"),
@@ -154,3 +169,105 @@ def test_one_fold_may_be_scored_by_itself(
     assert score.main([str(folder), str(path)]) == 0
     said = capsys.readouterr().out
     assert "S2 CPU" in said and "S1 CPU" not in said
+
+
+def test_folds_as_written_are_enough_to_train_and_to_enter(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What an entrant does, with the folds' file and the compact corpus alone."""
+    corpus = read_corpus(folder)
+    score.main(
+        [str(folder), "--write-folds", str(tmp_path / "folds.npz"), "--splits", "S2"]
+    )
+    parts = []
+    with np.load(tmp_path / "folds.npz") as arrays:
+        names = {key.split("/")[0] for key in arrays.files}
+        for name in sorted(names):
+            label = arrays[f"{name}/train"][0]
+            model = DecisionTreeClassifier(max_depth=3, random_state=0)
+            features = np.nan_to_num(corpus.features)
+            model.fit(features[label >= 0], label[label >= 0])
+            said = model.predict_proba(features)[:, 1]
+            table = _said(corpus)[["run", "window"]].assign(cpu=said, fold=name)
+            parts.append(table[arrays[f"{name}/tested"]])
+    path = _write(tmp_path / "tree.csv", pd.concat(parts), corpus.fingerprint)
+    capsys.readouterr()
+    assert score.main([str(folder), str(path)]) == 0
+    said = capsys.readouterr().out
+    # One head is enough, and the other is not said to lack anything.
+    assert "S2, CPU" in said and "S2, GPU" not in said and "scored" not in said
+
+
+def test_a_window_may_be_left_out(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    corpus = read_corpus(folder)
+    table = _said(corpus)
+    left = np.random.default_rng(0).random(len(table)) < 0.25
+    table["cpu"] = table["cpu"].where(~left)
+    table["recoverable"] = table["recoverable"].where(~left)
+    table["type"] = table["type"].where(~left, "")
+    for name in ("left.npz", "left.csv"):
+        path = _write(tmp_path / name, table, corpus.fingerprint)
+        assert score.main([str(folder), str(path), "--splits", "S6"]) == 0
+        said = capsys.readouterr().out
+        rows = [line for line in said.splitlines() if line.startswith("| S6-S-R")]
+        assert len(rows) == 1 and "| cpu" in rows[0]
+        share = float(rows[0].split("|")[4].strip(" %"))
+        assert 70 < share < 80
+        assert "| left " in said and "1.000 (1.00-1.00)" in said
+
+
+def test_probabilities_are_held_against_what_comes_true(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    corpus = read_corpus(folder)
+    labels = label_windows(corpus)
+    table = _said(corpus)
+    table["cpu"], table["gpu"] = 1.0 * (labels.heads == 1)
+    mark = "yes"
+    path = _write(tmp_path / "sure.npz", table, corpus.fingerprint, mark)
+    assert score.main([str(folder), str(path), "--splits", "S6"]) == 0
+    by_npz = capsys.readouterr().out
+    row = next(line for line in by_npz.splitlines() if "ECE" in line)
+    assert row.rstrip(" |").endswith("ECE") and "0.000 (0.00-0.00) |" in by_npz
+    path = _write(tmp_path / "sure.csv", table, corpus.fingerprint, mark)
+    assert score.main([str(folder), str(path), "--splits", "S6"]) == 0
+    assert capsys.readouterr().out == by_npz
+    table["cpu"] *= 3
+    path = _write(tmp_path / "sure.csv", table, corpus.fingerprint, mark)
+    assert score.main([str(folder), str(path)]) == 2
+    assert "is no probability" in capsys.readouterr().err
+
+
+def test_margins_are_of_the_folds_that_both_have(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The rules themselves, entered for their easiest fold, are not above the rules."""
+    corpus = read_corpus(folder)
+    name = "rules, windows of 128"
+    asked = Asked(folder, (name,), ("S2",), seeds=1, jobs=1)
+    row = summarize(evaluate(asked)[0])["S2", name]
+    areas = row.by_item["cpu"]
+    easy = max(areas, key=areas.get)
+    assert areas[easy] > row.figures["cpu_auroc"].value + 0.005
+    fold = next(
+        f for f in folds_of(corpus, label_windows(corpus))[0]
+        if (f.split, f.item) == ("S2", easy)
+    )  # fmt: skip
+    claims, sides = np.nan_to_num(corpus.rules), corpus.sides
+    table = _said(corpus)[["run", "window"]].assign(
+        cpu=claims[:, sides == 0].sum(axis=1), gpu=claims[:, sides == 1].sum(axis=1)
+    )
+    table = table[(fold.test >= 0).any(axis=0)].assign(fold=fold.name)
+    path = _write(tmp_path / "rules.npz", table, corpus.fingerprint)
+    capsys.readouterr()
+    assert score.main([str(folder), str(path)]) == 0
+    said = capsys.readouterr().out
+    (margin,) = [r for r in said.splitlines() if r.startswith("| S2    | cpu")]
+    assert f"| {name} | +0.000 | +0.000 to +0.000 |" in margin
+    # Where windows are left out, what is left may be the easy ones: no margin.
+    table.loc[table.index[0], "cpu"] = np.nan
+    path = _write(tmp_path / "rules.npz", table, corpus.fingerprint)
+    assert score.main([str(folder), str(path)]) == 0
+    assert "| S2    | cpu" not in capsys.readouterr().out
