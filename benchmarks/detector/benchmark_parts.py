@@ -4,30 +4,80 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from baselines.table import BASELINES
+import numpy as np
+from baselines.table import BARE, BASELINES, TOGETHER
 from corpus_facts import goals_of
 from splits import SPLITS
 from summary import Row
-from table_text import HEADS, main_table, table
+from table_text import HEADS, KINDS, LIMITS, main_table, table
 
 Rows = Mapping[tuple[str, str], Row]
 #: Shown by each thing that is held out.
-_SHOWN = ("idle fraction", "rules, windows of 128", "LightGBM", "rules + LightGBM")
+_SHOWN = ("busy fraction", "rules, windows of 128", "LightGBM", "rules + LightGBM")
+#: Shown in detail in each split.
+_SHOWN_ALL = ("source only", "busy fraction", "rules, windows of 128",
+              "LightGBM, weak", "RealMLP", "CatBoost", BARE, "LightGBM", TOGETHER,
+              "rules + LightGBM")  # fmt: skip
 
 
 def split_table(rows: Rows, head: str) -> str:
     """Return the areas of one head."""
     only = {
-        key: Row(
-            {n: f for n, f in row.figures.items() if n == f"{head}_auroc"},
-            {}, {}, {}, row.skipped, row.seeds, row.seconds,
+        key: replace(
+            row,
+            figures={n: f for n, f in row.figures.items() if n == f"{head}_auroc"},
         )
         for key, row in rows.items()
-    }  # fmt: skip
+    }
     made = main_table(only, (head,))
-    return f"### {head.upper()}\n\n{made}"
+    return f"### {head.upper()}\n\n{made}" if made.count("\n") > 1 else ""
+
+
+def compact_tables(rows: Rows, left_out: str) -> str:
+    """Return the main figures of every split but one, of some detectors, bare."""
+    heads = [
+        (f"{side}_{key}", f"{name} {what}")
+        for side, name in HEADS.items()
+        for key, what in (("auroc", "AUROC"), ("auroc_bad", "in bad traces"), *LIMITS)
+    ]
+    parts = []
+    for split in SPLITS:
+        lines = {
+            name: [_cell(rows.get((split, name)), key) for key, _ in (*heads, *KINDS)]
+            for name in _SHOWN_ALL
+        }
+        lines = {name: of for name, of in lines.items() if any(c != "-" for c in of)}
+        if split == left_out or not lines:
+            continue
+        columns = [what for _, what in (*heads, *KINDS)]
+        shown = [
+            k for k in range(len(columns)) if any(of[k] != "-" for of in lines.values())
+        ]
+        parts.append(
+            table(
+                [split, *(columns[k] for k in shown)],
+                [[name, *(of[k] for k in shown)] for name, of in lines.items()],
+            )
+        )
+    return "\n\n".join(parts)
+
+
+def seeds_text(rows: Rows) -> str:
+    """Return how many seeds each split had."""
+    of = dict.fromkeys(SPLITS, 0)
+    for (split, _), row in rows.items():
+        of[split] = max(of[split], row.seeds)
+    told = ", ".join(f"{split} {count}" for split, count in of.items() if count)
+    return f"Seeds of what is random, by split: {told}."
+
+
+def _cell(row: Row | None, name: str) -> str:
+    if row is None or name not in row.figures or np.isnan(row.figures[name].value):
+        return "-"
+    return f"{row.figures[name].value:.3f}"
 
 
 def item_table(rows: Rows) -> str:
@@ -50,9 +100,13 @@ def item_table(rows: Rows) -> str:
 
 
 def notes(rows: Rows) -> str:
-    """Return what was capped."""
-    there = {name for _, name in rows}
-    notes = [f"- {b.name}: {b.note}." for b in BASELINES if b.note and b.name in there]
+    """Return what was capped, and what else must be known of a row."""
+    there = {name for (_, name), row in rows.items() if not row.skipped}
+    of: dict[str, list[str]] = {}
+    for b in BASELINES:
+        if b.note and b.name in there:
+            of.setdefault(b.note, []).append(b.name)
+    notes = [f"- {', '.join(names)}: {note}." for note, names in of.items()]
     seconds = sum(row.seconds for row in rows.values())
     return (
         "Caps, so that the table takes minutes on two cores "
@@ -98,10 +152,11 @@ def pattern_table(patterns: Sequence[dict[str, Any]]) -> str:
     """Return how well each pattern is found."""
     lines = [
         [f"`{p['pattern']}`", p["side"].upper(), str(p["windows"]), str(p["traces"]),
-         *(_area(p[key]) for key in ("rules", "own_rule", "lightgbm"))]
+         *(_area(p[key]) for key in ("rules", "own_rule", "bare", "lightgbm"))]
         for p in patterns
     ]  # fmt: skip
-    head = ("pattern", "side", "windows", "traces", "rules", "its rule", "LightGBM")
+    head = ("pattern", "side", "windows", "traces", "rules", "its rule", BARE,
+            "LightGBM")  # fmt: skip
     return table(head, lines) if lines else "No pattern has 20 positive windows."
 
 

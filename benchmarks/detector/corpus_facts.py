@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from compact_corpus import SIDES, Corpus
-from judging.pair_counts import count_pairs
+from judging.sources import source_area
 from window_labels import Labels, of_heads
 
 if TYPE_CHECKING:
@@ -94,13 +94,15 @@ def patterns_of(evidence: Evidence) -> list[dict[str, Any]]:
     """Return, for each pattern with some positive windows, how well it is found.
 
     Positive windows of the pattern against the negatives of its head: the area under
-    the curve of what the rules claim of the side, of what they claim of this pattern,
-    and of LightGBM trained on other groups. Where no head is scored (a pattern of
+    the curve, the mean over sources, of what the rules claim of the side, of what they
+    claim of this pattern, and of LightGBM trained on other groups, without the columns
+    by cause and with them. Where no head is scored (a pattern of
     OF_NO_HEAD, one of the GPU on a host alone) it is the windows that lose under 2 % to
     this pattern. Nothing that is kept for tests is among them.
     """
     corpus, labels = evidence.corpus, evidence.labels
     learnable, asks = corpus.learnable[corpus.run], of_heads(corpus)
+    source = corpus.of_windows("source")
     found = []
     for k, pattern in enumerate(corpus.patterns):
         side = int(corpus.sides[k])
@@ -117,6 +119,7 @@ def patterns_of(evidence: Evidence) -> list[dict[str, Any]]:
         scores = {
             "rules": claims[:, corpus.sides == side].sum(axis=1),
             "own_rule": claims[:, k],
+            "bare": evidence.bare[side],
             "lightgbm": evidence.scores[side],
         }
         asked = label >= 0
@@ -127,19 +130,15 @@ def patterns_of(evidence: Evidence) -> list[dict[str, Any]]:
                 "windows": int(positive.sum()),
                 "traces": len(np.unique(corpus.run[positive])),
                 "rate": _share(positive[asked]),
-                **{name: _area(said, positive, asked) for name, said in scores.items()},
+                **{name: _area(said, label, source) for name, said in scores.items()},
             }
         )
     return sorted(found, key=lambda one: (one["side"], -one["windows"]))
 
 
-def _area(said: np.ndarray, positive: np.ndarray, asked: np.ndarray) -> float | None:
-    rows = np.flatnonzero(asked & np.isfinite(said))
-    up = positive[rows]
-    if not len(rows) or up.all() or not up.any():
-        return None
-    pairs = count_pairs(said[rows], up, np.zeros((len(rows), 1), int))
-    return round(pairs.area(np.array([True]), np.array([True])), 4)
+def _area(said: np.ndarray, label: np.ndarray, source: np.ndarray) -> float | None:
+    area = source_area(said, label, source)
+    return None if np.isnan(area) else round(area, 4)
 
 
 def _rate(label: np.ndarray) -> float | None:

@@ -13,22 +13,30 @@ from summary import Figure, Row
 
 Rows = Mapping[tuple[str, str], Row]
 HEADS = {"cpu": "CPU", "gpu": "GPU"}
-#: What a figure is called, how it is written (share, points).
-DETAILS: tuple[tuple[str, str], ...] = (
-    ("auroc", "AUROC"), ("auroc_bad", "in bad traces"),
-    ("auroc_trace", "within a trace"),
+#: What a figure is called, and what stands above it: a table each, so that intervals
+#: have room.
+AREAS = (
+    ("auroc", "AUROC"), ("auroc_pooled", "pooled"), ("auroc_in_S", "in S"),
+    ("auroc_in_R", "in R"), ("auroc_in_P", "in P"), ("auroc_in_G", "in G"),
+    ("auroc_bad", "in bad traces"), ("auroc_trace", "within a trace"),
+)  # fmt: skip
+PARTS = (
     ("auroc_idle", "busy < 0.5"), ("auroc_mid", "0.5-0.9"), ("auroc_busy", "> 0.9"),
+    ("auroc_band0", "5-10 %"), ("auroc_band1", "10-20 %"),
+    ("auroc_band2", "20-50 %"), ("auroc_band3", "> 50 %"),
+)  # fmt: skip
+LIMITS = (
     ("auprc", "AUPRC"), ("recall_1fp", "recall at 1 % FP"),
     ("found_1alarm", "found at 1 alarm"), ("ece", "ECE"),
 )  # fmt: skip
-BANDED = tuple(
-    (f"auroc_band{k}", name)
-    for k, name in enumerate(("5-10 %", "10-20 %", "20-50 %", "> 50 %"))
-)
+KINDS = (
+    ("kind_accuracy", "accuracy"), ("kind_macro_f1", "macro-F1"),
+    ("recoverable_error", "error of recoverable"),
+)  # fmt: skip
 
 
 def main_table(rows: Rows, heads: Sequence[str] = ("cpu", "gpu")) -> str:
-    """Return the AUROC of each baseline in each split, by head."""
+    """Return the AUROC of each baseline in each split, by head: mean over sources."""
     splits = [s for s in SPLITS if any(split == s for split, _ in rows)]
     head = ["baseline", "learns from"]
     head += [f"{split} {HEADS[side]}" for split in splits for side in heads]
@@ -45,39 +53,51 @@ def main_table(rows: Rows, heads: Sequence[str] = ("cpu", "gpu")) -> str:
 
 
 def detail_table(rows: Rows, split: str) -> str:
-    """Return all figures of one split."""
+    """Return all figures of one split, with intervals."""
     parts = []
     for side, name in HEADS.items():
-        lines = []
-        for baseline, _ in _names(rows):
-            values = [
-                _figure(rows, split, baseline, f"{side}_{key}")
-                for key, _ in (*DETAILS, *BANDED)
-            ]
-            if np.isfinite(values[0].value):
-                row = rows[split, baseline]
-                where, area = row.worst.get(side, ("-", float("nan")))
-                worst = f"{area:.2f} ({where})" if np.isfinite(area) else "-"
-                lines.append([baseline, *map(short, values), worst])
-        if lines:
-            rate = _base_rate(rows, split, side)
-            heading = ["", *(text for _, text in (*DETAILS, *BANDED)), "worst family"]
-            heading[0] = f"{split}, {name} (base rate {rate:.3f})"
-            parts.append(table(heading, lines))
+        rate = _base_rate(rows, split, side)
+        first = f"{split}, {name} (base rate {rate:.3f})"
+        parts.append(_figure_table(rows, split, side, AREAS, first, worst=True))
+        for some in (PARTS, LIMITS):
+            parts.append(_figure_table(rows, split, side, some, f"{split}, {name}"))
     parts.append(kind_table(rows, split))
     return "\n\n".join(part for part in parts if part)
 
 
 def kind_table(rows: Rows, split: str) -> str:
     """Return who names the pattern and the recoverable share, and how well."""
-    lines = []
+    return _figure_table(rows, split, "", KINDS, f"{split}, patterns")
+
+
+def _figure_table(
+    rows: Rows,
+    split: str,
+    side: str,
+    keys: Sequence[tuple[str, str]],
+    first: str,
+    worst: bool = False,
+) -> str:
+    """Return a table of some figures; a column or a row without any is left out."""
+    lines = {}
     for baseline, _ in _names(rows):
-        keys = ("kind_accuracy", "kind_macro_f1", "recoverable_error")
-        values = [_figure(rows, split, baseline, key) for key in keys]
+        names = [f"{side}_{key}" if side else key for key, _ in keys]
+        values = [_figure(rows, split, baseline, name) for name in names]
         if any(np.isfinite(v.value) for v in values):
-            lines.append([baseline, *map(short, values)])
-    heading = [f"{split}, patterns", "accuracy", "macro-F1", "error of recoverable"]
-    return table(heading, lines) if lines else ""
+            lines[baseline] = list(map(with_interval, values))
+    if not lines:
+        return ""
+    shown = [
+        k for k in range(len(keys)) if any(line[k] != "-" for line in lines.values())
+    ]
+    last = ["worst family"] if worst else []
+    heading = [first, *(keys[k][1] for k in shown), *last]
+    cells = []
+    for baseline, line in lines.items():
+        where, area = rows[split, baseline].worst.get(side, ("-", float("nan")))
+        told = [f"{area:.2f} ({where})" if np.isfinite(area) else "-"] if worst else []
+        cells.append([baseline, *(line[k] for k in shown), *told])
+    return table(heading, cells)
 
 
 def skipped_text(rows: Rows, skipped: Iterable[Skipped]) -> str:
@@ -111,11 +131,6 @@ def with_interval(figure: Figure) -> str:
     if np.isfinite(figure.low):
         text += f" ({figure.low:.2f}-{figure.high:.2f})"
     return text
-
-
-def short(figure: Figure) -> str:
-    """Write a figure without its interval."""
-    return f"{figure.value:.3f}" if np.isfinite(figure.value) else "-"
 
 
 def _names(rows: Rows) -> list[tuple[str, str]]:
