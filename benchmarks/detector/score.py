@@ -23,7 +23,8 @@ from typing import NamedTuple
 import numpy as np
 from compact_corpus import SIDES, Corpus, CorpusError, read_corpus
 from folds import Fold
-from foreign_scores import ScoresError, read_scores
+from foreign_files import ScoresError
+from foreign_scores import read_scores
 from judging.figures import judge
 from judging.judged import Scores
 from results_kept import Result, folder_of, load
@@ -128,7 +129,9 @@ def _margins(
                 continue
             by = difference(mine[split, name], row, f"{head}_auroc")
             if np.isfinite(by.value):
-                ends = f"{by.low:+.3f} to {by.high:+.3f}"
+                ends = (
+                    f"{by.low:+.3f} to {by.high:+.3f}" if np.isfinite(by.low) else "-"
+                )
                 lines.append([split, head, other, f"{by.value:+.3f}", ends])
     if not theirs:
         return "No baseline was evaluated yet: run evaluate.py for margins."

@@ -231,7 +231,7 @@ def test_the_command_and_its_page(
     text = (tmp_path / "benchmark.json").read_text("utf-8")
     assert text == as_text(results) and len(text.splitlines()) < 120
     assert max(map(len, re.findall(r"0\.\d+", text))) <= 6
-    assert len(results["checks"]) == 10 and len(results["margins"]) > 5
+    assert len(results["checks"]) == 10 and len(results["margins"]) > 3
     assert "CPU: LightGBM is above" in findings(results)
 
     # Once more: nothing is trained again, and the table is the same.

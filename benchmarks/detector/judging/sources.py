@@ -21,7 +21,7 @@ def source_areas(
     label: np.ndarray,
     source: np.ndarray,
     least: int = LEAST_OF_EACH,
-) -> dict[str, float]:
+) -> dict[str, np.ndarray]:
     """Return the area under the ROC curve within each source that has enough.
 
     Args:
@@ -32,7 +32,7 @@ def source_areas(
         least: So many windows of both kinds are enough.
 
     Returns:
-        By source: the area, or float [columns].
+        By source: float [], or float [columns].
     """
     known = label >= 0
     if said.ndim == 1:
