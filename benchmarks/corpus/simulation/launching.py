@@ -18,6 +18,8 @@ from torchtraceap.dryrun.record import Copy
 
 _COPIES = {"h2d": "Memcpy HtoD ({} -> Device)", "d2h": "Memcpy DtoH (Device -> {})"}
 _GRAPH_US = 0.12  # What a graph's node takes the host.
+#: In us. Whoever reads a trace takes a copy's longer call for a wait for the device.
+_LONGEST_COPY_CALL = 75.0
 _UNALIGNED = "_unaligned"
 _CLOCK_HZ = 1.98e9  # Of the GPU that what kernels take to start is of.
 
@@ -102,7 +104,7 @@ class Launching:
         us = copy_us(copy, self._gpu) * profile.factor("copy", key, 0.15)
         if self._view.copied and copy.direction != "d2d":
             us = 0.001
-        call = self.us("call launch", key + "c") * 1.3
+        call = min(self.us("call launch", key + "c") * 1.3, _LONGEST_COPY_CALL)
         place = self.program.copy(
             thread, self.stream, name, round(us * 1000), round(call * 1000),
             copy.nbytes, **self._lengths(key + "c", held, call),
