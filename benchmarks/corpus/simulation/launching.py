@@ -23,6 +23,8 @@ _START_US = 2.0  # What any kernel takes, however little it has to do.
 # Libraries zero a workspace before some of their kernels: as short as memsets of the
 # real traces are, and of as few bytes.
 _ZERO_US, _ZERO_BYTES = 1.3, 4096
+#: In us. Whoever reads a trace takes a copy's longer call for a wait for the device.
+_LONGEST_COPY_CALL = 75.0
 _UNALIGNED = "_unaligned"
 _CLOCK_HZ = 1.98e9  # Of the GPU that what kernels take to start is of.
 
@@ -119,7 +121,7 @@ class Launching:
         us = copy_us(copy, self._gpu) * profile.factor("copy", key, 0.15)
         if self._view.copied and copy.direction != "d2d":
             us = 0.001
-        call = self.us("call launch", key + "c") * 1.3
+        call = min(self.us("call launch", key + "c") * 1.3, _LONGEST_COPY_CALL)
         place = self.program.copy(
             thread, self.stream, name, round(us * 1000), round(call * 1000),
             copy.nbytes, **self._lengths(key + "c", held, call),

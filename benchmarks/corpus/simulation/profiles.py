@@ -26,9 +26,8 @@ _ASSUMED = {
     "sync back": (4.0, 8.0, 20.0),
     "sync idle": (2.0, 4.0, 8.0),
 }
-#: What a faster host does not shorten as much: these stay as measured.
-_DRIVER = ("latency", "latency end", "queued gap", "call launch", "call memset",
-           "call event", "call other", "sync back", "sync idle")  # fmt: skip
+#: What a faster host does not shorten: these stay as measured.
+_DEVICE = ("latency", "latency end", "queued gap", "sync back", "sync idle")
 _PACE = ("own elementwise", "call launch", "own copy")
 
 
@@ -37,7 +36,8 @@ class Profile:
 
     Args:
         name: A trace of ranges.json.
-        speed: How many times as long Python and the dispatcher take.
+        speed: How many times as long all takes that the host computes, the driver's
+            calls among it.
         seed: Of the noise: the same key and channel give the same time.
     """
 
@@ -138,7 +138,7 @@ def _table(name: str, what: str, speed: float) -> list[float]:
     values = np.interp(at, levels, np.minimum(quantiles, most))
     # Old traces have whole microseconds; what they round to 0 or 1 was something.
     values += np.sin(np.arange(_PLACES) * 12.9898) * 0.4
-    return np.maximum(values * (1.0 if what in _DRIVER else speed), 0.15).tolist()
+    return np.maximum(values * (1.0 if what in _DEVICE else speed), 0.15).tolist()
 
 
 @cache

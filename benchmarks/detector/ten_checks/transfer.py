@@ -37,7 +37,8 @@ def domain_probe(evidence: Evidence) -> Check:
     """
     corpus = evidence.corpus
     source, role = corpus.of_windows("source"), corpus.of_windows("role")
-    rows = np.flatnonzero((source == "S") | ((source == "P") & (role == "natural")))
+    real = (source == "P") & (role == "natural") & corpus.learnable[corpus.run]
+    rows = np.flatnonzero((source == "S") | real)
     groups = np.unique(corpus.of_windows("group")[rows], return_inverse=True)[1]
     windows = Windows(
         corpus.features[rows],
