@@ -19,7 +19,7 @@ import compact
 import record
 import runs
 from hook_places import Operators, cut
-from hook_times import REST, Steps, factors, moments
+from hook_times import REST, Steps, doubt, factors, moments
 from matched_work import twin_moments
 from window_bounds import bounds
 from window_rows import labels
@@ -118,6 +118,16 @@ def test_hooks_that_differ_by_chance_or_hardly_are_no_saving() -> None:
     # 1 % of the step, in each of its steps.
     slow, fixed = steps_of(*[(110, 800, 90)] * 8), steps_of(*[(100, 800, 90)] * 8)
     assert factors(slow, fixed) == {}
+
+
+def test_uneven_steps_leave_a_doubt() -> None:
+    even = steps_of(*[(400 + n % 3, 500, 100) for n in range(9)])
+    uneven = steps_of(*[(100 * n, 500, 100) for n in range(1, 10)])
+    assert doubt(even, even, {}) < 0.005
+    # Quartiles 300 and 700 of a median step of 1,100: 371 / 3 a median, 1.96 of which.
+    assert doubt(uneven, even, {}) == pytest.approx(1.96 * 371 / 3 / 1100, rel=0.01)
+    # What was found to differ is no longer in doubt.
+    assert doubt(uneven, even, {"fetch"}) == 0
 
 
 def operators(*rows: tuple[str, int, int]) -> Operators:
