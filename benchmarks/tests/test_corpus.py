@@ -109,11 +109,11 @@ def test_rest_of_a_step_counts_too() -> None:
 
 
 def test_hooks_that_differ_by_chance_or_hardly_are_no_saving() -> None:
-    # One hook is a little unlike, as one in 200 is: of three that is too often.
-    lengths = [400, 401, 402, 403, 404, 405, 406, 407]
-    other = [400, 392, 393, 394, 395, 396, 397, 405]
-    slow = steps_of(*[(500 + n, 300, 100) for n in lengths])
-    fixed = steps_of(*[(500 + n, 300, 100) for n in other])
+    # One hook of three differs as one in 140 alike does: too often. It is 2 % of a step.
+    lengths = [4000, 4010, 4020, 4030, 4040, 4050, 4060, 4070]
+    other = [3900, 3910, 3920, 3930, 3940, 3950, 4025, 4035]
+    slow = steps_of(*[(n, 300, 100) for n in lengths])
+    fixed = steps_of(*[(n, 300, 100) for n in other])
     assert factors(slow, fixed) == {}
     # 1 % of the step, in each of its steps.
     slow, fixed = steps_of(*[(110, 800, 90)] * 8), steps_of(*[(100, 800, 90)] * 8)
