@@ -109,7 +109,7 @@ def test_rest_of_a_step_counts_too() -> None:
 
 
 def test_hooks_that_differ_by_chance_or_hardly_are_no_saving() -> None:
-    # One hook of three differs as one in 140 alike does: too often. It is 2 % of a step.
+    # One hook of three differs as one in 140 alike does: too often; by 2 % of a step.
     lengths = [4000, 4010, 4020, 4030, 4040, 4050, 4060, 4070]
     other = [3900, 3910, 3920, 3930, 3940, 3950, 4025, 4035]
     slow = steps_of(*[(n, 300, 100) for n in lengths])

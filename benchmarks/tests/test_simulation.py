@@ -162,7 +162,7 @@ def test_products_of_odd_sizes_are_as_fast_as_even_ones_in_their_view():
 
 
 def test_what_is_put_in_fp32_stays_so_in_a_program_that_is_not():
-    lowering = Lowering(drawn(gpu="V100"))
+    lowering = Lowering(drawn(gpu="A100"))
     steps = with_products(program(20.0), "gemm", "float32")
     plain = View(tensor_cores=True)
     fast = Timed.of(lowering.lower(steps, plain))
