@@ -30,7 +30,7 @@ import numpy as np
 import runs
 import torch
 from hook_places import operators_of, placed
-from hook_times import Steps, factors, moments, watch
+from hook_times import Steps, doubt, factors, moments, watch
 from measure import TwinsDiffer, twins_agree
 from recording import anonymous
 from torch.profiler import ProfilerActivity, profile, schedule
@@ -43,7 +43,11 @@ import torchtraceap
 
 CHECKED = 2  # Steps after which twins are compared.
 LEAD_IN = 2
-ROUNDS = 3  # Recordings of each twin; the last one is kept, all of them are timed.
+# Recordings of each twin; the last one is kept, all of them are timed. More than the
+# first number only while nobody can tell whether the rest of the steps differs.
+ROUNDS, MOST_ROUNDS = 3, 8
+#: Of a step: what nobody found may be so much. A positive is one from there on.
+MOST_DOUBT = 0.05
 LEAST_STEPS, MOST_STEPS = 3, 5
 MOST_SECONDS = 180  # For a draw; a program may compile, or wait for another rank.
 LEFT_OUT = 4
@@ -53,6 +57,10 @@ COMPILED_MEANWHILE = "recompile_or_lazy_load"
 #: What compiles before it is recorded. Without code generation: inductor takes 20 times
 #: as long, and a graph that is cut costs its guards and calls either way.
 BACKEND = "aot_eager"
+
+
+class UnevenError(Exception):
+    """Steps differ so much from each other that twins cannot be compared."""
 
 
 @dataclass(frozen=True)
@@ -102,6 +110,7 @@ def record_pair(out: Path, draw: Draw) -> str:
 
     Raises:
         TwinsDiffer: They do not compute the same.
+        UnevenError: Their steps are too uneven to tell what they save.
     """
     scale = "small" if "small" in draw.family.configs else "cpu"
     lab = Lab(torch.device("cpu"), draw.family, scale, draw.seed % 1000, draw.strength)
@@ -110,11 +119,18 @@ def record_pair(out: Path, draw: Draw) -> str:
         kept = {}
         times = {"slow": watch(slow), "fixed": watch(fixed)}
         seen: dict[str, list[int]] = {"slow": [], "fixed": []}
-        for _ in range(ROUNDS):
+        for number in range(1, MOST_ROUNDS + 1):
             for role, run in (("slow", slow), ("fixed", fixed)):
                 kept[role] = recorded(run, times[role], draw.flags)
                 seen[role] += kept[role][2]
-    changed = factors(*(times[role].only(seen[role]) for role in ("slow", "fixed")))
+            if number < ROUNDS:
+                continue
+            both = [times[role].only(seen[role]) for role in ("slow", "fixed")]
+            changed = factors(*both)
+            if (left := doubt(*both, changed)) <= MOST_DOUBT:
+                break
+        else:
+            raise UnevenError(f"what else it saves is known to {left:.0%} only")
     twins = [
         (times[role], operators_of(trace, base), shown)
         for role, (trace, base, shown) in kept.items()
@@ -243,7 +259,7 @@ def main() -> int:
         try:
             with within(MOST_SECONDS):
                 said = record_pair(given.out, draw)
-        except (TwinsDiffer, TimeoutError) as error:
+        except (TwinsDiffer, UnevenError, TimeoutError) as error:
             said, failed = f"left out: {error}", failed + 1
         except Exception:  # One program that fails is no reason to lose the others.
             said, failed = f"left out: {traceback.format_exc(limit=-1)}", failed + 1

@@ -214,6 +214,19 @@ def test_who_is_stopped_makes_what_is_missing(made: Path, tmp_path: Path) -> Non
     assert [name for name in written if written[name] != again[name]] == [gone.name]
 
 
+def test_a_role_says_what_was_meant(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # As if nothing that comes of it were anything.
+    monkeypatch.setattr("perturbation.making.NOTHING", 9.0)
+    make(tmp_path, SMALL, "somebody", "H100 SXM", 3, 0)
+    put_in = [run for run in runs.read(tmp_path) if run.role in ("slow", "null")]
+    assert any(run.role == "slow" for run in put_in)
+    for run in put_in:
+        (cause,) = (cause for cause in run.causes if not cause.natural)
+        assert (run.role == "null") == cause.null
+
+
 def test_gpus_have_one_name_in_all_sources() -> None:
     assert origins.gpu_name("Tesla V100-SXM2-32GB x2") == "V100"
     assert origins.gpu_name("NVIDIA A100-PG509-200 x8") == "A100"

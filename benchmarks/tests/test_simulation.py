@@ -38,6 +38,7 @@ from torchtraceap.dryrun.record import Copy
 pytestmark = pytest.mark.verify
 
 PROGRAM = "zero_grad_fill.recommender"
+FP32 = next(one for one in MECHANISMS if one.name == "fp32_everywhere")
 #: Of these, more is taken out than was put in, or something is left in its place.
 TAKEN_OUT_OTHERWISE = ("launch_bound", "sync_stall", "tensor_core_unused",
                        "fusible_chain", "comm_exposed", "exposed_copy",
@@ -158,6 +159,16 @@ def test_products_of_odd_sizes_are_as_fast_as_even_ones_in_their_view():
     ]
     assert spans[0] > 1.05 * spans[2]
     assert spans[1] == pytest.approx(spans[2], rel=1e-3)
+
+
+def test_what_is_put_in_fp32_stays_so_in_a_program_that_is_not():
+    lowering = Lowering(drawn(gpu="A100"))
+    steps = with_products(program(20.0), "gemm", "float32")
+    plain = View(tensor_cores=True)
+    fast = Timed.of(lowering.lower(steps, plain))
+    put(FP32, 1.0).apply(steps, 1000.0)
+    slow = Timed.of(lowering.lower(steps, plain))
+    assert slow.span > 1.5 * fast.span
 
 
 def test_kernels_of_few_blocks_are_as_fast_as_the_device_is_large():
