@@ -26,15 +26,15 @@ _BATCHES = (0.5, 1.0, 1.0)
 # programs are what people publish; the programs people run are better, and a corpus of
 # nothing but slow windows teaches nobody what is good. With this share a third of the
 # windows of S is positive.
-_TUNED = 0.75
-_AHEAD = (0.6, 0.45)
+_TUNED = 0.86
+_AHEAD = (0.7, 0.45)
 _TUNED_HOST = 0.7  #: Their hosts take so much of the time: newer, and less to do.
 #: How much less and more data a kernel may be given.
-_LEAST_DATA, _MOST_DATA = 0.5, 12.0
+_LEAST_DATA, _MOST_DATA = 0.5, 16.0
 #: Of recordings that hold frames of Python; their hosts are those of such traces.
 _STACKS = 0.4
 #: Of programs that compute in fp32 no more than they must.
-_TENSOR_CORES = 0.85
+_TENSOR_CORES = 0.92
 
 
 @dataclass(frozen=True)

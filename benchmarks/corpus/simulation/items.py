@@ -77,6 +77,9 @@ class Item:
     arrives: str = ""  #: Key of the collective with which the other rank comes to it.
     line: str = ""
     sequence: int = -1  #: Of a forward operator with a gradient, and of that.
+    #: More data in the program is more in its kernels, which then take longer and have
+    #: more blocks. Not so of what a cause puts in: that is given as it is to be.
+    grows: bool = True
 
 
 Step = list[Item]

@@ -19,7 +19,12 @@ from torchtraceap.dryrun.record import Copy
 
 _COPIES = {"h2d": "Memcpy HtoD ({} -> Device)", "d2h": "Memcpy DtoH (Device -> {})"}
 _GRAPH_US = 0.12  # What a graph's node takes the host.
-_START_US = 2.0  # What any kernel takes, however little it has to do.
+#: What a kernel takes of which more data makes more blocks and no longer blocks: the
+#: first wave, and its start.
+_START_US = 4.0
+#: As the rule asks: shorter kernels are not slow for want of blocks, and libraries
+#: leave up to a fifth of the multiprocessors without one.
+_SHORTEST_US, _FULLEST = 10.0, 0.8
 # Libraries zero a workspace before some of their kernels: as short as memsets of the
 # real traces are, and of as few bytes.
 _ZERO_US, _ZERO_BYTES = 1.3, 4096
@@ -57,9 +62,9 @@ class Launching:
         self.out = Lowered(program)
         self.slow = 1.0
 
-    def us(self, what: str, key: str) -> float:
-        """Draw what takes the host so long."""
-        return self._profile.us(what, key) * self.slow
+    def us(self, what: str, key: str, of: str = "") -> float:
+        """Draw what takes the host so long; see Profile.us."""
+        return self._profile.us(what, key, of) * self.slow
 
     def launch(
         self, item: Item, launch: Launch, us: float, key: str, thread: int, held: bool
@@ -71,7 +76,8 @@ class Launching:
         us = self._device_us(item, launch, us, key)
         if launch.work in HEAVY and self._profile.zeroes(key):
             self._zero_workspace(key, thread, held)
-        row = self._rows.row(launch, item.name) if launch.is_kernel else None
+        more = max(self._more(item), 1.0)
+        row = self._rows.row(launch, item.name, more) if launch.is_kernel else None
         if self._view.filled and row is not None:
             us = self._filled(launch, us, row.blocks_per_sm)
         if not held:
@@ -164,14 +170,19 @@ class Launching:
             us = self._with_tensor_cores(launch, us)
         # More data makes a kernel longer by what it works, not by what starting takes.
         starting = min(us, _START_US)
-        us = starting + (us - starting) * self._conditions.device_speed
+        us = starting + (us - starting) * self._more(item)
         us *= profile.factor("class", launch.work.removesuffix(_UNALIGNED), 0.2)
         us *= profile.factor("kernel", item.key, 0.12)
         return max(0.9, us * profile.factor("noise", key, 0.03))
 
+    def _more(self, item: Item) -> float:
+        return self._conditions.device_speed if item.grows else 1.0
+
     def _filled(self, launch: Launch, us: float, blocks_per_sm: float) -> float:
         """Return what a kernel takes whose work is spread over all of the device: what
         its start takes stays."""
+        if us < _SHORTEST_US or blocks_per_sm > _FULLEST:
+            return us
         start = CLASSES[launch.work].start_us * _CLOCK_HZ / self._gpu.clock_hz
         return max(us * min(blocks_per_sm, 1.0), min(us, start))
 

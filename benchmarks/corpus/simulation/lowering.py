@@ -104,14 +104,16 @@ class _Writer:
             self.program.open(thread, name, args)
             self._host(
                 thread,
-                share * self._device.us("own outer", f"{key}{depth}") * _BEFORE_INNER,
+                share
+                * self._device.us("own outer", f"{key}{depth}", name)
+                * _BEFORE_INNER,
             )
             self._light(name, f"{key}{depth}", thread, share)
         self.program.open(thread, item.name, args)
         self._light(item.name, key, thread, share)
         many = len(item.launches) + (item.copy is not None)
         kind = operator_class(item.name) if many else "light"
-        own = share * self._device.us(f"own {kind}", key) * max(many, 1)
+        own = share * self._device.us(f"own {kind}", key, item.name) * max(many, 1)
         self._host(thread, own * _BEFORE_LAUNCH if many else own)
         if item.copy is not None and item.copy.direction != "d2h":
             self._device.copy(item.copy, key, thread, held)
@@ -124,18 +126,20 @@ class _Writer:
         if many:
             self._host(thread, own * (1 - _BEFORE_LAUNCH) / many)
         self.program.close(thread)
-        for depth in range(len(outer)):
+        for depth, name in reversed(list(enumerate(outer))):
             self._host(
                 thread,
                 share
-                * self._device.us("own outer", f"{key}{depth}")
+                * self._device.us("own outer", f"{key}{depth}", name)
                 * (1 - _BEFORE_INNER),
             )
             self.program.close(thread)
 
     def _light(self, name: str, key: str, thread: int, share: float) -> None:
         rows = light_rows(name)
-        times = [share * self._device.us("own light", f"{key}{row}") for row in rows]
+        times = [
+            share * self._device.us("own light", f"{key}{row}", row) for row in rows
+        ]
         for row, us in zip(rows, times, strict=True):
             self.program.open(thread, row)
             self._host(thread, us / len(rows) * _BEFORE_INNER)

@@ -36,4 +36,4 @@ def kernel_item(
     launch = Launch(name, work, "float32", 0.0, moved, count)
     args = shapes_text([[elements]] * max(1, reads - 1))
     return Item(key, "op", name, phase, outer, args, launches=((launch, took),),
-                captured=captured, frames=frames, line=line)  # fmt: skip
+                captured=captured, frames=frames, line=line, grows=False)  # fmt: skip

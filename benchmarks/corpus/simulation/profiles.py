@@ -18,6 +18,9 @@ from simulation.ranges import RESULT
 
 _PLACES = 1024
 _MASK = (1 << 16) - 1
+#: How often something takes about as long as its name does otherwise: with each time
+#: drawn anew, lengths of one operator differed more than in real traces.
+_STEADY = 0.7
 _FARTHEST = 4.0  # Times the time that 9 of 10 stay within; 3 of these: half.
 #: What nobody measured, in µs: medians seen when CUDA calls are traced elsewhere.
 _ASSUMED = {
@@ -49,12 +52,21 @@ class Profile:
         self._tables: dict[str, list[float]] = {}
         self._others: list[tuple[str, float]] | None = None
 
-    def us(self, what: str, key: str | int) -> float:
-        """Draw what takes the host or the driver so long; `key` says for whom."""
+    def us(self, what: str, key: str | int, of: str = "") -> float:
+        """Draw what takes the host or the driver so long; `key` says for whom.
+
+        Args:
+            of: A name that mostly takes about as long as another time, such as that of
+                an operator; "": each time is drawn anew.
+        """
         table = self._tables.get(what)
         if table is None:
             table = self._tables[what] = _table(self._name, what, self._speed)
-        return table[self._noise[_place(what, key)]]
+        at = self._noise[_place(what, key)]
+        if of and self._noise[_place(what + "!", key)] < _STEADY * _PLACES:
+            near = self._noise[_place(what, of)] + (at - _PLACES // 2) // 8
+            at = min(max(near, 0), _PLACES - 1)
+        return table[at]
 
     def steady_us(self, what: str, key: str | int) -> float:
         """Draw what hardly differs within a trace: one in ten is drawn as by us()."""
