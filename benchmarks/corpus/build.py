@@ -40,7 +40,7 @@ class Scale:
     perturb: int
 
 
-FULL = Scale(record=130, simulate=360, perturb=220)
+FULL = Scale(record=130, simulate=360, perturb=370)
 SMALL = Scale(record=8, simulate=16, perturb=24)
 
 

@@ -21,6 +21,7 @@ from pathlib import Path
 
 from origins import SMALL_TRACES, TRACES, gpu_name, held_out, read_manifest
 from perturbation.making import POSITIVE, Made, make, remember, remembered
+from runs import exists
 
 LEFT_OUT = 4
 _MOST_TURNS = 40
@@ -81,7 +82,7 @@ def _arguments() -> argparse.Namespace:
 def _part(arguments: argparse.Namespace, row: dict[str, str], turn: int) -> Made:
     key = f"{row['file'].split('.json')[0]}-{turn}"
     made = remembered(arguments.out, key)
-    if made is None:
+    if made is None or not all(exists(arguments.out, name) for name in made.names):
         path = arguments.traces / row["file"]
         gpu = gpu_name(row["gpu"])
         made = make(arguments.out, path, row["origin"], gpu, arguments.seed, turn)
