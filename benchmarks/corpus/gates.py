@@ -39,7 +39,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("corpus", type=Path)
     parser.add_argument("--real", type=Path, default=origins.TRACES)
-    parser.add_argument("--most", type=int, default=120, help="simulated traces read")
+    parser.add_argument("--most", type=int, default=400, help="simulated traces read")
     parser.add_argument("--page", action="store_true", help=f"write {PAGE.name}")
     given = parser.parse_args()
     simulated = [run for run in runs.read(given.corpus) if run.source == "S"]

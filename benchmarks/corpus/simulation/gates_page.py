@@ -8,7 +8,7 @@ from typing import Any
 
 _HEAD = """# How far simulated timelines are from real ones
 
-Rendered by `python benchmarks/corpus/gates.py CORPUS --real FOLDER` from
+Rendered by `python benchmarks/corpus/gates.py CORPUS --page` from
 benchmarks/results/gates.json. Compared are {compared} of {runs} simulated runs with
 {real} real traces of NVIDIA devices, all of origins that are not held out
 (benchmarks/corpus/origins.py). The same traces gave the ranges that host times are
@@ -37,8 +37,13 @@ What telling features come from, as far as it is known:
   training.
 - `in_python`, `threads_active`: how much Python is recorded beside operators, and what
   other threads do.
-- `delivery`, `idle_tiny`, `idle_short`: what is drawn is the time from the end of a
-  launch; real ones also depend on what the device did before.
+- `gaps_per_work`, `gap_median`, `gap_longest`, `delivery`, `idle_tiny`: between two
+  kernels of a full queue the simulator leaves a gap drawn from the trace; real ones
+  depend on the two kernels.
+- `overlap`: real training jobs of several ranks run collectives beside kernels, a fifth
+  of the simulated ones.
+- `grids_small`, `occupancy`: blocks and registers are those of a class of kernels, not
+  of a kernel.
 - Not simulated at all: CUDA graphs, kernels by torch.compile, events of memory, work
   that was queued before the recording began, and threads of NCCL and of the profiler.
 """
