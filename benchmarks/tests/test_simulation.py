@@ -46,9 +46,10 @@ TAKEN_OUT_OTHERWISE = ("launch_bound", "sync_stall", "tensor_core_unused",
 
 
 def drawn(**changes) -> conditions.Conditions:
-    recording = conditions.Recording(True, True, True, 1)
+    recording = conditions.Recording(True, True, True, 1, 1)
     found = replace(conditions.draw(random.Random(3)), recording=recording, speed=1.0,
-                    device_speed=1.0, first_step=1.0, steps=3)  # fmt: skip
+                    device_speed=1.0, first_step=1.0, steps=3, gpu="A100",
+                    host="v100x2-nccl-rank1of2-test", tensor_cores=True)  # fmt: skip
     return replace(found, **changes)
 
 
@@ -92,7 +93,9 @@ def test_what_is_taken_out_leaves_no_trace_in_the_schedule():
 def test_every_mechanism_costs_what_it_should(mechanism):
     lowering = Lowering(drawn())
     # Half a millisecond of the host a step, and twice that of the device.
-    base = program(150.0)
+    # Late launches cost a device that is faster than its host.
+    late = mechanism.pattern == "launch_bound"
+    base = program(1.0, 120) if late else program(150.0)
     if mechanism.pattern == "tensor_core_unused":
         base = with_products(base, "gemm", "tf32")
     step_us = Timed.of(lowering.lower(base)).span / 3000
@@ -104,8 +107,10 @@ def test_every_mechanism_costs_what_it_should(mechanism):
             put(mechanism, strength, null=null).apply(without, step_us, fixed=True)
         return saved(*(Timed.of(lowering.lower(steps)) for steps in (with_it, without)))
 
-    assert cost(1.0, null=False) > 0.05 or mechanism.pattern == "launch_bound"
-    assert abs(cost(1.0, null=True)) < 0.05
+    assert cost(1.0, null=False) > 0.05
+    # The smallest product is the one to touch; here all are of one size.
+    least = 0.08 if mechanism.pattern == "tensor_core_unused" else 0.02
+    assert abs(cost(1.0, null=True)) < least
 
 
 @pytest.mark.parametrize("mechanism", DISTRIBUTED, ids=lambda m: m.name)
@@ -323,7 +328,6 @@ def test_what_is_written_reads_like_a_recording(corpus):
         assert ("python_function" in names) == run.recording["recording"]["stacks"]
         args = trace.read_args([names.index("kernel")])[0]
         assert {"grid", "block", "registers per thread"} <= json.loads(args).keys()
-        assert sum(cause.null for cause in run.causes) <= len(run.causes)
 
 
 def test_who_starts_again_draws_the_same(programs, corpus):

@@ -106,7 +106,7 @@ def _item(place: Place, key: str, part: Part, us: float, node: str = "") -> Item
         f"{place.tag}{key}", "op", name, "backward" if node else "forward",
         _engine(node) if node else outer, shapes_text(dims, "c10::Half"),
         () if node else (MAIN, "model.py(81): attend"),
-        launches=((launch, max(1.5, us * share)),), line="model.py:84",
+        launches=((launch, max(1.5, us * share)),), line="model.py:84", grows=False,
     )  # fmt: skip
 
 
@@ -124,5 +124,5 @@ def _fused(place: Place, k: int, us: float, phase: str) -> Item:
         _engine("ScaledDotProductEfficientAttentionBackward0") if back else outer,
         shapes_text(dims, "c10::Half"),
         () if back else (MAIN, "model.py(81): attend"),
-        launches=((launch, max(3.0, us)),),
+        launches=((launch, max(3.0, us)),), grows=False,
     )  # fmt: skip

@@ -50,9 +50,14 @@ def draw_natural(rng: random.Random) -> tuple[Put, ...]:
     return tuple(out)
 
 
-def draw_causes(rng: random.Random, distributed: bool) -> tuple[Put, ...]:
-    """Draw one to three causes of different patterns; some are null."""
-    table = MECHANISMS
+def draw_causes(rng: random.Random, distributed: bool, turn: int) -> tuple[Put, ...]:
+    """Draw one to three causes of different patterns; some are null.
+
+    Args:
+        turn: Number of the drawing: the first cause of one process is each mechanism
+            in turn, so that few runs have some of all.
+    """
+    table = (MECHANISMS[turn % len(MECHANISMS)],)
     if distributed and rng.random() < 0.7:
         table = DISTRIBUTED
     found: dict[str, Put] = {}
@@ -70,9 +75,9 @@ def draw_causes(rng: random.Random, distributed: bool) -> tuple[Put, ...]:
     return tuple(found.values())
 
 
-def draw_nulls(rng: random.Random, distributed: bool) -> tuple[Put, ...]:
+def draw_nulls(rng: random.Random, distributed: bool, turn: int) -> tuple[Put, ...]:
     """Draw causes that touch their paths at no cost meant."""
-    causes = draw_causes(rng, distributed)
+    causes = draw_causes(rng, distributed, turn)
     return tuple(
         Put(c.mechanism, c.strength, True, False, c.seed, c.tag) for c in causes
     )

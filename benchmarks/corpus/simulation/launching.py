@@ -125,7 +125,8 @@ class Launching:
         else:
             name = _COPIES[copy.direction].format(memory)
         us = copy_us(copy, self._gpu) * profile.factor("copy", key, 0.15)
-        if self._view.copied and copy.direction != "d2d":
+        # What is pageable has to be pinned first, which is another fix.
+        if self._view.copied and copy.pinned and copy.direction != "d2d":
             us = 0.001
         call = min(self.us("call launch", key + "c") * 1.3, _LONGEST_COPY_CALL)
         place = self.program.copy(

@@ -63,13 +63,13 @@ def plans_of(programs: Programs, seed: int, number: int) -> list[Plan]:
     if kind == "alone":
         return [first]
     if kind == "nulls":
-        puts = (*natural, *draw_nulls(rng, distributed))
+        puts = (*natural, *draw_nulls(rng, distributed, number))
         return [replace(first, puts=puts, role="null")]
     good = replace(first, role="fixed", twin=f"{stem}-b")
     bad = replace(first, name=f"{stem}-b", role="slow", twin=f"{stem}-a")
     if kind == "pair":
         return [good, replace(bad, twin_program="slow", paired=True)]
-    causes = draw_causes(rng, distributed)
+    causes = draw_causes(rng, distributed, number)
     if all(put.null for put in causes):
         return [replace(first, puts=(*natural, *causes), role="null")]
     return [good, replace(bad, puts=(*natural, *causes))]

@@ -94,9 +94,10 @@ def _odd(steps: Steps, strength: float, place: Place, name: str, work: str, many
     us = max(3.0, work_us / (many * (3 if backward else 1)))
     us *= 1.0 if odd else slow.ef / fast.ef
     inner = 8 * place.rng.randrange(64, 256)
-    columns = 8 * place.rng.randrange(64, 512) + (
-        place.rng.randrange(1, 8) if odd else 0
-    )
+    # Drawn always: the fix draws what follows as the pattern does.
+    columns = 8 * place.rng.randrange(64, 512)
+    off = place.rng.randrange(1, 8)
+    columns += off if odd else 0
     batch = [16] if work == "bmm" else []
     dims = [[*batch, _BATCH, inner], [*batch, inner, columns]]
     size = (16 if batch else 1) * 2.0
@@ -116,7 +117,7 @@ def _odd(steps: Steps, strength: float, place: Place, name: str, work: str, many
         return Item(
             f"{place.tag}{side}", "op", name, phase,
             engine if back else ("aten::matmul",), args, frames,
-            launches=((launch, us),), line=f"model.py:{line + 2}",
+            launches=((launch, us),), line=f"model.py:{line + 2}", grows=False,
         )  # fmt: skip
 
     evenly(steps, many, lambda n, k: [make(f"{k}", "forward")])
