@@ -49,7 +49,7 @@ struct Scores {
 
 struct ScoreOptions {
   std::int64_t events = 0;          ///< How many events to name for each window.
-  std::size_t batch_tokens = 8192;  ///< Read at once: memory grows with it.
+  std::size_t batch_tokens = 2048;  ///< Read at once by a thread: memory grows with it.
   int threads = 0;                  ///< 0: as many as torch uses anyway.
 };
 
@@ -83,8 +83,9 @@ class Detector {
   std::int64_t steps_done() const;
 
   /// Scores all windows; time is linear in them, and memory but for the results and a
-  /// row of `width` values for each window is that of a batch. On the CPU, scores do
-  /// not depend on the batches but for rounding.
+  /// row of `width` values for each window is that of a batch for each thread. Scores
+  /// do not depend on batches and threads but for rounding. On the CPU each thread
+  /// reads batches of its own; the checkpoint is asked on that of the caller.
   Scores score(
       const Arrays& arrays, const ScoreOptions& options = {},
       const Checkpoint& checkpoint = [] {}) const;

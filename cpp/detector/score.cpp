@@ -6,6 +6,12 @@
 #include <c10/core/InferenceMode.h>
 
 #include <algorithm>
+#include <atomic>
+#include <exception>
+#include <functional>
+#include <mutex>
+#include <system_error>
+#include <thread>
 
 #include "detector/columns.h"
 #include "detector/state.h"
@@ -13,14 +19,16 @@
 namespace tta::detector {
 namespace {
 
-class Threads {
+// Operations of one thread, as long as it lives, here and in threads that begin.
+//
+// Batches are given to threads instead: those need not wait for one another after each
+// operation, which took 25 times as long where others wanted the processors too.
+class OneThread {
  public:
-  explicit Threads(int count) : before_(at::get_num_threads()) {
-    if (count > 0) at::set_num_threads(count);
-  }
-  ~Threads() { at::set_num_threads(before_); }
-  Threads(const Threads&) = delete;
-  Threads& operator=(const Threads&) = delete;
+  OneThread() : before_(at::get_num_threads()) { at::set_num_threads(1); }
+  ~OneThread() { at::set_num_threads(before_); }
+  OneThread(const OneThread&) = delete;
+  OneThread& operator=(const OneThread&) = delete;
 
  private:
   int before_;
@@ -56,6 +64,40 @@ void name_events(const ReadWindows& read, const Batch& batch,
   }
 }
 
+// Reads groups on so many threads. That of the caller, which alone may hear of signals,
+// asks.
+void for_each(std::vector<std::vector<std::size_t>>& groups, int threads,
+              const std::function<void(std::vector<std::size_t>&)>& read,
+              const Checkpoint& checkpoint) {
+  std::atomic<std::size_t> next = 0;
+  std::mutex failing;
+  std::exception_ptr failure;
+  const auto work = [&](bool caller) {
+    const c10::InferenceMode guard;  // each thread has its own
+    try {
+      for (auto i = next++; i < groups.size(); i = next++) {
+        if (caller) checkpoint();
+        read(groups[i]);
+      }
+    } catch (...) {
+      next = groups.size();  // the others end too
+      const std::scoped_lock lock(failing);
+      if (!failure) failure = std::current_exception();
+    }
+  };
+  std::vector<std::thread> others;
+  try {
+    for (int i = 1; i < std::min<int>(threads, static_cast<int>(groups.size())); ++i) {
+      others.emplace_back(work, false);
+    }
+  } catch (const std::system_error&) {
+    // As many as there could be.
+  }
+  work(true);
+  for (auto& other : others) other.join();
+  if (failure) std::rethrow_exception(failure);
+}
+
 }  // namespace
 
 torch::Tensor rows_of(std::vector<float>& values, at::Device device) {
@@ -67,8 +109,10 @@ torch::Tensor rows_of(std::vector<float>& values, at::Device device) {
 Scores Detector::score(const Arrays& arrays, const ScoreOptions& options,
                        const Checkpoint& checkpoint) const {
   const c10::InferenceMode guard;
-  const Threads threads(options.threads);
+  const auto threads = options.threads > 0 ? options.threads : at::get_num_threads();
+  const OneThread alone;
   auto& network = *state_->network;
+  const auto device = state_->device;
   const auto count = arrays.count();
   const auto most = static_cast<std::size_t>(state_->config.max_tokens);
   const auto columns = features::window_columns().size();
@@ -80,10 +124,10 @@ Scores Detector::score(const Arrays& arrays, const ScoreOptions& options,
   const auto named = static_cast<std::size_t>(options.events);
   out.events.assign(count * named, -1);
   out.event_shares.assign(count * named, 0);
-  const auto n = static_cast<std::int64_t>(count);
-  const auto windows = at::empty({n, state_->config.width}, state_->device);
-  for (auto& group : group_by_length(lengths, {options.batch_tokens})) {
-    checkpoint();
+  const auto windows =
+      at::empty({static_cast<std::int64_t>(count), state_->config.width}, device);
+  auto groups = group_by_length(lengths, {options.batch_tokens});
+  const auto read = [&](std::vector<std::size_t>& group) {
     std::vector<WindowRef> refs;
     std::vector<float> rows;
     for (const auto i : group) {
@@ -92,13 +136,13 @@ Scores Detector::score(const Arrays& arrays, const ScoreOptions& options,
       rows.insert(rows.end(), row.begin(), row.end());
     }
     const auto batch = make_batch({&arrays, 1}, refs, most);
-    const auto read =
-        network.read({batch, state_->device}, rows_of(rows, state_->device));
+    const auto got = network.read({batch, device}, rows_of(rows, device));
     const auto places = at::from_blob(
         group.data(), {static_cast<std::int64_t>(group.size())}, at::kLong);
-    windows.index_copy_(0, places.to(state_->device), read.windows);
-    name_events(read, batch, group, named, out);
-  }
+    windows.index_copy_(0, places.to(device), got.windows);
+    name_events(got, batch, group, named, out);
+  };
+  for_each(groups, device.is_cpu() ? threads : 1, read, checkpoint);
   const auto told = network.judge(windows).sigmoid();
   copy_to(told.narrow(1, 0, 2), out.any);
   copy_to(told.narrow(1, 2, Network::outputs() - 3), out.types);

@@ -98,8 +98,12 @@ TEST(Scores, ThreadsChangeNothing) {
   auto made = drawn(60, 6);
   const Detector detector(small(), 7, "cpu");
   const auto one = detector.score(made.arrays(), {0, 1000, 1});
-  const auto two = detector.score(made.arrays(), {0, 1000, 2});
-  EXPECT_LT(difference(one, two), 1e-5);
+  for (const int threads : {2, 3}) {
+    for (const std::size_t tokens : {50, 1000}) {
+      const auto more = detector.score(made.arrays(), {0, tokens, threads});
+      EXPECT_LT(difference(one, more), 1e-5);
+    }
+  }
 }
 
 // An operator whose launch leads to another kernel, and nothing else differs.
@@ -197,8 +201,10 @@ TEST(Scores, WhatACheckpointThrowsComesOut) {
   const auto stop = [&] {
     if (++asked == 3) throw std::runtime_error("stop");
   };
-  EXPECT_THROW(detector.score(made.arrays(), {0, 100, 0}, stop), std::runtime_error);
+  EXPECT_THROW(detector.score(made.arrays(), {0, 100, 1}, stop), std::runtime_error);
   EXPECT_EQ(asked, 3);
+  asked = 2;
+  EXPECT_THROW(detector.score(made.arrays(), {0, 100, 4}, stop), std::runtime_error);
 }
 
 TEST(Detector, ADeviceThatIsNotThereIsRefused) {
