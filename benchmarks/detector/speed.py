@@ -12,6 +12,7 @@ import argparse
 import platform
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,9 @@ def best(call: Callable[[], Any], rounds: int) -> float:
     return min(times)
 
 
-def step_of(module: Any, arrays: Any, network: Any) -> tuple[Callable[[], Any], int]:
+def step_of(
+    module: Any, arrays: Any, network: Any, threads: int
+) -> tuple[Callable[[], Any], int]:
     """Return a training step on part of a trace, as if it were twins, and how many
     windows each twin has."""
     windows = min(len(arrays), STEP_WINDOWS)
@@ -55,14 +58,12 @@ def step_of(module: Any, arrays: Any, network: Any) -> tuple[Callable[[], Any], 
         for bad in (True, False)
     ]
     weights = module.LossWeights(bags=1, pairs=1, masked=1)
-    training = module.Training(steps=1_000_000, weights=weights)
+    training = module.Training(steps=1_000_000, weights=weights, threads=threads)
     return (lambda: network.train_step(examples, training)), windows
 
 
 def rows(trace: Path, options: argparse.Namespace) -> list[str]:
     """Measure one trace; a line of the table for each number of threads."""
-    import torch
-
     module = load_torch_module()
     features = torchtraceap.analyze(trace).features()
     arrays = module.Arrays(features.windows, features.tokens, features.token_begin)
@@ -71,12 +72,9 @@ def rows(trace: Path, options: argparse.Namespace) -> list[str]:
     begin = features.token_begin
     out = []
     for threads in options.threads:
-        torch.set_num_threads(threads)
-        score = best(
-            lambda: network.score(arrays, batch_tokens=options.batch_tokens),
-            options.rounds,
-        )
-        step, windows = step_of(module, arrays, network)
+        read = {"batch_tokens": options.batch_tokens, "threads": threads}
+        score = best(partial(network.score, arrays, **read), options.rounds)
+        step, windows = step_of(module, arrays, network, threads)
         learn = best(step, options.rounds)
         windows, events = 2 * windows, 2 * int(begin[windows])
         out.append(

@@ -51,6 +51,7 @@ void bind_settings(py::module_& m) {
       .def_readwrite("top_share", &Training::top_share)
       .def_readwrite("masked_share", &Training::masked_share)
       .def_readwrite("batch_tokens", &Training::batch_tokens)
+      .def_readwrite("threads", &Training::threads)
       .def_readwrite("weights", &Training::weights);
   py::class_<StepResult>(m, "StepResult", "What a step did.")
       .def_readonly("loss", &StepResult::loss)

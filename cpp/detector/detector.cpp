@@ -169,6 +169,7 @@ StepResult Detector::train(std::span<const Example> examples, const Training& tr
                            const Checkpoint& checkpoint) {
   check(examples);
   auto& s = *state_;
+  const OperationThreads threads(training.threads);
   const Seeded seeded(s.device, mixed(s.progress.seed, s.progress.steps));
   struct Trains {
     explicit Trains(Network& n) : network(n) { network.train(); }

@@ -19,21 +19,6 @@
 namespace tta::detector {
 namespace {
 
-// Operations of one thread, as long as it lives, here and in threads that begin.
-//
-// Batches are given to threads instead: those need not wait for one another after each
-// operation, which took 25 times as long where others wanted the processors too.
-class OneThread {
- public:
-  OneThread() : before_(at::get_num_threads()) { at::set_num_threads(1); }
-  ~OneThread() { at::set_num_threads(before_); }
-  OneThread(const OneThread&) = delete;
-  OneThread& operator=(const OneThread&) = delete;
-
- private:
-  int before_;
-};
-
 void copy_to(const torch::Tensor& from, std::vector<float>& to) {
   const auto t = from.to(at::kCPU).contiguous();
   to.assign(t.data_ptr<float>(), t.data_ptr<float>() + t.numel());
@@ -100,6 +85,11 @@ void for_each(std::vector<std::vector<std::size_t>>& groups, int threads,
 
 }  // namespace
 
+OperationThreads::OperationThreads(int count) : before_(at::get_num_threads()) {
+  if (count > 0) at::set_num_threads(count);
+}
+OperationThreads::~OperationThreads() { at::set_num_threads(before_); }
+
 torch::Tensor rows_of(std::vector<float>& values, at::Device device) {
   const auto columns = static_cast<std::int64_t>(features::window_columns().size());
   const auto rows = static_cast<std::int64_t>(values.size()) / columns;
@@ -110,7 +100,7 @@ Scores Detector::score(const Arrays& arrays, const ScoreOptions& options,
                        const Checkpoint& checkpoint) const {
   const c10::InferenceMode guard;
   const auto threads = options.threads > 0 ? options.threads : at::get_num_threads();
-  const OneThread alone;
+  const OperationThreads alone(1);
   auto& network = *state_->network;
   const auto device = state_->device;
   const auto count = arrays.count();

@@ -10,9 +10,6 @@
 
 namespace tta::detector {
 
-/// Throws std::invalid_argument if labels do not fit, as Detector::train() says.
-void check(std::span<const Example> examples);
-
 /// What a step learns from: the sum that goes down, and its parts as plain numbers.
 struct StepLosses {
   torch::Tensor sum;

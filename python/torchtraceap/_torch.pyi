@@ -195,6 +195,10 @@ class Training:
     @steps.setter
     def steps(self, arg0: typing.SupportsInt | typing.SupportsIndex) -> None: ...
     @property
+    def threads(self) -> int: ...
+    @threads.setter
+    def threads(self, arg0: typing.SupportsInt | typing.SupportsIndex) -> None: ...
+    @property
     def top_share(self) -> float: ...
     @top_share.setter
     def top_share(self, arg0: typing.SupportsFloat | typing.SupportsIndex) -> None: ...
@@ -253,7 +257,7 @@ class Network:
         arrays: Arrays,
         *,
         events: typing.SupportsInt | typing.SupportsIndex = 0,
-        batch_tokens: typing.SupportsInt | typing.SupportsIndex = 8192,
+        batch_tokens: typing.SupportsInt | typing.SupportsIndex = 2048,
         threads: typing.SupportsInt | typing.SupportsIndex = 0,
     ) -> dict[str, numpy.ndarray]: ...
     def train_step(

@@ -2,10 +2,12 @@
 // Weights on the disk: the same when they come back, and refused if they are not whole.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstring>
 #include <fstream>
 #include <functional>
 #include <limits>
+#include <random>
 
 #include "detector/detector.h"
 #include "detector/made.h"
@@ -169,6 +171,33 @@ TEST(Weights, MetadataThatMakeNoSenseAreRefused) {
                      m["network.hidden"] = "8192";
                    }),
                    "too small for the network"));
+}
+
+// Of the header, where each byte means something.
+TEST(Weights, RandomDamageIsRefusedOrHarmless) {
+  Trained trained(5);
+  trained.step();
+  const auto path = path_of("damaged");
+  trained.detector.save(path, true);
+  const auto sound = bytes_of(path);
+  std::uint64_t header = 0;
+  std::memcpy(&header, sound.data(), 8);
+  std::mt19937 random(6);
+  int refused = 0;
+  for (int i = 0; i < 200; ++i) {
+    auto bytes = sound;
+    bytes[random() % (8 + header)] = "0123456789,:[]{}\"e"[random() % 18];
+    std::ofstream(path, std::ios::binary) << bytes;
+    try {
+      const auto loaded = Detector::load(path, "cpu");
+      for (const auto share : loaded.score(trained.arrays).any) {
+        ASSERT_TRUE(std::isfinite(share));
+      }
+    } catch (const WeightsError&) {
+      ++refused;
+    }
+  }
+  EXPECT_GT(refused, 150);
 }
 
 }  // namespace
