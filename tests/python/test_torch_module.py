@@ -109,6 +109,21 @@ def test_steps_teach_and_weights_come_back(
     assert np.abs(difference).max() <= limit
 
 
+def test_torch_is_left_as_it_was(module: ModuleType, arrays: Any) -> None:
+    import torch
+
+    state, threads = torch.get_rng_state(), torch.get_num_threads()
+    torch.set_num_threads(3)
+    network = module.Network(module.Config(**SMALL), seed=5)
+    example = module.Example(arrays, 0, 4, bad=True)
+    weights = module.LossWeights(bags=1, masked=1)
+    network.train_step([example], module.Training(weights=weights))
+    network.score(arrays, threads=2)
+    assert torch.equal(torch.get_rng_state(), state)
+    assert torch.get_num_threads() == 3 and torch.is_grad_enabled()
+    torch.set_num_threads(threads)
+
+
 def test_files_are_those_of_safetensors(module: ModuleType, tmp_path: Path) -> None:
     safetensors = pytest.importorskip("safetensors.numpy")
     network = module.Network(module.Config(**SMALL), seed=4)
@@ -141,9 +156,7 @@ def test_a_file_that_is_none_is_refused(module: ModuleType, tmp_path: Path) -> N
 
 def test_arrays_that_are_none_are_refused(module: ModuleType, features: Any) -> None:
     windows, tokens, begin = features.windows, features.tokens, features.token_begin
-    with pytest.raises(
-        ValueError, match="windows must be a contiguous array"
-    ):
+    with pytest.raises(ValueError, match="windows must be a contiguous array"):
         module.Arrays(windows.astype(np.float64), tokens, begin)
     with pytest.raises(ValueError, match="gap must be a contiguous array of float32"):
         module.Arrays(windows, tokens | {"gap": tokens["gap"][::2]}, begin)
