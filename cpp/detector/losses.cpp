@@ -2,6 +2,7 @@
 // detector/losses.cpp: losses as tensors.
 #include "detector/losses.h"
 
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/binary_cross_entropy_with_logits.h>
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/huber_loss.h>

@@ -238,6 +238,30 @@ TEST(Training, PartOfATraceSeesItsEdgesBack) {
   EXPECT_EQ(detector.steps_done(), 1);
 }
 
+TEST(Training, AStepThatWasStoppedIsNone) {
+  Twins twins(2);
+  const auto training = fast(4, {0, 0, 0, 1, 1, 0});
+  Detector detector(tiny(), 1, "cpu");
+  detector.train(twins.examples, training);
+  const auto before = detector.score(twins.arrays[0]).any;
+  for (const int when : {0, 1, 2, 3}) {
+    int asked = 0;
+    const auto stop = [&] {
+      if (asked++ == when) throw std::runtime_error("stop");
+    };
+    auto small = training;
+    small.batch_tokens = 300;
+    EXPECT_THROW(detector.train(twins.examples, small, stop), std::runtime_error);
+  }
+  EXPECT_EQ(detector.score(twins.arrays[0]).any, before);
+  EXPECT_EQ(detector.steps_done(), 1);
+  // The next is as if nothing had been.
+  Detector other(tiny(), 1, "cpu");
+  for (int i = 0; i < 2; ++i) other.train(twins.examples, training);
+  detector.train(twins.examples, training);
+  EXPECT_EQ(detector.score(twins.arrays[0]).any, other.score(twins.arrays[0]).any);
+}
+
 TEST(Training, UnknownLabelsTeachNothing) {
   auto made = drawn(6, 22);
   const auto arrays = made.arrays();
