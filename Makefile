@@ -77,10 +77,15 @@ build/dev/build.ninja: CMakePresets.json $(VENV)/.package
 	@cmake --preset dev --log-level=WARNING >/dev/null
 	@touch $@
 
-module: build/dev/build.ninja  ## Build the extension module only
+module: build/dev/build.ninja  ## Build the extension module _core only
 	cmake --build --preset dev --target _core
 
-build: build/dev/build.ninja  ## Build the C++ parts, their tests and the modules
+# Torch may have come since the build was configured: then there is more of it.
+build/dev/.with-torch: $(VENV)/.torch | build/dev/build.ninja
+	@cmake --preset dev --log-level=WARNING >/dev/null
+	@touch $@
+
+build: build/dev/.with-torch  ## Build the C++ parts, their tests and the modules
 	cmake --build --preset dev
 
 # --- Use -------------------------------------------------------------------------

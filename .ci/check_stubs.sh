@@ -34,7 +34,7 @@ if ! python -c 'import sys; raise SystemExit(sys.version_info < (3, 11))'; then
   echo "stubs: Python 3.10 describes enums differently; skipped"
   exit 0
 fi
-for module in _core; do
+for module in _core _torch; do
   if ! compgen -G "$package/$module.*.so" >/dev/null; then
     echo "stubs: $module is not built; run 'make build'" >&2
     exit 1

@@ -47,12 +47,16 @@ function(tta_run_tests prefix program shards)
   endforeach()
 endfunction()
 
-# tta_add_test(<part> <shards>)
+# tta_add_test(<part> <shards> [WITHOUT <source>...])
 #
 # The program test_<part> of tests/cpp/<part>/, linked with that part alone: what it
 # can reach is what the part may reach.
 function(tta_add_test part shards)
+  cmake_parse_arguments(PARSE_ARGV 2 ARG "" "" "WITHOUT")
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${part}/*.cpp)
+  foreach(other ${ARG_WITHOUT})
+    list(REMOVE_ITEM sources ${CMAKE_CURRENT_SOURCE_DIR}/${other})
+  endforeach()
   add_executable(test_${part} ${sources})
   target_include_directories(test_${part} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
   target_link_libraries(test_${part} PRIVATE tta_flags tta_${part} tta_test_main)

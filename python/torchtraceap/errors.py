@@ -62,6 +62,13 @@ class RuleError(RuntimeError):
         self.rule = rule
 
 
+class WeightsError(ValueError):
+    """A file of weights that is damaged or was trained for another version.
+
+    ``str()`` is the whole message: what is wrong, where, and what to do.
+    """
+
+
 # Shown in tracebacks under the name that users import.
 for _error in (TraceError, ConfigError, RuleError):
     _error.__module__ = "torchtraceap"

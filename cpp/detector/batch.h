@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// detector/batch.h: which tokens of which windows are read together.
+//
+// Windows of about the same number of tokens go into a batch, so that little of it is
+// padding; batches are bounded in tokens, so that memory does not grow with a trace.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "detector/arrays.h"
+
+namespace tta::detector {
+
+/// A window of one of several traces.
+struct WindowRef {
+  std::uint32_t trace = 0;
+  std::int64_t window = 0;
+};
+
+/// Returns how many tokens choose_tokens() gives. Linear in the window.
+std::size_t count_tokens(const Arrays& arrays, std::int64_t window, std::size_t most);
+
+/// Returns the tokens of a window that are read, by start: one of each run of repeated
+/// events (`repeats` says how many there were), and at most so many. If those are too
+/// many, waits and work of the device stay first, then what launched or surrounds work
+/// that stayed, then the rest; of each those that took longest or came after the
+/// longest gap: labels are of time lost, and what took no time lost none.
+std::vector<std::int64_t> choose_tokens(const Arrays& arrays, std::int64_t window,
+                                        std::size_t most);
+
+/// Bounds of a batch.
+struct BatchLimits {
+  std::size_t tokens = 8192;  ///< Padding included; at least one window.
+  /// The share of a batch that may be padding. Windows whose lengths differ more go
+  /// into different ones.
+  double padding = 0.125;
+};
+
+/// Returns the places of `lengths`, in groups within the limits: sorted by length,
+/// equal ones in the order given. A length of 0 counts as 1.
+std::vector<std::vector<std::size_t>> group_by_length(
+    std::span<const std::size_t> lengths, const BatchLimits& limits);
+
+/// The tokens of some windows, as flat arrays.
+///
+/// Each token is there once, also if it is read only as the end of an edge: most
+/// launches lie in an earlier window, and are of no batch that this one is made with.
+struct Batch {
+  std::size_t windows = 0, length = 0;
+  std::size_t kept = 0;  ///< The first so many tokens are those of the windows.
+  // Of each token:
+  std::vector<std::int32_t> pieces;  ///< features::kPieces each.
+  std::vector<std::int32_t> kind, lane, lane_kind;
+  std::vector<float> figures;  ///< figure_columns().size() each; NaN: missing.
+  std::vector<std::uint32_t> trace;
+  std::vector<std::int64_t> token;  ///< Its place in the arrays of its trace.
+  // Of each kept one:
+  std::vector<std::int64_t> slot;            ///< Window x length + place in it.
+  std::vector<std::int64_t> parent, launch;  ///< Places here; size() stands for none.
+
+  std::size_t size() const { return kind.size(); }
+};
+
+/// Lanes from this on count as one.
+inline constexpr std::int32_t kLanes = 16;
+
+/// Makes one of these windows, in this order. Work of the device without a parent has
+/// that of its launch, so that it is tied to its call and to its operator.
+Batch make_batch(std::span<const Arrays> traces, std::span<const WindowRef> windows,
+                 std::size_t most);
+
+}  // namespace tta::detector

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// detector/columns.h: which columns are figures, how they are read, and what is usual.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "detector/arrays.h"
+
+namespace tta::detector {
+
+/// The token columns that are figures, in the order of the table: not the words of
+/// names, numbers of things or edges.
+const std::vector<std::string_view>& figure_columns();
+
+/// The patterns that a type is told for: those of the columns by cause.
+const std::vector<std::string>& pattern_names();
+
+/// Returns 16 hexadecimal digits that change with the names and order of patterns.
+const std::string& pattern_fingerprint();
+
+/// Appends figure_columns().size() values for each of these tokens: counts as log2(1 +
+/// n), NaN for what the table says is missing.
+void read_figures(const Arrays& arrays, std::span<const std::int64_t> tokens,
+                  std::vector<float>& out);
+
+/// Mean and deviation of each column, of those values that are not missing.
+class Usual {
+ public:
+  explicit Usual(std::size_t columns)
+      : count_(columns), sum_(columns), squares_(columns) {}
+
+  /// Adds rows of as many columns.
+  void add(std::span<const float> rows);
+  std::vector<float> mean() const;
+  /// 1 of a column that is all but constant or never had a value: it divides, and what
+  /// never varied in training is not to be blown up where it does.
+  std::vector<float> deviation() const;
+
+ private:
+  std::vector<double> count_, sum_, squares_;
+};
+
+}  // namespace tta::detector

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// detector/detector.h: the learned model for those who know no torch: arrays in, plain
+// numbers out.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "detector/arrays.h"
+#include "detector/config.h"
+#include "detector/example.h"
+
+namespace tta::detector {
+
+/// Asked between batches; what it throws comes out.
+using Checkpoint = std::function<void()>;
+
+/// What the model says of the windows of a trace: shares, 0 to 1.
+struct Scores {
+  std::vector<float> any;          ///< For each window: a pattern of the CPU, the GPU.
+  std::vector<float> types;        ///< For each window and each of pattern_names().
+  std::vector<float> recoverable;  ///< The share of its time that would be saved.
+  /// For each window the tokens that its scores rest on most, most first, and their
+  /// shares; -1 and 0 where it has fewer.
+  std::vector<std::int64_t> events;
+  std::vector<float> event_shares;
+};
+
+struct ScoreOptions {
+  std::int64_t events = 0;          ///< How many events to name for each window.
+  std::size_t batch_tokens = 2048;  ///< Read at once by a thread: memory grows with it.
+  int threads = 0;                  ///< 0: as many as torch uses anyway.
+};
+
+/// What a step did. A loss without anything to learn from in the step is NaN.
+struct StepResult {
+  double loss = 0, any = 0, types = 0, recoverable = 0, bags = 0, pairs = 0, masked = 0;
+  double gradient = 0;  ///< Length before it is cut.
+  double rate = 0;
+  std::int64_t step = 0;  ///< How many have been done, with this one.
+};
+
+/// A network, and the state of its training. No two threads may use one at once.
+///
+/// Scores are a function of weights and arrays; what is learned, one of these, the seed
+/// and the number of the step, whatever else draws from torch's generators, which are
+/// left as they were.
+class Detector {
+ public:
+  /// Draws weights. `device` is as torch names it: "cpu", "cuda", "cuda:1". Throws
+  /// std::invalid_argument if the config or the device is none.
+  Detector(const Config& config, std::uint64_t seed, const std::string& device);
+  /// Reads a file that save() wrote. Throws WeightsError if it is damaged, was trained
+  /// on other tables, or does not fit the network it says it is.
+  static Detector load(const std::string& path, const std::string& device);
+  Detector(Detector&&) noexcept;
+  Detector& operator=(Detector&&) noexcept;
+  ~Detector();
+
+  const Config& config() const;
+  std::int64_t parameters() const;
+  std::int64_t steps_done() const;
+
+  /// Scores all windows; time is linear in them, and memory but for the results and a
+  /// row of `width` values for each window is that of a batch for each thread. Scores
+  /// do not depend on batches and threads but for rounding. On the CPU each thread
+  /// reads batches of its own; the checkpoint is asked on that of the caller.
+  Scores score(
+      const Arrays& arrays, const ScoreOptions& options = {},
+      const Checkpoint& checkpoint = [] {}) const;
+
+  /// Sets what columns are compared with: mean and deviation in these traces. Before
+  /// the first step, on what is trained on.
+  void fit_columns(std::span<const Arrays* const> traces);
+
+  /// Does a step on all of the examples together: their windows are in memory at once.
+  /// Throws std::invalid_argument if labels do not fit, and std::runtime_error if the
+  /// loss is no number, with the weights as they were.
+  StepResult train(
+      std::span<const Example> examples, const Training& training,
+      const Checkpoint& checkpoint = [] {});
+
+  /// Writes the weights; with `training` also what a further step depends on, so that
+  /// a run that was stopped ends with the same weights.
+  void save(const std::string& path, bool training) const;
+
+ private:
+  struct State;
+  explicit Detector(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+/// The version of torch this was built for: major and minor.
+extern const char* const kBuiltForTorch;
+
+}  // namespace tta::detector

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// detector/network.cpp: the network.
+#include "detector/network.h"
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/from_blob.h>
+#include <ATen/ops/gelu.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/rand.h>
+#include <ATen/ops/randn.h>
+#include <ATen/ops/scaled_dot_product_attention.h>
+#include <ATen/ops/where.h>
+#include <ATen/ops/zeros.h>
+
+#include "detector/columns.h"
+
+namespace tta::detector {
+namespace {
+
+using namespace torch::nn;  // NOLINT: this file is a list of its names
+
+// Logits to begin with: about the share of windows that have any of it.
+constexpr float kAnyAtFirst = -1.5, kTypeAtFirst = -4, kRecoverableAtFirst = -2;
+
+template <typename T>
+torch::Tensor tensor(const std::vector<T>& values, std::vector<std::int64_t> shape,
+                     at::ScalarType type, at::Device device) {
+  // Nobody writes into it.
+  auto* const data = const_cast<T*>(values.data());
+  return at::from_blob(data, shape, at::TensorOptions(type)).to(device);
+}
+
+std::int64_t kinds_known() {
+  return static_cast<std::int64_t>(features::definition().kinds.size());
+}
+
+std::vector<bool> tokens_left_out(const Config& config) {
+  std::vector<bool> out;
+  for (const auto name : figure_columns())
+    out.push_back(config.lacks(std::string(name)));
+  return out;
+}
+
+std::vector<bool> windows_left_out(const Config& config) {
+  std::vector<bool> out;
+  for (const auto& column : features::window_columns()) {
+    const bool by_cause = out.size() >= features::kStatistics;
+    out.push_back(config.lacks(std::string(column.name)) ||
+                  (by_cause && config.lacks("causes")));
+  }
+  return out;
+}
+
+}  // namespace
+
+BatchTensors::BatchTensors(const Batch& b, at::Device device)
+    : windows(static_cast<std::int64_t>(b.windows)),
+      length(static_cast<std::int64_t>(b.length)),
+      kept(static_cast<std::int64_t>(b.kept)) {
+  const auto n = static_cast<std::int64_t>(b.size());
+  const auto columns = static_cast<std::int64_t>(figure_columns().size());
+  pieces = tensor(b.pieces, {n, features::kPieces}, at::kInt, device);
+  kind = tensor(b.kind, {n}, at::kInt, device);
+  lane = tensor(b.lane, {n}, at::kInt, device);
+  lane_kind = tensor(b.lane_kind, {n}, at::kInt, device);
+  figures = tensor(b.figures, {n, columns}, at::kFloat, device);
+  slot = tensor(b.slot, {kept}, at::kLong, device);
+  parent = tensor(b.parent, {kept}, at::kLong, device);
+  launch = tensor(b.launch, {kept}, at::kLong, device);
+}
+
+EventEncoder::EventEncoder(const Config& c)
+    : without_names(c.lacks("names")),
+      without_kind(c.lacks("kind")),
+      without_lane(c.lacks("lane")),
+      without_lane_kind(c.lacks("lane_kind")),
+      without_parent(c.lacks("parent")),
+      without_launch(c.lacks("launch")),
+      name_dropout(c.name_dropout) {
+  const auto one_way = [](std::int64_t from, std::int64_t to) {
+    return Linear(LinearOptions(from, to).bias(false));
+  };
+  words = register_module(
+      "words",
+      Embedding(
+          EmbeddingOptions(features::kPieceHashes + 1, c.word_width).padding_idx(0)));
+  words_in = register_module("words_in", one_way(c.word_width, c.width));
+  kinds = register_module("kinds", Embedding(kinds_known(), c.width));
+  lanes = register_module("lanes", Embedding(kLanes, c.width));
+  lane_kinds = register_module("lane_kinds", Embedding(4, c.width));
+  const auto left_out = tokens_left_out(c);
+  figures = register_module("figures", std::make_shared<Figures>(left_out));
+  const auto columns = static_cast<std::int64_t>(left_out.size());
+  figures_in = register_module("figures_in", Linear(columns, c.width));
+  norm = register_module("norm", LayerNorm(LayerNormOptions({c.width})));
+  up = register_module("up", Linear(c.width, c.width));
+  down = register_module("down", Linear(c.width, c.width));
+  parent_in = register_module("parent_in", one_way(c.width, c.width));
+  launch_in = register_module("launch_in", one_way(c.width, c.width));
+  none = register_parameter("none", at::randn({1, c.width}));
+  unknown = register_parameter("unknown", at::randn({1, c.width}));
+  const torch::NoGradGuard guard;
+  for (auto& embedding : {kinds, lanes, lane_kinds}) embedding->weight.mul_(0.3);
+}
+
+torch::Tensor EventEncoder::forward(const BatchTensors& b,
+                                    const torch::Tensor& hidden) {
+  auto x = figures_in(figures->forward(b.figures));
+  if (!without_names) {
+    auto pieces = b.pieces;
+    if (is_training() && name_dropout > 0) {
+      const auto kept = at::rand({pieces.size(0), 1}, x.options()) >= name_dropout;
+      pieces = pieces * kept;
+    }
+    x = x + words_in(words(pieces).sum(1));
+  }
+  if (!without_kind) x = x + kinds(b.kind);
+  if (!without_lane) x = x + lanes(b.lane);
+  if (!without_lane_kind) x = x + lane_kinds(b.lane_kind);
+  x = x + down(at::gelu(up(norm(x))));
+  if (hidden.defined()) x = at::where(hidden.unsqueeze(1), unknown, x);
+  const auto ends = at::cat({x, none});
+  auto out = x.narrow(0, 0, b.kept);
+  if (!without_parent) out = out + parent_in(ends.index_select(0, b.parent));
+  if (!without_launch) out = out + launch_in(ends.index_select(0, b.launch));
+  return out;
+}
+
+Network::Network(const Config& c) {
+  events = register_module("events", std::make_shared<EventEncoder>(c));
+  const auto left_out = windows_left_out(c);
+  statistics = register_module("statistics", std::make_shared<Figures>(left_out));
+  const auto columns = static_cast<std::int64_t>(left_out.size());
+  statistics_up = register_module("statistics_up", Linear(columns, c.width));
+  statistics_down = register_module("statistics_down", Linear(c.width, c.width));
+  places = register_module("places", Embedding(c.max_tokens, c.width));
+  for (std::int64_t i = 0; i < c.layers; ++i) {
+    layers.push_back(
+        register_module("layer" + std::to_string(i), std::make_shared<Block>(c)));
+  }
+  pool_norm = register_module("pool_norm", LayerNorm(LayerNormOptions({c.width})));
+  pool = register_module("pool", Linear(c.width, 1));
+  join = register_module("join", Linear(2 * c.width, c.width));
+  for (std::int64_t i = 0; i < c.trace_layers; ++i) {
+    trace_layers.push_back(register_module("trace_layer" + std::to_string(i),
+                                           std::make_shared<LocalBlock>(c)));
+  }
+  judge_norm = register_module("judge_norm", LayerNorm(LayerNormOptions({c.width})));
+  told = register_module("told", Linear(c.width, outputs()));
+  guess = register_module("guess", Linear(c.width, kinds_known() + 2));
+  good_is_bad = register_parameter("good_is_bad", at::zeros({1}) - 1);
+  const torch::NoGradGuard guard;
+  places->weight.mul_(0.1);
+  told->bias.narrow(0, 0, 2).fill_(kAnyAtFirst);
+  told->bias.narrow(0, 2, outputs() - 3).fill_(kTypeAtFirst);
+  told->bias.narrow(0, outputs() - 1, 1).fill_(kRecoverableAtFirst);
+}
+
+std::int64_t Network::outputs() {
+  return 2 + static_cast<std::int64_t>(pattern_names().size()) + 1;
+}
+
+ReadWindows Network::read(const BatchTensors& b, const torch::Tensor& rows,
+                          const torch::Tensor& hidden) {
+  const auto of_window =
+      statistics_down(at::gelu(statistics_up(statistics->forward(rows))));
+  const auto width = of_window.size(1);
+  // Place 0 of each window is its statistics, so that none is empty.
+  const auto window = at::floor_divide(b.slot, std::max<std::int64_t>(1, b.length));
+  const auto place = b.slot - window * b.length;
+  const auto slot = b.slot + window + 1;
+  const auto tokens = events->forward(b, hidden) + places(place);
+  const auto all = b.windows * (b.length + 1);
+  auto x = at::zeros({all, width}, tokens.options()).index_copy(0, slot, tokens);
+  x = at::cat({of_window.unsqueeze(1),
+               x.view({b.windows, b.length + 1, width}).narrow(1, 1, b.length)},
+              1);
+  auto there = at::zeros({all}, b.slot.options().dtype(at::kBool));
+  there.index_fill_(0, slot, true);
+  there = there.view({b.windows, b.length + 1});
+  there.select(1, 0).fill_(true);
+  std::optional<torch::Tensor> mask;
+  if (b.kept < b.windows * b.length) mask = there.view({b.windows, 1, 1, b.length + 1});
+  const Attend attend = [&](const torch::Tensor& q, const torch::Tensor& k,
+                            const torch::Tensor& v) {
+    return at::scaled_dot_product_attention(q, k, v, mask);
+  };
+  for (const auto& layer : layers) x = layer->forward(x, attend);
+  x = pool_norm(x);
+  const auto weights = pool(x).squeeze(-1).masked_fill(there.logical_not(), -1e9);
+  const auto shares = weights.softmax(1);
+  const auto pooled = shares.unsqueeze(1).matmul(x).squeeze(1);
+  return {join(at::cat({pooled, of_window}, 1)), shares,
+          x.view({all, width}).index_select(0, slot)};
+}
+
+torch::Tensor Network::judge(torch::Tensor windows) {
+  for (const auto& layer : trace_layers) windows = layer->forward(windows);
+  return told(judge_norm(windows));
+}
+
+}  // namespace tta::detector

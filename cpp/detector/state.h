@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// detector/state.h: what a Detector is made of, for those of its sources that know
+// torch.
+#pragma once
+
+#include <torch/optim/adamw.h>
+
+#include <memory>
+
+#include "detector/detector.h"
+#include "detector/network.h"
+#include "detector/weights.h"
+
+namespace tta::detector {
+
+struct Detector::State {
+  /// Draws weights on the CPU, so that a seed means the same anywhere.
+  State(const Config& config, std::uint64_t seed, at::Device device);
+
+  Config config;
+  at::Device device;
+  Progress progress;
+  std::shared_ptr<Network> network;  ///< Ready to score; a step makes it so again.
+  torch::optim::AdamW optimizer;     ///< Of two groups: the first is drawn to 0.
+};
+
+/// How many threads an operation of torch uses, as long as it lives, here and in
+/// threads that begin meanwhile; 0: as before.
+///
+/// One is best: threads wait for one another after each operation, which took 25 times
+/// as long where other programs wanted the processors too.
+class OperationThreads {
+ public:
+  explicit OperationThreads(int count);
+  ~OperationThreads();
+  OperationThreads(const OperationThreads&) = delete;
+  OperationThreads& operator=(const OperationThreads&) = delete;
+
+ private:
+  int before_;
+};
+
+/// Returns rows as a tensor on a device. That on the CPU is a view.
+torch::Tensor rows_of(std::vector<float>& values, at::Device device);
+
+}  // namespace tta::detector

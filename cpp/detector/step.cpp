@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// detector/step.cpp: windows to batches, logits to losses.
+#include "detector/step.h"
+
+#include <ATen/ops/cat.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/from_blob.h>
+#include <ATen/ops/rand.h>
+#include <ATen/ops/stack.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <deque>
+#include <limits>
+#include <map>
+
+#include "detector/columns.h"
+#include "detector/losses.h"
+#include "detector/state.h"
+
+namespace tta::detector {
+namespace {
+
+std::size_t windows_of(const Example& e) {
+  return static_cast<std::size_t>(e.last - e.first);
+}
+
+// The examples' windows in a row.
+struct Together {
+  std::vector<Arrays> traces;  ///< One for each example.
+  std::vector<WindowRef> windows;
+  std::vector<std::size_t> lengths;
+
+  Together(std::span<const Example> examples, std::size_t most) {
+    for (const auto& e : examples) {
+      const auto trace = static_cast<std::uint32_t>(traces.size());
+      traces.push_back(*e.arrays);
+      for (auto w = e.first; w < e.last; ++w) {
+        windows.push_back({trace, w});
+        lengths.push_back(count_tokens(*e.arrays, w, most));
+      }
+    }
+  }
+};
+
+// Labels of all windows in a row; -1, or NaN, where an example has none.
+template <typename T>
+torch::Tensor labels_of(std::span<const Example> examples,
+                        std::span<const T> Example::* labels, std::size_t columns,
+                        T unknown, at::Device device) {
+  std::vector<float> all;
+  for (const auto& e : examples) {
+    const auto& given = e.*labels;
+    if (given.empty()) {
+      all.insert(all.end(), windows_of(e) * columns, static_cast<float>(unknown));
+    } else {
+      all.insert(all.end(), given.begin(), given.end());
+    }
+  }
+  const auto n = static_cast<std::int64_t>(columns);
+  return at::from_blob(all.data(), {static_cast<std::int64_t>(all.size()) / n, n})
+      .clone()
+      .to(device);
+}
+
+class Losses {
+ public:
+  void add(double weight, torch::Tensor loss, double& part) {
+    part = std::numeric_limits<double>::quiet_NaN();
+    if (weight == 0 || !loss.defined()) return;
+    part = loss.item<double>();
+    sum_ = sum_.defined() ? sum_ + weight * loss : weight * loss;
+  }
+  const torch::Tensor& sum() const { return sum_; }
+
+ private:
+  torch::Tensor sum_;
+};
+
+torch::Tensor loss_of_bags(std::span<const Example> examples,
+                           const std::vector<torch::Tensor>& of_trace,
+                           const torch::Tensor& good_is_bad) {
+  std::vector<torch::Tensor> told;
+  std::vector<float> bad;
+  for (std::size_t i = 0; i < examples.size(); ++i) {
+    if (examples[i].bad < 0) continue;
+    told.push_back(of_trace[i]);
+    bad.push_back(examples[i].bad);
+  }
+  if (told.empty()) return {};
+  const auto labels =
+      at::from_blob(bad.data(), {static_cast<std::int64_t>(bad.size())});
+  return bags_loss(at::stack(told), labels.clone().to(told[0].device()), good_is_bad);
+}
+
+torch::Tensor loss_of_pairs(std::span<const Example> examples,
+                            const std::vector<torch::Tensor>& of_trace) {
+  std::map<std::int64_t, std::array<const torch::Tensor*, 2>> pairs;
+  for (std::size_t i = 0; i < examples.size(); ++i) {
+    if (examples[i].pair < 0) continue;
+    pairs[examples[i].pair][static_cast<std::size_t>(examples[i].bad)] = &of_trace[i];
+  }
+  std::vector<torch::Tensor> fixed, slow;
+  for (const auto& [number, twins] : pairs) {
+    if (twins[0] == nullptr || twins[1] == nullptr) continue;
+    fixed.push_back(*twins[0]);
+    slow.push_back(*twins[1]);
+  }
+  if (slow.empty()) return {};
+  return pairs_loss(at::stack(slow), at::stack(fixed));
+}
+
+torch::Tensor loss_of_hidden(Network& network, const BatchTensors& b,
+                             const ReadWindows& read, const torch::Tensor& hidden) {
+  const auto at_hidden = hidden.narrow(0, 0, b.kept).nonzero().view(-1);
+  if (at_hidden.size(0) == 0) return {};
+  const auto& names = figure_columns();
+  const auto column = [&](std::string_view name) {
+    const auto at = std::find(names.begin(), names.end(), name) - names.begin();
+    const auto& f = *network.events->figures;
+    return ((b.figures.index_select(0, at_hidden).select(1, at) - f.mean[at]) /
+            f.deviation[at])
+        .clamp(-8, 8);
+  };
+  return hidden_loss(network.guess(read.tokens.index_select(0, at_hidden)),
+                     b.kind.index_select(0, at_hidden).to(at::kLong),
+                     at::stack({column("duration"), column("gap")}, 1));
+}
+
+}  // namespace
+
+void with_losses(Network& network, at::Device device, const Config& config,
+                 std::span<const Example> examples, const Training& training,
+                 const Checkpoint& checkpoint,
+                 const std::function<void(StepLosses)>& learn) {
+  const auto most = static_cast<std::size_t>(config.max_tokens);
+  const Together all(examples, most);
+  const auto columns = features::window_columns().size();
+  const auto& w = training.weights;
+  // The way back reads the batches again.
+  std::deque<Batch> batches;
+  std::deque<std::vector<float>> statistics;
+  std::vector<torch::Tensor> read, hidden_losses;
+  std::vector<std::int64_t> order;
+  for (const auto& group : group_by_length(all.lengths, {training.batch_tokens})) {
+    checkpoint();
+    std::vector<WindowRef> refs;
+    auto& rows = statistics.emplace_back();
+    for (const auto i : group) {
+      refs.push_back(all.windows[i]);
+      order.push_back(static_cast<std::int64_t>(i));
+      const auto& ref = refs.back();
+      const auto row = all.traces[ref.trace].windows.subspan(
+          static_cast<std::size_t>(ref.window) * columns, columns);
+      rows.insert(rows.end(), row.begin(), row.end());
+    }
+    const BatchTensors b(batches.emplace_back(make_batch(all.traces, refs, most)),
+                         device);
+    torch::Tensor hidden;
+    if (w.masked > 0) {
+      hidden = at::rand({b.kind.size(0)}, b.figures.options()) < training.masked_share;
+    }
+    const auto out = network.read(b, rows_of(rows, device), hidden);
+    read.push_back(out.windows);
+    if (!hidden.defined()) continue;
+    const auto loss = loss_of_hidden(network, b, out, hidden);
+    if (loss.defined()) hidden_losses.push_back(loss);
+  }
+  // Back into the order of the examples.
+  std::vector<std::int64_t> place(order.size());
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    place[static_cast<std::size_t>(order[i])] = static_cast<std::int64_t>(i);
+  }
+  const auto places =
+      at::from_blob(place.data(), {static_cast<std::int64_t>(place.size())}, at::kLong);
+  const auto windows = at::cat(read).index_select(0, places.to(device));
+  std::vector<torch::Tensor> logits, of_trace;
+  std::int64_t first = 0;
+  for (const auto& e : examples) {
+    logits.push_back(network.judge(windows.narrow(0, first, e.last - e.first)));
+    of_trace.push_back(trace_logit(logits.back().narrow(1, 0, 2), training.top_share));
+    first += e.last - e.first;
+  }
+  const auto told = at::cat(logits);
+  const auto patterns = pattern_names().size();
+  const auto types = static_cast<std::int64_t>(patterns);
+  constexpr std::int8_t kUnknown = -1;
+  Losses losses;
+  StepLosses out;
+  auto& parts = out.parts;
+  losses.add(w.any,
+             labels_loss(told.narrow(1, 0, 2),
+                         labels_of(examples, &Example::any, 2, kUnknown, device)),
+             parts.any);
+  losses.add(
+      w.types,
+      labels_loss(told.narrow(1, 2, types),
+                  labels_of(examples, &Example::types, patterns, kUnknown, device)),
+      parts.types);
+  losses.add(w.recoverable,
+             share_loss(told.narrow(1, 2 + types, 1),
+                        labels_of(examples, &Example::recoverable, 1,
+                                  std::numeric_limits<float>::quiet_NaN(), device)),
+             parts.recoverable);
+  losses.add(w.bags, loss_of_bags(examples, of_trace, network.good_is_bad), parts.bags);
+  losses.add(w.pairs, loss_of_pairs(examples, of_trace), parts.pairs);
+  losses.add(w.masked,
+             hidden_losses.empty() ? torch::Tensor() : at::stack(hidden_losses).mean(),
+             parts.masked);
+  out.sum = losses.sum();
+  learn(std::move(out));
+}
+
+}  // namespace tta::detector

@@ -1,0 +1,276 @@
+"""
+The learned model of torchtraceap, which needs torch.
+"""
+
+from __future__ import annotations
+
+import collections.abc
+import typing
+
+import numpy
+
+__all__: list[str] = [
+    "Arrays",
+    "Config",
+    "Example",
+    "LossWeights",
+    "Network",
+    "StepResult",
+    "Training",
+    "pattern_names",
+]
+
+class Arrays:
+    """
+    Those of Features, checked; nothing is copied.
+    """
+    def __init__(
+        self,
+        windows: numpy.ndarray,
+        tokens: collections.abc.Mapping[str, numpy.ndarray],
+        token_begin: numpy.ndarray,
+    ) -> None: ...
+    def __len__(self) -> int: ...
+
+class Example:
+    """
+    Windows of a trace and their labels: see detector/detector.h.
+    """
+    def __init__(
+        self,
+        arrays: Arrays,
+        first: typing.SupportsInt | typing.SupportsIndex = 0,
+        last: typing.SupportsInt | typing.SupportsIndex | None = None,
+        *,
+        any: numpy.ndarray | None = None,
+        types: numpy.ndarray | None = None,
+        recoverable: numpy.ndarray | None = None,
+        bad: bool | None = None,
+        pair: typing.SupportsInt | typing.SupportsIndex = -1,
+    ) -> None: ...
+
+class Config:
+    """
+    What a network is: see detector/config.h.
+    """
+    def __init__(self, **kwargs: typing.Any) -> None: ...
+    @property
+    def dropout(self) -> float:
+        """
+        of what passes a layer in training
+        """
+    @dropout.setter
+    def dropout(self, arg0: typing.SupportsFloat | typing.SupportsIndex) -> None: ...
+    @property
+    def heads(self) -> int:
+        """
+        of each attention; divides the width
+        """
+    @heads.setter
+    def heads(self, arg0: typing.SupportsInt | typing.SupportsIndex) -> None: ...
+    @property
+    def hidden(self) -> int:
+        """
+        values between the two halves of a layer
+        """
+    @hidden.setter
+    def hidden(self, arg0: typing.SupportsInt | typing.SupportsIndex) -> None: ...
+    @property
+    def layers(self) -> int:
+        """
+        over the events of a window
+        """
+    @layers.setter
+    def layers(self, arg0: typing.SupportsInt | typing.SupportsIndex) -> None: ...
+    @property
+    def max_tokens(self) -> int:
+        """
+        events of a window that are read, repeats left out
+        """
+    @max_tokens.setter
+    def max_tokens(self, arg0: typing.SupportsInt | typing.SupportsIndex) -> None: ...
+    @property
+    def name_dropout(self) -> float:
+        """
+        of events lose their names in training
+        """
+    @name_dropout.setter
+    def name_dropout(
+        self, arg0: typing.SupportsFloat | typing.SupportsIndex
+    ) -> None: ...
+    @property
+    def reach(self) -> int:
+        """
+        windows before and after that one looks at
+        """
+    @reach.setter
+    def reach(self, arg0: typing.SupportsInt | typing.SupportsIndex) -> None: ...
+    @property
+    def trace_layers(self) -> int:
+        """
+        over the windows of a trace
+        """
+    @trace_layers.setter
+    def trace_layers(self, arg0: typing.SupportsInt | typing.SupportsIndex) -> None: ...
+    @property
+    def width(self) -> int:
+        """
+        values that an event and a window are described by
+        """
+    @width.setter
+    def width(self, arg0: typing.SupportsInt | typing.SupportsIndex) -> None: ...
+    @property
+    def without(self) -> list[str]: ...
+    @without.setter
+    def without(self, arg0: collections.abc.Sequence[str]) -> None: ...
+    @property
+    def word_width(self) -> int:
+        """
+        values that a word of a name is described by
+        """
+    @word_width.setter
+    def word_width(self, arg0: typing.SupportsInt | typing.SupportsIndex) -> None: ...
+
+class LossWeights:
+    """
+    What each loss counts.
+    """
+    def __init__(self, **kwargs: typing.Any) -> None: ...
+    @property
+    def any(self) -> float: ...
+    @any.setter
+    def any(self, arg0: typing.SupportsFloat | typing.SupportsIndex) -> None: ...
+    @property
+    def bags(self) -> float: ...
+    @bags.setter
+    def bags(self, arg0: typing.SupportsFloat | typing.SupportsIndex) -> None: ...
+    @property
+    def masked(self) -> float: ...
+    @masked.setter
+    def masked(self, arg0: typing.SupportsFloat | typing.SupportsIndex) -> None: ...
+    @property
+    def pairs(self) -> float: ...
+    @pairs.setter
+    def pairs(self, arg0: typing.SupportsFloat | typing.SupportsIndex) -> None: ...
+    @property
+    def recoverable(self) -> float: ...
+    @recoverable.setter
+    def recoverable(
+        self, arg0: typing.SupportsFloat | typing.SupportsIndex
+    ) -> None: ...
+    @property
+    def types(self) -> float: ...
+    @types.setter
+    def types(self, arg0: typing.SupportsFloat | typing.SupportsIndex) -> None: ...
+
+class Training:
+    """
+    How weights move.
+    """
+
+    weights: LossWeights
+    def __init__(self, **kwargs: typing.Any) -> None: ...
+    @property
+    def batch_tokens(self) -> int: ...
+    @batch_tokens.setter
+    def batch_tokens(self, arg0: typing.SupportsInt | typing.SupportsIndex) -> None: ...
+    @property
+    def clip(self) -> float: ...
+    @clip.setter
+    def clip(self, arg0: typing.SupportsFloat | typing.SupportsIndex) -> None: ...
+    @property
+    def learning_rate(self) -> float: ...
+    @learning_rate.setter
+    def learning_rate(
+        self, arg0: typing.SupportsFloat | typing.SupportsIndex
+    ) -> None: ...
+    @property
+    def masked_share(self) -> float: ...
+    @masked_share.setter
+    def masked_share(
+        self, arg0: typing.SupportsFloat | typing.SupportsIndex
+    ) -> None: ...
+    @property
+    def steps(self) -> int: ...
+    @steps.setter
+    def steps(self, arg0: typing.SupportsInt | typing.SupportsIndex) -> None: ...
+    @property
+    def threads(self) -> int: ...
+    @threads.setter
+    def threads(self, arg0: typing.SupportsInt | typing.SupportsIndex) -> None: ...
+    @property
+    def top_share(self) -> float: ...
+    @top_share.setter
+    def top_share(self, arg0: typing.SupportsFloat | typing.SupportsIndex) -> None: ...
+    @property
+    def warm_up(self) -> int: ...
+    @warm_up.setter
+    def warm_up(self, arg0: typing.SupportsInt | typing.SupportsIndex) -> None: ...
+    @property
+    def weight_decay(self) -> float: ...
+    @weight_decay.setter
+    def weight_decay(
+        self, arg0: typing.SupportsFloat | typing.SupportsIndex
+    ) -> None: ...
+
+class StepResult:
+    """
+    What a step did.
+    """
+    @property
+    def any(self) -> float: ...
+    @property
+    def bags(self) -> float: ...
+    @property
+    def gradient(self) -> float: ...
+    @property
+    def loss(self) -> float: ...
+    @property
+    def masked(self) -> float: ...
+    @property
+    def pairs(self) -> float: ...
+    @property
+    def rate(self) -> float: ...
+    @property
+    def recoverable(self) -> float: ...
+    @property
+    def step(self) -> int: ...
+    @property
+    def types(self) -> float: ...
+
+class Network:
+    """
+    The learned model: see detector/detector.h.
+    """
+    @staticmethod
+    def load(path: str, device: str = "cpu") -> Network: ...
+    def __init__(
+        self,
+        config: Config = ...,
+        seed: typing.SupportsInt | typing.SupportsIndex = 0,
+        device: str = "cpu",
+    ) -> None: ...
+    def fit_columns(self, traces: collections.abc.Sequence[Arrays]) -> None: ...
+    def save(self, path: str, *, training: bool) -> None: ...
+    def score(
+        self,
+        arrays: Arrays,
+        *,
+        events: typing.SupportsInt | typing.SupportsIndex = 0,
+        batch_tokens: typing.SupportsInt | typing.SupportsIndex = 2048,
+        threads: typing.SupportsInt | typing.SupportsIndex = 0,
+    ) -> dict[str, numpy.ndarray]: ...
+    def train_step(
+        self, examples: collections.abc.Sequence[Example], training: Training
+    ) -> StepResult: ...
+    @property
+    def config(self) -> Config: ...
+    @property
+    def parameters(self) -> int: ...
+    @property
+    def steps_done(self) -> int: ...
+
+def pattern_names() -> list[str]:
+    """
+    What the columns of `types` stand for.
+    """
