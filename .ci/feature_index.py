@@ -32,7 +32,7 @@ report = torchtraceap.analyze(
     "tests/data/kineto2021-v100-resnet50-workers0-memory.json.gz"
 )
 features = report.features()
-features.windows.shape == (len(report.windows), len(features.columns))
+print(features.windows.shape, len(report.windows), len(features.columns))
 ```
 
 `windows` is float32, a row for each of `report.windows`; `columns` names its columns.
@@ -46,10 +46,12 @@ print(report.windows[worst].labels[0].pattern, column["late_in_loader"][worst])
 `tokens` has an array for each column of the events, window after window; those of
 window `i` are `token_begin[i]` to `token_begin[i + 1]`. `parent` and `launch` are
 places in these arrays too, also in an earlier window: with work queued ahead of the
-device most launches lie there.
+device most launches lie there. Here it is the window in which launched work waited for
+the largest share of the time:
 
 ```python
-begin, end = features.token_begin[worst : worst + 2]
+full = int(np.argmax(column["queued"]))
+begin, end = features.token_begin[full : full + 2]
 kinds = list(features.kinds())
 names = [kinds[k] for k in features.tokens["kind"][begin:end]]
 calls = features.tokens["launch"][begin:end]
@@ -78,6 +80,8 @@ print(report.windows[first[0]].start_us, report.windows[last[0]].end_us)
 
 - Nothing is copied: all are read-only views of the core's memory, made anew at each
   call.
+- Features cannot be pickled, as they hold the trace: a worker process makes its own, by
+  `analyze(path).features()`, or is given copies of the arrays.
 - `table()`, `token_table()` and `kinds()` say what columns and kinds are, as below.
 - `fingerprint` changes with the names, types, units, normalizations, what is missing,
   order and kinds, and with a version that is raised when a column comes to hold

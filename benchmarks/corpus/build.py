@@ -8,27 +8,53 @@
 Runs record.py, simulate.py, perturb.py, gold.py for the public pair, and compact.py one
 after the other, each of which goes on where it was stopped. What they say is shown, and
 at the end what each took. Stops with the exit code of the first that fails; draws that
-were left out are no failure, but a source of which nothing is left is (5).
+were left out are no failure, but a source of which nothing is left is (5). A folder
+belongs to one seed, and to all of it or a trial: made_with.json in it says which. Other
+exit codes: 2 bad usage, 130 stopped by Ctrl-C; the same command goes on.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
+import signal
 import subprocess
 import sys
 import time
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import runs
+from command import STOPPED, seed
 from origins import SMALL_TRACES, TRACES
 
 HERE = Path(__file__).resolve().parent
 #: What record.py, simulate.py and perturb.py end with if some draws gave no runs.
 LEFT_OUT = 4
 NOTHING_MADE = 5
+BAD_USAGE = 2
+MADE_WITH = "made_with.json"
+#: Given to a part that was stopped to end, before it is told so again.
+GRACE_S = 10
+
+
+@dataclass(frozen=True)
+class MadeWith:
+    """What all that is in a folder was drawn with."""
+
+    seed: int
+    small: bool
+
+    def __str__(self) -> str:
+        return f"--seed {self.seed}{' --small' if self.small else ''}"
+
+
+class OtherFolder(Exception):
+    """The folder cannot be used; the message says why, and what to do."""
 
 
 @dataclass(frozen=True)
@@ -40,27 +66,69 @@ class Scale:
     perturb: int
 
 
-FULL = Scale(record=130, simulate=360, perturb=370)
+FULL = Scale(record=130, simulate=360, perturb=400)
 SMALL = Scale(record=8, simulate=16, perturb=24)
+#: A trial is of the programs, on a machine that may be busy with other things.
+SMALL_RECORD = ("--any", "--seconds", "60")
 
 
-def main() -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Make the sources in turn, then the arrays."""
     options = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     options.add_argument("--out", type=Path, required=True, metavar="DIR")
-    options.add_argument("--seed", type=int, default=1)
+    options.add_argument("--seed", type=seed, default=1)
     options.add_argument("--small", action="store_true", help="a trial of every part")
     options.add_argument("--tokens", action="store_true", help="keep event tokens too")
     options.add_argument(
         "--traces", type=Path, help="real traces, for source P and the public pair"
     )
-    given = options.parse_args()
+    given = options.parse_args(arguments)
+    try:
+        remember(given.out, MadeWith(given.seed, given.small))
+    except OtherFolder as error:
+        print(f"build.py: {error}", file=sys.stderr)
+        return BAD_USAGE
+    try:
+        return _build(given)
+    except KeyboardInterrupt:
+        print("stopped; the same command goes on", file=sys.stderr)
+        return STOPPED
+
+
+def remember(out: Path, wanted: MadeWith) -> None:
+    """Write what a folder is made with, unless that is written there.
+
+    Raises:
+        OtherFolder: It is a file, or was made with something else.
+    """
+    path = out / MADE_WITH
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        if not path.exists():
+            part = path.with_suffix(".part")
+            part.write_text(json.dumps(asdict(wanted)) + "\n", "utf-8")
+            os.replace(part, path)
+        found = MadeWith(**json.loads(path.read_text("utf-8")))
+    except FileExistsError:
+        raise OtherFolder(f"--out {out} is a file, not a folder") from None
+    except OSError as error:
+        raise OtherFolder(f"--out {out}: {error.strerror}") from None
+    except (ValueError, TypeError):
+        raise OtherFolder(f"{path} is damaged: name another --out") from None
+    if found != wanted:
+        raise OtherFolder(
+            f"{out} was made with {found}: ask for that, or name another --out"
+        )
+
+
+def _build(given: argparse.Namespace) -> int:
     scale = SMALL if given.small else FULL
     common = ["--out", str(given.out), "--seed", str(given.seed)]
     real = ["--traces", str(given.traces)] if given.traces else []
+    how = SMALL_RECORD if given.small else ()
     took: list[str] = []
     code = (
-        run_part(took, "record.py", *common, "--count", str(scale.record))
+        run_part(took, "record.py", *common, "--count", str(scale.record), *how)
         or run_part(took, "simulate.py", *common, "--count", str(scale.simulate))
         or run_part(took, "perturb.py", *common, "--count", str(scale.perturb), *real)
         or _public_pair(took, given.out, given.traces)
@@ -87,15 +155,30 @@ def run_part(
     """
     begin = time.perf_counter()
     # Several processes share the processors: each takes one.
-    code = subprocess.run(
+    child = subprocess.Popen(
         [sys.executable, str(HERE / script), *arguments],
         env=os.environ | {"OMP_NUM_THREADS": "1"},
-    ).returncode
+    )
+    try:
+        code = child.wait()
+    except KeyboardInterrupt:
+        _end(child)
+        raise
     took.append(f"{Path(script).name}: {time.perf_counter() - begin:.0f} s")
     if code in good:
         return 0
     print(f"{script} {' '.join(arguments)} ended with {code}", file=sys.stderr)
     return code
+
+
+def _end(child: subprocess.Popen[bytes]) -> None:
+    """Wait for a part that Ctrl-C stopped too; a signal to this one alone goes on."""
+    for number in (signal.SIGINT, signal.SIGKILL):
+        with suppress(subprocess.TimeoutExpired):
+            child.wait(GRACE_S)
+            return
+        child.send_signal(number)
+    child.wait()
 
 
 def _public_pair(took: list[str], out: Path, traces: Path | None) -> int:

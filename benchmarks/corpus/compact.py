@@ -11,9 +11,13 @@ Analyzes every run and writes, into CORPUS/compact::
     windows.npz       a row a window, see FIELDS
     tokens/NAME.npz   with --tokens: the event tokens of a run, as Features.tokens has
                       them, and `token_begin`
+    made.json         what the parts were made by; commit, `changed` (sources that are
+                      in no commit) and machine as all was put together
 
 What was analyzed is kept in CORPUS/compact/parts: who starts again goes on, but anew
 with runs written since, and with all if the package or the code of this is another.
+Runs themselves are kept by name, whatever wrote them: the commit says nothing of the
+recorder or simulator behind a run, and a changed one needs a new folder.
 """
 
 from __future__ import annotations
@@ -31,9 +35,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import provenance
 import runs
 from tqdm import tqdm
 from window_rows import Analyzed, analyzed, patterns
+
+import torchtraceap
 
 CODE = Path(__file__).parent
 #: What decides of what is in a part.
@@ -49,7 +56,7 @@ FIELDS = {
     "events": "int32: as Window.events",
     "saved": "float32 [windows, patterns]: share that goes without it; NaN: not known",
     "saved_all": "float32: without all that was taken out at once",
-    "rules": "float32 [windows, patterns]: wasted fraction by torchtraceap's rules",
+    "rules": "float32 [windows, patterns]: saved_fraction of torchtraceap's labels",
     "rules_512": "the same of the coarse window that holds the middle of this one",
 }
 
@@ -60,7 +67,10 @@ def part(out: Path, tokens: bool, run: runs.Run) -> None:
     written = runs.written_at(out, run.name)
     if path.exists() and path.stat().st_mtime >= written:
         return
-    found = analyzed(out, run)
+    try:
+        found = analyzed(out, run)
+    except (torchtraceap.TraceError, FileNotFoundError) as error:
+        raise runs.DamagedError(runs.trace_path(out, run.name)) from error
     if tokens:
         _save(out / "compact" / "tokens" / path.name, **found.tokens)
     known = json.dumps({"fingerprint": found.fingerprint, "columns": found.columns})
@@ -86,13 +96,15 @@ def fresh(out: Path, tokens: bool) -> None:
     folder = out / "compact"
     made = {"patterns": patterns(), "tokens": tokens, "version": Analyzed.version()}
     made["code"] = code_hash()
-    text = json.dumps(made)
     stamp = folder / "made.json"
-    if folder.exists() and (not stamp.exists() or stamp.read_text() != text):
+    # As JSON has it: no tuples; and where it was put together does not matter.
+    made = json.loads(json.dumps(made))
+    before = json.loads(stamp.read_text("utf-8")) if stamp.exists() else {}
+    if folder.exists() and {name: before.get(name) for name in made} != made:
         shutil.rmtree(folder)
     (folder / "parts").mkdir(parents=True, exist_ok=True)
     (folder / "tokens").mkdir(exist_ok=True)
-    stamp.write_text(text)
+    stamp.write_text(json.dumps(made), "utf-8")
 
 
 def code_hash() -> str:
@@ -101,8 +113,8 @@ def code_hash() -> str:
     return hashlib.sha256(b"".join(p.read_bytes() for p in sources)).hexdigest()
 
 
-def gather(out: Path, known: list[runs.Run]) -> dict[str, Any]:
-    """Put the parts together; returns what columns.json holds."""
+def gather(out: Path, known: list[runs.Run]) -> dict[str, np.ndarray]:
+    """Put the parts together, and write down from which commit; returns the fields."""
     fields: dict[str, list[np.ndarray]] = {name: [] for name in FIELDS}
     lines, shown = [], {}
     for line, run in enumerate(known):
@@ -121,6 +133,10 @@ def gather(out: Path, known: list[runs.Run]) -> dict[str, Any]:
     _save(folder / "windows.npz", **joined)
     shown |= {"patterns": patterns(), "fields": FIELDS}
     (folder / "columns.json").write_text(json.dumps(shown, indent=1) + "\n", "utf-8")
+    # Not in columns.json: results are kept by what that holds.
+    stamp = folder / "made.json"
+    made = json.loads(stamp.read_text("utf-8")) if stamp.exists() else {}
+    stamp.write_text(json.dumps(made | provenance.sources()), "utf-8")
     return joined
 
 
@@ -131,6 +147,14 @@ def main() -> int:
     options.add_argument("--tokens", action="store_true", help="keep event tokens too")
     options.add_argument("--jobs", type=int, default=2)
     given = options.parse_args()
+    try:
+        return _compact(options, given)
+    except runs.DamagedError as error:
+        print(f"compact.py: {error}", file=sys.stderr)
+        return 2
+
+
+def _compact(options: argparse.ArgumentParser, given: argparse.Namespace) -> int:
     known = list(runs.read(given.corpus))
     if not known:
         options.error(f"{given.corpus} holds no runs: see record.py, simulate.py")

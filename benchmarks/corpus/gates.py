@@ -42,6 +42,8 @@ def main() -> int:
     parser.add_argument("--most", type=int, default=400, help="simulated traces read")
     parser.add_argument("--page", action="store_true", help=f"write {PAGE.name}")
     given = parser.parse_args()
+    if given.most < 1:
+        parser.error("--most is at least 1")
     simulated = [run for run in runs.read(given.corpus) if run.source == "S"]
     if not simulated:
         parser.error(f"{given.corpus} holds no simulated runs")

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import runs
+from command import ended
 from matched_work import twin_moments
 from origins import gpu_name, origin_of
 from tqdm import tqdm
@@ -190,4 +191,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(ended(main))

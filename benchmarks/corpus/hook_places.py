@@ -16,6 +16,10 @@ from hook_times import Hook, Piece, Steps
 
 import torchtraceap
 
+#: Of both twins, in a hook. To find what equal names have in common takes time by the
+#: cube: seconds for so many, half a minute for twice as many.
+MOST_OPERATORS = 3_000
+
 
 @dataclass(frozen=True)
 class Operators:
@@ -89,9 +93,12 @@ def cut(
 ) -> list[Piece] | None:
     """Cut a hook where operators of both twins begin and end, and take `saving` out of
     the pieces in which it has operators of its own; what they cannot give comes from
-    where it takes longer, then from everywhere. None if no operator is in both.
+    where it takes longer, then from everywhere. None if no operator is in both, or if
+    they are more than MOST_OPERATORS.
     """
     a, b = ours.within(*hook[1:]), theirs.within(*other[1:])
+    if len(a.names) + len(b.names) > MOST_OPERATORS:
+        return None
     matcher = SequenceMatcher(None, list(a.names), list(b.names), autojunk=False)
     both = [
         (block.a + k, block.b + k)

@@ -19,6 +19,7 @@ import sys
 import time
 from pathlib import Path
 
+from command import ended, folder, seed
 from origins import SMALL_TRACES, TRACES, gpu_name, held_out, read_manifest
 from perturbation.making import POSITIVE, Made, make, remember, remembered
 from runs import exists
@@ -72,9 +73,9 @@ def main() -> int:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--out", type=folder, required=True)
     parser.add_argument("--count", type=int, default=200)
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seed", type=seed, default=1)
     parser.add_argument("--traces", type=Path, help="folder, with a manifest.tsv")
     return parser.parse_args()
 
@@ -115,4 +116,4 @@ def _yield_text(all_made: list[Made]) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(ended(main))

@@ -14,6 +14,8 @@ from typing import Any
 import torch
 
 FOLDER = Path(__file__).resolve().parent
+#: What decides of a corpus, from the root of the repository.
+_SOURCES = ("benchmarks/corpus", "cpp", "python")
 
 
 def identity(device: torch.device, scale: str, seed: int) -> dict[str, Any]:
@@ -47,6 +49,24 @@ def run_facts() -> dict[str, Any]:
         "started": datetime.now(timezone.utc).isoformat(timespec="seconds"),
         "commit": output("git", "-C", str(FOLDER), "rev-parse", "HEAD"),
         "source_sha256": source_hash(),
+    }
+
+
+def sources() -> dict[str, Any]:
+    """Describe the code as it lies here, and the machine.
+
+    Returns:
+        `commit`, None where there is no history; `changed`, whether a source differs
+        from that commit or is in none, None if that cannot be told; `cpu`.
+    """
+    git = ("git", "-C", str(FOLDER))
+    places = [f":/{place}" for place in _SOURCES]
+    # The branch is a line of its own, so that nothing printed means that it failed.
+    said = output(*git, "status", "--porcelain", "--branch", "--", *places)
+    return {
+        "commit": output(*git, "rev-parse", "HEAD"),
+        "changed": None if said is None else len(said.splitlines()) > 1,
+        "cpu": cpu_name(),
     }
 
 

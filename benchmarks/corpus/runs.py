@@ -18,10 +18,12 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -30,6 +32,8 @@ Role = Literal["slow", "fixed", "null", "natural"]
 
 #: Stands for all patterns of a run at once.
 ALL = "all"
+#: Before a pattern that was put in and was there besides: the truth without either.
+NATURAL_TOO = "natural-too:"
 #: The device of what ran on the host alone.
 HOST = -1
 
@@ -98,6 +102,17 @@ class Run:
     causes: tuple[Cause, ...] = ()
 
 
+class DamagedError(ValueError):
+    """A file of a run is not what was written; the message names it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        super().__init__(f"{path}: damaged; delete its run, and make it again")
+
+    def __reduce__(self) -> tuple[type[DamagedError], tuple[Path]]:
+        return DamagedError, (self.path,)  # Across processes.
+
+
 def write(out: Path, run: Run, trace: bytes, truth: Truth) -> None:
     """Write a run; the last thing is its JSON.
 
@@ -105,10 +120,10 @@ def write(out: Path, run: Run, trace: bytes, truth: Truth) -> None:
         out: Folder of the corpus.
         run: What is known.
         trace: Kineto's JSON, not compressed.
-        truth: For (pattern or ALL, device): int64 [2, moments], ascending in both rows:
-            nanoseconds on the trace's clock in this run, and without the pattern. At
-            least the first and the last moment of the run. The device is the trace's
-            number, or HOST.
+        truth: For (pattern, ALL or NATURAL_TOO + pattern, device): int64 [2, moments],
+            ascending in both rows: nanoseconds on the trace's clock in this run, and
+            without the pattern. At least the first and the last moment of the run. The
+            device is the trace's number, or HOST.
 
     Raises:
         ValueError: Moments are of another shape or run backwards.
@@ -135,24 +150,40 @@ def exists(out: Path, name: str) -> bool:
 
 
 def read(out: Path) -> Iterator[Run]:
-    """Yield the complete runs of a corpus by name."""
+    """Yield the complete runs of a corpus by name.
+
+    Raises:
+        DamagedError: The JSON of one is not what write() wrote.
+    """
     for path in sorted((out / "runs").glob("*.json")):
-        known = json.loads(path.read_text("utf-8"))
-        known["causes"] = tuple(
-            Cause(**cause | {"also": tuple(cause.get("also", ()))})
-            for cause in known["causes"]
-        )
-        known["unknown"] = tuple(known.get("unknown", ()))
-        yield Run(**known)
+        try:
+            known = json.loads(path.read_text("utf-8"))
+            known["causes"] = tuple(
+                Cause(**cause | {"also": tuple(cause.get("also", ()))})
+                for cause in known["causes"]
+            )
+            known["unknown"] = tuple(known.get("unknown", ()))
+            run = Run(**known)
+        except (ValueError, TypeError, KeyError) as error:
+            raise DamagedError(path) from error
+        yield run
 
 
 def read_truth(out: Path, name: str) -> dict[tuple[str, int], np.ndarray]:
-    """Return the truth of a run, as it was written."""
-    with np.load(out / "runs" / f"{name}.npz") as arrays:
-        found = {}
-        for key in arrays.files:
-            pattern, _, device = key.rpartition("@")
-            found[pattern, int(device)] = arrays[key]
+    """Return the truth of a run, as it was written.
+
+    Raises:
+        DamagedError: It is not there, or not what was written.
+    """
+    path = out / "runs" / f"{name}.npz"
+    found = {}
+    try:
+        with np.load(path) as arrays:
+            for key in arrays.files:
+                pattern, _, device = key.rpartition("@")
+                found[pattern, int(device)] = arrays[key]
+    except (OSError, ValueError, BadZipFile, zlib.error) as error:
+        raise DamagedError(path) from error
     return found
 
 

@@ -12,12 +12,14 @@ from __future__ import annotations
 
 import argparse
 import multiprocessing
+import signal
 import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import runs
+from command import ended, folder, seed
 from simulation.making_runs import Maker
 from simulation.plans import plans_of
 from simulation.programs import Programs, RefusedError
@@ -63,8 +65,8 @@ def _make(
 def main() -> int:
     """Parse the command line and make the runs."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--out", type=folder, required=True)
+    parser.add_argument("--seed", type=seed, default=1)
     parser.add_argument("--count", type=int, default=400, help="runs, about")
     parser.add_argument("--only", default="", help="pairs, or PAIR.FAMILY, by comma")
     parser.add_argument("--processes", type=int, default=PROCESSES)
@@ -81,8 +83,15 @@ def main() -> int:
     ]
     # Processes that may have children: dry runs of loaders with workers do.
     spawn = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(every, mp_context=spawn) as pool:
-        found = list(pool.map(_make, jobs))
+    # Ctrl-C reaches all of them: this one ends the others.
+    deaf = (signal.SIGINT, signal.SIG_IGN)
+    with ProcessPoolExecutor(every, spawn, signal.signal, deaf) as pool:
+        try:
+            found = list(pool.map(_make, jobs))
+        except KeyboardInterrupt:
+            for process in multiprocessing.active_children():
+                process.terminate()
+            raise
     for note in sorted({note for _, notes in found for note in notes}):
         print(note)
     made = sum(made for made, _ in found)
@@ -91,4 +100,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(ended(main))

@@ -129,7 +129,9 @@ def labels(
     besides. They are NaN where they could save GREY_FROM or more, at most what `most`
     says, or what the cause saves there; but what costs POSITIVE_FROM is known to.
 
-    Of a run that is not complete all that is not in the truth is NaN.
+    Of a run that is not complete all that is not in the truth is NaN. So is a pattern
+    that was put in wherever the same, as it was found, saves GREY_FROM more, and what
+    was put in less than POSITIVE_FROM.
     """
     unknown = 0.0 if run.complete else np.nan
     saved = np.full((len(begin), len(names)), unknown, np.float32)
@@ -139,8 +141,15 @@ def labels(
         share = runs.saved_share(moments, begin[here], end[here])
         if pattern == runs.ALL:
             everything[here] = share
-        else:
+        elif not pattern.startswith(runs.NATURAL_TOO):
             saved[here, names.index(pattern)] = share
+    for (pattern, number), moments in truth.items():
+        if pattern.startswith(runs.NATURAL_TOO):
+            here = np.flatnonzero(device == number)
+            share = runs.saved_share(moments, begin[here], end[here])
+            at = names.index(pattern.removeprefix(runs.NATURAL_TOO))
+            more = share - saved[here, at] >= GREY_FROM
+            saved[here[more & (saved[here, at] < POSITIVE_FROM)], at] = np.nan
     if run.complete:
         for pattern, bound in _undecided(truth, run, names, saved, most).items():
             column = saved[:, names.index(pattern)]

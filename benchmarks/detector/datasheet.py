@@ -8,11 +8,15 @@ Prints how many runs and windows there are, how many are positive, which pattern
 what; --page writes it into the page, between its marks. Labels are those that
 detectors are trained and judged by (window_labels.py). Of gold it says how much there
 is, no more.
+
+The commit is that at which the compact form was made, not that of the page. Runs are
+kept by name, whatever simulator wrote them: a changed one needs a new folder.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -25,7 +29,6 @@ from window_labels import BANDS, POSITIVE, Labels, label_windows
 # Behind this folder: both are full of common names.
 sys.path.append(str(Path(__file__).resolve().parents[1] / "corpus"))
 from origins import held_out_origins
-from provenance import cpu_name, run_facts
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "corpus.md"
 MARKS = "<!-- figures -->\n", "<!-- end of figures -->\n"
@@ -126,14 +129,26 @@ def _percent(share: float | None) -> str:
     return "-" if share is None else f"{share:.1%}"
 
 
+def made_at(corpus: Corpus) -> str:
+    """Say at which commit, and on what, the compact form was made, as far as known."""
+    stamp = corpus.folder / "made.json"
+    made = json.loads(stamp.read_text("utf-8")) if stamp.is_file() else {}
+    if not made.get("commit"):
+        return "compacted at a commit that is not known"
+    state = " with changes not committed" if made["changed"] else ""
+    if made["changed"] is None:
+        state = ", changed or not,"
+    return f"compacted at commit {made['commit'][:10]}{state} on {made['cpu']}"
+
+
 def figures(corpus: Corpus) -> str:
     """Return the part of the page that is made of figures."""
-    labels, facts = label_windows(corpus), run_facts()
+    labels = label_windows(corpus)
     kept = "".join(f"- {origin}\n" for origin in held_out_origins())
     families = {run.family for run in corpus.runs if run.source in "RS"}
     return f"""## What is in it
 
-`build.py --seed 1`, made at commit {(facts["commit"] or "?")[:10]} on {cpu_name()}:
+`build.py --seed 1`, {made_at(corpus)}:
 {len(corpus.runs)} runs, {len(corpus.run):,} windows of about 128 events,
 {len(families)} families of models in R and S.
 

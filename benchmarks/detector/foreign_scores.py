@@ -61,7 +61,7 @@ class Foreign:
             yield from folds
             return
         named = set(self.table["fold"])
-        unknown = sorted(named - {fold.name for fold in folds})
+        unknown = sorted(named - {fold.name for fold in folds}, key=str)
         if unknown:
             names = ", ".join(fold.name for fold in folds)
             raise ScoresError(f"no fold {unknown[0]!r}; there are {names}")
@@ -109,7 +109,7 @@ def read_scores(path: Path, corpus: Corpus) -> Foreign:
     Raises:
         ScoresError: The file is not of this form, of another table of features, or
             names a run, a window or a pattern that there is not; a score is infinite,
-            or no probability where it is said to be one.
+            or no probability where it is said to be one, or a share beyond 0 to 1.
     """
     if not path.is_file():
         raise ScoresError(f"{path}: no such file")
@@ -131,7 +131,7 @@ def read_scores(path: Path, corpus: Corpus) -> Foreign:
             _check_numbers(path, table, name, probable and name in SIDES)
     if "type" in table:
         table["type"] = table["type"].fillna("")
-        unknown = sorted(set(table["type"]) - {*corpus.patterns, ""})
+        unknown = sorted(set(table["type"]) - {*corpus.patterns, ""}, key=str)
         if unknown:
             raise ScoresError(f"{path}: no pattern {unknown[0]!r}")
     table["at"] = _windows(path, corpus, table)
@@ -147,6 +147,8 @@ def _check_numbers(path: Path, table: pd.DataFrame, name: str, probable: bool) -
     what = "is infinite"
     if probable and not wrong.any():
         wrong, what = (values < 0) | (values > 1), "is no probability"
+    if name == "recoverable" and not wrong.any():
+        wrong, what = (values < 0) | (values > 1), "is no share of 0 to 1; clip it"
     if wrong.any():
         row = table.iloc[int(wrong.argmax())]
         where = f"{row['run']}, window {row['window']}"
@@ -161,7 +163,7 @@ def _windows(path: Path, corpus: Corpus, table: pd.DataFrame) -> np.ndarray:
     runs = np.array([line[name] for name in table["run"]], int)
     first = np.searchsorted(corpus.run, runs)
     count = np.searchsorted(corpus.run, runs, "right") - first
-    window = table["window"].to_numpy(np.int64)
+    window = _whole(path, table)
     wrong = (window < 0) | (window >= count)
     if wrong.any():
         k = int(wrong.argmax())
@@ -169,6 +171,22 @@ def _windows(path: Path, corpus: Corpus, table: pd.DataFrame) -> np.ndarray:
         raise ScoresError(f"{path}: {name} has {count[k]} windows, none is {window[k]}")
     where: np.ndarray = first + window
     return where
+
+
+def _whole(path: Path, table: pd.DataFrame) -> np.ndarray:
+    try:
+        values = table["window"].to_numpy(float)
+    except (TypeError, ValueError):
+        raise ScoresError(f"{path}: window holds what is no number") from None
+    wrong = ~np.isfinite(values) | (values != np.floor(values))
+    if wrong.any():
+        k = int(wrong.argmax())
+        raise ScoresError(
+            f"{path}: row {k} ({table['run'].iloc[k]}): window {values[k]} is no whole "
+            "number; number the windows of a run from 0"
+        )
+    whole: np.ndarray = values.astype(np.int64)
+    return whole
 
 
 def _place(corpus: Corpus, at: int) -> str:

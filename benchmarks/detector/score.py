@@ -60,6 +60,11 @@ def main(arguments: list[str] | None = None) -> int:
             shares += _scored(fold, rows, said)
             judged = judge(corpus, labels, fold, rows, said)
             results.append(Result(fold.split, fold.item, name, 0, judged))
+        if not any(one.scored for one in shares):
+            raise ScoresError(
+                f"{options.scores}: no window that is tested has a score; write "
+                "numbers as cpu or gpu, NaN only where the detector does not say"
+            )
     except (CorpusError, ScoresError) as error:
         print(f"score.py: {error}", file=sys.stderr)
         return 2
@@ -68,7 +73,8 @@ def main(arguments: list[str] | None = None) -> int:
     print(main_table(mine), end="\n\n")
     for split in sorted({split for split, _ in mine}):
         print(detail_table(mine, split), end="\n\n")
-    left = [one for one in shares if one.scored < one.tested]
+    speak = {one.head for one in shares if one.scored}
+    left = [one for one in shares if one.head in speak and one.scored < one.tested]
     if left:
         head = ("fold", "head", "windows tested", "scored")
         lines = [
@@ -91,12 +97,12 @@ class _Share(NamedTuple):
 
 
 def _scored(fold: Fold, rows: np.ndarray, said: Scores) -> list[_Share]:
-    """Return the share of each head that says anything."""
+    """Return the share of each head that the fold tests, also where none has one."""
     shares = []
     for side, head in enumerate(SIDES):
         asked = fold.test[side, rows] >= 0
         known = asked & np.isfinite(said.heads[side])
-        if known.any():
+        if asked.any():
             counts = int(asked.sum()), int(known.sum())
             shares.append(_Share(fold.split, fold.name, head, *counts))
     return shares

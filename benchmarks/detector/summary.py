@@ -2,12 +2,14 @@
 """summary.py: results of folds and seeds drawn together, a row for split and baseline.
 
 A figure is the mean over seeds of a fold, then over the folds of a split. Its interval
-is that of the same means in each resample of the groups.
+is that of the same means in each resample of the groups. A resample in which a fold or
+a source of the figure lacks a kind of windows is left out, not averaged over the rest:
+that would be another figure. The share of resamples kept is written down, and where it
+is under LEAST_KEPT there is no interval.
 """
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,17 +21,28 @@ from results_kept import Result
 
 #: Ends of a 95 % interval, in percent.
 _ENDS = (2.5, 97.5)
+#: An interval of fewer resamples, as a share, would be that of the lucky ones.
+LEAST_KEPT = 0.8
 #: The figure of each head.
 _OF_HEADS = tuple(f"{head}_auroc" for head in SIDES)
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A mean and its interval; the ends are NaN where there is none."""
+    """A mean and its interval.
+
+    Attributes:
+        value: The mean.
+        low: The interval's lower end; NaN where there is none.
+        high: The same of the upper.
+        kept: Share of the resamples that have all folds and sources of the mean; NaN if
+            it was not resampled, or is not known.
+    """
 
     value: float
     low: float = float("nan")
     high: float = float("nan")
+    kept: float = float("nan")
 
     def as_list(self) -> list[float]:
         """Return value, low and high for JSON as far as known, the ends to 0.001."""
@@ -88,7 +101,10 @@ def difference(row: Row, other: Row, name: str) -> Figure:
 
 
 def as_json(rows: dict[tuple[str, str], Row]) -> dict[str, Any]:
-    """Return `figures`, their names, and `rows`, each with a list of as many."""
+    """Return `figures`, their names, and `rows`, each with a list of as many.
+
+    `kept` of a row is by name the share of resamples kept, where that is not all.
+    """
     names = sorted({name for row in rows.values() for name in row.figures})
     return {
         "figures": names,
@@ -97,6 +113,11 @@ def as_json(rows: dict[tuple[str, str], Row]) -> dict[str, Any]:
                 "split": split,
                 "baseline": baseline,
                 "figures": [row.as_list(name) for name in names],
+                "kept": {
+                    name: round(figure.kept, 3)
+                    for name, figure in row.figures.items()
+                    if figure.kept < 1
+                },
                 "worst": {h: [w, round(a, 4)] for h, (w, a) in row.worst.items()},
                 "by_item": {
                     h: {i: round(a, 4) for i, a in of.items()}
@@ -151,18 +172,29 @@ def _with_resamples(judged: Judged, name: str) -> np.ndarray:
 
 
 def _figure(value: float, resampled: np.ndarray) -> Figure:
+    """Return a figure with the interval of its resamples; NaN are left out."""
     known = resampled[np.isfinite(resampled)]
-    # Where many resamples lack one kind of windows, the ends would say too much.
-    if len(known) < 0.5 * len(resampled):
-        return Figure(value)
+    kept = len(known) / len(resampled) if len(known) else float("nan")
+    if not kept >= LEAST_KEPT:
+        return Figure(value, kept=kept)
     low, high = np.percentile(known, _ENDS)
-    return Figure(value, float(low), float(high))
+    return Figure(value, float(low), float(high), kept)
 
 
 def _means(again: Sequence[np.ndarray]) -> np.ndarray:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)
-        made: np.ndarray = np.nanmean(again, axis=0)
+    """Return the mean over folds of a figure and of its resamples.
+
+    Args:
+        again: float [1 + resamples] of each fold; a fold without the figure itself has
+            no part in it.
+
+    Returns:
+        float [1 + resamples]: NaN where any other fold is NaN.
+    """
+    there = [fold for fold in again if not np.isnan(fold[0])]
+    if not there:
+        return np.full_like(again[0], np.nan)
+    made: np.ndarray = np.mean(there, axis=0)
     return made
 
 

@@ -55,15 +55,20 @@ def label_windows(corpus: Corpus) -> Labels:
 
     - complete: every pattern of the side is known and saves under 2 %. What is not
       known (NaN) could be there, so that such a window is not scored.
-    - not complete: something was found on that side (a natural cause) whose removal was
-      computed, and all that was computed there saves under 2 %. What was found is no
-      truth of its own, as rules said where it is: it makes no window positive. Without
-      any the window is not scored: that nobody put a pattern in does not mean that none
-      is there.
+    - not complete (P): something was found on that side (a natural cause) whose removal
+      was computed, all that was computed there saves under 2 %, and the rules claim
+      nothing of that side in the window. What was found is no truth of its own, as
+      rules said where it is: it makes no window positive. Without any the window is
+      not scored: that nobody put a pattern in does not mean that none is there. Nor is
+      it where what was put in is not known, as it was there besides.
     - gold: of a pair one pattern was taken out and measured. Only the head of its side
       is scored: negative are the fixed twin's windows, and those of the slow one that
       are as long without as with it (`saved_all` under 2 %). What else costs time in
       them nobody measured.
+
+    So rules select the negatives of P, and of S8, which tests P alone: they cannot flag
+    one falsely. No head's figure there says how good rules are, nor what is above them;
+    figures by pattern and by pair do.
 
     The GPU's head is not scored in windows of the host alone, whose patterns of that
     side are judged by pattern only. What is in OF_NO_HEAD makes no window positive, and
@@ -73,7 +78,8 @@ def label_windows(corpus: Corpus) -> Labels:
     complete = corpus.of_windows("complete").astype(bool)
     finite = np.isfinite(saved)
     value = np.where(finite, saved, -np.inf)
-    natural = _natural(corpus) & finite
+    natural, put_in = _natural(corpus)
+    natural &= finite
     # What a pattern costs as far as it may make a window positive.
     truth = np.where(natural & ~complete[:, None], -np.inf, value)
     patterns = np.full(saved.shape, UNSCORED, np.int8)
@@ -83,14 +89,18 @@ def label_windows(corpus: Corpus) -> Labels:
     heads = np.full((len(SIDES), len(saved)), UNSCORED, np.int8)
     strongest = np.zeros((len(SIDES), len(saved)), np.float32)
     asked = of_heads(corpus)
+    claimed = np.nan_to_num(corpus.rules) > 0
     gold, pair_side = corpus.of_windows("source") == "G", _side_of_pair(corpus)
     for side in range(len(SIDES)):
         mine = asked & (corpus.sides == side)
         if not mine.any():
             continue
-        quiet = value[:, corpus.sides == side].max(axis=1, initial=-np.inf) < NEGATIVE
+        own = corpus.sides == side
+        quiet = value[:, own].max(axis=1, initial=-np.inf) < NEGATIVE
         meant = truth[:, mine].max(axis=1, initial=-np.inf)
-        known = np.where(complete, finite[:, mine].all(axis=1), natural[:, mine].any(1))
+        silent = ~(claimed | put_in & ~finite)[:, own].any(axis=1)
+        found = natural[:, mine].any(axis=1) & silent
+        known = np.where(complete, finite[:, mine].all(axis=1), found)
         measured = gold & (pair_side == side)
         known = np.where(gold, measured & (corpus.saved_all < NEGATIVE), known)
         heads[side, known & quiet] = 0
@@ -118,18 +128,17 @@ def of_heads(corpus: Corpus) -> np.ndarray:
     return ~np.isin(corpus.patterns, OF_NO_HEAD)
 
 
-def _natural(corpus: Corpus) -> np.ndarray:
-    """Return bool [N, P]: found, not put in, and its removal was computed."""
-    found = np.zeros((len(corpus.runs), len(corpus.patterns)), bool)
+def _natural(corpus: Corpus) -> tuple[np.ndarray, np.ndarray]:
+    """Return twice bool [N, P]: found, not put in, and its removal was computed; put
+    in, whatever was found."""
+    found = np.zeros((2, len(corpus.runs), len(corpus.patterns)), bool)
     number = {name: k for k, name in enumerate(corpus.patterns)}
     for line, run in enumerate(corpus.runs):
         for cause in run.causes:
-            if cause.natural and cause.pattern in number:
-                found[line, number[cause.pattern]] = True
-        for cause in run.causes:
-            if not cause.natural and cause.pattern in number:
-                found[line, number[cause.pattern]] = False
-    return found[corpus.run]
+            if cause.pattern in number:
+                found[int(not cause.natural), line, number[cause.pattern]] = True
+    natural, put_in = found
+    return (natural & ~put_in)[corpus.run], put_in[corpus.run]
 
 
 def _side_of_pair(corpus: Corpus) -> np.ndarray:

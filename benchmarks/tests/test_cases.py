@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import functools
 import json
+import subprocess
+import sys
 import tempfile
 from contextlib import closing
 from pathlib import Path
@@ -140,11 +142,31 @@ def test_kept_traces_show_what_the_case_says(case: str) -> None:
 
 def test_pages_are_what_the_results_give() -> None:
     made = case_pages.pages(CASES, kept())
+    # Excerpts: formatted, they would be others than those written.
+    said = subprocess.run(
+        [sys.executable, "-m", "ruff", "format", "--check", "--force-exclude",
+         *(case_pages.PAGES / name for name in made)],
+        cwd=case_pages.ROOT, capture_output=True, text=True,
+    )  # fmt: skip
+    assert said.returncode == 0, said.stdout
     assert {path.name for path in case_pages.PAGES.glob("*.md")} == set(made)
     for name, text in made.items():
         assert (case_pages.PAGES / name).read_text("utf-8") == text, (
             f"{name}: run benchmarks/corpus/case_pages.py --render"
         )
+
+
+def test_rendering_changes_no_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    committed = case_pages.PAGES
+    monkeypatch.setattr(case_pages, "PAGES", tmp_path)
+    monkeypatch.setattr(sys, "argv", ["case_pages.py", "--render"])
+    threads = torch.get_num_threads()
+    assert case_pages.main() == 0
+    torch.set_num_threads(threads)
+    pages = {path.name: path.read_text("utf-8") for path in tmp_path.glob("*.md")}
+    assert pages == {p.name: p.read_text("utf-8") for p in committed.glob("*.md")}
 
 
 def test_a_pattern_is_named_if_the_fixed_form_has_less_than_half() -> None:

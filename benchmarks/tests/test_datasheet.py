@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -104,6 +105,16 @@ def test_patterns_stand_beside_real_traces(gilded: Corpus) -> None:
            and r.source != "G" and not r.held_out]  # fmt: skip
     assert row[0] == str(sum(not c.null for c in put))
     assert row[1] == str(sum(c.null for c in put))
+
+
+def test_the_commit_is_that_of_the_compact_form(gilded: Corpus, tmp_path: Path) -> None:
+    corpus = dataclasses.replace(gilded, folder=tmp_path)
+    assert "compacted at a commit that is not known:" in datasheet.figures(corpus)
+    made = {"tokens": False, "commit": "0123456789abcdef", "changed": False, "cpu": "X"}
+    (tmp_path / "made.json").write_text(json.dumps(made))
+    assert ", compacted at commit 0123456789 on X:\n" in datasheet.figures(corpus)
+    (tmp_path / "made.json").write_text(json.dumps(made | {"changed": True}))
+    assert "0123456789 with changes not committed on X" in datasheet.figures(corpus)
 
 
 def test_it_runs_by_itself(folder: Path, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ pytest.importorskip("sklearn")
 
 from compact_corpus import Corpus, read_corpus
 from folds import Fold
+from judging.areas import add_areas
 from judging.curves import curve_figures
 from judging.figures import calibration_errors, judge
 from judging.judged import Judged, Resamples, Scores, draw_groups
@@ -19,7 +20,7 @@ from judging.sources import source_areas
 from results_kept import Result
 from sklearn.metrics import average_precision_score, f1_score, roc_auc_score, roc_curve
 from splits import folds_of, rows_to_test
-from summary import difference, summarize
+from summary import as_json, difference, summarize
 from synthetic_corpus import write_corpus
 from window_labels import label_windows
 
@@ -225,6 +226,27 @@ def test_a_group_is_drawn_alike_in_every_fold(corpus: Corpus) -> None:
             assert np.array_equal(drawn.setdefault(group, weights), weights)
 
 
+def test_a_resample_that_lacks_a_source_has_no_mean_over_sources(
+    corpus: Corpus,
+) -> None:
+    labels, fold = label_windows(corpus), _first_fold(corpus, "S1")
+    rows = rows_to_test(corpus, fold)
+    rows = rows[fold.test[0, rows] >= 0]
+    said = np.random.default_rng(2).normal(0, 1, len(rows))
+    run = corpus.run[rows]
+    keys = np.stack([run, np.zeros_like(run), labels.band[0, rows]], axis=1)
+    pairs = count_pairs(said, fold.test[0, rows] == 1, keys)
+    # A group for each source: one resample has them all, one lacks S.
+    every, of_run = np.unique(corpus.of_runs("source"), return_inverse=True)
+    ones = np.ones(len(every))
+    drawn = Resamples(np.stack([ones, 2 * ones, 1.0 * (every != "S")]), of_run)
+    judged = Judged()
+    add_areas(judged, "cpu", corpus, pairs, drawn)
+    assert {"cpu_auroc_in_R", "cpu_auroc_in_S"} <= set(judged.figures)
+    whole, lacking = judged.resampled["cpu_auroc"]
+    assert whole == pytest.approx(judged.figures["cpu_auroc"]) and np.isnan(lacking)
+
+
 def _result(
     item: str, seed: int, area: float, again: list[float], name: str = "trees"
 ) -> Result:
@@ -250,3 +272,26 @@ def test_means_over_seeds_then_folds() -> None:
     assert 0.1 <= by.low <= by.high <= 0.3
     easy = summarize([_result("A100", 0, 0.85, [0.85, 0.85], "net")])["S2", "net"]
     assert difference(easy, row, "cpu_auroc").value == pytest.approx(-0.05)
+
+
+@pytest.mark.parametrize("lost", [2, 3])
+def test_resamples_that_lack_a_fold_do_not_count(lost: int) -> None:
+    high, low = np.linspace(0.8, 0.9, 10), np.linspace(0.4, 0.5, 10)
+    some = np.where(np.arange(10) < lost, np.nan, low)
+    results = [
+        _result("A100", 0, 0.85, list(high)), _result("T4", 0, 0.45, list(some)),
+        # No figure at all: not of the mean, so no resample lacks it.
+        _result("V100", 0, np.nan, [np.nan] * 10),
+    ]  # fmt: skip
+    rows = summarize(results)
+    figure = rows["S2", "trees"].figures["cpu_auroc"]
+    assert figure.value == pytest.approx(0.65)
+    assert figure.kept == pytest.approx(1 - lost / 10)
+    assert as_json(rows)["rows"][0]["kept"] == {"cpu_auroc": 1 - lost / 10}
+    if lost == 2:
+        # Means over both folds; over what is left one would be 0.8.
+        assert figure.high == pytest.approx(0.7, abs=0.01)
+        assert figure.low == pytest.approx(0.625, abs=0.01)
+    else:
+        assert np.isnan([figure.low, figure.high]).all()
+        assert figure.as_list() == [0.65]

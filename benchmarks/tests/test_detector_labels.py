@@ -40,6 +40,7 @@ def _one_run(corpus: Corpus, saved: list[list[float]], **of_run: object) -> Corp
         saved=np.array(saved, np.float32),
         saved_all=np.nansum(saved, axis=1),
         device=np.zeros(count, int),
+        rules=np.zeros((count, 4), np.float32),
     )
 
 
@@ -101,6 +102,37 @@ def test_of_a_real_trace_only_what_was_computed_is_known(corpus: Corpus) -> None
     known = _one_run(corpus, saved, complete=False, causes=(natural,))
     # What rules found and a replay priced is no truth to judge rules by.
     assert label_windows(known).heads.tolist() == [[0, UNSCORED], [UNSCORED] * 2]
+
+
+def test_of_a_real_trace_no_negative_is_claimed_by_rules(corpus: Corpus) -> None:
+    found = tuple(
+        Cause(name, "found", 1.0, False, True, 0.0)
+        for name in ("sync_stall", "exposed_copy")
+    )
+    saved = [[0.0, NOT_KNOWN, 0.0, NOT_KNOWN]] * 4
+    known = _one_run(corpus, saved, complete=False, causes=found)
+    # Of another pattern of the side, however little; of one that no head asks for.
+    known.rules[[1, 2, 3], [1, 0, 3]] = 0.001, 0.3, 0.001
+    known.rules[0, 0] = NOT_KNOWN
+    heads = label_windows(known).heads.tolist()
+    assert heads == [[0, UNSCORED, UNSCORED, 0], [0, 0, 0, UNSCORED]]
+    whole = dataclasses.replace(known, saved=np.zeros((4, 4), np.float32))
+    whole = dataclasses.replace(
+        whole, runs=(dataclasses.replace(known.runs[0], complete=True),)
+    )
+    assert (label_windows(whole).heads == 0).all()  # Where all is known nobody asks.
+
+
+def test_what_was_put_in_upon_the_same_may_not_be_known(corpus: Corpus) -> None:
+    causes = (
+        Cause("sync_stall", "item", 1.0, False, False, 0.1),
+        Cause("sync_stall", "found", 1.0, False, True, 0.1),
+        Cause("gc_pause", "found", 1.0, False, True, 0.0),
+    )
+    saved = [[s, 0.0, NOT_KNOWN, NOT_KNOWN] for s in (NOT_KNOWN, 0.0, 0.1)]
+    labels = label_windows(_one_run(corpus, saved, complete=False, causes=causes))
+    assert labels.patterns[:, 0].tolist() == [UNSCORED, 0, 1]
+    assert labels.heads[0].tolist() == [UNSCORED, 0, 1]
 
 
 def test_a_host_alone_is_judged_by_pattern_only(corpus: Corpus) -> None:

@@ -112,6 +112,10 @@ BROKEN: list[tuple[Callable[[pd.DataFrame], pd.DataFrame], str]] = [
     (lambda t: t.assign(window=t["window"] + 500), "none is 500"),
     (lambda t: t.assign(run="g9"), "no run 'g9'"),
     (lambda t: t.assign(type="slowness"), "no pattern 'slowness'"),
+    (lambda t: t.assign(window=t["window"] + 0.5), "window 0.5 is no whole number"),
+    (lambda t: t.assign(window=np.nan), "window nan is no whole number"),
+    (lambda t: t.assign(recoverable=1.5), "window 0 is no share of 0 to 1"),
+    (lambda t: t.assign(cpu=np.nan, gpu=np.nan), "no window that is tested has a"),
     (lambda t: t.assign(fold="S1-nothing"), "no fold 'S1-nothing'; there are S0-"),
 ]
 
@@ -131,6 +135,40 @@ def test_what_is_wrong_is_said(
     path = _write(tmp_path / name, change(_said(corpus)), corpus.fingerprint)
     assert score.main([str(folder), str(path)]) == 2
     assert says in capsys.readouterr().err
+
+
+UNREADABLE: list[tuple[dict[str, Any] | bytes, str, str]] = [
+    ({"run": np.array(["g"], object)}, "a.npz", "save it as str: .astype('U')"),
+    ({"cpu": np.zeros((3, 1))}, "a.npz", "cpu is of shape (3, 1), not (N,)"),
+    ({"cpu": np.array(0.5)}, "a.npz", "cpu is of shape (), not (N,)"),
+    ({"fingerprint": np.array(["a", "b"])}, "a.npz", "holds 2 values; save one"),
+    ({"run": np.array(["g"])}, "cut.npz", "no .npz, or cut short"),
+    (b"run,window,cpu\n", "a.npz", "name it .csv if it is one"),
+    (b"", "a.npz", "no .npz, or cut short"),
+    (b"\x93\xff\x00binary", "a.csv", "no text in UTF-8"),
+    (b"# fingerprint: a\n# fingerprint: b\nrun\n", "a.csv", "two lines '# finger"),
+]
+
+
+@pytest.mark.parametrize(("holds", "name", "says"), UNREADABLE)
+def test_what_cannot_be_read_is_refused_with_what_to_do(
+    folder: Path,
+    tmp_path: Path,
+    holds: dict[str, Any] | bytes,
+    name: str,
+    says: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    path = tmp_path / name
+    if isinstance(holds, bytes):
+        path.write_bytes(holds)
+    else:
+        np.savez(path, **{"fingerprint": np.array("synthetic-24"), **holds})
+    if name.startswith("cut"):
+        path.write_bytes(path.read_bytes()[:-40])
+    assert score.main([str(folder), str(path)]) == 2
+    said = capsys.readouterr().err
+    assert says in said and str(path) in said and "pickle" not in said
 
 
 def test_another_table_of_features_is_refused(
@@ -271,3 +309,29 @@ def test_margins_are_of_the_folds_that_both_have(
     path = _write(tmp_path / "rules.npz", table, corpus.fingerprint)
     assert score.main([str(folder), str(path)]) == 0
     assert "| S2    | cpu" not in capsys.readouterr().out
+
+
+def test_a_fold_without_a_score_is_not_hidden(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Who says nothing of the worst fold is told so, and gets no margin."""
+    corpus = read_corpus(folder)
+    evaluate(Asked(folder, ("rules, windows of 128",), ("S2",), seeds=1, jobs=1))
+    folds, _ = folds_of(corpus, label_windows(corpus))
+    folds = [fold for fold in folds if fold.split == "S2"]
+    table = _said(corpus)[["run", "window", "cpu"]]
+    parts = [
+        table[(fold.test >= 0).any(axis=0)].assign(fold=fold.name) for fold in folds
+    ]
+    hidden = next(k for k, fold in enumerate(folds) if (fold.test[0] >= 0).any())
+    for cpu in (parts[hidden]["cpu"], np.nan):
+        parts[hidden] = parts[hidden].assign(cpu=cpu)
+        path = _write(tmp_path / "a.npz", pd.concat(parts), corpus.fingerprint)
+        capsys.readouterr()
+        assert score.main([str(folder), str(path)]) == 0
+        rows = capsys.readouterr().out.splitlines()
+        margins = [row for row in rows if row.startswith("| S2    | cpu")]
+        left = [row for row in rows if row.startswith(f"| {folds[hidden].name} ")]
+        assert bool(margins) == bool(np.any(np.isfinite(cpu)))
+        assert bool(left) != bool(margins)
+    assert left[0].split("|")[4].strip() == "0.0%"

@@ -20,6 +20,7 @@ from perturbation.making import make
 from perturbation.outcome import natural_patterns, outcome, thinned
 from perturbation.parts import draw_part
 from perturbation.scene import Scene
+from window_rows import analyzed, patterns
 
 from torchtraceap import _core, analyze, load
 
@@ -30,6 +31,8 @@ DATA = ROOT / "tests" / "data"
 SMALL = DATA / "h100-vit-nsfw-inference.json.gz"
 _FOREACH = "void at::native::multi_tensor_apply_kernel<TensorListMetadata<2> >"
 LARGE = DATA / "kineto2021-v100-resnet50-workers4.json.gz"
+#: Its one process loads and decodes: it waits for data by itself.
+STARVED = DATA / "kineto2021-v100-resnet50-workers0-memory.json.gz"
 
 
 @pytest.fixture(scope="module")
@@ -151,6 +154,53 @@ def test_nulls_cost_nothing(scene: Scene) -> None:
     found = [one for one in found if one is not None]
     assert found
     assert all(one.result.windows.max() < NOTHING for one in found)
+
+
+@pytest.mark.parametrize(
+    ("path", "pattern", "mechanism", "null"),
+    [
+        (STARVED, "dataloader_bound", "slow_workers", True),
+        (LARGE, "pageable_copy", "batch_upload", False),
+    ],
+)
+def test_what_was_put_in_counts_without_what_was_there(
+    tmp_path: Path, path: Path, pattern: str, mechanism: str, null: bool
+) -> None:
+    crowded = Scene(path)
+    natural = natural_patterns(crowded)
+    assert pattern in natural
+    draw = draw_in(crowded, 1, 1.0, null)
+    perturbation = table.MECHANISMS[pattern][mechanism](crowded, draw)
+    assert len(perturbation)
+    result = outcome(crowded, natural, perturbation, pattern)
+    as_found = outcome(crowded, natural, _core.Perturbation(), "")
+    assert as_found.found == pytest.approx(
+        {name: as_found.saved[name] for name in natural}
+    )
+    # Its own cost, and what was found costs about what it did.
+    alone = crowded.natural.span_ns
+    with_it = _core.perturb(crowded.analysis, perturbation).span_ns
+    assert result.saved[pattern] == pytest.approx(1 - alone / with_it)
+    assert result.found[pattern] * with_it == pytest.approx(
+        as_found.found[pattern] * alone
+    )
+    run = runs.Run(
+        "P-one", "P", "somebody", "null" if null else "slow", "", "resnet", True, 0,
+        complete=False,
+        causes=(runs.Cause(pattern, mechanism, 1.0, null=null),),
+    )  # fmt: skip
+    runs.write(tmp_path, run, result.text, result.truth)
+    column = [name for name, _ in patterns()].index(pattern)
+    saved = analyzed(tmp_path, run).fields["saved"][:, column]
+    # Windows in which the found one costs are not known, the others are.
+    assert np.isnan(saved).any() and np.isfinite(saved).any()
+    if null:
+        assert result.saved[pattern] == pytest.approx(0, abs=0.002)
+        assert as_found.found[pattern] > 0.05
+        assert np.nanmax(saved) < NOTHING
+    else:
+        assert result.saved[pattern] > 0.05
+        assert np.nanmax(saved) > 0.05
 
 
 def test_strength_costs_more(scene: Scene) -> None:

@@ -65,7 +65,7 @@ def test_patterns_of_the_host_come_about_in_three_ways() -> None:
     known = {pattern.name for pattern in _core.patterns()}
     ways = defaultdict(set)
     for pair in HOST:
-        assert {pair.pattern, *pair.also} <= known
+        assert {pair.pattern, *pair.also, *pair.leaves} <= known
         ways[pair.pattern].add(pair.mechanism or pair.name)
     assert len(ways) == 11
     for pattern, names in ways.items():
@@ -83,6 +83,16 @@ def test_names_are_unique_and_families_are_among_those_a_pair_runs_on() -> None:
     assert recorded < {case.name for case in possible(PAIRS)}
     # What is recorded is not only of a few families.
     assert len({case.family.name for case in cases(HOST) if case.family.trains}) >= 24
+
+
+def test_what_both_twins_keep_is_told_but_not_what_the_pair_takes_out() -> None:
+    for pair in PAIRS:
+        loops = pair.leaves_on(FAMILIES["decoding"])
+        assert ("loop_indexing" in loops) == (pair.pattern != "loop_indexing")
+        # Who waits for another rank still does so a little in the fixed twin.
+        exposed = "comm_exposed" in pair.leaves_on(FAMILIES["cnn"])
+        assert exposed == (pair.pattern in ("small_collectives", "comm_exposed"))
+        assert "loop_indexing" not in pair.leaves_on(FAMILIES["cnn"])
 
 
 @pytest.mark.parametrize("pair", HERE, ids=by_name)

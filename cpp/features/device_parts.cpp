@@ -20,9 +20,11 @@ using timeline::SumUntil;
 std::int64_t resolution_of(const timeline::Timeline& t) {
   const auto& c = t.columns();
   std::int64_t unit = 1000;
+  auto first = kNoRow;
   for (const auto& d : t.devices) {
     for (const auto row : d.rows) {
-      unit = std::gcd(unit, c.ts[row] - c.ts[t.devices.front().rows.front()]);
+      if (first == kNoRow) first = row;
+      unit = std::gcd(unit, c.ts[row] - c.ts[first]);
       unit = std::gcd(unit, c.dur[row]);
     }
   }

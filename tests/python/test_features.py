@@ -144,6 +144,34 @@ def test_an_unusable_trace_has_them(data: Path) -> None:
     assert {features.table()[i].missing for i in causes} == {"unusable trace"}
 
 
+@pytest.mark.parametrize(
+    ("merge", "error", "told"),
+    [
+        (0, ValueError, "at least 1, but is 0"),
+        (-1, ValueError, "at least 1, but is -1"),
+        (1.5, TypeError, "an int, but is"),
+        ("a", TypeError, "an int, but is"),
+        (None, TypeError, "an int, but is"),
+        (True, TypeError, "an int, but is"),
+    ],
+)
+def test_merge_is_a_number_of_windows(
+    inference: Report, merge: Any, error: type[Exception], told: str
+) -> None:
+    with pytest.raises(error, match=f"merge must be {told}"):
+        inference.features(merge=merge)
+
+
+def test_no_token_has_no_name(inference: Report) -> None:
+    features = inference.features()
+    assert features.names(np.array([0])) == features.names([0])
+    for told in (features.names, features.locations):
+        with pytest.raises(IndexError, match="no token -1: .* -1 means none"):
+            told([0, -1])
+        with pytest.raises(IndexError):
+            told([len(features.row)])
+
+
 def test_the_page_is_made_of_the_table(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -158,4 +186,4 @@ def test_the_page_is_made_of_the_table(
     namespace: dict[str, Any] = {}
     for code in re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL):
         exec(compile(code, "features.md", "exec"), namespace)
-    assert namespace["names"] and namespace["end"] > namespace["begin"]
+    assert "launch" in namespace["names"] and namespace["here"] > 0

@@ -140,20 +140,28 @@ def test_a_perturbation_may_grow_while_it_is_scheduled(scene: Scene) -> None:
         p.insert(scene.pause(1_000))
     more = scene.pause(1_000)
     runs: list[_core.Perturbed] = []
+    begun, grown = threading.Event(), threading.Event()
 
     def schedule() -> None:
-        for _ in range(30):
+        # Once before, as often as it can meanwhile, and once when all is there.
+        runs.append(_core.perturb(scene.core, p))
+        begun.set()
+        while not grown.is_set():
             runs.append(_core.perturb(scene.core, p))
+        runs.append(_core.perturb(scene.core, p))
 
-    thread = threading.Thread(target=schedule)
+    thread = threading.Thread(target=schedule, daemon=True)
     thread.start()
-    while thread.is_alive():
+    assert begun.wait(60)
+    for _ in range(200):
         p.insert(more)
-        time.sleep(0)
-    thread.join()
-    assert len(p) > 500
-    for run in runs[::10]:
-        assert 500 <= names_in(run).count("put in") <= len(p)
+        time.sleep(0.001)
+    grown.set()
+    thread.join(60)
+    assert not thread.is_alive() and len(p) == 700
+    found = [names_in(run).count("put in") for run in runs[:: len(runs) // 2]]
+    assert found == sorted(found) and found[0] == 500
+    assert names_in(runs[-1]).count("put in") == 700
 
 
 def test_programs_of_which_nothing_can_come_are_refused() -> None:

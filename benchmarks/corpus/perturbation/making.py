@@ -91,13 +91,12 @@ def make(out: Path, path: Path, origin: str, gpu: str, seed: int, turn: int) -> 
             drawn.pattern, drawn.mechanism, drawn.strength, null=null,
             saved=round(result.saved[drawn.pattern], 6),
         )  # fmt: skip
-        others = (c for c in _natural(natural, result) if c.pattern != drawn.pattern)
         one = replace(
             run,
             name=f"{name}-{turn}{'abcd'[number]}",
             role="null" if null else "slow",
             twin=name,
-            causes=(cause, *others),
+            causes=(cause, *_natural(natural, result)),
         )
         _written(out, one, result)
         made.names.append(one.name)
@@ -180,7 +179,7 @@ def _refuse_empty(scene: Scene) -> None:
 def _natural(natural: dict[str, Edits], result: Outcome) -> tuple[runs.Cause, ...]:
     return tuple(
         runs.Cause(
-            name, "as_recorded", 1.0, natural=True, saved=round(result.saved[name], 6)
+            name, "as_recorded", 1.0, natural=True, saved=round(result.found[name], 6)
         )
         for name in natural
     )

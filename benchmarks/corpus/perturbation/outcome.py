@@ -34,7 +34,10 @@ class Outcome:
 
     text: bytes
     truth: dict[tuple[str, int], np.ndarray]
-    saved: dict[str, float]  #: Share of the span, by pattern.
+    #: Share of the span, by pattern: of the one that was put in, what that costs.
+    saved: dict[str, float]
+    #: The same of the patterns that were found, whatever was put in.
+    found: dict[str, float]
     windows: np.ndarray  #: Share of each window that the inserted pattern costs.
 
 
@@ -69,6 +72,9 @@ def outcome(
 ) -> Outcome:
     """Schedule a perturbation, and the same without each pattern that is in it.
 
+    A pattern that is put in where it is already is truth by itself: without it is
+    without what was put in alone. What goes without both is kept as NATURAL_TOO.
+
     Args:
         scene: The trace.
         natural: What natural_patterns() returned.
@@ -83,10 +89,12 @@ def outcome(
 
     run = scheduled(perturbation, [])
     without = {
-        name: scheduled(none if name == pattern else perturbation, edits)
+        runs.NATURAL_TOO + name if name == pattern else name: scheduled(
+            none if name == pattern else perturbation, edits
+        )
         for name, edits in natural.items()
     }
-    if pattern and pattern not in without:
+    if pattern:
         without[pattern] = scheduled(none, [])
     every = [edit for edits in natural.values() for edit in edits]
     without[runs.ALL] = scheduled(none, every)
@@ -97,12 +105,15 @@ def outcome(
         for device in devices
     }
     saved = {n: 1 - o.span_ns / max(1, run.span_ns) for n, o in without.items()}
+    found = {name: saved[name] for name in natural if name != pattern}
+    if pattern in natural:
+        found[pattern] = saved.pop(runs.NATURAL_TOO + pattern) - saved[pattern]
     text = without_homes(run.text("rescheduled", list(METADATA)))
     windows = np.zeros(0)
     if pattern:
         alone = [run.moments(scene.natural, device) for device in devices]
         windows = window_shares(text, alone)
-    return Outcome(text, truth, saved, windows)
+    return Outcome(text, truth, saved, found, windows)
 
 
 def without_homes(text: bytes) -> bytes:

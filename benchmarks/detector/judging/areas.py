@@ -62,6 +62,7 @@ def add_areas(
             if _least(pairs, up, down) >= LEAST_OF_EACH:
                 found[one] = area(up, down)
         if found:
+            # NaN in a resample that any of the sources lacks: no mean over the rest.
             judged.add(f"{head}_{name}", np.mean(list(found.values()), axis=0))
         for one, values in found.items() if name == "auroc" else ():
             judged.add(f"{head}_auroc_in_{one}", values)

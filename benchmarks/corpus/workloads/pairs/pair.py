@@ -16,6 +16,10 @@ MANY = (1.0, 0.5, 0.2, 0.1, 0.05)  # Parameters, layers, samples.
 EIGHT = (1.0, 0.5, 0.25, 0.125)  # As many as there are sources.
 FEW = (1.0, 0.5, 0.25)  # Steps, batches.
 
+#: Of families whose models go through a tensor in a loop of ten passes or more: token
+#: by token. So do all twins, whatever their pair is about.
+OF_FAMILIES = {"decoding": ("loop_indexing",), "lstm_writer": ("loop_indexing",)}
+
 
 def that_train(family: Family) -> bool:
     """Take every family that trains: what a pair runs on if it says nothing."""
@@ -39,6 +43,8 @@ class Pair:
     Attributes:
         pattern: The anti-pattern that ``slow`` has and ``fixed`` has not.
         also: Patterns whose cost the same fix removes; alternatives, not additions.
+        leaves: Patterns that the fixed twin has as well as the slow one, which nobody
+            took out: what they cost is not known of either.
         families: Names of the families to record on, the most telling first.
         why: Why the pair stands where it does in the order.
         mechanism: How it comes about; of those that share one, some may be trained on
@@ -61,6 +67,7 @@ class Pair:
     families: tuple[str, ...]
     why: str
     also: tuple[str, ...] = ()
+    leaves: tuple[str, ...] = ()
     mechanism: str = ""
     strengths: tuple[float, ...] = (1.0,)
     tolerance: float = 1e-3
@@ -69,6 +76,12 @@ class Pair:
     reason: str = ""
     rank: int = 3
     runs_on: Callable[[Family], bool] = that_train
+
+    def leaves_on(self, family: Family) -> tuple[str, ...]:
+        """Return the patterns that both twins keep on a family, by name: what the pair
+        leaves, and what the model has itself, but not what the pair takes out."""
+        of_model = set(OF_FAMILIES.get(family.name, ())) - {self.pattern}
+        return tuple(sorted({*self.leaves, *of_model}))
 
 
 @dataclass(frozen=True)
