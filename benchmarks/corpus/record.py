@@ -139,7 +139,9 @@ def record_pair(out: Path, draw: Draw, most_doubt: float = MOST_DOUBT) -> str:
             if (left := doubt(*both, changed)) <= most_doubt:
                 break
         else:
-            raise UnevenError(f"what else it saves is known to {left:.0%} only: is the machine idle?")
+            raise UnevenError(
+                f"what else it saves is known to {left:.0%} only: is the machine idle?"
+            )
     twins = [
         (times[role], operators_of(trace, base), shown)
         for role, (trace, base, shown) in kept.items()

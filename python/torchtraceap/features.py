@@ -64,14 +64,20 @@ class Features:
     _report: _core.Report = field(repr=False)
 
     def names(self, tokens: Iterable[int]) -> list[str]:
-        """Return the names of the events of some tokens."""
-        return [self._trace.name(int(self.row[token])) for token in tokens]
+        """Return the names of the events of some tokens; IndexError for -1, none."""
+        return [self._trace.name(row) for row in self._rows(tokens)]
 
     def locations(self, tokens: Iterable[int]) -> list[Location | None]:
         """Return the lines of the program behind some tokens, as findings name them;
-        None of one for which the trace tells none."""
-        frames = self._report.frames([int(self.row[token]) for token in tokens])
+        None of one for which the trace tells none; IndexError for -1, no token."""
+        frames = self._report.frames(self._rows(tokens))
         return [read_location(frame) for frame in frames]
+
+    def _rows(self, tokens: Iterable[int]) -> list[int]:
+        numbers = list(tokens)
+        if wrong := [number for number in numbers if number < 0]:
+            raise IndexError(f"no token {wrong[0]}: in parent and launch -1 means none")
+        return [int(self.row[number]) for number in numbers]
 
     @staticmethod
     def table() -> tuple[FeatureColumn, ...]:

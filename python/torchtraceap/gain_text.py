@@ -40,6 +40,14 @@ def range_text(low_us: float, high_us: float) -> str:
     return f"{'up to ' if high_us else ''}{time_text(high_us)}"
 
 
+def order_text(report: Report) -> str:
+    """Say what the findings are listed by: "largest gain", where one is known."""
+    if not report.trace.working_devices:  # Of a host alone they are not sorted so.
+        return "most wasted time"
+    known = any(finding.recoverable_us for finding in report.findings)
+    return "largest gain" if known else "most wasted time"
+
+
 def _high_text(finding: Finding) -> str:
     gain = finding.recoverable_us or 0
     how = "up to " if finding.basis == "estimate" else "about "

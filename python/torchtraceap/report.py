@@ -7,6 +7,7 @@ of time; spans are half-open.
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -246,7 +247,9 @@ class Report(ReportForms):
         shares by cause, tokens. Computed anew at each call.
 
         `merge`, at least 1: up to so many neighboring windows of a step are taken as
-        one. ValueError if it is 0."""
+        one. ValueError if it is less, TypeError if it is no int."""
+        from torchtraceap.arguments import checked_int
         from torchtraceap.features import read_features
 
+        merge = checked_int("merge", merge, 1, sys.maxsize)
         return read_features(self._core, self._trace, merge)

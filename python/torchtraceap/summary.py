@@ -18,7 +18,7 @@ from torchtraceap.finding_text import (
     wasted_text,
     why_none,
 )
-from torchtraceap.gain_text import gain_text, replayed_texts
+from torchtraceap.gain_text import gain_text, order_text, replayed_texts
 from torchtraceap.heading import heading_lines
 from torchtraceap.path_text import path_line
 from torchtraceap.recovery import read_path
@@ -51,11 +51,7 @@ def _findings(report: Report, limit: int) -> Iterator[str]:
     incomplete = report.quality.incomplete
     if report.findings:
         bound = " (upper bounds: device records are missing)" if incomplete else ""
-        gains = report.trace.working_devices and any(
-            f.recoverable_us for f in report.findings
-        )
-        order = "largest gain" if gains else "most wasted time"
-        yield f"Findings, {order} first{bound}:"
+        yield f"Findings, {order_text(report)} first{bound}:"
         rows = [
             (
                 place_of(finding, report),

@@ -166,7 +166,7 @@ def test_no_token_has_no_name(inference: Report) -> None:
     features = inference.features()
     assert features.names(np.array([0])) == features.names([0])
     for told in (features.names, features.locations):
-        with pytest.raises(IndexError, match="no token -1: .* -1 means none"):
+        with pytest.raises(IndexError, match=r"no token -1: .* -1 means none"):
             told([0, -1])
         with pytest.raises(IndexError):
             told([len(features.row)])

@@ -77,6 +77,7 @@ def _values(report: Report, strip: Sequence[Lane]) -> dict[str, Any]:
         "findings": finding_cards(report),
         "gain": gain_text.range_text(gain.low_us, gain.high_us) if gain else "",
         "why_none": finding_text.why_none(report),
+        "order": gain_text.order_text(report),
         "replayed": [text for text in gain_text.replayed_texts(report) if text],
         "advice": finding_text.advice_of(report.findings),
         "no_lines": finding_text.NO_LINES,
