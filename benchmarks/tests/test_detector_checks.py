@@ -64,7 +64,8 @@ def test_flags_that_tell_slow_from_fixed(corpus: Corpus, evidence: Evidence) -> 
 def test_null_injections_that_look_like_a_cost(
     corpus: Corpus, evidence: Evidence
 ) -> None:
-    assert abs(nulls.null_injections(evidence).figure or 1.0) < 0.03
+    quiet = nulls.null_injections(evidence)
+    assert quiet.verdict != "failed" and abs(quiet.figure or 1.0) < 0.06
     # What was touched at no cost gets the columns of what costs.
     null = corpus.of_windows("role") == "null"
     dear = np.flatnonzero(evidence.labels.heads[0] == 1)
@@ -142,7 +143,8 @@ def test_what_is_by_cause_is_gone_in_a_blind_run(corpus: Corpus) -> None:
 
 def test_a_simulator_that_betrays_itself(corpus: Corpus, evidence: Evidence) -> None:
     check = transfer.domain_probe(evidence)
-    assert check.verdict == "failed" and "one by one: of_source" in check.meaning
+    assert "one by one: of_source" in check.meaning, check
+    assert check.verdict == "failed"
     features = corpus.features.copy()
     features[:, corpus.columns.index("of_source")] = 0
     alike = dataclasses.replace(corpus, features=features)

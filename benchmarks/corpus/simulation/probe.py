@@ -62,6 +62,9 @@ class Windows:
         made: bool [N]: simulated.
         trace: int [N]: number of the trace.
         group: int [N]: number of the group; groups never share a trace.
+        busy: float [N]: busy fraction; NaN of the host alone.
+        wasted: float [N]: what the rules say is wasted of it, all together; NaN if
+            they say nothing.
         columns: F names.
     """
 
@@ -69,23 +72,19 @@ class Windows:
     made: np.ndarray
     trace: np.ndarray
     group: np.ndarray
+    busy: np.ndarray
+    wasted: np.ndarray
     columns: tuple[str, ...]
 
     def good(self) -> Windows:
         """Return those of a device of which the rules say next to nothing."""
-        causes = [k for k, name in enumerate(self.columns) if name.startswith("cause_")]
-        wasted = np.nan_to_num(self.x[:, causes], nan=1.0).sum(axis=1)
-        keep = (wasted < CLEAN) & np.isfinite(self.busy)
+        keep = (self.wasted < CLEAN) & np.isfinite(self.busy)
         few = np.bincount(self.trace[keep], minlength=self.trace.max(initial=0) + 1)
         keep &= few[self.trace] >= _FEWEST_WINDOWS
         return Windows(
             self.x[keep], self.made[keep], self.trace[keep], self.group[keep],
-            self.columns,
+            self.busy[keep], self.wasted[keep], self.columns,
         )  # fmt: skip
-
-    @property
-    def busy(self) -> np.ndarray:
-        return self.x[:, self.columns.index("busy")]
 
 
 def read_windows(
@@ -106,11 +105,15 @@ def read_windows(
             sizes.append(len(parts[-1]))
             made.append(side)
             groups.append(names.setdefault(f"{side} {group}", len(names)))
+    x = np.concatenate(parts)
+    causes = [k for k, name in enumerate(columns) if name.startswith("cause_")]
     return Windows(
-        np.concatenate(parts),
+        x,
         np.repeat(np.array(made, bool), sizes),
         np.repeat(np.arange(len(sizes)), sizes),
         np.repeat(groups, sizes),
+        x[:, columns.index("busy")],
+        x[:, causes].sum(axis=1),
         columns,
     )
 
