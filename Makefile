@@ -170,7 +170,7 @@ bench: build  ## Measure the loader against others and write docs/performance.md
 CORPUS ?= build/corpus
 SEED ?= 1
 
-corpus: build extra-benchmark  ## Make the labeled corpus and the table of baselines (half an hour on two cores)
+corpus: build extra-benchmark  ## Make the labeled corpus and the table of baselines (an hour on two cores)
 	python benchmarks/corpus/build.py --out $(CORPUS) --seed $(SEED)
 	python benchmarks/detector/evaluate.py $(CORPUS)
 
