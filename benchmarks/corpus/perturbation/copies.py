@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from perturbation.drawing import (
     Draw,
@@ -90,42 +91,51 @@ def _down_and_up(scene: Scene, draw: Draw) -> _core.Perturbation:
     return out
 
 
+Put = Callable[[Scene, Draw, Place, _core.Insertion, int], None]
+
+
 def _large(
     where: Callable[[Scene, Draw], list[Place]],
 ) -> Callable[[Scene, Draw], _core.Perturbation]:
-    def mechanism(scene: Scene, draw: Draw) -> _core.Perturbation:
-        out = _core.Perturbation()
-        chosen = quiet(scene, draw, 2, ahead=False) if draw.null else where(scene, draw)
-        if not chosen:
-            return out
-        share = draw.scaled(0.02, 1.0) * draw.length / len(chosen)
-        size = 16_384 if draw.null else int(min(512e6, max(1e5, share * _PAGEABLE)))
-        for place in chosen:
-            made = insertion(scene, draw, place)
-            upload(scene, draw, place, made, size, pinned=False)
-            out.insert(made)
-        return out
-
-    return mechanism
+    put = partial(upload, pinned=False)
+    return _copied(where, put, 1.0, _PAGEABLE, (16_384, 1e5, 512e6))
 
 
 def _late(
     where: Callable[[Scene, Draw], list[Place]], down: bool = False
 ) -> Callable[[Scene, Draw], _core.Perturbation]:
     # Pinned and nobody waits, but on the stream of the kernels, which wait for it.
+    put = _send_back if down else partial(upload, pinned=True)
+    return _copied(where, put, 0.8, _PINNED, (4_096, 1e6, 2e9))
+
+
+def _copied(
+    where: Callable[[Scene, Draw], list[Place]],
+    put: Put,
+    most: float,
+    speed: float,
+    sizes: tuple[int, float, float],
+) -> Callable[[Scene, Draw], _core.Perturbation]:
+    """Return a mechanism of large copies, as long together as the strength says.
+
+    Args:
+        where: Tells the places; null: two quiet ones.
+        most: Share of the trace's length at full strength.
+        speed: GB/s.
+        sizes: Bytes of a copy: null, at least, at most.
+    """
+    null, least, largest = sizes
+
     def mechanism(scene: Scene, draw: Draw) -> _core.Perturbation:
         out = _core.Perturbation()
         chosen = quiet(scene, draw, 2, ahead=False) if draw.null else where(scene, draw)
         if not chosen:
             return out
-        share = draw.scaled(0.02, 0.8) * draw.length / len(chosen)
-        size = 4_096 if draw.null else int(min(2e9, max(1e6, share * _PINNED)))
+        share = draw.scaled(0.02, most) * draw.length / len(chosen)
+        size = null if draw.null else int(min(largest, max(least, share * speed)))
         for place in chosen:
             made = insertion(scene, draw, place)
-            if down:
-                _send_back(scene, draw, place, made, size)
-            else:
-                upload(scene, draw, place, made, size, pinned=True)
+            put(scene, draw, place, made, size)
             out.insert(made)
         return out
 

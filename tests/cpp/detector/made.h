@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "detector/arrays.h"
+#include "detector/config.h"
 #include "features/token_columns.h"
 
 namespace tta::detector {
@@ -74,6 +75,20 @@ class Made {
   bool started_ = false;
   std::vector<std::int64_t> begin_ = {0}, begins_;
 };
+
+/// A network that trains in a second; dropout is as it is by default.
+inline Config tiny() {
+  Config config;
+  config.width = 16;
+  config.heads = 2;
+  config.layers = 1;
+  config.trace_layers = 1;
+  config.hidden = 24;
+  config.word_width = 4;
+  config.max_tokens = 32;
+  config.reach = 8;
+  return config;
+}
 
 /// Draws windows of 0 to `most` tokens, with operators, launches and their kernels.
 inline Made drawn(std::size_t windows, unsigned seed, std::size_t most = 40) {

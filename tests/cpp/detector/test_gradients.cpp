@@ -18,22 +18,16 @@
 namespace tta::detector {
 namespace {
 
-Config tiny() {
-  Config config;
-  config.width = 16;
-  config.heads = 2;
-  config.layers = 2;
-  config.trace_layers = 2;
-  config.hidden = 24;
-  config.word_width = 4;
+Config deeper() {
+  auto config = tiny();
+  config.layers = config.trace_layers = 2;
   config.max_tokens = 40;
-  config.reach = 8;
   config.dropout = 0;
   return config;
 }
 
 TEST(Gradients, ReachEveryParameter) {
-  Network network(tiny());
+  Network network(deeper());
   auto slow = drawn(20, 1), fixed = drawn(20, 2);
   for (std::size_t i = 0; i < slow.windows.size(); i += 3) slow.windows[i] = NAN;
   for (std::size_t i = 0; i < slow.tokens.size(); i += 2) slow.tokens.queue[i] = -1;
@@ -56,7 +50,7 @@ TEST(Gradients, ReachEveryParameter) {
   training.masked_share = 0.3;
   training.batch_tokens = 100;
   with_losses(
-      network, at::kCPU, tiny(), examples, training, [] {},
+      network, at::kCPU, deeper(), examples, training, [] {},
       [](const StepLosses& losses) { losses.sum.backward(); });
   for (const auto& named : network.named_parameters()) {
     const auto& gradient = named.value().grad();
@@ -67,7 +61,7 @@ TEST(Gradients, ReachEveryParameter) {
 }
 
 TEST(LocalBlock, SeesWhatFullAttentionWithinReachSees) {
-  auto config = tiny();
+  auto config = deeper();
   config.reach = 3;
   LocalBlock local(config);
   local.bias.data().copy_(at::randn({2, 7}));

@@ -14,16 +14,8 @@
 namespace tta::detector {
 namespace {
 
-Config tiny() {
-  Config config;
-  config.width = 16;
-  config.heads = 2;
-  config.layers = 1;
-  config.trace_layers = 1;
-  config.hidden = 24;
-  config.word_width = 4;
-  config.max_tokens = 32;
-  config.reach = 8;
+Config still() {
+  auto config = tiny();
   config.dropout = config.name_dropout = 0;
   return config;
 }
@@ -69,7 +61,7 @@ TEST(Training, TwentyWindowsAreLearned) {
   }
   const auto arrays = made.arrays();
   const Arrays* const all[] = {&arrays};
-  Detector detector(tiny(), 2, "cpu");
+  Detector detector(still(), 2, "cpu");
   detector.fit_columns(all);
   const auto types_count = pattern_names().size();
   std::vector<std::int8_t> types(20 * types_count, -1);
@@ -140,7 +132,7 @@ std::size_t ranked(const Detector& detector, const Twins& twins) {
 
 TEST(Training, PairsAloneTellTwinsApart) {
   Twins twins(8);
-  Detector detector(tiny(), 3, "cpu");
+  Detector detector(still(), 3, "cpu");
   detector.fit_columns(twins.all);
   const LossWeights pairs{0, 0, 0, 0, 1, 0};
   for (int i = 0; i < 60; ++i) {
@@ -156,7 +148,7 @@ TEST(Training, PairsAloneTellTwinsApart) {
 TEST(Training, LabelsOfTracesAloneFindTheBadWindow) {
   Twins twins(8);
   for (auto& example : twins.examples) example.pair = -1;
-  auto config = tiny();
+  auto config = still();
   config.trace_layers = 0;  // neighbors of a bad window would tell as well
   Detector detector(config, 4, "cpu");
   detector.fit_columns(twins.all);
@@ -174,7 +166,7 @@ TEST(Training, HiddenEventsAreGuessed) {
   auto made = drawn(40, 5);
   const auto arrays = made.arrays();
   const Arrays* const all[] = {&arrays};
-  Detector detector(tiny(), 5, "cpu");
+  Detector detector(still(), 5, "cpu");
   detector.fit_columns(all);
   const Example example{&arrays, 0, 40};
   const LossWeights masked{0, 0, 0, 0, 0, 1};
@@ -188,7 +180,7 @@ TEST(Training, HiddenEventsAreGuessed) {
 
 TEST(Training, IsAFunctionOfTheSeed) {
   Twins twins(3);
-  auto config = tiny();
+  auto config = still();
   config.dropout = config.name_dropout = 0.2;
   const auto trained = [&](std::uint64_t seed, bool drawing) {
     Detector detector(config, seed, "cpu");
@@ -208,7 +200,7 @@ TEST(Training, TheOrderOfTracesChangesNothing) {
   Twins twins(3);
   const LossWeights weights{0, 0, 0, 1, 1, 0};
   const auto loss = [&] {
-    return Detector(tiny(), 9, "cpu").train(twins.examples, fast(4, weights)).loss;
+    return Detector(still(), 9, "cpu").train(twins.examples, fast(4, weights)).loss;
   };
   const auto before = loss();
   std::rotate(twins.examples.begin(), twins.examples.begin() + 2, twins.examples.end());
@@ -221,7 +213,7 @@ TEST(Training, BatchesChangeNothing) {
   auto training = fast(4, {0, 0, 0, 1, 1, 0});
   const auto done = [&](std::size_t tokens) {
     training.batch_tokens = tokens;
-    return Detector(tiny(), 9, "cpu").train(twins.examples, training);
+    return Detector(still(), 9, "cpu").train(twins.examples, training);
   };
   EXPECT_NEAR(done(100).loss, done(10000).loss, 1e-5);
   EXPECT_NEAR(done(100).gradient, done(10000).gradient, 1e-4);
@@ -233,7 +225,7 @@ TEST(Training, PartOfATraceSeesItsEdgesBack) {
   const std::vector<std::int8_t> any(20, 1);
   Example example{&arrays, 20, 30};
   example.any = any;
-  Detector detector(tiny(), 1, "cpu");
+  Detector detector(still(), 1, "cpu");
   EXPECT_TRUE(std::isfinite(detector.train({&example, 1}, fast(4)).loss));
   EXPECT_EQ(detector.steps_done(), 1);
 }
@@ -241,7 +233,7 @@ TEST(Training, PartOfATraceSeesItsEdgesBack) {
 TEST(Training, AStepThatWasStoppedIsNone) {
   Twins twins(2);
   const auto training = fast(4, {0, 0, 0, 1, 1, 0});
-  Detector detector(tiny(), 1, "cpu");
+  Detector detector(still(), 1, "cpu");
   detector.train(twins.examples, training);
   const auto before = detector.score(twins.arrays[0]).any;
   for (const int when : {0, 1, 2, 3}) {
@@ -256,7 +248,7 @@ TEST(Training, AStepThatWasStoppedIsNone) {
   EXPECT_EQ(detector.score(twins.arrays[0]).any, before);
   EXPECT_EQ(detector.steps_done(), 1);
   // The next is as if nothing had been.
-  Detector other(tiny(), 1, "cpu");
+  Detector other(still(), 1, "cpu");
   for (int i = 0; i < 2; ++i) other.train(twins.examples, training);
   detector.train(twins.examples, training);
   EXPECT_EQ(detector.score(twins.arrays[0]).any, other.score(twins.arrays[0]).any);
@@ -269,7 +261,7 @@ TEST(Training, UnknownLabelsTeachNothing) {
   Example example{&arrays, 0, 6};
   example.any = any;
   const auto loss = [&] {
-    return Detector(tiny(), 1, "cpu").train({&example, 1}, fast(4)).any;
+    return Detector(still(), 1, "cpu").train({&example, 1}, fast(4)).any;
   };
   const auto before = loss();
   any[2] = 1;
@@ -279,7 +271,7 @@ TEST(Training, UnknownLabelsTeachNothing) {
 TEST(Training, WhatDoesNotFitIsRefused) {
   auto made = drawn(6, 22);
   const auto arrays = made.arrays();
-  Detector detector(tiny(), 1, "cpu");
+  Detector detector(still(), 1, "cpu");
   const auto refusal = [&](const std::function<void(Example&)>& change) -> std::string {
     Example example{&arrays, 0, 6};
     example.bad = 1;

@@ -19,19 +19,6 @@ namespace {
 
 using test::says;
 
-Config tiny() {
-  Config config;
-  config.width = 16;
-  config.heads = 2;
-  config.layers = 1;
-  config.trace_layers = 1;
-  config.hidden = 24;
-  config.word_width = 4;
-  config.max_tokens = 32;
-  config.reach = 8;
-  return config;
-}
-
 std::string path_of(const std::string& name) { return testing::TempDir() + name; }
 
 std::string bytes_of(const std::string& path) {

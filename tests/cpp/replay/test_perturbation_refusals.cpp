@@ -13,15 +13,19 @@ namespace {
 
 using test::says;
 
+// What is said of an insertion that is right but for what `change` does to it.
+template <class Change>
+std::string refusal_of(const Replayed& r, Change change) {
+  Perturbation p;
+  p.insertions = {read_at(r, 12)};
+  change(p.insertions[0]);
+  return refusal(r, p);
+}
+
 // Each is right but for one thing.
 TEST(PerturbationRefusals, OfWhatIsNotThereIsRefused) {
   const Replayed r(busy(), by_constants());
-  const auto with = [&](auto change) {
-    Perturbation p;
-    p.insertions = {read_at(r, 12)};
-    change(p.insertions[0]);
-    return refusal(r, p);
-  };
+  const auto with = [&](auto change) { return refusal_of(r, change); };
   EXPECT_EQ(with([](Insertion&) {}), "");
   const auto work = r.task("a").row, host = r.row("aten::mm");
   const auto rows = static_cast<std::uint32_t>(r.trace.columns.size());
@@ -84,12 +88,7 @@ TEST(PerturbationRefusals, ClosesWhatItOpensAndNoMore) {
 
 TEST(PerturbationRefusals, TakesNeitherLessThanNoTimeNorAllThereIs) {
   const Replayed r(busy(), by_constants());
-  const auto with = [&](auto change) {
-    Perturbation p;
-    p.insertions = {read_at(r, 12)};
-    change(p.insertions[0]);
-    return refusal(r, p);
-  };
+  const auto with = [&](auto change) { return refusal_of(r, change); };
   for (const auto ns :
        {std::int64_t{-1}, kByConstant + 1, std::numeric_limits<std::int64_t>::min()}) {
     EXPECT_TRUE(says(with([&](Insertion& in) { in.operations[2].ns = ns; }), "less"));
