@@ -3,6 +3,7 @@
 #include <pybind11/stl.h>
 
 #include <map>
+#include <optional>
 #include <stdexcept>
 #include <string>
 
@@ -13,21 +14,6 @@ namespace tta::bindings {
 namespace {
 
 namespace py = pybind11;
-
-// A view of an array of exactly this type, row by row in memory.
-template <typename T>
-std::span<const T> view(const py::array& array, const std::string& name,
-                        std::vector<py::array>& kept) {
-  if (!array.dtype().is(py::dtype::of<T>()) ||
-      (array.flags() & py::array::c_style) == 0) {
-    throw std::invalid_argument(name + " must be a contiguous array of " +
-                                py::str(py::dtype::of<T>()).cast<std::string>() +
-                                ", not of " +
-                                py::str(array.dtype()).cast<std::string>());
-  }
-  kept.push_back(array);
-  return {static_cast<const T*>(array.data()), static_cast<std::size_t>(array.size())};
-}
 
 std::shared_ptr<HeldArrays> hold_arrays(const py::array& windows,
                                         const std::map<std::string, py::array>& tokens,

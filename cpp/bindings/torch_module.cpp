@@ -40,4 +40,6 @@ PYBIND11_MODULE(_torch, m) {
   tta::bindings::bind_arrays(m);
   tta::bindings::bind_settings(m);
   tta::bindings::bind_network(m);
+  tta::bindings::bind_stack(m);
+  tta::bindings::bind_model(m);
 }

@@ -3,8 +3,12 @@
 #include "detector/columns.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 #include <limits>
+#include <stdexcept>
+
+#include "patterns/pattern.h"
 
 namespace tta::detector {
 namespace {
@@ -48,6 +52,31 @@ const std::vector<std::string>& pattern_names() {
     return out;
   }();
   return kNames;
+}
+
+const std::vector<std::size_t>& pattern_sides() {
+  static const auto kSides = [] {
+    std::vector<std::size_t> out;
+    for (const auto& name : pattern_names()) {
+      const auto all = patterns::patterns();
+      const auto found = std::find_if(all.begin(), all.end(),
+                                      [&](const auto& p) { return p.name == name; });
+      assert(found != all.end());
+      out.push_back(found->side == patterns::PatternSide::kGpu ? 1 : 0);
+    }
+    return out;
+  }();
+  return kSides;
+}
+
+std::size_t count_rows(std::span<const float> windows) {
+  const auto columns = features::window_columns().size();
+  if (windows.size() % columns != 0) {
+    throw std::invalid_argument("windows must have " + std::to_string(columns) +
+                                " columns, and there are " +
+                                std::to_string(windows.size()) + " values");
+  }
+  return windows.size() / columns;
 }
 
 const std::string& pattern_fingerprint() {

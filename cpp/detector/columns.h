@@ -20,6 +20,17 @@ const std::vector<std::string_view>& figure_columns();
 /// The patterns that a type is told for: those of the columns by cause.
 const std::vector<std::string>& pattern_names();
 
+/// Whose code has to change for each of them: 0 the CPU's, 1 the GPU's.
+const std::vector<std::size_t>& pattern_sides();
+
+/// What is said of a window, by the network and by trees: any CPU, any GPU, each of
+/// pattern_names(), recoverable.
+inline std::size_t output_count() { return 2 + pattern_names().size() + 1; }
+
+/// Returns how many windows these values are of, in rows of all window columns. Throws
+/// std::invalid_argument if the rows are not whole.
+std::size_t count_rows(std::span<const float> windows);
+
 /// Returns 16 hexadecimal digits that change with the names and order of patterns.
 const std::string& pattern_fingerprint();
 

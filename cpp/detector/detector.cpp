@@ -121,20 +121,26 @@ Detector& Detector::operator=(Detector&&) noexcept = default;
 Detector::~Detector() = default;
 
 Detector Detector::load(const std::string& path, const std::string& device) {
+  device_of(device);  // before a large file is read
+  return load(read_tensors(path), device);
+}
+
+Detector Detector::load(const TensorsFile& file, const std::string& device) {
   const auto on = device_of(device);
-  const auto file = read_tensors(path);
   auto state = std::make_unique<State>(read_config(file), 0, on);
   load_weights(file, *state->network, state->optimizer);
   state->progress = read_progress(file);
   return Detector(std::move(state));
 }
 
-void Detector::save(const std::string& path, bool training) const {
+void Detector::save(const std::string& path, bool training,
+                    const TensorParts& more) const {
   save_weights(path, state_->config, *state_->network, state_->progress,
-               training ? &state_->optimizer : nullptr);
+               training ? &state_->optimizer : nullptr, more);
 }
 
 const Config& Detector::config() const { return state_->config; }
+std::string Detector::device() const { return state_->device.str(); }
 std::int64_t Detector::steps_done() const { return state_->progress.steps; }
 std::int64_t Detector::parameters() const {
   std::int64_t out = 0;

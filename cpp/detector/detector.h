@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -13,17 +12,18 @@
 #include "detector/arrays.h"
 #include "detector/config.h"
 #include "detector/example.h"
+#include "detector/in_threads.h"
+#include "detector/tensors_file.h"
 
 namespace tta::detector {
-
-/// Asked between batches; what it throws comes out.
-using Checkpoint = std::function<void()>;
 
 /// What the model says of the windows of a trace: shares, 0 to 1.
 struct Scores {
   std::vector<float> any;          ///< For each window: a pattern of the CPU, the GPU.
   std::vector<float> types;        ///< For each window and each of pattern_names().
   std::vector<float> recoverable;  ///< The share of its time that would be saved.
+  /// Before they were made shares: for each window output_count(), see columns.h.
+  std::vector<float> logits;
   /// For each window the tokens that its scores rest on most, most first, and their
   /// shares; -1 and 0 where it has fewer.
   std::vector<std::int64_t> events;
@@ -34,6 +34,9 @@ struct ScoreOptions {
   std::int64_t events = 0;          ///< How many events to name for each window.
   std::size_t batch_tokens = 2048;  ///< Read at once by a thread: memory grows with it.
   int threads = 0;                  ///< 0: as many as torch uses anyway.
+  /// Reads windows in half precision, where that is faster. Scores differ by less than
+  /// 0.01.
+  bool bfloat16 = false;
 };
 
 /// What a step did. A loss without anything to learn from in the step is NaN.
@@ -57,11 +60,15 @@ class Detector {
   /// Reads a file that save() wrote. Throws WeightsError if it is damaged, was trained
   /// on other tables, or does not fit the network it says it is.
   static Detector load(const std::string& path, const std::string& device);
+  /// The same of a file in memory, which may be dropped then. A model's stack is passed
+  /// over (detector/model.h).
+  static Detector load(const TensorsFile& file, const std::string& device);
   Detector(Detector&&) noexcept;
   Detector& operator=(Detector&&) noexcept;
   ~Detector();
 
   const Config& config() const;
+  std::string device() const;
   std::int64_t parameters() const;
   std::int64_t steps_done() const;
 
@@ -85,14 +92,17 @@ class Detector {
       const Checkpoint& checkpoint = [] {});
 
   /// Writes the weights; with `training` also what a further step depends on, so that
-  /// a run that was stopped ends with the same weights.
-  void save(const std::string& path, bool training) const;
+  /// a run that was stopped ends with the same weights. `more` goes into the same file.
+  void save(const std::string& path, bool training, const TensorParts& more = {}) const;
 
  private:
   struct State;
   explicit Detector(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };
+
+/// How many threads torch uses for an operation.
+int usual_threads();
 
 /// The version of torch this was built for: major and minor.
 extern const char* const kBuiltForTorch;

@@ -158,9 +158,7 @@ Network::Network(const Config& c) {
   told->bias.narrow(0, outputs() - 1, 1).fill_(kRecoverableAtFirst);
 }
 
-std::int64_t Network::outputs() {
-  return 2 + static_cast<std::int64_t>(pattern_names().size()) + 1;
-}
+std::int64_t Network::outputs() { return static_cast<std::int64_t>(output_count()); }
 
 ReadWindows Network::read(const BatchTensors& b, const torch::Tensor& rows,
                           const torch::Tensor& hidden) {
@@ -189,7 +187,9 @@ ReadWindows Network::read(const BatchTensors& b, const torch::Tensor& rows,
   };
   for (const auto& layer : layers) x = layer->forward(x, attend);
   x = pool_norm(x);
-  const auto weights = pool(x).squeeze(-1).masked_fill(there.logical_not(), -1e9);
+  // As float, whatever the rest is in: they are shares of many.
+  const auto weights =
+      pool(x).squeeze(-1).to(at::kFloat).masked_fill(there.logical_not(), -1e9);
   const auto shares = weights.softmax(1);
   const auto pooled = shares.unsqueeze(1).matmul(x).squeeze(1);
   return {join(at::cat({pooled, of_window}, 1)), shares,

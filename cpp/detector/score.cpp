@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // detector/score.cpp: scores of a trace, batch by batch.
 #include <ATen/Parallel.h>
+#include <ATen/autocast_mode.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
 #include <c10/core/InferenceMode.h>
 
 #include <algorithm>
-#include <atomic>
-#include <exception>
-#include <functional>
-#include <mutex>
-#include <system_error>
-#include <thread>
+#include <optional>
 
 #include "detector/columns.h"
 #include "detector/state.h"
@@ -49,41 +45,32 @@ void name_events(const ReadWindows& read, const Batch& batch,
   }
 }
 
-// Reads groups on so many threads. That of the caller, which alone may hear of signals,
-// asks.
-void for_each(std::vector<std::vector<std::size_t>>& groups, int threads,
-              const std::function<void(std::vector<std::size_t>&)>& read,
-              const Checkpoint& checkpoint) {
-  std::atomic<std::size_t> next = 0;
-  std::mutex failing;
-  std::exception_ptr failure;
-  const auto work = [&](bool caller) {
-    const c10::InferenceMode guard;  // each thread has its own
-    try {
-      for (auto i = next++; i < groups.size(); i = next++) {
-        if (caller) checkpoint();
-        read(groups[i]);
-      }
-    } catch (...) {
-      next = groups.size();  // the others end too
-      const std::scoped_lock lock(failing);
-      if (!failure) failure = std::current_exception();
-    }
-  };
-  std::vector<std::thread> others;
-  try {
-    for (int i = 1; i < std::min<int>(threads, static_cast<int>(groups.size())); ++i) {
-      others.emplace_back(work, false);
-    }
-  } catch (const std::system_error&) {
-    // As many as there could be.
+// Lets torch choose bfloat16 where that does no harm, as long as it lives and on this
+// thread. It keeps the weights that it converted until clear_cache().
+class HalfPrecision {
+ public:
+  explicit HalfPrecision(at::Device device) : type_(device.type()) {
+    before_ = at::autocast::is_autocast_enabled(type_);
+    dtype_before_ = at::autocast::get_autocast_dtype(type_);
+    at::autocast::set_autocast_enabled(type_, true);
+    at::autocast::set_autocast_dtype(type_, at::kBFloat16);
   }
-  work(true);
-  for (auto& other : others) other.join();
-  if (failure) std::rethrow_exception(failure);
-}
+  ~HalfPrecision() {
+    at::autocast::set_autocast_enabled(type_, before_);
+    at::autocast::set_autocast_dtype(type_, dtype_before_);
+  }
+  HalfPrecision(const HalfPrecision&) = delete;
+  HalfPrecision& operator=(const HalfPrecision&) = delete;
+
+ private:
+  at::DeviceType type_;
+  bool before_;
+  at::ScalarType dtype_before_;
+};
 
 }  // namespace
+
+int usual_threads() { return at::get_num_threads(); }
 
 OperationThreads::OperationThreads(int count) : before_(at::get_num_threads()) {
   if (count > 0) at::set_num_threads(count);
@@ -99,7 +86,7 @@ torch::Tensor rows_of(std::vector<float>& values, at::Device device) {
 Scores Detector::score(const Arrays& arrays, const ScoreOptions& options,
                        const Checkpoint& checkpoint) const {
   const c10::InferenceMode guard;
-  const auto threads = options.threads > 0 ? options.threads : at::get_num_threads();
+  const auto threads = options.threads > 0 ? options.threads : usual_threads();
   const OperationThreads alone(1);
   auto& network = *state_->network;
   const auto device = state_->device;
@@ -117,7 +104,11 @@ Scores Detector::score(const Arrays& arrays, const ScoreOptions& options,
   const auto windows =
       at::empty({static_cast<std::int64_t>(count), state_->config.width}, device);
   auto groups = group_by_length(lengths, {options.batch_tokens});
-  const auto read = [&](std::vector<std::size_t>& group) {
+  const auto read = [&](std::size_t piece) {
+    const c10::InferenceMode of_this_thread;
+    std::optional<HalfPrecision> half;
+    if (options.bfloat16) half.emplace(device);
+    auto& group = groups[piece];
     std::vector<WindowRef> refs;
     std::vector<float> rows;
     for (const auto i : group) {
@@ -129,11 +120,19 @@ Scores Detector::score(const Arrays& arrays, const ScoreOptions& options,
     const auto got = network.read({batch, device}, rows_of(rows, device));
     const auto places = at::from_blob(
         group.data(), {static_cast<std::int64_t>(group.size())}, at::kLong);
-    windows.index_copy_(0, places.to(device), got.windows);
+    windows.index_copy_(0, places.to(device), got.windows.to(at::kFloat));
     name_events(got, batch, group, named, out);
   };
-  for_each(groups, device.is_cpu() ? threads : 1, read, checkpoint);
-  const auto told = network.judge(windows).sigmoid();
+  // What was converted is kept until then, so that each weight is converted once.
+  struct Converted {
+    ~Converted() { at::autocast::clear_cache(); }
+  };
+  std::optional<Converted> converted;
+  if (options.bfloat16) converted.emplace();
+  for_each_piece(groups.size(), device.is_cpu() ? threads : 1, read, checkpoint);
+  const auto logits = network.judge(windows);
+  copy_to(logits, out.logits);
+  const auto told = logits.sigmoid();
   copy_to(told.narrow(1, 0, 2), out.any);
   copy_to(told.narrow(1, 2, Network::outputs() - 3), out.types);
   copy_to(told.narrow(1, Network::outputs() - 1, 1), out.recoverable);

@@ -27,6 +27,12 @@ struct TensorView {
   std::span<const std::byte> data;
 };
 
+/// What a file is made of, or a part of that.
+struct TensorParts {
+  std::map<std::string, std::string> metadata;
+  std::vector<TensorView> tensors;
+};
+
 /// A header of more bytes, or a file of more, is refused before it is read.
 inline constexpr std::uint64_t kMostHeaderBytes = 1u << 20;
 inline constexpr std::uint64_t kMostFileBytes = 1u << 30;

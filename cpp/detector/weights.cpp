@@ -12,6 +12,8 @@
 #include <set>
 #include <stdexcept>
 
+#include "detector/stack_file.h"
+
 namespace tta::detector {
 namespace {
 
@@ -52,6 +54,9 @@ class Writer {
                       {},
                       std::as_bytes(std::span(numbers_.back().get(), 1))});
   }
+  void add(const std::vector<TensorView>& more) {
+    views_.insert(views_.end(), more.begin(), more.end());
+  }
   const std::vector<TensorView>& views() const { return views_; }
 
  private:
@@ -63,7 +68,9 @@ class Writer {
 class Reader {
  public:
   explicit Reader(const TensorsFile& file) : file_(file) {
-    for (const auto& tensor : file.tensors) left_[tensor.name] = &tensor;
+    for (const auto& tensor : file.tensors) {
+      if (!is_of_stack(tensor.name)) left_[tensor.name] = &tensor;
+    }
   }
   bool has(const std::string& name) const { return left_.count(name) > 0; }
 
@@ -137,7 +144,8 @@ T number_about(const TensorsFile& file, const std::string& key) {
 }  // namespace
 
 void save_weights(const std::string& path, const Config& config, const Network& network,
-                  const Progress& progress, torch::optim::AdamW* optimizer) {
+                  const Progress& progress, torch::optim::AdamW* optimizer,
+                  const TensorParts& more) {
   Writer writer;
   for (const auto& [name, tensor] : tensors_of(network)) {
     writer.add(kNetwork + name, tensor);
@@ -152,10 +160,11 @@ void save_weights(const std::string& path, const Config& config, const Network& 
       writer.add(kStep + named.key(), state.step());
     }
   }
-  std::map<std::string, std::string> metadata = {
-      {"format", kFormat},
-      {"seed", std::to_string(progress.seed)},
-      {"steps", std::to_string(progress.steps)}};
+  writer.add(more.tensors);
+  auto metadata = more.metadata;
+  metadata["format"] = kFormat;
+  metadata["seed"] = std::to_string(progress.seed);
+  metadata["steps"] = std::to_string(progress.steps);
   for (const auto& [name, value] : to_text(config)) metadata[kNetwork + name] = value;
   write_tensors(path, std::move(metadata), writer.views());
 }

@@ -18,9 +18,11 @@ struct Progress {
   std::int64_t steps = 0;
 };
 
-/// Writes the weights; with an optimizer also its state.
+/// Writes the weights; with an optimizer also its state; and what else the file is to
+/// hold.
 void save_weights(const std::string& path, const Config& config, const Network& network,
-                  const Progress& progress, torch::optim::AdamW* optimizer);
+                  const Progress& progress, torch::optim::AdamW* optimizer,
+                  const TensorParts& more);
 
 /// Returns the config that a file of ours tells, once its fingerprints are checked and
 /// its size is found to be about that of such a network: what is made of a config of a
@@ -29,7 +31,8 @@ Config read_config(const TensorsFile& file);
 Progress read_progress(const TensorsFile& file);
 
 /// Fills the network, and the optimizer where the file has its state. Each weight must
-/// be there, of the same shape and finite, and nothing else. Throws WeightsError.
+/// be there, of the same shape and finite, and nothing else but a stack, which is
+/// passed over. Throws WeightsError.
 void load_weights(const TensorsFile& file, Network& network,
                   torch::optim::AdamW& optimizer);
 

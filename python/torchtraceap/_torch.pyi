@@ -14,10 +14,13 @@ __all__: list[str] = [
     "Config",
     "Example",
     "LossWeights",
+    "Model",
     "Network",
     "StepResult",
     "Training",
     "pattern_names",
+    "rules_input",
+    "trees_raw",
 ]
 
 class Arrays:
@@ -259,6 +262,7 @@ class Network:
         events: typing.SupportsInt | typing.SupportsIndex = 0,
         batch_tokens: typing.SupportsInt | typing.SupportsIndex = 2048,
         threads: typing.SupportsInt | typing.SupportsIndex = 0,
+        bfloat16: bool = False,
     ) -> dict[str, numpy.ndarray]: ...
     def train_step(
         self, examples: collections.abc.Sequence[Example], training: Training
@@ -270,7 +274,72 @@ class Network:
     @property
     def steps_done(self) -> int: ...
 
+class Model:
+    """
+    A network and its stack, in one file: see detector/model.h.
+    """
+    @staticmethod
+    def load(path: str, device: str = "cpu") -> Model: ...
+    def __init__(
+        self,
+        network: Network,
+        *,
+        trees: collections.abc.Mapping[str, numpy.ndarray] | None = None,
+        mix: numpy.ndarray | None = None,
+        types_mix: typing.Annotated[
+            collections.abc.Sequence[typing.SupportsFloat | typing.SupportsIndex],
+            "FixedSize(2)",
+        ] = [1.0, 0.0],
+        recoverable_mix: typing.SupportsFloat | typing.SupportsIndex = 1.0,
+        calibration: typing.Annotated[
+            collections.abc.Sequence[numpy.ndarray], "FixedSize(2)"
+        ]
+        | None = None,
+        known: collections.abc.Mapping[str, typing.Any] | None = None,
+        card: collections.abc.Mapping[str, str] = {},
+    ) -> None: ...
+    def save(self, path: str) -> None: ...
+    def say(
+        self,
+        arrays: Arrays,
+        *,
+        events: typing.SupportsInt | typing.SupportsIndex = 0,
+        batch_tokens: typing.SupportsInt | typing.SupportsIndex = 2048,
+        threads: typing.SupportsInt | typing.SupportsIndex = 0,
+        bfloat16: bool = False,
+    ) -> dict[str, numpy.ndarray]: ...
+    def threshold(
+        self,
+        side: typing.SupportsInt | typing.SupportsIndex,
+        false_alarms: typing.SupportsFloat | typing.SupportsIndex,
+    ) -> float: ...
+    @property
+    def card(self) -> dict[str, str]: ...
+    @property
+    def device(self) -> str: ...
+    @property
+    def network(self) -> Network: ...
+    @property
+    def trace_from(self) -> float: ...
+    @property
+    def window_from(self) -> float: ...
+
 def pattern_names() -> list[str]:
     """
     What the columns of `types` stand for.
+    """
+
+def rules_input(windows: numpy.ndarray) -> numpy.ndarray:
+    """
+    What the rules say of CPU and GPU, as a logit.
+    """
+
+def trees_raw(
+    trees: collections.abc.Mapping[str, numpy.ndarray],
+    windows: numpy.ndarray,
+    *,
+    threads: typing.SupportsInt | typing.SupportsIndex = 1,
+) -> numpy.ndarray:
+    """
+    What trees alone add up to, for each window and output.
     """

@@ -144,6 +144,107 @@ def test_files_are_those_of_safetensors(module: ModuleType, tmp_path: Path) -> N
         module.Network.load(str(path))
 
 
+def one_tree(module: ModuleType) -> dict[str, Any]:
+    """Adds 2 to `any CPU` where the first column is at most 0.5, else 1."""
+    return {
+        "begin": np.array([0, 3]),
+        "output": np.array([0]),
+        "column": np.array([0, -1, -1]),
+        "bound": np.array([0.5, 0, 0], np.float32),
+        "missing_left": np.array([1, 0, 0]),
+        "left": np.array([1, 0, 0]),
+        "right": np.array([2, 0, 0]),
+        "value": np.array([0, 2, 1], np.float32),
+        "base": np.zeros(len(module.pattern_names()) + 3, np.float32),
+    }
+
+
+def test_a_model_comes_back(
+    module: ModuleType, features: Any, arrays: Any, tmp_path: Path, device: str
+) -> None:
+    columns = features.windows.shape[1]
+    network = module.Network(module.Config(**SMALL), seed=6, device=device)
+    model = module.Model(
+        network,
+        trees=one_tree(module),
+        mix=np.array([[0.5, 1, 0.1, -1], [1, 0, 0.2, 0]], np.float32),
+        types_mix=(1.0, 0.5),
+        recoverable_mix=0.5,
+        calibration=(np.linspace(0, 1, 99, dtype=np.float32), np.empty(0, np.float32)),
+        known={
+            "center": np.zeros(columns, np.float32),
+            "middle": np.zeros(columns, np.float32),
+            "whiten": np.eye(3, columns, dtype=np.float32),
+            "window_from": 4.0,
+            "trace_from": np.inf,
+        },
+        card={"name": "größer"},
+    )
+    said = model.say(arrays, events=2)
+    logits = network.score(arrays)["logits"].astype(float)
+    raw = module.trees_raw(one_tree(module), features.windows)
+    first = features.windows[:, 0]
+    assert (raw[:, 0] == np.where(first > 0.5, 1, 2)).all() and not raw[:, 1:].any()
+    rules = module.rules_input(features.windows)
+    mixed = 0.5 * logits[:, 0] + raw[:, 0] + 0.1 * rules[:, 0] - 1
+    limit = 1e-5 if device == "cpu" else 1e-2
+    assert np.abs(1 / (1 + np.exp(-mixed)) - said["probability"][:, 0]).max() < limit
+    away = np.nan_to_num(features.windows[:, :3]).astype(float)
+    assert np.allclose(said["strangeness"], np.sqrt((away**2).mean(1)), rtol=1e-5)
+    assert said["types"].shape == (len(arrays), len(module.pattern_names()))
+    assert np.allclose(said["types"].sum(1), 2, atol=1e-5)
+
+    model.save(str(tmp_path / "model"))
+    loaded = module.Model.load(str(tmp_path / "model"), device=device)
+    again = loaded.say(arrays, events=2)
+    assert again.keys() == said.keys()
+    for name, values in said.items():
+        assert np.abs(again[name] - values).max() <= (0 if device == "cpu" else limit)
+    assert loaded.threshold(0, 0.1) == model.threshold(0, 0.1) == np.float32(89 / 98)
+    assert np.isinf(loaded.threshold(1, 0.1)) and np.isinf(loaded.trace_from)
+    assert loaded.window_from == 4 and loaded.card == {"name": "größer"}
+    assert loaded.device.startswith(device)
+    assert loaded.network.config.width == 32
+    assert module.Network.load(str(tmp_path / "model")).steps_done == 0
+
+
+def test_a_network_alone_is_a_model(
+    module: ModuleType, arrays: Any, tmp_path: Path
+) -> None:
+    network = module.Network(module.Config(**SMALL), seed=7)
+    network.save(str(tmp_path / "network"), training=False)
+    model = module.Model.load(str(tmp_path / "network"))
+    said, scores = model.say(arrays), network.score(arrays)
+    assert np.abs(said["probability"] - scores["any"]).max() < 1e-6
+    assert np.isnan(said["trees"]).all() and not said["strangeness"].any()
+    assert np.isinf(model.threshold(0, 0.5)) and model.card == {}
+    half = network.score(arrays, bfloat16=True)
+    assert 0 < np.abs(half["any"] - scores["any"]).max() < 1e-2
+
+
+def test_a_stack_that_is_none_is_refused(module: ModuleType, features: Any) -> None:
+    network = module.Network(module.Config(**SMALL))
+    loop = one_tree(module) | {"left": np.array([0, 0, 0])}
+    with pytest.raises(ValueError, match=r"trees: left\[0\] is 0"):
+        module.Model(network, trees=loop)
+    with pytest.raises(ValueError, match="value must be a contiguous array of float32"):
+        module.trees_raw(one_tree(module) | {"value": np.zeros(3)}, features.windows)
+    with pytest.raises(ValueError, match='there is no "base"'):
+        without = {k: v for k, v in one_tree(module).items() if k != "base"}
+        module.Model(network, trees=without)
+    with pytest.raises(ValueError, match="trees has unknown keys"):
+        module.Model(network, trees=one_tree(module) | {"more": np.zeros(1)})
+    with pytest.raises(ValueError, match="windows must have"):
+        module.rules_input(features.windows[:, 1:])
+    with pytest.raises(ValueError, match="mix has another shape"):
+        module.Model(network, mix=np.zeros((4, 2), np.float32))
+    with pytest.raises(ValueError, match="is not sorted"):
+        wrong = np.array([0.2, 0.1], np.float32)
+        module.Model(network, calibration=(wrong, wrong))
+    with pytest.raises(TypeError):
+        module.Model(None)
+
+
 def test_a_file_that_is_none_is_refused(module: ModuleType, tmp_path: Path) -> None:
     path = tmp_path / "weights"
     for content in (b"", b"\x80\x04pickle and more", b"\xff" * 100):

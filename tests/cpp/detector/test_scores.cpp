@@ -106,6 +106,29 @@ TEST(Scores, ThreadsChangeNothing) {
   }
 }
 
+TEST(Scores, LogitsAreWhatSharesWere) {
+  auto made = drawn(20, 20);
+  const auto scores = Detector(small(), 21, "cpu").score(made.arrays());
+  const auto outputs = scores.logits.size() / 20;
+  for (std::size_t w = 0; w < 20; ++w) {
+    const auto* const row = &scores.logits[w * outputs];
+    const auto share = [&](std::size_t i) { return 1 / (1 + std::exp(-row[i])); };
+    EXPECT_NEAR(share(1), scores.any[2 * w + 1], 1e-6);
+    EXPECT_NEAR(share(outputs - 1), scores.recoverable[w], 1e-6);
+  }
+}
+
+TEST(Scores, HalfPrecisionSaysAboutTheSame) {
+  auto made = drawn(60, 22);
+  const Detector detector(small(), 23, "cpu");
+  const auto whole = detector.score(made.arrays(), {2, 500, 2});
+  const auto half = detector.score(made.arrays(), {2, 500, 2, true});
+  EXPECT_LT(difference(whole, half), 1e-2);
+  EXPECT_GT(difference(whole, half), 0);
+  // And nothing of it stays.
+  EXPECT_EQ(difference(whole, detector.score(made.arrays(), {2, 500, 2})), 0);
+}
+
 // An operator whose launch leads to another kernel, and nothing else differs.
 TEST(Scores, AnEdgeMatters) {
   const auto scored = [](const char* without, bool tied, bool parent) {

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// detector/model.cpp: needs torch for the network it asks, and no header of it.
+#include "detector/model.h"
+
+#include <utility>
+
+namespace tta::detector {
+
+Model::Model(std::shared_ptr<Detector> network, Stack stack, Card card)
+    : network_(std::move(network)), stack_(std::move(stack)), card_(std::move(card)) {
+  check(stack_);
+  check(card_);
+}
+
+Model Model::load(const std::string& path, const std::string& device) {
+  const auto file = read_tensors(path);
+  auto network = std::make_shared<Detector>(Detector::load(file, device));
+  return Model(std::move(network), read_stack(file), read_card(file));
+}
+
+void Model::save(const std::string& path) const {
+  network_->save(path, false, parts_of(stack_, card_));
+}
+
+Said Model::say(const Arrays& arrays, const ScoreOptions& options,
+                const Checkpoint& checkpoint) const {
+  auto scores = network_->score(arrays, options, checkpoint);
+  const auto threads = options.threads > 0 ? options.threads : usual_threads();
+  auto out = read_together(stack_, arrays.windows, scores.logits, threads, checkpoint);
+  out.events = std::move(scores.events);
+  out.event_shares = std::move(scores.event_shares);
+  return out;
+}
+
+}  // namespace tta::detector

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// detector/stack.cpp: sums and thresholds. Worked out as doubles, so that no weights of
+// a file make what is no number.
+#include "detector/stack.h"
+
+#include <algorithm>
+#include <cmath>
+#include <initializer_list>
+#include <stdexcept>
+#include <string>
+
+#include "detector/columns.h"
+#include "features/feature_table.h"
+
+namespace tta::detector {
+namespace {
+
+// Keeps the logit of the rules finite, within about 4.6.
+constexpr double kRulesEdge = 0.01;
+
+float sigmoid(double logit) { return static_cast<float>(1 / (1 + std::exp(-logit))); }
+
+double weighed(std::span<const float> weights, std::initializer_list<double> values) {
+  double out = 0;
+  const auto* weight = weights.data();
+  for (const auto value : values) out += static_cast<double>(*weight++) * value;
+  return out;
+}
+
+// Of what the types of a side are scored: shares that add up to 1.
+void share_types(std::span<const double> scores, std::span<float> out) {
+  const auto& sides = pattern_sides();
+  double most[2] = {-INFINITY, -INFINITY}, sum[2] = {0, 0};
+  for (std::size_t i = 0; i < scores.size(); ++i) {
+    most[sides[i]] = std::max(most[sides[i]], scores[i]);
+  }
+  const auto weight = [&](std::size_t i) {
+    return std::exp(scores[i] - most[sides[i]]);
+  };
+  for (std::size_t i = 0; i < scores.size(); ++i) sum[sides[i]] += weight(i);
+  for (std::size_t i = 0; i < scores.size(); ++i) {
+    out[i] = static_cast<float>(weight(i) / sum[sides[i]]);
+  }
+}
+
+}  // namespace
+
+float Calibration::threshold(std::size_t side, double false_alarms) const {
+  if (side > 1) throw std::invalid_argument("side must be 0 (CPU) or 1 (GPU)");
+  if (!(false_alarms >= 0 && false_alarms < 1)) {
+    throw std::invalid_argument("false_alarms must be 0 to 1, and less than 1");
+  }
+  const auto& sorted = negatives[side];
+  // 20 * 0.95 may come out a little above 19, which is no reason to take the 20th.
+  const auto exact = static_cast<double>(sorted.size() + 1) * (1 - false_alarms);
+  const auto rank = std::max(1.0, std::ceil(exact - 1e-9));
+  if (rank > static_cast<double>(sorted.size())) {
+    return std::numeric_limits<float>::infinity();
+  }
+  return sorted[static_cast<std::size_t>(rank) - 1];
+}
+
+std::vector<float> Known::strangeness(std::span<const float> windows) const {
+  std::vector<float> out(count_rows(windows));
+  const auto columns = center.size();
+  if (columns == 0) return out;
+  const auto parts = whiten.size() / columns;
+  std::vector<double> away(columns);
+  for (std::size_t w = 0; w < out.size(); ++w) {
+    for (std::size_t c = 0; c < columns; ++c) {
+      const auto value = windows[w * columns + c];
+      away[c] = static_cast<double>(std::isnan(value) ? middle[c] : value) -
+                static_cast<double>(center[c]);
+    }
+    double squares = 0;
+    for (std::size_t k = 0; k < parts; ++k) {
+      double part = 0;
+      for (std::size_t c = 0; c < columns; ++c) {
+        part += static_cast<double>(whiten[k * columns + c]) * away[c];
+      }
+      squares += part * part;
+    }
+    constexpr double kMost = std::numeric_limits<float>::max();
+    out[w] = static_cast<float>(
+        std::min(kMost, std::sqrt(squares / static_cast<double>(parts))));
+  }
+  return out;
+}
+
+std::vector<float> rules_input(std::span<const float> windows) {
+  const auto columns = features::window_columns().size();
+  const auto& sides = pattern_sides();
+  const auto count = count_rows(windows);
+  std::vector<float> out(2 * count);
+  for (std::size_t w = 0; w < count; ++w) {
+    double wasted[2] = {0, 0};
+    for (std::size_t i = 0; i < sides.size(); ++i) {
+      const auto share = windows[w * columns + features::kStatistics + i];
+      if (!std::isnan(share)) wasted[sides[i]] += static_cast<double>(share);
+    }
+    for (std::size_t side = 0; side < 2; ++side) {
+      const auto r = std::clamp(wasted[side], 0.0, 1.0);
+      out[2 * w + side] =
+          static_cast<float>(std::log((r + kRulesEdge) / (1 - r + kRulesEdge)));
+    }
+  }
+  return out;
+}
+
+Said read_together(const Stack& stack, std::span<const float> windows,
+                   std::span<const float> logits, int threads,
+                   const Checkpoint& checkpoint) {
+  const auto count = count_rows(windows);
+  const auto outputs = output_count(), types = pattern_names().size();
+  if (logits.size() != count * outputs)
+    throw std::invalid_argument("logits must be of all windows");
+  const auto raw = stack.trees.raw(windows, threads, checkpoint);
+  const auto rules = rules_input(windows);
+  const auto& mix = stack.mix;
+  Said out;
+  out.types.resize(count * types);
+  out.strangeness = stack.known.strangeness(windows);
+  std::vector<double> scores(types);
+  for (std::size_t w = 0; w < count; ++w) {
+    const auto network = [&](std::size_t i) -> double {
+      return logits[w * outputs + i];
+    };
+    const auto trees = [&](std::size_t i) -> double { return raw[w * outputs + i]; };
+    for (std::size_t side = 0; side < 2; ++side) {
+      out.probability.push_back(sigmoid(weighed(
+          mix.sides[side], {network(side), trees(side), rules[2 * w + side], 1})));
+      out.network.push_back(sigmoid(network(side)));
+      out.trees.push_back(stack.trees.none() ? NAN : sigmoid(trees(side)));
+    }
+    for (std::size_t i = 0; i < types; ++i) {
+      scores[i] = weighed(mix.types, {network(2 + i), trees(2 + i)});
+    }
+    share_types(scores, std::span(out.types).subspan(w * types, types));
+    const auto share = static_cast<double>(mix.recoverable);
+    out.recoverable.push_back(static_cast<float>(
+        std::clamp(share * static_cast<double>(sigmoid(network(outputs - 1))) +
+                       (1 - share) * trees(outputs - 1),
+                   0.0, 1.0)));
+  }
+  return out;
+}
+
+}  // namespace tta::detector
