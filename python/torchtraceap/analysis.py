@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast, overload
 
 from torchtraceap import _core
 from torchtraceap.analysis_plan import AnalysisPlan, plan_analysis
+from torchtraceap.detection.wish import AUTO, Wish
 from torchtraceap.load_options import LoadOptions, LoadPlan, Progress, plan_load
 from torchtraceap.reading import Readable, instead, read_trace, wanted_source
 
@@ -119,6 +120,7 @@ def analyze(  # type: ignore[overload-overlap]
     max_events: int | None = None,
     config: Config | None = None,
     rules: Iterable[Rule | str] = (),
+    detector: Wish = AUTO,
     quiet: bool = False,
     **loading: Unpack[LoadOptions],
 ) -> Report: ...
@@ -129,6 +131,7 @@ def analyze(
     max_events: int | None = None,
     config: Config | None = None,
     rules: Iterable[Rule | str] = (),
+    detector: Wish = AUTO,
     quiet: bool = False,
     **loading: Unpack[LoadOptions],
 ) -> list[Report]: ...
@@ -138,6 +141,7 @@ def analyze(
     max_events: int | None = None,
     config: Config | None = None,
     rules: Iterable[Rule | str] = (),
+    detector: Wish = AUTO,
     quiet: bool = False,
     **loading: Unpack[LoadOptions],
 ) -> Report | list[Report]:
@@ -174,6 +178,13 @@ def analyze(
         rules: Rules of your own, as ``torchtraceap.rule`` makes them, or their names:
             ``"module:function"``, or an entry point of the group
             ``torchtraceap.rules``. See docs/rules.md.
+        detector: The learned detector that is asked about each window when the report
+            is first read, beside the rules: "auto" is the bundled one where torch is
+            installed, on its GPU if it has one, and none elsewhere, which the summary
+            says; "off": none; or the path of a file of weights, which is loaded at
+            once. The first use loads torch. The environment variable
+            TORCHTRACEAP_DETECTOR, and ``detector`` of the ``config``, stand for
+            "auto". Budgets, checks and comparisons never ask it.
         quiet: Print nothing as a profiler's handler either.
         **loading: Options of ``load`` (recover, threads, categories, skip_categories,
             steps, time_range_us, max_text_bytes, max_ratio, progress), where the source
@@ -189,7 +200,8 @@ def analyze(
             another profiler gives a report whose quality says so.)
         FileNotFoundError: There is no such file, or it may not be read.
         MemoryError: The trace does not fit into memory.
-        ValueError: An option is out of range, or a profiler has recorded nothing.
+        ValueError: An option is out of range, a profiler has recorded nothing, or the
+            weights that ``detector`` names cannot be used.
             ``TraceError`` is a ValueError too.
         ConfigError: ``config`` or the name of a rule makes no sense. A ValueError too.
         RuleError: A rule of your own raised something, its cause.
@@ -206,9 +218,9 @@ def analyze(
 
         # What is wrong may have to be a warning: the session knows. None only inside
         # a handler, where nobody sees it.
-        plan = partial(plan_analysis, max_events, config, rules)
+        plan = partial(plan_analysis, max_events, config, rules, detector)
         return cast("Report", analyze_profiler(source, plan, given, quiet=quiet))
-    analysis = plan_analysis(max_events, config, rules)
+    analysis = plan_analysis(max_events, config, rules, detector)
     return _analyze(source, analysis, plan_load(**loading), given)
 
 

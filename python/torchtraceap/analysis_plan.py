@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from torchtraceap import _core
 from torchtraceap.arguments import checked_int
+from torchtraceap.detection.wish import AUTO, OFF, Wish, checked_wish
 from torchtraceap.errors import TraceError
 from torchtraceap.safe_text import printable
 
@@ -28,6 +30,7 @@ class AnalysisPlan:
     max_events: int | None = None
     rules: tuple[Rule, ...] = ()
     changes: Changes = field(default_factory=dict)
+    detector: str = AUTO
 
     def report(
         self, trace: _core.Trace, steps: tuple[int, int] | None = None
@@ -42,7 +45,7 @@ class AnalysisPlan:
             settings=self._settings(),
             rules=self._rules(trace),
         )
-        return Report(core, trace, self.changes, steps)
+        return Report(core, trace, self.changes, steps, self.detector)
 
     def _settings(self) -> _core.Settings:
         settings = _core.Settings()
@@ -86,8 +89,10 @@ def plan_analysis(
     max_events: int | None = None,
     config: Config | None = None,
     rules: Iterable[Rule | str] = (),
+    detector: Wish = AUTO,
 ) -> AnalysisPlan:
-    """Check the options of ``analyze``.
+    """Check the options of ``analyze``. Weights that are named in ``detector`` are
+    loaded, and torch with them: what is wrong with them is said here.
 
     Raises TypeError, ValueError or ConfigError, which say what is wrong.
     """
@@ -99,9 +104,16 @@ def plan_analysis(
 
         found = find_rules(rules)
     changes: Changes = {}
+    configured: str | None = None
     if config is not None:
-        from torchtraceap.config import read_changes
+        from torchtraceap.config import read_changes, read_detector
 
         own: Mapping[str, Mapping[str, float]] = {r.name: r.thresholds for r in found}
         changes = read_changes(config, own)
-    return AnalysisPlan(max_events, tuple(found), changes)
+        configured = read_detector(config)
+    wish = checked_wish(detector, configured)
+    if os.fsdecode(detector) not in (AUTO, OFF):
+        from torchtraceap.detection.model import load_named
+
+        load_named(wish)
+    return AnalysisPlan(max_events, tuple(found), changes, wish)

@@ -75,8 +75,8 @@ class Budget:
 
         What cannot be told, such as the busy share of a trace without device work, or
         any time of one that is simulated, is a violation that is not ``known``, unless
-        ``unknown`` is "pass". The cost is
-        that of ``report.findings`` where a limit concerns findings, and little else.
+        ``unknown`` is "pass". The cost is that of ``report.rule_findings`` where a
+        limit concerns findings, and little else.
         """
         from torchtraceap.gate.judge import judge
 

@@ -9,6 +9,8 @@
     [patterns.gc_pause]
     enabled = false
 
+Beside ``patterns``, ``detector`` says which learned detector is asked (wish.py).
+
 Of a file with the name ``pyproject.toml``, the section ``[tool.torchtraceap]`` holds
 this. docs/rules.md is for users.
 """
@@ -23,6 +25,7 @@ from typing import Any
 
 from torchtraceap import _core
 from torchtraceap.arguments import instead_of, of_type, wrong_number
+from torchtraceap.detection.wish import AUTO, OFF
 from torchtraceap.errors import ConfigError
 
 Config = str | os.PathLike[str] | Mapping[str, Any]
@@ -51,6 +54,28 @@ def read_changes(
         path = Path(os.fsdecode(config))
         return _changes(read_section(path), str(path), own)
     raise TypeError(f"config must be a path or a dict, but is {of_type(config)}")
+
+
+def read_detector(config: Config) -> str | None:
+    """Return which detector a configuration names, None: none; a file of weights by
+    its path, which is relative to the configuration's own folder.
+
+    Raises ConfigError for what is no text, or cannot be read.
+    """
+    if isinstance(config, Mapping):
+        section, origin, folder = config, "config", ""
+    else:
+        origin = os.fsdecode(config)
+        section = checked_table(read_section(Path(origin)), origin)
+        folder = os.path.dirname(origin)
+    value = section.get("detector")
+    if value is None or value in (AUTO, OFF):
+        return value
+    if not isinstance(value, str) or not value:
+        raise ConfigError(
+            f"{origin}: detector must be {AUTO!r}, {OFF!r} or a path, but is {value!r}"
+        )
+    return os.path.join(folder, value)
 
 
 def project_file() -> str | None:
@@ -128,8 +153,8 @@ def _changes(
     section = checked_table(section, origin)
     for key in section:
         # What a budget says is budget.py's to read.
-        if key not in ("patterns", "budget"):
-            hint = instead_of(key, ["patterns", "budget"])
+        if key not in ("patterns", "budget", "detector"):
+            hint = instead_of(key, ["patterns", "budget", "detector"])
             raise ConfigError(f"{origin}: unknown key {key!r}; {hint}")
     changes: Changes = {}
     for pattern, table in checked_table(

@@ -151,7 +151,7 @@ def _consists_of(pieces: Sequence[str], name: str) -> bool:
 def _findings(report: Report, what: str) -> list[int]:
     found = [
         index
-        for index, finding in enumerate(report.findings)
+        for index, finding in enumerate(report.rule_findings)
         if what in (finding.pattern, finding.kind, finding.id, finding.operator)
         or (
             finding.location is not None
@@ -171,14 +171,14 @@ def _findings(report: Report, what: str) -> list[int]:
 
 
 def _no_finding(report: Report, what: str) -> str:
-    if not report.findings:
+    if not report.rule_findings:
         return f"no finding is {what!r}: the report has none."
-    places = dict.fromkeys(f.location for f in report.findings if f.location)
+    places = dict.fromkeys(f.location for f in report.rule_findings if f.location)
     there = [str(place) for place in places if f"/{place.file}".endswith(f"/{what}")]
     if there:  # The name of a file, without a line.
         shown = ", ".join(there[:_MOST_PLACES])
         return f"{what} is a file. Name a line of it that has a finding: {shown}."
-    known = sorted({finding.pattern for finding in report.findings})
+    known = sorted({finding.pattern for finding in report.rule_findings})
     close = difflib.get_close_matches(what, [*known, *map(str, places)], n=1)
     return (
         f"no finding is {what!r}"

@@ -40,9 +40,17 @@ def message_text(finding: Finding) -> str:
 
 
 def wasted_text(finding: Finding) -> str:
-    """Write what a finding cost; of an estimate, that it is a bound."""
+    """Write what a finding cost; of an estimate, that it is a bound. A model's claims
+    no time, so it has none."""
+    if finding.basis == "model":
+        return "-"
     most = "up to " if finding.basis == "estimate" else ""
     return most + time_text(finding.wasted_us)
+
+
+def wasted_share(finding: Finding, whole_us: float) -> str:
+    """Write what share of the time that is."""
+    return share_text(finding.wasted_us, 0 if finding.basis == "model" else whole_us)
 
 
 def why_none(report: Report) -> str:

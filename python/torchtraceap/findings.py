@@ -16,6 +16,9 @@ from torchtraceap.units import us_from_ns
 if TYPE_CHECKING:
     from torchtraceap.recovery import Recovery
 
+#: The pattern of what the learned detector points at and no rule explains.
+UNEXPLAINED = "unexplained"
+
 
 @dataclass(frozen=True)
 class Finding:
@@ -28,8 +31,8 @@ class Finding:
     severity: str  #: "low", "medium" (3 % of the span and more), "high" (10 %).
     count: int
     wasted_us: float  #: Idle and excess time; no microsecond is in two findings.
-    #: "measured"; of a simulated trace "simulated"; or "estimate": mostly an upper
-    #: bound, what faster work could save.
+    #: "measured"; of a simulated trace "simulated"; "estimate": mostly an upper bound,
+    #: what faster work could save; "model": no time is claimed.
     basis: str
     idle_us: float  #: The part of `wasted_us` in which the device was idle.
     #: What the replay takes off the trace without what it alone claims (a fix may do
@@ -51,7 +54,9 @@ class Finding:
     events: tuple[Event, ...]  #: Costliest first, at most eight.
     #: The processes whose time it is, or that feed the devices, as far as known.
     processes: tuple[int | str, ...] = ()
-    #: "rule": found in a recording; "dry-run": by the same rules in a simulated trace.
+    #: "rule": found in a recording; "dry-run": by the same rules in a simulated trace;
+    #: "model": windows that the learned detector flags and no rule explains. That is
+    #: no proof, and ``events`` are what it looked at most.
     origin: str = "rule"
     #: Deepest function below `location` that holds four fifths of the time and more.
     deepest: Location | None = None
@@ -59,11 +64,15 @@ class Finding:
     @property
     def docs(self) -> str:
         """The page that explains the pattern, in torchtraceap's repository."""
+        if self.pattern == UNEXPLAINED:
+            return "docs/detector.md"
         return f"docs/patterns/{self.pattern}.md"
 
     @property
     def kind(self) -> str:
         """The pattern, with its sub-type if it has one: ``sync_stall (event)``."""
+        if self.pattern == UNEXPLAINED:
+            return "unexplained, look here"
         return f"{self.pattern} ({self.subtype})" if self.subtype else self.pattern
 
 

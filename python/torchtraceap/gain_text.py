@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 def gain_text(finding: Finding, report: Report) -> str:
     """Say what the replay gains: no bound, but of an estimate, which is one itself."""
     gain = finding.recoverable_us
+    if finding.basis == "model":
+        return "by the detector, unproven"
     if gain is None:
         return ""
     why = "" if gain else _why_nothing(finding, report)
@@ -44,7 +46,7 @@ def order_text(report: Report) -> str:
     """Say what the findings are listed by: "largest gain", where one is known."""
     if not report.trace.working_devices:  # Of a host alone they are not sorted so.
         return "most wasted time"
-    known = any(finding.recoverable_us for finding in report.findings)
+    known = any(finding.recoverable_us for finding in report.rule_findings)
     return "largest gain" if known else "most wasted time"
 
 
@@ -90,7 +92,8 @@ def replayed_texts(report: Report) -> Iterator[str]:
     elif gain := recovery.together:
         span_us = report.trace.span_us
         left_out = sum(bool(doubt) for doubt in recovery.doubts)
-        priced = len(recovery.gains) - left_out  # A dry run's list has no gains.
+        # A dry run's list has no gains, nor has what no rule explains.
+        priced = len(recovery.gains) - left_out
         whole = priced == len(report.findings)
         all_of = "all of them" if whole else f"{priced} of them"
         if priced == 1 and whole:

@@ -13,6 +13,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from torchtraceap import _core
+from torchtraceap.detection.wish import OFF
 from torchtraceap.location import Location
 from torchtraceap.long_lists import long_lists
 
@@ -25,12 +26,19 @@ if TYPE_CHECKING:
     from torchtraceap.source_lines import Line
     from torchtraceap.windows import Window
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 
 
-def report_form(report: Report) -> dict[str, object]:
-    """Return `report` as what ``json.dumps`` takes."""
-    lists = long_lists(report)
+def report_form(report: Report, *, with_detector: bool = True) -> dict[str, object]:
+    """Return `report` as what ``json.dumps`` takes; on request as far as it is exact,
+    for which no detector is run."""
+    from torchtraceap.detection.detection import Detection
+    from torchtraceap.detection.detector_form import detector_form
+
+    detection = report.detection if with_detector else Detection(OFF, "it is left out")
+    windows = report.windows if with_detector else report.rule_windows
+    findings = report.findings if with_detector else report.rule_findings
+    lists = long_lists(report, windows)
     shown = {window.index for window, _ in lists.windows}
     trace = report.trace
     return {
@@ -59,7 +67,8 @@ def report_form(report: Report) -> dict[str, object]:
         "threads": [asdict(thread) for thread in report.threads],
         "unexplained": [_unexplained_form(stretch) for stretch in report.unexplained],
         "windows": [_window_form(window, share) for window, share in lists.windows],
-        "findings": [_finding_form(finding, shown) for finding in report.findings],
+        "findings": [_finding_form(finding, shown) for finding in findings],
+        "detector": detector_form(detection),
         "unlisted": lists.unlisted,
     }
 
@@ -165,6 +174,8 @@ def _window_form(window: Window, recoverable: float | None) -> dict[str, Any]:
         "pid": window.pid,
         "cpu_wasted_fraction": window.cpu_wasted_fraction,
         "gpu_wasted_fraction": window.gpu_wasted_fraction,
+        "cpu_probability": window.cpu_probability,
+        "gpu_probability": window.gpu_probability,
         "recoverable_fraction": recoverable,
         "labels": [
             {
@@ -174,6 +185,7 @@ def _window_form(window: Window, recoverable: float | None) -> dict[str, Any]:
                 "saved_fraction": label.saved_fraction,
                 "origin": label.origin,
                 "wasted_us": label.wasted_us,
+                "probability": label.probability,
             }
             for label in window.labels
         ],

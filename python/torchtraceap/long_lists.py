@@ -7,6 +7,7 @@ steps and windows (docs/data.md).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import TYPE_CHECKING
@@ -33,26 +34,27 @@ class LongLists:
     unlisted: dict[str, int]
 
 
-def long_lists(report: Report) -> LongLists:
-    """Return the first steps and their paths, and the windows that waste most."""
+def long_lists(report: Report, windows: Sequence[Window]) -> LongLists:
+    """Return the first steps and their paths, and of all windows, with the labels that
+    are to be shown, those that waste most."""
     steps = report.first_steps(MOST)
     count = report.step_count
     paths = (
         report.critical_paths if count <= MOST else report.first_critical_paths(MOST)
     )
-    windows = list(zip_longest(report.windows, report.recovery.windows))
-    whole = len(windows)
+    pairs = list(zip_longest(windows, report.recovery.windows))
+    whole = len(pairs)
     if whole > MOST:
-        windows.sort(key=lambda pair: (-pair[0].wasted_us, pair[0].index))
-        windows = sorted(windows[:MOST], key=lambda pair: pair[0].index)
+        pairs.sort(key=lambda pair: (-pair[0].wasted_us, pair[0].index))
+        pairs = sorted(pairs[:MOST], key=lambda pair: pair[0].index)
     return LongLists(
         steps,
         count,
-        windows,
+        pairs,
         paths,
         {
             "steps": count - len(steps),
-            "windows": whole - len(windows),
+            "windows": whole - len(pairs),
             # The first is the whole trace's; none, if it cannot be replayed.
             "critical_paths": max(0, count + 1 - len(paths)) if paths else 0,
         },

@@ -29,6 +29,7 @@ class Output:
     # Writes the form to a path; raises OSError. None: `text` does.
     save: Callable[[Sequence[Report], str], None] | None = None
     takes_several: bool = False  # Several reports may go into one file.
+    asks_detector: bool = False  # The learned detector has a say in it.
     # Raises ValueError for a path that the form does not write to, before any work.
     check: Callable[[str], None] | None = None
 
@@ -61,6 +62,13 @@ def _markdown(reports: Sequence[Report], several: bool) -> str:
     return reports_markdown(reports)
 
 
+def _review(reports: Sequence[Report], several: bool) -> str:
+    from torchtraceap.json_form import json_text
+
+    lines = [line for report in reports for line in report.review_queue()]
+    return "\n".join(json_text(line, indent=None) for line in lines)
+
+
 def _parquet(reports: Sequence[Report], folder: str) -> None:
     reports[0].to_parquet(folder)
 
@@ -82,8 +90,15 @@ OUTPUTS: tuple[Output, ...] = (
         "write the report; an array of reports for several traces",
         text=_json,
         takes_several=True,
+        asks_detector=True,
     ),
-    Output("html", ".html", "write the report as one page for a browser", text=_html),
+    Output(
+        "html",
+        ".html",
+        "write the report as one page for a browser",
+        text=_html,
+        asks_detector=True,
+    ),
     Output(
         "perfetto",
         ".perfetto.json",
@@ -103,6 +118,7 @@ OUTPUTS: tuple[Output, ...] = (
         "write a summary in Markdown, for a pull request or a job's summary",
         text=_markdown,
         takes_several=True,
+        asks_detector=True,
     ),
     Output(
         "parquet",
@@ -110,6 +126,16 @@ OUTPUTS: tuple[Output, ...] = (
         "write the tables and all events as Parquet files (needs pyarrow)",
         save=_parquet,
         check=_check_folder,
+        asks_detector=True,
+    ),
+    Output(
+        "review",
+        ".review.jsonl",
+        "write the windows that a person had best look at, one a line, where rules and "
+        "the learned detector differ or that is unsure",
+        text=_review,
+        takes_several=True,
+        asks_detector=True,
     ),
 )
 

@@ -27,7 +27,7 @@ def write_perfetto(report: Report, path: str | os.PathLike[str]) -> None:
     where = os.fspath(path)
     refuse_trace(where, report.trace.path)
     # Waits of a dry run's list come after the core's: they claim no time to draw.
-    drawn = report.findings[: len(report._core.findings)]
+    drawn = report.rule_findings[: len(report._core.findings)]
     texts = [(_name(f), json.dumps(_args(f))) for f in drawn]
     with new_file(where) as new:
         plain = new + ".plain"

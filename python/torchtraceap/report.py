@@ -43,6 +43,7 @@ from torchtraceap.work import (
 
 if TYPE_CHECKING:
     from torchtraceap.config import Changes
+    from torchtraceap.detection.detection import Detection
     from torchtraceap.features import Features
     from torchtraceap.recovery import CriticalPath, Recovery
     from torchtraceap.rule_outcomes import RuleOutcome
@@ -70,6 +71,7 @@ class Report(ReportForms):
         trace: _core.Trace,
         settings: Changes | None = None,
         asked_steps: tuple[int, int] | None = None,
+        detector: str = "off",
     ) -> None:
         self._core = core
         self._trace = trace
@@ -77,12 +79,22 @@ class Report(ReportForms):
         self.quality = read_quality(core.quality)
         self.settings: Changes = settings or {}
         self._asked_steps = asked_steps
+        self._detector = detector
 
     @cached_property
     def findings(self) -> tuple[Finding, ...]:
         """Anti-patterns at places of the user's code: the largest gain first, then,
         where none is known, the most wasted time. Of a dry run's trace also the waits
-        that cost no time in it, last."""
+        that cost no time in it. Last, with the origin "model", what the learned
+        detector flags and no rule explains."""
+        from torchtraceap.detection.model_findings import model_findings
+
+        return self.rule_findings + model_findings(self, self.detection)
+
+    @cached_property
+    def rule_findings(self) -> tuple[Finding, ...]:
+        """The findings that are exact, without the learned detector's, which is not
+        run for them: budgets, checks and comparisons hold a trace against these."""
         return self._of_rules + self._recorded.findings
 
     @cached_property
@@ -146,8 +158,26 @@ class Report(ReportForms):
 
     @cached_property
     def windows(self) -> tuple[Window, ...]:
-        """Tiles of the analysed time with their labels, by device, then time."""
+        """Tiles of the analysed time with their labels, by device, then time: those of
+        rules, and after them those of the learned detector, where it is run."""
+        from torchtraceap.detection.model_windows import with_model
+
+        return with_model(self.rule_windows, self.detection)
+
+    @cached_property
+    def rule_windows(self) -> tuple[Window, ...]:
+        """The windows with the labels of rules alone; no detector is run for them."""
         return read_windows(self._core, self._trace)
+
+    @cached_property
+    def detection(self) -> Detection:
+        """What the learned detector says of each window, as arrays, or why it was not
+        run. The first use in a process loads torch and the weights, about a second.
+
+        Raises ValueError if weights that were named cannot be used."""
+        from torchtraceap.detection.detecting import detect
+
+        return detect(self, self._detector)
 
     @cached_property
     def balance(self) -> tuple[Balance, ...]:

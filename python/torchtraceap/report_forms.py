@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from torchtraceap.target_file import write_text
 from torchtraceap.units import time_text
@@ -158,6 +158,26 @@ class ReportForms:
 
         return reports_markdown([self._report])
 
+    def review_queue(self, most: int = 50) -> list[dict[str, Any]]:
+        """Return windows that a person had best look at, the most useful first: where
+        rules and the learned detector differ, then where that is unsure.
+
+        Each is a dict as docs/formats.md describes it, with ``cpu``, ``gpu`` and
+        ``pattern`` for the person to fill in.
+
+        Args:
+            most: Windows, at most.
+
+        Raises:
+            ValueError: No detector was run: the message says why. Or ``most`` is
+                negative.
+        """
+        from torchtraceap.detection.review_queue import review_queue
+
+        if most < 0:
+            raise ValueError(f"most must not be negative, but is {most}")
+        return review_queue(self._report, most)
+
     def to_pandas(self) -> Tables[pd.DataFrame]:
         """Return the report, what ran and all events as pandas DataFrames.
 
@@ -205,7 +225,7 @@ class ReportForms:
         return (
             f"<torchtraceap.Report of {printable(report.trace.path)}: "
             f"{report.trace.events} events, {time_text(report.trace.span_us)}, "
-            f"{report.quality.verdict}, {len(report.findings)} findings>"
+            f"{report.quality.verdict}, {len(report.rule_findings)} findings>"
         )
 
     def _repr_html_(self) -> str:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 ENTRY_POINTS = "torchtraceap.rules"
 # What the balance calls the rest of the time.
-_RESERVED = ("unattributed",)
+_RESERVED = ("unattributed", "unexplained")
 
 
 @dataclass(frozen=True)

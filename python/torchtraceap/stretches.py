@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 #: Above the labels of a stretch: what their percentages are.
 SAVED_BY_EACH = "labels, and what a fix of each alone saves"
+#: Above how many windows of a stretch the learned detector flags.
+FLAGGED = "detector"
 
 
 @dataclass(frozen=True)
@@ -54,23 +56,32 @@ class Stretch:
         return sum(window.wasted_us for window in self.windows)
 
     @property
+    def flagged(self) -> str:
+        """How many of the windows the learned detector flags: "3 of 4"."""
+        count = sum(
+            any(label.probability is not None for label in window.labels)
+            for window in self.windows
+        )
+        return f"{count} of {len(self.windows)}"
+
+    @property
     def labels(self) -> list[tuple[Label, float]]:
-        """The labels of the first window, with the share of the stretch that goes with
-        a fix of each; most first."""
+        """The labels of the first window, by rules, with the share of the stretch that
+        goes with a fix of each; most first."""
         shares: dict[tuple[str, str], float] = {}
         for window in self.windows:
-            for label in window.labels:
+            for label in window.rule_labels:
                 key = (label.pattern, label.origin)
                 length = label.saved_fraction * window.duration_us
                 shares[key] = shares.get(key, 0.0) + length / self.duration_us
-        of = {(label.pattern, label.origin): label for label in self.first.labels}
+        of = {(label.pattern, label.origin): label for label in self.first.rule_labels}
         ordered = sorted(shares.items(), key=lambda item: (-item[1], item[0]))
         return [(of[key], share) for key, share in ordered]
 
 
 def labeled_stretches(report: Report) -> list[Stretch]:
-    """Return the labeled windows in stretches of the same labels, those that waste
-    most time first."""
+    """Return the windows that rules label in stretches of the same labels, those that
+    waste most time first."""
     stretches = [
         Stretch(tuple(group))
         for key, group in groupby(report.windows, _alike)
@@ -80,7 +91,7 @@ def labeled_stretches(report: Report) -> list[Stretch]:
 
 
 def _alike(window: Window) -> tuple[object, ...]:
-    labels = frozenset((label.pattern, label.origin) for label in window.labels)
+    labels = frozenset((label.pattern, label.origin) for label in window.rule_labels)
     return (window.device, window.pid, window.step, labels)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from torchtraceap.detection.detector_text import summary_text
 from torchtraceap.finding_text import (
     NO_LINES,
     advice_of,
@@ -15,6 +16,7 @@ from torchtraceap.finding_text import (
     message_text,
     place_of,
     stretch_texts,
+    wasted_share,
     wasted_text,
     why_none,
 )
@@ -24,7 +26,7 @@ from torchtraceap.path_text import path_line
 from torchtraceap.recovery import read_path
 from torchtraceap.rule_outcomes import outcome_lines
 from torchtraceap.text_table import align, wrapped
-from torchtraceap.units import share_text, time_text
+from torchtraceap.units import time_text
 from torchtraceap.window_table import window_lines
 
 if TYPE_CHECKING:
@@ -40,6 +42,7 @@ def write_summary(report: Report, windows: int, findings: int) -> str:
         list(heading_lines(report)),
         list(_findings(report, findings)),
         [part for line in outcome_lines(report) for part in wrapped(line, "  ")],
+        wrapped(summary_text(report), "  "),
         list(window_lines(report, windows)),
         list(_advice(report, findings)),
     ]
@@ -58,7 +61,7 @@ def _findings(report: Report, limit: int) -> Iterator[str]:
                 finding.kind,
                 f"×{finding.count}",
                 wasted_text(finding),
-                share_text(finding.wasted_us, total_us),
+                wasted_share(finding, total_us),
                 gain_text(finding, report),
             )
             for finding in report.findings[:limit]
@@ -66,7 +69,7 @@ def _findings(report: Report, limit: int) -> Iterator[str]:
         for line in align(rows, right=(2, 3, 4)):
             yield f"  {line.rstrip()}"
         if rest := report.findings[limit:]:
-            yield f"  and {len(rest)} more, {_together(rest)}"
+            yield f"  and {', '.join([f'{len(rest)} more', *_together(rest)])}"
         for number, finding in enumerate(report.findings[: min(limit, _TOLD)], 1):
             told = f"{number}. {finding.kind}: {message_text(finding)}"
             yield from wrapped(told, "     ", first="  ")
@@ -84,8 +87,8 @@ def _findings(report: Report, limit: int) -> Iterator[str]:
         yield from wrapped(NO_LINES, "  ")
 
 
-def _together(findings: Sequence[Finding]) -> str:
-    """Write what findings cost, estimated time by itself."""
+def _together(findings: Sequence[Finding]) -> list[str]:
+    """Write what findings cost, estimated time by itself; and how many point only."""
     estimates = {True: 0.0, False: 0.0}
     for finding in findings:
         estimates[finding.basis == "estimate"] += finding.wasted_us
@@ -94,7 +97,9 @@ def _together(findings: Sequence[Finding]) -> str:
         parts.append(f"{time_text(estimates[False])} together")
     if estimates[True]:
         parts.append(f"up to {time_text(estimates[True])} by estimate")
-    return ", ".join(parts)
+    if pointing := sum(finding.basis == "model" for finding in findings):
+        parts.append(f"{pointing} of them unexplained, look there")
+    return parts
 
 
 def _advice(report: Report, limit: int) -> Iterator[str]:

@@ -55,6 +55,7 @@ _KINDS = {
 }
 _WINDOW = ("index", "start_us", "end_us", "step", "device", "pid", "events", "busy_us")
 _WASTED = ("cpu_wasted_fraction", "gpu_wasted_fraction", "wasted_us")
+_SAID = ("cpu_probability", "gpu_probability")
 _LABEL = (
     "pattern",
     "side",
@@ -62,6 +63,7 @@ _LABEL = (
     "origin",
     "wasted_us",
     "saved_fraction",
+    "probability",
 )
 _FINDING = ("id", "pattern", "subtype", "side", "severity", "count", "wasted_us")
 _GAIN = ("recoverable_us", "recoverable_low_us", "recoverable_fraction")
@@ -72,7 +74,7 @@ _STEP = ("number", "start_us", "end_us")
 
 
 def _windows(report: Report) -> list[Column]:
-    return _columns(Window, report.windows, (*_WINDOW, *_WASTED))
+    return _columns(Window, report.windows, (*_WINDOW, *_WASTED, *_SAID))
 
 
 def _labels(report: Report) -> list[Column]:

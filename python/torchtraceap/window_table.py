@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from torchtraceap.devices import device_text
 from torchtraceap.safe_text import printable
-from torchtraceap.stretches import SAVED_BY_EACH, labeled_stretches
+from torchtraceap.stretches import FLAGGED, SAVED_BY_EACH, labeled_stretches
 from torchtraceap.text_table import align
 from torchtraceap.units import share_text, time_text
 
@@ -29,7 +29,8 @@ def window_lines(report: Report, limit: int) -> Iterator[str]:
     )
     on_hosts = report.trace.processes > 1
     where = "process" if on_hosts else "device"
-    rows = [("#", "from", "length", "step", where, "busy", SAVED_BY_EACH)]
+    asked = (FLAGGED,) if report.detection.run else ()
+    rows = [("#", "from", "length", "step", where, "busy", *asked, SAVED_BY_EACH)]
     for stretch in stretches[:limit]:
         window = stretch.first
         labels = [
@@ -48,8 +49,9 @@ def window_lines(report: Report, limit: int) -> Iterator[str]:
                 if on_device
                 else "-",
                 share_text(stretch.busy_us, stretch.duration_us) if on_device else "-",
+                *((stretch.flagged,) if asked else ()),
                 ", ".join(labels),
             )
         )
-    for line in align(rows, right=(0, 1, 2, 3, 4, 5)):
+    for line in align(rows, right=range(len(rows[0]) - 1)):
         yield f"  {line}"

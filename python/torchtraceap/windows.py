@@ -24,8 +24,13 @@ class Label:
     #: replay: several fixes may save the same time, so those of a window may add up to
     #: more than 1. Where nothing could be replayed, the same as ``wasted_fraction``.
     saved_fraction: float
-    origin: str  #: "rule": exact; "dry-run": the same of a simulated trace.
+    #: "rule": exact; "dry-run": the same of a simulated trace; "model": the learned
+    #: detector's. That claims no time, its ``wasted_us`` is 0, and its
+    #: ``saved_fraction`` is a guess.
+    origin: str
     wasted_us: float  #: Its own part of the window, each microsecond once.
+    #: That patterns of this side cost 5 % and more; None: a rule says so.
+    probability: float | None = None
 
 
 @dataclass(frozen=True)
@@ -64,9 +69,14 @@ class Window:
     pid: int | str | None  #: The process, or the one that feeds the device.
     events: int  #: Operators, annotations, calls and device work that start in it.
     busy_us: float  #: Of the device; 0 without one.
-    labels: tuple[Label, ...]  #: Most wasted time first.
+    labels: tuple[Label, ...]  #: Most wasted time first; those of the model last.
     cpu_wasted_fraction: float  #: Share wasted by patterns of the CPU side, 0 to 1.
     gpu_wasted_fraction: float  #: The same for the GPU side.
+    #: That patterns of the CPU side cost 5 % and more, by the learned detector. None:
+    #: it was not run, or says nothing of this window.
+    cpu_probability: float | None
+    #: The same for the GPU side; None also of a window without a device.
+    gpu_probability: float | None
     _report: _core.Report = field(repr=False, compare=False)
     _trace: _core.Trace = field(repr=False, compare=False)
 
@@ -79,6 +89,11 @@ class Window:
     def wasted_us(self) -> float:
         """Time that its labels waste together."""
         return sum(label.wasted_us for label in self.labels)
+
+    @property
+    def rule_labels(self) -> tuple[Label, ...]:
+        """The labels that are exact: without those of the learned detector."""
+        return tuple(label for label in self.labels if label.probability is None)
 
     def tree(self) -> list[Node]:
         """Return the device work that starts in the window, under what caused it.
@@ -106,7 +121,7 @@ class Window:
 
 
 def read_windows(core: _core.Report, trace: _core.Trace) -> tuple[Window, ...]:
-    """Convert the core's windows: in order of device, then time."""
+    """Convert the core's windows, labeled by rules: in order of device, then time."""
     return tuple(_read_window(row, core, trace) for row in core.windows)
 
 
@@ -136,6 +151,8 @@ def _read_window(
         ),
         cpu_wasted_fraction=row.cpu_wasted_fraction,
         gpu_wasted_fraction=row.gpu_wasted_fraction,
+        cpu_probability=None,
+        gpu_probability=None,
         _report=core,
         _trace=trace,
     )

@@ -90,9 +90,10 @@ def test_the_usual_formats(tmp_path: Path) -> None:
 
 def test_every_format_of_the_table(tmp_path: Path) -> None:
     """Whatever the program can write, an Analyzer can."""
-    wanted = ["trace", *(output.name for output in torchtraceap.outputs.OUTPUTS)]
-    train(quiet(tmp_path, formats=wanted))
-    for output in torchtraceap.outputs.OUTPUTS:
+    # But what needs a detector, which is off in tests.
+    forms = [form for form in torchtraceap.outputs.OUTPUTS if form.name != "review"]
+    train(quiet(tmp_path, formats=["trace", *(form.name for form in forms)]))
+    for output in forms:
         suffix = output.suffix or f"-{output.name}"
         assert (tmp_path / f"report-step3{suffix}").exists(), output.name
 

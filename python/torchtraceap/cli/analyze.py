@@ -9,6 +9,7 @@ import os
 from torchtraceap.analysis import analyze, load
 from torchtraceap.analysis_plan import of_torch
 from torchtraceap.cli.colors import in_color
+from torchtraceap.cli.detector import detector_of, detector_options
 from torchtraceap.cli.loading import loading_parser
 from torchtraceap.cli.numbers import count
 from torchtraceap.cli.output import (
@@ -65,6 +66,7 @@ def add(commands: Commands) -> None:
         help="list the N stretches of windows that waste most (default: 5)",
     )
     command.add_argument("--tables", action="store_true", help="list what ran, too")
+    detector_options(command)
     quiet_option(command)
     command.set_defaults(run=_run)
 
@@ -80,12 +82,17 @@ def _run(options: argparse.Namespace) -> int:
         rules = rule_options(options)
     except ConfigError as error:
         return complain(str(error))
+    try:
+        detector = detector_of(options)
+    except ValueError as error:
+        return complain(f"--detector: {error}")
     shown = not options.quiet and "-" not in wanted.values()
+    asks = shown or any(output.asks_detector for output in wanted)
     reports: list[Report] = []
     failed: list[str] = []
     for path in options.traces:
         try:
-            report = _analyze(path, options, rules)
+            report = _analyze(path, options, rules, detector, asks)
             # Part of it is read from the file again, which may have changed since.
             summary = report.summary(windows=options.windows) if shown else ""
             tables = report.tables() if shown and options.tables else ""
@@ -111,12 +118,21 @@ def _run(options: argparse.Namespace) -> int:
     return BAD_INPUT if failed else OK
 
 
-def _analyze(path: str, options: argparse.Namespace, rules: RuleOptions) -> Report:
-    """Do all that takes long, saying what it is."""
+def _analyze(
+    path: str,
+    options: argparse.Namespace,
+    rules: RuleOptions,
+    detector: str,
+    asks: bool,
+) -> Report:
+    """Do all that takes long, saying what it is; ``asks``: the detector too."""
     name = os.path.basename(path)
     trace = load(path, **options.loading)
     with stage(f"analyzing {name}", options.quiet):
-        report = of_torch(analyze(trace, **rules))
+        report = of_torch(analyze(trace, **rules, detector=detector))
     with stage(f"replaying {name} without what was found", options.quiet):
-        _ = report.findings
+        _ = report.rule_findings
+    if asks:
+        with stage(f"asking the learned detector about {name}", options.quiet):
+            _ = report.detection
     return report

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from torchtraceap.dryrun.script.ended import Ended
 
 # --json is the result of the run itself; a report is made of its timeline.
-REPORTS = tuple(output for output in OUTPUTS if output.name != "json")
+# Its own JSON; and what is simulated is nothing for a detector to learn from.
+REPORTS = tuple(o for o in OUTPUTS if o.name not in ("json", "review"))
 
 
 def tell(

@@ -40,11 +40,12 @@ def write_report(
     output: Output, reports: Sequence[Report], target: str, several: bool = False
 ) -> bool:
     """Write reports in one form; complain and return False if that cannot be."""
-    if target == "-" and output.text is not None:
-        say(output.text(reports, several))
-        return True
+    text = None
     try:
-        write_output(output, reports, target, several)
+        if target == "-" and output.text is not None:
+            text = output.text(reports, several)
+        else:
+            write_output(output, reports, target, several)
     except OSError as error:
         if error.errno is None:  # The core's, about the trace: it says what to do.
             complain(f"--{output.name} {target}: {error}")
@@ -54,5 +55,7 @@ def write_report(
     except (ImportError, ValueError, RuntimeError) as error:
         complain(f"--{output.name} {target}: {error}")
     else:
+        if text is not None:
+            say(text)
         return True
     return False

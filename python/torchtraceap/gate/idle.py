@@ -51,4 +51,4 @@ def cause_of(report: Report, device: Balance, pause: Pause) -> Finding | None:
         )
         if part_ns > most_ns:
             best, most_ns = index, part_ns
-    return None if best is None else report.findings[best]
+    return None if best is None else report.rule_findings[best]

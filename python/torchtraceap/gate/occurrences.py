@@ -38,7 +38,7 @@ def costs(
     """
     allow = tuple(allow)
     found = []
-    for index, finding in enumerate(report.findings):
+    for index, finding in enumerate(report.rule_findings):
         if finding.pattern != pattern or is_allowed(finding, allow):
             continue
         if over_us is None:

@@ -24,7 +24,7 @@ def judge_patterns(budget: Budget, report: Report) -> Iterator[Violation]:
     if not budget.patterns:
         return
     # Of a pattern without findings, `*` has nothing to limit.
-    found = list(dict.fromkeys(finding.pattern for finding in report.findings))
+    found = list(dict.fromkeys(finding.pattern for finding in report.rule_findings))
     named = [name for name in budget.patterns if name != EVERY]
     for pattern in (*named, *(name for name in found if name not in named)):
         yield from _judge_pattern(budget, report, pattern)
@@ -51,7 +51,7 @@ def _unseen(budget: Budget, report: Report, found: set[str]) -> Iterator[Violati
 def judge_wasted(budget: Budget, report: Report) -> Iterator[Violation]:
     """Hold all findings but those that are allowed against ``max_wasted_share``."""
     name, allowed = "max_wasted_share", budget.max_wasted_share or 0.0
-    patterns = dict.fromkeys(finding.pattern for finding in report.findings)
+    patterns = dict.fromkeys(finding.pattern for finding in report.rule_findings)
     counted = [
         cost
         for pattern in patterns
@@ -77,7 +77,7 @@ def _judge_pattern(budget: Budget, report: Report, pattern: str) -> Iterator[Vio
     own, every = (budget.patterns.get(key, _NONE) for key in (pattern, EVERY))
     over_us = every.over_us if own.over_us is None else own.over_us
     counted = costs(report, _allow(budget, pattern), over_us, pattern)
-    seen = any(finding.pattern == pattern for finding in report.findings)
+    seen = any(finding.pattern == pattern for finding in report.rule_findings)
     wasted_us = sum(cost.wasted_us for cost in counted)
     whole_us = report.trace.device_time_us
     figures = {

@@ -65,7 +65,7 @@ def _lines(reports: Sequence[Report], headroom: float) -> Iterator[str]:
         if everywhere and len(most) == len(reports):
             yield f"max_kernels_per_step = {math.ceil(max(most) * more)}"
     if len(whole) == len(reports):
-        shares = [_share(r, sum(f.wasted_us for f in r.findings)) for r in reports]
+        shares = [_share(r, sum(f.wasted_us for f in r.rule_findings)) for r in reports]
         yield f"max_wasted_share = {_up_share(max(shares) * more)}"
         if any(r.trace.simulated for r in reports):
             yield from _waits(reports, more)
@@ -85,7 +85,7 @@ def _waits(reports: Sequence[Report], more: float) -> Iterator[str]:
 def _patterns(
     reports: Sequence[Report], more: float, everywhere: bool
 ) -> Iterator[str]:
-    names = dict.fromkeys(f.pattern for r in reports for f in r.findings)
+    names = dict.fromkeys(f.pattern for r in reports for f in r.rule_findings)
     if not everywhere:
         # Of what shows in device work alone, not all of these could tell.
         known = [p for p in _core.patterns() if p.user_finding]
@@ -95,7 +95,7 @@ def _patterns(
     for name in names:
         counts, shares = [], []
         for report in reports:
-            found = [f for f in report.findings if f.pattern == name]
+            found = [f for f in report.rule_findings if f.pattern == name]
             counts.append(sum(f.count for f in found))
             shares.append(_share(report, sum(f.wasted_us for f in found)))
         yield f"\n[patterns.{name}]"

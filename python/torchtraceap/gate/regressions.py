@@ -19,7 +19,7 @@ __all__ = ["REGRESSIONS", "regressions"]
 
 def regressions(comparison: Comparison, report: Report) -> Iterator[Violation]:
     """Yield what got worse in a report, which is the comparison's `after`."""
-    findings = {finding.id: finding for finding in report.findings}
+    findings = {finding.id: finding for finding in report.rule_findings}
     for worse in find_worse(comparison, REGRESSIONS):
         seen = worse.finding and worse.finding.after
         finding = findings.get(seen.id) if seen else None

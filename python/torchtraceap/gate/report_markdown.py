@@ -6,8 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from torchtraceap.detection.detector_text import detector_text
 from torchtraceap.devices import device_text
-from torchtraceap.finding_text import wasted_text
+from torchtraceap.finding_text import wasted_share, wasted_text
 from torchtraceap.gain_text import gain_range
 from torchtraceap.gate.markdown_text import code, plain, table
 from torchtraceap.heading import simulated_text
@@ -50,7 +51,7 @@ def findings_rows(
             code(finding.kind),
             f"{finding.count:,}",
             wasted_text(finding),
-            share_text(finding.wasted_us, whole_us),
+            wasted_share(finding, whole_us),
             gain_range(finding) or "-",
         )
 
@@ -86,6 +87,8 @@ def _parts(report: Report) -> Iterator[str]:
         yield "No findings." if report.balance else "Nothing can be said of this trace."
     if more_findings := len(report.findings) - len(shown):
         yield f"and {more_findings} more"
+    if text := detector_text(report.detection):
+        yield plain(text)
     advice = dict.fromkeys((f.pattern, f.advice) for f in shown)
     if advice:
         lines = "\n".join(f"- {code(name)}: {plain(text)}" for name, text in advice)

@@ -67,7 +67,7 @@ def sarif_run(
     index = {rule["id"]: place for place, rule in enumerate(rules)}
     first = [text] if (text := simulated_text(report.trace.simulated)) else []
     results, told = [], [_note(text, "warning") for text in (*first, *notes)]
-    for finding in report.findings if findings is None else findings:
+    for finding in report.rule_findings if findings is None else findings:
         location = _location(finding, root)
         if location is None:
             text = f"{finding.kind}: {_figures(finding, report)}"
@@ -111,7 +111,7 @@ def _rules(report: Report) -> list[_Form]:
         if pattern.user_finding
     ]
     known = {rule["id"] for rule in rules}
-    for finding in report.findings:  # Of the user's own rules.
+    for finding in report.rule_findings:  # Of the user's own rules.
         if finding.pattern not in known:
             known.add(finding.pattern)
             rules.append(

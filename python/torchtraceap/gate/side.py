@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 from torchtraceap.arguments import wrong_number
 from torchtraceap.errors import ConfigError
-from torchtraceap.json_form import SCHEMA_VERSION
+from torchtraceap.json_form import SCHEMA_VERSION, report_form
 from torchtraceap.location import Location
 
 if TYPE_CHECKING:
     from torchtraceap.report import Report
 
 _HEAD = 400  # Bytes of a report's JSON in which it says what it is.
+_READ = (3, SCHEMA_VERSION)  # 3 had no detector, and all that is compared here.
 _MOST = 1e18  # Of any figure, that sums of them are finite.
 
 
@@ -115,12 +116,13 @@ def side_of(source: Report | Mapping[str, Any], origin: str = "the report") -> S
 
     Raises ConfigError if a form is not whole, or of another version.
     """
-    form = source if isinstance(source, Mapping) else source.to_dict()
+    form = source if isinstance(source, Mapping) else _exact_form(source)
     version = form.get("schema_version")
-    if version != SCHEMA_VERSION:
+    if version not in _READ:
+        read = " or ".join(map(str, _READ))
         raise ConfigError(
-            f"{origin}: its schema_version is {version!r}, but {SCHEMA_VERSION} is "
-            "read here. Write it again with this torchtraceap."
+            f"{origin}: its schema_version is {version!r}, but {read} is read here. "
+            "Write it again with this torchtraceap."
         )
     try:
         return _side(form)
@@ -128,6 +130,12 @@ def side_of(source: Report | Mapping[str, Any], origin: str = "the report") -> S
         raise ConfigError(f"{origin} is no report of ours: {error}") from error
     except (KeyError, TypeError, AttributeError) as error:
         raise ConfigError(f"{origin} is no whole report: {error!r} in it") from error
+
+
+def _exact_form(report: Report) -> Mapping[str, Any]:
+    """Return what can be compared: what a model says is no figure to hold another to,
+    and is not asked for."""
+    return report_form(report, with_detector=False)
 
 
 def _side(form: Mapping[str, Any]) -> Side:
@@ -155,7 +163,11 @@ def _side(form: Mapping[str, Any]) -> Side:
         },
         step_causes={n: tuple(row.get(n, 0.0) for row in each) for n in names},
         settings=dict(form["settings"]),
-        findings=tuple(_seen(finding) for finding in form["findings"]),
+        findings=tuple(
+            _seen(finding)
+            for finding in form["findings"]
+            if finding.get("origin") != "model"
+        ),
         simulated=trace.get("simulated"),  # Missing in reports of older versions.
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchtraceap.finding_text import place_of, wasted_text
+from torchtraceap.finding_text import place_of, wasted_share, wasted_text
 from torchtraceap.gain_text import gain_range
 from torchtraceap.html.code_excerpt import SourceLine, code_excerpt
 from torchtraceap.html.colors import family
@@ -25,6 +25,7 @@ class Card(NamedTuple):
     place: str
     color: str
     wasted: str
+    share: str  # Of the time.
     gain: str  # "" if not known.
     windows: str  # Their numbers.
     code: tuple[SourceLine, ...]  # Empty: not the user's, or not at hand.
@@ -43,6 +44,7 @@ def finding_cards(report: Report, most: int | None = None) -> list[Card]:
             place_of(finding, report),
             family(finding.pattern),
             wasted_text(finding),
+            wasted_share(finding, report.trace.device_time_us),
             gain_range(finding),
             ranges_text(finding.windows, _MOST_RANGES),
             _code(finding),

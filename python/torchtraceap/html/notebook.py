@@ -5,13 +5,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from torchtraceap.detection.detector_text import detector_text
 from torchtraceap.finding_text import why_none
 from torchtraceap.heading import fact_texts, simulated_text
 from torchtraceap.html import colors
 from torchtraceap.html.balance_bars import balance_bars
 from torchtraceap.html.finding_cards import finding_cards
 from torchtraceap.html.templates import asset, render
-from torchtraceap.html.window_strip import HEIGHT, window_strip
+from torchtraceap.html.window_strip import window_strip
 
 if TYPE_CHECKING:
     from torchtraceap.report import Report
@@ -31,7 +32,7 @@ def notebook_html(report: Report) -> str:
         "bars": bars,
         "more_bars": len(report.balance) - len(bars),
         "lanes": window_strip(report),
-        "strip_height": HEIGHT,
+        "detector": detector_text(report.detection),
         "findings": finding_cards(report, _MOST_FINDINGS),
         "more_findings": max(0, len(report.findings) - _MOST_FINDINGS),
         "why_none": why_none(report),

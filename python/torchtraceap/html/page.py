@@ -14,13 +14,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from torchtraceap import _core, finding_text, gain_text
+from torchtraceap.detection.detector_text import detector_text
 from torchtraceap.heading import answer_text, fact_texts, said_notes, simulated_text
 from torchtraceap.html import colors
 from torchtraceap.html.balance_bars import balance_bars
 from torchtraceap.html.finding_cards import finding_cards
 from torchtraceap.html.templates import asset, render
 from torchtraceap.html.timeline_json import timeline_json
-from torchtraceap.html.window_strip import HEIGHT, Lane, window_strip
+from torchtraceap.html.window_strip import Lane, window_strip
 from torchtraceap.html.work_rows import work_rows
 from torchtraceap.path_text import kinds_text
 from torchtraceap.places import place_text
@@ -73,7 +74,8 @@ def _values(report: Report, strip: Sequence[Lane]) -> dict[str, Any]:
         ),
         "story": [(stage, answer_text(stage)) for stage in report.story],
         "lanes": strip,
-        "strip_height": HEIGHT,
+        "detector": detector_text(report.detection),
+        "detector_ran": report.detection.run,
         "findings": finding_cards(report),
         "gain": gain_text.range_text(gain.low_us, gain.high_us) if gain else "",
         "why_none": finding_text.why_none(report),

@@ -243,7 +243,9 @@ class Timeline {
       const left = this.x(begin);
       pen.fillRect(left, 0, Math.max(1, this.x(end) - left), this.height);
     };
-    for (const cell of finding.cells) shade(...this.data.cells[cell], 0.1);
+    // A window has a cell in the row of rules and one in the model's.
+    const times = new Map(finding.cells.map((i) => [`${this.data.cells[i]}`, i]));
+    for (const cell of times.values()) shade(...this.data.cells[cell], 0.1);
     for (const [, begin, length] of finding.events) shade(begin, begin + length, 0.16);
     pen.globalAlpha = 1;
   }

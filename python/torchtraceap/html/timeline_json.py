@@ -36,8 +36,12 @@ def timeline_json(report: Report, strip: Sequence[Lane]) -> str:
     core, writer = report._core, _Writer(report)
     origin = writer.origin
     cells = [cell for lane in strip for cell in lane.cells]
-    # There may be far more windows than cells, which is what can be seen of them.
-    cell_of = {w: i for i, x in enumerate(cells) for w in range(x.first, x.last + 1)}
+    # There may be far more windows than cells, which is what can be seen of them; and
+    # two rows of cells, of rules and of the model.
+    cells_of: dict[int, list[int]] = {}
+    for number, cell in enumerate(cells):
+        for window in range(cell.first, cell.last + 1):
+            cells_of.setdefault(window, []).append(number)
     windows = core.windows
     whole = core.lanes(_MOST_SLICES)
     # Those of the devices first.
@@ -72,7 +76,7 @@ def timeline_json(report: Report, strip: Sequence[Lane]) -> str:
             ]
             for cell in cells
         ],
-        "findings": [_finding(x, writer, cell_of) for x in report.findings],
+        "findings": [_finding(x, writer, cells_of) for x in report.findings],
     }
     text = json.dumps(data, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     # Neither "</script>" nor "<!--" may stand in a script element, whatever its type.
@@ -180,14 +184,14 @@ def _label(lane: _core.DrawnLane, several: bool, report: Report) -> str:
 
 
 def _finding(
-    finding: Finding, writer: _Writer, cell_of: Mapping[int, int]
+    finding: Finding, writer: _Writer, cells_of: Mapping[int, Sequence[int]]
 ) -> dict[str, Any]:
     times = [(event.index, *writer.time_of(event.index)) for event in finding.events]
     return {
         "id": finding.id,
         "kind": printable(finding.kind, _NAME_WIDTH),
         "color": family(finding.pattern),
-        "cells": sorted({cell_of[w] for w in finding.windows if w in cell_of}),
+        "cells": sorted({i for w in finding.windows for i in cells_of.get(w, ())}),
         "events": [
             [row, start - writer.origin, length] for row, start, length in times
         ],

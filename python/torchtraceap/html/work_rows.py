@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torchtraceap.devices import device_text
 from torchtraceap.safe_text import printable
-from torchtraceap.stretches import SAVED_BY_EACH, labeled_stretches
+from torchtraceap.stretches import FLAGGED, SAVED_BY_EACH, labeled_stretches
 from torchtraceap.thread_table import PARTS
 from torchtraceap.units import share_text, time_text
 from torchtraceap.work_tables import size_text
@@ -154,6 +154,7 @@ def _overlap(report: Report) -> Table:
 
 def _windows(report: Report) -> Table:
     stretches = labeled_stretches(report)
+    asked = (FLAGGED,) if report.detection.run else ()
     rows = [
         (
             Cell(s.name, w.index),
@@ -166,6 +167,7 @@ def _windows(report: Report) -> Table:
             _NO if w.device is None else Cell(device_text(w, report), w.device),
             _share(s.busy_us, s.duration_us) if w.device is not None else _NO,
             _share(s.wasted_us, s.duration_us),
+            *((Cell(s.flagged),) if asked else ()),
             Cell(
                 ", ".join(
                     f"{printable(label.pattern)} {share_text(share, 1)}"
@@ -183,6 +185,7 @@ def _windows(report: Report) -> Table:
         "device",
         "busy",
         "lost",
+        *asked,
         SAVED_BY_EACH,
     )
     title = "Windows, most wasted time first, like neighbors as one"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from torchtraceap.analysis_plan import plan_analysis
 from torchtraceap.arguments import checked_int, of_type
+from torchtraceap.detection.wish import AUTO, Wish
 from torchtraceap.profiling import live, place
 from torchtraceap.profiling.cycle_files import CycleFiles
 from torchtraceap.profiling.notices import guarded, reason, show, warn
@@ -55,7 +56,7 @@ class Analyzer:
             ``tensorboard_trace_handler(...)`` or one of your own.
         keep: How many reports to keep in `reports`; each holds its trace in memory.
         name: What names of files begin with.
-        max_events, config, rules: As for ``analyze``.
+        max_events, config, rules, detector: As for ``analyze``.
 
     Attributes:
         reports: Those of the last cycles, the latest last.
@@ -81,8 +82,9 @@ class Analyzer:
         max_events: int | None = None,
         config: Config | None = None,
         rules: Iterable[Rule | str] = (),
+        detector: Wish = AUTO,
     ) -> None:
-        self._plan = plan_analysis(max_events, config, rules)
+        self._plan = plan_analysis(max_events, config, rules, detector)
         self._files = CycleFiles(folder, formats, name)
         self._verbosity = checked_int("verbosity", verbosity, 0, 2)
         self._callbacks = _functions("callbacks", callbacks)

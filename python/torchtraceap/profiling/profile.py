@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from torchtraceap.arguments import instead_of, of_type
+from torchtraceap.detection.wish import AUTO, Wish
 from torchtraceap.profiling.analyzer import Analyzer, Handler
 from torchtraceap.profiling.plan import Plan
 from torchtraceap.profiling.session import Session
@@ -39,6 +40,7 @@ def profile(
     max_events: int | None = None,
     config: Config | None = None,
     rules: Iterable[Rule | str] = (),
+    detector: Wish = AUTO,
     **torch_options: Any,
 ) -> Session:
     """Profile a few steps of a loop and say what wastes time in them::
@@ -67,7 +69,7 @@ def profile(
         on_trace_ready: Handlers of yours, one or several, called with torch's profiler
             after the analysis.
         folder: As for ``Analyzer``; so are formats, budget, verbosity, callbacks, keep,
-            name, max_events, config and rules.
+            name, max_events, config, rules and detector.
         **torch_options: Options of ``torch.profiler.profile``, such as ``activities``
             or ``profile_memory``. ``with_stack`` and ``record_shapes`` are True unless
             given.
@@ -94,6 +96,7 @@ def profile(
         max_events=max_events,
         config=config,
         rules=rules,
+        detector=detector,
     )
     options = {"with_stack": True, "record_shapes": True, **torch_options}
     _refuse_unknown(options)

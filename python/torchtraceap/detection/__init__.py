@@ -1,0 +1,7 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""detection: what a learned model says beside the rules; it needs torch."""
+
+from pathlib import Path
+
+#: The weights that come with the package, where they do.
+BUNDLED = Path(__file__).parents[1] / "weights" / "detector.safetensors"

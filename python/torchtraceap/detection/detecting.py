@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""detecting.py: asks the model about a report, or says why it was not asked."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from torchtraceap import _core
+from torchtraceap.detection.detection import (
+    EVENTS,
+    FALSE_ALARMS,
+    SIDES,
+    Detection,
+    likely,
+)
+from torchtraceap.detection.model import LoadedModel, load_model, untold_seconds
+from torchtraceap.detection.wish import AUTO, OFF
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from torchtraceap.features import Features
+    from torchtraceap.report import Report
+    from torchtraceap.windows import Window
+
+#: A side is said by rules to lose something from this share of a window on: that is
+#: what the model is trained to tell.
+_LOSS = 0.05
+#: Rules explain a window of which they say this much, on any side: less is what every
+#: window has.
+_EXPLAINED = 0.02
+#: What may go wrong with a model of which nobody asked for by name.
+_FAILURES = (ImportError, ValueError, OSError, RuntimeError, MemoryError)
+_UNLIKE = "the trace is unlike those that it learned from"
+
+
+def detect(report: Report, wish: str) -> Detection:
+    """Return what the model that is wished for says of a report.
+
+    The first call in a process loads torch and the weights. With "auto" nothing that
+    is missing or wrong is an error.
+
+    Raises ValueError if a file of weights that was named cannot be used.
+    """
+    if wish == OFF:
+        return Detection("off", "it is switched off")
+    if report.quality.verdict == "unusable":
+        return Detection("unusable", "the trace is unusable")
+    windows = report.rule_windows
+    if not windows:
+        return Detection("empty", "the trace has no windows")
+    try:
+        loaded = load_model(None if wish == AUTO else wish)
+        begin = time.perf_counter()
+        features = report.features()
+        told = loaded.say(features, EVENTS)
+    except _FAILURES as error:
+        if wish == AUTO:
+            return Detection("missing", str(error))
+        raise ValueError(str(error)) from error
+    return _detection(
+        loaded,
+        told,
+        _rows(told["events"], features),
+        windows,
+        load_seconds=untold_seconds(),
+        score_seconds=time.perf_counter() - begin,
+    )
+
+
+def _detection(
+    loaded: LoadedModel,
+    told: dict[str, Any],
+    events: NDArray[np.int64],
+    windows: Sequence[Window],
+    **seconds: float,
+) -> Detection:
+    model, patterns = loaded.model, tuple(loaded.module.pattern_names())
+    strangeness = np.asarray(told["strangeness"])
+    strange = bool(np.median(strangeness) > model.trace_from)
+    abstained = (strangeness > model.window_from) | strange
+    thresholds = [float(model.threshold(side, FALSE_ALARMS)) for side in (0, 1)]
+    probability = np.array(told["probability"], np.float32)
+    probability[abstained] = np.nan
+    # A model that looks at the device's side of what has none says nothing.
+    probability[[window.device is None for window in windows], 1] = np.nan
+    flagged = probability > np.array(thresholds)
+    by_rules, explained = _of_rules(windows)
+    return Detection(
+        status="run",
+        why=_UNLIKE if strange else None,
+        weights=loaded.path,
+        card=dict(model.card),
+        device=loaded.device,
+        thresholds=(thresholds[0], thresholds[1]),
+        patterns=patterns,
+        probability=probability,
+        types=np.asarray(told["types"]),
+        guess=likely(np.asarray(told["types"]), patterns),
+        recoverable=np.asarray(told["recoverable"]),
+        events=events,
+        abstained=abstained,
+        flagged=flagged,
+        by_rules=by_rules,
+        unexplained=flagged.any(axis=1) & ~explained,
+        **seconds,
+    )
+
+
+def _rows(tokens: NDArray[np.int64], features: Features) -> NDArray[np.int64]:
+    """Return the rows of the trace that tokens stand for; -1 stays."""
+    if not len(features.row):
+        return np.full(tokens.shape, -1, np.int64)
+    return np.where(tokens >= 0, features.row[np.maximum(tokens, 0)].astype(int), -1)
+
+
+def _of_rules(
+    windows: Sequence[Window],
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Return by side, [n, 2], whether rules see a loss, and, [n], whether they explain
+    anything of a window.
+
+    Time of patterns that are nobody's fault, such as the profiler's, is no loss, but
+    explained.
+    """
+    nobodys = {pattern.name for pattern in _core.patterns() if not pattern.user_finding}
+    wasted = np.zeros((len(windows), 2))
+    saved = np.zeros((len(windows), 2))
+    most = np.zeros(len(windows))
+    for number, window in enumerate(windows):
+        for label in window.labels:
+            most[number] = max(most[number], label.saved_fraction)
+            if label.pattern not in nobodys:
+                side = SIDES.index(label.side)
+                wasted[number, side] += label.wasted_fraction
+                saved[number, side] = max(saved[number, side], label.saved_fraction)
+    cpu = np.array([window.cpu_wasted_fraction for window in windows])
+    gpu = np.array([window.gpu_wasted_fraction for window in windows])
+    explained = np.maximum(cpu + gpu, most) >= _EXPLAINED
+    return np.maximum(wasted, saved) >= _LOSS, explained

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""model.py: a model from its file, loaded once in a process."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from torchtraceap.detection import BUNDLED
+from torchtraceap.torch_module import load_torch_module
+
+if TYPE_CHECKING:
+    from torchtraceap.features import Features
+
+
+@dataclass(frozen=True)
+class LoadedModel:
+    """A model that is ready to be asked."""
+
+    model: Any  # ``_torch.Model``.
+    module: ModuleType  # ``_torch``.
+    path: str
+    device: str
+
+    def say(self, features: Features, events: int) -> dict[str, Any]:
+        """Return what ``Model.say`` does of all windows of a report."""
+        arrays = self.module.Arrays(
+            features.windows, features.tokens, features.token_begin
+        )
+        told: dict[str, Any] = self.model.say(arrays, events=events)
+        return told
+
+
+_loaded: dict[tuple[str, int], LoadedModel] = {}
+_untold: list[float] = []
+
+
+def load_model(path: str | None) -> LoadedModel:
+    """Return a model, None: the bundled one; of the same file the same.
+
+    Raises ImportError if there is no torch, no module ``_torch`` for it, or nothing is
+    bundled; WeightsError, a ValueError, if the file is none of this version's.
+    """
+    if path is None:
+        if not BUNDLED.is_file():
+            raise ImportError("this torchtraceap comes without weights for it")
+        path = str(BUNDLED)
+    # One that is not there is for the module to complain of.
+    written = os.stat(path).st_mtime_ns if os.path.exists(path) else 0
+    key = (os.path.abspath(path), written)
+    if known := _loaded.get(key):
+        return known
+    begin = time.perf_counter()
+    module, device = load_torch_module(), _device()
+    loaded = LoadedModel(module.Model.load(path, device=device), module, path, device)
+    _loaded.clear()  # Who trains one after another need not keep all.
+    _loaded[key] = loaded
+    _untold.append(time.perf_counter() - begin)
+    return loaded
+
+
+def untold_seconds() -> float:
+    """Return how long loading took, torch and weights, since it was asked last: what
+    the first report that rests on it has to name."""
+    seconds = sum(_untold)
+    _untold.clear()
+    return seconds
+
+
+def load_named(path: str) -> None:
+    """Load a model that a user names, for what is wrong with it to be said at once.
+
+    Raises ValueError, which says it.
+    """
+    try:
+        load_model(path)
+    except (ImportError, OSError, RuntimeError) as error:
+        raise ValueError(str(error)) from error
+
+
+def _device() -> str:
+    import torch
+
+    return "cuda" if torch.cuda.is_available() else "cpu"
