@@ -175,7 +175,7 @@ corpus: build extra-benchmark  ## Make the labeled corpus and the table of basel
 	python benchmarks/detector/evaluate.py $(CORPUS)
 
 corpus-small: build extra-benchmark  ## Try every part of it on a small one (5 minutes)
-	python benchmarks/corpus/build.py --out $(CORPUS)-small --seed $(SEED) --small
+	python benchmarks/corpus/build.py --out $(CORPUS)-small --seed $(SEED) --small --tokens
 	python benchmarks/corpus/trial.py $(CORPUS)-small
 
 # --- Care ------------------------------------------------------------------------

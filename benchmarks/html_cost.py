@@ -3,8 +3,9 @@
 """html_cost.py [--times N] TRACE...: what an HTML report costs beside the analysis.
 
 Prints a Markdown table. Times are CPU seconds of the process, the least of three runs:
-of loading and analyzing with the printed summary, and of the page after that. With
-``--times`` each trace is first repeated so many times over, in a temporary file.
+of loading and analyzing with the printed summary, and of the page after that; without
+the learned detector, of which benchmarks/detector/speed.py tells. With ``--times`` each
+trace is first repeated so many times over, in a temporary file.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ def row(name: str, trace: Path) -> str:
     analysis, page, size = [], [], 0
     for _ in range(_RUNS):
         begin = time.process_time()
-        report = torchtraceap.analyze(trace, progress=False)
+        report = torchtraceap.analyze(trace, detector="off", progress=False)
         report.summary(windows=5)
         middle = time.process_time()
         size = len(report.to_html().encode())

@@ -114,7 +114,7 @@ def told(data: bytes) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "trace.json.gz")
         path.write_bytes(data)
-        return findings_of(torchtraceap.analyze(path))
+        return findings_of(torchtraceap.analyze(path, detector="off"))
 
 
 def findings_of(report: torchtraceap.Report) -> dict[str, Any]:
@@ -139,7 +139,8 @@ def dry(row: Row, side: str) -> dict[str, Any]:
             for _ in range(2 * DRY_STEPS):
                 twin.step()
                 run.step()
-    report = run.report(host_us=HOST_US, steps=(DRY_STEPS, 2 * DRY_STEPS - 1))
+    steps_told = (DRY_STEPS, 2 * DRY_STEPS - 1)
+    report = run.report(host_us=HOST_US, steps=steps_told, detector="off")
     usual = run.usual_step
     steps = [step.end_us - step.start_us for step in report.steps[:DRY_STEPS]]
     # The host runs ahead of a slower device, which is then what a step takes.

@@ -6,7 +6,8 @@
 
 CORPUS is what build.py --small made. Records a pair by record_cuda.py on the CPU and
 makes runs of it beside the corpus, in CORPUS-gold, as nothing else may hold them; then
-gates, data sheet, baselines and scores of CORPUS. Figures of so small a corpus mean
+gates, data sheet, training set, baselines (the detector is one of them) and scores of
+CORPUS. Figures of so small a corpus mean
 nothing: what fails is a program that does not run to its end. Exit codes: 0, or that of
 the first that failed.
 """
@@ -48,6 +49,7 @@ def main() -> int:
         or part("compact.py", gold)
         or _gates(took, corpus)
         or part("../detector/datasheet.py", corpus)
+        or part("../detector/training_set.py", corpus)
         or part("../detector/evaluate.py", corpus, "--quick", "--report-only")
         or part("../detector/score.py", corpus, "--write-folds", folds)
         or write_scores(corpus, scores.with_suffix(".npz"))

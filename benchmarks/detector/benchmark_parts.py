@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from baselines.table import BARE, BASELINES, TOGETHER
+from baselines.table import BARE, BASELINES, NETWORK, STACK, TOGETHER
 from corpus_facts import goals_of
 from splits import SPLITS
 from summary import Row
@@ -16,11 +16,12 @@ from table_text import HEADS, KINDS, LIMITS, main_table, table
 
 Rows = Mapping[tuple[str, str], Row]
 #: Shown by each thing that is held out.
-_SHOWN = ("busy fraction", "rules, windows of 128", "LightGBM", "rules + LightGBM")
+_SHOWN = ("busy fraction", "rules, windows of 128", "LightGBM", "rules + LightGBM",
+          NETWORK, STACK)  # fmt: skip
 #: Shown in detail in each split.
 _SHOWN_ALL = ("source only", "busy fraction", "rules, windows of 128",
               "LightGBM, weak", "RealMLP", "CatBoost", BARE, "LightGBM", TOGETHER,
-              "rules + LightGBM")  # fmt: skip
+              "rules + LightGBM", NETWORK, STACK)  # fmt: skip
 
 
 def split_table(rows: Rows, head: str) -> str:

@@ -13,7 +13,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from baselines.table import BARE, TOGETHER
+from baselines.table import BARE, NETWORK, STACK, TOGETHER
 from compact_corpus import SIDES, Corpus
 from corpus_facts import facts_of, patterns_of
 from folds import Skipped
@@ -33,9 +33,21 @@ PAIRS = (
     (TOGETHER, "LightGBM"),
     ("rules, windows of 128", "rules, windows of 512"),
     ("RealMLP", "LightGBM"),
-)
+    *((NETWORK, other) for other in ("rules, windows of 128", "LightGBM")),
+    *((STACK, other) for other in ("rules, windows of 128", "busy fraction",
+                                   "LightGBM", "rules + LightGBM", NETWORK)),
+)  # fmt: skip
 _LIBRARIES = ("catboost", "lightgbm", "pytabkit", "scikit-learn", "torch")
 Rows = Mapping[tuple[str, str], Row]
+
+
+def made_now() -> dict[str, Any]:
+    """Return when, and by which commit, something is made."""
+    return {
+        "date": datetime.now(timezone.utc).date().isoformat(),
+        "commit": _git("rev-parse", "--short=10", "HEAD"),
+        "dirty": bool(_git("status", "--porcelain", "--untracked-files=no")),
+    }
 
 
 def results_of(
@@ -49,9 +61,7 @@ def results_of(
     evidence = Evidence(corpus, rows, quick)
     results = {
         "made": {
-            "date": datetime.now(timezone.utc).date().isoformat(),
-            "commit": _git("rev-parse", "--short=10", "HEAD"),
-            "dirty": bool(_git("status", "--porcelain", "--untracked-files=no")),
+            **made_now(),
             "cores": len(os.sched_getaffinity(0)),
             "libraries": {name: version(name) for name in _LIBRARIES},
             "quick": quick,

@@ -88,13 +88,14 @@ def one_round(repeats: int, folder: Path, times: Times) -> int:
     with gzip.open(folder / "trace.json.gz") as file:
         size = len(file.read())
 
-    quiet = {"verbosity": 0}
+    exact = {"detector": "off"}  # benchmarks/detector/speed.py tells what it takes.
+    quiet = {"verbosity": 0, **exact}
     for name, handler in {
         "Analyzer": torchtraceap.Analyzer(**quiet),
         "Analyzer, then export .json": torchtraceap.Analyzer(
             **quiet, then=lambda prof: prof.export_chrome_trace(str(path))
         ),
-        "Analyzer, summary printed": torchtraceap.Analyzer(),
+        "Analyzer, summary printed": torchtraceap.Analyzer(**exact),
         "Analyzer, json": torchtraceap.Analyzer(folder, formats=["json"], **quiet),
         "Analyzer, trace (.json.gz)": torchtraceap.Analyzer(
             folder, formats=["trace"], **quiet

@@ -52,7 +52,7 @@ def step_less_events(report: torchtraceap.Report, pattern: str) -> float:
 
     Raises ValueError where a finding lists only its costliest events.
     """
-    found = [f for f in report.findings if f.pattern == pattern]
+    found = [f for f in report.rule_findings if f.pattern == pattern]
     if any(f.count > len(f.events) for f in found):
         raise ValueError(f"not all events of {pattern} are listed")
     spans = [(e.start_us, e.start_us + e.duration_us) for f in found for e in f.events]
@@ -75,7 +75,7 @@ def predict(
     """Ask a slow trace what it takes without a pattern, and without what `others`
     take away. A trace without findings of it is predicted as it is."""
     slow = step_ms(report)
-    found = [f for f in report.findings if f.pattern == pattern]
+    found = [f for f in report.rule_findings if f.pattern == pattern]
     if not found:
         return Prediction(slow, slow, slow, slow)
     result = torchtraceap.what_if(report, pattern, *others)
@@ -110,7 +110,7 @@ def analyzed(run: Training, protocol: Protocol) -> torchtraceap.Report:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "trace.json.gz")
         path.write_bytes(record(run, protocol).data)
-        return torchtraceap.analyze(path)
+        return torchtraceap.analyze(path, detector="off")
 
 
 def run_round(pair: TimedPair, protocol: Protocol) -> dict[str, Any]:
@@ -118,7 +118,9 @@ def run_round(pair: TimedPair, protocol: Protocol) -> dict[str, Any]:
     plain_slow, slow = run_twin(pair.slow, pair, protocol)
     plain_fixed, fixed = run_twin(pair.fixed, pair, protocol)
     left = [
-        f.recoverable_us or 0.0 for f in fixed.findings if f.pattern == pair.pattern
+        f.recoverable_us or 0.0
+        for f in fixed.rule_findings
+        if f.pattern == pair.pattern
     ]
     return compared(predict(slow, pair.pattern), step_ms(fixed)) | {
         "plain_slow": plain_slow,

@@ -18,4 +18,5 @@ FOLDERS += [ROOT / "tests" / "python"]
 # Behind all others: these folders are full of common names.
 sys.path += map(str, FOLDERS)
 # As of tests/python/conftest.py.
+os.environ["TORCHTRACEAP_DETECTOR"] = "off"
 os.environ.setdefault("OMP_NUM_THREADS", "1")

@@ -27,6 +27,7 @@ import torchtraceap
 
 pytestmark = pytest.mark.verify
 CORPUS = Path(runs.__file__).parent
+TINY = CORPUS.parents[1] / "tests/data/kineto2021-computeProperties-tiny.json.gz"
 #: Seconds, of programs that others run beside.
 LONG = 900
 RUN = runs.Run("a", "R", "g", "slow", "pose", "hrnet", True, 1)
@@ -281,3 +282,17 @@ def test_a_damaged_run_is_named(tmp_path: Path, file: str) -> None:
     assert done.returncode == 2
     assert str(path) in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_corpus_is_labeled_by_rules_whatever_detector_there_is() -> None:
+    # compact.py as it is started, not as the tests are, which switch it off anyway.
+    asks = (
+        "import os, compact, torchtraceap as t; "
+        f"print(t.analyze({str(TINY)!r}).detection.status, "
+        "os.environ['TORCHTRACEAP_DETECTOR'])"
+    )
+    line = [sys.executable, "-c", asks]
+    # It would be refused if it were asked.
+    wished = os.environ | {"TORCHTRACEAP_DETECTOR": "/no/weights.safetensors"}
+    done = subprocess.run(line, capture_output=True, text=True, env=wished, cwd=CORPUS)
+    assert done.stdout.split() == ["off", "off"], done.stderr

@@ -52,7 +52,7 @@ def _task(folder: Path, split: str, corpus: Corpus | None = None) -> Task:
 
 #: What these numbers have no columns for, what needs a file, what is to come.
 NOT_HERE = {
-    "TabICL", "TabM-D", "transformer", "transformer without the tree", BARE,
+    "TabICL", "TabM-D", "transformer", "rules + trees + transformer", BARE,
     *(f"{tool}'s rules" for tool in PEERS), *plain.IDLE,
 }  # fmt: skip
 

@@ -50,7 +50,7 @@ using NamedObjects = std::map<std::string, pybind11::object>;
 struct StackArrays {
   std::optional<NamedArrays> trees;
   std::optional<pybind11::array> mix;
-  std::array<float, 2> types_mix;
+  std::array<float, 3> types_mix;
   float recoverable_mix;
   std::optional<std::array<pybind11::array, 2>> calibration;
   std::optional<NamedObjects> known;

@@ -26,7 +26,7 @@ struct HeldModel {
 HeldModel made_model(std::shared_ptr<HeldNetwork> network,
                      const std::optional<NamedArrays>& trees,
                      const std::optional<py::array>& mix,
-                     std::array<float, 2> types_mix, float recoverable_mix,
+                     std::array<float, 3> types_mix, float recoverable_mix,
                      const std::optional<std::array<py::array, 2>>& calibration,
                      const std::optional<NamedObjects>& known, Card card) {
   auto stack = stack_of({trees, mix, types_mix, recoverable_mix, calibration, known});
@@ -79,6 +79,14 @@ void bind_model(py::module_& m) {
            py::arg("recoverable_mix") = Mix().recoverable,
            py::arg("calibration") = py::none(), py::arg("known") = py::none(),
            py::arg("card") = Card())
+      .def(
+          "with_network",
+          [](const HeldModel& self, std::shared_ptr<HeldNetwork> network, Card card) {
+            Model model(network->detector, self.model.stack(), std::move(card));
+            return HeldModel{std::move(network), std::move(model)};
+          },
+          py::arg("network").none(false), py::arg("card"),
+          "Another network, read together with the same trees and thresholds.")
       .def_static("load", &loaded, py::arg("path"), py::arg("device") = "cpu")
       .def(
           "save",

@@ -67,7 +67,7 @@ Known known_of(const NamedObjects& objects) {
   return out;
 }
 
-Mix mix_of(const std::optional<py::array>& sides, std::array<float, 2> types,
+Mix mix_of(const std::optional<py::array>& sides, std::array<float, 3> types,
            float recoverable) {
   Mix out;
   if (sides) {

@@ -18,6 +18,18 @@ namespace {
 // Keeps the logit of the rules finite, within about 4.6.
 constexpr double kRulesEdge = 0.01;
 
+double rules_logit(double share) {
+  const auto r = std::clamp(share, 0.0, 1.0);
+  return std::log((r + kRulesEdge) / (1 - r + kRulesEdge));
+}
+
+// What rules say that the i-th pattern wastes of a window; 0 where it is not known.
+double rules_share(std::span<const float> windows, std::size_t window, std::size_t i) {
+  const auto columns = features::window_columns().size();
+  const auto share = windows[window * columns + features::kStatistics + i];
+  return std::isnan(share) ? 0 : static_cast<double>(share);
+}
+
 float sigmoid(double logit) { return static_cast<float>(1 / (1 + std::exp(-logit))); }
 
 double weighed(std::span<const float> weights, std::initializer_list<double> values) {
@@ -88,20 +100,16 @@ std::vector<float> Known::strangeness(std::span<const float> windows) const {
 }
 
 std::vector<float> rules_input(std::span<const float> windows) {
-  const auto columns = features::window_columns().size();
   const auto& sides = pattern_sides();
   const auto count = count_rows(windows);
   std::vector<float> out(2 * count);
   for (std::size_t w = 0; w < count; ++w) {
     double wasted[2] = {0, 0};
     for (std::size_t i = 0; i < sides.size(); ++i) {
-      const auto share = windows[w * columns + features::kStatistics + i];
-      if (!std::isnan(share)) wasted[sides[i]] += static_cast<double>(share);
+      wasted[sides[i]] += rules_share(windows, w, i);
     }
     for (std::size_t side = 0; side < 2; ++side) {
-      const auto r = std::clamp(wasted[side], 0.0, 1.0);
-      out[2 * w + side] =
-          static_cast<float>(std::log((r + kRulesEdge) / (1 - r + kRulesEdge)));
+      out[2 * w + side] = static_cast<float>(rules_logit(wasted[side]));
     }
   }
   return out;
@@ -133,7 +141,8 @@ Said read_together(const Stack& stack, std::span<const float> windows,
       out.trees.push_back(stack.trees.none() ? NAN : sigmoid(trees(side)));
     }
     for (std::size_t i = 0; i < types; ++i) {
-      scores[i] = weighed(mix.types, {network(2 + i), trees(2 + i)});
+      scores[i] = weighed(mix.types, {network(2 + i), trees(2 + i),
+                                      rules_logit(rules_share(windows, w, i))});
     }
     share_types(scores, std::span(out.types).subspan(w * types, types));
     const auto share = static_cast<double>(mix.recoverable);

@@ -21,9 +21,9 @@ struct Mix {
   /// Of the CPU's and the GPU's side: probability = sigmoid([0] network's logit + [1]
   /// trees' raw + [2] rules' logit, see rules_input(), + [3]).
   std::array<std::array<float, 4>, 2> sides = {{{1, 0, 0, 0}, {1, 0, 0, 0}}};
-  /// Score of a type = [0] network's logit + [1] trees' raw; shares are a softmax over
-  /// the types of a side.
-  std::array<float, 2> types = {1, 0};
+  /// Score of a type = [0] network's logit + [1] trees' raw + [2] rules' logit of that
+  /// pattern; shares are a softmax over the types of a side.
+  std::array<float, 3> types = {1, 0, 0};
   /// The network's share in what is recoverable; the rest is the trees'. 0 to 1.
   float recoverable = 1;
 };

@@ -33,7 +33,7 @@ void for_each_tensor(T& trees, M& mix, C& calibration, K& known, Visit visit) {
   TTA_TREES(TTA_VISIT)
 #undef TTA_VISIT
   visit("mix.sides", mix.sides, Shape{2, 4});
-  visit("mix.types", mix.types, Shape{2});
+  visit("mix.types", mix.types, Shape{3});
   visit("mix.recoverable", mix.recoverable, Shape{});
   visit("calibration.cpu", calibration.negatives[0], Shape{kAny});
   visit("calibration.gpu", calibration.negatives[1], Shape{kAny});

@@ -288,8 +288,8 @@ class Model:
         mix: numpy.ndarray | None = None,
         types_mix: typing.Annotated[
             collections.abc.Sequence[typing.SupportsFloat | typing.SupportsIndex],
-            "FixedSize(2)",
-        ] = [1.0, 0.0],
+            "FixedSize(3)",
+        ] = [1.0, 0.0, 0.0],
         recoverable_mix: typing.SupportsFloat | typing.SupportsIndex = 1.0,
         calibration: typing.Annotated[
             collections.abc.Sequence[numpy.ndarray], "FixedSize(2)"
@@ -313,6 +313,12 @@ class Model:
         side: typing.SupportsInt | typing.SupportsIndex,
         false_alarms: typing.SupportsFloat | typing.SupportsIndex,
     ) -> float: ...
+    def with_network(
+        self, network: Network, card: collections.abc.Mapping[str, str]
+    ) -> Model:
+        """
+        Another network, read together with the same trees and thresholds.
+        """
     @property
     def card(self) -> dict[str, str]: ...
     @property

@@ -69,6 +69,10 @@ class WeightsError(ValueError):
     """
 
 
+class TrainingError(ValueError):
+    """Nothing can be learned from what was given: ``str()`` says why and what to do."""
+
+
 # Shown in tracebacks under the name that users import.
 for _error in (TraceError, ConfigError, RuleError):
     _error.__module__ = "torchtraceap"

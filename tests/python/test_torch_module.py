@@ -168,7 +168,7 @@ def test_a_model_comes_back(
         network,
         trees=one_tree(module),
         mix=np.array([[0.5, 1, 0.1, -1], [1, 0, 0.2, 0]], np.float32),
-        types_mix=(1.0, 0.5),
+        types_mix=(1.0, 0.5, 0.25),
         recoverable_mix=0.5,
         calibration=(np.linspace(0, 1, 99, dtype=np.float32), np.empty(0, np.float32)),
         known={

@@ -47,7 +47,7 @@ def natural_patterns(scene: Scene) -> dict[str, Edits]:
     gains: dict[str, int] = {}
     found: dict[str, list[int]] = {}
     for index, (finding, gain) in enumerate(
-        zip(scene.report.findings, scene.core.gains, strict=False)
+        zip(scene.report.rule_findings, scene.core.gains, strict=False)
     ):
         if gain is None or scene.core.doubts[index]:
             continue

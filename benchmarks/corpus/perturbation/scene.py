@@ -48,7 +48,8 @@ class Scene:
         Raises:
             ValueError: Its replay is not to be believed; the message says why.
         """
-        self.report = analyze(str(path), quiet=True, max_events=None, **part)
+        options = {"quiet": True, "max_events": None, "detector": "off"}
+        self.report = analyze(str(path), **options, **part)
         self.core, self.analysis = self.report.core_replay
         fidelity = self.core.fidelity
         if fidelity is None:

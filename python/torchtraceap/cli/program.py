@@ -22,6 +22,7 @@ from torchtraceap.cli import (
     dryrun,
     inspect,
     patterns,
+    train,
     what_if,
 )
 from torchtraceap.cli.loading import loading_options
@@ -39,6 +40,7 @@ _COMMANDS = (
     dryrun,
     inspect,
     patterns,
+    train,
     completion,
 )
 _EXAMPLES = (

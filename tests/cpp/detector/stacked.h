@@ -50,7 +50,7 @@ inline Stack small_stack() {
   Stack out;
   out.trees = Forest(small_trees());
   out.mix.sides = {{{0.5f, 0.25f, 0.125f, -1}, {2, 0, 1, 0.5f}}};
-  out.mix.types = {1, 0.5f};
+  out.mix.types = {1, 0.5f, 0.25f};
   out.mix.recoverable = 0.75f;
   out.calibration.negatives = {{{0.1f, 0.2f, 0.2f, 0.7f}, {0, 0.5f, 1}}};
   out.known.center.assign(columns, 0.5f);

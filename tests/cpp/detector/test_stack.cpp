@@ -87,7 +87,10 @@ TEST(Stack, ReadsAllTogetherAsByHand) {
   const auto last = static_cast<double>(logits.back());
   EXPECT_NEAR(said.recoverable[0], 0.75 * sigmoid_of(last) + 0.25 * 0.125, 1e-6);
   double sums[2] = {0, 0}, weights[2] = {0, 0};
-  const auto weight = [&](std::size_t i) { return std::exp(double{logits[2 + i]}); };
+  const auto weight = [&](std::size_t i) {
+    const double r = made.windows[features::kStatistics + i];
+    return std::exp(logits[2 + i] + std::log((r + 0.01) / (1 - r + 0.01)) / 4);
+  };
   for (std::size_t i = 0; i < types; ++i) {
     sums[pattern_sides()[i]] += double{said.types[i]};
     weights[pattern_sides()[i]] += weight(i);
@@ -123,7 +126,7 @@ TEST(Stack, ExtremeNumbersStayShares) {
   for (std::size_t i = 0; i < made.windows.size(); i += 2) made.windows[i] = most;
   auto stack = small_stack();
   stack.mix.sides[0] = {most, -most, most, most};
-  stack.mix.types = {most, -most};
+  stack.mix.types = {most, -most, most};
   std::fill(stack.known.whiten.begin(), stack.known.whiten.end(), most);
   for (const auto logit : {most, -most}) {
     const std::vector<float> logits(2 * output_count(), logit);

@@ -1,0 +1,247 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""model_card.py CORPUS: what the shipped weights are, and how good on what they never saw.
+
+    python benchmarks/detector/model_card.py CORPUS               # prints it
+    python benchmarks/detector/model_card.py CORPUS --page        # docs/model_card.md
+
+The bundled file itself is asked about origins of real traces that are held out (S8)
+and, with --open-gold, about gold (S7). How its recipe does on the other splits, where
+it has to be trained anew, is in docs/benchmark.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from baselines.transformer import said_of_runs
+from benchmark_results import made_now
+from compact_corpus import SIDES, Corpus, CorpusError, read_corpus
+from folds import Fold
+from judging.figures import judge
+from judging.judged import Scores
+from sklearn.metrics import precision_recall_curve, roc_auc_score
+from splits import folds_of
+from table_text import table
+from window_labels import Labels, label_windows
+
+_ROOT = Path(__file__).resolve().parents[2]
+RESULTS = _ROOT / "benchmarks" / "results" / "model_card.json"
+PAGE = _ROOT / "docs" / "model_card.md"
+#: Rows of the table: what is said, and its name in words.
+VOICES = {
+    "rules": "rules", "trees": "trees", "network": "network", "probability": "stack",
+}  # fmt: skip
+#: Figures of a head, and what stands above them.
+_FIGURES = {
+    "auroc": "AUROC", "auroc_idle": "busy < 0.5", "auroc_mid": "0.5-0.9",
+    "auroc_busy": "> 0.9", "auroc_trace": "within a trace", "err": "where rules err",
+    "precision": "precision at recall 0.6", "ece": "ECE",
+}  # fmt: skip
+_PROMISED = 0.01
+#: Windows that rules see this much in are theirs.
+_RULES_SAY = 0.05
+
+
+def measure(corpus: Corpus, weights: Path, gold: bool) -> dict[str, Any]:
+    """Return all figures of a file of weights."""
+    from torchtraceap.torch_module import load_torch_module
+
+    model = load_torch_module().Model.load(str(weights))
+    labels = label_windows(corpus)
+    folds, _ = folds_of(corpus, labels)
+    wanted = ("S7", "S8") if gold else ("S8",)
+    found = {
+        f.split: _fold(corpus, labels, f, model) for f in folds if f.split in wanted
+    }
+    limits = {
+        f"{rate:g}": [float(model.threshold(side, rate)) for side in range(len(SIDES))]
+        for rate in (0.01, 0.05)
+    }
+    return {
+        "made": made_now(),
+        "corpus": corpus.digest,
+        "card": dict(model.card),
+        "bytes": weights.stat().st_size,
+        "sha256": hashlib.sha256(weights.read_bytes()).hexdigest(),
+        "parameters": model.network.parameters,
+        "thresholds": limits,
+        "splits": found,
+    }
+
+
+def _fold(corpus: Corpus, labels: Labels, fold: Fold, model: Any) -> dict[str, Any]:
+    rows = np.flatnonzero((fold.test >= 0).any(axis=0))
+    runs = np.unique(corpus.run[rows])
+    said = said_of_runs(model, corpus, runs)
+    at = said.pop("at")
+    where = np.searchsorted(at, rows)
+    claimed = np.nan_to_num(corpus.rules)
+    by_side = [claimed[:, corpus.sides == s].sum(axis=1) for s in range(len(SIDES))]
+    rules = np.stack(by_side, axis=1).clip(0, 1)
+    told = {name: said[name][where] for name in ("trees", "network", "probability")}
+    told["rules"] = rules[rows]
+    strange = said["strangeness"] > model.window_from
+    medians = [np.median(said["strangeness"][corpus.run[at] == run]) for run in runs]
+    out: dict[str, Any] = {
+        "windows": len(rows),
+        "traces": len(runs),
+        "abstained_windows": float(strange.mean()),
+        "abstained_traces": float((np.array(medians) > model.trace_from).mean()),
+        "voices": {},
+        "false_alarms": {},
+    }
+    for name in VOICES:
+        kinds = claimed[rows] if name == "rules" else said["types"][where]
+        own = corpus.rules[rows].clip(0, 1)
+        share = np.nan_to_num(own).sum(axis=1).clip(0, 1)
+        recoverable = share if name == "rules" else said["recoverable"][where]
+        heads = told[name].T.astype(float)
+        scores = Scores(heads, kinds, recoverable, name != "rules")
+        figures = judge(corpus, labels, fold, rows, scores).figures
+        for side, head in enumerate(SIDES):
+            truth = fold.test[side, rows]
+            figures |= _further(head, truth, heads[side], rules[rows, side])
+        out["voices"][name] = {k: float(v) for k, v in figures.items()}
+    for side, head in enumerate(SIDES):
+        negative = fold.test[side, rows] == 0
+        if negative.any():
+            limit = model.threshold(side, _PROMISED)
+            flagged = told["probability"][negative, side] > limit
+            out["false_alarms"][head] = float(flagged.mean())
+    return out
+
+
+def _further(
+    head: str, truth: np.ndarray, said: np.ndarray, rules: np.ndarray
+) -> dict[str, float]:
+    """Return the area where rules are wrong, and the precision at a recall of 0.6."""
+    out = {}
+    asked = truth >= 0
+    wrong = asked & ((rules >= _RULES_SAY) != (truth == 1))
+    if len(np.unique(truth[wrong])) == 2:
+        out[f"{head}_err"] = float(roc_auc_score(truth[wrong], said[wrong]))
+    if len(np.unique(truth[asked])) == 2:
+        precision, recall, _ = precision_recall_curve(truth[asked], said[asked])
+        out[f"{head}_precision"] = float(precision[recall >= 0.6].max())
+    return out
+
+
+def page_text(results: dict[str, Any]) -> str:
+    """Return the page."""
+    made, card = results["made"], results["card"]
+    facts = "\n".join(f"| {name} | {value} |" for name, value in sorted(card.items()))
+    parts = [
+        _TEXT.format(
+            date=made["date"], commit=made["commit"],
+            dirty=" with changes" if made["dirty"] else "",
+            corpus=results["corpus"], size=results["bytes"] / 1e6,
+            sha=results["sha256"], parameters=results["parameters"], facts=facts,
+        )
+    ]  # fmt: skip
+    for split, found in results["splits"].items():
+        parts.append(_split_text(split, found))
+    return "\n\n".join(parts) + "\n"
+
+
+def _split_text(split: str, found: dict[str, Any]) -> str:
+    what = {"S7": "gold", "S8": "origins of real traces that are held out"}[split]
+    lines = [
+        f"## {split}: {what}", "",
+        f"{found['windows']:,} windows of {found['traces']:,} traces. Nothing is said "
+        f"of {found['abstained_windows']:.1%} of the windows and of "
+        f"{found['abstained_traces']:.0%} of the traces as a whole, which are unlike "
+        "what was learned; the figures below count them nevertheless.",
+    ]  # fmt: skip
+    for head in SIDES:
+        rows = []
+        for voice, name in VOICES.items():
+            figures = found["voices"][voice]
+            cells = [figures.get(f"{head}_{key}", np.nan) for key in _FIGURES]
+            if np.isfinite(cells).any():
+                rows.append([name, *(_number(cell) for cell in cells)])
+        if rows:
+            lines += ["", table([f"{split}, {head.upper()}", *_FIGURES.values()], rows)]
+        if head in found["false_alarms"]:
+            lines += ["", f"Of windows without a loss {found['false_alarms'][head]:.2%} "
+                      f"are flagged; {_PROMISED:.0%} was promised."]  # fmt: skip
+    rows = []
+    for voice, name in VOICES.items():
+        figures = found["voices"][voice]
+        keys = ("kind_accuracy", "kind_macro_f1", "recoverable_error")
+        if voice not in ("trees", "network"):
+            rows.append([name, *(_number(figures.get(key, np.nan)) for key in keys)])
+    head_row = [f"{split}, patterns", "accuracy", "macro-F1", "error of recoverable"]
+    return "\n".join([*lines, "", table(head_row, rows)])
+
+
+def _number(value: float) -> str:
+    return f"{value:.3f}" if np.isfinite(value) else "-"
+
+
+_TEXT = """# Model card of the bundled detector
+
+Written by `python benchmarks/detector/model_card.py CORPUS --page`; not edited by hand.
+
+{date}, commit {commit}{dirty}; corpus `{corpus}`.
+
+`python/torchtraceap/weights/detector.safetensors`, {size:.1f} MB, SHA-256 `{sha}`; a
+network of {parameters:,} parameters, boosted trees, and how both are read together with
+the rules' shares. Made by
+
+    python benchmarks/corpus/build.py --out build/corpus --seed 1 --tokens
+    python benchmarks/detector/training_set.py build/corpus
+    torchtraceap train build/corpus/compact --seed 1 --out detector.safetensors
+
+| what the file says of itself | |
+|---|---|
+{facts}
+
+**For**: ranking windows of PyTorch profiler traces by how likely an anti-pattern of the
+CPU's or GPU's side costs 5 % and more of their time, beside rules and replay, which
+are exact. **Not for**: passing or failing anything (budgets and pytest ask rules alone),
+other profilers' traces, or claims about a single window: probabilities are calibrated
+over many.
+
+It was trained on recorded CPU programs, simulated CUDA timelines and real CUDA traces
+into which patterns were put by replay: docs/corpus.md. No trace recorded on a GPU for
+this purpose was among them. How the recipe does on unseen programs, GPUs, strengths,
+mechanisms, patterns and generators is in docs/benchmark.md, what each part adds in
+docs/detector_ablations.md. Here the file itself is asked, about what it never saw."""
+
+
+def main() -> int:
+    """Measure as the command line says."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("corpus", type=Path, help="folder of a corpus")
+    parser.add_argument("--weights", type=Path, help="default: those that are bundled")
+    parser.add_argument("--open-gold", action="store_true", help="S7 too")
+    parser.add_argument("--page", action="store_true", help="write the page")
+    options = parser.parse_args()
+    from torchtraceap.detection import BUNDLED
+
+    try:
+        corpus = read_corpus(options.corpus)
+        if options.open_gold:
+            from gold_ledger import open_gold
+
+            open_gold(corpus)
+        results = measure(corpus, options.weights or BUNDLED, options.open_gold)
+    except CorpusError as error:
+        print(f"model_card.py: {error}", file=sys.stderr)
+        return 2
+    text = page_text(results)
+    print(text)
+    if options.page:
+        RESULTS.write_text(json.dumps(results, indent=1) + "\n", "utf-8")
+        PAGE.write_text(text, "utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

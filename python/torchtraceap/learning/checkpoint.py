@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""checkpoint.py: a training that was stopped, in a file, and which training that is."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from torchtraceap.errors import TrainingError, WeightsError
+from torchtraceap.learning.weights_file import read_metadata, write_with
+from torchtraceap.target_file import replacing
+
+if TYPE_CHECKING:
+    from torchtraceap.learning.loop import Phase
+    from torchtraceap.learning.traces import LearningTrace
+
+_KEY = "training"
+
+
+class Checkpoint:
+    """The file of a training, which only the same training goes on from."""
+
+    def __init__(self, path: Path, training: dict[str, str]) -> None:
+        self.path, self.training = path, training
+
+    def load(self, module: Any, device: str) -> Any:
+        """Return the network as it was kept, None: there is no file yet.
+
+        Raises:
+            TrainingError: The file is none of this training.
+        """
+        if not self.path.exists():
+            return None
+        where = os.fspath(self.path)
+        again = "Remove it to begin anew, or name another file."
+        try:
+            network = module.Network.load(where, device=device)
+            text = read_metadata(self.path).get(_KEY)
+        except (WeightsError, OSError) as error:
+            raise TrainingError(f"the checkpoint {error} {again}") from error
+        if text is None:
+            raise TrainingError(f"{where} holds weights, but no checkpoint. {again}")
+        kept = json.loads(text)
+        for name, ours in self.training.items():
+            if kept.get(name) != ours:
+                raise TrainingError(
+                    f"{where} is the checkpoint of another training: its {name} "
+                    f"{'are' if name.endswith('s') else 'is'} {kept.get(name)}, not "
+                    f"{ours}. {again}"
+                )
+        return network
+
+    def keep(self, network: Any) -> None:
+        """Write the file; the old one stays until the new one is whole.
+
+        Raises:
+            TrainingError: It cannot be written.
+        """
+        try:
+            with replacing(self.path) as new:
+                network.save(new, training=True)
+                told = {_KEY: json.dumps(self.training)}
+                write_with(Path(new), Path(new), told)
+        except (WeightsError, OSError) as error:
+            why = getattr(error, "strerror", None) or "there may be no room"
+            raise TrainingError(
+                f"the checkpoint {self.path} cannot be written: {why}. Check the "
+                "folder and the space on the disk."
+            ) from error
+
+
+def describe_training(
+    traces: Sequence[LearningTrace],
+    phases: Sequence[Phase],
+    config: dict[str, Any] | None,
+    seed: int,
+    begin: Path | None,
+) -> dict[str, str]:
+    """Return all that decides what is learned but the device, as short texts."""
+    return {
+        "seed": str(seed),
+        "steps": " + ".join(str(phase.steps) for phase in phases),
+        "recipe": _digest(repr([asdict(phase) for phase in phases])),
+        "network": repr(sorted((config or {}).items())) if begin is None else "",
+        "first weights": "nothing" if begin is None else _digest(begin.read_bytes()),
+        "traces": f"{len(traces)} ({_digest_of(traces)})",
+    }
+
+
+def _digest(data: str | bytes) -> str:
+    data = data.encode() if isinstance(data, str) else data
+    return hashlib.blake2b(data, digest_size=6).hexdigest()
+
+
+def _digest_of(traces: Sequence[LearningTrace]) -> str:
+    digest = hashlib.blake2b(digest_size=6)
+    for trace in traces:
+        about = (trace.name, trace.group, trace.source, trace.bad, trace.twin)
+        digest.update(repr(about).encode())
+        for array in (trace.windows, trace.any, trace.types, trace.recoverable):
+            digest.update(array.tobytes())
+    return digest.hexdigest()
