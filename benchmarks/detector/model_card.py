@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""model_card.py CORPUS: what the shipped weights are, and how good on what they never saw.
+"""model_card.py CORPUS: what the shipped weights are, how good on what they never saw.
 
     python benchmarks/detector/model_card.py CORPUS               # prints it
     python benchmarks/detector/model_card.py CORPUS --page        # docs/model_card.md
@@ -168,8 +168,9 @@ def _split_text(split: str, found: dict[str, Any]) -> str:
         if rows:
             lines += ["", table([f"{split}, {head.upper()}", *_FIGURES.values()], rows)]
         if head in found["false_alarms"]:
-            lines += ["", f"Of windows without a loss {found['false_alarms'][head]:.2%} "
-                      f"are flagged; {_PROMISED:.0%} was promised."]  # fmt: skip
+            share = found["false_alarms"][head]
+            lines += ["", f"Of windows without a loss {share:.2%} are flagged; "
+                      f"{_PROMISED:.0%} was promised."]  # fmt: skip
     rows = []
     for voice, name in VOICES.items():
         figures = found["voices"][voice]
@@ -204,9 +205,9 @@ the rules' shares. Made by
 
 **For**: ranking windows of PyTorch profiler traces by how likely an anti-pattern of the
 CPU's or GPU's side costs 5 % and more of their time, beside rules and replay, which
-are exact. **Not for**: passing or failing anything (budgets and pytest ask rules alone),
-other profilers' traces, or claims about a single window: probabilities are calibrated
-over many.
+are exact. **Not for**: passing or failing anything (budgets and pytest ask rules
+alone), other profilers' traces, or claims about a single window: probabilities are
+calibrated over many.
 
 It was trained on recorded CPU programs, simulated CUDA timelines and real CUDA traces
 into which patterns were put by replay: docs/corpus.md. No trace recorded on a GPU for
