@@ -10,6 +10,7 @@
 
 #include "bindings/signals.h"
 #include "bindings/torch_bindings.h"
+#include "detector/stack_file.h"
 #include "detector/columns.h"
 
 namespace tta::bindings {
@@ -86,10 +87,24 @@ void bind_network(py::module_& m) {
           py::arg("path"), py::arg("device") = "cpu")
       .def(
           "save",
-          [](const HeldNetwork& self, const std::string& path, bool training) {
-            self.detector->save(path, training);
+          [](const HeldNetwork& self, const std::string& path, bool training,
+             const Card& card) {
+            check(card);
+            self.detector->save(path, training, parts_of({}, card));
           },
-          py::arg("path"), py::kw_only(), py::arg("training"))
+          py::arg("path"), py::kw_only(), py::arg("training"),
+          py::arg("card") = Card())
+      .def(
+          "restart",
+          [](HeldNetwork& self, std::uint64_t seed) {
+            const std::scoped_lock lock(self.turn);
+            self.detector->restart(seed);
+          },
+          py::arg("seed"),
+          "Keep the weights; the next step is the first of a training of this seed.")
+      .def_property_readonly(
+          "card", [](const HeldNetwork& self) { return self.detector->card(); },
+          "What the file it was read from tells of itself.")
       .def_property_readonly(
           "config", [](const HeldNetwork& self) { return self.detector->config(); })
       .def_property_readonly(

@@ -130,6 +130,7 @@ Detector Detector::load(const TensorsFile& file, const std::string& device) {
   auto state = std::make_unique<State>(read_config(file), 0, on);
   load_weights(file, *state->network, state->optimizer);
   state->progress = read_progress(file);
+  state->card = read_card(file);
   return Detector(std::move(state));
 }
 
@@ -142,6 +143,11 @@ void Detector::save(const std::string& path, bool training,
 const Config& Detector::config() const { return state_->config; }
 std::string Detector::device() const { return state_->device.str(); }
 std::int64_t Detector::steps_done() const { return state_->progress.steps; }
+const Card& Detector::card() const { return state_->card; }
+void Detector::restart(std::uint64_t seed) {
+  state_->progress = {seed, 0};
+  state_->optimizer.state().clear();
+}
 std::int64_t Detector::parameters() const {
   std::int64_t out = 0;
   for (const auto& parameter : state_->network->parameters()) out += parameter.numel();

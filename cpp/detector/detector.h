@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -71,6 +72,12 @@ class Detector {
   std::string device() const;
   std::int64_t parameters() const;
   std::int64_t steps_done() const;
+  /// What the file it was read from tells of itself: see Card. Empty if it was drawn.
+  const std::map<std::string, std::string>& card() const;
+
+  /// Keeps the weights and forgets how they came about: the next step is the first of
+  /// a training of this seed.
+  void restart(std::uint64_t seed);
 
   /// Scores all windows; time is linear in them, and memory but for the results and a
   /// row of `width` values for each window is that of a batch for each thread. Scores

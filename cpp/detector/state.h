@@ -9,6 +9,7 @@
 
 #include "detector/detector.h"
 #include "detector/network.h"
+#include "detector/stack_file.h"
 #include "detector/weights.h"
 
 namespace tta::detector {
@@ -20,6 +21,7 @@ struct Detector::State {
   Config config;
   at::Device device;
   Progress progress;
+  Card card;
   std::shared_ptr<Network> network;  ///< Ready to score; a step makes it so again.
   torch::optim::AdamW optimizer;     ///< Of two groups: the first is drawn to 0.
 };

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -12,14 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from torchtraceap.errors import TrainingError, WeightsError
-from torchtraceap.learning.weights_file import read_metadata, write_with
 from torchtraceap.target_file import replacing
 
 if TYPE_CHECKING:
     from torchtraceap.learning.loop import Phase
     from torchtraceap.learning.traces import LearningTrace
-
-_KEY = "training"
 
 
 class Checkpoint:
@@ -40,12 +36,11 @@ class Checkpoint:
         again = "Remove it to begin anew, or name another file."
         try:
             network = module.Network.load(where, device=device)
-            text = read_metadata(self.path).get(_KEY)
         except (WeightsError, OSError) as error:
             raise TrainingError(f"the checkpoint {error} {again}") from error
-        if text is None:
+        kept = network.card
+        if not self.training.keys() <= kept.keys():
             raise TrainingError(f"{where} holds weights, but no checkpoint. {again}")
-        kept = json.loads(text)
         for name, ours in self.training.items():
             if kept.get(name) != ours:
                 raise TrainingError(
@@ -63,9 +58,7 @@ class Checkpoint:
         """
         try:
             with replacing(self.path) as new:
-                network.save(new, training=True)
-                told = {_KEY: json.dumps(self.training)}
-                write_with(Path(new), Path(new), told)
+                network.save(new, training=True, card=self.training)
         except (WeightsError, OSError) as error:
             why = getattr(error, "strerror", None) or "there may be no room"
             raise TrainingError(

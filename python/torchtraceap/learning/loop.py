@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import math
 import os
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +15,6 @@ from torchtraceap.errors import TrainingError
 from torchtraceap.learning.checkpoint import Checkpoint, describe_training
 from torchtraceap.learning.draws import Drawn, Draws, DrawSettings
 from torchtraceap.learning.traces import LearningTrace
-from torchtraceap.learning.weights_file import write_with
 from torchtraceap.torch_module import load_torch_module
 
 #: Seconds between two checkpoints.
@@ -182,13 +180,10 @@ def _begin(
     device: str,
 ) -> Any:
     if begin is not None:
-        # Refused, if it must be, under its own name.
-        module.Network.load(os.fspath(begin), device="cpu")
-        with tempfile.TemporaryDirectory() as folder:
-            first = Path(folder) / begin.name
-            # The steps of the training that it comes from are not of this one.
-            write_with(begin, first, {"seed": str(seed), "steps": "0"})
-            return module.Network.load(os.fspath(first), device=device)
+        network = module.Network.load(os.fspath(begin), device=device)
+        # The steps of the training that it comes from are not of this one.
+        network.restart(seed)
+        return network
     network = module.Network(module.Config(**(config or {})), seed=seed, device=device)
     every = max(1, len(traces) // _FITTED)
     network.fit_columns([trace.arrays for trace in traces[::every]])
