@@ -5,3 +5,5 @@ from pathlib import Path
 
 #: The weights that come with the package, where they do.
 BUNDLED = Path(__file__).parents[1] / "weights" / "detector.safetensors"
+#: What a model's card calls the patterns that no label of its training told of.
+NOT_ASKED = "not asked for"

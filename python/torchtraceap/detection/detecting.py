@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from torchtraceap import _core
+from torchtraceap.detection import NOT_ASKED
 from torchtraceap.detection.detection import (
     EVENTS,
     FALSE_ALARMS,
+    LIKELIER,
     SIDES,
     Detection,
     likely,
@@ -83,20 +85,21 @@ def _detection(
     strangeness = np.asarray(told["strangeness"])
     strange = bool(np.median(strangeness) > model.trace_from)
     abstained = (strangeness > model.window_from) | strange
-    thresholds = [float(model.threshold(side, FALSE_ALARMS)) for side in (0, 1)]
+    thresholds = thresholds_of(model)
     probability = np.array(told["probability"], np.float32)
     probability[abstained] = np.nan
     # A model that looks at the device's side of what has none says nothing.
     probability[[window.device is None for window in windows], 1] = np.nan
     flagged = probability > np.array(thresholds)
-    by_rules, explained = _of_rules(windows)
+    not_asked = model.card.get(NOT_ASKED, "").split(", ")
+    by_rules, explained = _of_rules(windows, not_asked)
     return Detection(
         status="run",
         why=_UNLIKE if strange else None,
         weights=loaded.path,
         card=dict(model.card),
         device=loaded.device,
-        thresholds=(thresholds[0], thresholds[1]),
+        thresholds=thresholds,
         patterns=patterns,
         probability=probability,
         types=np.asarray(told["types"]),
@@ -111,6 +114,13 @@ def _detection(
     )
 
 
+def thresholds_of(model: Any) -> tuple[float, float]:
+    """Return above which probability a window is flagged on each side: that which keeps
+    the promise of FALSE_ALARMS, and nowhere less than LIKELIER."""
+    cpu, gpu = (max(LIKELIER, model.threshold(side, FALSE_ALARMS)) for side in (0, 1))
+    return cpu, gpu
+
+
 def _rows(tokens: NDArray[np.int64], features: Features) -> NDArray[np.int64]:
     """Return the rows of the trace that tokens stand for; -1 stays."""
     if not len(features.row):
@@ -119,22 +129,25 @@ def _rows(tokens: NDArray[np.int64], features: Features) -> NDArray[np.int64]:
 
 
 def _of_rules(
-    windows: Sequence[Window],
+    windows: Sequence[Window], not_asked: Sequence[str]
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Return by side, [n, 2], whether rules see a loss, and, [n], whether they explain
     anything of a window.
 
-    Time of patterns that are nobody's fault, such as the profiler's, is no loss, but
-    explained.
+    Time of patterns that are nobody's fault, such as the profiler's, or that the model
+    was never asked for is no loss, but explained.
     """
-    nobodys = {pattern.name for pattern in _core.patterns() if not pattern.user_finding}
+    left_out = {
+        pattern.name for pattern in _core.patterns() if not pattern.user_finding
+    }
+    left_out.update(not_asked)
     wasted = np.zeros((len(windows), 2))
     saved = np.zeros((len(windows), 2))
     most = np.zeros(len(windows))
     for number, window in enumerate(windows):
         for label in window.labels:
             most[number] = max(most[number], label.saved_fraction)
-            if label.pattern not in nobodys:
+            if label.pattern not in left_out:
                 side = SIDES.index(label.side)
                 wasted[number, side] += label.wasted_fraction
                 saved[number, side] = max(saved[number, side], label.saved_fraction)

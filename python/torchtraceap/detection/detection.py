@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 #: hundred: a trace has some hundred windows, so that a clean one shows a few false
 #: alarms; whoever must look at more does not look at all.
 FALSE_ALARMS = 0.01
+#: Where so few negatives are doubtful that the promise would be kept by less, a window
+#: is flagged only if a loss is likelier than none: of unseen origins that flagged as
+#: many of the windows with a loss, and a twentieth of those without (docs/detector.md).
+LIKELIER = 0.5
 #: In the order of the columns of what the model says.
 SIDES = ("cpu", "gpu")
 #: Of a window: events that the attention rests on.

@@ -13,13 +13,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from torchtraceap import _core
-from torchtraceap.detection import BUNDLED
+from torchtraceap.detection import BUNDLED, NOT_ASKED
 from torchtraceap.errors import TrainingError
 from torchtraceap.learning.draws import DrawSettings
 from torchtraceap.learning.loop import Phase
 from torchtraceap.learning.stacked import Plan
 from torchtraceap.learning.traces import OWN
+from torchtraceap.torch_module import load_torch_module
 
 if TYPE_CHECKING:
     from torchtraceap.learning.traces import LearningTrace
@@ -110,6 +113,8 @@ def card_of(
     count = Counter(trace.source for trace in traces)
     import torch
 
+    never = np.all([(trace.types < 0).all(axis=0) for trace in traces], axis=0)
+    patterns = np.array(load_torch_module().pattern_names())
     # What somebody trains further goes by the name of its file.
     name = {"name": f"torchtraceap {_core.__version__}"} if begin is None else {}
     return name | {
@@ -121,4 +126,5 @@ def card_of(
         "begun with": "nothing" if begin is None else os.path.basename(begin),
         "torch": torch.__version__,
         "machine": platform.machine(),
+        NOT_ASKED: ", ".join(patterns[never]),
     }

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torchtraceap import _core
+from torchtraceap.detection import NOT_ASKED
 from torchtraceap.errors import TrainingError
 from torchtraceap.learning.draws import shares_of
 from torchtraceap.learning.extras import need
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from torchtraceap.learning.traces import LearningTrace
 
 #: Of each source's groups; of what it has fewer than five of, none.
-_CALIBRATED = 0.2
+CALIBRATED = 0.2
 #: Windows that are stranger than all but so many of those calibrated on.
 _STRANGE_WINDOWS, _STRANGE_TRACES = 0.001, 0.01
 #: A side with fewer windows of both kinds is not mixed: the network's word stands.
@@ -55,7 +56,7 @@ class Plan:
     phases: tuple[Phase, ...]
     config: dict[str, Any] = field(default_factory=dict)
     trees: bool = True
-    calibrated: float = _CALIBRATED
+    calibrated: float = CALIBRATED
 
 
 def train_model(
@@ -104,7 +105,8 @@ def train_model(
     module = load_torch_module()
     if begin is not None:
         before = module.Model.load(os.fspath(begin), device=device)
-        return before.with_network(network, card or {})
+        told = {NOT_ASKED: before.card.get(NOT_ASKED, "")}
+        return before.with_network(network, (card or {}) | told)
     outputs = 2 + len(module.pattern_names()) + 1
     forest = grow_forest(fitted, outputs, seed) if plan.trees else None
     return stack(network, forest, fitted, kept, seed, card or {})
@@ -229,7 +231,7 @@ def _types_mixed(
     voices: NDArray[np.float32], kind: NDArray[np.int16]
 ) -> tuple[float, float, float]:
     """Return what network, trees and rules count where the pattern is told: the three
-    of a grid under which what it was is likeliest.
+    of a grid that name most right, of these those under which that is likeliest.
 
     Args:
         voices: [3, n, P]: the logit that each gives a pattern.
@@ -242,12 +244,13 @@ def _types_mixed(
     sides = np.array([side_of[name] for name in load_torch_module().pattern_names()])
     mine = sides[None, :] == sides[kind[rows]][:, None]
 
-    def unlikely(mix: tuple[float, ...]) -> float:
+    def wrong(mix: tuple[float, ...]) -> tuple[float, float]:
         scores = np.where(mine, np.tensordot(mix, voices[:, rows], 1), -np.inf)
         right = scores[np.arange(len(rows)), kind[rows]]
-        return float((np.logaddexp.reduce(scores, axis=1) - right).mean())
+        unlikely = (np.logaddexp.reduce(scores, axis=1) - right).mean()
+        return float((scores.argmax(axis=1) != kind[rows]).mean()), float(unlikely)
 
-    best = min(itertools.product(_GRID, repeat=3), key=unlikely)
+    best = min(itertools.product(_GRID, repeat=3), key=wrong)
     return best[0], best[1], best[2]
 
 
