@@ -420,3 +420,39 @@ def test_a_network_without_calibration_flags_nothing(
     assert again.detection.load_seconds == 0
     json.loads(report.to_json())
     assert report.to_html()
+
+
+@pytest.fixture
+def bundled(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("torch")
+    monkeypatch.delenv(VARIABLE)
+
+
+@pytest.mark.usefixtures("bundled")
+def test_the_bundled_weights_say_what_the_readme_shows(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = Path(__file__).parents[2]
+    monkeypatch.chdir(root)
+    readme = (root / "README.md").read_text("utf-8")
+    code = readme.partition("```python\n")[2].partition("```")[0]
+    exec(code, {})
+    assert capsys.readouterr().out == readme.partition("```text\n")[2].partition("```")[0]
+
+
+@pytest.mark.usefixtures("bundled")
+def test_the_bundled_weights_rank_a_fixed_twin_below_the_slow_one(data: Path) -> None:
+    """Both were recorded on a V100: a loader without workers, and with four. Neither
+    was learned from."""
+    slow, fixed = (
+        torchtraceap.analyze(
+            data / f"kineto2021-v100-resnet50-workers{workers}{rest}.json.gz"
+        )
+        for workers, rest in ((0, "-memory"), (4, ""))
+    )
+    said = [
+        sum(window.cpu_probability * window.duration_us for window in report.windows)
+        / report.trace.span_us
+        for report in (slow, fixed)
+    ]
+    assert said[0] > said[1]

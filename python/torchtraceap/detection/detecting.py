@@ -92,7 +92,8 @@ def _detection(
     probability[[window.device is None for window in windows], 1] = np.nan
     flagged = probability > np.array(thresholds)
     not_asked = model.card.get(NOT_ASKED, "").split(", ")
-    by_rules, explained = _of_rules(windows, not_asked)
+    by_rules, explained, named = _of_rules(windows, not_asked, patterns)
+    guess = likely(np.asarray(told["types"]), patterns)
     return Detection(
         status="run",
         why=_UNLIKE if strange else None,
@@ -103,7 +104,8 @@ def _detection(
         patterns=patterns,
         probability=probability,
         types=np.asarray(told["types"]),
-        guess=likely(np.asarray(told["types"]), patterns),
+        # Where rules name a pattern they are right more often (docs/detector.md).
+        guess=np.where(by_rules & (named >= 0), named, guess),
         recoverable=np.asarray(told["recoverable"]),
         events=events,
         abstained=abstained,
@@ -129,10 +131,11 @@ def _rows(tokens: NDArray[np.int64], features: Features) -> NDArray[np.int64]:
 
 
 def _of_rules(
-    windows: Sequence[Window], not_asked: Sequence[str]
-) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Return by side, [n, 2], whether rules see a loss, and, [n], whether they explain
-    anything of a window.
+    windows: Sequence[Window], not_asked: Sequence[str], patterns: Sequence[str]
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.int64]]:
+    """Return by side, [n, 2], whether rules see a loss; [n], whether they explain
+    anything of a window; by side, the number of the pattern that they blame most, -1
+    for none that the model knows.
 
     Time of patterns that are nobody's fault, such as the profiler's, or that the model
     was never asked for is no loss, but explained.
@@ -144,6 +147,9 @@ def _of_rules(
     wasted = np.zeros((len(windows), 2))
     saved = np.zeros((len(windows), 2))
     most = np.zeros(len(windows))
+    blamed = np.full((len(windows), 2), -1, np.int64)
+    blame = np.zeros((len(windows), 2))
+    number_of = {name: number for number, name in enumerate(patterns)}
     for number, window in enumerate(windows):
         for label in window.labels:
             most[number] = max(most[number], label.saved_fraction)
@@ -151,7 +157,11 @@ def _of_rules(
                 side = SIDES.index(label.side)
                 wasted[number, side] += label.wasted_fraction
                 saved[number, side] = max(saved[number, side], label.saved_fraction)
+                share = max(label.saved_fraction, label.wasted_fraction)
+                if share > blame[number, side] and label.pattern in number_of:
+                    blame[number, side] = share
+                    blamed[number, side] = number_of[label.pattern]
     cpu = np.array([window.cpu_wasted_fraction for window in windows])
     gpu = np.array([window.gpu_wasted_fraction for window in windows])
     explained = np.maximum(cpu + gpu, most) >= _EXPLAINED
-    return np.maximum(wasted, saved) >= _LOSS, explained
+    return np.maximum(wasted, saved) >= _LOSS, explained, blamed
