@@ -35,6 +35,7 @@ HeldModel made_model(std::shared_ptr<HeldNetwork> network,
 }
 
 HeldModel loaded(const std::string& path, const std::string& device) {
+  const py::gil_scoped_release release;
   auto model = Model::load(path, device);
   auto network = std::make_shared<HeldNetwork>(model.network());
   return {std::move(network), std::move(model)};

@@ -10,8 +10,8 @@
 
 #include "bindings/signals.h"
 #include "bindings/torch_bindings.h"
-#include "detector/stack_file.h"
 #include "detector/columns.h"
+#include "detector/stack_file.h"
 
 namespace tta::bindings {
 namespace {
@@ -82,21 +82,24 @@ void bind_network(py::module_& m) {
       .def_static(
           "load",
           [](const std::string& path, const std::string& device) {
+            const py::gil_scoped_release release;
             return held(Detector::load(path, device));
           },
           py::arg("path"), py::arg("device") = "cpu")
       .def(
           "save",
-          [](const HeldNetwork& self, const std::string& path, bool training,
+          [](HeldNetwork& self, const std::string& path, bool training,
              const Card& card) {
             check(card);
+            const py::gil_scoped_release release;
+            const std::scoped_lock lock(self.turn);
             self.detector->save(path, training, parts_of({}, card));
           },
-          py::arg("path"), py::kw_only(), py::arg("training"),
-          py::arg("card") = Card())
+          py::arg("path"), py::kw_only(), py::arg("training"), py::arg("card") = Card())
       .def(
           "restart",
           [](HeldNetwork& self, std::uint64_t seed) {
+            const py::gil_scoped_release release;
             const std::scoped_lock lock(self.turn);
             self.detector->restart(seed);
           },

@@ -94,7 +94,8 @@ std::shared_ptr<Network> drawn(const Config& config, std::uint64_t seed,
   const Seeded seeded(at::kCPU, seed);
   auto out = std::make_shared<Network>(config);
   out->eval();
-  out->to(device);
+  // Whatever torch.set_default_dtype says.
+  out->to(device, at::kFloat);
   return out;
 }
 
@@ -170,8 +171,8 @@ void Detector::fit_columns(std::span<const Arrays* const> traces) {
     const torch::NoGradGuard guard;
     auto mean = usual.mean(), deviation = usual.deviation();
     const auto n = static_cast<std::int64_t>(mean.size());
-    to.mean.copy_(at::from_blob(mean.data(), {n}));
-    to.deviation.copy_(at::from_blob(deviation.data(), {n}));
+    to.mean.copy_(at::from_blob(mean.data(), {n}, at::kFloat));
+    to.deviation.copy_(at::from_blob(deviation.data(), {n}, at::kFloat));
   };
   set(*state_->network->statistics, windows);
   set(*state_->network->events->figures, tokens);
@@ -182,6 +183,7 @@ StepResult Detector::train(std::span<const Example> examples, const Training& tr
   check(examples);
   auto& s = *state_;
   const OperationThreads threads(training.threads);
+  const Precision precision(s.device, false);
   const Seeded seeded(s.device, mixed(s.progress.seed, s.progress.steps));
   struct Trains {
     explicit Trains(Network& n) : network(n) { network.train(); }

@@ -27,9 +27,9 @@ constexpr std::int64_t kBlocksAtOnce = 8;
 
 Figures::Figures(const std::vector<bool>& out) {
   const auto columns = static_cast<std::int64_t>(out.size());
-  mean = register_buffer("mean", at::zeros({columns}));
-  deviation = register_buffer("deviation", at::ones({columns}));
-  missing = register_parameter("missing", at::zeros({columns}));
+  mean = register_buffer("mean", at::zeros({columns}, at::kFloat));
+  deviation = register_buffer("deviation", at::ones({columns}, at::kFloat));
+  missing = register_parameter("missing", at::zeros({columns}, at::kFloat));
   left_out = at::zeros({columns}, at::kBool);
   std::copy(out.begin(), out.end(), left_out.data_ptr<bool>());
 }
@@ -63,7 +63,8 @@ torch::Tensor Block::forward(const torch::Tensor& x, const Attend& attend) {
 }
 
 LocalBlock::LocalBlock(const Config& config) : reach(config.reach) {
-  bias = register_parameter("bias", at::zeros({config.heads, 2 * reach + 1}));
+  bias =
+      register_parameter("bias", at::zeros({config.heads, 2 * reach + 1}, at::kFloat));
   block = register_module("block", std::make_shared<Block>(config));
 }
 

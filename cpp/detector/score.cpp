@@ -45,29 +45,6 @@ void name_events(const ReadWindows& read, const Batch& batch,
   }
 }
 
-// Lets torch choose bfloat16 where that does no harm, as long as it lives and on this
-// thread. It keeps the weights that it converted until clear_cache().
-class HalfPrecision {
- public:
-  explicit HalfPrecision(at::Device device) : type_(device.type()) {
-    before_ = at::autocast::is_autocast_enabled(type_);
-    dtype_before_ = at::autocast::get_autocast_dtype(type_);
-    at::autocast::set_autocast_enabled(type_, true);
-    at::autocast::set_autocast_dtype(type_, at::kBFloat16);
-  }
-  ~HalfPrecision() {
-    at::autocast::set_autocast_enabled(type_, before_);
-    at::autocast::set_autocast_dtype(type_, dtype_before_);
-  }
-  HalfPrecision(const HalfPrecision&) = delete;
-  HalfPrecision& operator=(const HalfPrecision&) = delete;
-
- private:
-  at::DeviceType type_;
-  bool before_;
-  at::ScalarType dtype_before_;
-};
-
 }  // namespace
 
 int usual_threads() { return at::get_num_threads(); }
@@ -77,10 +54,22 @@ OperationThreads::OperationThreads(int count) : before_(at::get_num_threads()) {
 }
 OperationThreads::~OperationThreads() { at::set_num_threads(before_); }
 
+Precision::Precision(at::Device device, bool bfloat16)
+    : type_(device.type()),
+      before_(at::autocast::is_autocast_enabled(type_)),
+      dtype_before_(at::autocast::get_autocast_dtype(type_)) {
+  at::autocast::set_autocast_enabled(type_, bfloat16);
+  if (bfloat16) at::autocast::set_autocast_dtype(type_, at::kBFloat16);
+}
+Precision::~Precision() {
+  at::autocast::set_autocast_enabled(type_, before_);
+  at::autocast::set_autocast_dtype(type_, dtype_before_);
+}
+
 torch::Tensor rows_of(std::vector<float>& values, at::Device device) {
   const auto columns = static_cast<std::int64_t>(features::window_columns().size());
   const auto rows = static_cast<std::int64_t>(values.size()) / columns;
-  return at::from_blob(values.data(), {rows, columns}).to(device);
+  return at::from_blob(values.data(), {rows, columns}, at::kFloat).to(device);
 }
 
 Scores Detector::score(const Arrays& arrays, const ScoreOptions& options,
@@ -102,12 +91,12 @@ Scores Detector::score(const Arrays& arrays, const ScoreOptions& options,
   out.events.assign(count * named, -1);
   out.event_shares.assign(count * named, 0);
   const auto windows =
-      at::empty({static_cast<std::int64_t>(count), state_->config.width}, device);
+      at::empty({static_cast<std::int64_t>(count), state_->config.width},
+                at::TensorOptions(device).dtype(at::kFloat));
   auto groups = group_by_length(lengths, {options.batch_tokens});
   const auto read = [&](std::size_t piece) {
     const c10::InferenceMode of_this_thread;
-    std::optional<HalfPrecision> half;
-    if (options.bfloat16) half.emplace(device);
+    const Precision precision(device, options.bfloat16);
     auto& group = groups[piece];
     std::vector<WindowRef> refs;
     std::vector<float> rows;
@@ -130,6 +119,7 @@ Scores Detector::score(const Arrays& arrays, const ScoreOptions& options,
   std::optional<Converted> converted;
   if (options.bfloat16) converted.emplace();
   for_each_piece(groups.size(), device.is_cpu() ? threads : 1, read, checkpoint);
+  const Precision precision(device, false);
   const auto logits = network.judge(windows);
   copy_to(logits, out.logits);
   const auto told = logits.sigmoid();

@@ -42,6 +42,22 @@ class OperationThreads {
   int before_;
 };
 
+/// How exactly torch computes on a device, as long as it lives and on this thread,
+/// whatever torch.autocast the caller is in: with float32, or with bfloat16 where that
+/// does no harm, when weights that were converted are kept until clear_cache().
+class Precision {
+ public:
+  Precision(at::Device device, bool bfloat16);
+  ~Precision();
+  Precision(const Precision&) = delete;
+  Precision& operator=(const Precision&) = delete;
+
+ private:
+  at::DeviceType type_;
+  bool before_;
+  at::ScalarType dtype_before_;
+};
+
 /// Returns rows as a tensor on a device. That on the CPU is a view.
 torch::Tensor rows_of(std::vector<float>& values, at::Device device);
 

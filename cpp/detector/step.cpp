@@ -59,7 +59,8 @@ torch::Tensor labels_of(std::span<const Example> examples,
     }
   }
   const auto n = static_cast<std::int64_t>(columns);
-  return at::from_blob(all.data(), {static_cast<std::int64_t>(all.size()) / n, n})
+  return at::from_blob(all.data(), {static_cast<std::int64_t>(all.size()) / n, n},
+                       at::kFloat)
       .clone()
       .to(device);
 }
@@ -90,7 +91,7 @@ torch::Tensor loss_of_bags(std::span<const Example> examples,
   }
   if (told.empty()) return {};
   const auto labels =
-      at::from_blob(bad.data(), {static_cast<std::int64_t>(bad.size())});
+      at::from_blob(bad.data(), {static_cast<std::int64_t>(bad.size())}, at::kFloat);
   return bags_loss(at::stack(told), labels.clone().to(told[0].device()), good_is_bad);
 }
 

@@ -36,7 +36,7 @@ class LongLists:
 
 def long_lists(report: Report, windows: Sequence[Window]) -> LongLists:
     """Return the first steps and their paths, and of all windows, with the labels that
-    are to be shown, those that waste most."""
+    are to be shown, those that waste most, then those that are flagged."""
     steps = report.first_steps(MOST)
     count = report.step_count
     paths = (
@@ -45,7 +45,11 @@ def long_lists(report: Report, windows: Sequence[Window]) -> LongLists:
     pairs = list(zip_longest(windows, report.recovery.windows))
     whole = len(pairs)
     if whole > MOST:
-        pairs.sort(key=lambda pair: (-pair[0].wasted_us, pair[0].index))
+        # What only the model flags wastes nothing that is proven, and is shown before
+        # what nobody flags.
+        pairs.sort(
+            key=lambda pair: (-pair[0].wasted_us, not pair[0].labels, pair[0].index)
+        )
         pairs = sorted(pairs[:MOST], key=lambda pair: pair[0].index)
     return LongLists(
         steps,

@@ -437,7 +437,9 @@ def test_the_bundled_weights_say_what_the_readme_shows(
     readme = (root / "README.md").read_text("utf-8")
     code = readme.partition("```python\n")[2].partition("```")[0]
     exec(code, {})
-    assert capsys.readouterr().out == readme.partition("```text\n")[2].partition("```")[0]
+    assert (
+        capsys.readouterr().out == readme.partition("```text\n")[2].partition("```")[0]
+    )
 
 
 @pytest.mark.usefixtures("bundled")

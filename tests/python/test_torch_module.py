@@ -75,6 +75,26 @@ def test_scores_of_a_real_trace(module: ModuleType, arrays: Any, device: str) ->
     assert np.abs(again["any"] - scores["any"]).max() < limit
 
 
+def test_scores_do_not_depend_on_how_torch_is_set(
+    module: ModuleType, arrays: Any
+) -> None:
+    """Handlers run inside a training loop's autocast, and some set a default dtype."""
+    import torch
+
+    network = module.Network(module.Config(**SMALL), seed=1)
+    usual = network.score(arrays)["any"]
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert (network.score(arrays)["any"] == usual).all()
+    torch.set_default_dtype(torch.float64)
+    try:
+        assert (network.score(arrays)["any"] == usual).all()
+        again = module.Network(module.Config(**SMALL), seed=1)
+        again.fit_columns([arrays])
+        assert np.isfinite(again.score(arrays)["any"]).all()
+    finally:
+        torch.set_default_dtype(torch.float32)
+
+
 def test_types_are_those_of_the_pattern_table(module: ModuleType) -> None:
     causes = [c.name for c in _core.feature_columns() if c.name.startswith("cause_")]
     assert [f"cause_{name}" for name in module.pattern_names()] == causes

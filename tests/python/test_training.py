@@ -610,6 +610,7 @@ def test_answers_are_read(data: Path, tmp_path: Path) -> None:
         (answer("T", 1, cpu=False), "line 2: cpu is false, and another line says"),
         (answer("T", 2, cpu=True, fingerprint="ab"), "another version, ab, not"),
         (answer("T", 2, cpu=True, start_us=-1.0), "line 2: window 2 begins at"),
+        (answer("T", 2, cpu=False, pattern="sync_stall"), "it was said that there is"),
     ],
 )
 def test_answers_that_do_not_fit_are_refused(

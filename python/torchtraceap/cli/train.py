@@ -22,6 +22,7 @@ from torchtraceap.cli.output import (
 )
 from torchtraceap.cli.reasons import FAILURES, reason
 from torchtraceap.cli.targets import Target, are_fine
+from torchtraceap.detection import CALIBRATED_FOR
 from torchtraceap.errors import TrainingError, WeightsError
 from torchtraceap.progress import somebody_watches
 from torchtraceap.torch_module import load_torch_module
@@ -229,6 +230,11 @@ def _train(options: argparse.Namespace, answers: dict[str, Any]) -> None:
         _say(f"{options.out}: {size:.1f} MB. torchtraceap analyze --detector uses it.")
         if text := _what_is_not_flagged(model):
             _say(text)
+        if CALIBRATED_FOR in model.card:
+            _say(
+                "Its thresholds are those of the weights that it was begun with: how "
+                "many fine windows it flags has not been measured."
+            )
 
 
 def _check(device: str, begin: Path | None) -> None:

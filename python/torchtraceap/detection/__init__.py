@@ -7,3 +7,5 @@ from pathlib import Path
 BUNDLED = Path(__file__).parents[1] / "weights" / "detector.safetensors"
 #: What a model's card calls the patterns that no label of its training told of.
 NOT_ASKED = "not asked for"
+#: In the card of what was trained further: the model whose thresholds these are.
+CALIBRATED_FOR = "thresholds of"

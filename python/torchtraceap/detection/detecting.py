@@ -19,7 +19,12 @@ from torchtraceap.detection.detection import (
     Detection,
     likely,
 )
-from torchtraceap.detection.model import LoadedModel, load_model, untold_seconds
+from torchtraceap.detection.model import (
+    CPU,
+    LoadedModel,
+    load_model,
+    untold_seconds,
+)
 from torchtraceap.detection.wish import AUTO, OFF
 
 if TYPE_CHECKING:
@@ -56,14 +61,25 @@ def detect(report: Report, wish: str) -> Detection:
     if not windows:
         return Detection("empty", "the trace has no windows")
     try:
-        loaded = load_model(None if wish == AUTO else wish)
+        path = None if wish == AUTO else wish
+        loaded = load_model(path)
         begin = time.perf_counter()
         features = report.features()
-        told = loaded.say(features, EVENTS)
+        try:
+            told = loaded.say(features, EVENTS)
+        except RuntimeError:
+            # A GPU that the program in which this runs has filled, or may not fork.
+            if loaded.device == CPU:
+                raise
+            loaded = load_model(path, CPU)
+            told = loaded.say(features, EVENTS)
     except _FAILURES as error:
+        # Of what torch throws the rest is where in torch it was.
+        why = str(error).partition("\n")[0] or "there is not enough memory"
         if wish == AUTO:
-            return Detection("missing", str(error))
-        raise ValueError(str(error)) from error
+            missing = isinstance(error, ImportError)
+            return Detection("missing" if missing else "failed", why)
+        raise ValueError(why) from error
     return _detection(
         loaded,
         told,
@@ -93,7 +109,7 @@ def _detection(
     flagged = probability > np.array(thresholds)
     not_asked = model.card.get(NOT_ASKED, "").split(", ")
     by_rules, explained, named = _of_rules(windows, not_asked, patterns)
-    guess = likely(np.asarray(told["types"]), patterns)
+    guess = likely(np.asarray(told["types"]), patterns, not_asked)
     return Detection(
         status="run",
         why=_UNLIKE if strange else None,

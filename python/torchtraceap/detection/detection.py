@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
 #: alarms; whoever must look at more does not look at all.
 FALSE_ALARMS = 0.01
 #: Where so few negatives are doubtful that the promise would be kept by less, a window
-#: is flagged only if a loss is likelier than none: of unseen origins that flagged as
-#: many of the windows with a loss, and a twentieth of those without (docs/detector.md).
+#: is flagged only if a loss is likelier than none (docs/model_card.md: what that does
+#: to windows of programs and origins that were not trained on).
 LIKELIER = 0.5
 #: In the order of the columns of what the model says.
 SIDES = ("cpu", "gpu")
@@ -42,8 +43,8 @@ class Detection:
     """What a model says of the n windows of a report, in their order. Column 0 of two
     is the CPU's side, 1 the GPU's. Where nothing was asked, n is 0."""
 
-    #: "run"; or why not: "off", "missing" (no torch, no weights), "unusable" (the trace
-    #: is), "empty" (it has no windows).
+    #: "run"; or why not: "off", "missing" (no torch, no weights), "failed", "unusable"
+    #: (the trace is), "empty" (it has no windows).
     status: str
     #: In words why it was not run or, if it was, why it says nothing; None: it does.
     why: str | None = None
@@ -125,12 +126,16 @@ class Detection:
         return self.patterns[int(self.guess[window, side])]
 
 
-def likely(types: NDArray[np.float32], patterns: tuple[str, ...]) -> NDArray[np.int64]:
-    """Return int64 [n, 2]: the column of the most likely pattern of each side."""
+def likely(
+    types: NDArray[np.float32], patterns: tuple[str, ...], not_asked: Sequence[str]
+) -> NDArray[np.int64]:
+    """Return int64 [n, 2]: the column of the most likely pattern of each side, of those
+    that the model was asked for."""
     side_of = {pattern.name: pattern.side for pattern in _core.patterns()}
     found = np.zeros((len(types), 2), np.int64)
     for number, side in enumerate(SIDES):
-        columns = np.array([i for i, p in enumerate(patterns) if side_of[p] == side])
+        mine = [p for p in patterns if side_of[p] == side and p not in not_asked]
+        columns = np.array([patterns.index(p) for p in mine])
         found[:, number] = columns[np.argmax(types[:, columns], axis=1)]
     return found
 

@@ -7,6 +7,7 @@ import math
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from torchtraceap.detection import CALIBRATED_FOR
 from torchtraceap.detection.detection import SIDES
 
 if TYPE_CHECKING:
@@ -22,7 +23,10 @@ def detector_form(detection: Detection) -> dict[str, Any]:
         "name": detection.name,
         "weights": detection.weights,
         "device": detection.device,
-        "false_alarms": detection.false_alarms,
+        # Thresholds of another network promise nothing of this one.
+        "false_alarms": None
+        if CALIBRATED_FOR in detection.card
+        else detection.false_alarms,
         # JSON has no infinity.
         "thresholds": {
             side: value if math.isfinite(value) else None

@@ -16,6 +16,11 @@ if TYPE_CHECKING:
     from torchtraceap.features import Features
 
 
+CPU = "cpu"
+#: Names the device, as torch does, where nobody else does.
+DEVICE = "TORCHTRACEAP_DEVICE"
+
+
 @dataclass(frozen=True)
 class LoadedModel:
     """A model that is ready to be asked."""
@@ -34,12 +39,15 @@ class LoadedModel:
         return told
 
 
-_loaded: dict[tuple[str, int], LoadedModel] = {}
+_loaded: dict[tuple[object, ...], LoadedModel] = {}
 _untold: list[float] = []
 
 
-def load_model(path: str | None) -> LoadedModel:
-    """Return a model, None: the bundled one; of the same file the same.
+def load_model(path: str | None, device: str | None = None) -> LoadedModel:
+    """Return a model, None: the bundled one; of the same file and device the same.
+
+    ``device`` is as torch names it; None: what TORCHTRACEAP_DEVICE says, else a GPU
+    where torch finds one.
 
     Raises ImportError if there is no torch, no module ``_torch`` for it, or nothing is
     bundled; WeightsError, a ValueError, if the file is none of this version's.
@@ -49,12 +57,16 @@ def load_model(path: str | None) -> LoadedModel:
             raise ImportError("this torchtraceap comes without weights for it")
         path = str(BUNDLED)
     # One that is not there is for the module to complain of.
-    written = os.stat(path).st_mtime_ns if os.path.exists(path) else 0
-    key = (os.path.abspath(path), written)
+    device = device or os.environ.get(DEVICE)
+    key: tuple[object, ...] = (os.path.abspath(path), device)
+    if os.path.exists(path):
+        told = os.stat(path)
+        key += (told.st_mtime_ns, told.st_size, told.st_ino)
     if known := _loaded.get(key):
         return known
     begin = time.perf_counter()
-    module, device = load_torch_module(), _device()
+    module = load_torch_module()
+    device = device or _usual_device()
     loaded = LoadedModel(module.Model.load(path, device=device), module, path, device)
     _loaded.clear()  # Who trains one after another need not keep all.
     _loaded[key] = loaded
@@ -81,7 +93,7 @@ def load_named(path: str) -> None:
         raise ValueError(str(error)) from error
 
 
-def _device() -> str:
+def _usual_device() -> str:
     import torch
 
-    return "cuda" if torch.cuda.is_available() else "cpu"
+    return "cuda" if torch.cuda.is_available() else CPU

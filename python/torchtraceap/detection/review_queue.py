@@ -32,7 +32,7 @@ def review_queue(report: Report, most: int) -> list[dict[str, Any]]:
     Raises ValueError if no model was run.
     """
     detection = report.detection
-    if detection.status in ("off", "missing"):
+    if detection.status in ("off", "missing", "failed"):
         raise ValueError(f"the learned detector was not run: {detection.why}")
     ordered = _ordered(detection)
     # Enough to find as many that are not alike, without asking for every place.

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from torchtraceap import _core
 from torchtraceap.analysis import analyze
 from torchtraceap.errors import TrainingError
 from torchtraceap.learning.traces import OWN, LearningTrace
@@ -104,7 +105,7 @@ def read_answers(
             if not line.strip():
                 continue
             row = _row(line, where := f"{os.fspath(file)}, line {number}")
-            if row.get("cpu") is None and row.get("gpu") is None:
+            if all(row.get(name) is None for name in ("cpu", "gpu", "pattern")):
                 continue
             if not os.path.exists(row["trace"]):
                 raise TrainingError(
@@ -145,6 +146,7 @@ def _read(
         raise TrainingError(f"{path} has no window to learn from. Leave it out.")
     module = load_torch_module()
     n, names = len(windows), module.pattern_names()
+    sides = {p.name: int(p.side == "gpu") for p in _core.patterns()}
     any_ = np.full((n, 2), -1, np.int8)
     types = np.full((n, len(names)), -1, np.int8)
     kind = np.full(n, -1, np.int16)
@@ -173,8 +175,15 @@ def _read(
                 f"{where}: there is no pattern {pattern!r}. Name one that "
                 "`torchtraceap patterns` lists, or null."
             )
-        types[at, names.index(pattern)] = 1
-        kind[at] = names.index(pattern)
+        side, number = sides[pattern], names.index(pattern)
+        if any_[at, side] == 0 or kind[at] not in (-1, number):
+            raise TrainingError(
+                f"{where}: {pattern} is one of the {('CPU', 'GPU')[side]}'s side, but "
+                f"of window {at} of {path} it was said that there is none, or another "
+                "was named. Leave one out."
+            )
+        any_[at, side] = types[at, number] = 1
+        kind[at] = number
     return LearningTrace(
         path,
         min(path, twin) if twin else path,

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torchtraceap import _core
-from torchtraceap.detection import NOT_ASKED
+from torchtraceap.detection import CALIBRATED_FOR, NOT_ASKED
 from torchtraceap.errors import TrainingError
 from torchtraceap.learning.draws import shares_of
 from torchtraceap.learning.extras import need
@@ -91,7 +91,7 @@ def train_model(
         if plan.trees:
             need_trees()
     share = plan.calibrated if begin is None else 0
-    fitted, kept = divide(traces, share, seed)
+    fitted, held = divide(traces, share, seed)
     network = train_network(
         fitted,
         plan.phases,
@@ -105,11 +105,13 @@ def train_model(
     module = load_torch_module()
     if begin is not None:
         before = module.Model.load(os.fspath(begin), device=device)
-        told = {NOT_ASKED: before.card.get(NOT_ASKED, "")}
-        return before.with_network(network, (card or {}) | told)
+        kept = {NOT_ASKED: before.card.get(NOT_ASKED, "")}
+        # Whose promise they were: of this network none was measured.
+        kept[CALIBRATED_FOR] = before.card.get("name", "another network")
+        return before.with_network(network, (card or {}) | kept)
     outputs = 2 + len(module.pattern_names()) + 1
     forest = grow_forest(fitted, outputs, seed) if plan.trees else None
-    return stack(network, forest, fitted, kept, seed, card or {})
+    return stack(network, forest, fitted, held, seed, card or {})
 
 
 def divide(
@@ -221,6 +223,8 @@ def _mixed(
             break
         # A voice that counts against itself is one that says nothing of its own.
         used[np.flatnonzero(used)[model.coef_[0].argmin()]] = False
+    if model.coef_[0].min() < 0:
+        return np.array([1, 0, 0, 0], np.float32)
     out = np.zeros(4, np.float32)
     out[:3][used] = model.coef_[0]
     out[3] = model.intercept_[0]
