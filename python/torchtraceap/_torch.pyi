@@ -254,7 +254,13 @@ class Network:
         device: str = "cpu",
     ) -> None: ...
     def fit_columns(self, traces: collections.abc.Sequence[Arrays]) -> None: ...
-    def save(self, path: str, *, training: bool) -> None: ...
+    def restart(self, seed: typing.SupportsInt | typing.SupportsIndex) -> None:
+        """
+        Keep the weights; the next step is the first of a training of this seed.
+        """
+    def save(
+        self, path: str, *, training: bool, card: collections.abc.Mapping[str, str] = {}
+    ) -> None: ...
     def score(
         self,
         arrays: Arrays,
@@ -267,6 +273,11 @@ class Network:
     def train_step(
         self, examples: collections.abc.Sequence[Example], training: Training
     ) -> StepResult: ...
+    @property
+    def card(self) -> dict[str, str]:
+        """
+        What the file it was read from tells of itself.
+        """
     @property
     def config(self) -> Config: ...
     @property
