@@ -57,7 +57,11 @@ class Stretch:
 
     @property
     def flagged(self) -> str:
-        """How many of the windows the learned detector flags: "3 of 4"."""
+        """How many of the windows the learned detector flags: "3 of 4"; "-": it says
+        nothing of them."""
+        told = (window.cpu_probability is not None for window in self.windows)
+        if not any(told):
+            return "-"
         count = sum(
             any(label.probability is not None for label in window.labels)
             for window in self.windows

@@ -32,12 +32,13 @@ def refuse_trace(path: str, trace: str, instead: str = "file") -> None:
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
-    """Write text and the end of its line, or leave the file as it was.
+    """Write text and the end of its line, or leave the file as it was. No text is an
+    empty file.
 
     Raises OSError as `replacing` does; text that UTF-8 cannot hold raises
     UnicodeEncodeError.
     """
-    data = (text + "\n").encode("utf-8")
+    data = (text + "\n" if text else "").encode("utf-8")
     with replacing(path) as new, open(new, "wb") as file:
         file.write(data)
 

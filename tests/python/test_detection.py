@@ -75,7 +75,7 @@ def install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
         weights.write_bytes(b"")
         monkeypatch.delenv(VARIABLE, raising=False)
         monkeypatch.setattr(model_module, "load_torch_module", lambda: module)
-        monkeypatch.setattr(model_module, "_device", lambda: "cpu")
+        monkeypatch.setattr(model_module, "_usual_device", lambda: "cpu")
         monkeypatch.setattr(model_module, "_loaded", {})
         monkeypatch.setattr(model_module, "BUNDLED", weights)
         return model

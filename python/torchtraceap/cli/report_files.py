@@ -55,7 +55,7 @@ def write_report(
     except (ImportError, ValueError, RuntimeError) as error:
         complain(f"--{output.name} {target}: {error}")
     else:
-        if text is not None:
+        if text:
             say(text)
         return True
     return False

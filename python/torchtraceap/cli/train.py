@@ -26,6 +26,7 @@ from torchtraceap.detection import CALIBRATED_FOR
 from torchtraceap.errors import TrainingError, WeightsError
 from torchtraceap.progress import somebody_watches
 from torchtraceap.torch_module import load_torch_module
+from torchtraceap.units import counted
 
 if TYPE_CHECKING:
     from torchtraceap.learning.loop import Progress
@@ -204,7 +205,7 @@ def _train(options: argparse.Namespace, answers: dict[str, Any]) -> None:
     plan = plan_for(traces, options.steps, begin, trees=not options.no_trees)
     windows = sum(map(len, traces))
     if not options.quiet:
-        _say(f"learning from {len(traces):,} traces, {windows:,} windows")
+        _say(f"learning from {counted(len(traces), 'trace')}, {windows:,} windows")
     with _bar(options.quiet) as told:
         model = train_model(
             traces,

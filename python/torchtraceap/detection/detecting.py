@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -25,7 +26,7 @@ from torchtraceap.detection.model import (
     load_model,
     untold_seconds,
 )
-from torchtraceap.detection.wish import AUTO, OFF
+from torchtraceap.detection.wish import AUTO, OFF, VARIABLE
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -79,7 +80,8 @@ def detect(report: Report, wish: str) -> Detection:
         if wish == AUTO:
             missing = isinstance(error, ImportError)
             return Detection("missing" if missing else "failed", why)
-        raise ValueError(why) from error
+        named = os.environ.get(VARIABLE) == wish
+        raise ValueError(f"{why} ({VARIABLE} names it.)" if named else why) from error
     return _detection(
         loaded,
         told,

@@ -38,7 +38,7 @@ class Agreement:
     neither: int
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Detection:
     """What a model says of the n windows of a report, in their order. Column 0 of two
     is the CPU's side, 1 the GPU's. Where nothing was asked, n is 0."""
@@ -80,6 +80,12 @@ class Detection:
     )
     load_seconds: float = 0.0  #: For torch and the weights; 0: the process had them.
     score_seconds: float = 0.0
+
+    def __repr__(self) -> str:
+        if not self.run:
+            return f"<Detection: {self.status}: {self.why}>"
+        flagged = int(self.flagged.any(axis=1).sum())
+        return f"<Detection: {flagged} of {len(self.flagged)} windows flagged>"
 
     @property
     def run(self) -> bool:

@@ -56,6 +56,8 @@ def load_model(path: str | None, device: str | None = None) -> LoadedModel:
         if not BUNDLED.is_file():
             raise ImportError("this torchtraceap comes without weights for it")
         path = str(BUNDLED)
+    if os.path.isdir(path):
+        raise ValueError(f"{path} is a folder, not a file of weights. Name a file.")
     # One that is not there is for the module to complain of.
     device = device or os.environ.get(DEVICE)
     key: tuple[object, ...] = (os.path.abspath(path), device)
