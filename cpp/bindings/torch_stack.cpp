@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // bindings/torch_stack.cpp: a stack made of arrays of NumPy, which are copied.
+#include <pybind11/numpy.h>
 #include <pybind11/stl.h>
 
 #include <algorithm>
@@ -108,6 +109,14 @@ py::array rules_of(const py::array& windows) {
   return taken(rules_input(rows), {count_rows(rows), 2});
 }
 
+py::array strangeness(const NamedObjects& known, const py::array& windows) {
+  const auto made = known_of(known);
+  check(made);
+  std::vector<py::array> kept;
+  const auto rows = rows_in(windows, kept);
+  return taken(made.strangeness(rows), {count_rows(rows)});
+}
+
 }  // namespace
 
 Stack stack_of(const StackArrays& a) {
@@ -128,6 +137,10 @@ void bind_stack(py::module_& m) {
         "What trees alone add up to, for each window and output.");
   m.def("rules_input", &rules_of, py::arg("windows"),
         "What the rules say of CPU and GPU, as a logit.");
+  m.def("strangeness", &strangeness, py::arg("known"), py::arg("windows"),
+        "How far windows are from those that are known: see detector/stack.h.");
+  m.def("rules_logit", py::vectorize(&rules_logit), py::arg("share"),
+        "Shares that rules claim, as rules_input() has them.");
 }
 
 }  // namespace tta::bindings

@@ -18,11 +18,6 @@ namespace {
 // Keeps the logit of the rules finite, within about 4.6.
 constexpr double kRulesEdge = 0.01;
 
-double rules_logit(double share) {
-  const auto r = std::clamp(share, 0.0, 1.0);
-  return std::log((r + kRulesEdge) / (1 - r + kRulesEdge));
-}
-
 // What rules say that the i-th pattern wastes of a window; 0 where it is not known.
 double rules_share(std::span<const float> windows, std::size_t window, std::size_t i) {
   const auto columns = features::window_columns().size();
@@ -97,6 +92,11 @@ std::vector<float> Known::strangeness(std::span<const float> windows) const {
         std::min(kMost, std::sqrt(squares / static_cast<double>(parts))));
   }
   return out;
+}
+
+double rules_logit(double share) {
+  const auto r = std::clamp(share, 0.0, 1.0);
+  return std::log((r + kRulesEdge) / (1 - r + kRulesEdge));
 }
 
 std::vector<float> rules_input(std::span<const float> windows) {

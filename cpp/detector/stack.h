@@ -92,9 +92,12 @@ struct Said {
   std::vector<float> strangeness;
 };
 
-/// Returns for each window what the rules say of CPU and GPU as a logit: log((r + 0.01)
-/// / (1 - r + 0.01)) of the share r of its time that patterns of that side waste, at
-/// most 1; what is not known counts as 0.
+/// A share that rules claim, 0 to 1 (beyond is cut), as a logit that stays finite:
+/// log((r + 0.01) / (1 - r + 0.01)).
+double rules_logit(double share);
+
+/// Returns for each window what the rules say of CPU and GPU: rules_logit() of the
+/// share of its time that patterns of that side waste; what is not known counts as 0.
 std::vector<float> rules_input(std::span<const float> windows);
 
 /// Reads rows of window columns and the network's logits of them, output_count() for

@@ -8,6 +8,7 @@ import collections.abc
 import typing
 
 import numpy
+import numpy.typing
 
 __all__: list[str] = [
     "Arrays",
@@ -20,6 +21,8 @@ __all__: list[str] = [
     "Training",
     "pattern_names",
     "rules_input",
+    "rules_logit",
+    "strangeness",
     "trees_raw",
 ]
 
@@ -349,6 +352,20 @@ def pattern_names() -> list[str]:
 def rules_input(windows: numpy.ndarray) -> numpy.ndarray:
     """
     What the rules say of CPU and GPU, as a logit.
+    """
+
+def rules_logit(
+    share: typing.Annotated[numpy.typing.ArrayLike, numpy.float64],
+) -> typing.Any:
+    """
+    Shares that rules claim, as rules_input() has them.
+    """
+
+def strangeness(
+    known: collections.abc.Mapping[str, typing.Any], windows: numpy.ndarray
+) -> numpy.ndarray:
+    """
+    How far windows are from those that are known: see detector/stack.h.
     """
 
 def trees_raw(

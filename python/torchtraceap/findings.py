@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 UNEXPLAINED = "unexplained"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Finding:
     """One anti-pattern at one place, with what it cost."""
 
@@ -30,21 +30,21 @@ class Finding:
     side: str  #: "cpu" or "gpu": whose code has to change.
     severity: str  #: "low", "medium" (3 % of the span and more), "high" (10 %).
     count: int
-    wasted_us: float  #: Idle and excess time; no microsecond is in two findings.
+    wasted_us: float = 0.0  #: Idle and excess time; no microsecond is in two findings.
     #: "measured"; of a simulated trace "simulated"; "estimate": mostly an upper bound,
     #: what faster work could save; "model": no time is claimed.
     basis: str
-    idle_us: float  #: The part of `wasted_us` in which the device was idle.
+    idle_us: float = 0.0  #: The part of `wasted_us` in which the device was idle.
     #: What the replay takes off the trace without what it alone claims (a fix may do
     #: less or more), and what of that is counted on: 3/4 or 0. None: the replay is not
     #: to be believed; ``Report.recovery`` says why.
-    recoverable_us: float | None
-    recoverable_low_us: float | None
-    recoverable_fraction: float | None  #: recoverable_us as a share of the span.
-    edit: str  #: What the replay does in place of a fix: see docs/replay.md.
+    recoverable_us: float | None = None
+    recoverable_low_us: float | None = None
+    recoverable_fraction: float | None = None  #: recoverable_us as a share of the span.
+    edit: str = ""  #: What the replay does in place of a fix: see docs/replay.md.
     #: Patterns of other findings whose fixes save a quarter of the same idle time and
     #: more, the most first: gains of findings that share are not to be added up.
-    shares_gain_with: tuple[str, ...]
+    shares_gain_with: tuple[str, ...] = ()
     location: Location | None  #: None: no Python frames, or several places.
     #: Deepest operator above the evidence, of a line the one with over half; or "".
     operator: str

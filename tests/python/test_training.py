@@ -13,7 +13,6 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -382,16 +381,12 @@ def test_thresholds_are_of_other_traces_than_the_mix(
             truths.append(len(truth)) or np.array([1, 0, 0, 0], np.float32)
         ),
     )
-    network = load_torch_module().Network(load_torch_module().Config(**TINY), seed=1)
-    caught: dict[str, Any] = {}
     module = load_torch_module()
-    model = SimpleNamespace(
-        Model=lambda network, **settings: caught.update(settings),
-        rules_input=module.rules_input,
-        pattern_names=module.pattern_names,
-        trees_raw=module.trees_raw,
+    network = module.Network(module.Config(**TINY), seed=1)
+    caught: dict[str, Any] = {}
+    monkeypatch.setattr(
+        module, "Model", lambda network, **settings: caught.update(settings)
     )
-    monkeypatch.setattr(stacked, "load_torch_module", lambda: model)
     stack(network, stub(), fitted, kept, 5, {})
     for side in range(2):
         assert truths[side] == sum((t.any[:, side] >= 0).sum() for t in first)

@@ -9,7 +9,6 @@ import os
 from torchtraceap.analysis import analyze, load
 from torchtraceap.analysis_plan import of_torch
 from torchtraceap.cli.colors import in_color
-from torchtraceap.cli.detector import detector_of, detector_options
 from torchtraceap.cli.loading import loading_parser
 from torchtraceap.cli.numbers import count
 from torchtraceap.cli.output import (
@@ -30,6 +29,7 @@ from torchtraceap.cli.report_files import (
 from torchtraceap.cli.rules import RuleOptions, rule_options, rules_parser
 from torchtraceap.cli.stages import stage
 from torchtraceap.cli.targets import are_fine
+from torchtraceap.detection.wish import AUTO, OFF
 from torchtraceap.errors import ConfigError
 from torchtraceap.outputs import OUTPUTS
 from torchtraceap.report import Report
@@ -66,9 +66,45 @@ def add(commands: Commands) -> None:
         help="list the N stretches of windows that waste most (default: 5)",
     )
     command.add_argument("--tables", action="store_true", help="list what ran, too")
-    detector_options(command)
+    _detector_options(command)
     quiet_option(command)
     command.set_defaults(run=_run)
+
+
+def _detector_options(command: argparse.ArgumentParser) -> None:
+    """Add ``--detector`` and ``--no-detector``."""
+    group = command.add_argument_group("the learned detector, beside the rules")
+    which = group.add_mutually_exclusive_group()
+    which.add_argument(
+        "--detector",
+        metavar="FILE",
+        default=AUTO,
+        help="the weights to ask; auto, the default: those of torchtraceap where torch "
+        "is installed, which takes about a second to load; off: none",
+    )
+    which.add_argument(
+        "--no-detector",
+        dest="detector",
+        action="store_const",
+        const=OFF,
+        help="rules only, as --detector off",
+    )
+
+
+def _detector_of(options: argparse.Namespace) -> str:
+    """Return what a command was given; weights that were named are loaded.
+
+    Raises ValueError for what ``analyze`` would not take.
+    """
+    wish: str = options.detector
+    if wish not in (AUTO, OFF, ""):
+        from torchtraceap.detection.model import load_named
+
+        with stage("loading torch and the weights", options.quiet):
+            load_named(wish)
+    elif not wish:
+        raise ValueError("name a file of weights, auto or off")
+    return wish
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -83,7 +119,7 @@ def _run(options: argparse.Namespace) -> int:
     except ConfigError as error:
         return complain(str(error))
     try:
-        detector = detector_of(options)
+        detector = _detector_of(options)
     except ValueError as error:
         return complain(f"--detector: {error}")
     shown = not options.quiet and "-" not in wanted.values()

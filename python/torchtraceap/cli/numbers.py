@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 
 
 def count(text: str) -> int:
@@ -11,6 +12,20 @@ def count(text: str) -> int:
     if not text.isdecimal():
         raise argparse.ArgumentTypeError(f"{text!r} is no number from 0 up")
     return int(text)
+
+
+def between(least: int, most: int) -> Callable[[str], int]:
+    """Return what reads a number of these bounds, 0 and up. Raises as `count` does."""
+
+    def read(text: str) -> int:
+        value = int(text) if text.isdecimal() else -1
+        if not least <= value <= most:
+            raise argparse.ArgumentTypeError(
+                f"{text!r} is no number from {least} to {most}"
+            )
+        return value
+
+    return read
 
 
 def time(text: str) -> float:

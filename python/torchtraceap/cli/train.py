@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from torchtraceap.cli.numbers import between
 from torchtraceap.cli.output import (
     BAD_INPUT,
     OK,
@@ -103,13 +104,13 @@ def add(commands: Commands) -> None:
     how.add_argument(
         "--steps",
         metavar="N",
-        type=_number(1, _MOST_STEPS),
+        type=between(1, _MOST_STEPS),
         help="steps of the network's training",
     )
     how.add_argument(
         "--seed",
         metavar="N",
-        type=_number(0, _MOST_SEED),
+        type=between(0, _MOST_SEED),
         default=0,
         help="of weights and of what is drawn; default: 0",
     )
@@ -127,18 +128,6 @@ def add(commands: Commands) -> None:
     )
     quiet_option(command)
     command.set_defaults(run=_run)
-
-
-def _number(least: int, most: int) -> Callable[[str], int]:
-    def read(text: str) -> int:
-        value = int(text) if text.isdecimal() else -1
-        if not least <= value <= most:
-            raise argparse.ArgumentTypeError(
-                f"{text!r} is no number from {least} to {most}"
-            )
-        return value
-
-    return read
 
 
 def _run(options: argparse.Namespace) -> int:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from torchtraceap import _core
-from torchtraceap.detection import NOT_ASKED
+from torchtraceap.detection import LOSS, NOT_ASKED
 from torchtraceap.detection.detection import (
     EVENTS,
     FALSE_ALARMS,
@@ -35,9 +35,6 @@ if TYPE_CHECKING:
     from torchtraceap.report import Report
     from torchtraceap.windows import Window
 
-#: A side is said by rules to lose something from this share of a window on: that is
-#: what the model is trained to tell.
-_LOSS = 0.05
 #: Rules explain a window of which they say this much, on any side: less is what every
 #: window has.
 _EXPLAINED = 0.02
@@ -182,4 +179,4 @@ def _of_rules(
     cpu = np.array([window.cpu_wasted_fraction for window in windows])
     gpu = np.array([window.gpu_wasted_fraction for window in windows])
     explained = np.maximum(cpu + gpu, most) >= _EXPLAINED
-    return np.maximum(wasted, saved) >= _LOSS, explained, blamed
+    return np.maximum(wasted, saved) >= LOSS, explained, blamed

@@ -137,13 +137,19 @@ def likely(
 ) -> NDArray[np.int64]:
     """Return int64 [n, 2]: the column of the most likely pattern of each side, of those
     that the model was asked for."""
-    side_of = {pattern.name: pattern.side for pattern in _core.patterns()}
+    asked = ~np.isin(patterns, not_asked)
+    sides = sides_of(patterns)
     found = np.zeros((len(types), 2), np.int64)
-    for number, side in enumerate(SIDES):
-        mine = [p for p in patterns if side_of[p] == side and p not in not_asked]
-        columns = np.array([patterns.index(p) for p in mine])
+    for number in range(len(SIDES)):
+        columns = np.flatnonzero((sides == number) & asked)
         found[:, number] = columns[np.argmax(types[:, columns], axis=1)]
     return found
+
+
+def sides_of(patterns: Sequence[str]) -> NDArray[np.int64]:
+    """Return the side of each pattern, a number of SIDES."""
+    side_of = {pattern.name: pattern.side for pattern in _core.patterns()}
+    return np.array([SIDES.index(side_of[name]) for name in patterns], np.int64)
 
 
 def _empty(columns: int | None = None, kind: Any = np.float32) -> NDArray[Any]:

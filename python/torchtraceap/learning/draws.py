@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,7 +75,7 @@ class Drawn(NamedTuple):
 
 
 class Draws:
-    """Draws the examples of steps: of one seed and step always the same."""
+    """Draws what steps learn from: of one seed and step always the same."""
 
     def __init__(
         self, traces: Sequence[LearningTrace], settings: DrawSettings, seed: int
@@ -92,10 +92,6 @@ class Draws:
                 self.groups[source] = [of_group[name] for name in sorted(of_group)]
         self.sources = list(self.groups)
         self.shares = np.array(list(shares_of(self.sources).values()))
-
-    def step(self, number: int) -> list[Any]:
-        """Return the examples of a step, as ``Network.train_step`` takes them."""
-        return [drawn.trace.example(*drawn[1:]) for drawn in self.windows_of(number)]
 
     def windows_of(self, number: int, again: int = 0) -> list[Drawn]:
         """Return the windows of a step; others for each value of ``again``."""

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from torchtraceap import _core
 from torchtraceap.analysis import analyze
+from torchtraceap.detection.detection import SIDES, sides_of
 from torchtraceap.errors import TrainingError
 from torchtraceap.learning.traces import OWN, LearningTrace
 from torchtraceap.torch_module import load_torch_module
@@ -105,7 +105,7 @@ def read_answers(
             if not line.strip():
                 continue
             row = _row(line, where := f"{os.fspath(file)}, line {number}")
-            if all(row.get(name) is None for name in ("cpu", "gpu", "pattern")):
+            if all(row.get(name) is None for name in (*SIDES, "pattern")):
                 continue
             if not os.path.exists(row["trace"]):
                 raise TrainingError(
@@ -146,14 +146,14 @@ def _read(
         raise TrainingError(f"{path} has no window to learn from. Leave it out.")
     module = load_torch_module()
     n, names = len(windows), module.pattern_names()
-    sides = {p.name: int(p.side == "gpu") for p in _core.patterns()}
+    sides = sides_of(names)
     any_ = np.full((n, 2), -1, np.int8)
     types = np.full((n, len(names)), -1, np.int8)
     kind = np.full(n, -1, np.int16)
     for answer in answers:
         where = answer.get("where", path)
         at = _window(answer, windows, where, features.fingerprint)
-        for side, name in enumerate(("cpu", "gpu")):
+        for side, name in enumerate(SIDES):
             said = answer.get(name)
             if said not in (True, False, None):
                 raise TrainingError(
@@ -175,10 +175,11 @@ def _read(
                 f"{where}: there is no pattern {pattern!r}. Name one that "
                 "`torchtraceap patterns` lists, or null."
             )
-        side, number = sides[pattern], names.index(pattern)
+        number = names.index(pattern)
+        side = int(sides[number])
         if any_[at, side] == 0 or kind[at] not in (-1, number):
             raise TrainingError(
-                f"{where}: {pattern} is one of the {('CPU', 'GPU')[side]}'s side, but "
+                f"{where}: {pattern} is one of the {SIDES[side].upper()}'s side, but "
                 f"of window {at} of {path} it was said that there is none, or another "
                 "was named. Leave one out."
             )

@@ -9,6 +9,7 @@ anything is learned.
 from __future__ import annotations
 
 import itertools
+import math
 import os
 import warnings
 from collections import Counter
@@ -20,8 +21,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from torchtraceap import _core
 from torchtraceap.detection import CALIBRATED_FOR, NOT_ASKED
+from torchtraceap.detection.detection import sides_of
 from torchtraceap.errors import TrainingError
 from torchtraceap.learning.draws import shares_of
 from torchtraceap.learning.extras import need
@@ -38,6 +39,7 @@ CALIBRATED = 0.2
 _STRANGE_WINDOWS, _STRANGE_TRACES = 0.001, 0.01
 #: A side with fewer windows of both kinds is not mixed: the network's word stands.
 _LEAST_OF_BOTH = 20
+_ALONE = np.array([1, 0, 0, 0], np.float32)
 #: What a voice may count where patterns are told.
 _GRID = (0.0, 0.125, 0.25, 0.5, 1.0, 2.0)
 
@@ -141,7 +143,7 @@ def stack(
     """Return the model of a network and trees, mixed and calibrated on ``kept``."""
     module = load_torch_module()
     patterns = len(module.pattern_names())
-    mix = np.tile(np.array([1, 0, 0, 0], np.float32), (2, 1))
+    mix = np.tile(_ALONE, (2, 1))
     types_mix, of_network = (1.0, 0.0, 0.0), 1.0
     calibration: list[NDArray[np.float32]] = [np.zeros(0, np.float32)] * 2
     if kept:
@@ -168,8 +170,7 @@ def stack(
             calibration[side] = np.sort(1 / (1 + np.exp(-negative))).astype(np.float32)
         kind = np.concatenate([trace.kind for trace in kept])
         if forest is not None:
-            claimed = np.nan_to_num(windows[:, -patterns:]).clip(0, 1)
-            by_rules = np.log((claimed + 0.01) / (1.01 - claimed))
+            by_rules = module.rules_logit(np.nan_to_num(windows[:, -patterns:]))
             voices = np.stack([logits[:, 2:-1], raw[:, 2:-1], by_rules])
             types_mix = _types_mixed(voices[:, to_mix], kind[to_mix])
             recoverable = np.concatenate([trace.recoverable for trace in kept])
@@ -206,29 +207,24 @@ def _mixed(
     inputs: NDArray[np.float32], truth: NDArray[np.int8], weights: NDArray[np.float64]
 ) -> NDArray[np.float32]:
     """Return the four weights of a side: of network, trees and rules, and the bias."""
-    counts = np.bincount(truth, minlength=2)
-    if counts.min() < _LEAST_OF_BOTH:
-        return np.array([1, 0, 0, 0], np.float32)
-    used = np.ptp(inputs, axis=0) > 0
-    if not used.any():
-        return np.array([1, 0, 0, 0], np.float32)
+    if np.bincount(truth, minlength=2).min() < _LEAST_OF_BOTH:
+        return _ALONE
     from sklearn.linear_model import LogisticRegression
 
     model = LogisticRegression(C=1.0, max_iter=500)
-    while True:
+    used = np.ptp(inputs, axis=0) > 0
+    while used.any():
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             model.fit(inputs[:, used], truth, sample_weight=weights)
-        if model.coef_[0].min() >= 0 or used.sum() == 1:
-            break
+        if model.coef_[0].min() >= 0:
+            out = np.zeros(4, np.float32)
+            out[:3][used] = model.coef_[0]
+            out[3] = model.intercept_[0]
+            return out
         # A voice that counts against itself is one that says nothing of its own.
         used[np.flatnonzero(used)[model.coef_[0].argmin()]] = False
-    if model.coef_[0].min() < 0:
-        return np.array([1, 0, 0, 0], np.float32)
-    out = np.zeros(4, np.float32)
-    out[:3][used] = model.coef_[0]
-    out[3] = model.intercept_[0]
-    return out
+    return _ALONE
 
 
 def _types_mixed(
@@ -244,8 +240,7 @@ def _types_mixed(
     rows = np.flatnonzero(kind >= 0)
     if len(rows) < _LEAST_OF_BOTH:
         return 1.0, 0.0, 0.0
-    side_of = {pattern.name: pattern.side for pattern in _core.patterns()}
-    sides = np.array([side_of[name] for name in load_torch_module().pattern_names()])
+    sides = sides_of(load_torch_module().pattern_names())
     mine = sides[None, :] == sides[kind[rows]][:, None]
 
     def wrong(mix: tuple[float, ...]) -> tuple[float, float]:
@@ -296,21 +291,18 @@ def know(
         return None
     model = LedoitWolf().fit(filled / scale)
     whiten = np.linalg.cholesky(model.precision_).T / scale
-    center = model.location_ * scale
-
-    def strange(trace: LearningTrace) -> NDArray[np.float64]:
-        rows = np.where(np.isnan(trace.windows), middle, trace.windows)
-        far = (rows - center) @ whiten.T
-        out: NDArray[np.float64] = np.sqrt((far**2).mean(axis=1))
-        return out
-
-    each = [strange(trace) for trace in kept if len(trace)]
-    return {
-        "center": center.astype(np.float32),
+    known: dict[str, Any] = {
+        "center": (model.location_ * scale).astype(np.float32),
         "middle": middle.astype(np.float32),
         "whiten": np.ascontiguousarray(whiten, np.float32),
-        "window_from": float(np.quantile(np.concatenate(each), 1 - _STRANGE_WINDOWS)),
-        "trace_from": float(
-            np.quantile([np.median(one) for one in each], 1 - _STRANGE_TRACES)
-        ),
+        "window_from": math.inf,
+        "trace_from": math.inf,
     }
+    module = load_torch_module()
+    each = [module.strangeness(known, trace.windows) for trace in kept if len(trace)]
+    medians = [np.median(one) for one in each]
+    known["window_from"] = float(
+        np.quantile(np.concatenate(each), 1 - _STRANGE_WINDOWS)
+    )
+    known["trace_from"] = float(np.quantile(medians, 1 - _STRANGE_TRACES))
+    return known

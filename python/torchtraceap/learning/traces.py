@@ -15,7 +15,6 @@ A training set is a folder, which ``benchmarks/corpus`` writes:
 from __future__ import annotations
 
 import json
-import math
 import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -28,14 +27,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torchtraceap import _core
+from torchtraceap.detection import LOSS
 from torchtraceap.errors import TrainingError
 from torchtraceap.torch_module import load_torch_module
 
 #: The source of traces of one's own.
 OWN = "own"
-#: Of a window: the share that rules claim of a side, from which on they say yes, as
-#: a window is positive from there on.
-_RULES_SAY = 0.05
 #: Arrays of labels, with their least and highest values; None: a pattern.
 _LABELS = {"any": (-1, 1), "types": (-1, 1), "kind": (-1, None), "recoverable": (0, 1)}
 #: What a damaged file raises.
@@ -101,8 +98,8 @@ class LearningTrace:
     @cached_property
     def missed(self) -> NDArray[np.bool_]:
         """Bool [n, 2]: rules say one thing of a side, the truth another."""
-        least = math.log((_RULES_SAY + 0.01) / (1 - _RULES_SAY + 0.01))
-        rules = load_torch_module().rules_input(self.windows) >= least
+        module = load_torch_module()
+        rules = module.rules_input(self.windows) >= module.rules_logit(LOSS)
         missed: NDArray[np.bool_] = (self.any >= 0) & (rules != (self.any == 1))
         return missed
 

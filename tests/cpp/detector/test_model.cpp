@@ -7,6 +7,7 @@
 #include <fstream>
 #include <random>
 
+#include "detector/files.h"
 #include "detector/made.h"
 #include "detector/model.h"
 #include "detector/stacked.h"
@@ -16,13 +17,6 @@ namespace tta::detector {
 namespace {
 
 using test::says;
-
-std::string path_of(const std::string& name) { return testing::TempDir() + name; }
-
-std::string bytes_of(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
 
 Model made_model(std::uint64_t seed) {
   return Model(std::make_shared<Detector>(tiny(), seed, "cpu"), small_stack(),

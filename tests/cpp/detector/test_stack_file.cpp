@@ -6,6 +6,7 @@
 #include <fstream>
 #include <random>
 
+#include "detector/files.h"
 #include "detector/made.h"
 #include "detector/stack_file.h"
 #include "detector/stacked.h"
@@ -18,11 +19,8 @@ using test::says;
 
 const Card kCard = {{"name", "größer \"1\"\n"}, {"seed", "7"}};
 
-std::string path_of(const std::string& name) { return testing::TempDir() + name; }
-
-std::vector<std::byte> bytes_of(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(in), {}};
+std::vector<std::byte> raw_bytes_of(const std::string& path) {
+  const auto text = bytes_of(path);
   const auto* const data = reinterpret_cast<const std::byte*>(text.data());
   return {data, data + text.size()};
 }
@@ -164,7 +162,7 @@ TEST(StackFile, CardsThatNoFileHoldsAreRefused) {
 TEST(StackFile, RandomDamageIsRefusedOrHarmless) {
   const auto path = path_of("sound_stack");
   write(path, small_stack());
-  const auto sound = bytes_of(path);
+  const auto sound = raw_bytes_of(path);
   std::uint64_t header = 0;
   std::memcpy(&header, sound.data(), 8);
   const auto made = drawn(3, 1);

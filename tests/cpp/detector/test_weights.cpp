@@ -10,6 +10,7 @@
 #include <random>
 
 #include "detector/detector.h"
+#include "detector/files.h"
 #include "detector/made.h"
 #include "detector/tensors_file.h"
 #include "support/says.h"
@@ -18,13 +19,6 @@ namespace tta::detector {
 namespace {
 
 using test::says;
-
-std::string path_of(const std::string& name) { return testing::TempDir() + name; }
-
-std::string bytes_of(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
 
 struct Trained {
   explicit Trained(std::uint64_t seed) : detector(tiny(), seed, "cpu") {
