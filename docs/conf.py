@@ -18,7 +18,9 @@ import torchtraceap
 
 if TYPE_CHECKING:
     from docutils import nodes
+    from sphinx.addnodes import pending_xref
     from sphinx.application import Sphinx
+    from sphinx.environment import BuildEnvironment
 
 sys.path.insert(0, str(Path(__file__).parent / "extensions"))
 
@@ -79,6 +81,20 @@ def link_to_files(app: Sphinx, doctree: nodes.document) -> None:
             link.replace_self(copy)
 
 
+def link_to_exports(
+    app: Sphinx, env: BuildEnvironment, node: pending_xref, content: nodes.TextElement
+) -> nodes.reference | None:
+    """Link what an annotation names by its module to where the reference has it."""
+    if node.get("refdomain") != "py" or node["reftarget"].count(".") < 2:
+        return None
+    package, _, path = node["reftarget"].partition(".")
+    name = f"{package}.{path.rpartition('.')[2]}"
+    return env.domains["py"].resolve_xref(
+        env, node["refdoc"], app.builder, "obj", name, node, content
+    )
+
+
 def setup(app: Sphinx) -> None:
     # Before Sphinx collects what is to be copied.
     app.connect("doctree-read", link_to_files, priority=400)
+    app.connect("missing-reference", link_to_exports)

@@ -102,8 +102,7 @@ def target_rows(results: Results) -> Iterator[list[str]]:
 def target_notes(results: Results) -> str:
     """Add what must be known about some of them."""
     notes = [f"{r['what']}: {r['note']}" for r in results["targets"] if r["note"]]
-    live = "[live.md](../../docs/live.md)"
-    extra = f"What `on_trace_ready` adds to a run is measured in {live}."
+    extra = "What `on_trace_ready` adds to a run is in [overhead.md](overhead.md)."
     return "; ".join(notes) + ". " + extra + "\n"
 
 

@@ -8,16 +8,44 @@ if TYPE_CHECKING:
     from torchtraceap import edits
     from torchtraceap._core import Trace, __version__
     from torchtraceap.analysis import analyze, load
+    from torchtraceap.budget import Budget, PatternLimits, Violation, read_budget
     from torchtraceap.checking.sync_check import SyncCheck, SyncStalls
-    from torchtraceap.comparison import Comparison, compare
-    from torchtraceap.errors import ConfigError, RuleError, TraceError
+    from torchtraceap.checking.trace_check import TraceCheck
+    from torchtraceap.comparison import Change, Comparison, FindingChange, compare
+    from torchtraceap.detection.detection import Agreement, Detection
+    from torchtraceap.errors import (
+        ConfigError,
+        DryRunError,
+        DryRunLimit,
+        RuleError,
+        TraceError,
+    )
+    from torchtraceap.events import Event, Unexplained
+    from torchtraceap.facts import Balance, Device, Note, Quality, Step, TraceFacts
+    from torchtraceap.features import FeatureColumn, Features
+    from torchtraceap.findings import Finding
+    from torchtraceap.location import Location
     from torchtraceap.profiling.analyzer import Analyzer
     from torchtraceap.profiling.profile import profile
+    from torchtraceap.profiling.session import Session
     from torchtraceap.profiling.step_function import profile_steps
-    from torchtraceap.replaying import what_if
+    from torchtraceap.recovery import (
+        CriticalPath,
+        Fidelity,
+        Gain,
+        PathPlace,
+        Recomputed,
+        Recovery,
+    )
+    from torchtraceap.replaying import StepTimes, WhatIf, what_if
     from torchtraceap.report import Report
+    from torchtraceap.rule_outcomes import RuleOutcome
     from torchtraceap.rule_view import RuleView
     from torchtraceap.rules import Claim, Rule, rule
+    from torchtraceap.story import Stage
+    from torchtraceap.threads import Thread
+    from torchtraceap.windows import Label, Node, Window
+    from torchtraceap.work import Copy, Counts, Kernel, KernelCounts, Operator, Overlap
 
 __all__ = [
     "analyze",
@@ -40,33 +68,86 @@ __all__ = [
     "TraceError",
     "ConfigError",
     "RuleError",
+    "DryRunError",
+    "DryRunLimit",
+    # What these give and take; docs/api.md tells of each.
+    "Agreement",
+    "Balance",
+    "Budget",
+    "Change",
+    "Copy",
+    "Counts",
+    "CriticalPath",
+    "Detection",
+    "Device",
+    "Event",
+    "FeatureColumn",
+    "Features",
+    "Fidelity",
+    "Finding",
+    "FindingChange",
+    "Gain",
+    "Kernel",
+    "KernelCounts",
+    "Label",
+    "Location",
+    "Node",
+    "Note",
+    "Operator",
+    "Overlap",
+    "PathPlace",
+    "PatternLimits",
+    "Quality",
+    "Recomputed",
+    "Recovery",
+    "RuleOutcome",
+    "Session",
+    "Stage",
+    "Step",
+    "StepTimes",
+    "Thread",
+    "TraceCheck",
+    "TraceFacts",
+    "Unexplained",
+    "Violation",
+    "WhatIf",
+    "Window",
+    "read_budget",
     "__version__",
 ]
 
 # Where names come from: what only some users need is imported when it is used.
-_ON_FIRST_USE = {
-    "Trace": "_core",
-    "__version__": "_core",
-    "analyze": "analysis",
-    "load": "analysis",
-    "TraceError": "errors",
-    "ConfigError": "errors",
-    "RuleError": "errors",
-    "Analyzer": "profiling.analyzer",
-    "profile": "profiling.profile",
-    "profile_steps": "profiling.step_function",
-    "Comparison": "comparison",
-    "compare": "comparison",
-    "Report": "report",
-    "RuleView": "rule_view",
-    "Claim": "rules",
-    "Rule": "rules",
-    "rule": "rules",
-    "what_if": "replaying",
-    "SyncCheck": "checking.sync_check",
-    "dry_run": "dryrun.dry_run",
-    "SyncStalls": "checking.sync_check",
+_NAMES = {
+    "_core": "Trace __version__",
+    "analysis": "analyze load",
+    "errors": "TraceError ConfigError RuleError DryRunError DryRunLimit",
+    "profiling.analyzer": "Analyzer",
+    "profiling.profile": "profile",
+    "profiling.step_function": "profile_steps",
+    "comparison": "Comparison compare Change FindingChange",
+    "report": "Report",
+    "rule_view": "RuleView",
+    "rules": "Claim Rule rule",
+    "replaying": "what_if StepTimes WhatIf",
+    "checking.sync_check": "SyncCheck SyncStalls",
+    "dryrun.dry_run": "dry_run",
+    "budget": "Budget PatternLimits Violation read_budget",
+    "checking.trace_check": "TraceCheck",
+    "detection.detection": "Agreement Detection",
+    "events": "Event Unexplained",
+    "facts": "Balance Device Note Quality Step TraceFacts",
+    "features": "FeatureColumn Features",
+    "findings": "Finding",
+    "location": "Location",
+    "profiling.session": "Session",
+    "recovery": "CriticalPath Fidelity Gain PathPlace Recomputed Recovery",
+    "rule_outcomes": "RuleOutcome",
+    "story": "Stage",
+    "threads": "Thread",
+    "windows": "Label Node Window",
+    "work": "Copy Counts Kernel KernelCounts Operator Overlap",
 }
+_ON_FIRST_USE = {name: of for of, names in _NAMES.items() for name in names.split()}
 
 
 def __getattr__(name: str) -> object:

@@ -2,7 +2,7 @@
 """long_lists.py: how much of a report's long lists its JSON form has.
 
 To write 100,000 steps, windows and paths took 22 s and 2.45 GB. The tables have all
-steps and windows (docs/data.md).
+steps and windows (docs/outputs.md).
 """
 
 from __future__ import annotations
