@@ -181,7 +181,8 @@ class ReportForms:
     def to_pandas(self) -> Tables[pd.DataFrame]:
         """Return the report, what ran and all events as pandas DataFrames.
 
-        ``report.to_pandas().windows``, and so on; docs/outputs.md lists them. Each is made when it is first asked for.
+        ``report.to_pandas().windows``, and so on; docs/outputs.md lists them. Each
+        is made when it is first asked for.
 
         Raises:
             ImportError: pandas is not installed; the message names the extra.

@@ -48,7 +48,7 @@ def test_sources_name_pages_that_are_there() -> None:
         for path in (ROOT / folder).rglob("*"):
             if path.suffix not in (".py", ".h", ".cpp", ".md", ".ipynb", ".json"):
                 continue
-            named = re.findall(r"\bdocs/(\w+)\.md", path.read_text("utf-8"))
+            named = re.findall(r"\bdocs/([a-z_]+)\.md", path.read_text("utf-8"))
             found += len(named)
             for name in named:
                 there = (DOCS / f"{name}.md").exists()
