@@ -86,9 +86,12 @@ def test_types_of_a_report_are_in_the_reference() -> None:
 @pytest.mark.verify
 def test_every_page_and_notebook_is_shown(site: Path) -> None:
     sources = [page.relative_to(DOCS) for page in DOCS.rglob("*.md")]
-    assert len(sources) > 50
+    sources += [page.relative_to(DOCS) for page in (DOCS / "results").glob("*.md")]
+    assert len(sources) > 80
     for page in sources:
         assert (site / page.with_suffix(".html")).is_file(), page
+    measured = (site / "measured.html").read_text("utf-8")
+    assert 'href="results/gallery.html"' in measured and "_downloads" in measured
     shown = {page.stem for page in (DOCS / "notebooks").glob("*.md")}
     assert shown == {page.stem for page in (ROOT / "notebooks").glob("*.ipynb")}
 

@@ -33,10 +33,10 @@ def blocks(text: str, language: str) -> list[str]:
 
 
 def test_links_lead_somewhere() -> None:
-    for path in [ROOT / "README.md", *DOCS.rglob("*.md")]:
+    for path in [*ROOT.glob("*.md"), *DOCS.rglob("*.md")]:
         text = path.read_text("utf-8")
         text = re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
-        for target in re.findall(r"\]\(([^)#\s]+)\)", text):
+        for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)\s]*)?\)", text):
             found = "://" in target or (path.parent / target).exists()
             assert found, f"{path.relative_to(ROOT)}: {target}"
 
@@ -62,7 +62,9 @@ def test_pages_of_results_lead_somewhere() -> None:
     for path in (ROOT / "benchmarks").rglob("*.md"):
         if path.parent.name == "results":
             assert f"(../benchmarks/results/{path.name})" in told, path.name
-        for target in re.findall(r"\]\(([^)#\s]+\.md)\)", path.read_text("utf-8")):
+        for target in re.findall(
+            r"\]\(([^)#\s]+\.md)(?:#[^)]*)?\)", path.read_text("utf-8")
+        ):
             assert (path.parent / target).exists(), f"{path.name}: {target}"
 
 
