@@ -26,7 +26,7 @@ void translate(std::exception_ptr thrown) {
   try {
     if (thrown) std::rethrow_exception(thrown);
   } catch (const tta::detector::WeightsError& error) {
-    py::set_error(py::module_::import("torchtraceap.errors").attr("WeightsError"),
+    py::set_error(py::module_::import("torchtraceap.base.errors").attr("WeightsError"),
                   error.what());
   }
 }

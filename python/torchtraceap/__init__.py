@@ -8,28 +8,31 @@ if TYPE_CHECKING:
     from torchtraceap import edits
     from torchtraceap._core import Trace, __version__
     from torchtraceap.analysis import analyze, load
-    from torchtraceap.budget import Budget, PatternLimits, Violation, read_budget
-    from torchtraceap.checking.sync_check import SyncCheck, SyncStalls
-    from torchtraceap.checking.trace_check import TraceCheck
-    from torchtraceap.comparison import Change, Comparison, FindingChange, compare
-    from torchtraceap.detection.detection import Agreement, Detection
-    from torchtraceap.errors import (
+    from torchtraceap.base.errors import (
         ConfigError,
         DryRunError,
         DryRunLimit,
         RuleError,
         TraceError,
     )
-    from torchtraceap.events import Event, Unexplained
-    from torchtraceap.facts import Balance, Device, Note, Quality, Step, TraceFacts
-    from torchtraceap.features import FeatureColumn, Features
-    from torchtraceap.findings import Finding
-    from torchtraceap.location import Location
-    from torchtraceap.profiling.analyzer import Analyzer
-    from torchtraceap.profiling.profile import profile
-    from torchtraceap.profiling.session import Session
-    from torchtraceap.profiling.step_function import profile_steps
-    from torchtraceap.recovery import (
+    from torchtraceap.base.location import Location
+    from torchtraceap.checking.sync_check import SyncCheck
+    from torchtraceap.checking.trace_check import TraceCheck
+    from torchtraceap.comparison import Comparison, compare
+    from torchtraceap.data.events import Event, Label, Node, Unexplained, Window
+    from torchtraceap.data.facts import (
+        Balance,
+        Device,
+        Note,
+        Quality,
+        RuleOutcome,
+        Stage,
+        Step,
+        TraceFacts,
+    )
+    from torchtraceap.data.features import FeatureColumn, Features
+    from torchtraceap.data.findings import Finding
+    from torchtraceap.data.replay import (
         CriticalPath,
         Fidelity,
         Gain,
@@ -37,15 +40,28 @@ if TYPE_CHECKING:
         Recomputed,
         Recovery,
     )
+    from torchtraceap.data.rule_view import RuleView
+    from torchtraceap.data.rules import Claim, Rule, rule
+    from torchtraceap.data.work import (
+        Copy,
+        Counts,
+        Kernel,
+        KernelCounts,
+        Operator,
+        Overlap,
+        Thread,
+    )
+    from torchtraceap.detection.detection import Agreement, Detection
+    from torchtraceap.gate.budget import Budget, read_budget
+    from torchtraceap.gate.budget_data import PatternLimits, Violation
+    from torchtraceap.gate.changes import Change, FindingChange
+    from torchtraceap.profiling.analyzer import Analyzer
+    from torchtraceap.profiling.profile import profile
+    from torchtraceap.profiling.session import Session
+    from torchtraceap.profiling.step_function import profile_steps
     from torchtraceap.replaying import StepTimes, WhatIf, what_if
     from torchtraceap.report import Report
-    from torchtraceap.rule_outcomes import RuleOutcome
-    from torchtraceap.rule_view import RuleView
-    from torchtraceap.rules import Claim, Rule, rule
-    from torchtraceap.story import Stage
-    from torchtraceap.threads import Thread
-    from torchtraceap.windows import Label, Node, Window
-    from torchtraceap.work import Copy, Counts, Kernel, KernelCounts, Operator, Overlap
+    from torchtraceap.waits.verdict import SyncStalls
 
 __all__ = [
     "analyze",
@@ -118,34 +134,33 @@ __all__ = [
 
 # Where names come from: what only some users need is imported when it is used.
 _NAMES = {
-    "_core": "Trace __version__",
-    "analysis": "analyze load",
-    "errors": "TraceError ConfigError RuleError DryRunError DryRunLimit",
-    "profiling.analyzer": "Analyzer",
-    "profiling.profile": "profile",
-    "profiling.step_function": "profile_steps",
-    "comparison": "Comparison compare Change FindingChange",
-    "report": "Report",
-    "rule_view": "RuleView",
-    "rules": "Claim Rule rule",
-    "replaying": "what_if StepTimes WhatIf",
-    "checking.sync_check": "SyncCheck SyncStalls",
-    "dryrun.dry_run": "dry_run",
-    "budget": "Budget PatternLimits Violation read_budget",
-    "checking.trace_check": "TraceCheck",
-    "detection.detection": "Agreement Detection",
-    "events": "Event Unexplained",
-    "facts": "Balance Device Note Quality Step TraceFacts",
-    "features": "FeatureColumn Features",
-    "findings": "Finding",
-    "location": "Location",
-    "profiling.session": "Session",
-    "recovery": "CriticalPath Fidelity Gain PathPlace Recomputed Recovery",
-    "rule_outcomes": "RuleOutcome",
-    "story": "Stage",
-    "threads": "Thread",
-    "windows": "Label Node Window",
-    "work": "Copy Counts Kernel KernelCounts Operator Overlap",
+    "._core": "Trace __version__",
+    ".analysis": "analyze load",
+    ".base.errors": "TraceError ConfigError RuleError DryRunError DryRunLimit",
+    ".profiling.analyzer": "Analyzer",
+    ".profiling.profile": "profile",
+    ".profiling.step_function": "profile_steps",
+    ".comparison": "Comparison compare",
+    ".gate.changes": "Change FindingChange",
+    ".report": "Report",
+    ".data.rule_view": "RuleView",
+    ".data.rules": "Claim Rule rule",
+    ".replaying": "what_if StepTimes WhatIf",
+    ".checking.sync_check": "SyncCheck",
+    ".waits.verdict": "SyncStalls",
+    "torchtraceap_dryrun.dry_run": "dry_run",
+    ".gate.budget": "Budget read_budget",
+    ".gate.budget_data": "PatternLimits Violation",
+    ".checking.trace_check": "TraceCheck",
+    ".detection.detection": "Agreement Detection",
+    ".data.events": "Event Unexplained Label Node Window",
+    ".data.facts": "Balance Device Note Quality Step TraceFacts RuleOutcome Stage",
+    ".data.features": "FeatureColumn Features",
+    ".data.findings": "Finding",
+    ".base.location": "Location",
+    ".profiling.session": "Session",
+    ".data.replay": "CriticalPath Fidelity Gain PathPlace Recomputed Recovery",
+    ".data.work": "Thread Copy Counts Kernel KernelCounts Operator Overlap",
 }
 _ON_FIRST_USE = {name: of for of, names in _NAMES.items() for name in names.split()}
 
@@ -158,7 +173,7 @@ def __getattr__(name: str) -> object:
     if module := _ON_FIRST_USE.get(name):
         from importlib import import_module
 
-        return getattr(import_module(f"torchtraceap.{module}"), name)
+        return getattr(import_module(module, __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

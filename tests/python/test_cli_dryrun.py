@@ -17,9 +17,9 @@ import pytest
 
 import torchtraceap
 from torchtraceap import cli
-from torchtraceap.dryrun.result import INTERRUPTED, Result
-from torchtraceap.dryrun.script import child
-from torchtraceap.outputs import OUTPUTS
+from torchtraceap.views.outputs import OUTPUTS
+from torchtraceap_dryrun.result import INTERRUPTED, Result
+from torchtraceap_dryrun.script import child
 
 torch = pytest.importorskip("torch")
 if torch.cuda.is_available():
@@ -291,7 +291,7 @@ def test_a_limit_is_said_in_options(dryrun: Program) -> None:
 def test_only_the_child_loads_torch() -> None:
     code = (
         "import sys\nfrom torchtraceap import cli\n"
-        "from torchtraceap.dryrun.script import in_child\n"
+        "from torchtraceap_dryrun.script import in_child\n"
         "try: cli.main(['dryrun', '--help'])\nexcept SystemExit: pass\n"
         "print('torch' in sys.modules)"
     )

@@ -18,8 +18,8 @@ import pytest
 
 import torchtraceap
 from torchtraceap import _core
-from torchtraceap.errors import WeightsError
-from torchtraceap.torch_module import load_torch_module
+from torchtraceap.base.errors import WeightsError
+from torchtraceap.base.torch_module import load_torch_module
 
 pytest.importorskip("torch")
 
@@ -345,7 +345,7 @@ def run(code: str) -> str:
 def test_another_torch_is_refused_in_a_sentence() -> None:
     code = (
         "import torch; torch.__version__ = '2.9.1+cu128';"
-        "from torchtraceap.torch_module import load_torch_module; load_torch_module()"
+        "from torchtraceap.base import torch_module; torch_module.load_torch_module()"
     )
     assert run(code).startswith(
         "ImportError: torchtraceap's module _torch was built for torch 2."
@@ -381,7 +381,7 @@ def test_a_module_that_cannot_be_loaded_is_explained(
 def test_without_torch_the_extra_is_named() -> None:
     code = (
         "import sys; sys.modules['torch'] = None;"
-        "from torchtraceap.torch_module import load_torch_module; load_torch_module()"
+        "from torchtraceap.base import torch_module; torch_module.load_torch_module()"
     )
     assert run(code) == (
         "ImportError: the learned detector needs torch: "

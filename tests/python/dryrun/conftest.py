@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from torchtraceap.dryrun.script import child, in_child
+from torchtraceap_dryrun.script import child, in_child
 
 from .scripts import BEGIN, Dry, Write, run
 from .shared_run import SHARED, Seen
@@ -34,7 +34,7 @@ def _no_gpu(request: pytest.FixtureRequest) -> None:
 @pytest.fixture
 def told() -> Iterator[Told]:
     """What torch's stand-ins tell, while they stand in."""
-    from torchtraceap.dryrun.facade.facade import Facade
+    from torchtraceap_dryrun.facade.facade import Facade
 
     host = Told()
     with Facade(host):

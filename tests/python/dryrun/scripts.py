@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from torchtraceap.dryrun.estimate.gpus import gpu
-from torchtraceap.dryrun.result import Result
-from torchtraceap.dryrun.script import child
-from torchtraceap.dryrun.script.child import run_dry
-from torchtraceap.dryrun.script.ended import Ended, Program
+from torchtraceap_dryrun.estimate.gpus import gpu
+from torchtraceap_dryrun.result import Result
+from torchtraceap_dryrun.script import child
+from torchtraceap_dryrun.script.child import run_dry
+from torchtraceap_dryrun.script.ended import Ended, Program
 
 #: Writes a file of this text, by default prog.py, into the working folder.
 Write = Callable[..., str]
@@ -38,7 +38,7 @@ WAIT = 7
 
 # What follows has its own `Ending`.
 ENDING = """\
-from torchtraceap.dryrun.script import in_child
+from torchtraceap_dryrun.script import in_child
 (ending,) = in_child.endings
 """
 

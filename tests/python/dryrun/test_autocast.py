@@ -13,8 +13,8 @@ import torch.nn.functional as F
 from torch import nn
 
 import torchtraceap
-from torchtraceap.dryrun.overrides import autocast, autocast_table
-from torchtraceap.dryrun.overrides.kernels import operator
+from torchtraceap_dryrun.overrides import autocast, autocast_table
+from torchtraceap_dryrun.overrides.kernels import operator
 
 from .shared_run import Seen
 

@@ -17,9 +17,9 @@ import pytest
 import torch
 from torch.utils.data import DataLoader
 
-from torchtraceap.dryrun.dry_run import dry_run
-from torchtraceap.dryrun.private_names import private
-from torchtraceap.errors import DryRunError
+from torchtraceap.base.errors import DryRunError
+from torchtraceap_dryrun.dry_run import dry_run
+from torchtraceap_dryrun.private_names import private
 
 from .loader_data import Numbers
 

@@ -18,12 +18,12 @@ from typing import Any
 import pytest
 
 import torchtraceap
-from torchtraceap.dryrun.estimate.gpus import gpu
-from torchtraceap.dryrun.estimate.launches import Launch
-from torchtraceap.dryrun.record import Call, Copy, Op, Record, Sync, TensorInfo
-from torchtraceap.dryrun.timeline.lengths import Lengths
-from torchtraceap.dryrun.timeline.program import simulate
-from torchtraceap.source_lines import Line
+from torchtraceap.base.source_lines import Line
+from torchtraceap_dryrun.estimate.gpus import gpu
+from torchtraceap_dryrun.estimate.launches import Launch
+from torchtraceap_dryrun.record import Call, Copy, Op, Record, Sync, TensorInfo
+from torchtraceap_dryrun.timeline.lengths import Lengths
+from torchtraceap_dryrun.timeline.program import simulate
 
 H100 = gpu("H100")
 HERE = str(Path(__file__).resolve())
@@ -361,7 +361,7 @@ def test_blocks_of_a_kernel_are_told_per_multiprocessor() -> None:
 
 def test_a_dry_run_gives_a_report_with_the_line_that_waits() -> None:
     torch = pytest.importorskip("torch")
-    from torchtraceap.dryrun.dry_run import dry_run
+    from torchtraceap_dryrun.dry_run import dry_run
 
     layer = torch.nn.Linear(2048, 2048)
     with dry_run() as run:

@@ -11,10 +11,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from torchtraceap.dryrun.record import Call, Record
-from torchtraceap.dryrun.script import child, in_child
-from torchtraceap.dryrun.script.ended import Ended
-from torchtraceap.dryrun.script.journal import Journal, read_journal
+from torchtraceap_dryrun.record import Call, Record
+from torchtraceap_dryrun.script import child, in_child
+from torchtraceap_dryrun.script.ended import Ended
+from torchtraceap_dryrun.script.journal import Journal, read_journal
 
 from .scripts import BEGIN, ENDING, WAIT, Dry, once_ready, waits
 

@@ -22,7 +22,7 @@ from typing import NoReturn
 
 import pytest
 
-from torchtraceap.dryrun.script import child
+from torchtraceap_dryrun.script import child
 
 from .scripts import BEGIN, ENDING, WAIT, Dry, once_ready, waits
 
