@@ -120,7 +120,7 @@ def rule(
 
 def find_rules(rules: Iterable[Rule | str]) -> list[Rule]:
     """Return the rules themselves; ``"module:function"`` and the names of entry points
-    of the group ``torchtraceap.data.rules`` are looked up.
+    of the group ``torchtraceap.rules`` are looked up.
 
     Raises ConfigError if there is none, it cannot be imported, or two have one name;
     TypeError if one is something else.
