@@ -174,7 +174,7 @@ coverage: $(VENV)/.package  ## Measure which lines and branches of the loader te
 # Empty: 45, 300 and 1,000 MB. `make bench BENCH_FLAGS=--quick` prints the targets only.
 BENCH_FLAGS ?=
 
-bench: build  ## Measure the loader against others and write docs/performance.md
+bench: build  ## Measure the loader against others and write what was found
 	python benchmarks/loader/run.py $(BENCH_FLAGS)
 
 # Where the corpus is made, and the seed that it is drawn with.
