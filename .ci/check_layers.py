@@ -18,7 +18,9 @@ from pathlib import Path
 # --- The tables -------------------------------------------------------------------
 
 # part: what it may include. A part brings what it may use itself, so `patterns` may
-# also name `trace`; a single header, such as the table of patterns, brings nothing.
+# also name `trace`; a single header, such as the table of patterns, brings nothing
+# unless it has a row of its own. A folder with a row is a part apart from the one it
+# lies in.
 PARTS = {
     "trace": [],
     "timeline": ["trace"],
@@ -26,11 +28,26 @@ PARTS = {
     "patterns": ["replay", "timeline"],
     "features": ["timeline", "patterns/pattern.h"],
     "detector": ["features"],
-    "pipeline": ["patterns", "features"],
+    "pipeline/report.h": ["patterns"],
+    "pipeline/quality": ["pipeline/report.h"],
+    "pipeline/pricing": ["pipeline/report.h"],
+    "pipeline/accounting": ["pipeline/pricing"],
+    "pipeline/tables": ["pipeline/accounting", "features"],
+    "pipeline/story": ["pipeline/pricing"],
+    "pipeline/drawing": ["pipeline/report.h"],
+    "pipeline": [
+        "pipeline/quality",
+        "pipeline/tables",
+        "pipeline/story",
+        "pipeline/drawing",
+    ],
     "bindings": ["pipeline", "detector"],
 }
 # The libraries of single headers (cpp/CMakeLists.txt), which bring nothing else.
-HEADER_LIBRARIES = {"pattern_names": "patterns/pattern.h"}
+HEADER_LIBRARIES = {
+    "pattern_names": "patterns/pattern.h",
+    "pipeline_report": "pipeline/report.h",
+}
 # The same for folders of tests/cpp/ only, which every test may use.
 SHARED_BY_TESTS = {"support": ["trace"], "robust": ["pipeline"]}
 
@@ -128,14 +145,24 @@ def reach(part: str) -> set[str]:
     return found
 
 
+def part_of(path: str) -> str:
+    """Return the part that a file or header lies in: the innermost of the table."""
+    folders = path.split("/")[:-1]
+    for depth in range(len(folders), 1, -1):
+        if (part := "/".join(folders[:depth])) in PARTS:
+            return part
+    return path.split("/")[0]
+
+
 def check_include(file: str, header: str, quoted: bool) -> str | None:
     """Return the rule that `file` (from cpp/, or tests/ and the same) breaks."""
     in_tests = file.startswith("tests/")
     inner = file.removeprefix("tests/")
-    part = inner.split("/")[0]
+    # A test links the whole part that it is a test of.
+    part = inner.split("/")[0] if in_tests else part_of(inner)
     if quoted:
-        target, _, rest = header.partition("/")
-        if not rest:
+        target = part_of(header)
+        if target == header:
             return None if in_tests else 'includes start at cpp/, as "trace/trace.h"'
         if in_tests and target in SHARED_BY_TESTS:
             return None
@@ -169,15 +196,16 @@ def check_cmake(root: Path) -> Iterator[str]:
     if not path.exists():
         return
     text = re.sub(r"#.*", "", path.read_text())
-    linked = {}
-    for name, rest in re.findall(r"tta_add_part\(\s*(\w+)([^()]*)\)", text):
+    libraries = {part.replace("/", "_"): part for part in PARTS} | HEADER_LIBRARIES
+    linked = {
+        header: set(PARTS.get(header, [])) for header in HEADER_LIBRARIES.values()
+    }
+    for name, rest in re.findall(r"tta_add_part\(\s*([\w/]+)([^()]*)\)", text):
         used = re.findall(r"\btta_(\w+)", rest)
-        linked[name] = {u for u in used if u in PARTS} | {
-            HEADER_LIBRARIES[u] for u in used if u in HEADER_LIBRARIES
-        }
+        linked[name] = {libraries[u] for u in used if u in libraries}
         if name not in PARTS:
             yield f"cpp/CMakeLists.txt:1: {name} is no part of the table"
-    for name in linked.keys() & PARTS.keys():
+    for name in linked.keys() & PARTS.keys() - set(HEADER_LIBRARIES.values()):
         reached: set[str] = set()
         queue = [name]
         while queue:
@@ -194,7 +222,7 @@ def _listed(parts: set[str], but: str) -> str:
     listed = (
         p
         for p in sorted(parts - {but})
-        if "/" not in p or p[: p.index("/")] not in parts
+        if not p.endswith(".h") or part_of(p) not in parts
     )
     return ", ".join(listed) or "no other part"
 

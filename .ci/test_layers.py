@@ -48,6 +48,8 @@ def check_file(root: Path, file: str, text: str) -> tuple[int, str]:
         ("cpp/features/a.cpp", '#include "pipeline/report.h"', "may use"),
         ("cpp/features/a.h", "#include <torch/torch.h>", "torch is known to"),
         ("cpp/pipeline/a.cpp", '#include "detector/net.h"', "pipeline may use"),
+        ("cpp/pipeline/quality/a.cpp", '#include "pipeline/pricing/b.h"', "may use"),
+        ("cpp/pipeline/story/a.h", '#include "pipeline/analyze.h"', "may use"),
         ("cpp/pipeline/a.cpp", "#include <torch/torch.h>", "torch is known to"),
         ("cpp/detector/a.cu", "#include <torch/torch.h>", "torch is known to"),
         ("cpp/bindings/core_a.cpp", "#include <torch/torch.h>", "torch is known"),
@@ -124,6 +126,9 @@ def test_no_part_of_the_core_reaches_torch(monkeypatch: pytest.MonkeyPatch) -> N
         ("cpp/detector/a.cpp", '#include "features/features.h"'),
         ("cpp/features/a.cpp", '#include "patterns/pattern.h"'),
         ("cpp/pipeline/a.cpp", '#include "features/features.h"'),
+        ("cpp/pipeline/a.cpp", '#include "pipeline/quality/a.h"'),
+        ("cpp/pipeline/quality/a.cpp", '#include "pipeline/report.h"'),
+        ("tests/cpp/pipeline/quality/a.cpp", '#include "pipeline/analyze.h"'),
         ("cpp/detector/a.h", "#include <torch/torch.h>"),
         ("cpp/bindings/torch_a.cpp", "#include <torch/extension.h>"),
         (

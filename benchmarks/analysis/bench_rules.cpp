@@ -20,7 +20,7 @@
 #include "patterns/find.h"
 #include "patterns/rule.h"
 #include "pipeline/analyze.h"
-#include "pipeline/recovery.h"
+#include "pipeline/pricing/price.h"
 #include "timeline/event_args.h"
 #include "timeline/timeline.h"
 #include "trace/trace.h"

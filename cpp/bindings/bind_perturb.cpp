@@ -14,7 +14,7 @@
 #include "bindings/bindings.h"
 #include "bindings/scheduled_model.h"
 #include "bindings/signals.h"
-#include "pipeline/perturb.h"
+#include "pipeline/pricing/perturb.h"
 #include "replay/insertion_draft.h"
 
 namespace tta::bindings {

@@ -8,8 +8,8 @@
 
 #include "bindings/analysis.h"
 #include "bindings/signals.h"
-#include "pipeline/path_segments.h"
-#include "pipeline/what_if.h"
+#include "pipeline/pricing/path_segments.h"
+#include "pipeline/pricing/what_if.h"
 #include "replay/write_trace.h"
 
 namespace tta::bindings {
@@ -118,7 +118,7 @@ void bind_replay(py::module_& m, py::class_<Analysis>& report) {
       .def_readonly("doubt", &Outcome::doubt)
       .def_property_readonly("path",
                              [](const Outcome& o) { return by_category(o.path); });
-  py::class_<Edit>(m, "Edit", "A change asked for, see pipeline/edits.h.")
+  py::class_<Edit>(m, "Edit", "A change asked for, see pipeline/pricing/edits.h.")
       .def(py::init([](const std::string& kind, std::vector<std::uint32_t> of,
                        double factor) {
              return Edit{edit_kind(kind), std::move(of), factor};

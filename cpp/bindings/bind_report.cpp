@@ -11,7 +11,7 @@
 #include "bindings/signals.h"
 #include "patterns/waits.h"
 #include "pipeline/analyze.h"
-#include "pipeline/quality.h"
+#include "pipeline/quality/quality.h"
 
 namespace tta::bindings {
 namespace {

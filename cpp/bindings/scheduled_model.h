@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "bindings/analysis.h"
-#include "pipeline/recovery.h"
+#include "pipeline/pricing/price.h"
 
 namespace tta::bindings {
 

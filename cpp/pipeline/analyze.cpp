@@ -9,14 +9,14 @@
 #include <vector>
 
 #include "patterns/find.h"
-#include "pipeline/balance.h"
-#include "pipeline/blame.h"
-#include "pipeline/facts.h"
-#include "pipeline/label.h"
-#include "pipeline/quality.h"
-#include "pipeline/recovery.h"
-#include "pipeline/step_balance.h"
-#include "pipeline/unexplained.h"
+#include "pipeline/accounting/balance.h"
+#include "pipeline/accounting/label.h"
+#include "pipeline/accounting/step_balance.h"
+#include "pipeline/accounting/unexplained.h"
+#include "pipeline/pricing/blame.h"
+#include "pipeline/pricing/price.h"
+#include "pipeline/quality/facts.h"
+#include "pipeline/quality/quality.h"
 #include "timeline/timeline.h"
 
 namespace tta::pipeline {

@@ -87,7 +87,7 @@ struct BalanceRow {
   std::vector<std::int64_t> idle_ns;  ///< One for each row of patterns(), 0 if none.
   std::int64_t unattributed_ns = 0;
   /// Part of unattributed_ns: short gaps between kernels that were queued, the time
-  /// that a device takes from one to the next; see pipeline/unexplained.h.
+  /// that a device takes from one to the next; see pipeline/accounting/unexplained.h.
   std::int64_t delay_ns = 0;
   std::vector<std::int64_t> excess_ns;  ///< Part of busy_ns, one for each pattern.
 };
@@ -160,7 +160,7 @@ struct WindowRow {
   double gpu_wasted_fraction = 0;  ///< The same for the GPU side.
 };
 
-struct Recovery;  // pipeline/recovery.h
+struct Recovery;  // pipeline/pricing/price.h
 
 struct Report {
   Origin origin = Origin::kRule;    ///< Of what rules found: kRule or kDryRun.

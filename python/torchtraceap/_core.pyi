@@ -666,7 +666,7 @@ class Figure:
 
 class Stage:
     """
-    One question of the story, see pipeline/story.h.
+    One question of the story, see pipeline/story/story.h.
     """
     @property
     def answer(self) -> str: ...
@@ -685,7 +685,7 @@ class Stage:
 
 class WorkTimes:
     """
-    See pipeline/tables.h; nanoseconds.
+    See pipeline/tables/tables.h; nanoseconds.
     """
     @property
     def count(self) -> int: ...
@@ -756,7 +756,7 @@ class OperatorRow:
 
 class ThreadRow:
     """
-    See pipeline/tables.h; nanoseconds.
+    See pipeline/tables/tables.h; nanoseconds.
     """
     @property
     def busy_ns(self) -> int: ...
@@ -823,7 +823,7 @@ class OverlapFacts:
 
 class DrawnLane:
     """
-    See pipeline/lane_view.h; nanoseconds.
+    See pipeline/drawing/lane_view.h; nanoseconds.
     """
     @property
     def busy_ns(self) -> int: ...
@@ -1032,7 +1032,7 @@ class Outcome:
 
 class Edit:
     """
-    A change asked for, see pipeline/edits.h.
+    A change asked for, see pipeline/pricing/edits.h.
     """
     def __init__(
         self,

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """perfetto.py: a copy of the trace that shows the report's findings as tracks.
 
-``cpp/pipeline/label_tracks.h`` tells what the tracks are; docs/perfetto.md is for
+``cpp/pipeline/drawing/label_tracks.h`` tells what the tracks are; docs/perfetto.md is for
 users.
 """
 
