@@ -25,6 +25,7 @@ PARTS = {
     "trace": [],
     "timeline": ["trace"],
     "replay": ["timeline"],
+    "write": ["replay"],
     "patterns": ["replay", "timeline"],
     "features": ["timeline", "patterns/pattern.h"],
     "detector": ["features"],
@@ -34,7 +35,7 @@ PARTS = {
     "pipeline/accounting": ["pipeline/pricing"],
     "pipeline/tables": ["pipeline/accounting", "features"],
     "pipeline/story": ["pipeline/pricing"],
-    "pipeline/drawing": ["pipeline/report.h"],
+    "pipeline/drawing": ["pipeline/report.h", "write"],
     "pipeline": [
         "pipeline/quality",
         "pipeline/tables",
@@ -50,6 +51,9 @@ HEADER_LIBRARIES = {
 }
 # The same for folders of tests/cpp/ only, which every test may use.
 SHARED_BY_TESTS = {"support": ["trace"], "robust": ["pipeline"]}
+# And what else tests of a part may use: random programs are replayed as traces that
+# were written and read again.
+TESTS_ALSO_USE = {"replay": {"write"}}
 
 
 @dataclass(frozen=True)
@@ -168,7 +172,7 @@ def check_include(file: str, header: str, quoted: bool) -> str | None:
             return None
         if target not in PARTS:
             return f"{target} is no part; libraries are included with <>"
-        allowed = reach(part)
+        allowed = reach(part) | (TESTS_ALSO_USE.get(part, set()) if in_tests else set())
         if re.match(r"bindings/(?!torch_)", inner) and target in TORCH_PARTS:
             return f"the module _core does without torch, so without {target}"
         if target in allowed or header in allowed:

@@ -97,8 +97,8 @@ void bind_perturb(py::module_& m) {
             const auto text = [&] {
               const py::gil_scoped_release release;
               std::ostringstream out;
-              write_perturbed(*r.recovery->model, r.perturbation, r.schedule, note,
-                              metadata, out, heed_signals());
+              write::write_perturbed(*r.recovery->model, r.perturbation, r.schedule,
+                                     note, metadata, out, heed_signals());
               return std::move(out).str();
             }();
             return py::bytes(text);

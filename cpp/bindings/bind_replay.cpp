@@ -10,7 +10,7 @@
 #include "bindings/signals.h"
 #include "pipeline/pricing/path_segments.h"
 #include "pipeline/pricing/what_if.h"
-#include "replay/write_trace.h"
+#include "write/write_trace.h"
 
 namespace tta::bindings {
 namespace {
@@ -186,8 +186,8 @@ void bind_replay(py::module_& m, py::class_<Analysis>& report) {
              const std::string& path) {
             const auto& model = model_of(r);
             const py::gil_scoped_release release;
-            replay::write_what_if(model, outcome.schedule.times, note, path,
-                                  outcome.schedule.left_out, heed_signals());
+            write::write_what_if(model, outcome.schedule.times, note, path,
+                                 outcome.schedule.left_out, heed_signals());
           },
           py::arg("outcome"), py::arg("note"), py::arg("path"));
   report.def(

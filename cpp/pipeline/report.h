@@ -51,7 +51,7 @@ struct Device {
 };
 
 /// What a trace says of itself that no profiler recorded, but a schedule of assumed
-/// lengths (replay/write_trace.h): no time in it was measured.
+/// lengths (write/write_trace.h): no time in it was measured.
 struct Simulated {
   std::string gpu;  ///< Whose kernels were estimated; "" if it does not say.
   /// What an operator was taken to cost the host; none if it does not say.

@@ -16,9 +16,9 @@
 namespace tta::pipeline {
 namespace {
 
-using replay::microseconds;
-using replay::quoted;
 using timeline::Interval;
+using write::json_string;
+using write::microseconds;
 
 constexpr std::int64_t kFirstPid = 1'000'000'000;  // beyond what systems give
 
@@ -31,7 +31,7 @@ std::string decimal(double value, int digits) {
 class Tracks {
  public:
   Tracks(const Report& report, const std::vector<FindingText>& texts,
-         replay::EventList& list)
+         write::EventList& list)
       : r_(report), t_(*report.timeline), texts_(texts), list_(list) {
     if (texts.size() != report.findings.size()) {
       throw std::invalid_argument("there must be a text for each finding");
@@ -60,23 +60,24 @@ class Tracks {
 
  private:
   void metadata(const char* what, int tid, const std::string& args) {
-    list_.row('M', "\"name\": " + quoted(what) + ", \"pid\": " + pid_ + ", \"tid\": " +
-                       std::to_string(tid) + ", \"args\": {" + args + "}");
+    list_.row('M', "\"name\": " + json_string(what) + ", \"pid\": " + pid_ +
+                       ", \"tid\": " + std::to_string(tid) + ", \"args\": {" + args +
+                       "}");
   }
   // Adds a track below those there are.
   int track(const std::string& name) {
-    metadata("thread_name", ++last_, "\"name\": " + quoted(name));
+    metadata("thread_name", ++last_, "\"name\": " + json_string(name));
     metadata("thread_sort_index", last_, "\"sort_index\": " + std::to_string(last_));
     return last_;
   }
   void slice(int tid, const std::string& name, Interval time, const std::string& args) {
-    list_.row('X', "\"name\": " + quoted(name) + ", \"pid\": " + pid_ + ", \"tid\": " +
-                       std::to_string(tid) + ", \"ts\": " + microseconds(time.begin) +
-                       ", \"dur\": " + microseconds(time.length()) +
-                       ", \"args\": " + args);
+    list_.row('X', "\"name\": " + json_string(name) + ", \"pid\": " + pid_ +
+                       ", \"tid\": " + std::to_string(tid) +
+                       ", \"ts\": " + microseconds(time.begin) + ", \"dur\": " +
+                       microseconds(time.length()) + ", \"args\": " + args);
   }
   void count(const std::string& name, std::int64_t at, const std::string& args) {
-    list_.row('C', "\"name\": " + quoted(name) + ", \"pid\": " + pid_ +
+    list_.row('C', "\"name\": " + json_string(name) + ", \"pid\": " + pid_ +
                        ", \"tid\": 0, \"ts\": " + microseconds(at) + ", \"args\": {" +
                        args + "}");
   }
@@ -116,7 +117,8 @@ class Tracks {
     std::string labels;
     std::int64_t wasted = 0;
     for (const auto& label : row.labels) {
-      labels += (labels.empty() ? "" : ", ") + quoted(r_.patterns[label.pattern].name) +
+      labels += (labels.empty() ? "" : ", ") +
+                json_string(r_.patterns[label.pattern].name) +
                 ": {\"wasted_us\": " + microseconds(label.wasted_ns) +
                 ", \"wasted_fraction\": " + decimal(label.wasted_fraction, 4) +
                 ", \"saved_fraction\": " + decimal(label.saved_fraction, 4) + "}";
@@ -180,7 +182,7 @@ class Tracks {
     for (const auto& bin : idle.bins) {
       std::string args;
       for (std::size_t i = 0; i < idle.causes.size(); ++i) {
-        args += (i == 0 ? "" : ", ") + quoted(idle.causes[i]) + ": " +
+        args += (i == 0 ? "" : ", ") + json_string(idle.causes[i]) + ": " +
                 decimal(100 * bin.shares[i], 2);
       }
       if (args != before) count(whose + ": idle by cause (%)", bin.begin, args);
@@ -199,7 +201,7 @@ class Tracks {
   const Report& r_;
   const timeline::Timeline& t_;
   const std::vector<FindingText>& texts_;
-  replay::EventList& list_;
+  write::EventList& list_;
   std::string pid_;
   std::map<std::int32_t, std::string> devices_;  // names, by key
   int last_ = 0;
@@ -208,7 +210,7 @@ class Tracks {
 }  // namespace
 
 void write_label_tracks(const Report& report, const std::vector<FindingText>& findings,
-                        replay::EventList& list) {
+                        write::EventList& list) {
   Tracks(report, findings, list).run();
 }
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "pipeline/report.h"
-#include "replay/json_text.h"
+#include "write/json_text.h"
 
 namespace tta::pipeline {
 
@@ -28,6 +28,6 @@ struct FindingText {
 /// traces takes them for none of the program's. `findings`: a text for each of the
 /// report's. Linear in windows, claims and launches, but for sorting claims.
 void write_label_tracks(const Report& report, const std::vector<FindingText>& findings,
-                        replay::EventList& list);
+                        write::EventList& list);
 
 }  // namespace tta::pipeline

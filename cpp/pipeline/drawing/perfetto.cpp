@@ -2,22 +2,22 @@
 // pipeline/drawing/perfetto.cpp: the old events, then ours.
 #include "pipeline/drawing/perfetto.h"
 
-#include "replay/output.h"
-#include "replay/write_rows.h"
-#include "trace/copy_text.h"
+#include "write/copy_text.h"
+#include "write/output.h"
+#include "write/write_rows.h"
 
 namespace tta::pipeline {
 namespace {
 
 void write_recovered(const trace::Trace& trace, std::ostream& out,
-                     replay::EventList& list) {
+                     write::EventList& list) {
   out << "{";
   for (const auto& [key, json] : trace.metadata) {
-    out << replay::quoted(key) << ": " << json << ",\n";
+    out << write::json_string(key) << ": " << json << ",\n";
   }
   out << "\"traceEvents\": [";
   const auto& c = trace.columns;
-  replay::write_rows(
+  write::write_rows(
       trace, list,
       [&](std::uint32_t row) {
         return timeline::Interval{c.ts[row], c.timed(row) ? c.end(row) : c.ts[row]};
@@ -29,11 +29,11 @@ void write_recovered(const trace::Trace& trace, std::ostream& out,
 
 void write_perfetto(const Report& report, const std::vector<FindingText>& findings,
                     std::ostream& out) {
-  const replay::FailingStream fails(out);
+  const write::FailingStream fails(out);
   const auto& trace = *report.timeline->trace;
-  replay::EventList list(out);
-  if (trace::has_whole_text(trace)) {
-    trace::copy_text(trace, out, [&](bool empty) {
+  write::EventList list(out);
+  if (write::has_whole_text(trace)) {
+    write::copy_text(trace, out, [&](bool empty) {
       if (!empty) out << ",";
       write_label_tracks(report, findings, list);
       out << "\n";
@@ -47,8 +47,8 @@ void write_perfetto(const Report& report, const std::vector<FindingText>& findin
 
 void write_perfetto(const Report& report, const std::vector<FindingText>& findings,
                     const std::string& path) {
-  replay::write_file(path,
-                     [&](std::ostream& out) { write_perfetto(report, findings, out); });
+  write::write_file(path,
+                    [&](std::ostream& out) { write_perfetto(report, findings, out); });
 }
 
 }  // namespace tta::pipeline

@@ -13,8 +13,8 @@ namespace tta::pipeline {
 
 /// Writes the report's trace with the tracks of label_tracks.h as the last events of
 /// its list: rows of the copy go by the same numbers as the original's. The text of a
-/// sound trace is copied byte for byte (trace/copy_text.h), also events that loading
-/// left out; of one that was recovered, the rows (replay/write_rows.h) and metadata
+/// sound trace is copied byte for byte (write/copy_text.h), also events that loading
+/// left out; of one that was recovered, the rows (write/write_rows.h) and metadata
 /// that could be read are written.
 ///
 /// Linear in the text. Throws what these do, and std::ios_base::failure if the stream
@@ -22,7 +22,7 @@ namespace tta::pipeline {
 void write_perfetto(const Report& report, const std::vector<FindingText>& findings,
                     std::ostream& out);
 
-/// The same into a file; throws what replay::write_file does.
+/// The same into a file; throws what write::write_file does.
 void write_perfetto(const Report& report, const std::vector<FindingText>& findings,
                     const std::string& path);
 

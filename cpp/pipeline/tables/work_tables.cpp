@@ -21,7 +21,7 @@ using timeline::Interval;
 using trace::Category;
 
 // Adds up one row's work; asked device by device, in order of start.
-class Times {
+class RowTimes {
  public:
   void add(std::size_t device, std::int64_t dur, Interval inside) {
     if (device != device_) reached_ = std::numeric_limits<std::int64_t>::min();
@@ -43,13 +43,13 @@ class Times {
 
 struct Kernel {
   bool communication = false;
-  Times times;
+  RowTimes times;
   std::map<std::pair<std::int64_t, std::int64_t>, std::uint64_t> shapes;
   double occupancy = 0, known_ns = 0;
 };
 
 struct Copies {
-  Times times;
+  RowTimes times;
   std::vector<std::int64_t> bytes;
   std::int64_t known_ns = 0;  // of the copies that tell their size
 };

@@ -87,7 +87,7 @@ inline std::string text_of(const Replayed& r, const Perturbation& p,
                            const Perturbed& s) {
   std::ostringstream out;
   const std::vector<std::string> metadata{"deviceProperties"};
-  write_perturbed(r.model, p, s, "", metadata, out);
+  write::write_perturbed(r.model, p, s, "", metadata, out);
   return std::move(out).str();
 }
 

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// replay/write_rows.cpp: columns back into text, a row at a time.
-#include "replay/write_rows.h"
+// write/write_rows.cpp: columns back into text, a row at a time.
+#include "write/write_rows.h"
 
 #include <string>
 #include <string_view>
 #include <vector>
 
-namespace tta::replay {
+namespace tta::write {
 namespace {
 
+using replay::Checkpoint;
 using timeline::Interval;
 using trace::Category;
 
@@ -23,9 +24,9 @@ class RowWriter {
   void write(std::uint32_t row, std::string_view args) {
     const auto& c = trace_.columns;
     const auto phase = c.phase[row];
-    std::string text = "\"name\": " + quoted(trace_.name(row));
+    std::string text = "\"name\": " + json_string(trace_.name(row));
     if (c.cat(row) != Category::kUnknown) {
-      text += ", \"cat\": " + quoted(c.cat_info(row).name);
+      text += ", \"cat\": " + json_string(c.cat_info(row).name);
     }
     if (c.pid[row] != trace::kNoId) text += ", \"pid\": " + identity(c.pid[row]);
     if (c.tid[row] != trace::kNoId) text += ", \"tid\": " + identity(c.tid[row]);
@@ -42,7 +43,8 @@ class RowWriter {
 
  private:
   std::string identity(std::int64_t id) const {
-    return id < trace::kTextIdentity ? std::to_string(id) : quoted(trace_.identity(id));
+    return id < trace::kTextIdentity ? std::to_string(id)
+                                     : json_string(trace_.identity(id));
   }
 
   void times(std::uint32_t row, std::string& text) const {
@@ -87,4 +89,4 @@ void write_rows(const trace::Trace& trace, EventList& list,
   while (next < c.size()) write("");
 }
 
-}  // namespace tta::replay
+}  // namespace tta::write

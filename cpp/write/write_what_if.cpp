@@ -1,21 +1,28 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// replay/write_what_if.cpp: a recorded trace again, each row at another time.
+// write/write_what_if.cpp: a recorded trace again, each row at another time.
 #include <algorithm>
 #include <functional>
 #include <set>
 #include <stdexcept>
 
-#include "replay/json_text.h"
-#include "replay/output.h"
 #include "replay/perturbation_check.h"
 #include "replay/time_maps.h"
-#include "replay/write_inserted.h"
-#include "replay/write_rows.h"
-#include "replay/write_trace.h"
 #include "trace/args.h"
+#include "write/json_text.h"
+#include "write/output.h"
+#include "write/write_inserted.h"
+#include "write/write_rows.h"
+#include "write/write_trace.h"
 
-namespace tta::replay {
+namespace tta::write {
 namespace {
+
+using replay::Checkpoint;
+using replay::InsertedTime;
+using replay::Model;
+using replay::Perturbation;
+using replay::Perturbed;
+using replay::TimeMaps;
 
 class WhatIfWriter {
  public:
@@ -39,10 +46,10 @@ class WhatIfWriter {
     out_ << "{";
     for (const auto& [key, json] : trace_.metadata) {
       if (key == "torchtraceap" || !kept(key)) continue;
-      out_ << quoted(key) << ": " << json << ",\n";
+      out_ << json_string(key) << ": " << json << ",\n";
     }
-    out_ << "\"torchtraceap\": {\"what_if\": " << quoted(note);
-    if (with_path) out_ << ", \"of\": " << quoted(trace_.path);
+    out_ << "\"torchtraceap\": {\"what_if\": " << json_string(note);
+    if (with_path) out_ << ", \"of\": " << json_string(trace_.path);
     // A simulation with changes is still none.
     trace::for_each_member(trace_.metadata_json("torchtraceap"),
                            [&](auto key, auto value) {
@@ -92,14 +99,23 @@ void write_what_if(const Model& model, std::span<const std::int64_t> times,
   out << "\n]}\n";
 }
 
+void write_what_if(const Model& model, std::span<const std::int64_t> times,
+                   const std::string& note, const std::string& path,
+                   std::span<const std::uint32_t> left_out,
+                   const Checkpoint& checkpoint) {
+  write_file(path, [&](std::ostream& out) {
+    write_what_if(model, times, note, out, left_out, checkpoint);
+  });
+}
+
 void write_perturbed(const Model& model, const Perturbation& perturbation,
                      const Perturbed& schedule, const std::string& note,
                      std::span<const std::string> metadata, std::ostream& out,
                      const Checkpoint& checkpoint) {
-  check_perturbation(model, perturbation);
-  check_schedule(model, perturbation, schedule);
+  replay::check_perturbation(model, perturbation);
+  replay::check_schedule(model, perturbation, schedule);
   const FailingStream fails(out);
-  const auto inserted = inserted_times(model, perturbation, schedule);
+  const auto inserted = replay::inserted_times(model, perturbation, schedule);
   WhatIfWriter writer(model, schedule.times, out, schedule.left_out, inserted,
                       checkpoint);
   writer.header(
@@ -117,4 +133,4 @@ void write_perturbed(const Model& model, const Perturbation& perturbation,
   out << "\n]}\n";
 }
 
-}  // namespace tta::replay
+}  // namespace tta::write

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// replay/json_text.h: pieces of JSON, and a list of trace events written one by one.
+// write/json_text.h: pieces of JSON, and a list of trace events written one by one.
 #pragma once
 
 #include <cstdint>
@@ -7,10 +7,10 @@
 #include <string>
 #include <string_view>
 
-namespace tta::replay {
+namespace tta::write {
 
 /// Returns the string with quotes and escapes. Bytes from 0x80 on stay as they are.
-std::string quoted(std::string_view text);
+std::string json_string(std::string_view text);
 
 /// Returns nanoseconds as microseconds in exact decimal text: 1234567 -> "1234.567".
 std::string microseconds(std::int64_t ns);
@@ -29,4 +29,4 @@ class EventList {
   std::uint64_t rows_ = 0;
 };
 
-}  // namespace tta::replay
+}  // namespace tta::write

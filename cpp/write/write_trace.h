@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// replay/write_trace.h: schedules as traces in Kineto's JSON, for Perfetto and for
+// write/write_trace.h: schedules as traces in Kineto's JSON, for Perfetto and for
 // torchtraceap itself. Plain text, row by row: memory does not grow with the trace.
 //
 // Both mark what they write in its metadata, under "torchtraceap": no reader takes a
@@ -15,17 +15,18 @@
 #include "replay/model.h"
 #include "replay/scheduler.h"
 
-namespace tta::replay {
+namespace tta::write {
 
 /// Writes what one rank of a scheduled program did: operators, annotations, calls and
 /// device work, with correlation ids (a call's number in the file, from 1), External
 /// ids, ac2g flows and deviceProperties, as Kineto does. The process is 100 + rank.
 /// Metadata: {"simulated": true, "rank": ..., `note`}: what else readers are to know,
 /// as text of JSON members, `"key": value, ...`.
-void write_program(const Program& program, const Schedule& schedule, std::ostream& out,
-                   std::uint32_t rank = 0, const std::string& note = "",
-                   const Checkpoint& checkpoint = go_on);
-void write_program(const Program& program, const Schedule& schedule,
+void write_program(const replay::Program& program, const replay::Schedule& schedule,
+                   std::ostream& out, std::uint32_t rank = 0,
+                   const std::string& note = "",
+                   const replay::Checkpoint& checkpoint = replay::go_on);
+void write_program(const replay::Program& program, const replay::Schedule& schedule,
                    const std::string& path, std::uint32_t rank = 0);
 
 /// Writes a recorded trace with all its rows where a changed schedule of its model has
@@ -37,13 +38,13 @@ void write_program(const Program& program, const Schedule& schedule,
 /// what that throws). Metadata: {"what_if": `note`, "of": path}, beside the trace's
 /// own: of a simulation it is one again. Rows of `left_out` (ascending) are not
 /// written, nor flows of calls among them.
-void write_what_if(const Model& model, std::span<const std::int64_t> times,
+void write_what_if(const replay::Model& model, std::span<const std::int64_t> times,
                    const std::string& note, std::ostream& out,
                    std::span<const std::uint32_t> left_out = {},
-                   const Checkpoint& checkpoint = go_on);
-void write_what_if(const Model& model, std::span<const std::int64_t> times,
+                   const replay::Checkpoint& checkpoint = replay::go_on);
+void write_what_if(const replay::Model& model, std::span<const std::int64_t> times,
                    const std::string& note, const std::string& path,
                    std::span<const std::uint32_t> left_out = {},
-                   const Checkpoint& checkpoint = go_on);
+                   const replay::Checkpoint& checkpoint = replay::go_on);
 
-}  // namespace tta::replay
+}  // namespace tta::write

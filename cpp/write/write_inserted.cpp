@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// replay/write_inserted.cpp: operations of an insertion as Kineto's events.
-#include "replay/write_inserted.h"
+// write/write_inserted.cpp: operations of an insertion as Kineto's events.
+#include "write/write_inserted.h"
 
 #include <algorithm>
 
-namespace tta::replay {
+namespace tta::write {
 namespace {
 
+using replay::DeviceWork;
+using replay::InsertedTimes;
+using replay::Insertion;
+using replay::Model;
+using replay::OpKind;
+using replay::TaskKind;
 using timeline::Interval;
 using trace::Category;
 using trace::kNoId;
@@ -136,27 +142,27 @@ void InsertedRows::complete(const char* category, const std::string& name,
                             std::uint32_t lane, Interval time, const std::string& args,
                             EventList& list) {
   const auto& of = m_.timeline->lanes.lanes[lane];
-  list.row('X', "\"name\": " + quoted(name) + ", \"cat\": " + quoted(category) +
-                    ", \"pid\": " + identity(of.pid) +
-                    ", \"tid\": " + identity(of.tid) +
-                    ", \"ts\": " + microseconds(m_.begin + time.begin) + ", \"dur\": " +
-                    microseconds(time.end - time.begin) + ", \"args\": {" + args + "}");
+  list.row('X',
+           "\"name\": " + json_string(name) + ", \"cat\": " + json_string(category) +
+               ", \"pid\": " + identity(of.pid) + ", \"tid\": " + identity(of.tid) +
+               ", \"ts\": " + microseconds(m_.begin + time.begin) + ", \"dur\": " +
+               microseconds(time.end - time.begin) + ", \"args\": {" + args + "}");
 }
 
 void InsertedRows::flow(char phase, std::int64_t correlation, std::uint32_t lane,
                         std::int64_t when, EventList& list) const {
   if (!flow_) return;
   const auto& of = m_.timeline->lanes.lanes[lane];
-  list.row(phase, "\"name\": " + quoted(*flow_) + ", \"cat\": \"ac2g\", \"pid\": " +
-                      identity(of.pid) + ", \"tid\": " + identity(of.tid) +
-                      ", \"ts\": " + microseconds(m_.begin + when) + ", " +
-                      member("id", correlation) +
+  list.row(phase, "\"name\": " + json_string(*flow_) +
+                      ", \"cat\": \"ac2g\", \"pid\": " + identity(of.pid) +
+                      ", \"tid\": " + identity(of.tid) + ", \"ts\": " +
+                      microseconds(m_.begin + when) + ", " + member("id", correlation) +
                       (phase == 'f' ? ", \"bp\": \"e\"" : ""));
 }
 
 std::string InsertedRows::identity(std::int64_t id) const {
   const auto text = m_.timeline->trace->identity(id);
-  return id < trace::kTextIdentity ? text : quoted(text);
+  return id < trace::kTextIdentity ? text : json_string(text);
 }
 
 std::int64_t InsertedRows::frame_around(std::uint32_t lane, std::int64_t at) const {
@@ -177,4 +183,4 @@ std::int64_t InsertedRows::external_of(const Insertion& in) const {
   return m_.timeline->columns().external_id[in.stands_for];
 }
 
-}  // namespace tta::replay
+}  // namespace tta::write

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// replay/output.h: files and streams that say when they could not be written.
+// write/output.h: files and streams that say when they could not be written.
 #pragma once
 
 #include <functional>
 #include <ostream>
 #include <string>
 
-namespace tta::replay {
+namespace tta::write {
 
 /// Makes a stream throw std::ios_base::failure while it lives.
 class FailingStream {
@@ -36,4 +36,4 @@ class FailingStream {
 void write_file(const std::string& path,
                 const std::function<void(std::ostream&)>& write);
 
-}  // namespace tta::replay
+}  // namespace tta::write

@@ -8,11 +8,11 @@
 #include <sstream>
 #include <string>
 
-#include "random_program.h"
-#include "replay/json_text.h"
+#include "replay/random_program.h"
 #include "replay/samples.h"
 #include "support/says.h"
 #include "support/trace_text.h"
+#include "write/json_text.h"
 
 namespace tta::replay {
 namespace {
@@ -25,7 +25,7 @@ using tta::test::TraceText;
 
 std::string text_of(const Program& p, std::uint32_t rank = 0) {
   std::ostringstream out;
-  write_program(p, schedule(p), out, rank);
+  write::write_program(p, schedule(p), out, rank);
   return std::move(out).str();
 }
 
@@ -40,12 +40,13 @@ std::vector<std::uint32_t> rows_of(const trace::Trace& t, Category category) {
 }
 
 TEST(JsonText, EscapesWhatJsonWantsEscaped) {
-  EXPECT_EQ(quoted("a\"b\\c\n\x01 \xc3\xa9"), "\"a\\\"b\\\\c\\u000a\\u0001 \xc3\xa9\"");
-  EXPECT_EQ(microseconds(1'234'567), "1234.567");
-  EXPECT_EQ(microseconds(5), "0.005");
-  EXPECT_EQ(microseconds(-5), "-0.005");
-  EXPECT_EQ(microseconds(-1'234'567), "-1234.567");
-  EXPECT_EQ(microseconds(1'719'000'000'123'456'789), "1719000000123456.789");
+  EXPECT_EQ(write::json_string("a\"b\\c\n\x01 \xc3\xa9"),
+            "\"a\\\"b\\\\c\\u000a\\u0001 \xc3\xa9\"");
+  EXPECT_EQ(write::microseconds(1'234'567), "1234.567");
+  EXPECT_EQ(write::microseconds(5), "0.005");
+  EXPECT_EQ(write::microseconds(-5), "-0.005");
+  EXPECT_EQ(write::microseconds(-1'234'567), "-1234.567");
+  EXPECT_EQ(write::microseconds(1'719'000'000'123'456'789), "1719000000123456.789");
 }
 
 Program step() {
@@ -103,7 +104,7 @@ TEST(WriteTrace, AProgramIsReadBackAsItWasScheduled) {
 TEST(WriteTrace, ANoteStandsBesideTheMark) {
   const auto p = step();
   std::ostringstream out;
-  write_program(p, schedule(p), out, 0, "\"dry_run\": {\"gpu\": \"H100 SXM\"}");
+  write::write_program(p, schedule(p), out, 0, "\"dry_run\": {\"gpu\": \"H100 SXM\"}");
   const auto t = trace::load_bytes(std::move(out).str());
   EXPECT_EQ(t.metadata_json("torchtraceap"),
             "{\"simulated\": true, \"rank\": 0, \"dry_run\": {\"gpu\": \"H100 SXM\"}}");
@@ -178,7 +179,7 @@ TEST(WriteTrace, ACheckpointEndsTheWriting) {
   const auto p = step();
   std::ostringstream out;
   const auto stop = [] { throw Enough{}; };
-  EXPECT_THROW(write_program(p, schedule(p), out, 0, "", stop), Enough);
+  EXPECT_THROW(write::write_program(p, schedule(p), out, 0, "", stop), Enough);
 }
 
 TEST(WriteTrace, RowsTellWhatTheProgramSaysOfThem) {
@@ -265,12 +266,13 @@ TEST(WriteTrace, EachRankHasItsOwnFile) {
 TEST(WriteTrace, FilesThatCannotBeWrittenAreRefused) {
   const auto p = step();
   const auto s = schedule(p);
-  EXPECT_THROW(write_program(p, s, std::string("x.json.gz")), std::invalid_argument);
-  EXPECT_THROW(write_program(p, s, std::string("/no/such/folder/x.json")),
+  EXPECT_THROW(write::write_program(p, s, std::string("x.json.gz")),
+               std::invalid_argument);
+  EXPECT_THROW(write::write_program(p, s, std::string("/no/such/folder/x.json")),
                std::invalid_argument);
   std::ostringstream broken;
   broken.setstate(std::ios::badbit);
-  EXPECT_THROW(write_program(p, s, broken), std::ios_base::failure);
+  EXPECT_THROW(write::write_program(p, s, broken), std::ios_base::failure);
 }
 
 // A recorded trace: the op [0, 60) holds launch [10, 15) and a sync [20, 128); the
@@ -291,7 +293,7 @@ struct Recording : tta::test::Replayed {
 
   trace::Trace written(const std::vector<std::int64_t>& times) const {
     std::ostringstream out;
-    write_what_if(model, times, "without \"waits\"", out);
+    write::write_what_if(model, times, "without \"waits\"", out);
     return trace::load_bytes(std::move(out).str());
   }
 };
@@ -327,7 +329,7 @@ TEST(WriteWhatIf, OfASimulationItIsOneAgain) {
   const tta::test::Replayed r(text_of(step()));
   const auto written = [](const tta::test::Replayed& of, const char* note) {
     std::ostringstream out;
-    write_what_if(of.model, of.model.recorded(), note, out);
+    write::write_what_if(of.model, of.model.recorded(), note, out);
     return std::move(out).str();
   };
   const tta::test::Replayed once(written(r, "once"));
@@ -371,7 +373,7 @@ TEST(WriteWhatIf, NestingAndOrderOutliveAnyChange) {
       test::apply(fix, p.program, r, change);
       const auto times = r.model.graph.schedule(change.weights(r.model));
       std::ostringstream out;
-      write_what_if(r.model, times, "fix", out);
+      write::write_what_if(r.model, times, "fix", out);
       const auto t = trace::load_bytes(std::move(out).str());
       EXPECT_TRUE(t.warnings.empty());
       const auto again = timeline::make_timeline(t);
@@ -395,8 +397,9 @@ TEST(WriteWhatIf, NestingAndOrderOutliveAnyChange) {
 TEST(WriteWhatIf, AScheduleOfAnotherModelIsRefused) {
   const Recording r;
   EXPECT_THROW(r.written({0, 1, 2}), std::invalid_argument);
-  EXPECT_THROW(write_what_if(r.model, r.model.recorded(), "", std::string("a.gz")),
-               std::invalid_argument);
+  EXPECT_THROW(
+      write::write_what_if(r.model, r.model.recorded(), "", std::string("a.gz")),
+      std::invalid_argument);
 }
 
 }  // namespace

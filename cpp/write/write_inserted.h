@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// replay/write_inserted.h: rows of what was put into a recorded trace.
+// write/write_inserted.h: rows of what was put into a recorded trace.
 #pragma once
 
 #include <cstdint>
@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "replay/json_text.h"
 #include "replay/perturbation.h"
+#include "write/json_text.h"
 
-namespace tta::replay {
+namespace tta::write {
 
 /// Writes operators, annotations, frames, calls and device work of insertions, numbered
 /// on from the recorded ones: correlation and External ids, frames with their parent;
@@ -18,17 +18,18 @@ namespace tta::replay {
 class InsertedRows {
  public:
   /// Linear in the rows. Refers to the model.
-  explicit InsertedRows(const Model& model);
-  void write(const Insertion& insertion, const InsertedTimes& times, EventList& list);
+  explicit InsertedRows(const replay::Model& model);
+  void write(const replay::Insertion& insertion, const replay::InsertedTimes& times,
+             EventList& list);
 
  private:
   struct Open {
     std::int64_t external, frame;  // its ids; kNoId if it has none
   };
-  void host_row(const Insertion& insertion, std::size_t i, timeline::Interval time,
-                EventList& list);
-  void call(const Insertion& insertion, std::size_t i, const InsertedTimes& times,
-            EventList& list);
+  void host_row(const replay::Insertion& insertion, std::size_t i,
+                timeline::Interval time, EventList& list);
+  void call(const replay::Insertion& insertion, std::size_t i,
+            const replay::InsertedTimes& times, EventList& list);
   void complete(const char* category, const std::string& name, std::uint32_t lane,
                 timeline::Interval time, const std::string& args, EventList& list);
   void flow(char phase, std::int64_t correlation, std::uint32_t lane, std::int64_t when,
@@ -36,12 +37,12 @@ class InsertedRows {
   std::string identity(std::int64_t id) const;
   // The deepest frame of a thread around a moment.
   std::int64_t frame_around(std::uint32_t lane, std::int64_t at) const;
-  std::int64_t external_of(const Insertion& insertion) const;
+  std::int64_t external_of(const replay::Insertion& insertion) const;
 
-  const Model& m_;
+  const replay::Model& m_;
   std::int64_t correlation_ = 0, external_ = trace::kNoId, frame_ = trace::kNoId;
   std::optional<std::string> flow_;  // what flows are called
   std::vector<Open> open_;
 };
 
-}  // namespace tta::replay
+}  // namespace tta::write

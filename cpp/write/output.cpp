@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// replay/output.cpp: traces into files: beside the place, then into it.
-#include "replay/output.h"
+// write/output.cpp: traces into files: beside the place, then into it.
+#include "write/output.h"
 
 #include <unistd.h>
 
@@ -11,9 +11,7 @@
 #include <fstream>
 #include <stdexcept>
 
-#include "replay/write_trace.h"
-
-namespace tta::replay {
+namespace tta::write {
 namespace {
 
 namespace fs = std::filesystem;
@@ -106,19 +104,4 @@ void write_file(const std::string& path,
   refuse(path, failed.message().c_str());
 }
 
-void write_program(const Program& program, const Schedule& schedule,
-                   const std::string& path, std::uint32_t rank) {
-  write_file(path,
-             [&](std::ostream& out) { write_program(program, schedule, out, rank); });
-}
-
-void write_what_if(const Model& model, std::span<const std::int64_t> times,
-                   const std::string& note, const std::string& path,
-                   std::span<const std::uint32_t> left_out,
-                   const Checkpoint& checkpoint) {
-  write_file(path, [&](std::ostream& out) {
-    write_what_if(model, times, note, out, left_out, checkpoint);
-  });
-}
-
-}  // namespace tta::replay
+}  // namespace tta::write

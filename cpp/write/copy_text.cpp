@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// trace/copy_text.cpp: one pass over the source.
-#include "trace/copy_text.h"
+// write/copy_text.cpp: one pass over the source.
+#include "write/copy_text.h"
 
 #include <algorithm>
 #include <array>
@@ -13,8 +13,13 @@
 #include "trace/tally.h"
 #include "trace/tokens.h"
 
-namespace tta::trace {
+namespace tta::write {
 namespace {
+
+using trace::Oddity;
+using trace::TextReader;
+using trace::Trace;
+using trace::TraceError;
 
 constexpr std::array kNotWhole = {
     Oddity::kUnclosedList,    Oddity::kTruncated,     Oddity::kDamagedEvent,
@@ -57,8 +62,9 @@ class Text {
 bool has_whole_text(const Trace& trace) {
   return trace.events_end > 0 &&
          std::none_of(trace.warnings.begin(), trace.warnings.end(), [](const auto& w) {
-           return std::any_of(kNotWhole.begin(), kNotWhole.end(),
-                              [&](Oddity each) { return w.kind == kind_of(each); });
+           return std::any_of(kNotWhole.begin(), kNotWhole.end(), [&](Oddity each) {
+             return w.kind == trace::kind_of(each);
+           });
          });
 }
 
@@ -67,7 +73,7 @@ void copy_text(const Trace& trace, std::ostream& out,
   if (!has_whole_text(trace)) {
     throw std::invalid_argument(trace.path + ": not read from a sound document");
   }
-  const bool mends = needs_mending(trace.warnings);
+  const bool mends = trace::needs_mending(trace.warnings);
   Text text(trace);
   std::string held;  // what has to be mended
   const auto take = [&](std::string_view piece) {
@@ -78,12 +84,12 @@ void copy_text(const Trace& trace, std::ostream& out,
     }
   };
   const auto flush = [&] {
-    if (mends) out << mended(held);
+    if (mends) out << trace::mended(held);
     held.clear();
   };
   char last = 0;
   text.until(trace.events_end, [&](std::string_view piece) {
-    const auto end = std::find_if_not(piece.rbegin(), piece.rend(), is_blank);
+    const auto end = std::find_if_not(piece.rbegin(), piece.rend(), trace::is_blank);
     if (end != piece.rend()) last = *end;
     take(piece);
   });
@@ -98,4 +104,4 @@ void copy_text(const Trace& trace, std::ostream& out,
   flush();
 }
 
-}  // namespace tta::trace
+}  // namespace tta::write

@@ -1,15 +1,24 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// replay/write_trace.cpp: a scheduled program, as Kineto would have recorded it.
-#include "replay/write_trace.h"
+// write/write_trace.cpp: a scheduled program, as Kineto would have recorded it.
+#include "write/write_trace.h"
 
 #include <algorithm>
 
-#include "replay/json_text.h"
-#include "replay/output.h"
+#include "write/json_text.h"
+#include "write/output.h"
 
-namespace tta::replay {
+namespace tta::write {
 namespace {
 
+using replay::Checkpoint;
+using replay::DeviceWork;
+using replay::HostThread;
+using replay::kNone;
+using replay::Operation;
+using replay::OpKind;
+using replay::Program;
+using replay::Schedule;
+using replay::TaskKind;
 using timeline::Interval;
 
 std::string number(std::int64_t n) { return std::to_string(n); }
@@ -43,7 +52,8 @@ class Writer {
     for (std::size_t i = 0; i < p_.devices.size(); ++i) {
       const auto& d = p_.devices[i];
       out_ << (i == 0 ? "" : ", ") << "{\"id\": " << d.id
-           << ", \"name\": " << quoted(d.name) << ", \"totalGlobalMem\": " << d.memory
+           << ", \"name\": " << json_string(d.name)
+           << ", \"totalGlobalMem\": " << d.memory
            << ", \"computeMajor\": " << d.compute_major
            << ", \"computeMinor\": " << d.compute_minor
            << ", \"numSms\": " << d.multiprocessors << (d.args.empty() ? "" : ", ")
@@ -62,9 +72,9 @@ class Writer {
   void name(const char* what, const std::string& pid, std::int64_t tid,
             const std::string& text) {
     const auto key = std::string(what) == "process_labels" ? "labels" : "name";
-    list_.row('M', "\"name\": " + quoted(what) + ", \"ts\": 0.000, \"pid\": " + pid +
-                       ", \"tid\": " + number(tid) + ", \"args\": {\"" + key +
-                       "\": " + quoted(text) + "}");
+    list_.row('M', "\"name\": " + json_string(what) + ", \"ts\": 0.000, \"pid\": " +
+                       pid + ", \"tid\": " + number(tid) + ", \"args\": {\"" + key +
+                       "\": " + json_string(text) + "}");
   }
   void names() {
     name("process_name", pid_, 0, "python");
@@ -84,8 +94,9 @@ class Writer {
 
   void complete(const char* category, const std::string& text, const std::string& pid,
                 std::int64_t tid, Interval time, const std::string& args) {
-    list_.row('X', "\"cat\": " + quoted(category) + ", \"name\": " + quoted(text) +
-                       ", \"pid\": " + pid + ", \"tid\": " + number(tid) +
+    list_.row('X', "\"cat\": " + json_string(category) +
+                       ", \"name\": " + json_string(text) + ", \"pid\": " + pid +
+                       ", \"tid\": " + number(tid) +
                        ", \"ts\": " + microseconds(tick(time.begin)) +
                        ", \"dur\": " + microseconds(tick(time.end) - tick(time.begin)) +
                        ", \"args\": {" + args + "}");
@@ -210,8 +221,8 @@ class Writer {
     }
     if (item.collective != kNone) {
       const auto& c = p_.collectives[item.collective];
-      out += ", \"Collective name\": " + quoted(c.name) +
-             ", \"Process Group Name\": " + quoted(c.group) +
+      out += ", \"Collective name\": " + json_string(c.name) +
+             ", \"Process Group Name\": " + json_string(c.group) +
              ", \"Group size\": " + number(c.members);
       if (c.sequence >= 0) out += ", \"Seq\": " + number(c.sequence);
     }
@@ -236,4 +247,10 @@ void write_program(const Program& program, const Schedule& schedule, std::ostrea
   Writer(program, schedule, out, rank).run(note, checkpoint);
 }
 
-}  // namespace tta::replay
+void write_program(const Program& program, const Schedule& schedule,
+                   const std::string& path, std::uint32_t rank) {
+  write_file(path,
+             [&](std::ostream& out) { write_program(program, schedule, out, rank); });
+}
+
+}  // namespace tta::write

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// replay/write_rows.h: rows of a loaded trace as events of a new one.
+// write/write_rows.h: rows of a loaded trace as events of a new one.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 
 #include "replay/checkpoint.h"
-#include "replay/json_text.h"
 #include "timeline/intervals.h"
 #include "trace/trace.h"
+#include "write/json_text.h"
 
-namespace tta::replay {
+namespace tta::write {
 
 /// Writes all rows but those that `is_gone` names, in file order, with what the columns
 /// know of them and their args, which are read again (Trace::visit_args, and throws
@@ -21,6 +21,6 @@ namespace tta::replay {
 void write_rows(const trace::Trace& trace, EventList& list,
                 const std::function<timeline::Interval(std::uint32_t)>& time_of,
                 const std::function<bool(std::uint32_t)>& is_gone,
-                const Checkpoint& checkpoint = go_on);
+                const replay::Checkpoint& checkpoint = replay::go_on);
 
-}  // namespace tta::replay
+}  // namespace tta::write

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// replay/json_text.cpp: escapes what JSON wants escaped, and no more.
-#include "replay/json_text.h"
+// write/json_text.cpp: escapes what JSON wants escaped, and no more.
+#include "write/json_text.h"
 
 #include <cstdio>
 
-namespace tta::replay {
+namespace tta::write {
 
-std::string quoted(std::string_view text) {
+std::string json_string(std::string_view text) {
   std::string out = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') {
@@ -36,8 +36,8 @@ std::string microseconds(std::int64_t ns) {
 }
 
 void EventList::row(char phase, std::string_view members) {
-  out_ << (rows_++ == 0 ? "\n" : ",\n") << "{\"ph\": " << quoted({&phase, 1}) << ", "
-       << members << "}";
+  out_ << (rows_++ == 0 ? "\n" : ",\n") << "{\"ph\": " << json_string({&phase, 1})
+       << ", " << members << "}";
 }
 
-}  // namespace tta::replay
+}  // namespace tta::write
