@@ -49,6 +49,8 @@ HEADER_LIBRARIES = {
     "pattern_names": "patterns/pattern.h",
     "pipeline_report": "pipeline/report.h",
 }
+# Headers that only one rule needs lie in a folder of its name beside it.
+OF_ONE_RULE = re.compile(r"(patterns/rules/\w+)/")
 # The same for folders of tests/cpp/ only, which every test may use.
 SHARED_BY_TESTS = {"support": ["trace"], "robust": ["pipeline"]}
 # And what else tests of a part may use: random programs are replayed as traces that
@@ -172,6 +174,9 @@ def check_include(file: str, header: str, quoted: bool) -> str | None:
             return None
         if target not in PARTS:
             return f"{target} is no part; libraries are included with <>"
+        own = OF_ONE_RULE.match(header)
+        if own and not in_tests and not file.startswith((f"{own[1]}/", f"{own[1]}.")):
+            return f"what {own[1]}/ holds is for that rule alone"
         allowed = reach(part) | (TESTS_ALSO_USE.get(part, set()) if in_tests else set())
         if re.match(r"bindings/(?!torch_)", inner) and target in TORCH_PARTS:
             return f"the module _core does without torch, so without {target}"

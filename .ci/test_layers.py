@@ -39,6 +39,7 @@ def check_file(root: Path, file: str, text: str) -> tuple[int, str]:
         ("cpp/timeline/a.cpp", "#include <simdjson.h>", "simdjson stays"),
         ("cpp/trace/a.h", "#include <simdjson.h>", "simdjson stays"),
         ("cpp/trace/a.h", "#include <zlib.h>", "inflaters stay"),
+        ("cpp/patterns/a.cpp", '#include "patterns/rules/b/c.h"', "for that rule"),
         ("cpp/patterns/a.cpp", "#include <torch/torch.h>", "torch is known to"),
         ("cpp/pipeline/a.cpp", "#include <pybind11/stl.h>", "Python is known to"),
         ("cpp/detector/a.cpp", "#include <torch/extension.h>", "Python is known to"),
@@ -122,6 +123,8 @@ def test_no_part_of_the_core_reaches_torch(monkeypatch: pytest.MonkeyPatch) -> N
     [
         ("cpp/trace/a.cpp", "#include <simdjson.h>\n#include <sys/mman.h>"),
         ("cpp/patterns/rules/a.cpp", '#include "trace/trace.h"\n#include <vector>'),
+        ("cpp/patterns/rules/b.cpp", '#include "patterns/rules/b/c.h"'),
+        ("cpp/patterns/rules/b/d.h", '#include "patterns/rules/b/c.h"'),
         ("cpp/detector/a.cpp", '#include "patterns/pattern.h"'),
         ("cpp/detector/a.cpp", '#include "features/features.h"'),
         ("cpp/features/a.cpp", '#include "patterns/pattern.h"'),

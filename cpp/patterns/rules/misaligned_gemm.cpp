@@ -29,8 +29,8 @@
 #include "patterns/device_peaks.h"
 #include "patterns/excess.h"
 #include "patterns/matrix_kernels.h"
-#include "patterns/product_rates.h"
 #include "patterns/rule.h"
+#include "patterns/rules/misaligned_gemm/product_rates.h"
 
 namespace tta::patterns {
 namespace misaligned_gemm {

@@ -13,9 +13,9 @@
 #include <unordered_map>
 
 #include "patterns/copies.h"
-#include "patterns/drains.h"
 #include "patterns/marks.h"
 #include "patterns/rule.h"
+#include "patterns/rules/sync_stall/drains.h"
 #include "patterns/waits.h"
 
 namespace tta::patterns {
