@@ -6,7 +6,7 @@
 
 #include "bindings/analysis.h"
 #include "bindings/bindings.h"
-#include "patterns/waits.h"
+#include "patterns/blocking_calls.h"
 
 namespace tta::bindings {
 namespace {
@@ -72,18 +72,19 @@ void bind_findings(py::module_& m) {
       .def_readonly("end", &Claim::end)
       .def_readonly("evidence", &Claim::evidence);
 
-  py::class_<patterns::Wait>(m, "Wait", "A call in which the host waited for a device.")
-      .def_readonly("row", &patterns::Wait::row)
-      .def_readonly("begin_ns", &patterns::Wait::begin)
-      .def_readonly("end_ns", &patterns::Wait::end)
+  py::class_<patterns::BlockingCall>(m, "BlockingCall",
+                                     "A call in which the host waited for a device.")
+      .def_readonly("row", &patterns::BlockingCall::row)
+      .def_readonly("begin_ns", &patterns::BlockingCall::begin)
+      .def_readonly("end_ns", &patterns::BlockingCall::end)
       .def_property_readonly("subtype",
-                             [](const patterns::Wait& w) {
+                             [](const patterns::BlockingCall& w) {
                                const auto& p =
                                    patterns::info(patterns::PatternId::kSyncStall);
                                return std::string(p.subtypes[w.subtype]);
                              })
-      .def_readonly("location", &patterns::Wait::location)
-      .def_readonly("operator_name", &patterns::Wait::operator_name);
+      .def_readonly("location", &patterns::BlockingCall::location)
+      .def_readonly("operator_name", &patterns::BlockingCall::operator_name);
 
   py::class_<Named<Finding>>(m, "Finding", "One anti-pattern at one place.")
       .def_property_readonly("pattern",

@@ -8,6 +8,7 @@
 
 #include "bindings/analysis.h"
 #include "bindings/signals.h"
+#include "pipeline/pricing/path_rows.h"
 #include "pipeline/pricing/path_segments.h"
 #include "pipeline/pricing/what_if.h"
 #include "write/write_trace.h"
@@ -21,14 +22,14 @@ using replay::Fidelity;
 using replay::Gain;
 
 // What Python holds: the replay refers to what the report has laid out.
-struct Replay {
+struct HeldReplay {
   std::shared_ptr<const timeline::Timeline> timeline;
-  std::shared_ptr<const Recovery> recovery;
+  std::shared_ptr<const Replay> replay;
 };
 
-const replay::Model& model_of(const Replay& r) {
-  if (r.recovery->model == nullptr) throw py::value_error(r.recovery->refusal);
-  return *r.recovery->model;
+const replay::Model& model_of(const HeldReplay& r) {
+  if (r.replay->model == nullptr) throw py::value_error(r.replay->refusal);
+  return *r.replay->model;
 }
 
 py::typing::Dict<py::str, py::int_> by_category(const std::vector<std::int64_t>& ns) {
@@ -133,32 +134,34 @@ void bind_replay(py::module_& m, py::class_<Analysis>& report) {
       },
       "Name and meaning of each kind of edit.");
 
-  py::class_<Replay>(m, "Replay", "A report's trace as a schedule.")
+  py::class_<HeldReplay>(m, "Replay", "A report's trace as a schedule.")
       .def_property_readonly("refusal",
-                             [](const Replay& r) { return r.recovery->refusal; })
+                             [](const HeldReplay& r) { return r.replay->refusal; })
       .def_property_readonly("fidelity",
-                             [](const Replay& r) -> std::optional<Fidelity> {
-                               if (r.recovery->model == nullptr) return std::nullopt;
-                               return r.recovery->fidelity;
+                             [](const HeldReplay& r) -> std::optional<Fidelity> {
+                               if (r.replay->model == nullptr) return std::nullopt;
+                               return r.replay->fidelity;
                              })
-      .def_property_readonly("gains", [](const Replay& r) { return r.recovery->gains; })
+      .def_property_readonly("gains",
+                             [](const HeldReplay& r) { return r.replay->gains; })
       .def_property_readonly("doubts",
-                             [](const Replay& r) { return r.recovery->doubts; })
+                             [](const HeldReplay& r) { return r.replay->doubts; })
       .def_property_readonly("together",
-                             [](const Replay& r) { return r.recovery->together; })
-      .def_property_readonly("together_doubt",
-                             [](const Replay& r) { return r.recovery->together_doubt; })
+                             [](const HeldReplay& r) { return r.replay->together; })
+      .def_property_readonly(
+          "together_doubt",
+          [](const HeldReplay& r) { return r.replay->together_doubt; })
       .def_property_readonly("windows",
-                             [](const Replay& r) { return r.recovery->windows; })
+                             [](const HeldReplay& r) { return r.replay->windows; })
       .def(
           "critical_paths",
-          [](const Replay& r, std::optional<std::size_t> steps) {
+          [](const HeldReplay& r, std::optional<std::size_t> steps) {
             return critical_paths(model_of(r), steps.value_or(SIZE_MAX));
           },
           py::arg("steps") = py::none(), py::call_guard<py::gil_scoped_release>())
       .def(
           "path_segments",
-          [](const Replay& r, std::size_t place, std::optional<std::uint32_t> row) {
+          [](const HeldReplay& r, std::size_t place, std::optional<std::uint32_t> row) {
             const auto& model = model_of(r);
             using Row =
                 py::typing::Tuple<py::int_, py::int_, py::str, py::str, py::int_>;
@@ -174,7 +177,7 @@ void bind_replay(py::module_& m, py::class_<Analysis>& report) {
           "place-th; recorded times in nanoseconds.")
       .def(
           "what_if",
-          [](const Replay& r, const Analysis& a, const std::vector<Edit>& edits) {
+          [](const HeldReplay& r, const Analysis& a, const std::vector<Edit>& edits) {
             const auto& model = model_of(r);
             const py::gil_scoped_release release;
             return what_if(a.report, model, edits, heed_signals());
@@ -182,7 +185,7 @@ void bind_replay(py::module_& m, py::class_<Analysis>& report) {
           py::arg("report"), py::arg("edits"))
       .def(
           "write",
-          [](const Replay& r, const Outcome& outcome, const std::string& note,
+          [](const HeldReplay& r, const Outcome& outcome, const std::string& note,
              const std::string& path) {
             const auto& model = model_of(r);
             const py::gil_scoped_release release;
@@ -192,7 +195,7 @@ void bind_replay(py::module_& m, py::class_<Analysis>& report) {
           py::arg("outcome"), py::arg("note"), py::arg("path"));
   report.def(
       "replay",
-      [](const Analysis& a) { return Replay{a.report.timeline, a.report.recovery}; },
+      [](const Analysis& a) { return HeldReplay{a.report.timeline, a.report.replay}; },
       py::keep_alive<0, 1>(),
       "The replay of the trace, how far it may be believed, and what fixes would "
       "gain.");

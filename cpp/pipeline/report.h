@@ -160,7 +160,7 @@ struct WindowRow {
   double gpu_wasted_fraction = 0;  ///< The same for the GPU side.
 };
 
-struct Recovery;  // pipeline/pricing/price.h
+struct Replay;  // pipeline/pricing/price.h
 
 struct Report {
   Origin origin = Origin::kRule;    ///< Of what rules found: kRule or kDryRun.
@@ -180,7 +180,7 @@ struct Report {
   std::vector<patterns::Finding> findings;
   std::vector<patterns::OwnOutcome> own_rules;  ///< Empty if the trace is unusable.
   /// What fixing the findings would gain; never null.
-  std::shared_ptr<const Recovery> recovery;
+  std::shared_ptr<const Replay> replay;
   /// What all of it was read from, for looking closer (timeline::window_tree). Refers
   /// to the trace, which must outlive it.
   std::shared_ptr<const timeline::Timeline> timeline;

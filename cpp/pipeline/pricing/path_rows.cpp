@@ -7,8 +7,8 @@
 #include <tuple>
 
 #include "pipeline/pricing/path_charges.h"
+#include "pipeline/pricing/path_rows.h"
 #include "pipeline/pricing/path_segments.h"
-#include "pipeline/pricing/price.h"
 
 namespace tta::pipeline {
 namespace {

@@ -86,9 +86,9 @@ std::vector<double> window_shares(const Report& r, const replay::Model& m,
 
 }  // namespace
 
-Recovery replay_unchanged(const timeline::Timeline& t, const timeline::EventArgs& args,
-                          const replay::Checkpoint& checkpoint) {
-  Recovery out;
+Replay replay_unchanged(const timeline::Timeline& t, const timeline::EventArgs& args,
+                        const replay::Checkpoint& checkpoint) {
+  Replay out;
   try {
     replay::ModelOptions options;
     options.checkpoint = checkpoint;
@@ -187,7 +187,7 @@ class Prices {
 };
 
 // By what their fixes gain, those without a gain behind, as they were.
-void sort_by_gain(Report& report, Recovery& out) {
+void sort_by_gain(Report& report, Replay& out) {
   std::vector<std::size_t> order(report.findings.size());
   std::iota(order.begin(), order.end(), 0);
   const auto gain = [&](std::size_t i) {
@@ -210,7 +210,7 @@ void sort_by_gain(Report& report, Recovery& out) {
 
 }  // namespace
 
-void price(Report& report, Recovery& out, std::span<const PatternGain> patterns,
+void price(Report& report, Replay& out, std::span<const PatternGain> patterns,
            const replay::Checkpoint& checkpoint) {
   out.gains.assign(report.findings.size(), std::nullopt);
   out.doubts.assign(report.findings.size(), "");

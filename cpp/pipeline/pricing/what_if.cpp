@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // pipeline/pricing/what_if.cpp: two schedules, and what one has over the other.
 #include "pipeline/pricing/what_if.h"
+#include "pipeline/pricing/path_rows.h"
 
 #include <algorithm>
 #include <stdexcept>

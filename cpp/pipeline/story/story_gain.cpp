@@ -65,7 +65,7 @@ std::vector<Cost> costs(const Report& r, std::int64_t span_ns) {
     cost->measured_ns += f.idle_ns;
     (r.patterns[f.pattern].estimate ? cost->estimated_ns : cost->measured_ns) += excess;
     cost->places[place(f)] += f.wasted_ns;
-    const auto& gains = r.recovery->gains;  // of a report as it was analyzed
+    const auto& gains = r.replay->gains;  // of a report as it was analyzed
     if (i < gains.size() && gains[i]) {
       cost->gain_ns = std::max(cost->gain_ns, gains[i]->high);
     }

@@ -47,13 +47,13 @@ const patterns::Finding& finding_of(const Report& report, patterns::PatternId pa
 
 std::int64_t gain_of(const Report& report, patterns::PatternId pattern) {
   const auto& f = finding_of(report, pattern);
-  return report.recovery->gains[static_cast<std::size_t>(&f - report.findings.data())]
+  return report.replay->gains[static_cast<std::size_t>(&f - report.findings.data())]
       ->high;
 }
 
 TEST(Blame, AWaitAnswersForTheLaunchesThatComeLateAfterIt) {
   const Analyzed report(reading(true)), fixed(reading(false));
-  ASSERT_EQ(report.recovery->refusal, "");
+  ASSERT_EQ(report.replay->refusal, "");
   // All that is lost, not only as much as the wait is long.
   const auto truth = report.timeline->span.length() - fixed.timeline->span.length();
   EXPECT_NEAR(static_cast<double>(gain_of(report, kSyncStall)),
@@ -90,8 +90,8 @@ TEST(Blame, WhatTwoFixesWouldTakeIsSharedAndSaid) {
   other.pattern = sync.shares[0];
   EXPECT_TRUE(launches(other));
   std::int64_t gains = 0;
-  for (const auto& gain : report.recovery->gains) gains += gain->high;
-  EXPECT_LT(report.recovery->together->high, gains);
+  for (const auto& gain : report.replay->gains) gains += gain->high;
+  EXPECT_LT(report.replay->together->high, gains);
 }
 
 TEST(Blame, ADeviceThatIsNeverLateHasNoCause) {
@@ -105,7 +105,7 @@ TEST(Blame, WhereTheReplayIsRefusedTheRulesDecide) {
   // Work without a launch, so much that the schedule cannot be worked out.
   for (int i = 0; i < 60; ++i) text.kernel(9000 + 20 * i, 3, 9000 + i);
   const Analyzed report(text);
-  ASSERT_NE(report.recovery->refusal, "");
+  ASSERT_NE(report.replay->refusal, "");
   const auto by_rules = patterns::find(*report.timeline, *report.args);
   ASSERT_EQ(report.findings.size(), by_rules.findings.size());
   for (std::size_t i = 0; i < report.findings.size(); ++i) {

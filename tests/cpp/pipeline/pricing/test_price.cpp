@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "pipeline/analyzed.h"
+#include "pipeline/pricing/path_rows.h"
 #include "pipeline/pricing/path_segments.h"
 #include "pipeline/pricing/price.h"
 #include "pipeline/pricing/what_if.h"
@@ -29,32 +30,32 @@ TraceText loading_steps() {
   return text;
 }
 
-TEST(Recovery, PricesALoaderByReplay) {
+TEST(Price, PricesALoaderByReplay) {
   const Analyzed report(loading_steps());
-  const auto& recovery = *report.recovery;
-  ASSERT_EQ(recovery.refusal, "");
-  EXPECT_TRUE(recovery.fidelity.replayable);
-  ASSERT_EQ(recovery.gains.size(), report.findings.size());
+  const auto& replay = *report.replay;
+  ASSERT_EQ(replay.refusal, "");
+  EXPECT_TRUE(replay.fidelity.replayable);
+  ASSERT_EQ(replay.gains.size(), report.findings.size());
   bool found = false;
   for (std::size_t i = 0; i < report.findings.size(); ++i) {
     if (report.findings[i].pattern != patterns::PatternId::kDataloaderBound) continue;
     found = true;
-    ASSERT_TRUE(recovery.gains[i]);
+    ASSERT_TRUE(replay.gains[i]);
     // All of the host's loading goes: nothing else can hold it up.
-    EXPECT_EQ(recovery.gains[i]->high, 10 * 2'000'000);
-    EXPECT_EQ(recovery.gains[i]->low, 10 * 1'500'000);
+    EXPECT_EQ(replay.gains[i]->high, 10 * 2'000'000);
+    EXPECT_EQ(replay.gains[i]->low, 10 * 1'500'000);
   }
   EXPECT_TRUE(found);
-  ASSERT_TRUE(recovery.together);
-  EXPECT_GE(recovery.together->high, 10 * 2'000'000);
-  ASSERT_EQ(recovery.windows.size(), report.windows.size());
-  for (const auto share : recovery.windows) {
+  ASSERT_TRUE(replay.together);
+  EXPECT_GE(replay.together->high, 10 * 2'000'000);
+  ASSERT_EQ(replay.windows.size(), report.windows.size());
+  for (const auto share : replay.windows) {
     EXPECT_GE(share, 0);
     EXPECT_LE(share, 1);
   }
 }
 
-TEST(Recovery, GivesNoGainWhereLaunchesAreMissing) {
+TEST(Price, GivesNoGainWhereLaunchesAreMissing) {
   TraceText text;
   for (int i = 0; i < 40; ++i) {
     text.op("aten::mm", i * 1000.0, 100);
@@ -62,19 +63,19 @@ TEST(Recovery, GivesNoGainWhereLaunchesAreMissing) {
   }
   text.launched(40'000, 40'008, 10, 1).launched(41'000, 41'008, 10, 2);
   const Analyzed report(text);
-  const auto& recovery = *report.recovery;
-  EXPECT_NE(recovery.refusal, "");
-  for (const auto& gain : recovery.gains) EXPECT_FALSE(gain);
-  EXPECT_FALSE(recovery.together);
-  EXPECT_TRUE(recovery.windows.empty());
+  const auto& replay = *report.replay;
+  EXPECT_NE(replay.refusal, "");
+  for (const auto& gain : replay.gains) EXPECT_FALSE(gain);
+  EXPECT_FALSE(replay.together);
+  EXPECT_TRUE(replay.windows.empty());
 }
 
-TEST(Recovery, PathsAddUpAndNameTheLongest) {
+TEST(Price, PathsAddUpAndNameTheLongest) {
   const Analyzed report(loading_steps());
-  const auto& recovery = *report.recovery;
-  const auto paths = critical_paths(*recovery.model);
+  const auto& replay = *report.replay;
+  const auto paths = critical_paths(*replay.model);
   ASSERT_EQ(paths.size(), 11u);  // the trace, and ten steps
-  const auto alone = critical_paths(*recovery.model, 0);
+  const auto alone = critical_paths(*replay.model, 0);
   ASSERT_EQ(alone.size(), 1u);
   const auto& whole = alone[0];
   EXPECT_FALSE(whole.step);
@@ -108,10 +109,10 @@ TraceText far_apart() {
   return text;
 }
 
-TEST(Recovery, APathChargesNoEventMoreThanItsLength) {
+TEST(Price, APathChargesNoEventMoreThanItsLength) {
   const Analyzed report(far_apart());
-  const auto recovery = *report.recovery;
-  const auto path = critical_paths(*recovery.model, false).at(0);
+  const auto replay = *report.replay;
+  const auto path = critical_paths(*replay.model, false).at(0);
   EXPECT_GT(path.span_ns, 9'000'000);
   ASSERT_EQ(path.places.size(), 2u);
   // Five operators each, the last of them with its kernel.
@@ -131,8 +132,8 @@ std::vector<std::uint32_t> ids(const trace::Trace& trace, std::string_view part)
 
 TEST(WhatIf, WithoutEditsIsTheRecording) {
   const Analyzed report(loading_steps());
-  const auto& recovery = *report.recovery;
-  const auto outcome = what_if(report, *recovery.model, {});
+  const auto& replay = *report.replay;
+  const auto outcome = what_if(report, *replay.model, {});
   EXPECT_EQ(outcome.changed_span_ns, outcome.replayed_span_ns);
   EXPECT_EQ(outcome.gain.high, 0);
   ASSERT_EQ(outcome.steps.size(), 10u);
@@ -144,9 +145,9 @@ TEST(WhatIf, WithoutEditsIsTheRecording) {
 TEST(WhatIf, EditsByNameAddUpAsSets) {
   const auto trace = loading_steps().load();
   const auto report = analyze(trace);
-  const auto& recovery = *report.recovery;
+  const auto& replay = *report.replay;
   const auto gain = [&](std::vector<Edit> edits) {
-    return what_if(report, *recovery.model, edits).gain.high;
+    return what_if(report, *replay.model, edits).gain.high;
   };
   const Edit load{EditKind::kHide, ids(trace, "DataLoader")};
   const Edit half{EditKind::kScale, ids(trace, "gemm"), 0.5};
@@ -172,8 +173,8 @@ TEST(WhatIf, APinnedCopyIsNotWaitedForAtAll) {
   }
   const auto trace = text.load();
   const auto report = analyze(trace);
-  const auto& recovery = *report.recovery;
-  ASSERT_EQ(recovery.refusal, "");
+  const auto& replay = *report.replay;
+  ASSERT_EQ(replay.refusal, "");
   const auto id = [&](std::string_view name) -> std::uint32_t {
     for (std::uint32_t i = 0; i < trace.columns.size(); ++i) {
       if (trace.name(i) == name) return trace.columns.name[i];
@@ -181,19 +182,19 @@ TEST(WhatIf, APinnedCopyIsNotWaitedForAtAll) {
     return 0;
   };
   const Edit pin{EditKind::kPin, {id("Memcpy DtoH (Device -> Pageable)")}};
-  const auto pinned = what_if(report, *recovery.model, std::vector{pin});
+  const auto pinned = what_if(report, *replay.model, std::vector{pin});
   EXPECT_GT(pinned.gain.high, 9 * 400'000);
   const Edit kernels{EditKind::kPin, {id("gemm")}};
-  EXPECT_THROW(what_if(report, *recovery.model, std::vector{kernels}),
+  EXPECT_THROW(what_if(report, *replay.model, std::vector{kernels}),
                std::invalid_argument);
 }
 
 TEST(WhatIf, RefusesWhatMakesNoSense) {
   const auto trace = loading_steps().load();
   const auto report = analyze(trace);
-  const auto& recovery = *report.recovery;
+  const auto& replay = *report.replay;
   const auto run = [&](Edit edit) {
-    what_if(report, *recovery.model, std::vector<Edit>{std::move(edit)});
+    what_if(report, *replay.model, std::vector<Edit>{std::move(edit)});
   };
   EXPECT_THROW(run({EditKind::kScale, ids(trace, "gemm"), 1.5}), std::invalid_argument);
   EXPECT_THROW(run({EditKind::kScale, ids(trace, "gemm"), std::nan("")}),
@@ -208,11 +209,11 @@ TEST(WhatIf, RefusesWhatMakesNoSense) {
 }
 
 // What a caller throws at a checkpoint, wherever it comes, gets out as it is.
-TEST(Recovery, EndsAtEachCheckpoint) {
+TEST(Price, EndsAtEachCheckpoint) {
   struct Ended {};
   const auto trace = loading_steps().load();
   const auto report = analyze(trace);
-  const auto& recovery = *report.recovery;
+  const auto& replay = *report.replay;
   const std::vector<Edit> overlap{{EditKind::kOverlap, ids(trace, "gemm")}};
   const auto price = [&](const replay::Checkpoint& c) {
     Options options;
@@ -220,7 +221,7 @@ TEST(Recovery, EndsAtEachCheckpoint) {
     analyze(trace, options);
   };
   const auto by_events = [&](const replay::Checkpoint& c) {
-    what_if(report, *recovery.model, overlap, c);
+    what_if(report, *replay.model, overlap, c);
   };
   const auto count = [](const auto& work) {
     std::size_t passed = 0;
@@ -272,11 +273,11 @@ std::vector<std::uint32_t> work_on(const std::vector<PathSegment>& path) {
 
 TEST(PathSegments, JoinAndAddUpToThePath) {
   const Analyzed report(two_steps());
-  const auto& recovery = *report.recovery;
-  const auto paths = critical_paths(*recovery.model);
+  const auto& replay = *report.replay;
+  const auto paths = critical_paths(*replay.model);
   ASSERT_EQ(paths.size(), 3u);
   for (std::size_t place = 0; place < paths.size(); ++place) {
-    const auto path = path_segments(*recovery.model, place);
+    const auto path = path_segments(*replay.model, place);
     ASSERT_FALSE(path.empty());
     std::vector<std::int64_t> sums(path_categories().size(), 0);
     for (std::size_t i = 0; i < path.size(); ++i) {
@@ -289,10 +290,10 @@ TEST(PathSegments, JoinAndAddUpToThePath) {
 
 TEST(PathSegments, OfAStepEndOnTheHostUnlessAskedForItsWork) {
   const Analyzed report(two_steps());
-  const auto& recovery = *report.recovery;
+  const auto& replay = *report.replay;
   const auto rows = kernels(*report.timeline);
   ASSERT_EQ(rows.size(), 2u);
-  const auto& model = *recovery.model;
+  const auto& model = *replay.model;
   // The first step waited for its kernel; the second ends before its own does.
   const auto first = path_segments(model, 1), second = path_segments(model, 2);
   EXPECT_EQ(work_on(first), std::vector{rows[0]});
@@ -306,8 +307,8 @@ TEST(PathSegments, OfAStepEndOnTheHostUnlessAskedForItsWork) {
 
 TEST(PathSegments, RefuseWhatIsNotThere) {
   const Analyzed report(two_steps());
-  const auto& recovery = *report.recovery;
-  const auto& model = *recovery.model;
+  const auto& replay = *report.replay;
+  const auto& model = *replay.model;
   EXPECT_THROW(path_segments(model, 3), std::out_of_range);
   EXPECT_THROW(path_segments(model, 0, 0), std::out_of_range);  // a step's row
   EXPECT_THROW(path_segments(model, 0, timeline::kNoRow), std::out_of_range);

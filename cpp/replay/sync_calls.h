@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// replay/waits.h: which calls waited, and for which device work.
+// replay/sync_calls.h: which calls waited, and for which device work.
 //
 // Kineto seldom records it (cuda_sync rows are off by default); where it does, its word
 // is taken unless the times speak against it. Rules and their checks come from 43
@@ -19,7 +19,7 @@ namespace tta::replay {
 /// own cost, whose error says nothing (20-60 % of 2-50 us, without consequence).
 inline constexpr std::int64_t kLongWait = 100'000;
 
-struct Wait {
+struct SyncCall {
   std::uint32_t call;
   std::vector<std::uint32_t> targets;  ///< Tasks; all must have ended.
   Provenance provenance = Provenance::kSemantic;
@@ -32,8 +32,9 @@ struct Wait {
 
 /// Finds the waits, by call. O(n log n): a call looks at 64 streams at most, those
 /// launched into last, and an event wait at 400 records.
-std::vector<Wait> find_waits(const timeline::Timeline& timeline,
-                             const Constants& constants, const Calls& calls,
-                             const Tasks& tasks, const std::vector<SyncRow>& sync_rows);
+std::vector<SyncCall> find_sync_calls(const timeline::Timeline& timeline,
+                                      const Constants& constants, const Calls& calls,
+                                      const Tasks& tasks,
+                                      const std::vector<SyncRow>& sync_rows);
 
 }  // namespace tta::replay

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// trace/windows.cpp: filling, cutting and indexing of windows.
-#include "trace/windows.h"
+// trace/text_windows.cpp: filling, cutting and indexing of windows.
+#include "trace/text_windows.h"
 
 #include <algorithm>
 #include <cstring>
@@ -22,8 +22,8 @@ constexpr int kBraceTries = 64;
 
 }  // namespace
 
-WindowReader::WindowReader(TextReader& reader, std::size_t bytes, std::uint64_t offset,
-                           bool recover)
+TextWindowReader::TextWindowReader(TextReader& reader, std::size_t bytes,
+                                   std::uint64_t offset, bool recover)
     : reader_(&reader),
       usual_(std::clamp(bytes, kMinBytes, kMaxBytes)),
       extent_(usual_),
@@ -36,7 +36,7 @@ WindowReader::WindowReader(TextReader& reader, std::size_t bytes, std::uint64_t 
   structurals_.reserve(capacity_);
 }
 
-WindowReader::WindowReader(std::size_t bytes)
+TextWindowReader::TextWindowReader(std::size_t bytes)
     : reader_(nullptr),
       usual_(std::clamp(bytes, kMinBytes, kMaxBytes)),
       extent_(usual_),
@@ -45,7 +45,7 @@ WindowReader::WindowReader(std::size_t bytes)
   structurals_.reserve(capacity_);
 }
 
-void WindowReader::restart(char* text, std::size_t size, std::uint64_t offset) {
+void TextWindowReader::restart(char* text, std::size_t size, std::uint64_t offset) {
   base_ = text;
   start_ = 0;
   held_ = size;
@@ -59,12 +59,12 @@ void WindowReader::restart(char* text, std::size_t size, std::uint64_t offset) {
   std::memset(base_ + size, 0, kPadding);
 }
 
-std::string_view WindowReader::rest(std::size_t used) {
+std::string_view TextWindowReader::rest(std::size_t used) {
   settle(used);
   return {text() + used, held_ - used};
 }
 
-void WindowReader::leave(std::uint64_t offset) {
+void TextWindowReader::leave(std::uint64_t offset) {
   const auto used = static_cast<std::size_t>(offset - window_.offset);
   settle(used);
   drop(used);
@@ -73,27 +73,27 @@ void WindowReader::leave(std::uint64_t offset) {
   extent_ = std::min(usual_, kFirstTrial);
 }
 
-void WindowReader::use_all() {
+void TextWindowReader::use_all() {
   if (patched_at_ != kNowhere) settle(*window_.tokens.end);
 }
 
-void WindowReader::unpatch() {
+void TextWindowReader::unpatch() {
   if (patched_at_ != kNowhere) text()[patched_at_] = patched_;
   patched_at_ = kNowhere;
 }
 
-std::string_view WindowReader::peek() {
+std::string_view TextWindowReader::peek() {
   fill(kLook);
   return {text(), held_};
 }
 
-void WindowReader::drop(std::size_t size) {
+void TextWindowReader::drop(std::size_t size) {
   start_ += size;
   held_ -= size;
   window_.offset += size;
 }
 
-const Window& WindowReader::next(std::size_t used) {
+const TextWindow& TextWindowReader::next(std::size_t used) {
   settle(used);
   bool fits = used > 0 || !started_ || grow();
   // After a large item small windows again, after damage larger ones.
@@ -112,7 +112,7 @@ const Window& WindowReader::next(std::size_t used) {
 }
 
 // Reads until so much is held, if there is as much.
-void WindowReader::fill(std::size_t least) {
+void TextWindowReader::fill(std::size_t least) {
   if (!ended_ && held_ < least) {
     std::memmove(base_, text(), held_);
     start_ = 0;
@@ -125,7 +125,7 @@ void WindowReader::fill(std::size_t least) {
 }
 
 // Doubles the extent; false if it may not be larger.
-bool WindowReader::grow() {
+bool TextWindowReader::grow() {
   if (extent_ >= held_ && ended_) return true;  // all there is
   if (extent_ >= kMaxBytes) return false;
   extent_ = std::min(extent_ * 2, kMaxBytes);
@@ -142,7 +142,7 @@ bool WindowReader::grow() {
 }
 
 // Makes the window of the extent; false if it holds no place for a cut.
-bool WindowReader::index() {
+bool TextWindowReader::index() {
   window_.fault = {};
   window_.tokens.bad_utf8 = false;
   const std::string_view extent(text(), std::min(held_, extent_));
@@ -156,7 +156,7 @@ bool WindowReader::index() {
   return indexed;
 }
 
-bool WindowReader::index_slowly(std::string_view extent, bool ends) {
+bool TextWindowReader::index_slowly(std::string_view extent, bool ends) {
   const TextScan scan = scan_text(extent, ends);
   if (scan.fault.kind != nullptr) {
     stop(scan.sound, scan.fault);
@@ -169,7 +169,7 @@ bool WindowReader::index_slowly(std::string_view extent, bool ends) {
   return true;
 }
 
-std::size_t WindowReader::guess_cut(std::string_view text) {
+std::size_t TextWindowReader::guess_cut(std::string_view text) {
   const std::size_t half = text.size() / 2;
   const std::size_t reach = std::min(kNewlineReach, half);
   const std::size_t newline = text.substr(text.size() - reach).rfind('\n');
@@ -186,7 +186,7 @@ std::size_t WindowReader::guess_cut(std::string_view text) {
 }
 
 // Ends the window at `cut` if stage 1 agrees that this is between tokens.
-bool WindowReader::cut_at(std::size_t cut) {
+bool TextWindowReader::cut_at(std::size_t cut) {
   const StageOne result = structurals_.run(text(), cut);
   if (result != StageOne::kOk && result != StageOne::kBlank) return false;
   std::uint32_t* places = structurals_.places();
@@ -205,7 +205,7 @@ bool WindowReader::cut_at(std::size_t cut) {
 
 // Hides bytes that are no UTF-8 from stage 1; false if there are none. In strings they
 // do no harm, elsewhere they are mistakes of grammar.
-bool WindowReader::mask_bad_utf8(std::string_view extent, bool ends) {
+bool TextWindowReader::mask_bad_utf8(std::string_view extent, bool ends) {
   masked_.clear();
   for (std::size_t at = 0; at < extent.size();) {
     const Utf8Sequence sequence = utf8_at(extent, at);
@@ -222,14 +222,14 @@ bool WindowReader::mask_bad_utf8(std::string_view extent, bool ends) {
   return true;
 }
 
-void WindowReader::unmask() {
+void TextWindowReader::unmask() {
   for (const auto& [at, byte] : masked_) {
     (at == patched_at_ ? patched_ : text()[at]) = byte;
   }
 }
 
 // Counts what is odd in the text that was used, and not counted yet.
-void WindowReader::settle(std::size_t used) {
+void TextWindowReader::settle(std::size_t used) {
   unpatch();
   const std::uint64_t end = window_.offset + used;
   const std::uint64_t begin = std::max(settled_, window_.offset);
@@ -248,13 +248,13 @@ void WindowReader::settle(std::size_t used) {
 }
 
 // Makes the sound text before a fault a window, the last one there will be.
-void WindowReader::stop(std::size_t cut, const Fault& fault) {
+void TextWindowReader::stop(std::size_t cut, const Fault& fault) {
   if (!cut_at(cut)) cut_at(0);
   window_.last = false;
   if (window_.fault.kind == nullptr) window_.fault = fault;
 }
 
-void WindowReader::check_window_escapes(std::size_t cut) {
+void TextWindowReader::check_window_escapes(std::size_t cut) {
   const std::uint64_t end = window_.offset + cut;
   std::size_t from =
       escapes_checked_ > window_.offset ? escapes_checked_ - window_.offset : 0;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// patterns/waits.h: every call in which the host waited for a device, costly or not.
+// patterns/blocking_calls.h: every call in which the host waited for a device, costly
+// or not.
 //
 // What a wait costs is known only from what was launched after it; a test of a single
 // step cannot know that and judges the waits themselves.
@@ -15,7 +16,7 @@
 
 namespace tta::patterns {
 
-struct Wait {
+struct BlockingCall {
   std::uint32_t row = 0;  ///< The blocking call.
   std::int64_t begin = 0;
   std::int64_t end = 0;      ///< Nanoseconds; adjoining calls of one operator are one.
@@ -26,6 +27,6 @@ struct Wait {
 
 /// Lists the waits by start, without the profiler's own at the end of its window and
 /// those in which cuDNN measures its algorithms. Throws what Trace::read_args throws.
-std::vector<Wait> list_waits(const timeline::Timeline& timeline);
+std::vector<BlockingCall> blocking_calls(const timeline::Timeline& timeline);
 
 }  // namespace tta::patterns

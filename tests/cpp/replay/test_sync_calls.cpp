@@ -28,8 +28,8 @@ TEST(Waits, ADownloadToPageableMemoryBlocks) {
   const Replayed r(t, by_constants());
   // Kernel 8000 to 108000, copy 109200 to 115200, return 8000 later.
   EXPECT_EQ(r.returns("cudaMemcpyAsync"), 123'200);
-  ASSERT_EQ(r.model.waits.size(), 1u);
-  EXPECT_EQ(r.model.waits[0].provenance, Provenance::kSemantic);
+  ASSERT_EQ(r.model.sync_calls.size(), 1u);
+  EXPECT_EQ(r.model.sync_calls[0].provenance, Provenance::kSemantic);
 }
 
 TEST(Waits, ASmallUploadIsStagedAtOnceOrWaitsAsTheOthersDo) {
@@ -39,7 +39,7 @@ TEST(Waits, ASmallUploadIsStagedAtOnceOrWaitsAsTheOthersDo) {
   staged.copy(name, 112, 6, 2, 65'536);
   const Replayed small(staged, by_constants());
   EXPECT_EQ(small.returns("cudaMemcpyAsync"), 10'000) << "the call's own length";
-  EXPECT_TRUE(small.model.waits.empty());
+  EXPECT_TRUE(small.model.sync_calls.empty());
   const Replayed waits(behind_a_kernel(name, 65'536), by_constants());
   EXPECT_EQ(waits.returns("cudaMemcpyAsync"), 123'200);
   const Replayed large(behind_a_kernel(name, 65'537), by_constants());
@@ -49,7 +49,7 @@ TEST(Waits, ASmallUploadIsStagedAtOnceOrWaitsAsTheOthersDo) {
 TEST(Waits, PinnedMemoryDoesNotBlockButASynchronousCallDoes) {
   const char* name = "Memcpy DtoH (Device -> Pinned)";
   const Replayed async(behind_a_kernel(name, 1 << 20), by_constants());
-  EXPECT_TRUE(async.model.waits.empty());
+  EXPECT_TRUE(async.model.sync_calls.empty());
   const Replayed sync(behind_a_kernel(name, 1 << 20, "cudaMemcpy"), by_constants());
   EXPECT_EQ(sync.returns("cudaMemcpy"), 123'200);
 }
@@ -59,7 +59,7 @@ TEST(Waits, ACallThatReturnedBeforeItsCopyDidNotBlock) {
   t.launched(0, 10, 100, 1).call("cudaMemcpyAsync", 6, 4, 2);
   t.copy("Memcpy DtoH (Device -> Pageable)", 112, 6, 2, 4);
   const Replayed r(t, by_constants());
-  EXPECT_TRUE(r.model.waits.empty());
+  EXPECT_TRUE(r.model.sync_calls.empty());
   EXPECT_EQ(r.returns("cudaMemcpyAsync"), 10'000);
 }
 
@@ -77,8 +77,8 @@ TEST(Waits, WhereThatEndedTooLateItIsAnother) {
   t.call("cudaStreamSynchronize", 16, 102, 3);
   const Replayed r(t, by_constants());
   EXPECT_EQ(r.returns("cudaStreamSynchronize"), 8'000 + 100'000 + 8'000);
-  EXPECT_TRUE(r.model.waits.at(0).contradicted);
-  EXPECT_EQ(r.model.waits[0].provenance, Provenance::kInferred);
+  EXPECT_TRUE(r.model.sync_calls.at(0).contradicted);
+  EXPECT_EQ(r.model.sync_calls[0].provenance, Provenance::kInferred);
 }
 
 // The same with a row that says which stream it was.
@@ -91,7 +91,7 @@ TEST(Waits, ARowOfTheTraceSaysWhichStream) {
   t.device_work("cuda_sync", "Stream Sync", 16, 910, 3, "", 7, 0);
   const Replayed r(t, by_constants());
   EXPECT_EQ(r.returns("cudaStreamSynchronize"), 916'000);
-  EXPECT_EQ(r.model.waits.at(0).provenance, Provenance::kRecorded);
+  EXPECT_EQ(r.model.sync_calls.at(0).provenance, Provenance::kRecorded);
 }
 
 // As in a file merged from two ranks that each call their device 0.
@@ -114,7 +114,7 @@ TEST(Waits, ARowOfTheTraceSpeaksOfItsOwnProcess) {
     of_other("cuda_sync", 16, 910, 13, 7);
     const Replayed r(t, by_constants());
     EXPECT_EQ(r.returns("cudaStreamSynchronize"), 8'000 + 900'000 + 8'000) << same_id;
-    EXPECT_EQ(r.model.waits.at(0).provenance, Provenance::kRecorded) << same_id;
+    EXPECT_EQ(r.model.sync_calls.at(0).provenance, Provenance::kRecorded) << same_id;
   }
 }
 
@@ -126,7 +126,7 @@ TEST(Waits, AnEventSyncWaitsForTheWorkBeforeItsRecord) {
   const Replayed r(t, by_constants());
   EXPECT_EQ(r.returns("cudaEventSynchronize"), 108'000 + 5'000)
       << "the first one's work, and the return of a short call as recorded";
-  EXPECT_EQ(r.model.waits.at(0).provenance, Provenance::kInferred);
+  EXPECT_EQ(r.model.sync_calls.at(0).provenance, Provenance::kInferred);
 }
 
 // Work of two processes, of 100 and 102 us; a call of the first waits for 95 us.
@@ -159,7 +159,7 @@ TEST(Waits, ARowOfTheTraceSaysWhichEvent) {
                 0);
   const Replayed r(t, by_constants());
   EXPECT_EQ(r.returns("cudaEventSynchronize"), 116'000);
-  EXPECT_EQ(r.model.waits.at(0).provenance, Provenance::kRecorded);
+  EXPECT_EQ(r.model.sync_calls.at(0).provenance, Provenance::kRecorded);
 }
 
 TEST(Waits, ARowOfTheTraceSaysForWhichStreamAStreamWaits) {

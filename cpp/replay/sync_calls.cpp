@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// replay/waits.cpp: a rule for each kind of call, each checked against the times.
-#include "replay/waits.h"
+// replay/sync_calls.cpp: a rule for each kind of call, each checked against the times.
+#include "replay/sync_calls.h"
 
 #include <algorithm>
 #include <string_view>
@@ -32,11 +32,11 @@ class Finder {
         events_(t, calls, tasks, issued_),
         small_copies_block_(small_copies_block()) {}
 
-  std::vector<Wait> run() {
-    std::vector<Wait> out;
+  std::vector<SyncCall> run() {
+    std::vector<SyncCall> out;
     for (std::uint32_t i = 0; i < calls_.all.size(); ++i) {
       const auto& call = calls_.all[i];
-      Wait wait{i, {}};
+      SyncCall wait{i, {}};
       if (const auto task = issued_.first_of(i); task != kNone && blocks(call, task)) {
         wait.copy = task;
         wait.targets = {task};
@@ -99,7 +99,7 @@ class Finder {
     return task != kNone && tasks_.all[task].end <= call.end + slack_;
   }
 
-  void all_streams(std::uint32_t i, Wait& wait) const {
+  void all_streams(std::uint32_t i, SyncCall& wait) const {
     const auto& call = calls_.all[i];
     const auto pid = t_.lanes.lanes[call.lane].pid;
     const auto own = issued_.last_by_thread(i);
@@ -118,7 +118,7 @@ class Finder {
     }
   }
 
-  void stream(std::uint32_t i, Wait& wait) const {
+  void stream(std::uint32_t i, SyncCall& wait) const {
     const auto& call = calls_.all[i];
     const auto* row = sync_row_of(rows_, i);
     const auto own = issued_.last_by_thread(i);
@@ -150,7 +150,7 @@ class Finder {
   }
 
   // The event is recorded, or guessed by when the call returned.
-  void event(std::uint32_t i, Wait& wait) const {
+  void event(std::uint32_t i, SyncCall& wait) const {
     const auto& call = calls_.all[i];
     const auto* row = sync_row_of(rows_, i);
     if (row != nullptr && row->record != kNone) {
@@ -178,9 +178,10 @@ class Finder {
 
 }  // namespace
 
-std::vector<Wait> find_waits(const timeline::Timeline& t, const Constants& constants,
-                             const Calls& calls, const Tasks& tasks,
-                             const std::vector<SyncRow>& sync_rows) {
+std::vector<SyncCall> find_sync_calls(const timeline::Timeline& t,
+                                      const Constants& constants, const Calls& calls,
+                                      const Tasks& tasks,
+                                      const std::vector<SyncRow>& sync_rows) {
   return Finder(t, constants, calls, tasks, sync_rows).run();
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// trace/windows.h: cuts a stream of JSON text into pieces that end between tokens.
+// trace/text_windows.h: cuts a stream of JSON text into pieces that end between tokens.
 //
 // A window is a buffer, used again and again, small enough that its structural index
 // stays in the L2 cache. Its end is guessed (after a newline, which no string can
@@ -22,7 +22,7 @@
 
 namespace tta::trace {
 
-struct Window {
+struct TextWindow {
   Tokens tokens;
   std::uint64_t offset = 0;  ///< Of the window's first byte in the JSON text.
   bool last = false;         ///< The text ends where the window ends.
@@ -36,15 +36,15 @@ struct OddBytes {
   std::uint64_t first = 0;
 };
 
-class WindowReader {
+class TextWindowReader {
  public:
   /// `bytes` is what a window holds unless a single item needs more. The reader is at
   /// `offset` of the text. If `recover`, strings may hold bytes that are no UTF-8.
-  WindowReader(TextReader& reader, std::size_t bytes, std::uint64_t offset = 0,
-               bool recover = false);
+  TextWindowReader(TextReader& reader, std::size_t bytes, std::uint64_t offset = 0,
+                   bool recover = false);
 
   /// For text in memory only, which restart() lends.
-  explicit WindowReader(std::size_t bytes);
+  explicit TextWindowReader(std::size_t bytes);
 
   /// Starts over with `size` bytes of text that begin at `offset`, where kPadding more
   /// may be written. They are changed while they are lent, and as they were after
@@ -70,7 +70,7 @@ class WindowReader {
 
   /// Returns the next window; the one before is gone. `used` tells how much of that
   /// one is done with; if nothing was, the window grows.
-  const Window& next(std::size_t used);
+  const TextWindow& next(std::size_t used);
 
   /// Offset after the last byte read; the length of the text once `last` was seen.
   std::uint64_t text_end() const { return window_.offset + held_; }
@@ -119,7 +119,7 @@ class WindowReader {
   std::uint64_t settled_ = 0;
   OddBytes lone_surrogates_;
   OddBytes bad_utf8_;
-  Window window_;
+  TextWindow window_;
 };
 
 }  // namespace tta::trace
