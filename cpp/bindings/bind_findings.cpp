@@ -29,9 +29,11 @@ void bind_findings(py::module_& m) {
       .def_property_readonly("summary", [](const PatternInfo& p) { return p.summary; })
       .def_property_readonly("advice", [](const PatternInfo& p) { return p.advice; })
       .def_readonly("estimate", &PatternInfo::estimate)
+      .def_readonly("on_host", &PatternInfo::on_host,
+                    "Whether it can also be found in a trace without device work.")
       .def_property_readonly(
-          "on_host", [](const PatternInfo& p) { return patterns::found_on_host(p.id); },
-          "Whether it can also be found in a trace without device work.")
+          "family", [](const PatternInfo& p) { return patterns::name_of(p.family); },
+          "What the time is lost to: patterns of one family have one color.")
       .def_property_readonly(
           "edit", [](const PatternInfo& p) { return patterns::info(p.fix).name; })
       .def_property_readonly("subtypes", [](const PatternInfo& p) {

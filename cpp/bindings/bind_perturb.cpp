@@ -16,6 +16,7 @@
 #include "bindings/signals.h"
 #include "pipeline/pricing/perturb.h"
 #include "replay/insertion_draft.h"
+#include "write/write_trace.h"
 
 namespace tta::bindings {
 namespace {

@@ -61,16 +61,13 @@ void bind_fidelity(py::module_& m) {
       .def_readonly("span", &Fidelity::span)
       .def_readonly("null_span", &Fidelity::null_span)
       .def_readonly("steps", &Fidelity::steps)
-      .def_readonly("tasks", &Fidelity::tasks)
       .def_readonly("launched", &Fidelity::launched)
-      .def_readonly("queued_before", &Fidelity::queued_before)
       .def_readonly("long_waits", &Fidelity::long_waits)
       .def_readonly("queue_waits", &Fidelity::queue_waits)
       .def_readonly("hand_overs", &Fidelity::hand_overs)
       .def_readonly("copied_waits", &Fidelity::copied_waits)
       .def_readonly("explained", &Fidelity::explained)
       .def_readonly("unexplained_ns", &Fidelity::unexplained_ns)
-      .def_readonly("contradicted", &Fidelity::contradicted)
       .def_readonly("anchored_ns", &Fidelity::anchored_ns)
       .def_property_readonly("shares", [](const Fidelity& f) {
         py::typing::Dict<py::str, py::float_> out;

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """perfetto.py: a copy of the trace that shows the report's findings as tracks.
 
-``cpp/pipeline/drawing/label_tracks.h`` tells what the tracks are; docs/perfetto.md is for
-users.
+``cpp/pipeline/drawing/label_tracks.h`` tells what the tracks are; docs/perfetto.md is
+for users.
 """
 
 from __future__ import annotations

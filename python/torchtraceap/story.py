@@ -11,7 +11,7 @@ from torchtraceap.units import us_from_ns
 
 @dataclass(frozen=True)
 class Stage:
-    """One question, answered in figures. The core's pipeline/story/story.h lists them all."""
+    """One question, answered in figures. pipeline/story/story.h lists all."""
 
     id: str  #: busy, idle, limit, work, overlap, gain.
     question: str

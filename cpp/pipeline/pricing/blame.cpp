@@ -1,18 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// pipeline/pricing/blame.cpp: one replay a pattern, and what it leaves of each gap.
+// pipeline/pricing/blame.cpp: what each replay leaves of each gap, and who answers for
+// how much of it.
 #include "pipeline/pricing/blame.h"
 
 #include <algorithm>
-#include <map>
-#include <numeric>
-#include <optional>
 #include <set>
-#include <span>
-#include <tuple>
 
-#include "patterns/fix.h"
-#include "patterns/marks.h"
-#include "patterns/warm_up.h"
+#include "pipeline/pricing/causes.h"
+#include "pipeline/pricing/gap_pieces.h"
 #include "replay/device_clock.h"
 #include "replay/two_threads.h"
 
@@ -20,45 +15,8 @@ namespace tta::pipeline {
 namespace {
 
 using patterns::Claim;
-using patterns::Mark;
 using patterns::PatternId;
 using timeline::Interval;
-using timeline::kNoRow;
-
-/// A part of a gap in which one event at most was blamed before.
-struct Piece {
-  Interval time;
-  std::uint32_t next = kNoRow;    // the work that ended the gap
-  const Claim* before = nullptr;  // who had it, by the rules alone
-};
-
-/// The gaps of a device.
-struct Pieces {
-  std::size_t device = 0;
-  std::vector<Piece> all;
-  std::vector<std::int64_t> bounds;  // of each piece its begin and end
-};
-
-/// One pattern, fixed everywhere.
-struct Cause {
-  PatternId pattern{};
-  std::vector<Mark> sites;                               // that may be blamed, by begin
-  std::map<std::int64_t, std::vector<Mark>> by_process;  // if of several
-  replay::Change change;
-  replay::WhatIf fixed;
-  std::vector<std::vector<std::int64_t>> saved;  // of each piece, by device
-  std::int64_t busy = 0;                         // busy time that it claims
-  bool known = false;                            // it claims some by the rules alone
-  bool believed = false;                         // its replay is not contradicted
-};
-
-// The windows of a device: they come in the order of devices.
-std::span<const timeline::Window> of_device(
-    const std::vector<timeline::Window>& windows, std::int32_t device) {
-  const auto own = std::ranges::equal_range(windows, device, {},
-                                            [](const auto& w) { return w.device; });
-  return {own.begin(), own.end()};
-}
 
 class Blamer {
  public:
@@ -72,8 +30,13 @@ class Blamer {
         checkpoint_(checkpoint) {}
 
   std::vector<PatternGain> run(const std::vector<timeline::Window>& windows) {
-    find_causes();
-    cut(windows);
+    causes_ = find_causes(pricer_, search_, found_, all_, checkpoint_);
+    std::set<PatternId> free;
+    for (const auto& cause : causes_) free.insert(cause.pattern);
+    for (const auto& claim : found_.claims) {
+      if (claim.idle && !free.contains(claim.pattern)) fixed_.push_back(claim);
+    }
+    pieces_ = cut_gaps(t_, found_.claims, free, windows);
     measure_all();
     drop_small();
     write();
@@ -91,134 +54,6 @@ class Blamer {
   }
 
  private:
-  bool built_in(PatternId pattern) const {
-    return static_cast<std::size_t>(pattern) < patterns::patterns().size();
-  }
-
-  void find_causes() {
-    std::map<PatternId, std::vector<Claim>> claims;
-    for (const auto& claim : found_.claims) claims[claim.pattern].push_back(claim);
-    for (const auto& pattern : patterns::patterns()) {
-      const auto& sites = found_.sites[static_cast<std::size_t>(pattern.id)];
-      const auto& own = claims[pattern.id];
-      if (!pattern.user_finding || !search_.enabled(pattern.id) ||
-          (sites.empty() && own.empty())) {
-        continue;
-      }
-      causes_.emplace_back().pattern = pattern.id;
-    }
-    replay::on_two_threads(causes_.size(), [&](std::size_t i) {
-      if (i % 2 == 0) checkpoint_();
-      auto& cause = causes_[i];
-      patterns::OverlapRoom alone(t_);
-      cause.change = change_of(cause.pattern, claims.at(cause.pattern), alone);
-      if (cause.change.empty()) return;
-      cause.fixed = pricer_.replay(cause.change);
-      cause.believed = !pricer_.longer_step(cause.fixed);
-    });
-    std::erase_if(causes_, [](const Cause& cause) { return !cause.believed; });
-    patterns::OverlapRoom shared(t_);  // of all of them together
-    for (auto& cause : causes_) {
-      const auto& own = claims.at(cause.pattern);
-      const bool overlaps =
-          patterns::info(cause.pattern).fix == patterns::Fix::kOverlap;
-      all_.add(overlaps ? change_of(cause.pattern, own, shared) : cause.change);
-      describe(cause, own);
-    }
-  }
-
-  replay::Change change_of(PatternId pattern, const std::vector<Claim>& claims,
-                           patterns::OverlapRoom& room) const {
-    return patterns::fix_of(m_, patterns::info(pattern), claims,
-                            found_.sites[static_cast<std::size_t>(pattern)], room);
-  }
-
-  void describe(Cause& cause, const std::vector<Claim>& own) const {
-    cause.known = !own.empty();
-    for (const auto& claim : own) {
-      if (!claim.idle) cause.busy += claim.end - claim.begin;
-    }
-    const auto& sites = found_.sites[static_cast<std::size_t>(cause.pattern)];
-    for (const auto& site : sites) {
-      if (site.time.length() > 0 || site.work != kNoRow) cause.sites.push_back(site);
-    }
-    if (cause.sites.empty()) cause.sites = sites;
-    for (const auto& claim : own) {
-      if (cause.sites.empty())
-        cause.sites.push_back({{}, claim.evidence, claim.subtype});
-    }
-    const auto begin = [&](const Mark& site) { return patterns::begin_of(t_, site); };
-    const auto before = [&](const Mark& a, const Mark& b) {
-      return std::tuple(begin(a), a.time.end, a.row) <
-             std::tuple(begin(b), b.time.end, b.row);
-    };
-    if (!std::is_sorted(cause.sites.begin(), cause.sites.end(), before)) {
-      std::stable_sort(cause.sites.begin(), cause.sites.end(), before);
-    }
-    // Of several processes each answers for its own devices.
-    for (const auto& site : cause.sites) {
-      cause.by_process[t_.columns().pid[patterns::host_row(t_, site)]].push_back(site);
-    }
-    if (cause.by_process.size() == 1) cause.by_process.clear();
-  }
-
-  // Gaps without what is fixed, cut where windows and steps begin and end, and where
-  // the rules saw one cause give way to another.
-  void cut(const std::vector<timeline::Window>& windows) {
-    std::set<PatternId> free;
-    for (const auto& cause : causes_) free.insert(cause.pattern);
-    const auto steps = patterns::steps_by_process(t_);
-    std::vector<std::vector<const Claim*>> idle(t_.devices.size());
-    for (const auto& claim : found_.claims) {
-      if (!claim.idle) continue;
-      idle[patterns::index_of(t_, claim)].push_back(&claim);
-      if (!free.contains(claim.pattern)) fixed_.push_back(claim);
-    }
-    for (std::size_t i = 0; i < t_.devices.size(); ++i) {
-      const auto& d = t_.devices[i];
-      auto& claims = idle[i];
-      std::sort(claims.begin(), claims.end(),
-                [](auto* a, auto* b) { return a->begin < b->begin; });
-      std::vector<std::int64_t> at;
-      std::vector<Interval> kept;
-      for (const auto* claim : claims) {
-        at.insert(at.end(), {claim->begin, claim->end});
-        if (!free.contains(claim->pattern)) kept.push_back({claim->begin, claim->end});
-      }
-      for (const auto& w : of_device(windows, d.device)) at.push_back(w.end_ns);
-      const auto own = steps.find(d.pid);
-      if (own != steps.end()) {
-        for (const auto& s : own->second) at.insert(at.end(), {s.begin, s.end});
-      }
-      std::sort(at.begin(), at.end());
-      pieces_.push_back(cut_one(i, at, timeline::unite(std::move(kept)), claims));
-    }
-  }
-
-  Pieces cut_one(std::size_t i, const std::vector<std::int64_t>& at,
-                 const timeline::IntervalSet& kept,
-                 const std::vector<const Claim*>& claims) const {
-    Pieces out{i, {}, {}};
-    auto claim = claims.begin();
-    for (const auto& gap : t_.devices[i].gaps) {
-      for (const auto& part :
-           timeline::subtract({gap.time}, timeline::clip(kept, gap.time))) {
-        auto from = part.begin;
-        auto next = std::upper_bound(at.begin(), at.end(), from);
-        while (from < part.end) {
-          while (next != at.end() && *next <= from) ++next;
-          const auto to = next == at.end() ? part.end : std::min(part.end, *next);
-          while (claim != claims.end() && (*claim)->end <= from) ++claim;
-          const bool had = claim != claims.end() && (*claim)->begin <= from;
-          out.all.push_back({{from, to}, gap.next, had ? *claim : nullptr});
-          out.bounds.insert(out.bounds.end(), {from, to});
-          from = to;
-        }
-      }
-    }
-    return out;
-  }
-
   // What each schedule saves of each piece.
   void measure_all() {
     for (const auto& p : pieces_) {
@@ -323,7 +158,7 @@ class Blamer {
                      std::vector<PatternGain>& out) const {
     for (std::size_t d = 0; d < pieces_.size(); ++d) {
       const auto device = t_.devices[pieces_[d].device].device;
-      const auto own = of_device(windows, device);
+      const auto own = windows_of(windows, device);
       const auto first = static_cast<std::size_t>(own.data() - windows.data());
       std::vector<std::int64_t> bounds;
       for (const auto& w : own) {
@@ -398,7 +233,7 @@ class Blamer {
     auto at = piece.time.begin;
     for (std::size_t c = 0; c < causes_.size(); ++c) {
       if (got[c] == 0) continue;
-      const auto [row, subtype] = evidence(d, piece, causes_[c]);
+      const auto [row, subtype] = evidence_of(t_, d, piece, causes_[c]);
       auto* last = out.empty() ? nullptr : &out.back();
       if (last != nullptr && last->idle && last->device == d.device &&
           last->end == at && last->pattern == causes_[c].pattern &&
@@ -410,40 +245,6 @@ class Blamer {
       }
       at += got[c];
     }
-  }
-
-  // Who was blamed before; else what the host did for most of the piece; else what came
-  // last before its end. Of many launches the last is as good as any other: the longest
-  // of some stands for them.
-  std::pair<std::uint32_t, std::uint8_t> evidence(const timeline::DeviceTime& d,
-                                                  const Piece& piece,
-                                                  const Cause& cause) const {
-    if (piece.before != nullptr && piece.before->pattern == cause.pattern) {
-      return {piece.before->evidence, piece.before->subtype};
-    }
-    constexpr std::size_t kLookedAt = 16;  // bounds the cost of a piece
-    const auto own = cause.by_process.find(d.pid);
-    const auto& sites = own == cause.by_process.end() ? cause.sites : own->second;
-    const bool launches = patterns::info(cause.pattern).fix == patterns::Fix::kCapture;
-    const auto after = static_cast<std::size_t>(
-        std::lower_bound(sites.begin(), sites.end(), piece.time.end,
-                         [&](const Mark& site, std::int64_t at) {
-                           return patterns::begin_of(t_, site) < at;
-                         }) -
-        sites.begin());
-    const Mark* out = &sites[std::min(after, sites.size() - 1)];
-    if (after > 0) out = &sites[after - 1];
-    for (auto i = after; i-- > after - std::min(after, kLookedAt);) {
-      const auto& site = sites[i];
-      if (2 * timeline::intersect(site.time, piece.time).length() >
-          piece.time.length()) {
-        out = &site;
-        break;
-      }
-      if (!launches) break;
-      if (site.time.length() > out->time.length()) out = &site;
-    }
-    return {out->evidence(), out->subtype};
   }
 
   const patterns::Search& search_;

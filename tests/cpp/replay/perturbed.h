@@ -13,6 +13,7 @@
 #include "replay/perturbation.h"
 #include "replay/samples.h"
 #include "support/trace_text.h"
+#include "write/write_trace.h"
 
 namespace tta::replay {
 

@@ -25,9 +25,9 @@ bool makes_or_ends(std::string_view frame) {
           frame.ends_with("): _shutdown_workers"));
 }
 
-class Finder {
+class WorkerStartFinder {
  public:
-  explicit Finder(const timeline::Timeline& t) : t_(t), c_(t.columns()) {}
+  explicit WorkerStartFinder(const timeline::Timeline& t) : t_(t), c_(t.columns()) {}
 
   WorkerStarts run() {
     std::map<std::uint32_t, std::vector<Span>> threads;
@@ -101,7 +101,9 @@ bool loads_in_workers(std::string_view mark) {
   return mark.find("MultiProcessing") != std::string_view::npos;
 }
 
-WorkerStarts worker_starts(const timeline::Timeline& t) { return Finder(t).run(); }
+WorkerStarts worker_starts(const timeline::Timeline& t) {
+  return WorkerStartFinder(t).run();
+}
 
 std::vector<LoaderTime> loader_times(const timeline::Timeline& t) {
   using enum LoaderKind;

@@ -19,9 +19,9 @@ using trace::Category;
 // When code was loaded, by process; records of CUPTI's own thread have none (-1).
 using Loads = std::map<std::int64_t, std::vector<std::int64_t>>;
 
-class Finder {
+class ColdOpFinder {
  public:
-  explicit Finder(const timeline::Timeline& t)
+  explicit ColdOpFinder(const timeline::Timeline& t)
       : t_(t), c_(t.columns()), place_(c_.size(), kNoRow) {
     const auto& names = t.trace->strings;
     for (std::uint32_t id = 0; id < names.size(); ++id) {
@@ -151,7 +151,7 @@ class Finder {
 
 std::vector<ColdOp> cold_ops(const timeline::Timeline& t, const ColdLimits& limits) {
   if (t.host) return {};
-  return Finder(t).run(limits);
+  return ColdOpFinder(t).run(limits);
 }
 
 }  // namespace tta::patterns

@@ -22,9 +22,9 @@ using trace::Category;
 
 using enum LoadingKind;
 
-class Finder {
+class LoadingFinder {
  public:
-  explicit Finder(const Context& context, const LoadingLimits& limits)
+  explicit LoadingFinder(const Context& context, const LoadingLimits& limits)
       : limits_(limits),
         t_(context.timeline),
         c_(t_.columns()),
@@ -160,7 +160,7 @@ class Finder {
 }  // namespace
 
 std::vector<Mark> loading_marks(const Context& context, const LoadingLimits& limits) {
-  return Finder(context, limits).run();
+  return LoadingFinder(context, limits).run();
 }
 
 }  // namespace tta::patterns
