@@ -12,6 +12,7 @@ import numpy.typing
 
 __all__: list[str] = [
     "BalanceRow",
+    "BlockingCall",
     "ChangedStep",
     "Claim",
     "CopyRow",
@@ -27,6 +28,7 @@ __all__: list[str] = [
     "Finding",
     "Frame",
     "Gain",
+    "Gpu",
     "Insertion",
     "KernelCounts",
     "KernelRow",
@@ -65,7 +67,6 @@ __all__: list[str] = [
     "Trace",
     "TraceFacts",
     "Unexplained",
-    "Wait",
     "Warning",
     "Window",
     "WindowRow",
@@ -74,11 +75,11 @@ __all__: list[str] = [
     "analyze",
     "category_names",
     "category_number",
-    "column_docs",
     "edit_kinds",
     "event_kinds",
     "feature_columns",
     "feature_fingerprint",
+    "gpus",
     "judge",
     "load_bytes",
     "load_file",
@@ -205,6 +206,11 @@ class PatternInfo:
     @property
     def estimate(self) -> bool: ...
     @property
+    def family(self) -> str:
+        """
+        What the time is lost to: patterns of one family have one color.
+        """
+    @property
     def name(self) -> str: ...
     @property
     def on_host(self) -> bool:
@@ -253,7 +259,7 @@ class Claim:
     @property
     def idle(self) -> bool: ...
 
-class Wait:
+class BlockingCall:
     """
     A call in which the host waited for a device.
     """
@@ -349,6 +355,36 @@ class RuleContext:
     def devices(self) -> list[int]: ...
     @property
     def span(self) -> tuple[int, int]: ...
+
+class Gpu:
+    """
+    A row of the table of GPUs, see timeline/gpu_table.h.
+    """
+    @property
+    def bandwidth_gb_s(self) -> float: ...
+    @property
+    def clock_ghz(self) -> float: ...
+    @property
+    def compute_capability(self) -> tuple[int, int]: ...
+    @property
+    def driver_name(self) -> str: ...
+    @property
+    def l2_bytes(self) -> int: ...
+    @property
+    def memory_bytes(self) -> int: ...
+    @property
+    def multiprocessors(self) -> int: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def pcie_generation(self) -> int: ...
+    @property
+    def peak_teraflops(self) -> dict[str, float]:
+        """
+        By data type as torch names it, and tf32.
+        """
+    @property
+    def threads_per_multiprocessor(self) -> int: ...
 
 class Threshold:
     """
@@ -627,6 +663,11 @@ class Report:
     @property
     def balance(self) -> list[BalanceRow]: ...
     @property
+    def blocking_calls(self) -> list[BlockingCall]:
+        """
+        Every call in which the host waited for a device, in order of time.
+        """
+    @property
     def findings(self) -> list[Finding]: ...
     @property
     def origin(self) -> str:
@@ -648,11 +689,6 @@ class Report:
     def trace(self) -> TraceFacts: ...
     @property
     def unexplained(self) -> list[Unexplained]: ...
-    @property
-    def waits(self) -> list[Wait]:
-        """
-        Every call in which the host waited for a device, in order of time.
-        """
     @property
     def windows(self) -> list[WindowRow]: ...
 
@@ -931,8 +967,6 @@ class Fidelity:
     @property
     def anchored_ns(self) -> int: ...
     @property
-    def contradicted(self) -> int: ...
-    @property
     def copied_waits(self) -> int: ...
     @property
     def explained(self) -> int: ...
@@ -949,8 +983,6 @@ class Fidelity:
     @property
     def queue_waits(self) -> Recomputed: ...
     @property
-    def queued_before(self) -> int: ...
-    @property
     def refusals(self) -> list[Refusal]: ...
     @property
     def replayable(self) -> bool: ...
@@ -960,8 +992,6 @@ class Fidelity:
     def span(self) -> ReplayTimes: ...
     @property
     def steps(self) -> list[StepTimes]: ...
-    @property
-    def tasks(self) -> int: ...
     @property
     def unexplained_ns(self) -> int: ...
 
@@ -1450,11 +1480,6 @@ def category_number(name: str) -> int | None:
     A category by any of its names; None if there is none of this name.
     """
 
-def column_docs() -> dict[str, str]:
-    """
-    What each column holds.
-    """
-
 def edit_kinds() -> list[tuple[str, str]]:
     """
     Name and meaning of each kind of edit.
@@ -1467,6 +1492,11 @@ def event_kinds() -> list[tuple[str, str]]:
 
 def feature_columns() -> list[FeatureColumn]: ...
 def feature_fingerprint() -> str: ...
+def gpus() -> list[Gpu]:
+    """
+    All of them; those without a name have a bandwidth alone.
+    """
+
 def judge(trace: Trace) -> Quality:
     """
     How far a trace can be trusted, without an analysis.
