@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-""".ci/check_layers.py [ROOT]: holds every #include and import against the tables below.
+""".ci/check_layers.py [ROOT]: holds every #include and import against tables.
 
 The tables are the layer table of the design (CONTRIBUTING.md, "Layers"). A line that
 breaks one is printed as ``file:line: what: rule``, and the exit code is 1.
@@ -101,40 +101,69 @@ LIBRARIES = [
 TORCH_PARTS = ["detector"]
 WITHOUT_TORCH = ["pipeline", "features"]
 
-# Python: what a module of the package may import before anything is called.
-IMPORT_AT_TOP = {"torchtraceap", "numpy", *sys.stdlib_module_names}
+# Python: the rooms of the packages, from the ground up; each may use those before it.
+# A room is a folder or a single module of python/torchtraceap, or a package beside it.
+ROOMS = [
+    "base",  # knows nothing of traces: arguments, errors, units, text, files
+    "waits",  # what makes a host wait, and the verdict on it
+    "data",  # from a source to the parts of a report
+    "detection",  # the learned detector's words, as plain data
+    "report_data",  # what a report says
+    "views",  # a report as text, page, table, file
+    "gate",  # budgets and comparisons
+    "report",  # what a user holds: the data and the views of it
+    "analysis_plan",
+    "profiling",  # live profilers
+    "analysis",
+    "edits",
+    "replaying",
+    "comparison",
+    "torchtraceap_dryrun",  # a product of its own: code for a GPU without one
+    "torchtraceap_train",  # another: the detector's training
+    "checking",  # pytest and SyncCheck
+    "cli",  # the program
+]
+# What stands on top of all, and is imported by nobody inside.
+ON_TOP = {"__init__", "__main__", "pytest_plugin"}
+PACKAGES = ("torchtraceap", "torchtraceap_dryrun", "torchtraceap_train")
+# Edges that go up, as (module, room) without the package's name: to become none.
+ALLOWED: set[tuple[str, str]] = set()
+
+# What a module of the package may import before anything is called.
+IMPORT_AT_TOP = {*PACKAGES, "numpy", *sys.stdlib_module_names}
 # Files that only pytest loads.
-IMPORT_AT_TOP_OF = {
-    f"pytest_{name}.py": {"pytest"} for name in ("plugin", "dry", "log")
-}
+IMPORT_AT_TOP_OF = {f"pytest_{name}.py": {"pytest"} for name in ("plugin", "hooks")}
 # Modules that need torch to be defined, by subclassing for example: they import what
 # they like, and are themselves imported inside functions, or by one another.
 ON_FIRST_USE = {
     "torchtraceap._torch",
     "torchtraceap.checking.sync_run",
-    "torchtraceap.checking.host_calls",
     "torchtraceap.checking.sync_watch",
     "torchtraceap.profiling.recorder",
 }
 # A dry run is made of torch: all of its modules are such, but these, and all of the
 # folders among them.
-DRY_RUN = "torchtraceap.dryrun."
+DRY_RUN = "torchtraceap_dryrun."
 DRY_RUN_WITHOUT_TORCH = {
     f"{DRY_RUN}{name}"
     for name in (
         "__init__",
         "estimate",
+        "judged",
         "limits",
         "lines",
+        "outcome",
         "private_names",
         "record",
         "result",
+        "result_views",
         "script.child",
         "script.ended",
+        "script.ending",
         "script.in_child",
         "script.journal",
         "timeline",
-        "waits",
+        "wait_places",
     )
 }
 
@@ -265,10 +294,7 @@ def imports_at_top(body: list[ast.stmt]) -> Iterator[tuple[int, str]]:
         if isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            # The package is flat enough for one reading of a leading dot.
             module = node.module or ""
-            if node.level:
-                module = f"torchtraceap.{module}".rstrip(".")
             yield node.lineno, module
             yield from ((node.lineno, f"{module}.{alias.name}") for alias in node.names)
         elif isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
@@ -279,11 +305,9 @@ def imports_at_top(body: list[ast.stmt]) -> Iterator[tuple[int, str]]:
 
 
 def check_python(root: Path) -> Iterator[str]:
-    """Yield a message for each import in the package that comes too early."""
-    package = root / "python" / "torchtraceap"
-    for path in sorted(package.rglob("*.py")):
-        module = path.relative_to(package.parent).with_suffix("")
-        if is_late(".".join(module.parts)):
+    """Yield a message for each import in the packages that comes too early."""
+    for path in modules_of(root):
+        if is_late(name_of(path, root)):
             continue
         allowed = IMPORT_AT_TOP | IMPORT_AT_TOP_OF.get(path.name, set())
         reported = set()
@@ -298,18 +322,106 @@ def check_python(root: Path) -> Iterator[str]:
                 )
 
 
+def modules_of(root: Path) -> list[Path]:
+    """Return the files of the packages."""
+    return [
+        p for name in PACKAGES for p in sorted((root / "python" / name).rglob("*.py"))
+    ]
+
+
+def name_of(path: Path, root: Path) -> str:
+    """Return the dotted name of a file below python/."""
+    module = ".".join(path.relative_to(root / "python").with_suffix("").parts)
+    return module.removesuffix(".__init__")
+
+
+def room_of(module: str) -> str:
+    """Return the room that a dotted name lies in; of the package itself, its name."""
+    package, _, inner = module.partition(".")
+    return inner.split(".")[0] or package if package == PACKAGES[0] else package
+
+
+def edges_of(path: Path, known: set[str]) -> Iterator[tuple[int, str]]:
+    """Yield line and module of ours for each import in a file, wherever in it: those
+    inside functions and those for types count like any other. A relative one is ""."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            yield node.lineno, ""
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names = {f"{node.module}.{alias.name}" for alias in node.names}
+            inner = names & known
+            yield from ((node.lineno, name) for name in sorted(inner))
+            if names - known and node.module in known:
+                yield node.lineno, node.module
+        elif isinstance(node, ast.Import):
+            found = {alias.name for alias in node.names} & known
+            yield from ((node.lineno, name) for name in sorted(found))
+
+
+def check_rooms(root: Path) -> Iterator[str]:
+    """Yield a message for each import that goes up, and for each circle of imports."""
+    files = {name_of(path, root): path for path in modules_of(root)}
+    edges: dict[str, set[str]] = {}
+    for module, path in files.items():
+        if path.stem in ON_TOP:
+            continue
+        room = room_of(module)
+        if room not in ROOMS:
+            yield f"{path.relative_to(root)}:1: {room} is no room of the table"
+            continue
+        for line, used in edges_of(path, set(files)):
+            if not used:
+                yield f"{path.relative_to(root)}:{line}: a relative import; name it all"
+                continue
+            other = room_of(used)
+            if files[used].stem in ON_TOP and other not in ROOMS:
+                continue  # `from torchtraceap import _core`
+            edges.setdefault(module, set()).add(used)
+            if (
+                ROOMS.index(other) > ROOMS.index(room)
+                and (module, other) not in ALLOWED
+            ):
+                where = f"{path.relative_to(root)}:{line}"
+                yield f"{where}: imports {used}: {room} stands below {other}"
+    for circle in circles(edges):
+        yield f"python:1: a circle of imports: {', '.join(sorted(circle))}"
+
+
+def circles(edges: dict[str, set[str]]) -> Iterator[set[str]]:
+    """Yield the sets of modules that reach one another, of more than one module."""
+    reached = {module: _reached(module, edges) for module in edges}
+    left = set(edges)
+    while left:
+        module = left.pop()
+        circle = {o for o in reached[module] if module in reached.get(o, set())}
+        left -= circle
+        if len(circle) > 1:
+            yield circle
+
+
+def _reached(module: str, edges: dict[str, set[str]]) -> set[str]:
+    found: set[str] = set()
+    queue = [module]
+    while queue:
+        for used in edges.get(queue.pop(), set()) - found:
+            found.add(used)
+            queue.append(used)
+    return found
+
+
 def is_late(module: str) -> bool:
     """Tell whether a module may only be imported where it is used."""
-    part = ".".join(module.split(".")[:3])
-    dry = part.startswith(DRY_RUN) and part not in DRY_RUN_WITHOUT_TORCH
-    return dry or module in ON_FIRST_USE
+    if not module.startswith(DRY_RUN):
+        return module in ON_FIRST_USE
+    parts = module.split(".")
+    return not {".".join(parts[:2]), ".".join(parts[:3])} & DRY_RUN_WITHOUT_TORCH
 
 
 def main() -> int:
     """Check the tree given, or the one this file lies in."""
     root = Path(sys.argv[1] if len(sys.argv) > 1 else Path(__file__).parents[1])
     broken = [*check_tables(), *check_cmake(root), *check_cpp(root)]
-    broken += check_python(root)
+    broken += [*check_python(root), *check_rooms(root)]
     print("\n".join(broken) or "layers: every include and import follows the table")
     return 1 if broken else 0
 

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from torchtraceap.features import FeatureColumn, Features
+from torchtraceap.data.features import FeatureColumn, Features
 
 PAGE = Path(__file__).parents[1] / "docs" / "features.md"
 

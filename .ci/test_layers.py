@@ -64,16 +64,32 @@ def check_file(root: Path, file: str, text: str) -> tuple[int, str]:
         ("tests/cpp/timeline/a.cpp", "#include <torch/torch.h>", "torch is known"),
         ("cpp/trace/a.cpp", '#include "support/build.h"', "no part"),
         ("tests/cpp/support/a.h", '#include "timeline/lanes.h"', "may use trace"),
-        ("python/torchtraceap/a.py", "import torch", "inside the function"),
-        ("python/torchtraceap/a.py", "from torch import nn", "inside the function"),
-        ("python/torchtraceap/a.py", "from . import _torch", "inside the function"),
+        ("python/torchtraceap/base/a.py", "import torch", "inside the function"),
         (
-            "python/torchtraceap/a.py",
-            "from .checking.sync_watch import a",
+            "python/torchtraceap/base/a.py",
+            "from torch import nn",
             "inside the function",
         ),
-        ("python/torchtraceap/a.py", "if True:\n import pandas", "inside the function"),
-        ("python/torchtraceap/a.py", "class A:\n import torch", "inside the function"),
+        (
+            "python/torchtraceap/base/a.py",
+            "from torchtraceap import _torch",
+            "inside the function",
+        ),
+        (
+            "python/torchtraceap/base/a.py",
+            "from torchtraceap.checking.sync_watch import a",
+            "inside the function",
+        ),
+        (
+            "python/torchtraceap/base/a.py",
+            "if True:\n import pandas",
+            "inside the function",
+        ),
+        (
+            "python/torchtraceap/base/a.py",
+            "class A:\n import torch",
+            "inside the function",
+        ),
     ],
 )
 def test_a_forbidden_line_is_found(
@@ -103,6 +119,28 @@ def test_what_is_linked_is_what_may_be_included(
     code, output = check_file(tmp_path, "cpp/CMakeLists.txt", "\n".join([*below, line]))
     assert code == 1 and output.startswith("cpp/CMakeLists.txt:")
     assert rule in output and output.count("\n") == 1
+
+
+def test_a_room_does_not_look_up_nor_in_a_circle(tmp_path: Path) -> None:
+    package = tmp_path / "python" / "torchtraceap"
+    for name in ("views", "gate"):
+        (package / name).mkdir(parents=True)
+    up = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from {} import B\n"
+    (package / "gate" / "b.py").write_text("B = 1\n")
+    (package / "views" / "a.py").write_text(up.format("torchtraceap.gate.b"))
+    (package / "views" / "c.py").write_text(
+        "def f():\n    from torchtraceap.views import d\n"
+    )
+    (package / "views" / "d.py").write_text("import torchtraceap.views.c\n")
+    (package / "cellar.py").write_text("")
+    code, output = check(tmp_path)
+    assert code == 1
+    assert output.splitlines() == [
+        "python/torchtraceap/cellar.py:1: cellar is no room of the table",
+        "python/torchtraceap/views/a.py:3: imports torchtraceap.gate.b: views stands "
+        "below gate",
+        "python:1: a circle of imports: torchtraceap.views.c, torchtraceap.views.d",
+    ]
 
 
 def test_no_part_of_the_core_reaches_torch(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -145,14 +183,17 @@ def test_no_part_of_the_core_reaches_torch(monkeypatch: pytest.MonkeyPatch) -> N
         ("tests/cpp/timeline/a.cpp", '#include "build.h"\n#include "trace/build.h"'),
         ("tests/cpp/trace/a.cpp", '#include "support/build.h"'),
         ("tests/cpp/support/a.h", '#include "trace/trace.h"'),
-        ("python/torchtraceap/a.py", "def f():\n import torch\n from . import _torch"),
         (
-            "python/torchtraceap/a.py",
+            "python/torchtraceap/base/a.py",
+            "def f():\n import torch\n from torchtraceap import _torch",
+        ),
+        (
+            "python/torchtraceap/base/a.py",
             "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n import torch",
         ),
         (
             "python/torchtraceap/checking/sync_watch.py",
-            "import torch\nfrom . import sync_run",
+            "import torch\nfrom torchtraceap.checking import sync_run",
         ),
         ("python/torchtraceap/pytest_plugin.py", "import pytest"),
     ],

@@ -22,7 +22,7 @@ from typing import Any
 import tomllib
 
 import torchtraceap
-from torchtraceap.units import share_text, time_text
+from torchtraceap.base.units import share_text, time_text
 
 ROOT = Path(__file__).resolve().parent.parent
 JUDGMENTS = Path(__file__).with_name("gallery.toml")

@@ -18,7 +18,7 @@ import time
 from pathlib import Path, PurePosixPath
 
 import torchtraceap
-from torchtraceap.units import share_text, time_text
+from torchtraceap.base.units import share_text, time_text
 
 ROOT = Path(__file__).resolve().parents[1]
 HEAD = ("trace", "origin", "device", "events", "span", "windows", "labeled", "busy")

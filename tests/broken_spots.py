@@ -204,14 +204,14 @@ SPOTS = (
     # --- pytest ---
     Spot(
         "what-is-allowed-passes",
-        f"{PACKAGE}/checking/sync_verdict.py",
+        f"{PACKAGE}/waits/verdict.py",
         "if not _too_short(stall, over_us) and not is_allowed(stall, allow)",
         "if not _too_short(stall, over_us)",
         (f"{TESTS}/test_sync_check_dry.py",),
     ),
     Spot(
         "what-is-not-known-fails",
-        f"{PACKAGE}/checking/sync_verdict.py",
+        f"{PACKAGE}/waits/verdict.py",
         "return self.told and self.count <= most",
         "return self.count <= most",
         (f"{TESTS}/test_sync_check_dry.py", f"{TESTS}/test_pytest_dry.py"),
@@ -219,21 +219,21 @@ SPOTS = (
     # --- Dry run ---
     Spot(
         "waits-inside-of-operators",
-        f"{PACKAGE}/dryrun/device/dispatch.py",
+        "python/torchtraceap_dryrun/device/run.py",
         "if row is not None and row.applies((args, kwargs)):",
         "if row is not None and not row.hidden and row.applies((args, kwargs)):",
         (f"{TESTS}/dryrun/test_probes.py",),
     ),
     Spot(
         "work-of-a-product",
-        f"{PACKAGE}/dryrun/estimate/matrix_launches.py",
+        "python/torchtraceap_dryrun/estimate/matrix_launches.py",
         "Launch(name, work, dtype, 2.0 * m * n * k, moved)",
         "Launch(name, work, dtype, 1.0 * m * n * k, moved)",
         (f"{TESTS}/dryrun/test_kernel_time.py", f"{TESTS}/dryrun/test_launches.py"),
     ),
     Spot(
         "operators-have-a-limit",
-        f"{PACKAGE}/dryrun/limits.py",
+        "python/torchtraceap_dryrun/limits.py",
         "if self.ops > self._max_ops:",
         "if self.ops > 2 * self._max_ops:",
         (f"{TESTS}/dryrun/test_dry_run.py",),
@@ -241,21 +241,21 @@ SPOTS = (
     # --- Pages, files, gates ---
     Spot(
         "names-are-no-markup",
-        f"{PACKAGE}/html/templates.py",
+        f"{PACKAGE}/views/html/templates.py",
         "autoescape=True,",
         "autoescape=False,",
         (f"{TESTS}/test_html.py",),
     ),
     Spot(
         "names-end-no-script",
-        f"{PACKAGE}/html/timeline_json.py",
+        f"{PACKAGE}/views/html/timeline_json.py",
         r'return text.replace("<", "\\u003c").replace("&", "\\u0026")',
         "return text",
         (f"{TESTS}/test_html.py", f"{TESTS}/test_html_timeline.py"),
     ),
     Spot(
         "names-drive-no-terminal",
-        f"{PACKAGE}/safe_text.py",
+        f"{PACKAGE}/base/safe_text.py",
         '_UNSAFE = frozenset({"Cc", "Cf", ',
         '_UNSAFE = frozenset({"Cc", ',
         (f"{TESTS}/test_terminal.py", f"{TESTS}/test_inspect.py"),
@@ -269,7 +269,7 @@ SPOTS = (
     ),
     Spot(
         "an-incomplete-trace-keeps-no-budget",
-        f"{PACKAGE}/gate/device_limits.py",
+        f"{PACKAGE}/gate/limits.py",
         """        if report.quality.incomplete:
             why = f"{text}; {INCOMPLETE}\"""",
         """        if not text:
@@ -285,7 +285,7 @@ SPOTS = (
     ),
     Spot(
         "noise-is-no-change",
-        f"{PACKAGE}/gate/noise.py",
+        f"{PACKAGE}/gate/differences.py",
         "_SURE = 3.0",
         "_SURE = 0.1",
         (f"{TESTS}/test_compare_steps.py", f"{TESTS}/test_compare.py"),

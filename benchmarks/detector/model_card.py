@@ -32,8 +32,8 @@ from window_labels import UNSCORED, Labels, label_windows
 
 from torchtraceap.detection.detecting import thresholds_of
 from torchtraceap.detection.detection import FALSE_ALARMS
-from torchtraceap.learning.stacked import CALIBRATED, divide
-from torchtraceap.learning.traces import read_set
+from torchtraceap_train.stacked import CALIBRATED, divide
+from torchtraceap_train.traces import read_set
 
 _ROOT = Path(__file__).resolve().parents[2]
 RESULTS = _ROOT / "benchmarks" / "results" / "model_card.json"
@@ -56,7 +56,7 @@ _RULES_SAY = 0.05
 
 def measure(corpus: Corpus, weights: Path, gold: bool) -> dict[str, Any]:
     """Return all figures of a file of weights."""
-    from torchtraceap.torch_module import load_torch_module
+    from torchtraceap.base.torch_module import load_torch_module
 
     model = load_torch_module().Model.load(str(weights))
     labels = label_windows(corpus)

@@ -34,8 +34,8 @@ import environments  # noqa: E402
 from repeat import write_repeated  # noqa: E402
 from speed_page import page  # noqa: E402
 
+from torchtraceap.base.torch_module import load_torch_module  # noqa: E402
 from torchtraceap.detection import BUNDLED  # noqa: E402
-from torchtraceap.torch_module import load_torch_module  # noqa: E402
 
 ROOT = HERE.parents[1]
 SHARED = ROOT.parent / "shared" / "traces"

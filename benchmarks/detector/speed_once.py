@@ -28,8 +28,8 @@ from loaders import resident
 from speed_training import training
 
 import torchtraceap
+from torchtraceap.base.torch_module import load_torch_module
 from torchtraceap.detection.detection import EVENTS
-from torchtraceap.torch_module import load_torch_module
 
 
 def timed(call: Callable[[], Any]) -> float:

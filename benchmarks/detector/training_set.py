@@ -5,7 +5,7 @@
     torchtraceap train CORPUS/compact --out weights.safetensors
 
 It adds `set.json` and `labels.npz` to the compact form, as
-`torchtraceap.learning.traces` describes them: what window_labels.py says of windows,
+`torchtraceap_train.traces` describes them: what window_labels.py says of windows,
 and which traces are for tests.
 """
 

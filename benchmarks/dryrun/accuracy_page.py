@@ -7,7 +7,7 @@ from typing import Any
 
 from render import table
 
-from torchtraceap.dryrun.estimate.kernel_time import CLASSES
+from torchtraceap_dryrun.estimate.kernel_time import CLASSES
 
 INTRODUCTION = """\
 # How near a dry run's estimates come

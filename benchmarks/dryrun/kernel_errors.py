@@ -11,10 +11,10 @@ from typing import Any
 import torch
 from trace_ops import Traced, is_kernel, read
 
-from torchtraceap.dryrun.estimate.gpus import Gpu
-from torchtraceap.dryrun.estimate.kernel_time import kernel_us
-from torchtraceap.dryrun.estimate.launch import Launch
-from torchtraceap.dryrun.estimate.launches import launches_of
+from torchtraceap_dryrun.estimate.gpus import Gpu
+from torchtraceap_dryrun.estimate.kernel_time import kernel_us
+from torchtraceap_dryrun.estimate.launch import Launch
+from torchtraceap_dryrun.estimate.launches import launches_of
 
 VIT = "h100-vit-nsfw-inference"
 BERT = "h100-bert-small-launch-bound"

@@ -17,7 +17,7 @@ from typing import Any
 
 import torch
 
-from torchtraceap.dryrun.record import Op, TensorInfo
+from torchtraceap_dryrun.record import Op, TensorInfo
 
 _GIVEN = ("Input Dims", "Input type", "Input Strides", "Concrete Inputs")
 TYPES = {

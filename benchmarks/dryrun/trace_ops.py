@@ -17,8 +17,8 @@ from typing import Any
 
 from rebuilding import is_seen, rebuilt
 
-from torchtraceap.dryrun.estimate.gpus import GPUS, Gpu
-from torchtraceap.dryrun.record import Copy, Op
+from torchtraceap_dryrun.estimate.gpus import GPUS, Gpu
+from torchtraceap_dryrun.record import Copy, Op
 
 _DEEPEST = 60  # Operators before a launch among which those around it are.
 # By a part of the device's name.

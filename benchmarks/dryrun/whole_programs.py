@@ -11,8 +11,8 @@ from programs import PROGRAMS, Program
 from trace_ops import TracedProgram, read
 
 import torchtraceap
-from torchtraceap.dryrun.estimate.kernel_time import kernel_us
-from torchtraceap.dryrun.estimate.launches import launches_of
+from torchtraceap_dryrun.estimate.kernel_time import kernel_us
+from torchtraceap_dryrun.estimate.launches import launches_of
 
 WARM_UP = 2  # Steps before the one that is looked at: optimizers make their state.
 # What DistributedDataParallel adds: copies into and out of buckets, and all-reduces.

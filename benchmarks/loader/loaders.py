@@ -143,7 +143,7 @@ def torchtraceap(threads: int) -> Loader:
     import numpy  # noqa: F401  counted as an import, as the others' are
 
     from torchtraceap import load
-    from torchtraceap.inspection import inspect_trace
+    from torchtraceap.views.inspection import inspect_trace
 
     options: dict[str, Any] = {}
     if "threads" in inspect.signature(load).parameters:

@@ -31,9 +31,9 @@ from simulation.views import View
 from workloads.pairs import PAIRS
 
 import torchtraceap
-from torchtraceap.dryrun.estimate.gpus import GPUS
-from torchtraceap.dryrun.estimate.launch import Launch
-from torchtraceap.dryrun.record import Copy
+from torchtraceap_dryrun.estimate.gpus import GPUS
+from torchtraceap_dryrun.estimate.launch import Launch
+from torchtraceap_dryrun.record import Copy
 
 pytestmark = pytest.mark.verify
 

@@ -47,7 +47,7 @@ from typing import Any
 import pytest
 
 import torchtraceap
-from torchtraceap.findings import Finding
+from torchtraceap.data.findings import Finding
 
 torch: Any = pytest.importorskip("torch")
 matcher: Any = pytest.importorskip("torch.profiler._pattern_matcher")

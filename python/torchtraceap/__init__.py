@@ -8,16 +8,17 @@ if TYPE_CHECKING:
     from torchtraceap import edits
     from torchtraceap._core import Trace, __version__
     from torchtraceap.analysis import analyze, load
-    from torchtraceap.checking.sync_check import SyncCheck, SyncStalls
+    from torchtraceap.base.errors import ConfigError, RuleError, TraceError
+    from torchtraceap.checking.sync_check import SyncCheck
     from torchtraceap.comparison import Comparison, compare
-    from torchtraceap.errors import ConfigError, RuleError, TraceError
+    from torchtraceap.data.rule_view import RuleView
+    from torchtraceap.data.rules import Claim, Rule, rule
     from torchtraceap.profiling.analyzer import Analyzer
     from torchtraceap.profiling.profile import profile
     from torchtraceap.profiling.step_function import profile_steps
     from torchtraceap.replaying import what_if
     from torchtraceap.report import Report
-    from torchtraceap.rule_view import RuleView
-    from torchtraceap.rules import Claim, Rule, rule
+    from torchtraceap.waits.verdict import SyncStalls
 
 __all__ = [
     "analyze",
@@ -45,27 +46,27 @@ __all__ = [
 
 # Where names come from: what only some users need is imported when it is used.
 _ON_FIRST_USE = {
-    "Trace": "_core",
-    "__version__": "_core",
-    "analyze": "analysis",
-    "load": "analysis",
-    "TraceError": "errors",
-    "ConfigError": "errors",
-    "RuleError": "errors",
-    "Analyzer": "profiling.analyzer",
-    "profile": "profiling.profile",
-    "profile_steps": "profiling.step_function",
-    "Comparison": "comparison",
-    "compare": "comparison",
-    "Report": "report",
-    "RuleView": "rule_view",
-    "Claim": "rules",
-    "Rule": "rules",
-    "rule": "rules",
-    "what_if": "replaying",
-    "SyncCheck": "checking.sync_check",
-    "dry_run": "dryrun.dry_run",
-    "SyncStalls": "checking.sync_check",
+    "Trace": "torchtraceap._core",
+    "__version__": "torchtraceap._core",
+    "analyze": "torchtraceap.analysis",
+    "load": "torchtraceap.analysis",
+    "TraceError": "torchtraceap.base.errors",
+    "ConfigError": "torchtraceap.base.errors",
+    "RuleError": "torchtraceap.base.errors",
+    "Analyzer": "torchtraceap.profiling.analyzer",
+    "profile": "torchtraceap.profiling.profile",
+    "profile_steps": "torchtraceap.profiling.step_function",
+    "Comparison": "torchtraceap.comparison",
+    "compare": "torchtraceap.comparison",
+    "Report": "torchtraceap.report",
+    "RuleView": "torchtraceap.data.rule_view",
+    "Claim": "torchtraceap.data.rules",
+    "Rule": "torchtraceap.data.rules",
+    "rule": "torchtraceap.data.rules",
+    "what_if": "torchtraceap.replaying",
+    "SyncCheck": "torchtraceap.checking.sync_check",
+    "dry_run": "torchtraceap_dryrun.dry_run",
+    "SyncStalls": "torchtraceap.waits.verdict",
 }
 
 
@@ -77,7 +78,7 @@ def __getattr__(name: str) -> object:
     if module := _ON_FIRST_USE.get(name):
         from importlib import import_module
 
-        return getattr(import_module(f"torchtraceap.{module}"), name)
+        return getattr(import_module(module), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

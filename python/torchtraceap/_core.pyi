@@ -73,6 +73,7 @@ __all__: list[str] = [
     "WorkTables",
     "WorkTimes",
     "analyze",
+    "built_for_torch",
     "category_names",
     "category_number",
     "edit_kinds",
@@ -1470,6 +1471,11 @@ def analyze(
     settings: Settings = ...,
     rules: collections.abc.Sequence[OwnRule] = [],
 ) -> Report: ...
+def built_for_torch() -> str:
+    """
+    The version of torch, major and minor, that _torch was built for; empty: there is no _torch.
+    """
+
 def category_names() -> list[str]:
     """
     Names by the category column.

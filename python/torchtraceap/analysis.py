@@ -4,22 +4,32 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, cast, overload
 
 from torchtraceap import _core
 from torchtraceap.analysis_plan import AnalysisPlan, plan_analysis
-from torchtraceap.detection.wish import AUTO, Wish
-from torchtraceap.load_options import LoadOptions, LoadPlan, Progress, plan_load
-from torchtraceap.reading import Readable, instead, read_trace, wanted_source
+from torchtraceap.base.progress import Progress
+from torchtraceap.data.load import (
+    LoadOptions,
+    LoadPlan,
+    Readable,
+    Source,
+    instead,
+    plan_load,
+    read_trace,
+    refuse_loading,
+    wanted_source,
+)
+from torchtraceap.data.wish import AUTO, Wish
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from torchtraceap.config import Config
+    from torchtraceap.data.config import Config
+    from torchtraceap.data.rules import Rule
     from torchtraceap.report import Report
-    from torchtraceap.rules import Rule
 
 
 class Profiler(Protocol):
@@ -29,9 +39,6 @@ class Profiler(Protocol):
     def profiler(self) -> Any: ...
 
     def events(self) -> Any: ...
-
-
-Source = Readable | _core.Trace
 
 
 def load(
@@ -177,7 +184,7 @@ def analyze(
             the defaults; no file is looked for.
         rules: Rules of your own, as ``torchtraceap.rule`` makes them, or their names:
             ``"module:function"``, or an entry point of the group
-            ``torchtraceap.rules``. See docs/rules.md.
+            ``torchtraceap.data.rules``. See docs/rules.md.
         detector: The learned detector that is asked about each window when the report
             is first read, beside the rules: "auto" is the bundled one where torch is
             installed, on its GPU if it has one, and none elsewhere, which the summary
@@ -244,15 +251,6 @@ def _analyze(
     raise TypeError(
         wanted_source("a path, bytes, a Trace, a profiler or a list of these", source)
     )
-
-
-def refuse_loading(given: Sequence[str], source: str, instead: str) -> None:
-    """Raise TypeError if options of loading are given for what is loaded already."""
-    if given:
-        raise TypeError(
-            f"{', '.join(given)}: options of loading do not apply to {source}, which "
-            f"is loaded already. {instead}."
-        )
 
 
 def _is_profiler(source: object) -> bool:

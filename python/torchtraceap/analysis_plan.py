@@ -9,15 +9,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from torchtraceap import _core
-from torchtraceap.arguments import checked_int
-from torchtraceap.detection.wish import AUTO, OFF, Wish, checked_wish
-from torchtraceap.errors import TraceError
-from torchtraceap.safe_text import printable
+from torchtraceap.base.arguments import checked_int
+from torchtraceap.base.errors import TraceError
+from torchtraceap.base.safe_text import printable
+from torchtraceap.data.wish import AUTO, OFF, Wish, checked_wish
 
 if TYPE_CHECKING:
-    from torchtraceap.config import Changes, Config
+    from torchtraceap.data.config import Changes, Config
+    from torchtraceap.data.rules import Rule
     from torchtraceap.report import Report
-    from torchtraceap.rules import Rule
 
 _LONGEST = 1900  # Of a message.
 _MOST_EVENTS = 2**32 - 1  # what the core can count
@@ -65,7 +65,7 @@ class AnalysisPlan:
         for rule in self.rules:
             changes = self.changes.get(rule.name, {})
             if changes.get("enabled", True):
-                from torchtraceap.rule_calls import core_rule
+                from torchtraceap.data.rule_calls import core_rule
 
                 thresholds = {
                     name: changes.get(name, value)
@@ -100,13 +100,13 @@ def plan_analysis(
         checked_int("max_events", max_events, 1, _MOST_EVENTS)
     found: list[Rule] = []
     if rules != ():
-        from torchtraceap.rules import find_rules
+        from torchtraceap.data.rules import find_rules
 
         found = find_rules(rules)
     changes: Changes = {}
     configured: str | None = None
     if config is not None:
-        from torchtraceap.config import read_changes, read_detector
+        from torchtraceap.data.config import read_changes, read_detector
 
         own: Mapping[str, Mapping[str, float]] = {r.name: r.thresholds for r in found}
         changes = read_changes(config, own)

@@ -8,90 +8,32 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from torchtraceap import _core
-from torchtraceap.analysis import Source, analyze
+from torchtraceap.analysis import analyze
 from torchtraceap.analysis_plan import of_torch
-from torchtraceap.gate.side import Seen, Side
+from torchtraceap.data.load import Source
+from torchtraceap.gate.changes import ComparisonData
+from torchtraceap.gate.side import Side
 
 if TYPE_CHECKING:
-    from torchtraceap.config import Config
-    from torchtraceap.gate.worse import Worse
+    from torchtraceap.data.config import Config
+    from torchtraceap.data.rules import Rule
+    from torchtraceap.gate.compare_text import Worse
     from torchtraceap.report import Report
-    from torchtraceap.rules import Rule
-
-#: What of a finding counts as changed: at least this share of the larger figure,
-RELATIVE = 0.10
-#: and this share of the time; and more than the spread between steps explains.
-LEAST_SHARE = 0.005
-#: The same of the median step.
-STEP_RELATIVE = 0.05
 
 
 @dataclass(frozen=True)
-class Change:
-    """A figure on both sides, in the unit of the comparison."""
-
-    before: float
-    after: float
-    #: Differences up to this one are noise; None: too few steps to tell.
-    noise: float | None
-    counts: bool  #: It is a change, by the rule that docs/ci.md states.
-
-    @property
-    def relative(self) -> float | None:
-        """The change as a share of what was before; None of nothing."""
-        return (self.after - self.before) / self.before if self.before else None
-
-
-@dataclass(frozen=True)
-class FindingChange:
-    """A finding on both sides, or on one."""
-
-    status: str  #: "new", "gone", "grown", "shrunk", "same".
-    before: Seen | None
-    after: Seen | None
-    cost: Change
-    #: Of a wait of two dry runs that costs no time on any side: how often the host
-    #: waits, in a step if both have steps. None of all else.
-    often: Change | None = None
-
-    @property
-    def seen(self) -> Seen:
-        """The finding, as it is after the change if it is there."""
-        seen = self.after or self.before
-        assert seen is not None
-        return seen
-
-
-@dataclass(frozen=True)
-class Comparison:
+class Comparison(ComparisonData):
     """What changed between two traces. Made by ``torchtraceap.compare``."""
-
-    before: Side
-    after: Side
-    #: Of `causes` and `findings`: "us_per_step" (and device), where both sides have
-    #: steps, else "share" of the time.
-    unit: str
-    notes: tuple[str, ...]  #: What makes the two unequal.
-    comparable: bool  #: False: one is unusable, and no change is told.
-    step_us: Change | None  #: The median step; None: one side has none.
-    busy: Change | None  #: Share of the devices' time.
-    causes: dict[str, Change]  #: Time by pattern, most change first.
-    findings: tuple[FindingChange, ...]  #: Most change first.
-
-    def of(self, status: str) -> tuple[FindingChange, ...]:
-        """Return the findings of one status whose change counts."""
-        return tuple(f for f in self.findings if f.status == status and f.cost.counts)
 
     def worse(self, kinds: Iterable[str] = ("new", "grown", "slower")) -> list[Worse]:
         """Return what got worse, of these kinds or of one; also what cannot be told.
 
         What cannot be told is not ``known``. Raises ValueError of another kind.
         """
-        from torchtraceap.gate.worse import find_worse
+        from torchtraceap.gate.compare_text import find_worse
 
         return list(find_worse(self, kinds))
 
@@ -103,25 +45,15 @@ class Comparison:
 
     def to_markdown(self) -> str:
         """Return it as Markdown, with all names made harmless."""
-        from torchtraceap.gate.compare_markdown import comparison_markdown
+        from torchtraceap.gate.compare_text import comparison_markdown
 
         return comparison_markdown(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Return it in its JSON form, as docs/ci.md describes it."""
-        return {
-            "schema_version": 1,
-            "tool": {"name": "torchtraceap", "version": _core.__version__},
-            "comparable": self.comparable,
-            "unit": self.unit,
-            "notes": list(self.notes),
-            "before": _side_form(self.before),
-            "after": _side_form(self.after),
-            "step_us": self.step_us and asdict(self.step_us),
-            "busy": self.busy and asdict(self.busy),
-            "causes": {name: asdict(change) for name, change in self.causes.items()},
-            "findings": [asdict(finding) for finding in self.findings],
-        }
+        from torchtraceap.gate.changes import comparison_form
+
+        return comparison_form(self)
 
 
 def compare(
@@ -152,12 +84,17 @@ def compare(
         TraceError: A trace is of another profiler than torch's.
         Exception: What ``analyze`` raises.
     """
-    from torchtraceap.gate.differences import make_comparison
-
     plan: dict[str, Any] = {"config": config, "rules": tuple(rules)}
     sides = read_side(before, **plan), read_side(after, **plan)
     given = (roots,) if isinstance(roots, str | os.PathLike) else roots
-    return make_comparison(*sides, roots=[os.fspath(root) for root in given])
+    return compare_sides(*sides, roots=[os.fspath(root) for root in given])
+
+
+def compare_sides(before: Side, after: Side, roots: Iterable[str]) -> Comparison:
+    """Return what changed between two sides, as `read_side` returns them."""
+    from torchtraceap.gate.differences import make_comparison
+
+    return Comparison(**vars(make_comparison(before, after, roots=roots)))
 
 
 def read_side(source: Source | Report | Mapping[str, Any], **options: Any) -> Side:
@@ -173,13 +110,3 @@ def read_side(source: Source | Report | Mapping[str, Any], **options: Any) -> Si
     if isinstance(source, str | os.PathLike) and (form := read_form(source)):
         return side_of(form, os.fsdecode(source))
     return side_of(of_torch(analyze(source, **options)))
-
-
-def _side_form(side: Side) -> dict[str, Any]:
-    return {
-        "path": side.path,
-        "quality": side.verdict,
-        "span_us": side.span_us,
-        "devices": list(side.devices),
-        "steps": side.steps,
-    }

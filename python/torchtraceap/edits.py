@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from torchtraceap import _core
 
 if TYPE_CHECKING:
-    from torchtraceap.findings import Finding
+    from torchtraceap.data.findings import Finding
     from torchtraceap.report import Report
 
 _MOST_PLACES = 9  # In a message.
@@ -94,7 +94,7 @@ def overlap(name: str) -> Edit:
 
 def as_edit(edit: Edit | Finding | str) -> Edit:
     """Return what a text or a finding stands for. Raises TypeError for what is none."""
-    from torchtraceap.findings import Finding
+    from torchtraceap.data.findings import Finding
 
     if isinstance(edit, Finding):
         return fix(edit.id)

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from torchtraceap.checking.pytest_log import LOG, log_of, not_checked, settle
-from torchtraceap.errors import DryRunError
+from torchtraceap.base.errors import DryRunError
+from torchtraceap.checking.pytest_hooks import LOG, log_of, not_checked, settle
 
 if TYPE_CHECKING:
     from torchtraceap.checking.fixtures import NoSyncStalls, TraceChecks
@@ -41,19 +41,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="what becomes of a test one of whose checks cannot be made, where it does "
         "not say so itself. Default: it fails; skipped for want of a GPU",
     )
-    from torchtraceap.checking import pytest_dry
+    from torchtraceap.checking import pytest_hooks
 
-    pytest_dry.add_options(parser)
+    pytest_hooks.add_options(parser)
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Register the marker, the dry run and what is said of all tests together."""
-    from torchtraceap.checking import pytest_dry, pytest_summary
+    from torchtraceap.checking import pytest_hooks
 
     config.addinivalue_line("markers", _HELP)
-    pytest_dry.device_of(config)  # a wrong one is named at once
-    config.pluginmanager.register(pytest_dry, "torchtraceap-dry")
-    config.pluginmanager.register(pytest_summary, "torchtraceap-summary")
+    pytest_hooks.device_of(config)  # a wrong one is named at once
+    config.pluginmanager.register(pytest_hooks, "torchtraceap-hooks")
 
 
 @pytest.fixture
@@ -133,7 +132,8 @@ def pytest_runtest_setup(item: pytest.Item) -> Generator[None, Any, Any]:
 @pytest.hookimpl(wrapper=True, trylast=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
     """Watch the body of a marked test; fail what the test found."""
-    from torchtraceap.checking.whole_body import is_unittest, watch_method
+    from torchtraceap.checking.sync_block import watch_method
+    from torchtraceap.checking.whole_body import is_unittest
 
     whole = item.stash.get(_WHOLE, None)
     result, refused = None, None

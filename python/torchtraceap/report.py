@@ -1,285 +1,230 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""report.py: what an analysis says, and the forms it can be had in.
-
-Times are microseconds on the trace's own clock (``start_us``, ``end_us``) or lengths
-of time; spans are half-open.
-"""
+"""report.py: what an analysis says, and the forms it can be had in."""
 
 from __future__ import annotations
 
-import sys
-from collections import Counter
-from functools import cached_property
-from typing import TYPE_CHECKING
+import os
+from typing import TYPE_CHECKING, Any
 
-from torchtraceap import _core
-from torchtraceap.events import Unexplained, read_unexplained
-from torchtraceap.facts import (
-    Balance,
-    Step,
-    read_balance,
-    read_facts,
-    read_quality,
-    read_step,
-)
-from torchtraceap.findings import Finding, read_findings
-from torchtraceap.identity import process
-from torchtraceap.report_forms import ReportForms
-from torchtraceap.story import Stage, read_story
-from torchtraceap.threads import Thread, read_threads
-from torchtraceap.windows import Window, read_windows
-from torchtraceap.work import (
-    Copy,
-    Kernel,
-    KernelCounts,
-    Operator,
-    Overlap,
-    read_copies,
-    read_kernel_counts,
-    read_kernels,
-    read_operators,
-    read_overlap,
-)
+from torchtraceap.base.files import write_text
+from torchtraceap.base.units import time_text
+from torchtraceap.report_data import ReportData
 
 if TYPE_CHECKING:
-    from torchtraceap.config import Changes
-    from torchtraceap.detection.detection import Detection
-    from torchtraceap.features import Features
-    from torchtraceap.recovery import CriticalPath, Recovery
-    from torchtraceap.rule_outcomes import RuleOutcome
-    from torchtraceap.wait_findings import Recorded
+    import pandas as pd
+    import pyarrow as pa
+
+    from torchtraceap.views.tables import Tables
 
 
-class Report(ReportForms):
+class Report(ReportData):
     """The analysis of one trace. Made by ``torchtraceap.analyze``.
 
-    Attributes:
-        trace: Path, number of events, analysed time, devices, rank; what it assumes if
-            it is ``simulated``.
-        quality: How far the trace can be trusted, and why.
-        settings: The thresholds that were not the defaults, by pattern, with
-            ``enabled`` for rules that were off.
-
-    The rest is made or converted on first use: what ran (``kernels``, ``copies``,
-    ``operators``, ``threads``, ``kernel_counts``, ``overlap``) and the ``story`` cost
-    nothing until they are asked for. A report keeps its trace in memory.
+    What it says is told at ``ReportData``. Each form has a module of its own, imported
+    when it is asked for.
     """
 
-    def __init__(
-        self,
-        core: _core.Report,
-        trace: _core.Trace,
-        settings: Changes | None = None,
-        asked_steps: tuple[int, int] | None = None,
-        detector: str = "off",
-    ) -> None:
-        self._core = core
-        self._trace = trace
-        self.trace = read_facts(core.trace)
-        self.quality = read_quality(core.quality)
-        self.settings: Changes = settings or {}
-        self._asked_steps = asked_steps
-        self._detector = detector
+    def summary(self, *, windows: bool | int = False, findings: int = 10) -> str:
+        """Return the report as plain text for people.
 
-    @cached_property
-    def findings(self) -> tuple[Finding, ...]:
-        """Anti-patterns at places of the user's code: the largest gain first, then,
-        where none is known, the most wasted time. Of a dry run's trace also the waits
-        that cost no time in it. Last, with the origin "model", what the learned
-        detector flags and no rule explains."""
-        from torchtraceap.detection.model_findings import model_findings
+        Args:
+            windows: How many labeled windows to list, the most wasteful first.
+                True lists ten.
+            findings: How many findings to list. The rest are counted.
 
-        return self.rule_findings + model_findings(self, self.detection)
-
-    @cached_property
-    def rule_findings(self) -> tuple[Finding, ...]:
-        """The findings that are exact, without the learned detector's, which is not
-        run for them: budgets, checks and comparisons hold a trace against these."""
-        return self._of_rules + self._recorded.findings
-
-    @cached_property
-    def _of_rules(self) -> tuple[Finding, ...]:
-        return read_findings(self._core, self._trace, self.recovery, self.trace.span_us)
-
-    @cached_property
-    def _recorded(self) -> Recorded:
-        from torchtraceap.heading import is_part
-        from torchtraceap.wait_findings import Recorded, recorded_findings
-
-        if self.trace.simulated is None:
-            return Recorded()
-        # The last one's device work reaches into the next, which then is there too.
-        first, last = self._asked_steps or (0, 2**63)
-        numbers = [step.number for step in self.steps if first <= step.number <= last]
-        return recorded_findings(
-            self._trace, self.trace, self._of_rules, numbers, is_part(self)
-        )
-
-    @property
-    def _wait_counts(self) -> dict[str, int] | None:
-        """How often the host waits at each finding of ``sync_stall``, by its id, as a
-        dry run's trace lists it, whatever the waits cost; None: it has no such list."""
-        return self._recorded.counts
-
-    @cached_property
-    def core_replay(self) -> tuple[_core.Replay, _core.Report]:
-        return self._core.replay(), self._core
-
-    @cached_property
-    def recovery(self) -> Recovery:
-        """What fixing the findings would gain, by replaying the trace without them."""
-        from torchtraceap.recovery import read_recovery
-
-        return read_recovery(self.core_replay[0])
-
-    @cached_property
-    def critical_paths(self) -> tuple[CriticalPath, ...]:
-        """What bounds the trace, then each step: chained work, by category and line.
-        Empty if no schedule can be made of the trace."""
-        return self.first_critical_paths(None)
-
-    def first_critical_paths(self, steps: int | None) -> tuple[CriticalPath, ...]:
-        """Return the trace's critical path and those of so many steps, None: of all."""
-        from torchtraceap.recovery import read_path
-
-        replay = self.core_replay[0]
-        paths = replay.critical_paths(steps) if replay.fidelity else []
-        return tuple(read_path(path) for path in paths)
-
-    @property
-    def event_names(self) -> list[str]:
-        """The distinct names of all events."""
-        return self._trace.strings
-
-    @property
-    def loaded(self) -> _core.Trace:
-        """The trace's events, as ``load`` returns them."""
-        return self._trace
-
-    @cached_property
-    def windows(self) -> tuple[Window, ...]:
-        """Tiles of the analysed time with their labels, by device, then time: those of
-        rules, and after them those of the learned detector, where it is run."""
-        from torchtraceap.detection.model_windows import with_model
-
-        return with_model(self.rule_windows, self.detection)
-
-    @cached_property
-    def rule_windows(self) -> tuple[Window, ...]:
-        """The windows with the labels of rules alone; no detector is run for them."""
-        return read_windows(self._core, self._trace)
-
-    @cached_property
-    def detection(self) -> Detection:
-        """What the learned detector says of each window, as arrays, or why it was not
-        run. The first use in a process loads torch and the weights, about a second.
-
-        Raises ValueError if weights that were named cannot be used."""
-        from torchtraceap.detection.detecting import detect
-
-        return detect(self, self._detector)
-
-    @cached_property
-    def balance(self) -> tuple[Balance, ...]:
-        """Where each device's time went; without device work, each process's time.
-
-        Empty for an unusable trace.
+        Raises:
+            ValueError: One of the numbers is negative.
         """
-        names = self._core.pattern_names
-        return tuple(
-            read_balance(row, process(self._trace, row.pid), names)
-            for row in self._core.balance
+        from torchtraceap.views.summary import write_summary
+
+        for name, value in (("windows", windows), ("findings", findings)):
+            if value < 0:
+                raise ValueError(f"{name} must not be negative, but is {value}")
+        return write_summary(self, 10 if windows is True else int(windows), findings)
+
+    def tables(self) -> str:
+        """Return kernels, copies, operators, threads, counts, overlap as plain text."""
+        from torchtraceap.views.work_text import write_tables
+
+        return write_tables(self)
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the report in its JSON form, as docs/formats.md describes it."""
+        from torchtraceap.views.json_form import report_form
+
+        return report_form(self)
+
+    def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
+        """Return the report as JSON text; write it to ``path`` too if that is given.
+
+        The text is plain ASCII. Its form has a version and a schema, which the
+        package carries as ``report.schema.json``.
+
+        Raises:
+            OSError: ``path`` cannot be written.
+        """
+        from torchtraceap.views.json_form import json_text
+
+        text = json_text(self.to_dict())
+        if path is not None:
+            write_text(path, text)
+        return text
+
+    def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
+        """Return the report as an HTML page; write it to ``path`` too if that is given.
+
+        It needs nothing else: no network, no other file and, but for the timeline, no
+        script. It holds lines of code around the findings if their files are at hand.
+
+        Raises:
+            OSError: ``path`` cannot be written.
+        """
+        from torchtraceap.views.html.page import page_html
+
+        text = page_html(self)
+        if path is not None:
+            write_text(path, text)
+        return text
+
+    def to_perfetto(self, path: str | os.PathLike[str]) -> None:
+        """Write a copy of the trace with the report's windows and findings as tracks
+        of their own, for ui.perfetto.dev and chrome://tracing.
+
+        Every event of the trace is in it, and the trace is read again for that. A
+        ``path`` that ends in ``.gz`` is compressed. See docs/perfetto.md.
+
+        Raises:
+            ValueError: ``path`` is the trace itself or cannot be written.
+            TraceError: The trace's file is no longer what was analyzed.
+            FileNotFoundError: It is gone.
+        """
+        from torchtraceap.views.perfetto import write_perfetto
+
+        write_perfetto(self, path)
+
+    def perfetto_page(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        origin: str = "https://ui.perfetto.dev",
+    ) -> None:
+        """Write a page that opens the trace with its tracks in Perfetto at a click.
+
+        The page holds the trace, compressed, and hands it to the tab it opens; nothing
+        is sent to a server. See docs/perfetto.md.
+
+        Args:
+            path: The HTML file to write.
+            origin: Where Perfetto's user interface is served from.
+
+        Raises:
+            ValueError: ``origin`` is none, or what ``to_perfetto`` raises.
+            OSError: ``path`` cannot be written.
+        """
+        from torchtraceap.views.perfetto import write_page
+
+        write_page(self, path, origin)
+
+    def to_sarif(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        root: str | os.PathLike[str] | None = None,
+    ) -> str:
+        """Return the findings as SARIF 2.1.0, which code review shows on their lines;
+        write it to ``path`` too if that is given. Plain ASCII.
+
+        Args:
+            path: The file to write.
+            root: The folder of the checkout, which files are named relative to; None:
+                the working folder.
+
+        Raises:
+            OSError: ``path`` cannot be written.
+        """
+        from torchtraceap.views.sarif import sarif_text
+
+        text = sarif_text([self], None if root is None else os.fspath(root))
+        if path is not None:
+            write_text(path, text)
+        return text
+
+    def to_markdown(self) -> str:
+        """Return a summary in Markdown, under 64 KiB, with all names made harmless."""
+        from torchtraceap.views.markdown import reports_markdown
+
+        return reports_markdown([self])
+
+    def review_queue(self, most: int = 50) -> list[dict[str, Any]]:
+        """Return windows that a person had best look at, the most useful first: where
+        rules and the learned detector differ, then where that is unsure.
+
+        Each is a dict as docs/formats.md describes it, with ``cpu``, ``gpu`` and
+        ``pattern`` for the person to fill in.
+
+        Args:
+            most: Windows, at most.
+
+        Raises:
+            ValueError: No detector was run: the message says why. Or ``most`` is
+                negative.
+        """
+        from torchtraceap.views.review_queue import review_queue
+
+        if most < 0:
+            raise ValueError(f"most must not be negative, but is {most}")
+        return review_queue(self, most)
+
+    def to_pandas(self) -> Tables[pd.DataFrame]:
+        """Return the report, what ran and all events as pandas DataFrames.
+
+        ``report.to_pandas().windows``, and so on; ``tables.py`` and docs/data.md list
+        them. Each is made when it is first asked for.
+
+        Raises:
+            ImportError: pandas is not installed; the message names the extra.
+        """
+        from torchtraceap.views.tables import pandas_tables
+
+        return pandas_tables(self)
+
+    def to_arrow(self) -> Tables[pa.Table]:
+        """Return the same as Arrow tables: ``report.to_arrow().events``.
+
+        Names and categories of events are dictionaries, and whole numbers are the
+        trace's own memory, which the table keeps alive.
+
+        Raises:
+            ImportError: pyarrow is not installed; the message names the extra.
+        """
+        from torchtraceap.views.tables import arrow_tables
+
+        return arrow_tables(self)
+
+    def to_parquet(self, folder: str | os.PathLike[str]) -> None:
+        """Write the same as Parquet files, ``<table>.parquet``, into a folder.
+
+        The folder is made if it is not there. Tables in it are replaced.
+
+        Raises:
+            ImportError: pyarrow is not installed; the message names the extra.
+            OSError: The folder or a file cannot be written.
+            ValueError: The folder holds something else than such tables.
+        """
+        from torchtraceap.views.tables import write_parquet
+
+        write_parquet(self, folder)
+
+    def __repr__(self) -> str:
+        from torchtraceap.base.safe_text import printable
+
+        return (
+            f"<torchtraceap.Report of {printable(self.trace.path)}: "
+            f"{self.trace.events} events, {time_text(self.trace.span_us)}, "
+            f"{self.quality.verdict}, {len(self.rule_findings)} findings>"
         )
 
-    @cached_property
-    def numbers_alike(self) -> frozenset[int]:
-        """Device numbers that several devices have, each of a process of its own, as in
-        a file merged from several ranks."""
-        counts = Counter(row.device for row in self.balance if row.device is not None)
-        return frozenset(number for number, count in counts.items() if count > 1)
+    def _repr_html_(self) -> str:
+        from torchtraceap.views.html.notebook import notebook_html
 
-    @cached_property
-    def unexplained(self) -> tuple[Unexplained, ...]:
-        """The longest idle stretches without a pattern, by device, longest first."""
-        core = self._core.unexplained
-        return tuple(read_unexplained(stretch, self._trace) for stretch in core)
-
-    @cached_property
-    def steps(self) -> tuple[Step, ...]:
-        """The profiler's steps with a balance each; often there are none."""
-        return tuple(read_step(row, self._trace) for row in self._step_rows)
-
-    @cached_property
-    def _step_rows(self) -> list[_core.StepRow]:
-        return self._core.steps
-
-    @property
-    def step_count(self) -> int:
-        """How many steps there are; at no cost, unlike ``len(report.steps)``."""
-        return len(self._step_rows)
-
-    def first_steps(self, most: int) -> tuple[Step, ...]:
-        """Return so many steps; to convert thousands takes seconds."""
-        if self.step_count <= most:
-            return self.steps
-        return tuple(read_step(row, self._trace) for row in self._step_rows[:most])
-
-    @cached_property
-    def rules(self) -> tuple[RuleOutcome, ...]:
-        """What became of the claims of the user's own rules, where any ran."""
-        from torchtraceap.rule_outcomes import read_outcome
-
-        return tuple(read_outcome(outcome) for outcome in self._core.own_rules)
-
-    @cached_property
-    def story(self) -> tuple[Stage, ...]:
-        """A guided look: is the device busy, if not why, which side is the limit, what
-        fills the busy time, and what would matter most."""
-        return read_story(self._core.story())
-
-    @cached_property
-    def _work(self) -> _core.WorkTables:
-        return self._core.work_tables()
-
-    @cached_property
-    def kernels(self) -> tuple[Kernel, ...]:
-        """Device work by kernel, the one that keeps the devices busy longest first."""
-        busy_ns = sum(row.busy_ns for row in self._core.balance)
-        return read_kernels(self._work.kernels, busy_ns)
-
-    @cached_property
-    def copies(self) -> tuple[Copy, ...]:
-        """Copies by direction and kind of host memory, and memsets, longest first."""
-        return read_copies(self._work.copies)
-
-    @cached_property
-    def operators(self) -> tuple[Operator, ...]:
-        """Operators by name, most host time of their own first."""
-        return read_operators(self._core.operators())
-
-    @cached_property
-    def threads(self) -> tuple[Thread, ...]:
-        """What each thread of the host did with the time, the busiest first."""
-        return read_threads(self._core.threads(), self._trace, self.trace.span_us)
-
-    @cached_property
-    def kernel_counts(self) -> KernelCounts:
-        """How many kernels each step launches and each window runs."""
-        return read_kernel_counts(self._core.kernel_counts())
-
-    @cached_property
-    def overlap(self) -> tuple[Overlap, ...]:
-        """Each device's computation, communication and copies, and what is hidden."""
-        return read_overlap(self._core.overlap(), self._trace)
-
-    def features(self, merge: int = 1) -> Features:
-        """Return the windows and their events as arrays that models read: statistics,
-        shares by cause, tokens. Computed anew at each call.
-
-        `merge`, at least 1: up to so many neighboring windows of a step are taken as
-        one. ValueError if it is less, TypeError if it is no int."""
-        from torchtraceap.arguments import checked_int
-        from torchtraceap.features import read_features
-
-        merge = checked_int("merge", merge, 1, sys.maxsize)
-        return read_features(self._core, self._trace, merge)
+        return notebook_html(self)

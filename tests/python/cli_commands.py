@@ -7,7 +7,7 @@ import argparse
 from collections.abc import Mapping
 
 from torchtraceap.cli import program as cli_program
-from torchtraceap.cli.usage import commands_of
+from torchtraceap.cli.output import commands_of
 
 
 def the_commands() -> Mapping[str, argparse.ArgumentParser]:

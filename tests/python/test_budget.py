@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 import torchtraceap
-from torchtraceap.budget import Budget, Violation, read_budget
+from torchtraceap.gate.budget import Budget, read_budget
+from torchtraceap.gate.budget_data import Violation
 
 from .raw_trace import read_events
 from .trace_builder import launched, loader_trace, report_of
@@ -227,7 +228,7 @@ def test_quality(data: Path, slow_loader: torchtraceap.Report) -> None:
 def test_what_is_known_to_break_a_limit_never_passes(
     slow_loader: torchtraceap.Report,
 ) -> None:
-    from torchtraceap.gate.checked import check_report
+    from torchtraceap.gate.checks import check_report
 
     budget = read_budget({"min_busy": 1, "max_gap_us": 1e9, "unknown": "pass"})
     (broken,) = check_report(slow_loader, budget).broken

@@ -10,13 +10,8 @@ from pathlib import Path
 import pytest
 
 import torchtraceap
-from torchtraceap.budget import (
-    LIMITS,
-    PATTERN_LIMITS,
-    Budget,
-    PatternLimits,
-    read_budget,
-)
+from torchtraceap.gate.budget import Budget, read_budget
+from torchtraceap.gate.budget_data import LIMITS, PATTERN_LIMITS, PatternLimits
 
 
 def test_files(tmp_path: Path) -> None:

@@ -14,8 +14,8 @@ from typing import NamedTuple
 import pytest
 
 import torchtraceap
-from torchtraceap.budget import read_budget
 from torchtraceap.cli import main
+from torchtraceap.gate.budget import read_budget
 
 from .trace_builder import loader_trace
 

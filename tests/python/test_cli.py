@@ -17,7 +17,7 @@ import pytest
 import torchtraceap
 from torchtraceap import cli
 from torchtraceap.cli import analyze as cli_analyze
-from torchtraceap.cli.report_files import write_report
+from torchtraceap.cli.targets import write_report
 
 Run = Callable[..., "subprocess.CompletedProcess[bytes]"]
 TINY = "mi250-rocm62-tiny.json.gz"
@@ -251,7 +251,7 @@ def test_nothing_is_written_next_to_the_trace(
 
 
 def test_the_page_tells_of_every_form(root: Path) -> None:
-    from torchtraceap.outputs import OUTPUTS
+    from torchtraceap.views.outputs import OUTPUTS
 
     page = (root / "docs" / "cli.md").read_text("utf-8")
     for output in OUTPUTS:
@@ -263,7 +263,7 @@ def test_what_ends_making_a_text_leaves_the_old_file(
 ) -> None:
     from dataclasses import replace
 
-    from torchtraceap.outputs import OUTPUTS, write_output
+    from torchtraceap.views.outputs import OUTPUTS, write_output
 
     def end(*_: object) -> str:
         raise KeyboardInterrupt

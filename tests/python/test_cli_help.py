@@ -16,7 +16,7 @@ import pytest
 import torchtraceap
 from torchtraceap import _core
 from torchtraceap.cli import program as cli_program
-from torchtraceap.gain_text import gain_text
+from torchtraceap.views.finding_text import gain_text
 
 from .cli_commands import the_commands
 

@@ -18,8 +18,9 @@ from termcolor import can_colorize
 
 import torchtraceap
 from torchtraceap.cli import program as cli_program
-from torchtraceap.cli.colors import in_color
 from torchtraceap.cli.completion import completion_script
+from torchtraceap.cli.output import in_color
+from torchtraceap.cli.program import make_parser
 
 from .cli_commands import the_commands
 from .terminal import on_terminal
@@ -124,7 +125,7 @@ def test_a_bad_recording_is_marked(data: Path) -> None:
 
 IMPATIENT = """
 import sys
-from torchtraceap import progress
+from torchtraceap.base import progress
 from torchtraceap.cli import main, stages
 stages.PATIENCE_S = 0.002
 sys.exit(main(sys.argv[1:]))
@@ -233,7 +234,7 @@ def test_bash_completes(tmp_path: Path, data: Path, run: list[str]) -> None:
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "tcsh"])
 def test_a_script_knows_every_command_and_option(shell: str) -> None:
-    script = completion_script(shell)
+    script = completion_script(make_parser(), shell)
     for name, parser in the_commands().items():
         assert name in script
         for action in parser._actions:
@@ -244,6 +245,6 @@ def test_a_script_knows_every_command_and_option(shell: str) -> None:
 
 def test_completion_leaves_the_program_as_it_is() -> None:
     """Choices that are only offered must not become those that are allowed."""
-    completion_script("bash")
+    completion_script(make_parser(), "bash")
     options = cli_program.make_parser().parse_args(["patterns", "not_a_pattern"])
     assert options.name == "not_a_pattern"

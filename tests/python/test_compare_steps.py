@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import torchtraceap
-from torchtraceap.gate.noise import median_error
+from torchtraceap.gate.differences import median_error
 
 from .compare_sides import NOTHING, made, statuses
 

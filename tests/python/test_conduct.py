@@ -27,7 +27,7 @@ SMALL = "mi250-rocm62-tiny.json.gz"
 WORK = """
 import os, sys, numpy, torchtraceap
 from torchtraceap.report import Report
-import torchtraceap.summary, torchtraceap.json_form
+import torchtraceap.views.summary, torchtraceap.views.json_form
 torchtraceap.analyze(b'[]').summary()
 os.path.exists("/begin-of-work")
 for source in sys.argv[1:]:

@@ -13,7 +13,7 @@ import pytest
 
 import torchtraceap
 from torchtraceap import _core
-from torchtraceap.config import project_file, read_changes
+from torchtraceap.data.config import project_file, read_changes
 
 LOADER = "kineto2021-v100-resnet50-workers0-memory.json.gz"
 TINY = "mi250-rocm62-tiny.json.gz"

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import torchtraceap
-from torchtraceap.table_columns import TABLES
+from torchtraceap.views.table_columns import TABLES
 
 from .trace_builder import kernel, op, report_of
 

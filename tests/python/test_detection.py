@@ -19,12 +19,12 @@ import pytest
 
 import torchtraceap
 from torchtraceap import _core
-from torchtraceap.budget import read_budget
-from torchtraceap.detection import detector_text
+from torchtraceap.base.errors import ConfigError
+from torchtraceap.data.wish import VARIABLE, checked_wish
 from torchtraceap.detection import model as model_module
 from torchtraceap.detection.detection import Detection
-from torchtraceap.detection.wish import VARIABLE, checked_wish
-from torchtraceap.errors import ConfigError
+from torchtraceap.gate.budget import read_budget
+from torchtraceap.views import summary
 
 from .conftest import Run
 
@@ -326,7 +326,7 @@ def test_without_it_there_are_rules_only_which_is_said_once(
     missing: str,
 ) -> None:
     install(MadeUp(5))
-    monkeypatch.setattr(detector_text, "_told", [])
+    monkeypatch.setattr(summary, "_told", [])
 
     def fail() -> None:
         raise ImportError("it needs torch: pip install 'torchtraceap[torch]'")

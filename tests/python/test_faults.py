@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 import torchtraceap
-from torchtraceap.inspection import inspect_trace
+from torchtraceap.views.inspection import inspect_trace
 
 from .catalogue import VARIANTS, name_of
 from .faults.base import BASES, synthetic

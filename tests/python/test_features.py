@@ -16,7 +16,7 @@ import pytest
 
 import torchtraceap
 from torchtraceap import Report, _core, analyze
-from torchtraceap.features import Features
+from torchtraceap.data.features import Features
 
 TRACES = sorted((Path(__file__).resolve().parents[1] / "data").glob("*.json.gz"))
 

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 import torchtraceap
-from torchtraceap.call_sites import Source
-from torchtraceap.found_lines import FoundLines
+from torchtraceap.data.call_sites import Source
+from torchtraceap.data.found_lines import FoundLines
 
 from .trace_builder import LOADER, annotation, frame, op, report_of
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import torchtraceap
-from torchtraceap.units import share_text, time_text
+from torchtraceap.base.units import share_text, time_text
 
 from .real_traces import SOUND
 from .trace_builder import frame, named, starved_events, trace_of
@@ -201,8 +201,8 @@ def test_gains_are_worded_as_in_text(slow_loader: torchtraceap.Report) -> None:
 
 def test_the_bars_are_the_balance(slow_loader: torchtraceap.Report) -> None:
     """Parts of a bar follow one another and fill it; so do the windows of a strip."""
-    from torchtraceap.html.balance_bars import balance_bars
-    from torchtraceap.html.window_strip import HEIGHT, window_strip
+    from torchtraceap.views.html.balance_bars import balance_bars
+    from torchtraceap.views.html.window_strip import HEIGHT, window_strip
 
     (bar,) = balance_bars(slow_loader)
     assert sum(part.us for part in bar.parts) == pytest.approx(bar.span_us)
@@ -223,7 +223,7 @@ def test_the_bars_are_the_balance(slow_loader: torchtraceap.Report) -> None:
 
 
 def test_windows_beyond_number_share_cells(data: Path) -> None:
-    from torchtraceap.html.window_strip import window_strip
+    from torchtraceap.views.html.window_strip import window_strip
 
     trace = data / "kineto2021-v100-resnet50-workers4.json.gz"
     report = torchtraceap.analyze(trace, max_events=16)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import torchtraceap
-from torchtraceap.units import time_text
+from torchtraceap.base.units import time_text
 
 pytest.importorskip("selenium", reason="needs selenium")
 from selenium import webdriver

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import torchtraceap
-from torchtraceap.html.window_strip import window_strip
-from torchtraceap.units import time_text
+from torchtraceap.base.units import time_text
+from torchtraceap.views.html.window_strip import window_strip
 
 from .trace_builder import deep_trace
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 import torchtraceap
-from torchtraceap.html.code_excerpt import code_excerpt
-from torchtraceap.html.finding_cards import _code
+from torchtraceap.views.html.code_excerpt import code_excerpt
+from torchtraceap.views.html.finding_cards import _code
 
 SECRET = "TOKEN = 'hunter2'\n" * 9
 

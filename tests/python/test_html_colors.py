@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from torchtraceap import _core
-from torchtraceap.html import colors
+from torchtraceap.views.html import colors
 
 # How linear RGB is seen with a full dichromacy (Machado, Oliveira, Fernandes 2009).
 SIGHT = {

@@ -16,7 +16,7 @@ import pytest
 
 import torchtraceap
 from torchtraceap import _core
-from torchtraceap.html.colors import slice_color
+from torchtraceap.views.html.colors import slice_color
 
 from .real_traces import DATA, SOUND
 from .trace_builder import deep_trace

@@ -20,7 +20,7 @@ import pytest
 
 import torchtraceap
 from torchtraceap import _core, analyze, load
-from torchtraceap.load_options import LoadOptions, plan_load
+from torchtraceap.data.load import LoadOptions, plan_load
 
 STEPS = "kineto2021-v100-resnet50-workers0-memory.json.gz"  # ProfilerStep#5 to #10
 OLD_NAMES = "old-catnames-tiny-no-schema.json.gz"

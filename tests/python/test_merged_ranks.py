@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 import torchtraceap
-from torchtraceap.budget import Budget
 from torchtraceap.cli import main
+from torchtraceap.gate.budget import Budget
 
 from .trace_builder import Event, kernel, launch, op, trace_of
 

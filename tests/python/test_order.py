@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import torchtraceap
-from torchtraceap.inspection import inspect_trace
+from torchtraceap.views.inspection import inspect_trace
 
 from .faults.base import list_start, spans
 

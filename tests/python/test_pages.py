@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from torchtraceap.cli import main
-from torchtraceap.config import read_changes
-from torchtraceap.rule_view import RuleView
-from torchtraceap.rules import ENTRY_POINTS
-from torchtraceap.table_columns import TABLES
+from torchtraceap.data.config import read_changes
+from torchtraceap.data.rule_view import RuleView
+from torchtraceap.data.rules import ENTRY_POINTS
+from torchtraceap.views.table_columns import TABLES
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"

@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 import torchtraceap
-from torchtraceap.perfetto_page import origin_of
+from torchtraceap.views.perfetto import origin_of
 
 from .real_traces import DATA
 

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import torchtraceap
-import torchtraceap.outputs
+import torchtraceap.views.outputs
 from torchtraceap.profiling import cycle_files
 
 torch = pytest.importorskip("torch")
@@ -83,7 +83,7 @@ def test_files_of_every_cycle(tmp_path: Path) -> None:
 
 def test_the_usual_formats(tmp_path: Path) -> None:
     train(quiet(tmp_path))
-    known = [output.name for output in torchtraceap.outputs.OUTPUTS]
+    known = [output.name for output in torchtraceap.views.outputs.OUTPUTS]
     usual = [name for name in ("html", "json") if name in known]
     assert names(tmp_path) == [f"report-step3.{name}" for name in usual]
 
@@ -91,7 +91,9 @@ def test_the_usual_formats(tmp_path: Path) -> None:
 def test_every_format_of_the_table(tmp_path: Path) -> None:
     """Whatever the program can write, an Analyzer can."""
     # But what needs a detector, which is off in tests.
-    forms = [form for form in torchtraceap.outputs.OUTPUTS if form.name != "review"]
+    forms = [
+        form for form in torchtraceap.views.outputs.OUTPUTS if form.name != "review"
+    ]
     train(quiet(tmp_path, formats=["trace", *(form.name for form in forms)]))
     for output in forms:
         suffix = output.suffix or f"-{output.name}"
@@ -114,7 +116,7 @@ def test_nothing_is_overwritten(tmp_path: Path) -> None:
 
 def test_many_processes_claim_different_names(tmp_path: Path) -> None:
     code = f"""if True:
-        from torchtraceap.outputs import Output
+        from torchtraceap.views.outputs import Output
         from torchtraceap.profiling.cycle_files import _claim
         wanted = [Output(name, suffix, "") for name, suffix in
                   (("a", ".a"), ("b", ".b"), ("c", ""), ("d", ""))]
@@ -286,7 +288,7 @@ def test_a_broken_budget(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> 
 
 @pytest.mark.parametrize("made", [False, True])
 def test_a_kept_budget(made: bool, recwarn: pytest.WarningsRecorder) -> None:
-    from torchtraceap.budget import read_budget
+    from torchtraceap.gate.budget import read_budget
 
     limits = {"max_step_us": 1e9}
     handler = quiet(budget=read_budget(limits) if made else limits)

@@ -17,7 +17,8 @@ from typing import Any
 import pytest
 
 import torchtraceap
-from torchtraceap import load, progress
+from torchtraceap import load
+from torchtraceap.base import progress
 
 from .alarms import SEVERAL, Ended, alarms, end, heard
 from .terminal import on_terminal
@@ -63,7 +64,7 @@ LOAD = "torchtraceap.load({path!r}, categories=['Trace'], threads={threads}{more
 
 def command(code: str) -> list[str]:
     """Return a command of a Python that waits no second before it shows a bar."""
-    soon = "import torchtraceap, torchtraceap.progress as p; p.PATIENCE_S = 0"
+    soon = "import torchtraceap, torchtraceap.base.progress as p; p.PATIENCE_S = 0"
     return [sys.executable, "-c", f"{soon}\n{code}"]
 
 

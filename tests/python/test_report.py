@@ -13,10 +13,10 @@ import pytest
 
 import torchtraceap
 from torchtraceap import _core
+from torchtraceap.base.location import Location
+from torchtraceap.base.units import time_text
 from torchtraceap.cli.patterns import pattern_forms
-from torchtraceap.findings import Finding
-from torchtraceap.location import Location
-from torchtraceap.units import time_text
+from torchtraceap.data.findings import Finding
 
 from .trace_builder import frame, kernel, launched, report_of, starved_events
 
@@ -80,7 +80,7 @@ def test_a_tree_leads_from_operators_to_kernels(
         assert node.name == inference._trace.name(node.index)
 
 
-def paths_of(node: torchtraceap.windows.Node) -> list[list[str]]:
+def paths_of(node: torchtraceap.data.events.Node) -> list[list[str]]:
     below = [path for child in node.children for path in paths_of(child)]
     return [[node.category]] + [[node.category, *path] for path in below]
 

@@ -16,7 +16,7 @@ import pytest
 
 import torchtraceap
 from torchtraceap import Claim, ConfigError, Rule, RuleError, RuleView
-from torchtraceap.rules import find_rules
+from torchtraceap.data.rules import find_rules
 
 from .trace_builder import annotation, launched, named, op, profiler_step, trace_of
 
@@ -318,7 +318,7 @@ def folder(tmp_path: Path) -> Path:
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: thing\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text(
-        "[torchtraceap.rules]\ncheckpoints = my_own_rules:slow_checkpoint\n"
+        "[torchtraceap.data.rules]\ncheckpoints = my_own_rules:slow_checkpoint\n"
     )
     return tmp_path
 

@@ -15,12 +15,15 @@ import pytest
 
 import torchtraceap
 from torchtraceap import _core
-from torchtraceap.budget import read_budget
 from torchtraceap.cli import main
-from torchtraceap.gate.check_sarif import check_sarif
-from torchtraceap.gate.check_text import check_markdown, check_text
-from torchtraceap.gate.checked import check_report
-from torchtraceap.gate.source_uri import source_uri
+from torchtraceap.gate.budget import read_budget
+from torchtraceap.gate.checks import (
+    check_markdown,
+    check_report,
+    check_sarif,
+    check_text,
+)
+from torchtraceap.views.sarif import source_uri
 
 from .trace_builder import loader_trace
 
@@ -257,7 +260,7 @@ def test_hostile_names_do_nothing(name: str, validator: Any) -> None:
 def test_markdown_stays_small(slow_loader: torchtraceap.Report) -> None:
     trace = loader_trace(file="|" * 5000 + ".py", function="`" * 5000)
     reports = [torchtraceap.analyze(trace)] * 400
-    from torchtraceap.gate.report_markdown import reports_markdown
+    from torchtraceap.views.markdown import reports_markdown
 
     budget = read_budget({"patterns": {"*": {"max_count": 0}}})
     for text in (

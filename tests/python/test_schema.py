@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 import torchtraceap
-from torchtraceap import long_lists
 from torchtraceap.gate.side import side_of
+from torchtraceap.views import json_form
 
 jsonschema = pytest.importorskip("jsonschema")
 
@@ -59,7 +59,7 @@ def test_what_is_too_much_to_list_is_counted(
 ) -> None:
     whole: Any = slow_loader.to_dict()
     assert set(whole["unlisted"].values()) == {0}
-    monkeypatch.setattr(long_lists, "MOST", 4)
+    monkeypatch.setattr(json_form, "MOST", 4)
     report = torchtraceap.analyze(slow_loader.loaded)  # Nothing is converted yet.
     form = json.loads(report.to_json())
     validator.validate(form)

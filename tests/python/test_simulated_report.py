@@ -12,9 +12,9 @@ import pytest
 
 import torchtraceap
 from torchtraceap import _core
-from torchtraceap.budget import read_budget
 from torchtraceap.cli import main
-from torchtraceap.gate.checked import check_report
+from torchtraceap.gate.budget import read_budget
+from torchtraceap.gate.checks import check_report
 from torchtraceap.report import Report
 
 from . import waits_trace

@@ -12,12 +12,12 @@ import pytest
 
 import torchtraceap
 from torchtraceap import _core
-from torchtraceap.budget import read_budget
 from torchtraceap.cli import main
-from torchtraceap.gate.checked import check_report
-from torchtraceap.recorded_waits import read_recorded
+from torchtraceap.data.listed_waits import read_recorded
+from torchtraceap.gate.budget import read_budget
+from torchtraceap.gate.checks import check_report
 from torchtraceap.report import Report
-from torchtraceap.table_columns import TABLES
+from torchtraceap.views.table_columns import TABLES
 
 from .waits_trace import SETUP, WAIT, trace
 
@@ -236,8 +236,7 @@ def test_all_waits_of_a_dry_run_are_in_its_report() -> None:
 
 
 def test_each_wait_of_the_table_has_its_kind() -> None:
-    from torchtraceap.dryrun.waits.sync_ops import BY_OPERATOR
-    from torchtraceap.dryrun.waits.wait_kinds import SUBTYPES, kind_of
+    from torchtraceap.waits.table import BY_OPERATOR, SUBTYPES, kind_of
 
     (own,) = (p for p in _core.patterns() if p.name == "sync_stall")
     assert set(SUBTYPES) == set(own.subtypes)

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 import torchtraceap
-from torchtraceap.checking.launch_verdict import Launches, LaunchVerdict
 from torchtraceap.checking.sync_check import SyncCheck, SyncStalls
+from torchtraceap.waits.launches import Launches, LaunchVerdict
 
 from .small_training import MOVE, device, run, train
 from .wait_heads import head

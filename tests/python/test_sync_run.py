@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 import torchtraceap
-from torchtraceap.call_lines import line_at
-from torchtraceap.checking import sync_report, sync_verdict
+import torchtraceap.waits.verdict
+from torchtraceap.base.source_lines import Line, is_user_file, resolve
+from torchtraceap.checking import sync_run
 from torchtraceap.checking.sync_check import SyncCheck, SyncStalls
-from torchtraceap.checking.sync_observation import Observation
-from torchtraceap.checking.sync_verdict import decide
-from torchtraceap.dryrun.waits.wait_kinds import head_of
-from torchtraceap.source_lines import Line, is_user_file, resolve
+from torchtraceap.checking.sync_run import line_at
+from torchtraceap.waits.table import head_of
+from torchtraceap.waits.verdict import Observation, decide
 
 from . import other_project
 from .torch_forks import TorchForks
@@ -32,7 +32,7 @@ HERE = pathlib.Path(__file__).resolve()
 
 def test_the_kinds_are_those_of_the_core() -> None:
     (core,) = [p for p in torchtraceap._core.patterns() if p.name == "sync_stall"]
-    assert list(sync_report.KINDS) == core.subtypes
+    assert list(sync_run.KINDS) == core.subtypes
 
 
 def gpu_trace(*waits: int, lost: int = 0) -> bytes:
@@ -59,7 +59,7 @@ def gpu_trace(*waits: int, lost: int = 0) -> bytes:
 
 def observe(trace: bytes, line: Line | None = None, end_us: float = 1e9) -> Observation:
     report = torchtraceap.analyze(trace)
-    return sync_report.from_report(report, lambda *_: line, int(1e3 * end_us))
+    return sync_run.from_report(report, lambda *_: line, int(1e3 * end_us))
 
 
 def test_a_step_without_waits_passes() -> None:
@@ -131,7 +131,7 @@ def test_a_run_on_the_cpu_alone_cannot_be_judged(data: pathlib.Path) -> None:
 
 
 def test_a_recorded_trace(slow_loader: torchtraceap.Report) -> None:
-    observation = sync_report.from_report(slow_loader, lambda *_: None, 2**62)
+    observation = sync_run.from_report(slow_loader, lambda *_: None, 2**62)
     waits = slow_loader._core.blocking_calls
     assert len(observation.stalls) == len(waits) > 0
     assert not decide(observation).ok
@@ -310,7 +310,7 @@ def test_user_files() -> None:
     import numpy
 
     assert is_user_file(str(HERE))
-    for module in (json, numpy, sync_verdict):
+    for module in (json, numpy, torchtraceap.waits.verdict):
         assert not is_user_file(module.__file__)
     for file in ("<string>", "json/decoder.py", "torch/nn/modules/module.py"):
         assert not is_user_file(file)

@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
+from torchtraceap.base.source_lines import Line
 from torchtraceap.checking.sync_check import SyncCheck
-from torchtraceap.checking.sync_observation import Observation, Stall
-from torchtraceap.checking.sync_verdict import decide
-from torchtraceap.source_lines import Line
+from torchtraceap.waits.verdict import Observation, Stall, decide
 
 
 def stall(

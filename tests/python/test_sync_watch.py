@@ -12,7 +12,7 @@ import pytest
 
 import torchtraceap
 from torchtraceap.checking.sync_check import SyncCheck, SyncStalls
-from torchtraceap.dryrun.waits.sync_ops import PRINT, SYNC_OPS
+from torchtraceap.waits.table import PRINT, SYNC_OPS
 
 torch = pytest.importorskip("torch")
 

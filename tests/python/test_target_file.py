@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 
 import torchtraceap
+from torchtraceap.base.files import replacing, write_text
 from torchtraceap.cli import main
 from torchtraceap.profiling.kept_trace import KeptTrace
-from torchtraceap.target_file import replacing, write_text
 
 from .real_traces import DATA
 from .test_trace_out import no_file_over
@@ -143,7 +143,7 @@ def test_what_is_no_file_is_written_to(tmp_path: Path) -> None:
     write_text(os.devnull, "text")
     with pytest.raises(OSError, match="No space left on device: '/dev/full'"):
         write_text("/dev/full", "text")
-    code = "from torchtraceap.target_file import write_text as w; w('/dev/stdout', 'a')"
+    code = "from torchtraceap.base.files import write_text as w; w('/dev/stdout', 'a')"
     with open(tmp_path / "out", "w") as out:
         subprocess.run([sys.executable, "-c", code], stdout=out, check=True)
         assert os.fstat(out.fileno()).st_nlink == 1

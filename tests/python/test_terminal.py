@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from torchtraceap.safe_text import printable
+from torchtraceap.base.safe_text import printable
 
 from .trace_builder import frame, named, starved_events, trace_of
 

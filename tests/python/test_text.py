@@ -8,11 +8,11 @@ import json
 import pytest
 
 import torchtraceap
-from torchtraceap.location import Location
-from torchtraceap.path_text import kinds_text, path_line
-from torchtraceap.recovery import CriticalPath, PathPlace
-from torchtraceap.safe_text import encodable, printable
-from torchtraceap.units import share_text, time_text
+from torchtraceap.base.location import Location
+from torchtraceap.base.safe_text import encodable, printable
+from torchtraceap.base.units import share_text, time_text
+from torchtraceap.data.replay import CriticalPath, PathPlace
+from torchtraceap.views.heading import kinds_text, path_line
 
 from .trace_builder import report_of, starved_events
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import pytest
 
 import torchtraceap
-from torchtraceap.inspection import inspect_trace
+from torchtraceap.views.inspection import inspect_trace
 
 from .real_traces import PATHS
 

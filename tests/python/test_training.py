@@ -20,15 +20,16 @@ import pytest
 
 import torchtraceap
 from torchtraceap import _core
-from torchtraceap.errors import TrainingError, WeightsError
-from torchtraceap.learning import recipe, stacked
-from torchtraceap.learning.draws import Draws, DrawSettings
-from torchtraceap.learning.forest import flatten
-from torchtraceap.learning.loop import Phase, Progress, train_network
-from torchtraceap.learning.own import OwnTraces, read_answers
-from torchtraceap.learning.stacked import Plan, divide, know, stack, train_model
-from torchtraceap.learning.traces import LearningTrace, read_set
-from torchtraceap.torch_module import load_torch_module
+from torchtraceap.base.errors import TrainingError, WeightsError
+from torchtraceap.base.torch_module import load_torch_module
+from torchtraceap_train import recipe, stacked
+from torchtraceap_train.checkpoint import Phase
+from torchtraceap_train.draws import Draws, DrawSettings
+from torchtraceap_train.forest import flatten
+from torchtraceap_train.loop import Progress, train_network
+from torchtraceap_train.own import OwnTraces, read_answers
+from torchtraceap_train.stacked import Plan, divide, know, stack, train_model
+from torchtraceap_train.traces import LearningTrace, read_set
 
 from .conftest import Run
 
@@ -266,7 +267,7 @@ def test_going_on_from_weights_counts_steps_anew(
             rates.append(result.rate)
             return result
 
-    from torchtraceap.learning import loop
+    from torchtraceap_train import loop
 
     begun = loop._begin
     with pytest.MonkeyPatch.context() as patch:
@@ -815,7 +816,7 @@ def test_progress_of_a_long_run_is_twenty_lines(capsys: Any) -> None:
 def test_windows_that_are_learned_from_are_counted(
     traces: list[LearningTrace], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from torchtraceap.learning import loop
+    from torchtraceap_train import loop
 
     clock = iter(np.arange(0.0, 1e6, 2.0))
     monkeypatch.setattr(loop.time, "monotonic", lambda: float(next(clock)))

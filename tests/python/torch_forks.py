@@ -23,7 +23,7 @@ IMPORTED = (
     "torch._inductor.config",
     "torchtraceap",
     "torchtraceap.checking.sync_check",
-    "torchtraceap.dryrun",
+    "torchtraceap_dryrun",
     "torchtraceap.profiling.live",
     "pytest",
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import sys
 
-from torchtraceap.dryrun.waits.wait_kinds import head_of
+from torchtraceap.waits.table import head_of
 
 ITEM = "aten::_local_scalar_dense"
 

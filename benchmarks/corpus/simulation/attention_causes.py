@@ -10,7 +10,7 @@ from simulation.inserting import evenly
 from simulation.items import Item, Steps
 from simulation.operator_rows import shapes_text
 from simulation.place import Place
-from torchtraceap.dryrun.estimate.launch import Launch
+from torchtraceap_dryrun.estimate.launch import Launch
 
 _LAYERS = 4
 _HEADS, _LENGTH, _SIZE = 64, 256, 64

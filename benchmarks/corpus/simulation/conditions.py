@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from simulation.profiles import Profile, draw_name, resolution_of
-from torchtraceap.dryrun.estimate.gpus import GPUS, Gpu
+from torchtraceap_dryrun.estimate.gpus import GPUS, Gpu
 
 GPU_NAMES = ("T4", "V100", "RTX A6000", "RTX 4090", "A100", "H100 SXM", "H200")
 # Medians and spreads, of logarithms. Hosts are those of the real traces, as fast as

@@ -8,7 +8,7 @@ from simulation.inserting import evenly, in_optimizer
 from simulation.items import Item, Steps
 from simulation.making import kernel_item
 from simulation.place import Place
-from torchtraceap.dryrun.record import Copy
+from torchtraceap_dryrun.record import Copy
 
 _BOTH = ("forward", "backward")
 

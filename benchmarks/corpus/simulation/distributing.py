@@ -8,7 +8,7 @@ import numpy as np
 from simulation.inserting import after_backward
 from simulation.items import Item, Step, Steps
 from simulation.lowering import Lowering
-from torchtraceap.dryrun.estimate.gpus import Gpu
+from torchtraceap_dryrun.estimate.gpus import Gpu
 
 _BUCKET_BYTES = 25 << 20  # DistributedDataParallel's own.
 _LATENCY_US = 14.0

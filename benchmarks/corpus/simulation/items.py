@@ -11,8 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from torchtraceap.dryrun.estimate.launch import Launch
-from torchtraceap.dryrun.record import Copy
+from torchtraceap_dryrun.estimate.launch import Launch
+from torchtraceap_dryrun.record import Copy
 
 Kind = Literal[
     "op",  # An operator: host time, launches, perhaps a copy.

@@ -7,8 +7,8 @@ several a library would choose is drawn.
 
 from __future__ import annotations
 
-from torchtraceap.dryrun.estimate.gpus import Gpu
-from torchtraceap.dryrun.estimate.launch import Launch
+from torchtraceap_dryrun.estimate.gpus import Gpu
+from torchtraceap_dryrun.estimate.launch import Launch
 
 #: Classes whose kernels come from a library, with tiles.
 HEAVY = frozenset(

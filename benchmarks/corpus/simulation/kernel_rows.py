@@ -14,8 +14,8 @@ import zlib
 from dataclasses import dataclass
 
 from simulation.kernel_names import HEAVY, kernel_name
-from torchtraceap.dryrun.estimate.gpus import Gpu
-from torchtraceap.dryrun.estimate.launch import Launch
+from torchtraceap_dryrun.estimate.gpus import Gpu
+from torchtraceap_dryrun.estimate.launch import Launch
 
 # Threads of a block and registers of a thread, by class; shared memory in bytes.
 _BLOCKS = {

@@ -13,9 +13,9 @@ from simulation.profiles import Profile
 from simulation.step_items import launch_us
 from simulation.views import Lowered, View
 from torchtraceap import _core
-from torchtraceap.dryrun.estimate.kernel_time import CLASSES, copy_us
-from torchtraceap.dryrun.estimate.launch import Launch
-from torchtraceap.dryrun.record import Copy
+from torchtraceap_dryrun.estimate.kernel_time import CLASSES, copy_us
+from torchtraceap_dryrun.estimate.launch import Launch
+from torchtraceap_dryrun.record import Copy
 
 _COPIES = {"h2d": "Memcpy HtoD ({} -> Device)", "d2h": "Memcpy DtoH (Device -> {})"}
 _GRAPH_US = 0.12  # What a graph's node takes the host.

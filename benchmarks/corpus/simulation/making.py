@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from simulation.items import Item
 from simulation.operator_rows import shapes_text
-from torchtraceap.dryrun.estimate.launch import Launch, blocks
+from torchtraceap_dryrun.estimate.launch import Launch, blocks
 
 
 def kernel_item(

@@ -9,7 +9,7 @@ from simulation.items import Item, RuntimeCall, Steps
 from simulation.operator_rows import shapes_text
 from simulation.place import Place
 from simulation.wait_causes import behind_a_wait
-from torchtraceap.dryrun.record import Copy
+from torchtraceap_dryrun.record import Copy
 
 _LINK = 16e3  # Bytes a us: what sizes are chosen by.
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchtraceap.dryrun.record import Op
-from torchtraceap.dryrun.timeline.row_args import members, operator_args
+from torchtraceap_dryrun.record import Op
+from torchtraceap_dryrun.timeline.rows import members, operator_args
 
 # Around an operator of the forward pass, the outermost first.
 _OUTER = {

@@ -14,8 +14,8 @@ from simulation.items import Item, Steps
 from simulation.making import kernel_item
 from simulation.operator_rows import shapes_text
 from simulation.place import Place
-from torchtraceap.dryrun.estimate.kernel_time import CLASSES
-from torchtraceap.dryrun.estimate.launch import Launch
+from torchtraceap_dryrun.estimate.kernel_time import CLASSES
+from torchtraceap_dryrun.estimate.launch import Launch
 
 _PRODUCTS = ("gemm", "bmm", "conv")
 _BATCH = 256

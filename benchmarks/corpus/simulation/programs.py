@@ -22,8 +22,8 @@ from workloads.training import Lab, tf32
 import torchtraceap
 from simulation.items import Step
 from simulation.step_items import step_items
-from torchtraceap.dryrun.estimate.gpus import Gpu
-from torchtraceap.dryrun.record import Record
+from torchtraceap_dryrun.estimate.gpus import Gpu
+from torchtraceap_dryrun.record import Record
 
 Twin = Literal["slow", "fixed"]
 

@@ -12,12 +12,12 @@ from typing import Any
 
 from simulation.items import Item
 from simulation.operator_rows import args_of, rows_of
-from torchtraceap.dryrun.estimate.gpus import Gpu
-from torchtraceap.dryrun.estimate.kernel_time import kernel_us
-from torchtraceap.dryrun.estimate.launches import Launch, launches_of
-from torchtraceap.dryrun.record import Call, Op, Record
-from torchtraceap.dryrun.timeline.phases import node_name, phases_of
-from torchtraceap.source_lines import Line
+from torchtraceap.base.source_lines import Line
+from torchtraceap_dryrun.estimate.gpus import Gpu
+from torchtraceap_dryrun.estimate.kernel_time import kernel_us
+from torchtraceap_dryrun.estimate.launches import Launch, launches_of
+from torchtraceap_dryrun.record import Call, Op, Record
+from torchtraceap_dryrun.timeline.rows import node_name, phases_of
 
 FOLDER = Path(__file__).resolve().parents[1]
 MAIN = "train.py(31): main"

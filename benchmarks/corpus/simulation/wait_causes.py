@@ -9,7 +9,7 @@ from simulation.items import Item, Steps
 from simulation.making import kernel_item
 from simulation.operator_rows import shapes_text
 from simulation.place import Place
-from torchtraceap.dryrun.record import Copy
+from torchtraceap_dryrun.record import Copy
 
 
 def read_scalars(steps: Steps, strength: float, place: Place) -> None:

@@ -77,8 +77,8 @@ def model_of(task: Task, recipe: Recipe) -> Any:
         NotHere: There is no torch, or nothing to train on.
     """
     try:
-        from torchtraceap.learning.stacked import train_model
-        from torchtraceap.torch_module import load_torch_module
+        from torchtraceap.base.torch_module import load_torch_module
+        from torchtraceap_train.stacked import train_model
 
         module = load_torch_module()
     except ImportError as error:
@@ -99,10 +99,10 @@ def model_of(task: Task, recipe: Recipe) -> Any:
 
 def plan_of(recipe: Recipe, quick: bool) -> Any:
     """Return the plan of a recipe."""
-    from torchtraceap.learning.draws import DrawSettings
-    from torchtraceap.learning.loop import Phase
-    from torchtraceap.learning.recipe import LABELS, NETWORK
-    from torchtraceap.learning.stacked import Plan
+    from torchtraceap_train.checkpoint import Phase
+    from torchtraceap_train.draws import DrawSettings
+    from torchtraceap_train.recipe import LABELS, NETWORK
+    from torchtraceap_train.stacked import Plan
 
     draws = DrawSettings(**recipe.draws)
     losses = LABELS if recipe.losses is None else recipe.losses
@@ -173,7 +173,7 @@ def all_traces(folder: Path) -> dict[str, Any]:
     """Return every trace of the corpus by name, read once a process."""
     from training_set import write_set
 
-    from torchtraceap.learning.traces import read_set
+    from torchtraceap_train.traces import read_set
 
     if not (folder / "set.json").exists():
         write_set(folder)
@@ -184,13 +184,13 @@ def all_traces(folder: Path) -> dict[str, Any]:
 
 def _name(task: Task, recipe: Recipe) -> str:
     """Return the file of a model: by all that decides about it."""
-    import torchtraceap.learning
+    import torchtraceap_train
 
     digest = hashlib.sha256(task.corpus.digest.encode())
     for text in (recipe, task.seed, task.quick):
         digest.update(repr(text).encode())
     digest.update(task.fold.train.tobytes() + task.fold.trained.tobytes())
-    code = Path(torchtraceap.learning.__file__).parent
+    code = Path(torchtraceap_train.__file__).parent
     for path in (*sorted(code.glob("*.py")), Path(__file__)):
         digest.update(path.read_bytes())
     return digest.hexdigest()[:16] + ".safetensors"

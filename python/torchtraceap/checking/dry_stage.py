@@ -12,11 +12,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from torchtraceap.base.errors import DryRunError
 from torchtraceap.checking.sync_recorder import Device, has_gpu
-from torchtraceap.errors import DryRunError
 
 if TYPE_CHECKING:
-    from torchtraceap.dryrun.dry_run import DryRun
+    from torchtraceap_dryrun.dry_run import DryRun
 
 _BEGUN = (
     "by no_sync_stalls, for the whole of this test (its check counts launches too: "
@@ -40,7 +40,7 @@ class DryStage:
     def begin(self) -> None:
         """Begin it. Where that cannot be, the checks find out, and say so."""
         global _current
-        from torchtraceap.dryrun.dry_run import dry_run
+        from torchtraceap_dryrun.dry_run import dry_run
 
         try:
             run = dry_run()

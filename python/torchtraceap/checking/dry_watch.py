@@ -6,11 +6,11 @@ from __future__ import annotations
 from contextlib import ExitStack
 from dataclasses import replace
 
-from torchtraceap.checking.dry_observation import Since, cannot_be_run, now, observe
-from torchtraceap.checking.sync_observation import Observation
+from torchtraceap.base.errors import DryRunError, DryRunUnderWay
 from torchtraceap.checking.sync_recorder import Recorder, under_way
-from torchtraceap.dryrun.record import Record
-from torchtraceap.errors import DryRunError, DryRunUnderWay
+from torchtraceap.waits.verdict import Observation
+from torchtraceap_dryrun.judged import Since, cannot_be_run, now, observe
+from torchtraceap_dryrun.record import Record
 
 _ALL_ON_CPU = (
     "The code put nothing on a GPU, though a dry run offered one; so all tensors are "
@@ -36,7 +36,7 @@ class DryWatch(Recorder):
     def prepare(self) -> None:
         """Begin a dry run, if none is under way; DryRunError if that cannot be."""
         if self._run is None:
-            from torchtraceap.dryrun.dry_run import dry_run
+            from torchtraceap_dryrun.dry_run import dry_run
 
             run = dry_run()
             run.begun = "by no_sync_stalls"
@@ -73,8 +73,7 @@ class DryOrCpuWatch(Recorder):
     the CPU would wait for counts."""
 
     def __init__(self) -> None:
-        from torchtraceap.checking.host_calls import HostCalls
-        from torchtraceap.checking.sync_watch import SyncWatch
+        from torchtraceap.checking.sync_watch import HostCalls, SyncWatch
 
         self._dry = DryWatch()
         self._cpu = SyncWatch()

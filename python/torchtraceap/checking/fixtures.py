@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from torchtraceap.analysis import analyze
 from torchtraceap.checking import trace_check
-from torchtraceap.checking.check_log import CheckLog
-from torchtraceap.checking.outcome import Outcome, Unknown, checked_unknown
+from torchtraceap.checking.outcome import CheckLog, Outcome, Unknown, checked_unknown
 from torchtraceap.checking.recording import Recording
 from torchtraceap.checking.sync_block import SyncBlock
 from torchtraceap.checking.trace_check import TraceCheck
@@ -17,7 +16,7 @@ from torchtraceap.checking.whole_body import NAME
 from torchtraceap.report import Report
 
 if TYPE_CHECKING:
-    from torchtraceap.analysis import Source
+    from torchtraceap.data.load import Source
 
 _NO_WITH = (
     "no_sync_stalls() was called, but watches nothing: write `with no_sync_stalls():`"

@@ -3,13 +3,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Any
 
-from torchtraceap.arguments import instead_of
-from torchtraceap.checking.check_log import CheckLog
-from torchtraceap.checking.launch_verdict import LaunchVerdict
+from torchtraceap.base.arguments import instead_of
+from torchtraceap.base.errors import DryRunError
 from torchtraceap.checking.outcome import (
+    CheckLog,
     Outcome,
     Unknown,
     checked_unknown,
@@ -19,12 +21,11 @@ from torchtraceap.checking.outcome import (
 from torchtraceap.checking.sync_check import (
     OPTIONS,
     SyncCheck,
-    SyncStalls,
     checked_launches,
 )
-from torchtraceap.checking.sync_verdict import Verdict
 from torchtraceap.checking.whole_body import NAME
-from torchtraceap.errors import DryRunError
+from torchtraceap.waits.launches import LaunchVerdict
+from torchtraceap.waits.verdict import SyncStalls, Verdict
 
 
 class SyncBlock:
@@ -113,3 +114,39 @@ class SyncBlock:
             self._judge_launches()
             if error is not None:
                 self._log.explained.append(error)
+
+
+def watch_method(item: Any, block: SyncBlock) -> None:
+    """Put ``block`` around the method that the item of a TestCase runs: unittest calls
+    setUp and tearDown as well, which are not the test's body."""
+    import functools
+    import inspect
+
+    method = item.obj
+    if inspect.iscoroutinefunction(method):
+
+        @functools.wraps(method)
+        async def watched_later(*args: Any, **kwargs: Any) -> Any:
+            with _explained(block), block:
+                return await method(*args, **kwargs)
+
+        # unittest looks such a method up by itself.
+        setattr(item.instance, item.instance._testMethodName, watched_later)
+        return
+
+    @functools.wraps(method)
+    def watched(*args: Any, **kwargs: Any) -> Any:
+        with _explained(block), block:
+            return method(*args, **kwargs)
+
+    item.obj = watched
+
+
+@contextmanager
+def _explained(block: SyncBlock) -> Iterator[None]:
+    """Keep an error from unittest that the block's outcome is about."""
+    try:
+        yield
+    except DryRunError as error:
+        if not block.explains(error):
+            raise

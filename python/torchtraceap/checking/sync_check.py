@@ -12,20 +12,22 @@ import sys
 from collections.abc import Iterable
 from types import TracebackType
 
-from torchtraceap.arguments import checked_int, checked_names, wrong_number
-from torchtraceap.checking.launch_verdict import LaunchVerdict
-from torchtraceap.checking.sync_observation import Observation
+from torchtraceap.base.arguments import checked_int, checked_names, wrong_number
 from torchtraceap.checking.sync_recorder import (
     Device,
     Recorder,
     checked_device,
     recorder_for,
 )
-from torchtraceap.checking.sync_verdict import OVER_US, Verdict, decide
-
-
-class SyncStalls(AssertionError):
-    """The code waits for the GPU, or it could not be told; the text says where."""
+from torchtraceap.waits.launches import LaunchVerdict
+from torchtraceap.waits.verdict import (
+    OVER_US,
+    Observation,
+    SyncStalls,
+    Verdict,
+    checked_limit,
+    decide,
+)
 
 
 class SyncCheck:
@@ -160,11 +162,6 @@ class SyncCheck:
             max_per_step=self._max_per_step,
             allow=self._allow,
         )
-
-
-def checked_limit(name: str, value: int | None) -> int | None:
-    """Return a limit on a number of waits; None is none."""
-    return None if value is None else checked_int(name, value, 0, sys.maxsize)
 
 
 def checked_launches(value: int) -> int:

@@ -7,8 +7,8 @@ import sys
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from torchtraceap.checking.sync_observation import Observation
-    from torchtraceap.dryrun.dry_run import DryRun
+    from torchtraceap.waits.verdict import Observation
+    from torchtraceap_dryrun.dry_run import DryRun
 
 #: What code is checked on. auto: cuda where there is a GPU; else dry, or cpu where the
 #: code puts nothing on the dry run's GPU.
@@ -59,7 +59,7 @@ class NoGpu(Recorder):
 
     def stop(self) -> Observation:
         """Tell why nothing was looked at."""
-        from torchtraceap.checking.sync_observation import Observation
+        from torchtraceap.waits.verdict import Observation
 
         problem = (
             'Nothing was checked: there is no GPU here. With device="dry" (or '
@@ -70,7 +70,7 @@ class NoGpu(Recorder):
 
 def under_way() -> DryRun | None:
     """Return the dry run that this process is in, without loading torch."""
-    module = sys.modules.get("torchtraceap.dryrun.dry_run")
+    module = sys.modules.get("torchtraceap_dryrun.dry_run")
     found: DryRun | None = module.under_way() if module else None
     return found
 

@@ -5,6 +5,9 @@ It sees each operator as Python's dispatcher does, before it runs, with the Pyth
 stack still there. So the line is the exact line also where no function is called
 (`if t:`, `x[mask]`), which the profiler's stacks cannot tell; and what the CPU's own
 kernels read back inside an operator does not count as a wait.
+
+Between tensors of the CPU no operator runs in them, so that a watch of operators does
+not see them; on a GPU each waits. Loads torch.
 """
 
 from __future__ import annotations
@@ -18,15 +21,83 @@ from functools import cache
 from typing import Any
 
 import torch
+from torch import Tensor
+from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from torchtraceap.base.source_lines import Line, deepest_user_line, stack
 from torchtraceap.checking.dry_stage import suspended
-from torchtraceap.checking.sync_observation import Observation, Stall
 from torchtraceap.checking.sync_recorder import Recorder
-from torchtraceap.dryrun.lines import frame_at
-from torchtraceap.dryrun.waits.sync_ops import BY_OPERATOR, PRINT, host_code
-from torchtraceap.dryrun.waits.written import written
-from torchtraceap.source_lines import Line, deepest_user_line, stack
+from torchtraceap.waits.table import BY_OPERATOR, PRINT, host_code
+from torchtraceap.waits.verdict import Observation, Stall
+from torchtraceap.waits.written import written
+from torchtraceap_dryrun.lines import frame_at
+
+_CALLS = {
+    Tensor.cpu: "cpu",
+    Tensor.to: "to",
+    Tensor.numpy: "numpy",
+    Tensor.__array__: "numpy",
+    Tensor.tolist: "tolist",
+}
+_WRITTEN = {"cpu": ".cpu()", "to": '.to("cpu")', "numpy": ".numpy()"}
+
+
+class HostCalls(TorchFunctionMode):  # type: ignore[misc]
+    """Notes them in a block, and lets all run as it would."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.steps = 0
+        self._found: Counter[tuple[Line | None, str, int]] = Counter()
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        kwargs = kwargs or {}
+        try:
+            call = _CALLS.get(func)
+        except TypeError:  # not hashable
+            call = None
+        if (
+            call is not None
+            and args[0].device.type == "cpu"
+            and (call != "to" or _names_cpu(args[1:2], kwargs))
+        ):
+            self._note(call)
+        return func(*args, **kwargs)
+
+    def _note(self, call: str) -> None:
+        lines = stack(sys._getframe(2))
+        for line, caller in zip(lines, [*lines[1:], None], strict=True):
+            if host_code(line.file, line.function, caller.file if caller else ""):
+                return  # It stays on the CPU anyway.
+        self._found[deepest_user_line(lines), call, self.steps] += 1
+
+    @property
+    def found(self) -> tuple[Stall, ...]:
+        """What was noted, as waits that there may be."""
+        return tuple(
+            Stall(
+                line=line,
+                operator="aten::_to_copy",
+                count=count,
+                wasted_us=None,
+                what=f"{_WRITTEN.get(call, '.tolist()')} copies to the host",
+                advice="copy after the loop, or with non_blocking=True into pinned "
+                "memory",
+                names=(call,),
+                step=step,
+            )
+            for (line, call, step), count in self._found.items()
+        )
+
+
+def _names_cpu(first: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    named = kwargs.get("device", first[0] if first else None)
+    if isinstance(named, str):
+        return named.partition(":")[0] == "cpu"
+    return isinstance(named, torch.device) and named.type == "cpu"
 
 
 class SyncWatch(Recorder):

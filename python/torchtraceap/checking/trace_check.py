@@ -14,14 +14,13 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Any
 
-from torchtraceap.arguments import checked_names, wrong_number
-from torchtraceap.checking.check_log import CheckLog
+from torchtraceap.base.arguments import checked_names, wrong_number
+from torchtraceap.base.safe_text import printable
 from torchtraceap.checking.dry_stage import suspended
-from torchtraceap.checking.outcome import Unknown
+from torchtraceap.checking.outcome import CheckLog, Unknown
 from torchtraceap.checking.recording import Recording
 from torchtraceap.checking.violations import mode_of, of_violations
 from torchtraceap.report import Report
-from torchtraceap.safe_text import printable
 
 NAME = "trace_check"
 
@@ -120,7 +119,7 @@ class TraceCheck:
         self, what: str, limits: str | os.PathLike[str] | Mapping[str, Any]
     ) -> None:
         __tracebackhide__ = True
-        from torchtraceap.budget import read_budget
+        from torchtraceap.gate.budget import read_budget
 
         report = self.report
         budget = read_budget(limits, rules=[one.rule for one in report.rules])

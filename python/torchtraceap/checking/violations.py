@@ -7,16 +7,16 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Literal
 
+from torchtraceap.base.location import NAME_WIDTH, place_text
+from torchtraceap.base.safe_text import printable
+from torchtraceap.base.units import time_text
 from torchtraceap.checking.outcome import Outcome, Unknown
-from torchtraceap.finding_text import wasted_text
-from torchtraceap.places import NAME_WIDTH, place_text
-from torchtraceap.safe_text import printable
-from torchtraceap.units import time_text
+from torchtraceap.views.finding_text import wasted_text
 
 if TYPE_CHECKING:
-    from torchtraceap.budget import Violation
     from torchtraceap.checking.recording import Recording
-    from torchtraceap.findings import Finding
+    from torchtraceap.data.findings import Finding
+    from torchtraceap.gate.budget_data import Violation
     from torchtraceap.report import Report
 
 _NO_GPU = "without a GPU"

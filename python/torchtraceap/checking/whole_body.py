@@ -6,14 +6,11 @@ Asked about every test of every project, so it imports next to nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     import pytest
 
-    from torchtraceap.checking.sync_block import SyncBlock
 
 #: The marker, and the fixture of the same name.
 NAME = "no_sync_stalls"
@@ -59,41 +56,3 @@ def is_unittest(item: pytest.Item) -> bool:
 
     cls = getattr(item, "cls", None)
     return isinstance(cls, type) and issubclass(cls, unittest.TestCase)
-
-
-def watch_method(item: Any, block: SyncBlock) -> None:
-    """Put ``block`` around the method that the item of a TestCase runs: unittest calls
-    setUp and tearDown as well, which are not the test's body."""
-    import functools
-    import inspect
-
-    method = item.obj
-    if inspect.iscoroutinefunction(method):
-
-        @functools.wraps(method)
-        async def watched_later(*args: Any, **kwargs: Any) -> Any:
-            with _explained(block), block:
-                return await method(*args, **kwargs)
-
-        # unittest looks such a method up by itself.
-        setattr(item.instance, item.instance._testMethodName, watched_later)
-        return
-
-    @functools.wraps(method)
-    def watched(*args: Any, **kwargs: Any) -> Any:
-        with _explained(block), block:
-            return method(*args, **kwargs)
-
-    item.obj = watched
-
-
-@contextmanager
-def _explained(block: SyncBlock) -> Iterator[None]:
-    """Keep an error from unittest that the block's outcome is about."""
-    from torchtraceap.errors import DryRunError
-
-    try:
-        yield
-    except DryRunError as error:
-        if not block.explains(error):
-            raise

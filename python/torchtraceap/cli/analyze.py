@@ -8,31 +8,36 @@ import os
 
 from torchtraceap.analysis import analyze, load
 from torchtraceap.analysis_plan import of_torch
-from torchtraceap.cli.colors import in_color
-from torchtraceap.cli.loading import loading_parser
-from torchtraceap.cli.numbers import count
+from torchtraceap.base.errors import ConfigError
+from torchtraceap.cli.loading import (
+    RuleOptions,
+    loading_parser,
+    rule_options,
+    rules_parser,
+)
 from torchtraceap.cli.output import (
     BAD_INPUT,
+    FAILURES,
     OK,
     Commands,
     complain,
+    count,
+    in_color,
     quiet_option,
+    reason,
     say,
 )
-from torchtraceap.cli.reasons import FAILURES, reason
-from torchtraceap.cli.report_files import (
+from torchtraceap.cli.stages import stage
+from torchtraceap.cli.targets import (
+    are_fine,
     report_options,
     report_targets,
     wanted_outputs,
     write_report,
 )
-from torchtraceap.cli.rules import RuleOptions, rule_options, rules_parser
-from torchtraceap.cli.stages import stage
-from torchtraceap.cli.targets import are_fine
-from torchtraceap.detection.wish import AUTO, OFF
-from torchtraceap.errors import ConfigError
-from torchtraceap.outputs import OUTPUTS
+from torchtraceap.data.wish import AUTO, OFF
 from torchtraceap.report import Report
+from torchtraceap.views.outputs import OUTPUTS
 
 EXAMPLES = (
     ("torchtraceap analyze trace.json.gz", "what wastes time"),

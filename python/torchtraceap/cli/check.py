@@ -9,28 +9,33 @@ from typing import TYPE_CHECKING
 
 from torchtraceap.analysis import analyze
 from torchtraceap.analysis_plan import of_torch
-from torchtraceap.budget import Budget, read_budget
+from torchtraceap.base.errors import ConfigError
 from torchtraceap.cli.compare import root_option
-from torchtraceap.cli.loading import loading_parser
+from torchtraceap.cli.loading import (
+    RuleOptions,
+    loading_parser,
+    rule_options,
+    rules_parser,
+)
 from torchtraceap.cli.output import (
     BAD_INPUT,
     BUDGET_BROKEN,
+    FAILURES,
     OK,
     Commands,
     complain,
     quiet_option,
+    reason,
     say,
     write,
 )
-from torchtraceap.cli.reasons import FAILURES, reason
-from torchtraceap.cli.rules import RuleOptions, rule_options, rules_parser
 from torchtraceap.cli.targets import Target, are_fine
-from torchtraceap.config import has_budget, project_file
-from torchtraceap.errors import ConfigError
-from torchtraceap.gate.check_forms import FORMS
+from torchtraceap.data.config import has_budget, project_file
+from torchtraceap.gate.budget import Budget, read_budget
+from torchtraceap.gate.checks import FORMS
 
 if TYPE_CHECKING:
-    from torchtraceap.gate.checked import Checked
+    from torchtraceap.gate.checks import Checked
     from torchtraceap.report import Report
 
 _NO_BUDGET = (
@@ -153,7 +158,7 @@ def _checks(
     options: argparse.Namespace,
     rules: RuleOptions,
 ) -> list[Checked]:
-    from torchtraceap.gate.checked import check_report
+    from torchtraceap.gate.checks import check_report
 
     comparison = None
     if options.baseline is not None and reports:
@@ -165,7 +170,7 @@ def _checks(
 
 def _tell(checks: Sequence[Checked], options: argparse.Namespace) -> bool:
     """Say what came out, and write it where it was asked for; False if that failed."""
-    from torchtraceap.gate.check_text import check_text
+    from torchtraceap.gate.checks import check_text
 
     targets = {form: getattr(options, form.name) for form in FORMS}
     if "-" not in targets.values() and not options.quiet:

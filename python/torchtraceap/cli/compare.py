@@ -6,23 +6,23 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from torchtraceap.cli.loading import loading_parser
+from torchtraceap.base.errors import ConfigError
+from torchtraceap.cli.loading import loading_parser, rule_options, rules_parser
 from torchtraceap.cli.output import (
     BAD_INPUT,
     BUDGET_BROKEN,
+    FAILURES,
     OK,
     Commands,
     complain,
     quiet_option,
+    reason,
     say,
     write,
 )
-from torchtraceap.cli.reasons import FAILURES, reason
-from torchtraceap.cli.rules import rule_options, rules_parser
 from torchtraceap.cli.targets import Target, are_fine
 from torchtraceap.comparison import read_side
-from torchtraceap.errors import ConfigError
-from torchtraceap.json_form import json_text
+from torchtraceap.views.json_form import json_text
 
 if TYPE_CHECKING:
     from torchtraceap.gate.side import Side
@@ -79,7 +79,7 @@ def add(commands: Commands) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from torchtraceap.gate.differences import make_comparison
+    from torchtraceap.comparison import compare_sides
 
     targets = {"json": options.json, "markdown": options.markdown}
     given = [Target(name, path) for name, path in targets.items() if path is not None]
@@ -95,7 +95,8 @@ def _run(options: argparse.Namespace) -> int:
             sides.append(read_side(path, **rules, **options.loading))
         except FAILURES as error:
             return complain(reason(path, error))
-    comparison = make_comparison(*sides, roots=options.root)
+    before, after = sides
+    comparison = compare_sides(before, after, options.root)
     shown = "-" not in targets.values() and not options.quiet
     if shown:
         say(comparison.summary())

@@ -7,8 +7,7 @@ import argparse
 from collections.abc import Callable, Iterable
 
 from torchtraceap import _core
-from torchtraceap.cli.output import OK, Commands, say
-from torchtraceap.cli.usage import commands_of
+from torchtraceap.cli.output import OK, Commands, commands_of, say
 
 _SHELLS = ("bash", "zsh", "tcsh")
 EXAMPLES = (
@@ -47,17 +46,14 @@ def add(commands: Commands) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
-    say(completion_script(options.shell))
+    say(completion_script(options.parser, options.shell))
     return OK
 
 
-def completion_script(shell: str) -> str:
-    """Return the script for a shell, of all commands and options there are."""
+def completion_script(parser: argparse.ArgumentParser, shell: str) -> str:
+    """Return the script for a shell, of all commands and options of the program."""
     import shtab
 
-    from torchtraceap.cli.program import make_parser
-
-    parser = make_parser()
     for command in commands_of(parser).values():
         for action in command._actions:
             _explain(action, shtab.FILE, shtab.DIRECTORY)

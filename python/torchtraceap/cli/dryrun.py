@@ -5,12 +5,296 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, get_args
 
-from torchtraceap.cli.dryrun_options import dryrun_options
-from torchtraceap.cli.dryrun_results import REPORTS, tell
-from torchtraceap.cli.output import BAD_INPUT, Commands, complain
-from torchtraceap.cli.report_files import report_targets, wanted_outputs
-from torchtraceap.cli.targets import Target, are_fine
+from torchtraceap.analysis import analyze
+from torchtraceap.base.files import write_whole
+from torchtraceap.base.safe_text import encodable
+from torchtraceap.base.units import counted
+from torchtraceap.cli.output import (
+    BAD_INPUT,
+    BUDGET_BROKEN,
+    INTERRUPTED,
+    OK,
+    Commands,
+    complain,
+    count,
+    quiet_option,
+    say,
+    time,
+    write,
+)
+from torchtraceap.cli.stages import stage
+from torchtraceap.cli.targets import (
+    Target,
+    are_fine,
+    report_options,
+    report_targets,
+    wanted_outputs,
+    write_report,
+)
+from torchtraceap.views.json_form import json_text
+from torchtraceap.views.outputs import OUTPUTS, Output
+from torchtraceap_dryrun.record import Dial
+
+if TYPE_CHECKING:
+    from torchtraceap_dryrun.outcome import Outcome
+    from torchtraceap_dryrun.result import Result, Totals
+    from torchtraceap_dryrun.script.ended import Ended
+
+_MOST_LINES = 5
+
+
+@dataclass(frozen=True)
+class Broken:
+    """Limits that a run does not keep, a sentence each."""
+
+    texts: tuple[str, ...] = ()
+    untold: bool = False  #: It cannot be told whether it keeps them.
+
+
+def limit_options(command: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    group = command.add_argument_group("limits of a step, for exit code 1")
+    group.add_argument("--max-syncs", metavar="N", type=count, help="waits for the GPU")
+    group.add_argument("--max-launches", metavar="N", type=count, help="kernels")
+    group.add_argument(
+        "--warmup",
+        metavar="N",
+        type=count,
+        default=1,
+        help="steps that the limits do not hold for, the first ones, with what comes "
+        "before them (default: 1)",
+    )
+
+
+def broken_limits(run: Result, options: argparse.Namespace) -> Broken:
+    """Return which limits the run does not keep."""
+    limits = (options.max_syncs, options.max_launches)
+    if limits == (None, None):
+        return Broken()
+    steps = run.steps or (run.usual_step,)
+    judged = dict(list(enumerate(steps))[options.warmup :])
+    if not judged:
+        return Broken(
+            (
+                f"the limits hold after {options.warmup} steps, and there were no more "
+                f"than {len(steps)}. Take more --steps, or less --warmup",
+            ),
+            untold=True,
+        )
+    texts = []
+    for option, limit, one, name in (
+        ("--max-syncs", options.max_syncs, "wait", "waits"),
+        ("--max-launches", options.max_launches, "launch", "launches"),
+    ):
+        worst = max(judged, key=lambda step: _count_of(judged[step], name))
+        most = _count_of(judged[worst], name)
+        if limit is not None and most > limit:
+            lines = _lines(run, worst, name) if run.steps else ""
+            texts.append(
+                f"step {worst} has {counted(most, one, name)}, and {option} {limit} "
+                f"was given{lines}"
+            )
+    return Broken(tuple(texts))
+
+
+def _count_of(totals: Totals, name: str) -> int:
+    return int(getattr(totals, name))
+
+
+def _lines(run: Result, step: int, name: str) -> str:
+    """Name the lines that most of it is at."""
+    found = {
+        line: many
+        for line, totals in run.by_line(step).items()
+        if (many := _count_of(totals, name))
+    }
+    lines = sorted(found, key=lambda line: -found[line])
+    shown = [f"{line or 'elsewhere'} ({found[line]})" for line in lines[:_MOST_LINES]]
+    more = f" and {len(lines) - _MOST_LINES} more" if len(lines) > _MOST_LINES else ""
+    return ": " + ", ".join(shown) + more
+
+
+def dryrun_options(command: argparse.ArgumentParser, outputs: Iterable[Output]) -> None:
+    """Add all of them; ``outputs`` are forms of a report."""
+    command.add_argument("script", metavar="SCRIPT", help="as of python SCRIPT")
+    command.add_argument(
+        "arguments", metavar="ARGS", nargs=argparse.REMAINDER, help="of the script"
+    )
+    group = command.add_argument_group("what to run")
+    group.add_argument(
+        "-m",
+        "--module",
+        action="store_true",
+        help="SCRIPT is the name of a module, as of python -m",
+    )
+    group.add_argument(
+        "--step",
+        metavar="FUNCTION",
+        help="import SCRIPT, not as __main__, and call this function of it for each "
+        "step; it takes no arguments",
+    )
+    group.add_argument(
+        "--steps",
+        metavar="N",
+        type=count,
+        default=3,
+        help="end the program after N steps (default: 3; 0: let it run to its end). A "
+        "step ends with the step() of its torch.profiler, else with that of its "
+        "optimizer",
+    )
+    group = command.add_argument_group("as if on what")
+    group.add_argument(
+        "--gpu", metavar="NAME", default="H100 SXM", help="GPU (default: %(default)s)"
+    )
+    group.add_argument(
+        "--values",
+        choices=get_args(Dial),
+        default="small",
+        help="of which tensors values are worked out, the others' are guessed "
+        "(default: %(default)s; all: at the speed of the CPU)",
+    )
+    group.add_argument(
+        "--seed",
+        metavar="N",
+        type=count,
+        default=0,
+        help="of what is guessed (default: %(default)s)",
+    )
+    group.add_argument(
+        "--host-us",
+        metavar="T",
+        type=time,
+        default=10.0,
+        help="microseconds that the host is taken to need for an operator: for the "
+        "timeline and what is made of it, not for the summary (default: 10)",
+    )
+    group.add_argument(
+        "--max-ops",
+        metavar="N",
+        type=count,
+        default=1_000_000,
+        help="give up after N operators (default: %(default)s)",
+    )
+    group.add_argument(
+        "--max-seconds",
+        metavar="S",
+        type=time,
+        default=600.0,
+        help="end the program after S seconds (default: 600), whatever it does",
+    )
+    group.add_argument(
+        "--allow-writes",
+        action="store_true",
+        help="let the program's torch.save and safetensors write values of the device "
+        "to files: they are guesses, so that is left out otherwise",
+    )
+    limit_options(command)
+    group = command.add_argument_group("what to write (-: to standard output)")
+    group.add_argument("--json", metavar="F", help="write what was found")
+    group.add_argument(
+        "--trace-out",
+        metavar="F",
+        help="write a simulated timeline, a trace that Perfetto opens",
+    )
+    report_options(group, outputs)
+    quiet_option(command)
+
+
+# --json is the result of the run itself; a report is made of its timeline.
+# Its own JSON; and what is simulated is nothing for a detector to learn from.
+REPORTS = tuple(o for o in OUTPUTS if o.name not in ("json", "review"))
+
+
+def tell(
+    run: Outcome, ended: Ended, options: argparse.Namespace, to_stdout: bool
+) -> int:
+    """Say what was found, write it, and hold it against limits; return the exit code.
+
+    Args:
+        run: The run, which is over.
+        ended: How its program ended.
+        options: Of the command.
+        to_stdout: Whether standard output is one of the files to write.
+    """
+    try:
+        return _tell_all(run, ended, options, to_stdout)
+    except KeyboardInterrupt:
+        complain("interrupted, before all that was asked for was told and written")
+        return INTERRUPTED
+
+
+def _tell_all(
+    run: Outcome, ended: Ended, options: argparse.Namespace, to_stdout: bool
+) -> int:
+    if ended.steps_by:
+        run.record.notes.append(f"a step ends with {ended.steps_by}")
+    if run.record.entries:
+        if not (options.quiet or to_stdout):
+            say(run.summary())
+        if not _write(run, options):
+            return BAD_INPUT
+    if ended.failure and sys.stderr is not None:
+        print(encodable(ended.failure, sys.stderr.encoding), file=sys.stderr)
+    if ended.remark:
+        complain(ended.remark)
+    if ended.interrupted:
+        found = "what is told here, or written, was found until then"
+        nothing = "nothing had been put on the GPU, so nothing is told or written"
+        complain(f"interrupted: {found if run.record.entries else nothing}")
+        return INTERRUPTED
+    if not ended.well:
+        hint = _misplaced(options)
+        return complain((ended.message or "the program failed, see above") + hint)
+    if not run.record.entries:
+        return complain(
+            f"nothing that {options.script} did would have run on a GPU. Does it move "
+            'its model and data to "cuda"?'
+        )
+    broken = broken_limits(run, options)
+    for text in broken.texts:
+        complain(text)
+    if broken.untold:
+        return BAD_INPUT
+    return BUDGET_BROKEN if broken.texts else OK
+
+
+def _write(run: Outcome, options: argparse.Namespace) -> bool:
+    """Write all files that were asked for; complain and return False if one fails."""
+    target = options.json
+    if target is not None and not write("json", target, json_text(run.to_dict())):
+        return False
+    wanted, path = wanted_outputs(options, REPORTS), options.trace_out
+    if not wanted and path is None:
+        return True
+    with stage("simulating a timeline", options.quiet):
+        trace = run.trace(host_us=options.host_us)
+    if path is not None:
+        with stage(f"writing {path}", options.quiet):
+            try:
+                write_whole(path, trace)
+            except ValueError as error:
+                complain(f"--trace-out {path}: {error}")
+                return False
+    if not wanted:
+        return True
+    with stage("analyzing it", options.quiet):
+        report = analyze(trace)
+    return all(write_report(form, [report], path) for form, path in wanted.items())
+
+
+def _misplaced(options: argparse.Namespace) -> str:
+    """Say that the script was given an option of this program, if it was."""
+    own = {f"--{name.replace('_', '-')}" for name in vars(options)}
+    for word in options.arguments:
+        if word.split("=")[0] in own:
+            return f". {word} was given to it: torchtraceap's options stand before it"
+    return ""
+
 
 EXAMPLES = (
     ("torchtraceap dryrun train.py --epochs 1", "three steps of python train.py ..."),
@@ -53,10 +337,10 @@ def _run(options: argparse.Namespace) -> int:
             "a program cannot be run dry on this system, which has no os.fork. Use "
             "torchtraceap.dry_run() in it."
         )
-    from torchtraceap.dryrun.estimate.gpus import gpu
-    from torchtraceap.dryrun.result import Result
-    from torchtraceap.dryrun.script.child import run_dry
-    from torchtraceap.dryrun.script.ended import Program
+    from torchtraceap_dryrun.estimate.gpus import gpu
+    from torchtraceap_dryrun.outcome import Outcome
+    from torchtraceap_dryrun.script.child import run_dry
+    from torchtraceap_dryrun.script.ended import Program
 
     try:
         the_gpu = gpu(options.gpu)
@@ -75,4 +359,4 @@ def _run(options: argparse.Namespace) -> int:
     )
     # What is written to standard output must be all that is there.
     record, ended = run_dry(program, options.max_seconds, to_stderr=to_stdout)
-    return tell(Result(record, the_gpu), ended, options, to_stdout)
+    return tell(Outcome(record, the_gpu), ended, options, to_stdout)

@@ -7,9 +7,8 @@ import argparse
 
 from torchtraceap.analysis import load
 from torchtraceap.cli.loading import loading_parser
-from torchtraceap.cli.output import OK, Commands, complain, say
-from torchtraceap.cli.reasons import FAILURES, reason
-from torchtraceap.json_form import json_text
+from torchtraceap.cli.output import FAILURES, OK, Commands, complain, reason, say
+from torchtraceap.views.json_form import json_text
 
 EXAMPLES = (
     ("torchtraceap inspect trace.json.gz", "what is in the file, and what is odd"),
@@ -33,7 +32,7 @@ def add(commands: Commands) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from torchtraceap.inspection import inspect_trace, inspection_text
+    from torchtraceap.views.inspection import inspect_trace, inspection_text
 
     try:
         facts = inspect_trace(load(options.trace, **options.loading))

@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from torchtraceap import _core
-from torchtraceap.arguments import instead_of
+from torchtraceap.base.arguments import instead_of
+from torchtraceap.base.errors import ConfigError
+from torchtraceap.base.text_table import align
 from torchtraceap.cli.output import OK, Commands, complain, say
-from torchtraceap.errors import ConfigError
-from torchtraceap.json_form import json_text
-from torchtraceap.text_table import align
+from torchtraceap.views.json_form import json_text
 
 _WIDTH = 88
 EXAMPLES = (

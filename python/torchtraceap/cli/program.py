@@ -26,8 +26,14 @@ from torchtraceap.cli import (
     what_if,
 )
 from torchtraceap.cli.loading import loading_options
-from torchtraceap.cli.output import INTERRUPTED, OK, Commands, complain
-from torchtraceap.cli.usage import commands_of, parse
+from torchtraceap.cli.output import (
+    INTERRUPTED,
+    OK,
+    Commands,
+    commands_of,
+    complain,
+    parse,
+)
 
 # In the order of the help. Each has `add(commands)`, which adds the parser of the
 # command and sets its default `run`, a function of the options that returns the code;
@@ -93,6 +99,7 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--version", action="version", version=f"torchtraceap {_core.__version__}"
     )
+    parser.set_defaults(parser=parser)  # for `completion`, which speaks of all
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for command in _COMMANDS:
         command.add(commands)

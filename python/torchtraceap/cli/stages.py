@@ -13,8 +13,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from torchtraceap.progress import PATIENCE_S, somebody_watches
-from torchtraceap.safe_text import encodable, printable
+from torchtraceap.base.progress import PATIENCE_S, somebody_watches
+from torchtraceap.base.safe_text import encodable, printable
 
 
 @contextmanager

@@ -12,26 +12,27 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from torchtraceap.cli.numbers import between
+from torchtraceap.base.errors import TrainingError, WeightsError
+from torchtraceap.base.progress import somebody_watches
+from torchtraceap.base.torch_module import load_torch_module
+from torchtraceap.base.units import counted
 from torchtraceap.cli.output import (
     BAD_INPUT,
+    FAILURES,
     OK,
     Commands,
+    between,
     complain,
     quiet_option,
+    reason,
     say,
 )
-from torchtraceap.cli.reasons import FAILURES, reason
 from torchtraceap.cli.targets import Target, are_fine
 from torchtraceap.detection import CALIBRATED_FOR
-from torchtraceap.errors import TrainingError, WeightsError
-from torchtraceap.progress import somebody_watches
-from torchtraceap.torch_module import load_torch_module
-from torchtraceap.units import counted
 
 if TYPE_CHECKING:
-    from torchtraceap.learning.loop import Progress
-    from torchtraceap.learning.traces import LearningTrace
+    from torchtraceap_train.loop import Progress
+    from torchtraceap_train.traces import LearningTrace
 
 EXAMPLES = (
     (
@@ -141,7 +142,7 @@ def _run(options: argparse.Namespace) -> int:
             "nothing to learn from: name a SET, or traces by --good and --bad, --pair "
             "or --labels."
         )
-    from torchtraceap.learning.own import read_answers
+    from torchtraceap_train.own import read_answers
 
     try:
         answers = read_answers(options.labels)
@@ -178,11 +179,11 @@ def _files_of(sets: Sequence[str], targets: Sequence[Target]) -> Iterator[str]:
 
 
 def _train(options: argparse.Namespace, answers: dict[str, Any]) -> None:
-    from torchtraceap.learning.own import OwnTraces
-    from torchtraceap.learning.recipe import begin_with, card_of, plan_for
-    from torchtraceap.learning.stacked import train_model
-    from torchtraceap.learning.traces import read_set
-    from torchtraceap.target_file import replacing
+    from torchtraceap.base.files import replacing
+    from torchtraceap_train.own import OwnTraces
+    from torchtraceap_train.recipe import begin_with, card_of, plan_for
+    from torchtraceap_train.stacked import train_model
+    from torchtraceap_train.traces import read_set
 
     begin = begin_with(options.begin, own=not options.sets)
     _check(options.device, begin)

@@ -10,23 +10,23 @@ from typing import Any
 from torchtraceap import edits
 from torchtraceap.analysis import analyze, load
 from torchtraceap.analysis_plan import of_torch
-from torchtraceap.cli.loading import loading_parser
+from torchtraceap.base.errors import ConfigError
+from torchtraceap.cli.loading import loading_parser, rule_options, rules_parser
 from torchtraceap.cli.output import (
     BAD_INPUT,
+    FAILURES,
     OK,
     Commands,
     complain,
     quiet_option,
+    reason,
     say,
     write,
 )
-from torchtraceap.cli.reasons import FAILURES, reason
-from torchtraceap.cli.rules import rule_options, rules_parser
 from torchtraceap.cli.stages import stage
 from torchtraceap.cli.targets import Target, are_fine
 from torchtraceap.edits import Edit
-from torchtraceap.errors import ConfigError
-from torchtraceap.json_form import json_text
+from torchtraceap.views.json_form import json_text
 
 # Option, metavar, what makes the edit, help.
 _EDITS: list[tuple[str, str, Any, str]] = [

@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from torchtraceap import _core
+from torchtraceap.data.wish import AUTO, OFF, VARIABLE
 from torchtraceap.detection import LOSS, NOT_ASKED
 from torchtraceap.detection.detection import (
     EVENTS,
@@ -20,20 +21,13 @@ from torchtraceap.detection.detection import (
     Detection,
     likely,
 )
-from torchtraceap.detection.model import (
-    CPU,
-    LoadedModel,
-    load_model,
-    untold_seconds,
-)
-from torchtraceap.detection.wish import AUTO, OFF, VARIABLE
+from torchtraceap.detection.model import CPU, LoadedModel, load_model, untold_seconds
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from torchtraceap.features import Features
-    from torchtraceap.report import Report
-    from torchtraceap.windows import Window
+    from torchtraceap.data.events import Window
+    from torchtraceap.data.features import Features
 
 #: Rules explain a window of which they say this much, on any side: less is what every
 #: window has.
@@ -43,8 +37,14 @@ _FAILURES = (ImportError, ValueError, OSError, RuntimeError, MemoryError)
 _UNLIKE = "the trace is unlike those that it learned from"
 
 
-def detect(report: Report, wish: str) -> Detection:
-    """Return what the model that is wished for says of a report.
+def detect(
+    wish: str,
+    verdict: str,
+    windows: Sequence[Window],
+    read_features: Callable[[], Features],
+) -> Detection:
+    """Return what the model that is wished for says of a report: of its windows, with
+    the labels of rules, where the verdict on its quality is not "unusable".
 
     The first call in a process loads torch and the weights. With "auto" nothing that
     is missing or wrong is an error.
@@ -53,16 +53,15 @@ def detect(report: Report, wish: str) -> Detection:
     """
     if wish == OFF:
         return Detection("off", "it is switched off")
-    if report.quality.verdict == "unusable":
+    if verdict == "unusable":
         return Detection("unusable", "the trace is unusable")
-    windows = report.rule_windows
     if not windows:
         return Detection("empty", "the trace has no windows")
     try:
         path = None if wish == AUTO else wish
         loaded = load_model(path)
         begin = time.perf_counter()
-        features = report.features()
+        features = read_features()
         try:
             told = loaded.say(features, EVENTS)
         except RuntimeError:

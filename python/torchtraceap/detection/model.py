@@ -9,12 +9,11 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from torchtraceap.base.torch_module import load_torch_module
 from torchtraceap.detection import BUNDLED
-from torchtraceap.torch_module import load_torch_module
 
 if TYPE_CHECKING:
-    from torchtraceap.features import Features
-
+    from torchtraceap.data.features import Features
 
 CPU = "cpu"
 #: Names the device, as torch does, where nobody else does.

@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
-from torchtraceap.places import NAME_WIDTH
-from torchtraceap.recorded_waits import PATTERN as WAITS
-from torchtraceap.safe_text import printable
-from torchtraceap.source_lines import display_path, resolve
-from torchtraceap.units import us_from_ns
+from torchtraceap.base.location import NAME_WIDTH
+from torchtraceap.base.safe_text import printable
+from torchtraceap.base.source_lines import display_path, resolve
+from torchtraceap.base.units import us_from_ns
+from torchtraceap.data.listed_waits import PATTERN as WAITS
 
 if TYPE_CHECKING:
-    from torchtraceap.findings import Finding
-    from torchtraceap.report import Report
+    from torchtraceap.data.findings import Finding
+    from torchtraceap.report_data import ReportData
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Cost:
 
 
 def costs(
-    report: Report, allow: Iterable[str], over_us: float | None, pattern: str
+    report: ReportData, allow: Iterable[str], over_us: float | None, pattern: str
 ) -> list[Cost]:
     """Return what counts of a pattern's findings, the costliest first.
 
@@ -79,7 +79,7 @@ def _names(finding: Finding) -> Iterator[str]:
             yield f"{file}:{where.function}"
 
 
-def _occurrences_us(report: Report, index: int) -> list[float]:
+def _occurrences_us(report: ReportData, index: int) -> list[float]:
     """Return what each occurrence cost: the events that prove it tell them apart."""
     spent_ns: dict[int, int] = {}
     for claim in report._core.findings[index].claims:

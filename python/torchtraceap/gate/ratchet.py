@@ -9,18 +9,18 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from torchtraceap import _core
-from torchtraceap.budget import EVERY, TIME_LIMITS, VERDICTS
-from torchtraceap.gate.idle import longest_pause
+from torchtraceap.data.listed_waits import PATTERN as WAITS
+from torchtraceap.gate.budget_data import EVERY, TIME_LIMITS, VERDICTS
+from torchtraceap.gate.limits import longest_pause
 from torchtraceap.gate.occurrences import costs
-from torchtraceap.recorded_waits import PATTERN as WAITS
 
 if TYPE_CHECKING:
-    from torchtraceap.report import Report
+    from torchtraceap.report_data import ReportData
 
 _UNUSABLE = VERDICTS[-1]
 
 
-def budget_toml(reports: Sequence[Report], headroom: float) -> str:
+def budget_toml(reports: Sequence[ReportData], headroom: float) -> str:
     """Return a budget as TOML that all these reports keep.
 
     Args:
@@ -42,7 +42,7 @@ def budget_toml(reports: Sequence[Report], headroom: float) -> str:
     return "\n".join(lines)
 
 
-def _lines(reports: Sequence[Report], headroom: float) -> Iterator[str]:
+def _lines(reports: Sequence[ReportData], headroom: float) -> Iterator[str]:
     worst = max((r.quality.verdict for r in reports), key=VERDICTS.index)
     more, less = 1 + headroom, 1 - headroom
     yield "# Written by torchtraceap check --write-budget; docs/budgets.md explains it."
@@ -73,7 +73,7 @@ def _lines(reports: Sequence[Report], headroom: float) -> Iterator[str]:
             yield from _patterns(reports, more, everywhere)
 
 
-def _waits(reports: Sequence[Report], more: float) -> Iterator[str]:
+def _waits(reports: Sequence[ReportData], more: float) -> Iterator[str]:
     """Of counts, those of waits alone can be told of a simulated trace."""
     if any(r.trace.simulated and r._wait_counts is None for r in reports):
         return
@@ -83,7 +83,7 @@ def _waits(reports: Sequence[Report], more: float) -> Iterator[str]:
 
 
 def _patterns(
-    reports: Sequence[Report], more: float, everywhere: bool
+    reports: Sequence[ReportData], more: float, everywhere: bool
 ) -> Iterator[str]:
     names = dict.fromkeys(f.pattern for r in reports for f in r.rule_findings)
     if not everywhere:
@@ -106,7 +106,7 @@ def _patterns(
         yield "max_count = 0"
 
 
-def _share(report: Report, us: float) -> float:
+def _share(report: ReportData, us: float) -> float:
     whole_us = report.trace.device_time_us
     return us / whole_us if whole_us else 0.0
 

@@ -11,13 +11,13 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from torchtraceap.arguments import wrong_number
-from torchtraceap.errors import ConfigError
-from torchtraceap.json_form import SCHEMA_VERSION, report_form
-from torchtraceap.location import Location
+from torchtraceap.base.arguments import wrong_number
+from torchtraceap.base.errors import ConfigError
+from torchtraceap.base.location import Location
+from torchtraceap.views.json_form import SCHEMA_VERSION, report_form
 
 if TYPE_CHECKING:
-    from torchtraceap.report import Report
+    from torchtraceap.report_data import ReportData
 
 _HEAD = 400  # Bytes of a report's JSON in which it says what it is.
 _READ = (3, SCHEMA_VERSION)  # 3 had no detector, and all that is compared here.
@@ -111,7 +111,7 @@ def read_form(path: str | os.PathLike[str]) -> Mapping[str, Any] | None:
     return form
 
 
-def side_of(source: Report | Mapping[str, Any], origin: str = "the report") -> Side:
+def side_of(source: ReportData | Mapping[str, Any], origin: str = "the report") -> Side:
     """Return a report, or the JSON form of one, as a side of a comparison.
 
     Raises ConfigError if a form is not whole, or of another version.
@@ -132,7 +132,7 @@ def side_of(source: Report | Mapping[str, Any], origin: str = "the report") -> S
         raise ConfigError(f"{origin} is no whole report: {error!r} in it") from error
 
 
-def _exact_form(report: Report) -> Mapping[str, Any]:
+def _exact_form(report: ReportData) -> Mapping[str, Any]:
     """Return what can be compared: what a model says is no figure to hold another to,
     and is not asked for."""
     return report_form(report, with_detector=False)

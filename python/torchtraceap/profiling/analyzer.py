@@ -10,18 +10,19 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from torchtraceap.analysis_plan import plan_analysis
-from torchtraceap.arguments import checked_int, of_type
-from torchtraceap.detection.wish import AUTO, Wish
-from torchtraceap.profiling import live, place
+from torchtraceap.base.arguments import checked_int, of_type
+from torchtraceap.base.safe_text import printable
+from torchtraceap.data.wish import AUTO, Wish
+from torchtraceap.profiling import cycle_files, live
 from torchtraceap.profiling.cycle_files import CycleFiles
 from torchtraceap.profiling.notices import guarded, reason, show, warn
-from torchtraceap.safe_text import printable
 
 if TYPE_CHECKING:
-    from torchtraceap.budget import Budget, Violation
-    from torchtraceap.config import Config
+    from torchtraceap.data.config import Config
+    from torchtraceap.data.rules import Rule
+    from torchtraceap.gate.budget import Budget
+    from torchtraceap.gate.budget_data import Violation
     from torchtraceap.report import Report
-    from torchtraceap.rules import Rule
 
 Handler = Callable[[Any], object]
 
@@ -92,7 +93,7 @@ class Analyzer:
         self._keep = checked_int("keep", keep, 0, _MOST)
         self._budget: Budget | None = None
         if budget is not None:
-            from torchtraceap.budget import Budget, read_budget
+            from torchtraceap.gate.budget import Budget, read_budget
 
             names = [rule.name for rule in self._plan.rules]
             self._budget = (
@@ -145,7 +146,7 @@ class Analyzer:
     @property
     def prints(self) -> bool:
         """Whether this process prints at all."""
-        return self._verbosity > 0 and not place.rank()
+        return self._verbosity > 0 and not cycle_files.rank()
 
     def _check(self, report: Report) -> Sequence[Violation]:
         broken: list[Violation] = []

@@ -4,18 +4,48 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from torchtraceap.arguments import instead_of, of_type
-from torchtraceap.outputs import OUTPUTS, Output, write_output
+from torchtraceap.base.arguments import instead_of, of_type
 from torchtraceap.profiling import live
 from torchtraceap.profiling.notices import guarded
-from torchtraceap.profiling.place import file_stem
+from torchtraceap.views.outputs import OUTPUTS, Output, write_output
 
 if TYPE_CHECKING:
     from torchtraceap.report import Report
+
+
+def rank() -> int | None:
+    """Returns the rank of this process among several, None if it is alone."""
+    distributed = sys.modules.get("torch.distributed")
+    if distributed and distributed.is_available() and distributed.is_initialized():
+        alone = distributed.get_world_size() == 1
+        return None if alone else int(distributed.get_rank())
+    number = os.environ.get("RANK", "")  # as torchrun sets it
+    alone = os.environ.get("WORLD_SIZE", "1") == "1"
+    return int(number) if number.isdecimal() and not alone else None
+
+
+def file_stem(name: str, step: int) -> str:
+    """Returns the name of a cycle's files, as in "report-rank1-step5"."""
+    parts = [name]
+    if (number := rank()) is not None:
+        parts.append(f"rank{number}")
+    if (worker := _loader_worker()) is not None:
+        parts.append(f"worker{worker}")
+    if step:
+        parts.append(f"step{step}")
+    return "-".join(parts)
+
+
+def _loader_worker() -> int | None:
+    data = sys.modules.get("torch.utils.data")
+    info = data.get_worker_info() if data else None
+    return None if info is None else int(info.id)
+
 
 # The profiler's own trace is a format of its own; TensorBoard knows the suffix.
 _TRACE = Output("trace", ".pt.trace.json.gz", "the profiler's trace itself")

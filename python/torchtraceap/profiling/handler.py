@@ -10,9 +10,9 @@ from dataclasses import replace
 from types import FrameType
 from typing import Any
 
-from torchtraceap.analysis import refuse_loading
 from torchtraceap.analysis_plan import AnalysisPlan
-from torchtraceap.profiling import live, place
+from torchtraceap.data.load import refuse_loading
+from torchtraceap.profiling import cycle_files, live
 from torchtraceap.profiling.notices import guarded, is_inside, reason, show, warn
 from torchtraceap.report import Report
 
@@ -55,7 +55,7 @@ def analyze_profiler(
     # The path of an unlinked file tells nobody anything.
     report.trace = replace(report.trace, path="<profiler>")
     _keep(prof, report)
-    if not quiet and _is_handler(prof) and not place.rank():
+    if not quiet and _is_handler(prof) and not cycle_files.rank():
         guarded("the report was not printed", lambda: _show(report))
     return report
 

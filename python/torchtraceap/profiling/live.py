@@ -14,7 +14,7 @@ import warnings
 from typing import Any
 
 from torchtraceap import _core
-from torchtraceap.profiling import open_step
+from torchtraceap.profiling import kept_trace
 from torchtraceap.profiling.kept_trace import (
     EXPORT,
     KeptTrace,
@@ -28,7 +28,7 @@ def load(prof: Any) -> _core.Trace:
 
     `prof` is a torch.profiler.profile or a torch.autograd.profiler.profile. The trace
     can fetch args until the next cycle begins or `prof` goes, as the text is not held
-    any longer than that. A step that was only begun is no step in it (open_step.py).
+    any longer than that. A step that was only begun is no step in it (kept_trace.py).
 
     Raises ValueError if nothing was recorded, RuntimeError if the trace was exported
     before and this torch cannot export it again, OSError if there is no room for it,
@@ -54,8 +54,8 @@ def load(prof: Any) -> _core.Trace:
             prof.export_chrome_trace(path)
             return _of_bytes(prof, _read(path))
     trace = kept.load()
-    if step := open_step.name_if_idle(prof, trace):
-        return _core.load_bytes(open_step.without(step, _read(kept.path)))
+    if step := kept_trace.name_if_idle(prof, trace):
+        return _core.load_bytes(kept_trace.without(step, _read(kept.path)))
     return trace
 
 
@@ -88,8 +88,8 @@ def inner_profile(prof: Any) -> Any:
 
 def _of_bytes(prof: Any, text: bytes) -> _core.Trace:
     trace = _core.load_bytes(text)
-    if step := open_step.name_if_idle(prof, trace):
-        return _core.load_bytes(open_step.without(step, text))
+    if step := kept_trace.name_if_idle(prof, trace):
+        return _core.load_bytes(kept_trace.without(step, text))
     return trace
 
 

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from types import FrameType
 
-from torchtraceap.safe_text import encodable, printable
+from torchtraceap.base.safe_text import encodable, printable
+from torchtraceap.base.source_lines import OWN_FOLDERS
 
-_OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _TORCHS = os.sep + os.path.join("torch", "profiler", "")
 _WIDTH = 600
 
@@ -65,4 +65,4 @@ def show(text: str) -> None:
 
 def is_inside(path: str) -> bool:
     """Tells whether a file is of this package or of torch's profiler."""
-    return path.startswith(_OURS) or _TORCHS in path
+    return path.startswith(OWN_FOLDERS) or _TORCHS in path

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""plan.py: which steps a session records."""
+"""plan.py: what is said when fewer steps came than a schedule needs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from torchtraceap.arguments import checked_int, of_type
+from torchtraceap.base.arguments import checked_int, of_type
 
 _MOST = 2**31
 # A schedule of a user's own is asked about this many steps.
@@ -91,3 +91,38 @@ class Plan:
             f"the schedule (wait={self.wait}, warmup={self.warmup}, "
             f"active={self.active})"
         )
+
+
+NO_STEPS = (
+    "step() was not called, so the whole block was analyzed, with what only a start "
+    "does. Call prof.step() after each step to leave that out."
+)
+
+
+def incomplete(plan: Plan, call: str, calls: int) -> str:
+    """Says that the only cycle was cut short."""
+    return f"The cycle is incomplete: {_shortage(plan, call, calls)}."
+
+
+def unreached(plan: Plan, call: str, calls: int, has_reserve: bool) -> str:
+    """Says that the schedule never got to record."""
+    text = _shortage(plan, call, calls)
+    if has_reserve:
+        text += ". Analyzed is the first step alone, with what only a start does."
+    else:
+        text += ". Nothing was recorded."
+    if plan.own is None:
+        text += " Make more steps, or lower wait and warmup."
+    return text
+
+
+def _shortage(plan: Plan, call: str, calls: int) -> str:
+    times = {0: "never", 1: "once"}.get(calls, f"{calls} times")
+    needed = plan.needed()
+    if needed is None:
+        need = "does not record in the first 10,000 steps"
+    else:
+        need = f"needs {needed[0]} for a first recorded step"
+        if needed[1] > needed[0]:
+            need += f" and {needed[1]} for a whole cycle"
+    return f"{call} was called {times}, but {plan} {need}"

@@ -7,17 +7,17 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
-from torchtraceap.arguments import instead_of, of_type
-from torchtraceap.detection.wish import AUTO, Wish
+from torchtraceap.base.arguments import instead_of, of_type
+from torchtraceap.data.wish import AUTO, Wish
 from torchtraceap.profiling.analyzer import Analyzer, Handler
 from torchtraceap.profiling.plan import Plan
 from torchtraceap.profiling.session import Session
 
 if TYPE_CHECKING:
-    from torchtraceap.budget import Budget
-    from torchtraceap.config import Config
+    from torchtraceap.data.config import Config
+    from torchtraceap.data.rules import Rule
+    from torchtraceap.gate.budget import Budget
     from torchtraceap.report import Report
-    from torchtraceap.rules import Rule
 
 
 def profile(

@@ -9,7 +9,7 @@ import textwrap
 import threading
 from typing import TYPE_CHECKING, Any
 
-from torchtraceap.profiling import shortage, turn
+from torchtraceap.profiling import plan, turn
 from torchtraceap.profiling.notices import reason, show, warn
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-    from torchtraceap.budget import Violation
+    from torchtraceap.gate.budget_data import Violation
     from torchtraceap.profiling.analyzer import Analyzer
     from torchtraceap.profiling.plan import Plan
     from torchtraceap.profiling.recorder import Recorder
@@ -141,7 +141,7 @@ class Session:
         if not self._cycles:
             self._report_reserve(recorder.reserve)
         elif self._is_cut and self._cycles == 1:
-            self._note(shortage.incomplete(self._plan, self.step_call, self._steps))
+            self._note(plan.incomplete(self._plan, self.step_call, self._steps))
 
     def _begin(self) -> None:
         from torchtraceap.profiling.recorder import Recorder
@@ -195,10 +195,10 @@ class Session:
             self.torch_profiler = reserve
             self._analyzer(reserve)
         if is_there and not self._steps:
-            self._note(shortage.NO_STEPS)
+            self._note(plan.NO_STEPS)
         else:
             call = self.step_call
-            warn(shortage.unreached(self._plan, call, self._steps, is_there))
+            warn(plan.unreached(self._plan, call, self._steps, is_there))
 
     def _note(self, text: str) -> None:
         if self._analyzer.prints:

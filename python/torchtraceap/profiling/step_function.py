@@ -9,7 +9,7 @@ from collections.abc import Callable
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast, overload
 
-from torchtraceap.arguments import of_type
+from torchtraceap.base.arguments import of_type
 from torchtraceap.profiling import turn
 from torchtraceap.profiling.notices import warn
 from torchtraceap.profiling.profile import profile

@@ -6,10 +6,10 @@ from __future__ import annotations
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
-from torchtraceap.dryrun.record import Dial, Op, Sync
+from torchtraceap_dryrun.record import Dial, Op, Sync
 
 if TYPE_CHECKING:
-    from torchtraceap.dryrun.dry_run import DryRun
+    from torchtraceap_dryrun.dry_run import DryRun
 
 
 class Seen:
@@ -55,7 +55,7 @@ class SharedRun:
         self._run: DryRun | None = None
 
     def seen(self) -> Seen:
-        from torchtraceap.dryrun.dry_run import dry_run
+        from torchtraceap_dryrun.dry_run import dry_run
 
         if self._run is None:
             run = dry_run(values=self._values, max_ops=1 << 40, max_seconds=1e9)

@@ -16,7 +16,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.attention.flex_attention import flex_attention
 
 import torchtraceap
-from torchtraceap.errors import DryRunError
+from torchtraceap.base.errors import DryRunError
 
 from .shared_run import Seen
 

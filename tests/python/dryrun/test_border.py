@@ -14,7 +14,7 @@ import torch
 from torch import nn
 from torch.cuda import LongTensor  # bound before any run, as in old scripts
 
-from torchtraceap.errors import DryRunError
+from torchtraceap.base.errors import DryRunError
 
 from .shared_run import Seen
 

@@ -13,8 +13,8 @@ import torch
 from torch import nn
 
 import torchtraceap
-from torchtraceap.dryrun.device import moved_tensors
-from torchtraceap.errors import DryRunError
+from torchtraceap.base.errors import DryRunError
+from torchtraceap_dryrun.device import moved_tensors
 
 
 def test_modules_that_were_moved_are_back_on_the_host_as_they_were() -> None:

@@ -19,10 +19,10 @@ from torch.distributed.algorithms.ddp_comm_hooks import default_hooks
 from torch.nn.parallel import DistributedDataParallel
 
 import torchtraceap
-from torchtraceap.dryrun.estimate.kernel_time import kernel_us
-from torchtraceap.dryrun.estimate.launches import launches_of
-from torchtraceap.dryrun.record import DEFAULT_STREAM, Call, Op
-from torchtraceap.errors import DryRunError
+from torchtraceap.base.errors import DryRunError
+from torchtraceap_dryrun.estimate.kernel_time import kernel_us
+from torchtraceap_dryrun.estimate.launches import launches_of
+from torchtraceap_dryrun.record import DEFAULT_STREAM, Call, Op
 
 WIDTH = 512
 LAYER = WIDTH * WIDTH + WIDTH  # numbers of a layer: 1.002 MiB

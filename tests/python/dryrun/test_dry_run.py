@@ -12,10 +12,10 @@ import torch
 from torch import nn
 
 import torchtraceap
-from torchtraceap.dryrun.dry_run import DryRun, dry_run
-from torchtraceap.dryrun.result import INTERRUPTED
-from torchtraceap.errors import DryRunError, DryRunLimit
-from torchtraceap.source_lines import display_path
+from torchtraceap.base.errors import DryRunError, DryRunLimit
+from torchtraceap.base.source_lines import display_path
+from torchtraceap_dryrun.dry_run import DryRun, dry_run
+from torchtraceap_dryrun.record import INTERRUPTED
 
 from ..wait_heads import head
 from .small_models import Transformer, batch, train_step

@@ -18,10 +18,10 @@ import torch
 from torch.accelerator import current_accelerator
 from torch.cuda import get_device_name, is_available, memory_allocated
 
-from torchtraceap.dryrun.estimate.gpus import gpu
-from torchtraceap.dryrun.facade.facade import Facade
-from torchtraceap.dryrun.waits.sync_ops import BY_OPERATOR
-from torchtraceap.errors import DryRunError
+from torchtraceap.base.errors import DryRunError
+from torchtraceap.waits.table import BY_OPERATOR
+from torchtraceap_dryrun.estimate.gpus import gpu
+from torchtraceap_dryrun.facade.facade import Facade
 
 from .told import Told
 

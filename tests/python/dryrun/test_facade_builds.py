@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 import torch
 
-from torchtraceap.dryrun.facade.facade import Facade
-from torchtraceap.errors import DryRunError
+from torchtraceap.base.errors import DryRunError
+from torchtraceap_dryrun.facade.facade import Facade
 
 from .told import Told
 

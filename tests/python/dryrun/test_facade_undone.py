@@ -13,10 +13,10 @@ import pytest
 import torch
 from torch import Generator  # bound before any run
 
-from torchtraceap.dryrun.dry_run import dry_run
-from torchtraceap.dryrun.facade.facade import Facade
-from torchtraceap.dryrun.facade.replacing import Replacements
-from torchtraceap.errors import DryRunError
+from torchtraceap.base.errors import DryRunError
+from torchtraceap_dryrun.dry_run import dry_run
+from torchtraceap_dryrun.facade.facade import Facade
+from torchtraceap_dryrun.facade.replacing import Replacements
 
 from .told import Told
 

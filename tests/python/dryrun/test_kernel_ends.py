@@ -8,7 +8,7 @@ from collections.abc import Callable
 import torch
 
 import torchtraceap
-from torchtraceap.dryrun.estimate.launches import launches_of
+from torchtraceap_dryrun.estimate.launches import launches_of
 
 from .shared_run import Seen
 

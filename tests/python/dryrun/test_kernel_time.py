@@ -11,16 +11,16 @@ from pathlib import Path
 import pytest
 
 from torchtraceap import _core
-from torchtraceap.dryrun.estimate.gpus import GPUS, gpu
-from torchtraceap.dryrun.estimate.kernel_time import (
+from torchtraceap_dryrun.estimate.gpus import GPUS, gpu
+from torchtraceap_dryrun.estimate.kernel_time import (
     CLASSES,
     FLOOR_US,
     copy_us,
     kernel_us,
 )
-from torchtraceap.dryrun.estimate.launch import Launch
-from torchtraceap.dryrun.facade.device_properties import properties_of
-from torchtraceap.dryrun.record import Copy
+from torchtraceap_dryrun.estimate.launch import Launch
+from torchtraceap_dryrun.facade.device_properties import properties_of
+from torchtraceap_dryrun.record import Copy
 
 ROOT = Path(__file__).resolve().parents[3]
 # Behind all others: these folders are full of common names.

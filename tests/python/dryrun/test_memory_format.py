@@ -12,7 +12,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from torchtraceap.dryrun.estimate.launches import launches_of
+from torchtraceap_dryrun.estimate.launches import launches_of
 
 from .shared_run import Seen
 

@@ -13,7 +13,7 @@ import pytest
 import torch
 
 import torchtraceap
-from torchtraceap.dryrun.record import Op
+from torchtraceap_dryrun.record import Op
 
 from .real_ops import Real, RealOps
 from .small_models import Cnn, Transformer, batch, train_step

@@ -14,14 +14,14 @@ import pytest
 import torch
 
 import torchtraceap
-from torchtraceap.dryrun import private_names
-from torchtraceap.dryrun.facade.replacing import Replacements
-from torchtraceap.dryrun.private_names import NAMES, check_names, private
-from torchtraceap.errors import DryRunError
+from torchtraceap.base.errors import DryRunError
+from torchtraceap_dryrun import private_names
+from torchtraceap_dryrun.facade.replacing import Replacements
+from torchtraceap_dryrun.private_names import NAMES, check_names, private
 
 _PACKAGE = Path(private_names.__file__).parent
 # Private names of others than torch.
-_OTHERS = {"_clear", "_getframe", "_run_exitfuncs", "_shutdown"}
+_OTHERS = {"_clear", "_current_frames", "_getframe", "_run_exitfuncs", "_shutdown"}
 
 
 @pytest.fixture(autouse=True)

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from torchtraceap.errors import DryRunError
+from torchtraceap.base.errors import DryRunError
 
 from .probe import HOW, Probe, names
 from .probe_sources import SOURCES

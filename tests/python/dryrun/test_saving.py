@@ -14,8 +14,8 @@ import pytest
 import torch
 
 import torchtraceap
+from torchtraceap.base.errors import DryRunError
 from torchtraceap.cli import main
-from torchtraceap.errors import DryRunError
 
 from .scripts import Write
 
@@ -124,7 +124,7 @@ def test_it_can_be_allowed(tmp_path: Path) -> None:
 def test_what_is_too_large_to_be_kept_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from torchtraceap.dryrun.device import saving
+    from torchtraceap_dryrun.device import saving
 
     monkeypatch.setattr(saving, "_MOST_KEPT", 10_000)
     file = tmp_path / "ck.pt"

@@ -7,8 +7,8 @@ import re
 
 import pytest
 
-from torchtraceap.dryrun.record import Op
-from torchtraceap.dryrun.script.ended import Ended
+from torchtraceap_dryrun.record import Op
+from torchtraceap_dryrun.script.ended import Ended
 
 from .scripts import Write, run
 

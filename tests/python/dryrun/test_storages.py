@@ -13,8 +13,8 @@ import pytest
 import torch
 
 import torchtraceap
-from torchtraceap.dryrun.record import Op
-from torchtraceap.errors import DryRunError
+from torchtraceap.base.errors import DryRunError
+from torchtraceap_dryrun.record import Op
 
 from .shared_run import Seen
 

@@ -14,9 +14,9 @@ from torch import Stream
 from torch.cuda import Event, current_stream, synchronize
 from torch.cuda import Stream as CudaStream
 
-from torchtraceap.dryrun.facade.facade import Facade
-from torchtraceap.dryrun.waits.sync_ops import BY_OPERATOR
-from torchtraceap.errors import DryRunError
+from torchtraceap.base.errors import DryRunError
+from torchtraceap.waits.table import BY_OPERATOR
+from torchtraceap_dryrun.facade.facade import Facade
 
 from .told import Told
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import torch
 
 import torchtraceap
-from torchtraceap.dryrun.private_names import check_names
+from torchtraceap_dryrun.private_names import check_names
 
 
 def test_all_names_are_there() -> None:

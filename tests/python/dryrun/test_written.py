@@ -13,11 +13,10 @@ import torch
 
 import torchtraceap
 from torchtraceap.checking.sync_check import SyncCheck, SyncStalls
-from torchtraceap.dryrun.dry_run import DryRun
-from torchtraceap.dryrun.record import Sync
-from torchtraceap.dryrun.waits.sync_ops import SYNC_OPS
-from torchtraceap.dryrun.waits.wait_kinds import head_of, written_together
-from torchtraceap.dryrun.waits.wait_places import Wait
+from torchtraceap.waits.table import SYNC_OPS, head_of, written_together
+from torchtraceap_dryrun.dry_run import DryRun
+from torchtraceap_dryrun.record import Sync
+from torchtraceap_dryrun.wait_places import Wait
 
 needs_positions = pytest.mark.skipif(
     sys.version_info < (3, 11), reason="where instructions come from is not kept"

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from torchtraceap.dryrun.estimate.gpus import Gpu, gpu
+from torchtraceap_dryrun.estimate.gpus import Gpu, gpu
 
 
 @dataclass

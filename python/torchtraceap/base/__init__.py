@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""base: what knows nothing of traces: arguments, errors, units, text, files."""

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""source_lines.py: which line of the user's own code is running, or was."""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+import sysconfig
+from dataclasses import dataclass
+from types import FrameType
+
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+#: The folders of our own packages, which lie beside one another.
+OWN_FOLDERS = tuple(_PACKAGE + end + os.sep for end in ("", "_dryrun", "_train"))
+_STANDARD_FOLDERS = tuple(
+    os.path.join(path, "")
+    for path in {sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib")}
+    if path
+)
+
+
+@dataclass(frozen=True)
+class Line:
+    file: str
+    line: int
+    function: str
+    #: False if `line` is where the function begins, and the line in it is not known.
+    exact: bool = True
+
+    def __str__(self) -> str:
+        place = f"{display_path(self.file)}:{self.line}"
+        return place if self.exact else f"{place} (where {self.function} begins)"
+
+
+def display_path(file: str) -> str:
+    """Shortens a path below the working folder."""
+    inside = os.path.join(os.getcwd(), "")
+    return file.removeprefix(inside)
+
+
+@functools.lru_cache(maxsize=4096)
+def is_user_file(file: str) -> bool:
+    """Tells whether a file is no library's: not installed, standard, or made up."""
+    if file.startswith("<") or _is_installed(file) or is_standard_file(file):
+        return False
+    return not resolve(file).startswith(OWN_FOLDERS)
+
+
+@functools.lru_cache(maxsize=4096)
+def is_standard_file(file: str) -> bool:
+    """Tells whether a file is of Python's standard library."""
+    return not _is_installed(file) and resolve(file).startswith(_STANDARD_FOLDERS)
+
+
+def _is_installed(file: str) -> bool:
+    parts = file.replace("\\", "/").split("/")
+    return "site-packages" in parts or "dist-packages" in parts
+
+
+@functools.lru_cache(maxsize=4096)
+def resolve(file: str) -> str:
+    """Makes a profiler's file name absolute; it leaves out the sys.path in front."""
+    if not os.path.isabs(file):
+        for folder in sys.path:
+            path = os.path.abspath(os.path.join(folder, file))
+            if os.path.isfile(path):
+                return path
+    return file
+
+
+def stack(frame: FrameType | None) -> list[Line]:
+    """Lists what is running, innermost first."""
+    lines = []
+    while frame is not None:
+        code = frame.f_code
+        lines.append(Line(code.co_filename, frame.f_lineno or 0, code.co_name))
+        frame = frame.f_back
+    return lines
+
+
+def deepest_user_line(lines: list[Line]) -> Line | None:
+    """Returns the innermost line in the user's own files, else the innermost one that
+    is not in torch."""
+    for line in lines:
+        if is_user_file(line.file):
+            return line
+    for line in lines:
+        if "/torch/" not in line.file and not resolve(line.file).startswith(
+            OWN_FOLDERS
+        ):
+            return line
+    return None

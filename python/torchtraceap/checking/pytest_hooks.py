@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""pytest_hooks.py: what pytest says of all tests together: how they are checked, and
+which checks could not be made. A plugin of its own; pytest_plugin.py registers it.
+
+GPU, from before its fixtures to after them. A plugin of its own; pytest_plugin.py
+registers it. Loads torch for such tests only.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections import Counter
+from collections.abc import Generator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from torchtraceap.base.errors import DryRunError, DryRunUnderWay
+from torchtraceap.checking import dry_stage, whole_body
+from torchtraceap.checking.sync_recorder import DEVICES, Device, checked_device
+
+if TYPE_CHECKING:
+    import pytest
+
+    from torchtraceap.checking.outcome import CheckLog
+
+LOG: pytest.StashKey[CheckLog | None] = pytest.StashKey()
+
+
+def log_of(item: pytest.Item) -> CheckLog:
+    """Return the log of a test, which is made when it is first asked for."""
+    from torchtraceap.checking.outcome import CheckLog
+
+    log = item.stash[LOG]
+    if log is None:
+        config = item.config
+        log = CheckLog(config.getoption("--traceap-unknown"), device_of(config))
+        item.stash[LOG] = log
+    return log
+
+
+def not_checked(item: pytest.Item, error: DryRunError) -> str | None:
+    """Note that a test cannot be run dry, and return that; None: it is not run dry."""
+    from torchtraceap.checking import dry_stage
+
+    log = item.stash[LOG]
+    if log is None or error not in log.explained:
+        if dry_stage.current() is None or isinstance(error, DryRunUnderWay):
+            return None
+        from torchtraceap.checking.outcome import of_dry_run_error
+
+        log = log_of(item)
+        log.add(of_dry_run_error(error, log.unknown or "fail"))
+    return log.outcomes[-1].headline
+
+
+def settle(item: pytest.Item) -> None:
+    """Fail, or skip, a test whose own code has not failed, if its checks have."""
+    log = item.stash.get(LOG, None)
+    if log is None:
+        return
+    from torchtraceap.checking.outcome import failure_text, skip_text
+
+    if fails := [one for one in log.new if one.fails]:
+        # The message names the lines; a traceback into this file would not help.
+        pytest.fail(failure_text(fails), pytrace=False)
+    if skips := [one for one in log.new if one.skips]:
+        pytest.skip(skip_text(skips))
+
+
+_STAGE: pytest.StashKey[dry_stage.DryStage] = pytest.StashKey()
+_ON_ERROR = (
+    "This test ran dry, as there is no GPU here: torch.cuda had one, and of what is on "
+    "it only\nsmall tensors have values, some of them guessed. To run it on the CPU: "
+    '--traceap-device=cpu,\nor device="cpu" in the test\'s marker no_sync_stalls.'
+)
+
+
+def add_options(parser: pytest.Parser) -> None:
+    """Add the option, and its like in the configuration."""
+    what = (
+        "what no_sync_stalls checks on, where a test does not say so itself: cuda "
+        "(real waits), dry (as if on a GPU), cpu (all tensors are taken to be on a "
+        "GPU), auto (cuda where there is a GPU, else dry, or cpu for code that puts "
+        "nothing on the dry run's GPU). Default: auto"
+    )
+    group = parser.getgroup("torchtraceap")
+    group.addoption("--traceap-device", choices=DEVICES, help=what)
+    parser.addini("traceap_device", what, default="auto")
+
+
+def device_of(config: pytest.Config) -> Device:
+    """Return what checks are made on that do not say so themselves."""
+    given = config.getoption("--traceap-device") or config.getini("traceap_device")
+    try:
+        return checked_device(given) or "auto"
+    except ValueError as error:
+        raise pytest.UsageError(f"traceap_device: {error}") from None
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> Generator[None, Any, Any]:
+    """Begin before the first fixture, and before other plugins prepare the test."""
+    if _is_dry(item):
+        item.stash[_STAGE] = stage = dry_stage.DryStage()
+        # Should pytest be interrupted, no teardown follows.
+        item.config.add_cleanup(stage.end)
+        stage.begin()
+    return (yield)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, Any, Any]:
+    """End after the last fixture."""
+    try:
+        return (yield)
+    finally:
+        if (stage := item.stash.get(_STAGE, None)) is not None:
+            stage.end()
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_fixture_setup(
+    fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest
+) -> Generator[None, Any, Any]:
+    """Make, and end, fixtures that outlive the test as without the dry run."""
+    if fixturedef.scope == "function":
+        return (yield)
+    request.addfinalizer(_resume)  # the last of its finalizers to run
+    try:
+        with dry_stage.suspended():
+            return (yield)
+    finally:
+        request.addfinalizer(_suspend)  # the first
+
+
+def _suspend() -> None:
+    if (stage := dry_stage.current()) is not None:
+        stage.suspend()
+
+
+def _resume() -> None:
+    if (stage := dry_stage.current()) is not None:
+        stage.resume()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Say of an error of the test's own that it ran dry."""
+    report = yield
+    stage = item.stash.get(_STAGE, None)
+    own = call.excinfo is not None and not call.excinfo.errisinstance(
+        pytest.fail.Exception
+    )
+    if report.failed and own and stage is not None and stage.used:
+        report.sections.append(("torchtraceap", _ON_ERROR))
+    return report
+
+
+def _is_dry(item: pytest.Item) -> bool:
+    """Tell whether a test is to be in a dry run. Loads torch if it may be."""
+    try:
+        options = whole_body.options_of(item)
+    except TypeError:
+        return False  # The plugin says what is wrong.
+    names = getattr(item, "fixturenames", ())
+    if options is None and whole_body.NAME not in names:
+        return False
+    if importlib.util.find_spec("torch") is None:
+        return False
+    try:
+        device = checked_device((options or {}).get("device"))
+    except ValueError:
+        return False
+    return dry_stage.wants_stage(device or device_of(item.config))
+
+
+_FIXTURES = {"no_sync_stalls", "trace_check"}
+_MARKER = "no_sync_stalls"
+_LOOKS = {
+    "cuda": "looks for calls that blocked the CPU",
+    "dry": "runs tests dry, and looks for operators that would wait for one",
+    "cpu": "looks for operators on the CPU that would wait for one",
+}
+
+
+def pytest_report_collectionfinish(
+    config: pytest.Config, items: Sequence[pytest.Item]
+) -> str | list[str]:
+    """Say in which mode checks run, if any of the tests has one."""
+    number = sum(
+        not _FIXTURES.isdisjoint(getattr(item, "fixturenames", ()))
+        or item.get_closest_marker(_MARKER) is not None
+        for item in items
+    )
+    if not number:
+        return []
+    tests = "1 test uses" if number == 1 else f"{number} tests use"
+    return f"torchtraceap: {tests} its checks; {_device(config)}"
+
+
+def _device(config: pytest.Config) -> str:
+    if importlib.util.find_spec("torch") is None:
+        return "torch is not installed: stored traces can be checked, code cannot"
+    torch = sys.modules.get("torch")
+    if torch is None:  # Nor is it loaded only to say this.
+        return "each says whether it ran on a GPU"
+    # Unlike is_available, this leaves CUDA alone, so that tests can still fork.
+    here = bool(torch.cuda.device_count())
+    device = device_of(config)
+    if device == "auto":
+        device = "cuda" if here else "dry"
+    where = "a GPU is here" if here else "no GPU here"
+    return f"{where}: no_sync_stalls {_LOOKS[device]}"
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    """Name the checks that could not be made: nobody sees those of tests that pass."""
+    modes: Counter[str] = Counter()
+    not_made: list[str] = []
+    for reports in list(terminalreporter.stats.values()):
+        for report in reports:
+            if getattr(report, "when", None) != "teardown":
+                continue
+            found = dict(report.user_properties)
+            if mode := found.get("torchtraceap.mode"):
+                modes[mode] += 1
+            if checks := found.get("torchtraceap.not_checked"):
+                not_made.append(f"  {report.nodeid}: {checks}")
+    if (modes and config.get_verbosity() > 0) or not_made:
+        terminalreporter.section("torchtraceap")
+    if config.get_verbosity() > 0:
+        for mode, number in modes.items():
+            terminalreporter.line(f"{number} checked by: {mode}")
+    if not_made:
+        tests = "1 test" if len(not_made) == 1 else f"{len(not_made)} tests"
+        terminalreporter.line(f"Checks that could not be made, of {tests}:")
+        for line in not_made:
+            terminalreporter.line(line)

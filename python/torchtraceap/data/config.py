@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""config.py: settings from a TOML file or a dict, read and checked for their form.
+
+::
+
+    [patterns.sync_stall]
+    min_share = 0.02
+
+    [patterns.gc_pause]
+    enabled = false
+
+Beside ``patterns``, ``detector`` says which learned detector is asked (wish.py).
+
+Of a file with the name ``pyproject.toml``, the section ``[tool.torchtraceap]`` holds
+this. docs/rules.md is for users.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from torchtraceap import _core
+from torchtraceap.base.arguments import instead_of, of_type, wrong_number
+from torchtraceap.base.errors import ConfigError
+from torchtraceap.data.wish import AUTO, OFF
+
+Config = str | os.PathLike[str] | Mapping[str, Any]
+# By pattern: thresholds by name, and "enabled".
+Changes = dict[str, dict[str, float | bool]]
+
+_PROJECT = "pyproject.toml"
+_MOST = {"share": 1.0, "percent": 100.0}
+
+
+def read_changes(
+    config: Config | None, own: Mapping[str, Mapping[str, float]]
+) -> Changes:
+    """Return what a configuration sets to other than the default.
+
+    ``own`` are the thresholds of the user's own rules, which it may name as well.
+
+    Raises ConfigError for all that is wrong with it, TypeError if it is no
+    configuration.
+    """
+    if config is None:
+        return {}
+    if isinstance(config, Mapping):
+        return _changes(config, "config", own)
+    if isinstance(config, str | os.PathLike):
+        path = Path(os.fsdecode(config))
+        return _changes(read_section(path), str(path), own)
+    raise TypeError(f"config must be a path or a dict, but is {of_type(config)}")
+
+
+def read_detector(config: Config) -> str | None:
+    """Return which detector a configuration names, None: none; a file of weights by
+    its path, which is relative to the configuration's own folder.
+
+    Raises ConfigError for what is no text, or cannot be read.
+    """
+    if isinstance(config, Mapping):
+        section, origin, folder = config, "config", ""
+    else:
+        origin = os.fsdecode(config)
+        section = checked_table(read_section(Path(origin)), origin)
+        folder = os.path.dirname(origin)
+    value = section.get("detector")
+    if value is None or value in (AUTO, OFF):
+        return value
+    if not isinstance(value, str) or not value:
+        raise ConfigError(
+            f"{origin}: detector must be {AUTO!r}, {OFF!r} or a path, but is {value!r}"
+        )
+    return os.path.join(folder, value)
+
+
+def project_file() -> str | None:
+    """Return the ``pyproject.toml`` of the working folder if it has our section.
+
+    Raises ConfigError if there is one that cannot be read.
+    """
+    path = Path(_PROJECT)
+    if not path.is_file() or b"torchtraceap" not in _bytes(path):
+        return None
+    return _PROJECT if "torchtraceap" in _tools(_parsed(path)) else None
+
+
+def has_budget(config: str) -> bool:
+    """Tell whether a settings file has a budget beside its settings.
+
+    Raises ConfigError if it cannot be read.
+    """
+    section = read_section(Path(config))
+    return isinstance(section, Mapping) and "budget" in section
+
+
+def read_section(path: Path) -> object:
+    """Return what a TOML file says to us: of ``pyproject.toml``, its section.
+
+    Raises ConfigError if there is no such file or section, or it is no TOML.
+    """
+    document = _parsed(path)
+    if path.name != _PROJECT:
+        return document
+    if "torchtraceap" not in _tools(document):
+        raise ConfigError(f"{path} has no section [tool.torchtraceap]")
+    return _tools(document)["torchtraceap"]
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except (OSError, ValueError) as error:  # ValueError: no name of a file.
+        what = getattr(error, "strerror", None) or error
+        raise ConfigError(f"cannot read the configuration {path}: {what}") from error
+
+
+def _parsed(path: Path) -> dict[str, Any]:
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+    try:
+        return tomllib.loads(_bytes(path).decode("utf-8"))
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path} is no TOML: it is not UTF-8 ({error})") from error
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise ConfigError(f"{path} is no TOML: {error}") from error
+
+
+def _tools(document: dict[str, Any]) -> dict[str, Any]:
+    tools = document.get("tool")
+    return tools if isinstance(tools, dict) else {}
+
+
+def _changes(
+    section: object, origin: str, own: Mapping[str, Mapping[str, float]]
+) -> Changes:
+    known: dict[str, dict[str, tuple[float, str]]] = {
+        pattern.name: {} for pattern in _core.patterns()
+    }
+    for row in _core.thresholds():
+        known[row.pattern][row.name] = (row.default, row.unit)
+    for rule, thresholds in own.items():
+        known[rule] = {
+            name: (value, "share" if name == "min_share" else "")
+            for name, value in thresholds.items()
+        }
+    section = checked_table(section, origin)
+    for key in section:
+        # What a budget says is budget.py's to read.
+        if key not in ("patterns", "budget", "detector"):
+            hint = instead_of(key, ["patterns", "budget", "detector"])
+            raise ConfigError(f"{origin}: unknown key {key!r}; {hint}")
+    changes: Changes = {}
+    for pattern, table in checked_table(
+        section.get("patterns", {}), f"{origin}: patterns"
+    ).items():
+        where = f"{origin}: patterns.{pattern}"
+        if pattern not in known:
+            raise ConfigError(
+                f"{where}: there is no such pattern; {instead_of(pattern, known)}"
+            )
+        for name, value in checked_table(table, where).items():
+            if _is_change(f"{where}.{name}", name, value, known[pattern]):
+                changes.setdefault(pattern, {})[name] = value
+    return changes
+
+
+def _is_change(
+    where: str, name: str, value: object, known: dict[str, tuple[float, str]]
+) -> bool:
+    if name == "enabled":
+        if not isinstance(value, bool):
+            raise ConfigError(f"{where} must be true or false, but is {of_type(value)}")
+        return not value
+    if name not in known:
+        hint = instead_of(name, [*known, "enabled"])
+        raise ConfigError(f"{where}: there is no such threshold; {hint}")
+    default, unit = known[name]
+    if wrong := wrong_number(value, _MOST.get(unit)):
+        raise ConfigError(f"{where} {wrong}" + (f" (unit: {unit})" if unit else ""))
+    return value != default
+
+
+def checked_table(value: object, where: str) -> Mapping[str, Any]:
+    """Return ``value`` as a table. Raises ConfigError if it is none."""
+    if not isinstance(value, Mapping):
+        raise ConfigError(f"{where} must be a table, but is {of_type(value)}")
+    for key in value:
+        if not isinstance(key, str):
+            raise ConfigError(f"{where} must have names, but has {key!r}")
+    return value

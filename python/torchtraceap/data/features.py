@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""features.py: a report's windows and events as arrays, for training and for notebooks.
+
+Columns have one table, in the core; nothing here knows a name.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from torchtraceap import _core
+from torchtraceap.base.location import Location, read_location
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class FeatureColumn:
+    """What a column holds."""
+
+    name: str
+    type: str  #: As NumPy calls it.
+    unit: str
+    normalization: str  #: What it is divided by; "" if by nothing.
+    #: When a value is missing, NaN of a window and -1 of a token; "" if it never is.
+    missing: str
+    doc: str
+
+
+@dataclass(frozen=True, eq=False)
+class Features:
+    """The windows of a report and the events in them as arrays.
+
+    All are read-only views of the core's memory: nothing is copied, and the memory
+    lives as long as one of them does.
+    """
+
+    #: A row for each of ``report.windows``, in their order, or for so many neighbors as
+    #: were asked to be merged; float32. Shares are 0 to 1.
+    #: NaN stands where a column does not apply, as ``table()`` says: those of a device
+    #: in a trace without device work, the length of kernels where none ran.
+    windows: NDArray[np.float32] = field(repr=False)
+    columns: tuple[str, ...] = field(repr=False)  #: The names of its columns.
+    #: By name, a value for each event that a window counts, window after window, in
+    #: each by start.
+    tokens: dict[str, NDArray[np.generic]] = field(repr=False)
+    #: The tokens of window i are ``token_begin[i]`` to ``token_begin[i + 1]``; int64.
+    token_begin: NDArray[np.int64] = field(repr=False)
+    #: Of each token the number of its event in the trace, the row of ``Trace.columns``
+    #: and of the table of events; uint32. Says who it is, and is nothing to learn from.
+    row: NDArray[np.uint32] = field(repr=False)
+    #: Window i is ``report.windows[window_begin[i]:window_begin[i + 1]]``, one of them
+    #: unless they were merged; int64.
+    window_begin: NDArray[np.int64] = field(repr=False)
+    #: Of the definition of all columns and kinds. What was trained on arrays of another
+    #: fingerprint must not read these.
+    fingerprint: str
+    _trace: _core.Trace = field(repr=False)
+    _report: _core.Report = field(repr=False)
+
+    def names(self, tokens: Iterable[int]) -> list[str]:
+        """Return the names of the events of some tokens; IndexError for -1, none."""
+        return [self._trace.name(row) for row in self._rows(tokens)]
+
+    def locations(self, tokens: Iterable[int]) -> list[Location | None]:
+        """Return the lines of the program behind some tokens, as findings name them;
+        None of one for which the trace tells none; IndexError for -1, no token."""
+        frames = self._report.frames(self._rows(tokens))
+        return [read_location(frame) for frame in frames]
+
+    def _rows(self, tokens: Iterable[int]) -> list[int]:
+        numbers = list(tokens)
+        if wrong := [number for number in numbers if number < 0]:
+            raise IndexError(f"no token {wrong[0]}: in parent and launch -1 means none")
+        return [int(self.row[number]) for number in numbers]
+
+    @staticmethod
+    def table() -> tuple[FeatureColumn, ...]:
+        """Return what the columns of ``windows`` hold."""
+        return tuple(map(_read_column, _core.feature_columns()))
+
+    @staticmethod
+    def token_table() -> tuple[FeatureColumn, ...]:
+        """Return what the columns of ``tokens`` hold."""
+        return tuple(map(_read_column, _core.token_columns()))
+
+    @staticmethod
+    def kinds() -> dict[str, str]:
+        """Return what the numbers of a token's kind stand for, from 0 on: names, and
+        what each means."""
+        return dict(_core.event_kinds())
+
+
+def read_features(core: _core.Report, trace: _core.Trace, merge: int) -> Features:
+    """Compute the arrays of a report; of the same report anew each time."""
+    arrays = core.features(merge)
+    return Features(
+        windows=arrays.windows,
+        columns=tuple(column.name for column in _core.feature_columns()),
+        tokens=arrays.tokens,
+        token_begin=arrays.token_begin,
+        row=arrays.row,
+        window_begin=arrays.window_begin,
+        fingerprint=_core.feature_fingerprint(),
+        _trace=trace,
+        _report=core,
+    )
+
+
+def _read_column(core: _core.FeatureColumn) -> FeatureColumn:
+    return FeatureColumn(
+        core.name, core.type, core.unit, core.normalization, core.missing, core.doc
+    )

@@ -1,0 +1,290 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""load.py: the options of loading, checked, and the loading itself.
+
+What is not given is not set, so that every default is the core's own
+(cpp/trace/trace.h).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from numbers import Rational, Real
+from typing import Any, TypedDict
+
+from torchtraceap import _core
+from torchtraceap.base.arguments import checked_int, of_type
+from torchtraceap.base.errors import TraceError
+from torchtraceap.base.progress import Progress, reporting
+
+# More take memory (2 MiB each) and gain nothing.
+_MOST_THREADS = 256
+# Nanoseconds are counted in 64 bits.
+_MOST_US = 2**63 / 1000
+
+
+class LoadOptions(TypedDict, total=False):
+    """What ``load`` takes beside the source; it says what each means."""
+
+    recover: bool
+    threads: int | None
+    categories: Iterable[str] | None
+    skip_categories: Iterable[str] | None
+    steps: int | tuple[int, int] | None
+    time_range_us: tuple[float | None, float | None] | None
+    max_text_bytes: int | None
+    max_ratio: float | None
+    progress: bool | Progress | None
+
+
+@dataclass(frozen=True)
+class LoadPlan:
+    """Checked options, good for any number of loads."""
+
+    settings: dict[str, Any] = field(default_factory=dict)  # Of _core.LoadOptions.
+    steps: tuple[int, int] | None = None
+    progress: bool | Progress | None = None
+
+    def core_options(self, **more: Any) -> _core.LoadOptions:
+        """Return the core's options, with ``more`` in place of what is set here."""
+        options = _core.LoadOptions()
+        for name, value in (self.settings | more).items():
+            setattr(options, name, value)
+        return options
+
+
+def plan_load(
+    recover: bool = False,
+    threads: int | None = None,
+    categories: Iterable[str] | None = None,
+    skip_categories: Iterable[str] | None = None,
+    steps: int | tuple[int, int] | None = None,
+    time_range_us: tuple[float | None, float | None] | None = None,
+    max_text_bytes: int | None = None,
+    max_ratio: float | None = None,
+    progress: bool | Progress | None = None,
+) -> LoadPlan:
+    """Check the options of ``load``; a TypeError or ValueError names what is wrong."""
+    settings: dict[str, Any] = {}
+    if not isinstance(recover, bool):
+        raise TypeError(f"recover must be True or False, but is {of_type(recover)}")
+    if recover:
+        settings["recover"] = True
+    if threads is not None:
+        settings["threads"] = checked_int("threads", threads, 1, _MOST_THREADS)
+    if max_text_bytes is not None:
+        settings["max_text_bytes"] = checked_int(
+            "max_text_bytes", max_text_bytes, 1, 2**64 - 1
+        )
+    if max_ratio is not None:
+        settings["max_ratio"] = _checked_ratio(max_ratio)
+    if categories is not None or skip_categories is not None:
+        settings["categories"] = _kept_categories(categories, skip_categories)
+    if time_range_us is not None:
+        if steps is not None:
+            raise ValueError(
+                "steps and time_range_us exclude each other: steps stands for the time "
+                "range of those steps"
+            )
+        settings |= _time_range(time_range_us)
+    if not (progress is None or isinstance(progress, bool) or callable(progress)):
+        raise TypeError(
+            "progress must be True, False, None or a callable that takes fraction, "
+            f"text_bytes and events, but is {of_type(progress)}"
+        )
+    return LoadPlan(settings, _checked_steps(steps), progress)
+
+
+def _checked_ratio(ratio: object) -> float:
+    if isinstance(ratio, bool) or not isinstance(ratio, Real):
+        raise TypeError(f"max_ratio must be a number, but is {of_type(ratio)}")
+    number = _as_float(ratio)
+    if not number > 0:
+        raise ValueError(f"max_ratio must be greater than 0, but is {number}")
+    return number
+
+
+def _checked_steps(steps: object) -> tuple[int, int] | None:
+    if steps is None:
+        return None
+    both = steps if isinstance(steps, Sequence) else (steps, steps)
+    if isinstance(steps, str | bytes) or len(both) != 2:
+        raise TypeError("steps must be the number of a step or a pair (first, last)")
+    first, last = (checked_int("steps", number, 0, 2**63 - 1) for number in both)
+    if first > last:
+        raise ValueError(f"steps must be (first, last), but {first} is after {last}")
+    return first, last
+
+
+def _kept_categories(
+    categories: Iterable[str] | None, skip_categories: Iterable[str] | None
+) -> int:
+    mask = 2**64 - 1
+    if categories is not None:
+        mask = _mask("categories", categories)
+    if skip_categories is not None:
+        mask &= ~_mask("skip_categories", skip_categories)
+    if mask & (2 ** len(_core.category_names()) - 1) == 0:
+        raise ValueError("categories and skip_categories leave no category to load")
+    return mask
+
+
+def _mask(option: str, names: object) -> int:
+    if isinstance(names, str | bytes) or not isinstance(names, Iterable):
+        raise TypeError(
+            f"{option} must be a list of names such as ['kernel'], but is "
+            f"{of_type(names)}"
+        )
+    mask = 0
+    for name in names:
+        if not isinstance(name, str):
+            raise TypeError(
+                f"{option} must hold names of type str, but one is {of_type(name)}"
+            )
+        number = _core.category_number(name) if name.isascii() else None
+        if number is None:
+            raise ValueError(
+                f"{option}: {name[:80]!r} is no category; there are "
+                + ", ".join(_core.category_names())
+            )
+        mask |= 1 << number
+    return mask
+
+
+def _time_range(time_range: object) -> dict[str, int]:
+    if (
+        isinstance(time_range, str | bytes)
+        or not isinstance(time_range, Sequence)
+        or len(time_range) != 2
+    ):
+        raise TypeError(
+            "time_range_us must be a pair (begin, end) of microseconds, either of "
+            "which may be None"
+        )
+    names = ("begin_ns", "end_ns")
+    bounds = {
+        name: _nanoseconds(bound)
+        for name, bound in zip(names, time_range, strict=True)
+        if bound is not None
+    }
+    if len(bounds) == 2 and bounds["begin_ns"] >= bounds["end_ns"]:
+        begin, end = time_range
+        raise ValueError(
+            f"time_range_us must end after it begins, but is ({begin}, {end})"
+        )
+    return bounds
+
+
+def _nanoseconds(us: object) -> int:
+    if isinstance(us, bool) or not isinstance(us, Real):
+        raise TypeError(f"time_range_us must hold numbers or None, not {of_type(us)}")
+    if not abs(_as_float(us)) < _MOST_US:
+        raise ValueError(
+            "time_range_us must hold times that a trace can have (None leaves an end "
+            f"open), but one is {_as_float(us)}"
+        )
+    # Exactly as the core reads the same number in a file.
+    return round(Fraction(us if isinstance(us, Rational) else float(us)) * 1000)
+
+
+def _as_float(number: Real) -> float:
+    try:
+        return float(number)
+    except OverflowError:
+        return float("inf")
+
+
+Readable = str | os.PathLike[str] | bytes | bytearray | memoryview
+Source = Readable | _core.Trace
+
+
+def read_trace(source: Readable, plan: LoadPlan) -> _core.Trace:
+    """Load a trace. Raises TypeError for other sources, and what the core raises."""
+    read, title = _reader(source)
+    with reporting(plan.progress, title) as report:
+        if plan.steps is None:
+            trace = read(plan.core_options(progress=report))
+        else:
+            # Twice, so that the whole is never in memory: not its Python frames.
+            stamp = _stamp(source)
+            first = plan.core_options(
+                categories=_core.step_categories(), progress=_part(report, 0)
+            )
+            begin_ns, end_ns = _core.step_range(read(first), *plan.steps)
+            second = plan.core_options(
+                begin_ns=begin_ns, end_ns=end_ns, progress=_part(report, 1)
+            )
+            trace = read(second)
+            if _stamp(source) != stamp:
+                path = os.fsdecode(source)  # type: ignore[arg-type]
+                hint = "Load it again when it is whole."
+                message = f"{path}: the file was changed while it was read. {hint}"
+                raise TraceError(message, path, "changed", hint)
+        if report is not None:
+            report(1.0, trace.text_bytes, len(trace) + trace.left_out)
+        return trace
+
+
+def wanted_source(what: str, source: object) -> str:
+    """Return the message for a source that is none of ``what``."""
+    text = f"source must be {what}, but is {of_type(source)}"
+    return text + (f": {hint}" if (hint := instead(source)) else "")
+
+
+def instead(source: object) -> str:
+    """Return what to pass instead of an iterable that is no list of sources."""
+    if isinstance(source, Mapping):
+        return "of a trace that is loaded already, pass json.dumps(trace).encode()"
+    if hasattr(source, "read"):
+        return "of an open file, pass its path, or the bytes that it holds"
+    return ""
+
+
+def _reader(source: Readable) -> tuple[Callable[[_core.LoadOptions], _core.Trace], str]:
+    """Return what reads the source, any number of times, and what to call it."""
+    if isinstance(source, str | os.PathLike):
+        path = os.fsdecode(source)
+        title = os.path.basename(path)
+        try:
+            path.encode()
+        except UnicodeEncodeError:  # A name of bytes that are no UTF-8.
+            with open(path, "rb") as file:
+                data = file.read()
+        else:
+            return lambda options: _core.load_file(path, options), title
+    elif isinstance(source, bytes | bytearray | memoryview):
+        data, title = bytes(source), "trace"
+    else:
+        raise TypeError(wanted_source("a path or bytes", source))
+    return lambda options: _core.load_bytes(data, options), title
+
+
+def _stamp(source: Readable) -> tuple[int, ...]:
+    """Return what tells one state of a file from the next; nothing of bytes."""
+    if not isinstance(source, str | os.PathLike):
+        return ()
+    with contextlib.suppress(OSError):  # The core says best what is wrong.
+        found = os.stat(source)
+        return (found.st_ino, found.st_size, found.st_mtime_ns)
+    return ()
+
+
+def _part(report: Progress | None, number: int) -> Progress | None:
+    """Return what reports the first (0) or second half (1) of two passes."""
+    if report is None:
+        return None
+    return lambda fraction, text_bytes, events: report(
+        (number + fraction) / 2, text_bytes, events
+    )
+
+
+def refuse_loading(given: Sequence[str], source: str, instead: str) -> None:
+    """Raise TypeError if options of loading are given for what is loaded already."""
+    if given:
+        raise TypeError(
+            f"{', '.join(given)}: options of loading do not apply to {source}, which "
+            f"is loaded already. {instead}."
+        )

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""wish.py: which detector is wanted: the bundled one, none, or a file of weights."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+from torchtraceap.base.arguments import of_type
+
+AUTO, OFF = "auto", "off"
+#: Says which where nobody else does: tests, CI and child processes switch it off by it.
+VARIABLE = "TORCHTRACEAP_DETECTOR"
+
+Wish = str | os.PathLike[str]
+
+
+def checked_wish(
+    detector: Wish,
+    configured: str | None = None,
+    environment: Mapping[str, str] = os.environ,
+) -> str:
+    """Return "auto", "off" or the path of a file of weights.
+
+    What is not "auto" holds; then what the environment says; then what is configured.
+
+    Raises TypeError if it is no text and no path, ValueError if it is empty.
+    """
+    if not isinstance(detector, str | os.PathLike):
+        raise TypeError(
+            "detector must be 'auto', 'off' or the path of a file of weights, but is "
+            f"{of_type(detector)}"
+        )
+    wish = os.fsdecode(detector)
+    if not wish:
+        raise ValueError("detector must be 'auto', 'off' or a path, but is empty")
+    if wish != AUTO:
+        return wish
+    return environment.get(VARIABLE) or configured or AUTO

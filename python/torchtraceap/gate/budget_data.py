@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""budget_data.py: the limits of a budget, and what breaks one, as data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields
+
+from torchtraceap.base.location import Location
+from torchtraceap.data.findings import Finding
+
+#: In ``Budget.patterns``: what holds for every pattern, where it sets no other.
+EVERY = "*"
+VERDICTS = ("ok", "degraded", "unusable")  # Of the quality, best first.
+
+
+@dataclass(frozen=True)
+class PatternLimits:
+    """What findings of one pattern may cost. None: anything."""
+
+    max_count: float | None = None  # Occurrences.
+    max_wasted_us: float | None = None
+    max_share: float | None = None  # Of ``TraceFacts.device_time_us``, 0 to 1.
+    over_us: float | None = None  # What cost less does not count, each on its own.
+    allow: tuple[str, ...] = ()  # Places and operators that do not count.
+
+
+@dataclass(frozen=True)
+class Violation:
+    """A limit that a trace breaks, or of which it cannot be told whether it does."""
+
+    limit: str  # As in the budget: ``min_busy``, ``patterns.sync_stall.max_count``.
+    allowed: float | str  # A text for ``min_quality``.
+    found: float | str | None  # None: no figure can be given.
+    message: str  # One line with the place and the figures, safe to print.
+    finding: Finding | None = None  # The costliest that counts.
+    location: Location | None = None  # Of that finding.
+    known: bool = True  # False: it cannot be told.
+    findings: tuple[Finding, ...] = ()  # All that count, costliest first.
+    why: str = ""  # It cannot be told; many limits may share one reason.
+
+
+@dataclass(frozen=True)
+class BudgetData:
+    """What a trace may cost. None: no limit."""
+
+    max_gap_us: float | None = None  # Longest pause between work, of each device.
+    min_busy: float | None = None  # Busy share of each device, 0 to 1.
+    max_step_us: float | None = None  # Of the longest step.
+    max_median_step_us: float | None = None
+    max_kernels_per_step: float | None = None  # Of the step that launches most.
+    max_wasted_share: float | None = None  # Of all findings together, 0 to 1.
+    min_quality: str | None = None  # One of VERDICTS.
+    unknown: str = "fail"  # Or "pass": what cannot be told breaks no limit.
+    patterns: Mapping[str, PatternLimits] = field(default_factory=dict)
+
+    def lines(self) -> Iterator[tuple[str, float | str]]:
+        """Yield the name and the value of each limit."""
+        for name in LIMITS:
+            if (value := getattr(self, name)) is not None:
+                yield name, value
+        for pattern, limits in self.patterns.items():
+            for name in PATTERN_LIMITS:
+                if (value := getattr(limits, name)) is not None:
+                    yield f"patterns.{pattern}.{name}", value
+
+
+#: The limits of a budget and of a pattern, in the order of their fields.
+_NO_LIMITS = ("unknown", "patterns")
+LIMITS = tuple(
+    f.name for f in fields(BudgetData) if f.name not in ("unknown", "patterns")
+)
+PATTERN_LIMITS = ("max_count", "max_wasted_us", "max_share")
+#: Those of both that limit times or shares of time, which a simulation only assumes.
+TIME_LIMITS = (
+    "max_gap_us",
+    "min_busy",
+    "max_step_us",
+    "max_median_step_us",
+    "max_wasted_share",
+    "max_wasted_us",
+    "max_share",
+)
+
+#: Why a limit cannot be told.
+NO_DEVICE = "the trace has no device work"
+NO_STEPS = "the trace has no steps; call prof.step() after each"
+INCOMPLETE = "records of the device are missing from the trace"
+SIMULATED = "the trace is simulated by a dry run: no time in it was measured"
+BY_TIMES = (
+    "the trace is simulated by a dry run: what rules find in it hangs on its times"
+)
+UNLISTED = "the trace is simulated by a dry run, and does not list its waits"
+
+
+def untold(
+    limit: str, allowed: float | str, why: str, found: float | None = None
+) -> Violation:
+    """Return what stands for a limit of which nothing can be said."""
+    value = repr(allowed) if isinstance(allowed, str) else f"{allowed:g}"
+    message = f"{limit} = {value} cannot be told: {why}"
+    return Violation(limit, allowed, found, message, known=False, why=why)

@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""finding_text.py: a finding and what fixing it gains, in words.
+
+All text from the trace passes through `printable`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from torchtraceap.base.location import NAME_WIDTH, place_text
+from torchtraceap.base.safe_text import printable
+from torchtraceap.base.units import share_text, time_text, with_micro_sign
+
+if TYPE_CHECKING:
+    from torchtraceap.data.events import Unexplained
+    from torchtraceap.data.facts import TraceFacts
+    from torchtraceap.data.findings import Finding
+    from torchtraceap.data.replay import Gain
+    from torchtraceap.report_data import ReportData
+
+
+def gain_text(finding: Finding, report: ReportData) -> str:
+    """Say what the replay gains: no bound, but of an estimate, which is one itself."""
+    gain = finding.recoverable_us
+    if finding.basis == "model":
+        return "by the detector, unproven"
+    if gain is None:
+        return ""
+    why = "" if gain else _why_nothing(finding, report)
+    return f"{_high_text(finding)} recoverable{why}"
+
+
+def gain_range(finding: Finding) -> str:
+    """Write the same with what is counted on, where that is something: ``265 ms to 354
+    ms``; "" if the gain is not known.
+    """
+    low_us, high_us = finding.recoverable_low_us, finding.recoverable_us
+    if high_us is None:
+        return ""
+    return range_text(low_us, high_us) if low_us else _high_text(finding)
+
+
+def range_text(low_us: float, high_us: float) -> str:
+    """Write a gain as a range; one of which nothing is sure by its upper end."""
+    if low_us:
+        return f"{time_text(low_us)} to {time_text(high_us)}"
+    return f"{'up to ' if high_us else ''}{time_text(high_us)}"
+
+
+def order_text(report: ReportData) -> str:
+    """Say what the findings are listed by: "largest gain", where one is known."""
+    if not report.trace.working_devices:  # Of a host alone they are not sorted so.
+        return "most wasted time"
+    known = any(finding.recoverable_us for finding in report.rule_findings)
+    return "largest gain" if known else "most wasted time"
+
+
+def _high_text(finding: Finding) -> str:
+    gain = finding.recoverable_us or 0
+    how = "up to " if finding.basis == "estimate" else "about "
+    return f"{how if gain else ''}{time_text(gain)}"
+
+
+def _why_nothing(finding: Finding, report: ReportData) -> str:
+    """Say why a fix gains nothing, where the report knows."""
+    if finding.edit == "overlap":  # It was let begin as early as it can.
+        return ": an earlier start gains nothing"
+    limits = [stage.verdict for stage in report.story if stage.id == "limit"]
+    if finding.idle_us == 0 and limits == ["host"]:
+        return ": the host is the limit"
+    if len({row.pid for row in report.balance}) > 1:
+        return ": another process of the trace takes longer"
+    return ""
+
+
+def _sure_text(gain: Gain) -> str:
+    """Say how much of a gain of all fixes may be counted on."""
+    if gain.low_us:
+        return f"; the {time_text(gain.low_us)} may be counted on"
+    if gain.high_us:
+        return "; none of it is sure, as what takes the place costs time too"
+    return ""
+
+
+def replayed_texts(report: ReportData) -> Iterator[str]:
+    """Say what all fixes together would gain, or why nothing is said of it.
+
+    Whoever reads this may know neither what a replay is nor why its low end is 0: both
+    are said here.
+    """
+    recovery = report.recovery
+    if recovery.refusal:
+        yield (
+            f"What fixes would gain is not said, for a replay of this trace would "
+            f"mislead: {recovery.refusal}."
+        )
+    elif gain := recovery.together:
+        span_us = report.trace.span_us
+        left_out = sum(bool(doubt) for doubt in recovery.doubts)
+        # A dry run's list has no gains, nor has what no rule explains.
+        priced = len(recovery.gains) - left_out
+        whole = priced == len(report.findings)
+        all_of = "all of them" if whole else f"{priced} of them"
+        if priced == 1 and whole:
+            all_of = "it"
+        if left_out:
+            doubt = next(doubt for doubt in recovery.doubts if doubt)
+            yield f"No gain is given for {left_out}: {doubt}."
+        yield (
+            f"With {all_of} fixed: {range_text(gain.low_us, gain.high_us)} less of "
+            f"{time_text(span_us)} ({share_text(gain.high_us, span_us)}), by a replay "
+            f"of the recording without what the fixes take away{_sure_text(gain)}."
+        )
+    elif recovery.together_doubt:
+        yield (f"No gain is given for all of them together: {recovery.together_doubt}.")
+    if recovery.fidelity and any(recovery.gains):
+        yield recovery.fidelity.caveat
+
+
+_NOTABLE = 0.01  # Of the time: from here on the devices' own delay is said.
+_MOST_PLACES = 10  # Of one pattern, before the core gathers the rest.
+NO_LINES = (
+    "No source lines: the trace has no Python frames here. Record it with "
+    "torch.profiler.profile(with_stack=True)."
+)
+
+
+def place_of(finding: Finding, report: ReportData) -> str:
+    """Write where a finding is: a line, an operator, or why there is neither."""
+    place = place_text(finding.location, finding.operator, finding.deepest)
+    return (place or _nowhere(finding, report.findings)) + _whose(finding, report.trace)
+
+
+def message_text(finding: Finding) -> str:
+    """Write what happened there, in a sentence."""
+    return with_micro_sign(printable(finding.message))
+
+
+def wasted_text(finding: Finding) -> str:
+    """Write what a finding cost; of an estimate, that it is a bound. A model's claims
+    no time, so it has none."""
+    if finding.basis == "model":
+        return "-"
+    most = "up to " if finding.basis == "estimate" else ""
+    return most + time_text(finding.wasted_us)
+
+
+def wasted_share(finding: Finding, whole_us: float) -> str:
+    """Write what share of the time that is."""
+    return share_text(finding.wasted_us, 0 if finding.basis == "model" else whole_us)
+
+
+def why_none(report: ReportData) -> str:
+    """Say what it means that a report has no findings."""
+    if report.quality.verdict == "unusable":
+        return "none can be given for this trace."
+    if not report.trace.working_devices:
+        only = "loaded" if report.is_part else "in this trace"
+        return f"none on the host's side, the only one {only}."
+    if report.quality.incomplete:
+        return "none, but device records are missing: that says nothing of the program."
+    left_us = sum(row.unattributed_us for row in report.balance)
+    total_us = report.trace.device_time_us
+    if left_us >= total_us / 2:
+        # No finding, but nothing healthy either.
+        share = share_text(left_us, total_us)
+        return f"none by these rules; {share} of the time is idle and unexplained."
+    return "none."
+
+
+def left_texts(report: ReportData) -> Iterator[str]:
+    """Say how much time no finding explains; nothing without a balance."""
+    if not report.balance:
+        return
+    total_us = report.trace.device_time_us
+    delay_us = sum(row.delay_us for row in report.balance)
+    if delay_us < _NOTABLE * total_us:
+        delay_us = 0.0
+    left_us = sum(row.unattributed_us for row in report.balance) - delay_us
+    left, share = time_text(left_us), share_text(left_us, total_us)
+    most = "at most " if report.quality.incomplete else ""
+    yield f"Unattributed: {most}{left} ({share}) that no rule explains."
+    if delay_us:
+        delay, share = time_text(delay_us), share_text(delay_us, total_us)
+        yield (
+            f"Kernel-to-kernel delay: {most}{delay} ({share}) in gaps under 3 µs "
+            "between queued kernels; fewer, larger kernels have less of it."
+        )
+
+
+def stretch_texts(report: ReportData) -> Iterator[str]:
+    """Say when the longest unexplained stretches were, and what the host did."""
+    for stretch in sorted(report.unexplained, key=lambda s: -s.duration_us)[:3]:
+        yield _stretch(stretch, report.trace)
+
+
+def advice_of(findings: Sequence[Finding]) -> list[tuple[str, str]]:
+    """Return each pattern with its advice once, in the order of the findings.
+
+    One pattern may have several: by sub-type, device or vendor.
+    """
+    return list(dict.fromkeys((f.pattern, f.advice) for f in findings))
+
+
+def _stretch(stretch: Unexplained, trace: TraceFacts) -> str:
+    during = stretch.during
+    name = printable(during.name, NAME_WIDTH) if during else "no event for most of it"
+    start = time_text(stretch.start_us - trace.start_us)
+    where = "on the host"
+    if trace.processes > 1:
+        where = f"in process {printable(str(stretch.pid), NAME_WIDTH)}"
+    return f"{time_text(stretch.duration_us)} from +{start}; {where}: {name}"
+
+
+def _whose(finding: Finding, trace: TraceFacts) -> str:
+    """Say which processes without a device a finding is of, if not of all."""
+    those = finding.processes
+    if len(those) >= trace.processes:
+        return ""
+    if len(those) == 1:
+        return f" (process {printable(str(those[0]), NAME_WIDTH)})"
+    return f" ({len(those):,} of {trace.processes:,} processes)"
+
+
+def _nowhere(finding: Finding, findings: Sequence[Finding]) -> str:
+    """Say what is true of a finding without a place.
+
+    It may be what the core gathers, small places and those beyond the ten costliest
+    of a pattern, or events around which the trace has no frame and no operator.
+    """
+    others = sum(f.pattern == finding.pattern for f in findings) - 1
+    if others >= _MOST_PLACES:
+        return "(elsewhere)"
+    # One event is not gathered from several places.
+    if finding.count == 1 or not any(f.location for f in findings):
+        return "(no source line)"
+    return "(no single place)"

@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""heading.py: how a summary begins: the trace, its quality, where the time went."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from torchtraceap.base.location import NAME_WIDTH, place_text
+from torchtraceap.base.safe_text import printable
+from torchtraceap.base.text_table import wrapped
+from torchtraceap.base.units import counted, share_text, time_text, with_micro_sign
+
+if TYPE_CHECKING:
+    from torchtraceap.data.facts import (
+        Balance,
+        Note,
+        Quality,
+        Simulated,
+        Stage,
+        TraceFacts,
+    )
+    from torchtraceap.data.replay import CriticalPath
+    from torchtraceap.report_data import ReportData
+
+
+class OfDevice(Protocol):
+    """A row of a report that is of one device."""
+
+    @property
+    def device(self) -> int | None: ...
+    @property
+    def pid(self) -> int | str | None: ...
+
+
+def device_text(row: OfDevice, report: ReportData) -> str:
+    """Write a device's number, in a file of several ranks with its process: ``0``,
+    ``0 of process 4242``.
+    """
+    if row.device not in report.numbers_alike:
+        return str(row.device)
+    whose = "an unknown process" if row.pid is None else f"process {row.pid}"
+    return f"{row.device} of {printable(whose, NAME_WIDTH)}"
+
+
+_NOTABLE = 0.01  # Of the path: kinds of time below are left out.
+_MOST_PLACES = 3
+
+
+def kinds_text(by_category: Mapping[str, float]) -> str:
+    """Write what a path is made of, the most first: ``host 61.0 %, compute 38.2 %``."""
+    whole = sum(by_category.values())
+    kinds = sorted(by_category.items(), key=lambda item: -item[1])
+    return ", ".join(
+        f"{name.replace('_', ' ')} {share_text(us, whole)}"
+        for name, us in kinds
+        if us >= _NOTABLE * whole and us > 0
+    )
+
+
+def path_line(path: CriticalPath) -> str:
+    """Write the path of the whole trace, with the places it is longest at."""
+    kinds = kinds_text(path.by_category) or "nothing"
+    text = f"Critical path, the chain of work that sets the trace's length: {kinds}"
+    places = [
+        f"{place.strip()} ({time_text(p.us)})"
+        for p in path.places
+        if p.us >= _NOTABLE * path.span_us and (place := place_text(p.location, p.name))
+    ][:_MOST_PLACES]
+    return text + (f"; longest at {', '.join(places)}." if places else ".")
+
+
+_MOST_DEVICES = 16  # The largest machines that one process feeds.
+# Warnings to be told of whatever the verdict: they say what the figures are of.
+_ALWAYS_SAID = {
+    "filtered",
+    "graph_launches_few_kernels",
+    "launches_after_recording",
+    "launches_without_work",
+    "merged_devices",
+    "outlier_times",
+    "several_processes",
+    "work_overruns",
+    "work_without_launch",
+}
+
+
+def heading_lines(report: ReportData) -> Iterator[str]:
+    """Yield what the trace is, how far to trust it, its balance and its story."""
+    trace = report.trace
+    yield printable(trace.path)
+    yield from wrapped(", ".join(fact_texts(report)), "  ")
+    yield from wrapped(simulated_text(trace.simulated), "  ")
+    yield from _quality(report.quality, sum(d.events for d in trace.devices))
+    for row in report.balance[:_MOST_DEVICES]:
+        if row.device is None:
+            line = _host_balance(row, several=trace.processes > 1)
+        else:
+            line = _balance(row, device_text(row, report), report.quality.incomplete)
+        yield from wrapped(line, "  ")
+    if more := report.balance[_MOST_DEVICES:]:
+        what = (
+            ("more process", "more processes") if trace.processes else ("more device",)
+        )
+        yield f"and {counted(len(more), *what)} in report.balance"
+    yield from _story(report.story)
+
+
+def fact_texts(report: ReportData) -> list[str]:
+    """Write what the trace is: events, time, steps, rank, devices, processes."""
+    trace = report.trace
+    parts = [counted(trace.events, "event"), time_text(trace.span_us)]
+    if report.steps:
+        parts.append(counted(len(report.steps), "step"))
+    if trace.rank is not None and (trace.world_size or 0) > 1:
+        parts.append(f"rank {trace.rank} of {trace.world_size}")
+    parts.append(_devices(trace, "loaded" if report.is_part else "recorded"))
+    if trace.processes > 1:
+        parts.append(counted(trace.processes, "process", "processes"))
+    return parts
+
+
+def simulated_text(assumed: Simulated | None) -> str:
+    """Say that no time was measured, and what was assumed; "" of a recording."""
+    if assumed is None:
+        return ""
+    gpu = printable(assumed.gpu, NAME_WIDTH) or "an unnamed GPU"
+    host = "host time"
+    if assumed.host_us_per_op is not None:
+        host = f"{time_text(assumed.host_us_per_op)} of host time"
+    return (
+        f"No time here was measured: a dry run simulated it, with {host} assumed for "
+        f"each operator and kernels as estimated for {gpu}."
+    )
+
+
+# What the lines above have not said yet.
+_STORY = {
+    "limit": "Limit",
+    "work": "Busy with",
+    "overlap": "Overlap",
+    "gain": "What matters most",
+}
+
+
+def _story(story: Sequence[Stage]) -> Iterator[str]:
+    """Write the stages that say more than the balance, in at most six lines."""
+    for stage in story:
+        if stage.id not in _STORY or not stage.known:
+            continue
+        # Under 3 % of the time it is no news that nothing hides a copy.
+        if stage.id == "overlap" and stage.severity in (None, "low"):
+            continue
+        text = f"{_STORY[stage.id]}: {_lowered(answer_text(stage))}"
+        yield from wrapped(text, "  ")
+
+
+def answer_text(stage: Stage) -> str:
+    """Write the answer of a stage of the story."""
+    return with_micro_sign(printable(stage.answer))
+
+
+def _lowered(answer: str) -> str:
+    """Begin with a small letter, unless the first word is no word of ours."""
+    first = answer.partition(" ")[0]
+    return answer[:1].lower() + answer[1:] if first.istitle() else answer
+
+
+def said_notes(quality: Quality, device_events: int) -> list[Note]:
+    """Return the warnings to be told of although they do not change the verdict."""
+    notes = [note for note in quality.warnings if note.verdict == "ok"]
+    return [note for note in notes if _is_said(note, device_events)]
+
+
+def _is_said(note: Note, device_events: int) -> bool:
+    """Tell whether a note is for the summary though the verdict is "ok"."""
+    if note.kind == "work_without_id":
+        return note.count * 2 > device_events
+    return note.kind in _ALWAYS_SAID
+
+
+def _quality(quality: Quality, device_events: int) -> Iterator[str]:
+    said = said_notes(quality, device_events)
+    if quality.verdict != "ok":
+        yield f"Quality: {quality.verdict}"
+        for note in (*quality.reasons, *said):
+            yield from wrapped(f"- {printable(note.detail)}", "  ")
+        rate = quality.linking_rate
+        if rate is not None and rate < 1:
+            text = f"Launches are known of {share_text(rate, 1)} of the device events."
+            yield from wrapped(f"- {text}", "  ")
+    else:
+        for note in said:
+            yield from wrapped(f"Note: {printable(note.detail)}", "  ")
+
+
+def _devices(trace: TraceFacts, verb: str) -> str:
+    working = trace.working_devices
+    if not working:
+        listed = counted(len(trace.devices), "device")
+        return f"{listed} listed, no work {verb}" if trace.devices else "CPU only"
+    # A trace may list the machine's devices by other numbers than its work has.
+    names = {d.name for d in working if d.name} or {d.name for d in trace.devices}
+    text = " and ".join(sorted(names - {""})) or "device without a name"
+    text = printable(text, NAME_WIDTH)
+    return text if len(working) == 1 else f"{len(working)} × {text}"
+
+
+def _balance(row: Balance, device: str, incomplete: bool) -> str:
+    idle = [(us, name) for name, us in row.idle_us.items() if us > 0]
+    shares = [
+        f"{name} {share_text(us, row.span_us)}" for us, name in sorted(idle)[::-1]
+    ]
+    shares.append(f"unattributed {share_text(row.unattributed_us, row.span_us)}")
+    # What is not in the trace may have filled any gap.
+    least, most = (" at least", " at most,") if incomplete else ("", "")
+    text = (
+        f"Device {device}: busy{least} {share_text(row.busy_us, row.span_us)} "
+        f"({time_text(row.busy_us)} of {time_text(row.span_us)}); "
+        f"idle{most} by cause: {', '.join(shares)}"
+    )
+    excess = [(us, name) for name, us in row.excess_us.items() if us > 0]
+    if excess:
+        shares = [
+            f"{n} {share_text(us, row.span_us)}" for us, n in sorted(excess)[::-1]
+        ]
+        text += f"; wasted while busy: {', '.join(shares)}"
+    return text
+
+
+def _host_balance(row: Balance, several: bool) -> str:
+    of = f" of process {printable(str(row.pid), NAME_WIDTH)}" if several else ""
+    parts = [(us, name) for name, us in row.idle_us.items() if us > 0]
+    parts.append((row.busy_us, "operators"))
+    shares = [f"{n} {share_text(us, row.span_us)}" for us, n in sorted(parts)[::-1]]
+    shares.append(f"unattributed {share_text(row.unattributed_us, row.span_us)}")
+    return f"CPU{of}: {', '.join(shares)} (of {time_text(row.span_us)})"

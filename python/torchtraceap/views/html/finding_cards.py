@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""finding_cards.py: findings as notebook and page show them, with their code."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from torchtraceap.views.finding_text import (
+    gain_range,
+    place_of,
+    wasted_share,
+    wasted_text,
+)
+from torchtraceap.views.html.code_excerpt import SourceLine, code_excerpt
+from torchtraceap.views.html.colors import family
+from torchtraceap.views.stretches import ranges_text
+
+if TYPE_CHECKING:
+    from torchtraceap.data.findings import Finding
+    from torchtraceap.report_data import ReportData
+
+_MOST_RANGES = 12
+
+
+class Card(NamedTuple):
+    """A finding with what is written around it."""
+
+    finding: Finding
+    place: str
+    color: str
+    wasted: str
+    share: str  # Of the time.
+    gain: str  # "" if not known.
+    windows: str  # Their numbers.
+    code: tuple[SourceLine, ...]  # Empty: not the user's, or not at hand.
+
+    @property
+    def line(self) -> tuple[SourceLine, ...]:
+        """The line of code alone, without its indentation."""
+        return tuple(x._replace(text=x.text.strip()) for x in self.code if x.here)
+
+
+def finding_cards(report: ReportData, most: int | None = None) -> list[Card]:
+    """Return the first findings, or all."""
+    return [
+        Card(
+            finding,
+            place_of(finding, report),
+            family(finding.pattern),
+            wasted_text(finding),
+            wasted_share(finding, report.trace.device_time_us),
+            gain_range(finding),
+            ranges_text(finding.windows, _MOST_RANGES),
+            _code(finding),
+        )
+        for finding in report.findings[:most]
+    ]
+
+
+def _code(finding: Finding) -> tuple[SourceLine, ...]:
+    where = finding.location
+    if where is None or not where.user:
+        return ()  # Code of libraries is nobody's to change.
+    line = where.begins if where.line is None else where.line
+    return () if line is None else tuple(code_excerpt(where.file, line))

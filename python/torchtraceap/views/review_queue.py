@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""review_queue.py: windows that a person had best look at, for training to learn from.
+
+Each is a dict that JSON takes; ``cpu``, ``gpu`` and ``pattern`` are for the person.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from torchtraceap import _core
+from torchtraceap.base.location import read_location
+from torchtraceap.detection.detection import SIDES
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from torchtraceap.detection.detection import Detection
+    from torchtraceap.report_data import ReportData
+
+#: Windows in a queue, where nobody says how many.
+MOST = 50
+_MOST_ALIKE = 5  # Of one place and guess: a loop repeats what can be said once.
+
+
+def review_queue(report: ReportData, most: int = MOST) -> list[dict[str, Any]]:
+    """Return at most so many windows, the most useful first: those of which rules and
+    model say different things, the surest of these first; then those nearest to a
+    threshold. None of which the model abstains.
+
+    Raises ValueError if no model was run.
+    """
+    detection = report.detection
+    if detection.status in ("off", "missing", "failed"):
+        raise ValueError(f"the learned detector was not run: {detection.why}")
+    ordered = _ordered(detection)
+    # Enough to find as many that are not alike, without asking for every place.
+    ordered = ordered[: most * _MOST_ALIKE * 4]
+    rows = detection.events[ordered, 0].tolist() if len(ordered) else []
+    known = [row for row in rows if row >= 0]
+    frames = map(read_location, report._core.frames(known))
+    places = dict(zip(known, frames, strict=True))
+    alike: Counter[tuple[object, ...]] = Counter()
+    queue: list[dict[str, Any]] = []
+    for window, row in zip(ordered.tolist(), rows, strict=True):
+        place = places.get(row)
+        name = report.loaded.name(row) if row >= 0 else ""
+        kind = (str(place or name), *detection.guess[window].tolist())
+        alike[kind] += 1
+        if alike[kind] <= _MOST_ALIKE and len(queue) < most:
+            queue.append(_line(report, window, str(place) if place else None))
+    return queue
+
+
+def _ordered(detection: Detection) -> NDArray[np.int64]:
+    thresholds = np.array(detection.thresholds)
+    # A file without calibration has none: then what is nearest to a toss.
+    thresholds = np.where(np.isfinite(thresholds), thresholds, 0.5)
+    judged, differs = detection.judged, detection.differs
+    distance = np.abs(np.nan_to_num(detection.probability) - thresholds)
+    surest = np.where(differs, distance, -1.0).max(axis=1, initial=-1.0)
+    nearest = np.where(judged, distance, np.inf).min(axis=1, initial=np.inf)
+    key = np.where(differs.any(axis=1), -1.0 - surest, nearest)
+    order = np.argsort(key, kind="stable")
+    listed: NDArray[np.int64] = order[np.any(judged, axis=1)[order]]
+    return listed
+
+
+def _line(report: ReportData, number: int, place: str | None) -> dict[str, Any]:
+    window, detection = report.windows[number], report.detection
+    rows = detection.events[number]
+    guess: dict[str, str | None] = {
+        side: detection.guessed(number, i)
+        if detection.told(number, i) is not None
+        else None
+        for i, side in enumerate(SIDES)
+    }
+    return {
+        "trace": report.trace.path,
+        "window": window.index,
+        "start_us": window.start_us,
+        "end_us": window.end_us,
+        "step": window.step,
+        "device": window.device,
+        "cpu_probability": window.cpu_probability,
+        "gpu_probability": window.gpu_probability,
+        "rules": [
+            {"pattern": label.pattern, "wasted_fraction": label.wasted_fraction}
+            for label in window.rule_labels
+        ],
+        "guess": guess,
+        "place": place,
+        "events": [report.loaded.name(row) for row in rows[rows >= 0].tolist()],
+        # Which windows these are: cut and described so.
+        "fingerprint": _core.feature_fingerprint(),
+        "cpu": None,
+        "gpu": None,
+        "pattern": None,
+    }

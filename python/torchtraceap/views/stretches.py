@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""stretches.py: windows as people read them, neighbors with the same labels as one.
+
+Windows are short, as rules and models see more in short ones. A list of those that
+waste most would name the same cause again and again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from torchtraceap.data.events import Label, Window
+    from torchtraceap.report_data import ReportData
+
+#: Above the labels of a stretch: what their percentages are.
+SAVED_BY_EACH = "labels, and what a fix of each alone saves"
+#: Above how many windows of a stretch the learned detector flags.
+FLAGGED = "detector"
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Windows of one device or process and one step that follow one another."""
+
+    windows: tuple[Window, ...]
+
+    @property
+    def first(self) -> Window:
+        """The first of them."""
+        return self.windows[0]
+
+    @property
+    def name(self) -> str:
+        """The numbers of the windows."""
+        first, last = self.first.index, self.windows[-1].index
+        return str(first) if first == last else f"{first}-{last}"
+
+    @property
+    def duration_us(self) -> float:
+        """Length of all together."""
+        return self.windows[-1].end_us - self.first.start_us
+
+    @property
+    def busy_us(self) -> float:
+        """Time in which the device was busy."""
+        return sum(window.busy_us for window in self.windows)
+
+    @property
+    def wasted_us(self) -> float:
+        """Time that the labels waste together."""
+        return sum(window.wasted_us for window in self.windows)
+
+    @property
+    def flagged(self) -> str:
+        """How many of the windows the learned detector flags: "3 of 4"; "-": it says
+        nothing of them."""
+        told = (window.cpu_probability is not None for window in self.windows)
+        if not any(told):
+            return "-"
+        count = sum(
+            any(label.probability is not None for label in window.labels)
+            for window in self.windows
+        )
+        return f"{count} of {len(self.windows)}"
+
+    @property
+    def labels(self) -> list[tuple[Label, float]]:
+        """The labels of the first window, by rules, with the share of the stretch that
+        goes with a fix of each; most first."""
+        shares: dict[tuple[str, str], float] = {}
+        for window in self.windows:
+            for label in window.rule_labels:
+                key = (label.pattern, label.origin)
+                length = label.saved_fraction * window.duration_us
+                shares[key] = shares.get(key, 0.0) + length / self.duration_us
+        of = {(label.pattern, label.origin): label for label in self.first.rule_labels}
+        ordered = sorted(shares.items(), key=lambda item: (-item[1], item[0]))
+        return [(of[key], share) for key, share in ordered]
+
+
+def labeled_stretches(report: ReportData) -> list[Stretch]:
+    """Return the windows that rules label in stretches of the same labels, those that
+    waste most time first."""
+    stretches = [
+        Stretch(tuple(group))
+        for key, group in groupby(report.windows, _alike)
+        if key[-1]
+    ]
+    return sorted(stretches, key=lambda stretch: -stretch.wasted_us)
+
+
+def _alike(window: Window) -> tuple[object, ...]:
+    labels = frozenset((label.pattern, label.origin) for label in window.rule_labels)
+    return (window.device, window.pid, window.step, labels)
+
+
+def ranges_text(numbers: Sequence[int], most: int) -> str:
+    """Return ascending numbers as text, "0-3, 7", with at most so many ranges."""
+    ranges: list[tuple[int, int]] = []
+    for number in numbers:
+        if ranges and number == ranges[-1][1] + 1:
+            ranges[-1] = (ranges[-1][0], number)
+        else:
+            ranges.append((number, number))
+    told = [str(a) if a == b else f"{a}-{b}" for a, b in ranges[:most]]
+    left = sum(b - a + 1 for a, b in ranges[most:])
+    return ", ".join(told) + (f" and {left:,} more" if left else "")

@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""summary.py: a report as plain text: what is in it, the findings, the windows.
+
+to do.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from torchtraceap.base.location import NAME_WIDTH
+from torchtraceap.base.safe_text import printable
+from torchtraceap.base.text_table import align, wrapped
+from torchtraceap.base.units import share_text, time_text
+from torchtraceap.data.replay import read_path
+from torchtraceap.views.finding_text import (
+    NO_LINES,
+    advice_of,
+    gain_text,
+    left_texts,
+    message_text,
+    order_text,
+    place_of,
+    replayed_texts,
+    stretch_texts,
+    wasted_share,
+    wasted_text,
+    why_none,
+)
+from torchtraceap.views.heading import device_text, heading_lines, path_line
+from torchtraceap.views.stretches import FLAGGED, SAVED_BY_EACH, labeled_stretches
+
+if TYPE_CHECKING:
+    from torchtraceap.data.findings import Finding
+    from torchtraceap.detection.detection import Detection
+    from torchtraceap.report_data import ReportData
+
+_TOLD = 3  # findings in words: what anyone would look into first
+
+
+def write_summary(report: ReportData, windows: int, findings: int) -> str:
+    """Return the text, with at most so many windows and findings listed."""
+    blocks = [
+        list(heading_lines(report)),
+        list(_findings(report, findings)),
+        [part for line in outcome_lines(report) for part in wrapped(line, "  ")],
+        wrapped(summary_text(report), "  "),
+        list(window_lines(report, windows)),
+        list(_advice(report, findings)),
+    ]
+    return "\n\n".join("\n".join(block) for block in blocks if block)
+
+
+def _findings(report: ReportData, limit: int) -> Iterator[str]:
+    total_us = report.trace.device_time_us
+    incomplete = report.quality.incomplete
+    if report.findings:
+        bound = " (upper bounds: device records are missing)" if incomplete else ""
+        yield f"Findings, {order_text(report)} first{bound}:"
+        rows = [
+            (
+                place_of(finding, report),
+                finding.kind,
+                f"×{finding.count}",
+                wasted_text(finding),
+                wasted_share(finding, total_us),
+                gain_text(finding, report),
+            )
+            for finding in report.findings[:limit]
+        ]
+        for line in align(rows, right=(2, 3, 4)):
+            yield f"  {line.rstrip()}"
+        if rest := report.findings[limit:]:
+            yield f"  and {', '.join([f'{len(rest)} more', *_together(rest)])}"
+        for number, finding in enumerate(report.findings[: min(limit, _TOLD)], 1):
+            told = f"{number}. {finding.kind}: {message_text(finding)}"
+            yield from wrapped(told, "     ", first="  ")
+        for line in replayed_texts(report):
+            yield from wrapped(line, "  ")
+        if not report.recovery.refusal:
+            whole = report.core_replay[0].critical_paths(steps=0)[0]
+            yield from wrapped(path_line(read_path(whole)), "  ")
+    else:
+        yield f"Findings: {why_none(report)}"
+    yield from left_texts(report)
+    if report.balance:
+        yield from (f"  {text}" for text in stretch_texts(report))
+    if report.findings and not any(f.location for f in report.findings):
+        yield from wrapped(NO_LINES, "  ")
+
+
+def _together(findings: Sequence[Finding]) -> list[str]:
+    """Write what findings cost, estimated time by itself; and how many point only."""
+    estimates = {True: 0.0, False: 0.0}
+    for finding in findings:
+        estimates[finding.basis == "estimate"] += finding.wasted_us
+    parts = []
+    if estimates[False]:
+        parts.append(f"{time_text(estimates[False])} together")
+    if estimates[True]:
+        parts.append(f"up to {time_text(estimates[True])} by estimate")
+    if pointing := sum(finding.basis == "model" for finding in findings):
+        parts.append(f"{pointing} of them unexplained, look there")
+    return parts
+
+
+def _advice(report: ReportData, limit: int) -> Iterator[str]:
+    advice = advice_of(report.findings[:limit])
+    if advice:
+        yield "What helps:"
+    for pattern, text in advice:
+        yield from wrapped(f"{pattern}: {text}", "    ", first="  ")
+
+
+def window_lines(report: ReportData, limit: int) -> Iterator[str]:
+    """Yield a title and the `limit` stretches that waste most; nothing if none does."""
+    stretches = labeled_stretches(report)
+    if limit == 0 or not stretches:
+        return
+    labeled = sum(len(stretch.windows) for stretch in stretches)
+    yield (
+        "Windows, most wasted time first, like neighbors as one "
+        f"({min(limit, len(stretches))} of {len(stretches)}; {labeled} of "
+        f"{len(report.windows)} labeled):"
+    )
+    on_hosts = report.trace.processes > 1
+    where = "process" if on_hosts else "device"
+    asked = (FLAGGED,) if report.detection.run else ()
+    rows = [("#", "from", "length", "step", where, "busy", *asked, SAVED_BY_EACH)]
+    for stretch in stretches[:limit]:
+        window = stretch.first
+        labels = [
+            f"{label.pattern} {share_text(share, 1)}" for label, share in stretch.labels
+        ]
+        on_device = window.device is not None
+        rows.append(
+            (
+                stretch.name,
+                "+" + time_text(window.start_us - report.trace.start_us),
+                time_text(stretch.duration_us),
+                "-" if window.step is None else str(window.step),
+                printable(str(window.pid), 16)
+                if on_hosts
+                else device_text(window, report)
+                if on_device
+                else "-",
+                share_text(stretch.busy_us, stretch.duration_us) if on_device else "-",
+                *((stretch.flagged,) if asked else ()),
+                ", ".join(labels),
+            )
+        )
+    for line in align(rows, right=range(len(rows[0]) - 1)):
+        yield f"  {line}"
+
+
+# The report of this process whose summary says that there is no detector.
+_told: list[weakref.ref[ReportData]] = []
+
+
+def summary_text(report: ReportData) -> str:
+    """Return the line of a summary; "" if there is nothing to say.
+
+    That there is no detector is said of one report in a process: who reads a hundred
+    summaries knows after the first.
+    """
+    detection = report.detection
+    if detection.status == "missing":
+        if not _told:
+            _told.append(weakref.ref(report))
+        if _told[0]() is not report:
+            return ""
+    text = detector_text(detection)
+    return f"{text} {_cost(detection)}" if detection.run else text
+
+
+def detector_text(detection: Detection) -> str:
+    """Return what the detector did, the same for the same windows; "" if it is off."""
+    if detection.status == "off":
+        return ""
+    if not detection.run:
+        return f"Detector not run: {printable(detection.why or '', 400)}."
+    name = printable(detection.name or "", NAME_WIDTH)
+    if detection.why:
+        return f"Detector ({name}): nothing is said, for {detection.why}."
+    flagged, rules = detection.flagged, detection.by_rules
+    any_flagged = flagged.any(axis=1)
+    as_rules = (flagged & rules).any(axis=1)
+    missed = (detection.judged & rules).any(axis=1) & ~any_flagged
+    alone = any_flagged & ~as_rules
+    text = (
+        f"Detector ({name}): {any_flagged.sum():,} of {len(flagged):,} windows "
+        f"flagged, {as_rules.sum():,} as rules say, {alone.sum():,} by it alone; "
+        f"{missed.sum():,} more by rules alone."
+    )
+    if strange := int(detection.abstained.sum()):
+        text += f" Of {strange:,} it says nothing: they are unlike what it learned."
+    return text
+
+
+def _cost(detection: Detection) -> str:
+    whole = detection.load_seconds + detection.score_seconds
+    text = f"It took {whole:.1f} s"
+    if detection.load_seconds >= 0.05:
+        text += f", {detection.load_seconds:.1f} s of it to load torch and the weights"
+    return text + "."
+
+
+def outcome_lines(report: ReportData) -> Iterator[str]:
+    """Yield what a reader must know of settings and own rules; often nothing."""
+    changes = [
+        f"{pattern} off" if name == "enabled" else f"{pattern}.{name} = {value:g}"
+        for pattern, names in report.settings.items()
+        for name, value in names.items()
+    ]
+    if changes:
+        yield "Settings that differ from the defaults: " + ", ".join(changes)
+    for own in report.rules:
+        text = (
+            f"Rule {own.rule}: {own.claims} claim{'' if own.claims == 1 else 's'} on "
+            f"{time_text(own.asked_us)}, of which {time_text(own.claimed_us)} was lost"
+        )
+        if own.taken_us:
+            text += f" and {time_text(own.taken_us)} is other patterns'"
+        if own.claims and not own.counted:
+            text += "; too little to be counted"
+        yield text + "."

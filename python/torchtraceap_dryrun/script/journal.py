@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""journal.py: a record that one process writes down as it goes, and another one reads.
+
+It is a row of pickled frames, so what was written remains however the writer ends.
+Each says from which place on it holds: what was written of these before is replaced, as
+the end of a step may be known only later. Loads no torch.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import IO, Any, Protocol
+
+from torchtraceap_dryrun.record import Record
+from torchtraceap_dryrun.script.ended import Ended
+
+
+@dataclass
+class Written:
+    """What a journal says."""
+
+    record: Record = field(default_factory=Record)
+    ops: int = 0  #: How many operators had run.
+    ended: Ended | None = None  #: None: it broke off.
+
+
+class Sink(Protocol):
+    """What a journal is written to."""
+
+    def write(self, data: bytes, /) -> object:
+        """Write all of it, or raise OSError."""
+
+
+class Journal:
+    """Writes a record down, as far as it has come.
+
+    What cannot be written is no fault of the program, which goes on undisturbed.
+
+    Args:
+        file: Where to: it writes all, or raises OSError.
+        broke: Is told why it cannot be written to its end.
+    """
+
+    def __init__(self, file: Sink, broke: Callable[[str], None]) -> None:
+        self._file, self._broke = file, broke
+        self._process = os.getpid()  # Not what that forks.
+        # Of whoever writes: finalizers may run, and raise, in the midst of it.
+        self._lock = threading.RLock()
+        self._entries = self._syncs = 0  # That are written.
+        self._closed = False
+
+    def write(self, record: Record, ops: int, ended: Ended | None = None) -> None:
+        """Write what is new; with how the program ended, for the last time."""
+        if os.getpid() != self._process:  # There nobody may be left to open the lock.
+            return
+        with self._lock:
+            if self._closed:
+                return
+            entries = record.entries[self._entries :]
+            syncs = record.syncs[self._syncs :]
+            state = record.steps, record.peak_bytes, record.notes, ops
+            frame = pickle.dumps(
+                (self._entries, entries, self._syncs, syncs, state, ended), 5
+            )
+            self._closed = ended is not None
+            try:
+                self._file.write(frame)
+            except OSError as error:  # After a part of a frame none can be read.
+                self._closed = True
+                self._broke(error.strerror or str(error))
+            self._entries += len(entries)
+            self._syncs += len(syncs)
+
+    def again(self, entries: int = 0, syncs: int = 0) -> None:
+        """Write anew what comes from a place on, as it was changed."""
+        if os.getpid() != self._process:
+            return
+        with self._lock:
+            self._entries = min(self._entries, entries)
+            self._syncs = min(self._syncs, syncs)
+
+
+def read_journal(file: IO[bytes]) -> Written:
+    """Read all that was written, until the end is told; a frame that broke off is left
+    out."""
+    file.seek(0)
+    written = Written()
+    record = written.record
+    while written.ended is None and (frame := _frame(file)) is not None:
+        entries_at, entries, syncs_at, syncs, state, written.ended = frame
+        record.entries[entries_at:] = entries
+        record.syncs[syncs_at:] = syncs
+        record.steps, record.peak_bytes, record.notes, written.ops = state
+    return written
+
+
+def _frame(file: IO[bytes]) -> Any:
+    try:
+        return pickle.load(file)
+    except (EOFError, pickle.UnpicklingError):
+        return None

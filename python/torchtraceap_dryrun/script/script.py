@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""script.py: runs a user's script, module or function in a dry run.
+
+As `python SCRIPT ARGS` and `python -m MODULE ARGS` do, in this process: the program is
+__main__, sys.argv is its own, and it ends after so many steps. For a function the
+script is imported, so what it does only as __main__ it does not do, and the function is
+called again and again, each call a step.
+"""
+
+from __future__ import annotations
+
+import builtins
+import difflib
+import importlib.util
+import inspect
+import os
+import runpy
+import sys
+import zipfile
+from collections.abc import Callable
+from functools import partial
+from importlib.machinery import SourceFileLoader
+from operator import attrgetter
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from torchtraceap.base.safe_text import printable
+from torchtraceap_dryrun.script.ended import FunctionError, Program
+from torchtraceap_dryrun.script.program_end import run_to_end
+
+if TYPE_CHECKING:
+    from torchtraceap_dryrun.dry_run import DryRun
+    from torchtraceap_dryrun.script.ending import Ending
+
+
+def imported(path: str) -> ModuleType:
+    """Import a file under its name, as another module of its folder would."""
+    name = os.path.splitext(os.path.basename(path))[0]
+    spec = importlib.util.spec_from_file_location(name, os.path.abspath(path))
+    if spec is None or spec.loader is None:
+        raise FunctionError(f"{path} is no Python file: it has to end in .py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def function_of(module: ModuleType, name: str, path: str) -> Callable[[], Any]:
+    file = printable(os.path.basename(path), 100)
+    try:
+        function = attrgetter(name)(module)
+    except AttributeError:
+        known = [key for key, value in vars(module).items() if callable(value)]
+        close = difflib.get_close_matches(name, known, n=1)
+        hint = f"; did you mean {close[0]}?" if close else ""
+        raise FunctionError(f"{file} has no {printable(name, 100)}{hint}") from None
+    if not callable(function):
+        raise FunctionError(f"{name} of {file} is no function")
+    if inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function):
+        raise FunctionError(
+            f"{name} of {file} is async or a generator: give a function"
+        )
+    try:
+        inspect.signature(function).bind()
+    except TypeError as error:
+        raise FunctionError(
+            f"{name}() of {file} cannot be called without arguments: {error}. Give a "
+            "function that takes none and makes one step"
+        ) from None
+    except ValueError:  # It tells no signature.
+        pass
+    return function  # type: ignore[no-any-return]
+
+
+_MAIN = "__main__.py"
+
+
+def run_program(run: DryRun, program: Program, ending: Ending) -> int:
+    """Run a program in a run that is under way; return its exit code."""
+    name = program.name
+    is_module = program.is_module
+    folder = os.getcwd() if is_module else os.path.dirname(os.path.realpath(name))
+    sys.argv = [name, *program.arguments]
+    sys.path.insert(0, folder)
+    if program.function:
+        start = partial(_call_steps, run, program)
+        by = f"each call of {program.function}()"
+        return run_to_end(start, run, ending, 0, name, by)
+    start = partial(_run_module if is_module else _run_script, name)
+    return run_to_end(start, run, ending, program.steps, name)
+
+
+def _run_script(path: str) -> None:
+    if os.path.isdir(path) and not os.path.isfile(os.path.join(path, _MAIN)):
+        raise FunctionError(f"{path} is a folder without a {_MAIN} to run")
+    if os.path.isdir(path) or zipfile.is_zipfile(path):
+        runpy.run_path(path, run_name="__main__")
+    else:  # That would give it another sys.argv[0].
+        _execute(os.path.abspath(path))
+
+
+def _run_module(name: str) -> None:
+    _check_module(name)
+    runpy.run_module(name, run_name="__main__", alter_sys=True)
+
+
+def _call_steps(run: DryRun, program: Program) -> None:
+    module = imported(program.name)
+    function = function_of(module, program.function, program.name)
+    for _ in range(program.steps):
+        function()
+        run.step()
+
+
+def _check_module(name: str) -> None:
+    """Raise FunctionError if there is no such module, which is not the program's
+    fault."""
+    try:
+        spec = importlib.util.find_spec(name)
+        if spec is not None and spec.submodule_search_locations is not None:
+            name += ".__main__"
+            spec = importlib.util.find_spec(name)
+    except ModuleNotFoundError as error:  # of a package that it is in
+        if not f"{name}.".startswith(f"{error.name}."):
+            raise
+        spec = None
+    if spec is None:
+        raise FunctionError(
+            f"there is no module {printable(name, 200)} to run. Check the name, and "
+            "the working folder"
+        )
+
+
+def _execute(path: str) -> None:
+    loader = SourceFileLoader("__main__", path)
+    module = ModuleType("__main__")
+    vars(module).update(
+        __file__=path, __loader__=loader, __builtins__=builtins, __cached__=None
+    )
+    sys.modules["__main__"] = module  # where pickle looks for its classes
+    exec(loader.source_to_code(loader.get_data(path), path), vars(module))

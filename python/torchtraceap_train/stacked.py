@@ -1,0 +1,309 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""stacked.py: the whole model: network and trees on some groups, what is made of both
+on others.
+
+Nothing is calibrated on what was trained on: groups are divided, by source, before
+anything is learned.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import os
+import warnings
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from torchtraceap.base.errors import TrainingError
+from torchtraceap.base.torch_module import load_torch_module
+from torchtraceap.detection import CALIBRATED_FOR, NOT_ASKED
+from torchtraceap.detection.detection import sides_of
+from torchtraceap_train.checkpoint import Phase
+from torchtraceap_train.draws import shares_of
+from torchtraceap_train.extras import need
+from torchtraceap_train.forest import Forest, grow_forest, need_trees
+from torchtraceap_train.loop import Progress, train_network
+
+if TYPE_CHECKING:
+    from torchtraceap_train.traces import LearningTrace
+
+#: Of each source's groups; of what it has fewer than five of, none.
+CALIBRATED = 0.2
+#: Windows that are stranger than all but so many of those calibrated on.
+_STRANGE_WINDOWS, _STRANGE_TRACES = 0.001, 0.01
+#: A side with fewer windows of both kinds is not mixed: the network's word stands.
+_LEAST_OF_BOTH = 20
+_ALONE = np.array([1, 0, 0, 0], np.float32)
+#: What a voice may count where patterns are told.
+_GRID = (0.0, 0.125, 0.25, 0.5, 1.0, 2.0)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How a model is trained.
+
+    Attributes:
+        phases: Of the network.
+        config: Fields of the network that are not the defaults.
+        trees: Grow trees beside it.
+        calibrated: Share of groups that are kept for calibration.
+    """
+
+    phases: tuple[Phase, ...]
+    config: dict[str, Any] = field(default_factory=dict)
+    trees: bool = True
+    calibrated: float = CALIBRATED
+
+
+def train_model(
+    traces: Sequence[LearningTrace],
+    plan: Plan,
+    *,
+    seed: int = 0,
+    begin: Path | None = None,
+    checkpoint: Path | None = None,
+    device: str = "cpu",
+    card: dict[str, str] | None = None,
+    told: Callable[[Progress], None] = lambda progress: None,
+) -> Any:
+    """Train all of it and return it, a ``_torch.Model``; see ``train_network``.
+
+    What goes on from a model keeps its trees, mix and thresholds: a few traces of one's
+    own are enough to move a network, not to calibrate one.
+
+    Raises:
+        TrainingError: As ``train_network``; two traces have one name; scikit-learn or
+            LightGBM is missing, which is told before anything is learned.
+    """
+    traces = [trace for trace in traces if len(trace)]
+    names = Counter(trace.name for trace in traces)
+    if names and (most := names.most_common(1)[0])[1] > 1:
+        raise TrainingError(
+            f"{most[1]} traces are called {most[0]}: leave out the sets that repeat "
+            "others."
+        )
+    if begin is None:
+        need("sklearn", "scikit-learn", "calibrating the detector")
+        if plan.trees:
+            need_trees()
+    share = plan.calibrated if begin is None else 0
+    fitted, held = divide(traces, share, seed)
+    network = train_network(
+        fitted,
+        plan.phases,
+        config=plan.config,
+        seed=seed,
+        begin=begin,
+        checkpoint=checkpoint,
+        device=device,
+        told=told,
+    )
+    module = load_torch_module()
+    if begin is not None:
+        before = module.Model.load(os.fspath(begin), device=device)
+        kept = {NOT_ASKED: before.card.get(NOT_ASKED, "")}
+        # Whose promise they were: of this network none was measured.
+        kept[CALIBRATED_FOR] = before.card.get("name", "another network")
+        return before.with_network(network, (card or {}) | kept)
+    outputs = 2 + len(module.pattern_names()) + 1
+    forest = grow_forest(fitted, outputs, seed) if plan.trees else None
+    return stack(network, forest, fitted, held, seed, card or {})
+
+
+def divide(
+    traces: Sequence[LearningTrace], share: float, seed: int
+) -> tuple[list[LearningTrace], list[LearningTrace]]:
+    """Return the traces to fit and those to calibrate on; no group is in both."""
+    random = np.random.default_rng([seed, 7])
+    kept: set[str] = set()
+    for source in sorted({trace.source for trace in traces}):
+        groups = sorted({trace.group for trace in traces if trace.source == source})
+        drawn = random.permutation(groups)[: int(share * len(groups))]
+        kept |= set(drawn.tolist())
+    return (
+        [trace for trace in traces if trace.group not in kept],
+        [trace for trace in traces if trace.group in kept],
+    )
+
+
+def stack(
+    network: Any,
+    forest: Forest | None,
+    fitted: Sequence[LearningTrace],
+    kept: Sequence[LearningTrace],
+    seed: int,
+    card: dict[str, str],
+) -> Any:
+    """Return the model of a network and trees, mixed and calibrated on ``kept``."""
+    module = load_torch_module()
+    patterns = len(module.pattern_names())
+    mix = np.tile(_ALONE, (2, 1))
+    types_mix, of_network = (1.0, 0.0, 0.0), 1.0
+    calibration: list[NDArray[np.float32]] = [np.zeros(0, np.float32)] * 2
+    if kept:
+        said = [network.score(trace.arrays) for trace in kept]
+        windows = np.concatenate([trace.windows for trace in kept])
+        raw = (
+            np.zeros((len(windows), patterns + 3), np.float32)
+            if forest is None
+            else module.trees_raw(forest, windows)
+        )
+        any_ = np.concatenate([trace.any for trace in kept])
+        # What thresholds are taken from is none of what the mix is fitted on.
+        first = {trace.name for trace in divide(kept, 0.5, seed)[0]}
+        to_mix = np.repeat([t.name in first for t in kept], [len(t) for t in kept])
+        logits = np.concatenate([one["logits"] for one in said])
+        rules = module.rules_input(windows)
+        weights = _weights(kept)
+        for side in range(2):
+            rows = np.flatnonzero((any_[:, side] >= 0) & to_mix)
+            inputs = np.stack([logits[:, side], raw[:, side], rules[:, side]], axis=1)
+            mix[side] = _mixed(inputs[rows], any_[rows, side], weights[rows])
+            told = inputs @ mix[side, :3] + mix[side, 3]
+            negative = told[(any_[:, side] == 0) & ~to_mix]
+            calibration[side] = np.sort(1 / (1 + np.exp(-negative))).astype(np.float32)
+        kind = np.concatenate([trace.kind for trace in kept])
+        if forest is not None:
+            by_rules = module.rules_logit(np.nan_to_num(windows[:, -patterns:]))
+            voices = np.stack([logits[:, 2:-1], raw[:, 2:-1], by_rules])
+            types_mix = _types_mixed(voices[:, to_mix], kind[to_mix])
+            recoverable = np.concatenate([trace.recoverable for trace in kept])
+            own = np.concatenate([one["recoverable"] for one in said])
+            of_network = _share_of(own, raw[:, -1], recoverable)
+    return module.Model(
+        network,
+        trees=forest,
+        mix=mix,
+        types_mix=types_mix,
+        recoverable_mix=of_network,
+        calibration=tuple(calibration),
+        known=know(fitted, kept or fitted),
+        card=card,
+    )
+
+
+def _weights(traces: Sequence[LearningTrace]) -> NDArray[np.float64]:
+    """Return a weight for each window: sources count as they are drawn."""
+    shares = shares_of(sorted({trace.source for trace in traces}))
+    sizes: dict[str, int] = {}
+    for trace in traces:
+        sizes[trace.source] = sizes.get(trace.source, 0) + len(trace)
+    total = sum(sizes.values())
+    return np.concatenate(
+        [
+            np.full(len(trace), shares[trace.source] * total / sizes[trace.source])
+            for trace in traces
+        ]
+    )
+
+
+def _mixed(
+    inputs: NDArray[np.float32], truth: NDArray[np.int8], weights: NDArray[np.float64]
+) -> NDArray[np.float32]:
+    """Return the four weights of a side: of network, trees and rules, and the bias."""
+    if np.bincount(truth, minlength=2).min() < _LEAST_OF_BOTH:
+        return _ALONE
+    from sklearn.linear_model import LogisticRegression
+
+    model = LogisticRegression(C=1.0, max_iter=500)
+    used = np.ptp(inputs, axis=0) > 0
+    while used.any():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model.fit(inputs[:, used], truth, sample_weight=weights)
+        if model.coef_[0].min() >= 0:
+            out = np.zeros(4, np.float32)
+            out[:3][used] = model.coef_[0]
+            out[3] = model.intercept_[0]
+            return out
+        # A voice that counts against itself is one that says nothing of its own.
+        used[np.flatnonzero(used)[model.coef_[0].argmin()]] = False
+    return _ALONE
+
+
+def _types_mixed(
+    voices: NDArray[np.float32], kind: NDArray[np.int16]
+) -> tuple[float, float, float]:
+    """Return what network, trees and rules count where the pattern is told: the three
+    of a grid that name most right, of these those under which that is likeliest.
+
+    Args:
+        voices: [3, n, P]: the logit that each gives a pattern.
+        kind: [n]: the pattern, or -1.
+    """
+    rows = np.flatnonzero(kind >= 0)
+    if len(rows) < _LEAST_OF_BOTH:
+        return 1.0, 0.0, 0.0
+    sides = sides_of(load_torch_module().pattern_names())
+    mine = sides[None, :] == sides[kind[rows]][:, None]
+
+    def wrong(mix: tuple[float, ...]) -> tuple[float, float]:
+        scores = np.where(mine, np.tensordot(mix, voices[:, rows], 1), -np.inf)
+        right = scores[np.arange(len(rows)), kind[rows]]
+        unlikely = (np.logaddexp.reduce(scores, axis=1) - right).mean()
+        return float((scores.argmax(axis=1) != kind[rows]).mean()), float(unlikely)
+
+    best = min(itertools.product(_GRID, repeat=3), key=wrong)
+    return best[0], best[1], best[2]
+
+
+def _share_of(
+    network: NDArray[np.float32], trees: NDArray[np.float32], truth: NDArray[np.float32]
+) -> float:
+    """Return the network's share in the share that is saved: of the least error."""
+    rows = np.flatnonzero(np.isfinite(truth))
+    if len(rows) < _LEAST_OF_BOTH:
+        return 1.0
+    return float(
+        min(
+            np.linspace(0, 1, 11),
+            key=lambda a: np.abs(
+                a * network[rows] + (1 - a) * trees[rows] - truth[rows]
+            ).mean(),
+        )
+    )
+
+
+def know(
+    fitted: Sequence[LearningTrace], kept: Sequence[LearningTrace]
+) -> dict[str, Any] | None:
+    """Return what tells strange windows: Mahalanobis' distance to those learned from;
+    None if these are all the same, as a single one is.
+
+    The covariance is shrunk as Ledoit and Wolf do (J. Multivariate Analysis 88, 2004).
+    """
+    from sklearn.covariance import LedoitWolf
+
+    windows = np.concatenate([trace.windows for trace in fitted]).astype(float)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a column without any value
+        middle = np.nan_to_num(np.nanmedian(windows, axis=0))
+    filled = np.where(np.isnan(windows), middle, windows)
+    scale = filled.std(axis=0)
+    scale[scale < 1e-6] = 1
+    if (filled == filled[0]).all():
+        return None
+    model = LedoitWolf().fit(filled / scale)
+    whiten = np.linalg.cholesky(model.precision_).T / scale
+    known: dict[str, Any] = {
+        "center": (model.location_ * scale).astype(np.float32),
+        "middle": middle.astype(np.float32),
+        "whiten": np.ascontiguousarray(whiten, np.float32),
+        "window_from": math.inf,
+        "trace_from": math.inf,
+    }
+    module = load_torch_module()
+    each = [module.strangeness(known, trace.windows) for trace in kept if len(trace)]
+    medians = [np.median(one) for one in each]
+    known["window_from"] = float(
+        np.quantile(np.concatenate(each), 1 - _STRANGE_WINDOWS)
+    )
+    known["trace_from"] = float(np.quantile(medians, 1 - _STRANGE_TRACES))
+    return known
