@@ -162,6 +162,7 @@ DRY_RUN_WITHOUT_TORCH = {
         "script.ending",
         "script.in_child",
         "script.journal",
+        "script.stopped",
         "timeline",
         "wait_places",
     )

@@ -165,6 +165,9 @@ class Stopped:
     """Where a program was ended, as it had made as many steps as were asked for."""
 
     line: Line | None  #: The innermost of the user's own; None: there is none.
+    #: What it would have done after the loop of its steps, each as
+    #: ``train.py:40-52 (evaluate, print)``.
+    not_reached: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)

@@ -45,6 +45,7 @@ def result_form(result: Result) -> dict[str, Any]:
         and {
             "after_steps": record.steps,
             "location": location_form(stopped.line),
+            "not_reached": list(stopped.not_reached),
         },
         "notes": [INTERRUPTED] * record.interrupted + result.notes,
         "cannot_know": list(CANNOT_KNOW),
@@ -93,6 +94,9 @@ def _heading(result: Result) -> Iterator[str]:
         at = f", at {printable(str(stopped.line))}" if stopped.line else ""
         end = f"It was ended after {many}{at}; --steps 0 runs it to its end."
         yield from wrapped(end, "  ")
+        if stopped.not_reached:
+            what = "; ".join(printable(rest) for rest in stopped.not_reached)
+            yield from wrapped(f"Not reached: {what}.", "  ")
     if not result.record.entries:
         yield 'Nothing was put on the GPU: is there no .cuda() or device="cuda"?'
 

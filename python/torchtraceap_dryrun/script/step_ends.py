@@ -17,9 +17,9 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from torchtraceap_dryrun.facade.replacing import Replacements
-from torchtraceap_dryrun.lines import user_stack
-from torchtraceap_dryrun.record import Call, Op, Stopped
+from torchtraceap_dryrun.record import Call, Op
 from torchtraceap_dryrun.script.ended import Ended
+from torchtraceap_dryrun.script.stopped import stopped_at
 
 if TYPE_CHECKING:
     from torchtraceap_dryrun.dry_run import DryRun
@@ -146,8 +146,7 @@ class StepEnds:
         if not self._made:
             self._made = True
             self._join_tail()
-            stack = user_stack(sys._getframe())
-            where = Stopped(stack[0] if stack else None)
+            where = stopped_at(sys._getframe())
             self._ending.tell(Ended(self.by, stopped=where), soon=True)
         raise Enough
 
