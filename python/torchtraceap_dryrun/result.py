@@ -13,10 +13,11 @@ from collections.abc import Callable, Hashable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from torchtraceap.base.source_lines import Line
+from torchtraceap.waits.wait import Wait
 from torchtraceap_dryrun.estimate.gpus import Gpu
 from torchtraceap_dryrun.estimate.totals import Totals, Work, work_of
 from torchtraceap_dryrun.record import Op, Record, Sync
-from torchtraceap_dryrun.wait_places import Wait, waits_of
+from torchtraceap_dryrun.wait_places import waits_of
 
 if TYPE_CHECKING:
     from torchtraceap.report import Report

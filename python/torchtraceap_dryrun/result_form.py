@@ -7,13 +7,13 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from torchtraceap.views.json_form import location_form
+from torchtraceap.waits.wait import Wait
 from torchtraceap_dryrun.estimate.step_notes import step_notes
 from torchtraceap_dryrun.result import CANNOT_KNOW, INTERRUPTED
 
 if TYPE_CHECKING:
     from torchtraceap_dryrun.estimate.totals import Totals
     from torchtraceap_dryrun.result import Result
-    from torchtraceap_dryrun.wait_places import Wait
 
 #: Of the form: grows when a field changes its meaning.
 SCHEMA_VERSION = 1
@@ -64,6 +64,6 @@ def _wait_form(wait: Wait) -> dict[str, Any]:
         "phase": wait.phase,
         "count": wait.count,
         "steps": wait.steps,
-        "why": wait.row.why,
-        "advice": wait.row.instead,
+        "why": wait.cause.why,
+        "advice": wait.cause.instead,
     }

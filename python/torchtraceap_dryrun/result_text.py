@@ -11,13 +11,13 @@ from torchtraceap.base.safe_text import printable
 from torchtraceap.base.source_lines import Line
 from torchtraceap.base.text_table import align, wrapped
 from torchtraceap.base.units import bytes_text, counted, time_text
+from torchtraceap.waits.wait import Wait
 from torchtraceap_dryrun.estimate.step_notes import step_notes
 from torchtraceap_dryrun.result import CANNOT_KNOW, INTERRUPTED
 
 if TYPE_CHECKING:
     from torchtraceap_dryrun.estimate.totals import Totals
     from torchtraceap_dryrun.result import Result
-    from torchtraceap_dryrun.wait_places import Wait
 
 _MOST_WAITS, _MOST_ROWS = 20, 8
 _NO_LINE = "(no line of your own code)"
@@ -117,10 +117,10 @@ def wait_details(wait: Wait, explained: set[str]) -> Iterator[str]:
         yield f"> {code}"
     if wait.inner is not None:
         yield f"in {printable(str(wait.inner))} ({printable(wait.inner.function)})"
-    if wait.row.written not in explained:
-        explained.add(wait.row.written)
-        yield wait.row.what
-        yield f"instead: {wait.row.instead}"
+    if wait.cause.what not in explained:
+        explained.add(wait.cause.what)
+        yield wait.cause.what
+        yield f"instead: {wait.cause.instead}"
 
 
 def _code(line: Line) -> str:

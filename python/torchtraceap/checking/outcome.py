@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from torchtraceap.base.errors import DryRunError
-from torchtraceap.checking.sync_recorder import Device
+from torchtraceap.checking.device import Device
 from torchtraceap.checking.whole_body import NAME
 from torchtraceap.waits.launches import LaunchVerdict
 from torchtraceap.waits.verdict import Verdict, decide

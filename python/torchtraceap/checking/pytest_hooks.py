@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""pytest_hooks.py: what pytest says of all tests together: how they are checked, and
-which checks could not be made. A plugin of its own; pytest_plugin.py registers it.
+"""pytest_hooks.py: the dry run that a test is in, from before its fixtures to after
+them; what fails a test whose checks failed; and what pytest says of all tests together.
 
-GPU, from before its fixtures to after them. A plugin of its own; pytest_plugin.py
-registers it. Loads torch for such tests only.
+A plugin of its own, which pytest_plugin.py registers: its hooks are wrapped around
+those. Loads torch only for tests that are checked.
 """
 
 from __future__ import annotations
@@ -17,12 +17,18 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from torchtraceap.base.errors import DryRunError, DryRunUnderWay
-from torchtraceap.checking import dry_stage, whole_body
-from torchtraceap.checking.sync_recorder import DEVICES, Device, checked_device
+from torchtraceap.checking import whole_body
+from torchtraceap.checking.device import (
+    DEVICES,
+    Device,
+    DryStage,
+    checked_device,
+    current,
+    resolved,
+    suspended,
+)
 
 if TYPE_CHECKING:
-    import pytest
-
     from torchtraceap.checking.outcome import CheckLog
 
 LOG: pytest.StashKey[CheckLog | None] = pytest.StashKey()
@@ -42,11 +48,9 @@ def log_of(item: pytest.Item) -> CheckLog:
 
 def not_checked(item: pytest.Item, error: DryRunError) -> str | None:
     """Note that a test cannot be run dry, and return that; None: it is not run dry."""
-    from torchtraceap.checking import dry_stage
-
     log = item.stash[LOG]
     if log is None or error not in log.explained:
-        if dry_stage.current() is None or isinstance(error, DryRunUnderWay):
+        if current() is None or isinstance(error, DryRunUnderWay):
             return None
         from torchtraceap.checking.outcome import of_dry_run_error
 
@@ -69,7 +73,7 @@ def settle(item: pytest.Item) -> None:
         pytest.skip(skip_text(skips))
 
 
-_STAGE: pytest.StashKey[dry_stage.DryStage] = pytest.StashKey()
+_STAGE: pytest.StashKey[DryStage] = pytest.StashKey()
 _ON_ERROR = (
     "This test ran dry, as there is no GPU here: torch.cuda had one, and of what is on "
     "it only\nsmall tensors have values, some of them guessed. To run it on the CPU: "
@@ -82,8 +86,7 @@ def add_options(parser: pytest.Parser) -> None:
     what = (
         "what no_sync_stalls checks on, where a test does not say so itself: cuda "
         "(real waits), dry (as if on a GPU), cpu (all tensors are taken to be on a "
-        "GPU), auto (cuda where there is a GPU, else dry, or cpu for code that puts "
-        "nothing on the dry run's GPU). Default: auto"
+        "GPU), auto (cuda where there is a GPU, else dry). Default: auto"
     )
     group = parser.getgroup("torchtraceap")
     group.addoption("--traceap-device", choices=DEVICES, help=what)
@@ -103,7 +106,7 @@ def device_of(config: pytest.Config) -> Device:
 def pytest_runtest_setup(item: pytest.Item) -> Generator[None, Any, Any]:
     """Begin before the first fixture, and before other plugins prepare the test."""
     if _is_dry(item):
-        item.stash[_STAGE] = stage = dry_stage.DryStage()
+        item.stash[_STAGE] = stage = DryStage()
         # Should pytest be interrupted, no teardown follows.
         item.config.add_cleanup(stage.end)
         stage.begin()
@@ -129,19 +132,19 @@ def pytest_fixture_setup(
         return (yield)
     request.addfinalizer(_resume)  # the last of its finalizers to run
     try:
-        with dry_stage.suspended():
+        with suspended():
             return (yield)
     finally:
         request.addfinalizer(_suspend)  # the first
 
 
 def _suspend() -> None:
-    if (stage := dry_stage.current()) is not None:
+    if (stage := current()) is not None:
         stage.suspend()
 
 
 def _resume() -> None:
-    if (stage := dry_stage.current()) is not None:
+    if (stage := current()) is not None:
         stage.resume()
 
 
@@ -174,12 +177,11 @@ def _is_dry(item: pytest.Item) -> bool:
     try:
         device = checked_device((options or {}).get("device"))
     except ValueError:
-        return False
-    return dry_stage.wants_stage(device or device_of(item.config))
+        return False  # The same.
+    return resolved(device or device_of(item.config)) == "dry"
 
 
-_FIXTURES = {"no_sync_stalls", "trace_check"}
-_MARKER = "no_sync_stalls"
+_FIXTURES = {whole_body.NAME, "trace_check"}
 _LOOKS = {
     "cuda": "looks for calls that blocked the CPU",
     "dry": "runs tests dry, and looks for operators that would wait for one",
@@ -193,7 +195,7 @@ def pytest_report_collectionfinish(
     """Say in which mode checks run, if any of the tests has one."""
     number = sum(
         not _FIXTURES.isdisjoint(getattr(item, "fixturenames", ()))
-        or item.get_closest_marker(_MARKER) is not None
+        or item.get_closest_marker(whole_body.NAME) is not None
         for item in items
     )
     if not number:

@@ -10,7 +10,7 @@ from torchtraceap.profiling import turn
 from torchtraceap.report import Report
 
 if TYPE_CHECKING:
-    from torchtraceap.profiling.recorder import Recorder
+    from torchtraceap.profiling.recorder import Recorder  # defined with torch
 
 
 class Recording:

@@ -13,10 +13,10 @@ import torch
 
 import torchtraceap
 from torchtraceap.checking.sync_check import SyncCheck, SyncStalls
-from torchtraceap.waits.table import SYNC_OPS, head_of, written_together
+from torchtraceap.waits.table import CAUSES, head_of
+from torchtraceap.waits.wait import Wait, written_together
 from torchtraceap_dryrun.dry_run import DryRun
 from torchtraceap_dryrun.record import Sync
-from torchtraceap_dryrun.wait_places import Wait
 
 needs_positions = pytest.mark.skipif(
     sys.version_info < (3, 11), reason="where instructions come from is not kept"
@@ -156,7 +156,7 @@ def test_without_its_source_nothing_is_guessed() -> None:
 
 
 def test_each_row_has_words() -> None:
-    for row in SYNC_OPS:
+    for row in CAUSES:
         for api in row.operators:
             assert head_of(api).endswith(f" ({api})")
             assert head_of(api, f"{api}()") == api
