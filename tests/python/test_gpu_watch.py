@@ -13,7 +13,7 @@ import pytest
 import torchtraceap
 import torchtraceap.waits.verdict
 from torchtraceap.base.source_lines import Line, is_user_file, resolve
-from torchtraceap.checking import gpu_watch
+from torchtraceap.checking import gpu_watch, recording
 from torchtraceap.checking.gpu_watch import line_at
 from torchtraceap.checking.sync_check import SyncCheck, SyncStalls
 from torchtraceap.waits.table import head_of
@@ -49,7 +49,8 @@ def gpu_trace(*waits: int, lost: int = 0) -> bytes:
             ]
         now = end + 10
     step = frame("train.py(7): step", 0, now)
-    return trace_of(step, *calls, *kernels[: len(kernels) - lost])
+    end = op("torchtraceap: end of no_sync_stalls", now, 1)
+    return trace_of(step, end, *calls, *kernels[: len(kernels) - lost])
 
 
 def observe(trace: bytes, line: Line | None = None, end_us: float = 1e9) -> Observation:
@@ -147,13 +148,14 @@ def gpu_half(monkeypatch: pytest.MonkeyPatch) -> Any:
     if torch is None or torch.cuda.is_available():
         pytest.skip("this needs torch and stands in for a GPU")
     from torchtraceap.checking import gpu_watch
+    from torchtraceap.profiling import recorder
 
     def profile(activities: Any, **options: Any) -> Any:
         return torch.profiler.profile(activities=activities[:1], **options)
 
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
-    monkeypatch.setattr(gpu_watch, "profile", profile)
+    monkeypatch.setattr(recorder, "profile", profile)
     return gpu_watch
 
 
@@ -164,7 +166,7 @@ def test_a_run_with_nothing_on_the_gpu(gpu_half: Any) -> None:
 
 def test_a_run_with_stalls(gpu_half: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     report = torchtraceap.analyze(gpu_trace(300, 400))
-    monkeypatch.setattr(gpu_half, "analyze", lambda trace: report)
+    monkeypatch.setattr(recording, "analyze", lambda profiler: report)
     with pytest.raises(SyncStalls, match=r"×\d, \d+ µs blocked") as caught, SyncCheck():
         for _ in range(5):
             torch.ones(3).sum().item()
@@ -176,14 +178,15 @@ def test_a_run_with_stalls(gpu_half: Any, monkeypatch: pytest.MonkeyPatch) -> No
 # As `gpu_half`, and the first of all reports is that of a stored trace.
 STANDS_IN = """
 import torch, torchtraceap
-from torchtraceap.checking import gpu_watch
+from torchtraceap.checking import recording
+from torchtraceap.profiling import recorder
 
-real, stored = gpu_watch.analyze, [torchtraceap.analyze("gpu.json")]
+real, stored = recording.analyze, [torchtraceap.analyze("gpu.json")]
 torch.cuda.is_available = lambda: True
 torch.cuda.synchronize = lambda: None
-gpu_watch.profile = lambda activities, **options: torch.profiler.profile(
+recorder.profile = lambda activities, **options: torch.profiler.profile(
     activities=activities[:1], **options)
-gpu_watch.analyze = lambda trace: stored.pop() if stored else real(trace)
+recording.analyze = lambda profiler: stored.pop() if stored else real(profiler)
 """
 TESTS = """
 import pytest, torch

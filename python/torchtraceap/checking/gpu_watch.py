@@ -13,14 +13,14 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
-import torch
-from torch.profiler import ProfilerActivity, profile, record_function
+from torch.profiler import record_function
 
 from torchtraceap import _core
-from torchtraceap.analysis import analyze
 from torchtraceap.base.source_lines import Line, is_user_file, resolve
 from torchtraceap.base.units import us_from_ns
 from torchtraceap.checking.device import Watch
+from torchtraceap.checking.recording import Recording, RecordingLostError
+from torchtraceap.checking.whole_body import NAME
 from torchtraceap.profiling import live
 from torchtraceap.report import Report
 from torchtraceap.waits.launches import Launches
@@ -158,72 +158,40 @@ def _where_it_begins(place: _core.Frame | None) -> Line | None:
     return Line(resolve(place.file), place.line, place.function, exact=False)
 
 
-_NESTED = (
-    "Nothing was checked: the code under test uses torch's profiler itself, and only "
-    "one can run at\na time. Take one of the two out."
-)
-
 # Marks the end of the code under test: the profiler waits for the GPU as it stops.
 _END = "torchtraceap: end of no_sync_stalls"
 
 
 class GpuWatch(Watch):
-    """Profiles from `start` to `stop`. Loads torch.
-
-    `start` raises RuntimeError if a profiler is running already.
-    """
+    """Records from `start` to `stop`."""
 
     def __init__(self) -> None:
-        self._prof = profile(
-            activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA], with_stack=True
-        )
-        self._steps = 0
-        self._step: record_function | None = None
+        self._recording = Recording(NAME)
 
     def start(self) -> None:
-        if torch.autograd._profiler_enabled():
-            raise RuntimeError(
-                "a profiler is running already, and only one can run at a time: "
-                "use no_sync_stalls outside of it"
-            )
-        torch.cuda.synchronize()  # what was queued before is not part of the run
-        self._prof.start()
-        self._begin_step()
+        """Begin to record; raises RuntimeError if a profiler is running already."""
+        self._recording.start()
 
     def step(self) -> None:
-        self._end_step()
-        self._steps += 1
-        self._begin_step()
-
-    def _begin_step(self) -> None:
-        # As the profiler marks its own, which the report counts kernels by.
-        self._step = record_function(f"ProfilerStep#{self._steps}")
-        self._step.__enter__()
-
-    def _end_step(self) -> None:
-        if self._step is not None:
-            self._step.__exit__(None, None, None)
-            self._step = None
+        """End an iteration."""
+        self._recording.step()
 
     def abandon(self) -> None:
-        if self._step is None:
-            return  # never started
-        self._end_step()
-        # Stopping a profiler that another one ended is harmless, exporting is not.
-        self._prof.stop()
+        """End, if it has begun."""
+        self._recording.abandon()
 
     def stop(self) -> Observation:
-        own = torch.autograd._profiler_enabled()
-        self._end_step()
+        """End, and read what blocked the CPU out of the recording."""
         with record_function(_END):
             pass
-        self._prof.stop()
-        if not own:
-            return Observation((), "", _NESTED, MODE)
-        trace = live.load(self._prof)
-        report = analyze(trace)
-        base = int(trace.metadata["baseTimeNanoseconds"])
-        roots = live.inner_profile(self._prof).kineto_results.experimental_event_tree()
+        try:
+            report = self._recording.stop()
+        except RecordingLostError as error:
+            return Observation((), "", str(error), MODE)
+        trace = report._trace
+        base = int(trace.metadata.get("baseTimeNanoseconds", 0))
+        inner = live.inner_profile(self._recording.profiler)
+        roots = inner.kineto_results.experimental_event_tree()
 
         def line_of(time_ns: int, operator: str) -> Line | None:
             return line_at(roots, base + time_ns, operator)

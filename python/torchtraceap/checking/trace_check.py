@@ -246,7 +246,7 @@ class TraceChecks:
         unknown = checked_unknown(unknown)
         if source is None:
             self._need_torch()
-            recording = Recording(warmup=warmup, stacks=stacks)
+            recording = Recording(NAME, warmup=warmup, stacks=stacks)
             check = TraceCheck(self._log, unknown, recording=recording, **options)
         elif warmup or not stacks:
             raise TypeError("warmup and stacks are for a block, not for a stored trace")
