@@ -3,15 +3,13 @@
 
 from __future__ import annotations
 
-import linecache
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchtraceap.base.safe_text import printable
-from torchtraceap.base.source_lines import Line
 from torchtraceap.base.text_table import align, wrapped
 from torchtraceap.base.units import bytes_text, counted, time_text
-from torchtraceap.waits.wait import Wait
+from torchtraceap.waits.wait import Wait, explain
 from torchtraceap_dryrun.estimate.step_notes import step_notes
 from torchtraceap_dryrun.result import CANNOT_KNOW, INTERRUPTED
 
@@ -89,14 +87,14 @@ def _waits(result: Result) -> Iterator[str]:
     yield "The host would wait for the GPU here:"
     explained: set[str] = set()
     for wait in waits[:_MOST_WAITS]:
-        yield f"  {wait_text(wait)}"
-        yield from (f"      {line}" for line in wait_details(wait, explained))
+        yield f"  {_wait_text(wait)}"
+        yield from (f"      {line}" for line in explain(wait, explained))
     if rest := waits[_MOST_WAITS:]:
         count = sum(wait.count for wait in rest)
         yield f"  and {count:,} waits at {len(rest):,} more places"
 
 
-def wait_text(wait: Wait) -> str:
+def _wait_text(wait: Wait) -> str:
     """Return a wait in one line: where, by what, how often."""
     place = printable(str(wait.line)) if wait.line else _NO_LINE
     often = f"×{wait.count:,}"
@@ -108,23 +106,6 @@ def wait_text(wait: Wait) -> str:
         often += " (value guessed)"
     part = "" if wait.phase == "forward" else f" in {wait.phase}"
     return f"{place}  {printable(wait.head)}{part}  {often}"
-
-
-def wait_details(wait: Wait, explained: set[str]) -> Iterator[str]:
-    """Yield the line of code, which library waits, and, once for each kind, why and
-    what to do instead."""
-    if wait.line is not None and (code := _code(wait.line)):
-        yield f"> {code}"
-    if wait.inner is not None:
-        yield f"in {printable(str(wait.inner))} ({printable(wait.inner.function)})"
-    if wait.cause.what not in explained:
-        explained.add(wait.cause.what)
-        yield wait.cause.what
-        yield f"instead: {wait.cause.instead}"
-
-
-def _code(line: Line) -> str:
-    return printable(linecache.getline(line.file, line.line).strip())
 
 
 def _tables(result: Result) -> Iterator[str]:

@@ -7,8 +7,7 @@ Asked at the start of every pytest, so it imports next to nothing.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Literal
 
 from torchtraceap.base.errors import DryRunError
@@ -95,71 +94,43 @@ _BEGUN = (
     'check.assert_launches(...); with device="cpu" it needs no dry run)'
 )
 
-_current: DryStage | None = None
+# The dry run of the test that runs.
+_stage: DryRun | None = None
 
 
-class DryStage:
-    """The dry run of one test, from before its fixtures to after them.
+def begin_stage() -> DryRun | None:
+    """Begin the dry run that a test is in, from before its fixtures to after them; None
+    where that cannot be, which its checks find out, and say.
 
     A fixture that asks whether there is a GPU, and builds a model on it, does so before
     the check begins; so the dry run is there already. What outlives the test, such as a
     fixture of a wider scope, is made and ended without it.
     """
+    global _stage
+    from torchtraceap_dryrun.dry_run import dry_run
 
-    def __init__(self) -> None:
-        self._run: DryRun | None = None
-
-    @property
-    def used(self) -> bool:
-        """Whether anything was put on its GPU."""
-        return self._run is not None and bool(self._run.record.entries)
-
-    def begin(self) -> None:
-        """Begin it. Where that cannot be, the checks find out, and say so."""
-        global _current
-        from torchtraceap_dryrun.dry_run import dry_run
-
-        try:
-            run = dry_run()
-            run.begun = _BEGUN
-            self._run = run.__enter__()
-        except DryRunError:
-            return
-        _current = self
-
-    def end(self) -> None:
-        """End it, if it began; doing so twice does no harm."""
-        global _current
-        run, self._run = self._run, None
-        if run is not None:
-            _current = None
-            run.__exit__(None, None, None)
-
-    def suspend(self) -> None:
-        """Be as without it, until `resume`."""
-        if self._run is not None:
-            self._run.suspend()
-
-    def resume(self) -> None:
-        """Go on."""
-        if self._run is not None:
-            self._run.resume()
-
-
-def current() -> DryStage | None:
-    """Return that of the test that runs, if it has one."""
-    return _current
-
-
-@contextmanager
-def suspended() -> Iterator[None]:
-    """Be, for a block, as without the dry run of the test, if it has one."""
-    stage = _current
-    if stage is None:
-        yield
-        return
-    stage.suspend()
     try:
-        yield
-    finally:
-        stage.resume()
+        run = dry_run()
+        run.begun = _BEGUN
+        _stage = run.__enter__()
+    except DryRunError:
+        return None
+    return _stage
+
+
+def end_stage() -> None:
+    """End it, if it began; doing so twice does no harm."""
+    global _stage
+    run, _stage = _stage, None
+    if run is not None:
+        run.__exit__(None, None, None)
+
+
+def stage() -> DryRun | None:
+    """Return that of the test that runs, if it has one."""
+    return _stage
+
+
+def suspended() -> AbstractContextManager[None]:
+    """Be, for a block, as without the dry run of the test, if it has one."""
+    return nullcontext() if _stage is None else _stage.suspended()

@@ -21,15 +21,17 @@ from torchtraceap.checking import whole_body
 from torchtraceap.checking.device import (
     DEVICES,
     Device,
-    DryStage,
+    begin_stage,
     checked_device,
-    current,
+    end_stage,
     resolved,
+    stage,
     suspended,
 )
 
 if TYPE_CHECKING:
     from torchtraceap.checking.outcome import CheckLog
+    from torchtraceap_dryrun.dry_run import DryRun
 
 LOG: pytest.StashKey[CheckLog | None] = pytest.StashKey()
 
@@ -50,7 +52,7 @@ def not_checked(item: pytest.Item, error: DryRunError) -> str | None:
     """Note that a test cannot be run dry, and return that; None: it is not run dry."""
     log = item.stash[LOG]
     if log is None or error not in log.explained:
-        if current() is None or isinstance(error, DryRunUnderWay):
+        if stage() is None or isinstance(error, DryRunUnderWay):
             return None
         from torchtraceap.checking.outcome import of_dry_run_error
 
@@ -73,7 +75,7 @@ def settle(item: pytest.Item) -> None:
         pytest.skip(skip_text(skips))
 
 
-_STAGE: pytest.StashKey[DryStage] = pytest.StashKey()
+_STAGE: pytest.StashKey[DryRun | None] = pytest.StashKey()
 _ON_ERROR = (
     "This test ran dry, as there is no GPU here: torch.cuda had one, and of what is on "
     "it only\nsmall tensors have values, some of them guessed. To run it on the CPU: "
@@ -106,10 +108,10 @@ def device_of(config: pytest.Config) -> Device:
 def pytest_runtest_setup(item: pytest.Item) -> Generator[None, Any, Any]:
     """Begin before the first fixture, and before other plugins prepare the test."""
     if _is_dry(item):
-        item.stash[_STAGE] = stage = DryStage()
-        # Should pytest be interrupted, no teardown follows.
-        item.config.add_cleanup(stage.end)
-        stage.begin()
+        item.stash[_STAGE] = run = begin_stage()
+        if run is not None:
+            # Should pytest be interrupted, no teardown follows.
+            item.config.add_cleanup(end_stage)
     return (yield)
 
 
@@ -119,8 +121,8 @@ def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, Any, Any]:
     try:
         return (yield)
     finally:
-        if (stage := item.stash.get(_STAGE, None)) is not None:
-            stage.end()
+        if item.stash.get(_STAGE, None) is not None:
+            end_stage()
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -139,13 +141,13 @@ def pytest_fixture_setup(
 
 
 def _suspend() -> None:
-    if (stage := current()) is not None:
-        stage.suspend()
+    if (run := stage()) is not None:
+        run.suspend()
 
 
 def _resume() -> None:
-    if (stage := current()) is not None:
-        stage.resume()
+    if (run := stage()) is not None:
+        run.resume()
 
 
 @pytest.hookimpl(wrapper=True)
@@ -154,11 +156,11 @@ def pytest_runtest_makereport(
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Say of an error of the test's own that it ran dry."""
     report = yield
-    stage = item.stash.get(_STAGE, None)
+    run = item.stash.get(_STAGE, None)
     own = call.excinfo is not None and not call.excinfo.errisinstance(
         pytest.fail.Exception
     )
-    if report.failed and own and stage is not None and stage.used:
+    if report.failed and own and run is not None and run.record.entries:
         report.sections.append(("torchtraceap", _ON_ERROR))
     return report
 

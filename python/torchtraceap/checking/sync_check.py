@@ -11,6 +11,7 @@ import inspect
 import sys
 from collections.abc import Iterable
 from types import TracebackType
+from typing import Any
 
 from torchtraceap.base.arguments import checked_int, checked_names, wrong_number
 from torchtraceap.checking.device import (
@@ -23,7 +24,6 @@ from torchtraceap.checking.device import (
 from torchtraceap.waits.launches import LaunchVerdict
 from torchtraceap.waits.verdict import (
     OVER_US,
-    Observation,
     SyncStalls,
     Verdict,
     checked_limit,
@@ -81,10 +81,12 @@ class SyncCheck:
     ) -> None:
         if wrong := wrong_number(over_us):
             raise ValueError(f"over_us {wrong}")
-        self._over_us = over_us
-        self._max_count = checked_limit("max_count", max_count)
-        self._max_per_step = checked_limit("max_per_step", max_per_step)
-        self._allow = checked_names("allow", allow)
+        self._limits: dict[str, Any] = {
+            "over_us": over_us,
+            "max_count": checked_limit("max_count", max_count),
+            "max_per_step": checked_limit("max_per_step", max_per_step),
+            "allow": checked_names("allow", allow),
+        }
         self._to_skip = checked_int("warmup", warmup, 0, sys.maxsize)
         self._device = checked_device(device) or "auto"
         self._watch = Watch()
@@ -141,7 +143,7 @@ class SyncCheck:
             found = self._watch.failed(error)
             if found is None:
                 return
-            self.verdict = self._judge(found)
+            self.verdict = decide(found, **self._limits)
             raise SyncStalls(self.verdict.message) from error
         if self._to_skip > 0:
             self._watch.abandon()
@@ -149,20 +151,11 @@ class SyncCheck:
                 f"nothing was checked: the block ended {self._to_skip} calls of "
                 "step() before the end of warmup"
             )
-        self.verdict = self._judge(self._watch.stop())
+        self.verdict = decide(self._watch.stop(), **self._limits)
         if not self.verdict.ok:
             raise SyncStalls(self.verdict.message)
         for limit in self._launch_limits:
             self.assert_launches(max_per_step=limit)
-
-    def _judge(self, observation: Observation) -> Verdict:
-        return decide(
-            observation,
-            over_us=self._over_us,
-            max_count=self._max_count,
-            max_per_step=self._max_per_step,
-            allow=self._allow,
-        )
 
 
 def watch_on(device: Device) -> Watch:

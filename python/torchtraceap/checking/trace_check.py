@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from types import TracebackType
-from typing import Any, Literal
+from typing import Any
 
 from torchtraceap.analysis import analyze
 from torchtraceap.base.arguments import checked_names, wrong_number
@@ -20,7 +20,13 @@ from torchtraceap.base.location import NAME_WIDTH, place_text
 from torchtraceap.base.safe_text import printable
 from torchtraceap.base.units import time_text
 from torchtraceap.checking.device import suspended
-from torchtraceap.checking.outcome import CheckLog, Outcome, Unknown, checked_unknown
+from torchtraceap.checking.outcome import (
+    CheckLog,
+    Outcome,
+    Status,
+    Unknown,
+    checked_unknown,
+)
 from torchtraceap.checking.recording import Recording
 from torchtraceap.data.findings import Finding
 from torchtraceap.data.load import Source
@@ -281,7 +287,7 @@ def _outcome_of(
     """Put what one check of a report came to into these words."""
     broken = [one for one in violations if one.known]
     untold = [one for one in violations if not one.known]
-    status: Literal["passed", "failed", "unknown"] = "passed"
+    status: Status = "passed"
     headline = "nothing found"
     if first := broken or untold:
         status = "failed" if broken else "unknown"

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import linecache
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -15,7 +14,7 @@ from torchtraceap.base.arguments import checked_int
 from torchtraceap.base.safe_text import printable
 from torchtraceap.base.source_lines import Line, display_path
 from torchtraceap.waits.launches import Launches
-from torchtraceap.waits.wait import Wait, by_place
+from torchtraceap.waits.wait import Wait, by_place, explain
 
 #: A shorter wait, in µs, costs no more than a few launches.
 OVER_US = 50.0
@@ -125,17 +124,7 @@ class Verdict:
         explained: set[str] = set()
         for wait, place in zip(self.waits, self.places, strict=True):
             yield f"  {place}"
-            if wait.line is not None and wait.line.exact:
-                code = linecache.getline(wait.line.file, wait.line.line).strip()
-                yield from [f"    > {printable(code)}"] if code else []
-            if wait.inner is not None:
-                module = f", module {printable(wait.module)}" if wait.module else ""
-                inner = str(wait.inner).rpartition("site-packages/")[2]
-                yield f"      in {printable(inner)}{module}"
-            if wait.cause.what not in explained:
-                explained.add(wait.cause.what)
-                yield f"      {wait.cause.what}"
-                yield f"      instead: {wait.cause.instead}"
+            yield from (f"      {line}" for line in explain(wait, explained))
         if self.left_out:
             yield f"  and {self.left_out} that are allowed or shorter than over_us"
 

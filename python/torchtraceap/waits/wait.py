@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import linecache
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
 
+from torchtraceap.base.safe_text import printable
 from torchtraceap.base.source_lines import Line
 from torchtraceap.waits.table import BY_OPERATOR, Cause, head_of
 
@@ -93,6 +95,22 @@ def _together(waits: Sequence[Wait]) -> Wait:
         value="guessed" if "guessed" in values else known,
         written=written_together(one.written for one in waits),
     )
+
+
+def explain(wait: Wait, told: set[str]) -> Iterator[str]:
+    """Yield the line of code, which library waits, and, unless it is among ``told``, to
+    which it is added, why it waits and what to do instead."""
+    line = wait.line
+    if line is not None and line.exact:
+        code = linecache.getline(line.file, line.line).strip()
+        yield from [f"> {printable(code)}"] if code else []
+    if wait.inner is not None:
+        inner = str(wait.inner).rpartition("site-packages/")[2]
+        yield f"in {printable(inner)} ({printable(wait.inner.function)})"
+    if wait.cause.what not in told:
+        told.add(wait.cause.what)
+        yield wait.cause.what
+        yield f"instead: {wait.cause.instead}"
 
 
 def written_together(texts: Iterable[str]) -> str:
