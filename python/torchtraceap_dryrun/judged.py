@@ -14,8 +14,9 @@ from torchtraceap.base.arguments import checked_int, checked_names
 from torchtraceap.base.errors import DryRunError
 from torchtraceap.base.safe_text import printable
 from torchtraceap.base.source_lines import Line, deepest_user_line
-from torchtraceap.waits.launches import Launches, LaunchVerdict
 from torchtraceap.waits.verdict import (
+    Launches,
+    LaunchVerdict,
     Observation,
     SyncStalls,
     checked_limit,

@@ -14,7 +14,7 @@ import pytest
 
 import torchtraceap
 from torchtraceap.checking.sync_check import SyncCheck, SyncStalls
-from torchtraceap.waits.launches import Launches, LaunchVerdict
+from torchtraceap.waits.verdict import Launches, LaunchVerdict
 
 from .small_training import MOVE, device, run, train
 from .wait_heads import head

@@ -23,9 +23,8 @@ from torchtraceap.checking.recording import Recording, RecordingLostError
 from torchtraceap.checking.whole_body import NAME
 from torchtraceap.profiling import live
 from torchtraceap.report import Report
-from torchtraceap.waits.launches import Launches
 from torchtraceap.waits.table import cause_of
-from torchtraceap.waits.verdict import Observation
+from torchtraceap.waits.verdict import Launches, Observation
 from torchtraceap.waits.wait import Wait
 
 

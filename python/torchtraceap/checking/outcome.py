@@ -10,8 +10,7 @@ from typing import Literal, Protocol
 from torchtraceap.base.errors import DryRunError
 from torchtraceap.checking.device import Device
 from torchtraceap.checking.whole_body import NAME
-from torchtraceap.waits.launches import LaunchVerdict
-from torchtraceap.waits.verdict import Verdict, decide
+from torchtraceap.waits.verdict import LaunchVerdict, Verdict, decide
 from torchtraceap_dryrun.judged import cannot_be_run
 
 #: What becomes of a test one of whose checks could not be made.

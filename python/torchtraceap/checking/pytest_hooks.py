@@ -123,6 +123,7 @@ def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, Any, Any]:
     finally:
         if item.stash.get(_STAGE, None) is not None:
             end_stage()
+            item.stash[_STAGE] = None  # Nor is its record needed any more.
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 from torchtraceap.analysis import analyze
+from torchtraceap.base.arguments import checked_int
 from torchtraceap.profiling import turn
 from torchtraceap.report import Report
 
@@ -37,9 +39,7 @@ class Recording:
 
     def __init__(self, fixture: str, *, warmup: int = 0, stacks: bool = True) -> None:
         self._fixture = fixture
-        if isinstance(warmup, bool) or not isinstance(warmup, int) or warmup < 0:
-            raise ValueError(f"warmup must be a number from 0 on, but is {warmup!r}")
-        self._warmup = warmup
+        self._warmup = checked_int("warmup", warmup, 0, sys.maxsize)
         self._stacks = stacks
         self._steps = 0
         self._recorder: Recorder | None = None  # None once it was taken away

@@ -20,8 +20,7 @@ from torchtraceap.checking.outcome import (
 )
 from torchtraceap.checking.sync_check import OPTIONS, SyncCheck, checked_launches
 from torchtraceap.checking.whole_body import NAME
-from torchtraceap.waits.launches import LaunchVerdict
-from torchtraceap.waits.verdict import SyncStalls, Verdict
+from torchtraceap.waits.verdict import LaunchVerdict, SyncStalls, Verdict
 
 _NO_WITH = (
     "no_sync_stalls() was called, but watches nothing: write `with no_sync_stalls():`"

@@ -21,9 +21,9 @@ from torchtraceap.checking.device import (
     has_gpu,
     resolved,
 )
-from torchtraceap.waits.launches import LaunchVerdict
 from torchtraceap.waits.verdict import (
     OVER_US,
+    LaunchVerdict,
     SyncStalls,
     Verdict,
     checked_limit,
