@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """written.py: what of a user's line is running, as they wrote it: `.item()`, `if t:`.
 
-Python keeps, from 3.11 on, where in its line each instruction comes from, and
-`executing` finds the part of the source. So it is known, also on a line that reads two
-values, which part of it waits; what is not known is left open rather than guessed.
-`executing` leaves jumps aside, at which `if t:` asks for a value: those are found here,
-by their place. Loads no torch.
+`executing` finds the part of the source that a frame is at. So it is known, also on a
+line that reads two values, which part of it waits; what is not known is left open
+rather than guessed. It leaves jumps aside, at which `if t:` asks for a value: those are
+found here, by the place that Python keeps of each instruction from 3.11 on. No torch.
 """
 
 from __future__ import annotations
@@ -21,6 +20,8 @@ from weakref import WeakKeyDictionary
 
 from executing import Source
 
+#: Instructions that ask whether something is true.
+_ASKS = ("POP_JUMP", "JUMP_IF", "TO_BOOL", "COMPARE_OP", "UNARY_NOT")
 _WIDTH = 40  # Of what is told; a line of its own shows the rest.
 
 # By the code that is still there; by file, too: code objects of two files are equal if
@@ -41,7 +42,7 @@ class _Source(Source):
 
 def written(frame: FrameType | None) -> str:
     """Return what a frame is at, in a few letters; "" if that cannot be told."""
-    if frame is None or sys.version_info < (3, 11):
+    if frame is None:
         return ""
     code = frame.f_code
     known = _KNOWN.setdefault(code, {})
@@ -75,57 +76,64 @@ def _told(frame: FrameType) -> str:
             return "`in`"
         case ast.BinOp(op=ast.Mod(), left=ast.Constant(value=str())):
             return '"..." % t'
-    asks = ("POP_JUMP", "JUMP_IF", "TO_BOOL", "COMPARE_OP", "UNARY_NOT")
-    return _truth(node, frame) if operation.startswith(asks) else ""
+    if not operation.startswith(_ASKS):
+        return ""
+    return _truth(node, frame)
 
 
 def _node_at(frame: FrameType, at: int) -> Any:
     """Return the outermost part of the source that is where an instruction comes from;
     None if Python does not tell."""
-    code, source = frame.f_code, _Source.for_frame(frame)
-    begin, end, left, right = next(islice(code.co_positions(), at // 2, None))
+    if sys.version_info < (3, 11):
+        return None
+    source = _Source.for_frame(frame)
+    begin, end, left, right = next(islice(frame.f_code.co_positions(), at // 2, None))
     if source.tree is None or begin is None:
         return None
-    place = begin, left, end, right
     for statement in source.statements_at_line(begin):
         for node in ast.walk(statement):
             # Of a statement that asks, Python may give all of it.
-            if isinstance(
-                node, ast.expr | ast.If | ast.While | ast.Assert
-            ) and place == (
-                node.lineno,
-                node.col_offset,
-                node.end_lineno,
-                node.end_col_offset,
+            if (
+                isinstance(node, ast.expr | ast.If | ast.While | ast.Assert)
+                and (node.lineno, node.col_offset) == (begin, left)
+                and (node.end_lineno, node.end_col_offset) == (end, right)
             ):
                 return node
     return None
 
 
 def _truth(node: Any, frame: FrameType) -> str:
-    """Tell who asks whether something is true: a statement, or what is around it."""
-    for asks in (node, node.parent):
-        test = getattr(asks, "test", None)
-        match asks:
-            case ast.IfExp() if node in (asks, test):
-                return "`... if t else ...`"
-            case ast.If() if node in (asks, test):
-                return "`elif t:`" if _is_elif(asks, frame) else "`if t:`"
-            case ast.While() if node in (asks, test):
-                return "`while t:`"
-            case ast.Assert() if node in (asks, test):
-                return "`assert t`"
-            case ast.UnaryOp(op=ast.Not()):
-                return "`not t`"
-            case ast.BoolOp(op=ast.And()):
-                return "`t and ...`"
-            case ast.BoolOp():
-                return "`t or ...`"
-            case ast.comprehension() if node in asks.ifs:
-                return "`if t:`"
+    """Tell who asks whether something is true: a statement that it is a test of, or a
+    part of one; else the `not`, `and` or `or` around it."""
     # Of a comprehension, Python may give all of it: then any of its conditions may ask.
-    parts = getattr(node, "generators", ())
-    return "`if t:`" if _is_plain([test for one in parts for test in one.ifs]) else ""
+    if parts := getattr(node, "generators", ()):
+        tests = [test for one in parts for test in one.ifs]
+        return "`if t:`" if _is_plain(tests) else ""
+    told = ""
+    inner, asks = None, node
+    while asks is not None:
+        is_test = inner in (None, getattr(asks, "test", None))
+        match asks:
+            case ast.If() if is_test:
+                return "`elif t:`" if _is_elif(asks, frame) else "`if t:`"
+            case ast.While() if is_test:
+                return "`while t:`"
+            case ast.Assert() if is_test:
+                return "`assert t`"
+            case ast.IfExp() if is_test:
+                return "`... if t else ...`"
+            case ast.comprehension() if inner in asks.ifs:
+                return "`if t:`"
+            case ast.UnaryOp(op=ast.Not()):
+                told = told or "`not t`"
+            case ast.BoolOp(op=ast.And()):
+                told = told or "`t and ...`"
+            case ast.BoolOp():
+                told = told or "`t or ...`"
+            case _ if inner is not None:
+                return told
+        inner, asks = asks, getattr(asks, "parent", None)
+    return told
 
 
 def _is_elif(node: ast.If, frame: FrameType) -> bool:
