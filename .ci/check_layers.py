@@ -137,9 +137,10 @@ IMPORT_AT_TOP_OF = {f"pytest_{name}.py": {"pytest"} for name in ("plugin", "hook
 # they like, and are themselves imported inside functions, or by one another.
 ON_FIRST_USE = {
     "torchtraceap._torch",
-    "torchtraceap.checking.sync_run",
-    "torchtraceap.checking.sync_watch",
+    "torchtraceap.checking.cpu_watch",
+    "torchtraceap.checking.gpu_watch",
     "torchtraceap.profiling.recorder",
+    "torchtraceap.waits.written",
 }
 # A dry run is made of torch: all of its modules are such, but these, and all of the
 # folders among them.

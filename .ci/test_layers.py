@@ -77,7 +77,7 @@ def check_file(root: Path, file: str, text: str) -> tuple[int, str]:
         ),
         (
             "python/torchtraceap/base/a.py",
-            "from torchtraceap.checking.sync_watch import a",
+            "from torchtraceap.checking.cpu_watch import a",
             "inside the function",
         ),
         (
@@ -192,8 +192,8 @@ def test_no_part_of_the_core_reaches_torch(monkeypatch: pytest.MonkeyPatch) -> N
             "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n import torch",
         ),
         (
-            "python/torchtraceap/checking/sync_watch.py",
-            "import torch\nfrom torchtraceap.checking import sync_run",
+            "python/torchtraceap/checking/cpu_watch.py",
+            "import torch\nfrom torchtraceap.checking import gpu_watch",
         ),
         ("python/torchtraceap/pytest_plugin.py", "import pytest"),
     ],

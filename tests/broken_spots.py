@@ -205,8 +205,8 @@ SPOTS = (
     Spot(
         "what-is-allowed-passes",
         f"{PACKAGE}/waits/verdict.py",
-        "if not _too_short(stall, over_us) and not is_allowed(stall, allow)",
-        "if not _too_short(stall, over_us)",
+        "if not _too_short(wait, over_us) and not _is_allowed(wait, allow)",
+        "if not _too_short(wait, over_us)",
         (f"{TESTS}/test_sync_check_dry.py",),
     ),
     Spot(

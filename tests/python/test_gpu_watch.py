@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_sync_run.py: the half of the checks for a machine with a GPU, as far as it runs
+"""test_gpu_watch.py: the half of the checks for a machine with a GPU, as far as it runs
 without one: what a report of such a run shows, and how it is made."""
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ import pytest
 import torchtraceap
 import torchtraceap.waits.verdict
 from torchtraceap.base.source_lines import Line, is_user_file, resolve
-from torchtraceap.checking import sync_run
+from torchtraceap.checking import gpu_watch, recording
+from torchtraceap.checking.gpu_watch import line_at
 from torchtraceap.checking.sync_check import SyncCheck, SyncStalls
-from torchtraceap.checking.sync_run import line_at
 from torchtraceap.waits.table import head_of
 from torchtraceap.waits.verdict import Observation, decide
 
@@ -28,11 +28,6 @@ HERE = pathlib.Path(__file__).resolve()
 
 
 # --- From a report of a GPU run --------------------------------------------------
-
-
-def test_the_kinds_are_those_of_the_core() -> None:
-    (core,) = [p for p in torchtraceap._core.patterns() if p.name == "sync_stall"]
-    assert list(sync_run.KINDS) == core.subtypes
 
 
 def gpu_trace(*waits: int, lost: int = 0) -> bytes:
@@ -54,12 +49,13 @@ def gpu_trace(*waits: int, lost: int = 0) -> bytes:
             ]
         now = end + 10
     step = frame("train.py(7): step", 0, now)
-    return trace_of(step, *calls, *kernels[: len(kernels) - lost])
+    end = op("torchtraceap: end of no_sync_stalls", now, 1)
+    return trace_of(step, end, *calls, *kernels[: len(kernels) - lost])
 
 
 def observe(trace: bytes, line: Line | None = None, end_us: float = 1e9) -> Observation:
     report = torchtraceap.analyze(trace)
-    return sync_run.from_report(report, lambda *_: line, int(1e3 * end_us))
+    return gpu_watch.from_report(report, lambda *_: line, int(1e3 * end_us))
 
 
 def test_a_step_without_waits_passes() -> None:
@@ -131,9 +127,9 @@ def test_a_run_on_the_cpu_alone_cannot_be_judged(data: pathlib.Path) -> None:
 
 
 def test_a_recorded_trace(slow_loader: torchtraceap.Report) -> None:
-    observation = sync_run.from_report(slow_loader, lambda *_: None, 2**62)
+    observation = gpu_watch.from_report(slow_loader, lambda *_: None, 2**62)
     waits = slow_loader._core.blocking_calls
-    assert len(observation.stalls) == len(waits) > 0
+    assert len(observation.waits) == len(waits) > 0
     assert not decide(observation).ok
     assert decide(observation, over_us=1e9).ok
 
@@ -151,15 +147,16 @@ needs_torch = pytest.mark.skipif(torch is None, reason="torch is not installed")
 def gpu_half(monkeypatch: pytest.MonkeyPatch) -> Any:
     if torch is None or torch.cuda.is_available():
         pytest.skip("this needs torch and stands in for a GPU")
-    from torchtraceap.checking import sync_run
+    from torchtraceap.checking import gpu_watch
+    from torchtraceap.profiling import recorder
 
     def profile(activities: Any, **options: Any) -> Any:
         return torch.profiler.profile(activities=activities[:1], **options)
 
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
-    monkeypatch.setattr(sync_run, "profile", profile)
-    return sync_run
+    monkeypatch.setattr(recorder, "profile", profile)
+    return gpu_watch
 
 
 def test_a_run_with_nothing_on_the_gpu(gpu_half: Any) -> None:
@@ -169,7 +166,7 @@ def test_a_run_with_nothing_on_the_gpu(gpu_half: Any) -> None:
 
 def test_a_run_with_stalls(gpu_half: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     report = torchtraceap.analyze(gpu_trace(300, 400))
-    monkeypatch.setattr(gpu_half, "analyze", lambda trace: report)
+    monkeypatch.setattr(recording, "analyze", lambda profiler: report)
     with pytest.raises(SyncStalls, match=r"×\d, \d+ µs blocked") as caught, SyncCheck():
         for _ in range(5):
             torch.ones(3).sum().item()
@@ -181,14 +178,15 @@ def test_a_run_with_stalls(gpu_half: Any, monkeypatch: pytest.MonkeyPatch) -> No
 # As `gpu_half`, and the first of all reports is that of a stored trace.
 STANDS_IN = """
 import torch, torchtraceap
-from torchtraceap.checking import sync_run
+from torchtraceap.checking import recording
+from torchtraceap.profiling import recorder
 
-real, stored = sync_run.analyze, [torchtraceap.analyze("gpu.json")]
+real, stored = recording.analyze, [torchtraceap.analyze("gpu.json")]
 torch.cuda.is_available = lambda: True
 torch.cuda.synchronize = lambda: None
-sync_run.profile = lambda activities, **options: torch.profiler.profile(
+recorder.profile = lambda activities, **options: torch.profiler.profile(
     activities=activities[:1], **options)
-sync_run.analyze = lambda trace: stored.pop() if stored else real(trace)
+recording.analyze = lambda profiler: stored.pop() if stored else real(profiler)
 """
 TESTS = """
 import pytest, torch
