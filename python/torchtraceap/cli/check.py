@@ -87,8 +87,8 @@ def add(commands: Commands) -> None:
         help="how much more a written budget allows (default: 0.1, which is 10 %%)",
     )
     group = command.add_argument_group("what to write (-: to standard output)")
-    for form in FORMS:
-        group.add_argument(f"--{form.name}", metavar="F", help=form.help)
+    for name, form in FORMS.items():
+        group.add_argument(f"--{name}", metavar="F", help=form.help)
     group.add_argument(
         "--source-root",
         metavar="DIR",
@@ -133,7 +133,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _targets(options: argparse.Namespace) -> list[Target]:
-    names = [*(form.name for form in FORMS), "write_budget"]
+    names = [*FORMS, "write_budget"]
     given = [(name.replace("_", "-"), getattr(options, name)) for name in names]
     return [Target(*target) for target in given if target[1] is not None]
 
@@ -172,14 +172,14 @@ def _tell(checks: Sequence[Checked], options: argparse.Namespace) -> bool:
     """Say what came out, and write it where it was asked for; False if that failed."""
     from torchtraceap.gate.checks import check_text
 
-    targets = {form: getattr(options, form.name) for form in FORMS}
+    targets = {name: getattr(options, name) for name in FORMS}
     if "-" not in targets.values() and not options.quiet:
         for checked in checks:
             say(check_text(checked))
-    for form, target in targets.items():
+    for name, target in targets.items():
         if target is None or not checks:
             continue
-        if not write(form.name, target, form.text(checks, options.source_root)):
+        if not write(name, target, FORMS[name].text(checks, options.source_root)):
             return False
     return True
 
