@@ -35,15 +35,14 @@ class Seen:
     operator: str
     count: int
     wasted_us: float
-    shown: int | None = -1  # The line of the call; None: not known; -1: `line`.
+    shown: int | None = None  # The line of the call, if it is known.
 
     @property
     def location(self) -> Location | None:
         """Where it is, if there is a place."""
         if not self.file:
             return None
-        line = self.line if self.shown == -1 else self.shown
-        return Location(self.file, line, self.function, True)
+        return Location(self.file, self.shown, self.function, True)
 
     @property
     def kind(self) -> str:
@@ -161,9 +160,9 @@ def _side(form: Mapping[str, Any]) -> Side:
         findings=tuple(
             _seen(finding)
             for finding in form["findings"]
-            if finding.get("origin") != "model"
+            if finding["origin"] != "model"
         ),
-        simulated=trace.get("simulated"),  # Missing in reports of older versions.
+        simulated=trace["simulated"],
     )
 
 
@@ -183,18 +182,18 @@ def _step_us(step: Mapping[str, Any]) -> float:
 
 
 def _seen(form: Mapping[str, Any]) -> Seen:
-    where = form["location"] or {"file": "", "line": 0, "function": ""}
-    line = recorded = None
-    if where["line"] is not None:
-        line = recorded = int(_figure(where, "line", "findings.location"))
-    if "recorded_line" in where:  # Not in reports of older versions.
-        recorded = int(_figure(where, "recorded_line", "findings.location"))
+    where = form["location"]
+    if where is None:
+        where = {"file": "", "line": None, "function": "", "recorded_line": 0}
+    line = where["line"]
+    if line is not None:
+        line = int(_figure(where, "line", "findings.location"))
     return Seen(
         id=str(form["id"]),
         pattern=str(form["pattern"]),
         subtype=str(form["subtype"] or ""),
         file=str(where["file"]),
-        line=recorded or 0,
+        line=int(_figure(where, "recorded_line", "findings.location")),
         function=str(where["function"]),
         operator=str(form["operator"]),
         count=int(_figure(form, "count", "findings")),
