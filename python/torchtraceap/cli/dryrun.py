@@ -36,7 +36,7 @@ from torchtraceap.views.outputs import OUTPUTS
 from torchtraceap_dryrun.record import Dial
 
 if TYPE_CHECKING:  # They load torch, which the child alone does.
-    from torchtraceap_dryrun.result import Result
+    from torchtraceap_dryrun.outcome import Outcome
     from torchtraceap_dryrun.script.ended import Ended
 
 # A run has its own JSON; and what is simulated is nothing for a detector to learn from.
@@ -174,7 +174,7 @@ def _run(options: argparse.Namespace) -> int:
             "torchtraceap.dry_run() in it."
         )
     from torchtraceap_dryrun.estimate.gpus import gpu
-    from torchtraceap_dryrun.result import Result
+    from torchtraceap_dryrun.outcome import Outcome
     from torchtraceap_dryrun.script.child import run_dry
     from torchtraceap_dryrun.script.ended import Program
 
@@ -197,14 +197,14 @@ def _run(options: argparse.Namespace) -> int:
     to_stdout = "-" in [target.path for target in targets]
     record, ended = run_dry(program, options.max_seconds, to_stderr=to_stdout)
     try:
-        return _tell(Result(record, the_gpu), ended, options, to_stdout)
+        return _tell(Outcome(record, the_gpu), ended, options, to_stdout)
     except KeyboardInterrupt:
         complain("interrupted, before all that was asked for was told and written")
         return INTERRUPTED
 
 
 def _tell(
-    run: Result, ended: Ended, options: argparse.Namespace, to_stdout: bool
+    run: Outcome, ended: Ended, options: argparse.Namespace, to_stdout: bool
 ) -> int:
     """Say what was found, write it, and hold it against limits; return the exit code.
 
@@ -241,7 +241,7 @@ def _tell(
     return _judge(run, options)
 
 
-def _write(run: Result, options: argparse.Namespace) -> bool:
+def _write(run: Outcome, options: argparse.Namespace) -> bool:
     """Write all files that were asked for; complain and return False if one fails."""
     for target in targets_of(options, ["json"]):
         if not write(target, json_text(run.to_dict())):
@@ -274,7 +274,7 @@ def _misplaced(options: argparse.Namespace) -> str:
     return ""
 
 
-def _judge(run: Result, options: argparse.Namespace) -> int:
+def _judge(run: Outcome, options: argparse.Namespace) -> int:
     """Say which limits the run does not keep; return the exit code."""
     given = [
         (option, limit, one, many)
@@ -305,7 +305,7 @@ def _judge(run: Result, options: argparse.Namespace) -> int:
     return code
 
 
-def _lines(run: Result, step: int, name: str) -> str:
+def _lines(run: Outcome, step: int, name: str) -> str:
     """Name the lines that most of it is at."""
     counts = {
         line: int(getattr(totals, name)) for line, totals in run.by_line(step).items()

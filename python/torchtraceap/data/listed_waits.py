@@ -21,13 +21,14 @@ from torchtraceap.base.location import Location
 from torchtraceap.base.safe_text import printable, writable
 from torchtraceap.base.units import counted, time_text
 from torchtraceap.data.findings import Finding, finding_id
-from torchtraceap.waits.table import SUBTYPES
+from torchtraceap.waits.table import KINDS
 
 if TYPE_CHECKING:
     from torchtraceap import _core
     from torchtraceap.data.facts import TraceFacts
 
 PATTERN = "sync_stall"
+_SUBTYPES = [kind.name for kind in KINDS]
 _MOST_WAITS, _MOST_RUNS = 2_000, 10_000
 _MOST_COUNT = 10**12  # Of a step's number, and of waits in it.
 _PATH_WIDTH, _NAME_WIDTH, _TEXT_WIDTH = 4_096, 256, 400
@@ -82,7 +83,7 @@ def read_recorded(trace: _core.Trace) -> tuple[RecordedWait, ...] | None:
 
 
 def _wait(form: Any) -> RecordedWait | None:
-    if not isinstance(form, dict) or form.get("subtype") not in SUBTYPES:
+    if not isinstance(form, dict) or form.get("subtype") not in _SUBTYPES:
         return None
     api, runs = _text(form.get("api"), _NAME_WIDTH), form.get("steps")
     if not api or not isinstance(runs, list) or not 0 < len(runs) <= _MOST_RUNS:

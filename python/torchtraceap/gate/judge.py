@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """judge.py: holds a report against a budget: what breaks a limit, what cannot be told.
 
-docs/budgets.md states the rules, pattern_limits.py has those of findings.
+docs/ci.md states the rules, pattern_limits.py has those of findings.
 """
 
 from __future__ import annotations

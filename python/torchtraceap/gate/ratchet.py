@@ -43,7 +43,7 @@ def _lines(reports: Sequence[ReportData], headroom: float) -> Iterator[str]:
     """Yield the lines. What could not be told of one of the reports has no limit."""
     worst = max((r.quality.verdict for r in reports), key=VERDICTS.index)
     more, less = 1 + headroom, 1 - headroom
-    yield "# Written by torchtraceap check --write-budget; docs/budgets.md explains it."
+    yield "# Written by torchtraceap check --write-budget; docs/ci.md explains it."
     yield f'min_quality = "{worst}"'
     complete = not any(report.quality.incomplete for report in reports)
     on_devices = all(report.trace.working_devices for report in reports)
