@@ -119,36 +119,33 @@ def check_text(checked: Checked) -> str:
 
 def check_markdown(checks: Sequence[Checked]) -> str:
     """Return checks as one Markdown text under 64 KiB."""
-    broken = [checked for checked in checks if checked.broken]
-    title = (
-        f"## torchtraceap: {len(broken)} of {counted(len(checks), 'trace')} over budget"
-        if broken
-        else f"## torchtraceap: {counted(len(checks), 'trace')} within budget"
-    )
+    broken = sum(bool(checked.broken) for checked in checks)
+    said = f"{broken} of {counted(len(checks), 'trace')} over budget"
+    if not broken:
+        said = f"{counted(len(checks), 'trace')} within budget"
     # Those that fail first: what does not fit is left out at the end.
     order = sorted(checks, key=lambda checked: not checked.broken)
     texts = ["\n\n".join(_one_markdown(checked)) for checked in order]
-    return title + "\n\n" + joined(texts, "traces")
+    return f"## torchtraceap: {said}\n\n" + joined(texts, "traces")
 
 
-def verdict(checked: Checked) -> str:
+def _verdict(checked: Checked) -> str:
     """Return how a check ended, in a few words."""
     whole = len(checked.lines)
     if not checked.broken:
         untold = sum(bool(line.violations) for line in checked.lines)
         but = f"; {untold} cannot be told and may pass" if untold else ""
-        return f"within budget ({whole} limit{'' if whole == 1 else 's'}{but})"
+        return f"within budget ({counted(whole, 'limit')}{but})"
     known = sum(any(v.known for v in line.violations) for line in checked.broken)
     untold = len(checked.broken) - known
     parts = [f"{known} of {whole} limits broken"] if known else []
     parts += [f"{untold} of {whole} cannot be told"] if untold else []
-    return f"{'over budget' if known else 'not known to be within budget'}: " + (
-        ", ".join(parts)
-    )
+    how = "over budget" if known else "not known to be within budget"
+    return f"{how}: {', '.join(parts)}"
 
 
 def _text(checked: Checked) -> Iterator[str]:
-    yield f"{printable(checked.report.trace.path)}: {verdict(checked)}"
+    yield f"{printable(checked.report.trace.path)}: {_verdict(checked)}"
     yield from wrapped(simulated_text(checked.report.trace.simulated), "  ")
     untold: dict[str, list[str]] = {}
     for line in checked.lines:
@@ -173,13 +170,13 @@ def _places(findings: Sequence[Finding], report: ReportData) -> Iterator[str]:
             f"{time_text(finding.wasted_us)} "
             f"({share_text(finding.wasted_us, whole_us)})"
         )
-    if rest := len(findings) - _PLACES:
-        yield from [f"      and {rest} more"] if rest > 0 else []
+    if len(findings) > _PLACES:
+        yield f"      and {len(findings) - _PLACES} more"
 
 
 def _one_markdown(checked: Checked) -> Iterator[str]:
     sign = "❌" if checked.broken else "✅"
-    yield f"### {sign} {code(checked.report.trace.path)}: {verdict(checked)}"
+    yield f"### {sign} {code(checked.report.trace.path)}: {_verdict(checked)}"
     if assumed := simulated_text(checked.report.trace.simulated):
         yield f"**{plain(assumed)}**"
     told = [line for line in checked.lines if line.violations]
