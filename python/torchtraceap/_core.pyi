@@ -75,6 +75,7 @@ __all__: list[str] = [
     "category_names",
     "category_number",
     "column_docs",
+    "duration_text",
     "edit_kinds",
     "event_kinds",
     "feature_columns",
@@ -1453,6 +1454,11 @@ def category_number(name: str) -> int | None:
 def column_docs() -> dict[str, str]:
     """
     What each column holds.
+    """
+
+def duration_text(us: typing.SupportsFloat | typing.SupportsIndex) -> str:
+    """
+    Microseconds for people, with three digits: 412 µs, 12.4 ms.
     """
 
 def edit_kinds() -> list[tuple[str, str]]:

@@ -46,7 +46,7 @@ TEST(OwnRule, ClaimsTheIdleTimeThatItsEventCost) {
   EXPECT_EQ(wasted(found, kOwn), 495'000);
   EXPECT_EQ(found.patterns[kOwn].name, "slow_checkpoint");
   const auto f = first(found, kOwn);
-  EXPECT_EQ(f.message, "1 event, save_checkpoint: the device idled 495 us to it.");
+  EXPECT_EQ(f.message, "1 event, save_checkpoint: the device idled 495 µs to it.");
   EXPECT_EQ(f.idle_ns, 495'000);
 }
 
