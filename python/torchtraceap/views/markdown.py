@@ -5,17 +5,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from torchtraceap.base.safe_text import printable
 from torchtraceap.base.units import share_text, time_text
+from torchtraceap.data.findings import Finding
+from torchtraceap.report_data import ReportData
 from torchtraceap.views.finding_text import gain_range, wasted_share, wasted_text
 from torchtraceap.views.heading import device_text, simulated_text
 from torchtraceap.views.summary import detector_text
-
-if TYPE_CHECKING:
-    from torchtraceap.data.findings import Finding
-    from torchtraceap.report_data import ReportData
 
 _WIDTH = 120  # Of a name; together with the rows that are shown, far under 64 KiB.
 

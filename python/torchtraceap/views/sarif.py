@@ -12,20 +12,18 @@ import os
 import posixpath
 import re
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
 from torchtraceap import _core
 from torchtraceap.base.safe_text import printable
 from torchtraceap.base.source_lines import resolve
 from torchtraceap.base.units import share_text
+from torchtraceap.data.findings import Finding
+from torchtraceap.report_data import ReportData
 from torchtraceap.views.finding_text import wasted_text
 from torchtraceap.views.heading import simulated_text
 from torchtraceap.views.json_form import json_text
-
-if TYPE_CHECKING:
-    from torchtraceap.data.findings import Finding
-    from torchtraceap.report_data import ReportData
 
 
 def source_uri(file: str, root: str | None = None) -> tuple[str, bool] | None:

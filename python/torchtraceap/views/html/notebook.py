@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from torchtraceap.report_data import ReportData
 from torchtraceap.views.finding_text import why_none
 from torchtraceap.views.heading import fact_texts, simulated_text
 from torchtraceap.views.html import colors
@@ -13,9 +12,6 @@ from torchtraceap.views.html.finding_cards import finding_cards
 from torchtraceap.views.html.templates import asset, render
 from torchtraceap.views.html.window_strip import window_strip
 from torchtraceap.views.summary import detector_text
-
-if TYPE_CHECKING:
-    from torchtraceap.report_data import ReportData
 
 _MOST_FINDINGS = 20
 _LIGHT = ('[data-jp-theme-light="true"]', ".vscode-light", 'html[theme="light"]')

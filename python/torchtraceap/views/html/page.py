@@ -11,13 +11,13 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from torchtraceap import _core
 from torchtraceap.base.location import place_text
+from torchtraceap.report_data import ReportData
 from torchtraceap.views import finding_text
 from torchtraceap.views.heading import (
-    answer_text,
     fact_texts,
     kinds_text,
     said_notes,
@@ -29,11 +29,10 @@ from torchtraceap.views.html.finding_cards import finding_cards
 from torchtraceap.views.html.templates import asset, render
 from torchtraceap.views.html.timeline_json import timeline_json
 from torchtraceap.views.html.window_strip import Lane, window_strip
-from torchtraceap.views.html.work_rows import work_rows
 from torchtraceap.views.summary import detector_text
+from torchtraceap.views.work_tables import window_table, work_tables
 
-if TYPE_CHECKING:
-    from torchtraceap.report_data import ReportData
+_MOST_ROWS = 100  # Of a table.
 
 
 def page_html(report: ReportData) -> str:
@@ -64,6 +63,7 @@ def _values(report: ReportData, strip: Sequence[Lane]) -> dict[str, Any]:
     bars = balance_bars(report)
     gain = report.recovery.together
     device_events = sum(device.events for device in report.trace.devices)
+    tables = [*work_tables(report), window_table(report)]
     return {
         "report": report,
         "version": _core.__version__,
@@ -78,7 +78,6 @@ def _values(report: ReportData, strip: Sequence[Lane]) -> dict[str, Any]:
         "estimated_us": sum(
             f.wasted_us for f in report.findings if f.basis == "estimate"
         ),
-        "story": [(stage, answer_text(stage)) for stage in report.story],
         "lanes": strip,
         "detector": detector_text(report.detection),
         "detector_ran": report.detection.run,
@@ -92,7 +91,8 @@ def _values(report: ReportData, strip: Sequence[Lane]) -> dict[str, Any]:
         "paths": report.critical_paths,
         "kinds_text": kinds_text,
         "place_text": place_text,
-        "tables": list(work_rows(report)),
+        "tables": [table for table in tables if table.rows],
+        "most_rows": _MOST_ROWS,
         "patterns": _patterns(report),
     }
 
