@@ -13,14 +13,7 @@ from torchtraceap.base.location import NAME_WIDTH, place_text
 from torchtraceap.base.safe_text import printable
 from torchtraceap.base.text_table import wrapped
 from torchtraceap.base.units import counted, share_text, time_text
-from torchtraceap.data.facts import (
-    Balance,
-    Note,
-    Quality,
-    Simulated,
-    Stage,
-    TraceFacts,
-)
+from torchtraceap.data.facts import Balance, Note, Simulated, Stage, TraceFacts
 from torchtraceap.data.replay import CriticalPath
 from torchtraceap.report_data import ReportData
 
@@ -80,7 +73,7 @@ def heading_lines(report: ReportData) -> Iterator[str]:
     yield printable(trace.path)
     yield from wrapped(", ".join(fact_texts(report)), "  ")
     yield from wrapped(simulated_text(trace.simulated), "  ")
-    yield from _quality(report.quality, sum(d.events for d in trace.devices))
+    yield from _quality(report)
     for row in report.balance[:_MOST_DEVICES]:
         if row.device is None:
             line = _host_balance(row, several=trace.processes > 1)
@@ -141,32 +134,33 @@ def _lowered(answer: str) -> str:
     return answer[:1].lower() + answer[1:] if first.istitle() else answer
 
 
-def said_notes(quality: Quality, device_events: int) -> list[Note]:
+def said_notes(report: ReportData) -> list[Note]:
     """Return the warnings to be told of although they do not change the verdict."""
-    notes = [note for note in quality.warnings if note.verdict == "ok"]
-    return [note for note in notes if _is_said(note, device_events)]
+    work = sum(device.events for device in report.trace.devices)
+    return [
+        note
+        for note in report.quality.warnings
+        if note.verdict == "ok"
+        and (
+            note.kind in _ALWAYS_SAID
+            or (note.kind == "work_without_id" and note.count * 2 > work)
+        )
+    ]
 
 
-def _is_said(note: Note, device_events: int) -> bool:
-    """Tell whether a note is for the summary though the verdict is "ok"."""
-    if note.kind == "work_without_id":
-        return note.count * 2 > device_events
-    return note.kind in _ALWAYS_SAID
-
-
-def _quality(quality: Quality, device_events: int) -> Iterator[str]:
-    said = said_notes(quality, device_events)
-    if quality.verdict != "ok":
-        yield f"Quality: {quality.verdict}"
-        for note in (*quality.reasons, *said):
-            yield from wrapped(f"- {printable(note.detail)}", "  ")
-        rate = quality.linking_rate
-        if rate is not None and rate < 1:
-            text = f"Launches are known of {share_text(rate, 1)} of the device events."
-            yield from wrapped(f"- {text}", "  ")
-    else:
+def _quality(report: ReportData) -> Iterator[str]:
+    quality, said = report.quality, said_notes(report)
+    if quality.verdict == "ok":
         for note in said:
             yield from wrapped(f"Note: {printable(note.detail)}", "  ")
+        return
+    yield f"Quality: {quality.verdict}"
+    for note in (*quality.reasons, *said):
+        yield from wrapped(f"- {printable(note.detail)}", "  ")
+    rate = quality.linking_rate
+    if rate is not None and rate < 1:
+        text = f"Launches are known of {share_text(rate, 1)} of the device events."
+        yield from wrapped(f"- {text}", "  ")
 
 
 def _devices(trace: TraceFacts, verb: str) -> str:

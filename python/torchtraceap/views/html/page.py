@@ -62,14 +62,13 @@ def page_html(report: ReportData) -> str:
 def _values(report: ReportData, strip: Sequence[Lane]) -> dict[str, Any]:
     bars = balance_bars(report)
     gain = report.recovery.together
-    device_events = sum(device.events for device in report.trace.devices)
     tables = [*work_tables(report), window_table(report)]
     return {
         "report": report,
         "version": _core.__version__,
         "name": report.trace.path.replace("\\", "/").rpartition("/")[2],
         "facts": fact_texts(report),
-        "notes": said_notes(report.quality, device_events),
+        "notes": said_notes(report),
         "bars": bars,
         "more_bars": len(report.balance) - len(bars),
         "left": [*finding_text.left_texts(report), *finding_text.stretch_texts(report)],
