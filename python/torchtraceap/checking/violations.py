@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Literal
 
-from torchtraceap.base.location import NAME_WIDTH, place_text
+from torchtraceap.base.location import NAME_WIDTH, whole_place
 from torchtraceap.base.safe_text import printable
 from torchtraceap.base.units import time_text
 from torchtraceap.checking.outcome import Outcome, Unknown
@@ -69,13 +69,7 @@ def of_violations(
 
 
 def _place(finding: Finding) -> str:
-    where = finding.location
-    # The file whole, so that editors and terminals can go there.
-    place = (
-        printable(where.text)
-        if where
-        else place_text(None, finding.operator) or "(no single place)"
-    )
+    place = whole_place(finding.location, finding.operator)
     return f"{place}  {finding.kind}  ×{finding.count}, {wasted_text(finding)}"
 
 

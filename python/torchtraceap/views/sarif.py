@@ -171,7 +171,7 @@ def _location(finding: Finding, root: str | None) -> _Form | None:
         return None
     artifact = {"uri": uri[0]} | ({"uriBaseId": _ROOT} if uri[1] else {})
     place: _Form = {"artifactLocation": artifact}
-    line = where.begins if where.line is None else where.line
+    line = where.nearest_line
     if line is not None and line >= 1:
         place["region"] = {"startLine": line}
     function = {"fullyQualifiedName": printable(where.function), "kind": "function"}

@@ -59,5 +59,5 @@ def _code(finding: Finding) -> tuple[SourceLine, ...]:
     where = finding.location
     if where is None or not where.user:
         return ()  # Code of libraries is nobody's to change.
-    line = where.begins if where.line is None else where.line
+    line = where.nearest_line
     return () if line is None else tuple(code_excerpt(where.file, line))
