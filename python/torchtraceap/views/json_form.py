@@ -15,21 +15,19 @@ import math
 from collections.abc import Container, Sequence
 from dataclasses import asdict, fields
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from torchtraceap import _core
 from torchtraceap.base.location import Location
+from torchtraceap.base.source_lines import Line
+from torchtraceap.data.events import Window
+from torchtraceap.data.facts import Balance, Quality, Step
+from torchtraceap.data.findings import Finding
+from torchtraceap.data.replay import CriticalPath
 from torchtraceap.data.wish import OFF
 from torchtraceap.detection import CALIBRATED_FOR
 from torchtraceap.detection.detection import SIDES, Detection
-
-if TYPE_CHECKING:
-    from torchtraceap.base.source_lines import Line
-    from torchtraceap.data.events import Window
-    from torchtraceap.data.facts import Balance, Quality, Step
-    from torchtraceap.data.findings import Finding
-    from torchtraceap.data.replay import CriticalPath
-    from torchtraceap.report_data import ReportData
+from torchtraceap.report_data import ReportData
 
 SCHEMA_VERSION = 4
 MOST = 10_000  #: Of each list.
