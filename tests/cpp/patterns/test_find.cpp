@@ -124,6 +124,10 @@ TEST(DurationText, RoundsToThreeFigures) {
   EXPECT_EQ(duration_text(312'400), "312 µs");
   EXPECT_EQ(duration_text(12'440'000), "12.4 ms");
   EXPECT_EQ(duration_text(3'200'000'000), "3.2 s");
+  EXPECT_EQ(duration_text(999'499), "999 µs");
+  EXPECT_EQ(duration_text(999'500), "1 ms");
+  EXPECT_EQ(duration_text(-2'500'000), "-2.5 ms");
+  EXPECT_EQ(duration_text(0), "0 µs");
 }
 
 // Of a process with absurdly many devices, only the first are looked at.

@@ -98,7 +98,7 @@ TEST(OwnRule, ProcessTimeOfACpuOnlyTrace) {
   EXPECT_EQ(wasted(found, kOwn), 400'000);
   ASSERT_FALSE(found.findings.empty());
   EXPECT_EQ(found.findings[0].message,
-            "1 event, save_checkpoint: the program lost 400 us to it.");
+            "1 event, save_checkpoint: the program lost 400 µs to it.");
 }
 
 TEST(OwnRule, CountsFromItsShareOn) {
