@@ -202,6 +202,6 @@ class Report(ReportData):
         )
 
     def _repr_html_(self) -> str:
-        from torchtraceap.views.html.notebook import notebook_html
+        from torchtraceap.views.html.page import notebook_html
 
         return notebook_html(self)

@@ -45,6 +45,13 @@ def wasted_share(finding: Finding, whole_us: float) -> str:
     return share_text(finding.wasted_us, 0 if finding.basis == "model" else whole_us)
 
 
+def lost_us(findings: Sequence[Finding]) -> tuple[float, float]:
+    """Return what findings cost together, and beside it the bound of the estimates."""
+    estimated = sum(f.wasted_us for f in findings if f.basis == "estimate")
+    exact = sum(f.wasted_us for f in findings if f.basis != "estimate")
+    return exact, estimated
+
+
 def gain_text(finding: Finding, report: ReportData) -> str:
     """Say what the replay gains: no bound, but of an estimate, which is one itself."""
     gain = finding.recoverable_us

@@ -19,6 +19,7 @@ from torchtraceap.views.finding_text import (
     advice_of,
     gain_text,
     left_texts,
+    lost_us,
     order_text,
     place_of,
     replayed_texts,
@@ -86,14 +87,12 @@ def _findings(report: ReportData, limit: int) -> Iterator[str]:
 
 def _together(findings: Sequence[Finding]) -> list[str]:
     """Write what findings cost, estimated time by itself; and how many point only."""
-    estimates = {True: 0.0, False: 0.0}
-    for finding in findings:
-        estimates[finding.basis == "estimate"] += finding.wasted_us
+    exact, estimated = lost_us(findings)
     parts = []
-    if estimates[False]:
-        parts.append(f"{time_text(estimates[False])} together")
-    if estimates[True]:
-        parts.append(f"up to {time_text(estimates[True])} by estimate")
+    if exact:
+        parts.append(f"{time_text(exact)} together")
+    if estimated:
+        parts.append(f"up to {time_text(estimated)} by estimate")
     if pointing := sum(finding.basis == "model" for finding in findings):
         parts.append(f"{pointing} of them unexplained, look there")
     return parts
