@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""units.py: the one border between the core's nanoseconds and our microseconds."""
+"""units.py: microseconds from the core's nanoseconds, and how amounts are written."""
 
 from __future__ import annotations
 
