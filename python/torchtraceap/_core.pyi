@@ -72,6 +72,7 @@ __all__: list[str] = [
     "WorkTables",
     "WorkTimes",
     "analyze",
+    "built_for_torch",
     "category_names",
     "category_number",
     "column_docs",
@@ -1441,6 +1442,11 @@ def analyze(
     settings: Settings = ...,
     rules: collections.abc.Sequence[OwnRule] = [],
 ) -> Report: ...
+def built_for_torch() -> str:
+    """
+    The version of torch, major and minor, that _torch was built for; empty: there is no _torch.
+    """
+
 def category_names() -> list[str]:
     """
     Names by the category column.
