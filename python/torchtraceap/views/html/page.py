@@ -47,8 +47,8 @@ def page_html(report: ReportData) -> str:
     style = _style(
         f":root{{{light}}}",
         f"@media screen and (prefers-color-scheme:dark){{:root{{{dark}}}}}",
-        asset("page.css"),
     )
+    style += "\n" + asset("page.css")  # Last, as it has the last word.
     script = "".join(map(asset, ("slices.js", "timeline.js", "page.js")))
     policy = (
         "default-src 'none'",
