@@ -174,14 +174,14 @@ SPOTS = (
     ),
     Spot(
         "nothing-sure-without-a-device",
-        "cpp/pipeline/recovery.cpp",
+        "cpp/pipeline/pricing/price.cpp",
         "if (finding.estimate || report.timeline->host) return false;",
         "if (finding.estimate) return false;",
         (f"{TESTS}/test_what_if.py",),
     ),
     Spot(
         "lost-records-are-told",
-        "cpp/pipeline/lost_records.cpp",
+        "cpp/pipeline/quality/lost_records.cpp",
         "constexpr double kLostLaunches = 0.025;",
         "constexpr double kLostLaunches = 0.9;",
         ("pipeline",),
@@ -219,7 +219,7 @@ SPOTS = (
     # --- Dry run ---
     Spot(
         "waits-inside-of-operators",
-        "python/torchtraceap_dryrun/device/dispatch.py",
+        "python/torchtraceap_dryrun/device/run.py",
         "if row is not None and row.applies((args, kwargs)):",
         "if row is not None and not row.hidden and row.applies((args, kwargs)):",
         (f"{TESTS}/dryrun/test_probes.py",),

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "bindings/analysis.h"
-#include "pipeline/story.h"
-#include "pipeline/tables.h"
+#include "pipeline/story/story.h"
+#include "pipeline/tables/tables.h"
 #include "timeline/overlap_facts.h"
 
 namespace tta::bindings {
@@ -67,7 +67,7 @@ auto names_of() {
 }
 
 void bind_rows(py::module_& m) {
-  py::class_<WorkTimes>(m, "WorkTimes", "See pipeline/tables.h; nanoseconds.")
+  py::class_<WorkTimes>(m, "WorkTimes", "See pipeline/tables/tables.h; nanoseconds.")
       .def_readonly("count", &WorkTimes::count)
       .def_readonly("sum_ns", &WorkTimes::sum_ns)
       .def_readonly("union_ns", &WorkTimes::union_ns)
@@ -111,7 +111,7 @@ void bind_rows(py::module_& m) {
       .def_property_readonly("self_device_ns",
                              [](const Operator& o) { return o.row.self_device_ns; })
       .def_property_readonly("work", [](const Operator& o) { return o.row.work; });
-  py::class_<ThreadRow>(m, "ThreadRow", "See pipeline/tables.h; nanoseconds.")
+  py::class_<ThreadRow>(m, "ThreadRow", "See pipeline/tables/tables.h; nanoseconds.")
       .def_readonly("pid", &ThreadRow::pid)
       .def_readonly("tid", &ThreadRow::tid)
       .def_readonly("name", &ThreadRow::name)
@@ -151,7 +151,8 @@ void bind_story(py::module_& m) {
       .def_readonly("name", &Figure::name)
       .def_readonly("value", &Figure::value)
       .def_readonly("is_time", &Figure::is_time);
-  py::class_<Stage>(m, "Stage", "One question of the story, see pipeline/story.h.")
+  py::class_<Stage>(m, "Stage",
+                    "One question of the story, see pipeline/story/story.h.")
       .def_readonly("id", &Stage::id)
       .def_readonly("question", &Stage::question)
       .def_readonly("answer", &Stage::answer)

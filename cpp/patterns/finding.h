@@ -85,7 +85,8 @@ struct Finding {
   std::vector<std::uint32_t> windows;  ///< Indices of the windows it touches.
   std::vector<Claim> claims;           ///< In order of time.
   std::vector<Mark> sites;             ///< Where it occurs, in order of time.
-  /// Patterns whose fixes would take much of the same gain, see pipeline/blame.h.
+  /// Patterns whose fixes would take much of the same gain, see
+  /// pipeline/pricing/blame.h.
   std::vector<PatternId> shares;
 };
 

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // trace/load.cpp: source -> windows -> document -> columns.
+#ifdef __linux__
 #include <sched.h>
+#endif
 
 #include <algorithm>
 #include <array>
 #include <limits>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "trace/beginning.h"
@@ -17,7 +20,7 @@
 #include "trace/progress.h"
 #include "trace/recovery.h"
 #include "trace/source.h"
-#include "trace/windows.h"
+#include "trace/text_windows.h"
 
 namespace tta::trace {
 namespace {
@@ -26,9 +29,14 @@ unsigned thread_count(const LoadOptions& options) {
   if (options.threads > 0) return options.threads;
   // More gain little: reading and adding are done by one at a time.
   constexpr int kMost = 8;
+#ifdef __linux__
   cpu_set_t allowed;
   if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return 1;
-  return static_cast<unsigned>(std::clamp(CPU_COUNT(&allowed), 1, kMost));
+  const int usable = CPU_COUNT(&allowed);
+#else
+  const int usable = static_cast<int>(std::thread::hardware_concurrency());
+#endif
+  return static_cast<unsigned>(std::clamp(usable, 1, kMost));
 }
 
 // Walks the text by turns: in windows on this thread, in blocks on several.
@@ -41,7 +49,7 @@ class Walk {
   std::uint64_t run(const std::string& path) {
     std::uint64_t stretch = options_.block_bytes;
     for (;;) {
-      WindowReader windows(feed_, options_.window_bytes, offset_, options_.recover);
+      TextWindowReader windows(feed_, options_.window_bytes, offset_, options_.recover);
       if (offset_ == 0) check_beginning(windows, path);
       const bool ended = in_windows(windows, offset_ + stretch);
       document_.count_oddities(windows);
@@ -69,10 +77,10 @@ class Walk {
 
   // Walks to the end (true), or to a border of events after `most` bytes of the text
   // if there is work for several threads behind it.
-  bool in_windows(WindowReader& windows, std::uint64_t most) {
+  bool in_windows(TextWindowReader& windows, std::uint64_t most) {
     std::size_t used = 0;
     for (;;) {
-      const Window& window = windows.next(used);
+      const TextWindow& window = windows.next(used);
       try {
         used = document_.walk(window);
       } catch (const Damaged& damage) {

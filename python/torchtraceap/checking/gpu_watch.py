@@ -116,7 +116,7 @@ def from_report(
         return Observation((), "", problem, MODE)
     begins = sorted(step.begin_ns for step in report._core.steps)
     waits = []
-    for wait in report._core.waits:
+    for wait in report._core.blocking_calls:
         if wait.begin_ns >= end_ns:
             break
         operator = wait.operator_name or report._trace.name(wait.row)

@@ -76,7 +76,7 @@ class TraceFacts:
 class Note:
     """Something about the trace that a reader of the figures should know."""
 
-    kind: str  #: Stable word, such as "launches_without_work"; see docs/quality.md.
+    kind: str  #: Stable word, such as "launches_without_work"; see docs/reading.md.
     count: int
     detail: str
     verdict: str = "ok"  #: What this alone makes of the trace.
@@ -220,7 +220,7 @@ def read_step(core: _core.StepRow, trace: _core.Trace) -> Step:
 
 @dataclass(frozen=True)
 class Stage:
-    """One question, answered in figures. The core's pipeline/story.h lists them all."""
+    """One question, answered in figures. pipeline/story/story.h lists all."""
 
     id: str  #: busy, idle, limit, work, overlap, gain.
     question: str
