@@ -44,7 +44,7 @@ def our_path(
     """Return the stretches of `report.critical_paths[place]`, or of the path to the end
     of a piece of device work instead."""
     columns, names, out = trace.columns, trace.strings, []
-    for begin, end, label, kind, row in report.core_replay[0].path_segments(
+    for begin, end, label, kind, row in report.core_replay.path_segments(
         place, work_row
     ):
         known = row < len(columns["name"])

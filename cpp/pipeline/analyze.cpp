@@ -12,6 +12,7 @@
 #include "pipeline/balance.h"
 #include "pipeline/blame.h"
 #include "pipeline/facts.h"
+#include "pipeline/finding_id.h"
 #include "pipeline/label.h"
 #include "pipeline/quality.h"
 #include "pipeline/recovery.h"
@@ -86,6 +87,8 @@ Report analyze(const trace::Trace& trace, const Options& options) {
     Recovery none;
     none.refusal = "device time cannot be judged in this trace";
     report.recovery = std::make_shared<const Recovery>(std::move(none));
+    add_listed_waits(report, options.steps);
+    name_findings(report.findings, report.patterns);
     return report;
   }
   report.args = std::make_shared<const timeline::EventArgs>(timeline);
@@ -120,6 +123,8 @@ Report analyze(const trace::Trace& trace, const Options& options) {
   price(report, *recovery, gains, options.checkpoint);
   report.recovery = std::move(recovery);
   point_to_windows(timeline, windows, report.windows, report.findings);
+  add_listed_waits(report, options.steps);
+  name_findings(report.findings, report.patterns);
   return report;
 }
 

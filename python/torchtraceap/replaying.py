@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 from torchtraceap import _core
 from torchtraceap.base.text_table import wrapped
 from torchtraceap.base.units import share_text, time_text, us_from_ns
-from torchtraceap.data.replay import Fidelity, Gain, read_fidelity, read_gain
+from torchtraceap.data.from_core import from_core
+from torchtraceap.data.replay import Fidelity, Gain, read_fidelity
 from torchtraceap.edits import Edit, as_edit, core_edits
 from torchtraceap.views.finding_text import range_text
 from torchtraceap.views.heading import kinds_text, simulated_text
@@ -179,7 +180,6 @@ class WhatIf:
 
     def summary(self) -> str:
         """Return the result as plain text for people."""
-
         return what_if_text(self)
 
 
@@ -214,35 +214,28 @@ def what_if(trace: Source | Report, *edits: Edit | Finding | str) -> WhatIf:
 
 def replay_with(report: Report, edits: Sequence[Edit | Finding | str]) -> WhatIf:
     """Replay the trace of a report."""
-    core, analysis = report.core_replay
+    core = report.core_replay
     made = tuple(map(as_edit, edits))
     if core.fidelity is None:
         raise ValueError(f"{report.trace.path} cannot be replayed: {core.refusal}")
-    outcome = core.what_if(analysis, core_edits(report, made))
+    outcome = core.what_if(report.core, core_edits(report, made))
     fidelity = read_fidelity(core.fidelity)
     refusals = fidelity.refusals + ((outcome.doubt,) if outcome.doubt else ())
-    result = WhatIf(
+    untold: dict[str, Any] = {"changed_span_us": None} if refusals else {}
+    result = from_core(
+        WhatIf,
+        outcome,
         path=report.trace.path,
         edits=made,
         fidelity=fidelity,
-        span_us=us_from_ns(outcome.span_ns),
-        replayed_span_us=us_from_ns(outcome.replayed_span_ns),
-        changed_span_us=None if refusals else us_from_ns(outcome.changed_span_ns),
-        steps=tuple(
-            StepTimes(
-                step.number,
-                us_from_ns(step.recorded_ns),
-                us_from_ns(step.replayed_ns),
-                None if refusals else us_from_ns(step.changed_ns),
-            )
-            for step in outcome.steps
-        ),
-        gain=read_gain(outcome.gain) if made and not refusals else None,
+        steps=tuple(from_core(StepTimes, step, **untold) for step in outcome.steps),
+        gain=from_core(Gain, outcome.gain) if made and not refusals else None,
         refusals=refusals,
         critical_path={name: us_from_ns(ns) for name, ns in outcome.path.items()},
         engine="events" if outcome.by_events else "graph",
         simulated=report.trace.simulated,
         _write=partial(_write, core, outcome, made),
+        **untold,
     )
     if result.gain and result.leaves_nothing:
         return replace(result, gain=replace(result.gain, low_us=0.0))

@@ -33,7 +33,7 @@ Sums = list[tuple[int, int, int]]
 
 def sums(report: torchtraceap.Report) -> Sums:
     """Return device, span and busy time of each row, having checked that all closes."""
-    core = report._core
+    core = report.core
     out = []
     for row in core.balance:
         parts = [row.busy_ns, row.unattributed_ns, *row.idle_ns.values()]

@@ -132,7 +132,7 @@ def test_a_run_on_the_cpu_alone_cannot_be_judged(data: pathlib.Path) -> None:
 
 def test_a_recorded_trace(slow_loader: torchtraceap.Report) -> None:
     observation = sync_run.from_report(slow_loader, lambda *_: None, 2**62)
-    waits = slow_loader._core.waits
+    waits = slow_loader.core.waits
     assert len(observation.stalls) == len(waits) > 0
     assert not decide(observation).ok
     assert decide(observation, over_us=1e9).ok

@@ -136,12 +136,12 @@ def from_report(
         reasons = " ".join(note.detail for note in report.quality.reasons)
         problem = f"The recording cannot be judged: {reasons}"
         return Observation((), "", problem, MODE)
-    begins = sorted(step.begin_ns for step in report._core.steps)
+    begins = sorted(step.begin_ns for step in report.core.steps)
     stalls = []
-    for wait in report._core.waits:
+    for wait in report.core.waits:
         if wait.begin_ns >= end_ns:
             break
-        operator = wait.operator_name or report._trace.name(wait.row)
+        operator = wait.operator_name or report.loaded.name(wait.row)
         line = line_of(wait.begin_ns, operator) or _where_it_begins(wait.location)
         what, advice = KINDS[wait.subtype]
         known = BY_OPERATOR.get(operator)

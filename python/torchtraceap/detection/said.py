@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -13,7 +14,7 @@ from torchtraceap import _core
 from torchtraceap.base.location import Location, read_location
 from torchtraceap.base.units import counted, share_text, time_text
 from torchtraceap.data.events import Label, Window, read_events
-from torchtraceap.data.findings import UNEXPLAINED, Finding, finding_id
+from torchtraceap.data.findings import UNEXPLAINED, Finding
 from torchtraceap.detection.detection import SIDES
 
 if TYPE_CHECKING:
@@ -79,7 +80,6 @@ def model_findings(
     trace: _core.Trace,
     windows: tuple[Window, ...],
     detection: Detection,
-    taken: set[str],
 ) -> tuple[Finding, ...]:
     """Return a finding for each place, that of which most could be saved first.
 
@@ -90,7 +90,6 @@ def model_findings(
         trace: Its trace.
         windows: Its windows, with the labels of rules.
         detection: What the model says of each.
-        taken: Ids of other findings.
     """
     runs = list(_runs(windows, np.flatnonzero(detection.unexplained)))
     if not runs:
@@ -101,7 +100,7 @@ def model_findings(
     )
     if rest := [window for group in groups[_MOST:] for window in group.windows]:
         groups[_MOST:] = [_Group(sorted(rest), None, "")]
-    return tuple(_finding(trace, windows, detection, g, taken) for g in groups)
+    return tuple(_finding(trace, windows, detection, group) for group in groups)
 
 
 def _runs(
@@ -166,7 +165,6 @@ def _finding(
     windows: tuple[Window, ...],
     detection: Detection,
     group: _Group,
-    taken: set[str],
 ) -> Finding:
     chosen = sorted(group.windows)
     surest = _surest(detection, chosen)
@@ -178,7 +176,7 @@ def _finding(
     place = (where.file, where.line, where.function) if where else group.operator
     pids = dict.fromkeys(windows[window].pid for window in chosen)
     return Finding(
-        id=finding_id(UNEXPLAINED, (place,), taken),
+        id=_id(place),
         pattern=UNEXPLAINED,
         subtype="",
         side=SIDES[side],
@@ -194,6 +192,12 @@ def _finding(
         processes=tuple(pid for pid in pids if pid is not None),
         origin=MODEL,
     )
+
+
+def _id(place: object) -> str:
+    # No two groups have one place, and no rule's pattern has this name.
+    digest = hashlib.sha256(repr((place,)).encode("utf-8", "backslashreplace"))
+    return f"{UNEXPLAINED}-{digest.hexdigest()[:8]}"
 
 
 def _message(

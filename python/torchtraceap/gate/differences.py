@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from statistics import stdev
 
-from torchtraceap.data.listed_waits import PATTERN
+from torchtraceap.data.findings import WAITS
 from torchtraceap.gate.changes import (
     LEAST_SHARE,
     RELATIVE,
@@ -107,7 +107,7 @@ def _often(finding: FindingChange, before: Side, after: Side) -> Change | None:
     it costs some, the rule counts what does, which hangs on the times."""
     was, now = finding.before, finding.after
     for seen in (was, now):
-        if seen is not None and (seen.pattern != PATTERN or seen.wasted_us > 0):
+        if seen is not None and (seen.pattern != WAITS or seen.wasted_us > 0):
             return None
     if bool(before.steps) != bool(after.steps):
         return None

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from torchtraceap.base.safe_text import printable
 from torchtraceap.base.units import time_text
-from torchtraceap.data.listed_waits import PATTERN as WAITS
+from torchtraceap.data.findings import WAITS
 from torchtraceap.gate.budget_data import (
     BY_TIMES,
     EVERY,
@@ -60,7 +60,7 @@ def times_untold(
             yield from own
         else:
             why = BY_TIMES if section != WAITS else UNLISTED
-            if section == WAITS and report._wait_counts is not None:
+            if section == WAITS and report.lists_waits:
                 why = f"{SIMULATED}, and over_us is a limit of times"
             yield untold(name, allowed, why)
 
@@ -68,7 +68,7 @@ def times_untold(
 def _tells_waits(budget: BudgetData, report: ReportData) -> bool:
     limits = [budget.patterns.get(name) for name in (WAITS, EVERY)]
     over_us = any(limit and limit.over_us is not None for limit in limits)
-    return report._wait_counts is not None and not over_us
+    return report.lists_waits and not over_us
 
 
 def reasons(report: ReportData) -> str:

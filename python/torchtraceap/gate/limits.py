@@ -51,13 +51,13 @@ def longest_pause(report: ReportData, device: Balance) -> Pause:
     What lies before its first and after its last work is where the recording began
     and ended, not a pause.
     """
-    return Pause(*report._core.longest_pause(device._key))
+    return Pause(*report.core.longest_pause(device._key))
 
 
 def cause_of(report: ReportData, device: Balance, pause: Pause) -> Finding | None:
     """Return the finding to which most of a stretch is attributed; None if none is."""
     best, most_ns = None, 0
-    for index, finding in enumerate(report._core.findings):
+    for index, finding in enumerate(report.core.findings):
         part_ns = sum(
             max(0, min(claim.end, pause.end_ns) - max(claim.begin, pause.begin_ns))
             for claim in finding.claims

@@ -12,7 +12,6 @@ from torchtraceap.base.location import NAME_WIDTH
 from torchtraceap.base.safe_text import printable
 from torchtraceap.base.source_lines import display_path, resolve
 from torchtraceap.base.units import us_from_ns
-from torchtraceap.data.listed_waits import PATTERN as WAITS
 
 if TYPE_CHECKING:
     from torchtraceap.data.findings import Finding
@@ -42,13 +41,9 @@ def costs(
         if finding.pattern != pattern or is_allowed(finding, allow):
             continue
         if over_us is None:
-            count = finding.count
-            if pattern == WAITS and report._wait_counts is not None:
-                count = report._wait_counts.get(finding.id, 0)
+            count = finding.count if finding.waits is None else finding.waits
             found.append(Cost(finding, count, finding.wasted_us))
             continue
-        if index >= len(report._core.findings):
-            continue  # A wait that costs nothing.
         long = [us for us in _occurrences_us(report, index) if us >= over_us]
         if long:
             found.append(Cost(finding, len(long), sum(long)))
@@ -82,7 +77,7 @@ def _names(finding: Finding) -> Iterator[str]:
 def _occurrences_us(report: ReportData, index: int) -> list[float]:
     """Return what each occurrence cost: the events that prove it tell them apart."""
     spent_ns: dict[int, int] = {}
-    for claim in report._core.findings[index].claims:
+    for claim in report.core.findings[index].claims:
         before = spent_ns.get(claim.evidence, 0)
         spent_ns[claim.evidence] = before + claim.end - claim.begin
     return [us_from_ns(ns) for ns in spent_ns.values()]

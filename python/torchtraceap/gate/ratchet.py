@@ -9,7 +9,7 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from torchtraceap import _core
-from torchtraceap.data.listed_waits import PATTERN as WAITS
+from torchtraceap.data.findings import WAITS
 from torchtraceap.gate.budget_data import EVERY, TIME_LIMITS, VERDICTS
 from torchtraceap.gate.limits import longest_pause
 from torchtraceap.gate.occurrences import costs
@@ -75,7 +75,7 @@ def _lines(reports: Sequence[ReportData], headroom: float) -> Iterator[str]:
 
 def _waits(reports: Sequence[ReportData], more: float) -> Iterator[str]:
     """Of counts, those of waits alone can be told of a simulated trace."""
-    if any(r.trace.simulated and r._wait_counts is None for r in reports):
+    if any(r.trace.simulated and not r.lists_waits for r in reports):
         return
     each = [sum(c.count for c in costs(r, (), None, WAITS)) for r in reports]
     yield f"\n[patterns.{WAITS}]"

@@ -14,7 +14,6 @@ from torchtraceap.base.location import NAME_WIDTH
 from torchtraceap.base.safe_text import printable
 from torchtraceap.base.text_table import align, wrapped
 from torchtraceap.base.units import share_text, time_text
-from torchtraceap.data.replay import read_path
 from torchtraceap.views.finding_text import (
     NO_LINES,
     advice_of,
@@ -80,8 +79,8 @@ def _findings(report: ReportData, limit: int) -> Iterator[str]:
         for line in replayed_texts(report):
             yield from wrapped(line, "  ")
         if not report.recovery.refusal:
-            whole = report.core_replay[0].critical_paths(steps=0)[0]
-            yield from wrapped(path_line(read_path(whole)), "  ")
+            (whole,) = report.first_critical_paths(0)
+            yield from wrapped(path_line(whole), "  ")
     else:
         yield f"Findings: {why_none(report)}"
     yield from left_texts(report)

@@ -46,9 +46,7 @@ const patterns::Finding& finding_of(const Report& report, patterns::PatternId pa
 }
 
 std::int64_t gain_of(const Report& report, patterns::PatternId pattern) {
-  const auto& f = finding_of(report, pattern);
-  return report.recovery->gains[static_cast<std::size_t>(&f - report.findings.data())]
-      ->high;
+  return finding_of(report, pattern).gain.value().high;
 }
 
 TEST(Blame, AWaitAnswersForTheLaunchesThatComeLateAfterIt) {
