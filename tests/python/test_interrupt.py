@@ -46,7 +46,7 @@ def report() -> torchtraceap.Report:
 
 def test_pricing_hears_signals(report: torchtraceap.Report) -> None:
     assert len(report.findings) > OPERATORS / 2
-    assert heard(lambda: torchtraceap.analyze(report._trace)) >= SEVERAL
+    assert heard(lambda: torchtraceap.analyze(report.loaded)) >= SEVERAL
 
 
 def test_arrays_hear_signals(report: torchtraceap.Report) -> None:

@@ -89,7 +89,7 @@ def test_options_reach_torch() -> None:
     assert "[memory]" in prof.report.loaded.strings
     assert "python_function" not in {
         torchtraceap._core.category_names()[c]
-        for c in prof.report._trace.columns["category"]
+        for c in prof.report.loaded.columns["category"]
     }
 
 

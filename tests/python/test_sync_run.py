@@ -235,7 +235,7 @@ def test_what_the_profiler_does_at_the_end_is_not_judged(
     seen = {}
 
     def see(report: torchtraceap.Report, line_of: Any, end_ns: int) -> Observation:
-        trace = report._trace
+        trace = report.loaded
         for row, start in enumerate(trace.columns["ts"].tolist()):
             seen[trace.name(row).rpartition(": ")[2]] = start
         seen["end"] = end_ns
@@ -287,7 +287,7 @@ def test_line_of_a_call_in_the_event_tree() -> None:
         activities=[torch.profiler.ProfilerActivity.CPU], with_stack=True
     ) as prof:
         step()
-    trace = torchtraceap.analyze(prof)._trace
+    trace = torchtraceap.analyze(prof).loaded
     base = int(trace.metadata["baseTimeNanoseconds"])
     roots = prof.profiler.kineto_results.experimental_event_tree()
     found = []

@@ -88,7 +88,7 @@ TEST(Blame, WhatTwoFixesWouldTakeIsSharedAndSaid) {
   other.pattern = sync.shares[0];
   EXPECT_TRUE(launches(other));
   std::int64_t gains = 0;
-  for (const auto& gain : report.recovery->gains) gains += gain->high;
+  for (const auto& f : report.findings) gains += f.gain.value().high;
   EXPECT_LT(report.recovery->together->high, gains);
 }
 
