@@ -24,9 +24,11 @@ export PYTHON
 export VIRTUAL_ENV := $(VENV)
 export PATH := $(VENV)/bin:$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# What one build has compiled serves another one with the same flags: no-torch after dev.
+export CCACHE_BASEDIR := $(CURDIR)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup package module build demo test verify broken no-torch notebook docs linkcheck bench \
+.PHONY: help setup package module build demo wheel try-wheel test verify broken no-torch notebook docs linkcheck bench \
   asan tsan fuzz libfuzzer large coverage corpus corpus-small lint format stubs clean distclean
 .SECONDARY:
 
@@ -92,6 +94,15 @@ build: build/dev/.with-torch  ## Build the C++ parts, their tests and the module
 
 demo:  ## Analyze a real trace (DEMO_TRACE=...), with nothing but what that takes
 	@.ci/demo $(DEMO_TRACE)
+
+# For the torch that is installed; `make wheel TORCH_SPEC=` in a new .venv: without.
+wheel: $(VENV)/.extra-wheel  ## Build a wheel into dist/: pip installs it without a compiler
+	rm -rf build/wheel dist
+	pip wheel --quiet --no-build-isolation --no-deps --wheel-dir build/wheel .
+	.ci/repair_wheel.sh build/wheel/*.whl dist
+
+try-wheel: wheel  ## Use that wheel in an empty environment, with and without torch
+	TORCH_SPEC='$(TORCH_SPEC)' python .ci/try_wheel.py dist/*.whl
 
 # Each process gets half of the tests in their order, so that what a module makes once is
 # made by one of them, and the one that is done first takes over from the other's end.
@@ -163,7 +174,7 @@ coverage: $(VENV)/.package  ## Measure which lines and branches of the loader te
 # Empty: 45, 300 and 1,000 MB. `make bench BENCH_FLAGS=--quick` prints the targets only.
 BENCH_FLAGS ?=
 
-bench: build  ## Measure the loader against others and write docs/performance.md
+bench: build  ## Measure the loader against others and write what was found
 	python benchmarks/loader/run.py $(BENCH_FLAGS)
 
 # Where the corpus is made, and the seed that it is drawn with.
@@ -198,7 +209,7 @@ stubs: build extra-dev  ## Write the stubs of the extension modules anew
 	.ci/check_stubs.sh --write
 
 clean:  ## Remove what was built
-	rm -rf build python/torchtraceap/*.so
+	rm -rf build dist python/torchtraceap/*.so
 
 distclean: clean  ## Remove the environment too
 	rm -rf $(VENV)

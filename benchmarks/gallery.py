@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""gallery.py: writes docs/gallery.md, the verdict on each public trace and whether it
-is right.
+"""gallery.py: writes results/gallery.md: the verdict on each public trace, is it right?
 
     python benchmarks/gallery.py FOLDER [--check]
 
@@ -26,7 +25,7 @@ from torchtraceap.base.units import share_text, time_text
 
 ROOT = Path(__file__).resolve().parent.parent
 JUDGMENTS = Path(__file__).with_name("gallery.toml")
-PAGE = ROOT / "docs" / "gallery.md"
+PAGE = ROOT / "benchmarks" / "results" / "gallery.md"
 MOST_CAUSES = 3
 
 HEAD = """# Gallery: every public trace, and whether the verdict is right
@@ -43,11 +42,11 @@ that are of the events, those after it compare them with what the program says n
 it still lacks stands under "Missing" all the same.
 
 **Where two rules could claim the same time**, the one that stands first in the
-[list of patterns](patterns/README.md) has it: the profiler's own doing before all else,
-then causes with the narrowest evidence, ways of running (launch-bound, Python) last. A
-cause comes before its symptom: small or held-back collectives before exposed ones, a
-slow link before an exposed copy. What a rule takes no later rule sees, so times add up;
-but gains do not: fixing either of two causes may free the same time.
+[list of patterns](../../docs/patterns/README.md) has it: the profiler's own doing
+before all else, then causes with the narrowest evidence, ways of running (launch-bound,
+Python) last. A cause comes before its symptom: small or held-back collectives before
+exposed ones, a slow link before an exposed copy. What a rule takes no later rule sees,
+so times add up; but gains do not: fixing either of two causes may free the same time.
 """
 
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""benchmarks/traces_table.py FOLDER: analyses every trace there, writes docs/traces.md.
+"""traces_table.py FOLDER: analyses every trace there, writes results/traces.md.
 
 FOLDER holds ``*.json.gz`` and, for origins and devices, a ``manifest.tsv`` with the
 columns file, origin_repo, licence and gpu. The table is Markdown on standard output::
 
-    python benchmarks/traces_table.py tests/data > docs/traces.md
+    python benchmarks/traces_table.py tests/data > benchmarks/results/traces.md
 """
 
 from __future__ import annotations

@@ -37,6 +37,9 @@ if(TTA_BUILD_TORCH)
     add_library(tta_torch INTERFACE)
     target_include_directories(tta_torch SYSTEM INTERFACE
       "${torch_dir}/include" "${torch_dir}/include/torch/csrc/api/include")
+    # Its headers name themselves in messages: by their path in torch, not on the
+    # machine that a wheel is built on.
+    target_compile_options(tta_torch INTERFACE "-fmacro-prefix-map=${torch_dir}=torch")
     target_link_libraries(tta_torch INTERFACE
       "${torch_dir}/lib/libtorch_cpu${CMAKE_SHARED_LIBRARY_SUFFIX}"
       "${torch_dir}/lib/libc10${CMAKE_SHARED_LIBRARY_SUFFIX}")

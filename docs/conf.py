@@ -3,7 +3,8 @@
 
     sphinx-build -W --keep-going -b html docs build/docs
 
-Nothing is fetched: the site reads the same without a network. Links that leave this
+Nothing is fetched: the site reads the same without a network. The pages of
+benchmarks/results are part of it, by the link `results`; other links that leave this
 folder lead to copies of the files they name.
 """
 
@@ -18,7 +19,9 @@ import torchtraceap
 
 if TYPE_CHECKING:
     from docutils import nodes
+    from sphinx.addnodes import pending_xref
     from sphinx.application import Sphinx
+    from sphinx.environment import BuildEnvironment
 
 sys.path.insert(0, str(Path(__file__).parent / "extensions"))
 
@@ -67,10 +70,15 @@ def link_to_files(app: Sphinx, doctree: nodes.document) -> None:
     """Turn links to Markdown outside this folder into links to copies of the files."""
     from sphinx import addnodes
 
+    results = str((Path(app.srcdir) / "results").resolve())
     for link in list(doctree.findall(addnodes.pending_xref)):
         target = f"{link.get('reftarget')}.md"
-        # A document outside the site has no name there, so it goes by its path.
-        if link.get("refdomain") == "doc" and os.path.isabs(target):
+        if link.get("refdomain") != "doc" or not os.path.isabs(target):
+            continue
+        folder, name = os.path.split(link["reftarget"])
+        if folder == results:
+            link["reftarget"] = f"results/{name}"
+        else:  # A document outside the site has no name there, so it goes by its path.
             copy = addnodes.download_reference(
                 reftarget="/" + os.path.relpath(target, app.srcdir),
                 refdoc=link["refdoc"],
@@ -79,6 +87,20 @@ def link_to_files(app: Sphinx, doctree: nodes.document) -> None:
             link.replace_self(copy)
 
 
+def link_to_exports(
+    app: Sphinx, env: BuildEnvironment, node: pending_xref, content: nodes.TextElement
+) -> nodes.reference | None:
+    """Link what an annotation names by its module to where the reference has it."""
+    if node.get("refdomain") != "py" or node["reftarget"].count(".") < 2:
+        return None
+    package, _, path = node["reftarget"].partition(".")
+    name = f"{package}.{path.rpartition('.')[2]}"
+    return env.domains["py"].resolve_xref(
+        env, node["refdoc"], app.builder, "obj", name, node, content
+    )
+
+
 def setup(app: Sphinx) -> None:
     # Before Sphinx collects what is to be copied.
     app.connect("doctree-read", link_to_files, priority=400)
+    app.connect("missing-reference", link_to_exports)

@@ -6,8 +6,8 @@
 Runs HTA 0.5.0 in an environment of its own on every trace of the folder and of
 tests/data, each twice: looking at what we look at, and with its defaults. Every
 difference is followed up in the raw events: HTA's rules are applied one by one until
-nothing is left (raw.py). Writes benchmarks/results/hta.json and docs/agreement.md, and
-exits with 1 if a difference remains that no rule explains.
+nothing is left (raw.py). Writes benchmarks/results/hta.json and exits with 1 if a
+difference remains that no rule explains: none does. results/agreement.md tells of it.
 """
 
 from __future__ import annotations
@@ -16,18 +16,20 @@ import argparse
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent / "loader"), str(HERE)]
 
-import hta_traces  # noqa: E402
-import page  # noqa: E402
+import environments  # noqa: E402
 import raw  # noqa: E402
+from make_inputs import default_folder  # noqa: E402
 from ours import ours  # noqa: E402
 
-ROOT = hta_traces.ROOT
+ROOT = environments.ROOT
+HTA = "0.5.0"
 FIGURES = ("busy", "idle", "compute", "communication", "memory", "overlap")
 RUNS = {"same": False, "defaults": True}
 LISTED = 5  # kernels of each trace in the results
@@ -109,13 +111,27 @@ def kernel_differences(
     }
 
 
+def traces(options: argparse.Namespace) -> Iterator[Path]:
+    """Yield the traces of the folder and of tests/data, the smallest first."""
+    paths = {p.name: p for p in options.traces.glob("*.json.gz")}
+    paths |= {p.name: p for p in (ROOT / "tests" / "data").glob("*.json.gz")}
+    for path in sorted(paths.values(), key=lambda p: p.stat().st_size):
+        if options.only in path.name:
+            yield path
+
+
 def main() -> None:
-    """Compare all, write both files."""
+    """Compare all, write what was found."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    options = hta_traces.options_of(parser)
-    python = hta_traces.hta_python()
-    results = hta_traces.results()
-    for path in hta_traces.traces(options):
+    shared = ROOT.parent / "shared" / "traces"
+    parser.add_argument("--traces", type=Path, default=shared)
+    parser.add_argument("--only", default="", help="part of a file's name")
+    options = parser.parse_args()
+    python, missing = environments.environment(default_folder(), "tools")
+    if missing:
+        sys.exit(f"cannot install {missing}")
+    results = {"machine": environments.machine(), "hta": HTA, "traces": {}}
+    for path in traces(options):
         results["traces"][path.name] = row = compared(path, python)
         left = {r: v["unexplained_us"] for r, v in row["runs"].items()}
         said = {r: v for r, v in left.items() if v} or "explained"
@@ -129,7 +145,6 @@ def main() -> None:
         results["traces"] = dict(sorted(results["traces"].items()))
         kept = ROOT / "benchmarks" / "results" / "hta.json"
         kept.write_text(json.dumps(results, indent=1) + "\n")
-        (ROOT / "docs" / "agreement.md").write_text(page.page(results))
     if unexplained:
         sys.exit("differences without a reason: " + ", ".join(unexplained))
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""cost_page.py: writes docs/analysis_cost.md from what run.py measured."""
+"""cost_page.py: writes results/analysis_cost.md from what run.py measured."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@
 All that `analyze` does (links, timeline, quality, every rule, balance, windows) on the
 largest public traces, as JSON and as gzip, against loading them with one thread; then
 t(4N)/t(N) for a real trace repeated, and for hostile kinds. Writes
-benchmarks/results/analysis.json and docs/analysis_cost.md; --quick only prints. Builds
+results/analysis.json and results/analysis_cost.md; --quick only prints. Builds
 and keeps everything where benchmarks/loader does, and needs what that needs.
 """
 
@@ -100,7 +100,7 @@ def main() -> None:
         return
     kept = ROOT / "benchmarks" / "results" / "analysis.json"
     kept.write_text(json.dumps(results, indent=1) + "\n")
-    (ROOT / "docs" / "analysis_cost.md").write_text(text)
+    (ROOT / "benchmarks" / "results" / "analysis_cost.md").write_text(text)
     print(text)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""blame_page.py: writes docs/blame.md from what run.py scored."""
+"""blame_page.py: writes benchmarks/results/blame.md from what run.py scored."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _INTRODUCTION = """\
 # Whether the right cause is blamed, and priced
 
 Written by `python benchmarks/blame/run.py --page`; not edited by hand. What a gain is
-and how it is worked out is said in [replay.md](replay.md).
+and how it is worked out is said in [replay.md](../../docs/replay.md).
 
 {date}, commit {commit}; {traces} traces from seed {seed}.
 

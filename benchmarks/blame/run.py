@@ -81,7 +81,7 @@ def main() -> int:
             del row["windows"]
         kept = json.dumps(results, indent=1) + "\n"
         (_ROOT / "benchmarks" / "results" / "blame.json").write_text(kept)
-        (_ROOT / "docs" / "blame.md").write_text(page(results))
+        (_ROOT / "benchmarks" / "results" / "blame.md").write_text(page(results))
     return 0
 
 

@@ -9,7 +9,7 @@ tell good windows of simulated from good windows of real traces by their feature
 most 0.80 AUROC, groups never split; and the features that tell most. Only real traces
 of origins that are not held out are looked at, and like is compared with like: see
 simulation/distances.py and probe.py. --page writes benchmarks/results/gates.json and
-docs/corpus_gates.md. Exit codes: 0 both gates passed, 3 not, 2 bad usage.
+benchmarks/results/corpus_gates.md. Exit codes: 0 both gates passed, 3 not, 2 bad usage.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from simulation.yields import summary
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULT = ROOT / "benchmarks" / "results" / "gates.json"
-PAGE = ROOT / "docs" / "corpus_gates.md"
+PAGE = ROOT / "benchmarks" / "results" / "corpus_gates.md"
 PROBE_GOAL = 0.80
 
 

@@ -99,8 +99,9 @@ def betrayal_part(results: Results, rows: Rows) -> str:
         if ones:
             sentences.append(f"By themselves these columns tell most: {ones}.")
         sentences.append(
-            "[How far simulated timelines are from real ones](corpus_gates.md) has the "
-            "distances, and where they come from as far as it is known."
+            "[How far simulated timelines are from real ones]"
+            "(../benchmarks/results/corpus_gates.md) has the distances, and where they "
+            "come from as far as it is known."
         )
     costs = _generator(rows)
     if costs:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""benchmark_page.py: benchmarks/results/benchmark.json, docs/benchmark.md from it."""
+"""benchmark_page.py: results/benchmark.json, and from it docs/benchmark.md and the
+tables beside it, results/benchmark_tables.md."""
 
 from __future__ import annotations
 
@@ -34,6 +35,7 @@ from ten_checks.report import report_text
 _ROOT = Path(__file__).resolve().parents[2]
 RESULTS = _ROOT / "benchmarks" / "results" / "benchmark.json"
 PAGE = _ROOT / "docs" / "benchmark.md"
+TABLES = RESULTS.with_name("benchmark_tables.md")
 
 
 def write_page(
@@ -43,19 +45,18 @@ def write_page(
     checks: Sequence[Check],
     quick: bool = False,
 ) -> None:
-    """Write the results, and the page from them."""
+    """Write the results, and the pages from them."""
     results = results_of(corpus, rows, skipped, checks, quick)
     RESULTS.write_text(as_text(results), "utf-8")
-    PAGE.write_text(render(json.loads(RESULTS.read_text("utf-8"))), "utf-8")
+    kept = json.loads(RESULTS.read_text("utf-8"))
+    PAGE.write_text(render(kept), "utf-8")
+    TABLES.write_text(render_tables(kept), "utf-8")
 
 
 def render(results: dict[str, Any]) -> str:
     """Return the page."""
     rows = rows_of(results)
     made, facts = results["made"], results["corpus"]
-    splits = [s for s in SPLITS if any(split == s for split, _ in rows)]
-    detail = "S1" if "S1" in splits else next(iter(splits), "S0")
-    kinds = kind_table(rows, detail)
     parts = [
         text.INTRODUCTION.format(
             date=made["date"],
@@ -77,13 +78,7 @@ def render(results: dict[str, Any]) -> str:
         item_table(rows),
         notes(rows),
         skipped_text(rows, [Skipped(**one) for one in results["skipped"]]),
-        margin_table(results["margins"]),
-        text.DETAIL.format(split=f"{detail}, {SPLITS[detail]} held out"),
-        detail_table(rows, detail).removesuffix(kinds).rstrip(),
-        text.KINDS,
-        kinds,
-        text.OTHERS if len(splits) > 1 else "",
-        compact_tables(rows, detail),
+        text.MORE,
         text.PATTERNS,
         pattern_table(results["patterns"]),
         rules_part(results),
@@ -95,4 +90,28 @@ def render(results: dict[str, Any]) -> str:
         betrayal_part(results, rows),
         text.ENTER,
     ]
+    return _joined(parts)
+
+
+def render_tables(results: dict[str, Any]) -> str:
+    """Return the page of tables: who is ahead of whom, each split."""
+    rows = rows_of(results)
+    splits = [s for s in SPLITS if any(split == s for split, _ in rows)]
+    detail = "S1" if "S1" in splits else next(iter(splits), "S0")
+    kinds = kind_table(rows, detail)
+    return _joined(
+        [
+            text.TABLES,
+            margin_table(results["margins"]),
+            text.DETAIL.format(split=f"{detail}, {SPLITS[detail]} held out"),
+            detail_table(rows, detail).removesuffix(kinds).rstrip(),
+            text.KINDS,
+            kinds,
+            text.OTHERS if len(splits) > 1 else "",
+            compact_tables(rows, detail),
+        ]
+    )
+
+
+def _joined(parts: Sequence[str]) -> str:
     return "\n\n".join(part.strip("\n") for part in parts if part.strip()) + "\n"

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""benchmark_text.py: the words of docs/benchmark.md; its numbers come from the data."""
+"""benchmark_text.py: the words of docs/benchmark.md and of the tables beside it.
+
+Numbers come from the data.
+"""
 
 INTRODUCTION = """\
 # How well anti-patterns are found
@@ -28,6 +31,18 @@ of a task, in turn; S2 each GPU; S3 trains where 20 % and more are saved and tes
 5 to 10 % are; S4 holds out mechanisms, S5 patterns, S6 the generator (simulated to
 recorded, and back), S7 is gold, S8 holds out origins of real traces. A split of several
 folds shows their mean.
+"""
+
+MORE = """\
+[More tables](../benchmarks/results/benchmark_tables.md): how far each is ahead of each
+on the same folds, S1 in detail, the other splits.
+"""
+
+TABLES = """\
+# How well anti-patterns are found: more tables
+
+Written with [the benchmark](../../docs/benchmark.md), which says what the figures are;
+not edited by hand.
 """
 
 DETAIL = """\

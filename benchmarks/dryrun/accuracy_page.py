@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""accuracy_page.py: writes docs/dryrun_accuracy.md from what run.py measured."""
+"""accuracy_page.py: writes results/dryrun_accuracy.md from what run.py measured."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""apis_page.py [--write]: which calls wait for CUDA, docs/dryrun_apis.md.
+"""apis_page.py [--write]: which calls wait for CUDA, benchmarks/results/dryrun_apis.md.
 
 Made of the table of probes, tests/python/dryrun/probes.py, each row of which is a test.
 """
@@ -16,7 +16,7 @@ from dryrun.probe import HOW, Probe
 from dryrun.probe_sources import SOURCES
 from dryrun.probes import PARTS, PROBES
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "dryrun_apis.md"
+PAGE = Path(__file__).resolve().parents[1] / "results" / "dryrun_apis.md"
 
 WORDS = {
     "scalar": "a value is read",

@@ -3,7 +3,7 @@
 
     python benchmarks/dryrun/run.py [--traces FOLDER] [--no-costs]
 
-Writes benchmarks/results/dryrun.json and docs/dryrun_accuracy.md. Traces that are not
+Writes results/dryrun.json and results/dryrun_accuracy.md. Traces that are not
 in the folder are left out; tests/data has two of them.
 """
 
@@ -27,7 +27,7 @@ from overhead import costs  # noqa: E402
 
 ROOT = environments.ROOT
 RESULTS = ROOT / "benchmarks" / "results" / "dryrun.json"
-PAGE = ROOT / "docs" / "dryrun_accuracy.md"
+PAGE = ROOT / "benchmarks" / "results" / "dryrun_accuracy.md"
 #: In the order in which the page lists them.
 TRACES = (
     kernel_errors.VIT, kernel_errors.BERT, kernel_errors.QWEN, kernel_errors.OWL,

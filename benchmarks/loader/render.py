@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""render.py RESULTS.json: writes docs/performance.md from what a run measured.
+"""render.py RESULTS.json: writes results/performance.md from what a run measured.
 
-python benchmarks/loader/render.py benchmarks/results/loader.json > docs/performance.md
+python benchmarks/loader/render.py results/loader.json > results/performance.md
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def target_rows(results: Results) -> Iterator[list[str]]:
 def target_notes(results: Results) -> str:
     """Add what must be known about some of them."""
     notes = [f"{r['what']}: {r['note']}" for r in results["targets"] if r["note"]]
-    extra = "What `on_trace_ready` adds to a run is measured in [live.md](live.md)."
+    extra = "What `on_trace_ready` adds to a run is in [overhead.md](overhead.md)."
     return "; ".join(notes) + ". " + extra + "\n"
 
 

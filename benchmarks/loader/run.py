@@ -235,7 +235,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--out", type=Path, help="default benchmarks/results/loader.json"
     )
-    parser.add_argument("--page", type=Path, help="default docs/performance.md")
+    parser.add_argument("--page", type=Path, help="default results/performance.md")
     options = parser.parse_args()
     sizes = options.sizes or ("45" if options.quick else "45,300,1000")
     options.sizes = [int(size) for size in sizes.split(",")]
@@ -250,7 +250,7 @@ def arguments() -> argparse.Namespace:
         kept = ROOT / "benchmarks" / "results" / "loader.json"
         options.out = default_folder() / "quick.json" if options.quick else kept
     if options.page is None and not options.quick:
-        options.page = ROOT / "docs" / "performance.md"
+        options.page = ROOT / "benchmarks" / "results" / "performance.md"
     return options
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""wording.py: what docs/performance.md says between its tables; render.py fills it."""
+"""wording.py: the words of results/performance.md; render.py fills them."""
 
 INTRODUCTION = """\
 # Performance
@@ -8,7 +8,7 @@ Written by `python benchmarks/loader/run.py`; not edited by hand. It makes the i
 builds this tree as it is shipped, installs the other loaders, checks that all agree on
 what the inputs hold, and measures. **Ratios of one run count, milliseconds do not**:
 the next machine has others. `--quick` takes a minute or two and leaves this page alone;
-[benchmarks/README.md](../benchmarks/README.md) tells more.
+[benchmarks/README.md](../README.md) tells more.
 
 {machine}
 """

@@ -5,7 +5,7 @@
 
 Kineto's JSON, which every user exports, is the measure. Against it are held torch's
 repeatable Python export (torch 2.13 and later), before and after Kineto's, and what
-`kineto_results.events()` holds, which a reader in memory would see. docs/live.md
+`kineto_results.events()` holds, which a reader in memory would see. results/overhead.md
 draws the conclusions.
 """
 

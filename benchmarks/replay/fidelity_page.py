@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""fidelity_page.py: writes docs/replay_fidelity.md from what run.py measured."""
+"""fidelity_page.py: writes results/replay_fidelity.md from what run.py measured."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ INTRODUCTION = """\
 # How near replays come to what was recorded
 
 Written by `python benchmarks/replay/run.py`; not edited by hand. What the columns mean
-is said in [replay.md](replay.md).
+is said in [replay.md](../../docs/replay.md).
 
 {machine}
 

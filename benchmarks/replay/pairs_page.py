@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""pairs_page.py: writes docs/replay_pairs.md from what run_pairs.py measured."""
+"""pairs_page.py: writes results/replay_pairs.md from what run_pairs.py measured."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""pairs_text.py: the sentences of docs/replay_pairs.md."""
+"""pairs_text.py: the sentences of benchmarks/results/replay_pairs.md."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ INTRODUCTION = """\
 # What fixes were predicted to gain, and did
 
 Written by `python benchmarks/replay/run_pairs.py`; not edited by hand. How gains are
-worked out is said in [replay.md](replay.md).
+worked out is said in [replay.md](../../docs/replay.md).
 
 {machine}
 

@@ -4,7 +4,7 @@
     python benchmarks/replay/run.py [--traces FOLDER] [--rounds N]
 
 Replays every trace with device work as it is and writes benchmarks/results/replay.json
-and docs/replay_fidelity.md. Builds bench_replay where benchmarks/loader builds.
+and results/replay_fidelity.md. Builds bench_replay where benchmarks/loader builds.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def main() -> None:
     kept = ROOT / "benchmarks" / "results" / "replay.json"
     kept.write_text(json.dumps(results, indent=1) + "\n")
     text = fidelity_page.page(results)
-    (ROOT / "docs" / "replay_fidelity.md").write_text(text)
+    (ROOT / "benchmarks" / "results" / "replay_fidelity.md").write_text(text)
     print(text)
 
 

@@ -6,7 +6,7 @@
 
 Records each slow program and its fixed twin with torch.profiler, in turn, on one
 thread; predicts the step of the fixed one from the slow trace. Writes
-benchmarks/results/replay_pairs.json and docs/replay_pairs.md.
+benchmarks/results/replay_pairs.json and benchmarks/results/replay_pairs.md.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ import torchtraceap  # noqa: E402
 
 ROOT = environments.ROOT
 KEPT = ROOT / "benchmarks" / "results" / "replay_pairs.json"
-PAGE = ROOT / "docs" / "replay_pairs.md"
+PAGE = ROOT / "benchmarks" / "results" / "replay_pairs.md"
 PROTOCOL = Protocol(check=0, lead_in=6, blocks=1, block=15, active=15)
 COMPILED_ROUNDS = 3
 MOST_OTHERS = QUIET  # Of all processors; of two, a fifth of one.

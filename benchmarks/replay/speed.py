@@ -6,7 +6,7 @@
 Of the largest public traces and of one repeated 4 and 16 times: making the schedule,
 judging it and pricing every finding (what reading ``report.rule_findings`` adds to an
 analysis), and one what-if. Writes benchmarks/results/replay_speed.json and
-docs/replay_speed.md. Builds and keeps everything where benchmarks/loader does.
+results/replay_speed.md. Builds and keeps everything where benchmarks/loader does.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ def main() -> None:
     page = head + "\n" + table(titles, rows(results))
     page += "\n## t(4N)/t(N)\n\nN is the trace repeated 4 times; 4 is linear.\n\n"
     page += table(["trace", "price", "what-if", "findings"], growth(results))
-    (ROOT / "docs" / "replay_speed.md").write_text(page)
+    (ROOT / "benchmarks" / "results" / "replay_speed.md").write_text(page)
     print(page)
 
 

@@ -33,7 +33,6 @@ from synthetic_corpus import write_corpus
 from window_labels import label_windows
 
 pytestmark = pytest.mark.verify
-DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 
 @pytest.fixture(scope="module")
@@ -212,6 +211,7 @@ def test_the_command_and_its_page(
 ) -> None:
     monkeypatch.setattr(benchmark_page, "RESULTS", tmp_path / "benchmark.json")
     monkeypatch.setattr(benchmark_page, "PAGE", tmp_path / "benchmark.md")
+    monkeypatch.setattr(benchmark_page, "TABLES", tmp_path / "tables.md")
     command = [str(folder), "--quick", "--jobs", "1", *SOME]
     # The simulator of these numbers betrays itself: that is a failure.
     assert evaluate.main([*command, "--page"]) == 1
@@ -221,6 +221,7 @@ def test_the_command_and_its_page(
     assert (tmp_path / "benchmark.md").read_text("utf-8") == (
         benchmark_page.render(results)
     )
+    assert "## In detail: S0" in (tmp_path / "tables.md").read_text("utf-8")
     assert {row["split"] for row in results["rows"]} == {"S0", "S2", "S6"}
     row = rows_of(results)["S2", "LightGBM"]
     figure = row.figures["cpu_auroc"]
@@ -253,7 +254,9 @@ def test_what_is_no_corpus_exits_with_2(
 @pytest.mark.skipif(
     not benchmark_page.RESULTS.exists(), reason="no results: evaluate.py --page"
 )
-def test_the_page_is_that_of_the_results() -> None:
+def test_the_pages_are_those_of_the_results() -> None:
     results = json.loads(benchmark_page.RESULTS.read_text("utf-8"))
-    page = (DOCS / "benchmark.md").read_text("utf-8")
+    page = benchmark_page.PAGE.read_text("utf-8")
     assert page == benchmark_page.render(results)
+    tables = benchmark_page.TABLES.read_text("utf-8")
+    assert tables == benchmark_page.render_tables(results)

@@ -33,7 +33,7 @@ def test_the_costliest_finding_is_the_judged_one(name: str) -> None:
 
 
 def test_the_page_tells_of_every_trace() -> None:
-    page = (ROOT / "docs" / "gallery.md").read_text("utf-8")
+    page = (ROOT / "benchmarks" / "results" / "gallery.md").read_text("utf-8")
     for name, judged in JUDGED.items():
         assert f"\n## {name}\n" in page
         assert judged["right"] in ("yes", "partly", "no")

@@ -2,7 +2,8 @@
 """test_hta_agreement.py: our figures against those that HTA gave for the same traces.
 
 ``benchmarks/agreement/hta.py`` ran HTA and recorded what it said, and which of its
-rules make a difference (docs/agreement.md). With these taken off, ours must be HTA's.
+rules make a difference (results/agreement.md). With these taken off, ours must be
+HTA's.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """test_hta_critical_path.py: our critical paths against those that HTA gave.
 
-``benchmarks/agreement/critical_path.py`` asked HTA and recorded what it said
-(docs/agreement_critical_path.md). Where HTA has all it needs, and where both paths were
-the same when recorded, ours must still be HTA's.
+HTA was asked once, and what it said is in ``results/hta_critical_path.json``
+(results/agreement_critical_path.md). Where HTA has all it needs, and where both paths
+were the same when recorded, ours must still be HTA's.
 """
 
 from __future__ import annotations
@@ -46,19 +46,6 @@ def test_enough_was_compared() -> None:
     assert names <= set(RECORDED)
     assert sum(len(row["windows"]) for row in RECORDED.values()) > 60
     assert len(SAME) >= 3 and len(SYNCED) >= 2
-
-
-@pytest.mark.parametrize("name", sorted(RECORDED))
-def test_every_difference_has_a_reason(name: str) -> None:
-    row = RECORDED[name]
-    assert row["windows"] or row["fails"]
-    for of in row["windows"]:
-        lacks = sum(of["theirs_lacks_us"].values())
-        assert of["theirs_us"] + lacks == pytest.approx(of["window_us"], abs=0.1)
-        reasons = of["reasons_us"]
-        differ = of["compared_us"] - of["same_us"]
-        assert sum(reasons.values()) == pytest.approx(differ, abs=0.1)
-        assert reasons.get("other", 0.0) <= NEAR * of["compared_us"]
 
 
 @pytest.mark.parametrize(

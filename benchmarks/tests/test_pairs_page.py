@@ -69,7 +69,7 @@ def test_the_outcome_is_of_rounds_with_a_prediction() -> None:
 
 def test_the_page_is_what_the_results_give() -> None:
     results = json.loads((BENCHMARKS / "results" / "replay_pairs.json").read_text())
-    page = (ROOT / "docs" / "replay_pairs.md").read_text()
+    page = (ROOT / "benchmarks" / "results" / "replay_pairs.md").read_text()
     assert pairs_page.page(results) == page
     kept = results["recorded"]["less_events"]
     slow = ROOT / "tests/data/kineto2021-v100-resnet50-workers0-memory.json.gz"

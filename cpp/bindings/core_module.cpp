@@ -14,4 +14,8 @@ PYBIND11_MODULE(_core, m) {
   tta::bindings::bind_insertion(m);
   tta::bindings::bind_perturb(m);
   m.attr("__version__") = TTA_VERSION;
+  m.def(
+      "built_for_torch", [] { return TTA_BUILT_FOR_TORCH; },
+      "The version of torch, major and minor, that _torch was built for; empty: there "
+      "is no _torch.");
 }

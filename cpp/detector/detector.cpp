@@ -5,7 +5,6 @@
 #include <ATen/Context.h>
 #include <ATen/core/Generator.h>
 #include <ATen/ops/from_blob.h>
-#include <torch/headeronly/version.h>
 #include <torch/nn/utils/clip_grad.h>
 
 #include <cmath>
@@ -100,9 +99,6 @@ std::shared_ptr<Network> drawn(const Config& config, std::uint64_t seed,
 }
 
 }  // namespace
-
-const char* const kBuiltForTorch =
-    C10_STRINGIZE(TORCH_VERSION_MAJOR) "." C10_STRINGIZE(TORCH_VERSION_MINOR);
 
 Detector::State::State(const Config& c, std::uint64_t seed, at::Device on)
     : config(c),

@@ -111,7 +111,4 @@ class Detector {
 /// How many threads torch uses for an operation.
 int usual_threads();
 
-/// The version of torch this was built for: major and minor.
-extern const char* const kBuiltForTorch;
-
 }  // namespace tta::detector

@@ -7,7 +7,7 @@
 
 namespace tta::pipeline {
 
-/// Judges what is missing from the trace and what is wrong in it. docs/quality.md lists
+/// Judges what is missing from the trace and what is wrong in it. docs/reading.md lists
 /// the kinds of notes, their thresholds and where these come from. `facts.devices` must
 /// be filled.
 ///

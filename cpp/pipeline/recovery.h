@@ -66,7 +66,7 @@ struct Recovery {
 /// cannot tell its collectives from the wait for the others.
 /// Nor does anything test the replay of a trace without device work, and what does its
 /// work beside it takes the same processors: of two loaders on a CPU, with 4 workers in
-/// place of none, less than 3/4 came (docs/replay_pairs.md).
+/// place of none, less than 3/4 came (docs/measured.md).
 bool may_be_counted_on(const Report& report, const patterns::Finding& finding);
 
 /// Replays a trace as it is, and judges the replay.

@@ -27,7 +27,7 @@ enum class Verdict : std::uint8_t {
 };
 
 struct QualityNote {
-  std::string kind;  ///< Stable word, e.g. "launches_without_work"; docs/quality.md.
+  std::string kind;  ///< Stable word, e.g. "launches_without_work"; docs/reading.md.
   std::uint64_t count = 0;
   std::string detail;
   Verdict verdict = Verdict::kOk;  ///< What this alone makes of the trace.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // pipeline/signs.h: the signs by which a trace is judged, a function for each family.
 //
-// Each adds notes to a Quality. `docs/quality.md` has a row for every kind.
+// Each adds notes to a Quality. `docs/reading.md` has a row for every kind.
 #pragma once
 
 #include <cstdint>

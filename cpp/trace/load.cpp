@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // trace/load.cpp: source -> windows -> document -> columns.
+#ifdef __linux__
 #include <sched.h>
+#endif
 
 #include <algorithm>
 #include <array>
 #include <limits>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "trace/beginning.h"
@@ -26,9 +29,14 @@ unsigned thread_count(const LoadOptions& options) {
   if (options.threads > 0) return options.threads;
   // More gain little: reading and adding are done by one at a time.
   constexpr int kMost = 8;
+#ifdef __linux__
   cpu_set_t allowed;
   if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return 1;
-  return static_cast<unsigned>(std::clamp(CPU_COUNT(&allowed), 1, kMost));
+  const int usable = CPU_COUNT(&allowed);
+#else
+  const int usable = static_cast<int>(std::thread::hardware_concurrency());
+#endif
+  return static_cast<unsigned>(std::clamp(usable, 1, kMost));
 }
 
 // Walks the text by turns: in windows on this thread, in blocks on several.

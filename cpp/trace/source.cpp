@@ -25,8 +25,12 @@ struct Stamp {
 };
 
 Stamp stamp_of(const struct stat& status) {
-  return {static_cast<std::uint64_t>(status.st_size), status.st_mtim.tv_sec,
-          status.st_mtim.tv_nsec};
+#ifdef __APPLE__
+  const timespec& written = status.st_mtimespec;
+#else
+  const timespec& written = status.st_mtim;
+#endif
+  return {static_cast<std::uint64_t>(status.st_size), written.tv_sec, written.tv_nsec};
 }
 
 class OpenFile final : public ByteReader {

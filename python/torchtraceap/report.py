@@ -91,7 +91,7 @@ class Report(ReportData):
         of their own, for ui.perfetto.dev and chrome://tracing.
 
         Every event of the trace is in it, and the trace is read again for that. A
-        ``path`` that ends in ``.gz`` is compressed. See docs/perfetto.md.
+        ``path`` that ends in ``.gz`` is compressed. See docs/outputs.md.
 
         Raises:
             ValueError: ``path`` is the trace itself or cannot be written.
@@ -111,7 +111,7 @@ class Report(ReportData):
         """Write a page that opens the trace with its tracks in Perfetto at a click.
 
         The page holds the trace, compressed, and hands it to the tab it opens; nothing
-        is sent to a server. See docs/perfetto.md.
+        is sent to a server. See docs/outputs.md.
 
         Args:
             path: The HTML file to write.
@@ -178,8 +178,8 @@ class Report(ReportData):
     def to_pandas(self) -> Tables[pd.DataFrame]:
         """Return the report, what ran and all events as pandas DataFrames.
 
-        ``report.to_pandas().windows``, and so on; ``tables.py`` and docs/data.md list
-        them. Each is made when it is first asked for.
+        ``report.to_pandas().windows``, and so on; docs/outputs.md lists them. Each
+        is made when it is first asked for.
 
         Raises:
             ImportError: pandas is not installed; the message names the extra.

@@ -10,22 +10,23 @@ from typing import get_args
 
 from torchtraceap.base.arguments import checked_int, wrong_number
 from torchtraceap.base.errors import DryRunError
-from torchtraceap_dryrun.device.border import Border
 from torchtraceap_dryrun.device.dispatch import Dispatch
+from torchtraceap_dryrun.device.function_mode import FunctionMode
 from torchtraceap_dryrun.device.modes import functions_seen_by, operators_seen_by
 from torchtraceap_dryrun.device.moved_modules import bringing_back
+from torchtraceap_dryrun.device.run import Run
 from torchtraceap_dryrun.device.values import Values
 from torchtraceap_dryrun.estimate.gpus import gpu as gpu_of
-from torchtraceap_dryrun.facade.one_run import only_run
-from torchtraceap_dryrun.judged import JudgedResult
+from torchtraceap_dryrun.facade.active_run import only_run
 from torchtraceap_dryrun.limits import Limits
+from torchtraceap_dryrun.outcome import Outcome
 from torchtraceap_dryrun.private_names import check_names
 from torchtraceap_dryrun.record import Dial
-from torchtraceap_dryrun.recorder import Recorder
+from torchtraceap_dryrun.record_writer import RecordWriter
 from torchtraceap_dryrun.stand_ins import StandIns
 
 
-class DryRun(JudgedResult):
+class DryRun(Outcome):
     """What `dry_run` gives: enter it, and look at it during the block or afterwards."""
 
     #: What to tell whoever begins another meanwhile; "": the line that begins it.
@@ -42,10 +43,11 @@ class DryRun(JudgedResult):
     ) -> None:
         check_names()
         the_gpu = gpu_of(gpu)
-        self._recorder = Recorder(the_gpu, max_ops, max_seconds)
+        self._recorder = RecordWriter(the_gpu, max_ops, max_seconds)
         super().__init__(self._recorder.record, the_gpu)
-        self._dispatch = Dispatch(self._recorder, Values(values, seed))
-        self._border = Border(self._dispatch)
+        self._run = Run(self._recorder, Values(values, seed))
+        self._functions = FunctionMode(self._run)
+        self._dispatch = Dispatch(self._run, self._functions)
         self._allow_writes = allow_writes
         self._open = ExitStack()
         self._entered = False
@@ -87,12 +89,12 @@ class DryRun(JudgedResult):
         self._entered = True
         with ExitStack() as opening:
             opening.enter_context(only_run(self.begun))
-            opening.enter_context(bringing_back(self._border.moved))
+            opening.enter_context(bringing_back(self._functions.moved))
             self._recorder.enter()
-            self._stand_ins = StandIns(self._border, self._allow_writes)
+            self._stand_ins = StandIns(self._functions, self._allow_writes)
             opening.callback(self._stand_ins.end)
             self._stand_ins.begin()
-            opening.enter_context(functions_seen_by(self._border))
+            opening.enter_context(functions_seen_by(self._functions))
             opening.enter_context(operators_seen_by(self._dispatch))
             opening.callback(_forget)
             _under_way = self
@@ -133,7 +135,7 @@ class DryRun(JudgedResult):
         finally:
             # Code of the program that torch calls back may hold the modes, such as what
             # unpacks a tensor of a graph.
-            self._dispatch.paused = True
+            self._run.paused = True
 
 
 _under_way: DryRun | None = None

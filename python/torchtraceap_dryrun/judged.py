@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""judged.py: a dry run, held against what a test asks. Loads no torch.
+"""judged.py: the assertions of `torchtraceap.dry_run`, without pytest.
 
 launches. Needs no torch.
 """
@@ -30,7 +30,6 @@ from torchtraceap.waits.verdict import (
 from torchtraceap_dryrun.estimate.gpus import Gpu
 from torchtraceap_dryrun.estimate.launches import launches_of
 from torchtraceap_dryrun.record import Op, Record, Sync
-from torchtraceap_dryrun.result import Result
 
 if TYPE_CHECKING:
     from torchtraceap_dryrun.result import Result
@@ -184,49 +183,3 @@ def _after(run: Result, step: int) -> Observation:
             else "the dry run put nothing on the GPU"
         )
     return observe(record, run.gpu, since)
-
-
-class JudgedResult(Result):
-    """A result that raises if there is more in it than there may be."""
-
-    def assert_no_sync(
-        self,
-        *,
-        after_step: int = 0,
-        allow: Iterable[str] = (),
-        max_count: int | None = None,
-        max_per_step: int | None = None,
-    ) -> None:
-        """Raise SyncStalls, an AssertionError, if the program waits for the GPU.
-
-        Args:
-            after_step: Only what follows so many calls of `step()` counts.
-            allow: As of `SyncCheck`, and so are the other two.
-
-        Raises:
-            ValueError: Nothing follows that step.
-        """
-        __tracebackhide__ = True
-
-        assert_no_sync(
-            self,
-            after_step,
-            allow=allow,
-            max_count=max_count,
-            max_per_step=max_per_step,
-        )
-
-    def assert_launches(self, *, max_per_step: int, after_step: int = 0) -> None:
-        """Raise AssertionError if a step would launch more kernels than so many.
-
-        Args:
-            max_per_step: Of the step that launches most. What follows the last call of
-                `step()` is one too; all is, if there was none.
-            after_step: Only what follows so many calls of `step()` counts.
-
-        Raises:
-            ValueError: Nothing follows that step.
-        """
-        __tracebackhide__ = True
-
-        assert_launches(self, after_step, max_per_step)

@@ -9,12 +9,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from torchtraceap.base.source_lines import Line
-
-if TYPE_CHECKING:
-    from torchtraceap_dryrun.script.stopped import Stopped
 
 #: Which part of a training step an operator belongs to; "forward" is all that is
 #: neither of the others.
@@ -41,23 +38,26 @@ CallKind = Literal[
 #: numbers it.
 DEFAULT_STREAM = 7
 
+#: What no dry run can tell, whatever it found.
+CANNOT_KNOW = (
+    "times of the host: Python, the dispatcher, data loading, other processes",
+    "where a guessed value would have led otherwise: loops, branches, sizes",
+    "waits of the driver (cudaMalloc, module loading) and of NCCL",
+    "which algorithms cuDNN and cuBLAS choose, clocks, fragmentation of memory",
+)
+
+#: What is said of a run that Ctrl-C ended.
+INTERRUPTED = "The run was interrupted: this is what was found until then."
+
 _ITEM_BYTES = {
-    "bool": 1,
-    "uint8": 1,
-    "int8": 1,
-    "int16": 2,
-    "uint16": 2,
-    "float16": 2,
-    "bfloat16": 2,
-    "int32": 4,
-    "uint32": 4,
-    "float32": 4,
-    "complex32": 4,
-    "int64": 8,
-    "uint64": 8,
-    "float64": 8,
-    "complex64": 8,
-    "complex128": 16,
+    name: size
+    for size, names in {
+        2: "int16 uint16 float16 bfloat16",
+        4: "int32 uint32 float32 complex32",
+        8: "int64 uint64 float64 complex64",
+        16: "complex128",
+    }.items()
+    for name in names.split()
 }
 
 
@@ -77,7 +77,7 @@ class TensorInfo:
 
     @property
     def item_bytes(self) -> int:
-        """Bytes of an element; those of all 8-bit floats are 1."""
+        """Bytes of an element; 1 of a type that is not listed."""
         return _ITEM_BYTES.get(self.dtype, 1)
 
     @property
@@ -158,6 +158,16 @@ class Sync:
     inner: Line | None = None
     #: What of the line waits, as the user wrote it: ".item()"; "": that is not known.
     written: str = ""
+
+
+@dataclass(frozen=True)
+class Stopped:
+    """Where a program was ended, as it had made as many steps as were asked for."""
+
+    line: Line | None  #: The innermost of the user's own; None: there is none.
+    #: What it would have done after the loop of its steps, each as
+    #: ``train.py:40-52 (evaluate, print)``.
+    not_reached: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)

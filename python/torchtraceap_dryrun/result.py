@@ -7,30 +7,63 @@ the run stood for (kernel_time.py).
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator
-from typing import TYPE_CHECKING, Any, TypeVar
+from dataclasses import dataclass
+from typing import TypeVar
 
 from torchtraceap.base.source_lines import Line
+from torchtraceap.base.units import counted
 from torchtraceap_dryrun.estimate.gpus import Gpu
-from torchtraceap_dryrun.estimate.totals import Totals, Work, work_of
+from torchtraceap_dryrun.estimate.kernel_time import copy_us, kernel_us
+from torchtraceap_dryrun.estimate.launches import launches_of
 from torchtraceap_dryrun.record import Op, Record, Sync
 from torchtraceap_dryrun.wait_places import Wait, waits_of
 
-if TYPE_CHECKING:
-    from torchtraceap.report import Report
 
-#: What no dry run can tell, whatever it found.
-CANNOT_KNOW = (
-    "times of the host: Python, the dispatcher, data loading, other processes",
-    "where a guessed value would have led otherwise: loops, branches, sizes",
-    "waits of the driver (cudaMalloc, module loading) and of NCCL",
-    "which algorithms cuDNN and cuBLAS choose, clocks, fragmentation of memory",
-)
+@dataclass(frozen=True)
+class Totals:
+    """What a step, a module or a line gives a GPU to do."""
 
-#: What is said of a run that Ctrl-C ended.
-INTERRUPTED = "The run was interrupted: this is what was found until then."
+    ops: int = 0  #: Operators, without those that only make views.
+    launches: int = 0  #: Kernels and memsets.
+    copies: int = 0  #: To and from the host.
+    copied_bytes: int = 0
+    waits: int = 0
+    device_us: float = 0.0  #: An estimate: kernels and copies one after the other.
+
+    def __add__(self, other: Totals) -> Totals:
+        return Totals(
+            self.ops + other.ops,
+            self.launches + other.launches,
+            self.copies + other.copies,
+            self.copied_bytes + other.copied_bytes,
+            self.waits + other.waits,
+            self.device_us + other.device_us,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What one operator gives a GPU to do."""
+
+    op: Op
+    totals: Totals
+    by_default: bool  #: It is not known what the operator launches: it counts as one.
+
+
+def work_of(op: Op, gpu: Gpu) -> Work:
+    """Return the work of an operator that is more than a view."""
+    kernels = launches_of(op, gpu)
+    time = sum(kernel_us(kernel, gpu) for kernel in kernels)
+    copies = copied = 0
+    if op.copy is not None and op.copy.nbytes > 0:  # Nothing is not copied.
+        time += copy_us(op.copy, gpu)
+        if op.copy.direction != "d2d":
+            copies, copied = 1, op.copy.nbytes
+    totals = Totals(1, len(kernels), copies, copied, device_us=time)
+    return Work(op, totals, any(kernel.by_default for kernel in kernels))
+
 
 _Key = TypeVar("_Key", bound=Hashable)
 
@@ -45,6 +78,22 @@ class Result:
         self.record = record
         self.gpu = gpu
         self._worked: list[Work] = []
+
+    @property
+    def notes(self) -> list[str]:
+        """What has to be known of the numbers, each a sentence."""
+        record = self.record
+        if not record.steps:
+            return record.notes
+        after = [entry for entry in record.entries if entry.step == record.steps]
+        ops = sum(isinstance(entry, Op) and not entry.is_view for entry in after)
+        waits = sum(sync.step == record.steps for sync in record.syncs)
+        parts = [counted(ops, "operator")] if ops else []
+        parts += [counted(waits, "wait")] if waits else []
+        if not parts:
+            return record.notes
+        late = f"in no step, as it came after the last step(): {' and '.join(parts)}"
+        return [*record.notes, late]
 
     @property
     def ops(self) -> list[Op]:
@@ -130,51 +179,3 @@ class Result:
         del known[same:]
         known.extend(work_of(op, self.gpu) for op in ops[same:])
         return known
-
-    def summary(self) -> str:
-        """Return the result as text."""
-        from torchtraceap_dryrun.result_text import result_text
-
-        return result_text(self)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the result as plain values, for JSON."""
-        from torchtraceap_dryrun.result_form import result_form
-
-        return result_form(self)
-
-    def trace(self, *, host_us: float = 10.0) -> bytes:
-        """Return a timeline of the run as a trace, Kineto's JSON, marked as simulated.
-
-        Args:
-            host_us: What the host is taken to need for an operator, in µs: a guess that
-                the timeline is only as good as.
-
-        Raises:
-            ValueError: ``host_us`` is no length.
-        """
-        from torchtraceap_dryrun.timeline.program import simulate
-
-        return simulate(self.record, self.gpu, host_us)
-
-    def to_trace(self, path: str | os.PathLike[str], *, host_us: float = 10.0) -> None:
-        """Write that trace, which Perfetto opens and ``analyze`` reads.
-
-        Raises:
-            ValueError: ``path`` cannot be written, or what `trace` raises.
-        """
-        from torchtraceap.base.files import write_whole
-
-        write_whole(path, self.trace(host_us=host_us))
-
-    def report(self, *, host_us: float = 10.0, **options: Any) -> Report:
-        """Return the report of the simulated timeline: its findings have the origin
-        "dry-run", and none of its times was measured.
-
-        Args:
-            host_us: As of `trace`.
-            **options: Of ``torchtraceap.analyze``.
-        """
-        from torchtraceap.analysis import analyze
-
-        return analyze(self.trace(host_us=host_us), **options)

@@ -6,19 +6,29 @@ All of it can be taken away for a while. Loads torch.
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 
 import torch
 
-from torchtraceap_dryrun.device import callbacks, other_threads
-from torchtraceap_dryrun.device.answers import pickling
-from torchtraceap_dryrun.device.border import Border
-from torchtraceap_dryrun.device.loading import loading
+from torchtraceap_dryrun.device import other_threads
+from torchtraceap_dryrun.device.function_mode import FunctionMode, kept
+from torchtraceap_dryrun.device.functions import pickling
 from torchtraceap_dryrun.device.modes import DefaultDevice
+from torchtraceap_dryrun.device.run import Run
 from torchtraceap_dryrun.device.saving import Saving
+from torchtraceap_dryrun.device.storages import loading
 from torchtraceap_dryrun.facade.facade import Facade
 from torchtraceap_dryrun.facade.replacing import Replacements
-from torchtraceap_dryrun.overrides.overrides import overrides
+from torchtraceap_dryrun.overrides import (
+    attention,
+    autocast,
+    collectives,
+    ddp,
+    decompositions,
+    rnn,
+    tools,
+)
 
 
 class StandIns:
@@ -27,15 +37,17 @@ class StandIns:
     To be made when no other run is under way: torch's own is what is there then.
 
     Args:
-        border: The mode that sees functions; who enters it is another matter.
+        functions: The mode that sees functions; who enters it is another matter.
         allow_writes: As of `dry_run`.
     """
 
-    def __init__(self, border: Border, allow_writes: bool) -> None:
-        self._border = border
+    def __init__(self, functions: FunctionMode, allow_writes: bool) -> None:
+        self._functions = functions
         self._allow_writes = allow_writes
-        self._facade = Facade(border.run.recorder, border.run.values.default_generator)
-        self._saving = Saving(border.run.recorder.note)
+        self._facade = Facade(
+            functions.run.recorder, functions.run.values.default_generator
+        )
+        self._saving = Saving(functions.run.recorder.note)
         self._default_device = DefaultDevice()
         self._there = ExitStack()
         self._suspensions = 0
@@ -48,13 +60,13 @@ class StandIns:
 
     def begin(self) -> None:
         """Let torch answer as with a GPU."""
-        recorder = self._border.run.recorder
+        recorder = self._functions.run.recorder
         with ExitStack() as opening:
             opening.enter_context(self._facade)
             opening.enter_context(recorder.place.watching())
-            opening.enter_context(overrides(self._border.run))
-            opening.enter_context(callbacks.kept(self._border))
-            opening.enter_context(loading(self._border))
+            opening.enter_context(_overrides(self._functions.run))
+            opening.enter_context(kept(self._functions))
+            opening.enter_context(loading(self._functions.run))
             opening.enter_context(recorder.live.watching())
             if not self._allow_writes:
                 opening.enter_context(self._saving.installed())
@@ -77,7 +89,7 @@ class StandIns:
         """Let torch be as it is without a GPU until `resume`; may be nested."""
         self._suspensions += 1
         if self._suspensions == 1:
-            self._border.run.paused = True
+            self._functions.run.paused = True
             self._default_device.leave()
             self._there.close()
 
@@ -87,4 +99,23 @@ class StandIns:
         if not self.suspended and not self._over:
             self.begin()
             self._default_device.come_back()
-            self._border.run.paused = False
+            self._functions.run.paused = False
+
+
+@contextmanager
+def _overrides(run: Run, world_size: int = 8) -> Iterator[None]:
+    """Be like the GPU of ``run`` while the block lasts, in what differs from "meta"."""
+    with ExitStack() as undo:
+        casts = undo.enter_context(autocast.installed())
+        undo.enter_context(autocast.early_noted(run.recorder.note))
+        undo.enter_context(attention.installed(run.recorder.gpu.compute_capability))
+        undo.enter_context(rnn.installed(casts))
+        undo.enter_context(decompositions.installed())
+        undo.enter_context(decompositions.foreach_as_cuda())
+        undo.enter_context(tools.loading_pinned())
+        undo.enter_context(collectives.installed(run, world_size))
+        undo.enter_context(ddp.installed(run.recorder))
+        undo.enter_context(tools.compile_bypassed(run.recorder.note))
+        undo.enter_context(tools.transformers_in_one_thread())
+        undo.enter_context(tools.profiling_cpu_alone(run.recorder.note))
+        yield

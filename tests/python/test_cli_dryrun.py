@@ -18,7 +18,8 @@ import pytest
 import torchtraceap
 from torchtraceap import cli
 from torchtraceap.views.outputs import OUTPUTS
-from torchtraceap_dryrun.result import INTERRUPTED, Result
+from torchtraceap_dryrun.outcome import Outcome
+from torchtraceap_dryrun.record import INTERRUPTED
 from torchtraceap_dryrun.script import child
 
 torch = pytest.importorskip("torch")
@@ -258,7 +259,7 @@ def test_ctrl_c_while_files_are_written_is_said(
     def interrupted(*_: object, **__: object) -> bytes:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Result, "trace", interrupted)
+    monkeypatch.setattr(Outcome, "trace", interrupted)
     code, _, err = dryrun("-q", "--html", "found.html", "train.py")
     assert code == 130 and not Path("found.html").exists()
     assert "interrupted, before all that was asked for was told and written" in err
@@ -291,7 +292,7 @@ def test_a_limit_is_said_in_options(dryrun: Program) -> None:
 def test_only_the_child_loads_torch() -> None:
     code = (
         "import sys\nfrom torchtraceap import cli\n"
-        "from torchtraceap_dryrun.script import in_child\n"
+        "from torchtraceap_dryrun.script import ending\n"
         "try: cli.main(['dryrun', '--help'])\nexcept SystemExit: pass\n"
         "print('torch' in sys.modules)"
     )

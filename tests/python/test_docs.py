@@ -37,17 +37,11 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def documented() -> dict[str, Any]:
     """What the reference shows, by name."""
+    pytest.importorskip("torch")  # of which dry_run is made
     found = re.findall(r"^\.\. auto\w+:: (\S+)$", _page("api"), re.MULTILINE)
-    return {name: _find(name) for name in found}
-
-
-def _find(name: str) -> Any:
-    from importlib import import_module
-
-    if hasattr(torchtraceap, name):
-        return getattr(torchtraceap, name)
-    module, _, member = name.rpartition(".")
-    return getattr(import_module(module), member)
+    names = [name.removeprefix("torchtraceap.") for name in found]
+    assert not [name for name in names if "." in name], "none by where its module lies"
+    return {name: getattr(torchtraceap, name) for name in names}
 
 
 def _page(name: str) -> str:
@@ -55,8 +49,13 @@ def _page(name: str) -> str:
 
 
 def test_every_public_name_is_in_the_reference() -> None:
-    shown = {shown.removeprefix("torchtraceap.") for shown in documented()}
-    assert {*torchtraceap.__all__} - {"__version__"} <= shown
+    public = {*torchtraceap.__all__} - {"__version__"}
+    # Whoever imports all need not have torch, and would without dry_run.
+    assert {*documented()} == public | {"dry_run"} <= {*dir(torchtraceap)}
+    # What type checkers see is what there is.
+    source = Path(torchtraceap.__file__).read_text("utf-8")
+    typed = source.partition("if TYPE_CHECKING:")[2].partition("__all__")[0]
+    assert all(re.search(rf"\b{name}\b", typed) for name in public)
 
 
 def test_what_the_reference_shows_is_told() -> None:
@@ -87,9 +86,12 @@ def test_types_of_a_report_are_in_the_reference() -> None:
 @pytest.mark.verify
 def test_every_page_and_notebook_is_shown(site: Path) -> None:
     sources = [page.relative_to(DOCS) for page in DOCS.rglob("*.md")]
-    assert len(sources) > 50
+    sources += [page.relative_to(DOCS) for page in (DOCS / "results").glob("*.md")]
+    assert len(sources) > 80
     for page in sources:
         assert (site / page.with_suffix(".html")).is_file(), page
+    measured = (site / "measured.html").read_text("utf-8")
+    assert 'href="results/gallery.html"' in measured and "_downloads" in measured
     shown = {page.stem for page in (DOCS / "notebooks").glob("*.md")}
     assert shown == {page.stem for page in (ROOT / "notebooks").glob("*.ipynb")}
 

@@ -33,41 +33,60 @@ def blocks(text: str, language: str) -> list[str]:
 
 
 def test_links_lead_somewhere() -> None:
-    for path in [ROOT / "README.md", *DOCS.rglob("*.md")]:
+    for path in [*ROOT.glob("*.md"), *DOCS.rglob("*.md")]:
         text = path.read_text("utf-8")
         text = re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
-        for target in re.findall(r"\]\(([^)#\s]+)\)", text):
+        for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)\s]*)?\)", text):
             found = "://" in target or (path.parent / target).exists()
             assert found, f"{path.relative_to(ROOT)}: {target}"
+
+
+def test_sources_name_pages_that_are_there() -> None:
+    """A comment, a message or a page of results that leads to docs/X.md."""
+    found = 0
+    for folder in ("python", "cpp", "benchmarks", "notebooks", ".ci", "tests"):
+        for path in (ROOT / folder).rglob("*"):
+            if path.suffix not in (".py", ".h", ".cpp", ".md", ".ipynb", ".json"):
+                continue
+            named = re.findall(r"\bdocs/([a-z_]+)\.md", path.read_text("utf-8"))
+            found += len(named)
+            for name in named:
+                there = (DOCS / f"{name}.md").exists()
+                assert there, f"{path.relative_to(ROOT)}: docs/{name}.md"
+    assert found > 40
+
+
+def test_pages_of_results_lead_somewhere() -> None:
+    """Each is named by one page of docs; its links, and those in READMEs, lead on."""
+    told = page("measured") + page("benchmark")
+    for path in (ROOT / "benchmarks").rglob("*.md"):
+        if path.parent.name == "results":
+            assert f"(../benchmarks/results/{path.name})" in told, path.name
+        for target in re.findall(
+            r"\]\(([^)#\s]+\.md)(?:#[^)]*)?\)", path.read_text("utf-8")
+        ):
+            assert (path.parent / target).exists(), f"{path.name}: {target}"
 
 
 def test_the_output_shown_is_the_programs(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    pytest.importorskip("torch")
+    monkeypatch.delenv("TORCHTRACEAP_DETECTOR")  # as whoever types the command has it
     monkeypatch.chdir(ROOT)
     (block,) = blocks(README, "console")
-    command, _, output = block.partition("\n")
+    command, _, shown = block.partition("\n")
     program, *arguments = shlex.split(command.removeprefix("$ "))
     assert program == "torchtraceap"
     assert main(arguments) == 0
-    assert output == capsys.readouterr().out
+    printed = capsys.readouterr().out
     makefile = (ROOT / "Makefile").read_text("utf-8")
     assert f"DEMO_TRACE ?= {arguments[-1]}\n" in makefile
-    # From the second line to the third finding, nothing left out.
-    (excerpt,) = blocks(page("first_minute"), "text")
-    assert excerpt in block
-    assert excerpt.count(" recoverable\n") == 3
-
-
-def test_commands_are_those_of_the_program() -> None:
-    (block,) = blocks(README, "")
-    commands = re.findall(r"^torchtraceap (\w+)", block, re.MULTILINE)
-    assert " ".join(commands) == (
-        "analyze check compare whatif dryrun inspect patterns completion"
-    )
-    for command in commands:
-        with pytest.raises(SystemExit, match="0"):
-            main([command, "--help"])
+    for excerpt in (shown, *blocks(page("reading"), "text")):
+        rest = printed
+        for part in filter(None, excerpt.split("...\n")):
+            before, found, rest = rest.partition(part)
+            assert found and before.endswith("\n"), part
 
 
 # --- Code: one block after the other, in one namespace, as a reader would -------------
@@ -110,9 +129,9 @@ def test_the_code_for_those_who_come_from_elsewhere(
 def test_the_code_that_takes_data_out(folder: Path) -> None:
     pytest.importorskip("pandas")
     pytest.importorskip("pyarrow")
-    text = page("data")
+    text = page("outputs")
     assert set(TABLES) <= set(re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE))
-    run(text, "data.md")
+    run(text, "outputs.md")
     assert (folder / "findings.csv").exists()
 
 

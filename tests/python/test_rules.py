@@ -318,7 +318,7 @@ def folder(tmp_path: Path) -> Path:
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: thing\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text(
-        "[torchtraceap.data.rules]\ncheckpoints = my_own_rules:slow_checkpoint\n"
+        "[torchtraceap.rules]\ncheckpoints = my_own_rules:slow_checkpoint\n"
     )
     return tmp_path
 

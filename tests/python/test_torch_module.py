@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import signal
-import subprocess
 import sys
 import threading
 import time
@@ -333,57 +332,3 @@ def test_an_interrupt_ends_a_score(module: ModuleType, arrays: Any) -> None:
             network.score(arrays, batch_tokens=256)
     assert time.monotonic() - start < 5
     thread.join()
-
-
-def run(code: str) -> str:
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=False
-    )
-    return (done.stdout + done.stderr).strip().splitlines()[-1]
-
-
-def test_another_torch_is_refused_in_a_sentence() -> None:
-    code = (
-        "import torch; torch.__version__ = '2.9.1+cu128';"
-        "from torchtraceap.base import torch_module; torch_module.load_torch_module()"
-    )
-    assert run(code).startswith(
-        "ImportError: torchtraceap's module _torch was built for torch 2."
-    )
-    assert "torch is 2.9.1+cu128: build torchtraceap again" in run(code)
-
-
-@pytest.mark.parametrize(
-    ("failure", "sentence"),
-    [
-        ("undefined symbol: _ZN3c10", "was built for another torch than the"),
-        ("libc10.so: cannot open shared object file", "built for another torch"),
-        ("cannot import name '_torch'", "was built where no torch was"),
-    ],
-)
-def test_a_module_that_cannot_be_loaded_is_explained(
-    monkeypatch: pytest.MonkeyPatch, failure: str, sentence: str
-) -> None:
-    import builtins
-
-    imported = builtins.__import__
-
-    def fail(name: str, *args: Any, **kwargs: Any) -> Any:
-        if name == "torchtraceap" and args[2] == ("_torch",):
-            raise ImportError(failure)
-        return imported(name, *args, **kwargs)
-
-    monkeypatch.setattr(builtins, "__import__", fail)
-    with pytest.raises(ImportError, match=sentence):
-        load_torch_module()
-
-
-def test_without_torch_the_extra_is_named() -> None:
-    code = (
-        "import sys; sys.modules['torch'] = None;"
-        "from torchtraceap.base import torch_module; torch_module.load_torch_module()"
-    )
-    assert run(code) == (
-        "ImportError: the learned detector needs torch: "
-        "pip install 'torchtraceap[torch]'"
-    )

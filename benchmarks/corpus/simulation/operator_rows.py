@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from torchtraceap_dryrun.record import Op
-from torchtraceap_dryrun.timeline.row_args import members, operator_args
+from torchtraceap_dryrun.timeline.rows import members, operator_args
 
 # Around an operator of the forward pass, the outermost first.
 _OUTER = {

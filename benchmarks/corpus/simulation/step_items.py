@@ -17,7 +17,7 @@ from torchtraceap_dryrun.estimate.gpus import Gpu
 from torchtraceap_dryrun.estimate.kernel_time import kernel_us
 from torchtraceap_dryrun.estimate.launches import Launch, launches_of
 from torchtraceap_dryrun.record import Call, Op, Record
-from torchtraceap_dryrun.timeline.phases import node_name, phases_of
+from torchtraceap_dryrun.timeline.rows import node_name, phases_of
 
 FOLDER = Path(__file__).resolve().parents[1]
 MAIN = "train.py(31): main"

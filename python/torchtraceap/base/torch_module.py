@@ -5,36 +5,50 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from torchtraceap import _core
+
 if TYPE_CHECKING:
     from types import ModuleType
+
+_BUILD = "build torchtraceap from its source (pip install --no-build-isolation .)"
 
 
 def load_torch_module() -> ModuleType:
     """Return the extension module ``_torch``; the first call imports torch.
 
-    Raises ImportError with one sentence: there is no torch, the package was built where
-    there was none, or it was built for another version.
+    Torch's ABI is that of a minor version: ``_torch`` is not even tried with another.
+
+    Raises ImportError with one sentence, which names what the package was built for,
+    what is there and what to do: it was built where no torch was, there is no torch, or
+    another one.
     """
+    built = _core.built_for_torch()
+    if not built:
+        raise ImportError(
+            "this torchtraceap was built where no torch was, so without the learned "
+            f"detector: {_BUILD} where torch is installed"
+        )
+    install = f"pip install 'torch=={built}.*'"
     try:
         # First, so that its libraries are those that the module finds.
         import torch
-    except ImportError as error:
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            raise
         raise ImportError(
-            "the learned detector needs torch: pip install 'torchtraceap[torch]'"
+            f"the learned detector needs torch {built}, and there is none: {install}"
         ) from error
-    again = "build it again with this torch (pip install --no-build-isolation)"
+    there = str(torch.__version__)
+    if there.split(".")[:2] != built.split("."):
+        raise ImportError(
+            f"the learned detector was built for torch {built}, and torch is {there}: "
+            f"{install}, or {_BUILD} for this one"
+        )
     try:
         from torchtraceap import _torch
     except ImportError as error:
-        if "was built for torch" in str(error):
-            raise
-        # What another torch has under other names is missed before anyone can ask.
-        if "undefined symbol" in str(error) or "shared object" in str(error):
-            raise ImportError(
-                "torchtraceap's module _torch was built for another torch than the "
-                f"{torch.__version__} that is installed: {again}"
-            ) from error
         raise ImportError(
-            f"this torchtraceap was built where no torch was: {again}"
+            f"the learned detector, built for torch {built}, cannot be loaded with "
+            f"torch {there} ({error}): {_BUILD} for this one"
         ) from error
     return _torch

@@ -56,7 +56,7 @@ def add(commands: Commands) -> None:
         "check",
         parents=[loading_parser(), rules_parser()],
         help="hold traces against a budget; exit code 1 if one is over it",
-        description="Hold traces against a budget (docs/budgets.md), a baseline, or "
+        description="Hold traces against a budget (docs/ci.md), a baseline, or "
         "both. Exit code 0: within; 1: over, or it cannot be told; 2: bad input.",
     )
     command.add_argument("traces", nargs="+", metavar="TRACE", help=".json or .json.gz")

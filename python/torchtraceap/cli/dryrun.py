@@ -41,8 +41,8 @@ from torchtraceap.views.outputs import OUTPUTS, Output
 from torchtraceap_dryrun.record import Dial
 
 if TYPE_CHECKING:
-    from torchtraceap_dryrun.estimate.totals import Totals
-    from torchtraceap_dryrun.result import Result
+    from torchtraceap_dryrun.outcome import Outcome
+    from torchtraceap_dryrun.result import Result, Totals
     from torchtraceap_dryrun.script.ended import Ended
 
 _MOST_LINES = 5
@@ -211,7 +211,7 @@ REPORTS = tuple(o for o in OUTPUTS if o.name not in ("json", "review"))
 
 
 def tell(
-    run: Result, ended: Ended, options: argparse.Namespace, to_stdout: bool
+    run: Outcome, ended: Ended, options: argparse.Namespace, to_stdout: bool
 ) -> int:
     """Say what was found, write it, and hold it against limits; return the exit code.
 
@@ -229,7 +229,7 @@ def tell(
 
 
 def _tell_all(
-    run: Result, ended: Ended, options: argparse.Namespace, to_stdout: bool
+    run: Outcome, ended: Ended, options: argparse.Namespace, to_stdout: bool
 ) -> int:
     if ended.steps_by:
         run.record.notes.append(f"a step ends with {ended.steps_by}")
@@ -263,7 +263,7 @@ def _tell_all(
     return BUDGET_BROKEN if broken.texts else OK
 
 
-def _write(run: Result, options: argparse.Namespace) -> bool:
+def _write(run: Outcome, options: argparse.Namespace) -> bool:
     """Write all files that were asked for; complain and return False if one fails."""
     target = options.json
     if target is not None and not write("json", target, json_text(run.to_dict())):
@@ -338,7 +338,7 @@ def _run(options: argparse.Namespace) -> int:
             "torchtraceap.dry_run() in it."
         )
     from torchtraceap_dryrun.estimate.gpus import gpu
-    from torchtraceap_dryrun.result import Result
+    from torchtraceap_dryrun.outcome import Outcome
     from torchtraceap_dryrun.script.child import run_dry
     from torchtraceap_dryrun.script.ended import Program
 
@@ -359,4 +359,4 @@ def _run(options: argparse.Namespace) -> int:
     )
     # What is written to standard output must be all that is there.
     record, ended = run_dry(program, options.max_seconds, to_stderr=to_stdout)
-    return tell(Result(record, the_gpu), ended, options, to_stdout)
+    return tell(Outcome(record, the_gpu), ended, options, to_stdout)

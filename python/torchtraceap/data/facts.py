@@ -65,7 +65,7 @@ class TraceFacts:
 class Note:
     """Something about the trace that a reader of the figures should know."""
 
-    kind: str  #: Stable word, such as "launches_without_work"; see docs/quality.md.
+    kind: str  #: Stable word, such as "launches_without_work"; see docs/reading.md.
     count: int
     detail: str
     verdict: str = "ok"  #: What this alone makes of the trace.

@@ -18,7 +18,7 @@ from torchtraceap.base.errors import ConfigError
 if TYPE_CHECKING:
     from torchtraceap.data.rule_view import RuleView
 
-ENTRY_POINTS = "torchtraceap.data.rules"
+ENTRY_POINTS = "torchtraceap.rules"
 # What the balance calls the rest of the time.
 _RESERVED = ("unattributed", "unexplained")
 
@@ -120,7 +120,7 @@ def rule(
 
 def find_rules(rules: Iterable[Rule | str]) -> list[Rule]:
     """Return the rules themselves; ``"module:function"`` and the names of entry points
-    of the group ``torchtraceap.data.rules`` are looked up.
+    of the group ``torchtraceap.rules`` are looked up.
 
     Raises ConfigError if there is none, it cannot be imported, or two have one name;
     TypeError if one is something else.

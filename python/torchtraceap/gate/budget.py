@@ -8,7 +8,7 @@
     [patterns.sync_stall]
     max_count = 0
 
-docs/budgets.md lists every key.
+docs/ci.md lists every key.
 """
 
 from __future__ import annotations

@@ -18,40 +18,40 @@ VERDICTS = ("ok", "degraded", "unusable")  # Of the quality, best first.
 class PatternLimits:
     """What findings of one pattern may cost. None: anything."""
 
-    max_count: float | None = None  # Occurrences.
+    max_count: float | None = None  #: Occurrences.
     max_wasted_us: float | None = None
-    max_share: float | None = None  # Of ``TraceFacts.device_time_us``, 0 to 1.
-    over_us: float | None = None  # What cost less does not count, each on its own.
-    allow: tuple[str, ...] = ()  # Places and operators that do not count.
+    max_share: float | None = None  #: Of ``TraceFacts.device_time_us``, 0 to 1.
+    over_us: float | None = None  #: What cost less does not count, each on its own.
+    allow: tuple[str, ...] = ()  #: Places and operators that do not count.
 
 
 @dataclass(frozen=True)
 class Violation:
     """A limit that a trace breaks, or of which it cannot be told whether it does."""
 
-    limit: str  # As in the budget: ``min_busy``, ``patterns.sync_stall.max_count``.
-    allowed: float | str  # A text for ``min_quality``.
-    found: float | str | None  # None: no figure can be given.
-    message: str  # One line with the place and the figures, safe to print.
-    finding: Finding | None = None  # The costliest that counts.
-    location: Location | None = None  # Of that finding.
-    known: bool = True  # False: it cannot be told.
-    findings: tuple[Finding, ...] = ()  # All that count, costliest first.
-    why: str = ""  # It cannot be told; many limits may share one reason.
+    limit: str  #: As in the budget: ``min_busy``, ``patterns.sync_stall.max_count``.
+    allowed: float | str  #: A text for ``min_quality``.
+    found: float | str | None  #: None: no figure can be given.
+    message: str  #: One line with the place and the figures, safe to print.
+    finding: Finding | None = None  #: The costliest that counts.
+    location: Location | None = None  #: Of that finding.
+    known: bool = True  #: False: it cannot be told.
+    findings: tuple[Finding, ...] = ()  #: All that count, costliest first.
+    why: str = ""  #: It cannot be told; many limits may share one reason.
 
 
 @dataclass(frozen=True)
 class BudgetData:
     """What a trace may cost. None: no limit."""
 
-    max_gap_us: float | None = None  # Longest pause between work, of each device.
-    min_busy: float | None = None  # Busy share of each device, 0 to 1.
-    max_step_us: float | None = None  # Of the longest step.
+    max_gap_us: float | None = None  #: Longest pause between work, of each device.
+    min_busy: float | None = None  #: Busy share of each device, 0 to 1.
+    max_step_us: float | None = None  #: Of the longest step.
     max_median_step_us: float | None = None
-    max_kernels_per_step: float | None = None  # Of the step that launches most.
-    max_wasted_share: float | None = None  # Of all findings together, 0 to 1.
-    min_quality: str | None = None  # One of VERDICTS.
-    unknown: str = "fail"  # Or "pass": what cannot be told breaks no limit.
+    max_kernels_per_step: float | None = None  #: Of the step that launches most.
+    max_wasted_share: float | None = None  #: Of all findings together, 0 to 1.
+    min_quality: str | None = None  #: One of VERDICTS.
+    unknown: str = "fail"  #: Or "pass": what cannot be told breaks no limit.
     patterns: Mapping[str, PatternLimits] = field(default_factory=dict)
 
     def lines(self) -> Iterator[tuple[str, float | str]]:

@@ -45,7 +45,7 @@ def budget_toml(reports: Sequence[ReportData], headroom: float) -> str:
 def _lines(reports: Sequence[ReportData], headroom: float) -> Iterator[str]:
     worst = max((r.quality.verdict for r in reports), key=VERDICTS.index)
     more, less = 1 + headroom, 1 - headroom
-    yield "# Written by torchtraceap check --write-budget; docs/budgets.md explains it."
+    yield "# Written by torchtraceap check --write-budget; docs/ci.md explains it."
     yield f'min_quality = "{worst}"'
     whole = [r for r in reports if not r.quality.incomplete]
     devices = [(r, b) for r in reports for b in r.balance if b.device is not None]

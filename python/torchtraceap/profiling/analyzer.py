@@ -48,7 +48,7 @@ class Analyzer:
             ``"json"``, and ``"trace"`` for the profiler's own trace. None: ``"json"``
             and ``"html"``.
         budget: What no cycle may exceed: a path, a mapping or a Budget
-            (docs/budgets.md). What does is warned of and kept in `violations`.
+            (docs/ci.md). What does is warned of and kept in `violations`.
         verbosity: 0 prints nothing, 1 the summary of each cycle, 2 also windows and
             tables. Of several ranks, only the first prints.
         callbacks: A function or several, called with each report.

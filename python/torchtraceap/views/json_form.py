@@ -2,7 +2,7 @@
 """json_form.py: a report in its JSON form.
 
 To write 100,000 steps, windows and paths took 22 s and 2.45 GB. The tables have all
-steps and windows (docs/data.md).
+steps and windows (docs/outputs.md).
 
 Members may be added without notice. Removing one, or changing what it means, takes a
 new ``SCHEMA_VERSION``.

@@ -3,30 +3,78 @@
 
 As PyTorch's Copy.cu has it: a copy waits for its stream unless it is non_blocking; one
 to pageable memory of the host returns when it is done in any case (CUDA's "API
-synchronization behavior"); one from pageable memory is staged. Loads torch.
+synchronization behavior"); one from pageable memory is staged. Operators that give
+Python a value copy it back. Most take a 0-dim tensor of the host as a number; some copy
+it to the device, or read one of the device back. Loads torch.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from torchtraceap.waits.table import TO_DEVICE, TO_HOST
-from torchtraceap_dryrun.device.devices import DEVICE, on_device
-from torchtraceap_dryrun.device.pinned import is_pinned, mark_pinned
+from torchtraceap_dryrun.device.modes import without_function_modes
 from torchtraceap_dryrun.device.refused_tensors import no_sparse
-from torchtraceap_dryrun.record import Copy
+from torchtraceap_dryrun.device.run import Handler, Run
+from torchtraceap_dryrun.device.tensors import DEVICE, is_pinned, mark_pinned, on_device
+from torchtraceap_dryrun.record import Copy, Value
 
-if TYPE_CHECKING:
-    from torchtraceap_dryrun.device.dispatch import Dispatch, Handler
+
+def read_back(run: Run, api: str, value: Value, nbytes: int = 8) -> None:
+    """Record that the host read what was just worked out: a copy, and a wait."""
+    op = run.recorder.record.entries[-1]
+    op.copy = Copy("d2h", nbytes, pinned=False, blocking=True)  # type: ignore[union-attr]
+    run.recorder.sync(api, "seen", value)
 
 
-def _to_copy(
-    run: Dispatch, func: Any, args: Sequence[Any], kwargs: dict[str, Any]
-) -> Any:
+def how_known(run: Run, *arguments: Any) -> Value:
+    """Tell whether the values of arguments are known."""
+    tensors = [a for a in arguments if isinstance(a, Tensor)]
+    return "known" if all(map(run.values.known, tensors)) else "guessed"
+
+
+def _item(run: Run, func: Any, args: Sequence[Any], kwargs: Any) -> Any:
+    tensor: Tensor = args[0]
+    values, known = run.values.read(tensor)
+    run.emit(func, args, {}, [])
+    read_back(run, func._schema.name, "known" if known else "guessed", tensor.itemsize)
+    return values.item()
+
+
+def _truth(default: bool) -> Handler:
+    """Return the handler of an operator that gives a Python bool of two tensors."""
+
+    def handle(run: Run, func: Any, args: Sequence[Any], kwargs: Any) -> bool:
+        if func._schema.name == "aten::equal" and _same(*args[:2]):
+            return True  # as CUDA's, which looks at no value then
+        shadows = [run.values.shadow(t) if on_device(t) else t for t in args[:2]]
+        answer = default
+        if all(s is not None for s in shadows):
+            answer = bool(func(*shadows, *args[2:], **kwargs))
+        elif func._schema.name == "aten::equal" and args[0].shape != args[1].shape:
+            answer = False
+        run.emit(func, args, kwargs, [])
+        read_back(run, func._schema.name, how_known(run, *args[:2]), 1)
+        return answer
+
+    return handle
+
+
+def _same(one: Tensor, other: Tensor) -> bool:
+    return bool(
+        one.untyped_storage()._cdata == other.untyped_storage()._cdata
+        and one.storage_offset() == other.storage_offset()
+        and one.stride() == other.stride()
+        and one.shape == other.shape
+        and one.dtype == other.dtype
+    )
+
+
+def _to_copy(run: Run, func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     source: Tensor = args[0]
     target = kwargs.get("device")
     to_device = target is None or target.type == "meta"
@@ -50,7 +98,7 @@ def _to_copy(
 
 
 def copy_to_device(
-    run: Dispatch, func: Any, out: Tensor, source: Tensor, waits: bool, api: str
+    run: Run, func: Any, out: Tensor, source: Tensor, waits: bool, api: str
 ) -> None:
     """Record that ``source``, of the host, was copied to ``out``, and if that waits, by
     which API; follow its values."""
@@ -63,20 +111,21 @@ def copy_to_device(
         run.recorder.sync(api, "seen")
 
 
-def moved(
-    run: Dispatch, tensor: Tensor, api: str = TO_DEVICE, waits: bool = True
+def to_device(
+    run: Run, tensor: Tensor, api: str = TO_DEVICE, waits: bool = True
 ) -> Tensor:
-    """Return a tensor of the host on the device, where an operator copies it itself:
-    from pageable memory if it waits, else from pinned."""
-    out = run.new(tensor.shape, tensor.dtype)
-    if not waits:
-        mark_pinned(tensor)
-    copy_to_device(run, torch.ops.aten._to_copy.default, out, tensor, waits, api)
-    return out
+    """Return a tensor of the host on the device, where torch copies it itself: from
+    pageable memory if it waits, else from pinned."""
+    with without_function_modes():
+        out = run.new(tensor.shape, tensor.dtype)
+        if not waits:
+            mark_pinned(tensor)
+        copy_to_device(run, torch.ops.aten._to_copy.default, out, tensor, waits, api)
+        return out
 
 
 def _note_to_host(
-    run: Dispatch,
+    run: Run,
     func: Any,
     args: Sequence[Any],
     out: Tensor,
@@ -93,7 +142,7 @@ def _note_to_host(
         run.recorder.sync(TO_HOST, "seen", "known" if known else "guessed")
 
 
-def _copy(run: Dispatch, func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+def _copy(run: Run, func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     target, source = args[0], args[1]
     waits = not (args[2] if len(args) > 2 else kwargs.get("non_blocking", False))
     if on_device(target) and on_device(source):
@@ -109,4 +158,46 @@ def _copy(run: Dispatch, func: Any, args: Sequence[Any], kwargs: dict[str, Any])
     return target
 
 
-COPIES: Mapping[str, Handler] = {"aten::_to_copy": _to_copy, "aten::copy_": _copy}
+def _where(run: Run, func: Any, args: Sequence[Any], kwargs: Any) -> Any:
+    """Values of the host are copied first, as where_self_out has it."""
+    args = [
+        to_device(run, arg) if isinstance(arg, Tensor) and _is_host_number(arg) else arg
+        for arg in args
+    ]
+    return run.run(func, args, kwargs)
+
+
+def _fill(run: Run, func: Any, args: Sequence[Any], kwargs: Any) -> Any:
+    """A value of the host is a number; the table says that one of the device waits."""
+    *rest, value = args
+    if not isinstance(value, Tensor) or on_device(value):
+        return run.run(func, args, kwargs)
+    packet = getattr(torch.ops.aten, func._schema.name.removeprefix("aten::"))
+    scalar = func._overloadname.replace("Tensor", "Scalar")
+    return filled(run, getattr(packet, scalar), rest, value)
+
+
+def filled(run: Run, func: Any, args: Sequence[Any], value: Tensor) -> Any:
+    """Run an operator that takes a value of the host as a number."""
+    out = run.run(func, (*args, value.item()), {})
+    if not run.values.known(value):
+        run.values.doubt(out)
+    return out
+
+
+def _is_host_number(tensor: Tensor) -> bool:
+    return tensor.dim() == 0 and not on_device(tensor)
+
+
+COPIES: Mapping[str, Handler] = {
+    "aten::_to_copy": _to_copy,
+    "aten::copy_": _copy,
+    "aten::_local_scalar_dense": _item,
+    "aten::equal": _truth(False),
+    "aten::allclose": _truth(True),
+    "aten::where": _where,
+    "aten::masked_fill": _fill,
+    "aten::masked_fill_": _fill,
+    "aten::index_fill": _fill,
+    "aten::index_fill_": _fill,
+}

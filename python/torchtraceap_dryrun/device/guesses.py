@@ -3,35 +3,27 @@
 
 Seeded, and no constants where there are several: equal logits would choose token 0, and
 equal scores leave one box or none, so that a program would go where it never goes.
-Loads torch.
+
+A tensor of the host that a guess is copied to, and what is worked out of it there,
+carries a mark on its storage, so that it is no known value once it is copied back.
+Numbers of Python carry none. Loads torch.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from torchtraceap_dryrun.device.arguments import aten, tensors_in, written_by
+
 #: Of operators that give places along a dimension: where the size of it is.
-_PLACES = {
-    "aten::argmax",
-    "aten::argmin",
-    "aten::topk",
-    "aten::sort",
-    "aten::argsort",
-    "aten::max",
-    "aten::min",
-    "aten::median",
-    "aten::mode",
-    "aten::kthvalue",
-    "aten::multinomial",
-    "aten::cummax",
-    "aten::cummin",
-    "aten::searchsorted",
-    "aten::bucketize",
-    "aten::randperm",
-}
+_PLACES = aten("""
+    argmax argmin topk sort argsort max min median mode kthvalue multinomial cummax
+    cummin searchsorted bucketize randperm
+""")
 #: Of operators that ask whether something is wrong with numbers: it is not.
 _ANSWERS = {
     "aten::isnan": False,
@@ -109,3 +101,42 @@ def _counted(source: Tensor, output: Tensor) -> int:
     """Return how many elements of a mask are true, for each element of its sum."""
     each = source.numel() / max(output.numel(), 1)
     return int(each * TRUE_SHARE + 0.5)
+
+
+_GUESSED = "_traceap_guessed"
+
+
+def mark_guessed(tensor: Tensor) -> None:
+    """Say that the values of a tensor of the host come from guesses."""
+    if tensor.layout == torch.strided:
+        setattr(tensor.untyped_storage(), _GUESSED, True)
+
+
+def is_guessed(tensor: Tensor) -> bool:
+    """Tell whether the values of a tensor of the host come from guesses."""
+    if tensor.layout != torch.strided:
+        return False
+    try:
+        storage = tensor.untyped_storage()
+    except (NotImplementedError, RuntimeError):  # Of a subclass that has none.
+        return False
+    return getattr(storage, _GUESSED, False)
+
+
+def run_on_host(
+    func: Any, args: Sequence[Any], kwargs: dict[str, Any], given: Iterable[Tensor]
+) -> Any:
+    """Run an operator of the host; what it makes of guesses is one.
+
+    Args:
+        func: The operator.
+        args: What it is called with.
+        kwargs: The same.
+        given: Those tensors among it that may hold guesses.
+    """
+    guessed = any(map(is_guessed, given))
+    out = func(*args, **kwargs)
+    if guessed:
+        for tensor in tensors_in([out, *written_by(func, args, kwargs)]):
+            mark_guessed(tensor)
+    return out

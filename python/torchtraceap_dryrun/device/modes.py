@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""modes.py: modes, and the default device, which is one, are left as they were found.
+"""modes.py: torch's modes, which a run enters, hides and leaves as it found them.
 
 A program may leave modes of its own entered, above those of the run: torch takes away
-what is on top, whoever leaves. Loads torch.
+what is on top, whoever leaves. Those entered before the run, such as a FlopCounterMode,
+see each operator that a program runs once, and nothing of what is worked out beside it.
+Loads torch.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import torch
@@ -16,6 +18,12 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from torchtraceap_dryrun.private_names import private
+
+#: Function modes would answer for tensors on the device, also what a run asks itself.
+without_function_modes = private("torch._C.DisableTorchFunction")
+#: Gives the modes that it hides.
+without_dispatch_modes = private("torch.utils._python_dispatch._disable_current_modes")
+
 
 _functions = private("torch.overrides._get_current_function_mode_stack")
 _pop_function = private("torch.overrides._pop_mode")
@@ -44,26 +52,6 @@ def operators_seen_by(mode: TorchDispatchMode) -> Iterator[None]:
         yield
     finally:
         _take_out(mode, _operators, _pop_operator, _push_operator)
-
-
-@contextmanager
-def in_other_thread(
-    functions: TorchFunctionMode, operators: TorchDispatchMode
-) -> Iterator[None]:
-    """Have modes in a thread that may outlive the run; what the program left above them
-    goes with them. Not as they are entered: that keeps flags of the process, which such
-    a thread would set back."""
-    _push_function(functions)
-    _push_operator(operators)
-    try:
-        yield
-    finally:
-        for mode, entered, pop in (
-            (operators, _operators, _pop_operator),
-            (functions, _functions, _pop_function),
-        ):
-            while any(one is mode for one in entered()):
-                pop()
 
 
 def _take_out(
@@ -109,3 +97,48 @@ def _default() -> torch.device | None:
 def _set(device: torch.device | None) -> None:
     if device != _default():
         torch.set_default_device(device)
+
+
+_count = private("torch._C._len_torch_dispatch_stack")
+_push = private("torch.utils._python_dispatch._push_mode")
+_pop = private("torch.utils._python_dispatch._pop_mode")
+
+
+class OtherModes:
+    """Those below the mode of the run, while it handles an operator."""
+
+    def __init__(self) -> None:
+        #: Those that are hidden, the outermost last.
+        self.there: list[Any] = []
+
+    def hidden(self) -> AbstractContextManager[None]:
+        """Return a block of which other modes see nothing."""
+        return self._hidden() if _count() else nullcontext()
+
+    def shown(self) -> AbstractContextManager[None]:
+        """Return a block, within a hidden one, of which they see everything."""
+        return self._shown() if self.there else nullcontext()
+
+    @contextmanager
+    def _hidden(self) -> Iterator[None]:
+        before = self.there
+        with without_dispatch_modes() as modes:
+            self.there = modes
+            try:
+                yield
+            finally:
+                self.there = before
+
+    @contextmanager
+    def _shown(self) -> Iterator[None]:
+        modes, self.there = self.there, []
+        pushed = 0
+        try:
+            for mode in reversed(modes):
+                _push(mode)
+                pushed += 1
+            yield
+        finally:
+            for _ in range(pushed):
+                _pop()
+            self.there = modes

@@ -1,27 +1,42 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""moved_modules.py: modules that were moved to the device come back in the end.
+"""moved_modules.py: modules that were moved to the device, and optimizers that stepped
+on it, are in the end what they were.
 
 What is on the device has no values, so a model that a program built before, and goes on
-with afterwards, would be lost: a fixture's in other tests, for example. Loads torch.
+with afterwards, would be lost: a fixture's in other tests, for example. So would an
+optimizer's moments, and shapes that LazyLinear and its like learned. Loads torch.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import contextmanager
+from copy import deepcopy
 from functools import partial
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor, nn
+from torch.nn.modules.lazy import LazyModuleMixin
+from torch.optim import Optimizer
+from torch.optim.optimizer import register_optimizer_step_pre_hook
 
-from torchtraceap_dryrun.device.lazy_modules import LazyModules
+from torchtraceap_dryrun.device.modes import (
+    without_dispatch_modes,
+    without_function_modes,
+)
 from torchtraceap_dryrun.device.moved_tensors import MovedTensors, is_hosts
-from torchtraceap_dryrun.device.replacements import is_here
-from torchtraceap_dryrun.device.stepped_optimizers import SteppedOptimizers
+from torchtraceap_dryrun.device.tensors import is_here
 from torchtraceap_dryrun.facade.replacing import Replacements
-from torchtraceap_dryrun.without_modes import without_function_modes
+
+# By these a lazy module learns its shapes, and lets them be loaded.
+_LAZY_HOOKS = (
+    "_forward_pre_hooks",
+    "_forward_pre_hooks_with_kwargs",
+    "_load_state_dict_pre_hooks",
+)
 
 
 @contextmanager
@@ -30,7 +45,7 @@ def bringing_back(tensors: MovedTensors) -> Iterator[None]:
     again when the block is over, with the values that they had when they left it. That
     memory is kept meanwhile; ``tensors`` has it."""
     moved = _MovedModules(tensors)
-    optimizers = SteppedOptimizers()
+    optimizers = _SteppedOptimizers()
     replaced = Replacements()
     try:
         replaced.set(nn.Module, "_apply", moved.applying(nn.Module._apply))
@@ -42,7 +57,6 @@ def bringing_back(tensors: MovedTensors) -> Iterator[None]:
                 replaced.undo,
                 *optimizers.steps_back(tensors.parameters),
                 *moved.steps_back(),
-                *moved.lazy.steps_back(),
             ]
         )
         moved.warn()
@@ -69,7 +83,7 @@ def _as_one_piece(steps: Sequence[Callable[[], None]]) -> None:
 class _MovedModules:
     def __init__(self, tensors: MovedTensors) -> None:
         self.tensors = tensors
-        self.lazy = LazyModules()
+        self._lazy: dict[nn.Module, tuple[type[nn.Module], dict[str, Any]]] = {}
         # By module, list of it, and name: where others took the place of the host's.
         self._replaced: dict[tuple[nn.Module, str, str], Tensor] = {}
         self._modules: dict[nn.Module, None] = {}
@@ -84,7 +98,7 @@ class _MovedModules:
         def move(module: nn.Module, *args: Any, **kwargs: Any) -> nn.Module:
             self._modules[module] = None
             with without_function_modes():
-                self.lazy.keep(module)
+                self._keep_lazy(module)
                 hosts = {
                     (module, kind, name): tensor
                     for kind in ("_parameters", "_buffers")
@@ -109,7 +123,29 @@ class _MovedModules:
         ]
         for place, tensor in self._replaced.items():
             steps.append(partial(_put_back, *place, tensor))
-        return steps
+        return [*steps, self._make_lazy]
+
+    def _keep_lazy(self, module: nn.Module) -> None:
+        is_lazy = isinstance(module, LazyModuleMixin)
+        if is_lazy and module not in self._lazy and module.has_uninitialized_params():
+            self._lazy[module] = (
+                type(module),
+                {
+                    name: dict(value) if name in _LAZY_HOOKS else value
+                    for name, value in vars(module).items()
+                    if name in _LAZY_HOOKS or not isinstance(value, dict | bool)
+                },
+            )
+
+    def _make_lazy(self) -> None:
+        """Undo what their first call made of lazy modules."""
+        for module, (kind, former) in self._lazy.items():
+            if type(module) is not kind:
+                module.__class__ = kind
+                for name in _LAZY_HOOKS:  # Whoever registered one refers to this list.
+                    vars(module)[name].update(former[name])
+                rest = {k: v for k, v in former.items() if k not in _LAZY_HOOKS}
+                vars(module).update(rest)
 
     def _bring_back(self, parameter: nn.Parameter) -> None:
         try:
@@ -151,3 +187,62 @@ def _by_data() -> Iterator[None]:
 def _put_back(module: nn.Module, kind: str, name: str, tensor: Tensor) -> None:
     if vars(module)[kind].get(name) is not None:
         vars(module)[kind][name] = tensor
+
+
+class _SteppedOptimizers:
+    """What optimizers were before they stepped, or loaded a state, in a run."""
+
+    def __init__(self) -> None:
+        # Their state, and what in their groups is a tensor.
+        self._former: WeakKeyDictionary[Optimizer, tuple[Any, Any]] = (
+            WeakKeyDictionary()
+        )
+
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        """Look at all optimizers in this block."""
+        load = Optimizer.load_state_dict
+
+        def load_kept(optimizer: Optimizer, *args: Any, **kwargs: Any) -> Any:
+            self._keep(optimizer)
+            return load(optimizer, *args, **kwargs)
+
+        hook = register_optimizer_step_pre_hook(self._keep)
+        try:
+            with Replacements() as replaced:
+                replaced.set(Optimizer, "load_state_dict", load_kept)
+                yield
+        finally:
+            hook.remove()
+
+    def _keep(self, optimizer: Optimizer, *_: Any) -> None:
+        if optimizer in self._former:
+            return
+        with without_function_modes(), without_dispatch_modes():
+            state = {one: deepcopy(kept) for one, kept in optimizer.state.items()}
+        groups = [
+            {key: value for key, value in group.items() if isinstance(value, Tensor)}
+            for group in optimizer.param_groups
+        ]
+        self._former[optimizer] = state, groups
+
+    def steps_back(self, moved: Container[Any]) -> list[Callable[[], None]]:
+        """Return what is to be done in the end, each of which may be done twice; to be
+        asked while parameters are where the run left them.
+
+        Args:
+            moved: The parameters that come back from the device.
+        """
+        return [partial(self._put_back, one, moved) for one in self._former]
+
+    def _put_back(self, optimizer: Optimizer, moved: Container[Any]) -> None:
+        """Undo what became of parameters that were on the device: what an optimizer did
+        on the host is as true as all that happens there."""
+        state, groups = self._former[optimizer]
+        for group, tensors in zip(optimizer.param_groups, groups, strict=False):
+            for one in group["params"]:
+                if one in moved or is_here(one):
+                    optimizer.state.pop(one, None)
+                    if one in state:
+                        optimizer.state[one] = state[one]
+            group |= {k: v for k, v in tensors.items() if is_here(group.get(k))}

@@ -11,22 +11,20 @@ autograd. A program's own `data =` across devices is refused. Loads torch.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple
+from contextlib import contextmanager, nullcontext
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from torchtraceap.base.errors import DryRunError
-from torchtraceap_dryrun.device.replacements import FunctionTable, is_here
-from torchtraceap_dryrun.private_names import private
-from torchtraceap_dryrun.without_modes import (
+from torchtraceap_dryrun.device.modes import (
     without_dispatch_modes,
     without_function_modes,
 )
-
-if TYPE_CHECKING:
-    from torchtraceap_dryrun.device.border import Border
+from torchtraceap_dryrun.device.run import FunctionTable, Run
+from torchtraceap_dryrun.device.tensors import is_here
+from torchtraceap_dryrun.private_names import private
 
 _swap_inside = private("torch._C._swap_tensor_impl")
 _inside = private("torch.Tensor._cdata").__get__
@@ -105,45 +103,41 @@ def _crosses(tensor: Tensor, to: Tensor) -> bool:
     return isinstance(to, Tensor) and is_here(tensor) != is_here(to)
 
 
-def _moves(border: Border, tensor: Tensor, to: Tensor) -> bool:
-    """Tell whether a module moves a parameter between host and device."""
-    return (
-        border.moved.is_moving
-        and isinstance(tensor, nn.Parameter)
-        and _crosses(tensor, to)
-        and (is_hosts(tensor) or is_hosts(to))
-    )
+def data_functions(moved: MovedTensors) -> FunctionTable:
+    """Return what stands in for `tensor.data`, where modules move their parameters."""
 
+    def moves(tensor: Tensor, to: Tensor) -> bool:
+        return (
+            moved.is_moving
+            and isinstance(tensor, nn.Parameter)
+            and _crosses(tensor, to)
+            and (is_hosts(tensor) or is_hosts(to))
+        )
 
-def _is_assignable(border: Border, func: Any, args: Any, kwargs: Any) -> Any:
-    """Tell modules that are moved to do so by `data =`, as on CUDA."""
-    with without_function_modes():
-        return _moves(border, *args) or (not _crosses(*args) and func(*args))
+    def is_assignable(run: Run, func: Any, args: Any, kwargs: Any) -> Any:
+        """Tell modules that are moved to do so by `data =`, as on CUDA."""
+        with without_function_modes():
+            return moves(*args) or (not _crosses(*args) and func(*args))
 
+    def set_data(run: Run, func: Any, args: Any, kwargs: Any) -> Any:
+        tensor, to = args
+        with without_function_modes():
+            if not _crosses(tensor, to):
+                return func(*args)
+            if not moves(tensor, to):
+                raise DryRunError(
+                    "`.data =` across devices cannot be run dry: write "
+                    'model.to("cuda"), or assign the moved tensor to the name'
+                )
+            moved.move(tensor, to)
 
-def _set_data(border: Border, func: Any, args: Any, kwargs: Any) -> Any:
-    tensor, to = args
-    with without_function_modes():
-        if not _crosses(tensor, to):
+    def get_data(run: Run, func: Any, args: Any, kwargs: Any) -> Any:
+        """`tensor.data`, which is no operator; to a mode it looks like detach()."""
+        with without_dispatch_modes() if is_here(args[0]) else nullcontext():
             return func(*args)
-        if not _moves(border, tensor, to):
-            raise DryRunError(
-                "`.data =` across devices cannot be run dry: write "
-                'model.to("cuda"), or assign the moved tensor to the name'
-            )
-        border.moved.move(tensor, to)
 
-
-def _get_data(border: Border, func: Any, args: Any, kwargs: Any) -> Any:
-    """`tensor.data`, which is no operator; to a mode it looks like detach()."""
-    if not is_here(args[0]):
-        return func(*args)
-    with without_dispatch_modes():
-        return func(*args)
-
-
-TENSOR_DATA: FunctionTable = {
-    torch._has_compatible_shallow_copy_type: _is_assignable,
-    Tensor.data.__get__: _get_data,
-    Tensor.data.__set__: _set_data,
-}
+    return {
+        torch._has_compatible_shallow_copy_type: is_assignable,
+        Tensor.data.__get__: get_data,
+        Tensor.data.__set__: set_data,
+    }

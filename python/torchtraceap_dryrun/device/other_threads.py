@@ -18,45 +18,35 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
-from torch.utils._python_dispatch import TorchDispatchMode
 
-from torchtraceap_dryrun.device.devices import on_device
-from torchtraceap_dryrun.device.memory import memory_of
-from torchtraceap_dryrun.device.modes import in_other_thread
-from torchtraceap_dryrun.device.nested import tensors_in
-from torchtraceap_dryrun.facade.host import active, is_active
+from torchtraceap_dryrun.device.arguments import tensors_in
+from torchtraceap_dryrun.device.modes import without_function_modes
+from torchtraceap_dryrun.device.tensors import memory_of, on_device
+from torchtraceap_dryrun.facade.active_run import active, is_active
 from torchtraceap_dryrun.facade.replacing import Replacements
+from torchtraceap_dryrun.private_names import private
+
+_entered = private("torch.overrides._get_current_function_mode_stack")
+_pop = private("torch.overrides._pop_mode")
+_push = private("torch.overrides._push_mode")
 
 _OF_DEVICE = (Tensor.cuda, Tensor.pin_memory)
 
 
-class _NoNames(TorchFunctionMode):  # type: ignore[misc]
-    """Refuses functions that name the device. It outlives the run, as the thread may,
-    and holds nothing of it: then there is nobody to refuse it."""
+class _Refusing(TorchFunctionMode):  # type: ignore[misc]
+    """Refuses functions that name the device, or are given tensors of it. It outlives
+    the run, as the thread may, and holds nothing of it: then nobody refuses."""
 
     def __torch_function__(
         self, func: Any, types: Any, args: Any = (), kwargs: Any = None
     ) -> Any:
         kwargs = kwargs or {}
         # To make a torch.device is no use of it.
-        if (is_active() and func is not torch.device) and (
-            func in _OF_DEVICE
-            or kwargs.get("pin_memory")
-            or any(map(_names_gpu, [*args, *kwargs.values()]))
-        ):
-            active().check_thread()
-        return func(*args, **kwargs)
-
-
-class _NoTensors(TorchDispatchMode):  # type: ignore[misc]
-    """Refuses operators on tensors of the device, likewise."""
-
-    def __torch_dispatch__(
-        self, func: Any, types: Any, args: Any = (), kwargs: Any = None
-    ) -> Any:
-        kwargs = kwargs or {}
-        if is_active() and any(map(_is_of_run, tensors_in([*args, *kwargs.values()]))):
-            active().check_thread()
+        if is_active() and func is not torch.device:
+            given = [*args, *kwargs.values()]
+            uses = func in _OF_DEVICE or kwargs.get("pin_memory")
+            if uses or any(map(_names_gpu, given)) or _has_device_tensor(given):
+                active().check_thread()
         return func(*args, **kwargs)
 
 
@@ -66,9 +56,26 @@ def _names_gpu(value: Any) -> bool:
     return isinstance(value, torch.device) and value.type == "cuda"
 
 
-def _is_of_run(tensor: Tensor) -> bool:
-    """Tell whether a tensor is of the device; others may be meta too."""
-    return on_device(tensor) and memory_of(tensor) is not None
+def _has_device_tensor(given: list[Any]) -> bool:
+    """Tell whether a tensor is of the run; others may be meta too."""
+    with without_function_modes():
+        return any(on_device(t) and memory_of(t) is not None for t in tensors_in(given))
+
+
+def _refused(work: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(work)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        # Not as modes are entered: that keeps flags of the process, which a thread that
+        # outlives the run would set back.
+        mode = _Refusing()
+        _push(mode)
+        try:
+            return work(*args, **kwargs)
+        finally:
+            while any(one is mode for one in _entered()):
+                _pop()
+
+    return run
 
 
 @contextmanager
@@ -79,13 +86,11 @@ def refused() -> Iterator[None]:
 
     def start(thread: threading.Thread) -> None:
         # Of the object, for a class may have a run() of its own.
-        of_thread = thread.run
-        replaced = Replacements()
+        of_thread, replaced = _refused(thread.run), Replacements()
 
         def run() -> None:
             replaced.undo()
-            with in_other_thread(_NoNames(), _NoTensors()):
-                of_thread()
+            of_thread()
 
         replaced.set(thread, "run", run)
         try:
@@ -97,12 +102,7 @@ def refused() -> Iterator[None]:
     def submit(
         pool: ThreadPoolExecutor, work: Callable[..., Any], /, *args: Any, **kwargs: Any
     ) -> Future[Any]:
-        @wraps(work)
-        def run(*args: Any, **kwargs: Any) -> Any:
-            with in_other_thread(_NoNames(), _NoTensors()):
-                return work(*args, **kwargs)
-
-        return of_pool(pool, run, *args, **kwargs)
+        return of_pool(pool, _refused(work), *args, **kwargs)
 
     with Replacements() as replaced:
         replaced.set(threading.Thread, "start", start)

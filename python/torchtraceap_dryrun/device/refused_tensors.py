@@ -12,21 +12,14 @@ from collections.abc import Sequence
 from torch import Tensor
 
 from torchtraceap.base.errors import DryRunError
+from torchtraceap_dryrun.device.arguments import aten
 from torchtraceap_dryrun.private_names import private
 
 # They take tensors of the host beside those of the device, as CUDA's do.
-_TAKE_BOTH = {
-    "aten::index",
-    "aten::index_put",
-    "aten::index_put_",
-    "aten::_index_put_impl_",
-    "aten::_pack_padded_sequence",
-    "aten::_pad_packed_sequence",
-    "aten::_cudnn_rnn",
-    "aten::_cudnn_rnn_backward",
-    "aten::_local_scalar_dense",
-    "aten::set_",
-}
+_TAKE_BOTH = aten("""
+    index index_put index_put_ _index_put_impl_ _pack_padded_sequence
+    _pad_packed_sequence _cudnn_rnn _cudnn_rnn_backward _local_scalar_dense set_
+""")
 
 _Nested = private("torch.nested._internal.nested_tensor.NestedTensor")
 _MAKE_NESTED = ("aten::_nested_view_from", "aten::_nested_tensor_from_tensor_list")

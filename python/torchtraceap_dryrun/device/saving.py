@@ -21,10 +21,10 @@ from torch import Tensor, UntypedStorage
 
 from torchtraceap.base.errors import DryRunError
 from torchtraceap.base.safe_text import printable
-from torchtraceap_dryrun.device.host_guesses import is_guessed
-from torchtraceap_dryrun.device.replacements import is_here
+from torchtraceap_dryrun.device.guesses import is_guessed
 from torchtraceap_dryrun.device.storages import bytes_of
-from torchtraceap_dryrun.device.storages import is_here as is_storage_here
+from torchtraceap_dryrun.device.storages import is_storage_here as is_storage_here
+from torchtraceap_dryrun.device.tensors import is_here
 from torchtraceap_dryrun.facade.replacing import Replacements
 from torchtraceap_dryrun.private_names import private
 

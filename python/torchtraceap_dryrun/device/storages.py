@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""storages.py: what storages on the device say of themselves, and how they are moved.
+"""storages.py: what storages on the device say of themselves, and how they are moved
+and loaded.
 
 torch asks no mode for what it does with storages, so methods are replaced. Loads torch.
 """
@@ -8,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor, UntypedStorage
@@ -16,17 +17,20 @@ from torch import Tensor, UntypedStorage
 from torchtraceap.base.errors import DryRunError
 from torchtraceap.waits.table import TO_DEVICE
 from torchtraceap_dryrun.device.copies import copy_to_device
-from torchtraceap_dryrun.device.devices import CUDA, is_gpu, names_meta
-from torchtraceap_dryrun.device.memory import KEY
-from torchtraceap_dryrun.facade.replacing import Replacements
-from torchtraceap_dryrun.private_names import private
-from torchtraceap_dryrun.without_modes import (
+from torchtraceap_dryrun.device.modes import (
     without_dispatch_modes,
     without_function_modes,
 )
-
-if TYPE_CHECKING:
-    from torchtraceap_dryrun.device.border import Border
+from torchtraceap_dryrun.device.run import Run
+from torchtraceap_dryrun.device.tensors import (
+    CUDA,
+    KEY,
+    is_gpu,
+    names_meta,
+    saved_place,
+)
+from torchtraceap_dryrun.facade.replacing import Replacements
+from torchtraceap_dryrun.private_names import private
 
 # As C asks, whatever stands in for it.
 _true_device = UntypedStorage.device.__get__
@@ -35,7 +39,7 @@ _set_from_file = private("torch.UntypedStorage._set_from_file")
 private("torch.UntypedStorage._share_cuda_")  # Replaced below by its name.
 
 
-def is_here(storage: UntypedStorage) -> bool:
+def is_storage_here(storage: UntypedStorage) -> bool:
     """Tell whether a storage is on the device: one on "meta" that is a program's own
     has no Memory."""
     return bool(_true_device(storage).type == "meta") and hasattr(storage, KEY)
@@ -53,11 +57,11 @@ class Storages:
     """Stands in for methods of storages, and moves them between host and device.
 
     Args:
-        border: The mode that sees functions.
+        run: What records.
     """
 
-    def __init__(self, border: Border) -> None:
-        self._run = border.run
+    def __init__(self, run: Run) -> None:
+        self._run = run
 
     def place(
         self, storage: UntypedStorage, non_blocking: bool = False
@@ -81,7 +85,7 @@ class Storages:
 
     def _methods(self) -> Iterator[tuple[str, Any]]:
         def device(storage: UntypedStorage) -> torch.device:
-            return CUDA if is_here(storage) else _true_device(storage)
+            return CUDA if is_storage_here(storage) else _true_device(storage)
 
         # is_cuda asks this in Python, as do share_memory_() and torch.save. C does not.
         yield "device", property(device)
@@ -105,7 +109,7 @@ class Storages:
         ) -> Any:
             if not is_gpu(device) or names_meta(device):
                 return former(storage, device=device, non_blocking=non_blocking)
-            if is_here(storage):
+            if is_storage_here(storage):
                 return storage
             return self.place(storage, non_blocking)
 
@@ -116,7 +120,7 @@ def _where(former: Any, of_device: Any) -> Any:
     """Return what does one thing for storages of the device, for others the former."""
 
     def method(storage: UntypedStorage, *args: Any, **kwargs: Any) -> Any:
-        do = of_device if is_here(storage) else former
+        do = of_device if is_storage_here(storage) else former
         return do(storage, *args, **kwargs)
 
     return method
@@ -142,3 +146,37 @@ def _refuse_sharing(storage: UntypedStorage) -> Any:
         "memory of the device cannot be given to another process in a dry run: there "
         "is no GPU to share"
     )
+
+
+_registry = private("torch.serialization._package_registry")
+# torch asks in this order, itself for the CPU at 10 and for CUDA at 20. No program
+# takes this one: torch sorts the rows when one is added, and cannot if two are alike.
+_FIRST = -1
+
+
+@contextmanager
+def loading(run: Run) -> Iterator[None]:
+    """Say of what is saved whether it was on the device; copy storages that are loaded
+    for the GPU to the device, each once, as torch does."""
+    storages = Storages(run)
+
+    def place(storage: Any, location: str) -> Any:
+        if not is_gpu(location) or names_meta(location):
+            return None
+        if not isinstance(storage, UntypedStorage):
+            storage = storage.untyped()
+        return storages.place(storage)
+
+    def address(self: Any) -> int:
+        # Storages at 0 are empty to torch.load, and would be loaded again and again.
+        storage = self._untyped_storage
+        return id(storage) if is_storage_here(storage) else storage.data_ptr()
+
+    row = (_FIRST, saved_place, place)
+    _registry.insert(0, row)
+    try:
+        with storages.answering(), Replacements() as replaced:
+            replaced.set(torch.storage.TypedStorage, "_data_ptr", address)
+            yield
+    finally:
+        _registry.remove(row)

@@ -16,13 +16,18 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from torchtraceap_dryrun.device.devices import DEVICE, is_gpu, names_meta, on_device
-from torchtraceap_dryrun.device.memory import is_users
-from torchtraceap_dryrun.device.nested import tensors_in
+from torchtraceap_dryrun.device.arguments import tensors_in
+from torchtraceap_dryrun.device.modes import without_function_modes
 from torchtraceap_dryrun.device.refused_tensors import two_devices
-from torchtraceap_dryrun.device.replacements import is_here
+from torchtraceap_dryrun.device.tensors import (
+    DEVICE,
+    is_gpu,
+    is_here,
+    is_users,
+    names_meta,
+    on_device,
+)
 from torchtraceap_dryrun.private_names import private
-from torchtraceap_dryrun.without_modes import without_function_modes
 
 _function_modes = private("torch.overrides._get_current_function_mode_stack")
 _DeviceContext = private("torch.utils._device.DeviceContext")

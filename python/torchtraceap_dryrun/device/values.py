@@ -16,12 +16,16 @@ from typing import Any
 import torch
 from torch import Tensor, UntypedStorage
 
-from torchtraceap_dryrun.device.devices import on_device
-from torchtraceap_dryrun.device.guesses import guess_into
-from torchtraceap_dryrun.device.host_guesses import is_guessed, mark_guessed
-from torchtraceap_dryrun.device.memory import Memory, covers, is_users, memory_of
-from torchtraceap_dryrun.device.nested import map_tensors
-from torchtraceap_dryrun.facade.rng import Generator
+from torchtraceap_dryrun.device.arguments import map_tensors
+from torchtraceap_dryrun.device.guesses import guess_into, is_guessed, mark_guessed
+from torchtraceap_dryrun.device.tensors import (
+    Memory,
+    covers,
+    is_users,
+    memory_of,
+    on_device,
+)
+from torchtraceap_dryrun.facade.stand_in_classes import Generator
 from torchtraceap_dryrun.record import Dial
 
 #: Elements of the largest tensor whose values are worked out: masks, ids, lengths and

@@ -6,7 +6,7 @@
 
 A small kernel costs its start and no more: a roofline alone is off by 4 to 35 times
 there. Start and block are those of an H100 and grow as clocks are slower. The constants
-are fitted on published traces; docs/dryrun_accuracy.md says how near they come, on
+are fitted on published traces; docs/measured.md leads to how near they come, on
 those and on others.
 """
 

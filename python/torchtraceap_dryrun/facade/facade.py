@@ -15,8 +15,7 @@ from typing import Any
 import torch
 
 from torchtraceap.base.errors import DryRunError
-from torchtraceap_dryrun.facade import events, rng, streams
-from torchtraceap_dryrun.facade.cuda_runtime import Cudart, Nvtx
+from torchtraceap_dryrun.facade.active_run import set_active
 from torchtraceap_dryrun.facade.device_properties import (
     CUDA_VERSION,
     CUDNN_VERSION,
@@ -25,17 +24,18 @@ from torchtraceap_dryrun.facade.device_properties import (
     refuse,
 )
 from torchtraceap_dryrun.facade.facade_table import CACHES, REPLACED, SET_IF_NONE
-from torchtraceap_dryrun.facade.host import Host, set_active
-from torchtraceap_dryrun.facade.memory_figures import MemoryFigures
+from torchtraceap_dryrun.facade.memory_stats import Cudart, MemoryFigures, Nvtx
 from torchtraceap_dryrun.facade.replacing import Replacements
 from torchtraceap_dryrun.facade.stand_in_classes import (
+    Generator,
     LegacyType,
     event_class,
     generator_class,
     stream_class,
 )
-from torchtraceap_dryrun.facade.stream_pool import Streams
+from torchtraceap_dryrun.facade.streams import Event, Stream, Streams
 from torchtraceap_dryrun.private_names import TESTED, private
+from torchtraceap_dryrun.record_writer import RecordWriter
 
 
 class Facade:
@@ -70,9 +70,9 @@ class Facade:
         'write torch.set_default_device("cuda") and torch.set_default_dtype',
     )
     legacy_type = LegacyType("LegacyType", (), {})
-    priority_range = staticmethod(streams.Stream.priority_range)
+    priority_range = staticmethod(Stream.priority_range)
 
-    def __init__(self, host: Host, generator: rng.Generator | None = None) -> None:
+    def __init__(self, host: RecordWriter, generator: Generator | None = None) -> None:
         self._host = host
         self._replaced = Replacements()
         self._of_torch_init = private("torch.cuda._lazy_init")
@@ -82,11 +82,11 @@ class Facade:
         self.cudart = Cudart(host, self.memory)
         self.nvtx = Nvtx()
         self.streams = Streams(host)
-        self.generators = (generator or rng.Generator(),)
+        self.generators = (generator or Generator(),)
         # As functions: they are called with the class first, which __new__ needs.
         of_cuda = self.streams.of_cuda
         self.cuda_stream = lambda cls, *args, **kwargs: of_cuda(cls, *args, **kwargs)
-        self.cuda_event = lambda cls, *args, **kwargs: events.Event(*args, **kwargs)
+        self.cuda_event = lambda cls, *args, **kwargs: Event(*args, **kwargs)
         self.any_stream = stream_class(self.streams)
         self.any_event = event_class()
         self.any_generator = generator_class()

@@ -13,10 +13,44 @@ from typing import Any
 
 import torch
 
-from torchtraceap_dryrun.facade import events, rng, streams
+from torchtraceap_dryrun.facade.active_run import is_active
 from torchtraceap_dryrun.facade.device_properties import check_device, refuse
-from torchtraceap_dryrun.facade.host import is_active
-from torchtraceap_dryrun.facade.stream_pool import Streams
+from torchtraceap_dryrun.facade.streams import CUDA, Event, Streams
+
+_OF_A_GPU = 16  # Bytes of the state of a real CUDA generator: seed, then offset.
+
+
+class Generator(torch.Generator):  # type: ignore[misc]
+    """Stands for torch.Generator("cuda"): one of the CPU that calls itself cuda:0.
+
+    Its numbers are the CPU's. So is its state, which is longer than that of a GPU's;
+    of a state that a GPU gave, the seed is taken.
+    """
+
+    @property
+    def device(self) -> Any:
+        """The GPU."""
+        return torch.device("cuda", 0)
+
+    def set_state(self, new_state: Any) -> Any:
+        """Go on from a state, this one's or that of a real GPU's generator."""
+        if new_state.numel() == _OF_A_GPU:
+            seed = int.from_bytes(bytes(new_state.tolist()[:8]), "little")
+            return self.manual_seed(seed)
+        return super().set_state(new_state)
+
+    def clone_state(self) -> Generator:
+        """Return another one in the same state."""
+        clone = Generator()
+        clone.set_state(self.get_state())
+        return clone
+
+    def get_offset(self) -> int:
+        """Return 0: how many numbers were drawn is not counted."""
+        return 0
+
+    def set_offset(self, offset: int) -> None:
+        """Take any offset for that of the seed."""
 
 
 class LegacyType(type):
@@ -40,7 +74,7 @@ def stream_class(made_by: Streams) -> Any:
 
     def make(device: Any = None, priority: int = 0, **kwargs: Any) -> Any:
         if "stream_id" in kwargs:
-            if kwargs.get("device_type", streams.CUDA) != streams.CUDA:
+            if kwargs.get("device_type", CUDA) != CUDA:
                 return None
         elif not _is_on_gpu(device):
             return None
@@ -53,7 +87,7 @@ def event_class() -> Any:
     """Return a class for torch.Event: of the GPU unless told otherwise."""
 
     def make(device: Any = None, enable_timing: bool = False, **_: Any) -> Any:
-        return events.Event(enable_timing) if _is_on_gpu(device) else None
+        return Event(enable_timing) if _is_on_gpu(device) else None
 
     return _stand_in(torch.Event, make)
 
@@ -62,7 +96,7 @@ def generator_class() -> Any:
     """Return a class for torch.Generator: of the CPU unless told otherwise."""
 
     def make(device: Any = "cpu") -> Any:
-        return rng.Generator() if _is_on_gpu(device) else None
+        return Generator() if _is_on_gpu(device) else None
 
     return _stand_in(torch.Generator, make)
 

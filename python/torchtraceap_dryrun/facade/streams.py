@@ -1,21 +1,116 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""streams.py: streams of a GPU that is not there. Loads torch.
+"""streams.py: streams and events of a GPU that is not there, and what makes and chooses
+them, as torch does in C. Loads torch.
 
-They, and events (events.py), tell the recorder how the program orders work, and when it
-waits for it. There is no queue, so `query()` always says that all is done: a loop that
-polls has to end.
+They tell the recorder how the program orders work, and when it waits for it. There is
+no queue, so `query()` always says that all is done: a loop that polls has to end.
 """
 
 from __future__ import annotations
 
 import ctypes
+import threading
 from typing import Any
 
 import torch
 
-from torchtraceap_dryrun.facade.events import Event
-from torchtraceap_dryrun.facade.host import active
+from torchtraceap.base.errors import DryRunError
+from torchtraceap_dryrun.facade.active_run import active, run_number
 from torchtraceap_dryrun.record import DEFAULT_STREAM
+from torchtraceap_dryrun.record_writer import RecordWriter
+
+_NUMBERING = threading.Lock()
+
+
+class Event(torch.Event):  # type: ignore[misc]
+    """Stands for torch.cuda.Event, and torch.Event of a GPU."""
+
+    _run: int
+    _number: int
+    _records = 0  # How often any was recorded.
+    _last = (0, 0)  # The run, and how many events were recorded in it.
+
+    def __new__(cls, enable_timing: bool = False, **_: object) -> Any:
+        self = torch.Event.__new__(cls, device="cpu")
+        self._timing = enable_timing
+        self._number = 0  # In the record of a run: from its first record there on.
+        self._run = 0
+        self._recorded = 0  # When: a count of all records. 0: never.
+        self._stream = DEFAULT_STREAM
+        return self
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        return torch.cuda.Event
+
+    @property
+    def device(self) -> Any:
+        """The GPU."""
+        return torch.device("cuda", 0)
+
+    @property
+    def event_id(self) -> int:
+        """A handle; 0 before the first record."""
+        return self._recorded
+
+    cuda_event = event_id
+
+    def record(self, stream: Stream | None = None) -> None:
+        """Mark what a stream, by default the current one, has to do until now."""
+        host, run = active(), run_number()
+        with _NUMBERING:
+            if self._run != run:
+                number = Event._last[1] + 1 if Event._last[0] == run else 1
+                Event._last = run, number
+                self._run, self._number = run, number
+            Event._records += 1
+            self._recorded = Event._records
+        self._stream = host.current_stream if stream is None else stream.number
+        host.call("event_record", self._stream, self._number)
+
+    def wait(self, stream: Stream | None = None) -> None:
+        """Let later work of a stream, by default the current one, wait for this."""
+        host = active()
+        to = host.current_stream if stream is None else stream.number
+        if self._run == run_number():  # Else there is nothing to wait for, as in CUDA.
+            host.call("stream_wait", to, self._number)
+
+    def synchronize(self) -> None:
+        """Wait for what was marked; for nothing if nothing was."""
+        host = active()
+        if self._run == run_number():
+            host.call("event_sync", self._stream, self._number)
+            host.wait("Event.synchronize")
+
+    def query(self) -> bool:
+        """Say that all work is done: there is no queue."""
+        active()
+        return True
+
+    def elapsed_time(self, end_event: Event) -> float:
+        """Return 1 ms, as no GPU ran: negative if the end was recorded first.
+
+        It does not wait: on a GPU it raises if one of the events is not done yet.
+        """
+        if not (self._timing and end_event._timing):
+            raise ValueError(
+                "Both events must be created with argument 'enable_timing=True'."
+            )
+        if not (self._recorded and end_event._recorded):
+            raise ValueError(
+                "Both events must be recorded before calculating elapsed time."
+            )
+        active().note("elapsed_time() of two events gave 1 ms: no GPU ran")
+        between = end_event._recorded - self._recorded
+        return float((between > 0) - (between < 0))
+
+    def ipc_handle(self) -> Any:
+        """Refuse to share what is not there."""
+        raise DryRunError("a dry run has no event that another process could wait for")
+
+    def __repr__(self) -> str:
+        return f"<torch.cuda.Event {self.event_id or 'uninitialized'}>"
+
 
 CUDA = 1  # c10::DeviceType::CUDA, as it is numbered in `Stream.device_type`.
 LOWEST_AND_HIGHEST = (0, -3)  # Priorities that torch has, however many a GPU has.
@@ -104,3 +199,95 @@ class Stream(torch.Stream):  # type: ignore[misc]
 
     def __repr__(self) -> str:
         return f"<torch.cuda.Stream device=cuda:0 cuda_stream={self.cuda_stream:#x}>"
+
+
+_IN_POOL = 32  # Streams that torch makes of a priority, then hands out in turn.
+
+
+class Streams:
+    """The functions of torch._C that make and choose streams.
+
+    Args:
+        host: Who is told; its current_stream is the current one.
+    """
+
+    def __init__(self, host: RecordWriter) -> None:
+        self._host = host
+        # By stream_id.
+        self._streams: dict[int, Stream] = {0: Stream(DEFAULT_STREAM)}
+        self._external: dict[int, Stream] = {}  # by handle
+        self._pools: dict[int, list[Stream]] = {}  # by priority
+        self._handed_out: dict[int, int] = {}
+
+    def of_cuda(
+        self, cls: type, device: Any = None, priority: int = 0, **kwargs: Any
+    ) -> Stream:
+        """Stand for torch.cuda.Stream.__new__ (and for that of ExternalStream)."""
+        if cls not in (torch.cuda.Stream, torch.cuda.ExternalStream):
+            raise DryRunError(
+                f"{cls.__qualname__} is a subclass of torch.cuda.Stream, which a dry "
+                "run cannot stand in for: use torch.cuda.Stream itself"
+            )
+        with torch.cuda.device(device):  # It raises if there is no such device.
+            if "stream_id" in kwargs:
+                return self._of(kwargs["stream_id"])
+            if "stream_ptr" in kwargs:
+                return self.external(kwargs["stream_ptr"])
+            return self.new(priority)
+
+    def new(self, priority: int = 0) -> Stream:
+        """Return the next stream of the pool of a priority."""
+        lowest, highest = LOWEST_AND_HIGHEST
+        priority = min(lowest, max(highest, priority))
+        pool = self._pools.setdefault(priority, [])
+        turn = self._handed_out.get(priority, 0)
+        self._handed_out[priority] = turn + 1
+        if turn < _IN_POOL:
+            pool.append(self._add(priority))
+        return pool[turn % _IN_POOL]
+
+    def external(self, handle: int) -> Stream:
+        """Return the stream of a handle that another library made."""
+        if handle not in self._external:
+            self._external[handle] = self._add(0, handle)
+        return self._external[handle]
+
+    def _add(self, priority: int, handle: int | None = None) -> Stream:
+        stream: Stream = Stream(DEFAULT_STREAM + len(self._streams), priority, handle)
+        self._streams[stream.stream_id] = stream
+        return stream
+
+    def _of(self, stream_id: int) -> Stream:
+        """Return a stream by its id; one that an earlier run made is taken over."""
+        if stream_id not in self._streams:
+            self._streams[stream_id] = Stream(stream_id)
+        return self._streams[stream_id]
+
+    def current(self, _: int = 0) -> Stream:
+        """Return the current stream."""
+        number = self._host.current_stream
+        return self._of(0 if number == DEFAULT_STREAM else number)
+
+    def current_handle(self, _: int = 0) -> int:
+        """Return the handle of the current stream."""
+        return self.current().cuda_stream
+
+    def current_data(self, _: int = 0) -> tuple[int, int, int]:
+        """Return the current stream as id, index and type of its device."""
+        return self.current().stream_id, 0, CUDA
+
+    def default_data(self, _: int = 0) -> tuple[int, int, int]:
+        """Return the default stream likewise."""
+        return 0, 0, CUDA
+
+    def external_data(self, handle: int, _: int = 0) -> tuple[int, int, int]:
+        """Return the stream of a handle likewise."""
+        return self.external(handle).stream_id, 0, CUDA
+
+    def select_data(self, stream_id: int, **_: int) -> None:
+        """Make a stream the current one, by its id."""
+        self.select(self._of(stream_id))
+
+    def select(self, stream: Stream) -> None:
+        """Make a stream the current one."""
+        self._host.current_stream = stream.number

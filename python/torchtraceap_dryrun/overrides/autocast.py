@@ -2,30 +2,75 @@
 """autocast.py: `torch.autocast("cuda")` for tensors on the device of a dry run.
 
 Autocast is a dispatch key that tensors of a GPU carry and those on "meta" do not, with
-kernels that cast only what is "cuda". Both are mended here, for the operators of
-autocast_table.py. Loads torch.
+kernels that cast only what is "cuda". Both are mended here. The lists of operators are
+those of torch's documentation ("CUDA Ops that can autocast"). Names are aten's, with an
+overload after a dot. Loads torch.
+
+Without a GPU torch switches autocast off as it is made, as by `@torch.autocast("cuda")`
+on a function of a module that was imported before the run. Afterwards nothing tells
+that from `enabled=False`, so it stays off, and is noted.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
+from weakref import WeakSet
 
 import torch
 from torch import Tensor
 
-from torchtraceap_dryrun.device.replacements import is_here
+from torchtraceap_dryrun.device.tensors import is_here
 from torchtraceap_dryrun.facade.replacing import Replacements
-from torchtraceap_dryrun.overrides.autocast_table import (
-    FLOAT32,
-    GIVE_FLOAT32,
-    GIVE_FLOAT32_BY,
-    LOWER,
-    WIDEST,
-)
+from torchtraceap_dryrun.lines import user_stack
 from torchtraceap_dryrun.overrides.kernels import exists, key_set, operator, replaced
 from torchtraceap_dryrun.private_names import private
+
+#: Run in the type that autocast was given, float16 by default.
+LOWER = """
+    _convolution _convolution.deprecated conv1d conv2d conv3d conv_tbc conv_transpose1d
+    conv_transpose2d.input conv_transpose3d.input convolution cudnn_convolution
+    cudnn_convolution_transpose prelu addmm addmv addr matmul einsum mm mv linalg_vecdot
+    linear addbmm baddbmm bmm chain_matmul linalg_multi_dot _thnn_fused_lstm_cell
+    _thnn_fused_gru_cell lstm_cell gru_cell rnn_tanh_cell rnn_relu_cell
+    _scaled_dot_product_flash_attention scaled_dot_product_attention
+"""
+
+#: Run in float32.
+FLOAT32 = """
+    acos asin cosh erfinv exp expm1 log log10 log2 log1p reciprocal rsqrt sinh tan
+    pow.Tensor_Scalar pow.Tensor_Tensor pow.Scalar softplus layer_norm native_layer_norm
+    rms_norm group_norm frobenius_norm.dim nuclear_norm nuclear_norm.dim
+    cosine_similarity poisson_nll_loss cosine_embedding_loss nll_loss nll_loss2d
+    hinge_embedding_loss kl_div l1_loss smooth_l1_loss huber_loss mse_loss
+    margin_ranking_loss multilabel_margin_loss soft_margin_loss triplet_margin_loss
+    multi_margin_loss binary_cross_entropy_with_logits dist pdist cdist renorm logsumexp
+    upsample_nearest1d _upsample_nearest_exact1d upsample_nearest2d
+    _upsample_nearest_exact2d upsample_nearest3d _upsample_nearest_exact3d
+    upsample_linear1d upsample_bilinear2d _upsample_bilinear2d_aa upsample_trilinear3d
+    upsample_bicubic2d _upsample_bicubic2d_aa
+"""
+
+#: Told to give float32 (``dtype=``) if not told another type; nothing is cast before.
+GIVE_FLOAT32 = """
+    prod prod.dim_int softmax.int log_softmax.int cumprod cumsum linalg_vector_norm
+    linalg_matrix_norm linalg_matrix_norm.str_ord sum sum.dim_IntList
+"""
+
+#: The same through another overload, the one with ``dtype``.
+GIVE_FLOAT32_BY = {
+    "norm.Scalar": "norm.ScalarOpt_dtype",
+    "norm.ScalarOpt_dim": "norm.ScalarOpt_dim_dtype",
+}
+
+#: Run in the widest type among the arguments.
+WIDEST = """
+    addcdiv addcmul atan2 bilinear cross dot vdot grid_sampler index_put tensordot
+    scatter_add
+"""
+
 
 KEY = "AutocastCUDA"
 
@@ -174,3 +219,32 @@ def _seen() -> Iterator[None]:
         yield
     finally:
         include(here, False)
+
+
+@contextmanager
+def early_noted(note: Callable[[str], None]) -> Iterator[None]:
+    """Let ``note`` be told of each place at which such a block is entered."""
+    made, enter = torch.autocast.__init__, torch.autocast.__enter__
+    of_this_run: WeakSet[torch.autocast] = WeakSet()
+
+    def __init__(self: torch.autocast, *args: Any, **kwargs: Any) -> None:
+        of_this_run.add(self)
+        made(self, *args, **kwargs)
+
+    def __enter__(self: torch.autocast) -> Any:
+        entered = enter(self)
+        is_on = torch.is_autocast_enabled(self.device)
+        if self.device == "cuda" and not is_on and self not in of_this_run:
+            stack = user_stack(sys._getframe(1))
+            note(
+                f"{stack[0] if stack else 'a library'}: autocast is off here. It was "
+                "made before the dry run, when there was no GPU, and torch switched "
+                "it off then, unless it was told enabled=False: import that module, "
+                "or decorate that function, within the dry run"
+            )
+        return entered
+
+    with Replacements() as replaced:
+        replaced.set(torch.autocast, "__init__", __init__)
+        replaced.set(torch.autocast, "__enter__", __enter__)
+        yield

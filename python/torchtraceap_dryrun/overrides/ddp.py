@@ -16,12 +16,11 @@ import torch.distributed as dist
 from torch import Tensor
 from torch.nn.parallel import comm
 
-from torchtraceap_dryrun.device.devices import CUDA
+from torchtraceap_dryrun.device.tensors import CUDA
 from torchtraceap_dryrun.facade.replacing import Replacements
-from torchtraceap_dryrun.overrides.buckets import agree
-from torchtraceap_dryrun.overrides.reducer import Reducer
+from torchtraceap_dryrun.overrides.reducer import Reducer, agree
 from torchtraceap_dryrun.private_names import private
-from torchtraceap_dryrun.recorder import Recorder
+from torchtraceap_dryrun.record_writer import RecordWriter
 
 
 class Logger:
@@ -69,7 +68,7 @@ def _hook(reducer: Reducer, state: Any, hook: Any) -> None:
 
 
 @contextmanager
-def installed(recorder: Recorder) -> Iterator[None]:
+def installed(recorder: RecordWriter) -> Iterator[None]:
     """Let modules be wrapped for several ranks, or GPUs; ``recorder`` of the run."""
     with Replacements() as replaced:
         replaced.set(dist, "Reducer", partial(Reducer, recorder))

@@ -16,8 +16,8 @@ from typing import Any
 
 import torch
 
+from torchtraceap_dryrun.device.modes import without_function_modes
 from torchtraceap_dryrun.private_names import private
-from torchtraceap_dryrun.without_modes import without_function_modes
 
 #: (operator with overload as "softmax.int", dispatch key): what is called instead.
 Kernels = Mapping[tuple[str, str], Callable[..., Any]]

@@ -8,22 +8,122 @@ on NCCL's stream, as soon as it is full, in the order of buckets.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from torchtraceap_dryrun.device.pinned import mark_pinned
-from torchtraceap_dryrun.overrides.buckets import Bucket, agree, buckets_of, unreached
-from torchtraceap_dryrun.overrides.ddp_limits import (
-    refuse_join,
-    refuse_mixed_precision,
-    refuse_sparse,
-)
+from torchtraceap.base.errors import DryRunError
+from torchtraceap_dryrun.device.tensors import mark_pinned
 from torchtraceap_dryrun.private_names import private
-from torchtraceap_dryrun.recorder import Recorder
+from torchtraceap_dryrun.record_writer import RecordWriter
+
+
+def _refuse(what: str, instead: str) -> Callable[..., NoReturn]:
+    """Return what raises DryRunError for a part of DDP."""
+
+    def refused(*_: Any) -> NoReturn:
+        raise DryRunError(
+            f"DistributedDataParallel{what} cannot be run dry: for it, {instead}"
+        )
+
+    return refused
+
+
+_refuse_sparse = _refuse(
+    " of layers with sparse gradients (nn.Embedding with sparse=True)",
+    "make them dense",
+)
+_refuse_join = _refuse(
+    ".join(), of ranks that run out of inputs,", "take join(enable=False)"
+)
+_refuse_mixed_precision = _refuse(
+    "(mixed_precision=...)", "leave it out, and take torch.autocast if need be"
+)
+
+
+@dataclass
+class Bucket:
+    """Gradients that are summed at once; what a communication hook is given."""
+
+    number: int
+    params: list[Tensor]
+    indices: list[int]
+    memory: Tensor
+    views: list[Tensor]
+    pending: set[int]
+    last: bool
+    work: Any = None
+
+    def index(self) -> int:
+        """Return its place in the order in which buckets are summed."""
+        return self.number
+
+    def buffer(self) -> Tensor:
+        """Return all gradients, one behind the other."""
+        return self.memory
+
+    def gradients(self) -> list[Tensor]:
+        """Return the gradients."""
+        return self.views
+
+    def parameters(self) -> list[Tensor]:
+        """Return what they are the gradients of."""
+        return self.params
+
+    def is_last(self) -> bool:
+        """Tell whether no bucket comes after this one."""
+        return self.last
+
+    def set_buffer(self, buffer: Tensor) -> None:
+        """Replace all gradients."""
+        self.memory.copy_(buffer)
+
+
+def buckets_of(params: Sequence[Tensor], places: list[list[int]]) -> list[Bucket]:
+    """Make buckets, with memory for the gradients.
+
+    Args:
+        params: All parameters.
+        places: Of those in each bucket, in the order in which buckets are summed.
+    """
+    buckets = []
+    for number, indices in enumerate(places):
+        inside = [params[index] for index in indices]
+        sizes = [one.numel() for one in inside]
+        memory = inside[0].new_empty(sum(sizes), requires_grad=False)
+        pieces = zip(inside, memory.split(sizes), strict=True)
+        views = [piece.view(one.shape) for one, piece in pieces]
+        last = number == len(places) - 1
+        buckets.append(Bucket(number, inside, indices, memory, views, set(), last))
+    return buckets
+
+
+def unreached(params: Sequence[Tensor], outputs: Sequence[Tensor]) -> set[int]:
+    """Return the places of parameters that had no part in making ``outputs``."""
+    reached, seen = set(), set()
+    nodes = [one.grad_fn for one in outputs if one.grad_fn is not None]
+    while nodes:
+        node = nodes.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        if hasattr(node, "variable"):
+            reached.add(id(node.variable))
+        nodes += [one for one, _ in node.next_functions if one is not None]
+    return {at for at, one in enumerate(params) if id(one) not in reached}
+
+
+def agree(group: Any, like: Tensor, size: int) -> None:
+    """Send ``size`` numbers from the first rank to all, and read them."""
+    numbers = like.new_empty(size, dtype=torch.int32, requires_grad=False)
+    numbers.copy_(torch.zeros(size, dtype=torch.int32), non_blocking=True)
+    group.broadcast([numbers], dist.BroadcastOptions()).wait()
+    numbers.cpu()
+
 
 Hook = Callable[[Any, Any], torch.futures.Future[Any]]
 
@@ -33,7 +133,7 @@ class Reducer:
 
     def __init__(
         self,
-        recorder: Recorder,
+        recorder: RecordWriter,
         parameters: Sequence[Tensor],
         bucket_indices: list[list[int]],
         _limits: Any,
@@ -46,7 +146,8 @@ class Reducer:
         first_bytes: int = 1 << 20,
         *rest: Any,
     ) -> None:
-        refuse_sparse(expect_sparse)
+        if any(expect_sparse):
+            _refuse_sparse()
         self._recorder = recorder
         self._params, self._group = list(parameters), group
         self._find_unused, self._as_view = find_unused, as_view
@@ -185,7 +286,7 @@ class Reducer:
     def _ignore(self, *_: Any) -> None:
         """Stand for what has no part in what runs on a GPU."""
 
-    _set_forward_pass_work_handle = refuse_join
-    _set_mixed_precision_param_dtype = refuse_mixed_precision
+    _set_forward_pass_work_handle = _refuse_join
+    _set_mixed_precision_param_dtype = _refuse_mixed_precision
     set_logger = prepare_for_forward = _set_optimizer_in_backward = _ignore
     _check_reducer_finalized = _set_ddp_runtime_logging_sample_rate = _ignore

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from torchtraceap_dryrun.device.replacements import is_here
+from torchtraceap_dryrun.device.tensors import is_here
 from torchtraceap_dryrun.facade.replacing import Replacements
 from torchtraceap_dryrun.overrides.autocast import KEY, Casts, eligible
 from torchtraceap_dryrun.overrides.kernels import below_functions, operator, replaced

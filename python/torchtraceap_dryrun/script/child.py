@@ -7,36 +7,32 @@ does to its process loses what was found. Loads no torch; the child does.
 
 from __future__ import annotations
 
-import faulthandler
 import os
-import re
 import signal
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 
 from torchtraceap.base.safe_text import printable
-from torchtraceap.base.source_lines import Line, is_user_file
+from torchtraceap.base.source_lines import Line
 from torchtraceap_dryrun.limits import limit_error
 from torchtraceap_dryrun.record import Record
 from torchtraceap_dryrun.script.ended import Ended, Program, of_exit, shown
-from torchtraceap_dryrun.script.in_child import Ending, be_child
+from torchtraceap_dryrun.script.ending import Ending, Shared
+from torchtraceap_dryrun.script.in_child import be_child
 from torchtraceap_dryrun.script.journal import Written, read_journal
-from torchtraceap_dryrun.script.own_file import Slip
 
 #: A program that was told to end, or got Ctrl-C, has so long for its `finally`, its
 #: threads and what it gave to `atexit`.
 GRACE_S = 10.0
-#: So much later than it should have ended itself, the child is killed: it takes a while
-#: to load torch, and a program may take its timer from it.
-BACKSTOP_S = 60.0
+#: So long it may take to load torch, before its own time begins.
+BEGIN_S = 60.0
+#: So much later than it was to end it is killed: it has written what there is by then.
+_STUCK_S = 0.5
 _LONGEST_NAP_S = 0.05
-
-# A line of what faulthandler writes.
-_FRAME = re.compile(r'  File "(.*)", line (\d+) in (.*)')
 
 
 def run_dry(
@@ -49,17 +45,17 @@ def run_dry(
         max_seconds: How long it may take.
         to_stderr: Let what it writes to standard output go to standard error.
     """
-    broke, parent = Slip(), os.getpid()
+    shared, parent = Shared(), os.getpid()
+    shared.until = time.monotonic() + max_seconds + BEGIN_S
     with ExitStack() as files:
         _open_standard_descriptors()
         for stream in (sys.stdout, sys.stderr):
             if stream is not None:
                 stream.flush()  # Else both would write what is in its buffer.
         try:
-            journal = files.enter_context(tempfile.TemporaryFile(buffering=0))
-            last_words = files.enter_context(tempfile.TemporaryFile(buffering=0))
-            # The child could not end a timer whose thread it does not have.
-            faulthandler.cancel_dump_traceback_later()
+            descriptor, path = tempfile.mkstemp(prefix="torchtraceap-")
+            journal = files.enter_context(open(descriptor, "rb"))
+            files.callback(_remove, path)
             files.enter_context(_children_are_waited_for())
             # Ctrl-C comes when there is somebody to hear it, in both.
             signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
@@ -71,16 +67,15 @@ def run_dry(
             return Record(), Ended(message=message)
         if child == 0:
             try:
-                ending = Ending(parent, journal, last_words, broke, GRACE_S)
+                journal.close()  # The program gets the descriptors that it would have.
+                ending = Ending(parent, path, shared, GRACE_S)
                 be_child(program, max_seconds, ending, to_stderr)
             finally:  # What is below is the parent's.
                 os._exit(1)
-        code, interrupted = _wait_for(child, max_seconds)
+        code, interrupted = _wait_for(child, shared)
         written = read_journal(journal)
-        last_words.seek(0)
-        text = last_words.read().decode("ascii", "replace")
-    ended = _how(written, program.name, max_seconds, code, text, interrupted)
-    if why := broke.read():
+    ended = _how(written, program.name, max_seconds, code, shared.line, interrupted)
+    if why := shared.broke:
         end = f"the record could not be written to its end: {printable(why, 200)}"
         what = f"{end}; what is told was found until then"
         if ended.interrupted:
@@ -92,28 +87,34 @@ def run_dry(
     return written.record, ended
 
 
-def _wait_for(child: int, max_seconds: float) -> tuple[int | None, bool]:
+def _wait_for(child: int, shared: Shared) -> tuple[int | None, bool]:
     """Return the child's exit code, -N if signal N ended it, None if it had to be
     killed; and whether there was Ctrl-C."""
     interrupted, code = False, None
     try:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
-        code = _code(child, max_seconds + GRACE_S + BACKSTOP_S)
+        code = _code(child, lambda: shared.until + _STUCK_S)
     except KeyboardInterrupt:
-        interrupted = True
+        interrupted, end = True, time.monotonic() + GRACE_S
         try:
             # A second one would break the `finally` that the first one began.
             if _at_terminal():
-                code = _code(child, GRACE_S)
+                code = _code(child, lambda: end)
             if code is None:  # `kill -INT` of this process alone, or no terminal.
                 os.kill(child, signal.SIGINT)
-                code = _code(child, GRACE_S)
+                end = time.monotonic() + GRACE_S
+                code = _code(child, lambda: end)
         except KeyboardInterrupt:  # Who asks twice does not want to wait.
             pass
     if code is None:
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
     return code, interrupted
+
+
+def _remove(path: str) -> None:
+    with suppress(OSError):  # The program may have done that.
+        os.unlink(path)
 
 
 def _open_standard_descriptors() -> None:
@@ -154,13 +155,13 @@ def _at_terminal() -> bool:
         os.close(terminal)
 
 
-def _code(child: int, seconds: float) -> int | None:
-    until, nap = time.monotonic() + seconds, 0.001
+def _code(child: int, until: Callable[[], float]) -> int | None:
+    nap = 0.001
     while True:
         done, status = os.waitpid(child, os.WNOHANG)
         if done:
             return os.waitstatus_to_exitcode(status)
-        if time.monotonic() > until:
+        if time.monotonic() > until():
             return None
         time.sleep(nap)
         nap = min(2 * nap, _LONGEST_NAP_S)
@@ -171,11 +172,11 @@ def _how(
     name: str,
     max_seconds: float,
     code: int | None,
-    last_words: str,
+    line: Line | None,
     interrupted: bool,
 ) -> Ended:
-    ended, line = written.ended, _line_of(last_words)
-    timed_out = bool(last_words) or (code is None and not interrupted)
+    ended = written.ended
+    timed_out = code is None and not interrupted
     limit = ""
     if timed_out and not (ended and ended.told_to_end):
         done = f"{max_seconds:g} s and {written.ops:,} operators"
@@ -200,13 +201,3 @@ def _how(
         remark = f"it did not end in {GRACE_S:g} s, so it was broken off{at}"
         ended = replace(ended, remark=f"{shown(name)} was told to end: {remark}")
     return replace(ended, interrupted=True) if interrupted else ended
-
-
-def _line_of(last_words: str) -> Line | None:
-    """Return the user's line that was running, of the main thread if it is in one: that
-    comes last in what faulthandler writes."""
-    for thread in reversed(last_words.split("\nThread ")):
-        for file, line, function in _FRAME.findall(thread):
-            if is_user_file(file):
-                return Line(file, int(line), function)
-    return None

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from torchtraceap.base.safe_text import printable
-from torchtraceap_dryrun.script.stopped import Stopped
+from torchtraceap_dryrun.record import Stopped
 
 
 @dataclass(frozen=True)
@@ -24,6 +24,10 @@ class Program:
     function: str = ""
     steps: int = 0  #: End it after so many; 0: let it run to its end.
     options: Mapping[str, Any] = field(default_factory=dict)  #: Of `dry_run`.
+
+
+class FunctionError(ValueError):
+    """What is to be run is not there, or cannot be; a function, not as a step."""
 
 
 @dataclass(frozen=True)

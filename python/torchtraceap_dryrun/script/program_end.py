@@ -4,22 +4,58 @@
 from __future__ import annotations
 
 import os
+import runpy
 import sys
+import traceback
 from collections.abc import Callable
 from contextlib import nullcontext, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, NoReturn
 
 from torchtraceap.base.errors import DryRunError, DryRunLimit
-from torchtraceap_dryrun.lines import user_stack
-from torchtraceap_dryrun.script.ended import Ended, of_exit
-from torchtraceap_dryrun.script.script_errors import told, traceback_text
-from torchtraceap_dryrun.script.script_function import FunctionError
+from torchtraceap.base.source_lines import OWN_FOLDERS, display_path, is_user_file
+from torchtraceap_dryrun.script.ended import Ended, FunctionError, of_exit
 from torchtraceap_dryrun.script.step_ends import End, StepEnds
 
 if TYPE_CHECKING:
     from torchtraceap_dryrun.dry_run import DryRun
-    from torchtraceap_dryrun.script.in_child import Ending
+    from torchtraceap_dryrun.script.ending import Ending
+
+
+_STARTERS = ("<frozen runpy>", "<frozen importlib.", runpy.__file__)
+
+
+def traceback_text(error: BaseException) -> str:
+    """Return the traceback without the lines of this package and of what starts it."""
+    shown = traceback.TracebackException.from_exception(error)
+    _hide_own(shown, set())
+    return "".join(shown.format()).rstrip("\n")
+
+
+def told(error: DryRunError) -> str:
+    """Return the message of a run that cannot go on, with the user's line it is at."""
+    if isinstance(error, DryRunLimit):
+        return error.in_options
+    at = ""
+    for frame in traceback.extract_tb(error.__traceback__):
+        if is_user_file(frame.filename):
+            at = f"{display_path(frame.filename)}:{frame.lineno}: "
+    return f"{at}{error}"
+
+
+def _hide_own(shown: traceback.TracebackException, seen: set[int]) -> None:
+    if id(shown) in seen:
+        return
+    seen.add(id(shown))
+    shown.stack[:] = [frame for frame in shown.stack if not _is_own(frame.filename)]
+    further = [shown.__cause__, shown.__context__]
+    for one in [*further, *(getattr(shown, "exceptions", None) or ())]:
+        if one is not None:
+            _hide_own(one, seen)
+
+
+def _is_own(file: str) -> bool:
+    return file.startswith(_STARTERS) or os.path.abspath(file).startswith(OWN_FOLDERS)
 
 
 class TimeUp(End):
@@ -54,9 +90,7 @@ def run_to_end(
 
     def refusing(error: DryRunError) -> None:
         # The thread may end of it and nothing else; what is found is not all there is.
-        stack = user_stack(sys._getframe(1))
-        at = f"{stack[0]}: " if stack else ""
-        ending.tell(Ended(by or ends.by, message=f"{at}{error}"), soon=True)
+        ending.tell(Ended(by or ends.by, message=str(error)), soon=True)
 
     def exit_at_once(status: int) -> NoReturn:
         """Stand in for os._exit."""

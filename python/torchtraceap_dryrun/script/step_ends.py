@@ -23,7 +23,7 @@ from torchtraceap_dryrun.script.stopped import stopped_at
 
 if TYPE_CHECKING:
     from torchtraceap_dryrun.dry_run import DryRun
-    from torchtraceap_dryrun.script.in_child import Ending
+    from torchtraceap_dryrun.script.ending import Ending
 
 
 class End(BaseException):

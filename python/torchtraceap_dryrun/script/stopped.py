@@ -10,25 +10,15 @@ from __future__ import annotations
 import ast
 import linecache
 from collections.abc import Iterator
-from dataclasses import dataclass
 from types import FrameType
 
 from torchtraceap.base.source_lines import Line, display_path, is_user_file, resolve
+from torchtraceap_dryrun.record import Stopped
 
 _MOST_CALLS = 4
 _RUNNER = "run_to_end"  # of program_end.py
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _SILENT = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import)
-
-
-@dataclass(frozen=True)
-class Stopped:
-    """Where a program was ended, as it had made as many steps as were asked for."""
-
-    line: Line | None  #: The innermost of the user's own; None: there is none.
-    #: What it would have done after the loop of its steps, each as
-    #: ``train.py:40-52 (evaluate, print)``.
-    not_reached: tuple[str, ...] = ()
 
 
 def stopped_at(frame: FrameType | None) -> Stopped:

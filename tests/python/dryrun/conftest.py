@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from torchtraceap_dryrun.script import child, in_child
+from torchtraceap_dryrun.script import child, ending
 
 from .scripts import BEGIN, Dry, Write, run
 from .shared_run import SHARED, Seen
@@ -78,10 +78,10 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def endings(monkeypatch: pytest.MonkeyPatch) -> None:
     """For ENDING."""
-    begin, found = in_child.Ending.begin, []
-    monkeypatch.setattr(in_child, "endings", found, raising=False)
+    begin, found = ending.Ending.begin, []
+    monkeypatch.setattr(ending, "endings", found, raising=False)
     monkeypatch.setattr(
-        in_child.Ending, "begin", lambda one, run: (found.append(one), begin(one, run))
+        ending.Ending, "begin", lambda one, run: (found.append(one), begin(one, run))
     )
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from torchtraceap_dryrun.estimate.gpus import gpu
-from torchtraceap_dryrun.result import Result
+from torchtraceap_dryrun.outcome import Outcome
 from torchtraceap_dryrun.script import child
 from torchtraceap_dryrun.script.child import run_dry
 from torchtraceap_dryrun.script.ended import Ended, Program
@@ -20,7 +20,7 @@ from torchtraceap_dryrun.script.ended import Ended, Program
 Write = Callable[..., str]
 
 #: Runs what follows BEGIN.
-Dry = Callable[..., "tuple[Result, Ended]"]
+Dry = Callable[..., "tuple[Outcome, Ended]"]
 
 # A wait in each of its steps, at line 7.
 BEGIN = """\
@@ -38,21 +38,21 @@ WAIT = 7
 
 # What follows has its own `Ending`.
 ENDING = """\
-from torchtraceap_dryrun.script import in_child
-(ending,) = in_child.endings
+from torchtraceap_dryrun.script import ending
+(ending,) = ending.endings
 """
 
 
 def run(
     path: str, *arguments: str, max_seconds: float = 60.0, **of_program: Any
-) -> tuple[Result, Ended]:
+) -> tuple[Outcome, Ended]:
     """Run a script in a child of this process, which has loaded torch already."""
     program = Program(path, arguments, **of_program)
     record, ended = run_dry(program, max_seconds)
-    return Result(record, gpu("H100")), ended
+    return Outcome(record, gpu("H100")), ended
 
 
-def waits(found: Result) -> list[tuple[int, int]]:
+def waits(found: Outcome) -> list[tuple[int, int]]:
     return [(wait.line.line, wait.count) for wait in found.waits if wait.line]
 
 
@@ -60,9 +60,9 @@ def once_ready(monkeypatch: pytest.MonkeyPatch, then: Callable[[], None]) -> Non
     """Let the first wait for a program end as soon as that writes a file."""
     code, calls = child._code, iter([True])
 
-    def waited(process: int, seconds: float) -> int | None:
+    def waited(process: int, until: Callable[[], float]) -> int | None:
         if not next(calls, False):
-            return code(process, seconds)
+            return code(process, until)
         while not os.path.exists("ready"):
             time.sleep(0.01)
         return then()

@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from torch import nn
 
 import torchtraceap
-from torchtraceap_dryrun.overrides import autocast, autocast_table
+from torchtraceap_dryrun.overrides import autocast
 from torchtraceap_dryrun.overrides.kernels import operator
 
 from .shared_run import Seen
@@ -35,11 +35,11 @@ def _macro(name: str) -> set[str]:
 @pytest.mark.parametrize(
     ("macro", "ours"),
     [
-        ("AT_FORALL_LOWER_PRECISION_FP", autocast_table.LOWER.split()),
-        ("AT_FORALL_FP32", autocast_table.FLOAT32.split()),
-        ("AT_FORALL_FP32_SET_OPT_DTYPE", autocast_table.GIVE_FLOAT32.split()),
-        ("AT_FORALL_DIFFERENT_REDISPATCH_SIGNATURE", [*autocast_table.GIVE_FLOAT32_BY]),
-        ("AT_FORALL_PROMOTE", autocast_table.WIDEST.split()),
+        ("AT_FORALL_LOWER_PRECISION_FP", autocast.LOWER.split()),
+        ("AT_FORALL_FP32", autocast.FLOAT32.split()),
+        ("AT_FORALL_FP32_SET_OPT_DTYPE", autocast.GIVE_FLOAT32.split()),
+        ("AT_FORALL_DIFFERENT_REDISPATCH_SIGNATURE", [*autocast.GIVE_FLOAT32_BY]),
+        ("AT_FORALL_PROMOTE", autocast.WIDEST.split()),
     ],
 )
 def test_the_lists_are_those_of_torch(macro: str, ours: list[str]) -> None:

@@ -15,7 +15,7 @@ import torchtraceap
 from torchtraceap.base.errors import DryRunError, DryRunLimit
 from torchtraceap.base.source_lines import display_path
 from torchtraceap_dryrun.dry_run import DryRun, dry_run
-from torchtraceap_dryrun.result import INTERRUPTED
+from torchtraceap_dryrun.record import INTERRUPTED
 
 from ..wait_heads import head
 from .small_models import Transformer, batch, train_step

@@ -21,11 +21,10 @@ from trace_ops import is_kernel, read  # noqa: E402
 from torchtraceap_dryrun.estimate.gpus import gpu  # noqa: E402
 from torchtraceap_dryrun.estimate.kernel_time import CLASSES, kernel_us  # noqa: E402
 from torchtraceap_dryrun.estimate.launch import Launch  # noqa: E402
-from torchtraceap_dryrun.estimate.launch_table import TABLE  # noqa: E402
-from torchtraceap_dryrun.estimate.launches import has_rule, launches_of  # noqa: E402
+from torchtraceap_dryrun.estimate.launches import TABLE, has_rule, launches_of  # noqa: E402
 from torchtraceap_dryrun.estimate.list_launches import CHUNK, MOST_BLOCKS, filled  # noqa: E402
-from torchtraceap_dryrun.plain_values import plain  # noqa: E402
 from torchtraceap_dryrun.record import Op  # noqa: E402
+from torchtraceap_dryrun.record_writer import plain  # noqa: E402
 
 H100, V100 = gpu("H100"), gpu("V100")
 aten = torch.ops.aten

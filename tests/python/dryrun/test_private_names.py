@@ -21,7 +21,7 @@ from torchtraceap_dryrun.private_names import NAMES, check_names, private
 
 _PACKAGE = Path(private_names.__file__).parent
 # Private names of others than torch.
-_OTHERS = {"_clear", "_getframe", "_run_exitfuncs", "_shutdown"}
+_OTHERS = {"_clear", "_current_frames", "_getframe", "_run_exitfuncs", "_shutdown"}
 
 
 @pytest.fixture(autouse=True)

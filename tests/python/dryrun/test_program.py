@@ -9,21 +9,21 @@ is for, and takes 5 µs if there is nothing to wait for.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 
 import torchtraceap
 from torchtraceap.base.source_lines import Line
-from torchtraceap_dryrun.estimate.gpus import gpu
+from torchtraceap_dryrun.estimate.gpus import Gpu, gpu
 from torchtraceap_dryrun.estimate.launches import Launch
 from torchtraceap_dryrun.record import Call, Copy, Op, Record, Sync, TensorInfo
-from torchtraceap_dryrun.timeline.lengths import Lengths
-from torchtraceap_dryrun.timeline.program import simulate
+from torchtraceap_dryrun.timeline import simulation
+from torchtraceap_dryrun.timeline.simulation import simulate
 
 H100 = gpu("H100")
 HERE = str(Path(__file__).resolve())
@@ -31,19 +31,22 @@ FLOATS = TensorInfo((4, 8), "float32", (8, 1), "cuda")
 ITEM = Copy("d2h", 4, pinned=False, blocking=True)
 
 
-class Fixed(Lengths):
-    """Kernels of 100 µs, one an operator; two of one that is a pair; copies of 5 µs."""
+def _launches(op: Op, gpu: Gpu) -> list[Launch]:
+    count = {"aten::pair": 2, "aten::_local_scalar_dense": 0, "aten::_to_copy": 0}
+    one = Launch(op.name, "elementwise", "float32", 0.0, 0.0, 264)
+    return [] if op.is_view else [one] * count.get(op.name, 1)
 
-    def __init__(self) -> None:
-        super().__init__(H100)
 
-    def kernels(self, op: Op) -> Iterable[tuple[Launch, float]]:
-        count = {"aten::pair": 2, "aten::_local_scalar_dense": 0, "aten::_to_copy": 0}
-        for _ in range(count.get(op.name, 1)):
-            yield Launch(op.name, "elementwise", "float32", 0.0, 0.0, 264), 100.0
-
-    def copy(self, copy: Copy) -> float:
-        return 5.0
+def fixed(record: Record, host_us: float = 10.0) -> bytes:
+    """Simulate kernels of 100 µs, one an operator; two of one that is a pair; copies of
+    5 µs."""
+    with mock.patch.multiple(
+        simulation,
+        launches_of=_launches,
+        kernel_us=lambda *_: 100.0,
+        copy_us=lambda *_: 5.0,
+    ):
+        return simulate(record, H100, host_us)
 
 
 def at(line: int, file: str = HERE, function: str = "train") -> Line:
@@ -78,7 +81,7 @@ def record_of(*entries: Op | Call, steps: int = 1) -> Record:
 
 
 def trace_of(*entries: Op | Call, steps: int = 1, host_us: float = 10.0) -> bytes:
-    return simulate(record_of(*entries, steps=steps), H100, host_us, Fixed())
+    return fixed(record_of(*entries, steps=steps), host_us)
 
 
 def rows(text: bytes, *categories: str) -> list[dict[str, Any]]:
@@ -183,7 +186,7 @@ def test_what_waits_inside_of_its_kernel_reads_back_behind_it() -> None:
     record = record_of(op("aten::multinomial", 5))
     where = at(5)
     sync = Sync("aten::multinomial", "table", "none", 0, "forward", where, "", 0)
-    text = simulate(replace(record, syncs=[sync]), H100, 10.0, Fixed())
+    text = fixed(replace(record, syncs=[sync]))
     (kernel,), (copy,) = times(text, "kernel"), times(text, "gpu_memcpy")
     assert copy[0] == pytest.approx(kernel[1] + 1.2)
     assert "cudaStreamSynchronize" in [r["name"] for r in rows(text, "cuda_runtime")]

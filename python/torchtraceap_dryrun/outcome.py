@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""outcome.py: what a dry run found, as its user holds it. Loads no torch."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from torchtraceap.base.files import write_whole
+from torchtraceap_dryrun.result import Result
+from torchtraceap_dryrun.result_views import result_form, result_text
+
+if TYPE_CHECKING:
+    from torchtraceap.report import Report
+
+
+class Outcome(Result):
+    """A result that can be told, written, and held against what a test asks."""
+
+    def summary(self) -> str:
+        """Return the result as text."""
+        return result_text(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as plain values, for JSON."""
+        return result_form(self)
+
+    def trace(self, *, host_us: float = 10.0) -> bytes:
+        """Return a timeline of the run as a trace, Kineto's JSON, marked as simulated.
+
+        Args:
+            host_us: What the host is taken to need for an operator, in µs: a guess that
+                the timeline is only as good as.
+
+        Raises:
+            ValueError: ``host_us`` is no length.
+        """
+        from torchtraceap_dryrun.timeline.simulation import simulate
+
+        return simulate(self.record, self.gpu, host_us)
+
+    def to_trace(self, path: str | os.PathLike[str], *, host_us: float = 10.0) -> None:
+        """Write that trace, which Perfetto opens and ``analyze`` reads.
+
+        Raises:
+            ValueError: ``path`` cannot be written, or what `trace` raises.
+        """
+        write_whole(path, self.trace(host_us=host_us))
+
+    def report(self, *, host_us: float = 10.0, **options: Any) -> Report:
+        """Return the report of the simulated timeline: its findings have the origin
+        "dry-run", and none of its times was measured.
+
+        Args:
+            host_us: As of `trace`.
+            **options: Of ``torchtraceap.analyze``.
+        """
+        from torchtraceap.analysis import analyze
+
+        return analyze(self.trace(host_us=host_us), **options)
+
+    def assert_no_sync(
+        self,
+        *,
+        after_step: int = 0,
+        allow: Iterable[str] = (),
+        max_count: int | None = None,
+        max_per_step: int | None = None,
+    ) -> None:
+        """Raise SyncStalls, an AssertionError, if the program waits for the GPU.
+
+        Args:
+            after_step: Only what follows so many calls of `step()` counts.
+            allow: As of `SyncCheck`, and so are the other two.
+
+        Raises:
+            ValueError: Nothing follows that step.
+        """
+        __tracebackhide__ = True
+        from torchtraceap_dryrun.judged import assert_no_sync
+
+        assert_no_sync(
+            self,
+            after_step,
+            allow=allow,
+            max_count=max_count,
+            max_per_step=max_per_step,
+        )
+
+    def assert_launches(self, *, max_per_step: int, after_step: int = 0) -> None:
+        """Raise AssertionError if a step would launch more kernels than so many.
+
+        Args:
+            max_per_step: Of the step that launches most. What follows the last call of
+                `step()` is one too; all is, if there was none.
+            after_step: Only what follows so many calls of `step()` counts.
+
+        Raises:
+            ValueError: Nothing follows that step.
+        """
+        __tracebackhide__ = True
+        from torchtraceap_dryrun.judged import assert_launches
+
+        assert_launches(self, after_step, max_per_step)
