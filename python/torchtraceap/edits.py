@@ -6,13 +6,10 @@ from __future__ import annotations
 import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from torchtraceap import _core
-
-if TYPE_CHECKING:
-    from torchtraceap.data.findings import Finding
-    from torchtraceap.report import Report
+from torchtraceap.data.findings import Finding
+from torchtraceap.report import Report
 
 _MOST_PLACES = 9  # In a message.
 
@@ -94,8 +91,6 @@ def overlap(name: str) -> Edit:
 
 def as_edit(edit: Edit | Finding | str) -> Edit:
     """Return what a text or a finding stands for. Raises TypeError for what is none."""
-    from torchtraceap.data.findings import Finding
-
     if isinstance(edit, Finding):
         return fix(edit.id)
     if isinstance(edit, str):

@@ -23,6 +23,9 @@ from torchtraceap.base.progress import Progress, reporting
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
+Readable = str | os.PathLike[str] | bytes | bytearray | memoryview
+Source = Readable | _core.Trace
+
 # More take memory (2 MiB each) and gain nothing.
 _MOST_THREADS = 256
 # Nanoseconds are counted in 64 bits.
@@ -194,10 +197,6 @@ def _as_float(number: Real) -> float:
         return float(number)
     except OverflowError:
         return float("inf")
-
-
-Readable = str | os.PathLike[str] | bytes | bytearray | memoryview
-Source = Readable | _core.Trace
 
 
 def read_trace(source: Readable, plan: LoadPlan) -> _core.Trace:

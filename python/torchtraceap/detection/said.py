@@ -25,6 +25,13 @@ if TYPE_CHECKING:
 
 #: Who says so, of labels and findings of the model.
 MODEL = "model"
+_MOST = 10  # Places; what is left is one finding without a place, as for rules.
+_MOST_EVENTS = 8
+_ADVICE = (
+    "No rule knows what this is: look at these events in the timeline (--html) or in "
+    "Perfetto. If it is nothing, or you find out, torchtraceap analyze --review FILE "
+    "lists such windows for you to say so."
+)
 
 
 def with_model(windows: tuple[Window, ...], detection: Detection) -> tuple[Window, ...]:
@@ -56,15 +63,6 @@ def _labels(window: int, detection: Detection) -> Iterator[Label]:
                 wasted_us=0.0,
                 probability=detection.told(window, number),
             )
-
-
-_MOST = 10  # Places; what is left is one finding without a place, as for rules.
-_MOST_EVENTS = 8
-_ADVICE = (
-    "No rule knows what this is: look at these events in the timeline (--html) or in "
-    "Perfetto. If it is nothing, or you find out, torchtraceap analyze --review FILE "
-    "lists such windows for you to say so."
-)
 
 
 @dataclass(frozen=True)
