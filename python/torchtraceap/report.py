@@ -7,7 +7,6 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from torchtraceap.base.files import write_text
-from torchtraceap.base.safe_text import printable
 from torchtraceap.base.units import time_text
 from torchtraceap.report_data import ReportData
 
@@ -66,7 +65,10 @@ class Report(ReportData):
         """
         from torchtraceap.views.json_form import json_text
 
-        return _written(json_text(self.to_dict()), path)
+        text = json_text(self.to_dict())
+        if path is not None:
+            write_text(path, text)
+        return text
 
     def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
         """Return the report as an HTML page; write it to ``path`` too if that is given.
@@ -79,7 +81,10 @@ class Report(ReportData):
         """
         from torchtraceap.views.html.page import page_html
 
-        return _written(page_html(self), path)
+        text = page_html(self)
+        if path is not None:
+            write_text(path, text)
+        return text
 
     def to_perfetto(self, path: str | os.PathLike[str]) -> None:
         """Write a copy of the trace with the report's windows and findings as tracks
@@ -140,7 +145,9 @@ class Report(ReportData):
         from torchtraceap.views.sarif import sarif_text
 
         text = sarif_text([self], None if root is None else os.fspath(root))
-        return _written(text, path)
+        if path is not None:
+            write_text(path, text)
+        return text
 
     def to_markdown(self) -> str:
         """Return a summary in Markdown, under 64 KiB, with all names made harmless."""
@@ -209,6 +216,8 @@ class Report(ReportData):
         write_parquet(self, folder)
 
     def __repr__(self) -> str:
+        from torchtraceap.base.safe_text import printable
+
         return (
             f"<torchtraceap.Report of {printable(self.trace.path)}: "
             f"{self.trace.events} events, {time_text(self.trace.span_us)}, "
@@ -219,9 +228,3 @@ class Report(ReportData):
         from torchtraceap.views.html.notebook import notebook_html
 
         return notebook_html(self)
-
-
-def _written(text: str, path: str | os.PathLike[str] | None) -> str:
-    if path is not None:
-        write_text(path, text)
-    return text

@@ -12,10 +12,6 @@ if TYPE_CHECKING:
     from torchtraceap import _core
 
 
-NAME_WIDTH = 40  # An operator or device.
-_WIDTH = 48  # A location; the longest of real traces are far longer.
-
-
 @dataclass(frozen=True)
 class Location:
     """A function of Python code."""
@@ -72,6 +68,10 @@ def read_location(
     recorded, at = frame.line, frame.line_of
     line = recorded if at == "call" else line
     return Location(frame.file, line, frame.function, frame.user, recorded, at)
+
+
+NAME_WIDTH = 40  # An operator or device.
+_WIDTH = 48  # A location; the longest of real traces are far longer.
 
 
 def place_text(
