@@ -18,21 +18,44 @@ from pathlib import Path
 # --- The tables -------------------------------------------------------------------
 
 # part: what it may include. A part brings what it may use itself, so `patterns` may
-# also name `trace`; a single header, such as the table of patterns, brings nothing.
+# also name `trace`; a single header, such as the table of patterns, brings nothing
+# unless it has a row of its own. A folder with a row is a part apart from the one it
+# lies in.
 PARTS = {
     "trace": [],
     "timeline": ["trace"],
     "replay": ["timeline"],
+    "write": ["replay"],
     "patterns": ["replay", "timeline"],
     "features": ["timeline", "patterns/pattern.h"],
     "detector": ["features"],
-    "pipeline": ["patterns", "features"],
+    "pipeline/report.h": ["patterns"],
+    "pipeline/quality": ["pipeline/report.h"],
+    "pipeline/pricing": ["pipeline/report.h"],
+    "pipeline/accounting": ["pipeline/pricing"],
+    "pipeline/tables": ["pipeline/accounting", "features"],
+    "pipeline/story": ["pipeline/pricing"],
+    "pipeline/drawing": ["pipeline/report.h", "write"],
+    "pipeline": [
+        "pipeline/quality",
+        "pipeline/tables",
+        "pipeline/story",
+        "pipeline/drawing",
+    ],
     "bindings": ["pipeline", "detector"],
 }
 # The libraries of single headers (cpp/CMakeLists.txt), which bring nothing else.
-HEADER_LIBRARIES = {"pattern_names": "patterns/pattern.h"}
+HEADER_LIBRARIES = {
+    "pattern_names": "patterns/pattern.h",
+    "pipeline_report": "pipeline/report.h",
+}
+# Headers that only one rule needs lie in a folder of its name beside it.
+OF_ONE_RULE = re.compile(r"(patterns/rules/\w+)/")
 # The same for folders of tests/cpp/ only, which every test may use.
 SHARED_BY_TESTS = {"support": ["trace"], "robust": ["pipeline"]}
+# And what else tests of a part may use: random programs are replayed as traces that
+# were written and read again.
+TESTS_ALSO_USE = {"replay": {"write"}}
 
 
 @dataclass(frozen=True)
@@ -114,9 +137,10 @@ IMPORT_AT_TOP_OF = {f"pytest_{name}.py": {"pytest"} for name in ("plugin", "hook
 # they like, and are themselves imported inside functions, or by one another.
 ON_FIRST_USE = {
     "torchtraceap._torch",
-    "torchtraceap.checking.sync_run",
-    "torchtraceap.checking.sync_watch",
+    "torchtraceap.checking.cpu_watch",
+    "torchtraceap.checking.gpu_watch",
     "torchtraceap.profiling.recorder",
+    "torchtraceap.waits.written",
 }
 # A dry run is made of torch: all of its modules are such, but these, and all of the
 # folders among them.
@@ -158,20 +182,33 @@ def reach(part: str) -> set[str]:
     return found
 
 
+def part_of(path: str) -> str:
+    """Return the part that a file or header lies in: the innermost of the table."""
+    folders = path.split("/")[:-1]
+    for depth in range(len(folders), 1, -1):
+        if (part := "/".join(folders[:depth])) in PARTS:
+            return part
+    return path.split("/")[0]
+
+
 def check_include(file: str, header: str, quoted: bool) -> str | None:
     """Return the rule that `file` (from cpp/, or tests/ and the same) breaks."""
     in_tests = file.startswith("tests/")
     inner = file.removeprefix("tests/")
-    part = inner.split("/")[0]
+    # A test links the whole part that it is a test of.
+    part = inner.split("/")[0] if in_tests else part_of(inner)
     if quoted:
-        target, _, rest = header.partition("/")
-        if not rest:
+        target = part_of(header)
+        if target == header:
             return None if in_tests else 'includes start at cpp/, as "trace/trace.h"'
         if in_tests and target in SHARED_BY_TESTS:
             return None
         if target not in PARTS:
             return f"{target} is no part; libraries are included with <>"
-        allowed = reach(part)
+        own = OF_ONE_RULE.match(header)
+        if own and not in_tests and not file.startswith((f"{own[1]}/", f"{own[1]}.")):
+            return f"what {own[1]}/ holds is for that rule alone"
+        allowed = reach(part) | (TESTS_ALSO_USE.get(part, set()) if in_tests else set())
         if re.match(r"bindings/(?!torch_)", inner) and target in TORCH_PARTS:
             return f"the module _core does without torch, so without {target}"
         if target in allowed or header in allowed:
@@ -199,15 +236,16 @@ def check_cmake(root: Path) -> Iterator[str]:
     if not path.exists():
         return
     text = re.sub(r"#.*", "", path.read_text())
-    linked = {}
-    for name, rest in re.findall(r"tta_add_part\(\s*(\w+)([^()]*)\)", text):
+    libraries = {part.replace("/", "_"): part for part in PARTS} | HEADER_LIBRARIES
+    linked = {
+        header: set(PARTS.get(header, [])) for header in HEADER_LIBRARIES.values()
+    }
+    for name, rest in re.findall(r"tta_add_part\(\s*([\w/]+)([^()]*)\)", text):
         used = re.findall(r"\btta_(\w+)", rest)
-        linked[name] = {u for u in used if u in PARTS} | {
-            HEADER_LIBRARIES[u] for u in used if u in HEADER_LIBRARIES
-        }
+        linked[name] = {libraries[u] for u in used if u in libraries}
         if name not in PARTS:
             yield f"cpp/CMakeLists.txt:1: {name} is no part of the table"
-    for name in linked.keys() & PARTS.keys():
+    for name in linked.keys() & PARTS.keys() - set(HEADER_LIBRARIES.values()):
         reached: set[str] = set()
         queue = [name]
         while queue:
@@ -224,7 +262,7 @@ def _listed(parts: set[str], but: str) -> str:
     listed = (
         p
         for p in sorted(parts - {but})
-        if "/" not in p or p[: p.index("/")] not in parts
+        if not p.endswith(".h") or part_of(p) not in parts
     )
     return ", ".join(listed) or "no other part"
 

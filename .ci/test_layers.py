@@ -39,6 +39,7 @@ def check_file(root: Path, file: str, text: str) -> tuple[int, str]:
         ("cpp/timeline/a.cpp", "#include <simdjson.h>", "simdjson stays"),
         ("cpp/trace/a.h", "#include <simdjson.h>", "simdjson stays"),
         ("cpp/trace/a.h", "#include <zlib.h>", "inflaters stay"),
+        ("cpp/patterns/a.cpp", '#include "patterns/rules/b/c.h"', "for that rule"),
         ("cpp/patterns/a.cpp", "#include <torch/torch.h>", "torch is known to"),
         ("cpp/pipeline/a.cpp", "#include <pybind11/stl.h>", "Python is known to"),
         ("cpp/detector/a.cpp", "#include <torch/extension.h>", "Python is known to"),
@@ -48,6 +49,8 @@ def check_file(root: Path, file: str, text: str) -> tuple[int, str]:
         ("cpp/features/a.cpp", '#include "pipeline/report.h"', "may use"),
         ("cpp/features/a.h", "#include <torch/torch.h>", "torch is known to"),
         ("cpp/pipeline/a.cpp", '#include "detector/net.h"', "pipeline may use"),
+        ("cpp/pipeline/quality/a.cpp", '#include "pipeline/pricing/b.h"', "may use"),
+        ("cpp/pipeline/story/a.h", '#include "pipeline/analyze.h"', "may use"),
         ("cpp/pipeline/a.cpp", "#include <torch/torch.h>", "torch is known to"),
         ("cpp/detector/a.cu", "#include <torch/torch.h>", "torch is known to"),
         ("cpp/bindings/core_a.cpp", "#include <torch/torch.h>", "torch is known"),
@@ -74,7 +77,7 @@ def check_file(root: Path, file: str, text: str) -> tuple[int, str]:
         ),
         (
             "python/torchtraceap/base/a.py",
-            "from torchtraceap.checking.sync_watch import a",
+            "from torchtraceap.checking.cpu_watch import a",
             "inside the function",
         ),
         (
@@ -158,10 +161,15 @@ def test_no_part_of_the_core_reaches_torch(monkeypatch: pytest.MonkeyPatch) -> N
     [
         ("cpp/trace/a.cpp", "#include <simdjson.h>\n#include <sys/mman.h>"),
         ("cpp/patterns/rules/a.cpp", '#include "trace/trace.h"\n#include <vector>'),
+        ("cpp/patterns/rules/b.cpp", '#include "patterns/rules/b/c.h"'),
+        ("cpp/patterns/rules/b/d.h", '#include "patterns/rules/b/c.h"'),
         ("cpp/detector/a.cpp", '#include "patterns/pattern.h"'),
         ("cpp/detector/a.cpp", '#include "features/features.h"'),
         ("cpp/features/a.cpp", '#include "patterns/pattern.h"'),
         ("cpp/pipeline/a.cpp", '#include "features/features.h"'),
+        ("cpp/pipeline/a.cpp", '#include "pipeline/quality/a.h"'),
+        ("cpp/pipeline/quality/a.cpp", '#include "pipeline/report.h"'),
+        ("tests/cpp/pipeline/quality/a.cpp", '#include "pipeline/analyze.h"'),
         ("cpp/detector/a.h", "#include <torch/torch.h>"),
         ("cpp/bindings/torch_a.cpp", "#include <torch/extension.h>"),
         (
@@ -184,8 +192,8 @@ def test_no_part_of_the_core_reaches_torch(monkeypatch: pytest.MonkeyPatch) -> N
             "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n import torch",
         ),
         (
-            "python/torchtraceap/checking/sync_watch.py",
-            "import torch\nfrom torchtraceap.checking import sync_run",
+            "python/torchtraceap/checking/cpu_watch.py",
+            "import torch\nfrom torchtraceap.checking import gpu_watch",
         ),
         ("python/torchtraceap/pytest_plugin.py", "import pytest"),
     ],

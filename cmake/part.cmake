@@ -9,26 +9,27 @@ endif()
 
 # tta_add_part(<name> [PUBLIC <lib>...] [PRIVATE <lib>...] [WITHOUT <source>...])
 #
-# The static library tta_<name> of cpp/<name>/. PUBLIC is what its headers show,
-# PRIVATE what only its sources use, WITHOUT the sources of a library of their own. A part that has no source yet is an empty
-# target, so that the ones above it can be written meanwhile.
-function(tta_add_part name)
+# The static library tta_<name> of cpp/<name>/, tta_<a>_<b> of cpp/<a>/<b>/. PUBLIC is
+# what its headers show, PRIVATE what only its sources use, WITHOUT the sources of a
+# library of their own, as those of a part in a folder of this one are: it comes first.
+function(tta_add_part folder)
   cmake_parse_arguments(PARSE_ARGV 1 ARG "" "" "PUBLIC;PRIVATE;WITHOUT")
-  # Globbed while the parts are being filled; becomes a list when they settle.
-  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${name}/*.cpp)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS
+    ${CMAKE_CURRENT_SOURCE_DIR}/${folder}/*.cpp)
   foreach(other ${ARG_WITHOUT})
     list(REMOVE_ITEM sources ${CMAKE_CURRENT_SOURCE_DIR}/${other})
   endforeach()
-  if(sources)
-    add_library(tta_${name} STATIC ${sources})
-    target_include_directories(tta_${name} PUBLIC ${PROJECT_SOURCE_DIR}/cpp)
-    target_link_libraries(tta_${name} PUBLIC ${ARG_PUBLIC}
-                                      PRIVATE tta_flags ${ARG_PRIVATE})
-  else()
-    add_library(tta_${name} INTERFACE)
-    target_include_directories(tta_${name} INTERFACE ${PROJECT_SOURCE_DIR}/cpp)
-    target_link_libraries(tta_${name} INTERFACE ${ARG_PUBLIC})
-  endif()
+  get_property(inner GLOBAL PROPERTY tta_parts_in_${folder})
+  foreach(other ${inner})
+    list(FILTER sources EXCLUDE REGEX "^${CMAKE_CURRENT_SOURCE_DIR}/${other}/")
+  endforeach()
+  cmake_path(GET folder PARENT_PATH outer)
+  set_property(GLOBAL APPEND PROPERTY tta_parts_in_${outer} ${folder})
+  string(REPLACE "/" "_" name ${folder})
+  add_library(tta_${name} STATIC ${sources})
+  target_include_directories(tta_${name} PUBLIC ${PROJECT_SOURCE_DIR}/cpp)
+  target_link_libraries(tta_${name} PUBLIC ${ARG_PUBLIC}
+                                    PRIVATE tta_flags ${ARG_PRIVATE})
 endfunction()
 
 # tta_run_tests(<prefix> <program> <shards>)

@@ -174,14 +174,14 @@ SPOTS = (
     ),
     Spot(
         "nothing-sure-without-a-device",
-        "cpp/pipeline/recovery.cpp",
+        "cpp/pipeline/pricing/price.cpp",
         "if (finding.estimate || report.timeline->host) return false;",
         "if (finding.estimate) return false;",
         (f"{TESTS}/test_what_if.py",),
     ),
     Spot(
         "lost-records-are-told",
-        "cpp/pipeline/lost_records.cpp",
+        "cpp/pipeline/quality/lost_records.cpp",
         "constexpr double kLostLaunches = 0.025;",
         "constexpr double kLostLaunches = 0.9;",
         ("pipeline",),
@@ -205,8 +205,8 @@ SPOTS = (
     Spot(
         "what-is-allowed-passes",
         f"{PACKAGE}/waits/verdict.py",
-        "if not _too_short(stall, over_us) and not is_allowed(stall, allow)",
-        "if not _too_short(stall, over_us)",
+        "if not _too_short(wait, over_us) and not _is_allowed(wait, allow)",
+        "if not _too_short(wait, over_us)",
         (f"{TESTS}/test_sync_check_dry.py",),
     ),
     Spot(

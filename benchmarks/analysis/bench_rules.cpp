@@ -20,7 +20,7 @@
 #include "patterns/find.h"
 #include "patterns/rule.h"
 #include "pipeline/analyze.h"
-#include "pipeline/recovery.h"
+#include "pipeline/pricing/price.h"
 #include "timeline/event_args.h"
 #include "timeline/timeline.h"
 #include "trace/trace.h"
@@ -69,15 +69,15 @@ void measure(const std::string& path, Times& times) {
   clock.lap("args");
   const auto findings = tta::patterns::find(timeline, args);
   clock.lap("rules, with grouping");
-  const auto recovery = tta::pipeline::replay_unchanged(timeline, args);
+  const auto replay = tta::pipeline::replay_unchanged(timeline, args);
   clock.lap("replay as it is");
   tta::patterns::Search search(timeline, args);
   auto found = search.run();
   const auto windows = tta::timeline::make_windows(timeline, {});
   clock.lap("rules");
-  if (recovery.fidelity.replayable && !timeline.host) {
+  if (replay.fidelity.replayable && !timeline.host) {
     search.complete_sites(found);
-    const tta::replay::Pricer pricer(*recovery.model);
+    const tta::replay::Pricer pricer(*replay.model);
     const auto gains = tta::pipeline::blame(search, pricer, windows, found);
     clock.lap("blame, " + std::to_string(gains.size()) + " patterns left");
   }

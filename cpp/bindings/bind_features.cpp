@@ -11,7 +11,7 @@
 #include "bindings/signals.h"
 #include "features/feature_table.h"
 #include "features/kind.h"
-#include "pipeline/windows_as_arrays.h"
+#include "pipeline/tables/windows_as_arrays.h"
 #include "timeline/frames.h"
 
 namespace tta::bindings {

@@ -6,7 +6,7 @@
 
 #include "bindings/analysis.h"
 #include "bindings/bindings.h"
-#include "patterns/waits.h"
+#include "patterns/blocking_calls.h"
 
 namespace tta::bindings {
 namespace {
@@ -29,9 +29,11 @@ void bind_findings(py::module_& m) {
       .def_property_readonly("summary", [](const PatternInfo& p) { return p.summary; })
       .def_property_readonly("advice", [](const PatternInfo& p) { return p.advice; })
       .def_readonly("estimate", &PatternInfo::estimate)
+      .def_readonly("on_host", &PatternInfo::on_host,
+                    "Whether it can also be found in a trace without device work.")
       .def_property_readonly(
-          "on_host", [](const PatternInfo& p) { return patterns::found_on_host(p.id); },
-          "Whether it can also be found in a trace without device work.")
+          "family", [](const PatternInfo& p) { return patterns::name_of(p.family); },
+          "What the time is lost to: patterns of one family have one color.")
       .def_property_readonly(
           "edit", [](const PatternInfo& p) { return patterns::info(p.fix).name; })
       .def_property_readonly("subtypes", [](const PatternInfo& p) {
@@ -72,18 +74,19 @@ void bind_findings(py::module_& m) {
       .def_readonly("end", &Claim::end)
       .def_readonly("evidence", &Claim::evidence);
 
-  py::class_<patterns::Wait>(m, "Wait", "A call in which the host waited for a device.")
-      .def_readonly("row", &patterns::Wait::row)
-      .def_readonly("begin_ns", &patterns::Wait::begin)
-      .def_readonly("end_ns", &patterns::Wait::end)
+  py::class_<patterns::BlockingCall>(m, "BlockingCall",
+                                     "A call in which the host waited for a device.")
+      .def_readonly("row", &patterns::BlockingCall::row)
+      .def_readonly("begin_ns", &patterns::BlockingCall::begin)
+      .def_readonly("end_ns", &patterns::BlockingCall::end)
       .def_property_readonly("subtype",
-                             [](const patterns::Wait& w) {
+                             [](const patterns::BlockingCall& w) {
                                const auto& p =
                                    patterns::info(patterns::PatternId::kSyncStall);
                                return std::string(p.subtypes[w.subtype]);
                              })
-      .def_readonly("location", &patterns::Wait::location)
-      .def_readonly("operator_name", &patterns::Wait::operator_name);
+      .def_readonly("location", &patterns::BlockingCall::location)
+      .def_readonly("operator_name", &patterns::BlockingCall::operator_name);
 
   py::class_<replay::Gain>(m, "Gain",
                            "What a change takes off the span, in nanoseconds.")

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "bindings/analysis.h"
-#include "pipeline/lane_view.h"
+#include "pipeline/drawing/lane_view.h"
 
 namespace tta::bindings {
 namespace {
@@ -56,7 +56,8 @@ py::typing::List<Slice> slices_of(const DrawnLane& l) {
 }  // namespace
 
 void bind_lanes(py::module_& m, py::class_<Analysis>& report) {
-  py::class_<DrawnLane>(m, "DrawnLane", "See pipeline/lane_view.h; nanoseconds.")
+  py::class_<DrawnLane>(m, "DrawnLane",
+                        "See pipeline/drawing/lane_view.h; nanoseconds.")
       .def_property_readonly("is_stream",
                              [](const DrawnLane& l) { return l.lane.is_stream; })
       .def_property_readonly("pid", [](const DrawnLane& l) { return l.lane.pid; })

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "bindings/analysis.h"
-#include "pipeline/perfetto.h"
+#include "pipeline/drawing/perfetto.h"
 
 namespace tta::bindings {
 

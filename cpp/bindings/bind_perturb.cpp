@@ -14,8 +14,9 @@
 #include "bindings/bindings.h"
 #include "bindings/scheduled_model.h"
 #include "bindings/signals.h"
-#include "pipeline/perturb.h"
+#include "pipeline/pricing/perturb.h"
 #include "replay/insertion_draft.h"
+#include "write/write_trace.h"
 
 namespace tta::bindings {
 namespace {
@@ -26,7 +27,7 @@ using Moments = py::array_t<std::int64_t>;
 
 struct Run {
   std::shared_ptr<const timeline::Timeline> timeline;
-  std::shared_ptr<const pipeline::Recovery> recovery;
+  std::shared_ptr<const pipeline::Replay> replay;
   Perturbation perturbation;
   Perturbed schedule;
 };
@@ -38,7 +39,7 @@ Run run(const Analysis& a, const Perturbation& given,
   Perturbation p = given;
   const py::gil_scoped_release release;
   auto schedule = pipeline::perturb(a.report, model, p, edits, heed_signals());
-  return {a.report.timeline, a.report.recovery, std::move(p), std::move(schedule)};
+  return {a.report.timeline, a.report.replay, std::move(p), std::move(schedule)};
 }
 
 Moments moments(const Run& with, const Run& without, std::int32_t number) {
@@ -50,7 +51,7 @@ Moments moments(const Run& with, const Run& without, std::int32_t number) {
   }
   const auto pair = [&] {
     const py::gil_scoped_release release;
-    return moments_of(*with.recovery->model, with.perturbation, with.schedule,
+    return moments_of(*with.replay->model, with.perturbation, with.schedule,
                       without.schedule, device);
   }();
   const auto count = static_cast<py::ssize_t>(pair.first.size());
@@ -97,8 +98,8 @@ void bind_perturb(py::module_& m) {
             const auto text = [&] {
               const py::gil_scoped_release release;
               std::ostringstream out;
-              write_perturbed(*r.recovery->model, r.perturbation, r.schedule, note,
-                              metadata, out, heed_signals());
+              write::write_perturbed(*r.replay->model, r.perturbation, r.schedule, note,
+                                     metadata, out, heed_signals());
               return std::move(out).str();
             }();
             return py::bytes(text);

@@ -13,7 +13,7 @@
 #include "bindings/signals.h"
 #include "replay/program.h"
 #include "replay/scheduler.h"
-#include "replay/write_trace.h"
+#include "write/write_trace.h"
 
 namespace tta::bindings {
 namespace {
@@ -37,7 +37,7 @@ py::bytes trace_text(const Program& given, const Note& note, std::uint32_t rank)
     const py::gil_scoped_release release;
     std::ostringstream out;
     const auto times = schedule(program, heed_signals());
-    write_program(program, times, out, rank, more, heed_signals());
+    write::write_program(program, times, out, rank, more, heed_signals());
     return std::move(out).str();
   }();
   return py::bytes(text);

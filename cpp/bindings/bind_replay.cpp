@@ -8,9 +8,10 @@
 
 #include "bindings/analysis.h"
 #include "bindings/signals.h"
-#include "pipeline/path_segments.h"
-#include "pipeline/what_if.h"
-#include "replay/write_trace.h"
+#include "pipeline/pricing/path_rows.h"
+#include "pipeline/pricing/path_segments.h"
+#include "pipeline/pricing/what_if.h"
+#include "write/write_trace.h"
 
 namespace tta::bindings {
 namespace {
@@ -20,14 +21,14 @@ using namespace pipeline;  // NOLINT: this file is a list of its names
 using replay::Fidelity;
 
 // What Python holds: the replay refers to what the report has laid out.
-struct Replay {
+struct HeldReplay {
   std::shared_ptr<const timeline::Timeline> timeline;
-  std::shared_ptr<const Recovery> recovery;
+  std::shared_ptr<const Replay> replay;
 };
 
-const replay::Model& model_of(const Replay& r) {
-  if (r.recovery->model == nullptr) throw py::value_error(r.recovery->refusal);
-  return *r.recovery->model;
+const replay::Model& model_of(const HeldReplay& r) {
+  if (r.replay->model == nullptr) throw py::value_error(r.replay->refusal);
+  return *r.replay->model;
 }
 
 py::typing::Dict<py::str, py::int_> by_category(const std::vector<std::int64_t>& ns) {
@@ -59,9 +60,7 @@ void bind_fidelity(py::module_& m) {
       .def_readonly("span", &Fidelity::span)
       .def_readonly("null_span_ns", &Fidelity::null_span)
       .def_readonly("steps", &Fidelity::steps)
-      .def_readonly("tasks", &Fidelity::tasks)
       .def_readonly("launched", &Fidelity::launched)
-      .def_readonly("queued_before", &Fidelity::queued_before)
       .def_readonly("long_waits", &Fidelity::long_waits)
       .def_readonly("queue_waits", &Fidelity::queue_waits)
       .def_readonly("hand_overs", &Fidelity::hand_overs)
@@ -73,7 +72,6 @@ void bind_fidelity(py::module_& m) {
                                       static_cast<double>(f.launched);
                              })
       .def_readonly("unexplained_ns", &Fidelity::unexplained_ns)
-      .def_readonly("contradicted", &Fidelity::contradicted)
       .def_readonly("anchored_ns", &Fidelity::anchored_ns)
       .def_property_readonly("shares", [](const Fidelity& f) {
         py::typing::Dict<py::str, py::float_> out;
@@ -117,7 +115,7 @@ void bind_replay(py::module_& m, py::class_<Analysis>& report) {
       .def_readonly("doubt", &Outcome::doubt)
       .def_property_readonly("path",
                              [](const Outcome& o) { return by_category(o.path); });
-  py::class_<Edit>(m, "Edit", "A change asked for, see pipeline/edits.h.")
+  py::class_<Edit>(m, "Edit", "A change asked for, see pipeline/pricing/edits.h.")
       .def(py::init([](const std::string& kind, std::vector<std::uint32_t> of,
                        double factor) {
              return Edit{edit_kind(kind), std::move(of), factor};
@@ -132,29 +130,30 @@ void bind_replay(py::module_& m, py::class_<Analysis>& report) {
       },
       "Name and meaning of each kind of edit.");
 
-  py::class_<Replay>(m, "Replay", "A report's trace as a schedule.")
+  py::class_<HeldReplay>(m, "Replay", "A report's trace as a schedule.")
       .def_property_readonly("refusal",
-                             [](const Replay& r) { return r.recovery->refusal; })
+                             [](const HeldReplay& r) { return r.replay->refusal; })
       .def_property_readonly("fidelity",
-                             [](const Replay& r) -> std::optional<Fidelity> {
-                               if (r.recovery->model == nullptr) return std::nullopt;
-                               return r.recovery->fidelity;
+                             [](const HeldReplay& r) -> std::optional<Fidelity> {
+                               if (r.replay->model == nullptr) return std::nullopt;
+                               return r.replay->fidelity;
                              })
       .def_property_readonly("together",
-                             [](const Replay& r) { return r.recovery->together; })
-      .def_property_readonly("together_doubt",
-                             [](const Replay& r) { return r.recovery->together_doubt; })
+                             [](const HeldReplay& r) { return r.replay->together; })
+      .def_property_readonly(
+          "together_doubt",
+          [](const HeldReplay& r) { return r.replay->together_doubt; })
       .def_property_readonly("windows",
-                             [](const Replay& r) { return r.recovery->windows; })
+                             [](const HeldReplay& r) { return r.replay->windows; })
       .def(
           "critical_paths",
-          [](const Replay& r, std::optional<std::size_t> steps) {
+          [](const HeldReplay& r, std::optional<std::size_t> steps) {
             return critical_paths(model_of(r), steps.value_or(SIZE_MAX));
           },
           py::arg("steps") = py::none(), py::call_guard<py::gil_scoped_release>())
       .def(
           "path_segments",
-          [](const Replay& r, std::size_t place, std::optional<std::uint32_t> row) {
+          [](const HeldReplay& r, std::size_t place, std::optional<std::uint32_t> row) {
             const auto& model = model_of(r);
             using Row =
                 py::typing::Tuple<py::int_, py::int_, py::str, py::str, py::int_>;
@@ -170,7 +169,7 @@ void bind_replay(py::module_& m, py::class_<Analysis>& report) {
           "place-th; recorded times in nanoseconds.")
       .def(
           "what_if",
-          [](const Replay& r, const Analysis& a, const std::vector<Edit>& edits) {
+          [](const HeldReplay& r, const Analysis& a, const std::vector<Edit>& edits) {
             const auto& model = model_of(r);
             const py::gil_scoped_release release;
             return what_if(a.report, model, edits, heed_signals());
@@ -178,17 +177,17 @@ void bind_replay(py::module_& m, py::class_<Analysis>& report) {
           py::arg("report"), py::arg("edits"))
       .def(
           "write",
-          [](const Replay& r, const Outcome& outcome, const std::string& note,
+          [](const HeldReplay& r, const Outcome& outcome, const std::string& note,
              const std::string& path) {
             const auto& model = model_of(r);
             const py::gil_scoped_release release;
-            replay::write_what_if(model, outcome.schedule.times, note, path,
-                                  outcome.schedule.left_out, heed_signals());
+            write::write_what_if(model, outcome.schedule.times, note, path,
+                                 outcome.schedule.left_out, heed_signals());
           },
           py::arg("outcome"), py::arg("note"), py::arg("path"));
   report.def(
       "replay",
-      [](const Analysis& a) { return Replay{a.report.timeline, a.report.recovery}; },
+      [](const Analysis& a) { return HeldReplay{a.report.timeline, a.report.replay}; },
       py::keep_alive<0, 1>(),
       "The replay of the trace, how far it may be believed, and what fixes would "
       "gain.");

@@ -9,9 +9,9 @@
 #include "bindings/bindings.h"
 #include "bindings/own_rules.h"
 #include "bindings/signals.h"
-#include "patterns/waits.h"
+#include "patterns/blocking_calls.h"
 #include "pipeline/analyze.h"
-#include "pipeline/quality.h"
+#include "pipeline/quality/quality.h"
 
 namespace tta::bindings {
 namespace {
@@ -216,8 +216,10 @@ void bind_report(py::module_& m) {
           },
           "Of the built-in patterns, then of the user's own rules.")
       .def_property_readonly(
-          "waits",
-          [](const Analysis& a) { return patterns::list_waits(*a.report.timeline); },
+          "blocking_calls",
+          [](const Analysis& a) {
+            return patterns::blocking_calls(*a.report.timeline);
+          },
           "Every call in which the host waited for a device, in order of time.")
       .def(
           "longest_pause",

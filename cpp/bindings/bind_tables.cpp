@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "bindings/analysis.h"
-#include "pipeline/story.h"
-#include "pipeline/tables.h"
+#include "pipeline/story/story.h"
+#include "pipeline/tables/tables.h"
 #include "timeline/overlap_facts.h"
 
 namespace tta::bindings {
@@ -75,7 +75,7 @@ void bind_times(Class& row, Times times_of) {
 
 void bind_rows(py::module_& m) {
   using Kernel = Titled<KernelRow>;
-  py::class_<Kernel> kernel(m, "KernelRow", "See pipeline/tables.h; nanoseconds.");
+  py::class_<Kernel> kernel(m, "KernelRow", "See pipeline/tables/tables.h; nanoseconds.");
   bind_times(kernel, [](const Kernel& k) -> const WorkTimes& { return k.row.times; });
   kernel.def_property_readonly("name", names_of<KernelRow>())
       .def_property_readonly("communication",
@@ -114,7 +114,7 @@ void bind_rows(py::module_& m) {
       .def_property_readonly("self_device_ns",
                              [](const Operator& o) { return o.row.self_device_ns; })
       .def_property_readonly("work", [](const Operator& o) { return o.row.work; });
-  py::class_<ThreadRow>(m, "ThreadRow", "See pipeline/tables.h; nanoseconds.")
+  py::class_<ThreadRow>(m, "ThreadRow", "See pipeline/tables/tables.h; nanoseconds.")
       .def_readonly("pid", &ThreadRow::pid)
       .def_readonly("tid", &ThreadRow::tid)
       .def_readonly("name", &ThreadRow::name)
@@ -159,7 +159,8 @@ void bind_story(py::module_& m) {
       .def_readonly("name", &Figure::name)
       .def_readonly("value", &Figure::value)
       .def_readonly("is_time", &Figure::is_time);
-  py::class_<Stage>(m, "Stage", "One question of the story, see pipeline/story.h.")
+  py::class_<Stage>(m, "Stage",
+                    "One question of the story, see pipeline/story/story.h.")
       .def_readonly("id", &Stage::id)
       .def_readonly("question", &Stage::question)
       .def_readonly("answer", &Stage::answer)

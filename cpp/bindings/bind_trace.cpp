@@ -41,14 +41,6 @@ py::typing::Dict<py::str, py::array> columns_of(const py::object& self) {
   return out;
 }
 
-py::typing::Dict<py::str, py::str> column_docs() {
-  py::typing::Dict<py::str, py::str> out;
-#define TTA_DOC(name, type, doc) out[#name] = doc;
-  TTA_COLUMNS(TTA_DOC)
-#undef TTA_DOC
-  return out;
-}
-
 // Names are bytes of the file, validated as UTF-8 on load.
 py::str text(std::string_view s) {
   return py::reinterpret_steal<py::str>(
@@ -155,7 +147,6 @@ void bind_trace(py::module_& m) {
           py::arg("pid_or_tid"), "A pid or tid as the file had it.")
       .def("__len__", [](const Trace& t) { return t.columns.size(); });
 
-  m.def("column_docs", &column_docs, "What each column holds.");
   m.def("category_names", &category_names, "Names by the category column.");
   m.attr("NO_TIME") = trace::kNoTime;
   m.attr("NO_ID") = trace::kNoId;

@@ -10,6 +10,7 @@ void bind_trace(pybind11::module_& m);
 void bind_load(pybind11::module_& m);
 void bind_findings(pybind11::module_& m);
 void bind_rule_context(pybind11::module_& m);
+void bind_gpus(pybind11::module_& m);
 void bind_rules(pybind11::module_& m);
 void bind_report(pybind11::module_& m);
 void bind_program(pybind11::module_& m);

@@ -8,6 +8,7 @@ PYBIND11_MODULE(_core, m) {
   tta::bindings::bind_load(m);
   tta::bindings::bind_findings(m);
   tta::bindings::bind_rule_context(m);
+  tta::bindings::bind_gpus(m);
   tta::bindings::bind_rules(m);
   tta::bindings::bind_report(m);
   tta::bindings::bind_program(m);

@@ -5,15 +5,15 @@
 #include <memory>
 
 #include "bindings/analysis.h"
-#include "pipeline/recovery.h"
+#include "pipeline/pricing/price.h"
 
 namespace tta::bindings {
 
 /// Throws value_error if there is none.
 inline const std::shared_ptr<const replay::Model>& scheduled_model(const Analysis& a) {
-  const auto& recovery = *a.report.recovery;
-  if (recovery.model == nullptr) throw pybind11::value_error(recovery.refusal);
-  return recovery.model;
+  const auto& replay = *a.report.replay;
+  if (replay.model == nullptr) throw pybind11::value_error(replay.refusal);
+  return replay.model;
 }
 
 }  // namespace tta::bindings

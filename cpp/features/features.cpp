@@ -12,6 +12,7 @@
 #include "features/tokens.h"
 #include "features/whole.h"
 #include "features/window_stats.h"
+#include "patterns/pattern.h"
 #include "timeline/median.h"
 #include "timeline/window_rows.h"
 
@@ -60,7 +61,7 @@ Features make_features(const timeline::Timeline& t, const timeline::EventArgs& a
                        std::span<const Window> fine, std::span<const float> shares,
                        const Checkpoint& checkpoint, std::size_t merge) {
   const auto columns = window_columns().size();
-  const auto patterns = columns - kStatistics;
+  const auto patterns = patterns::patterns().size();
   if (!shares.empty() && shares.size() != fine.size() * patterns) {
     throw std::invalid_argument("causes must hold a share of each window and pattern");
   }
@@ -98,8 +99,10 @@ Features make_features(const timeline::Timeline& t, const timeline::EventArgs& a
     const auto stats = window_stats(whole, facts);
     auto* const to = out.windows.data() + i * columns;
     std::memcpy(to, &stats, sizeof(stats));
-    for (std::size_t k = 0; k < patterns && !causes.empty(); ++k) {
-      to[kStatistics + k] = causes[i * patterns + k];
+    if (!causes.empty()) {
+      std::fill(to + kStatistics, to + columns, 0.0f);
+      std::copy_n(causes.begin() + static_cast<std::ptrdiff_t>(i * patterns), patterns,
+                  to + kStatistics);
     }
     out.token_begin.push_back(static_cast<std::int64_t>(out.tokens.size()));
     if (i + 1 == windows.size() || !of_one_tiling(windows[i], windows[i + 1])) {

@@ -19,7 +19,8 @@ using timeline::kNoRow;
 using trace::Category;
 
 // A function is named in place of its caller if four fifths of the time are in it: what
-// is left is within the quarter that is not counted on of a gain (pipeline/recovery.h).
+// is left is within the quarter that is not counted on of a gain
+// (pipeline/pricing/price.h).
 constexpr double kBulk = 0.80;
 
 // When each Python frame inside a mark was the innermost; the mark where none was.

@@ -32,8 +32,8 @@ struct Findings {
 };
 
 /// Looks for patterns, first for what they claim, then for what to say of it: between
-/// the two, claims may be given to other patterns (pipeline/blame.h). Refers to all
-/// that it is given.
+/// the two, claims may be given to other patterns (pipeline/pricing/blame.h). Refers to
+/// all that it is given.
 class Search {
  public:
   Search(const timeline::Timeline& timeline, const timeline::EventArgs& args,

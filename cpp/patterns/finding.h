@@ -63,7 +63,7 @@ struct CallCost {
 /// All claims of one pattern and sub-type at one source line and operator.
 struct Finding {
   /// The same for the same pattern at the same place of another trace; the report's
-  /// last step gives it, pipeline/finding_id.h.
+  /// last step gives it, pipeline/accounting/finding_id.h.
   std::string id;
   PatternId pattern;
   std::uint8_t subtype = 0;
@@ -92,7 +92,8 @@ struct Finding {
   std::vector<std::uint32_t> windows;  ///< Indices of the windows it touches.
   std::vector<Claim> claims;           ///< In order of time.
   std::vector<Mark> sites;             ///< Where it occurs, in order of time.
-  /// Patterns whose fixes would take much of the same gain, see pipeline/blame.h.
+  /// Patterns whose fixes would take much of the same gain, see
+  /// pipeline/pricing/blame.h.
   std::vector<PatternId> shares;
   /// What the replay takes off the trace without it; none unless the trace is
   /// replayable, or where the replay without it speaks against itself

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // patterns/pattern.h: the one table of anti-patterns. Everything that lists patterns
 // (rules, reports, Python, documentation) reads it from here.
-//
-// The order is the order of precedence: where two causes could explain the same idle
-// nanosecond, the one further up has it. The profiler's own doing comes first (never
-// the user's fault), then causes with the narrowest evidence.
 #pragma once
 
 #include <array>
@@ -12,46 +8,32 @@
 #include <span>
 #include <string_view>
 
+#include "patterns/pattern_rows.h"
+
 namespace tta::patterns {
 
 enum class PatternId : std::uint8_t {
-  kProfilerArtifact,
-  kDataloaderBound,
-  kGcPause,
-  kRecompileOrLazyLoad,
-  kAllocatorChurn,
-  kCpuInitThenCopy,
-  kPageableCopy,
-  kFrequentMemcpy,
-  kDataParallel,
-  kSyncStall,
-  kLoopIndexing,
-  kGraphBreak,
-  kUnfusedOptimizer,
-  kZeroGradFill,
-  kSmallCollectives,
-  kMissedCudaGraph,
-  kLaunchBound,
-  kHostBoundPython,
-  kStepOutlier,
-  kCommStreamSerialised,
-  kCommExposed,
-  kSlowCopy,
-  kExposedCopy,
-  kRedundantD2d,
-  kTensorCoreUnused,
-  kMisalignedGemm,
-  kUnfusedAttention,
-  kConvBiasBn,
-  kFusibleChain,
-  kSmallGrid,
-  kLowOccupancy,
-  kLowConcurrency,
-  kQueueFull,
+#define TTA_PATTERN_ID(id, ...) id,
+  TTA_PATTERNS(TTA_PATTERN_ID)
+#undef TTA_PATTERN_ID
 };
 
 /// Whose code has to change.
 enum class PatternSide : std::uint8_t { kCpu, kGpu };
+
+/// What the time is lost to, for colors: more than thirty cannot be told apart by eye.
+enum class PatternFamily : std::uint8_t {
+  kInput,
+  kWait,
+  kLaunch,
+  kOptimizer,
+  kCompile,
+  kCopy,
+  kCommunication,
+  kKernel,
+  kOther,  ///< Users' own rules come here, too.
+};
+std::string_view name_of(PatternFamily family);
 
 // id, name in reports, what of a pattern is not there in a replay without it, at each
 // of its sites (patterns/finding.h). The device work of a site goes by its share,
@@ -87,18 +69,16 @@ struct FixInfo {
 std::span<const FixInfo> fixes();
 inline const FixInfo& info(Fix fix) { return fixes()[static_cast<std::size_t>(fix)]; }
 
+/// A row of the table; pattern_rows.h says what its columns mean.
 struct PatternInfo {
   PatternId id;
-  std::string_view name;  ///< As in reports, JSON and documentation.
+  std::string_view name;
   PatternSide side;
-  bool user_finding;  ///< False: accounted for, never reported as a finding.
-  std::string_view summary;
-  std::string_view advice;
+  PatternFamily family;
+  Fix fix;
+  bool user_finding, estimate, on_host;
   std::span<const std::string_view> subtypes;  ///< Empty: the pattern has none.
-  /// What it claims beyond idle time is an upper estimate, resting on how much faster
-  /// the same work could be. False: it is time that was measured, all of it lost.
-  bool estimate = false;
-  Fix fix = Fix::kShorten;
+  std::string_view summary, advice;
 };
 
 /// The table, in order of precedence; `kPatterns[i].id == PatternId(i)`.
@@ -107,10 +87,6 @@ std::span<const PatternInfo> patterns();
 inline const PatternInfo& info(PatternId id) {
   return patterns()[static_cast<std::size_t>(id)];
 }
-
-/// Whether a pattern can also be found in a trace without device work, where it is
-/// host time that it wastes. Of such a trace nothing can be said of the others.
-bool found_on_host(PatternId id);
 
 /// Sub-types of sync_stall, in the order of its `subtypes`.
 enum class SyncKind : std::uint8_t {

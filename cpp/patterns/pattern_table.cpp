@@ -41,8 +41,17 @@ PatternId PatternTable::add(std::string name, PatternSide side, std::string summ
   const auto id = static_cast<PatternId>(rows_.size());
   const auto kept_name = keep(std::move(name));
   const auto kept_summary = keep(std::move(summary));
-  rows_.push_back(
-      {id, kept_name, side, true, kept_summary, keep(std::move(advice)), {}});
+  rows_.push_back({.id = id,
+                   .name = kept_name,
+                   .side = side,
+                   .family = PatternFamily::kOther,
+                   .fix = Fix::kShorten,
+                   .user_finding = true,
+                   .estimate = false,
+                   .on_host = false,
+                   .subtypes = {},
+                   .summary = kept_summary,
+                   .advice = keep(std::move(advice))});
   return id;
 }
 

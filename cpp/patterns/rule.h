@@ -51,15 +51,9 @@ struct Rule {
 inline constexpr std::int64_t kMinCost = 50'000;
 
 // The rules, each in rules/<pattern>.cpp.
-extern const Rule kProfilerArtifactRule, kDataloaderBoundRule, kGcPauseRule,
-    kRecompileOrLazyLoadRule, kAllocatorChurnRule, kCpuInitThenCopyRule,
-    kPageableCopyRule, kFrequentMemcpyRule, kDataParallelRule, kSyncStallRule,
-    kLoopIndexingRule, kGraphBreakRule, kUnfusedOptimizerRule, kZeroGradFillRule,
-    kMissedCudaGraphRule, kLaunchBoundRule, kHostBoundPythonRule, kStepOutlierRule,
-    kCommExposedRule, kSmallCollectivesRule, kCommStreamSerialisedRule,
-    kExposedCopyRule, kSlowCopyRule, kRedundantD2dRule, kTensorCoreUnusedRule,
-    kMisalignedGemmRule, kUnfusedAttentionRule, kConvBiasBnRule, kFusibleChainRule,
-    kSmallGridRule, kLowOccupancyRule, kLowConcurrencyRule, kQueueFullRule;
+#define TTA_RULE(id, ...) extern const Rule id##Rule;
+TTA_PATTERNS(TTA_RULE)
+#undef TTA_RULE
 
 /// All of them, in the order of the pattern table.
 std::span<const Rule* const> rules();

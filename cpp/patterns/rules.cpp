@@ -6,29 +6,13 @@
 
 namespace tta::patterns {
 
-namespace {
-
-constexpr std::array<const Rule*, 33> kRules = {
-    &kProfilerArtifactRule, &kDataloaderBoundRule,
-    &kGcPauseRule,          &kRecompileOrLazyLoadRule,
-    &kAllocatorChurnRule,   &kCpuInitThenCopyRule,
-    &kPageableCopyRule,     &kFrequentMemcpyRule,
-    &kDataParallelRule,     &kSyncStallRule,
-    &kLoopIndexingRule,     &kGraphBreakRule,
-    &kUnfusedOptimizerRule, &kZeroGradFillRule,
-    &kSmallCollectivesRule, &kMissedCudaGraphRule,
-    &kLaunchBoundRule,      &kHostBoundPythonRule,
-    &kStepOutlierRule,      &kCommStreamSerialisedRule,
-    &kCommExposedRule,      &kSlowCopyRule,
-    &kExposedCopyRule,      &kRedundantD2dRule,
-    &kTensorCoreUnusedRule, &kMisalignedGemmRule,
-    &kUnfusedAttentionRule, &kConvBiasBnRule,
-    &kFusibleChainRule,     &kSmallGridRule,
-    &kLowOccupancyRule,     &kLowConcurrencyRule,
-    &kQueueFullRule};
-
-}  // namespace
-
-std::span<const Rule* const> rules() { return kRules; }
+std::span<const Rule* const> rules() {
+  static constexpr std::array kRules = {
+#define TTA_RULE(id, ...) &id##Rule,
+      TTA_PATTERNS(TTA_RULE)
+#undef TTA_RULE
+  };
+  return kRules;
+}
 
 }  // namespace tta::patterns

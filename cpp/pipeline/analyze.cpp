@@ -9,15 +9,15 @@
 #include <vector>
 
 #include "patterns/find.h"
-#include "pipeline/balance.h"
-#include "pipeline/blame.h"
-#include "pipeline/facts.h"
-#include "pipeline/finding_id.h"
-#include "pipeline/label.h"
-#include "pipeline/quality.h"
-#include "pipeline/recovery.h"
-#include "pipeline/step_balance.h"
-#include "pipeline/unexplained.h"
+#include "pipeline/accounting/balance.h"
+#include "pipeline/accounting/finding_id.h"
+#include "pipeline/accounting/label.h"
+#include "pipeline/accounting/step_balance.h"
+#include "pipeline/accounting/unexplained.h"
+#include "pipeline/pricing/blame.h"
+#include "pipeline/pricing/price.h"
+#include "pipeline/quality/facts.h"
+#include "pipeline/quality/quality.h"
 #include "timeline/timeline.h"
 
 namespace tta::pipeline {
@@ -47,7 +47,7 @@ patterns::Findings search_and_replay(patterns::Search& search,
                                      const timeline::Timeline& timeline,
                                      const timeline::EventArgs& args,
                                      const replay::Checkpoint& checkpoint,
-                                     Recovery& recovery) {
+                                     Replay& replay) {
   struct Ended {};
   std::atomic<bool> end = false;
   auto replayed = std::async([&] {
@@ -62,7 +62,7 @@ patterns::Findings search_and_replay(patterns::Search& search,
            std::future_status::timeout) {
       checkpoint();
     }
-    recovery = replayed.get();
+    replay = replayed.get();
     return found;
   } catch (...) {
     end = true;
@@ -84,9 +84,9 @@ Report analyze(const trace::Trace& trace, const Options& options) {
   if (report.quality.verdict == Verdict::kUnusable) {
     report.steps = make_steps(timeline, nullptr);
     report.windows = label(timeline, windows, {});
-    Recovery none;
+    Replay none;
     none.refusal = "device time cannot be judged in this trace";
-    report.recovery = std::make_shared<const Recovery>(std::move(none));
+    report.replay = std::make_shared<const Replay>(std::move(none));
     add_listed_waits(report, options.steps);
     name_findings(report.findings, report.patterns);
     return report;
@@ -97,12 +97,12 @@ Report analyze(const trace::Trace& trace, const Options& options) {
   // be on that link.
   if (report.trace.simulated) settings.enable("slow_copy", false);
   patterns::Search search(timeline, *report.args, settings, options.own_rules);
-  auto recovery = std::make_shared<Recovery>();
+  auto replay = std::make_shared<Replay>();
   auto found =
-      search_and_replay(search, timeline, *report.args, options.checkpoint, *recovery);
+      search_and_replay(search, timeline, *report.args, options.checkpoint, *replay);
   std::vector<PatternGain> gains;
-  if (recovery->fidelity.replayable && !timeline.host) {
-    const replay::Pricer pricer(*recovery->model);
+  if (replay->fidelity.replayable && !timeline.host) {
+    const replay::Pricer pricer(*replay->model);
     search.complete_sites(found);
     gains = blame(search, pricer, windows, found, options.checkpoint);
   }
@@ -120,8 +120,8 @@ Report analyze(const trace::Trace& trace, const Options& options) {
   report.findings = std::move(found.findings);
   report.own_rules = std::move(found.own);
   report.patterns = std::move(found.patterns);
-  price(report, *recovery, gains, options.checkpoint);
-  report.recovery = std::move(recovery);
+  price(report, *replay, gains, options.checkpoint);
+  report.replay = std::move(replay);
   point_to_windows(timeline, windows, report.windows, report.findings);
   add_listed_waits(report, options.steps);
   name_findings(report.findings, report.patterns);

@@ -1,12 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// pipeline/analyze.h: the straight line from a loaded trace to a report.
+// pipeline/analyze.h: the straight line from a loaded trace to a report. Start here.
+//
+// analyze() judges the recording (quality/), lets the rules claim time
+// (patterns/find.h), replays without each pattern (pricing/blame.h: whose the idle time
+// is), adds up (accounting/) and prices the findings (pricing/price.h: what fixing them
+// would gain, Report::replay). All else is made of the report when it is asked for:
+// what-ifs (pricing/what_if.h) and critical paths (pricing/path_rows.h), the story
+// (story/), tables of what ran (tables/), lanes and tracks to draw (drawing/).
 #pragma once
 
 #include <vector>
 
 #include "patterns/own_rule.h"
 #include "patterns/settings.h"
-#include "pipeline/listed_waits.h"
+#include "pipeline/quality/listed_waits.h"
 #include "pipeline/report.h"
 #include "replay/checkpoint.h"
 #include "timeline/windows.h"

@@ -51,7 +51,7 @@ struct Device {
 };
 
 /// What a trace says of itself that no profiler recorded, but a schedule of assumed
-/// lengths (replay/write_trace.h): no time in it was measured.
+/// lengths (write/write_trace.h): no time in it was measured.
 struct Simulated {
   std::string gpu;  ///< Whose kernels were estimated; "" if it does not say.
   /// What an operator was taken to cost the host; none if it does not say.
@@ -87,7 +87,7 @@ struct BalanceRow {
   std::vector<std::int64_t> idle_ns;  ///< One for each row of patterns(), 0 if none.
   std::int64_t unattributed_ns = 0;
   /// Part of unattributed_ns: short gaps between kernels that were queued, the time
-  /// that a device takes from one to the next; see pipeline/unexplained.h.
+  /// that a device takes from one to the next; see pipeline/accounting/unexplained.h.
   std::int64_t delay_ns = 0;
   std::vector<std::int64_t> excess_ns;  ///< Part of busy_ns, one for each pattern.
 };
@@ -160,7 +160,7 @@ struct WindowRow {
   double gpu_wasted_fraction = 0;  ///< The same for the GPU side.
 };
 
-struct Recovery;  // pipeline/recovery.h
+struct Replay;  // pipeline/pricing/price.h
 
 struct Report {
   Origin origin = Origin::kRule;    ///< Of what rules found: kRule or kDryRun.
@@ -177,12 +177,12 @@ struct Report {
   /// little it is; empty if the trace is unusable. What features read.
   std::vector<float> causes;
   /// Those whose fix gains most first, then, where no gain is known, most wasted; at
-  /// last waits of a dry run that cost no time (pipeline/listed_waits.h).
+  /// last waits of a dry run that cost no time (pipeline/quality/listed_waits.h).
   std::vector<patterns::Finding> findings;
   bool lists_waits = false;  ///< A dry run listed its waits: Finding::waits.
   std::vector<patterns::OwnOutcome> own_rules;  ///< Empty if the trace is unusable.
   /// What fixing the findings would gain; never null.
-  std::shared_ptr<const Recovery> recovery;
+  std::shared_ptr<const Replay> replay;
   /// What all of it was read from, for looking closer (timeline::window_tree). Refers
   /// to the trace, which must outlive it.
   std::shared_ptr<const timeline::Timeline> timeline;

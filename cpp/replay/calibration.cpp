@@ -92,7 +92,7 @@ typename Map::mapped_type or_else(const Map& map, const Key& key,
 
 Calibration::Calibration(const timeline::Timeline& t, const Constants& constants,
                          const Calls& calls, const Tasks& tasks,
-                         const std::vector<Wait>& waits, bool overlaps_kept)
+                         const std::vector<SyncCall>& waits, bool overlaps_kept)
     : constants_(constants) {
   const auto& c = t.columns();
   std::map<std::pair<CallAndKind, bool>, Launches> from_begin, from_end;

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "replay/constants.h"
-#include "replay/waits.h"
+#include "replay/sync_calls.h"
 
 namespace tta::replay {
 
@@ -36,8 +36,8 @@ class Calibration {
   /// Measures. `overlaps_kept`: gaps are asked for only where work follows the work
   /// before it, not where the two overlap, and so measured there. O(n log n).
   Calibration(const timeline::Timeline& timeline, const Constants& constants,
-              const Calls& calls, const Tasks& tasks, const std::vector<Wait>& waits,
-              bool overlaps_kept);
+              const Calls& calls, const Tasks& tasks,
+              const std::vector<SyncCall>& waits, bool overlaps_kept);
 
   const Constants& constants() const { return constants_; }
   /// Begin of the launch, or its end, -> start of work on an idle stream; `rested`: one

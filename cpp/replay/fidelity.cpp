@@ -29,7 +29,7 @@ void measure_waits(const Model& m, std::span<const std::int64_t> times,
   const auto length = [&](const Call& c) {
     return times[c.end_point] - times[c.begin_point];
   };
-  for (const auto& wait : m.waits) {
+  for (const auto& wait : m.sync_calls) {
     const auto& call = m.calls.all[wait.call];
     const auto took = call.end - call.begin;
     if (wait.copied) f.copied_waits += took;

@@ -36,9 +36,9 @@ Model make_model(const timeline::Timeline& t, const timeline::EventArgs& args,
   m.tasks = find_tasks(t, args, m.calls);
   const auto constants = options.constants.value_or(constants_of(t, m.calls));
   const auto sync_rows = find_sync_rows(t, m.calls, m.tasks);
-  m.waits = find_waits(t, constants, m.calls, m.tasks, sync_rows);
+  m.sync_calls = find_sync_calls(t, constants, m.calls, m.tasks, sync_rows);
   m.calibration = options.calibrate ? Calibration(t, constants, m.calls, m.tasks,
-                                                  m.waits, options.keep_oddities)
+                                                  m.sync_calls, options.keep_oddities)
                                     : Calibration(constants);
   Draft d{m, args, options, Issued(t, m.calls, m.tasks), sync_rows, {}};
   d.add_point(PointKind::kOrigin, timeline::kNoLane, timeline::kNoRow, m.begin);

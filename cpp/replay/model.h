@@ -70,7 +70,7 @@ struct Model {
   Calibration calibration{Constants{}};
   Calls calls;
   Tasks tasks;
-  std::vector<Wait> waits;
+  std::vector<SyncCall> sync_calls;
   std::vector<HandOver> hand_overs;
   std::vector<HostCollective> collectives;  ///< Of a trace without device work.
   std::int64_t begin = 0;                   ///< On the trace's clock: the first point.

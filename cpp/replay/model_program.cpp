@@ -33,7 +33,7 @@ ModelReader::ModelReader(const Model& m, const timeline::EventArgs& args,
     placed_.resize(options.perturbation->insertions.size());
   }
   wait_of_.assign(m.calls.all.size(), nullptr);
-  for (const auto& w : m.waits) wait_of_[w.call] = &w;
+  for (const auto& w : m.sync_calls) wait_of_[w.call] = &w;
   for (std::size_t i = 1; i < m.calls.threads.size(); ++i) {
     one_process_ = one_process_ && pid(m.calls.threads[i]) == pid(m.calls.threads[0]);
   }

@@ -66,7 +66,7 @@ class ModelReader {
   const ModelProgramOptions options_;
   Program p_;
   std::vector<std::uint32_t> call_of_end_, task_of_end_;  // of points
-  std::vector<const Wait*> wait_of_;                      // of calls
+  std::vector<const SyncCall*> wait_of_;                  // of calls
   std::vector<std::vector<std::uint32_t>> launched_;      // of calls
   std::vector<bool> all_launched_;                        // of streams
   std::map<PointId, std::uint32_t> given_;                // signals

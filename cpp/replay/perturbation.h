@@ -12,7 +12,6 @@
 #pragma once
 
 #include <cstdint>
-#include <iosfwd>
 #include <memory>
 #include <span>
 #include <string>
@@ -114,13 +113,5 @@ std::vector<std::uint32_t> emptied_rows(const Model& model,
 std::pair<std::vector<std::int64_t>, std::vector<std::int64_t>> moments_of(
     const Model& model, const Perturbation& perturbation, const Perturbed& with,
     const Perturbed& without, std::size_t device);
-
-/// Writes the trace as it was scheduled, as write_what_if() does, with the rows of
-/// insertions after the others, numbered on from the recorded ones. Of the metadata
-/// only members of these names; no path.
-void write_perturbed(const Model& model, const Perturbation& perturbation,
-                     const Perturbed& schedule, const std::string& note,
-                     std::span<const std::string> metadata, std::ostream& out,
-                     const Checkpoint& checkpoint = go_on);
 
 }  // namespace tta::replay

@@ -4,7 +4,7 @@
 //
 // Host threads are sequences of operations; operations launch device work into streams,
 // wait for it, or wait for each other. Plain data: what is written here is scheduled by
-// replay/scheduler.h and written as a trace by replay/write_trace.h.
+// replay/scheduler.h and written as a trace by write/write_trace.h.
 #pragma once
 
 #include <cstdint>

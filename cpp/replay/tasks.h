@@ -15,7 +15,7 @@ namespace tta::replay {
 enum class TaskKind : std::uint8_t { kKernel, kCopy, kMemset };
 
 /// What a copy is to the host. Where the file does not tell the kind of memory, it is
-/// taken for pageable: whether it blocked, its call decides (waits.h).
+/// taken for pageable: whether it blocked, its call decides (sync_calls.h).
 enum class CopyKind : std::uint8_t {
   kNotToHost,        ///< No copy, or one between devices.
   kFromPinned,       ///< Either way: does not block by itself.

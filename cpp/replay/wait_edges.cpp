@@ -14,7 +14,7 @@ void add_waits(Draft& d) {
   const auto& c = d.timeline().columns();
   auto& waits = m.call_waits;
   waits.assign(m.calls.all.size(), 0);
-  for (const auto& w : m.waits) {
+  for (const auto& w : m.sync_calls) {
     if (w.copied) continue;
     waits[w.call] = 1;
     const auto& call = m.calls.all[w.call];

@@ -50,7 +50,7 @@ void add_tasks(Draft& d) {
   auto& m = d.model;
   const auto& c = d.timeline().columns();
   std::vector<char> waits(m.calls.all.size(), 0);
-  for (const auto& w : m.waits) waits[w.call] = 1;
+  for (const auto& w : m.sync_calls) waits[w.call] = 1;
   for (std::size_t s = 0; s < m.tasks.streams.size(); ++s) {
     const Task* before = nullptr;
     for (auto i = m.tasks.first[s]; i < m.tasks.first[s + 1]; ++i) {

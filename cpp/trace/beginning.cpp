@@ -74,7 +74,7 @@ bool is_blank_or_nul(char c) { return is_blank(c) || c == '\0'; }
 
 }  // namespace
 
-void check_beginning(WindowReader& windows, const std::string& path) {
+void check_beginning(TextWindowReader& windows, const std::string& path) {
   const auto fail = [&](const char* kind, const std::string& cause, const char* hint) {
     throw TraceError(kind, path, cause, hint);
   };

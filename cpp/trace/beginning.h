@@ -4,12 +4,12 @@
 
 #include <string>
 
-#include "trace/windows.h"
+#include "trace/text_windows.h"
 
 namespace tta::trace {
 
 /// Skips a byte order mark. Throws TraceError if the text is empty, blank, or begins
 /// like another known kind of file.
-void check_beginning(WindowReader& windows, const std::string& path);
+void check_beginning(TextWindowReader& windows, const std::string& path);
 
 }  // namespace tta::trace

@@ -46,7 +46,7 @@ void Blocks::Worker::parse(Block& block) {
   std::uint64_t done = block.offset;
   try {
     for (std::size_t used = 0; done != end;) {
-      const Window& window = windows.next(used);
+      const TextWindow& window = windows.next(used);
       used = document.walk(window);
       const bool stuck = used == 0 && window.offset + *window.tokens.end == end;
       if (stuck || !document.between_events()) break;

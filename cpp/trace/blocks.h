@@ -26,8 +26,8 @@
 #include "trace/document.h"
 #include "trace/feed.h"
 #include "trace/part.h"
+#include "trace/text_windows.h"
 #include "trace/trace.h"
-#include "trace/windows.h"
 
 namespace tta::trace {
 
@@ -75,7 +75,7 @@ class Blocks {
 
     Trace trace;
     Document document;
-    WindowReader windows;
+    TextWindowReader windows;
     Document::Known known;
     Document::Ids ids;  // in the document, by id in `trace`
   };

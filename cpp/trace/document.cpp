@@ -17,7 +17,7 @@ Document::Document(Trace& trace, const RowFilter& keep, const Limits& limits)
       events_(grammar_, trace.strings, tally_),
       rows_(trace.columns) {}
 
-std::size_t Document::walk(const Window& window) {
+std::size_t Document::walk(const TextWindow& window) {
   window_ = &window;
   grammar_.set_tokens(window.tokens);
   const Place end = window.tokens.end;

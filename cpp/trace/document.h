@@ -16,8 +16,8 @@
 #include "trace/part.h"
 #include "trace/rows.h"
 #include "trace/tally.h"
+#include "trace/text_windows.h"
 #include "trace/trace.h"
-#include "trace/windows.h"
 
 namespace tta::trace {
 
@@ -64,7 +64,7 @@ class Document {
   /// Takes the whole items of a window. Returns how many bytes they are. Throws
   /// Damaged, at the last window also if the text ends too early; a plain TraceError
   /// for what is no trace, or beyond a limit.
-  std::size_t walk(const Window& window);
+  std::size_t walk(const TextWindow& window);
 
   /// Where the walk is, or was when it threw.
   Region region() const;
@@ -94,7 +94,7 @@ class Document {
   }
 
   /// Counts what the windows themselves found odd, when there will be no more of them.
-  void count_oddities(WindowReader& windows);
+  void count_oddities(TextWindowReader& windows);
 
   /// What a thread has handed over before: names and texts of args.
   struct Known {
@@ -186,7 +186,7 @@ class Document {
   bool probing_ = false;
   std::uint64_t lost_at_ = 0;  // as told to probe()
   std::int64_t lost_ = 0;
-  const Window* window_ = nullptr;
+  const TextWindow* window_ = nullptr;
   Place item_ = nullptr;  // the one being read
   StringPool metadata_keys_;
   std::vector<std::size_t> metadata_index_;  // in Trace::metadata, by id in there

@@ -20,7 +20,7 @@ void Document::expect_rows(double fraction) {
   rows_.expect(static_cast<std::size_t>(kSlack * rows / std::max(fraction, 1e-6)));
 }
 
-void Document::count_oddities(WindowReader& windows) {
+void Document::count_oddities(TextWindowReader& windows) {
   windows.use_all();
   const auto add = [&](Oddity oddity, const OddBytes& bytes) {
     if (bytes.count > 0) tally_.count(oddity, {bytes.first, -1}, bytes.count);

@@ -20,7 +20,7 @@
 #include "trace/progress.h"
 #include "trace/recovery.h"
 #include "trace/source.h"
-#include "trace/windows.h"
+#include "trace/text_windows.h"
 
 namespace tta::trace {
 namespace {
@@ -49,7 +49,7 @@ class Walk {
   std::uint64_t run(const std::string& path) {
     std::uint64_t stretch = options_.block_bytes;
     for (;;) {
-      WindowReader windows(feed_, options_.window_bytes, offset_, options_.recover);
+      TextWindowReader windows(feed_, options_.window_bytes, offset_, options_.recover);
       if (offset_ == 0) check_beginning(windows, path);
       const bool ended = in_windows(windows, offset_ + stretch);
       document_.count_oddities(windows);
@@ -77,10 +77,10 @@ class Walk {
 
   // Walks to the end (true), or to a border of events after `most` bytes of the text
   // if there is work for several threads behind it.
-  bool in_windows(WindowReader& windows, std::uint64_t most) {
+  bool in_windows(TextWindowReader& windows, std::uint64_t most) {
     std::size_t used = 0;
     for (;;) {
-      const Window& window = windows.next(used);
+      const TextWindow& window = windows.next(used);
       try {
         used = document_.walk(window);
       } catch (const Damaged& damage) {

@@ -71,7 +71,7 @@ bool may_end_list(std::string_view text, std::size_t at) {
   if (!ends) return c == '\0' && look.at_end();
   // Spares a trial of each list in args: the next event of Kineto is not far.
   // Events of a further list are another matter.
-  std::string_view near = text.substr(at, WindowReader::kLook);
+  std::string_view near = text.substr(at, TextWindowReader::kLook);
   near = near.substr(0, near.find(kList));
   for (std::size_t brace = near.find('{'); brace != near.npos;
        brace = near.find('{', brace + 1)) {
@@ -85,11 +85,11 @@ bool may_end_list(std::string_view text, std::size_t at) {
 // Drops text up to the first place that `is_it(text, place, what is before)` takes;
 // true if there is one. `before` is what stands before the text.
 template <typename IsIt>
-bool drop_to(WindowReader& windows, Before before, IsIt is_it) {
+bool drop_to(TextWindowReader& windows, Before before, IsIt is_it) {
   for (;;) {
     const std::string_view text = windows.peek();
     // Decides only on places after which enough can be seen.
-    const std::size_t hidden = windows.at_end() ? 0 : WindowReader::kLook - 1;
+    const std::size_t hidden = windows.at_end() ? 0 : TextWindowReader::kLook - 1;
     const std::size_t end = text.size() - std::min(text.size(), hidden);
     for (std::size_t at = 0; at < end; ++at) {
       if (is_blank(text[at])) continue;
@@ -104,13 +104,14 @@ bool drop_to(WindowReader& windows, Before before, IsIt is_it) {
   }
 }
 
-void drop_all(WindowReader& windows) {
+void drop_all(TextWindowReader& windows) {
   drop_to(windows, {}, [](std::string_view, std::size_t, Before) { return false; });
 }
 
 }  // namespace
 
-bool Recovery::go_on(const Damaged& damage, WindowReader& windows, Document& document) {
+bool Recovery::go_on(const Damaged& damage, TextWindowReader& windows,
+                     Document& document) {
   using Region = Document::Region;
   const bool first = !document.probing();
   if (first) {
@@ -157,7 +158,7 @@ bool Recovery::charge(const Damaged& damage) {
 }
 
 bool Recovery::find_place(const Damaged& damage, bool first, bool affordable,
-                          WindowReader& windows, Document& document) {
+                          TextWindowReader& windows, Document& document) {
   // What seemed to be the end of the list may have been none: then events follow, but
   // no end of it that could be told from one in the members.
   const bool in_tail = this->in_tail();
@@ -191,7 +192,7 @@ bool Recovery::find_place(const Damaged& damage, bool first, bool affordable,
   return true;
 }
 
-bool Recovery::find_list(const Damaged& damage, WindowReader& windows,
+bool Recovery::find_list(const Damaged& damage, TextWindowReader& windows,
                          Document& document) {
   const auto is_list = [](std::string_view text, std::size_t at, Before) {
     return begins_list(text, at);

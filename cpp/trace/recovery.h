@@ -13,7 +13,7 @@
 #include <optional>
 
 #include "trace/document.h"
-#include "trace/windows.h"
+#include "trace/text_windows.h"
 
 namespace tta::trace {
 
@@ -26,7 +26,7 @@ class Recovery {
   /// Throws TraceError where there is nothing to recover, or if it is too much work:
   /// all failed trials together may read 16 times the text, and 16 MiB, counting each
   /// as 512 bytes at least.
-  bool go_on(const Damaged& damage, WindowReader& windows, Document& document);
+  bool go_on(const Damaged& damage, TextWindowReader& windows, Document& document);
 
  private:
   bool charge(const Damaged& damage);
@@ -36,8 +36,8 @@ class Recovery {
            (region_ == Document::Region::kDone && guessed_list_);
   }
   bool find_place(const Damaged& damage, bool first, bool affordable,
-                  WindowReader& windows, Document& document);
-  bool find_list(const Damaged& damage, WindowReader& windows, Document& document);
+                  TextWindowReader& windows, Document& document);
+  bool find_list(const Damaged& damage, TextWindowReader& windows, Document& document);
 
   std::optional<TraceError> first_;  // about the damage that is being skipped
   std::uint64_t spent_ = 0;          // on trials that failed

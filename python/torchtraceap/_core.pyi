@@ -12,6 +12,7 @@ import numpy.typing
 
 __all__: list[str] = [
     "BalanceRow",
+    "BlockingCall",
     "ChangedStep",
     "Claim",
     "CopyRow",
@@ -27,6 +28,7 @@ __all__: list[str] = [
     "Finding",
     "Frame",
     "Gain",
+    "Gpu",
     "Insertion",
     "KernelCounts",
     "KernelRow",
@@ -65,7 +67,6 @@ __all__: list[str] = [
     "Trace",
     "TraceFacts",
     "Unexplained",
-    "Wait",
     "Warning",
     "WindowRow",
     "WorkTables",
@@ -73,11 +74,11 @@ __all__: list[str] = [
     "built_for_torch",
     "category_names",
     "category_number",
-    "column_docs",
     "edit_kinds",
     "event_kinds",
     "feature_columns",
     "feature_fingerprint",
+    "gpus",
     "judge",
     "load_bytes",
     "load_file",
@@ -204,6 +205,11 @@ class PatternInfo:
     @property
     def estimate(self) -> bool: ...
     @property
+    def family(self) -> str:
+        """
+        What the time is lost to: patterns of one family have one color.
+        """
+    @property
     def name(self) -> str: ...
     @property
     def on_host(self) -> bool:
@@ -252,7 +258,7 @@ class Claim:
     @property
     def idle(self) -> bool: ...
 
-class Wait:
+class BlockingCall:
     """
     A call in which the host waited for a device.
     """
@@ -369,6 +375,36 @@ class RuleContext:
     def devices(self) -> list[int]: ...
     @property
     def span(self) -> tuple[int, int]: ...
+
+class Gpu:
+    """
+    A row of the table of GPUs, see timeline/gpu_table.h.
+    """
+    @property
+    def bandwidth_gb_s(self) -> float: ...
+    @property
+    def clock_ghz(self) -> float: ...
+    @property
+    def compute_capability(self) -> tuple[int, int]: ...
+    @property
+    def driver_name(self) -> str: ...
+    @property
+    def l2_bytes(self) -> int: ...
+    @property
+    def memory_bytes(self) -> int: ...
+    @property
+    def multiprocessors(self) -> int: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def pcie_generation(self) -> int: ...
+    @property
+    def peak_teraflops(self) -> dict[str, float]:
+        """
+        By data type as torch names it, and tf32.
+        """
+    @property
+    def threads_per_multiprocessor(self) -> int: ...
 
 class Threshold:
     """
@@ -645,6 +681,11 @@ class Report:
     @property
     def balance(self) -> list[BalanceRow]: ...
     @property
+    def blocking_calls(self) -> list[BlockingCall]:
+        """
+        Every call in which the host waited for a device, in order of time.
+        """
+    @property
     def findings(self) -> list[Finding]: ...
     @property
     def lists_waits(self) -> bool:
@@ -672,11 +713,6 @@ class Report:
     @property
     def unexplained(self) -> list[Unexplained]: ...
     @property
-    def waits(self) -> list[Wait]:
-        """
-        Every call in which the host waited for a device, in order of time.
-        """
-    @property
     def windows(self) -> list[WindowRow]: ...
 
 class Figure:
@@ -689,7 +725,7 @@ class Figure:
 
 class Stage:
     """
-    One question of the story, see pipeline/story.h.
+    One question of the story, see pipeline/story/story.h.
     """
     @property
     def answer(self) -> str: ...
@@ -708,7 +744,7 @@ class Stage:
 
 class KernelRow:
     """
-    See pipeline/tables.h; nanoseconds.
+    See pipeline/tables/tables.h; nanoseconds.
     """
     @property
     def block_threads(self) -> int | None: ...
@@ -781,7 +817,7 @@ class OperatorRow:
 
 class ThreadRow:
     """
-    See pipeline/tables.h; nanoseconds.
+    See pipeline/tables/tables.h; nanoseconds.
     """
     @property
     def busy_ns(self) -> int: ...
@@ -850,7 +886,7 @@ class OverlapFacts:
 
 class DrawnLane:
     """
-    See pipeline/lane_view.h; nanoseconds.
+    See pipeline/drawing/lane_view.h; nanoseconds.
     """
     @property
     def busy_ns(self) -> int: ...
@@ -958,8 +994,6 @@ class Fidelity:
     @property
     def anchored_ns(self) -> int: ...
     @property
-    def contradicted(self) -> int: ...
-    @property
     def copied_waits_ns(self) -> int: ...
     @property
     def explained_share(self) -> float: ...
@@ -976,8 +1010,6 @@ class Fidelity:
     @property
     def queue_waits(self) -> Recomputed: ...
     @property
-    def queued_before(self) -> int: ...
-    @property
     def refusals(self) -> list[Refusal]: ...
     @property
     def replayable(self) -> bool: ...
@@ -987,8 +1019,6 @@ class Fidelity:
     def span(self) -> ReplayTimes: ...
     @property
     def steps(self) -> list[StepTimes]: ...
-    @property
-    def tasks(self) -> int: ...
     @property
     def unexplained_ns(self) -> int: ...
 
@@ -1046,7 +1076,7 @@ class Outcome:
 
 class Edit:
     """
-    A change asked for, see pipeline/edits.h.
+    A change asked for, see pipeline/pricing/edits.h.
     """
     def __init__(
         self,
@@ -1474,11 +1504,6 @@ def category_number(name: str) -> int | None:
     A category by any of its names; None if there is none of this name.
     """
 
-def column_docs() -> dict[str, str]:
-    """
-    What each column holds.
-    """
-
 def edit_kinds() -> list[tuple[str, str]]:
     """
     Name and meaning of each kind of edit.
@@ -1491,6 +1516,11 @@ def event_kinds() -> list[tuple[str, str]]:
 
 def feature_columns() -> list[FeatureColumn]: ...
 def feature_fingerprint() -> str: ...
+def gpus() -> list[Gpu]:
+    """
+    All of them; those without a name have a bandwidth alone.
+    """
+
 def judge(trace: Trace) -> Quality:
     """
     How far a trace can be trusted, without an analysis.

@@ -4,7 +4,7 @@
 
 pytest loads this file at every start, so it imports little but pytest. What is checked
 is decided in checking/; checks do not raise, but are noted in the test's log, and the
-test fails with all of them when the phase it is in is over (checking/pytest_log.py).
+test fails with all of them when the phase it is in is over (checking/pytest_hooks.py).
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from torchtraceap.base.errors import DryRunError
 from torchtraceap.checking.pytest_hooks import LOG, log_of, not_checked, settle
 
 if TYPE_CHECKING:
-    from torchtraceap.checking.fixtures import NoSyncStalls, TraceChecks
-    from torchtraceap.checking.sync_block import SyncBlock
+    from torchtraceap.checking.sync_block import NoSyncStalls, SyncBlock
+    from torchtraceap.checking.trace_check import TraceChecks
 
 _OURS = os.path.join(os.path.dirname(__file__), "")
 _MARKER = "no_sync_stalls"
@@ -65,7 +65,7 @@ def no_sync_stalls(request: pytest.FixtureRequest) -> NoSyncStalls:
     on one: it checks which operators would wait, and says so.
     """
     _need_torch("no_sync_stalls")
-    from torchtraceap.checking.fixtures import NoSyncStalls
+    from torchtraceap.checking.sync_block import NoSyncStalls
     from torchtraceap.checking.whole_body import asks_for_fixture
 
     item = request.node
@@ -81,7 +81,7 @@ def trace_check(request: pytest.FixtureRequest) -> TraceChecks:
     then ``check.no("graph_break")``, ``check.min_busy(0.8)``,
     ``check.budget("budget.toml")`` and so on. All that fail are reported.
     """
-    from torchtraceap.checking.fixtures import TraceChecks
+    from torchtraceap.checking.trace_check import TraceChecks
 
     return TraceChecks(log_of(request.node), lambda: _need_torch("trace_check()"))
 

@@ -1,47 +1,40 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""judged.py: the assertions of `torchtraceap.dry_run`, without pytest.
-
-launches. Needs no torch.
-"""
+"""judged.py: a dry run, held against what a test asks of it. Loads no torch."""
 
 from __future__ import annotations
 
 import sys
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from traceback import walk_tb
-from typing import TYPE_CHECKING
 
-from torchtraceap.base.arguments import checked_int, checked_names
+from torchtraceap.base.arguments import checked_int
 from torchtraceap.base.errors import DryRunError
 from torchtraceap.base.safe_text import printable
 from torchtraceap.base.source_lines import Line, deepest_user_line
-from torchtraceap.waits.launches import Launches, LaunchVerdict
-from torchtraceap.waits.table import BY_OPERATOR
 from torchtraceap.waits.verdict import (
+    Launches,
     Observation,
-    Stall,
-    SyncStalls,
-    checked_limit,
-    decide,
 )
 from torchtraceap_dryrun.estimate.gpus import Gpu
 from torchtraceap_dryrun.estimate.launches import launches_of
 from torchtraceap_dryrun.record import Op, Record, Sync
-
-if TYPE_CHECKING:
-    from torchtraceap_dryrun.result import Result
+from torchtraceap_dryrun.result import Result
+from torchtraceap_dryrun.wait_places import each_wait
 
 #: How an observation of this kind came about.
 MODE = "dry run: operators that would wait for a GPU"
 
-NOTHING = (
+_NOTHING = (
     "Nothing was checked: the code put nothing on the GPU, which here is that of a dry "
     "run."
 )
-_NOTHING_ELSE = 'To check code for the CPU as if it had a GPU: device="cpu"'
+_NOTHING_ELSE = (
+    "To check it, build the model in the test, on the GPU that torch.cuda has there.\n"
+    'To check code for the CPU as if all its tensors were on a GPU: device="cpu".'
+)
 
 
 @dataclass(frozen=True)
@@ -63,14 +56,14 @@ def observe(record: Record, gpu: Gpu, since: Since) -> Observation:
     entries = record.entries[since.entries :]
     syncs = record.syncs[since.syncs :]
     if not entries and not syncs:
-        return Observation((), _NOTHING_ELSE, NOTHING, MODE)
+        return Observation((), _NOTHING_ELSE, _NOTHING, MODE)
     ended = record.steps - since.step
     # What follows the last step is one, too; all is, if none has ended.
     open_one = max(one.step for one in (*entries, *syncs)) == record.steps
     ops = [entry for entry in entries if isinstance(entry, Op)]
     steps = ended + open_one
     return Observation(
-        tuple(_stall(sync, since.step) for sync in syncs),
+        tuple(each_wait(syncs, since.step)),
         scope=_scope(syncs, record, gpu),
         mode=MODE,
         steps=steps,
@@ -87,24 +80,6 @@ def cannot_be_run(error: DryRunError) -> Observation:
     line = deepest_user_line(lines[::-1])
     where = f"{printable(str(line))}: " if line else ""
     return Observation((), "", f"{where}it cannot be told: {error}", MODE)
-
-
-def _stall(sync: Sync, first: int) -> Stall:
-    row = BY_OPERATOR.get(sync.api)
-    return Stall(
-        line=sync.line,
-        operator=sync.api,
-        count=1,
-        wasted_us=None,
-        what=row.what if row else "the CPU waits for the GPU",
-        advice=row.instead if row else "leave it out of the loop",
-        names=row.names if row else (),
-        step=sync.step - first,
-        guessed=sync.value == "guessed",
-        inner=sync.inner,
-        module=sync.module,
-        written=sync.written,
-    )
 
 
 def _launches(ops: Sequence[Op], gpu: Gpu, first: int, steps: int) -> Launches:
@@ -136,36 +111,7 @@ def _scope(syncs: Sequence[Sync], record: Record, gpu: Gpu) -> str:
     return "\n".join(lines)
 
 
-def assert_no_sync(
-    run: Result,
-    after_step: int,
-    *,
-    allow: Iterable[str],
-    max_count: int | None,
-    max_per_step: int | None,
-) -> None:
-    """See `DryRun.assert_no_sync`."""
-    __tracebackhide__ = True
-    verdict = decide(
-        _after(run, after_step),
-        max_count=checked_limit("max_count", max_count),
-        max_per_step=checked_limit("max_per_step", max_per_step),
-        allow=checked_names("allow", allow),
-    )
-    if not verdict.ok:
-        raise SyncStalls(verdict.message)
-
-
-def assert_launches(run: Result, after_step: int, max_per_step: int) -> None:
-    """See `DryRun.assert_launches`."""
-    __tracebackhide__ = True
-    limit = checked_int("max_per_step", max_per_step, 0, sys.maxsize)
-    found = LaunchVerdict(_after(run, after_step).launches, limit)
-    if not found.ok:
-        raise AssertionError(found.message)
-
-
-def _after(run: Result, step: int) -> Observation:
+def after(run: Result, step: int) -> Observation:
     """Return what a run shows after some of its steps."""
     __tracebackhide__ = True
     step = checked_int("after_step", step, 0, sys.maxsize)

@@ -4,10 +4,19 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from torchtraceap.base.arguments import checked_int, checked_names
 from torchtraceap.base.files import write_whole
+from torchtraceap.waits.verdict import (
+    LaunchVerdict,
+    SyncStalls,
+    checked_limit,
+    decide,
+)
+from torchtraceap_dryrun.judged import after
 from torchtraceap_dryrun.result import Result
 from torchtraceap_dryrun.result_views import result_form, result_text
 
@@ -78,15 +87,14 @@ class Outcome(Result):
             ValueError: Nothing follows that step.
         """
         __tracebackhide__ = True
-        from torchtraceap_dryrun.judged import assert_no_sync
-
-        assert_no_sync(
-            self,
-            after_step,
-            allow=allow,
-            max_count=max_count,
-            max_per_step=max_per_step,
+        verdict = decide(
+            after(self, after_step),
+            max_count=checked_limit("max_count", max_count),
+            max_per_step=checked_limit("max_per_step", max_per_step),
+            allow=checked_names("allow", allow),
         )
+        if not verdict.ok:
+            raise SyncStalls(verdict.message)
 
     def assert_launches(self, *, max_per_step: int, after_step: int = 0) -> None:
         """Raise AssertionError if a step would launch more kernels than so many.
@@ -100,6 +108,7 @@ class Outcome(Result):
             ValueError: Nothing follows that step.
         """
         __tracebackhide__ = True
-        from torchtraceap_dryrun.judged import assert_launches
-
-        assert_launches(self, after_step, max_per_step)
+        limit = checked_int("max_per_step", max_per_step, 0, sys.maxsize)
+        found = LaunchVerdict(after(self, after_step).launches, limit)
+        if not found.ok:
+            raise AssertionError(found.message)

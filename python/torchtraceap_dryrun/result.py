@@ -14,11 +14,12 @@ from typing import TypeVar
 
 from torchtraceap.base.source_lines import Line
 from torchtraceap.base.units import counted
+from torchtraceap.waits.wait import Wait
 from torchtraceap_dryrun.estimate.gpus import Gpu
 from torchtraceap_dryrun.estimate.kernel_time import copy_us, kernel_us
 from torchtraceap_dryrun.estimate.launches import launches_of
 from torchtraceap_dryrun.record import Op, Record, Sync
-from torchtraceap_dryrun.wait_places import Wait, waits_of
+from torchtraceap_dryrun.wait_places import waits_of
 
 
 @dataclass(frozen=True)

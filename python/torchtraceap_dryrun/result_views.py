@@ -4,19 +4,17 @@ and for programs: docs/dryrun.md lists the fields."""
 
 from __future__ import annotations
 
-import linecache
 from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
 from torchtraceap.base.safe_text import printable
-from torchtraceap.base.source_lines import Line
 from torchtraceap.base.text_table import align, wrapped
 from torchtraceap.base.units import bytes_text, counted, time_text
 from torchtraceap.views.json_form import location_form
+from torchtraceap.waits.wait import Wait, explain
 from torchtraceap_dryrun.record import CANNOT_KNOW, INTERRUPTED
 from torchtraceap_dryrun.result import Result, Totals
-from torchtraceap_dryrun.wait_places import Wait
 
 #: Of the form: grows when a field changes its meaning.
 SCHEMA_VERSION = 1
@@ -67,8 +65,8 @@ def _wait_form(wait: Wait) -> dict[str, Any]:
         "phase": wait.phase,
         "count": wait.count,
         "steps": wait.steps,
-        "why": wait.row.why,
-        "advice": wait.row.instead,
+        "why": wait.cause.why,
+        "advice": wait.cause.instead,
     }
 
 
@@ -142,14 +140,14 @@ def _waits(result: Result) -> Iterator[str]:
     yield "The host would wait for the GPU here:"
     explained: set[str] = set()
     for wait in waits[:_MOST_WAITS]:
-        yield f"  {wait_text(wait)}"
-        yield from (f"      {line}" for line in wait_details(wait, explained))
+        yield f"  {_wait_text(wait)}"
+        yield from (f"      {line}" for line in explain(wait, explained))
     if rest := waits[_MOST_WAITS:]:
         count = sum(wait.count for wait in rest)
         yield f"  and {count:,} waits at {len(rest):,} more places"
 
 
-def wait_text(wait: Wait) -> str:
+def _wait_text(wait: Wait) -> str:
     """Return a wait in one line: where, by what, how often."""
     place = printable(str(wait.line)) if wait.line else _NO_LINE
     often = f"×{wait.count:,}"
@@ -161,23 +159,6 @@ def wait_text(wait: Wait) -> str:
         often += " (value guessed)"
     part = "" if wait.phase == "forward" else f" in {wait.phase}"
     return f"{place}  {printable(wait.head)}{part}  {often}"
-
-
-def wait_details(wait: Wait, explained: set[str]) -> Iterator[str]:
-    """Yield the line of code, which library waits, and, once for each kind, why and
-    what to do instead."""
-    if wait.line is not None and (code := _code(wait.line)):
-        yield f"> {code}"
-    if wait.inner is not None:
-        yield f"in {printable(str(wait.inner))} ({printable(wait.inner.function)})"
-    if wait.row.written not in explained:
-        explained.add(wait.row.written)
-        yield wait.row.what
-        yield f"instead: {wait.row.instead}"
-
-
-def _code(line: Line) -> str:
-    return printable(linecache.getline(line.file, line.line).strip())
 
 
 def _tables(result: Result) -> Iterator[str]:

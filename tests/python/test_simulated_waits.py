@@ -235,12 +235,12 @@ def test_all_waits_of_a_dry_run_are_in_its_report() -> None:
 
 
 def test_each_wait_of_the_table_has_its_kind() -> None:
-    from torchtraceap.waits.table import BY_OPERATOR, SUBTYPES, kind_of
+    from torchtraceap.waits.table import BY_OPERATOR, KINDS
 
     (own,) = (p for p in _core.patterns() if p.name == "sync_stall")
-    assert set(SUBTYPES) == set(own.subtypes)
-    kinds = {api: kind_of(api) for api in BY_OPERATOR}
-    assert set(kinds.values()) == set(SUBTYPES)
+    assert [kind.name for kind in KINDS] == own.subtypes
+    kinds = {api: row.kind.name for api, row in BY_OPERATOR.items()}
+    assert set(kinds.values()) == set(own.subtypes)
     assert kinds["aten::nonzero"] == "data_dependent_shape"
     assert kinds["Tensor.cpu"] == "blocking_copy"
     assert kinds["torch.distributed.barrier"] == "explicit"

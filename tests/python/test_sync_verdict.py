@@ -9,18 +9,21 @@ import pytest
 
 from torchtraceap.base.source_lines import Line
 from torchtraceap.checking.sync_check import SyncCheck
-from torchtraceap.waits.verdict import Observation, Stall, decide
+from torchtraceap.waits.table import BY_OPERATOR
+from torchtraceap.waits.verdict import Observation, decide
+from torchtraceap.waits.wait import Wait
+
+API = "aten::nonzero"
+CAUSE = BY_OPERATOR[API]
 
 
-def stall(
-    line: int = 1, count: int = 1, wasted_us: float | None = None, **more: Any
-) -> Stall:
+def wait(line: int = 1, count: int = 1, us: float | None = None) -> Wait:
     where = Line("/home/me/train.py", line, "step")
-    return Stall(where, "aten::nonzero", count, wasted_us, "what", "advice", **more)
+    return Wait(where, API, CAUSE, {0: count}, us)
 
 
-def passes(*stalls: Stall, **options: Any) -> bool:
-    return decide(Observation(stalls, "scope"), **options).ok
+def passes(*waits: Wait, **options: Any) -> bool:
+    return decide(Observation(waits, "scope"), **options).ok
 
 
 # --- The decision, without torch and pytest --------------------------------------
@@ -28,18 +31,18 @@ def passes(*stalls: Stall, **options: Any) -> bool:
 
 def test_nothing_passes_and_something_does_not() -> None:
     assert passes()
-    assert not passes(stall())
+    assert not passes(wait())
 
 
 def test_max_count_counts_calls_not_places() -> None:
-    assert passes(stall(1, count=2), stall(2), max_count=3)
-    assert not passes(stall(1, count=2), stall(2), max_count=2)
+    assert passes(wait(1, count=2), wait(2), max_count=3)
+    assert not passes(wait(1, count=2), wait(2), max_count=2)
 
 
 def test_over_us_is_of_each_wait_and_needs_times() -> None:
-    assert passes(*[stall(wasted_us=49.9)] * 9, over_us=50.0)
-    assert not passes(stall(wasted_us=50.0), over_us=50.0)
-    assert not passes(stall(wasted_us=None), over_us=1e9)
+    assert passes(*[wait(us=49.9)] * 9, over_us=50.0)
+    assert not passes(wait(us=50.0), over_us=50.0)
+    assert not passes(wait(us=None), over_us=1e9)
 
 
 @pytest.mark.parametrize(
@@ -48,7 +51,7 @@ def test_over_us_is_of_each_wait_and_needs_times() -> None:
         "nonzero",
         "aten::nonzero",
         "aten::non*",
-        "kind",
+        "data_dependent_shape",
         "train.py",
         "train.py:88",
         "/home/me/train.py:88",
@@ -56,25 +59,25 @@ def test_over_us_is_of_each_wait_and_needs_times() -> None:
     ],
 )
 def test_allow(allowed: str) -> None:
-    assert passes(stall(88, names=("kind",)), allow=[allowed])
+    assert passes(wait(88), allow=[allowed])
 
 
 @pytest.mark.parametrize("not_allowed", ["rain.py", "train.py:8", "non", ""])
 def test_allow_takes_whole_names(not_allowed: str) -> None:
-    assert not passes(stall(88), allow=[not_allowed])
+    assert not passes(wait(88), allow=[not_allowed])
 
 
 def test_message() -> None:
-    long = (stall(9, 1, 80), stall(9, 1, 1e3), stall(9, 1, 10))
-    stalls = (stall(7, 2), *long, stall(3, names=("fine",)))
-    verdict = decide(Observation(stalls, "What was checked."), allow=["fine"])
+    long = (wait(9, 1, 80), wait(9, 1, 1e3), wait(9, 1, 10))
+    waits = (wait(7, 2), *long, wait(3))
+    verdict = decide(Observation(waits, "What was checked."), allow=["train.py:3"])
     assert verdict.message.splitlines() == [
         "/home/me/train.py:9: asking for a size (aten::nonzero) and 1 more wait for "
         "the GPU (max_count=0)",
         "  /home/me/train.py:9  asking for a size (aten::nonzero)  ×2, 1,080 µs "
         "blocked",
-        "      what",
-        "      instead: advice",
+        f"      {CAUSE.what}",
+        f"      instead: {CAUSE.instead}",
         "  /home/me/train.py:7  asking for a size (aten::nonzero)  ×2",
         "  and 2 that are allowed or shorter than over_us",
         "What was checked.",

@@ -12,5 +12,6 @@ ITEM = "aten::_local_scalar_dense"
 
 def head(written: str, api: str = ITEM) -> str:
     """Return what stands for a place where something was written: before 3.11, Python
-    does not tell what it was."""
-    return f"{written} ({api})" if sys.version_info >= (3, 11) else head_of(api)
+    does not tell who asks whether something is true."""
+    known = sys.version_info >= (3, 11) or not written.startswith("`")
+    return f"{written} ({api})" if known else head_of(api)

@@ -10,8 +10,8 @@
 
 #include "patterns/comm_on_host.h"
 #include "patterns/communication.h"
-#include "patterns/late_ranks.h"
 #include "patterns/rule.h"
+#include "patterns/rules/comm_exposed/late_ranks.h"
 
 namespace tta::patterns {
 namespace comm_exposed {

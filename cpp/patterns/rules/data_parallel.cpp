@@ -16,9 +16,9 @@
 #include <string_view>
 #include <utility>
 
-#include "patterns/ddp_buffers.h"
 #include "patterns/marks.h"
 #include "patterns/rule.h"
+#include "patterns/rules/data_parallel/ddp_buffers.h"
 
 namespace tta::patterns {
 namespace data_parallel {

@@ -14,7 +14,7 @@
 #include "patterns/fed_devices.h"
 #include "patterns/frame_costs.h"
 #include "patterns/marks.h"
-#include "patterns/worker_starts.h"
+#include "patterns/rules/dataloader_bound/worker_starts.h"
 #include "timeline/median.h"
 
 namespace tta::patterns {

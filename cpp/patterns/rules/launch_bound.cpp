@@ -6,10 +6,10 @@
 #include <array>
 #include <map>
 
-#include "patterns/decoding.h"
 #include "patterns/dispatching.h"
 #include "patterns/launched.h"
 #include "patterns/python_gaps.h"
+#include "patterns/rules/launch_bound/decoding.h"
 #include "timeline/median.h"
 
 namespace tta::patterns {

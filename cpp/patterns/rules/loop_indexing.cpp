@@ -3,16 +3,16 @@
 //
 // Each pass calls a few operators on a little data, so the calls are what takes time:
 // a device idles meanwhile, and of a trace without device work it is the time spent on
-// calling. patterns/loops.h tells what counts as a loop.
+// calling. patterns/rules/loop_indexing/loops.h tells what counts as a loop.
 #include <algorithm>
 #include <array>
 #include <map>
 
 #include "patterns/host_ops.h"
 #include "patterns/launched.h"
-#include "patterns/loops.h"
 #include "patterns/marks.h"
 #include "patterns/rule.h"
+#include "patterns/rules/loop_indexing/loops.h"
 
 namespace tta::patterns {
 namespace loop_indexing {

@@ -26,11 +26,11 @@
 #include <unordered_set>
 
 #include "patterns/attention.h"
-#include "patterns/device_peaks.h"
 #include "patterns/excess.h"
 #include "patterns/matrix_kernels.h"
-#include "patterns/product_rates.h"
 #include "patterns/rule.h"
+#include "patterns/rules/misaligned_gemm/product_rates.h"
+#include "timeline/gpu_table.h"
 
 namespace tta::patterns {
 namespace misaligned_gemm {
@@ -136,9 +136,10 @@ std::vector<Claim> propose(const Context& context) {
   const auto in_attentions = products_of_attentions(context);
   for (std::size_t i = 0; i < t.devices.size(); ++i) {
     const auto* device = t.properties_of(t.devices[i].device);
+    const auto* gpu = device == nullptr ? nullptr : timeline::gpu_of(device->name);
+    // GB/s are bytes a nanosecond.
     const auto bandwidth =
-        device == nullptr ? 0
-                          : context.limits[kBandwidth] * memory_bandwidth(device->name);
+        gpu == nullptr ? 0 : context.limits[kBandwidth] * gpu->bandwidth_gb_s;
     for (auto& [type, group] : collect(context, sole.of(i), in_attentions)) {
       group.aligned.settle(context.limits[kMinPeers]);
       for (const auto& gemm : group.misaligned) {

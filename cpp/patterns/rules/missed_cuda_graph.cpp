@@ -14,7 +14,7 @@
 #include "patterns/dispatching.h"
 #include "patterns/fed_devices.h"
 #include "patterns/marks.h"
-#include "patterns/stretches.h"
+#include "patterns/rules/missed_cuda_graph/stretches.h"
 #include "patterns/warm_up.h"
 
 namespace tta::patterns {

@@ -10,7 +10,7 @@
 #include <array>
 #include <string_view>
 
-#include "patterns/loading.h"
+#include "patterns/rules/recompile_or_lazy_load/loading.h"
 
 namespace tta::patterns {
 namespace recompile_or_lazy_load {

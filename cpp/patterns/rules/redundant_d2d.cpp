@@ -13,8 +13,8 @@
 #include <array>
 #include <optional>
 
-#include "patterns/device_copies.h"
 #include "patterns/marks.h"
+#include "patterns/rules/redundant_d2d/device_copies.h"
 #include "timeline/queue_facts.h"
 
 namespace tta::patterns {

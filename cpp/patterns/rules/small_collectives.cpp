@@ -21,11 +21,11 @@
 #include <algorithm>
 #include <array>
 
-#include "patterns/collective_runs.h"
 #include "patterns/communication.h"
 #include "patterns/launched.h"
 #include "patterns/marks.h"
 #include "patterns/rule.h"
+#include "patterns/rules/small_collectives/collective_runs.h"
 #include "timeline/median.h"
 
 namespace tta::patterns {

@@ -16,7 +16,7 @@
 
 #include "patterns/excess.h"
 #include "patterns/fed_devices.h"
-#include "patterns/uneven_kernels.h"
+#include "patterns/rules/step_outlier/uneven_kernels.h"
 #include "patterns/warm_up.h"
 #include "timeline/median.h"
 

@@ -12,11 +12,11 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "patterns/blocking_calls.h"
 #include "patterns/copies.h"
-#include "patterns/drains.h"
 #include "patterns/marks.h"
 #include "patterns/rule.h"
-#include "patterns/waits.h"
+#include "patterns/rules/sync_stall/drains.h"
 
 namespace tta::patterns {
 namespace sync_stall {
@@ -201,8 +201,8 @@ std::string describe(const Context& context, const Finding& f) {
 }  // namespace
 }  // namespace sync_stall
 
-std::vector<Wait> list_waits(const timeline::Timeline& t) {
-  std::vector<Wait> out;
+std::vector<BlockingCall> blocking_calls(const timeline::Timeline& t) {
+  std::vector<BlockingCall> out;
   std::vector<std::uint32_t> rows;
   for (const auto& thread : t.waits) {
     for (const auto& wait : thread.waits) {
@@ -214,8 +214,9 @@ std::vector<Wait> list_waits(const timeline::Timeline& t) {
                      owner == kNoRow ? "" : std::string(t.trace->name(owner))});
     }
   }
-  std::stable_sort(out.begin(), out.end(),
-                   [](const Wait& a, const Wait& b) { return a.begin < b.begin; });
+  std::stable_sort(
+      out.begin(), out.end(),
+      [](const BlockingCall& a, const BlockingCall& b) { return a.begin < b.begin; });
   for (const auto& wait : out) rows.push_back(wait.row);
   auto frames = timeline::user_frames(t, rows);
   for (std::size_t i = 0; i < out.size(); ++i) out[i].location = std::move(frames[i]);

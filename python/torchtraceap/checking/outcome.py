@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from torchtraceap.base.errors import DryRunError
-from torchtraceap.checking.sync_recorder import Device
+from torchtraceap.checking.device import Device
 from torchtraceap.checking.whole_body import NAME
-from torchtraceap.waits.launches import LaunchVerdict
-from torchtraceap.waits.verdict import Verdict, decide
+from torchtraceap.waits.verdict import LaunchVerdict, Verdict, decide
 from torchtraceap_dryrun.judged import cannot_be_run
 
 #: What becomes of a test one of whose checks could not be made.
 Unknown = Literal["fail", "skip", "pass"]
 UNKNOWN: tuple[Unknown, ...] = ("fail", "skip", "pass")
+Status = Literal["passed", "failed", "unknown"]
 #: Of the names of properties.
 PREFIX = "torchtraceap."
 
@@ -36,7 +36,7 @@ class Outcome:
 
     check: str  # The fixture, and what was called of it if it has several checks.
     mode: str  # How it was made: "" if it was not.
-    status: Literal["passed", "failed", "unknown"]
+    status: Status
     headline: str  # One line, the worst place first.
     places: tuple[str, ...] = ()  # A line each.
     details: tuple[str, ...] = ()  # What else a reader of a failure wants to know.
@@ -64,15 +64,18 @@ class Outcome:
         return self.status == "unknown" and self.unknown == "skip"
 
 
+def _status(verdict: Verdict | LaunchVerdict) -> Status:
+    if not verdict.told:
+        return "unknown"
+    return "passed" if verdict.ok else "failed"
+
+
 def of_verdict(verdict: Verdict, unknown: Unknown) -> Outcome:
     """Put a verdict on waits for the GPU into these words."""
-    status: Literal["passed", "failed", "unknown"] = "unknown"
-    if verdict.told:
-        status = "passed" if verdict.ok else "failed"
     return Outcome(
         NAME,
         verdict.observation.mode,
-        status,
+        _status(verdict),
         verdict.headline,
         places=verdict.places,
         details=verdict.details,
@@ -90,14 +93,10 @@ def of_dry_run_error(error: DryRunError, unknown: Unknown) -> Outcome:
 
 def of_launches(verdict: LaunchVerdict, mode: str, unknown: Unknown) -> Outcome:
     """Put a verdict on launches into these words."""
-    status: Literal["passed", "failed", "unknown"] = "unknown"
-    if verdict.told:
-        status = "passed" if verdict.ok else "failed"
-    check = f"{NAME} assert_launches({verdict.max_per_step})"
     return Outcome(
-        check,
+        f"{NAME} assert_launches({verdict.max_per_step})",
         mode,
-        status,
+        _status(verdict),
         verdict.headline,
         details=verdict.details,
         unknown=unknown,

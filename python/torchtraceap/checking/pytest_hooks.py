@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""pytest_hooks.py: what pytest says of all tests together: how they are checked, and
-which checks could not be made. A plugin of its own; pytest_plugin.py registers it.
+"""pytest_hooks.py: the dry run that a test is in, from before its fixtures to after
+them; what fails a test whose checks failed; and what pytest says of all tests together.
 
-GPU, from before its fixtures to after them. A plugin of its own; pytest_plugin.py
-registers it. Loads torch for such tests only.
+A plugin of its own, which pytest_plugin.py registers: its hooks are wrapped around
+those. Loads torch only for tests that are checked.
 """
 
 from __future__ import annotations
@@ -17,13 +17,21 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from torchtraceap.base.errors import DryRunError, DryRunUnderWay
-from torchtraceap.checking import dry_stage, whole_body
-from torchtraceap.checking.sync_recorder import DEVICES, Device, checked_device
+from torchtraceap.checking import whole_body
+from torchtraceap.checking.device import (
+    DEVICES,
+    Device,
+    begin_stage,
+    checked_device,
+    end_stage,
+    resolved,
+    stage,
+    suspended,
+)
 
 if TYPE_CHECKING:
-    import pytest
-
     from torchtraceap.checking.outcome import CheckLog
+    from torchtraceap_dryrun.dry_run import DryRun
 
 LOG: pytest.StashKey[CheckLog | None] = pytest.StashKey()
 
@@ -42,11 +50,9 @@ def log_of(item: pytest.Item) -> CheckLog:
 
 def not_checked(item: pytest.Item, error: DryRunError) -> str | None:
     """Note that a test cannot be run dry, and return that; None: it is not run dry."""
-    from torchtraceap.checking import dry_stage
-
     log = item.stash[LOG]
     if log is None or error not in log.explained:
-        if dry_stage.current() is None or isinstance(error, DryRunUnderWay):
+        if stage() is None or isinstance(error, DryRunUnderWay):
             return None
         from torchtraceap.checking.outcome import of_dry_run_error
 
@@ -69,7 +75,7 @@ def settle(item: pytest.Item) -> None:
         pytest.skip(skip_text(skips))
 
 
-_STAGE: pytest.StashKey[dry_stage.DryStage] = pytest.StashKey()
+_STAGE: pytest.StashKey[DryRun | None] = pytest.StashKey()
 _ON_ERROR = (
     "This test ran dry, as there is no GPU here: torch.cuda had one, and of what is on "
     "it only\nsmall tensors have values, some of them guessed. To run it on the CPU: "
@@ -82,8 +88,7 @@ def add_options(parser: pytest.Parser) -> None:
     what = (
         "what no_sync_stalls checks on, where a test does not say so itself: cuda "
         "(real waits), dry (as if on a GPU), cpu (all tensors are taken to be on a "
-        "GPU), auto (cuda where there is a GPU, else dry, or cpu for code that puts "
-        "nothing on the dry run's GPU). Default: auto"
+        "GPU), auto (cuda where there is a GPU, else dry). Default: auto"
     )
     group = parser.getgroup("torchtraceap")
     group.addoption("--traceap-device", choices=DEVICES, help=what)
@@ -103,10 +108,10 @@ def device_of(config: pytest.Config) -> Device:
 def pytest_runtest_setup(item: pytest.Item) -> Generator[None, Any, Any]:
     """Begin before the first fixture, and before other plugins prepare the test."""
     if _is_dry(item):
-        item.stash[_STAGE] = stage = dry_stage.DryStage()
-        # Should pytest be interrupted, no teardown follows.
-        item.config.add_cleanup(stage.end)
-        stage.begin()
+        item.stash[_STAGE] = run = begin_stage()
+        if run is not None:
+            # Should pytest be interrupted, no teardown follows.
+            item.config.add_cleanup(end_stage)
     return (yield)
 
 
@@ -116,8 +121,9 @@ def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, Any, Any]:
     try:
         return (yield)
     finally:
-        if (stage := item.stash.get(_STAGE, None)) is not None:
-            stage.end()
+        if item.stash.get(_STAGE, None) is not None:
+            end_stage()
+            item.stash[_STAGE] = None  # Nor is its record needed any more.
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -129,20 +135,20 @@ def pytest_fixture_setup(
         return (yield)
     request.addfinalizer(_resume)  # the last of its finalizers to run
     try:
-        with dry_stage.suspended():
+        with suspended():
             return (yield)
     finally:
         request.addfinalizer(_suspend)  # the first
 
 
 def _suspend() -> None:
-    if (stage := dry_stage.current()) is not None:
-        stage.suspend()
+    if (run := stage()) is not None:
+        run.suspend()
 
 
 def _resume() -> None:
-    if (stage := dry_stage.current()) is not None:
-        stage.resume()
+    if (run := stage()) is not None:
+        run.resume()
 
 
 @pytest.hookimpl(wrapper=True)
@@ -151,11 +157,11 @@ def pytest_runtest_makereport(
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Say of an error of the test's own that it ran dry."""
     report = yield
-    stage = item.stash.get(_STAGE, None)
+    run = item.stash.get(_STAGE, None)
     own = call.excinfo is not None and not call.excinfo.errisinstance(
         pytest.fail.Exception
     )
-    if report.failed and own and stage is not None and stage.used:
+    if report.failed and own and run is not None and run.record.entries:
         report.sections.append(("torchtraceap", _ON_ERROR))
     return report
 
@@ -174,12 +180,11 @@ def _is_dry(item: pytest.Item) -> bool:
     try:
         device = checked_device((options or {}).get("device"))
     except ValueError:
-        return False
-    return dry_stage.wants_stage(device or device_of(item.config))
+        return False  # The same.
+    return resolved(device or device_of(item.config)) == "dry"
 
 
-_FIXTURES = {"no_sync_stalls", "trace_check"}
-_MARKER = "no_sync_stalls"
+_FIXTURES = {whole_body.NAME, "trace_check"}
 _LOOKS = {
     "cuda": "looks for calls that blocked the CPU",
     "dry": "runs tests dry, and looks for operators that would wait for one",
@@ -193,7 +198,7 @@ def pytest_report_collectionfinish(
     """Say in which mode checks run, if any of the tests has one."""
     number = sum(
         not _FIXTURES.isdisjoint(getattr(item, "fixturenames", ()))
-        or item.get_closest_marker(_MARKER) is not None
+        or item.get_closest_marker(whole_body.NAME) is not None
         for item in items
     )
     if not number:

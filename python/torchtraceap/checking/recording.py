@@ -1,22 +1,35 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""recording.py: records a block of code with torch's profiler, for `trace_check`."""
+"""recording.py: records a block of code with torch's profiler, for both fixtures."""
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 from torchtraceap.analysis import analyze
+from torchtraceap.base.arguments import checked_int
 from torchtraceap.profiling import turn
 from torchtraceap.report import Report
 
 if TYPE_CHECKING:
-    from torchtraceap.profiling.recorder import Recorder
+    from torchtraceap.profiling.recorder import Recorder  # defined with torch
+
+
+class RecordingLostError(RuntimeError):
+    """The code under test ended the recording."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "nothing was recorded: the code under test uses torch's profiler itself, "
+            "and only one can run at a time. Take one of the two out."
+        )
 
 
 class Recording:
     """Records from `start`, or from the end of the warm-up, to `stop`.
 
     Args:
+        fixture: Which of the fixtures asks.
         warmup: How many calls of `step` come before the recording; the last iteration
             of them also warms the profiler up.
         stacks: Record Python's stacks, which findings have their lines from.
@@ -24,10 +37,9 @@ class Recording:
     `start` loads torch, and raises RuntimeError if a profiler is running already.
     """
 
-    def __init__(self, *, warmup: int = 0, stacks: bool = True) -> None:
-        if isinstance(warmup, bool) or not isinstance(warmup, int) or warmup < 0:
-            raise ValueError(f"warmup must be a number from 0 on, but is {warmup!r}")
-        self._warmup = warmup
+    def __init__(self, fixture: str, *, warmup: int = 0, stacks: bool = True) -> None:
+        self._fixture = fixture
+        self._warmup = checked_int("warmup", warmup, 0, sys.maxsize)
         self._stacks = stacks
         self._steps = 0
         self._recorder: Recorder | None = None  # None once it was taken away
@@ -38,6 +50,11 @@ class Recording:
     def missing_steps(self) -> int:
         """How many calls of `step` the warm-up still waits for."""
         return max(0, self._warmup - self._steps)
+
+    @property
+    def profiler(self) -> Any:
+        """Torch's; None if it was taken away."""
+        return self._recorder and self._recorder.profiler
 
     def start(self) -> None:
         __tracebackhide__ = True
@@ -97,8 +114,8 @@ class Recording:
     def stop(self, **options: Any) -> Report:
         """End, and analyse with these options of ``analyze``.
 
-        Raises ValueError if the warm-up was not over, RuntimeError if another profiler
-        ended this one, and what analysing raises.
+        Raises ValueError if the warm-up was not over, RecordingLostError if another
+        profiler ended this one, and what analysing raises.
         """
         __tracebackhide__ = True
         import torch
@@ -113,13 +130,9 @@ class Recording:
                 f"nothing was recorded: the block ended {self.missing_steps} calls of "
                 "step() before the end of warmup"
             )
-        recorder = self._recorder
-        if recorder is None or live.is_lost(recorder.profiler):
-            raise RuntimeError(
-                "nothing was recorded: the code under test uses torch's profiler "
-                "itself, and only one can run at a time. Take one of the two out."
-            )
-        report: Report = analyze(recorder.profiler, **options)
+        if self.profiler is None or live.is_lost(self.profiler):
+            raise RecordingLostError
+        report: Report = analyze(self.profiler, **options)
         return report
 
     def _take_turn(self) -> None:
@@ -129,7 +142,7 @@ class Recording:
         except RuntimeError:
             raise RuntimeError(
                 "a profiler is running already, and only one can run at a time: "
-                "use trace_check outside of it"
+                f"use {self._fixture} outside of it"
             ) from None
 
     def _let_go(self) -> None:

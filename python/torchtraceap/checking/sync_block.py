@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""sync_block.py: SyncCheck as the fixture `no_sync_stalls` offers it to a test."""
+"""sync_block.py: SyncCheck as the fixture and marker `no_sync_stalls` offer it."""
 
 from __future__ import annotations
 
@@ -18,14 +18,18 @@ from torchtraceap.checking.outcome import (
     of_launches,
     of_verdict,
 )
-from torchtraceap.checking.sync_check import (
-    OPTIONS,
-    SyncCheck,
-    checked_launches,
-)
+from torchtraceap.checking.sync_check import OPTIONS, SyncCheck, checked_launches
 from torchtraceap.checking.whole_body import NAME
-from torchtraceap.waits.launches import LaunchVerdict
-from torchtraceap.waits.verdict import SyncStalls, Verdict
+from torchtraceap.waits.verdict import LaunchVerdict, SyncStalls, Verdict
+
+_NO_WITH = (
+    "no_sync_stalls() was called, but watches nothing: write `with no_sync_stalls():`"
+)
+_UNUSED = (
+    "the test asks for no_sync_stalls, but watches nothing with it: write "
+    "`with no_sync_stalls():` around the code, or mark the whole test with "
+    "@pytest.mark.no_sync_stalls"
+)
 
 
 class SyncBlock:
@@ -114,6 +118,44 @@ class SyncBlock:
             self._judge_launches()
             if error is not None:
                 self._log.explained.append(error)
+
+
+class NoSyncStalls:
+    """What the fixture is: call it for a block; `step` ends an iteration in it.
+
+    If `must_be_used`, the test fails where it does neither.
+    """
+
+    def __init__(self, log: CheckLog, must_be_used: bool = False) -> None:
+        self._log = log
+        if must_be_used:
+            log.announce(self, Outcome(NAME, "", "failed", _UNUSED))
+
+    def __call__(self, **options: Any) -> SyncBlock:
+        """Return a block with these options of SyncCheck, and ``unknown``."""
+        __tracebackhide__ = True
+        self._log.begun(self)
+        block = SyncBlock(self._log, **options)
+        self._log.announce(block, Outcome(NAME, "", "failed", _NO_WITH))
+        return block
+
+    def step(self) -> None:
+        """End an iteration of the code being watched, as `SyncCheck.step` does: for
+        tests that are watched as a whole, by their marker."""
+        __tracebackhide__ = True
+        self._log.watched("step() ends an iteration").step()
+
+    def assert_launches(self, *, max_per_step: int) -> None:
+        """Fail the test if a step launches more kernels than so many, as
+        `SyncCheck.assert_launches` does: for tests that are watched as a whole."""
+        __tracebackhide__ = True
+        watched = self._log.watched("assert_launches() counts the kernels")
+        if not isinstance(watched, SyncBlock):
+            raise RuntimeError(
+                "assert_launches() is of no_sync_stalls; of a recording, after its "
+                f"block: check.max_kernels_per_step({max_per_step})"
+            )
+        watched.assert_launches(max_per_step=max_per_step)
 
 
 def watch_method(item: Any, block: SyncBlock) -> None:

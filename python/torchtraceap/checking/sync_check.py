@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """sync_check.py: does a piece of code make the CPU wait for the GPU, and where?
 
-What happens is recorded in one of the ways of sync_recorder.py and judged by
-sync_verdict.py. The pytest plugin shows the outcome.
+A `Watch` finds what waits, as what the code is checked on allows; waits/verdict.py
+judges it, and the pytest plugin shows the outcome.
 """
 
 from __future__ import annotations
@@ -11,18 +11,19 @@ import inspect
 import sys
 from collections.abc import Iterable
 from types import TracebackType
+from typing import Any
 
 from torchtraceap.base.arguments import checked_int, checked_names, wrong_number
-from torchtraceap.checking.sync_recorder import (
+from torchtraceap.checking.device import (
     Device,
-    Recorder,
+    Watch,
     checked_device,
-    recorder_for,
+    has_gpu,
+    resolved,
 )
-from torchtraceap.waits.launches import LaunchVerdict
 from torchtraceap.waits.verdict import (
     OVER_US,
-    Observation,
+    LaunchVerdict,
     SyncStalls,
     Verdict,
     checked_limit,
@@ -39,7 +40,7 @@ class SyncCheck:
     Without a GPU the code is run dry: as if on one, without values but small ones (see
     docs/pytest.md). It must then build its model in the block, or in a
     `torchtraceap.dry_run` around it, with device="cuda" where `torch.cuda` has a GPU.
-    Code that puts nothing on that GPU is watched on the CPU.
+    Of code that puts nothing on that GPU it cannot be told, unless device is "cpu".
 
     Args:
         over_us: With a GPU, a wait that blocked the CPU for less than this is
@@ -60,8 +61,8 @@ class SyncCheck:
                         train_step(batch)
                         check.step()
         device: What to check on: "cuda" (real waits, in which over_us counts), "dry"
-            (a dry run), "cpu" (all tensors are taken to be on a GPU) or "auto": cuda
-            where there is a GPU, else dry, else cpu, as said above. None is auto.
+            (a dry run), "cpu" (on the CPU, all tensors are taken to be on a GPU) or
+            "auto": cuda where there is a GPU, else dry. None is auto.
 
     Raises, on leaving the block, SyncStalls if the check fails, or if it cannot be
     told; ValueError if ``warmup`` ended nothing, because `step()` was called too
@@ -80,37 +81,39 @@ class SyncCheck:
     ) -> None:
         if wrong := wrong_number(over_us):
             raise ValueError(f"over_us {wrong}")
-        self._over_us = over_us
-        self._max_count = checked_limit("max_count", max_count)
-        self._max_per_step = checked_limit("max_per_step", max_per_step)
-        self._allow = checked_names("allow", allow)
+        self._limits: dict[str, Any] = {
+            "over_us": over_us,
+            "max_count": checked_limit("max_count", max_count),
+            "max_per_step": checked_limit("max_per_step", max_per_step),
+            "allow": checked_names("allow", allow),
+        }
         self._to_skip = checked_int("warmup", warmup, 0, sys.maxsize)
         self._device = checked_device(device) or "auto"
-        self._recorder = Recorder()
+        self._watch = Watch()
         self._launch_limits: list[int] = []
         #: What came out, once the block is left.
         self.verdict: Verdict | None = None
 
     def __enter__(self) -> SyncCheck:
         __tracebackhide__ = True
-        self._recorder = recorder_for(self._device)
+        self._watch = watch_on(self._device)
         try:
-            self._recorder.prepare()
+            self._watch.prepare()
             if self._to_skip == 0:
-                self._recorder.start()
+                self._watch.start()
         except BaseException:
-            self._recorder.abandon()
+            self._watch.abandon()
             raise
         return self
 
     def step(self) -> None:
-        """Ends an iteration of the user's loop: for ``warmup`` and ``max_per_step``."""
+        """End an iteration of the user's loop: for ``warmup`` and ``max_per_step``."""
         if self._to_skip == 0:
-            self._recorder.step()
+            self._watch.step()
             return
         self._to_skip -= 1
         if self._to_skip == 0:
-            self._recorder.start()
+            self._watch.start()
 
     def assert_launches(self, *, max_per_step: int) -> None:
         """Raise AssertionError if a step launches more kernels than so many; in the
@@ -136,32 +139,44 @@ class SyncCheck:
     ) -> None:
         __tracebackhide__ = True
         if error is not None:
-            self._recorder.abandon()
-            found = self._recorder.failed(error)
+            self._watch.abandon()
+            found = self._watch.failed(error)
             if found is None:
                 return
-            self.verdict = self._judge(found)
+            self.verdict = decide(found, **self._limits)
             raise SyncStalls(self.verdict.message) from error
         if self._to_skip > 0:
-            self._recorder.abandon()
+            self._watch.abandon()
             raise ValueError(
                 f"nothing was checked: the block ended {self._to_skip} calls of "
                 "step() before the end of warmup"
             )
-        self.verdict = self._judge(self._recorder.stop())
+        self.verdict = decide(self._watch.stop(), **self._limits)
         if not self.verdict.ok:
             raise SyncStalls(self.verdict.message)
         for limit in self._launch_limits:
             self.assert_launches(max_per_step=limit)
 
-    def _judge(self, observation: Observation) -> Verdict:
-        return decide(
-            observation,
-            over_us=self._over_us,
-            max_count=self._max_count,
-            max_per_step=self._max_per_step,
-            allow=self._allow,
-        )
+
+def watch_on(device: Device) -> Watch:
+    """Return what finds waits on a device. Loads torch.
+
+    Each way needs it, which nobody should load who only asks for a fixture's name.
+    """
+    device = resolved(device)
+    if device == "cpu":
+        from torchtraceap.checking.cpu_watch import CpuWatch
+
+        return CpuWatch()
+    if device == "dry":
+        from torchtraceap.checking.dry_watch import DryWatch
+
+        return DryWatch()
+    if not has_gpu():
+        return Watch()
+    from torchtraceap.checking.gpu_watch import GpuWatch
+
+    return GpuWatch()
 
 
 def checked_launches(value: int) -> int:

@@ -1,28 +1,46 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """trace_check.py: holds a trace, stored or recorded on the spot, against limits.
 
-A thin face of budget.py, so that the same rules hold in tests, at the command line and
-in an Analyzer. What comes out is noted in the test's log.
+A thin face of the gate's budgets, so that the same rules hold in tests, at the command
+line and in an Analyzer. What comes out is noted in the test's log.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from types import TracebackType
 from typing import Any
 
+from torchtraceap.analysis import analyze
 from torchtraceap.base.arguments import checked_names, wrong_number
+from torchtraceap.base.location import NAME_WIDTH, place_text
 from torchtraceap.base.safe_text import printable
-from torchtraceap.checking.dry_stage import suspended
-from torchtraceap.checking.outcome import CheckLog, Unknown
+from torchtraceap.base.units import time_text
+from torchtraceap.checking.device import suspended
+from torchtraceap.checking.outcome import (
+    CheckLog,
+    Outcome,
+    Status,
+    Unknown,
+    checked_unknown,
+)
 from torchtraceap.checking.recording import Recording
-from torchtraceap.checking.violations import mode_of, of_violations
+from torchtraceap.data.findings import Finding
+from torchtraceap.data.load import Source
+from torchtraceap.gate.budget import read_budget
+from torchtraceap.gate.budget_data import Violation
 from torchtraceap.report import Report
+from torchtraceap.views.finding_text import wasted_text
 
 NAME = "trace_check"
+_NO_GPU = "without a GPU"
+_DOUBT = {
+    "unusable": "The trace is unusable",
+    "degraded": "The trace is degraded, so what was found may be wrong or not all",
+}
 
 
 class TraceCheck:
@@ -119,8 +137,6 @@ class TraceCheck:
         self, what: str, limits: str | os.PathLike[str] | Mapping[str, Any]
     ) -> None:
         __tracebackhide__ = True
-        from torchtraceap.gate.budget import read_budget
-
         report = self.report
         budget = read_budget(limits, rules=[one.rule for one in report.rules])
         # What cannot be told is asked for, so that it is said whatever comes of it.
@@ -128,9 +144,9 @@ class TraceCheck:
         own: Unknown | None = "pass" if budget.unknown == "pass" else None
         unknown = self._unknown or own or self._log.unknown or self._default
         check = printable(f"{NAME} {what}")
-        mode = mode_of(report, self._recording)
+        mode = _mode_of(report, self._recording)
         self._log.begun(self)
-        self._log.add(of_violations(check, mode, found, report, unknown))
+        self._log.add(_outcome_of(check, mode, found, report, unknown))
 
     # --- What is checked -----------------------------------------------------------
 
@@ -202,3 +218,140 @@ class TraceCheck:
             and self.report.quality.verdict != "unusable"
         )
         return "skip" if wants_gpu else "fail"
+
+
+class TraceChecks:
+    """What the fixture is: call it for a trace, or without one for a block of code."""
+
+    def __init__(self, log: CheckLog, need_torch: Callable[[], None]) -> None:
+        self._log = log
+        self._need_torch = need_torch
+
+    def __call__(
+        self,
+        source: Source | Report | None = None,
+        *,
+        unknown: Unknown | None = None,
+        warmup: int = 0,
+        stacks: bool = True,
+        **options: Any,
+    ) -> TraceCheck:
+        """Return the checks of a trace.
+
+        Args:
+            source: A path, bytes, a Trace or a profiler, which is analysed, or a
+                Report. None: what runs in the ``with`` block is recorded.
+            unknown: What becomes of the test if a check cannot be made: "fail",
+                "skip" or "pass". None: it fails; but it is skipped where the reason
+                is that code was recorded without a GPU.
+            warmup: Of a block: calls of ``step()`` before it is recorded.
+            stacks: Of a block: record Python's stacks, which lines come from.
+            **options: Of ``torchtraceap.analyze``: ``config``, ``rules``, ``steps``...
+        """
+        __tracebackhide__ = True
+        unknown = checked_unknown(unknown)
+        if source is None:
+            self._need_torch()
+            recording = Recording(NAME, warmup=warmup, stacks=stacks)
+            check = TraceCheck(self._log, unknown, recording=recording, **options)
+        elif warmup or not stacks:
+            raise TypeError("warmup and stacks are for a block, not for a stored trace")
+        else:
+            if not isinstance(source, Report):
+                source = analyze(source, **options)
+                if isinstance(source, list):
+                    raise TypeError("trace_check takes one trace: call it for each")
+            elif options:
+                raise TypeError(f"{', '.join(options)}: the Report is made already")
+            check = TraceCheck(self._log, unknown, report=source)
+        self._log.announce(check, Outcome(NAME, "", "failed", check.unused))
+        return check
+
+
+def _mode_of(report: Report, recording: Recording | None) -> str:
+    """Say, in a few words, what is checked: a stored trace or a recording."""
+    verdict = report.quality.verdict
+    degraded = "" if verdict == "ok" else f", {verdict}"
+    if recording is None:
+        return f"trace {printable(os.path.basename(report.trace.path))}{degraded}"
+    return f"recorded {'on the GPU' if recording.on_gpu else _NO_GPU}{degraded}"
+
+
+def _outcome_of(
+    check: str,
+    mode: str,
+    violations: Sequence[Violation],
+    report: Report,
+    unknown: Unknown,
+) -> Outcome:
+    """Put what one check of a report came to into these words."""
+    broken = [one for one in violations if one.known]
+    untold = [one for one in violations if not one.known]
+    status: Status = "passed"
+    headline = "nothing found"
+    if first := broken or untold:
+        status = "failed" if broken else "unknown"
+        headline = first[0].message
+        if more := len(first) - 1:
+            headline += f"; and {more} more limit{'s' * (more > 1)}"
+    findings = list({id(f): f for one in broken for f in one.findings}.values())
+    return Outcome(
+        check,
+        mode,
+        status,
+        headline,
+        places=tuple(_place(finding) for finding in findings),
+        details=tuple(_details([*broken, *untold], findings)),
+        notes=tuple(_notes(findings, report, mode)),
+        evidence=tuple(_evidence(findings, report)),
+        count=sum(finding.count for finding in findings),
+        wasted_us=sum(f.wasted_us for f in findings) if findings else None,
+        unknown=unknown,
+    )
+
+
+def _place(finding: Finding) -> str:
+    where = finding.location
+    # The file whole, so that editors and terminals can go there.
+    place = (
+        printable(where.text)
+        if where
+        else place_text(None, finding.operator) or "(no single place)"
+    )
+    return f"{place}  {finding.kind}  ×{finding.count}, {wasted_text(finding)}"
+
+
+def _details(
+    violations: Sequence[Violation], findings: Sequence[Finding]
+) -> Iterator[str]:
+    yield from (one.message for one in violations[1:])
+    explained = set()
+    for finding in findings:
+        yield f"  {_place(finding)}"
+        yield f"      {printable(finding.message)}"
+        if finding.advice not in explained:
+            explained.add(finding.advice)
+            yield f"      instead: {printable(finding.advice)}"
+
+
+def _notes(findings: Sequence[Finding], report: Report, mode: str) -> Iterator[str]:
+    if doubt := _DOUBT.get(report.quality.verdict):
+        reasons = " ".join(printable(note.detail) for note in report.quality.reasons)
+        yield f"{doubt}: {reasons}"
+    if _NO_GPU in mode:
+        yield (
+            "Recorded without a GPU: the times are those of the CPU's own work, and "
+            "what a GPU would wait for may differ."
+        )
+    if findings and not any(finding.location for finding in findings):
+        yield "No lines: the trace has no Python frames (with_stack=True)."
+
+
+def _evidence(findings: Sequence[Finding], report: Report) -> Iterator[str]:
+    for finding in findings:
+        yield f"Evidence of {_place(finding)}:"
+        for event in finding.events:
+            start = time_text(event.start_us - report.trace.start_us)
+            name = printable(event.name, 2 * NAME_WIDTH)
+            yield f"  +{start}, {time_text(event.duration_us)}: {name}"
+        yield f"  see {finding.docs}"

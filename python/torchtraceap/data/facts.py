@@ -183,7 +183,7 @@ def read_step(core: _core.StepRow, trace: _core.Trace) -> Step:
 
 @dataclass(frozen=True)
 class Stage:
-    """One question, answered in figures. The core's pipeline/story.h lists them all."""
+    """One question, answered in figures. pipeline/story/story.h lists all."""
 
     id: str  #: busy, idle, limit, work, overlap, gain.
     question: str

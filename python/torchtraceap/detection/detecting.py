@@ -105,7 +105,9 @@ def _detection(
     # A model that looks at the device's side of what has none says nothing.
     probability[[window.device is None for window in windows], 1] = np.nan
     flagged = probability > np.array(thresholds)
-    not_asked = model.card.get(NOT_ASKED, "").split(", ")
+    # Nor is it asked for what is no pattern any more.
+    known = {pattern.name for pattern in _core.patterns()}
+    not_asked = [*model.card.get(NOT_ASKED, "").split(", "), *(set(patterns) - known)]
     by_rules, explained, named = _of_rules(windows, not_asked, patterns)
     guess = likely(np.asarray(told["types"]), patterns, not_asked)
     return Detection(

@@ -149,7 +149,10 @@ def likely(
 def sides_of(patterns: Sequence[str]) -> NDArray[np.int64]:
     """Return the side of each pattern, a number of SIDES."""
     side_of = {pattern.name: pattern.side for pattern in _core.patterns()}
-    return np.array([SIDES.index(side_of[name]) for name in patterns], np.int64)
+    # Models also know what is no pattern any more, which has to be on some side.
+    return np.array(
+        [SIDES.index(side_of.get(name, "gpu")) for name in patterns], np.int64
+    )
 
 
 def _empty(columns: int | None = None, kind: Any = np.float32) -> NDArray[Any]:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """perfetto.py: the trace with the report's tracks, for Perfetto.
 
-``cpp/pipeline/label_tracks.h`` tells what the tracks are; docs/outputs.md is for
-users.
+``cpp/pipeline/drawing/label_tracks.h`` tells what the tracks are; docs/outputs.md is
+for users.
 
 Perfetto takes traces from pages that open it: the page sends "PING" until the opened
 tab answers "PONG", then the trace (Perfetto's documentation, "Deep linking").

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""conditions.py: a row of the table of what waits, and the conditions that rows have.
+"""conditions.py: when an operator of the table waits, by its arguments.
 
 Conditions are called with (args, kwargs) as they are dispatched; they know tensors by
 what these have, so that torch need not be loaded.
@@ -7,8 +7,7 @@ what these have, so that torch need not be loaded.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 Arguments = tuple[Sequence[Any], Mapping[str, Any]]
@@ -16,23 +15,6 @@ Arguments = tuple[Sequence[Any], Mapping[str, Any]]
 
 def always(_: Arguments) -> bool:
     return True
-
-
-@dataclass(frozen=True)
-class SyncOp:
-    operators: tuple[str, ...]  # without overload
-    written: str  # what it looks like in source code
-    why: str  # the CPU waits for it
-    instead: str
-    names: tuple[str, ...] = ()  # what else `allow` may call it
-    applies: Callable[[Arguments], bool] = always
-    hidden: bool = False  # inside CUDA's kernel: no operator of its own shows it
-    dry_only: bool = False  # a run on the CPU cannot tell it
-
-    @property
-    def what(self) -> str:
-        """What waits, and why, in one line."""
-        return f"{self.written}: {self.why}"
 
 
 def by_mask(arguments: Arguments) -> bool:

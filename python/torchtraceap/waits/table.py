@@ -1,22 +1,19 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""table.py: what makes a host wait for a device: one table.
+"""table.py: what makes a host wait for a device, why, and what to do instead.
 
 It speaks of what PyTorch does with CUDA tensors, at the level at which operators are
-dispatched, and of the calls of torch.cuda that wait. Both checks without a GPU read it:
-a dry run (dispatch.py), which knows what lies on the device, and the watch of a run on
-the CPU (checking/sync_watch.py), where copies to the host call no operator at all.
-
-call it where it is not known what the user wrote. No torch.
+dispatched, and of the calls of torch.cuda that wait. All checks read it: a dry run,
+which knows what lies on the device; a run on the CPU, where copies to the host call no
+operator at all; and a run on a GPU, for the words. No torch.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from torchtraceap.waits import conditions as when
-from torchtraceap.waits.conditions import SyncOp
-from torchtraceap.waits.hidden import HIDDEN
 
 #: Stands for the operators that printing calls, which torch hides from a dispatch mode.
 PRINT = "Tensor.__repr__"
@@ -29,48 +26,125 @@ OF_DATA = "torch.tensor"
 BY_LIST = "Tensor.__getitem__(list)"
 
 
-SYNC_OPS = (
-    SyncOp(
+@dataclass(frozen=True)
+class Kind:
+    """A sub-type of the core's rule sync_stall, and what can be said of all of it."""
+
+    name: str
+    in_words: str
+    why: str
+    instead: str
+
+
+SCALAR = Kind(
+    "scalar_read",
+    "reading a value",
+    "one value is read back to Python",
+    "keep the value on the device; read it every N steps, or after the loop",
+)
+SIZE = Kind(
+    "data_dependent_shape",
+    "asking for a size",
+    "the size of the result is known only on the device",
+    "where(mask, x, 0), or weight by the mask",
+)
+COPY = Kind(
+    "blocking_copy",
+    "copying",
+    "the host waits until the copy is done",
+    "copy with non_blocking=True from and to pinned memory, or after the loop",
+)
+EVENT = Kind(
+    "event",
+    "synchronizing",
+    "it was asked for",
+    "let the device wait: stream.wait_event()",
+)
+EXPLICIT = Kind(
+    "explicit",
+    "synchronizing",
+    "it was asked for",
+    "take it out; streams can wait for one another: stream.wait_event()",
+)
+KINDS = (SCALAR, SIZE, COPY, EVENT, EXPLICIT)
+
+
+@dataclass(frozen=True)
+class Cause:
+    """A row of the table."""
+
+    kind: Kind
+    operators: tuple[str, ...]  #: Without overload.
+    written: str  #: What it looks like in source code.
+    why: str  #: The CPU waits for it.
+    instead: str
+    names: tuple[str, ...] = ()  #: What else `allow` may call it.
+    #: Whether an operator waits if it is dispatched with these (args, kwargs).
+    applies: Callable[[when.Arguments], bool] = when.always
+    hidden: bool = False  #: Inside CUDA's kernel: no operator of its own shows it.
+
+    @property
+    def what(self) -> str:
+        """What waits, and why, in one line."""
+        return f"{self.written}: {self.why}"
+
+
+def _cause(
+    kind: Kind,
+    operators: tuple[str, ...],
+    written: str,
+    why: str = "",
+    instead: str = "",
+    **more: Any,
+) -> Cause:
+    """Return a row; what is not said of it is as of all of its kind."""
+    return Cause(
+        kind, operators, written, why or kind.why, instead or kind.instead, **more
+    )
+
+
+CAUSES = (
+    _cause(
+        SCALAR,
         ("aten::_local_scalar_dense",),
         ".item(), float(t), int(t), bool(t), `if t:`, x[:t]",
-        "one value is read back to Python",
-        "keep the value on the device; read it every N steps, or after the loop",
         names=("item", "is_nonzero"),
     ),
-    SyncOp(
+    _cause(
+        COPY,
         (PRINT,),
         "print(t), str(t), repr(t)",
         "the values are copied to the host",
         "print every N steps, or after the loop",
         names=("print", "repr"),
     ),
-    SyncOp(
+    _cause(
+        SIZE,
         ("aten::nonzero",),
         "nonzero(t), where(t), argwhere(t)",
-        "the size of the result is known only on the device",
-        "where(t, a, b), or nonzero_static(t, size=...)",
+        instead="where(t, a, b), or nonzero_static(t, size=...)",
     ),
-    SyncOp(
+    _cause(
+        SIZE,
         ("aten::masked_select",),
         "masked_select(x, mask)",
-        "the size of the result is known only on the device",
-        "where(mask, x, 0), or weight by the mask",
     ),
-    SyncOp(
+    _cause(
+        SIZE,
         ("aten::index",),
         "x[mask]",
-        "the size of the result is known only on the device",
-        "where(mask, x, 0), or weight by the mask",
         applies=when.by_mask,
     ),
-    SyncOp(
+    _cause(
+        SIZE,
         ("aten::index_put", "aten::index_put_"),
         "x[mask] = tensor",
         "the number of values to take is known only on the device",
         "x = where(mask, values, x), or masked_scatter",
         applies=when.tensor_by_mask,
     ),
-    SyncOp(
+    _cause(
+        SIZE,
         (
             "aten::_unique",
             "aten::_unique2",
@@ -79,70 +153,81 @@ SYNC_OPS = (
             "aten::unique_dim_consecutive",
         ),
         "unique(t), unique_consecutive(t)",
-        "the size of the result is known only on the device",
-        "work on the sorted values, or on the CPU before the copy to the device",
+        instead="work on the sorted values, or on the CPU before the copy to the "
+        "device",
         names=("unique",),
     ),
-    SyncOp(
+    _cause(
+        SIZE,
         ("aten::repeat_interleave",),
         "repeat_interleave(x, repeats_tensor)",
         "the sum of the repeats is the size of the result",
         "pass output_size=",
         applies=when.without_output_size,
     ),
-    SyncOp(
+    _cause(
+        SIZE,
         ("aten::bincount",),
         "bincount(t)",
         "the largest value is the size of the result",
         "zeros(n).scatter_add_(0, t, ones)",
     ),
-    SyncOp(
+    _cause(
+        SCALAR,
         ("aten::equal", "aten::allclose"),
         "equal(a, b), allclose(a, b)",
         "the answer is a Python bool",
         "(a == b).all() stays on the device",
     ),
-    SyncOp(
+    _cause(
+        COPY,
         (TO_HOST,),
         ".cpu(), .to('cpu'), .tolist(), host.copy_(t)",
         "the values are copied to the host",
         "copy with non_blocking=True into pinned memory, or after the loop",
         names=("cpu", "tolist"),
     ),
-    SyncOp(
+    _cause(
+        COPY,
         (TO_DEVICE,),
         "h.cuda(), h.to(device), t.copy_(h)",
-        "the host waits until the copy is done",
-        "pin_memory() and non_blocking=True, or make the tensor on the device",
+        instead="pin_memory() and non_blocking=True, or make the tensor on the device",
         names=("cuda", "to"),
     ),
-    SyncOp(
+    _cause(
+        COPY,
         (OF_DATA,),
         "torch.tensor(data, device=...), as_tensor, new_tensor",
         "the data are copied from the host",
         "torch.full, zeros or arange with device=, or make it once, before the loop",
         names=("tensor",),
     ),
-    SyncOp(
+    _cause(
+        COPY,
         (BY_LIST,),
         "x[[0, 2]], x[array], x[host_tensor]",
         "the indices are copied from the host",
         "a slice, or an index tensor made once on the device",
     ),
-    SyncOp(
+    _cause(
+        EXPLICIT,
         (
             "torch.cuda.synchronize",
             "torch.accelerator.synchronize",
             "Stream.synchronize",
-            "Event.synchronize",
             "torch.distributed.barrier",
         ),
-        "torch.cuda.synchronize(), event.synchronize(), barrier()",
-        "it was asked for",
-        "take it out; streams can wait for one another: stream.wait_event()",
+        "torch.cuda.synchronize(), stream.synchronize(), barrier()",
         names=("synchronize",),
     ),
-    SyncOp(
+    _cause(
+        EVENT,
+        ("Event.synchronize",),
+        "event.synchronize()",
+        names=("synchronize",),
+    ),
+    _cause(
+        EXPLICIT,
         ("torch.cuda.empty_cache",),
         "torch.cuda.empty_cache()",
         "the driver frees memory only when the device is idle",
@@ -150,97 +235,155 @@ SYNC_OPS = (
         "expandable_segments:True against fragments",
         names=("empty_cache",),
     ),
-    *HIDDEN,
-)
-
-BY_OPERATOR: Mapping[str, SyncOp] = {
-    operator: row for row in SYNC_OPS for operator in row.operators
-}
-
-
-@dataclass(frozen=True)
-class HostCode:
-    """Library code whose tensors live on the CPU also when there is a GPU."""
-
-    file: str  # end of the path, or a folder in it
-    function: str  # "" for all
-    what: str
-    but_not_from: str = ""  # end of the path of the calling file
-
-
-HOST_CODE = (
-    # Adam and its like keep `step` on the CPU unless capturable or fused, and read
-    # it through this function only. ASGD keeps it beside the parameters.
-    HostCode(
-        "torch/optim/optimizer.py",
-        "_get_value",
-        "optimizers' step counters",
-        but_not_from="torch/optim/asgd.py",
+    # --- Inside of CUDA's kernels, so that only a table can tell ---
+    _cause(
+        SCALAR,
+        (
+            "aten::_linalg_check_errors",
+            "aten::_linalg_eigh",
+            "aten::_linalg_svd",
+            "aten::linalg_eig",
+            "aten::linalg_lstsq",
+            "aten::linalg_pinv",
+            "aten::cholesky",
+            "aten::cholesky_inverse",
+        ),
+        "linalg.inv, solve, cholesky, eigh, svd, lstsq, pinv",
+        "the error code is read back",
+        "inv_ex, solve_ex, cholesky_ex, which leave it on the device",
+        names=("linalg",),
+        hidden=True,
     ),
-    HostCode("torch/utils/data/", "", "the data loader"),
+    _cause(
+        SCALAR,
+        (
+            "aten::linalg_inv_ex",
+            "aten::_linalg_solve_ex",
+            "aten::linalg_cholesky_ex",
+            "aten::linalg_lu_factor_ex",
+            "aten::linalg_ldl_factor_ex",
+        ),
+        "linalg.inv_ex(t, check_errors=True)",
+        "the error code is read back",
+        "leave check_errors out",
+        names=("linalg",),
+        applies=when.checking_errors,
+        hidden=True,
+    ),
+    _cause(
+        SCALAR,
+        ("aten::linalg_matrix_exp",),
+        "linalg.matrix_exp(t)",
+        "matrices are sorted by their norms on the host",
+        "keep it out of the loop",
+        names=("linalg",),
+        hidden=True,
+    ),
+    _cause(
+        SCALAR,
+        (
+            "aten::masked_fill",
+            "aten::masked_fill_",
+            "aten::index_fill",
+            "aten::index_fill_",
+        ),
+        "x.masked_fill(mask, t), x.index_fill(0, index, t)",
+        "a value on the device is read back to fill with it",
+        "where(mask, t, x)",
+        applies=when.value_on_device,
+        hidden=True,
+    ),
+    _cause(
+        SCALAR,
+        ("aten::normal",),
+        "normal(mean, std_tensor), Normal.sample()",
+        "it is asked whether a std is negative",
+        "mean + std * randn_like(std), Normal.rsample()",
+        applies=when.tensor_as_std,
+        hidden=True,
+    ),
+    _cause(
+        SCALAR,
+        ("aten::linspace", "aten::logspace"),
+        "linspace(t, u, steps)",
+        "the ends are read back",
+        "t + (u - t) * linspace(0, 1, steps)",
+        applies=when.tensor_as_end,
+        hidden=True,
+    ),
+    _cause(
+        SCALAR,
+        ("aten::histc",),
+        "histc(x, bins)",
+        "the least and the largest value are read back",
+        "pass min= and max=",
+        applies=when.without_range,
+        hidden=True,
+    ),
+    _cause(
+        SIZE,
+        ("aten::isin",),
+        "isin(x, among)",
+        "many values are made unique first, whose number only the device knows",
+        "index a table of bools, or assume_unique=True",
+        applies=when.among_many,
+        hidden=True,
+    ),
+    _cause(
+        COPY,
+        ("aten::segment_reduce",),
+        "segment_reduce(x, lengths=)",
+        "the lengths are checked on the host",
+        "unsafe=True",
+        applies=when.with_checks,
+        hidden=True,
+    ),
+    _cause(
+        SIZE,
+        ("aten::_to_sparse", "aten::_coalesce"),
+        "to_sparse(), coalesce()",
+        "the number of values is known only on the device",
+        "make sparse tensors outside of the loop",
+        names=("sparse",),
+        hidden=True,
+    ),
+    _cause(
+        SCALAR,
+        ("aten::_nested_tensor_from_mask_left_aligned",),
+        "TransformerEncoder(...)(x, src_key_padding_mask=mask)",
+        "whether the mask pads on the right only is asked in Python",
+        "TransformerEncoder(..., enable_nested_tensor=False)",
+        hidden=True,
+    ),
+    _cause(
+        COPY,
+        ("aten::_ctc_loss",),
+        "ctc_loss",
+        "lengths are copied to the device",
+        "keep the lengths on the CPU, so that they are not copied back as well",
+        hidden=True,
+    ),
+    _cause(
+        SIZE,
+        ("aten::cross_entropy_loss",),
+        "cross_entropy(x, target, weight, label_smoothing=)",
+        "targets that do not count are left out, whose number only the device knows",
+        "weight or label_smoothing, not both; or reduction='sum'",
+        hidden=True,
+    ),
 )
 
-
-def host_code(file: str, function: str, caller_file: str) -> HostCode | None:
-    """Returns the row that a Python frame belongs to."""
-    path, caller = file.replace("\\", "/"), caller_file.replace("\\", "/")
-    for row in HOST_CODE:
-        if row.file in path and row.function in ("", function):
-            excepted = row.but_not_from and caller.endswith(row.but_not_from)
-            return None if excepted else row
-    return None
-
-
-#: The sub-types of the core's rule sync_stall.
-SUBTYPES = ("scalar_read", "data_dependent_shape", "blocking_copy", "event", "explicit")
-_IN_WORDS = {
-    "scalar_read": "reading a value",
-    "data_dependent_shape": "asking for a size",
-    "blocking_copy": "copying",
-    "event": "synchronizing",
-    "explicit": "synchronizing",
+BY_OPERATOR: Mapping[str, Cause] = {
+    operator: row for row in CAUSES for operator in row.operators
 }
-_MOST_WRITTEN = 3
-
-_COPIES = {
-    PRINT,
-    TO_HOST,
-    TO_DEVICE,
-    OF_DATA,
-    BY_LIST,
-    "aten::segment_reduce",
-    "aten::_ctc_loss",
-}
-_SIZES = {
-    "aten::nonzero",
-    "aten::masked_select",
-    "aten::index",
-    "aten::index_put",
-    "aten::index_put_",
-    "aten::_unique",
-    "aten::_unique2",
-    "aten::unique_dim",
-    "aten::unique_consecutive",
-    "aten::unique_dim_consecutive",
-    "aten::repeat_interleave",
-    "aten::bincount",
-    "aten::isin",
-    "aten::_to_sparse",
-    "aten::_coalesce",
-    "aten::cross_entropy_loss",
-}
+_BY_KIND = {kind.name: _cause(kind, (), kind.in_words) for kind in KINDS}
 
 
-def kind_of(api: str) -> str:
-    """Return the sub-type of an API of the table: what is no copy, no size and was not
-    asked for reads one value back, such as an error code."""
-    if api in _COPIES:
-        return "blocking_copy"
-    if api in _SIZES:
-        return "data_dependent_shape"
-    if api == "Event.synchronize":
-        return "event"
-    return "scalar_read" if api.startswith("aten::") else "explicit"
+def cause_of(operator: str, kind: str) -> Cause:
+    """Return the row of the operator in which a wait of a kind was recorded; if the
+    table has none, what can be said of all waits of the kind."""
+    row = BY_OPERATOR.get(operator)
+    return row if row is not None and row.kind.name == kind else _BY_KIND[kind]
 
 
 def head_of(api: str, written: str = "") -> str:
@@ -249,11 +392,5 @@ def head_of(api: str, written: str = "") -> str:
     if not written:
         if api not in BY_OPERATOR:
             return api
-        written = _IN_WORDS[kind_of(api)]
+        written = BY_OPERATOR[api].kind.in_words
     return api if written == f"{api}()" else f"{written} ({api})"
-
-
-def written_together(texts: Iterable[str]) -> str:
-    """Join what was written at one line; "" if a part is not known, or it is much."""
-    known = list(dict.fromkeys(texts))
-    return "" if "" in known or len(known) > _MOST_WRITTEN else ", ".join(known)

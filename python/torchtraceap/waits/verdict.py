@@ -1,120 +1,62 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""verdict.py: what was seen of waits, and whether that is allowed."""
+"""verdict.py: what a run showed of waits and launches, whether that is allowed, and the
+words for it. Needs no torch, no pytest."""
 
 from __future__ import annotations
 
-import linecache
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import cached_property
 
 from torchtraceap.base.arguments import checked_int
 from torchtraceap.base.safe_text import printable
 from torchtraceap.base.source_lines import Line, display_path
-from torchtraceap.waits.launches import Launches
-from torchtraceap.waits.table import head_of, written_together
+from torchtraceap.waits.wait import Wait, by_place, explain
+
+#: A shorter wait, in µs, costs no more than a few launches.
+OVER_US = 50.0
+_MOST_PLACES = 8  # Of launches.
+
+
+class SyncStalls(AssertionError):
+    """The code waits for the GPU, or it could not be told; the text says where."""
 
 
 @dataclass(frozen=True)
-class Stall:
-    """Waits of one kind at one line, or operators that would wait."""
+class Launches:
+    """How many kernels each step launched, as far as one run shows."""
 
-    line: Line | None
-    operator: str  # The deepest around it; the call itself if there is none.
-    count: int
-    wasted_us: float | None  # How long the CPU was blocked in all. None: not known.
-    what: str
-    advice: str
-    names: tuple[str, ...] = ()  # what else `allow` may call the operator
-    step: int = 0  # How many calls of step() came before.
-    guessed: bool = False  # A value was read that had to be guessed.
-    inner: Line | None = None  # The library's line that waits, where it is not `line`.
-    module: str = ""  # That it is in, as far as known.
-    written: str = ""  # What of the line waits, as far as known: ".item()".
-
-    @property
-    def head(self) -> str:
-        """What waits, for people."""
-        return head_of(self.operator, self.written)
-
-
-@dataclass(frozen=True)
-class Place(Stall):
-    """All waits of one kind at one line."""
-
-    in_steps: tuple[int, ...] = ()
+    steps: tuple[int, ...] = ()
+    #: Of the step that launched most, where that is known: its lines, most first.
+    places: tuple[tuple[str, int], ...] = ()
+    first: int = 0  #: The number of the first of `steps`.
+    #: Why nothing can be said; "" if something can.
+    problem: str = (
+        "a run on the CPU does not show how many kernels a GPU would be given"
+    )
 
 
 @dataclass(frozen=True)
 class Observation:
     """What one run showed, what it could show, and what it could not."""
 
-    stalls: tuple[Stall, ...]  # Where times are known, each is one wait.
+    waits: tuple[Wait, ...]  # Where times are known, each is one wait.
     scope: str
     problem: str = ""  # Why nothing can be said at all; "" if something can.
     mode: str = ""  # How it was made, in a few words.
     #: Calls of step(), and one more if something was seen after the last.
     steps: int = 1
     launches: Launches = field(default_factory=Launches)
-    #: Calls that wait if their tensors are on a GPU, where that is not known.
-    untold: tuple[Stall, ...] = ()
-
-
-def by_place(stalls: Iterable[Stall]) -> list[Place]:
-    """Put those of one kind at one line together; longest first."""
-    found: dict[Stall, list[Stall]] = {}
-    for one in stalls:
-        alike = replace(
-            one,
-            count=0,
-            wasted_us=None,
-            step=0,
-            guessed=False,
-            module="",
-            written="",
-        )
-        found.setdefault(alike, []).append(one)
-    places = [_together(these) for these in found.values()]
-    return sorted(places, key=lambda s: (-(s.wasted_us or 0.0), -s.count))
-
-
-def _together(stalls: Sequence[Stall]) -> Place:
-    times = [one.wasted_us for one in stalls if one.wasted_us is not None]
-    return replace(
-        Place(**vars(stalls[0])),
-        count=sum(one.count for one in stalls),
-        wasted_us=sum(times) if times else None,
-        guessed=any(one.guessed for one in stalls),
-        written=written_together(one.written for one in stalls),
-        in_steps=tuple(dict.fromkeys(one.step for one in stalls)),
-    )
-
-
-def is_allowed(stall: Stall, allow: Sequence[str]) -> bool:
-    """Tell whether a pattern names what waits, or where."""
-    names = [stall.operator, stall.operator.removeprefix("aten::"), *stall.names]
-    for line in (stall.line, stall.inner):
-        if line is not None:
-            file = line.file
-            for path in (file, display_path(file), file.rpartition("/")[2]):
-                names += [path, f"{path}:{line.line}"]
-    return any(
-        name and fnmatchcase(name, pattern) for name in names for pattern in allow
-    )
-
-
-#: A shorter wait costs no more than a few launches.
-OVER_US = 50.0
 
 
 @dataclass(frozen=True)
 class Verdict:
     """Whether an observation keeps to what is tolerated, and the words for it."""
 
-    stalls: tuple[Place, ...]  # Longest first; none allowed or too short.
+    waits: tuple[Wait, ...]  # By place, longest first; none allowed or too short.
     left_out: int  # How many waits are allowed or too short.
     max_count: int | None
     observation: Observation
@@ -136,20 +78,26 @@ class Verdict:
     @property
     def count(self) -> int:
         """How many waits there are."""
-        return sum(stall.count for stall in self.stalls)
+        return sum(wait.count for wait in self.waits)
 
     @property
     def wasted_us(self) -> float | None:
         """How long they blocked the CPU; None: that is not known."""
-        times = [s.wasted_us for s in self.stalls if s.wasted_us is not None]
+        times = [wait.us for wait in self.waits if wait.us is not None]
         return sum(times) if times else None
 
     @cached_property
     def headline(self) -> str:
-        """One line: the worst place."""
+        """One line: the worst place, first, as pytest's own summary shows no more."""
         if self.observation.problem:
             return " ".join(self.observation.problem.split())
-        return f"{worst(self.stalls)} ({self._limits})"
+        said = "nothing waits for the GPU"
+        if self.waits:
+            first, more = self.waits[0], len(self.waits) - 1
+            verb = f"and {more} more wait" if more else "waits"
+            place = _place(first.line, "no line known")
+            said = f"{place}: {printable(first.head)} {verb} for the GPU"
+        return f"{said} ({self._limits})"
 
     @property
     def _limits(self) -> str:
@@ -164,7 +112,7 @@ class Verdict:
     @cached_property
     def places(self) -> tuple[str, ...]:
         """A line for each place."""
-        return tuple(describe(one, self.observation.steps) for one in self.stalls)
+        return tuple(_described(wait, self.observation.steps) for wait in self.waits)
 
     @cached_property
     def details(self) -> tuple[str, ...]:
@@ -174,8 +122,13 @@ class Verdict:
     @property
     def notes(self) -> tuple[str, ...]:
         """What was and what could not be checked, and how to tolerate a line."""
-        example_of_allow = () if self.ok else example(self.stalls)
-        return (*self.observation.scope.splitlines(), *example_of_allow)
+        lines = [wait.line for wait in self.waits if wait.line is not None]
+        example = []
+        if lines and not self.ok:
+            file = display_path(lines[0].file).rpartition("/")[2]
+            allow = f"{file}:{lines[0].line}"
+            example = [f"To tolerate a line: allow=[{allow!r}]"]
+        return (*self.observation.scope.splitlines(), *example)
 
     @property
     def message(self) -> str:
@@ -184,19 +137,9 @@ class Verdict:
 
     def _details(self) -> Iterator[str]:
         explained: set[str] = set()
-        for stall, place in zip(self.stalls, self.places, strict=True):
+        for wait, place in zip(self.waits, self.places, strict=True):
             yield f"  {place}"
-            if stall.line is not None and stall.line.exact:
-                code = linecache.getline(stall.line.file, stall.line.line).strip()
-                yield from [f"    > {printable(code)}"] if code else []
-            if stall.inner is not None:
-                module = f", module {printable(stall.module)}" if stall.module else ""
-                inner = str(stall.inner).rpartition("site-packages/")[2]
-                yield f"      in {printable(inner)}{module}"
-            if stall.what not in explained:
-                explained.add(stall.what)
-                yield f"      {stall.what}"
-                yield f"      instead: {stall.advice}"
+            yield from (f"      {line}" for line in explain(wait, explained))
         if self.left_out:
             yield f"  and {self.left_out} that are allowed or shorter than over_us"
 
@@ -209,102 +152,116 @@ def decide(
     max_per_step: int | None = None,
     allow: Sequence[str] = (),
 ) -> Verdict:
-    """Judges an observation by a budget. See sync_check.py for the options."""
-    if observation.untold:
-        left = tuple(one for one in observation.untold if not is_allowed(one, allow))
-
-        def judged(stalls: tuple[Stall, ...], problem: str = "") -> Verdict:
-            return decide(
-                replace(observation, stalls=stalls, problem=problem, untold=()),
-                over_us=over_us,
-                max_count=max_count,
-                max_per_step=max_per_step,
-                allow=allow,
-            )
-
-        verdict = judged(observation.stalls, observation.problem)
-        if not verdict.ok or judged(observation.stalls + left).ok:
-            return verdict  # It does not hang on them.
-        first = left[0]
-        return judged((), untold(str(first.line), first.what, first.names[0]))
+    """Judge an observation by a budget; the options are those of `SyncCheck`."""
     if max_count is None and max_per_step is None:
         max_count = 0
     if observation.problem:
         return Verdict((), 0, max_count, observation, max_per_step)
     counted = [
-        stall
-        for stall in observation.stalls
-        if not _too_short(stall, over_us) and not is_allowed(stall, allow)
+        wait
+        for wait in observation.waits
+        if not _too_short(wait, over_us) and not _is_allowed(wait, allow)
     ]
     in_step: Counter[int] = Counter()
-    for stall in counted:
-        in_step[stall.step] += stall.count
-    left_out = sum(stall.count for stall in observation.stalls) - in_step.total()
+    for wait in counted:
+        in_step.update(wait.in_steps)
+    left_out = sum(wait.count for wait in observation.waits) - in_step.total()
     worst = max(in_step.items(), key=lambda item: (item[1], -item[0]), default=(0, 0))
-    places = tuple(by_place(counted))
-    return Verdict(places, left_out, max_count, observation, max_per_step, worst)
+    places = sorted(by_place(counted), key=lambda wait: (-(wait.us or 0), -wait.count))
+    return Verdict(tuple(places), left_out, max_count, observation, max_per_step, worst)
 
 
-def _too_short(stall: Stall, over_us: float) -> bool:
-    return stall.wasted_us is not None and stall.wasted_us < over_us
+def _too_short(wait: Wait, over_us: float) -> bool:
+    return wait.us is not None and wait.us < over_us
 
 
-def describe(stall: Place, steps: int) -> str:
+def _is_allowed(wait: Wait, allow: Sequence[str]) -> bool:
+    """Tell whether a pattern names what waits, or where."""
+    names = [*wait.names]
+    for line in (wait.line, wait.inner):
+        if line is not None:
+            file = line.file
+            for path in (file, display_path(file), file.rpartition("/")[2]):
+                names += [path, f"{path}:{line.line}"]
+    return any(
+        name and fnmatchcase(name, pattern) for name in names for pattern in allow
+    )
+
+
+def _described(wait: Wait, steps: int) -> str:
     """Return one place in one line; ``steps`` is how many there are."""
-    place = _place(stall.line, "(no Python line was recorded)")
-    cost = "" if stall.wasted_us is None else f", {stall.wasted_us:,.0f} µs blocked"
-    operator = f"  {printable(stall.head)}" if stall.operator else ""
-    guessed = " (value guessed)" if stall.guessed else ""
-    return f"{place}{operator}  {_often(stall, steps)}{cost}{guessed}"
+    place = _place(wait.line, "(no Python line was recorded)")
+    cost = "" if wait.us is None else f", {wait.us:,.0f} µs blocked"
+    head = f"  {printable(wait.head)}" if wait.api else ""
+    guessed = " (value guessed)" if wait.guessed else ""
+    return f"{place}{head}  {_often(wait, steps)}{cost}{guessed}"
 
 
-def _often(stall: Place, steps: int) -> str:
+def _often(wait: Wait, steps: int) -> str:
     if steps == 1:
-        return f"×{stall.count}"
-    in_steps = len(stall.in_steps)
-    if in_steps == steps and stall.count % steps == 0:
-        return f"×{stall.count // steps} per step"
-    return f"×{stall.count} in {in_steps} of {steps} steps"
-
-
-def worst(stalls: Sequence[Stall]) -> str:
-    """Return the worst place in a few words. It comes first in a failure, as pytest's
-    own summary shows nothing else."""
-    if not stalls:
-        return "nothing waits for the GPU"
-    first = stalls[0]
-    what = printable(first.head) or "something"
-    more = f" and {len(stalls) - 1} more" if len(stalls) > 1 else ""
-    verb = "wait" if more else "waits"
-    place = _place(first.line, "no line known")
-    return f"{place}: {what}{more} {verb} for the GPU"
-
-
-def example(stalls: Iterable[Stall]) -> Iterator[str]:
-    """Yield the line that says how to tolerate the first that has a line."""
-    lines = [stall.line for stall in stalls if stall.line is not None]
-    for line in lines[:1]:
-        file = display_path(line.file).rpartition("/")[2]
-        yield f"To tolerate a line: allow=[{f'{file}:{line.line}'!r}]"
+        return f"×{wait.count}"
+    if wait.steps == steps and wait.count % steps == 0:
+        return f"×{wait.count // steps} per step"
+    return f"×{wait.count} in {wait.steps} of {steps} steps"
 
 
 def _place(line: Line | None, otherwise: str) -> str:
     return printable(str(line)) if line else otherwise
 
 
-def untold(line: str, what: str, name: str) -> str:
-    """Say why a call that copies to the host, between tensors of the CPU, leaves the
-    check without an answer."""
-    return (
-        f"{line}: it cannot be told: {what}. Between CPU tensors this copies nothing; "
-        'on a GPU it waits. Build the model in the test, or take device="dry", so that '
-        f'it runs on the dry run\'s GPU; if it is meant for the CPU, allow=["{name}"] '
-        'or device="cpu"'
-    )
+@dataclass(frozen=True)
+class LaunchVerdict:
+    """Whether no step launches more than a limit, and the words for it."""
+
+    launches: Launches
+    max_per_step: int
+
+    @property
+    def told(self) -> bool:
+        """Whether anything can be said."""
+        return not self.launches.problem
+
+    @property
+    def ok(self) -> bool:
+        """Whether it can be said, and is so."""
+        return self.told and self._most <= self.max_per_step
+
+    @property
+    def _most(self) -> int:
+        return max(self.launches.steps, default=0)
+
+    @property
+    def headline(self) -> str:
+        """One line: the step that launches most."""
+        if not self.told:
+            return f"launches cannot be told: {self.launches.problem}"
+        steps = self.launches.steps
+        at = self.launches.first + (steps.index(self._most) if steps else 0)
+        limit = f"max_per_step = {self.max_per_step:,}"
+        return f"step {at} launched {_kernels(self._most)}, {limit}"
+
+    @property
+    def details(self) -> tuple[str, ...]:
+        """Where that step launches them, and what the others launch."""
+        return tuple(self._details()) if self.told and not self.ok else ()
+
+    def _details(self) -> Iterator[str]:
+        places = self.launches.places
+        yield from (f"  {line}  {_kernels(n)}" for line, n in places[:_MOST_PLACES])
+        if rest := places[_MOST_PLACES:]:
+            yield f"  {len(rest)} more lines  {_kernels(sum(n for _, n in rest))}"
+        if len(self.launches.steps) > 1:
+            each = ", ".join(f"{n:,}" for n in self.launches.steps)
+            yield f"  kernels of each step: {each}"
+
+    @property
+    def message(self) -> str:
+        """All of it."""
+        return "\n".join([self.headline, *self.details])
 
 
-class SyncStalls(AssertionError):
-    """The code waits for the GPU, or it could not be told; the text says where."""
+def _kernels(number: int) -> str:
+    return f"{number:,} kernel{'s' * (number != 1)}"
 
 
 def checked_limit(name: str, value: int | None) -> int | None:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""gpus.py: the GPUs that a dry run can stand for, by their makers' data sheets.
+"""gpus.py: the GPUs that a dry run can stand for: the core's table of them.
 
-Rates are those that the sheets promise for dense matrices at boost clock; what a kernel
-reaches of them is said in kernel_time.py.
+Rates are those that data sheets promise for dense matrices at boost clock; what a
+kernel reaches of them is said in kernel_time.py. The rules judge by the same table.
 """
 
 from __future__ import annotations
@@ -10,9 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-_GIB = 2**30
-_GB = 1e9
-_TERA = 1e12
+from torchtraceap import _core
 
 
 @dataclass(frozen=True)
@@ -20,6 +18,7 @@ class Gpu:
     """A GPU as its data sheet describes it."""
 
     name: str
+    driver_name: str  #: As torch.cuda.get_device_name says it.
     memory_bytes: int  #: All of it; a driver keeps about 1 % for itself.
     bandwidth_bytes_per_s: float  #: Of its memory.
     #: Peak FLOP/s by data type as torch names it, and "tf32"; with tensor cores where
@@ -42,89 +41,28 @@ class Gpu:
         return self.flops.get(dtype, self.flops["float32"])
 
 
-def _rates(**tera: float) -> dict[str, float]:
-    rates = {name: rate * _TERA for name, rate in tera.items()}
-    if "float8" in rates:
-        fast = rates.pop("float8")
-        rates |= dict.fromkeys(("float8_e4m3fn", "float8_e5m2"), fast)
-    return rates
+# A PCIe 3.0 link of 16 lanes of 8 GT/s, 128 of 130 bits: PCI Express Base 3.0. Each
+# generation doubles it.
+_PCIE3 = 15.75e9
 
 
-_PCIE3 = 15.75 * _GB  # 16 lanes of 8 GT/s, 128 of 130 bits: PCI Express Base 3.0.
-_PCIE4 = 2 * _PCIE3
-_PCIE5 = 4 * _PCIE3
+def _row(core: _core.Gpu) -> Gpu:
+    return Gpu(
+        core.name,
+        core.driver_name,
+        core.memory_bytes,
+        core.bandwidth_gb_s * 1e9,
+        {name: rate * 1e12 for name, rate in core.peak_teraflops.items()},
+        core.multiprocessors,
+        core.clock_ghz * 1e9,
+        core.compute_capability,
+        core.l2_bytes,
+        core.threads_per_multiprocessor,
+        _PCIE3 * 2 ** (core.pcie_generation - 3),
+    )
 
-_ROWS = (
-    # NVIDIA T4 Tensor Core GPU data sheet; multiprocessors and cache: NVIDIA Turing
-    # architecture white paper.
-    Gpu(
-        "T4", 16 * _GIB, 320 * _GB,
-        _rates(float64=0.25, float32=8.1, float16=65, int8=130),
-        40, 1.59e9, (7, 5), 4 * 2**20, 1024, _PCIE3,
-    ),
-    # NVIDIA V100 data sheet (SXM2, 32 GB); cache: NVIDIA Tesla V100 architecture
-    # white paper.
-    Gpu(
-        "V100", 32 * _GIB, 900 * _GB,
-        _rates(float64=7.8, float32=15.7, float16=125),
-        80, 1.53e9, (7, 0), 6 * 2**20, 2048, _PCIE3,
-    ),
-    # NVIDIA RTX A6000 data sheet; rates without sparsity: NVIDIA Ampere GA102
-    # architecture white paper.
-    Gpu(
-        "RTX A6000", 48 * _GIB, 768 * _GB,
-        _rates(
-            float64=0.6, float32=38.7, tf32=77.4, float16=154.8, bfloat16=154.8,
-            int8=309.7,
-        ),
-        84, 1.80e9, (8, 6), 6 * 2**20, 1536, _PCIE4,
-    ),
-    # NVIDIA Ada GPU architecture white paper, appendix A; sums in float32.
-    Gpu(
-        "RTX 4090", 24 * _GIB, 1008 * _GB,
-        _rates(
-            float64=1.3, float32=82.6, tf32=82.6, float16=165.2, bfloat16=165.2,
-            float8=330.3, int8=660.6,
-        ),
-        128, 2.52e9, (8, 9), 72 * 2**20, 1536, _PCIE4,
-    ),
-    # NVIDIA A100 data sheet (80 GB, SXM); cache: NVIDIA A100 architecture white paper.
-    Gpu(
-        "A100", 80 * _GIB, 2039 * _GB,
-        _rates(
-            float64=19.5, float32=19.5, tf32=156, float16=312, bfloat16=312, int8=624,
-        ),
-        108, 1.41e9, (8, 0), 40 * 2**20, 2048, _PCIE4,
-    ),
-    # NVIDIA A100 data sheet (40 GB, SXM).
-    Gpu(
-        "A100 40GB", 40 * _GIB, 1555 * _GB,
-        _rates(
-            float64=19.5, float32=19.5, tf32=156, float16=312, bfloat16=312, int8=624,
-        ),
-        108, 1.41e9, (8, 0), 40 * 2**20, 2048, _PCIE4,
-    ),
-    # NVIDIA H100 data sheet (SXM), halved where it counts sparsity; multiprocessors
-    # and cache: NVIDIA H100 architecture white paper.
-    Gpu(
-        "H100 SXM", 80 * _GIB, 3350 * _GB,
-        _rates(
-            float64=67, float32=67, tf32=494.5, float16=989.5, bfloat16=989.5,
-            float8=1979, int8=1979,
-        ),
-        132, 1.98e9, (9, 0), 50 * 2**20, 2048, _PCIE5,
-    ),
-    # NVIDIA H200 data sheet (SXM), halved where it counts sparsity: the processor of
-    # the H100 with other memory.
-    Gpu(
-        "H200", 141 * _GIB, 4800 * _GB,
-        _rates(
-            float64=67, float32=67, tf32=494.5, float16=989.5, bfloat16=989.5,
-            float8=1979, int8=1979,
-        ),
-        132, 1.98e9, (9, 0), 50 * 2**20, 2048, _PCIE5,
-    ),
-)  # fmt: skip
+
+_ROWS = tuple(_row(core) for core in _core.gpus() if core.name)
 
 #: All of them by name.
 GPUS: Mapping[str, Gpu] = {row.name: row for row in _ROWS}

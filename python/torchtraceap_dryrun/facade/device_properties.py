@@ -16,15 +16,6 @@ if TYPE_CHECKING:
 #: What CUDA, cuDNN and NCCL say of themselves if this torch was built without them.
 CUDA_VERSION, CUDNN_VERSION, NCCL_VERSION = "13.0", 91900, (2, 28, 9)
 
-# How a driver calls what a table of GPUs calls by a shorter name.
-_DRIVERS_NAMES = {
-    "T4": "Tesla T4",
-    "V100": "Tesla V100-SXM2-32GB",
-    "RTX 4090": "NVIDIA GeForce RTX 4090",
-    "A100": "NVIDIA A100-SXM4-80GB",
-    "H100 SXM": "NVIDIA H100 80GB HBM3",
-}
-
 
 @dataclass(frozen=True)
 class DeviceProperties:
@@ -60,7 +51,7 @@ class DeviceProperties:
 def properties_of(gpu: Gpu) -> DeviceProperties:
     """Return what a driver would tell of a GPU."""
     return DeviceProperties(
-        name=_DRIVERS_NAMES.get(gpu.name, f"NVIDIA {gpu.name}"),
+        name=gpu.driver_name,
         major=gpu.compute_capability[0],
         minor=gpu.compute_capability[1],
         total_memory=gpu.memory_bytes,

@@ -7,44 +7,38 @@ waits does not. So the trace lists them all, and the core makes findings of them
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Hashable
+from collections.abc import Mapping
+from operator import attrgetter
 from typing import Any
 
 from torchtraceap.base.safe_text import writable
-from torchtraceap.waits.table import BY_OPERATOR, head_of, kind_of, written_together
-from torchtraceap_dryrun.record import Record, Sync
+from torchtraceap.waits.wait import Wait, by_place
+from torchtraceap_dryrun.record import Record
+from torchtraceap_dryrun.wait_places import each_wait
 
 
 def wait_notes(record: Record) -> list[dict[str, Any]]:
     """Return waits by line and API, those in most steps first."""
-    places: dict[Hashable, list[Sync]] = {}
-    for sync in record.syncs:
-        places.setdefault((sync.line, sync.api), []).append(sync)
-    notes = [_note(together) for together in places.values()]
-    return sorted(notes, key=lambda note: -sum(b - a + 1 for a, b, _ in note["steps"]))
+    places = by_place(each_wait(record.syncs), attrgetter("line", "api"))
+    return [_note(wait) for wait in sorted(places, key=lambda wait: -wait.steps)]
 
 
-def _note(syncs: list[Sync]) -> dict[str, Any]:
-    first, row = syncs[0], BY_OPERATOR.get(syncs[0].api)
-    line = first.line
-    written = written_together(sync.written for sync in syncs)
-    head = head_of(first.api, written)
-    guessed = any(sync.value == "guessed" for sync in syncs)
+def _note(wait: Wait) -> dict[str, Any]:
+    line, cause = wait.line, wait.cause
     return {
         "file": writable(line.file) if line else "",
         "line": line.line if line else 0,
         "function": writable(line.function) if line else "",
-        "api": first.api,
-        "subtype": kind_of(first.api),
-        "steps": _runs(Counter(sync.step for sync in syncs)),
-        "value": "guessed" if guessed else first.value,
-        "why": (f"{head}: {row.why}" if written else row.what) if row else "",
-        "advice": row.instead if row else "",
+        "api": wait.api,
+        "subtype": cause.kind.name,
+        "steps": _runs(wait.in_steps),
+        "value": wait.value,
+        "why": f"{wait.head}: {cause.why}" if wait.written else cause.what,
+        "advice": cause.instead,
     }
 
 
-def _runs(counts: Counter[int]) -> list[list[int]]:
+def _runs(counts: Mapping[int, int]) -> list[list[int]]:
     """Return [first step, last step, waits in each], where neighbors are alike."""
     runs: list[list[int]] = []
     for step, count in sorted(counts.items()):

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "features/made.h"
+#include "patterns/pattern.h"
 
 namespace tta::features {
 namespace {
@@ -109,9 +110,9 @@ TEST(Features, NeighborsOfAStepAreOneWindow) {
   const Made fine(text, 8), whole(text, 1000);
   ASSERT_EQ(fine.windows.size(), 6u);
   ASSERT_EQ(whole.windows.size(), 2u);
-  const auto patterns = window_columns().size() - kStatistics;
-  std::vector<float> causes(6 * patterns, 0);
-  causes[patterns + 4] = 1;  // all of the second
+  const auto count = patterns::patterns().size();
+  std::vector<float> causes(6 * count, 0);
+  causes[count + 4] = 1;  // all of the second
   const auto pooled =
       make_features(fine.timed, fine.args, fine.windows, causes, [] {}, 3);
   EXPECT_EQ(pooled.window_begin, (std::vector<std::int64_t>{0, 3, 6}));
@@ -138,12 +139,13 @@ TEST(Features, NeighborsOfAStepAreOneWindow) {
 }
 
 TEST(Features, CausesAreColumnsToo) {
-  const auto patterns = window_columns().size() - kStatistics;
-  std::vector<float> causes(patterns, 0);
+  const auto count = patterns::patterns().size();
+  std::vector<float> causes(count, 0);
   causes[9] = 0.25f;
   const Made made(TraceText().op("aten::mm", 0, 60), 128, causes);
   EXPECT_EQ(made.features.windows[kStatistics + 9], 0.25f);
   EXPECT_EQ(made.features.windows[kStatistics + 8], 0);
+  EXPECT_EQ(made.features.windows.back(), 0);  // of what is no pattern any more
   // Where nobody looked for causes none is known: that is not "nothing wasted".
   EXPECT_TRUE(std::isnan(Made(TraceText().op("aten::mm", 0, 60))("cause_sync_stall")));
   EXPECT_THROW(Made(TraceText().op("a", 0, 1), 128, {0.5f}), std::invalid_argument);

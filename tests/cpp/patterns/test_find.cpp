@@ -7,10 +7,9 @@
 namespace tta::patterns {
 namespace {
 
-TEST(Table, IsInTheOrderOfItsIds) {
+TEST(Table, HasTheRuleOfEachPatternInItsPlace) {
   for (std::size_t i = 0; i < patterns().size(); ++i) {
-    EXPECT_EQ(static_cast<std::size_t>(patterns()[i].id), i);
-    EXPECT_FALSE(patterns()[i].advice.empty());
+    EXPECT_EQ(static_cast<std::size_t>(rules()[i]->pattern), i) << patterns()[i].name;
   }
 }
 

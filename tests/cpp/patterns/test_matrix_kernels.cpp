@@ -2,7 +2,6 @@
 // Rules of matrix products, on hand-worked traces: tensor_core_unused, misaligned_gemm.
 #include "patterns/matrix_kernels.h"
 
-#include "patterns/device_peaks.h"
 #include "patterns/device_text.h"
 #include "patterns/found.h"
 
@@ -216,15 +215,6 @@ TEST(MisalignedGemm, ShortOnesAreNone) {
   };
   EXPECT_EQ(with(19.9), 0);
   EXPECT_NEAR(with(20), 20 * 9'802, 20);
-}
-
-TEST(MisalignedGemm, KnowsDevicesByWholeWords) {
-  EXPECT_EQ(memory_bandwidth("NVIDIA A100-PG509-200"), 1555);
-  EXPECT_EQ(memory_bandwidth("NVIDIA H100 80GB HBM3"), 3350);
-  EXPECT_EQ(memory_bandwidth("NVIDIA H100 PCIe"), 2000);
-  EXPECT_EQ(memory_bandwidth("NVIDIA GH200 480GB"), 4000);
-  EXPECT_EQ(memory_bandwidth("NVIDIA RTX A4000"), 0);
-  EXPECT_EQ(memory_bandwidth(""), 0);
 }
 
 }  // namespace

@@ -5,7 +5,8 @@
 namespace tta::patterns {
 namespace {
 
-constexpr PatternId kOwn{33};
+// The first number after the built-in ones.
+const auto kOwn = static_cast<PatternId>(patterns().size());
 
 OwnRule own_rule(std::vector<Request> requests,
                  std::optional<PatternId> before = kProfilerArtifact) {

@@ -168,7 +168,7 @@ TEST(ProfilerArtifact, StartingAndStoppingWithStacksIsSeenInItsFrames) {
 }
 
 // A full queue is evidence, not cost: no host-side rule fires.
-TEST(QueueFull, ClaimsNothingAndLeavesNothingToTheHost) {
+TEST(FullQueue, LeavesNothingToTheHost) {
   KernelText trace;
   for (int i = 0; i < 1100; ++i) trace.kernel("a", 20, shape(800));
   for (int i = 0; i < 50; ++i) {  // a slow call for each place that gets free
@@ -177,8 +177,6 @@ TEST(QueueFull, ClaimsNothingAndLeavesNothingToTheHost) {
   }
   const auto found = find_in(trace.wait());
   EXPECT_TRUE(found.findings.empty());
-  for (const auto& claim : found.claims) EXPECT_NE(claim.pattern, kQueueFull);
-  EXPECT_FALSE(info(kQueueFull).user_finding);
 }
 
 }  // namespace

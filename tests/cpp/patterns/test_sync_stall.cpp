@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The rule on hand-worked traces: it fires, it stays silent, and where the line is.
+#include "patterns/blocking_calls.h"
 #include "patterns/found.h"
-#include "patterns/waits.h"
 
 namespace tta::patterns {
 namespace {
@@ -156,7 +156,7 @@ TEST(ListWaits, HasEachWaitCostlyOrNot) {
                          .call("cudaStreamSynchronize", 1005, 5, 3)
                          .host("cuda_runtime", "cudaDeviceSynchronize", 3100, 900)
                          .load();
-  const auto waits = list_waits(timeline::make_timeline(trace));
+  const auto waits = blocking_calls(timeline::make_timeline(trace));
   ASSERT_EQ(waits.size(), 1u);  // nothing follows it; the profiler's own is left out
   EXPECT_EQ(waits[0].begin, 20'000);
   EXPECT_EQ(waits[0].end, 1'010'000);

@@ -4,8 +4,8 @@
 #include <numeric>
 
 #include "patterns/device_text.h"
+#include "pipeline/accounting/unexplained.h"
 #include "pipeline/analyzed.h"
-#include "pipeline/unexplained.h"
 
 namespace tta::pipeline {
 namespace {

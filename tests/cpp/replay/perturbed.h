@@ -13,6 +13,7 @@
 #include "replay/perturbation.h"
 #include "replay/samples.h"
 #include "support/trace_text.h"
+#include "write/write_trace.h"
 
 namespace tta::replay {
 
@@ -87,7 +88,7 @@ inline std::string text_of(const Replayed& r, const Perturbation& p,
                            const Perturbed& s) {
   std::ostringstream out;
   const std::vector<std::string> metadata{"deviceProperties"};
-  write_perturbed(r.model, p, s, "", metadata, out);
+  write::write_perturbed(r.model, p, s, "", metadata, out);
   return std::move(out).str();
 }
 

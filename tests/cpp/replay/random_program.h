@@ -12,7 +12,7 @@
 
 #include "replay/change.h"
 #include "replay/scheduler.h"
-#include "replay/write_trace.h"
+#include "write/write_trace.h"
 
 namespace tta::replay::test {
 
@@ -204,7 +204,7 @@ struct Recorded {
 
   static trace::Trace load(const Program& program, const Schedule& times) {
     std::ostringstream out;
-    write_program(program, times, out);
+    write::write_program(program, times, out);
     return trace::load_bytes(std::move(out).str());
   }
 

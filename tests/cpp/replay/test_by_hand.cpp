@@ -71,7 +71,7 @@ TEST(ByHand, OneThatFindsNothingToWaitForTakesItsOwnTime) {
   const Replayed r(t, by_constants());
   EXPECT_EQ(r.returns("cudaDeviceSynchronize", 0), 43'000);
   EXPECT_EQ(r.returns("cudaDeviceSynchronize", 1), 43'000 + 7'000 + 5'000);
-  EXPECT_FALSE(r.model.waits[1].copied);
+  EXPECT_FALSE(r.model.sync_calls[1].copied);
 }
 
 TEST(ByHand, WhatGivesMemoryBackWorksOnceItHasWaited) {
@@ -91,7 +91,7 @@ TEST(ByHand, ALongOneWithNothingToWaitForIsCopied) {
   launch(t, 0, 1).kernel(10, 5, 1, "a");
   t.call("cudaFree", 40, 3000, 2);
   const Replayed r(t, by_constants());
-  EXPECT_TRUE(r.model.waits.at(0).copied);
+  EXPECT_TRUE(r.model.sync_calls.at(0).copied);
   EXPECT_EQ(r.returns("cudaFree"), 3'040'000);
 }
 

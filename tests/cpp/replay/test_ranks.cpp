@@ -9,8 +9,8 @@
 #include "replay/ranks.h"
 #include "replay/samples.h"
 #include "replay/scheduler.h"
-#include "replay/write_trace.h"
 #include "support/says.h"
+#include "write/write_trace.h"
 
 namespace tta::replay {
 namespace {
@@ -213,7 +213,7 @@ TEST(Ranks, AStragglersGainIsThatOfAll) {
   std::vector<std::vector<std::int64_t>> weights;
   for (std::uint32_t r = 0; r < 4; ++r) {
     std::ostringstream out;
-    write_program(slow, before, out, r);
+    write::write_program(slow, before, out, r);
     of.push_back(std::make_unique<Rank>(trace::load_bytes(std::move(out).str())));
     models.push_back(of.back()->of());
     weights.push_back(of.back()->model.graph.weights());

@@ -122,7 +122,7 @@ TEST(Real, TheResnetPairNeedsSynchronizationsAndOrder) {
 // The stream that each stream sync waited for, by the call's begin.
 std::map<std::int64_t, std::int64_t> synced(const Replayed& r, Provenance from) {
   std::map<std::int64_t, std::int64_t> out;
-  for (const auto& w : r.model.waits) {
+  for (const auto& w : r.model.sync_calls) {
     const auto& call = r.model.calls.all[w.call];
     if (call.kind != CallKind::kStreamSync || w.provenance != from) continue;
     if (w.targets.size() != 1) continue;

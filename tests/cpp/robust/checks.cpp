@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "pipeline/analyze.h"
-#include "pipeline/windows_as_arrays.h"
+#include "pipeline/tables/windows_as_arrays.h"
 #include "support/outcome.h"
 #include "timeline/windows.h"
 #include "trace/args.h"

@@ -198,10 +198,10 @@ TEST(Refusals, MoreRowsThanThereAreNumbers) {
     Document document(trace, {}, {.rows = most});
     const auto source = Source::memory(text, {});
     const auto reader = source->open();
-    WindowReader windows(*reader, 1000);
+    TextWindowReader windows(*reader, 1000);
     const auto walk = [&] {
       for (std::size_t used = 0;;) {
-        const Window& window = windows.next(used);
+        const TextWindow& window = windows.next(used);
         used = document.walk(window);
         if (window.last) return;
       }

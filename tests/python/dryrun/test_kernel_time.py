@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from torchtraceap import _core
 from torchtraceap_dryrun.estimate.gpus import GPUS, gpu
 from torchtraceap_dryrun.estimate.kernel_time import (
     CLASSES,
@@ -18,6 +19,7 @@ from torchtraceap_dryrun.estimate.kernel_time import (
     kernel_us,
 )
 from torchtraceap_dryrun.estimate.launch import Launch
+from torchtraceap_dryrun.facade.device_properties import properties_of
 from torchtraceap_dryrun.record import Copy
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -82,6 +84,17 @@ def test_what_a_gpu_has_no_hardware_for_runs_as_float32() -> None:
     for kind in ("tf32", "bfloat16", "complex64"):
         assert v100.peak(kind) == v100.flops["float32"]
     assert gpu("A100").peak("tf32") == 8 * gpu("A100").flops["float32"]
+
+
+def test_rules_judge_by_the_same_rates() -> None:
+    """A dry run "as on an A100" is made of the rates that its trace is judged by."""
+    rows = {row.name: row for row in _core.gpus() if row.name}
+    assert list(rows) == list(GPUS)
+    assert rows["A100"].bandwidth_gb_s == 2039
+    for name, device in GPUS.items():
+        assert device.bandwidth_bytes_per_s == rows[name].bandwidth_gb_s * 1e9
+        assert device.flops["float32"] == rows[name].peak_teraflops["float32"] * 1e12
+        assert properties_of(device).name == rows[name].driver_name
 
 
 def test_gpus_by_name() -> None:

@@ -13,10 +13,10 @@ import torch
 
 import torchtraceap
 from torchtraceap.checking.sync_check import SyncCheck, SyncStalls
-from torchtraceap.waits.table import SYNC_OPS, head_of, written_together
+from torchtraceap.waits.table import CAUSES, head_of
+from torchtraceap.waits.wait import Wait, written_together
 from torchtraceap_dryrun.dry_run import DryRun
 from torchtraceap_dryrun.record import Sync
-from torchtraceap_dryrun.wait_places import Wait
 
 needs_positions = pytest.mark.skipif(
     sys.version_info < (3, 11), reason="where instructions come from is not kept"
@@ -79,7 +79,9 @@ LINES: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("...\nfloat(t)", (f"float() ({ITEM})",)),
     ("a = 1.  # Read it.\nfloat(t)", (f"float() ({ITEM})",)),
     ("assert t, 'x'", (f"`assert t` ({ITEM})",)),
-    ("assert not (t > 9), 'x'", (f"`not t` ({ITEM})",)),
+    ("assert not (t > 9), 'x'", (f"`assert t` ({ITEM})",)),
+    ("if t > 3 and x[0, 0] > 0: pass", (f"`if t:` ({ITEM})",)),
+    ("a = 1 if t > 3 else 2", (f"`... if t else ...` ({ITEM})",)),
     ("[a for a in [t] if a]", (f"`if t:` ({ITEM})",)),
     ("exec('t.item()')", (f"exec() ({ITEM})",)),
     ("x[mask].sum().item()", ("x[mask] (aten::index)", f".item() ({ITEM})")),
@@ -156,7 +158,7 @@ def test_without_its_source_nothing_is_guessed() -> None:
 
 
 def test_each_row_has_words() -> None:
-    for row in SYNC_OPS:
+    for row in CAUSES:
         for api in row.operators:
             assert head_of(api).endswith(f" ({api})")
             assert head_of(api, f"{api}()") == api

@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from torchtraceap import _core
+
 
 class Color(NamedTuple):
     """A color on a light background, and on a dark one."""
@@ -22,60 +24,18 @@ class Color(NamedTuple):
 
 BACKGROUNDS = (Color("#ffffff", "#15181d"), Color("#f4f5f7", "#1e2229"))
 
-# Family: its color and the patterns in it.
-FAMILIES: dict[str, tuple[Color, tuple[str, ...]]] = {
-    "input": (Color("#b74704", "#f0a030"), ("dataloader_bound", "cpu_init_then_copy")),
-    "wait": (
-        Color("#d61e5e", "#f14c61"),
-        ("sync_stall", "loop_indexing", "gc_pause", "step_outlier"),
-    ),
-    "launch": (
-        Color("#2546c8", "#6f8dff"),
-        (
-            "launch_bound",
-            "missed_cuda_graph",
-            "host_bound_python",
-            "data_parallel",
-            "low_concurrency",
-            "queue_full",
-        ),
-    ),
-    "optimizer": (
-        Color("#8577ea", "#b7c3ff"),
-        ("unfused_optimizer", "zero_grad_fill"),
-    ),
-    "compile": (
-        Color("#7a1f8a", "#a865c8"),
-        ("graph_break", "recompile_or_lazy_load", "allocator_churn"),
-    ),
-    "copy": (
-        Color("#0a93ad", "#8aece4"),
-        (
-            "pageable_copy",
-            "frequent_memcpy",
-            "slow_copy",
-            "exposed_copy",
-            "redundant_d2d",
-        ),
-    ),
-    "communication": (
-        Color("#007a35", "#14976c"),
-        ("small_collectives", "comm_stream_serialised", "comm_exposed"),
-    ),
-    "kernel": (
-        Color("#84901a", "#eedc3a"),
-        (
-            "tensor_core_unused",
-            "misaligned_gemm",
-            "unfused_attention",
-            "conv_bias_bn",
-            "fusible_chain",
-            "small_grid",
-            "low_occupancy",
-        ),
-    ),
+# By family, as the core's table of patterns has it.
+FAMILIES: dict[str, Color] = {
+    "input": Color("#b74704", "#f0a030"),
+    "wait": Color("#d61e5e", "#f14c61"),
+    "launch": Color("#2546c8", "#6f8dff"),
+    "optimizer": Color("#8577ea", "#b7c3ff"),
+    "compile": Color("#7a1f8a", "#a865c8"),
+    "copy": Color("#0a93ad", "#8aece4"),
+    "communication": Color("#007a35", "#14976c"),
+    "kernel": Color("#84901a", "#eedc3a"),
     # Users' own rules come here, too.
-    "other": (Color("#6e6c6f", "#aba19d"), ("profiler_artifact",)),
+    "other": Color("#6e6c6f", "#aba19d"),
 }
 # What is no loss: quieter, without the contrast that a loss has.
 NEUTRAL: dict[str, Color] = {
@@ -97,7 +57,7 @@ SLICES: dict[str, Color] = {
 }
 TEXT = Color("#16191d", "#e6e9ed")
 
-_FAMILY_OF = {name: family for family, row in FAMILIES.items() for name in row[1]}
+_FAMILY_OF = {pattern.name: pattern.family for pattern in _core.patterns()}
 
 
 def family(pattern: str) -> str:
@@ -112,7 +72,7 @@ def slice_color(category: str) -> str:
 
 def variables(theme: str) -> str:
     """Return the CSS variables of a theme, "light" or "dark"."""
-    colors = {name: row[0] for name, row in FAMILIES.items()} | NEUTRAL
+    colors = FAMILIES | NEUTRAL
     named = {f"c-{name}": color for name, color in colors.items()}
     named |= {"page": BACKGROUNDS[0], "panel": BACKGROUNDS[1], "text": TEXT}
     named |= {f"s-{word or 'other'}": color for word, color in SLICES.items()}

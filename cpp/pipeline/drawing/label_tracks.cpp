@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// pipeline/drawing/label_tracks.cpp: windows, findings and counters, a track after
+// another.
+#include "pipeline/drawing/label_tracks.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <map>
+#include <stdexcept>
+#include <unordered_set>
+#include <utility>
+
+#include "patterns/ledger.h"
+#include "pipeline/drawing/idle_by_cause.h"
+
+namespace tta::pipeline {
+namespace {
+
+using timeline::Interval;
+using write::json_string;
+using write::microseconds;
+
+constexpr std::int64_t kFirstPid = 1'000'000'000;  // beyond what systems give
+
+std::string decimal(double value, int digits) {
+  char text[40];
+  std::snprintf(text, sizeof text, "%.*f", digits, value);
+  return text;
+}
+
+class Tracks {
+ public:
+  Tracks(const Report& report, const std::vector<FindingText>& texts,
+         write::EventList& list)
+      : r_(report), t_(*report.timeline), texts_(texts), list_(list) {
+    if (texts.size() != report.findings.size()) {
+      throw std::invalid_argument("there must be a text for each finding");
+    }
+    const auto& pids = t_.columns().pid;
+    const std::unordered_set<std::int64_t> taken(pids.begin(), pids.end());
+    auto pid = kFirstPid;
+    while (taken.contains(pid)) ++pid;
+    pid_ = std::to_string(pid);
+    std::map<std::int32_t, int> with;  // devices with a number
+    for (const auto& d : t_.devices) ++with[d.number];
+    for (const auto& d : t_.devices) {
+      devices_[d.device] = "GPU " + std::to_string(d.number) +
+                           (with[d.number] > 1 ? " of " + process(d.pid) : "");
+    }
+  }
+
+  void run() {
+    metadata("process_name", 0, "\"name\": \"torchtraceap\"");
+    metadata("process_labels", 0, "\"labels\": \"what the analysis found\"");
+    metadata("process_sort_index", 0, "\"sort_index\": -1");
+    windows();
+    findings();
+    counters();
+  }
+
+ private:
+  void metadata(const char* what, int tid, const std::string& args) {
+    list_.row('M', "\"name\": " + json_string(what) + ", \"pid\": " + pid_ +
+                       ", \"tid\": " + std::to_string(tid) + ", \"args\": {" + args +
+                       "}");
+  }
+  // Adds a track below those there are.
+  int track(const std::string& name) {
+    metadata("thread_name", ++last_, "\"name\": " + json_string(name));
+    metadata("thread_sort_index", last_, "\"sort_index\": " + std::to_string(last_));
+    return last_;
+  }
+  void slice(int tid, const std::string& name, Interval time, const std::string& args) {
+    list_.row('X', "\"name\": " + json_string(name) + ", \"pid\": " + pid_ +
+                       ", \"tid\": " + std::to_string(tid) +
+                       ", \"ts\": " + microseconds(time.begin) + ", \"dur\": " +
+                       microseconds(time.length()) + ", \"args\": " + args);
+  }
+  void count(const std::string& name, std::int64_t at, const std::string& args) {
+    list_.row('C', "\"name\": " + json_string(name) + ", \"pid\": " + pid_ +
+                       ", \"tid\": 0, \"ts\": " + microseconds(at) + ", \"args\": {" +
+                       args + "}");
+  }
+
+  std::string device(std::int32_t key) const {
+    const auto at = devices_.find(key);
+    return at == devices_.end() ? "GPU" : at->second;
+  }
+  std::string process(std::int64_t pid) const {
+    return pid == trace::kNoId ? "process" : "process " + t_.trace->identity(pid);
+  }
+  std::string owner(std::size_t index) const {
+    return index < t_.devices.size() ? device(t_.devices[index].device)
+                                     : process(t_.host[index - t_.devices.size()].pid);
+  }
+
+  void windows() {
+    std::string before;
+    int tid = 0;
+    for (const auto& row : r_.windows) {
+      const auto& w = row.window;
+      const auto whose = w.device >= 0 ? device(w.device) : process(w.pid);
+      if (tid == 0 || whose != before) tid = track(whose + ": windows");
+      before = whose;
+      slice(tid, window_name(row), {w.begin_ns, w.end_ns}, window_args(row));
+    }
+  }
+  std::string window_name(const WindowRow& row) const {
+    std::string out;
+    for (const auto& label : row.labels) {
+      out += (out.empty() ? "" : ", ") + std::string(r_.patterns[label.pattern].name) +
+             " " + decimal(100 * label.saved_fraction, 1) + " %";
+    }
+    return out.empty() ? "no label" : out;
+  }
+  std::string window_args(const WindowRow& row) const {
+    std::string labels;
+    std::int64_t wasted = 0;
+    for (const auto& label : row.labels) {
+      labels += (labels.empty() ? "" : ", ") +
+                json_string(r_.patterns[label.pattern].name) +
+                ": {\"wasted_us\": " + microseconds(label.wasted_ns) +
+                ", \"wasted_fraction\": " + decimal(label.wasted_fraction, 4) +
+                ", \"saved_fraction\": " + decimal(label.saved_fraction, 4) + "}";
+      wasted += label.wasted_ns;
+    }
+    const auto& w = row.window;
+    return "{\"window\": " + std::to_string(row.index) +
+           (w.step == timeline::kNoStep ? ""
+                                        : ", \"step\": " + std::to_string(w.step)) +
+           ", \"wasted_us\": " + microseconds(wasted) +
+           ", \"busy_us\": " + microseconds(row.busy_ns) +
+           ", \"cpu_wasted_fraction\": " + decimal(row.cpu_wasted_fraction, 4) +
+           ", \"gpu_wasted_fraction\": " + decimal(row.gpu_wasted_fraction, 4) +
+           ", \"labels\": {" + labels + "}}";
+  }
+
+  // Claims of one device or process overlap nowhere: the ledger sees to it.
+  void findings() {
+    using Key = std::pair<std::size_t, std::size_t>;  // whose, pattern
+    std::vector<Key> order;                           // the most costly pattern first
+    std::map<Key, std::vector<std::pair<Interval, std::uint32_t>>> stretches;
+    for (std::uint32_t f = 0; f < r_.findings.size(); ++f) {
+      std::map<std::size_t, std::vector<Interval>> of;
+      for (const auto& claim : r_.findings[f].claims) {
+        of[patterns::index_of(t_, claim)].push_back({claim.begin, claim.end});
+      }
+      for (auto& [index, times] : of) {
+        if (index == timeline::HostTimes::kNone) continue;
+        const Key key{index, static_cast<std::size_t>(r_.findings[f].pattern)};
+        auto& all = stretches[key];
+        if (all.empty()) order.push_back(key);
+        for (const auto& time : timeline::unite(std::move(times))) {
+          all.emplace_back(time, f);
+        }
+      }
+    }
+    std::stable_sort(order.begin(), order.end(),
+                     [](const Key& a, const Key& b) { return a.first < b.first; });
+    for (const auto& key : order) {
+      auto& all = stretches[key];
+      std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) {
+        return a.first.begin < b.first.begin;
+      });
+      const auto tid = track(owner(key.first) + ": " +
+                             std::string(r_.patterns.rows()[key.second].name));
+      for (const auto& [time, f] : all)
+        slice(tid, texts_[f].name, time, texts_[f].args);
+    }
+  }
+
+  void counters() {
+    // A hostile trace may have as many processes as events.
+    const auto owners = std::max<std::size_t>(1, t_.devices.size() + t_.host.size());
+    const auto idle =
+        idle_by_cause(r_, std::clamp<std::size_t>(100'000 / owners, 1, 1000));
+    for (std::size_t i = 0; i < idle.size(); ++i) idle_counter(owner(i), idle[i]);
+    for (const auto& d : t_.devices) depth_counter(device(d.device), d.queue);
+  }
+  void idle_counter(const std::string& whose, const IdleByCause& idle) {
+    std::string before;
+    for (const auto& bin : idle.bins) {
+      std::string args;
+      for (std::size_t i = 0; i < idle.causes.size(); ++i) {
+        args += (i == 0 ? "" : ", ") + json_string(idle.causes[i]) + ": " +
+                decimal(100 * bin.shares[i], 2);
+      }
+      if (args != before) count(whose + ": idle by cause (%)", bin.begin, args);
+      before = std::move(args);
+    }
+  }
+  void depth_counter(const std::string& whose, const timeline::QueueDepth& queue) {
+    for (std::size_t i = 0; i < queue.at.size(); ++i) {
+      // Of one moment, what came of it.
+      if (i + 1 < queue.at.size() && queue.at[i + 1] == queue.at[i]) continue;
+      count(whose + ": launches waiting", queue.at[i],
+            "\"launches\": " + std::to_string(queue.depth[i]));
+    }
+  }
+
+  const Report& r_;
+  const timeline::Timeline& t_;
+  const std::vector<FindingText>& texts_;
+  write::EventList& list_;
+  std::string pid_;
+  std::map<std::int32_t, std::string> devices_;  // names, by key
+  int last_ = 0;
+};
+
+}  // namespace
+
+void write_label_tracks(const Report& report, const std::vector<FindingText>& findings,
+                        write::EventList& list) {
+  Tracks(report, findings, list).run();
+}
+
+}  // namespace tta::pipeline

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// pipeline/pricing/path_charges.h: a critical path's time by the events that ran in it.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "replay/critical_path.h"
+
+namespace tta::pipeline {
+
+/// Adds up the recorded time of paths by event. Refers to the model.
+class PathCharges {
+ public:
+  struct Charge {
+    std::int64_t ns;
+    std::uint32_t row;
+  };
+
+  explicit PathCharges(const replay::Model& model);
+
+  /// What of a path passed in each event, in no order: what a thread did between two
+  /// calls by the innermost event of each moment, all else by the call or work that an
+  /// edge leads to or comes from. No event gets more than its length: what passed while
+  /// none of them ran (between operators, in a queue) is no event's. `since` is where
+  /// the path begins, in nanoseconds after Model::begin. Linear in the path and the
+  /// events beside it.
+  std::vector<Charge> of(const std::vector<replay::Segment>& path, std::int64_t since);
+
+ private:
+  void charge(const replay::Edge& edge, timeline::Interval time);
+  void split(std::uint32_t lane, timeline::Interval time);
+  std::uint32_t running(std::uint32_t row, std::int64_t at) const;
+  void add(std::uint32_t row, std::int64_t ns);
+
+  const replay::Model& m_;
+  const timeline::Timeline& t_;
+  const trace::Columns& c_;
+  std::vector<std::int64_t> ns_;  // of each row, of the path at hand
+  std::vector<std::uint32_t> charged_;
+};
+
+}  // namespace tta::pipeline

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// pipeline/pricing/price.cpp: one what-if a finding, and one of all.
+#include "pipeline/pricing/price.h"
+
+#include <algorithm>
+#include <map>
+
+#include "patterns/fix.h"
+#include "replay/time_maps.h"
+#include "replay/two_threads.h"
+
+namespace tta::pipeline {
+
+bool may_be_counted_on(const Report& report, const patterns::Finding& finding) {
+  if (finding.estimate || report.timeline->host) return false;
+  using enum patterns::PatternId;
+  const auto needed = [&](patterns::SyncKind kind) {
+    return finding.subtype == static_cast<std::uint8_t>(kind);
+  };
+  switch (finding.pattern) {
+    case kDataloaderBound:
+    case kAllocatorChurn:
+    case kZeroGradFill:
+    case kPageableCopy:
+      return true;
+    case kSyncStall:
+      return !needed(patterns::SyncKind::kScalarRead) &&
+             !needed(patterns::SyncKind::kDataDependentShape);
+    default:
+      return false;
+  }
+}
+
+namespace {
+
+// The thread that launches most, of each process: its time is the process's.
+std::map<std::int64_t, std::uint32_t> busiest_threads(const replay::Model& m) {
+  std::vector<std::size_t> launches(m.sequences.size(), 0);
+  for (const auto& call : m.calls.all) ++launches[call.lane];
+  std::map<std::int64_t, std::uint32_t> out;
+  for (std::uint32_t lane = 0; lane < m.sequences.size(); ++lane) {
+    const auto& own = m.timeline->lanes.lanes[lane];
+    if (own.is_stream || m.sequences[lane].empty()) continue;
+    const auto [it, is_new] = out.try_emplace(own.pid, lane);
+    if (!is_new && launches[lane] > launches[it->second]) it->second = lane;
+  }
+  return out;
+}
+
+replay::TimeMap time_map(const replay::Model& m, std::uint32_t lane,
+                         const std::vector<std::int64_t>& times) {
+  replay::TimeMap map;
+  for (const auto p : m.sequences[lane]) {
+    map.add(m.begin + m.points[p].recorded, m.begin + times[p]);
+  }
+  map.finish();
+  return map;
+}
+
+std::vector<double> window_shares(const Report& r, const replay::Model& m,
+                                  const replay::Pricer& pricer,
+                                  const replay::WhatIf& fixed) {
+  std::map<std::int64_t, std::pair<replay::TimeMap, replay::TimeMap>> maps;
+  for (const auto& [pid, lane] : busiest_threads(m)) {
+    maps.emplace(pid, std::pair(time_map(m, lane, pricer.unchanged().times),
+                                time_map(m, lane, fixed.times)));
+  }
+  std::vector<double> out;
+  for (const auto& row : r.windows) {
+    const auto& w = row.window;
+    double share = 0;
+    if (const auto it = maps.find(w.pid); it != maps.end()) {
+      const auto& [before, after] = it->second;
+      const auto was = before.begin(w.end_ns) - before.begin(w.begin_ns);
+      const auto is = after.begin(w.end_ns) - after.begin(w.begin_ns);
+      if (was > 0) {
+        share = std::clamp(1 - static_cast<double>(is) / static_cast<double>(was), 0.0,
+                           1.0);
+      }
+    }
+    out.push_back(share);
+  }
+  return out;
+}
+
+}  // namespace
+
+Replay replay_unchanged(const timeline::Timeline& t, const timeline::EventArgs& args,
+                        const replay::Checkpoint& checkpoint) {
+  Replay out;
+  try {
+    replay::ModelOptions options;
+    options.checkpoint = checkpoint;
+    out.model =
+        std::make_shared<const replay::Model>(replay::make_model(t, args, options));
+  } catch (const replay::CycleError& error) {
+    out.refusal = error.what();
+    return out;
+  }
+  out.fidelity = replay::judge(*out.model);
+  if (!out.fidelity.replayable) out.refusal = out.fidelity.refusals.front().detail;
+  return out;
+}
+
+namespace {
+
+// One finding's change and gain, or why there is none.
+class Prices {
+ public:
+  Prices(const Report& report, const replay::Pricer& pricer,
+         std::span<const PatternGain> patterns)
+      : r_(report), pricer_(pricer), shared_(*report.timeline) {
+    for (const auto& of : patterns) known_[of.pattern] = &of;
+    for (const auto& finding : report.findings) ++findings_[finding.pattern];
+  }
+
+  // Says what a finding's fix gains and returns the change. Safe from several threads.
+  replay::Change price(patterns::Finding& finding) const {
+    const bool counts = may_be_counted_on(r_, finding);
+    const auto known = known_.find(finding.pattern);
+    if (known != known_.end() && findings_.at(finding.pattern) == 1) {
+      finding.gain = known->second->gain;
+      if (!counts) finding.gain->low = 0;
+      return known->second->change;
+    }
+    patterns::OverlapRoom alone(*r_.timeline);
+    auto change = patterns::fix_of(pricer_.model(), r_.patterns, finding, alone);
+    const auto fixed = pricer_.replay(change);
+    // A step that gets longer when something is taken away: what was copied as work
+    // was a wait, and no number is better than a wrong one.
+    if (const auto longer = pricer_.longer_step(fixed)) {
+      finding.doubt = longer->detail;
+    } else {
+      finding.gain = pricer_.gain(fixed, !counts);
+    }
+    return change;
+  }
+
+  // Of each finding in turn: it becomes part of all().
+  void take(patterns::Finding& finding, const replay::Change& change) {
+    const auto known = known_.find(finding.pattern);
+    if (!finding.gain) return;
+    const bool idle = finding.idle_ns > 0 && finding.gain->high > 0;
+    if (known != known_.end() && idle) say_shared(*known->second, finding);
+    const auto fix = r_.patterns[finding.pattern].fix;
+    if (fix == patterns::Fix::kOverlap) {
+      all_.add(patterns::fix_of(pricer_.model(), r_.patterns, finding, shared_));
+    } else {
+      all_.add(change);
+    }
+    if (may_be_counted_on(r_, finding)) certain_.add(change);
+  }
+
+  // Only what is listed beside it: the rest of the list is for others to read.
+  void say_shared(const PatternGain& gain, patterns::Finding& finding) const {
+    std::string names;
+    for (const auto pattern : gain.shares) {
+      if (!findings_.contains(pattern)) continue;
+      finding.shares.push_back(pattern);
+      names += (names.empty() ? "" : ", ") + std::string(r_.patterns[pattern].name);
+    }
+    if (!names.empty()) {
+      finding.message +=
+          " A fix of " + names + " would save part of the same time, which they share.";
+    }
+  }
+
+  const replay::Change& all() const { return all_; }
+  const replay::Change& certain() const { return certain_; }
+
+ private:
+  const Report& r_;
+  const replay::Pricer& pricer_;
+  patterns::OverlapRoom shared_;  // of all of them together
+  std::map<patterns::PatternId, const PatternGain*> known_;
+  std::map<patterns::PatternId, std::size_t> findings_;
+  replay::Change all_, certain_;
+};
+
+// By what their fixes gain, those without a gain behind, as they were.
+void sort_by_gain(std::vector<patterns::Finding>& findings) {
+  const auto gain = [](const patterns::Finding& f) {
+    return f.gain ? f.gain->high : -1;
+  };
+  std::ranges::stable_sort(findings, std::ranges::greater(), gain);
+}
+
+}  // namespace
+
+void price(Report& report, Replay& out, std::span<const PatternGain> patterns,
+           const replay::Checkpoint& checkpoint) {
+  if (!out.fidelity.replayable || out.model == nullptr) return;
+  const replay::Pricer pricer(*out.model);
+  Prices prices(report, pricer, patterns);
+  std::vector<replay::Change> changes(report.findings.size());
+  replay::on_two_threads(changes.size(), [&](std::size_t i) {
+    if (i % 2 == 0) checkpoint();
+    changes[i] = prices.price(report.findings[i]);
+  });
+  for (std::size_t i = 0; i < changes.size(); ++i) {
+    prices.take(report.findings[i], changes[i]);
+  }
+  // Of a host alone nothing tests a replay, and a collective's wait for other ranks has
+  // no gain that one trace could tell.
+  if (!report.timeline->host) sort_by_gain(report.findings);
+  out.windows.assign(report.windows.size(), 0);
+  if (prices.all().empty()) return;
+  const auto fixed = pricer.replay(prices.all());
+  if (const auto longer = pricer.longer_step(fixed)) {
+    out.together_doubt = longer->detail;
+    return;
+  }
+  out.together = pricer.gain(fixed);
+  out.together->low = pricer.gain(pricer.replay(prices.certain())).low;
+  out.windows = window_shares(report, *out.model, pricer, fixed);
+}
+
+}  // namespace tta::pipeline

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// pipeline/pricing/price.h: what fixing the findings would gain, by replaying without
+// them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "pipeline/pricing/blame.h"
+#include "pipeline/report.h"
+#include "replay/fidelity.h"
+#include "replay/gain.h"
+
+namespace tta::pipeline {
+
+/// A report's trace laid out as a schedule, and what it says of the findings. Python's
+/// `_core.Replay`.
+struct Replay {
+  /// Null if the trace cannot be laid out as a graph; `refusal` says why.
+  std::shared_ptr<const replay::Model> model;
+  std::string refusal;
+  replay::Fidelity fidelity;
+  /// All of them fixed at once, replayed together: less than their sum where one hides
+  /// another, more where only both together shorten the critical path.
+  std::optional<replay::Gain> together;
+  std::string together_doubt;  ///< Why there is none although there are gains; or "".
+  /// Share of each window that goes with all findings fixed, 0 to 1; empty likewise.
+  std::vector<double> windows;
+};
+
+/// Tells whether a fix gains most of what the replay says. Time that a faster program
+/// would take instead is not known, a value that is read may be needed, and one rank
+/// cannot tell its collectives from the wait for the others.
+/// Nor does anything test the replay of a trace without device work, and what does its
+/// work beside it takes the same processors: of two loaders on a CPU, with 4 workers in
+/// place of none, less than 3/4 came (docs/measured.md).
+bool may_be_counted_on(const Report& report, const patterns::Finding& finding);
+
+/// Replays a trace as it is, and judges the replay.
+Replay replay_unchanged(const timeline::Timeline& timeline,
+                        const timeline::EventArgs& args,
+                        const replay::Checkpoint& checkpoint = replay::go_on);
+
+/// Prices a report's findings where the replay may be believed, and puts them into the
+/// order of what their fixes gain. One replay a finding, but for one that is alone of a
+/// pattern in `patterns` (what blame() found), and two of all; O(points + edges) each.
+void price(Report& report, Replay& replay, std::span<const PatternGain> patterns,
+           const replay::Checkpoint& checkpoint = replay::go_on);
+
+}  // namespace tta::pipeline

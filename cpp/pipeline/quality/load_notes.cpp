@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// pipeline/quality/load_notes.cpp: what the profiler logged and what the loader
+// noticed.
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "pipeline/quality/signs.h"
+#include "timeline/by_name.h"
+#include "trace/args.h"
+
+namespace tta::pipeline {
+namespace {
+
+// Kinds of trace::Warning that tell of damage to the file, however little: nobody
+// knows what else is gone. No profiler writes a time of 73 years.
+constexpr std::array<std::string_view, 12> kDamage = {
+    "far_time",     "truncated",       "damaged_event",    "damaged_metadata",
+    "bad_utf8",     "two_event_lists", "trailing_content", "gzip_truncated",
+    "gzip_damaged", "gzip_checksum",   "gzip_trailing",    "unclosed_list"};
+
+// Kinds after which an event is all that it was.
+constexpr std::array<std::string_view, 4> kHarmless = {
+    "text_number", "unknown_category", "lone_surrogate", "odd_phase"};
+
+template <std::size_t N>
+bool has(const std::array<std::string_view, N>& kinds, std::string_view kind) {
+  return std::find(kinds.begin(), kinds.end(), kind) != kinds.end();
+}
+
+// The first 200 bytes, less what would be a part of a character.
+std::string_view beginning_of(std::string_view text) {
+  if (text.size() <= 200) return text;
+  std::size_t end = 200;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;
+  return text.substr(0, end);
+}
+
+// What Kineto wrote about its own recording: arrays of text under these keys.
+void read_profiler_log(const trace::Trace& t, Quality& q) {
+  for (const auto* key : {"WARNING", "ERROR"}) {
+    std::uint64_t count = 0;
+    std::string first;
+    bool lost = false;
+    trace::for_each_element(t.metadata_json(key), [&](std::string_view message) {
+      if (count++ == 0) first = beginning_of(message);
+      lost |= timeline::contains_any(
+          message, {"dropped", "lost", "out of range", "buffer is full"});
+    });
+    if (count == 0) continue;
+    const auto text = "The profiler logged " + std::to_string(count) + " " + key +
+                      " messages, the first: " + first;
+    if (lost) {
+      add_loss(q, "profiler_lost_records", count, text);
+    } else {
+      add(q, Verdict::kOk, "profiler_log", count, text);
+    }
+  }
+}
+
+}  // namespace
+
+void read_load_notes(const timeline::Timeline& t, Quality& q) {
+  const auto& trace = *t.trace;
+  read_profiler_log(trace, q);
+  if (trace.left_out > 0) {
+    add(q, Verdict::kOk, "filtered", trace.left_out,
+        std::to_string(trace.left_out) +
+            " events were left out on loading, as asked: the figures are those of the "
+            "part that was loaded. Whether records are missing from the trace was not "
+            "judged; load all of it for that.");
+  }
+  for (const auto& w : trace.warnings) {
+    const bool grave =
+        has(kDamage, w.kind) ||
+        (!has(kHarmless, w.kind) && share(w.count, trace.columns.size()) >= kLostShare);
+    add(q, grave ? Verdict::kDegraded : Verdict::kOk, w.kind.c_str(), w.count,
+        w.detail);
+  }
+}
+
+}  // namespace tta::pipeline

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// pipeline/quality/lost_records.cpp: what only one side of the trace knows of.
+#include <algorithm>
+
+#include "pipeline/quality/signs.h"
+#include "timeline/sum_until.h"
+
+namespace tta::pipeline {
+namespace {
+
+// Launches without work that make a trace incomplete: half of the 5 % of kernels whose
+// loss must not pass unseen (not every kernel has a launch of its own). Sound traces
+// have none, but for one or two at the end of the recording.
+constexpr double kLostLaunches = 0.025;
+
+// A launched kernel starts within microseconds on a free device; what waits this long
+// on one that looks free waits for work that was not recorded.
+constexpr std::int64_t kUnseenWork = 1'000'000;
+constexpr double kSame = 0.9;  // two stretches with more in common are one
+
+// Time in which launched work waited on a device that ran nothing.
+std::vector<timeline::Interval> queued_behind_nothing(const timeline::Timeline& t) {
+  const auto& c = t.columns();
+  std::vector<timeline::Interval> out;
+  for (const auto& d : t.devices) {
+    for (const auto& gap : d.gaps) {
+      const auto launch = t.launch_of(gap.next);
+      if (launch == timeline::kNoRow) continue;
+      const timeline::Interval waited{std::max(gap.time.begin, c.end(launch)),
+                                      gap.time.end};
+      if (waited.length() >= kUnseenWork) out.push_back(waited);
+    }
+  }
+  return out;
+}
+
+// Time in which the host was blocked by a device that ran nothing, on any device.
+timeline::IntervalSet waited_for_nothing(const timeline::Timeline& t) {
+  std::vector<timeline::Interval> all;
+  for (const auto& d : t.devices) all.insert(all.end(), d.busy.begin(), d.busy.end());
+  const auto busy = timeline::unite(std::move(all));
+  // Summed up, as each of many threads may wait for all of it.
+  const timeline::SumUntil busy_until(busy);
+  std::vector<timeline::Interval> waited;
+  for (const auto& thread : t.waits) {
+    for (const auto& wait : thread.waits) {
+      const timeline::Interval time{wait.begin, wait.end};
+      if (time.length() - busy_until.in(time) >= kUnseenWork) waited.push_back(time);
+    }
+  }
+  return timeline::subtract(timeline::unite(std::move(waited)), busy);
+}
+
+void find_unlaunched_work(const timeline::Timeline& t, Quality& q) {
+  const auto& links = t.links;
+  const auto unlinked =
+      links.device_rows - links.linked - links.queued_before - links.without_id;
+  if (t.launch_calls.empty() && links.linked == 0) {
+    add(q, Verdict::kDegraded, "no_launches", links.device_rows,
+        "No launch of any device work is in the trace (CPU activity was not "
+        "recorded): idle time cannot be blamed on host code.");
+  } else if (unlinked > 0) {
+    const bool grave = share(unlinked, links.device_rows) >= kLostShare;
+    add(q, grave ? Verdict::kDegraded : Verdict::kOk, "work_without_launch", unlinked,
+        of(unlinked, links.device_rows) +
+            " device events have no launch in the trace: records of the host were "
+            "lost, and what it did before them is unknown.");
+  }
+}
+
+void find_workless_launches(const timeline::Timeline& t, Quality& q) {
+  const auto& c = t.columns();
+  // What was launched after the last record of a device is not lost one by one: the
+  // device was no longer recorded, or the program ended before it came to it.
+  std::int64_t recorded = t.span.begin;
+  for (const auto& d : t.devices) {
+    if (!d.busy.empty()) recorded = std::max(recorded, d.busy.back().end);
+  }
+  std::uint64_t without = 0, after = 0;
+  for (const auto& call : t.launch_calls) {
+    if (call.work > 0) continue;
+    ++(c.ts[call.row] >= recorded ? after : without);
+  }
+  if (after > 0) {
+    const auto text = std::to_string(after) +
+                      (after == 1 ? " launch comes" : " launches come") +
+                      " after the last record of a device, " +
+                      length_text(std::max<std::int64_t>(0, t.span.end - recorded)) +
+                      " before the trace ends: the device was no longer recorded. ";
+    const auto tail = static_cast<double>(t.span.end - recorded);
+    if (tail >= kLostShare * static_cast<double>(t.span.length())) {
+      add_loss(q, "launches_after_recording", after,
+               text + "That time is not known to be idle.");
+    } else {
+      add(q, Verdict::kOk, "launches_after_recording", after,
+          text + "That is too little time to change the figures by much.");
+    }
+  }
+  if (without == 0) return;
+  const auto text = of(without, t.launch_calls.size()) +
+                    " launches have no device event in the trace: records were lost, ";
+  if (share(without, t.launch_calls.size()) >= kLostLaunches) {
+    add_loss(q, "launches_without_work", without,
+             text + "and idle time is overstated by the work they did.");
+  } else {
+    add(q, Verdict::kOk, "launches_without_work", without,
+        text + "too few to change the figures by much.");
+  }
+}
+
+}  // namespace
+
+void find_lost_records(const timeline::Timeline& t, Quality& q) {
+  find_unlaunched_work(t, q);
+  find_workless_launches(t, q);
+  const auto grave = [&](std::int64_t ns) {
+    return static_cast<double>(ns) >= kLostShare * static_cast<double>(t.span.length());
+  };
+  const auto unseen = [&](const char* kind, std::int64_t ns, const char* who) {
+    if (!grave(ns)) return;
+    add_loss(q, kind, 1,
+             std::string(who) + " waited " + length_text(ns) +
+                 " for a device that shows no work meanwhile: it was busy with work "
+                 "that is not in the trace (queued before recording began, or lost). "
+                 "That time is not known to be idle.");
+  };
+  const auto waited = waited_for_nothing(t);
+  auto stretches = queued_behind_nothing(t);
+  std::int64_t queued_ns = 0;
+  for (const auto& stretch : stretches) queued_ns += stretch.length();
+  const auto queued = timeline::unite(std::move(stretches));
+  const auto both =
+      timeline::total(waited) - timeline::total(timeline::subtract(waited, queued));
+  const auto longer = std::max(timeline::total(waited), timeline::total(queued));
+  // The same stretch, seen from both sides, is no second reason.
+  if (grave(both) && static_cast<double>(both) > kSame * static_cast<double>(longer)) {
+    unseen("wait_without_work", timeline::total(waited), "The host and launched work");
+    return;
+  }
+  unseen("wait_without_work", timeline::total(waited), "The host");
+  unseen("queued_behind_nothing", queued_ns, "Launched work");
+}
+
+}  // namespace tta::pipeline

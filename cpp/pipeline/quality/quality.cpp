@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// pipeline/quality/quality.cpp: all signs in order, from the gravest.
+#include "pipeline/quality/quality.h"
+
+#include <algorithm>
+#include <map>
+#include <vector>
+
+#include "pipeline/quality/facts.h"
+#include "pipeline/quality/signs.h"
+
+namespace tta::pipeline {
+namespace {
+
+// Collectives of libraries that exist for GPUs only, by torch's annotations.
+std::uint64_t gpu_collectives(const timeline::Timeline& t) {
+  const auto& strings = t.trace->strings;
+  std::vector<char> gpu(strings.size(), 0);
+  for (std::uint32_t id = 0; id < gpu.size(); ++id) {
+    const auto name = strings.view(id);
+    gpu[id] = name.starts_with("nccl:") || name.starts_with("rccl:");
+  }
+  const auto& names = t.columns().name;
+  std::uint64_t out = 0;
+  for (const auto& lane : t.lanes.lanes) {
+    if (lane.is_stream) continue;
+    for (const auto row : t.lanes.rows_of(lane)) out += gpu[names[row]] != 0;
+  }
+  return out;
+}
+
+// A process with fewer events than this share of the busiest one's is a helper.
+constexpr double kManyEvents = 0.10;
+
+// Without device work the times of all processes are added up, which a reader of the
+// shares has to know.
+void note_other_processes(const timeline::Timeline& t, Quality& q) {
+  std::map<std::int64_t, std::uint64_t> rows;
+  for (const auto& lane : t.lanes.lanes) {
+    if (!lane.is_stream) rows[lane.pid] += lane.last - lane.first;
+  }
+  const auto busiest = rows[t.host[0].pid];
+  std::uint64_t many = 0;
+  for (const auto& [pid, n] : rows) {
+    many += share(n, busiest) >= kManyEvents;
+  }
+  if (many < 2) return;
+  add(q, Verdict::kOk, "several_processes", many,
+      std::to_string(many) + " processes have many events. " +
+          std::to_string(t.host.size()) +
+          (t.host.size() == 1 ? " has a balance" : " have a balance each") +
+          "; findings add up what they lost, and shares are of their time together.");
+}
+
+// Whether there is anything to judge: time, and a device's work where some was
+// launched.
+void find_what_there_is(const timeline::Timeline& t, const TraceFacts& facts,
+                        Quality& q) {
+  const bool whole = t.trace->left_out == 0;
+  const auto launches = t.launch_calls.size();
+  if (find_other_profiler(t, q)) return;
+  if (t.span.length() == 0) {
+    add(q, Verdict::kUnusable, "no_timed_events", 1,
+        "No event of a category that is known takes time: there is nothing to "
+        "analyze. `torchtraceap inspect` counts what there is.");
+  } else if (t.devices.empty() && launches > 0 && whole) {
+    q.incomplete = true;
+    add(q, Verdict::kUnusable, "no_device_work", launches,
+        "The program launched device work " + std::to_string(launches) +
+            " times, but the trace holds no kernel, copy or memset. The device's "
+            "records were lost or never taken; its time cannot be judged. Record "
+            "again with ProfilerActivity.CUDA and without a second profiler attached.");
+  } else if (t.devices.empty() && !facts.devices.empty() && whole) {
+    add(q, Verdict::kDegraded, "device_not_recorded", facts.devices.size(),
+        "The trace lists " + std::to_string(facts.devices.size()) +
+            (facts.devices.size() == 1 ? " GPU" : " GPUs") +
+            ", but holds no GPU activity: only the CPU side is analyzed. If the "
+            "program used a GPU, record with ProfilerActivity.CUDA.");
+  } else if (const auto calls = t.devices.empty() && whole ? gpu_collectives(t) : 0;
+             calls > 0) {
+    add(q, Verdict::kDegraded, "device_not_recorded", calls,
+        "The trace has " + std::to_string(calls) +
+            (calls == 1 ? " collective" : " collectives") +
+            " of NCCL or RCCL, which run on GPUs only, but no GPU activity: a GPU "
+            "program recorded without its GPU. Only the CPU side is analyzed; record "
+            "with ProfilerActivity.CUDA.");
+  }
+  if (t.host) note_other_processes(t, q);
+  const auto& links = t.links;
+  const auto with_id = links.device_rows - links.without_id;
+  if (with_id > 0) q.linking_rate = share(links.linked, with_id);
+}
+
+}  // namespace
+
+double share(std::uint64_t part, std::uint64_t whole) {
+  return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
+}
+
+std::string of(std::uint64_t part, std::uint64_t whole) {
+  return std::to_string(part) + " of " + std::to_string(whole);
+}
+
+std::string length_text(std::int64_t ns) {
+  struct Unit {
+    std::int64_t ns;
+    const char* name;
+  };
+  for (const auto& unit : {Unit{1'000'000'000, " s"}, Unit{1'000'000, " ms"},
+                           Unit{1'000, " us"}, Unit{1, " ns"}}) {
+    if (ns < unit.ns && unit.ns > 1) continue;
+    const auto tenths = ns / unit.ns < 10 ? ns % unit.ns * 10 / unit.ns : 0;
+    auto text = std::to_string(ns / unit.ns);
+    if (tenths > 0) text += "." + std::to_string(tenths);
+    return text + unit.name;
+  }
+  return "";
+}
+
+void add(Quality& q, Verdict verdict, const char* kind, std::uint64_t count,
+         std::string detail) {
+  q.verdict = std::max(q.verdict, verdict);
+  q.notes.push_back({kind, count, std::move(detail), verdict});
+}
+
+void add_loss(Quality& q, const char* kind, std::uint64_t count, std::string detail) {
+  q.incomplete = true;
+  add(q, Verdict::kDegraded, kind, count, std::move(detail));
+}
+
+Quality judge(const timeline::Timeline& t, const TraceFacts& facts) {
+  Quality q;
+  find_what_there_is(t, facts, q);
+  if (t.trace->left_out == 0 && !t.devices.empty()) {
+    find_lost_records(t, q);
+    find_short_graphs(t, q);
+    find_lost_steps(t, q);
+  }
+  describe_links(t, q);
+  find_clock_skew(t, q);
+  find_overlaps(t, q);
+  read_load_notes(t, q);
+  return q;
+}
+
+Quality judge(const trace::Trace& trace) {
+  const auto timeline = timeline::make_timeline(trace);
+  return judge(timeline, read_facts(timeline));
+}
+
+}  // namespace tta::pipeline

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// pipeline/story/story_gain.cpp: what would matter most.
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <string_view>
+#include <unordered_map>
+
+#include "patterns/rule.h"
+#include "pipeline/pricing/price.h"
+#include "pipeline/story/story_parts.h"
+
+namespace tta::pipeline {
+namespace {
+
+using patterns::duration_text;
+
+// What costs less is not what matters most: the bound of a finding of medium severity.
+constexpr double kMatters = 0.03;
+constexpr double kNotable = 0.10;  // unexplained time, beside the work itself
+// "Most of it" is half and more; a place with less than a tenth is one of many.
+constexpr double kMost = 0.50;
+constexpr double kPlace = 0.10;
+
+// What a pattern costs, in all of its findings: what was measured, and an upper
+// estimate of what else, never in one sum.
+struct Cost {
+  patterns::PatternId pattern{};
+  std::int64_t measured_ns = 0, estimated_ns = 0;
+  std::int64_t gain_ns = 0;                    // of its best fix
+  std::map<std::string, std::int64_t> places;  // by their text
+
+  // Which of the two is spoken of: an estimate only where nothing else matters.
+  bool is_estimate(std::int64_t span_ns) const {
+    return share(measured_ns, span_ns) < kMatters;
+  }
+  std::int64_t ns(std::int64_t span_ns) const {
+    return is_estimate(span_ns) ? estimated_ns : measured_ns;
+  }
+};
+
+std::string place(const patterns::Finding& f) {
+  if (f.location) {
+    const auto file = end_of(f.location->file);
+    if (f.location->line_of == timeline::LineOf::kCall) {
+      return "at " + file + ":" + std::to_string(f.location->line);
+    }
+    const auto function = beginning(f.location->function);
+    return "in " + function + (function.starts_with('<') ? " of " : "() of ") + file;
+  }
+  return f.operator_name.empty() ? "" : "in " + beginning(f.operator_name);
+}
+
+// The patterns that matter, in the order in which the list of findings first names
+// them: whoever reads on must find there what he was told comes first.
+std::vector<Cost> costs(const Report& r, std::int64_t span_ns) {
+  std::vector<Cost> out;
+  for (const auto& f : r.findings) {
+    auto cost = std::find_if(out.begin(), out.end(), [&](const Cost& known) {
+      return known.pattern == f.pattern;
+    });
+    if (cost == out.end()) cost = out.insert(out.end(), Cost{f.pattern, 0, 0, 0, {}});
+    const auto excess = f.wasted_ns - f.idle_ns;
+    cost->measured_ns += f.idle_ns;
+    (r.patterns[f.pattern].estimate ? cost->estimated_ns : cost->measured_ns) += excess;
+    cost->places[place(f)] += f.wasted_ns;
+    if (f.gain) cost->gain_ns = std::max(cost->gain_ns, f.gain->high);
+  }
+  std::erase_if(out, [&](const Cost& cost) {
+    return share(std::max(cost.ns(span_ns), cost.gain_ns), span_ns) < kMatters;
+  });
+  return out;
+}
+
+// Where most of it is, or the largest part, if that is any place to begin with.
+std::string place_text(const Cost& cost) {
+  const auto worst = std::max_element(
+      cost.places.begin(), cost.places.end(),
+      [](const auto& a, const auto& b) { return a.second < b.second; });
+  const auto all = cost.measured_ns + cost.estimated_ns;
+  if (worst->first.empty() || share(worst->second, all) < kPlace) return "";
+  if (share(worst->second, all) >= kMost) return ", most of it " + worst->first;
+  return ", the largest part (" + share_text(worst->second, all) + ") " + worst->first;
+}
+
+// The kernel that keeps the devices busy longest: its name and for how long.
+std::pair<std::uint32_t, std::int64_t> longest_kernel(const timeline::Timeline& t) {
+  const auto& c = t.columns();
+  std::unordered_map<std::uint32_t, std::int64_t> sums;
+  for (const auto& d : t.devices) {
+    std::unordered_map<std::uint32_t, std::int64_t> reached;
+    for (const auto row : d.rows) {
+      const auto time = timeline::intersect({c.ts[row], c.end(row)}, t.span);
+      auto& until =
+          reached.try_emplace(c.name[row], std::numeric_limits<std::int64_t>::min())
+              .first->second;
+      sums[c.name[row]] +=
+          timeline::Interval{std::max(until, time.begin), time.end}.length();
+      until = std::max(until, time.end);
+    }
+  }
+  std::pair<std::uint32_t, std::int64_t> best{0, -1};
+  for (const auto& [name, ns] : sums) {
+    if (ns > best.second || (ns == best.second && name < best.first)) best = {name, ns};
+  }
+  return best;
+}
+
+// Where no pattern matters: the work itself, or what nobody knows.
+Stage without_pattern(const Report& r, const Totals& sum, Stage s) {
+  const auto busy = share(sum.busy_ns, sum.span_ns);
+  if (sum.devices > 0 && share(sum.unattributed_ns, sum.span_ns) < busy) {
+    const auto [kernel, ns] = longest_kernel(*r.timeline);
+    s.answer = "No pattern costs as much as 3 %; the work itself does.";
+    s.verdict = "kernels";
+    s.figures = {{"longest_kernel", ns}};
+    if (share(sum.unattributed_ns, sum.span_ns) >= kNotable) {
+      s.answer = "No pattern costs as much as 3 %, but " +
+                 share_text(sum.unattributed_ns, sum.span_ns) +
+                 " of the time passes for reasons that no rule knows; most of the rest "
+                 "is the work itself.";
+      s.figures.push_back({"unattributed", sum.unattributed_ns});
+    }
+    s.answer +=
+        " Its longest kernel takes " + share_text(ns, sum.busy_ns) +
+        " of the busy time: " + beginning(r.timeline->trace->strings.view(kernel)) +
+        ".";
+  } else {
+    const bool operators = sum.devices == 0 && sum.busy_ns >= sum.unattributed_ns;
+    s.answer = "No pattern costs as much as 3 %. ";
+    s.answer += operators ? "The operators themselves take " +
+                                share_text(sum.busy_ns, sum.span_ns) + " of the time."
+                          : share_text(sum.unattributed_ns, sum.span_ns) +
+                                " of the time passes for reasons that no rule knows.";
+    s.verdict = operators ? "operators" : "unattributed";
+    s.figures = {{"unattributed", sum.unattributed_ns}};
+  }
+  return s;
+}
+
+}  // namespace
+
+Stage gain_stage(const Report& r, const Totals& sum) {
+  Stage s{"gain", "What would matter most?", "", "", true, {}, {}};
+  if (r.quality.verdict != Verdict::kOk) {
+    return unknown(s, "That is not said of a recording whose quality is degraded.");
+  }
+  if (auto little = too_little(r); !little.empty()) return unknown(s, little);
+  if (mostly_profiler(r, sum)) {
+    return unknown(
+        s,
+        "That cannot be said: the devices waited for the profiler nearly all "
+        "of the time.");
+  }
+  const auto name = [&](const Cost& cost) {
+    return std::string(r.patterns[cost.pattern].name);
+  };
+  const auto span = sum.span_ns;
+  const auto add_figure = [&](const Cost& cost) {
+    s.figures.push_back(
+        {(cost.is_estimate(span) ? "estimate_" : "at_most_") + name(cost),
+         cost.ns(span)});
+  };
+  const auto order = costs(r, span);
+  if (!order.empty()) {
+    const auto& first = order[0];
+    const auto ns = first.ns(span);
+    s.figures = {{"at_most", ns}};
+    add_figure(first);
+    s.answer = name(first) + (first.is_estimate(span) ? ", by estimate up to " : ", ") +
+               duration_text(ns) + " (" + share_text(ns, span) + ")" +
+               place_text(first);
+    if (first.pattern == patterns::PatternId::kLaunchBound ||
+        first.pattern == patterns::PatternId::kHostBoundPython) {
+      s.answer += stacks_text(r);
+    }
+    if (!first.is_estimate(span) && share(first.estimated_ns, span) >= kMatters) {
+      s.answer +=
+          ", and by estimate up to " + duration_text(first.estimated_ns) + " more";
+      s.figures.push_back({"estimate_" + name(first), first.estimated_ns});
+    }
+    if (order.size() > 1) {
+      const auto& next = order[1];
+      s.answer += "; then " + name(next) + " (" +
+                  (next.is_estimate(span) ? "by estimate up to " : "") +
+                  share_text(next.ns(span), span) + ")";
+      add_figure(next);
+    }
+    s.answer += ".";
+    if (sum.unattributed_ns > ns) {
+      s.answer += " More passes for reasons that no rule knows (" +
+                  share_text(sum.unattributed_ns, span) + ").";
+      s.figures.push_back({"unattributed", sum.unattributed_ns});
+    }
+    s.verdict = name(first);
+    s.severity = severity(ns, sum);
+    return s;
+  }
+  return without_pattern(r, sum, std::move(s));
+}
+
+}  // namespace tta::pipeline

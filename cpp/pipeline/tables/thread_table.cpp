@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// pipeline/tables/thread_table.cpp: sweeps each thread's events once for the innermost
+// one.
+#include <algorithm>
+#include <tuple>
+
+#include "patterns/comm_on_host.h"
+#include "pipeline/tables/moments.h"
+#include "pipeline/tables/tables.h"
+
+namespace tta::pipeline {
+namespace {
+
+using timeline::Interval;
+using timeline::IntervalSet;
+
+class Threads {
+ public:
+  explicit Threads(const timeline::Timeline& t)
+      : t_(t), c_(t.columns()), in_(classify_moments(t)) {
+    exposed_.resize(t.lanes.lanes.size());
+    const auto hosts = patterns::comm_on_host(t);
+    for (std::size_t i = 0; i < hosts.size(); ++i) {
+      std::vector<Interval> times;
+      for (const auto& wait : hosts[i].waits) times.push_back(wait.time);
+      exposed_[t.host[i].lane] = timeline::unite(std::move(times));
+    }
+  }
+
+  ThreadRow row_of(std::uint32_t lane) {
+    const auto& l = t_.lanes.lanes[lane];
+    out_ = {};
+    out_.pid = l.pid;
+    out_.tid = l.tid;
+    out_.events = l.last - l.first;
+    reached_ = t_.span.begin;
+    exposed_at_ = exposed_[lane].begin();
+    exposed_end_ = exposed_[lane].end();
+    std::vector<std::uint32_t> open;
+    const auto close_until = [&](std::int64_t at) {
+      while (!open.empty() && t_.tree.end(c_, open.back()) <= at) {
+        advance(in_[open.back()], t_.tree.end(c_, open.back()));
+        open.pop_back();
+      }
+    };
+    for (const auto row : t_.lanes.rows_of(l)) {
+      close_until(c_.ts[row]);
+      advance(open.empty() ? In::kNothing : in_[open.back()], c_.ts[row]);
+      open.push_back(row);
+    }
+    close_until(trace::kTimeLimit);
+    advance(In::kNothing, t_.span.end);
+    return out_;
+  }
+
+ private:
+  // Gives the time from what was reached to a moment to what the thread was in.
+  void advance(In in, std::int64_t to) {
+    const Interval time{reached_, std::min(to, t_.span.end)};
+    if (time.length() == 0) return;
+    reached_ = time.end;
+    auto length = time.length();
+    // What blocks the main thread is known better from all threads together.
+    if (in == In::kNothing || in == In::kPython || in == In::kWaits) {
+      while (exposed_at_ != exposed_end_ && exposed_at_->end <= time.begin) {
+        ++exposed_at_;
+      }
+      for (auto it = exposed_at_; it != exposed_end_ && it->begin < time.end; ++it) {
+        const auto part = timeline::intersect(*it, time).length();
+        out_.wait_comm_ns += part;
+        length -= part;
+      }
+    }
+    *part_of(in) += length;
+  }
+
+  std::int64_t* part_of(In in) {
+    switch (in) {
+      case In::kPython:
+        return &out_.python_ns;
+      case In::kCall:
+        return &out_.calls_ns;
+      case In::kOperator:
+        return &out_.operators_ns;
+      case In::kWaitsForDevice:
+        return &out_.wait_device_ns;
+      case In::kWaits:
+        return &out_.wait_other_ns;
+      case In::kProfiler:
+        return &out_.profiler_ns;
+      case In::kLoader:
+        return &out_.loader_ns;
+      case In::kCompile:
+        return &out_.compile_ns;
+      case In::kCollective:
+        return &out_.wait_comm_ns;
+      case In::kNothing:
+        break;
+    }
+    return &out_.idle_ns;
+  }
+
+  const timeline::Timeline& t_;
+  const trace::Columns& c_;
+  std::vector<In> in_;                // of each row, and of what it encloses
+  std::vector<IntervalSet> exposed_;  // of each lane: what comm_on_host found
+  ThreadRow out_;
+  std::int64_t reached_ = 0;
+  IntervalSet::const_iterator exposed_at_, exposed_end_;
+};
+
+}  // namespace
+
+std::vector<ThreadRow> make_thread_table(const timeline::Timeline& t,
+                                         const timeline::EventArgs& args) {
+  std::vector<ThreadRow> out;
+  Threads table(t);
+  for (std::uint32_t lane = 0; lane < t.lanes.lanes.size(); ++lane) {
+    if (t.lanes.lanes[lane].is_stream) continue;
+    auto row = table.row_of(lane);
+    if (row.idle_ns + row.profiler_ns == t.span.length()) continue;
+    row.name = args.thread_name(row.pid, row.tid);
+    out.push_back(std::move(row));
+  }
+  std::sort(out.begin(), out.end(), [](const ThreadRow& a, const ThreadRow& b) {
+    return std::tuple(-a.busy_ns(), a.idle_ns, a.pid, a.tid) <
+           std::tuple(-b.busy_ns(), b.idle_ns, b.pid, b.tid);
+  });
+  return out;
+}
+
+}  // namespace tta::pipeline

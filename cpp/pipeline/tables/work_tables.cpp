@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// pipeline/tables/work_tables.cpp: one pass over each device's work, in order of start.
+#include <algorithm>
+#include <cstddef>
+#include <limits>
+#include <map>
+#include <string_view>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+
+#include "pipeline/tables/tables.h"
+#include "timeline/by_name.h"
+#include "timeline/copy_direction.h"
+#include "timeline/median.h"
+
+namespace tta::pipeline {
+namespace {
+
+using timeline::Interval;
+using trace::Category;
+
+// Adds up one row's work; asked device by device, in order of start.
+class RowTimes {
+ public:
+  void add(std::size_t device, std::int64_t dur, Interval inside) {
+    if (device != device_) reached_ = std::numeric_limits<std::int64_t>::min();
+    device_ = device;
+    times_.min_ns = times_.count == 0 ? dur : std::min(times_.min_ns, dur);
+    times_.max_ns = std::max(times_.max_ns, dur);
+    ++times_.count;
+    times_.sum_ns += dur;
+    times_.union_ns += Interval{std::max(inside.begin, reached_), inside.end}.length();
+    reached_ = std::max(reached_, inside.end);
+  }
+  const WorkTimes& get() const { return times_; }
+
+ private:
+  WorkTimes times_;
+  std::size_t device_ = static_cast<std::size_t>(-1);
+  std::int64_t reached_ = 0;
+};
+
+struct Kernel {
+  bool communication = false;
+  RowTimes times;
+  std::map<std::pair<std::int64_t, std::int64_t>, std::uint64_t> shapes;
+  double occupancy = 0, known_ns = 0;
+};
+
+struct Copies {
+  RowTimes times;
+  std::vector<std::int64_t> bytes;
+  std::int64_t known_ns = 0;  // of the copies that tell their size
+};
+
+using CopyKind = std::pair<std::string, std::string>;
+
+CopyKind kind_of(std::string_view name, Category cat) {
+  if (cat == Category::kGpuMemset) return {"memset", ""};
+  // In the order of CopyDirection.
+  constexpr const char* kDirections[] = {"", "HtoD", "DtoH", "DtoD", "PtoP", "HtoH"};
+  return {kDirections[static_cast<std::size_t>(timeline::copy_direction(name))],
+          timeline::contains(name, "Pinned")     ? "pinned"
+          : timeline::contains(name, "Pageable") ? "pageable"
+                                                 : ""};
+}
+
+// Kineto writes 0 where it could not compute it (seen: much shared memory). One warp a
+// multiprocessor is 1.5 % or more, so 0 is rounded only under that.
+bool tells_occupancy(const timeline::WorkArgs& known) {
+  return known.occupancy > 0 || (known.occupancy == 0 && known.warps_per_sm < 1);
+}
+
+KernelRow finish(std::uint32_t name, const Kernel& kernel) {
+  KernelRow row;
+  row.name = name;
+  row.communication = kernel.communication;
+  row.times = kernel.times.get();
+  std::uint64_t most = 0;
+  for (const auto& [shape, times] : kernel.shapes) {
+    if (times <= most) continue;
+    most = times;
+    std::tie(row.blocks, row.block_threads) = shape;
+  }
+  if (kernel.known_ns > 0) row.occupancy = kernel.occupancy / kernel.known_ns;
+  return row;
+}
+
+CopyRow finish(const CopyKind& kind, Copies& copies) {
+  CopyRow row;
+  std::tie(row.direction, row.memory) = kind;
+  row.times = copies.times.get();
+  auto& bytes = copies.bytes;
+  row.with_bytes = bytes.size();
+  if (bytes.empty()) return row;
+  for (const auto b : bytes) row.bytes += b;
+  row.median_bytes = timeline::lower_median(std::move(bytes));
+  if (copies.known_ns > 0) {
+    row.bandwidth =
+        static_cast<double>(row.bytes) / static_cast<double>(copies.known_ns);
+  }
+  return row;
+}
+
+template <typename Row>
+void sort_by_time(std::vector<Row>& rows) {
+  std::stable_sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) {
+    return a.times.union_ns > b.times.union_ns;
+  });
+}
+
+}  // namespace
+
+WorkTables make_work_tables(const timeline::Timeline& t,
+                            const timeline::EventArgs& args) {
+  const auto& c = t.columns();
+  std::unordered_map<std::uint32_t, Kernel> kernels;
+  std::unordered_map<std::uint32_t, CopyKind> kinds;  // of names
+  std::map<CopyKind, Copies> copies;
+  for (std::size_t i = 0; i < t.devices.size(); ++i) {
+    for (const auto row : t.devices[i].rows) {
+      const auto cat = c.cat(row);
+      const auto dur = c.dur[row];
+      const auto& known = args.work(row);
+      const auto inside = timeline::intersect({c.ts[row], c.end(row)}, t.span);
+      if (!t.is_kernel(row)) {
+        const auto [kind, fresh] = kinds.try_emplace(c.name[row]);
+        // A memset is one by its category, whatever it is called.
+        if (fresh) kind->second = kind_of(t.trace->name(row), Category::kGpuMemcpy);
+        using Way = timeline::WorkArgs::Way;
+        auto& row_copies = copies[cat == Category::kGpuMemset   ? kind_of("", cat)
+                                  : known.way == Way::kToDevice ? CopyKind{"HtoD", ""}
+                                  : known.way == Way::kToHost   ? CopyKind{"DtoH", ""}
+                                                                : kind->second];
+        row_copies.times.add(i, dur, inside);
+        if (known.bytes < 0) continue;
+        row_copies.bytes.push_back(known.bytes);
+        row_copies.known_ns += dur;
+        continue;
+      }
+      const auto [at, fresh] = kernels.try_emplace(c.name[row]);
+      auto& kernel = at->second;
+      if (fresh) kernel.communication = t.is_communication(row);
+      kernel.times.add(i, dur, inside);
+      if (known.blocks >= 0) ++kernel.shapes[{known.blocks, known.block_threads}];
+      if (tells_occupancy(known)) {
+        kernel.occupancy += known.occupancy * static_cast<double>(dur);
+        kernel.known_ns += static_cast<double>(dur);
+      }
+    }
+  }
+  WorkTables out;
+  for (const auto& [name, kernel] : kernels)
+    out.kernels.push_back(finish(name, kernel));
+  // The map's order is arbitrary; equal times shall not make the table so.
+  std::sort(out.kernels.begin(), out.kernels.end(),
+            [](const auto& a, const auto& b) { return a.name < b.name; });
+  for (auto& [kind, of_kind] : copies) out.copies.push_back(finish(kind, of_kind));
+  sort_by_time(out.kernels);
+  sort_by_time(out.copies);
+  return out;
+}
+
+}  // namespace tta::pipeline

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// timeline/gpu_table.cpp: the rows, each with its source.
+#include "timeline/gpu_table.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+namespace tta::timeline {
+namespace {
+
+constexpr std::int64_t kGiB = std::int64_t{1} << 30, kMiB = std::int64_t{1} << 20;
+
+// NVIDIA A100 data sheet, of the boards with 40 and 80 GB alike.
+constexpr PeakTeraflops kA100 = {19.5, 19.5, 156, 312, 312, 0, 624};
+// NVIDIA H100 and H200 data sheets (SXM), halved where they count sparsity.
+constexpr PeakTeraflops kHopper = {67, 67, 494.5, 989.5, 989.5, 1979, 1979};
+
+// clang-format off: a row a paragraph
+constexpr std::array kGpus = {
+    // NVIDIA T4 Tensor Core GPU data sheet; multiprocessors and cache: NVIDIA Turing
+    // architecture white paper.
+    Gpu{"T4", "T4", 320, "Tesla T4", 16 * kGiB, {0.25, 8.1, 0, 65, 0, 0, 130},
+        40, 1.59, 7, 5, 4 * kMiB, 1024, 3},
+    // NVIDIA V100 data sheet (SXM2, 32 GB); cache: NVIDIA Tesla V100 architecture white
+    // paper.
+    Gpu{"V100", "V100", 900, "Tesla V100-SXM2-32GB", 32 * kGiB, {7.8, 15.7, 0, 125},
+        80, 1.53, 7, 0, 6 * kMiB, 2048, 3},
+    // NVIDIA RTX A6000 data sheet; rates without sparsity: NVIDIA Ampere GA102
+    // architecture white paper.
+    Gpu{"RTX A6000", "A6000", 768, "NVIDIA RTX A6000", 48 * kGiB,
+        {0.6, 38.7, 77.4, 154.8, 154.8, 0, 309.7}, 84, 1.80, 8, 6, 6 * kMiB, 1536, 4},
+    // GeForce RTX 40 series laptops, specifications: 256 bits of 18 Gbit/s.
+    Gpu{"", "4090 Laptop", 576},
+    // NVIDIA Ada GPU architecture white paper, appendix A; sums in float32.
+    Gpu{"RTX 4090", "RTX 4090", 1008, "NVIDIA GeForce RTX 4090", 24 * kGiB,
+        {1.3, 82.6, 82.6, 165.2, 165.2, 330.3, 660.6},
+        128, 2.52, 8, 9, 72 * kMiB, 1536, 4},
+    // NVIDIA A100 data sheet: 80 GB (SXM), 80 GB (PCIe), 40 GB (SXM, PCIe); cache: NVIDIA
+    // A100 architecture white paper.
+    Gpu{"A100", "A100 SXM4 80GB", 2039, "NVIDIA A100-SXM4-80GB", 80 * kGiB, kA100,
+        108, 1.41, 8, 0, 40 * kMiB, 2048, 4},
+    Gpu{"", "A100 80GB", 1935},
+    Gpu{"A100 40GB", "A100", 1555, "NVIDIA A100-SXM4-40GB", 40 * kGiB, kA100,
+        108, 1.41, 8, 0, 40 * kMiB, 2048, 4},
+    // A800: as the A100, of which the slowest is meant.
+    Gpu{"", "A800", 1555},
+    // NVIDIA H100 data sheets: PCIe, NVL, SXM; multiprocessors and cache: NVIDIA H100
+    // architecture white paper.
+    Gpu{"", "H100 PCIe", 2000},
+    Gpu{"", "H100 NVL", 3900},
+    Gpu{"H100 SXM", "H100", 3350, "NVIDIA H100 80GB HBM3", 80 * kGiB, kHopper,
+        132, 1.98, 9, 0, 50 * kMiB, 2048, 5},
+    Gpu{"", "H800", 2000},  // As the H100 PCIe, the slowest of the name.
+    // NVIDIA H200 data sheet (SXM): the processor of the H100 with other memory.
+    Gpu{"H200", "H200", 4800, "NVIDIA H200", 141 * kGiB, kHopper,
+        132, 1.98, 9, 0, 50 * kMiB, 2048, 5},
+    // NVIDIA data sheets: GH200 (96 GB), DGX/HGX B200 and B300, L40, L40S, L4, A40, A10.
+    Gpu{"", "GH200", 4000},
+    Gpu{"", "B200", 7700},
+    Gpu{"", "GB200", 7700},
+    Gpu{"", "B300", 7700},
+    Gpu{"", "L40", 864},
+    Gpu{"", "L40S", 864},
+    Gpu{"", "L4", 300},
+    Gpu{"", "A40", 696},
+    Gpu{"", "A10", 600},
+};
+// clang-format on
+
+bool in_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; }
+
+bool has_word(std::string_view text, std::string_view word) {
+  for (auto at = text.find(word); at != text.npos; at = text.find(word, at + 1)) {
+    const auto end = at + word.size();
+    if ((at == 0 || !in_word(text[at - 1])) &&
+        (end == text.size() || !in_word(text[end]))) {
+      return true;
+    }
+  }
+  return false;
+}
+
+bool has_words(std::string_view text, std::string_view words) {
+  while (!words.empty()) {
+    const auto end = std::min(words.find(' '), words.size());
+    if (!has_word(text, words.substr(0, end))) return false;
+    words.remove_prefix(std::min(end + 1, words.size()));
+  }
+  return true;
+}
+
+}  // namespace
+
+std::span<const Gpu> gpus() { return kGpus; }
+
+const Gpu* gpu_of(std::string_view device) {
+  if (device.empty()) return nullptr;
+  for (const auto& gpu : kGpus) {
+    if (gpu.name == device) return &gpu;
+  }
+  for (const auto& gpu : kGpus) {
+    if (has_words(device, gpu.words)) return &gpu;
+  }
+  return nullptr;
+}
+
+}  // namespace tta::timeline

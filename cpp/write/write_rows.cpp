@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// write/write_rows.cpp: columns back into text, a row at a time.
+#include "write/write_rows.h"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tta::write {
+namespace {
+
+using replay::Checkpoint;
+using timeline::Interval;
+using trace::Category;
+
+constexpr std::uint32_t kRowsBetween = 1 << 14;  // from checkpoint to checkpoint
+
+class RowWriter {
+ public:
+  RowWriter(const trace::Trace& trace, EventList& list,
+            const std::function<Interval(std::uint32_t)>& time_of)
+      : trace_(trace), list_(list), time_of_(time_of) {}
+
+  void write(std::uint32_t row, std::string_view args) {
+    const auto& c = trace_.columns;
+    const auto phase = c.phase[row];
+    std::string text = "\"name\": " + json_string(trace_.name(row));
+    if (c.cat(row) != Category::kUnknown) {
+      text += ", \"cat\": " + json_string(c.cat_info(row).name);
+    }
+    if (c.pid[row] != trace::kNoId) text += ", \"pid\": " + identity(c.pid[row]);
+    if (c.tid[row] != trace::kNoId) text += ", \"tid\": " + identity(c.tid[row]);
+    times(row, text);
+    const bool flow = phase == 's' || phase == 't' || phase == 'f';
+    if (flow && c.correlation[row] != trace::kNoId) {
+      text += ", \"id\": " + std::to_string(c.correlation[row]);
+    }
+    if (phase == 'f') text += ", \"bp\": \"e\"";
+    if (phase == 'i') text += ", \"s\": \"t\"";
+    if (!args.empty()) text += ", \"args\": " + std::string(args);
+    list_.row(phase, text);
+  }
+
+ private:
+  std::string identity(std::int64_t id) const {
+    return id < trace::kTextIdentity ? std::to_string(id)
+                                     : json_string(trace_.identity(id));
+  }
+
+  void times(std::uint32_t row, std::string& text) const {
+    const auto& c = trace_.columns;
+    if (c.ts[row] == trace::kNoTime) return;
+    const bool moves = c.phase[row] != 'M' && c.ts[row] > -trace::kTimeLimit &&
+                       c.ts[row] < trace::kTimeLimit;
+    const auto time = moves ? time_of_(row) : Interval{c.ts[row], 0};
+    text += ", \"ts\": " + microseconds(time.begin);
+    if (c.dur[row] == trace::kNoTime) return;
+    const auto dur = moves && c.timed(row) ? time.end - time.begin : c.dur[row];
+    text += ", \"dur\": " + microseconds(dur);
+  }
+
+  const trace::Trace& trace_;
+  EventList& list_;
+  const std::function<Interval(std::uint32_t)>& time_of_;
+};
+
+}  // namespace
+
+void write_rows(const trace::Trace& trace, EventList& list,
+                const std::function<Interval(std::uint32_t)>& time_of,
+                const std::function<bool(std::uint32_t)>& is_gone,
+                const Checkpoint& checkpoint) {
+  RowWriter writer(trace, list, time_of);
+  const auto& c = trace.columns;
+  std::vector<std::uint32_t> with_args;
+  for (std::uint32_t row = 0; row < c.size(); ++row) {
+    if (c.args_length[row] > 0) with_args.push_back(row);
+  }
+  std::uint32_t next = 0;
+  const auto write = [&](std::string_view args) {
+    if (next % kRowsBetween == 0) checkpoint();
+    if (!is_gone(next)) writer.write(next, args);
+    ++next;
+  };
+  trace.visit_args(with_args, [&](std::size_t i, std::string_view args) {
+    while (next < with_args[i]) write("");
+    write(args);
+  });
+  while (next < c.size()) write("");
+}
+
+}  // namespace tta::write

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// write/write_rows.h: rows of a loaded trace as events of a new one.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "replay/checkpoint.h"
+#include "timeline/intervals.h"
+#include "trace/trace.h"
+#include "write/json_text.h"
+
+namespace tta::write {
+
+/// Writes all rows but those that `is_gone` names, in file order, with what the columns
+/// know of them and their args, which are read again (Trace::visit_args, and throws
+/// what that throws). `time_of` tells where a row with a usable start is put, an empty
+/// stretch for one without a length. Names, categories as they are called today, pids,
+/// tids and ids of flows stay; members that are no columns do not. Some
+/// checkpoints a second.
+void write_rows(const trace::Trace& trace, EventList& list,
+                const std::function<timeline::Interval(std::uint32_t)>& time_of,
+                const std::function<bool(std::uint32_t)>& is_gone,
+                const replay::Checkpoint& checkpoint = replay::go_on);
+
+}  // namespace tta::write

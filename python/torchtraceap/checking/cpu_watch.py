@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""cpu_watch.py: on the CPU, notes the operators that would wait if all tensors were on
+a GPU, where that is asked for.
+
+It sees each operator as Python's dispatcher does, before it runs, with the Python
+stack still there. So the line is the exact line also where no function is called
+(`if t:`, `x[mask]`), which the profiler's stacks cannot tell; and what the CPU's own
+kernels read back inside an operator does not count as a wait. Loads torch.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from torchtraceap.base.source_lines import deepest_user_line, stack
+from torchtraceap.checking.device import Watch, suspended
+from torchtraceap.waits.table import BY_OPERATOR, PRINT
+from torchtraceap.waits.verdict import Observation
+from torchtraceap.waits.wait import Wait
+from torchtraceap.waits.written import written
+from torchtraceap_dryrun.lines import frame_at
+
+
+class CpuWatch(Watch):
+    """Records from `start` to `stop` on the calling thread."""
+
+    def __init__(self) -> None:
+        self._mode = _Mode()
+        self._open = ExitStack()
+
+    def prepare(self) -> None:
+        """Leave the dry run of the test: a test may ask for the CPU in one block."""
+        self._open.enter_context(suspended())
+
+    def start(self) -> None:
+        """Begin to look."""
+        self._open.enter_context(self._mode)
+        self._open.enter_context(_noting_prints(self._mode))
+
+    def step(self) -> None:
+        """End an iteration."""
+        self._mode.steps += 1
+
+    def abandon(self) -> None:
+        """End."""
+        self._open.close()
+
+    def stop(self) -> Observation:
+        """Tell what operators were seen that would wait."""
+        self.abandon()
+        found = self._mode.found
+        return Observation(
+            tuple(found),
+            scope=_scope(self._mode.on_host),
+            mode="no GPU: operators that would wait for one",
+            # What follows the last step is one, too.
+            steps=max(1, self._mode.steps, *(max(w.in_steps) + 1 for w in found)),
+        )
+
+
+@dataclass(frozen=True)
+class _HostCode:
+    """Library code whose tensors live on the CPU also when there is a GPU."""
+
+    file: str  # End of the path, or a folder in it.
+    function: str  # "" for all.
+    what: str
+    but_not_from: str = ""  # End of the path of the calling file.
+
+
+_HOST_CODE = (
+    # Adam and its like keep `step` on the CPU unless capturable or fused, and read
+    # it through this function only. ASGD keeps it beside the parameters.
+    _HostCode(
+        "torch/optim/optimizer.py",
+        "_get_value",
+        "optimizers' step counters",
+        but_not_from="torch/optim/asgd.py",
+    ),
+    _HostCode("torch/utils/data/", "", "the data loader"),
+)
+
+
+def _host_code(file: str, function: str, caller_file: str) -> _HostCode | None:
+    """Return the row that a Python frame belongs to."""
+    path, caller = file.replace("\\", "/"), caller_file.replace("\\", "/")
+    for row in _HOST_CODE:
+        if row.file in path and row.function in ("", function):
+            excepted = row.but_not_from and caller.endswith(row.but_not_from)
+            return None if excepted else row
+    return None
+
+
+_COMPOSITE = torch._C.DispatchKey.CompositeImplicitAutograd
+
+
+@cache
+def _is_composite(func: Any) -> bool:
+    """Tell whether an operator is only made of others, which is what to look at.
+
+    Autograd takes such operators apart before a mode sees them, but not in
+    torch.inference_mode, where `item` arrives instead of `_local_scalar_dense`.
+    """
+    has_kernel = torch._C._dispatch_has_kernel_for_dispatch_key
+    name = func.name()
+    return has_kernel(name, _COMPOSITE) and not has_kernel(name, "CPU")
+
+
+def _is_nested(argument: Any) -> bool:
+    return isinstance(argument, torch.Tensor) and argument.is_nested  # own kernels
+
+
+class _Mode(TorchDispatchMode):  # type: ignore[misc]
+    supports_higher_order_operators = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.steps = 0
+        self.found: list[Wait] = []
+        self.on_host: Counter[str] = Counter()
+
+    @classmethod
+    def ignore_compile_internals(cls) -> bool:
+        # Compiled code stays compiled (torch 2.13); else torch would skip it, and
+        # refuse to run what was compiled with fullgraph=True.
+        return True
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        kwargs = kwargs or {}
+        schema = getattr(func, "_schema", None)  # higher-order operators have none
+        if schema is not None:
+            if _is_composite(func) and not any(_is_nested(one) for one in args):
+                with self:
+                    return func._op_dk(_COMPOSITE, *args, **kwargs)
+            row = BY_OPERATOR.get(schema.name)
+            if row is not None and row.applies((args, kwargs)):
+                self.note(schema.name)
+        return func(*args, **kwargs)
+
+    def note(self, operator: str) -> None:
+        frame = sys._getframe(2)
+        lines = stack(frame)
+        for line, caller in zip(lines, [*lines[1:], None], strict=True):
+            host = _host_code(line.file, line.function, caller.file if caller else "")
+            if host is not None:
+                self.on_host[host.what] += 1
+                return
+        place = deepest_user_line(lines)
+        self.found.append(
+            Wait(
+                line=place,
+                api=operator,
+                cause=BY_OPERATOR[operator],
+                in_steps={self.steps: 1},
+                written=written(frame_at(frame, place)) if place is not None else "",
+            )
+        )
+
+
+@contextmanager
+def _noting_prints(mode: _Mode) -> Iterator[None]:
+    """Note where tensors become text: torch turns dispatch modes off to do that."""
+    to_text = torch._tensor_str._str
+    thread = threading.get_ident()
+
+    def noting(*args: Any, **kwargs: Any) -> Any:
+        if threading.get_ident() == thread:
+            mode.note(PRINT)
+        return to_text(*args, **kwargs)
+
+    torch._tensor_str._str = noting
+    try:
+        yield
+    finally:
+        torch._tensor_str._str = to_text
+
+
+def _scope(on_host: Counter[str]) -> str:
+    lines = [
+        "Checked on the CPU: which operators would make it wait if all tensors were on "
+        "a GPU.\n"
+        "Not known here: how long; copies to the host (.cpu(), .to('cpu'), .tolist(), "
+        ".numpy());\n"
+        "and which tensors your code keeps on the CPU on purpose: they look the same.",
+    ]
+    if on_host:
+        counts = ", ".join(f"{count} by {what}" for what, count in on_host.items())
+        lines.append(f"Not counted, because they stay on the CPU anyway: {counts}.")
+    return "\n".join(lines)

@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What fixing findings gains, edits by name, and critical paths, on traces worked by
+// hand.
+#include <cmath>
+#include <stdexcept>
+
+#include "pipeline/analyzed.h"
+#include "pipeline/pricing/path_rows.h"
+#include "pipeline/pricing/path_segments.h"
+#include "pipeline/pricing/price.h"
+#include "pipeline/pricing/what_if.h"
+
+namespace tta::pipeline {
+namespace {
+
+using replay::EdgeKind;
+
+// Ten steps: load for 2 ms, launch 1 ms of kernels, read the result.
+TraceText loading_steps() {
+  TraceText text;
+  for (int i = 0; i < 10; ++i) {
+    const auto at = i * 4000.0;
+    text.step(i, at, 3999);
+    text.op("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", at, 2000);
+    text.op("aten::mm", at + 2010, 20);
+    text.launched(at + 2012, at + 2020, 1000, i + 1);
+    text.op("aten::item", at + 2040, 1900);
+    text.call("cudaStreamSynchronize", at + 2050, 978, 1000 + i);
+  }
+  return text;
+}
+
+TEST(Price, PricesALoaderByReplay) {
+  const Analyzed report(loading_steps());
+  const auto& replay = *report.replay;
+  ASSERT_EQ(replay.refusal, "");
+  EXPECT_TRUE(replay.fidelity.replayable);
+  bool found = false;
+  for (const auto& finding : report.findings) {
+    if (finding.pattern != patterns::PatternId::kDataloaderBound) continue;
+    found = true;
+    ASSERT_TRUE(finding.gain);
+    // All of the host's loading goes: nothing else can hold it up.
+    EXPECT_EQ(finding.gain->high, 10 * 2'000'000);
+    EXPECT_EQ(finding.gain->low, 10 * 1'500'000);
+  }
+  EXPECT_TRUE(found);
+  ASSERT_TRUE(replay.together);
+  EXPECT_GE(replay.together->high, 10 * 2'000'000);
+  ASSERT_EQ(replay.windows.size(), report.windows.size());
+  for (const auto share : replay.windows) {
+    EXPECT_GE(share, 0);
+    EXPECT_LE(share, 1);
+  }
+}
+
+TEST(Price, GivesNoGainWhereLaunchesAreMissing) {
+  TraceText text;
+  for (int i = 0; i < 40; ++i) {
+    text.op("aten::mm", i * 1000.0, 100);
+    text.kernel(i * 1000.0 + 50, 300, 5000 + i);  // none of them with its launch
+  }
+  text.launched(40'000, 40'008, 10, 1).launched(41'000, 41'008, 10, 2);
+  const Analyzed report(text);
+  const auto& replay = *report.replay;
+  EXPECT_NE(replay.refusal, "");
+  for (const auto& finding : report.findings) EXPECT_FALSE(finding.gain);
+  EXPECT_FALSE(replay.together);
+  EXPECT_TRUE(replay.windows.empty());
+}
+
+TEST(Price, PathsAddUpAndNameTheLongest) {
+  const Analyzed report(loading_steps());
+  const auto& replay = *report.replay;
+  const auto paths = critical_paths(*replay.model);
+  ASSERT_EQ(paths.size(), 11u);  // the trace, and ten steps
+  const auto alone = critical_paths(*replay.model, 0);
+  ASSERT_EQ(alone.size(), 1u);
+  const auto& whole = alone[0];
+  EXPECT_FALSE(whole.step);
+  EXPECT_EQ(whole.by_category, paths[0].by_category);
+  ASSERT_EQ(whole.places.size(), paths[0].places.size());
+  for (std::size_t i = 0; i < whole.places.size(); ++i) {
+    EXPECT_EQ(whole.places[i].name, paths[0].places[i].name);
+    EXPECT_EQ(whole.places[i].ns, paths[0].places[i].ns);
+  }
+  EXPECT_FALSE(paths[0].step);
+  for (const auto& path : paths) {
+    std::int64_t sum = 0;
+    for (const auto ns : path.by_category) sum += ns;
+    EXPECT_EQ(sum, path.span_ns);
+    ASSERT_FALSE(path.places.empty());
+    EXPECT_EQ(path.places[0].name,
+              "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__");
+  }
+  EXPECT_EQ(*paths[3].step, 2);
+  EXPECT_EQ(paths[3].span_ns, 3'999'000);
+}
+
+// Operators of 100 us with a launch at their end, 900 us of nothing between them.
+TraceText far_apart() {
+  TraceText text;
+  for (int i = 0; i < 10; ++i) {
+    const double at = i * 1'000;
+    text.op(i % 2 == 0 ? "aten::mm" : "aten::add", at, 100);
+    text.launched(at + 90, at + 100, 50, i + 1);
+  }
+  return text;
+}
+
+TEST(Price, APathChargesNoEventMoreThanItsLength) {
+  const Analyzed report(far_apart());
+  const auto replay = *report.replay;
+  const auto path = critical_paths(*replay.model, false).at(0);
+  EXPECT_GT(path.span_ns, 9'000'000);
+  ASSERT_EQ(path.places.size(), 2u);
+  // Five operators each, the last of them with its kernel.
+  for (const auto& place : path.places) {
+    EXPECT_LE(place.ns, place.name == "aten::add" ? 5 * 100'000 + 50'000 : 5 * 100'000)
+        << place.name;
+  }
+}
+
+std::vector<std::uint32_t> ids(const trace::Trace& trace, std::string_view part) {
+  std::vector<std::uint32_t> out;
+  for (std::uint32_t id = 0; id < trace.strings.size(); ++id) {
+    if (trace.strings.view(id).find(part) != std::string_view::npos) out.push_back(id);
+  }
+  return out;
+}
+
+TEST(WhatIf, WithoutEditsIsTheRecording) {
+  const Analyzed report(loading_steps());
+  const auto& replay = *report.replay;
+  const auto outcome = what_if(report, *replay.model, {});
+  EXPECT_EQ(outcome.changed_span_ns, outcome.replayed_span_ns);
+  EXPECT_EQ(outcome.gain.high, 0);
+  ASSERT_EQ(outcome.steps.size(), 10u);
+  EXPECT_EQ(outcome.steps[4].number, 4);
+  EXPECT_EQ(outcome.steps[4].recorded_ns, 3'999'000);
+  EXPECT_EQ(outcome.steps[4].changed_ns, outcome.steps[4].replayed_ns);
+}
+
+TEST(WhatIf, EditsByNameAddUpAsSets) {
+  const auto trace = loading_steps().load();
+  const auto report = analyze(trace);
+  const auto& replay = *report.replay;
+  const auto gain = [&](std::vector<Edit> edits) {
+    return what_if(report, *replay.model, edits).gain.high;
+  };
+  const Edit load{EditKind::kHide, ids(trace, "DataLoader")};
+  const Edit half{EditKind::kScale, ids(trace, "gemm"), 0.5};
+  const Edit wait{EditKind::kDropWaits, ids(trace, "Synchronize")};
+  EXPECT_EQ(gain({load}), 20'000'000);
+  EXPECT_EQ(gain({load, load}), 20'000'000);
+  EXPECT_EQ(gain({half}), 10 * 500'000);
+  EXPECT_GT(gain({wait}), 0);
+  EXPECT_GT(gain({load, half, wait}), gain({load, half}));
+}
+
+// A pageable copy, and the synchronization by which torch waits for it.
+TEST(WhatIf, APinnedCopyIsNotWaitedForAtAll) {
+  TraceText text;
+  for (int i = 0; i < 10; ++i) {
+    const auto at = i * 1000.0;
+    text.op("aten::copy_", at, 560);
+    text.launched(at, at + 8, 500, 3 * i + 1);
+    text.call("cudaMemcpyAsync", at + 10, 540, 3 * i + 2);
+    text.copy("Memcpy DtoH (Device -> Pageable)", at + 509.2, 34, 3 * i + 2, 400'000);
+    text.call("cudaStreamSynchronize", at + 551, 5, 3 * i + 3);
+    text.op("work", at + 560, 430);
+  }
+  const auto trace = text.load();
+  const auto report = analyze(trace);
+  const auto& replay = *report.replay;
+  ASSERT_EQ(replay.refusal, "");
+  const auto id = [&](std::string_view name) -> std::uint32_t {
+    for (std::uint32_t i = 0; i < trace.columns.size(); ++i) {
+      if (trace.name(i) == name) return trace.columns.name[i];
+    }
+    return 0;
+  };
+  const Edit pin{EditKind::kPin, {id("Memcpy DtoH (Device -> Pageable)")}};
+  const auto pinned = what_if(report, *replay.model, std::vector{pin});
+  EXPECT_GT(pinned.gain.high, 9 * 400'000);
+  const Edit kernels{EditKind::kPin, {id("gemm")}};
+  EXPECT_THROW(what_if(report, *replay.model, std::vector{kernels}),
+               std::invalid_argument);
+}
+
+TEST(WhatIf, RefusesWhatMakesNoSense) {
+  const auto trace = loading_steps().load();
+  const auto report = analyze(trace);
+  const auto& replay = *report.replay;
+  const auto run = [&](Edit edit) {
+    what_if(report, *replay.model, std::vector<Edit>{std::move(edit)});
+  };
+  EXPECT_THROW(run({EditKind::kScale, ids(trace, "gemm"), 1.5}), std::invalid_argument);
+  EXPECT_THROW(run({EditKind::kScale, ids(trace, "gemm"), std::nan("")}),
+               std::invalid_argument);
+  EXPECT_THROW(run({EditKind::kFix, {999}}), std::invalid_argument);
+  EXPECT_THROW(run({EditKind::kHide, {0xffffffff}}), std::invalid_argument);
+  EXPECT_THROW(run({EditKind::kHide, ids(trace, "gemm")}), std::invalid_argument);
+  EXPECT_THROW(run({EditKind::kScale, ids(trace, "DataLoader"), 0.5}),
+               std::invalid_argument);
+  EXPECT_THROW(edit_kind("remove"), std::invalid_argument);
+  EXPECT_EQ(edit_kind("scale"), EditKind::kScale);
+}
+
+// What a caller throws at a checkpoint, wherever it comes, gets out as it is.
+TEST(Price, EndsAtEachCheckpoint) {
+  struct Ended {};
+  const auto trace = loading_steps().load();
+  const auto report = analyze(trace);
+  const auto& replay = *report.replay;
+  const std::vector<Edit> overlap{{EditKind::kOverlap, ids(trace, "gemm")}};
+  const auto price = [&](const replay::Checkpoint& c) {
+    Options options;
+    options.checkpoint = c;
+    analyze(trace, options);
+  };
+  const auto by_events = [&](const replay::Checkpoint& c) {
+    what_if(report, *replay.model, overlap, c);
+  };
+  const auto count = [](const auto& work) {
+    std::size_t passed = 0;
+    work([&] { ++passed; });
+    return passed;
+  };
+  EXPECT_GE(count(price), 2 + report.findings.size());  // stages, findings
+  EXPECT_GE(count(by_events), 4u);                      // two schedules among them
+  const auto ends_at_each = [&](const auto& work) {
+    for (std::size_t last = 0; last < count(work); ++last) {
+      std::size_t passed = 0;
+      EXPECT_THROW(work([&] {
+                     if (passed++ == last) throw Ended();
+                   }),
+                   Ended)
+          << last;
+    }
+  };
+  ends_at_each(price);
+  ends_at_each(by_events);
+}
+
+// Two steps that launch 1 ms of work each. The first one waits for it, the second ends
+// while it still runs.
+TraceText two_steps() {
+  TraceText text;
+  text.step(0, 0, 2000).step(1, 2000, 500);
+  text.op("aten::mm", 100, 20).launched(102, 110, 1000, 1);
+  text.call("cudaStreamSynchronize", 200, 920, 1000);
+  text.op("aten::mm", 2100, 20).launched(2102, 2110, 1000, 2);
+  return text;
+}
+
+std::vector<std::uint32_t> kernels(const timeline::Timeline& t) {
+  std::vector<std::uint32_t> out;
+  for (std::uint32_t row = 0; row < t.trace->columns.size(); ++row) {
+    if (t.columns().cat(row) == trace::Category::kKernel) out.push_back(row);
+  }
+  return out;
+}
+
+std::vector<std::uint32_t> work_on(const std::vector<PathSegment>& path) {
+  std::vector<std::uint32_t> out;
+  for (const auto& s : path) {
+    if (s.kind == EdgeKind::kWork) out.push_back(s.row);
+  }
+  return out;
+}
+
+TEST(PathSegments, JoinAndAddUpToThePath) {
+  const Analyzed report(two_steps());
+  const auto& replay = *report.replay;
+  const auto paths = critical_paths(*replay.model);
+  ASSERT_EQ(paths.size(), 3u);
+  for (std::size_t place = 0; place < paths.size(); ++place) {
+    const auto path = path_segments(*replay.model, place);
+    ASSERT_FALSE(path.empty());
+    std::vector<std::int64_t> sums(path_categories().size(), 0);
+    for (std::size_t i = 0; i < path.size(); ++i) {
+      sums[path[i].category] += path[i].end - path[i].begin;
+      EXPECT_EQ(path[i].begin, i > 0 ? path[i - 1].end : path[i].begin);
+    }
+    EXPECT_EQ(sums, paths[place].by_category);
+  }
+}
+
+TEST(PathSegments, OfAStepEndOnTheHostUnlessAskedForItsWork) {
+  const Analyzed report(two_steps());
+  const auto& replay = *report.replay;
+  const auto rows = kernels(*report.timeline);
+  ASSERT_EQ(rows.size(), 2u);
+  const auto& model = *replay.model;
+  // The first step waited for its kernel; the second ends before its own does.
+  const auto first = path_segments(model, 1), second = path_segments(model, 2);
+  EXPECT_EQ(work_on(first), std::vector{rows[0]});
+  EXPECT_EQ(work_on(second), std::vector<std::uint32_t>{});
+  EXPECT_EQ(second.back().end - second.front().begin, 500'000);
+  const auto asked = path_segments(model, 2, rows[1]);
+  EXPECT_EQ(work_on(asked), std::vector{rows[1]});
+  EXPECT_EQ(asked.front().begin, second.front().begin);
+  EXPECT_EQ(asked.back().end - asked.front().begin, 1'110'000);
+}
+
+TEST(PathSegments, RefuseWhatIsNotThere) {
+  const Analyzed report(two_steps());
+  const auto& replay = *report.replay;
+  const auto& model = *replay.model;
+  EXPECT_THROW(path_segments(model, 3), std::out_of_range);
+  EXPECT_THROW(path_segments(model, 0, 0), std::out_of_range);  // a step's row
+  EXPECT_THROW(path_segments(model, 0, timeline::kNoRow), std::out_of_range);
+}
+
+}  // namespace
+}  // namespace tta::pipeline

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// GPUs by the names that drivers, traces and dry runs give them.
+#include <gtest/gtest.h>
+
+#include "timeline/gpu_table.h"
+
+namespace tta::timeline {
+namespace {
+
+double bandwidth(std::string_view device) {
+  const auto* gpu = gpu_of(device);
+  return gpu == nullptr ? 0 : gpu->bandwidth_gb_s;
+}
+
+TEST(GpuTable, KnowsDevicesByWholeWords) {
+  EXPECT_EQ(bandwidth("NVIDIA A100-PG509-200"), 1555);
+  EXPECT_EQ(bandwidth("NVIDIA A100-SXM4-40GB"), 1555);
+  EXPECT_EQ(bandwidth("NVIDIA A100-SXM4-80GB"), 2039);
+  EXPECT_EQ(bandwidth("NVIDIA A100 80GB PCIe"), 1935);
+  EXPECT_EQ(bandwidth("NVIDIA H100 80GB HBM3"), 3350);
+  EXPECT_EQ(bandwidth("NVIDIA H100 PCIe"), 2000);
+  EXPECT_EQ(bandwidth("NVIDIA GH200 480GB"), 4000);
+  EXPECT_EQ(bandwidth("NVIDIA GeForce RTX 4090"), 1008);
+  EXPECT_EQ(bandwidth("NVIDIA GeForce RTX 4090 Laptop GPU"), 576);
+  EXPECT_EQ(bandwidth("NVIDIA L40S"), 864);
+  EXPECT_EQ(bandwidth("NVIDIA RTX A4000"), 0);
+  EXPECT_EQ(bandwidth(""), 0);
+}
+
+// A simulation calls its device by the short name, torch.cuda by the driver's.
+TEST(GpuTable, ARowIsFoundByEachOfItsNames) {
+  for (const auto& gpu : gpus()) {
+    if (gpu.name.empty()) continue;
+    EXPECT_EQ(gpu_of(gpu.name), &gpu) << gpu.name;
+    EXPECT_EQ(gpu_of(gpu.driver_name), &gpu) << gpu.driver_name;
+  }
+}
+
+TEST(GpuTable, ARowIsWholeOrABandwidthAlone) {
+  for (const auto& gpu : gpus()) {
+    EXPECT_GT(gpu.bandwidth_gb_s, 0) << gpu.words;
+    const bool whole = !gpu.name.empty();
+    EXPECT_EQ(whole, !gpu.driver_name.empty()) << gpu.words;
+    EXPECT_EQ(whole, gpu.memory_bytes > 0 && gpu.peak.float32 > 0 &&
+                         gpu.multiprocessors > 0 && gpu.clock_ghz > 0 &&
+                         gpu.compute_major > 0 && gpu.l2_bytes > 0 &&
+                         gpu.threads_per_multiprocessor > 0 && gpu.pcie_generation > 0)
+        << gpu.words;
+  }
+}
+
+}  // namespace
+}  // namespace tta::timeline
