@@ -57,7 +57,7 @@ def ours(path: Path) -> dict[str, Any]:
         union(begin[of], end[of])
         for of in (columns["device"][order] == devices[:, None])
     )
-    balance = torchtraceap.analyze(trace)._core.balance
+    balance = torchtraceap.analyze(trace).core.balance
     reported = sum(row.busy_ns for row in balance if row.device >= 0)
     assert not balance or reported == busy, (path, reported, busy)
     out: dict[str, Any] = {"busy": busy, "idle": 0}

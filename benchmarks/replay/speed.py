@@ -52,7 +52,7 @@ def measure(path: Path) -> dict[str, Any]:
 
     os.sched_setaffinity(0, [min(os.sched_getaffinity(0))])
     report = torchtraceap.analyze(path, detector="off")
-    core = report._core
+    core = report.core
     least = {"price": 1e9, "replay": 1e9}
     for _ in range(ROUNDS):
         began = time.process_time()

@@ -69,7 +69,7 @@ def test_work_that_calls_waited_for_is_on_both_paths(name: str) -> None:
     columns, names = trace.columns, trace.strings
     ours = {
         (names[columns["name"][row]], int(columns["ts"][row])): end - begin
-        for begin, end, _, kind, row in report.core_replay[0].path_segments(0)
+        for begin, end, _, kind, row in report.core_replay.path_segments(0)
         if kind == "work"
     }
     theirs = {(kernel, begin): ns for kernel, begin, ns in RECORDED[name]["work"]}

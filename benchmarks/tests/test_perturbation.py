@@ -95,7 +95,7 @@ def test_a_pattern_comes_about_in_three_ways_and_more() -> None:
     assert ways.pop("unfused_optimizer") == 1
     assert min(ways.values()) >= 3
     assert set(table.WEIGHTS) == set(table.MECHANISMS)
-    known = analyze(str(SMALL), quiet=True)._core.pattern_names
+    known = analyze(str(SMALL), quiet=True).core.pattern_names
     assert set(table.MECHANISMS) <= set(known)
 
 
@@ -121,7 +121,7 @@ def test_a_mechanism_makes_a_trace_that_replays_as_it_was_scheduled(
 
 
 def replay_of(text: bytes) -> _core.Replay:
-    core, _ = analyze(text, quiet=True).core_replay
+    core = analyze(text, quiet=True).core_replay
     return core
 
 

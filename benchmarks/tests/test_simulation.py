@@ -323,7 +323,7 @@ def test_what_is_written_reads_like_a_recording(corpus):
         assert not trace.warnings
         assert json.loads(trace.metadata["torchtraceap"])["simulated"] is True
         assert report.windows
-        assert not report.core_replay[0].refusal
+        assert not report.core_replay.refusal
         names = [trace.category_names[i] for i in trace.columns["category"]]
         assert ("python_function" in names) == run.recording["recording"]["stacks"]
         args = trace.read_args([names.index("kernel")])[0]

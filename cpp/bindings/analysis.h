@@ -6,6 +6,7 @@
 #include <pybind11/typing.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -42,6 +43,12 @@ std::vector<Named<Part>> with_names(const std::vector<Part>& parts, Table patter
 template <typename Part>
 const patterns::PatternInfo& info(const Named<Part>& part) {
   return (*part.patterns)[part.pattern];
+}
+
+/// A number that is known, for the core says -1 of what is not.
+template <typename Number>
+std::optional<Number> known(Number number) {
+  return number < 0 ? std::nullopt : std::optional(number);
 }
 
 inline std::string side_name(patterns::PatternSide side) {

@@ -88,7 +88,16 @@ void bind_findings(py::module_& m) {
       .def_readonly("location", &patterns::BlockingCall::location)
       .def_readonly("operator_name", &patterns::BlockingCall::operator_name);
 
+  py::class_<replay::Gain>(m, "Gain",
+                           "What a change takes off the span, in nanoseconds.")
+      .def_readonly("low_ns", &replay::Gain::low)
+      .def_readonly("high_ns", &replay::Gain::high)
+      .def_property_readonly("recomputed_share",
+                             [](const replay::Gain& g) { return known(g.recomputed); })
+      .def_property_readonly("inferred_share",
+                             [](const replay::Gain& g) { return known(g.inferred); });
   py::class_<Named<Finding>>(m, "Finding", "One anti-pattern at one place.")
+      .def_readonly("id", &Finding::id)
       .def_property_readonly("pattern",
                              [](const Named<Finding>& f) { return info(f).name; })
       .def_property_readonly("subtype",
@@ -105,12 +114,18 @@ void bind_findings(py::module_& m) {
                                                  "high"}[static_cast<int>(f.severity)];
                              })
       .def_readonly("count", &Finding::count)
+      .def_readonly("waits", &Finding::waits)
+      .def_readonly("gain", &Finding::gain)
+      .def_readonly("doubt", &Finding::doubt)
       .def_readonly("wasted_ns", &Finding::wasted_ns)
       .def_readonly("idle_ns", &Finding::idle_ns)
       .def_readonly("estimate", &Finding::estimate)
       .def_property_readonly(
           "edit",
-          [](const Named<Finding>& f) { return patterns::info(info(f).fix).name; })
+          [](const Named<Finding>& f) -> std::string_view {
+            // Of what claims no time, nothing is taken away.
+            return f.claims.empty() ? "" : patterns::info(info(f).fix).name;
+          })
       .def_readonly("location", &Finding::location)
       .def_readonly("pids", &Finding::pids)
       .def_property_readonly(
@@ -122,12 +137,12 @@ void bind_findings(py::module_& m) {
           },
           "What the location was calling, and nanoseconds of each.")
       .def_readonly("deepest", &Finding::deepest)
-      .def_readonly("operator_name", &Finding::operator_name)
+      .def_readonly("operator", &Finding::operator_name)
       .def_readonly("message", &Finding::message)
       .def_readonly("advice", &Finding::advice)
       .def_readonly("events", &Finding::events)
       .def_readonly("windows", &Finding::windows)
-      .def_property_readonly("shares",
+      .def_property_readonly("shares_gain_with",
                              [](const Named<Finding>& f) {
                                std::vector<std::string_view> out;
                                for (const auto id : f.shares) {

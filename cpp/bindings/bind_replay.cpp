@@ -19,7 +19,6 @@ namespace {
 namespace py = pybind11;
 using namespace pipeline;  // NOLINT: this file is a list of its names
 using replay::Fidelity;
-using replay::Gain;
 
 // What Python holds: the replay refers to what the report has laid out.
 struct HeldReplay {
@@ -46,8 +45,8 @@ void bind_fidelity(py::module_& m) {
       .def_readonly("replayed", &replay::Times::replayed);
   py::class_<replay::Recomputed>(m, "Recomputed", "Waits that a replay recomputes.")
       .def_readonly("count", &replay::Recomputed::count)
-      .def_readonly("recorded", &replay::Recomputed::recorded)
-      .def_readonly("error", &replay::Recomputed::error);
+      .def_readonly("recorded_ns", &replay::Recomputed::recorded)
+      .def_readonly("error_ns", &replay::Recomputed::error);
   py::class_<replay::StepTimes>(m, "StepTimes")
       .def_readonly("number", &replay::StepTimes::number)
       .def_readonly("times", &replay::StepTimes::times);
@@ -59,14 +58,19 @@ void bind_fidelity(py::module_& m) {
       .def_readonly("refusals", &Fidelity::refusals)
       .def_readonly("informative", &Fidelity::informative)
       .def_readonly("span", &Fidelity::span)
-      .def_readonly("null_span", &Fidelity::null_span)
+      .def_readonly("null_span_ns", &Fidelity::null_span)
       .def_readonly("steps", &Fidelity::steps)
       .def_readonly("launched", &Fidelity::launched)
       .def_readonly("long_waits", &Fidelity::long_waits)
       .def_readonly("queue_waits", &Fidelity::queue_waits)
       .def_readonly("hand_overs", &Fidelity::hand_overs)
-      .def_readonly("copied_waits", &Fidelity::copied_waits)
-      .def_readonly("explained", &Fidelity::explained)
+      .def_readonly("copied_waits_ns", &Fidelity::copied_waits)
+      .def_property_readonly("explained_share",
+                             [](const Fidelity& f) {
+                               if (f.launched == 0) return 1.0;
+                               return static_cast<double>(f.explained) /
+                                      static_cast<double>(f.launched);
+                             })
       .def_readonly("unexplained_ns", &Fidelity::unexplained_ns)
       .def_readonly("anchored_ns", &Fidelity::anchored_ns)
       .def_property_readonly("shares", [](const Fidelity& f) {
@@ -86,11 +90,6 @@ void bind_fidelity(py::module_& m) {
 
 void bind_replay(py::module_& m, py::class_<Analysis>& report) {
   bind_fidelity(m);
-  py::class_<Gain>(m, "Gain", "What a change takes off the span, in nanoseconds.")
-      .def_readonly("low", &Gain::low)
-      .def_readonly("high", &Gain::high)
-      .def_readonly("recomputed", &Gain::recomputed)
-      .def_readonly("inferred", &Gain::inferred);
   py::class_<PathPlace>(m, "PathPlace")
       .def_readonly("location", &PathPlace::location)
       .def_readonly("name", &PathPlace::name)
@@ -103,9 +102,9 @@ void bind_replay(py::module_& m, py::class_<Analysis>& report) {
       .def_readonly("places", &PathRow::places);
   py::class_<ChangedStep>(m, "ChangedStep")
       .def_readonly("number", &ChangedStep::number)
-      .def_readonly("recorded_ns", &ChangedStep::recorded_ns)
-      .def_readonly("replayed_ns", &ChangedStep::replayed_ns)
-      .def_readonly("changed_ns", &ChangedStep::changed_ns);
+      .def_readonly("span_ns", &ChangedStep::recorded_ns)
+      .def_readonly("replayed_span_ns", &ChangedStep::replayed_ns)
+      .def_readonly("changed_span_ns", &ChangedStep::changed_ns);
   py::class_<Outcome>(m, "Outcome", "A replay with edits made.")
       .def_readonly("by_events", &Outcome::by_events)
       .def_readonly("span_ns", &Outcome::span_ns)
@@ -139,10 +138,6 @@ void bind_replay(py::module_& m, py::class_<Analysis>& report) {
                                if (r.replay->model == nullptr) return std::nullopt;
                                return r.replay->fidelity;
                              })
-      .def_property_readonly("gains",
-                             [](const HeldReplay& r) { return r.replay->gains; })
-      .def_property_readonly("doubts",
-                             [](const HeldReplay& r) { return r.replay->doubts; })
       .def_property_readonly("together",
                              [](const HeldReplay& r) { return r.replay->together; })
       .def_property_readonly(

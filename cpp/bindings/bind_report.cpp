@@ -71,11 +71,11 @@ void bind_parts(py::module_& m) {
                              [](const Quality& q) { return verdict_name(q.verdict); })
       .def_readonly("incomplete", &Quality::incomplete)
       .def_readonly("linking_rate", &Quality::linking_rate)
-      .def_readonly("notes", &Quality::notes);
+      .def_readonly("warnings", &Quality::notes);
   py::class_<Device>(m, "Device")
       .def_readonly("id", &Device::id)
       .def_readonly("name", &Device::name)
-      .def_readonly("work_rows", &Device::work_rows);
+      .def_readonly("events", &Device::work_rows);
   py::class_<Simulated>(m, "Simulated", "What a simulated trace assumes.")
       .def_readonly("gpu", &Simulated::gpu)
       .def_readonly("host_us_per_op", &Simulated::host_us_per_op);
@@ -90,7 +90,10 @@ void bind_parts(py::module_& m) {
       .def_readonly("world_size", &TraceFacts::world_size)
       .def_readonly("simulated", &TraceFacts::simulated);
   py::class_<Named<BalanceRow>>(m, "BalanceRow")
-      .def_readonly("device", &BalanceRow::device)
+      .def_property_readonly("device",
+                             [](const Named<BalanceRow>& b) { return known(b.device); })
+      .def_property_readonly(
+          "devices", [](const Named<BalanceRow>& b) { return known(b.device) ? 1 : 0; })
       .def_readonly("key", &BalanceRow::key)
       .def_readonly("pid", &BalanceRow::pid)
       .def_readonly("span_ns", &BalanceRow::span_ns)
@@ -104,7 +107,8 @@ void bind_parts(py::module_& m) {
         return by_pattern(b.excess_ns, *b.patterns);
       });
   py::class_<Unexplained>(m, "Unexplained")
-      .def_readonly("device", &Unexplained::device)
+      .def_property_readonly("device",
+                             [](const Unexplained& u) { return known(u.device); })
       .def_readonly("pid", &Unexplained::pid)
       .def_readonly("begin_ns", &Unexplained::begin_ns)
       .def_readonly("end_ns", &Unexplained::end_ns)
@@ -112,7 +116,7 @@ void bind_parts(py::module_& m) {
   using Balance = Named<StepBalance>;
   py::class_<Balance>(m, "StepBalance")
       .def_readonly("devices", &Balance::devices)
-      .def_readonly("device", &Balance::device)
+      .def_property_readonly("device", [](const Balance& b) { return known(b.device); })
       .def_readonly("span_ns", &Balance::span_ns)
       .def_readonly("busy_ns", &Balance::busy_ns)
       .def_property_readonly(
@@ -132,14 +136,6 @@ void bind_parts(py::module_& m) {
                                if (!s.balance) return std::nullopt;
                                return Balance{*s.balance, s.patterns};
                              });
-  py::class_<timeline::Window>(m, "Window")
-      .def_readonly("begin_ns", &timeline::Window::begin_ns)
-      .def_readonly("end_ns", &timeline::Window::end_ns)
-      .def_readonly("step", &timeline::Window::step)
-      .def_readonly("device", &timeline::Window::number)
-      .def_readonly("pid", &timeline::Window::pid)
-      .def_readonly("events", &timeline::Window::events)
-      .def_readonly("work", &timeline::Window::work);
   py::class_<Named<Label>>(m, "Label")
       .def_property_readonly("pattern",
                              [](const Named<Label>& l) { return info(l).name; })
@@ -152,19 +148,28 @@ void bind_parts(py::module_& m) {
       .def_readonly("saved_fraction", &Label::saved_fraction);
   using Outcome = Named<patterns::OwnOutcome>;
   py::class_<Outcome>(m, "OwnOutcome", "What became of an own rule's requests.")
-      .def_property_readonly("pattern", [](const Outcome& o) { return info(o).name; })
-      .def_readonly("requests", &Outcome::requests)
+      .def_property_readonly("rule", [](const Outcome& o) { return info(o).name; })
+      .def_readonly("claims", &Outcome::requests)
       .def_readonly("asked_ns", &Outcome::asked_ns)
       .def_readonly("claimed_ns", &Outcome::claimed_ns)
       .def_readonly("taken_ns", &Outcome::taken_ns)
       .def_readonly("counted", &Outcome::counted);
-  py::class_<Named<WindowRow>>(m, "WindowRow")
+  using Window = Named<WindowRow>;
+  py::class_<Window>(m, "WindowRow")
       .def_readonly("index", &WindowRow::index)
-      .def_readonly("window", &WindowRow::window)
+      .def_property_readonly("begin_ns",
+                             [](const Window& w) { return w.window.begin_ns; })
+      .def_property_readonly("end_ns", [](const Window& w) { return w.window.end_ns; })
+      .def_property_readonly("step",
+                             [](const Window& w) { return known(w.window.step); })
+      .def_property_readonly("device",
+                             [](const Window& w) { return known(w.window.number); })
+      .def_property_readonly("pid", [](const Window& w) { return w.window.pid; })
+      .def_property_readonly("events", [](const Window& w) { return w.window.events; })
+      .def_property_readonly("work", [](const Window& w) { return w.window.work; })
       .def_readonly("busy_ns", &WindowRow::busy_ns)
       .def_property_readonly(
-          "labels",
-          [](const Named<WindowRow>& w) { return with_names(w.labels, w.patterns); })
+          "labels", [](const Window& w) { return with_names(w.labels, w.patterns); })
       .def_readonly("cpu_wasted_fraction", &WindowRow::cpu_wasted_fraction)
       .def_readonly("gpu_wasted_fraction", &WindowRow::gpu_wasted_fraction);
 }
@@ -196,6 +201,9 @@ void bind_report(py::module_& m) {
       .def_property_readonly(
           "findings",
           [](const Analysis& a) { return with_names(a.report.findings, a.patterns); })
+      .def_property_readonly(
+          "lists_waits", [](const Analysis& a) { return a.report.lists_waits; },
+          "Whether the trace lists the waits of a dry run.")
       .def_property_readonly(
           "own_rules",
           [](const Analysis& a) { return with_names(a.report.own_rules, a.patterns); })
@@ -258,11 +266,13 @@ void bind_report(py::module_& m) {
   m.def(
       "analyze",
       [](std::shared_ptr<trace::Trace> trace, std::optional<std::uint32_t> max_events,
-         const patterns::Settings& settings, const std::vector<BoundRule>& rules) {
+         const patterns::Settings& settings, const std::vector<BoundRule>& rules,
+         const std::optional<StepNumbers>& steps) {
         Options options;
         options.settings = settings;
         options.own_rules = callable_rules(rules);
         if (max_events) options.window.max_events = *max_events;
+        options.steps = steps;
         options.checkpoint = heed_signals();
         const py::gil_scoped_release release;
         auto report = pipeline::analyze(*trace, options);
@@ -270,7 +280,8 @@ void bind_report(py::module_& m) {
       },
       py::arg("trace"), py::kw_only(), py::arg("max_events") = py::none(),
       py::arg_v("settings", patterns::Settings(), "Settings()"),
-      py::arg_v("rules", std::vector<BoundRule>(), "[]"));
+      py::arg_v("rules", std::vector<BoundRule>(), "[]"), py::arg("steps") = py::none(),
+      "`steps`: the first and last of those that the trace was loaded for.");
 }
 
 }  // namespace tta::bindings

@@ -54,44 +54,47 @@ std::vector<ThreadRow> thread_table(const Analysis& a) {
                                            timeline::EventArgs(*a.report.timeline));
 }
 
-std::optional<std::int64_t> known(std::int64_t value) {
-  return value < 0 ? std::nullopt : std::optional(value);
-}
-std::optional<double> known(double value) {
-  return value < 0 ? std::nullopt : std::optional(value);
-}
-
 template <typename Row>
 auto names_of() {
   return [](const Titled<Row>& n) { return n.name; };
 }
 
+template <typename Class, typename Times>
+void bind_times(Class& row, Times times_of) {
+  using Row = typename Class::type;
+  const auto number = [&](const char* name, auto member) {
+    row.def_property_readonly(
+        name, [times_of, member](const Row& r) { return times_of(r).*member; });
+  };
+  number("count", &WorkTimes::count);
+  number("total_ns", &WorkTimes::sum_ns);
+  number("union_ns", &WorkTimes::union_ns);
+  number("min_ns", &WorkTimes::min_ns);
+  number("max_ns", &WorkTimes::max_ns);
+}
+
 void bind_rows(py::module_& m) {
-  py::class_<WorkTimes>(m, "WorkTimes", "See pipeline/tables/tables.h; nanoseconds.")
-      .def_readonly("count", &WorkTimes::count)
-      .def_readonly("sum_ns", &WorkTimes::sum_ns)
-      .def_readonly("union_ns", &WorkTimes::union_ns)
-      .def_readonly("min_ns", &WorkTimes::min_ns)
-      .def_readonly("max_ns", &WorkTimes::max_ns);
   using Kernel = Titled<KernelRow>;
-  py::class_<Kernel>(m, "KernelRow")
-      .def_property_readonly("name", names_of<KernelRow>())
+  py::class_<Kernel> kernel(m, "KernelRow", "See pipeline/tables/tables.h; nanoseconds.");
+  bind_times(kernel, [](const Kernel& k) -> const WorkTimes& { return k.row.times; });
+  kernel.def_property_readonly("name", names_of<KernelRow>())
       .def_property_readonly("communication",
                              [](const Kernel& k) { return k.row.communication; })
-      .def_property_readonly("times", [](const Kernel& k) { return k.row.times; })
       .def_property_readonly("blocks",
                              [](const Kernel& k) { return known(k.row.blocks); })
       .def_property_readonly("block_threads",
                              [](const Kernel& k) { return known(k.row.block_threads); })
       .def_property_readonly("occupancy",
                              [](const Kernel& k) { return known(k.row.occupancy); });
-  py::class_<CopyRow>(m, "CopyRow")
-      .def_readonly("direction", &CopyRow::direction)
+  py::class_<CopyRow> copy(m, "CopyRow");
+  bind_times(copy, [](const CopyRow& c) -> const WorkTimes& { return c.times; });
+  copy.def_readonly("direction", &CopyRow::direction)
       .def_readonly("memory", &CopyRow::memory)
-      .def_readonly("times", &CopyRow::times)
-      .def_readonly("with_bytes", &CopyRow::with_bytes)
-      .def_readonly("bytes", &CopyRow::bytes)
-      .def_readonly("median_bytes", &CopyRow::median_bytes)
+      .def_property_readonly(
+          "bytes", [](const CopyRow& c) { return known(c.with_bytes ? c.bytes : -1); })
+      .def_property_readonly(
+          "median_bytes",
+          [](const CopyRow& c) { return known(c.with_bytes ? c.median_bytes : -1); })
       .def_property_readonly("bandwidth",
                              [](const CopyRow& c) { return known(c.bandwidth); });
   py::class_<WorkTablesWithNames>(m, "WorkTables")
@@ -120,7 +123,12 @@ void bind_rows(py::module_& m) {
       .def_readonly("calls_ns", &ThreadRow::calls_ns)
       .def_readonly("compile_ns", &ThreadRow::compile_ns)
       .def_readonly("python_ns", &ThreadRow::python_ns)
-      .def_readonly("loader_ns", &ThreadRow::loader_ns)
+      .def_property_readonly("waiting_ns",
+                             [](const ThreadRow& t) {
+                               return t.loader_ns + t.wait_comm_ns + t.wait_device_ns +
+                                      t.wait_other_ns;
+                             })
+      .def_readonly("wait_loader_ns", &ThreadRow::loader_ns)
       .def_readonly("wait_comm_ns", &ThreadRow::wait_comm_ns)
       .def_readonly("wait_device_ns", &ThreadRow::wait_device_ns)
       .def_readonly("wait_other_ns", &ThreadRow::wait_other_ns)
@@ -140,9 +148,9 @@ void bind_rows(py::module_& m) {
       .def_readonly("device", &OverlapFacts::device)
       .def_readonly("pid", &OverlapFacts::pid)
       .def_readonly("compute_ns", &OverlapFacts::compute_ns)
-      .def_readonly("comm_ns", &OverlapFacts::comm_ns)
+      .def_readonly("communication_ns", &OverlapFacts::comm_ns)
       .def_readonly("copy_ns", &OverlapFacts::copy_ns)
-      .def_readonly("comm_hidden_ns", &OverlapFacts::comm_hidden_ns)
+      .def_readonly("communication_hidden_ns", &OverlapFacts::comm_hidden_ns)
       .def_readonly("copy_hidden_ns", &OverlapFacts::copy_hidden_ns);
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "patterns/pattern.h"
+#include "replay/gain.h"
 #include "timeline/frames.h"
 #include "timeline/intervals.h"
 #include "timeline/lanes.h"
@@ -61,10 +62,16 @@ struct CallCost {
 
 /// All claims of one pattern and sub-type at one source line and operator.
 struct Finding {
+  /// The same for the same pattern at the same place of another trace; the report's
+  /// last step gives it, pipeline/accounting/finding_id.h.
+  std::string id;
   PatternId pattern;
   std::uint8_t subtype = 0;
   Severity severity = Severity::kLow;
-  std::uint64_t count = 0;     ///< Occurrences: distinct evidence events.
+  std::uint64_t count = 0;  ///< Occurrences: distinct evidence events.
+  /// Of sync_stall, in a trace that lists the waits of a dry run: how often the host
+  /// waits here, whatever that costs; none in other traces.
+  std::optional<std::uint64_t> waits;
   std::int64_t wasted_ns = 0;  ///< Idle plus excess time, each nanosecond once.
   std::int64_t idle_ns = 0;    ///< The part of `wasted_ns` that is device idle time.
   /// Most of `wasted_ns` is an upper estimate, see PatternInfo::estimate.
@@ -88,6 +95,11 @@ struct Finding {
   /// Patterns whose fixes would take much of the same gain, see
   /// pipeline/pricing/blame.h.
   std::vector<PatternId> shares;
+  /// What the replay takes off the trace without it; none unless the trace is
+  /// replayable, or where the replay without it speaks against itself
+  /// (replay::longer_step),
+  std::optional<replay::Gain> gain;
+  std::string doubt;  ///< which this then says; or "".
 };
 
 }  // namespace tta::patterns

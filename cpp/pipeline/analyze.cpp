@@ -10,6 +10,7 @@
 
 #include "patterns/find.h"
 #include "pipeline/accounting/balance.h"
+#include "pipeline/accounting/finding_id.h"
 #include "pipeline/accounting/label.h"
 #include "pipeline/accounting/step_balance.h"
 #include "pipeline/accounting/unexplained.h"
@@ -86,6 +87,8 @@ Report analyze(const trace::Trace& trace, const Options& options) {
     Replay none;
     none.refusal = "device time cannot be judged in this trace";
     report.replay = std::make_shared<const Replay>(std::move(none));
+    add_listed_waits(report, options.steps);
+    name_findings(report.findings, report.patterns);
     return report;
   }
   report.args = std::make_shared<const timeline::EventArgs>(timeline);
@@ -120,6 +123,8 @@ Report analyze(const trace::Trace& trace, const Options& options) {
   price(report, *replay, gains, options.checkpoint);
   report.replay = std::move(replay);
   point_to_windows(timeline, windows, report.windows, report.findings);
+  add_listed_waits(report, options.steps);
+  name_findings(report.findings, report.patterns);
   return report;
 }
 

@@ -13,6 +13,7 @@
 
 #include "patterns/own_rule.h"
 #include "patterns/settings.h"
+#include "pipeline/quality/listed_waits.h"
 #include "pipeline/report.h"
 #include "replay/checkpoint.h"
 #include "timeline/windows.h"
@@ -24,15 +25,17 @@ struct Options {
   timeline::WindowSpec window;
   patterns::Settings settings;  ///< Thresholds of the rules, and which run.
   std::vector<patterns::OwnRule> own_rules = {};  ///< Run beside the built-in ones.
+  /// The steps that the trace was loaded for, if it was for some.
+  std::optional<StepNumbers> steps = std::nullopt;
   replay::Checkpoint checkpoint = replay::go_on;  ///< Asked between replays.
 };
 
 /// Analyses a trace: timeline, quality, patterns, replay, blame, balance, windows.
 ///
 /// A trace whose device side cannot be judged (Verdict::kUnusable) gets windows and
-/// steps, but neither balance nor device findings. O(n log n) in the rows. Safe to call
-/// from several threads on one trace. Throws std::invalid_argument for options out of
-/// range and what patterns::find throws.
+/// steps, but neither balance nor device findings (of a dry run, those of its waits).
+/// O(n log n) in the rows. Safe to call from several threads on one trace. Throws
+/// std::invalid_argument for options out of range and what patterns::find throws.
 Report analyze(const trace::Trace& trace, const Options& options = {});
 
 }  // namespace tta::pipeline

@@ -176,8 +176,10 @@ struct Report {
   /// Of each window the share that each built-in pattern wastes, row by row, however
   /// little it is; empty if the trace is unusable. What features read.
   std::vector<float> causes;
-  /// Those whose fix gains most first, then, where no gain is known, most wasted.
+  /// Those whose fix gains most first, then, where no gain is known, most wasted; at
+  /// last waits of a dry run that cost no time (pipeline/quality/listed_waits.h).
   std::vector<patterns::Finding> findings;
+  bool lists_waits = false;  ///< A dry run listed its waits: Finding::waits.
   std::vector<patterns::OwnOutcome> own_rules;  ///< Empty if the trace is unusable.
   /// What fixing the findings would gain; never null.
   std::shared_ptr<const Replay> replay;

@@ -5,15 +5,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Protocol, cast, overload
 
 from torchtraceap import _core
-from torchtraceap.analysis_plan import AnalysisPlan, plan_analysis
+from torchtraceap.analysis_plan import plan_analysis
 from torchtraceap.base.progress import Progress
 from torchtraceap.data.load import (
     LoadOptions,
-    LoadPlan,
     Readable,
     Source,
     instead,
@@ -105,18 +104,9 @@ def load(
         TypeError: ``source`` is neither a path nor bytes, or an option of a wrong type.
         ValueError: An option is out of range. ``TraceError`` is a ValueError too.
     """
-    plan = plan_load(
-        recover,
-        threads,
-        categories,
-        skip_categories,
-        steps,
-        time_range_us,
-        max_text_bytes,
-        max_ratio,
-        progress,
-    )
-    return read_trace(source, plan)
+    options: Any = dict(locals())
+    del options["source"]
+    return read_trace(source, plan_load(**options))
 
 
 # A str is an iterable of strings too, but means a path.
@@ -219,38 +209,29 @@ def analyze(
     """
     if unknown := loading.keys() - LoadOptions.__annotations__.keys():
         raise TypeError(f"analyze() got an unexpected option {min(unknown)!r}")
+    # Made once, and where they are asked for: what is wrong with the options of a
+    # profiler's handler may have to be a warning.
+    plan = cache(partial(plan_analysis, max_events, config, rules, detector))
+    load_plan = cache(partial(plan_load, **loading))
     given = [name for name, value in loading.items() if value not in (None, False)]
-    if _is_profiler(source):
-        from torchtraceap.profiling.handler import analyze_profiler
 
-        # What is wrong may have to be a warning: the session knows. None only inside
-        # a handler, where nobody sees it.
-        plan = partial(plan_analysis, max_events, config, rules, detector)
-        return cast("Report", analyze_profiler(source, plan, given, quiet=quiet))
-    analysis = plan_analysis(max_events, config, rules, detector)
-    return _analyze(source, analysis, plan_load(**loading), given)
+    def analyzed(source: Any) -> Any:
+        if _is_profiler(source):
+            from torchtraceap.profiling.handler import analyze_profiler
 
+            return analyze_profiler(source, plan, given, quiet=quiet)
+        analysis, reading = plan(), load_plan()
+        if isinstance(source, str | os.PathLike | bytes | bytearray | memoryview):
+            return analysis.report(read_trace(source, reading), reading.steps)
+        if isinstance(source, _core.Trace):
+            refuse_loading(given, "a Trace", "Pass them to load")
+            return analysis.report(source)
+        if isinstance(source, Iterable) and not instead(source):
+            return [analyzed(one) for one in source]
+        wanted = "a path, bytes, a Trace, a profiler or a list of these"
+        raise TypeError(wanted_source(wanted, source))
 
-def _analyze(
-    source: Source | Profiler | Iterable[Source | Profiler],
-    analysis: AnalysisPlan,
-    plan: LoadPlan,
-    given: list[str],
-) -> Report | list[Report]:
-    if _is_profiler(source):
-        from torchtraceap.profiling.handler import analyze_profiler
-
-        return cast("Report", analyze_profiler(source, lambda: analysis, given))
-    if isinstance(source, str | os.PathLike | bytes | bytearray | memoryview):
-        return analysis.report(read_trace(source, plan), plan.steps)
-    if isinstance(source, _core.Trace):
-        refuse_loading(given, "a Trace", "Pass them to load")
-        return analysis.report(source)
-    if isinstance(source, Iterable) and not instead(source):
-        return [cast("Report", _analyze(one, analysis, plan, given)) for one in source]
-    raise TypeError(
-        wanted_source("a path, bytes, a Trace, a profiler or a list of these", source)
-    )
+    return cast("Report | list[Report]", analyzed(source))
 
 
 def _is_profiler(source: object) -> bool:

@@ -44,8 +44,9 @@ class AnalysisPlan:
             max_events=self.max_events,
             settings=self._settings(),
             rules=self._rules(trace),
+            steps=steps,
         )
-        return Report(core, trace, self.changes, steps, self.detector)
+        return Report(core, trace, self.changes, self.detector)
 
     def _settings(self) -> _core.Settings:
         settings = _core.Settings()

@@ -9,19 +9,23 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from torchtraceap.analysis import analyze
 from torchtraceap.analysis_plan import of_torch
+from torchtraceap.data.config import Config
 from torchtraceap.data.load import Source
-from torchtraceap.gate.changes import ComparisonData
-from torchtraceap.gate.side import Side
-
-if TYPE_CHECKING:
-    from torchtraceap.data.config import Config
-    from torchtraceap.data.rules import Rule
-    from torchtraceap.gate.compare_text import Worse
-    from torchtraceap.report import Report
+from torchtraceap.data.rules import Rule
+from torchtraceap.gate.changes import ComparisonData, comparison_form
+from torchtraceap.gate.compare_text import (
+    Worse,
+    comparison_markdown,
+    comparison_text,
+    find_worse,
+)
+from torchtraceap.gate.differences import make_comparison
+from torchtraceap.gate.side import Side, read_form, side_of
+from torchtraceap.report import Report
 
 
 @dataclass(frozen=True)
@@ -33,26 +37,18 @@ class Comparison(ComparisonData):
 
         What cannot be told is not ``known``. Raises ValueError of another kind.
         """
-        from torchtraceap.gate.compare_text import find_worse
-
         return list(find_worse(self, kinds))
 
     def summary(self) -> str:
         """Return the comparison as plain text for people."""
-        from torchtraceap.gate.compare_text import comparison_text
-
         return comparison_text(self)
 
     def to_markdown(self) -> str:
         """Return it as Markdown, with all names made harmless."""
-        from torchtraceap.gate.compare_text import comparison_markdown
-
         return comparison_markdown(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Return it in its JSON form, as docs/ci.md describes it."""
-        from torchtraceap.gate.changes import comparison_form
-
         return comparison_form(self)
 
 
@@ -92,8 +88,6 @@ def compare(
 
 def compare_sides(before: Side, after: Side, roots: Iterable[str]) -> Comparison:
     """Return what changed between two sides, as `read_side` returns them."""
-    from torchtraceap.gate.differences import make_comparison
-
     return Comparison(**vars(make_comparison(before, after, roots=roots)))
 
 
@@ -102,9 +96,6 @@ def read_side(source: Source | Report | Mapping[str, Any], **options: Any) -> Si
 
     ``options`` are those of ``analyze``, for a trace. Raises what `compare` does.
     """
-    from torchtraceap.gate.side import read_form, side_of
-    from torchtraceap.report import Report
-
     if isinstance(source, Report | Mapping):
         return side_of(source)
     if isinstance(source, str | os.PathLike) and (form := read_form(source)):

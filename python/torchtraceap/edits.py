@@ -6,13 +6,10 @@ from __future__ import annotations
 import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from torchtraceap import _core
-
-if TYPE_CHECKING:
-    from torchtraceap.data.findings import Finding
-    from torchtraceap.report import Report
+from torchtraceap.data.findings import Finding
+from torchtraceap.report import Report
 
 _MOST_PLACES = 9  # In a message.
 
@@ -94,8 +91,6 @@ def overlap(name: str) -> Edit:
 
 def as_edit(edit: Edit | Finding | str) -> Edit:
     """Return what a text or a finding stands for. Raises TypeError for what is none."""
-    from torchtraceap.data.findings import Finding
-
     if isinstance(edit, Finding):
         return fix(edit.id)
     if isinstance(edit, str):
@@ -116,7 +111,7 @@ def core_edits(report: Report, edits: Sequence[Edit]) -> list[_core.Edit]:
         of = _findings(report, edit.name) if edit.kind == "fix" else None
         if of is None:
             pieces = edit.name.split("*")
-            names = report.event_names
+            names = report.loaded.strings
             of = [i for i, name in enumerate(names) if _consists_of(pieces, name)]
             if not of:
                 raise ValueError(
@@ -160,8 +155,8 @@ def _findings(report: Report, what: str) -> list[int]:
     ]
     if not found:
         raise ValueError(_no_finding(report, what))
-    # Those of a dry run's list come after the core's, and claim no time.
-    priced = [index for index in found if index < len(report._core.findings)]
+    # What a dry run only lists claims no time.
+    priced = [index for index in found if report.rule_findings[index].wasted_us > 0]
     if not priced:
         raise ValueError(
             f"{what} waits, but that costs no time on this simulated timeline, so "

@@ -7,22 +7,24 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from torchtraceap import _core
+from torchtraceap.analysis import analyze
 from torchtraceap.base.text_table import wrapped
 from torchtraceap.base.units import share_text, time_text, us_from_ns
-from torchtraceap.data.replay import Fidelity, Gain, read_fidelity, read_gain
+from torchtraceap.data.facts import Simulated
+from torchtraceap.data.findings import Finding
+from torchtraceap.data.from_core import from_core
+from torchtraceap.data.load import Source
+from torchtraceap.data.replay import Fidelity, Gain, read_fidelity
 from torchtraceap.edits import Edit, as_edit, core_edits
+from torchtraceap.report import Report
 from torchtraceap.views.finding_text import range_text
 from torchtraceap.views.heading import kinds_text, simulated_text
 
-if TYPE_CHECKING:
-    from torchtraceap.data.facts import Simulated
-    from torchtraceap.data.findings import Finding
-    from torchtraceap.data.load import Source
-    from torchtraceap.report import Report
-
+# Of a step: with less time left it is no program any more that the edits stand for.
+_LEAST_LEFT = 0.01
 _MOST_STEPS = 20
 _INDENT = " " * 11
 # What the lengths on a path rest on, in words; docs/replay.md has the core's.
@@ -31,66 +33,6 @@ _LENGTHS = {
     "recomputed": "worked out by rules",
     "anchored": "held at recorded times",
 }
-
-
-def what_if_text(result: WhatIf) -> str:
-    """Return the text: spans, the gain and what bounds it, then the steps."""
-    fidelity = result.fidelity
-    source = "Simulated" if result.simulated else "Recorded"
-    lines = [
-        *wrapped(simulated_text(result.simulated), ""),
-        f"{source:<10} {time_text(result.span_us)}",
-        f"Replayed   {time_text(result.replayed_span_us)} "
-        f"({_error(result.replayed_span_us, result.span_us)}; if nothing ever waited, "
-        f"{_error(fidelity.null_span_us, result.span_us)})",
-    ]
-    if result.edits and result.changed_span_us is not None:
-        lines.append(f"Changed    {time_text(result.changed_span_us)}")
-    if result.refusals:
-        refused = f"No gain is given: {'; '.join(result.refusals)}."
-        lines += wrapped(refused, _INDENT)
-    elif result.gain:
-        high = time_text(result.gain.high_us)
-        share = share_text(result.gain.high_us, result.span_us)
-        if result.leaves_nothing:
-            lines.append(f"Gain       less than these {high} ({share}), for the edits")
-            lines.append("           leave a step, or the whole trace, without time")
-        else:
-            gain = range_text(result.gain.low_us, result.gain.high_us)
-            lines.append(f"Gain       {gain} (as replayed: {share})")
-        if result.gain.recomputed_share is not None:
-            lines.append(
-                f"{_INDENT}{result.gain.recomputed_share:.0%} of it waits made "
-                f"shorter, {result.gain.inferred_share:.0%} of the path guessed"
-            )
-        lines += wrapped(fidelity.caveat, _INDENT, first=_INDENT)
-    if not result.edits:
-        shares = ", ".join(
-            f"{v:.0%} {_LENGTHS.get(k, k)}" for k, v in fidelity.shares.items() if v
-        )
-        lines += wrapped(f"Path       {shares}; see docs/replay.md", _INDENT)
-    if (kinds := kinds_text(result.critical_path)) and not result.refusals:
-        lines.append(f"Bound by   {kinds}")
-    if result.engine == "events":
-        lines.append("           scheduled by events, for work may overlap")
-    for step in result.steps[:_MOST_STEPS]:
-        after = step.changed_span_us if result.edits else None
-        changed = "" if after is None else f" -> {time_text(after)}"
-        lines.append(
-            f"  step {step.number}: {time_text(step.span_us)} {source.lower()}, "
-            f"{time_text(step.replayed_span_us)} replayed{changed}"
-        )
-    if (rest := len(result.steps) - _MOST_STEPS) > 0:
-        lines.append(f"  and {rest} more steps")
-    return "\n".join(lines)
-
-
-def _error(replayed: float, recorded: float) -> str:
-    return f"{100 * (replayed / recorded - 1):+.2f} %" if recorded else "-"
-
-
-# Of a step: with less time left it is no program any more that the edits stand for.
-_LEAST_LEFT = 0.01
 
 
 @dataclass(frozen=True)
@@ -179,7 +121,6 @@ class WhatIf:
 
     def summary(self) -> str:
         """Return the result as plain text for people."""
-
         return what_if_text(self)
 
 
@@ -203,9 +144,6 @@ def what_if(trace: Source | Report, *edits: Edit | Finding | str) -> WhatIf:
             it; the message says why. And what ``analyze`` raises.
         TypeError: What is given is no edit.
     """
-    from torchtraceap.analysis import analyze
-    from torchtraceap.report import Report
-
     report = trace if isinstance(trace, Report) else analyze(trace)
     if not isinstance(report, Report):
         raise TypeError("what_if takes one trace, not a list")
@@ -214,35 +152,28 @@ def what_if(trace: Source | Report, *edits: Edit | Finding | str) -> WhatIf:
 
 def replay_with(report: Report, edits: Sequence[Edit | Finding | str]) -> WhatIf:
     """Replay the trace of a report."""
-    core, analysis = report.core_replay
+    core = report.core_replay
     made = tuple(map(as_edit, edits))
     if core.fidelity is None:
         raise ValueError(f"{report.trace.path} cannot be replayed: {core.refusal}")
-    outcome = core.what_if(analysis, core_edits(report, made))
+    outcome = core.what_if(report.core, core_edits(report, made))
     fidelity = read_fidelity(core.fidelity)
     refusals = fidelity.refusals + ((outcome.doubt,) if outcome.doubt else ())
-    result = WhatIf(
+    untold: dict[str, Any] = {"changed_span_us": None} if refusals else {}
+    result = from_core(
+        WhatIf,
+        outcome,
         path=report.trace.path,
         edits=made,
         fidelity=fidelity,
-        span_us=us_from_ns(outcome.span_ns),
-        replayed_span_us=us_from_ns(outcome.replayed_span_ns),
-        changed_span_us=None if refusals else us_from_ns(outcome.changed_span_ns),
-        steps=tuple(
-            StepTimes(
-                step.number,
-                us_from_ns(step.recorded_ns),
-                us_from_ns(step.replayed_ns),
-                None if refusals else us_from_ns(step.changed_ns),
-            )
-            for step in outcome.steps
-        ),
-        gain=read_gain(outcome.gain) if made and not refusals else None,
+        steps=tuple(from_core(StepTimes, step, **untold) for step in outcome.steps),
+        gain=from_core(Gain, outcome.gain) if made and not refusals else None,
         refusals=refusals,
         critical_path={name: us_from_ns(ns) for name, ns in outcome.path.items()},
         engine="events" if outcome.by_events else "graph",
         simulated=report.trace.simulated,
         _write=partial(_write, core, outcome, made),
+        **untold,
     )
     if result.gain and result.leaves_nothing:
         return replace(result, gain=replace(result.gain, low_us=0.0))
@@ -254,3 +185,59 @@ def _write(
 ) -> None:
     note = ", ".join(f"{edit.kind} {edit.name}" for edit in edits)
     core.write(outcome, note or "unchanged", path)
+
+
+def what_if_text(result: WhatIf) -> str:
+    """Return the text: spans, the gain and what bounds it, then the steps."""
+    fidelity = result.fidelity
+    source = "Simulated" if result.simulated else "Recorded"
+    lines = [
+        *wrapped(simulated_text(result.simulated), ""),
+        f"{source:<10} {time_text(result.span_us)}",
+        f"Replayed   {time_text(result.replayed_span_us)} "
+        f"({_error(result.replayed_span_us, result.span_us)}; if nothing ever waited, "
+        f"{_error(fidelity.null_span_us, result.span_us)})",
+    ]
+    if result.edits and result.changed_span_us is not None:
+        lines.append(f"Changed    {time_text(result.changed_span_us)}")
+    if result.refusals:
+        refused = f"No gain is given: {'; '.join(result.refusals)}."
+        lines += wrapped(refused, _INDENT)
+    elif result.gain:
+        high = time_text(result.gain.high_us)
+        share = share_text(result.gain.high_us, result.span_us)
+        if result.leaves_nothing:
+            lines.append(f"Gain       less than these {high} ({share}), for the edits")
+            lines.append("           leave a step, or the whole trace, without time")
+        else:
+            gain = range_text(result.gain.low_us, result.gain.high_us)
+            lines.append(f"Gain       {gain} (as replayed: {share})")
+        if result.gain.recomputed_share is not None:
+            lines.append(
+                f"{_INDENT}{result.gain.recomputed_share:.0%} of it waits made "
+                f"shorter, {result.gain.inferred_share:.0%} of the path guessed"
+            )
+        lines += wrapped(fidelity.caveat, _INDENT, first=_INDENT)
+    if not result.edits:
+        shares = ", ".join(
+            f"{v:.0%} {_LENGTHS.get(k, k)}" for k, v in fidelity.shares.items() if v
+        )
+        lines += wrapped(f"Path       {shares}; see docs/replay.md", _INDENT)
+    if (kinds := kinds_text(result.critical_path)) and not result.refusals:
+        lines.append(f"Bound by   {kinds}")
+    if result.engine == "events":
+        lines.append("           scheduled by events, for work may overlap")
+    for step in result.steps[:_MOST_STEPS]:
+        after = step.changed_span_us if result.edits else None
+        changed = "" if after is None else f" -> {time_text(after)}"
+        lines.append(
+            f"  step {step.number}: {time_text(step.span_us)} {source.lower()}, "
+            f"{time_text(step.replayed_span_us)} replayed{changed}"
+        )
+    if (rest := len(result.steps) - _MOST_STEPS) > 0:
+        lines.append(f"  and {rest} more steps")
+    return "\n".join(lines)
+
+
+def _error(replayed: float, recorded: float) -> str:
+    return f"{100 * (replayed / recorded - 1):+.2f} %" if recorded else "-"

@@ -9,25 +9,32 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from torchtraceap import _core
+from torchtraceap.base.location import Location, read_location
 from torchtraceap.data.events import Unexplained, Window, read_unexplained, read_windows
 from torchtraceap.data.facts import (
     Balance,
     RuleOutcome,
     Stage,
     Step,
-    process,
     read_balance,
     read_facts,
-    read_outcome,
     read_quality,
+    read_stage,
     read_step,
-    read_story,
 )
 from torchtraceap.data.findings import Finding, read_findings
+from torchtraceap.data.from_core import from_core, process
+from torchtraceap.data.replay import (
+    CriticalPath,
+    Recovery,
+    read_path,
+    read_recovery,
+)
 from torchtraceap.data.work import (
     Copy,
     Kernel,
@@ -38,16 +45,14 @@ from torchtraceap.data.work import (
     read_copies,
     read_kernel_counts,
     read_kernels,
-    read_operators,
-    read_overlap,
     read_threads,
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from torchtraceap.data.config import Changes
     from torchtraceap.data.features import Features
-    from torchtraceap.data.listed_waits import Recorded
-    from torchtraceap.data.replay import CriticalPath, Recovery
     from torchtraceap.detection.detection import Detection
 
 
@@ -60,6 +65,9 @@ class ReportData:
         quality: How far the trace can be trusted, and why.
         settings: The thresholds that were not the defaults, by pattern, with
             ``enabled`` for rules that were off.
+        loaded: The trace's events, as ``load`` returns them.
+        core: The core's report, with what has no form of its own here: claims, lanes,
+            pauses. For the package's own modules: it changes from version to version.
 
     The rest is made or converted on first use: what ran (``kernels``, ``copies``,
     ``operators``, ``threads``, ``kernel_counts``, ``overlap``) and the ``story`` cost
@@ -71,16 +79,23 @@ class ReportData:
         core: _core.Report,
         trace: _core.Trace,
         settings: Changes | None = None,
-        asked_steps: tuple[int, int] | None = None,
         detector: str = "off",
     ) -> None:
-        self._core = core
-        self._trace = trace
+        self.core = core
+        self.loaded = trace
         self.trace = read_facts(core.trace)
         self.quality = read_quality(core.quality)
         self.settings: Changes = settings or {}
-        self._asked_steps = asked_steps
         self._detector = detector
+
+    def frames(self, rows: Iterable[int]) -> list[Location | None]:
+        """Return the line of the program behind each event, as findings name it; None
+        where the trace tells none. Ask for many at once."""
+        return [read_location(frame) for frame in self.core.frames(list(rows))]
+
+    def name_trace(self, path: str) -> None:
+        """Say where the trace lies now, or what to call one that lies nowhere."""
+        self.trace = replace(self.trace, path=path)
 
     @cached_property
     def findings(self) -> tuple[Finding, ...]:
@@ -90,50 +105,30 @@ class ReportData:
         detector flags and no rule explains."""
         from torchtraceap.detection.said import model_findings
 
-        taken = {finding.id for finding in self.rule_findings}
         return self.rule_findings + model_findings(
-            self._core, self._trace, self.rule_windows, self.detection, taken
+            self.core, self.loaded, self.rule_windows, self.detection
         )
 
     @cached_property
     def rule_findings(self) -> tuple[Finding, ...]:
         """The findings that are exact, without the learned detector's, which is not
         run for them: budgets, checks and comparisons hold a trace against these."""
-        return self._of_rules + self._recorded.findings
-
-    @cached_property
-    def _of_rules(self) -> tuple[Finding, ...]:
-        return read_findings(self._core, self._trace, self.recovery, self.trace.span_us)
-
-    @cached_property
-    def _recorded(self) -> Recorded:
-        from torchtraceap.data.listed_waits import Recorded, recorded_findings
-
-        if self.trace.simulated is None:
-            return Recorded()
-        # The last one's device work reaches into the next, which then is there too.
-        first, last = self._asked_steps or (0, 2**63)
-        numbers = [step.number for step in self.steps if first <= step.number <= last]
-        return recorded_findings(
-            self._trace, self.trace, self._of_rules, numbers, self.is_part
-        )
+        return read_findings(self.core.findings, self.core, self.loaded)
 
     @property
-    def _wait_counts(self) -> dict[str, int] | None:
-        """How often the host waits at each finding of ``sync_stall``, by its id, as a
-        dry run's trace lists it, whatever the waits cost; None: it has no such list."""
-        return self._recorded.counts
+    def lists_waits(self) -> bool:
+        """Whether the trace lists the waits of a dry run: ``Finding.waits``."""
+        return self.core.lists_waits
 
     @cached_property
-    def core_replay(self) -> tuple[_core.Replay, _core.Report]:
-        return self._core.replay(), self._core
+    def core_replay(self) -> _core.Replay:
+        """The core's schedule of the trace, as ``core``."""
+        return self.core.replay()
 
     @cached_property
     def recovery(self) -> Recovery:
         """What fixing the findings would gain, by replaying the trace without them."""
-        from torchtraceap.data.replay import read_recovery
-
-        return read_recovery(self.core_replay[0])
+        return read_recovery(self.core_replay, self.core.findings)
 
     @cached_property
     def critical_paths(self) -> tuple[CriticalPath, ...]:
@@ -143,9 +138,7 @@ class ReportData:
 
     def first_critical_paths(self, steps: int | None) -> tuple[CriticalPath, ...]:
         """Return the trace's critical path and those of so many steps, None: of all."""
-        from torchtraceap.data.replay import read_path
-
-        replay = self.core_replay[0]
+        replay = self.core_replay
         paths = replay.critical_paths(steps) if replay.fidelity else []
         return tuple(read_path(path) for path in paths)
 
@@ -153,16 +146,6 @@ class ReportData:
     def is_part(self) -> bool:
         """Whether less than the whole trace was loaded."""
         return any(note.kind == "filtered" for note in self.quality.warnings)
-
-    @property
-    def event_names(self) -> list[str]:
-        """The distinct names of all events."""
-        return self._trace.strings
-
-    @property
-    def loaded(self) -> _core.Trace:
-        """The trace's events, as ``load`` returns them."""
-        return self._trace
 
     @cached_property
     def windows(self) -> tuple[Window, ...]:
@@ -175,7 +158,7 @@ class ReportData:
     @cached_property
     def rule_windows(self) -> tuple[Window, ...]:
         """The windows with the labels of rules alone; no detector is run for them."""
-        return read_windows(self._core, self._trace)
+        return read_windows(self.core, self.loaded)
 
     @cached_property
     def detection(self) -> Detection:
@@ -195,10 +178,10 @@ class ReportData:
 
         Empty for an unusable trace.
         """
-        names = self._core.pattern_names
+        names = self.core.pattern_names
         return tuple(
-            read_balance(row, process(self._trace, row.pid), names)
-            for row in self._core.balance
+            read_balance(row, process(self.loaded, row.pid), names)
+            for row in self.core.balance
         )
 
     @cached_property
@@ -211,17 +194,17 @@ class ReportData:
     @cached_property
     def unexplained(self) -> tuple[Unexplained, ...]:
         """The longest idle stretches without a pattern, by device, longest first."""
-        core = self._core.unexplained
-        return tuple(read_unexplained(stretch, self._trace) for stretch in core)
+        core = self.core.unexplained
+        return tuple(read_unexplained(stretch, self.loaded) for stretch in core)
 
     @cached_property
     def steps(self) -> tuple[Step, ...]:
         """The profiler's steps with a balance each; often there are none."""
-        return tuple(read_step(row, self._trace) for row in self._step_rows)
+        return tuple(read_step(row, self.loaded) for row in self._step_rows)
 
     @cached_property
     def _step_rows(self) -> list[_core.StepRow]:
-        return self._core.steps
+        return self.core.steps
 
     @property
     def step_count(self) -> int:
@@ -232,27 +215,27 @@ class ReportData:
         """Return so many steps; to convert thousands takes seconds."""
         if self.step_count <= most:
             return self.steps
-        return tuple(read_step(row, self._trace) for row in self._step_rows[:most])
+        return tuple(read_step(row, self.loaded) for row in self._step_rows[:most])
 
     @cached_property
     def rules(self) -> tuple[RuleOutcome, ...]:
         """What became of the claims of the user's own rules, where any ran."""
-        return tuple(read_outcome(outcome) for outcome in self._core.own_rules)
+        return tuple(from_core(RuleOutcome, row) for row in self.core.own_rules)
 
     @cached_property
     def story(self) -> tuple[Stage, ...]:
         """A guided look: is the device busy, if not why, which side is the limit, what
         fills the busy time, and what would matter most."""
-        return read_story(self._core.story())
+        return tuple(map(read_stage, self.core.story()))
 
     @cached_property
     def _work(self) -> _core.WorkTables:
-        return self._core.work_tables()
+        return self.core.work_tables()
 
     @cached_property
     def kernels(self) -> tuple[Kernel, ...]:
         """Device work by kernel, the one that keeps the devices busy longest first."""
-        busy_ns = sum(row.busy_ns for row in self._core.balance)
+        busy_ns = sum(row.busy_ns for row in self.core.balance)
         return read_kernels(self._work.kernels, busy_ns)
 
     @cached_property
@@ -263,22 +246,24 @@ class ReportData:
     @cached_property
     def operators(self) -> tuple[Operator, ...]:
         """Operators by name, most host time of their own first."""
-        return read_operators(self._core.operators())
+        return tuple(from_core(Operator, row) for row in self.core.operators())
 
     @cached_property
     def threads(self) -> tuple[Thread, ...]:
         """What each thread of the host did with the time, the busiest first."""
-        return read_threads(self._core.threads(), self._trace, self.trace.span_us)
+        return read_threads(self.core.threads(), self.loaded, self.trace.span_us)
 
     @cached_property
     def kernel_counts(self) -> KernelCounts:
         """How many kernels each step launches and each window runs."""
-        return read_kernel_counts(self._core.kernel_counts())
+        return read_kernel_counts(self.core.kernel_counts())
 
     @cached_property
     def overlap(self) -> tuple[Overlap, ...]:
         """Each device's computation, communication and copies, and what is hidden."""
-        return read_overlap(self._core.overlap(), self._trace)
+        return tuple(
+            from_core(Overlap, row, self.loaded) for row in self.core.overlap()
+        )
 
     def features(self, merge: int = 1) -> Features:
         """Return the windows and their events as arrays that models read: statistics,
@@ -290,4 +275,4 @@ class ReportData:
         from torchtraceap.data.features import read_features
 
         merge = checked_int("merge", merge, 1, sys.maxsize)
-        return read_features(self._core, self._trace, merge)
+        return read_features(self.core, self.loaded, merge)

@@ -33,7 +33,7 @@ Sums = list[tuple[int, int, int]]
 
 def sums(report: torchtraceap.Report) -> Sums:
     """Return device, span and busy time of each row, having checked that all closes."""
-    core = report._core
+    core = report.core
     out = []
     for row in core.balance:
         parts = [row.busy_ns, row.unattributed_ns, *row.idle_ns.values()]
@@ -41,7 +41,8 @@ def sums(report: torchtraceap.Report) -> Sums:
         assert min(parts) >= 0
         assert all(0 <= ns <= row.busy_ns for ns in row.excess_ns.values())
         assert sum(row.excess_ns.values()) <= row.busy_ns
-        out.append((row.device, row.span_ns, row.busy_ns))
+        device = -1 if row.device is None else row.device
+        out.append((device, row.span_ns, row.busy_ns))
     return out
 
 

@@ -50,7 +50,7 @@ def matched(
     """Return which names an edit of this name is made of; none raises in core_edits."""
     asked: list[int] = []
     monkeypatch.setattr(_core, "Edit", lambda _kind, of, _factor: asked.extend(of))
-    report: Any = SimpleNamespace(event_names=names)
+    report: Any = SimpleNamespace(loaded=SimpleNamespace(strings=names))
     with contextlib.suppress(ValueError):
         edits.core_edits(report, [edits.hide(pattern)])
     return {names[i] for i in asked}

@@ -26,7 +26,7 @@ def test_edges_lead_to_their_other_end(path: Path) -> None:
     report = analyze(path)
     features = report.features()
     tokens, begin = features.tokens, features.token_begin
-    columns = report._trace.columns
+    columns = report.loaded.columns
     starts = columns["ts"][features.row]
     tilings = [(w.device, w.pid) for w in report.windows]
     of_tiling = np.repeat([tilings.index(t) for t in tilings], np.diff(begin))

@@ -128,7 +128,7 @@ def test_a_run_on_the_cpu_alone_cannot_be_judged(data: pathlib.Path) -> None:
 
 def test_a_recorded_trace(slow_loader: torchtraceap.Report) -> None:
     observation = gpu_watch.from_report(slow_loader, lambda *_: None, 2**62)
-    waits = slow_loader._core.blocking_calls
+    waits = slow_loader.core.blocking_calls
     assert len(observation.waits) == len(waits) > 0
     assert not decide(observation).ok
     assert decide(observation, over_us=1e9).ok
@@ -233,7 +233,7 @@ def test_what_the_profiler_does_at_the_end_is_not_judged(
     seen = {}
 
     def see(report: torchtraceap.Report, line_of: Any, end_ns: int) -> Observation:
-        trace = report._trace
+        trace = report.loaded
         for row, start in enumerate(trace.columns["ts"].tolist()):
             seen[trace.name(row).rpartition(": ")[2]] = start
         seen["end"] = end_ns
@@ -285,7 +285,7 @@ def test_line_of_a_call_in_the_event_tree() -> None:
         activities=[torch.profiler.ProfilerActivity.CPU], with_stack=True
     ) as prof:
         step()
-    trace = torchtraceap.analyze(prof)._trace
+    trace = torchtraceap.analyze(prof).loaded
     base = int(trace.metadata["baseTimeNanoseconds"])
     roots = prof.profiler.kineto_results.experimental_event_tree()
     found = []

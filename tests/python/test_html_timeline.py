@@ -77,7 +77,7 @@ def on_epoch_clock(path: Path) -> bytes:
 def check_times(report: torchtraceap.Report) -> int:
     """Compare all that the page draws alone with the columns, to the nanosecond."""
     data, columns = drawn(report), report.loaded.columns
-    origin, end = report._core.trace.begin_ns, report._core.trace.end_ns
+    origin, end = report.core.trace.begin_ns, report.core.trace.end_ns
     assert data["span"] == end - origin
     starts, lengths = columns["ts"] - origin, columns["dur"]
     alone = [s for part in parts(data) for x in part for s in slices(x) if s.event >= 0]
@@ -140,8 +140,8 @@ def union_ns(spans: list[tuple[int, int]]) -> int:
 def test_each_event_is_in_one_slice_of_its_lane(path: Path) -> None:
     """Alone, or merged with its neighbors: then their time and their color are told."""
     report = torchtraceap.analyze(path)
-    data, origin = drawn(report), report._core.trace.begin_ns
-    lanes = report._core.lanes(10**9).lanes
+    data, origin = drawn(report), report.core.trace.begin_ns
+    lanes = report.core.lanes(10**9).lanes
     everything = sorted(lanes, key=lambda lane: not lane.is_stream)
     assert sum(lane.events for lane in everything) == len(rows_of(report.loaded))
     color_of = [slice_color(name) for name in _core.category_names()]
@@ -178,7 +178,7 @@ def test_no_depth_is_too_deep_for_evidence(threads: int) -> None:
     assert {s.event for s in found} == evidence and len(found) == len(evidence)
     if threads == 1:
         assert max(s.row for s in found) > 24
-    whole = report._core.lanes(9_000).lanes
+    whole = report.core.lanes(9_000).lanes
     assert data["hidden"] == sum(lane.hidden for lane in whole)
     assert len(data["lanes"]) == len(whole)
 

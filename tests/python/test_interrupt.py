@@ -46,7 +46,7 @@ def report() -> torchtraceap.Report:
 
 def test_pricing_hears_signals(report: torchtraceap.Report) -> None:
     assert len(report.findings) > OPERATORS / 2
-    assert heard(lambda: torchtraceap.analyze(report._trace)) >= SEVERAL
+    assert heard(lambda: torchtraceap.analyze(report.loaded)) >= SEVERAL
 
 
 def test_arrays_hear_signals(report: torchtraceap.Report) -> None:
@@ -54,7 +54,7 @@ def test_arrays_hear_signals(report: torchtraceap.Report) -> None:
 
 
 def test_scheduling_by_events_hears_signals(report: torchtraceap.Report) -> None:
-    core, analysis = report.core_replay
+    core, analysis = report.core_replay, report.core
     made = edits.core_edits(report, [edits.overlap("gemm_8")])
     assert heard(lambda: core.what_if(analysis, made)) >= SEVERAL
 

@@ -44,12 +44,12 @@ def facts(trace: torchtraceap.Trace) -> dict[str, Any]:
 
 def figures(trace: torchtraceap.Trace) -> dict[str, Any]:
     """Collect what a report says in figures; rows of events are left out."""
-    core = torchtraceap.analyze(trace)._core
+    core = torchtraceap.analyze(trace).core
     findings: dict[tuple, list[int]] = {}
     for finding in core.findings:
         place = finding.location
         where = (place.file, place.line) if place else None
-        key = (finding.pattern, finding.subtype, finding.operator_name, where)
+        key = (finding.pattern, finding.subtype, finding.operator, where)
         total = findings.setdefault(key, [0, 0, 0])
         for i, n in enumerate((finding.count, finding.idle_ns, finding.wasted_ns)):
             total[i] += n
@@ -60,7 +60,10 @@ def figures(trace: torchtraceap.Trace) -> dict[str, Any]:
         ],
         "findings": findings,
         "steps": [(s.number, s.begin_ns, s.end_ns, s.busy_ns) for s in core.steps],
-        "quality": (core.quality.verdict, sorted(n.kind for n in core.quality.notes)),
+        "quality": (
+            core.quality.verdict,
+            sorted(n.kind for n in core.quality.warnings),
+        ),
         "span": (core.trace.begin_ns, core.trace.end_ns),
     }
 

@@ -118,7 +118,7 @@ def is_foreign(report: torchtraceap.Report) -> bool:
 def test_real_traces_are_torchs() -> None:
     for path in sorted(DATA.glob("*.json.gz")):
         quality = _core.judge(torchtraceap.load(path))
-        assert "other_profiler" not in {note.kind for note in quality.notes}, path
+        assert "other_profiler" not in {note.kind for note in quality.warnings}, path
 
 
 def test_of_a_part_of_a_trace_nobody_knows() -> None:

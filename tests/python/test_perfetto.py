@@ -210,9 +210,9 @@ def test_what_could_be_read_of_a_damaged_trace(tmp_path: Path) -> None:
     again = torchtraceap.analyze(tmp_path / "copy.json")
     assert again.trace.events > report.trace.events
     assert again.findings == report.findings
-    rows = report._trace.columns
+    rows = report.loaded.columns
     names = [e["name"] for e in after["traceEvents"]][: report.trace.events]
-    assert names == [report._trace.name(i) for i in range(len(rows["ts"]))]
+    assert names == [report.loaded.name(i) for i in range(len(rows["ts"]))]
 
 
 def test_a_part_of_a_trace_gives_a_copy_of_the_whole(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ class Scene:
 
     def __init__(self) -> None:
         report = torchtraceap.analyze(str(SMALL), quiet=True)
-        self.core = report.core_replay[1]
+        self.core = report.core
         c = report.loaded.columns
         names = np.array(report.loaded.category_names)[c["category"]]
         self.work = int(np.flatnonzero(names == "kernel")[0])

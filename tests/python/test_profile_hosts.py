@@ -132,7 +132,7 @@ def test_a_loader_with_workers() -> None:
             batch.sum().item()
             prof.step()
     assert [s.number for s in prof.report.steps] == [2, 3, 4]
-    assert any("DataLoader" in name for name in prof.report.event_names)
+    assert any("DataLoader" in name for name in prof.report.loaded.strings)
 
 
 @pytest.mark.verify

@@ -46,7 +46,7 @@ def test_one_minute(capsys: pytest.CaptureFixture[str]) -> None:
     assert "torchtraceap" not in after.out + told.err + after.err
     assert steps_of(prof) == [[2, 3, 4]]
     assert told.out.rstrip("\n") == prof.report.summary().rstrip("\n")
-    names = prof.report.event_names
+    names = prof.report.loaded.strings
     assert any("test_profile_sessions.py" in name for name in names), "no stacks"
 
 
@@ -86,10 +86,10 @@ def test_options_reach_torch() -> None:
     assert prof.profile_memory is True
     assert prof.with_stack is False
     assert prof.record_shapes is True
-    assert "[memory]" in prof.report.event_names
+    assert "[memory]" in prof.report.loaded.strings
     assert "python_function" not in {
         torchtraceap._core.category_names()[c]
-        for c in prof.report._trace.columns["category"]
+        for c in prof.report.loaded.columns["category"]
     }
 
 

@@ -48,7 +48,7 @@ def read(path: Path) -> dict[str, Any]:
 
 def assert_same_events(report: torchtraceap.Report, path: Path) -> None:
     """The report was made from what the file holds, to the last column."""
-    mine, theirs = report._trace, torchtraceap.load(path)
+    mine, theirs = report.loaded, torchtraceap.load(path)
     assert mine.strings == theirs.strings
     for name, column in mine.columns.items():
         if name != "args_offset":  # the header may differ
@@ -63,7 +63,7 @@ def test_after_the_block(tmp_path: Path) -> None:
     assert_same_events(report, tmp_path / "trace.json")
     rows = range(report.trace.events)
     theirs = torchtraceap.load(tmp_path / "trace.json")
-    assert report._trace.read_args(rows) == theirs.read_args(rows)
+    assert report.loaded.read_args(rows) == theirs.read_args(rows)
 
 
 def test_autograd_profiler(tmp_path: Path) -> None:
@@ -126,7 +126,7 @@ def test_an_export_before(tmp_path: Path, kind: str) -> None:
 
     prof = recorded(on_trace_ready=handler, profile_memory=True)
     (path,) = tmp_path.iterdir()
-    mine = prof.torchtraceap_reports[0]._trace.columns
+    mine = prof.torchtraceap_reports[0].loaded.columns
     theirs = torchtraceap.load(path).columns
     for name in ("category", "ts", "dur", "external_id"):
         timed = [

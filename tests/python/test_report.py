@@ -24,17 +24,17 @@ from .trace_builder import frame, kernel, launched, report_of, starved_events
 def test_parts_are_in_microseconds_of_the_core(
     slow_loader: torchtraceap.Report,
 ) -> None:
-    report, core = slow_loader, slow_loader._core
+    report, core = slow_loader, slow_loader.core
     assert report.trace.span_us == (core.trace.end_ns - core.trace.begin_ns) / 1000
     assert report.findings[0].wasted_us == core.findings[0].wasted_ns / 1000
-    assert report.windows[3].start_us == core.windows[3].window.begin_ns / 1000
+    assert report.windows[3].start_us == core.windows[3].begin_ns / 1000
     assert report.balance[0].busy_us == core.balance[0].busy_ns / 1000
     assert report.steps[1].start_us == core.steps[1].begin_ns / 1000
     assert [step.number for step in report.steps] == [5, 6, 7, 8, 9, 10]
-    assert report.windows[3].step == core.windows[3].window.step
+    assert report.windows[3].step == core.windows[3].step
     event = report.findings[0].events[0]
-    assert event.name == report._trace.name(event.index)
-    assert event.start_us == int(report._trace.columns["ts"][event.index]) / 1000
+    assert event.name == report.loaded.name(event.index)
+    assert event.start_us == int(report.loaded.columns["ts"][event.index]) / 1000
 
 
 def test_each_step_has_a_balance(slow_loader: torchtraceap.Report) -> None:
@@ -77,7 +77,7 @@ def test_a_tree_leads_from_operators_to_kernels(
     assert all("python_function" not in path for path in kernels)
     for node in (node for root in roots for node in root.walk()):
         assert node.duration_us >= 0
-        assert node.name == inference._trace.name(node.index)
+        assert node.name == inference.loaded.name(node.index)
 
 
 def paths_of(node: torchtraceap.data.events.Node) -> list[list[str]]:

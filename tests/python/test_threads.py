@@ -39,7 +39,7 @@ class Case(NamedTuple):
 
     @property
     def span(self) -> tuple[int, int]:
-        facts = self.report._core.trace  # A float of today's microseconds is not exact.
+        facts = self.report.core.trace  # A float of today's microseconds is not exact.
         return facts.begin_ns, facts.end_ns
 
 

@@ -41,15 +41,15 @@ def test_every_event_is_counted(case: Case) -> None:
 
 
 def test_the_balance_closes_to_the_nanosecond(case: Case) -> None:
-    for row in case.report._core.balance:
+    for row in case.report.core.balance:
         parts = row.busy_ns + sum(row.idle_ns.values()) + row.unattributed_ns
         assert parts == row.span_ns
         assert min(row.busy_ns, row.unattributed_ns, *row.idle_ns.values()) >= 0
 
 
 def test_windows_tile_the_span_of_each_device(case: Case) -> None:
-    facts = case.report._core.trace
-    windows = [row.window for row in case.report._core.windows]
+    facts = case.report.core.trace
+    windows = case.report.core.windows
     tiled = {
         device: [(w.begin_ns, w.end_ns) for w in of_device]
         for device, of_device in itertools.groupby(windows, lambda w: w.device)
@@ -67,7 +67,7 @@ def test_windows_tile_the_span_of_each_device(case: Case) -> None:
 
 def test_labels_and_findings_agree_with_the_windows(case: Case) -> None:
     report = case.report
-    for window, row in zip(report.windows, report._core.windows, strict=True):
+    for window, row in zip(report.windows, report.core.windows, strict=True):
         assert all(0 <= label.saved_fraction <= 1 for label in window.labels)
         wasted = [label.wasted_us for label in window.labels]
         length_us = window.end_us - window.start_us
@@ -77,7 +77,7 @@ def test_labels_and_findings_agree_with_the_windows(case: Case) -> None:
         for side in ("cpu", "gpu"):
             own = [x for x in window.labels if x.side == side]
             for label in own:
-                part = 1e3 * label.wasted_us / (row.window.end_ns - row.window.begin_ns)
+                part = 1e3 * label.wasted_us / (row.end_ns - row.begin_ns)
                 assert label.wasted_fraction == pytest.approx(part, abs=1e-9)
             assert getattr(window, f"{side}_wasted_fraction") == pytest.approx(
                 sum(label.wasted_fraction for label in own), abs=1e-9
@@ -94,12 +94,12 @@ def test_labels_and_findings_agree_with_the_windows(case: Case) -> None:
 
 
 def test_findings_cost_no_more_than_there_is(case: Case) -> None:
-    for row in case.report._core.balance:
+    for row in case.report.core.balance:
         idle = sum(
             claim.end - claim.begin
-            for finding in case.report._core.findings
+            for finding in case.report.core.findings
             for claim in finding.claims
-            if claim.idle and claim.device == row.device
+            if claim.idle and claim.device == (-1 if row.device is None else row.device)
         )
         assert idle <= row.span_ns - row.busy_ns
 

@@ -76,12 +76,12 @@ def ns(us: float) -> int:
 
 
 def test_busy_and_idle_time_of_each_device(case: Case) -> None:
-    facts = case.report._core.trace
-    rows = {row.device: row for row in case.report._core.balance}
+    facts = case.report.core.trace
+    rows = {row.device: row for row in case.report.core.balance}
     if case.report.quality.verdict == "unusable":
         assert not rows
         return
-    assert set(rows) == (set(case.busy) or {-1})
+    assert set(rows) == (set(case.busy) or {None})
     for device, busy in case.busy.items():
         row = rows[device]
         assert not busy or facts.begin_ns <= busy[0][0] <= busy[-1][1] <= facts.end_ns
@@ -98,7 +98,7 @@ def test_number_of_events_of_each_device(case: Case) -> None:
 def test_claims_lie_where_the_device_was_idle_or_busy(case: Case) -> None:
     """What costs idle time is idle, what costs excess time busy, and all of it once."""
     claims = defaultdict(list)
-    for finding in case.report._core.findings:
+    for finding in case.report.core.findings:
         for claim in finding.claims:
             claims[claim.device, claim.idle].append((claim.begin, claim.end))
     for (device, idle), parts in claims.items():
@@ -211,7 +211,7 @@ def test_overlap_is_that_of_unions(case: Case) -> None:
 
 
 def test_steps_balance_with_the_busy_time_of_the_file(case: Case) -> None:
-    core = case.report._core
+    core = case.report.core
     for step, row in zip(core.steps, case.report.steps, strict=True):
         balance, within = step.balance, (step.begin_ns, step.end_ns)
         assert step.busy_ns == sum(length(of, *within) for of in case.busy.values())
@@ -258,9 +258,9 @@ def test_windows_count_the_kernels_that_start_in_them(case: Case) -> None:
     for of in starts.values():
         of.sort()
     assert counts.windows is not None
-    for row, count in zip(case.report._core.windows, counts.windows.each, strict=True):
-        w, of = row.window, starts[row.window.device]
-        assert count == bisect_left(of, w.end_ns) - bisect_left(of, w.begin_ns)
+    for row, count in zip(case.report.core.windows, counts.windows.each, strict=True):
+        of = starts[row.device]
+        assert count == bisect_left(of, row.end_ns) - bisect_left(of, row.begin_ns)
     assert counts.windows.median == statistics.median(counts.windows.each)
     assert counts.windows.min == min(counts.windows.each)
     assert counts.windows.max == max(counts.windows.each)
@@ -318,7 +318,7 @@ def test_steps_count_the_kernels_that_they_launched(case: Case) -> None:
     launches = {e.args["correlation"]: e.begin for e in calls}
     kernels = [e.args.get("correlation") for e in case.events if e.category in KERNELS]
     launched = [launches[of] for of in kernels if of in launches]
-    steps = case.report._core.steps
+    steps = case.report.core.steps
     expected = (sum(s.begin_ns <= at < s.end_ns for at in launched) for s in steps)
     assert counts is not None and counts.each == tuple(expected)
 

@@ -46,13 +46,11 @@ def natural_patterns(scene: Scene) -> dict[str, Edits]:
     edit that takes them out."""
     gains: dict[str, int] = {}
     found: dict[str, list[int]] = {}
-    for index, (finding, gain) in enumerate(
-        zip(scene.report.rule_findings, scene.core.gains, strict=False)
-    ):
-        if gain is None or scene.core.doubts[index]:
+    for index, finding in enumerate(scene.report.core.findings):
+        if finding.gain is None:
             continue
         found.setdefault(finding.pattern, []).append(index)
-        gains[finding.pattern] = gains.get(finding.pattern, 0) + gain.high
+        gains[finding.pattern] = gains.get(finding.pattern, 0) + finding.gain.high_ns
     least = _LEAST_NATURAL * scene.natural.span_ns
     names = sorted(found, key=lambda name: -gains[name])
     out = {}

@@ -50,7 +50,7 @@ class Scene:
         """
         options = {"quiet": True, "max_events": None, "detector": "off"}
         self.report = analyze(str(path), **options, **part)
-        self.core, self.analysis = self.report.core_replay
+        self.core, self.analysis = self.report.core_replay, self.report.core
         fidelity = self.core.fidelity
         if fidelity is None:
             raise ValueError(self.core.refusal)

@@ -15,7 +15,7 @@ def accepted(paths: Sequence[Path]) -> dict[str, Any]:
     """Replay traces; return how many are accepted, and why others are not."""
     refused: Counter[str] = Counter()
     for path in paths:
-        replay = torchtraceap.analyze(path).core_replay[0]
+        replay = torchtraceap.analyze(path).core_replay
         if replay.refusal:
             refused[replay.refusal] += 1
     return {

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 
 #include "patterns/fix.h"
 #include "replay/time_maps.h"
@@ -115,49 +114,41 @@ class Prices {
     for (const auto& finding : report.findings) ++findings_[finding.pattern];
   }
 
-  struct Price {
-    replay::Change change;
-    std::optional<replay::Gain> gain;
-    std::string doubt;
-  };
-
-  // Safe from several threads.
-  Price of(const patterns::Finding& finding) const {
-    Price out;
+  // Says what a finding's fix gains and returns the change. Safe from several threads.
+  replay::Change price(patterns::Finding& finding) const {
     const bool counts = may_be_counted_on(r_, finding);
     const auto known = known_.find(finding.pattern);
     if (known != known_.end() && findings_.at(finding.pattern) == 1) {
-      out.change = known->second->change;
-      out.gain = known->second->gain;
-      if (!counts) out.gain->low = 0;
-      return out;
+      finding.gain = known->second->gain;
+      if (!counts) finding.gain->low = 0;
+      return known->second->change;
     }
     patterns::OverlapRoom alone(*r_.timeline);
-    out.change = patterns::fix_of(pricer_.model(), r_.patterns, finding, alone);
-    const auto fixed = pricer_.replay(out.change);
+    auto change = patterns::fix_of(pricer_.model(), r_.patterns, finding, alone);
+    const auto fixed = pricer_.replay(change);
     // A step that gets longer when something is taken away: what was copied as work
     // was a wait, and no number is better than a wrong one.
     if (const auto longer = pricer_.longer_step(fixed)) {
-      out.doubt = longer->detail;
+      finding.doubt = longer->detail;
     } else {
-      out.gain = pricer_.gain(fixed, !counts);
+      finding.gain = pricer_.gain(fixed, !counts);
     }
-    return out;
+    return change;
   }
 
   // Of each finding in turn: it becomes part of all().
-  void take(patterns::Finding& finding, const Price& price) {
+  void take(patterns::Finding& finding, const replay::Change& change) {
     const auto known = known_.find(finding.pattern);
-    if (!price.gain) return;
-    const bool idle = finding.idle_ns > 0 && price.gain->high > 0;
+    if (!finding.gain) return;
+    const bool idle = finding.idle_ns > 0 && finding.gain->high > 0;
     if (known != known_.end() && idle) say_shared(*known->second, finding);
     const auto fix = r_.patterns[finding.pattern].fix;
     if (fix == patterns::Fix::kOverlap) {
       all_.add(patterns::fix_of(pricer_.model(), r_.patterns, finding, shared_));
     } else {
-      all_.add(price.change);
+      all_.add(change);
     }
-    if (may_be_counted_on(r_, finding)) certain_.add(price.change);
+    if (may_be_counted_on(r_, finding)) certain_.add(change);
   }
 
   // Only what is listed beside it: the rest of the list is for others to read.
@@ -187,49 +178,31 @@ class Prices {
 };
 
 // By what their fixes gain, those without a gain behind, as they were.
-void sort_by_gain(Report& report, Replay& out) {
-  std::vector<std::size_t> order(report.findings.size());
-  std::iota(order.begin(), order.end(), 0);
-  const auto gain = [&](std::size_t i) {
-    return out.gains[i] ? out.gains[i]->high : -1;
+void sort_by_gain(std::vector<patterns::Finding>& findings) {
+  const auto gain = [](const patterns::Finding& f) {
+    return f.gain ? f.gain->high : -1;
   };
-  std::stable_sort(order.begin(), order.end(),
-                   [&](auto a, auto b) { return gain(a) > gain(b); });
-  std::vector<patterns::Finding> findings;
-  std::vector<std::optional<replay::Gain>> gains;
-  std::vector<std::string> doubts;
-  for (const auto i : order) {
-    findings.push_back(std::move(report.findings[i]));
-    gains.push_back(out.gains[i]);
-    doubts.push_back(std::move(out.doubts[i]));
-  }
-  report.findings = std::move(findings);
-  out.gains = std::move(gains);
-  out.doubts = std::move(doubts);
+  std::ranges::stable_sort(findings, std::ranges::greater(), gain);
 }
 
 }  // namespace
 
 void price(Report& report, Replay& out, std::span<const PatternGain> patterns,
            const replay::Checkpoint& checkpoint) {
-  out.gains.assign(report.findings.size(), std::nullopt);
-  out.doubts.assign(report.findings.size(), "");
   if (!out.fidelity.replayable || out.model == nullptr) return;
   const replay::Pricer pricer(*out.model);
   Prices prices(report, pricer, patterns);
-  std::vector<Prices::Price> each(report.findings.size());
-  replay::on_two_threads(each.size(), [&](std::size_t i) {
+  std::vector<replay::Change> changes(report.findings.size());
+  replay::on_two_threads(changes.size(), [&](std::size_t i) {
     if (i % 2 == 0) checkpoint();
-    each[i] = prices.of(report.findings[i]);
+    changes[i] = prices.price(report.findings[i]);
   });
-  for (std::size_t i = 0; i < each.size(); ++i) {
-    prices.take(report.findings[i], each[i]);
-    out.gains[i] = each[i].gain;
-    out.doubts[i] = std::move(each[i].doubt);
+  for (std::size_t i = 0; i < changes.size(); ++i) {
+    prices.take(report.findings[i], changes[i]);
   }
   // Of a host alone nothing tests a replay, and a collective's wait for other ranks has
   // no gain that one trace could tell.
-  if (!report.timeline->host) sort_by_gain(report, out);
+  if (!report.timeline->host) sort_by_gain(report.findings);
   out.windows.assign(report.windows.size(), 0);
   if (prices.all().empty()) return;
   const auto fixed = pricer.replay(prices.all());

@@ -25,11 +25,6 @@ struct Replay {
   std::shared_ptr<const replay::Model> model;
   std::string refusal;
   replay::Fidelity fidelity;
-  /// Of each finding of the report; none unless the trace is replayable, or where the
-  /// replay without it speaks against itself (replay::longer_step).
-  std::vector<std::optional<replay::Gain>> gains;
-  /// Of each finding, why it has no gain although the trace is replayable; or "".
-  std::vector<std::string> doubts;
   /// All of them fixed at once, replayed together: less than their sum where one hides
   /// another, more where only both together shorten the critical path.
   std::optional<replay::Gain> together;

@@ -55,8 +55,7 @@ std::string place(const patterns::Finding& f) {
 // them: whoever reads on must find there what he was told comes first.
 std::vector<Cost> costs(const Report& r, std::int64_t span_ns) {
   std::vector<Cost> out;
-  for (std::size_t i = 0; i < r.findings.size(); ++i) {
-    const auto& f = r.findings[i];
+  for (const auto& f : r.findings) {
     auto cost = std::find_if(out.begin(), out.end(), [&](const Cost& known) {
       return known.pattern == f.pattern;
     });
@@ -65,10 +64,7 @@ std::vector<Cost> costs(const Report& r, std::int64_t span_ns) {
     cost->measured_ns += f.idle_ns;
     (r.patterns[f.pattern].estimate ? cost->estimated_ns : cost->measured_ns) += excess;
     cost->places[place(f)] += f.wasted_ns;
-    const auto& gains = r.replay->gains;  // of a report as it was analyzed
-    if (i < gains.size() && gains[i]) {
-      cost->gain_ns = std::max(cost->gain_ns, gains[i]->high);
-    }
+    if (f.gain) cost->gain_ns = std::max(cost->gain_ns, f.gain->high);
   }
   std::erase_if(out, [&](const Cost& cost) {
     return share(std::max(cost.ns(span_ns), cost.gain_ns), span_ns) < kMatters;

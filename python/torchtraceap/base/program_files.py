@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import os
 import stat
-import sysconfig
 from collections.abc import Iterable, Iterator
-from pathlib import Path
+
+from torchtraceap.base.source_lines import is_user_file
 
 _MOST_BYTES = 1 << 20
 
@@ -22,7 +22,6 @@ def program_files(file: str, folders: Iterable[str]) -> Iterator[str]:
     """Yield the files that a name could mean, all of them below one of the folders."""
     if not file.endswith(".py") or "\0" in file:
         return
-    libraries = _libraries()
     for folder in dict.fromkeys(map(os.path.realpath, folders)):
         try:
             path = os.path.realpath(os.path.join(folder, file))
@@ -31,7 +30,7 @@ def program_files(file: str, folders: Iterable[str]) -> Iterator[str]:
             continue
         # Also ".." begins with a dot. Links are resolved by now.
         hidden = any(part.startswith(".") for part in inside)
-        if path.endswith(".py") and not hidden and not _is_installed(path, libraries):
+        if path.endswith(".py") and not hidden and is_user_file(path):
             yield path
 
 
@@ -47,17 +46,3 @@ def read_program(path: str) -> bytes | None:
             return stream.read(_MOST_BYTES)
     except OSError:
         return None
-
-
-def _libraries() -> set[str]:
-    """Return the folders of the standard library and of installed packages."""
-    names = ("stdlib", "platstdlib", "purelib", "platlib")
-    return {os.path.realpath(sysconfig.get_path(name)) for name in names}
-
-
-def _is_installed(path: str, libraries: set[str]) -> bool:
-    """Tell whether a file is of a library; of other environments by their folders."""
-    where = Path(path)
-    return bool({"site-packages", "dist-packages"} & set(where.parts)) or any(
-        where.is_relative_to(library) for library in libraries
-    )

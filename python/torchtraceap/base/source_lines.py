@@ -13,11 +13,15 @@ from types import FrameType
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 #: The folders of our own packages, which lie beside one another.
 OWN_FOLDERS = tuple(_PACKAGE + end + os.sep for end in ("", "_dryrun", "_train"))
-_STANDARD_FOLDERS = tuple(
-    os.path.join(path, "")
-    for path in {sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib")}
-    if path
-)
+
+
+def _folders(*names: str) -> tuple[str, ...]:
+    found = {path for name in names if (path := sysconfig.get_path(name))}
+    return tuple(os.path.join(p, "") for p in found | set(map(os.path.realpath, found)))
+
+
+_STANDARD_FOLDERS = _folders("stdlib", "platstdlib")
+_INSTALLED_FOLDERS = _folders("purelib", "platlib")
 
 
 @dataclass(frozen=True)
@@ -55,7 +59,8 @@ def is_standard_file(file: str) -> bool:
 
 def _is_installed(file: str) -> bool:
     parts = file.replace("\\", "/").split("/")
-    return "site-packages" in parts or "dist-packages" in parts
+    named = "site-packages" in parts or "dist-packages" in parts  # Of any environment.
+    return named or file.startswith(_INSTALLED_FOLDERS)
 
 
 @functools.lru_cache(maxsize=4096)

@@ -114,12 +114,12 @@ def from_report(
         reasons = " ".join(note.detail for note in report.quality.reasons)
         problem = f"The recording cannot be judged: {reasons}"
         return Observation((), "", problem, MODE)
-    begins = sorted(step.begin_ns for step in report._core.steps)
+    begins = sorted(step.begin_ns for step in report.core.steps)
     waits = []
-    for wait in report._core.blocking_calls:
+    for wait in report.core.blocking_calls:
         if wait.begin_ns >= end_ns:
             break
-        operator = wait.operator_name or report._trace.name(wait.row)
+        operator = wait.operator_name or report.loaded.name(wait.row)
         line = line_of(wait.begin_ns, operator) or _where_it_begins(wait.location)
         waits.append(
             Wait(
@@ -189,7 +189,7 @@ class GpuWatch(Watch):
             if not self._recording.is_lost:
                 raise
             return Observation((), "", str(error), MODE)
-        trace = report._trace
+        trace = report.loaded
         base = int(trace.metadata.get("baseTimeNanoseconds", 0))
         inner = live.inner_profile(self._recording.profiler)
         roots = inner.kineto_results.experimental_event_tree()

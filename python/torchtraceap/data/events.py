@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from torchtraceap import _core
 from torchtraceap.base.units import us_from_ns
-from torchtraceap.data.facts import process
+from torchtraceap.data.from_core import from_core
 
 
 @dataclass(frozen=True)
@@ -54,14 +54,9 @@ def read_events(trace: _core.Trace, rows: list[int]) -> tuple[Event, ...]:
 
 def read_unexplained(core: _core.Unexplained, trace: _core.Trace) -> Unexplained:
     """Convert one stretch."""
-    during = [] if core.during is None else [core.during]
-    return Unexplained(
-        device=None if core.device == _core.NO_ID else core.device,
-        start_us=us_from_ns(core.begin_ns),
-        end_us=us_from_ns(core.end_ns),
-        during=next(iter(read_events(trace, during)), None),
-        pid=process(trace, core.pid),
-    )
+    rows = [] if core.during is None else [core.during]
+    during = next(iter(read_events(trace, rows)), None)
+    return from_core(Unexplained, core, trace, during=during)
 
 
 @dataclass(frozen=True)
@@ -175,37 +170,16 @@ class Window:
 
 def read_windows(core: _core.Report, trace: _core.Trace) -> tuple[Window, ...]:
     """Convert the core's windows, labeled by rules: in order of device, then time."""
-    return tuple(_read_window(row, core, trace) for row in core.windows)
-
-
-def _read_window(
-    row: _core.WindowRow, core: _core.Report, trace: _core.Trace
-) -> Window:
-    window = row.window
-    return Window(
-        index=row.index,
-        start_us=us_from_ns(window.begin_ns),
-        end_us=us_from_ns(window.end_ns),
-        step=None if window.step == _core.NO_ID else window.step,
-        device=None if window.device == _core.NO_ID else window.device,
-        pid=process(trace, window.pid),
-        events=window.events,
-        busy_us=us_from_ns(row.busy_ns),
-        labels=tuple(
-            Label(
-                pattern=x.pattern,
-                side=x.side,
-                wasted_fraction=x.wasted_fraction,
-                saved_fraction=x.saved_fraction,
-                origin=x.origin,
-                wasted_us=us_from_ns(x.wasted_ns),
-            )
-            for x in row.labels
-        ),
-        cpu_wasted_fraction=row.cpu_wasted_fraction,
-        gpu_wasted_fraction=row.gpu_wasted_fraction,
-        cpu_probability=None,
-        gpu_probability=None,
-        _report=core,
-        _trace=trace,
+    return tuple(
+        from_core(
+            Window,
+            row,
+            trace,
+            labels=tuple(from_core(Label, label) for label in row.labels),
+            cpu_probability=None,
+            gpu_probability=None,
+            _report=core,
+            _trace=trace,
+        )
+        for row in core.windows
     )

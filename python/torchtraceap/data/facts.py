@@ -8,18 +8,7 @@ from dataclasses import dataclass, field
 
 from torchtraceap import _core
 from torchtraceap.base.units import us_from_ns
-
-_TEXT = 1 << 62  # From here on the core's numbers stand for texts, see trace/columns.h.
-
-
-def identity(trace: _core.Trace, number: int) -> int | str:
-    """Return a pid or tid as the file has it: a number, or a text such as "rank 0"."""
-    return number if number < _TEXT else trace.identity(number)
-
-
-def process(trace: _core.Trace, number: int) -> int | str | None:
-    """Return a pid as the file has it; None if it is not known."""
-    return None if number == _core.NO_ID else identity(trace, number)
+from torchtraceap.data.from_core import from_core, process
 
 
 @dataclass(frozen=True)
@@ -156,23 +145,19 @@ class Step:
 def read_facts(core: _core.TraceFacts) -> TraceFacts:
     """Convert the core's facts."""
     assumed = core.simulated
-    return TraceFacts(
+    return from_core(
+        TraceFacts,
+        core,
         path="<dry run>" if assumed and core.path == "<bytes>" else core.path,
-        events=core.events,
-        start_us=us_from_ns(core.begin_ns),
-        end_us=us_from_ns(core.end_ns),
-        devices=tuple(Device(d.id, d.name, d.work_rows) for d in core.devices),
-        rank=core.rank,
-        world_size=core.world_size,
-        processes=core.processes,
-        simulated=Simulated(assumed.gpu, assumed.host_us_per_op) if assumed else None,
+        devices=tuple(from_core(Device, device) for device in core.devices),
+        simulated=from_core(Simulated, assumed) if assumed else None,
     )
 
 
 def read_quality(core: _core.Quality) -> Quality:
     """Convert the core's verdict."""
-    notes = tuple(Note(n.kind, n.count, n.detail, n.verdict) for n in core.notes)
-    return Quality(core.verdict, notes, core.incomplete, core.linking_rate)
+    warnings = tuple(from_core(Note, note) for note in core.warnings)
+    return from_core(Quality, core, warnings=warnings)
 
 
 def read_balance(
@@ -181,41 +166,19 @@ def read_balance(
     names: Sequence[str] = (),
 ) -> Balance:
     """Convert one row of the core's balance; of ``names``, those without time get 0."""
-    device = None if core.device == _core.NO_ID else core.device
-    if isinstance(core, _core.StepBalance):
-        devices = core.devices
-    else:
-        devices = 0 if device is None else 1
     zeros = dict.fromkeys(names, 0.0)
-    return Balance(
-        device=device,
-        span_us=us_from_ns(core.span_ns),
-        busy_us=us_from_ns(core.busy_ns),
-        idle_us=_by_pattern(zeros, core.idle_ns),
-        unattributed_us=us_from_ns(core.unattributed_ns),
-        excess_us=_by_pattern(zeros, core.excess_ns),
-        devices=devices,
-        delay_us=us_from_ns(getattr(core, "delay_ns", 0)),
-        pid=pid,
-        _key=getattr(core, "key", -1),
+    idle_us, excess_us = (
+        ByPattern(zeros | {name: us_from_ns(time) for name, time in by_pattern.items()})
+        for by_pattern in (core.idle_ns, core.excess_ns)
     )
-
-
-def _by_pattern(zeros: dict[str, float], ns: dict[str, int]) -> ByPattern:
-    return ByPattern(zeros | {name: us_from_ns(time) for name, time in ns.items()})
+    return from_core(Balance, core, pid=pid, idle_us=idle_us, excess_us=excess_us)
 
 
 def read_step(core: _core.StepRow, trace: _core.Trace) -> Step:
     """Convert one row of the core's steps."""
     pid = process(trace, core.pid)
-    return Step(
-        number=core.number,
-        start_us=us_from_ns(core.begin_ns),
-        end_us=us_from_ns(core.end_ns),
-        busy_us=us_from_ns(core.busy_ns),
-        balance=None if core.balance is None else read_balance(core.balance, pid),
-        pid=pid,
-    )
+    balance = None if core.balance is None else read_balance(core.balance, pid)
+    return from_core(Step, core, pid=pid, balance=balance)
 
 
 @dataclass(frozen=True)
@@ -232,26 +195,15 @@ class Stage:
     figures: dict[str, float | int]  #: Times end in ``_us``; the rest are counts.
 
 
-def read_story(core: list[_core.Stage]) -> tuple[Stage, ...]:
-    """Convert the core's stages, in its order."""
-    return tuple(
-        Stage(
-            id=stage.id,
-            question=stage.question,
-            answer=stage.answer,
-            verdict=stage.verdict,
-            known=stage.known,
-            severity=stage.severity,
-            figures=dict(map(_figure, stage.figures)),
+def read_stage(core: _core.Stage) -> Stage:
+    """Convert one of the core's stages."""
+    figures = {
+        f"{figure.name}_us" if figure.is_time else figure.name: (
+            us_from_ns(figure.value) if figure.is_time else figure.value
         )
-        for stage in core
-    )
-
-
-def _figure(figure: _core.Figure) -> tuple[str, float | int]:
-    if figure.is_time:
-        return f"{figure.name}_us", us_from_ns(figure.value)
-    return figure.name, figure.value
+        for figure in core.figures
+    }
+    return from_core(Stage, core, figures=figures)
 
 
 @dataclass(frozen=True)
@@ -264,15 +216,3 @@ class RuleOutcome:
     claimed_us: float  #: Idle or busy time in them that was still to be had.
     taken_us: float  #: More that it would have had but for rules before it.
     counted: bool  #: False: too little, so it is in no finding and no balance.
-
-
-def read_outcome(core: _core.OwnOutcome) -> RuleOutcome:
-    """Convert the core's outcome."""
-    return RuleOutcome(
-        rule=core.pattern,
-        claims=core.requests,
-        asked_us=us_from_ns(core.asked_ns),
-        claimed_us=us_from_ns(core.claimed_ns),
-        taken_us=us_from_ns(core.taken_ns),
-        counted=core.counted,
-    )

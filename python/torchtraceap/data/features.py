@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from torchtraceap import _core
 from torchtraceap.base.location import Location, read_location
+from torchtraceap.data.from_core import from_core
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -82,12 +83,12 @@ class Features:
     @staticmethod
     def table() -> tuple[FeatureColumn, ...]:
         """Return what the columns of ``windows`` hold."""
-        return tuple(map(_read_column, _core.feature_columns()))
+        return tuple(from_core(FeatureColumn, c) for c in _core.feature_columns())
 
     @staticmethod
     def token_table() -> tuple[FeatureColumn, ...]:
         """Return what the columns of ``tokens`` hold."""
-        return tuple(map(_read_column, _core.token_columns()))
+        return tuple(from_core(FeatureColumn, c) for c in _core.token_columns())
 
     @staticmethod
     def kinds() -> dict[str, str]:
@@ -99,20 +100,11 @@ class Features:
 def read_features(core: _core.Report, trace: _core.Trace, merge: int) -> Features:
     """Compute the arrays of a report; of the same report anew each time."""
     arrays = core.features(merge)
-    return Features(
-        windows=arrays.windows,
+    return from_core(
+        Features,
+        arrays,
         columns=tuple(column.name for column in _core.feature_columns()),
-        tokens=arrays.tokens,
-        token_begin=arrays.token_begin,
-        row=arrays.row,
-        window_begin=arrays.window_begin,
         fingerprint=_core.feature_fingerprint(),
         _trace=trace,
         _report=core,
-    )
-
-
-def _read_column(core: _core.FeatureColumn) -> FeatureColumn:
-    return FeatureColumn(
-        core.name, core.type, core.unit, core.normalization, core.missing, core.doc
     )

@@ -3,19 +3,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from torchtraceap import _core
 from torchtraceap.base.location import Location, read_location
 from torchtraceap.base.units import us_from_ns
 from torchtraceap.data.events import Event, read_events
-from torchtraceap.data.facts import identity
 from torchtraceap.data.found_lines import FoundLines
+from torchtraceap.data.from_core import from_core, identity
 
-if TYPE_CHECKING:
-    from torchtraceap.data.replay import Recovery
-
+#: The pattern of waits for the device, which a dry run lists.
+WAITS = "sync_stall"
 #: The pattern of what the learned detector points at and no rule explains.
 UNEXPLAINED = "unexplained"
 
@@ -30,6 +29,9 @@ class Finding:
     side: str  #: "cpu" or "gpu": whose code has to change.
     severity: str  #: "low", "medium" (3 % of the span and more), "high" (10 %).
     count: int
+    #: Of ``sync_stall``, in a trace that lists the waits of a dry run: how often the
+    #: host waits here, whatever that costs. None in other traces.
+    waits: int | None = None
     wasted_us: float = 0.0  #: Idle and excess time; no microsecond is in two findings.
     #: "measured"; of a simulated trace "simulated"; "estimate": mostly an upper bound,
     #: what faster work could save; "model": no time is claimed.
@@ -77,36 +79,28 @@ class Finding:
 
 
 def read_findings(
-    core: _core.Report, trace: _core.Trace, recovery: Recovery, span_us: float
+    core: Sequence[_core.Finding], report: _core.Report, trace: _core.Trace
 ) -> tuple[Finding, ...]:
     """Convert the core's findings, in its order."""
-    origin = core.origin
+    origin = report.origin
     sure = "simulated" if origin == "dry-run" else "measured"
+    lines = FoundLines(report.trace.path)
+    span_ns = report.trace.end_ns - report.trace.begin_ns
     findings = []
-    taken: set[str] = set()
-    lines = FoundLines(core.trace.path)
-    for f, gain in zip(core.findings, recovery.gains, strict=True):
+    for f in core:
+        low_us = high_us = share = None
+        if f.gain is not None:
+            low_us, high_us = us_from_ns(f.gain.low_ns), us_from_ns(f.gain.high_ns)
+            share = min(1.0, f.gain.high_ns / span_ns) if span_ns > 0 else 0.0
         findings.append(
-            Finding(
-                id=_core_id(f, taken),
-                pattern=f.pattern,
-                subtype=f.subtype,
-                side=f.side,
-                severity=f.severity,
-                count=f.count,
-                wasted_us=us_from_ns(f.wasted_ns),
+            from_core(
+                Finding,
+                f,
                 basis="estimate" if f.estimate else sure,
-                idle_us=us_from_ns(f.idle_ns),
-                recoverable_us=gain.high_us if gain else None,
-                recoverable_low_us=gain.low_us if gain else None,
-                recoverable_fraction=_share(gain.high_us, span_us) if gain else None,
-                edit=f.edit,
-                shares_gain_with=tuple(f.shares),
+                recoverable_us=high_us,
+                recoverable_low_us=low_us,
+                recoverable_fraction=share,
                 location=read_location(f.location, lines.line_of(f)),
-                operator=f.operator_name,
-                message=f.message,
-                advice=f.advice,
-                windows=tuple(f.windows),
                 events=read_events(trace, f.events),
                 processes=tuple(identity(trace, pid) for pid in f.pids),
                 origin=origin,
@@ -114,29 +108,3 @@ def read_findings(
             )
         )
     return tuple(findings)
-
-
-def _share(part: float, whole: float) -> float:
-    return min(1.0, part / whole) if whole > 0 else 0.0
-
-
-def _core_id(finding: _core.Finding, taken: set[str]) -> str:
-    where = finding.location
-    place = (where.file, where.line, where.function) if where else None
-    # Which operator costs most in a line may change from trace to trace.
-    parts = (finding.subtype, place, "" if place else finding.operator_name)
-    return finding_id(finding.pattern, parts, taken)
-
-
-def finding_id(pattern: str, parts: tuple[object, ...], taken: set[str]) -> str:
-    """Return the id of a finding of which `parts` tell what and where it is, which is
-    not in ``taken`` but is then."""
-    import hashlib
-
-    digest = hashlib.sha256(repr(parts).encode("utf-8", "backslashreplace"))
-    base = f"{pattern}-{digest.hexdigest()[:8]}"
-    name, number = base, 2
-    while name in taken:
-        name, number = f"{base}-{number}", number + 1
-    taken.add(name)
-    return name

@@ -13,12 +13,18 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from numbers import Rational, Real
-from typing import Any, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from torchtraceap import _core
 from torchtraceap.base.arguments import checked_int, of_type
 from torchtraceap.base.errors import TraceError
 from torchtraceap.base.progress import Progress, reporting
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+Readable = str | os.PathLike[str] | bytes | bytearray | memoryview
+Source = Readable | _core.Trace
 
 # More take memory (2 MiB each) and gain nothing.
 _MOST_THREADS = 256
@@ -56,46 +62,35 @@ class LoadPlan:
         return options
 
 
-def plan_load(
-    recover: bool = False,
-    threads: int | None = None,
-    categories: Iterable[str] | None = None,
-    skip_categories: Iterable[str] | None = None,
-    steps: int | tuple[int, int] | None = None,
-    time_range_us: tuple[float | None, float | None] | None = None,
-    max_text_bytes: int | None = None,
-    max_ratio: float | None = None,
-    progress: bool | Progress | None = None,
-) -> LoadPlan:
+def plan_load(**options: Unpack[LoadOptions]) -> LoadPlan:
     """Check the options of ``load``; a TypeError or ValueError names what is wrong."""
-    settings: dict[str, Any] = {}
-    if not isinstance(recover, bool):
-        raise TypeError(f"recover must be True or False, but is {of_type(recover)}")
-    if recover:
-        settings["recover"] = True
-    if threads is not None:
-        settings["threads"] = checked_int("threads", threads, 1, _MOST_THREADS)
-    if max_text_bytes is not None:
-        settings["max_text_bytes"] = checked_int(
-            "max_text_bytes", max_text_bytes, 1, 2**64 - 1
-        )
-    if max_ratio is not None:
-        settings["max_ratio"] = _checked_ratio(max_ratio)
-    if categories is not None or skip_categories is not None:
-        settings["categories"] = _kept_categories(categories, skip_categories)
-    if time_range_us is not None:
-        if steps is not None:
+    given = {name: value for name, value in options.items() if value is not None}
+    settings = {
+        name: check(given[name]) for name, check in _CHECKS.items() if name in given
+    }
+    kept = [given.get(name) for name in ("categories", "skip_categories")]
+    if kept != [None, None]:
+        settings["categories"] = _kept_categories(*kept)
+    if "time_range_us" in given:
+        if "steps" in given:
             raise ValueError(
                 "steps and time_range_us exclude each other: steps stands for the time "
                 "range of those steps"
             )
-        settings |= _time_range(time_range_us)
+        settings |= _time_range(given["time_range_us"])
+    progress: Any = given.get("progress")
     if not (progress is None or isinstance(progress, bool) or callable(progress)):
         raise TypeError(
             "progress must be True, False, None or a callable that takes fraction, "
             f"text_bytes and events, but is {of_type(progress)}"
         )
-    return LoadPlan(settings, _checked_steps(steps), progress)
+    return LoadPlan(settings, _checked_steps(given.get("steps")), progress)
+
+
+def _checked_bool(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise TypeError(f"recover must be True or False, but is {of_type(value)}")
+    return value
 
 
 def _checked_ratio(ratio: object) -> float:
@@ -105,6 +100,15 @@ def _checked_ratio(ratio: object) -> float:
     if not number > 0:
         raise ValueError(f"max_ratio must be greater than 0, but is {number}")
     return number
+
+
+# What the core takes under the same name.
+_CHECKS: dict[str, Callable[[Any], Any]] = {
+    "recover": _checked_bool,
+    "threads": lambda value: checked_int("threads", value, 1, _MOST_THREADS),
+    "max_text_bytes": lambda value: checked_int("max_text_bytes", value, 1, 2**64 - 1),
+    "max_ratio": _checked_ratio,
+}
 
 
 def _checked_steps(steps: object) -> tuple[int, int] | None:
@@ -119,9 +123,7 @@ def _checked_steps(steps: object) -> tuple[int, int] | None:
     return first, last
 
 
-def _kept_categories(
-    categories: Iterable[str] | None, skip_categories: Iterable[str] | None
-) -> int:
+def _kept_categories(categories: object, skip_categories: object) -> int:
     mask = 2**64 - 1
     if categories is not None:
         mask = _mask("categories", categories)
@@ -195,10 +197,6 @@ def _as_float(number: Real) -> float:
         return float(number)
     except OverflowError:
         return float("inf")
-
-
-Readable = str | os.PathLike[str] | bytes | bytearray | memoryview
-Source = Readable | _core.Trace
 
 
 def read_trace(source: Readable, plan: LoadPlan) -> _core.Trace:

@@ -7,11 +7,13 @@ docs/replay.md. Where the unchanged replay is not to be believed there are no ga
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from torchtraceap import _core
 from torchtraceap.base.location import Location, read_location
 from torchtraceap.base.units import us_from_ns
+from torchtraceap.data.from_core import from_core
 
 # Of traces of the host alone, and of those whose host never waits for the device.
 UNTESTED = (
@@ -118,63 +120,41 @@ class Recovery:
     windows: tuple[float, ...]  #: Share of each window that goes then; or empty.
 
 
-def read_recovery(core: _core.Replay) -> Recovery:
-    """Convert what the core says."""
-    together = core.together
+def read_recovery(core: _core.Replay, findings: Sequence[_core.Finding]) -> Recovery:
+    """Convert what the core says of a replay and of each finding."""
     return Recovery(
         fidelity=read_fidelity(core.fidelity) if core.fidelity else None,
         refusal=core.refusal,
-        gains=tuple(read_gain(gain) if gain else None for gain in core.gains),
-        doubts=tuple(core.doubts),
-        together=read_gain(together) if together else None,
+        gains=tuple(from_core(Gain, f.gain) if f.gain else None for f in findings),
+        doubts=tuple(finding.doubt for finding in findings),
+        together=from_core(Gain, core.together) if core.together else None,
         together_doubt=core.together_doubt,
         windows=tuple(core.windows),
     )
 
 
-def read_gain(core: _core.Gain) -> Gain:
-    """Convert a gain."""
-    known = core.recomputed >= 0
-    return Gain(
-        us_from_ns(core.low),
-        us_from_ns(core.high),
-        core.recomputed if known else None,
-        core.inferred if known else None,
-    )
-
-
 def read_fidelity(core: _core.Fidelity) -> Fidelity:
     """Convert a judgment."""
-    return Fidelity(
-        replayable=core.replayable,
+    return from_core(
+        Fidelity,
+        core,
         refusals=tuple(refusal.detail for refusal in core.refusals),
         span_us=us_from_ns(core.span.recorded),
         replayed_span_us=us_from_ns(core.span.replayed),
-        null_span_us=us_from_ns(core.null_span),
-        informative=core.informative,
-        long_waits=_recomputed(core.long_waits),
-        queue_waits=_recomputed(core.queue_waits),
-        hand_overs=_recomputed(core.hand_overs),
-        copied_waits_us=us_from_ns(core.copied_waits),
-        explained_share=core.explained / core.launched if core.launched else 1.0,
-        unexplained_us=us_from_ns(core.unexplained_ns),
-        shares=dict(core.shares),
-        anchored_us=us_from_ns(core.anchored_ns),
+        long_waits=from_core(Recomputed, core.long_waits),
+        queue_waits=from_core(Recomputed, core.queue_waits),
+        hand_overs=from_core(Recomputed, core.hand_overs),
     )
 
 
 def read_path(core: _core.PathRow) -> CriticalPath:
     """Convert a critical path."""
-    return CriticalPath(
-        step=core.step,
-        span_us=us_from_ns(core.span_ns),
+    return from_core(
+        CriticalPath,
+        core,
         by_category={name: us_from_ns(ns) for name, ns in core.by_category.items()},
         places=tuple(
             PathPlace(read_location(place.location), place.name, us_from_ns(place.ns))
             for place in core.places
         ),
     )
-
-
-def _recomputed(core: _core.Recomputed) -> Recomputed:
-    return Recomputed(core.count, us_from_ns(core.recorded), us_from_ns(core.error))

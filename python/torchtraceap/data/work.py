@@ -9,11 +9,10 @@ device's rows have a ``total_us``, the sum of the durations as recorded, and a
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from torchtraceap import _core
 from torchtraceap.base.units import us_from_ns
-from torchtraceap.data.facts import identity, process
+from torchtraceap.data.from_core import from_core
 
 
 @dataclass(frozen=True)
@@ -97,94 +96,6 @@ class Overlap:
     copy_hidden_us: float
 
 
-def read_kernels(core: list[_core.KernelRow], busy_ns: int) -> tuple[Kernel, ...]:
-    """Convert the core's kernels, those that keep the devices busy longest first."""
-    return tuple(
-        Kernel(
-            name=row.name,
-            communication=row.communication,
-            **_times(row.times),
-            busy_share=row.times.union_ns / busy_ns if busy_ns else 0.0,
-            blocks=row.blocks,
-            block_threads=row.block_threads,
-            occupancy=row.occupancy,
-        )
-        for row in core
-    )
-
-
-def read_copies(core: list[_core.CopyRow]) -> tuple[Copy, ...]:
-    """Convert the core's copies, most time first."""
-    return tuple(
-        Copy(
-            direction=row.direction,
-            memory=row.memory,
-            **_times(row.times),
-            bytes=row.bytes if row.with_bytes else None,
-            median_bytes=row.median_bytes if row.with_bytes else None,
-            bandwidth=row.bandwidth,
-        )
-        for row in core
-    )
-
-
-def read_operators(core: list[_core.OperatorRow]) -> tuple[Operator, ...]:
-    """Convert the core's operators, most time of their own first."""
-    return tuple(
-        Operator(
-            name=row.name,
-            count=row.count,
-            total_us=us_from_ns(row.total_ns),
-            self_us=us_from_ns(row.self_ns),
-            min_us=us_from_ns(row.min_ns),
-            max_us=us_from_ns(row.max_ns),
-            device_us=us_from_ns(row.device_ns),
-            self_device_us=us_from_ns(row.self_device_ns),
-            work=row.work,
-        )
-        for row in core
-    )
-
-
-def read_kernel_counts(core: _core.KernelCounts) -> KernelCounts:
-    """Convert the core's counts."""
-    return KernelCounts(_counts(core.steps), _counts(core.windows))
-
-
-def read_overlap(
-    core: list[_core.OverlapFacts], trace: _core.Trace
-) -> tuple[Overlap, ...]:
-    """Convert one row for each device."""
-    return tuple(
-        Overlap(
-            device=row.device,
-            pid=process(trace, row.pid),
-            compute_us=us_from_ns(row.compute_ns),
-            communication_us=us_from_ns(row.comm_ns),
-            copy_us=us_from_ns(row.copy_ns),
-            communication_hidden_us=us_from_ns(row.comm_hidden_ns),
-            copy_hidden_us=us_from_ns(row.copy_hidden_ns),
-        )
-        for row in core
-    )
-
-
-def _times(times: _core.WorkTimes) -> dict[str, Any]:
-    return {
-        "count": times.count,
-        "total_us": us_from_ns(times.sum_ns),
-        "union_us": us_from_ns(times.union_ns),
-        "mean_us": us_from_ns(times.sum_ns) / times.count,
-        "min_us": us_from_ns(times.min_ns),
-        "max_us": us_from_ns(times.max_ns),
-    }
-
-
-def _counts(core: _core.Counts) -> Counts | None:
-    each = tuple(core.each)
-    return Counts(core.min, core.median, core.max, each) if each else None
-
-
 @dataclass(frozen=True)
 class Thread:
     """One thread's time: span = busy + waiting + profiler + idle.
@@ -211,32 +122,44 @@ class Thread:
     busy_share: float  #: `busy_us` of the span, 0 to 1.
 
 
+def read_kernels(core: list[_core.KernelRow], busy_ns: int) -> tuple[Kernel, ...]:
+    """Convert the core's kernels, those that keep the devices busy longest first."""
+    return tuple(
+        from_core(
+            Kernel,
+            row,
+            mean_us=us_from_ns(row.total_ns) / row.count,
+            busy_share=row.union_ns / busy_ns if busy_ns else 0.0,
+        )
+        for row in core
+    )
+
+
+def read_copies(core: list[_core.CopyRow]) -> tuple[Copy, ...]:
+    """Convert the core's copies, most time first."""
+    return tuple(
+        from_core(Copy, row, mean_us=us_from_ns(row.total_ns) / row.count)
+        for row in core
+    )
+
+
+def read_kernel_counts(core: _core.KernelCounts) -> KernelCounts:
+    """Convert the core's counts."""
+    steps, windows = (
+        from_core(Counts, counts) if counts.each else None
+        for counts in (core.steps, core.windows)
+    )
+    return KernelCounts(steps, windows)
+
+
 def read_threads(
     core: list[_core.ThreadRow], trace: _core.Trace, span_us: float
 ) -> tuple[Thread, ...]:
     """Convert the core's threads, the busiest first."""
-    return tuple(_read_thread(row, trace, span_us) for row in core)
-
-
-def _read_thread(row: _core.ThreadRow, trace: _core.Trace, span_us: float) -> Thread:
-    waits = (row.loader_ns, row.wait_comm_ns, row.wait_device_ns, row.wait_other_ns)
-    busy_us = us_from_ns(row.busy_ns)
-    return Thread(
-        pid=identity(trace, row.pid),
-        tid=identity(trace, row.tid),
-        name=row.name,
-        events=row.events,
-        busy_us=busy_us,
-        operators_us=us_from_ns(row.operators_ns),
-        calls_us=us_from_ns(row.calls_ns),
-        compile_us=us_from_ns(row.compile_ns),
-        python_us=us_from_ns(row.python_ns),
-        waiting_us=us_from_ns(sum(waits)),
-        wait_loader_us=us_from_ns(row.loader_ns),
-        wait_comm_us=us_from_ns(row.wait_comm_ns),
-        wait_device_us=us_from_ns(row.wait_device_ns),
-        wait_other_us=us_from_ns(row.wait_other_ns),
-        profiler_us=us_from_ns(row.profiler_ns),
-        idle_us=us_from_ns(row.idle_ns),
-        busy_share=busy_us / span_us if span_us else 0.0,
+    span_ns = span_us * 1000
+    return tuple(
+        from_core(
+            Thread, row, trace, busy_share=row.busy_ns / span_ns if span_ns else 0.0
+        )
+        for row in core
     )

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from hashlib import sha256
+from itertools import chain, count, groupby
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,7 +15,7 @@ from torchtraceap import _core
 from torchtraceap.base.location import Location, read_location
 from torchtraceap.base.units import counted, share_text, time_text
 from torchtraceap.data.events import Label, Window, read_events
-from torchtraceap.data.findings import UNEXPLAINED, Finding, finding_id
+from torchtraceap.data.findings import UNEXPLAINED, Finding
 from torchtraceap.detection.detection import SIDES
 
 if TYPE_CHECKING:
@@ -23,6 +25,13 @@ if TYPE_CHECKING:
 
 #: Who says so, of labels and findings of the model.
 MODEL = "model"
+_MOST = 10  # Places; what is left is one finding without a place, as for rules.
+_MOST_EVENTS = 8
+_ADVICE = (
+    "No rule knows what this is: look at these events in the timeline (--html) or in "
+    "Perfetto. If it is nothing, or you find out, torchtraceap analyze --review FILE "
+    "lists such windows for you to say so."
+)
 
 
 def with_model(windows: tuple[Window, ...], detection: Detection) -> tuple[Window, ...]:
@@ -56,15 +65,6 @@ def _labels(window: int, detection: Detection) -> Iterator[Label]:
             )
 
 
-_MOST = 10  # Places; what is left is one finding without a place, as for rules.
-_MOST_EVENTS = 8
-_ADVICE = (
-    "No rule knows what this is: look at these events in the timeline (--html) or in "
-    "Perfetto. If it is nothing, or you find out, torchtraceap analyze --review FILE "
-    "lists such windows for you to say so."
-)
-
-
 @dataclass(frozen=True)
 class _Group:
     """Windows with one place."""
@@ -79,7 +79,6 @@ def model_findings(
     trace: _core.Trace,
     windows: tuple[Window, ...],
     detection: Detection,
-    taken: set[str],
 ) -> tuple[Finding, ...]:
     """Return a finding for each place, that of which most could be saved first.
 
@@ -90,128 +89,124 @@ def model_findings(
         trace: Its trace.
         windows: Its windows, with the labels of rules.
         detection: What the model says of each.
-        taken: Ids of other findings.
     """
-    runs = list(_runs(windows, np.flatnonzero(detection.unexplained)))
-    if not runs:
+    if not detection.unexplained.any():
         return ()
-    groups = sorted(
-        _groups(core, trace, detection, runs),
-        key=lambda group: -_saved_us(windows, detection, group.windows),
-    )
+    unexplained = _Unexplained(trace, windows, detection)
+    groups = unexplained.groups(core)
+    groups.sort(key=lambda group: -unexplained.saved_us(group.windows))
     if rest := [window for group in groups[_MOST:] for window in group.windows]:
         groups[_MOST:] = [_Group(sorted(rest), None, "")]
-    return tuple(_finding(trace, windows, detection, g, taken) for g in groups)
+    return tuple(map(unexplained.finding, groups))
 
 
-def _runs(
-    windows: tuple[Window, ...], chosen: NDArray[np.int64]
-) -> Iterator[list[int]]:
-    """Yield neighbors of one device or process together."""
-    run: list[int] = []
-    for window in chosen.tolist():
-        if run:
-            last = windows[run[-1]]
-            here = windows[window]
-            if window != run[-1] + 1 or (last.device, last.pid) != (
-                here.device,
-                here.pid,
-            ):
-                yield run
-                run = []
-        run.append(window)
-    if run:
-        yield run
+class _Unexplained:
+    """Windows of which the model says something and no rule does."""
 
+    def __init__(
+        self, trace: _core.Trace, windows: tuple[Window, ...], detection: Detection
+    ) -> None:
+        self._trace = trace
+        self._windows = windows
+        self._detection = detection
+        self._ids: set[str] = set()
 
-def _groups(
-    core: _core.Report, trace: _core.Trace, detection: Detection, runs: list[list[int]]
-) -> list[_Group]:
-    """Put runs of one place together: that of the event which the attention rests on
-    most, in the window of which the model is surest."""
-    rows = [int(detection.events[_surest(detection, run), 0]) for run in runs]
-    known = [row for row in rows if row >= 0]
-    frames = map(read_location, core.frames(known))
-    places = dict(zip(known, frames, strict=True))
-    groups: dict[object, _Group] = {}
-    for run, row in zip(runs, rows, strict=True):
-        location = places.get(row)
-        name = "" if location or row < 0 else trace.name(row)
-        key = location and (location.file, location.recorded_line, location.function)
-        group = groups.setdefault(key or name, _Group([], location, name))
-        group.windows.extend(run)
-    return list(groups.values())
+    def groups(self, core: _core.Report) -> list[_Group]:
+        """Put runs of one place together: that of the event which the attention rests
+        on most, in the window of which the model is surest."""
+        runs = list(self._runs())
+        rows = [int(self._detection.events[self._surest(run), 0]) for run in runs]
+        known = [row for row in rows if row >= 0]
+        frames = map(read_location, core.frames(known))
+        places = dict(zip(known, frames, strict=True))
+        groups: dict[object, _Group] = {}
+        for run, row in zip(runs, rows, strict=True):
+            location = places.get(row)
+            name = "" if location or row < 0 else self._trace.name(row)
+            key = location and (
+                location.file,
+                location.recorded_line,
+                location.function,
+            )
+            group = groups.setdefault(key or name, _Group([], location, name))
+            group.windows.extend(run)
+        return list(groups.values())
 
+    def saved_us(self, chosen: list[int]) -> float:
+        """Return what the model guesses could be saved of some windows."""
+        return sum(
+            float(self._detection.recoverable[window])
+            * self._windows[window].duration_us
+            for window in chosen
+        )
 
-def _strength(detection: Detection, windows: list[int]) -> NDArray[np.float32]:
-    flagged = detection.flagged[windows]
-    return np.where(flagged, detection.probability[windows], -1).astype(np.float32)
+    def finding(self, group: _Group) -> Finding:
+        """Make a finding of the windows of one place."""
+        chosen = sorted(group.windows)
+        surest = self._surest(chosen)
+        side = int(np.argmax(self._strength([surest])[0]))
+        order = np.argsort(-self._strength(chosen).max(axis=1), kind="stable")
+        rows = self._detection.events[np.array(chosen)[order]].ravel()
+        events = list(dict.fromkeys(rows[rows >= 0].tolist()))[:_MOST_EVENTS]
+        pids = dict.fromkeys(self._windows[window].pid for window in chosen)
+        return Finding(
+            id=self._id(group),
+            pattern=UNEXPLAINED,
+            subtype="",
+            side=SIDES[side],
+            severity="low",
+            count=len(chosen),
+            basis="model",
+            location=group.location,
+            operator=group.operator,
+            message=self._message(chosen, surest, side),
+            advice=_ADVICE,
+            windows=tuple(chosen),
+            events=read_events(self._trace, events),
+            processes=tuple(pid for pid in pids if pid is not None),
+            origin=MODEL,
+        )
 
+    def _runs(self) -> Iterator[list[int]]:
+        """Yield neighbors of one device or process together."""
+        chosen = np.flatnonzero(self._detection.unexplained).tolist()
+        for _, run in groupby(enumerate(chosen), self._neighbors):
+            yield [window for _, window in run]
 
-def _surest(detection: Detection, windows: list[int]) -> int:
-    return windows[int(np.argmax(_strength(detection, windows).max(axis=1)))]
+    def _neighbors(self, numbered: tuple[int, int]) -> object:
+        number, index = numbered
+        window = self._windows[index]
+        return index - number, window.device, window.pid  # A row goes up as its number.
 
+    def _strength(self, windows: list[int]) -> NDArray[np.float32]:
+        flagged = self._detection.flagged[windows]
+        strength = np.where(flagged, self._detection.probability[windows], -1)
+        return strength.astype(np.float32)
 
-def _saved_us(
-    windows: tuple[Window, ...], detection: Detection, chosen: list[int]
-) -> float:
-    return sum(
-        float(detection.recoverable[window]) * windows[window].duration_us
-        for window in chosen
-    )
+    def _surest(self, windows: list[int]) -> int:
+        return windows[int(np.argmax(self._strength(windows).max(axis=1)))]
 
+    def _id(self, group: _Group) -> str:
+        where = group.location
+        place = (where.file, where.line, where.function) if where else group.operator
+        digest = sha256(repr((place,)).encode("utf-8", "backslashreplace"))
+        base = f"{UNEXPLAINED}-{digest.hexdigest()[:8]}"
+        # Of two functions of one name and file whose lines are not known.
+        names = chain([base], (f"{base}-{number}" for number in count(2)))
+        name = next(name for name in names if name not in self._ids)
+        self._ids.add(name)
+        return name
 
-def _finding(
-    trace: _core.Trace,
-    windows: tuple[Window, ...],
-    detection: Detection,
-    group: _Group,
-    taken: set[str],
-) -> Finding:
-    chosen = sorted(group.windows)
-    surest = _surest(detection, chosen)
-    side = int(np.argmax(_strength(detection, [surest])[0]))
-    order = np.argsort(-_strength(detection, chosen).max(axis=1), kind="stable")
-    rows = detection.events[np.array(chosen)[order]].ravel()
-    events = list(dict.fromkeys(rows[rows >= 0].tolist()))[:_MOST_EVENTS]
-    where = group.location
-    place = (where.file, where.line, where.function) if where else group.operator
-    pids = dict.fromkeys(windows[window].pid for window in chosen)
-    return Finding(
-        id=finding_id(UNEXPLAINED, (place,), taken),
-        pattern=UNEXPLAINED,
-        subtype="",
-        side=SIDES[side],
-        severity="low",
-        count=len(chosen),
-        basis="model",
-        location=where,
-        operator=group.operator,
-        message=_message(windows, detection, chosen, surest, side),
-        advice=_ADVICE,
-        windows=tuple(chosen),
-        events=read_events(trace, events),
-        processes=tuple(pid for pid in pids if pid is not None),
-        origin=MODEL,
-    )
-
-
-def _message(
-    windows: tuple[Window, ...],
-    detection: Detection,
-    chosen: list[int],
-    surest: int,
-    side: int,
-) -> str:
-    length_us = sum(windows[window].duration_us for window in chosen)
-    upto = "up to " if len(chosen) > 1 else ""
-    probability = share_text(float(detection.probability[surest, side]), 1)
-    return (
-        f"No rule explains {counted(len(chosen), 'window')} here "
-        f"({time_text(length_us)}) of which the learned detector says, with a "
-        f"probability of {upto}{probability}, that something on the "
-        f"{SIDES[side].upper()}'s side costs 5 % and more, most likely "
-        f"{detection.guessed(surest, side)}. It guesses that "
-        f"{time_text(_saved_us(windows, detection, chosen))} could be saved. The "
-        "events are those that it looked at most."
-    )
+    def _message(self, chosen: list[int], surest: int, side: int) -> str:
+        length_us = sum(self._windows[window].duration_us for window in chosen)
+        upto = "up to " if len(chosen) > 1 else ""
+        probability = share_text(float(self._detection.probability[surest, side]), 1)
+        return (
+            f"No rule explains {counted(len(chosen), 'window')} here "
+            f"({time_text(length_us)}) of which the learned detector says, with a "
+            f"probability of {upto}{probability}, that something on the "
+            f"{SIDES[side].upper()}'s side costs 5 % and more, most likely "
+            f"{self._detection.guessed(surest, side)}. It guesses that "
+            f"{time_text(self.saved_us(chosen))} could be saved. The events are those "
+            "that it looked at most."
+        )

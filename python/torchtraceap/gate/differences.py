@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from statistics import stdev
 
-from torchtraceap.data.listed_waits import PATTERN as WAITS
+from torchtraceap.data.findings import WAITS
 from torchtraceap.gate.changes import (
     LEAST_SHARE,
     RELATIVE,

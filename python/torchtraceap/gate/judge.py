@@ -14,8 +14,7 @@ from torchtraceap.base.location import whole_place
 from torchtraceap.base.safe_text import printable
 from torchtraceap.base.units import share_text, time_text, us_from_ns
 from torchtraceap.data.facts import Balance
-from torchtraceap.data.findings import Finding
-from torchtraceap.data.listed_waits import PATTERN as WAITS
+from torchtraceap.data.findings import WAITS, Finding
 from torchtraceap.gate.budget_data import (
     BY_TIMES,
     EVERY,
@@ -84,7 +83,7 @@ def _simulated(
     """Yield what is not kept of a simulated trace. Of times nothing can be told, kept
     or not, for none was measured; nor of counts of what rules find by such times. Of
     counts of waits it can: the trace lists each."""
-    listed = report._wait_counts is not None
+    listed = report.lists_waits
     limits = [budget.patterns.get(name) for name in (WAITS, EVERY)]
     tells_waits = listed and not any(
         limit and limit.over_us is not None for limit in limits
@@ -198,7 +197,7 @@ def longest_pause(report: ReportData, device: Balance) -> tuple[int, int]:
     What lies before its first and after its last work is where the recording began
     and ended, not a pause.
     """
-    return report._core.longest_pause(device._key)
+    return report.core.longest_pause(device._key)
 
 
 def _cause_of(
@@ -206,7 +205,7 @@ def _cause_of(
 ) -> Finding | None:
     """Return the finding to which most of a stretch is attributed; None if none is."""
     best, most_ns = None, 0
-    for index, finding in enumerate(report._core.findings):
+    for index, finding in enumerate(report.core.findings):
         part_ns = sum(
             max(0, min(claim.end, end_ns) - max(claim.begin, begin_ns))
             for claim in finding.claims

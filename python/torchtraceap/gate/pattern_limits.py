@@ -12,7 +12,6 @@ from torchtraceap.base.location import whole_place
 from torchtraceap.base.source_lines import display_path, resolve
 from torchtraceap.base.units import share_text, time_text, us_from_ns
 from torchtraceap.data.findings import Finding
-from torchtraceap.data.listed_waits import PATTERN as WAITS
 from torchtraceap.gate.budget_data import (
     EVERY,
     INCOMPLETE,
@@ -54,14 +53,12 @@ def costs(
         if finding.pattern != pattern or _is_allowed(finding, allow):
             continue
         if over_us is None:
-            count = finding.count
-            if pattern == WAITS and report._wait_counts is not None:
-                count = report._wait_counts.get(finding.id, 0)
+            count = finding.count if finding.waits is None else finding.waits
             found.append(Cost(finding, count, finding.wasted_us))
-        elif index < len(report._core.findings):  # Else a wait that costs nothing.
-            each = _occurrences_us(report, index)
-            if long := [us for us in each if us >= over_us]:
-                found.append(Cost(finding, len(long), sum(long)))
+            continue
+        long = [us for us in _occurrences_us(report, index) if us >= over_us]
+        if long:
+            found.append(Cost(finding, len(long), sum(long)))
     return found
 
 
@@ -91,7 +88,7 @@ def _names(finding: Finding) -> Iterator[str]:
 def _occurrences_us(report: ReportData, index: int) -> Iterable[float]:
     """Return what each occurrence cost: the events that prove it tell them apart."""
     spent_ns: dict[int, int] = {}
-    for claim in report._core.findings[index].claims:
+    for claim in report.core.findings[index].claims:
         before = spent_ns.get(claim.evidence, 0)
         spent_ns[claim.evidence] = before + claim.end - claim.begin
     return map(us_from_ns, spent_ns.values())

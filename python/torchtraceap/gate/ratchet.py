@@ -10,7 +10,7 @@ from statistics import median
 
 from torchtraceap import _core
 from torchtraceap.base.units import us_from_ns
-from torchtraceap.data.listed_waits import PATTERN as WAITS
+from torchtraceap.data.findings import WAITS
 from torchtraceap.gate.budget_data import EVERY, TIME_LIMITS, VERDICTS
 from torchtraceap.gate.judge import longest_pause
 from torchtraceap.gate.pattern_limits import costs
@@ -73,7 +73,7 @@ def _lines(reports: Sequence[ReportData], headroom: float) -> Iterator[str]:
 
 def _waits(reports: Sequence[ReportData], more: float) -> Iterator[str]:
     """Of counts, those of waits alone can be told of a simulated trace."""
-    if any(r.trace.simulated and r._wait_counts is None for r in reports):
+    if any(r.trace.simulated and not r.lists_waits for r in reports):
         return
     most = max(sum(cost.count for cost in costs(r, WAITS)) for r in reports)
     yield f"\n[patterns.{WAITS}]"

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -118,7 +117,7 @@ class Analyzer:
         """Returns the report on what `prof` recorded last, None if there is none."""
         try:
             report = self._plan.report(live.load(prof))
-            report.trace = replace(report.trace, path=_what(report))
+            report.name_trace(_what(report))
         except Exception as error:
             warn(f"this cycle was not analyzed: {reason(error)}")
             return None

@@ -6,7 +6,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from torchtraceap.base.arguments import instead_of, of_type
@@ -129,7 +128,7 @@ def _writer(
 def _save_trace(report: Report | None, prof: Any, path: str) -> None:
     live.save(prof, path)
     if report is not None:
-        report.trace = replace(report.trace, path=path)
+        report.name_trace(path)
 
 
 def _claim(folder: str, stem: str, outputs: Sequence[Output]) -> list[str]:

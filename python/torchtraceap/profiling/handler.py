@@ -6,7 +6,6 @@ from __future__ import annotations
 import sys
 import weakref
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from types import FrameType
 from typing import Any
 
@@ -53,7 +52,7 @@ def analyze_profiler(
         warn(f"this cycle was not analyzed: {reason(error)}")
         return None
     # The path of an unlinked file tells nobody anything.
-    report.trace = replace(report.trace, path="<profiler>")
+    report.name_trace("<profiler>")
     _keep(prof, report)
     if not quiet and _is_handler(prof) and not cycle_files.rank():
         guarded("the report was not printed", lambda: _show(report))

@@ -111,8 +111,7 @@ def replayed_texts(report: ReportData) -> Iterator[str]:
     elif gain := recovery.together:
         span_us = report.trace.span_us
         left_out = sum(bool(doubt) for doubt in recovery.doubts)
-        # A dry run's list has no gains, nor has what no rule explains.
-        priced = len(recovery.gains) - left_out
+        priced = sum(gain is not None for gain in recovery.gains)
         whole = priced == len(report.findings)
         all_of = "all of them" if whole else f"{priced} of them"
         if priced == 1 and whole:

@@ -24,13 +24,11 @@ def write_perfetto(report: ReportData, path: str | os.PathLike[str]) -> None:
     """Write the copy; see ``Report.to_perfetto``."""
     where = os.fspath(path)
     refuse_trace(where, report.trace.path)
-    # Waits of a dry run's list come after the core's: they claim no time to draw.
-    drawn = report.rule_findings[: len(report._core.findings)]
-    texts = [(_name(f), json.dumps(_args(f))) for f in drawn]
+    texts = [(_name(f), json.dumps(_args(f))) for f in report.rule_findings]
     with new_file(where) as new:
         plain = new + ".plain"
         try:
-            report._core.write_perfetto(texts, plain)
+            report.core.write_perfetto(texts, plain)
         except ValueError as error:
             if plain not in str(error):
                 raise

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from torchtraceap import _core
-from torchtraceap.base.location import read_location
 from torchtraceap.detection.detection import SIDES, Detection
 from torchtraceap.report_data import ReportData
 
@@ -39,7 +38,7 @@ def review_queue(report: ReportData, most: int = MOST) -> list[dict[str, Any]]:
     ordered = ordered[: most * _MOST_ALIKE * 4]
     rows = detection.events[ordered, 0].tolist() if len(ordered) else []
     known = [row for row in rows if row >= 0]
-    frames = map(read_location, report._core.frames(known))
+    frames = report.frames(known)
     places = dict(zip(known, frames, strict=True))
     alike: Counter[tuple[object, ...]] = Counter()
     queue: list[dict[str, Any]] = []

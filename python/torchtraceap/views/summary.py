@@ -11,7 +11,6 @@ from torchtraceap.base.safe_text import printable
 from torchtraceap.base.text_table import align, wrapped
 from torchtraceap.base.units import time_text
 from torchtraceap.data.findings import Finding
-from torchtraceap.data.replay import read_path
 from torchtraceap.detection.detection import Detection
 from torchtraceap.report_data import ReportData
 from torchtraceap.views.finding_text import (
@@ -74,8 +73,8 @@ def _findings(report: ReportData, limit: int) -> Iterator[str]:
         for line in replayed_texts(report):
             yield from wrapped(line, "  ")
         if not report.recovery.refusal:
-            whole = report.core_replay[0].critical_paths(steps=0)[0]
-            yield from wrapped(path_line(read_path(whole)), "  ")
+            (whole,) = report.first_critical_paths(0)
+            yield from wrapped(path_line(whole), "  ")
     else:
         yield f"Findings: {why_none(report)}"
     yield from left_texts(report)

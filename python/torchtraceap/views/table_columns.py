@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 from torchtraceap import _core
 from torchtraceap.base.location import Location
 from torchtraceap.data.events import Label, Window
-from torchtraceap.data.facts import Balance, Step, identity
+from torchtraceap.data.facts import Balance, Step
 from torchtraceap.data.findings import Finding
+from torchtraceap.data.from_core import identity
 from torchtraceap.data.work import Copy, Kernel, Operator, Overlap, Thread
 from torchtraceap.report_data import ReportData
 

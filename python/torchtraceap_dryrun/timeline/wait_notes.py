@@ -2,7 +2,7 @@
 """wait_notes.py: the waits of a record, for the mark of its simulated trace.
 
 Whether a wait costs idle time hangs on the host time that was assumed; that the host
-waits does not. So the trace lists them all, and the report of it reads them.
+waits does not. So the trace lists them all, and the core makes findings of them.
 """
 
 from __future__ import annotations

@@ -15,8 +15,8 @@ from typing import Any
 
 from torchtraceap import _core
 from torchtraceap.base.safe_text import printable
-from torchtraceap.data.facts import identity
 from torchtraceap.data.findings import Finding
+from torchtraceap.data.from_core import identity
 from torchtraceap.report_data import ReportData
 from torchtraceap.views.html.colors import family, slice_color
 from torchtraceap.views.html.window_strip import Lane
@@ -31,7 +31,7 @@ _NAME_WIDTH = 80
 
 def timeline_json(report: ReportData, strip: Sequence[Lane]) -> str:
     """Return the data as JSON that may stand in a ``script`` element."""
-    core, writer = report._core, _Writer(report)
+    core, writer = report.core, _Writer(report)
     origin = writer.origin
     cells = [cell for lane in strip for cell in lane.cells]
     # There may be far more windows than cells, which is what can be seen of them; and
@@ -69,8 +69,8 @@ def timeline_json(report: ReportData, strip: Sequence[Lane]) -> str:
         ],
         "cells": [
             [
-                windows[cell.first].window.begin_ns - origin,
-                windows[cell.last].window.end_ns - origin,
+                windows[cell.first].begin_ns - origin,
+                windows[cell.last].end_ns - origin,
             ]
             for cell in cells
         ],
@@ -85,10 +85,10 @@ class _Writer:
     """Writes events and slices: times from the origin, texts by their numbers."""
 
     def __init__(self, report: ReportData) -> None:
-        columns = report._trace.columns
+        columns = report.loaded.columns
         self._starts, self._durations = columns["ts"], columns["dur"]
-        self._trace = report._trace
-        self.origin = report._core.trace.begin_ns
+        self._trace = report.loaded
+        self.origin = report.core.trace.begin_ns
         self.texts: list[str] = []
         self._numbers: dict[str, int] = {}
         self._categories = _core.category_names()
@@ -148,7 +148,7 @@ def _details(
         begin, end = start - around, start + length + around
         if any(first <= begin and end <= last for first, last in made):
             continue
-        lanes = report._core.lanes(_DETAIL_SLICES, (begin, end))
+        lanes = report.core.lanes(_DETAIL_SLICES, (begin, end))
         if lanes.cell_ns < cell_ns:
             made.append((begin, end))
             yield begin, end, lanes

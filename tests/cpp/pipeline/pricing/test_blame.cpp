@@ -46,9 +46,7 @@ const patterns::Finding& finding_of(const Report& report, patterns::PatternId pa
 }
 
 std::int64_t gain_of(const Report& report, patterns::PatternId pattern) {
-  const auto& f = finding_of(report, pattern);
-  return report.replay->gains[static_cast<std::size_t>(&f - report.findings.data())]
-      ->high;
+  return finding_of(report, pattern).gain.value().high;
 }
 
 TEST(Blame, AWaitAnswersForTheLaunchesThatComeLateAfterIt) {
@@ -90,7 +88,7 @@ TEST(Blame, WhatTwoFixesWouldTakeIsSharedAndSaid) {
   other.pattern = sync.shares[0];
   EXPECT_TRUE(launches(other));
   std::int64_t gains = 0;
-  for (const auto& gain : report.replay->gains) gains += gain->high;
+  for (const auto& f : report.findings) gains += f.gain.value().high;
   EXPECT_LT(report.replay->together->high, gains);
 }
 

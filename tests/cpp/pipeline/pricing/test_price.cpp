@@ -35,15 +35,14 @@ TEST(Price, PricesALoaderByReplay) {
   const auto& replay = *report.replay;
   ASSERT_EQ(replay.refusal, "");
   EXPECT_TRUE(replay.fidelity.replayable);
-  ASSERT_EQ(replay.gains.size(), report.findings.size());
   bool found = false;
-  for (std::size_t i = 0; i < report.findings.size(); ++i) {
-    if (report.findings[i].pattern != patterns::PatternId::kDataloaderBound) continue;
+  for (const auto& finding : report.findings) {
+    if (finding.pattern != patterns::PatternId::kDataloaderBound) continue;
     found = true;
-    ASSERT_TRUE(replay.gains[i]);
+    ASSERT_TRUE(finding.gain);
     // All of the host's loading goes: nothing else can hold it up.
-    EXPECT_EQ(replay.gains[i]->high, 10 * 2'000'000);
-    EXPECT_EQ(replay.gains[i]->low, 10 * 1'500'000);
+    EXPECT_EQ(finding.gain->high, 10 * 2'000'000);
+    EXPECT_EQ(finding.gain->low, 10 * 1'500'000);
   }
   EXPECT_TRUE(found);
   ASSERT_TRUE(replay.together);
@@ -65,7 +64,7 @@ TEST(Price, GivesNoGainWhereLaunchesAreMissing) {
   const Analyzed report(text);
   const auto& replay = *report.replay;
   EXPECT_NE(replay.refusal, "");
-  for (const auto& gain : replay.gains) EXPECT_FALSE(gain);
+  for (const auto& finding : report.findings) EXPECT_FALSE(finding.gain);
   EXPECT_FALSE(replay.together);
   EXPECT_TRUE(replay.windows.empty());
 }

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// pipeline/accounting/finding_id.h: names for findings that hold from one trace to the
+// next.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "patterns/finding.h"
+#include "patterns/pattern_table.h"
+
+namespace tta::pipeline {
+
+/// Gives each finding its id: its pattern and eight digits that stand for sub-type and
+/// line or, where no line is known, operator; of several alike, the second gets "-2".
+///
+/// Baselines, budgets and the fingerprints of SARIF hold such ids: they must not
+/// change.
+void name_findings(std::span<patterns::Finding> findings,
+                   const patterns::PatternTable& patterns);
+
+/// Returns the SHA-256 of some bytes, in small hexadecimal digits.
+std::string sha256(std::string_view bytes);
+
+}  // namespace tta::pipeline
