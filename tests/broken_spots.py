@@ -269,11 +269,11 @@ SPOTS = (
     ),
     Spot(
         "an-incomplete-trace-keeps-no-budget",
-        f"{PACKAGE}/gate/limits.py",
-        """        if report.quality.incomplete:
-            why = f"{text}; {INCOMPLETE}\"""",
-        """        if not text:
-            why = f"{text}; {INCOMPLETE}\"""",
+        f"{PACKAGE}/gate/judge.py",
+        """    if report.quality.incomplete:
+        yield untold("min_busy",""",
+        """    if not text:
+        yield untold("min_busy",""",
         (f"{TESTS}/test_budget.py", f"{TESTS}/test_check.py"),
     ),
     Spot(

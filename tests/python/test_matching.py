@@ -90,7 +90,7 @@ def test_neighbors_that_shift_are_not_mixed_up() -> None:
         assert pairs(before, after) == expected
 
 
-def test_neighbors_that_stay_are_told_by_their_lines() -> None:
+def test_neighbors_that_stay_are_told_by_their_order() -> None:
     """Whatever became of their costs."""
     before = [seen(10, 10_000), seen(11, 100)]
     assert pairs(before, [seen(10, 100), seen(11, 100)]) == {(10, 10), (11, 11)}
@@ -108,19 +108,6 @@ def test_one_more_and_one_less_amid_others() -> None:
     kept = [seen(10, 900), seen(12, 700), seen(13, 300), seen(14, 800)]
     assert pairs(few, kept) == {(10, 10), (12, 12), (None, 13), (14, 14)}
     assert pairs(kept, few) == {(10, 10), (12, 12), (13, None), (14, 14)}
-    # Where all cost the same, their moves tell.
-    alike = [seen(line, 100) for line in (10, 13, 14)]
-    wider = [seen(line, 100) for line in (15, 16, 18, 19)]
-    assert pairs(alike, wider) == {(10, 15), (None, 16), (13, 18), (14, 19)}
-
-
-def test_other_operators_of_a_file_tell_how_far_it_shifted() -> None:
-    """Alone, what is on line 20 would be what was there."""
-    others = [seen(line, 50, operator="nonzero") for line in (5, 30, 50)]
-    shifted = [seen(line + 1, 50, operator="nonzero") for line in (5, 30, 50)]
-    before = [*others, seen(20, 100), seen(21, 90)]
-    found = pairs(before, [*shifted, seen(21, 100)])
-    assert {(20, 21), (21, None)} <= found
 
 
 def test_a_function_may_move_within_its_file() -> None:

@@ -158,7 +158,7 @@ def test_next(trace_check):
 """
 
 
-LOST = other_project.failed("E *RuntimeError: nothing was recorded: the code*")
+LOST = other_project.failed("E *RecordingLostError: nothing was recorded: the code*")
 OF_TESTS: other_project.Table = {
     **other_project.passed("test_warm_up_elsewhere", "test_next"),
     "test_recorded_elsewhere": LOST,

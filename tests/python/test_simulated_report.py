@@ -263,12 +263,6 @@ def test_two_dry_runs_are_compared_and_their_assumptions_told(
     assert any("assumed other things" in note for note in notes)
 
 
-def test_reports_of_older_versions_are_of_recordings(recorded: Report) -> None:
-    form: Any = recorded.to_dict()
-    del form["trace"]["simulated"]
-    assert torchtraceap.compare(form, recorded).comparable
-
-
 def test_a_what_if_is_of_a_simulation_too(
     simulated: Report, recorded: Report, tmp_path: Path
 ) -> None:

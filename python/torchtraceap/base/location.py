@@ -71,6 +71,16 @@ def read_location(
 
 
 NAME_WIDTH = 40  # An operator or device.
+
+
+def line_or_name(where: Location | None, name: str) -> str:
+    """Write a source line whole, so that editors can go there: ``train.py:88``; else
+    the name of an operator."""
+    if where is not None:
+        return printable(str(where))
+    return printable(name, NAME_WIDTH) or "(no single place)"
+
+
 _WIDTH = 48  # A location; the longest of real traces are far longer.
 
 

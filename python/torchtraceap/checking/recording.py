@@ -12,7 +12,7 @@ from torchtraceap.profiling import turn
 from torchtraceap.report import Report
 
 if TYPE_CHECKING:
-    from torchtraceap.profiling.recorder import Recorder  # defined with torch
+    from torchtraceap.profiling.recorder import CycleRecorder  # defined with torch
 
 
 class RecordingLostError(RuntimeError):
@@ -42,7 +42,7 @@ class Recording:
         self._warmup = checked_int("warmup", warmup, 0, sys.maxsize)
         self._stacks = stacks
         self._steps = 0
-        self._recorder: Recorder | None = None  # None once it was taken away
+        self._recorder: CycleRecorder | None = None  # None once it was taken away
         #: Whether a GPU was recorded; known from `start` on.
         self.on_gpu = False
 
@@ -61,7 +61,7 @@ class Recording:
         import torch
         from torch.profiler import ProfilerAction, ProfilerActivity
 
-        from torchtraceap.profiling.recorder import Recorder
+        from torchtraceap.profiling.recorder import CycleRecorder
 
         def action(step: int) -> Any:
             if step >= self._warmup:
@@ -77,7 +77,7 @@ class Recording:
                 activities.append(ProfilerActivity.CUDA)
                 torch.cuda.synchronize()  # what was queued before is not part of it
             # With a schedule, each step is marked in the trace.
-            self._recorder = Recorder(
+            self._recorder = CycleRecorder(
                 action,
                 {
                     "activities": activities,

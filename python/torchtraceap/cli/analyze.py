@@ -9,9 +9,11 @@ import os
 from torchtraceap.analysis import analyze, load
 from torchtraceap.analysis_plan import of_torch
 from torchtraceap.base.errors import ConfigError
-from torchtraceap.cli.loading import (
+from torchtraceap.cli.options import (
     RuleOptions,
+    count,
     loading_parser,
+    quiet_option,
     rule_options,
     rules_parser,
 )
@@ -21,18 +23,16 @@ from torchtraceap.cli.output import (
     OK,
     Commands,
     complain,
-    count,
     in_color,
-    quiet_option,
     reason,
     say,
 )
 from torchtraceap.cli.stages import stage
 from torchtraceap.cli.targets import (
     are_fine,
+    prints_summary,
     report_options,
     report_targets,
-    wanted_outputs,
     write_report,
 )
 from torchtraceap.data.wish import AUTO, OFF
@@ -71,13 +71,6 @@ def add(commands: Commands) -> None:
         help="list the N stretches of windows that waste most (default: 5)",
     )
     command.add_argument("--tables", action="store_true", help="list what ran, too")
-    _detector_options(command)
-    quiet_option(command)
-    command.set_defaults(run=_run)
-
-
-def _detector_options(command: argparse.ArgumentParser) -> None:
-    """Add ``--detector`` and ``--no-detector``."""
     group = command.add_argument_group("the learned detector, beside the rules")
     which = group.add_mutually_exclusive_group()
     which.add_argument(
@@ -94,6 +87,8 @@ def _detector_options(command: argparse.ArgumentParser) -> None:
         const=OFF,
         help="rules only, as --detector off",
     )
+    quiet_option(command)
+    command.set_defaults(run=_run)
 
 
 def _detector_of(options: argparse.Namespace) -> str:
@@ -113,11 +108,12 @@ def _detector_of(options: argparse.Namespace) -> str:
 
 
 def _run(options: argparse.Namespace) -> int:
-    wanted = wanted_outputs(options, OUTPUTS)
+    wanted = report_targets(options, OUTPUTS)
+    several = len(options.traces) > 1
     for output in wanted:
-        if len(options.traces) > 1 and not output.takes_several:
+        if several and not output.takes_several:
             return complain(f"--{output.name} takes one trace. Run it for each.")
-    if not are_fine(report_targets(wanted), options.traces):
+    if not are_fine(list(wanted.values()), options.traces):
         return BAD_INPUT
     try:
         rules = rule_options(options)
@@ -127,7 +123,7 @@ def _run(options: argparse.Namespace) -> int:
         detector = _detector_of(options)
     except ValueError as error:
         return complain(f"--detector: {error}")
-    shown = not options.quiet and "-" not in wanted.values()
+    shown = prints_summary(options, wanted.values())
     asks = shown or any(output.asks_detector for output in wanted)
     reports: list[Report] = []
     failed: list[str] = []
@@ -146,14 +142,11 @@ def _run(options: argparse.Namespace) -> int:
         if tables:
             say("\n" + tables)
         reports.append(report)
-    if failed and len(options.traces) > 1:
-        complain(
-            f"{len(failed)} of {len(options.traces)} traces failed: "
-            + ", ".join(failed)
-        )
-    several = len(options.traces) > 1
+    if failed and several:
+        how_many = f"{len(failed)} of {len(options.traces)} traces failed"
+        complain(f"{how_many}: {', '.join(failed)}")
     for output, target in wanted.items():
-        with stage(f"writing {target}", options.quiet):
+        with stage(f"writing {target.path}", options.quiet):
             if reports and not write_report(output, reports, target, several):
                 return BAD_INPUT
     return BAD_INPUT if failed else OK

@@ -5,17 +5,18 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from torchtraceap.analysis import analyze
 from torchtraceap.analysis_plan import of_torch
 from torchtraceap.base.errors import ConfigError
-from torchtraceap.cli.compare import root_option
-from torchtraceap.cli.loading import (
+from torchtraceap.cli.options import (
     RuleOptions,
     loading_parser,
+    quiet_option,
+    root_option,
     rule_options,
     rules_parser,
+    share,
 )
 from torchtraceap.cli.output import (
     BAD_INPUT,
@@ -24,19 +25,20 @@ from torchtraceap.cli.output import (
     OK,
     Commands,
     complain,
-    quiet_option,
     reason,
     say,
+)
+from torchtraceap.cli.targets import (
+    Target,
+    are_fine,
+    prints_summary,
+    targets_of,
     write,
 )
-from torchtraceap.cli.targets import Target, are_fine
 from torchtraceap.data.config import has_budget, project_file
 from torchtraceap.gate.budget import Budget, read_budget
-from torchtraceap.gate.checks import FORMS
-
-if TYPE_CHECKING:
-    from torchtraceap.gate.checks import Checked
-    from torchtraceap.report import Report
+from torchtraceap.gate.checks import FORMS, check_report, check_text
+from torchtraceap.report import Report
 
 _NO_BUDGET = (
     "there is nothing to check against. Give --budget FILE or --baseline FILE, put "
@@ -82,13 +84,13 @@ def add(commands: Commands) -> None:
     group.add_argument(
         "--headroom",
         metavar="SHARE",
-        type=_share,
+        type=share,
         default=0.1,
         help="how much more a written budget allows (default: 0.1, which is 10 %%)",
     )
     group = command.add_argument_group("what to write (-: to standard output)")
-    for form in FORMS:
-        group.add_argument(f"--{form.name}", metavar="F", help=form.help)
+    for name, form in FORMS.items():
+        group.add_argument(f"--{name}", metavar="F", help=form.help)
     group.add_argument(
         "--source-root",
         metavar="DIR",
@@ -99,10 +101,12 @@ def add(commands: Commands) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
+    targets = targets_of(options, FORMS)
+    to_write = targets_of(options, ["write-budget"])
     inputs = [*options.traces, options.baseline]
-    if options.write_budget is None:  # Else that budget may be written anew.
+    if not to_write:  # Else that budget may be written anew.
         inputs.append(options.budget)
-    if not are_fine(_targets(options), [path for path in inputs if path]):
+    if not are_fine([*targets, *to_write], filter(None, inputs)):
         return BAD_INPUT
     if options.baseline is not None and len(options.traces) > 1:
         return complain("--baseline takes one trace. Run it for each.")
@@ -111,31 +115,42 @@ def _run(options: argparse.Namespace) -> int:
         budget = _budget(options, rules)
     except ConfigError as error:
         return complain(str(error))
-    if budget is None and options.write_budget is None:
+    if budget is None and not to_write:
         return complain(_NO_BUDGET)
     reports: list[Report] = []
-    failed = False
     for path in options.traces:
         try:
             reports.append(of_torch(analyze(path, **rules, **options.loading)))
         except FAILURES as error:
             complain(reason(path, error))
-            failed = True
-    if options.write_budget is not None:
-        return BAD_INPUT if failed else _write_budget(reports, options)
-    try:
-        checks = _checks(reports, budget or Budget(), options, rules)
-    except FAILURES as error:
-        return complain(reason(str(options.baseline), error))
-    if not _tell(checks, options) or failed:
+    failed = len(reports) < len(options.traces)
+    if to_write:
+        return BAD_INPUT if failed else _write_budget(reports, options, *to_write)
+    if not reports:
+        return BAD_INPUT
+    comparison = None
+    if options.baseline is not None:
+        from torchtraceap.comparison import compare
+
+        try:
+            comparison = compare(
+                options.baseline, reports[0], **rules, roots=options.root
+            )
+        except FAILURES as error:
+            return complain(reason(options.baseline, error))
+    checks = [
+        check_report(report, budget or Budget(), comparison) for report in reports
+    ]
+    if prints_summary(options, targets):
+        for checked in checks:
+            say(check_text(checked))
+    for target in targets:
+        text = FORMS[target.option].text(checks, options.source_root)
+        if not write(target, text):
+            return BAD_INPUT
+    if failed:
         return BAD_INPUT
     return BUDGET_BROKEN if any(checked.broken for checked in checks) else OK
-
-
-def _targets(options: argparse.Namespace) -> list[Target]:
-    names = [*(form.name for form in FORMS), "write_budget"]
-    given = [(name.replace("_", "-"), getattr(options, name)) for name in names]
-    return [Target(*target) for target in given if target[1] is not None]
 
 
 def _budget(options: argparse.Namespace, rules: RuleOptions) -> Budget | None:
@@ -152,57 +167,17 @@ def _budget(options: argparse.Namespace, rules: RuleOptions) -> Budget | None:
     return Budget() if options.baseline is not None else None
 
 
-def _checks(
-    reports: Sequence[Report],
-    budget: Budget,
-    options: argparse.Namespace,
-    rules: RuleOptions,
-) -> list[Checked]:
-    from torchtraceap.gate.checks import check_report
-
-    comparison = None
-    if options.baseline is not None and reports:
-        from torchtraceap.comparison import compare
-
-        comparison = compare(options.baseline, reports[0], **rules, roots=options.root)
-    return [check_report(report, budget, comparison) for report in reports]
-
-
-def _tell(checks: Sequence[Checked], options: argparse.Namespace) -> bool:
-    """Say what came out, and write it where it was asked for; False if that failed."""
-    from torchtraceap.gate.checks import check_text
-
-    targets = {form: getattr(options, form.name) for form in FORMS}
-    if "-" not in targets.values() and not options.quiet:
-        for checked in checks:
-            say(check_text(checked))
-    for form, target in targets.items():
-        if target is None or not checks:
-            continue
-        if not write(form.name, target, form.text(checks, options.source_root)):
-            return False
-    return True
-
-
-def _write_budget(reports: Sequence[Report], options: argparse.Namespace) -> int:
+def _write_budget(
+    reports: Sequence[Report], options: argparse.Namespace, target: Target
+) -> int:
     from torchtraceap.gate.ratchet import budget_toml
 
     try:
         text = budget_toml(reports, options.headroom)
     except ValueError as error:
         return complain(str(error))
-    if not write("write-budget", options.write_budget, text):
+    if not write(target, text):
         return BAD_INPUT
-    if options.write_budget != "-" and not options.quiet:
-        say(f"{options.write_budget} written; hold traces against it with --budget.")
+    if prints_summary(options, [target]):
+        say(f"{target.path} written; hold traces against it with --budget.")
     return OK
-
-
-def _share(text: str) -> float:
-    try:
-        share = float(text)
-    except ValueError:
-        share = -1.0
-    if not 0 <= share <= 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number from 0 to 1")
-    return share

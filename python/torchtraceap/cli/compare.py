@@ -4,10 +4,15 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
 
 from torchtraceap.base.errors import ConfigError
-from torchtraceap.cli.loading import loading_parser, rule_options, rules_parser
+from torchtraceap.cli.options import (
+    loading_parser,
+    quiet_option,
+    root_option,
+    rule_options,
+    rules_parser,
+)
 from torchtraceap.cli.output import (
     BAD_INPUT,
     BUDGET_BROKEN,
@@ -15,19 +20,15 @@ from torchtraceap.cli.output import (
     OK,
     Commands,
     complain,
-    quiet_option,
     reason,
     say,
-    write,
 )
-from torchtraceap.cli.targets import Target, are_fine
-from torchtraceap.comparison import read_side
+from torchtraceap.cli.targets import are_fine, prints_summary, targets_of, write
+from torchtraceap.comparison import compare_sides, read_side
+from torchtraceap.gate.compare_text import WORSE
+from torchtraceap.gate.side import Side
 from torchtraceap.views.json_form import json_text
 
-if TYPE_CHECKING:
-    from torchtraceap.gate.side import Side
-
-_KINDS = ("new", "grown", "slower")
 EXAMPLES = (
     ("torchtraceap compare before.json.gz after.json.gz", "what a change did"),
     ("torchtraceap compare old.json new.json.gz --fail-on new,slower", "a gate for CI"),
@@ -37,18 +38,6 @@ EXAMPLES = (
         "of two checkouts",
     ),
 )
-
-
-def root_option(command: argparse._ActionsContainer) -> None:
-    """Add ``--root`` to a command that compares."""
-    command.add_argument(
-        "--root",
-        metavar="DIR",
-        action="append",
-        default=[],
-        help="folder that the program lies in, before or after: its files are known by "
-        "their paths below; may be repeated (default: the working one)",
-    )
 
 
 def add(commands: Commands) -> None:
@@ -79,11 +68,8 @@ def add(commands: Commands) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from torchtraceap.comparison import compare_sides
-
-    targets = {"json": options.json, "markdown": options.markdown}
-    given = [Target(name, path) for name, path in targets.items() if path is not None]
-    if not are_fine(given, [options.before, options.after]):
+    targets = targets_of(options, ["json", "markdown"])
+    if not are_fine(targets, [options.before, options.after]):
         return BAD_INPUT
     try:
         rules = rule_options(options)
@@ -97,15 +83,13 @@ def _run(options: argparse.Namespace) -> int:
             return complain(reason(path, error))
     before, after = sides
     comparison = compare_sides(before, after, options.root)
-    shown = "-" not in targets.values() and not options.quiet
+    shown = prints_summary(options, targets)
     if shown:
         say(comparison.summary())
-    texts = {
-        "json": lambda: json_text(comparison.to_dict()),
-        "markdown": comparison.to_markdown,
-    }
-    for name, target in targets.items():
-        if target is not None and not write(name, target, texts[name]()):
+    for target in targets:
+        is_json = target.option == "json"
+        text = json_text(comparison.to_dict()) if is_json else comparison.to_markdown()
+        if not write(target, text):
             return BAD_INPUT
     worse = comparison.worse(options.fail_on)
     if worse and shown:
@@ -117,8 +101,8 @@ def _run(options: argparse.Namespace) -> int:
 
 def _kinds(text: str) -> tuple[str, ...]:
     kinds = tuple(kind.strip() for kind in text.split(","))
-    if unknown := [kind for kind in kinds if kind not in _KINDS]:
+    if unknown := [kind for kind in kinds if kind not in WORSE]:
         raise argparse.ArgumentTypeError(
-            f"{unknown[0]!r} is none of {', '.join(_KINDS)}"
+            f"{unknown[0]!r} is none of {', '.join(WORSE)}"
         )
     return kinds

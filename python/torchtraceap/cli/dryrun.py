@@ -6,14 +6,13 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, get_args
 
 from torchtraceap.analysis import analyze
 from torchtraceap.base.files import write_whole
 from torchtraceap.base.safe_text import encodable
 from torchtraceap.base.units import counted
+from torchtraceap.cli.options import count, quiet_option, time
 from torchtraceap.cli.output import (
     BAD_INPUT,
     BUDGET_BROKEN,
@@ -21,106 +20,47 @@ from torchtraceap.cli.output import (
     OK,
     Commands,
     complain,
-    count,
-    quiet_option,
     say,
-    time,
-    write,
 )
 from torchtraceap.cli.stages import stage
 from torchtraceap.cli.targets import (
-    Target,
     are_fine,
     report_options,
     report_targets,
-    wanted_outputs,
+    targets_of,
+    write,
     write_report,
 )
 from torchtraceap.views.json_form import json_text
-from torchtraceap.views.outputs import OUTPUTS, Output
+from torchtraceap.views.outputs import OUTPUTS
 from torchtraceap_dryrun.record import Dial
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # They load torch, which the child alone does.
     from torchtraceap_dryrun.outcome import Outcome
-    from torchtraceap_dryrun.result import Result, Totals
     from torchtraceap_dryrun.script.ended import Ended
 
+# A run has its own JSON; and what is simulated is nothing for a detector to learn from.
+_REPORTS = tuple(o for o in OUTPUTS if o.name not in ("json", "review"))
 _MOST_LINES = 5
 
+EXAMPLES = (
+    ("torchtraceap dryrun train.py --epochs 1", "three steps of python train.py ..."),
+    ("torchtraceap dryrun --steps 10 --gpu A100 train.py", "ten, as if on an A100"),
+    ("torchtraceap dryrun --step train_step train.py", "only a function, three times"),
+    ("torchtraceap dryrun --max-syncs 0 train.py", "exit code 1 if a step waits"),
+    ("torchtraceap dryrun -q --json found.json -m pkg.train", "python -m, to a file"),
+)
 
-@dataclass(frozen=True)
-class Broken:
-    """Limits that a run does not keep, a sentence each."""
 
-    texts: tuple[str, ...] = ()
-    untold: bool = False  #: It cannot be told whether it keeps them.
-
-
-def limit_options(command: argparse.ArgumentParser) -> None:
-    """Add the options."""
-    group = command.add_argument_group("limits of a step, for exit code 1")
-    group.add_argument("--max-syncs", metavar="N", type=count, help="waits for the GPU")
-    group.add_argument("--max-launches", metavar="N", type=count, help="kernels")
-    group.add_argument(
-        "--warmup",
-        metavar="N",
-        type=count,
-        default=1,
-        help="steps that the limits do not hold for, the first ones, with what comes "
-        "before them (default: 1)",
+def add(commands: Commands) -> None:
+    """Add the command."""
+    command = commands.add_parser(
+        "dryrun",
+        help="run a script as if on a GPU, without one; say where it waits for it",
+        description="Run a PyTorch script on a machine without a GPU as if there were "
+        "one: say which lines wait for it, and what a step launches. Options stand "
+        "before SCRIPT; all that follows it is the script's own.",
     )
-
-
-def broken_limits(run: Result, options: argparse.Namespace) -> Broken:
-    """Return which limits the run does not keep."""
-    limits = (options.max_syncs, options.max_launches)
-    if limits == (None, None):
-        return Broken()
-    steps = run.steps or (run.usual_step,)
-    judged = dict(list(enumerate(steps))[options.warmup :])
-    if not judged:
-        return Broken(
-            (
-                f"the limits hold after {options.warmup} steps, and there were no more "
-                f"than {len(steps)}. Take more --steps, or less --warmup",
-            ),
-            untold=True,
-        )
-    texts = []
-    for option, limit, one, name in (
-        ("--max-syncs", options.max_syncs, "wait", "waits"),
-        ("--max-launches", options.max_launches, "launch", "launches"),
-    ):
-        worst = max(judged, key=lambda step: _count_of(judged[step], name))
-        most = _count_of(judged[worst], name)
-        if limit is not None and most > limit:
-            lines = _lines(run, worst, name) if run.steps else ""
-            texts.append(
-                f"step {worst} has {counted(most, one, name)}, and {option} {limit} "
-                f"was given{lines}"
-            )
-    return Broken(tuple(texts))
-
-
-def _count_of(totals: Totals, name: str) -> int:
-    return int(getattr(totals, name))
-
-
-def _lines(run: Result, step: int, name: str) -> str:
-    """Name the lines that most of it is at."""
-    found = {
-        line: many
-        for line, totals in run.by_line(step).items()
-        if (many := _count_of(totals, name))
-    }
-    lines = sorted(found, key=lambda line: -found[line])
-    shown = [f"{line or 'elsewhere'} ({found[line]})" for line in lines[:_MOST_LINES]]
-    more = f" and {len(lines) - _MOST_LINES} more" if len(lines) > _MOST_LINES else ""
-    return ": " + ", ".join(shown) + more
-
-
-def dryrun_options(command: argparse.ArgumentParser, outputs: Iterable[Output]) -> None:
-    """Add all of them; ``outputs`` are forms of a report."""
     command.add_argument("script", metavar="SCRIPT", help="as of python SCRIPT")
     command.add_argument(
         "arguments", metavar="ARGS", nargs=argparse.REMAINDER, help="of the script"
@@ -193,7 +133,17 @@ def dryrun_options(command: argparse.ArgumentParser, outputs: Iterable[Output]) 
         help="let the program's torch.save and safetensors write values of the device "
         "to files: they are guesses, so that is left out otherwise",
     )
-    limit_options(command)
+    group = command.add_argument_group("limits of a step, for exit code 1")
+    group.add_argument("--max-syncs", metavar="N", type=count, help="waits for the GPU")
+    group.add_argument("--max-launches", metavar="N", type=count, help="kernels")
+    group.add_argument(
+        "--warmup",
+        metavar="N",
+        type=count,
+        default=1,
+        help="steps that the limits do not hold for, the first ones, with what comes "
+        "before them (default: 1)",
+    )
     group = command.add_argument_group("what to write (-: to standard output)")
     group.add_argument("--json", metavar="F", help="write what was found")
     group.add_argument(
@@ -201,137 +151,23 @@ def dryrun_options(command: argparse.ArgumentParser, outputs: Iterable[Output]) 
         metavar="F",
         help="write a simulated timeline, a trace that Perfetto opens",
     )
-    report_options(group, outputs)
+    report_options(group, _REPORTS)
     quiet_option(command)
-
-
-# --json is the result of the run itself; a report is made of its timeline.
-# Its own JSON; and what is simulated is nothing for a detector to learn from.
-REPORTS = tuple(o for o in OUTPUTS if o.name not in ("json", "review"))
-
-
-def tell(
-    run: Outcome, ended: Ended, options: argparse.Namespace, to_stdout: bool
-) -> int:
-    """Say what was found, write it, and hold it against limits; return the exit code.
-
-    Args:
-        run: The run, which is over.
-        ended: How its program ended.
-        options: Of the command.
-        to_stdout: Whether standard output is one of the files to write.
-    """
-    try:
-        return _tell_all(run, ended, options, to_stdout)
-    except KeyboardInterrupt:
-        complain("interrupted, before all that was asked for was told and written")
-        return INTERRUPTED
-
-
-def _tell_all(
-    run: Outcome, ended: Ended, options: argparse.Namespace, to_stdout: bool
-) -> int:
-    if ended.steps_by:
-        run.record.notes.append(f"a step ends with {ended.steps_by}")
-    if run.record.entries:
-        if not (options.quiet or to_stdout):
-            say(run.summary())
-        if not _write(run, options):
-            return BAD_INPUT
-    if ended.failure and sys.stderr is not None:
-        print(encodable(ended.failure, sys.stderr.encoding), file=sys.stderr)
-    if ended.remark:
-        complain(ended.remark)
-    if ended.interrupted:
-        found = "what is told here, or written, was found until then"
-        nothing = "nothing had been put on the GPU, so nothing is told or written"
-        complain(f"interrupted: {found if run.record.entries else nothing}")
-        return INTERRUPTED
-    if not ended.well:
-        hint = _misplaced(options)
-        return complain((ended.message or "the program failed, see above") + hint)
-    if not run.record.entries:
-        return complain(
-            f"nothing that {options.script} did would have run on a GPU. Does it move "
-            'its model and data to "cuda"?'
-        )
-    broken = broken_limits(run, options)
-    for text in broken.texts:
-        complain(text)
-    if broken.untold:
-        return BAD_INPUT
-    return BUDGET_BROKEN if broken.texts else OK
-
-
-def _write(run: Outcome, options: argparse.Namespace) -> bool:
-    """Write all files that were asked for; complain and return False if one fails."""
-    target = options.json
-    if target is not None and not write("json", target, json_text(run.to_dict())):
-        return False
-    wanted, path = wanted_outputs(options, REPORTS), options.trace_out
-    if not wanted and path is None:
-        return True
-    with stage("simulating a timeline", options.quiet):
-        trace = run.trace(host_us=options.host_us)
-    if path is not None:
-        with stage(f"writing {path}", options.quiet):
-            try:
-                write_whole(path, trace)
-            except ValueError as error:
-                complain(f"--trace-out {path}: {error}")
-                return False
-    if not wanted:
-        return True
-    with stage("analyzing it", options.quiet):
-        report = analyze(trace)
-    return all(write_report(form, [report], path) for form, path in wanted.items())
-
-
-def _misplaced(options: argparse.Namespace) -> str:
-    """Say that the script was given an option of this program, if it was."""
-    own = {f"--{name.replace('_', '-')}" for name in vars(options)}
-    for word in options.arguments:
-        if word.split("=")[0] in own:
-            return f". {word} was given to it: torchtraceap's options stand before it"
-    return ""
-
-
-EXAMPLES = (
-    ("torchtraceap dryrun train.py --epochs 1", "three steps of python train.py ..."),
-    ("torchtraceap dryrun --steps 10 --gpu A100 train.py", "ten, as if on an A100"),
-    ("torchtraceap dryrun --step train_step train.py", "only a function, three times"),
-    ("torchtraceap dryrun --max-syncs 0 train.py", "exit code 1 if a step waits"),
-    ("torchtraceap dryrun -q --json found.json -m pkg.train", "python -m, to a file"),
-)
-
-
-def add(commands: Commands) -> None:
-    """Add the command."""
-    command = commands.add_parser(
-        "dryrun",
-        help="run a script as if on a GPU, without one; say where it waits for it",
-        description="Run a PyTorch script on a machine without a GPU as if there were "
-        "one: say which lines wait for it, and what a step launches. Options stand "
-        "before SCRIPT; all that follows it is the script's own.",
-    )
-    dryrun_options(command, REPORTS)
     command.set_defaults(run=_run)
 
 
 def _run(options: argparse.Namespace) -> int:
     targets = [
-        Target(option, path, takes_stdout=option == "json")
-        for option in ("json", "trace-out")
-        if (path := getattr(options, option.replace("-", "_"))) is not None
+        *targets_of(options, ["json"]),
+        *targets_of(options, ["trace-out"], takes_stdout=False),
+        *report_targets(options, _REPORTS).values(),
     ]
-    targets += report_targets(wanted_outputs(options, REPORTS))
     if not are_fine(targets, [] if options.module else [options.script]):
         return BAD_INPUT
     if options.step is not None and (options.module or not options.steps):
         return complain("--step FUNCTION takes a file and --steps of 1 or more.")
     if not options.module and not os.path.exists(options.script):
         return complain(f"there is no {options.script} to run. Check the path.")
-    to_stdout = "-" in [target.path for target in targets]
     if not hasattr(os, "fork"):
         return complain(
             "a program cannot be run dry on this system, which has no os.fork. Use "
@@ -358,5 +194,123 @@ def _run(options: argparse.Namespace) -> int:
         },
     )
     # What is written to standard output must be all that is there.
+    to_stdout = "-" in [target.path for target in targets]
     record, ended = run_dry(program, options.max_seconds, to_stderr=to_stdout)
-    return tell(Outcome(record, the_gpu), ended, options, to_stdout)
+    try:
+        return _tell(Outcome(record, the_gpu), ended, options, to_stdout)
+    except KeyboardInterrupt:
+        complain("interrupted, before all that was asked for was told and written")
+        return INTERRUPTED
+
+
+def _tell(
+    run: Outcome, ended: Ended, options: argparse.Namespace, to_stdout: bool
+) -> int:
+    """Say what was found, write it, and hold it against limits; return the exit code.
+
+    Args:
+        run: The run, which is over.
+        ended: How its program ended.
+        options: Of the command.
+        to_stdout: Whether standard output is one of the files to write.
+    """
+    if ended.steps_by:
+        run.record.notes.append(f"a step ends with {ended.steps_by}")
+    if run.record.entries:
+        if not (options.quiet or to_stdout):
+            say(run.summary())
+        if not _write(run, options):
+            return BAD_INPUT
+    if ended.failure and sys.stderr is not None:
+        print(encodable(ended.failure, sys.stderr.encoding), file=sys.stderr)
+    if ended.remark:
+        complain(ended.remark)
+    if ended.interrupted:
+        found = "what is told here, or written, was found until then"
+        nothing = "nothing had been put on the GPU, so nothing is told or written"
+        complain(f"interrupted: {found if run.record.entries else nothing}")
+        return INTERRUPTED
+    if not ended.well:
+        hint = _misplaced(options)
+        return complain((ended.message or "the program failed, see above") + hint)
+    if not run.record.entries:
+        return complain(
+            f"nothing that {options.script} did would have run on a GPU. Does it move "
+            'its model and data to "cuda"?'
+        )
+    return _judge(run, options)
+
+
+def _write(run: Outcome, options: argparse.Namespace) -> bool:
+    """Write all files that were asked for; complain and return False if one fails."""
+    for target in targets_of(options, ["json"]):
+        if not write(target, json_text(run.to_dict())):
+            return False
+    wanted, path = report_targets(options, _REPORTS), options.trace_out
+    if not wanted and path is None:
+        return True
+    with stage("simulating a timeline", options.quiet):
+        trace = run.trace(host_us=options.host_us)
+    if path is not None:
+        with stage(f"writing {path}", options.quiet):
+            try:
+                write_whole(path, trace)
+            except ValueError as error:
+                complain(f"--trace-out {path}: {error}")
+                return False
+    if not wanted:
+        return True
+    with stage("analyzing it", options.quiet):
+        report = analyze(trace)
+    return all(write_report(form, [report], to) for form, to in wanted.items())
+
+
+def _misplaced(options: argparse.Namespace) -> str:
+    """Say that the script was given an option of this program, if it was."""
+    own = {f"--{name.replace('_', '-')}" for name in vars(options)}
+    for word in options.arguments:
+        if word.split("=")[0] in own:
+            return f". {word} was given to it: torchtraceap's options stand before it"
+    return ""
+
+
+def _judge(run: Outcome, options: argparse.Namespace) -> int:
+    """Say which limits the run does not keep; return the exit code."""
+    given = [
+        (option, limit, one, many)
+        for option, limit, one, many in (
+            ("--max-syncs", options.max_syncs, "wait", "waits"),
+            ("--max-launches", options.max_launches, "launch", "launches"),
+        )
+        if limit is not None
+    ]
+    steps = run.steps or (run.usual_step,)
+    judged = range(options.warmup, len(steps))
+    if given and not judged:
+        return complain(
+            f"the limits hold after {options.warmup} steps, and there were no more "
+            f"than {len(steps)}. Take more --steps, or less --warmup"
+        )
+    code = OK
+    for option, limit, one, many in given:
+        counts = [int(getattr(totals, many)) for totals in steps]
+        worst = max(judged, key=counts.__getitem__)
+        if counts[worst] > limit:
+            lines = _lines(run, worst, many) if run.steps else ""
+            complain(
+                f"step {worst} has {counted(counts[worst], one, many)}, and {option} "
+                f"{limit} was given{lines}"
+            )
+            code = BUDGET_BROKEN
+    return code
+
+
+def _lines(run: Outcome, step: int, name: str) -> str:
+    """Name the lines that most of it is at."""
+    counts = {
+        line: int(getattr(totals, name)) for line, totals in run.by_line(step).items()
+    }
+    lines = sorted(filter(counts.__getitem__, counts), key=lambda line: -counts[line])
+    shown = [f"{line or 'elsewhere'} ({counts[line]})" for line in lines[:_MOST_LINES]]
+    more = f" and {len(lines) - _MOST_LINES} more" if len(lines) > _MOST_LINES else ""
+    return ": " + ", ".join(shown) + more

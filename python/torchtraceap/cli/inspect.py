@@ -6,7 +6,7 @@ from __future__ import annotations
 import argparse
 
 from torchtraceap.analysis import load
-from torchtraceap.cli.loading import loading_parser
+from torchtraceap.cli.options import loading_parser
 from torchtraceap.cli.output import FAILURES, OK, Commands, complain, reason, say
 from torchtraceap.views.json_form import json_text
 

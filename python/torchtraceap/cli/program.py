@@ -8,12 +8,15 @@ says what, where and what to do; 130 on Ctrl-C. Bad input never ends in a traceb
 from __future__ import annotations
 
 import argparse
+import difflib
 import os
+import shlex
 import sys
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from torchtraceap import _core
+from torchtraceap.base.safe_text import printable
 from torchtraceap.cli import (
     analyze,
     check,
@@ -25,14 +28,14 @@ from torchtraceap.cli import (
     train,
     what_if,
 )
-from torchtraceap.cli.loading import loading_options
+from torchtraceap.cli.options import loading_options
 from torchtraceap.cli.output import (
+    BAD_INPUT,
     INTERRUPTED,
     OK,
     Commands,
     commands_of,
     complain,
-    parse,
 )
 
 # In the order of the help. Each has `add(commands)`, which adds the parser of the
@@ -64,7 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program with `arguments` (None: those of the process); return its exit
     code. Usage errors and ``--help`` raise SystemExit, as argparse does."""
     parser = make_parser()
-    options = parse(parser, sys.argv[1:] if arguments is None else arguments)
+    options = _parse(parser, sys.argv[1:] if arguments is None else arguments)
     try:
         if hasattr(options, "recover"):
             options.loading = loading_options(options)
@@ -119,3 +122,35 @@ def _epilog(examples: Sequence[tuple[str, str]]) -> str:
 def _sentence(commands: Commands) -> str:
     help = commands._choices_actions[-1].help or ""
     return f"{help[:1].upper()}{help[1:]}."
+
+
+def _parse(
+    parser: argparse.ArgumentParser, arguments: Sequence[str]
+) -> argparse.Namespace:
+    """Return the options. Raises SystemExit(2) for bad usage, after a message that says
+    what was probably meant."""
+    commands = commands_of(parser)
+    if not arguments:
+        parser.print_help(sys.stderr)
+        raise SystemExit(BAD_INPUT)
+    first = next((word for word in arguments if not word.startswith("-")), "")
+    if first and first not in commands:
+        if os.path.exists(first) or first.endswith((".json", ".gz")):
+            line = printable(shlex.join(["torchtraceap", "analyze", *arguments]), 300)
+            parser.error(f"no command is given. To analyze a trace: {line}")
+        hint = _close(first, commands) or f"; there are: {', '.join(commands)}"
+        parser.error(f"no command is {printable(repr(first), 80)}{hint}")
+    options, unknown = parser.parse_known_args(arguments)
+    if unknown:
+        command = commands[first]
+        known = command._option_string_actions
+        words = [word.partition("=")[0] for word in unknown if word.startswith("--")]
+        hints = "".join(_close(word, known) for word in words)
+        rest = printable(" ".join(unknown), 200)
+        command.error(f"unknown arguments: {rest}{hints}")
+    return options
+
+
+def _close(word: str, known: Iterable[str]) -> str:
+    close = difflib.get_close_matches(word, list(known), n=1)
+    return f"; did you mean {close[0]}?" if close else ""

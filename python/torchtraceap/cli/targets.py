@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""targets.py: the options that write reports, one for each form there is."""
+"""targets.py: what options name to be written: looked at before any work, written."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from torchtraceap.base.files import same_file
-from torchtraceap.cli.output import cannot_write, complain, say, unwritable
+from torchtraceap.base.files import same_file, write_text
+from torchtraceap.cli.output import complain, say
 from torchtraceap.report import Report
 from torchtraceap.views.outputs import Output, write_output
 
@@ -23,152 +23,147 @@ class Target:
     path: str
     is_folder: bool = False
     takes_stdout: bool = True  # "-" is standard output.
-    # Raises ValueError for what this form does not write to.
+    # Raises ValueError or OSError for what this form does not write to.
     check: Callable[[str], None] | None = None
 
-    @property
-    def shown(self) -> str:
-        return f"--{self.option} {self.path or repr('')}"
+    def unwritable(self, error: OSError) -> str:
+        """Return why it cannot be written, and what to name instead."""
+        instead = "a file in a folder that exists and may be written to"
+        if self.is_folder:
+            instead = "a folder that may be written to"
+        elif self.takes_stdout:
+            instead += ", or - for standard output"
+        why = error.strerror or error
+        return f"cannot write {self.path}: {why}. Give --{self.option} {instead}."
 
-    @property
-    def noun(self) -> str:
-        return "folder" if self.is_folder else "file"
+
+def targets_of(
+    options: argparse.Namespace, names: Iterable[str], takes_stdout: bool = True
+) -> list[Target]:
+    """Return the targets of those of the options that were given."""
+    given = {name: getattr(options, name.replace("-", "_")) for name in names}
+    return [
+        Target(name, path, takes_stdout=takes_stdout)
+        for name, path in given.items()
+        if path is not None
+    ]
 
 
-def are_fine(targets: Sequence[Target], inputs: Sequence[str]) -> bool:
+def prints_summary(options: argparse.Namespace, targets: Iterable[Target]) -> bool:
+    """Tell whether a command says what it found, too, on standard output."""
+    return not options.quiet and all(target.path != "-" for target in targets)
+
+
+def are_fine(targets: Sequence[Target], inputs: Iterable[str]) -> bool:
     """Tell whether all can be written as far as can be known, none of the inputs among
     them; complain if not."""
+    inputs = list(inputs)
+    taken: dict[str, Target] = {}
     for target in targets:
-        if text := _problem(target, inputs) or _shared(target, targets):
+        place = "-" if target.path == "-" else os.path.realpath(target.path)
+        text = _problem(target, inputs)
+        if not text and (other := taken.get(place)):
+            text = (
+                f"--{other.option} and --{target.option} name the same file or "
+                "folder. Give them two."
+            )
+        if text:
             complain(text)
             return False
+        if not os.path.exists(place) or os.path.isfile(place) or os.path.isdir(place):
+            taken[place] = target  # /dev/null takes any number.
     return True
 
 
-def _problem(target: Target, inputs: Sequence[str]) -> str:
-    if not target.path:
-        return (
-            f"{target.shown} names no {target.noun}. Give it one, or leave the option "
-            "out."
-        )
-    if target.path == "-":
+def _problem(target: Target, inputs: Iterable[str]) -> str:
+    option, path = f"--{target.option}", target.path
+    noun = "folder" if target.is_folder else "file"
+    if not path:
+        return f"{option} '' names no {noun}. Give it one, or leave the option out."
+    if path == "-":
         if target.takes_stdout:
             return ""
-        return (
-            f"{target.shown}: this does not go to standard output. "
-            f"Name a {target.noun}."
-        )
-    for path in inputs:
-        if same_file(path, target.path):
-            return f"{target.shown} would overwrite {path}. Give it another file."
-    if number := _refusal(target.path, target.is_folder):
-        return _unwritable(target, OSError(number, os.strerror(number)))
-    if target.check:
-        try:
-            target.check(target.path)
-        except ValueError as error:
-            return f"--{target.option}: {error}"
-        except OSError as error:
-            return _unwritable(target, error)
+        return f"{option} -: this does not go to standard output. Name a {noun}."
+    for other in inputs:
+        if same_file(other, path):
+            return f"{option} {path} would overwrite {other}. Give it another file."
+    try:
+        _refuse(path, target.is_folder)
+        if target.check:
+            target.check(path)
+    except OSError as error:
+        return target.unwritable(error)
+    except ValueError as error:
+        return f"{option}: {error}"
     return ""
 
 
-def _unwritable(target: Target, error: OSError) -> str:
-    return unwritable(
-        target.option, target.path, error, target.is_folder, target.takes_stdout
-    )
+def _refuse(path: str, is_folder: bool) -> None:
+    """Raise the OSError that writing would meet, as far as it can be foreseen."""
+    if os.path.isdir(path) and not is_folder:
+        raise OSError(errno.EISDIR, os.strerror(errno.EISDIR))
+    folder = path if is_folder else os.path.dirname(path) or "."
+    try:
+        os.stat(os.path.join(folder, "."))
+    except FileNotFoundError:
+        if is_folder:  # It is made.
+            return
+        raise
+    place = path if os.path.exists(path) else folder
+    if not os.access(place, os.W_OK):
+        raise OSError(errno.EACCES, os.strerror(errno.EACCES))
 
 
-def _refusal(path: str, is_folder: bool) -> int:
-    """Return the error that writing would meet; 0 if none can be foreseen."""
-    if os.path.isdir(path):
-        if not is_folder:
-            return errno.EISDIR
-        return 0 if os.access(path, os.W_OK | os.X_OK) else errno.EACCES
-    if os.path.exists(path):
-        if is_folder:
-            return errno.ENOTDIR
-        return 0 if os.access(path, os.W_OK) else errno.EACCES
-    parent = os.path.dirname(path) or "."
-    while is_folder and parent and not os.path.exists(parent):  # They are made.
-        parent = os.path.dirname(parent) or "."
-    if not os.path.exists(parent):
-        return errno.ENOENT
-    if not os.path.isdir(parent):
-        return errno.ENOTDIR
-    return 0 if os.access(parent, os.W_OK | os.X_OK) else errno.EACCES
-
-
-def _shared(target: Target, targets: Sequence[Target]) -> str:
-    """Say which other option writes to the same place."""
-    for other in targets[: targets.index(target)]:
-        if _are_one(target.path, other.path):
-            return (
-                f"--{other.option} and --{target.option} name the same "
-                f"{target.noun}. Give them two."
-            )
-        for inner, outer in ((target, other), (other, target)):
-            folder = os.path.dirname(os.path.realpath(inner.path))
-            if outer.is_folder and folder == os.path.realpath(outer.path):
-                return (
-                    f"{inner.shown} lies in the folder of --{outer.option}, which "
-                    "holds nothing else. Give it a file outside."
-                )
-    return ""
-
-
-def _are_one(one: str, other: str) -> bool:
-    if "-" in (one, other):
-        return one == other
-    if os.path.exists(one) and not (os.path.isfile(one) or os.path.isdir(one)):
-        return False  # As /dev/null, which takes any number.
-    return os.path.realpath(one) == os.path.realpath(other) or same_file(one, other)
+def write(target: Target, text: str) -> bool:
+    """Write a target; complain and return False if that cannot be."""
+    if target.path == "-":
+        say(text)
+        return True
+    try:
+        write_text(target.path, text)
+    except OSError as error:
+        complain(target.unwritable(error))
+        return False
+    return True
 
 
 def report_options(group: argparse._ArgumentGroup, outputs: Iterable[Output]) -> None:
-    """Add an option for each form."""
+    """Add an option for each form of a report."""
     for output in outputs:
         group.add_argument(f"--{output.name}", metavar=output.metavar, help=output.help)
 
 
-def wanted_outputs(
+def report_targets(
     options: argparse.Namespace, outputs: Iterable[Output]
-) -> dict[Output, str]:
+) -> Mapping[Output, Target]:
     """Return the forms that were asked for, and where to."""
     given = {output: getattr(options, output.name) for output in outputs}
-    return {output: path for output, path in given.items() if path is not None}
-
-
-def report_targets(wanted: Mapping[Output, str]) -> list[Target]:
-    """Return what is to be written, for `are_fine`."""
-    return [
-        Target(
+    return {
+        output: Target(
             output.name, path, not output.suffix, output.text is not None, output.check
         )
-        for output, path in wanted.items()
-    ]
+        for output, path in given.items()
+        if path is not None
+    }
 
 
 def write_report(
-    output: Output, reports: Sequence[Report], target: str, several: bool = False
+    output: Output, reports: Sequence[Report], target: Target, several: bool = False
 ) -> bool:
     """Write reports in one form; complain and return False if that cannot be."""
-    text = None
+    text = ""
     try:
-        if target == "-" and output.text is not None:
+        if target.path == "-" and output.text is not None:
             text = output.text(reports, several)
         else:
-            write_output(output, reports, target, several)
-    except OSError as error:
-        if error.errno is None:  # The core's, about the trace: it says what to do.
-            complain(f"--{output.name} {target}: {error}")
-            return False
-        takes_stdout = output.text is not None
-        cannot_write(output.name, target, error, not output.suffix, takes_stdout)
-    except (ImportError, ValueError, RuntimeError) as error:
-        complain(f"--{output.name} {target}: {error}")
-    else:
-        if text:
-            say(text)
-        return True
-    return False
+            write_output(output, reports, target.path, several)
+    except (OSError, ImportError, ValueError, RuntimeError) as error:
+        # The core's OSError, about the trace, has no number, and says what to do.
+        if isinstance(error, OSError) and error.errno is not None:
+            complain(target.unwritable(error))
+        else:
+            complain(f"--{output.name} {target.path}: {error}")
+        return False
+    if text:
+        say(text)
+    return True

@@ -4,35 +4,27 @@
 from __future__ import annotations
 
 import argparse
-import math
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING
 
-from torchtraceap.base.errors import TrainingError, WeightsError
 from torchtraceap.base.progress import somebody_watches
-from torchtraceap.base.torch_module import load_torch_module
-from torchtraceap.base.units import counted
+from torchtraceap.cli.options import number, quiet_option
 from torchtraceap.cli.output import (
     BAD_INPUT,
     FAILURES,
     OK,
     Commands,
-    between,
     complain,
-    quiet_option,
     reason,
     say,
 )
-from torchtraceap.cli.targets import Target, are_fine
-from torchtraceap.detection import CALIBRATED_FOR
+from torchtraceap.cli.targets import are_fine, targets_of
 
 if TYPE_CHECKING:
     from torchtraceap_train.loop import Progress
-    from torchtraceap_train.traces import LearningTrace
 
 EXAMPLES = (
     (
@@ -49,6 +41,7 @@ EXAMPLES = (
     ),
 )
 _MOST_STEPS, _MOST_SEED = 10**9, 2**31 - 1
+_LINES = 20  # Where nobody watches, at most so many in a training.
 
 
 def add(commands: Commands) -> None:
@@ -105,13 +98,13 @@ def add(commands: Commands) -> None:
     how.add_argument(
         "--steps",
         metavar="N",
-        type=between(1, _MOST_STEPS),
+        type=number(int, f"number from 1 to {_MOST_STEPS}", 1, _MOST_STEPS),
         help="steps of the network's training",
     )
     how.add_argument(
         "--seed",
         metavar="N",
-        type=between(0, _MOST_SEED),
+        type=number(int, f"number from 0 to {_MOST_SEED}", 0, _MOST_SEED),
         default=0,
         help="of weights and of what is drawn; default: 0",
     )
@@ -132,29 +125,40 @@ def add(commands: Commands) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
-    own = [
-        *options.good,
-        *options.bad,
-        *(path for pair in options.pair for path in pair),
-    ]
-    if not (options.sets or own or options.labels):
+    traces = [*options.good, *options.bad, *(p for pair in options.pair for p in pair)]
+    if not (options.sets or traces or options.labels):
         return complain(
             "nothing to learn from: name a SET, or traces by --good and --bad, --pair "
             "or --labels."
         )
-    from torchtraceap_train.own import read_answers
+    from torchtraceap_train.own import OwnTraces, read_answers
+    from torchtraceap_train.training import train
 
+    targets = targets_of(options, ["out", "checkpoint"], takes_stdout=False)
+    names = ["set.json", "windows.npz", "labels.npz"]
+    names += [f"tokens/{os.path.basename(target.path)}" for target in targets]
+    of_sets = [os.path.join(folder, name) for folder in options.sets for name in names]
+    begin = [] if options.begin is None else [options.begin]
     try:
         answers = read_answers(options.labels)
-        targets = [Target("out", options.out, takes_stdout=False)]
-        if options.checkpoint is not None:
-            targets.append(Target("checkpoint", options.checkpoint, takes_stdout=False))
-        inputs = [*own, *options.labels, *answers, *_files_of(options.sets, targets)]
-        if options.begin is not None:
-            inputs.append(options.begin)
+        inputs = [*traces, *options.labels, *answers, *of_sets, *begin]
         if not are_fine(targets, inputs):
             return BAD_INPUT
-        _train(options, answers)
+        pairs = [(slow, fixed) for slow, fixed in options.pair]
+        with _bar(options.quiet) as told:
+            train(
+                options.sets,
+                OwnTraces(options.good, options.bad, pairs, answers),
+                options.out,
+                begin=options.begin,
+                steps=options.steps,
+                seed=options.seed,
+                checkpoint=options.checkpoint,
+                trees=not options.no_trees,
+                device=options.device,
+                said=(lambda text: None) if options.quiet else _say,
+                told=told,
+            )
     except BrokenPipeError:
         raise  # The reader has seen enough: that is for the program to end.
     except MemoryError:
@@ -169,105 +173,10 @@ def _run(options: argparse.Namespace) -> int:
     return OK
 
 
-def _files_of(sets: Sequence[str], targets: Sequence[Target]) -> Iterator[str]:
-    """Yield the files of training sets that a target may name."""
-    for folder in sets:
-        for name in ("set.json", "windows.npz", "labels.npz"):
-            yield os.path.join(folder, name)
-        for target in targets:
-            yield os.path.join(folder, "tokens", os.path.basename(target.path))
-
-
-def _train(options: argparse.Namespace, answers: dict[str, Any]) -> None:
-    from torchtraceap.base.files import replacing
-    from torchtraceap_train.own import OwnTraces
-    from torchtraceap_train.recipe import begin_with, card_of, plan_for
-    from torchtraceap_train.stacked import train_model
-    from torchtraceap_train.traces import read_set
-
-    begin = begin_with(options.begin, own=not options.sets)
-    _check(options.device, begin)
-    traces: list[LearningTrace] = []
-    for folder in options.sets:
-        traces += read_set(Path(folder))
-    pairs = [(slow, fixed) for slow, fixed in options.pair]
-    traces += OwnTraces(options.good, options.bad, pairs, answers).read()
-    plan = plan_for(traces, options.steps, begin, trees=not options.no_trees)
-    windows = sum(map(len, traces))
-    if not options.quiet:
-        _say(f"learning from {counted(len(traces), 'trace')}, {windows:,} windows")
-    with _bar(options.quiet) as told:
-        model = train_model(
-            traces,
-            plan,
-            seed=options.seed,
-            begin=begin,
-            checkpoint=None if options.checkpoint is None else Path(options.checkpoint),
-            device=options.device,
-            card=card_of(traces, plan, options.seed, begin),
-            told=told,
-        )
-    try:
-        with replacing(options.out) as new:
-            model.save(new)
-    except (OSError, WeightsError) as error:
-        why = getattr(error, "strerror", None) or "there may be no room"
-        raise TrainingError(
-            f"cannot write {options.out}: {why}. Give --out a file in a folder that "
-            "exists, may be written to and has room."
-        ) from error
-    if not options.quiet:
-        size = os.path.getsize(options.out) / 1e6
-        _say(f"{options.out}: {size:.1f} MB. torchtraceap analyze --detector uses it.")
-        if text := _what_is_not_flagged(model):
-            _say(text)
-        if CALIBRATED_FOR in model.card:
-            _say(
-                "Its thresholds are those of the weights that it was begun with: how "
-                "many fine windows it flags has not been measured."
-            )
-
-
-def _check(device: str, begin: Path | None) -> None:
-    """Say what is wrong with a device or with weights before traces are read."""
-    module = load_torch_module()
-    try:
-        module.Network(module.Config(width=8, layers=0, trace_layers=0), device=device)
-    except (ValueError, RuntimeError) as error:
-        why = str(error).partition("\n")[0]
-        raise TrainingError(
-            f"--device {device}: {why}. Name another, or cpu."
-        ) from error
-    if begin is not None:
-        module.Network.load(os.fspath(begin))
-
-
-def _what_is_not_flagged(model: Any) -> str:
-    """Return a sentence if thresholds are missing, which take windows to calibrate."""
-    from torchtraceap.detection.detection import FALSE_ALARMS, SIDES
-
-    sides = [
-        name.upper()
-        for side, name in enumerate(SIDES)
-        if math.isinf(model.threshold(side, FALSE_ALARMS))
-    ]
-    if not sides:
-        return ""
-    return (
-        f"It gives probabilities, but flags nothing of the {' and the '.join(sides)}: "
-        f"that no more than {FALSE_ALARMS:.0%} of fine windows are flagged takes more "
-        "labeled traces."
-    )
-
-
 def _say(text: str) -> None:
     say(text)
     if sys.stdout is not None:
         sys.stdout.flush()  # It takes hours, and somebody may read what is piped.
-
-
-#: Where nobody watches, at most so many lines in a training.
-_LINES = 20
 
 
 @contextmanager
@@ -290,13 +199,18 @@ def _bar(quiet: bool) -> Iterator[Callable[[Progress], None]]:
         return
     from tqdm import tqdm
 
-    with tqdm(desc="training", unit="step") as bar:
+    with ExitStack() as stack:
+        bar: tqdm | None = None
 
         def show(progress: Progress) -> None:
-            if bar.total is None:  # What a run before this one did took it no time.
-                bar.total, bar.n, bar.initial = (progress.steps, *[progress.step] * 2)
+            nonlocal bar
+            if bar is None:  # What a run before this one did took it no time.
+                begun = {"total": progress.steps, "initial": progress.step}
+                bar = stack.enter_context(tqdm(desc="training", unit="step", **begun))
             bar.set_postfix_str(_told(progress), refresh=False)
             bar.update(progress.step - bar.n)
+            if progress.step == progress.steps:
+                bar.close()
 
         yield show
 

@@ -11,21 +11,25 @@ from torchtraceap import edits
 from torchtraceap.analysis import analyze, load
 from torchtraceap.analysis_plan import of_torch
 from torchtraceap.base.errors import ConfigError
-from torchtraceap.cli.loading import loading_parser, rule_options, rules_parser
+from torchtraceap.cli.options import (
+    loading_parser,
+    quiet_option,
+    rule_options,
+    rules_parser,
+)
 from torchtraceap.cli.output import (
     BAD_INPUT,
     FAILURES,
     OK,
     Commands,
     complain,
-    quiet_option,
     reason,
     say,
-    write,
 )
 from torchtraceap.cli.stages import stage
-from torchtraceap.cli.targets import Target, are_fine
+from torchtraceap.cli.targets import are_fine, prints_summary, targets_of, write
 from torchtraceap.edits import Edit
+from torchtraceap.replaying import replay_with
 from torchtraceap.views.json_form import json_text
 
 # Option, metavar, what makes the edit, help.
@@ -104,14 +108,9 @@ def add(commands: Commands) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from torchtraceap.replaying import replay_with
-
-    targets = [
-        Target(option, path, takes_stdout=option == "json")
-        for option in ("json", "trace-out")
-        if (path := getattr(options, option.replace("-", "_"))) is not None
-    ]
-    if not are_fine(targets, [options.trace]):
+    results = targets_of(options, ["json"])
+    timelines = targets_of(options, ["trace-out"], takes_stdout=False)
+    if not are_fine([*results, *timelines], [options.trace]):
         return BAD_INPUT
     name = os.path.basename(options.trace)
     try:
@@ -121,19 +120,17 @@ def _run(options: argparse.Namespace) -> int:
             report = of_torch(analyze(trace, **rules))
         with stage(f"replaying {name}", options.quiet):
             result = replay_with(report, tuple(options.edits))
-        if options.trace_out:
-            with stage(f"writing {options.trace_out}", options.quiet):
-                result.to_trace(options.trace_out)
+        for target in timelines:
+            with stage(f"writing {target.path}", options.quiet):
+                result.to_trace(target.path)
     except ConfigError as error:
         return complain(str(error))
     except FAILURES as error:
         return complain(reason(options.trace, error))
-    if options.json != "-" and not options.quiet:
+    if prints_summary(options, results):
         say(result.summary())
-    target = options.json
-    if target is not None and not write("json", target, json_text(result.to_dict())):
-        return BAD_INPUT
-    return OK
+    written = [write(target, json_text(result.to_dict())) for target in results]
+    return OK if all(written) else BAD_INPUT
 
 
 def _scaled(text: str) -> Edit:

@@ -17,7 +17,7 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from torchtraceap import _core
 from torchtraceap.base.arguments import instead_of, of_type, wrong_number
@@ -32,9 +32,11 @@ from torchtraceap.gate.budget_data import (
     PatternLimits,
     Violation,
 )
+from torchtraceap.report_data import ReportData
 
-if TYPE_CHECKING:
-    from torchtraceap.report_data import ReportData
+_SHARES = ("min_busy", "max_wasted_share", "max_share")
+_CHOICES = {"min_quality": VERDICTS, "unknown": ("fail", "pass")}
+_OF_PATTERN = tuple(f.name for f in fields(PatternLimits))
 
 
 class Budget(BudgetData):
@@ -76,8 +78,14 @@ def read_budget(
             says what and where.
         TypeError: ``budget`` is neither.
     """
-
-    made, origin = read_form(budget, rules)
+    if isinstance(budget, Mapping):
+        section, origin = budget, "budget"
+    elif isinstance(budget, str | os.PathLike):
+        path = Path(os.fsdecode(budget))
+        section, origin = _section(path), str(path)
+    else:
+        raise TypeError(f"budget must be a path or a dict, but is {of_type(budget)}")
+    made = _budget(checked_table(section, origin), origin, rules)
     if needs_limit and not any(made.lines()):
         raise ConfigError(
             f"{origin} limits nothing, so that every trace would keep it; set a limit, "
@@ -87,75 +95,57 @@ def read_budget(
     return made
 
 
-_SHARES = ("min_busy", "max_wasted_share", "max_share")
-_CHOICES = {"min_quality": VERDICTS, "unknown": ("fail", "pass")}
-
-
-def read_form(
-    budget: str | os.PathLike[str] | Mapping[str, Any], rules: Iterable[str]
-) -> tuple[Budget, str]:
-    """Return a budget, and what messages call it.
-
-    Raises ConfigError and TypeError as ``read_budget`` does.
-    """
-    if isinstance(budget, Mapping):
-        return _budget(budget, "budget", rules), "budget"
-    if not isinstance(budget, str | os.PathLike):
-        raise TypeError(f"budget must be a path or a dict, but is {of_type(budget)}")
-    path = Path(os.fsdecode(budget))
+def _section(path: Path) -> Any:
     section = read_section(path)
     if path.name == "pyproject.toml" and "budget" not in checked_table(section, ""):
         raise ConfigError(f"{path} has no section [tool.torchtraceap.budget]")
     if isinstance(section, Mapping) and "budget" in section:
-        section = section["budget"]
-    return _budget(section, str(path), rules), str(path)
+        return section["budget"]
+    return section
 
 
-def _budget(section: object, origin: str, rules: Iterable[str]) -> Budget:
-    found = dict(checked_table(section, origin))
-    table = checked_table(found.pop("patterns", {}), f"{origin}: patterns")
+def _budget(table: Mapping[str, Any], origin: str, rules: Iterable[str]) -> Budget:
+    known = (*LIMITS, *_CHOICES, "patterns")
     values = {
-        key: _value(f"{origin}: {key}", key, value, (*LIMITS, *_CHOICES, "patterns"))
-        for key, value in found.items()
+        key: _value(f"{origin}: {key}", key, value, known)
+        for key, value in table.items()
+        if key != "patterns"
     }
     names = [p.name for p in _core.patterns() if p.user_finding] + list(rules)
-    patterns = {}
-    for name, limits in table.items():
+    patterns: dict[str, PatternLimits] = {}
+    of_patterns = checked_table(table.get("patterns", {}), f"{origin}: patterns")
+    for name, limits in of_patterns.items():
         where = f"{origin}: patterns.{name}"
         if name != EVERY and name not in names:
             raise ConfigError(
                 f"{where}: no finding has this pattern; {instead_of(name, names)}"
             )
-        patterns[name] = _pattern_limits(checked_table(limits, where), where)
-    made = Budget(**values, patterns=patterns)
-    for name, limits in patterns.items():
-        every = patterns.get(EVERY, limits)
-        if limits.over_us is not None and not any(
-            getattr(one, key) is not None
-            for one in (limits, every)
-            for key in PATTERN_LIMITS
-        ):
+        patterns[name] = PatternLimits(
+            **{
+                key: _value(f"{where}.{key}", key, value, _OF_PATTERN)
+                for key, value in checked_table(limits, where).items()
+            }
+        )
+    for name, own in patterns.items():
+        both = own, patterns.get(EVERY, own)
+        limited = [getattr(one, key) for one in both for key in PATTERN_LIMITS]
+        if own.over_us is not None and not any(x is not None for x in limited):
             raise ConfigError(
                 f"{origin}: patterns.{name}.over_us alone limits nothing; "
                 "add max_count = 0, or another limit"
             )
-    return made
-
-
-def _pattern_limits(table: Mapping[str, Any], where: str) -> PatternLimits:
-    known = tuple(f.name for f in fields(PatternLimits))
-    values: dict[str, Any] = {
-        key: _allowed(f"{where}.{key}", value)
-        if key == "allow"
-        else _value(f"{where}.{key}", key, value, known)
-        for key, value in table.items()
-    }
-    return PatternLimits(**values)
+    return Budget(**values, patterns=patterns)
 
 
 def _value(where: str, key: str, value: object, known: tuple[str, ...]) -> Any:
     if key not in known:
         raise ConfigError(f"{where}: unknown key; {instead_of(key, known)}")
+    if key == "allow":
+        if not isinstance(value, list | tuple) or not all(
+            isinstance(one, str) and one for one in value
+        ):
+            raise ConfigError(f"{where} must be a list of names, but is {value!r}")
+        return tuple(value)
     if choices := _CHOICES.get(key):
         if value not in choices:
             said = repr(value) if isinstance(value, str) else of_type(value)
@@ -164,11 +154,3 @@ def _value(where: str, key: str, value: object, known: tuple[str, ...]) -> Any:
     elif wrong := wrong_number(value, 1.0 if key in _SHARES else None):
         raise ConfigError(f"{where} {wrong}")
     return value
-
-
-def _allowed(where: str, value: object) -> tuple[str, ...]:
-    if not isinstance(value, list | tuple) or not all(
-        isinstance(one, str) and one for one in value
-    ):
-        raise ConfigError(f"{where} must be a list of names, but is {value!r}")
-    return tuple(value)

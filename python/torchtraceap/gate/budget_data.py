@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 
 from torchtraceap.base.location import Location
@@ -23,21 +23,6 @@ class PatternLimits:
     max_share: float | None = None  #: Of ``TraceFacts.device_time_us``, 0 to 1.
     over_us: float | None = None  #: What cost less does not count, each on its own.
     allow: tuple[str, ...] = ()  #: Places and operators that do not count.
-
-
-@dataclass(frozen=True)
-class Violation:
-    """A limit that a trace breaks, or of which it cannot be told whether it does."""
-
-    limit: str  #: As in the budget: ``min_busy``, ``patterns.sync_stall.max_count``.
-    allowed: float | str  #: A text for ``min_quality``.
-    found: float | str | None  #: None: no figure can be given.
-    message: str  #: One line with the place and the figures, safe to print.
-    finding: Finding | None = None  #: The costliest that counts.
-    location: Location | None = None  #: Of that finding.
-    known: bool = True  #: False: it cannot be told.
-    findings: tuple[Finding, ...] = ()  #: All that count, costliest first.
-    why: str = ""  #: It cannot be told; many limits may share one reason.
 
 
 @dataclass(frozen=True)
@@ -66,7 +51,6 @@ class BudgetData:
 
 
 #: The limits of a budget and of a pattern, in the order of their fields.
-_NO_LIMITS = ("unknown", "patterns")
 LIMITS = tuple(
     f.name for f in fields(BudgetData) if f.name not in ("unknown", "patterns")
 )
@@ -93,10 +77,50 @@ BY_TIMES = (
 UNLISTED = "the trace is simulated by a dry run, and does not list its waits"
 
 
+@dataclass(frozen=True)
+class Violation:
+    """A limit that a trace breaks, or of which it cannot be told whether it does."""
+
+    limit: str  #: As in the budget: ``min_busy``, ``patterns.sync_stall.max_count``.
+    allowed: float | str  #: A text for ``min_quality``.
+    found: float | str | None  #: None: no figure can be given.
+    message: str  #: One line with the place and the figures, safe to print.
+    known: bool = True  #: False: it cannot be told.
+    findings: tuple[Finding, ...] = ()  #: All that count, costliest first.
+    why: str = ""  #: It cannot be told; many limits may share one reason.
+
+    @property
+    def finding(self) -> Finding | None:
+        """The costliest that counts."""
+        return self.findings[0] if self.findings else None
+
+    @property
+    def location(self) -> Location | None:
+        """Where that is."""
+        return self.finding.location if self.finding else None
+
+
+def limit_text(limit: str, allowed: float | str) -> str:
+    """Return a limit as a budget has it: ``min_busy = 0.6``."""
+    value = repr(allowed) if isinstance(allowed, str) else f"{allowed:g}"
+    return f"{limit} = {value}"
+
+
+def broken(
+    limit: str,
+    allowed: float,
+    found: float,
+    text: str,
+    findings: Sequence[Finding] = (),
+) -> Violation:
+    """Return what breaks a limit; ``text`` says how."""
+    message = f"{text}, {limit_text(limit, allowed)}"
+    return Violation(limit, allowed, found, message, findings=tuple(findings))
+
+
 def untold(
     limit: str, allowed: float | str, why: str, found: float | None = None
 ) -> Violation:
     """Return what stands for a limit of which nothing can be said."""
-    value = repr(allowed) if isinstance(allowed, str) else f"{allowed:g}"
-    message = f"{limit} = {value} cannot be told: {why}"
+    message = f"{limit_text(limit, allowed)} cannot be told: {why}"
     return Violation(limit, allowed, found, message, known=False, why=why)

@@ -5,47 +5,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
+from torchtraceap import _core
+from torchtraceap.base.location import line_or_name
 from torchtraceap.base.safe_text import printable
 from torchtraceap.base.text_table import wrapped
-from torchtraceap.base.units import share_text, time_text
-from torchtraceap.gate.budget_data import Violation
-from torchtraceap.gate.changes import comparison_form
-from torchtraceap.gate.compare_text import WORSE as REGRESSIONS
-from torchtraceap.gate.compare_text import comparison_markdown, find_worse
+from torchtraceap.base.units import counted, share_text, time_text
+from torchtraceap.data.findings import Finding
+from torchtraceap.gate.budget_data import BudgetData, Violation, limit_text
+from torchtraceap.gate.changes import ComparisonData, comparison_form
+from torchtraceap.gate.compare_text import WORSE, comparison_markdown, find_worse
 from torchtraceap.gate.judge import judge
-from torchtraceap.gate.occurrences import place_of
+from torchtraceap.report_data import ReportData
 from torchtraceap.views.heading import simulated_text
-from torchtraceap.views.json_form import location_form
+from torchtraceap.views.json_form import json_text, location_form
 from torchtraceap.views.markdown import HEAD, code, findings_rows, joined, plain, table
 from torchtraceap.views.sarif import sarif_log, sarif_run
-
-if TYPE_CHECKING:
-    from torchtraceap.data.findings import Finding
-    from torchtraceap.gate.budget_data import BudgetData, Violation
-    from torchtraceap.gate.changes import ComparisonData
-    from torchtraceap.report_data import ReportData
-
-__all__ = ["REGRESSIONS", "regressions"]
-
-
-def regressions(comparison: ComparisonData, report: ReportData) -> Iterator[Violation]:
-    """Yield what got worse in a report, which is the comparison's `after`."""
-    findings = {finding.id: finding for finding in report.rule_findings}
-    for worse in find_worse(comparison, REGRESSIONS):
-        seen = worse.finding and worse.finding.after
-        finding = findings.get(seen.id) if seen else None
-        yield Violation(
-            f"baseline.{worse.kind}",
-            "none",
-            worse.found,
-            worse.message,
-            finding,
-            finding.location if finding else None,
-            worse.known,
-            (finding,) if finding else (),
-        )
 
 
 @dataclass(frozen=True)
@@ -56,13 +32,6 @@ class Line:
     allowed: float | str
     violations: tuple[Violation, ...]
     passes: bool  # Also where `violations` are unknown, and the budget lets them pass.
-
-    @property
-    def title(self) -> str:
-        """The limit as a budget has it: ``min_busy = 0.6``."""
-        allowed = self.allowed
-        value = repr(allowed) if isinstance(allowed, str) else f"{allowed:g}"
-        return f"{self.limit} = {value}"
 
 
 @dataclass(frozen=True)
@@ -100,31 +69,33 @@ class Checked:
 def check_report(
     report: ReportData, budget: BudgetData, comparison: ComparisonData | None = None
 ) -> Checked:
-    """Hold a report against a budget, and a comparison with a baseline against none
-    of its findings being new or grown and its steps no slower."""
-    found = tuple(judge(budget, report))
-    lines = [
-        _line(limit, allowed, found, budget.unknown == "pass")
-        for limit, allowed in budget.lines()
-    ]
+    """Hold a report against a budget, and a comparison with a baseline, of which it is
+    `after`, against none of its findings being new or grown and its steps no slower."""
+    limits, found = list(budget.lines()), list(judge(budget, report))
     if comparison is not None:
-        worse = tuple(regressions(comparison, report))
-        lines += [
-            _line(f"baseline.{kind}", "none", worse, budget.unknown == "pass")
-            for kind in REGRESSIONS
-        ]
+        limits += [(f"baseline.{kind}", "none") for kind in WORSE]
+        found += _regressions(comparison, report)
+    unknown_passes = budget.unknown == "pass"
+    lines = []
+    for limit, allowed in limits:
+        own = tuple(v for v in found if v.limit == limit)
+        passes = all(unknown_passes and not v.known for v in own)
+        lines.append(Line(limit, allowed, own, passes))
     return Checked(report, tuple(lines), comparison)
 
 
-def _line(
-    limit: str,
-    allowed: float | str,
-    violations: Sequence[Violation],
-    unknown_passes: bool,
-) -> Line:
-    own = tuple(v for v in violations if v.limit == limit)
-    passes = all(unknown_passes and not v.known for v in own)
-    return Line(limit, allowed, own, passes)
+def _regressions(comparison: ComparisonData, report: ReportData) -> Iterator[Violation]:
+    findings = {finding.id: finding for finding in report.rule_findings}
+    for worse in find_worse(comparison, WORSE):
+        seen = worse.finding and worse.finding.after
+        yield Violation(
+            f"baseline.{worse.kind}",
+            "none",
+            worse.found,
+            worse.message,
+            worse.known,
+            (findings[seen.id],) if seen and seen.id in findings else (),
+        )
 
 
 def _violation_form(violation: Violation) -> dict[str, Any]:
@@ -135,18 +106,6 @@ def _violation_form(violation: Violation) -> dict[str, Any]:
         "location": location_form(violation.location),
         "findings": [finding.id for finding in violation.findings],
     }
-
-
-def check_sarif(checks: Sequence[Checked], root: str | None = None) -> dict[str, Any]:
-    """Return checks as a SARIF log: the findings that break a limit are its results,
-    what each broken limit says is a notification of its run."""
-    runs = []
-    for checked in checks:
-        said = [v for line in checked.broken for v in line.violations]
-        findings = {f.id: f for violation in said for f in violation.findings}
-        notes = [violation.message for violation in said]
-        runs.append(sarif_run(checked.report, findings.values(), notes, root))
-    return sarif_log(runs)
 
 
 _PLACES = 5  # Of one limit, on a terminal.
@@ -160,36 +119,33 @@ def check_text(checked: Checked) -> str:
 
 def check_markdown(checks: Sequence[Checked]) -> str:
     """Return checks as one Markdown text under 64 KiB."""
-    broken = [checked for checked in checks if checked.broken]
-    title = (
-        f"## torchtraceap: {len(broken)} of {_traces(len(checks))} over budget"
-        if broken
-        else f"## torchtraceap: {_traces(len(checks))} within budget"
-    )
+    broken = sum(bool(checked.broken) for checked in checks)
+    said = f"{broken} of {counted(len(checks), 'trace')} over budget"
+    if not broken:
+        said = f"{counted(len(checks), 'trace')} within budget"
     # Those that fail first: what does not fit is left out at the end.
     order = sorted(checks, key=lambda checked: not checked.broken)
     texts = ["\n\n".join(_one_markdown(checked)) for checked in order]
-    return title + "\n\n" + joined(texts, "traces")
+    return f"## torchtraceap: {said}\n\n" + joined(texts, "traces")
 
 
-def verdict(checked: Checked) -> str:
+def _verdict(checked: Checked) -> str:
     """Return how a check ended, in a few words."""
     whole = len(checked.lines)
     if not checked.broken:
         untold = sum(bool(line.violations) for line in checked.lines)
         but = f"; {untold} cannot be told and may pass" if untold else ""
-        return f"within budget ({whole} limit{'' if whole == 1 else 's'}{but})"
+        return f"within budget ({counted(whole, 'limit')}{but})"
     known = sum(any(v.known for v in line.violations) for line in checked.broken)
     untold = len(checked.broken) - known
     parts = [f"{known} of {whole} limits broken"] if known else []
     parts += [f"{untold} of {whole} cannot be told"] if untold else []
-    return f"{'over budget' if known else 'not known to be within budget'}: " + (
-        ", ".join(parts)
-    )
+    how = "over budget" if known else "not known to be within budget"
+    return f"{how}: {', '.join(parts)}"
 
 
 def _text(checked: Checked) -> Iterator[str]:
-    yield f"{printable(checked.report.trace.path)}: {verdict(checked)}"
+    yield f"{printable(checked.report.trace.path)}: {_verdict(checked)}"
     yield from wrapped(simulated_text(checked.report.trace.simulated), "  ")
     untold: dict[str, list[str]] = {}
     for line in checked.lines:
@@ -208,31 +164,26 @@ def _text(checked: Checked) -> Iterator[str]:
 def _places(findings: Sequence[Finding], report: ReportData) -> Iterator[str]:
     whole_us = report.trace.device_time_us
     for finding in findings[:_PLACES]:
+        place = line_or_name(finding.location, finding.operator)
         yield (
-            f"      {place_of(finding)}: {finding.kind} ×{finding.count}, "
+            f"      {place}: {finding.kind} ×{finding.count}, "
             f"{time_text(finding.wasted_us)} "
             f"({share_text(finding.wasted_us, whole_us)})"
         )
-    if rest := len(findings) - _PLACES:
-        yield from [f"      and {rest} more"] if rest > 0 else []
+    if len(findings) > _PLACES:
+        yield f"      and {len(findings) - _PLACES} more"
 
 
 def _one_markdown(checked: Checked) -> Iterator[str]:
     sign = "❌" if checked.broken else "✅"
-    yield f"### {sign} {code(checked.report.trace.path)}: {verdict(checked)}"
+    yield f"### {sign} {code(checked.report.trace.path)}: {_verdict(checked)}"
     if assumed := simulated_text(checked.report.trace.simulated):
         yield f"**{plain(assumed)}**"
     told = [line for line in checked.lines if line.violations]
     if told:
         yield table(("limit", "", "what"), _limit_rows(told), 3)
-    findings = {
-        finding.id: finding
-        for line in checked.broken
-        for violation in line.violations
-        for finding in violation.findings
-    }
-    if findings:
-        worst = sorted(findings.values(), key=lambda f: -f.wasted_us)[:_ROWS]
+    if findings := _blamed(checked):
+        worst = sorted(findings, key=lambda f: -f.wasted_us)[:_ROWS]
         rows = findings_rows(worst, checked.report.trace.device_time_us)
         yield table(HEAD, rows)
         if more := len(findings) - len(worst):
@@ -241,34 +192,27 @@ def _one_markdown(checked: Checked) -> Iterator[str]:
         yield comparison_markdown(checked.comparison)
 
 
+def _blamed(checked: Checked) -> list[Finding]:
+    """Return the findings that break a limit, each once."""
+    said = [v for line in checked.broken for v in line.violations]
+    return list({f.id: f for violation in said for f in violation.findings}.values())
+
+
 def _limit_rows(lines: Sequence[Line]) -> Iterator[tuple[str, ...]]:
     for line in lines[:_ROWS]:
         said = line.violations
         sign = "➖" if line.passes else "❌"
         more = f" (and {len(said) - 1} more)" if len(said) > 1 else ""
-        yield code(line.title), sign, code(said[0].message, 400) + more
+        yield (
+            code(limit_text(line.limit, line.allowed)),
+            sign,
+            code(said[0].message, 400) + more,
+        )
     if len(lines) > _ROWS:
         yield f"and {len(lines) - _ROWS} more", "", ""
 
 
-def _traces(count: int) -> str:
-    return f"{count} trace{'' if count == 1 else 's'}"
-
-
-@dataclass(frozen=True)
-class CheckForm:
-    """A form of the checks of several traces together."""
-
-    name: str  # Of the option, ``--name``.
-    help: str
-    # The whole file; with the folder that names of source files are relative to.
-    text: Callable[[Sequence[Checked], str | None], str]
-
-
 def _json(checks: Sequence[Checked], root: str | None) -> str:
-    from torchtraceap import _core
-    from torchtraceap.views.json_form import json_text
-
     return json_text(
         {
             "schema_version": 1,
@@ -280,20 +224,32 @@ def _json(checks: Sequence[Checked], root: str | None) -> str:
 
 
 def _sarif(checks: Sequence[Checked], root: str | None) -> str:
-    from torchtraceap.views.json_form import json_text
+    """The findings that break a limit are the results of a run, what each broken limit
+    says is a notification of it."""
+    runs = []
+    for checked in checks:
+        findings = _blamed(checked)
+        notes = [v.message for line in checked.broken for v in line.violations]
+        runs.append(sarif_run(checked.report, findings, notes, root))
+    return json_text(sarif_log(runs))
 
-    return json_text(check_sarif(checks, root))
+
+class CheckForm(NamedTuple):
+    """A form of the checks of several traces together."""
+
+    help: str
+    #: The whole file; with the folder that names of source files are relative to.
+    text: Callable[[Sequence[Checked], str | None], str]
 
 
-def _markdown(checks: Sequence[Checked], root: str | None) -> str:
-
-    return check_markdown(checks)
-
-
-FORMS = (
-    CheckForm("json", "write what became of each limit as JSON", _json),
-    CheckForm(
-        "sarif", "write what breaks a limit as SARIF 2.1.0, for code review", _sarif
+#: By the name of the option that writes it.
+FORMS = {
+    "json": CheckForm("write what became of each limit as JSON", _json),
+    "sarif": CheckForm(
+        "write what breaks a limit as SARIF 2.1.0, for code review", _sarif
     ),
-    CheckForm("markdown", "write a summary in Markdown, for a pull request", _markdown),
-)
+    "markdown": CheckForm(
+        "write a summary in Markdown, for a pull request",
+        lambda checks, root: check_markdown(checks),
+    ),
+}

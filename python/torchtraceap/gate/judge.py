@@ -1,15 +1,20 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""judge.py: holds a report against a budget."""
+"""judge.py: holds a report against a budget: what breaks a limit, what cannot be told.
+
+docs/ci.md states the rules, pattern_limits.py has those of findings.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from statistics import median
-from typing import TYPE_CHECKING
 
+from torchtraceap import _core
+from torchtraceap.base.location import line_or_name
 from torchtraceap.base.safe_text import printable
-from torchtraceap.base.units import time_text
-from torchtraceap.data.findings import WAITS
+from torchtraceap.base.units import share_text, time_text, us_from_ns
+from torchtraceap.data.facts import Balance
+from torchtraceap.data.findings import WAITS, Finding
 from torchtraceap.gate.budget_data import (
     BY_TIMES,
     EVERY,
@@ -21,112 +26,14 @@ from torchtraceap.gate.budget_data import (
     TIME_LIMITS,
     UNLISTED,
     VERDICTS,
+    BudgetData,
     Violation,
+    broken,
     untold,
 )
-from torchtraceap.gate.limits import (
-    judge_busy,
-    judge_patterns,
-    judge_pauses,
-    judge_wasted,
-)
-
-if TYPE_CHECKING:
-    from torchtraceap.gate.budget_data import BudgetData
-    from torchtraceap.report_data import ReportData
-
-
-def times_untold(
-    budget: BudgetData, report: ReportData, found: Sequence[Violation]
-) -> Iterator[Violation]:
-    """Yield what breaks limits of a simulated trace. Of times nothing can be told, kept
-    or not, for none was measured; nor of counts of what rules find by such times. Of
-    counts of waits it can: the trace lists each."""
-    for name, allowed in budget.lines():
-        own = [violation for violation in found if violation.limit == name]
-        figure = own[0].found if own else None
-        section, _, key = name.removeprefix("patterns.").rpartition(".")
-        if key in TIME_LIMITS:
-            said = None if isinstance(figure, str) else figure
-            yield untold(name, allowed, SIMULATED, said)
-        elif key != "max_count":
-            yield from own
-        elif section == EVERY:
-            of_waits = [v for v in own if v.finding and v.finding.pattern == WAITS]
-            if of_waits and _tells_waits(budget, report):
-                yield from of_waits
-            yield untold(name, allowed, BY_TIMES)
-        elif section == WAITS and _tells_waits(budget, report):
-            yield from own
-        else:
-            why = BY_TIMES if section != WAITS else UNLISTED
-            if section == WAITS and report.lists_waits:
-                why = f"{SIMULATED}, and over_us is a limit of times"
-            yield untold(name, allowed, why)
-
-
-def _tells_waits(budget: BudgetData, report: ReportData) -> bool:
-    limits = [budget.patterns.get(name) for name in (WAITS, EVERY)]
-    over_us = any(limit and limit.over_us is not None for limit in limits)
-    return report.lists_waits and not over_us
-
-
-def reasons(report: ReportData) -> str:
-    """Return why the quality of a trace is what it is."""
-    return " ".join(printable(note.detail) for note in report.quality.reasons)
-
-
-def judge_longest(report: ReportData, allowed: float) -> Iterator[Violation]:
-    """Hold the longest step against ``max_step_us``."""
-    if not report.steps:
-        yield untold("max_step_us", allowed, NO_STEPS)
-        return
-    longest = max(report.steps, key=lambda step: step.end_us - step.start_us)
-    found = longest.end_us - longest.start_us
-    if found > allowed:
-        text = (
-            f"step {longest.number} took {time_text(found)}, max_step_us = {allowed:g}"
-        )
-        yield Violation("max_step_us", allowed, found, text)
-
-
-def judge_median(report: ReportData, allowed: float) -> Iterator[Violation]:
-    """Hold the median step against ``max_median_step_us``."""
-    if not report.steps:
-        yield untold("max_median_step_us", allowed, NO_STEPS)
-        return
-    found = median(step.end_us - step.start_us for step in report.steps)
-    if found > allowed:
-        text = (
-            f"the median step (of {len(report.steps)}) took {time_text(found)}, "
-            f"max_median_step_us = {allowed:g}"
-        )
-        yield Violation("max_median_step_us", allowed, found, text)
-
-
-def judge_kernels(report: ReportData, allowed: float) -> Iterator[Violation]:
-    """Hold the step that launches most against ``max_kernels_per_step``."""
-    name = "max_kernels_per_step"
-    counts = report.kernel_counts.steps
-    if counts is None or not report.trace.working_devices:
-        yield untold(name, allowed, NO_DEVICE if report.steps else NO_STEPS)
-        return
-    # What is missing can only add to them.
-    if counts.max > allowed:
-        step = report.steps[counts.each.index(counts.max)].number
-        text = f"step {step} launched {counts.max:,} kernels, {name} = {allowed:g}"
-        yield Violation(name, allowed, counts.max, text)
-    elif report.quality.incomplete:
-        yield untold(name, allowed, INCOMPLETE, counts.max)
-
-
-_JUDGES: dict[str, Callable[[ReportData, float], Iterator[Violation]]] = {
-    "max_gap_us": judge_pauses,
-    "min_busy": judge_busy,
-    "max_step_us": judge_longest,
-    "max_median_step_us": judge_median,
-    "max_kernels_per_step": judge_kernels,
-}
+from torchtraceap.gate.pattern_limits import judge_patterns, judge_wasted
+from torchtraceap.report_data import ReportData
+from torchtraceap.views.heading import device_text
 
 
 def judge(budget: BudgetData, report: ReportData) -> Iterator[Violation]:
@@ -134,12 +41,14 @@ def judge(budget: BudgetData, report: ReportData) -> Iterator[Violation]:
     if report.quality.verdict == "unusable":
         yield from _unusable(budget, report)
     elif report.trace.simulated is not None:
-        yield from times_untold(budget, report, list(_limits(budget, report)))
+        yield from _simulated(budget, report, list(_limits(budget, report)))
     else:
         yield from _limits(budget, report)
 
 
 def _limits(budget: BudgetData, report: ReportData) -> Iterator[Violation]:
+    """Yield what is not kept, as if all times were measured."""
+    devices = [row for row in report.balance if row.device is not None]
     for name in LIMITS:
         if (allowed := getattr(budget, name)) is None:
             continue
@@ -147,13 +56,20 @@ def _limits(budget: BudgetData, report: ReportData) -> Iterator[Violation]:
             yield from _quality(report, allowed)
         elif name == "max_wasted_share":
             yield from judge_wasted(budget, report)
+        elif name == "max_kernels_per_step":
+            yield from _kernels(report, allowed)
+        elif judge_device := _OF_DEVICES.get(name):
+            if not devices:
+                yield untold(name, allowed, NO_DEVICE)
+            for row in devices:
+                yield from judge_device(report, row, allowed)
         else:
-            yield from _JUDGES[name](report, allowed)
+            yield from _step_time(report, name, allowed)
     yield from judge_patterns(budget, report)
 
 
 def _unusable(budget: BudgetData, report: ReportData) -> Iterator[Violation]:
-    why = reasons(report).partition(". ")[0]
+    why = _reasons(report).partition(". ")[0]
     for name, allowed in budget.lines():
         if name == "min_quality":
             yield from _quality(report, str(allowed))
@@ -161,8 +77,140 @@ def _unusable(budget: BudgetData, report: ReportData) -> Iterator[Violation]:
             yield untold(name, allowed, f"the trace is unusable: {why}")
 
 
+def _simulated(
+    budget: BudgetData, report: ReportData, found: Sequence[Violation]
+) -> Iterator[Violation]:
+    """Yield what is not kept of a simulated trace. Of times nothing can be told, kept
+    or not, for none was measured; nor of counts of what rules find by such times. Of
+    counts of waits it can: the trace lists each."""
+    listed = report.lists_waits
+    limits = [budget.patterns.get(name) for name in (WAITS, EVERY)]
+    tells_waits = listed and not any(
+        limit and limit.over_us is not None for limit in limits
+    )
+    for name, allowed in budget.lines():
+        own = [violation for violation in found if violation.limit == name]
+        section, _, key = name.removeprefix("patterns.").rpartition(".")
+        if key in TIME_LIMITS:
+            figure = own[0].found if own else None
+            said = None if isinstance(figure, str) else figure
+            yield untold(name, allowed, SIMULATED, said)
+        elif key != "max_count" or (section == WAITS and tells_waits):
+            yield from own
+        elif section == WAITS:
+            over = f"{SIMULATED}, and over_us is a limit of times"
+            yield untold(name, allowed, over if listed else UNLISTED)
+        else:
+            if section == EVERY and tells_waits:
+                yield from (v for v in own if v.finding and v.finding.pattern == WAITS)
+            yield untold(name, allowed, BY_TIMES)
+
+
 def _quality(report: ReportData, allowed: str) -> Iterator[Violation]:
     found = report.quality.verdict
     if VERDICTS.index(found) > VERDICTS.index(allowed):
-        message = f"the trace is {found}, min_quality = {allowed!r}: {reasons(report)}"
+        message = f"the trace is {found}, min_quality = {allowed!r}: {_reasons(report)}"
         yield Violation("min_quality", allowed, found, message)
+
+
+def _reasons(report: ReportData) -> str:
+    return " ".join(printable(note.detail) for note in report.quality.reasons)
+
+
+def _step_time(report: ReportData, name: str, allowed: float) -> Iterator[Violation]:
+    times = [step.end_us - step.start_us for step in report.steps]
+    if not times:
+        yield untold(name, allowed, NO_STEPS)
+        return
+    if name == "max_step_us":
+        found = max(times)
+        which = f"step {report.steps[times.index(found)].number}"
+    else:
+        found = median(times)
+        which = f"the median step (of {len(times)})"
+    if found > allowed:
+        yield broken(name, allowed, found, f"{which} took {time_text(found)}")
+
+
+def _kernels(report: ReportData, allowed: float) -> Iterator[Violation]:
+    name = "max_kernels_per_step"
+    counts = report.kernel_counts.steps
+    if counts is None or not report.trace.working_devices:
+        yield untold(name, allowed, NO_DEVICE if report.steps else NO_STEPS)
+    elif counts.max > allowed:  # What is missing can only add to them.
+        step = report.steps[counts.each.index(counts.max)].number
+        text = f"step {step} launched {counts.max:,} kernels"
+        yield broken(name, allowed, counts.max, text)
+    elif report.quality.incomplete:
+        yield untold(name, allowed, INCOMPLETE, counts.max)
+
+
+def _busy(report: ReportData, row: Balance, allowed: float) -> Iterator[Violation]:
+    found = row.busy_fraction
+    if found >= allowed:
+        return
+    text = (
+        f"device {device_text(row, report)} was busy for "
+        f"{share_text(row.busy_us, row.span_us)} of {time_text(row.span_us)}"
+    )
+    if report.quality.incomplete:
+        yield untold("min_busy", allowed, f"{text}; {INCOMPLETE}", found)
+    else:
+        yield broken("min_busy", allowed, found, text)
+
+
+def _pause(report: ReportData, row: Balance, allowed: float) -> Iterator[Violation]:
+    name = "max_gap_us"
+    begin_ns, end_ns = longest_pause(report, row)
+    found = us_from_ns(end_ns - begin_ns)
+    if found <= allowed:
+        return
+    start = time_text(us_from_ns(begin_ns) - report.trace.start_us)
+    text = (
+        f"device {device_text(row, report)} paused for {time_text(found)} from +{start}"
+    )
+    if report.quality.incomplete:
+        yield untold(name, allowed, f"{text}; {INCOMPLETE}", found)
+        return
+    if cause := _cause_of(report, row, begin_ns, end_ns):
+        place = line_or_name(cause.location, cause.operator)
+        text = f"{place}: {text}, mostly by {cause.kind}"
+        yield broken(name, allowed, found, text, [cause])
+        return
+    # Idle time that is accounted for, but is nobody's to mend.
+    others = [pattern.name for pattern in _core.patterns() if not pattern.user_finding]
+    own_us = sum(row.idle_us[name] for name in others)
+    if found - own_us <= allowed:
+        why = f"{text}; the profiler itself held it up for {time_text(own_us)} in all"
+        yield untold(name, allowed, why, found)
+    else:
+        yield broken(name, allowed, found, f"{text}, which no rule explains")
+
+
+_OF_DEVICES = {"max_gap_us": _pause, "min_busy": _busy}
+
+
+def longest_pause(report: ReportData, device: Balance) -> tuple[int, int]:
+    """Return begin and end, in the trace's nanoseconds, of the longest time between two
+    pieces of a device's work; they are one if it never paused.
+
+    What lies before its first and after its last work is where the recording began
+    and ended, not a pause.
+    """
+    return report.core.longest_pause(device._key)
+
+
+def _cause_of(
+    report: ReportData, device: Balance, begin_ns: int, end_ns: int
+) -> Finding | None:
+    """Return the finding to which most of a stretch is attributed; None if none is."""
+    best, most_ns = None, 0
+    for index, finding in enumerate(report.core.findings):
+        part_ns = sum(
+            max(0, min(claim.end, end_ns) - max(claim.begin, begin_ns))
+            for claim in finding.claims
+            if claim.idle and claim.device == device._key
+        )
+        if part_ns > most_ns:
+            best, most_ns = index, part_ns
+    return None if best is None else report.rule_findings[best]

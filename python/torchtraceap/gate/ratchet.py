@@ -5,19 +5,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from statistics import median
-from typing import TYPE_CHECKING
 
 from torchtraceap import _core
+from torchtraceap.base.units import us_from_ns
 from torchtraceap.data.findings import WAITS
 from torchtraceap.gate.budget_data import EVERY, TIME_LIMITS, VERDICTS
-from torchtraceap.gate.limits import longest_pause
-from torchtraceap.gate.occurrences import costs
-
-if TYPE_CHECKING:
-    from torchtraceap.report_data import ReportData
-
-_UNUSABLE = VERDICTS[-1]
+from torchtraceap.gate.judge import longest_pause
+from torchtraceap.gate.pattern_limits import costs
+from torchtraceap.report_data import ReportData
 
 
 def budget_toml(reports: Sequence[ReportData], headroom: float) -> str:
@@ -31,7 +28,7 @@ def budget_toml(reports: Sequence[ReportData], headroom: float) -> str:
         ValueError: One of the traces is unusable, or there is none.
     """
     for report in reports:
-        if report.quality.verdict == _UNUSABLE:
+        if report.quality.verdict == VERDICTS[-1]:
             raise ValueError(
                 f"no budget can be made of {report.trace.path}: it is unusable"
             )
@@ -43,87 +40,79 @@ def budget_toml(reports: Sequence[ReportData], headroom: float) -> str:
 
 
 def _lines(reports: Sequence[ReportData], headroom: float) -> Iterator[str]:
+    """Yield the lines. What could not be told of one of the reports has no limit."""
     worst = max((r.quality.verdict for r in reports), key=VERDICTS.index)
     more, less = 1 + headroom, 1 - headroom
     yield "# Written by torchtraceap check --write-budget; docs/ci.md explains it."
     yield f'min_quality = "{worst}"'
-    whole = [r for r in reports if not r.quality.incomplete]
-    devices = [(r, b) for r in reports for b in r.balance if b.device is not None]
-    # What does not hold of all could not be told of some: no limit then.
-    everywhere = all(r.trace.working_devices for r in reports)
-    if devices and everywhere and len(whole) == len(reports):
-        longest = max(longest_pause(report, row).duration_us for report, row in devices)
-        yield f"max_gap_us = {_up(longest * more)}"
-        busy = min(row.busy_fraction for _, row in devices)
-        yield f"min_busy = {_down(busy * less)}"
-    if all(r.steps for r in reports):
+    complete = not any(report.quality.incomplete for report in reports)
+    on_devices = all(report.trace.working_devices for report in reports)
+    rows = [(r, b) for r in reports for b in r.balance if b.device is not None]
+    if complete and on_devices and rows:
+        pauses_ns = [longest_pause(report, row) for report, row in rows]
+        longest_us = us_from_ns(max(end - begin for begin, end in pauses_ns))
+        yield f"max_gap_us = {_rounded(longest_us * more)}"
+        busy = min(row.busy_fraction for _, row in rows) * less
+        yield f"min_busy = {_rounded(busy, ROUND_FLOOR)}"
+    if all(report.steps for report in reports):
         times = [[s.end_us - s.start_us for s in r.steps] for r in reports]
-        yield f"max_step_us = {_up(max(map(max, times)) * more)}"
-        yield f"max_median_step_us = {_up(max(map(median, times)) * more)}"
-        counts = [r.kernel_counts.steps for r in whole]
+        yield f"max_step_us = {_rounded(max(map(max, times)) * more)}"
+        yield f"max_median_step_us = {_rounded(max(map(median, times)) * more)}"
+        counts = [report.kernel_counts.steps for report in reports]
         most = [count.max for count in counts if count is not None]
-        if everywhere and len(most) == len(reports):
+        if complete and on_devices and len(most) == len(reports):
             yield f"max_kernels_per_step = {math.ceil(max(most) * more)}"
-    if len(whole) == len(reports):
-        shares = [_share(r, sum(f.wasted_us for f in r.rule_findings)) for r in reports]
-        yield f"max_wasted_share = {_up_share(max(shares) * more)}"
-        if any(r.trace.simulated for r in reports):
+    if complete:
+        share = max(_share(report, None) for report in reports)
+        yield f"max_wasted_share = {_rounded(min(1.0, share * more))}"
+        if any(report.trace.simulated for report in reports):
             yield from _waits(reports, more)
         else:
-            yield from _patterns(reports, more, everywhere)
+            yield from _patterns(reports, more, on_devices)
 
 
 def _waits(reports: Sequence[ReportData], more: float) -> Iterator[str]:
     """Of counts, those of waits alone can be told of a simulated trace."""
     if any(r.trace.simulated and not r.lists_waits for r in reports):
         return
-    each = [sum(c.count for c in costs(r, (), None, WAITS)) for r in reports]
+    most = max(sum(cost.count for cost in costs(r, WAITS)) for r in reports)
     yield f"\n[patterns.{WAITS}]"
-    yield f"max_count = {math.ceil(max(each) * more)}"
+    yield f"max_count = {math.ceil(most * more)}"
 
 
 def _patterns(
-    reports: Sequence[ReportData], more: float, everywhere: bool
+    reports: Sequence[ReportData], more: float, on_devices: bool
 ) -> Iterator[str]:
     names = dict.fromkeys(f.pattern for r in reports for f in r.rule_findings)
-    if not everywhere:
+    if not on_devices:
         # Of what shows in device work alone, not all of these could tell.
         known = [p for p in _core.patterns() if p.user_finding]
         of_device = {p.name for p in known if not p.on_host}
         host = [p.name for p in known if p.on_host]
         names = dict.fromkeys(n for n in (*names, *host) if n not in of_device)
     for name in names:
-        counts, shares = [], []
-        for report in reports:
-            found = [f for f in report.rule_findings if f.pattern == name]
-            counts.append(sum(f.count for f in found))
-            shares.append(_share(report, sum(f.wasted_us for f in found)))
+        most = max(
+            sum(f.count for f in report.rule_findings if f.pattern == name)
+            for report in reports
+        )
+        share = max(_share(report, name) for report in reports)
         yield f"\n[patterns.{name}]"
-        yield f"max_count = {math.ceil(max(counts) * more)}"
-        yield f"max_share = {_up_share(max(shares) * more)}"
-    if everywhere:
+        yield f"max_count = {math.ceil(most * more)}"
+        yield f"max_share = {_rounded(min(1.0, share * more))}"
+    if on_devices:
         yield f'\n[patterns."{EVERY}"]  # Any other.'
         yield "max_count = 0"
 
 
-def _share(report: ReportData, us: float) -> float:
+def _share(report: ReportData, pattern: str | None) -> float:
+    """Return the share that findings of a pattern, None: of all, waste."""
     whole_us = report.trace.device_time_us
-    return us / whole_us if whole_us else 0.0
+    wasted_us = sum(
+        f.wasted_us for f in report.rule_findings if pattern in (None, f.pattern)
+    )
+    return wasted_us / whole_us if whole_us else 0.0
 
 
-def _up(value: float) -> str:
-    """Return microseconds, at most a thousandth more."""
-    step = 10.0 ** max(-3, math.floor(math.log10(value)) - 3) if value > 0 else 1.0
-    return _plain(math.ceil(value / step) * step)
-
-
-def _up_share(value: float) -> str:
-    return _plain(min(1.0, math.ceil(value * 1e4) / 1e4))
-
-
-def _down(value: float) -> str:
-    return _plain(max(0.0, math.floor(value * 1e4) / 1e4))
-
-
-def _plain(value: float) -> str:
-    return f"{value:.4f}".rstrip("0").rstrip(".")
+def _rounded(value: float, how: str = ROUND_CEILING) -> str:
+    """Return four digits of a figure, as TOML."""
+    return f"{Context(prec=4, rounding=how).create_decimal(value):f}"

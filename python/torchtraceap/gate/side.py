@@ -9,15 +9,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from torchtraceap.base.arguments import wrong_number
 from torchtraceap.base.errors import ConfigError
 from torchtraceap.base.location import Location
+from torchtraceap.report_data import ReportData
 from torchtraceap.views.json_form import SCHEMA_VERSION, report_form
-
-if TYPE_CHECKING:
-    from torchtraceap.report_data import ReportData
 
 _HEAD = 400  # Bytes of a report's JSON in which it says what it is.
 _READ = (3, SCHEMA_VERSION)  # 3 had no detector, and all that is compared here.
@@ -37,15 +35,14 @@ class Seen:
     operator: str
     count: int
     wasted_us: float
-    shown: int | None = -1  # The line of the call; None: not known; -1: `line`.
+    shown: int | None = None  # The line of the call, if it is known.
 
     @property
-    def place(self) -> str:
-        """``train.py:88``, else the function, else the operator."""
+    def location(self) -> Location | None:
+        """Where it is, if there is a place."""
         if not self.file:
-            return self.operator
-        line = self.line if self.shown == -1 else self.shown
-        return str(Location(self.file, line, self.function, True))
+            return None
+        return Location(self.file, self.shown, self.function, True)
 
     @property
     def kind(self) -> str:
@@ -116,7 +113,10 @@ def side_of(source: ReportData | Mapping[str, Any], origin: str = "the report") 
 
     Raises ConfigError if a form is not whole, or of another version.
     """
-    form = source if isinstance(source, Mapping) else _exact_form(source)
+    if isinstance(source, Mapping):
+        form = source
+    else:  # What a model says is no figure to hold another to, and is not asked for.
+        form = report_form(source, with_detector=False)
     version = form.get("schema_version")
     if version not in _READ:
         read = " or ".join(map(str, _READ))
@@ -130,12 +130,6 @@ def side_of(source: ReportData | Mapping[str, Any], origin: str = "the report") 
         raise ConfigError(f"{origin} is no report of ours: {error}") from error
     except (KeyError, TypeError, AttributeError) as error:
         raise ConfigError(f"{origin} is no whole report: {error!r} in it") from error
-
-
-def _exact_form(report: ReportData) -> Mapping[str, Any]:
-    """Return what can be compared: what a model says is no figure to hold another to,
-    and is not asked for."""
-    return report_form(report, with_detector=False)
 
 
 def _side(form: Mapping[str, Any]) -> Side:
@@ -166,9 +160,9 @@ def _side(form: Mapping[str, Any]) -> Side:
         findings=tuple(
             _seen(finding)
             for finding in form["findings"]
-            if finding.get("origin") != "model"
+            if finding["origin"] != "model"
         ),
-        simulated=trace.get("simulated"),  # Missing in reports of older versions.
+        simulated=trace["simulated"],
     )
 
 
@@ -183,22 +177,23 @@ def _causes(row: Mapping[str, Any], of: str) -> dict[str, float]:
 
 def _step_us(step: Mapping[str, Any]) -> float:
     start, end = step["start_us"], step["end_us"]
-    return _figure({"end_us - start_us": end - start}, "end_us - start_us", "steps")
+    name = "end_us - start_us"
+    return _figure({name: end - start}, name, "steps")
 
 
 def _seen(form: Mapping[str, Any]) -> Seen:
-    where = form["location"] or {"file": "", "line": 0, "function": ""}
-    line = recorded = None
-    if where["line"] is not None:
-        line = recorded = int(_figure(where, "line", "findings.location"))
-    if "recorded_line" in where:  # Not in reports of older versions.
-        recorded = int(_figure(where, "recorded_line", "findings.location"))
+    where = form["location"]
+    if where is None:
+        where = {"file": "", "line": None, "function": "", "recorded_line": 0}
+    line = where["line"]
+    if line is not None:
+        line = int(_figure(where, "line", "findings.location"))
     return Seen(
         id=str(form["id"]),
         pattern=str(form["pattern"]),
         subtype=str(form["subtype"] or ""),
         file=str(where["file"]),
-        line=recorded or 0,
+        line=int(_figure(where, "recorded_line", "findings.location")),
         function=str(where["function"]),
         operator=str(form["operator"]),
         count=int(_figure(form, "count", "findings")),

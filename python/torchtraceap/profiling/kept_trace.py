@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""kept_trace.py: Kineto's one JSON of a run, kept so that it can be exported again.
-
-A loop that ends with step() leaves a step of some 100 µs in which nothing is done. It
-is none of the loop's steps, and would falsify what is said of them.
-"""
+"""kept_trace.py: Kineto's one JSON of a run, kept so that it can be exported again."""
 
 from __future__ import annotations
 
@@ -17,54 +13,10 @@ import warnings
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import IO, Any
 
 from torchtraceap import _core
 from torchtraceap.base.files import replacing
-
-_STEP = "ProfilerStep#"
-_LATER = b'"torchtraceap: after the last step"'
-_CALLS = ("cuda_runtime", "cuda_driver")
-
-
-def name_if_idle(prof: Any, trace: _core.Trace) -> bytes | None:
-    """Returns the open step of `trace`, which `prof` recorded, as it stands in JSON.
-
-    None if there is none, if an operator or a launch is in it (loops may begin with
-    step()), or if it is the only one. A loader that has no more batches is none.
-    """
-    name = f"{_STEP}{getattr(prof, 'step_num', None)}"
-    steps = [text for text in trace.strings if text.startswith(_STEP)]
-    if name not in steps or len(steps) < 2 or _has_work(trace, name):
-        return None
-    return f'"{name}"'.encode()
-
-
-def without(name: bytes, text: bytes) -> bytes:
-    """Returns Kineto's JSON with the step `name` as an annotation that is no step."""
-    return text.replace(name, _LATER)
-
-
-def _has_work(trace: _core.Trace, name: str) -> bool:
-    columns, number = trace.columns, _core.category_number
-    starts, names, category = columns["ts"], columns["name"], columns["category"]
-    is_step = (names == trace.strings.index(name)) & (
-        category == number("user_annotation")
-    )
-    if not is_step.any():
-        return True
-    begin = starts[is_step].min()
-    end = (starts + columns["dur"])[is_step].max()
-    inside = (starts >= begin) & (starts < end)
-    launches = [i for i, text in enumerate(trace.strings) if "Launch" in text]
-    if (inside & (category == number("cpu_op"))).any():
-        return True
-    for kind in _CALLS:
-        called = names[inside & (category == number(kind))]
-        if not set(called.tolist()).isdisjoint(launches):
-            return True
-    return False
-
 
 # The name of the autograd profile's method, which a KeptTrace stands in for.
 EXPORT = "export_chrome_trace"
@@ -127,7 +79,9 @@ class KeptTrace:
             given.arguments["use_python_export"] = True
             return export(*given.args, **given.kwargs)
         try:
-            self._copy_to(os.fspath(path))
+            where = os.fspath(path)
+            with replacing(where) as new, open(new, "wb") as out:
+                self._copy_to(out, where)
         except OSError as error:
             # Kineto itself only prints here; a wrong path must not end a training run.
             warnings.warn(f"the trace was not exported: {error}", stacklevel=3)
@@ -144,24 +98,16 @@ class KeptTrace:
             open(new, "wb") as file,
             gzip.GzipFile(name, "wb", 1, file) as out,
         ):
-            at = 0
-            while at < self._head_bytes:
-                part = os.pread(self._fd, min(_PART, self._head_bytes - at), at)
-                if not part:
-                    raise OSError("the kept trace was cut short")
-                out.write(part)
-                at += len(part)
-            out.write(_end(path))
+            self._copy_to(out, path)
 
-    def _copy_to(self, path: str) -> None:
-        with replacing(path) as new, open(new, "wb") as out:
-            sent = 0
-            while sent < self._head_bytes:
-                sent += os.sendfile(
-                    out.fileno(), self._fd, sent, self._head_bytes - sent
-                )
-            out.seek(0, os.SEEK_END)
-            out.write(_end(path))
+    def _copy_to(self, out: IO[bytes] | gzip.GzipFile, path: str) -> None:
+        """Writes the trace as Kineto would have written it to `path`."""
+        for at in range(0, self._head_bytes, _PART):
+            size = min(_PART, self._head_bytes - at)
+            if len(part := os.pread(self._fd, size, at)) < size:
+                raise OSError("the kept trace was cut short")
+            out.write(part)
+        out.write(_TRACE_NAME + f": {json.dumps(path)}\n}}".encode())
 
     def _find_trace_name(self) -> int:
         """Returns where the last member begins, -1 if the file is not whole."""
@@ -172,10 +118,6 @@ class KeptTrace:
         tail = os.pread(self._fd, _TAIL_BYTES, start)
         at = tail.rfind(_TRACE_NAME)
         return start + at if at >= 0 and tail.rstrip().endswith(b"}") else -1
-
-
-def _end(path: str) -> bytes:
-    return _TRACE_NAME + f": {json.dumps(path)}\n}}".encode()
 
 
 def is_repeatable(export: Any) -> bool:

@@ -11,10 +11,12 @@ benchmarks/results/overhead.md tells what else was tried and why it is not equal
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from torchtraceap import _core
-from torchtraceap.profiling import kept_trace
 from torchtraceap.profiling.kept_trace import (
     EXPORT,
     KeptTrace,
@@ -22,13 +24,17 @@ from torchtraceap.profiling.kept_trace import (
     private_path,
 )
 
+_STEP = "ProfilerStep#"
+_NO_STEP = b'"torchtraceap: after the last step"'
+_CALLS = ("cuda_runtime", "cuda_driver")
+
 
 def load(prof: Any) -> _core.Trace:
     """Loads the cycle that `prof`, which has stopped recording, recorded last.
 
     `prof` is a torch.profiler.profile or a torch.autograd.profiler.profile. The trace
     can fetch args until the next cycle begins or `prof` goes, as the text is not held
-    any longer than that. A step that was only begun is no step in it (kept_trace.py).
+    any longer than that. A step that was only begun is no step in it.
 
     Raises ValueError if nothing was recorded, RuntimeError if the trace was exported
     before and this torch cannot export it again, OSError if there is no room for it,
@@ -46,17 +52,16 @@ def load(prof: Any) -> _core.Trace:
             "trace is lost: torch can run only one profiler at a time"
         )
     kept = _kept(inner)
+    if kept is not None and not getattr(prof, "_use_cupti_monitor", False):
+        return _without_open_step(prof, kept.load(), lambda: _read(kept.path))
     if kept is None:
-        return _of_bytes(prof, _python_export(prof, inner))
-    if getattr(prof, "_use_cupti_monitor", False):
+        text = _python_export(prof, inner)
+    else:
         # This back end merges its device events into each file as it is exported.
         with private_path() as path:
             prof.export_chrome_trace(path)
-            return _of_bytes(prof, _read(path))
-    trace = kept.load()
-    if step := kept_trace.name_if_idle(prof, trace):
-        return _core.load_bytes(kept_trace.without(step, _read(kept.path)))
-    return trace
+            text = _read(path)
+    return _without_open_step(prof, _core.load_bytes(text), lambda: text)
 
 
 def save(prof: Any, path: str) -> None:
@@ -84,13 +89,6 @@ def is_lost(prof: Any) -> bool:
 def inner_profile(prof: Any) -> Any:
     """Returns the torch.autograd profile that holds the results of a profiler."""
     return prof if hasattr(prof, "kineto_results") else prof.profiler
-
-
-def _of_bytes(prof: Any, text: bytes) -> _core.Trace:
-    trace = _core.load_bytes(text)
-    if step := kept_trace.name_if_idle(prof, trace):
-        return _core.load_bytes(kept_trace.without(step, text))
-    return trace
 
 
 def _kept(inner: Any) -> KeptTrace | None:
@@ -147,3 +145,40 @@ def _python_export(prof: Any, inner: Any) -> bytes:
 def _read(path: str) -> bytes:
     with open(path, "rb") as file:
         return file.read()
+
+
+def _without_open_step(
+    prof: Any, trace: _core.Trace, text: Callable[[], bytes]
+) -> _core.Trace:
+    """Returns the trace with the step that was only begun as an annotation, if nothing
+    was done in it and it is not the only one; `text` is what it was loaded of.
+
+    A loop that ends with step() leaves a step of some 100 µs. It is none of the loop's
+    steps, and would falsify what is said of them.
+    """
+    name = f"{_STEP}{getattr(prof, 'step_num', None)}"
+    steps = [one for one in trace.strings if one.startswith(_STEP)]
+    if name not in steps or len(steps) < 2 or _has_work(trace, name):
+        return trace
+    return _core.load_bytes(text().replace(f'"{name}"'.encode(), _NO_STEP))
+
+
+def _has_work(trace: _core.Trace, name: str) -> bool:
+    """Tells whether an operator or a launch is in a step: loops may begin with step().
+
+    A loader that has no more batches is none.
+    """
+    columns, number = trace.columns, _core.category_number
+    starts, names, category = columns["ts"], columns["name"], columns["category"]
+    is_step = (names == trace.strings.index(name)) & (
+        category == number("user_annotation")
+    )
+    if not is_step.any():
+        return True
+    begin = starts[is_step].min()
+    end = (starts + columns["dur"])[is_step].max()
+    launches = [i for i, text in enumerate(trace.strings) if "Launch" in text]
+    calls = [kind for kind in map(number, _CALLS) if kind is not None]
+    is_launch = np.isin(names, launches) & np.isin(category, calls)
+    is_work = is_launch | (category == number("cpu_op"))
+    return bool((is_work & (starts >= begin) & (starts < end)).any())

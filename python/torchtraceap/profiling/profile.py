@@ -64,7 +64,9 @@ def profile(
         repeat: How many such cycles; each has a report. 0: as long as there are steps.
         schedule: Instead of these four, as ``torch.profiler.schedule`` returns it.
         reserve: Record the first step too, if the schedule waits then, in case nothing
-            else comes. False spares that, such as where the first step compiles.
+            else comes. False spares that, such as where the first step compiles. It is
+            never done with ``acc_events`` or ``execution_trace_observer``, which would
+            have it among the cycles.
         quiet: Print nothing: ``verbosity=0``.
         on_trace_ready: Handlers of yours, one or several, called with torch's profiler
             after the analysis.

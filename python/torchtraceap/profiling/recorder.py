@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""recorder.py: torch's profiler and its reserve, so that neither harms anybody.
-
-The reserve is a second profiler. It records the first step while the first profiler
-waits, and is what is left if that one never gets to record.
-"""
+"""recorder.py: torch's profiler by a schedule, so that nobody is harmed by another."""
 
 from __future__ import annotations
 
@@ -16,21 +12,22 @@ from torch.profiler import ProfilerAction, profile
 
 from torchtraceap.profiling import live, turn
 
-# What the reserve cannot share with the first profiler.
-_NOT_SHARED = {"execution_trace_observer", "acc_events"}
+# What would have the first step in it, too.
+_OF_ALL_CYCLES = {"execution_trace_observer", "acc_events"}
 _BEFORE_RECORDING = (ProfilerAction.NONE, ProfilerAction.WARMUP)
 
 
-class Recorder:
+class CycleRecorder:
     """Records by a schedule, from `start` to `stop`. Loads torch.
 
     `on_ready` is called with torch's profiler after each cycle, and with one that
     `stop` cut short. It is called with `is_stopping` True then.
 
+    If the schedule waits in the first step, that can be recorded all the same, and kept
+    in reserve: it is what is left if the schedule never gets to record.
+
     Attributes:
         profiler: Torch's.
-        reserve: Another one, which has recorded the first step; None if there is none
-            or something better has come.
         steps_over: How many steps of the present cycle are over.
     """
 
@@ -41,31 +38,41 @@ class Recorder:
         on_ready: Callable[[Any], object],
         wants_reserve: bool,
     ) -> None:
-        self.profiler: Any = profile(
-            schedule=schedule, on_trace_ready=self._ready, **options
+        self._in_reserve = (
+            wants_reserve
+            and schedule(0) == ProfilerAction.NONE
+            and not any(options.get(name) for name in _OF_ALL_CYCLES)
         )
-        self.reserve: Any = None
+        self._reserve: Any = None  # What the autograd profiler recorded in it.
+
+        def action(step: int) -> Any:
+            return schedule(step) if step else ProfilerAction.RECORD_AND_SAVE
+
+        self.profiler: Any = profile(
+            schedule=action if self._in_reserve else schedule,
+            on_trace_ready=self._ready,
+            **options,
+        )
         self.steps_over = 0
         self.is_stopping = False
         self._on_ready = on_ready
-        self._reserve_runs = False
-        if wants_reserve and self.profiler.current_action == ProfilerAction.NONE:
-            shared = {k: v for k, v in options.items() if k not in _NOT_SHARED}
-            self.reserve = profile(**shared)
+        self._is_lost = False  # The reserve.
 
     def start(self) -> None:
+        marks = self.profiler.record_steps
+        if self._in_reserve:  # It may be the whole block, which is no step.
+            self.profiler.record_steps = False
         self.profiler.__enter__()
-        if self.reserve is not None:
-            self.reserve.__enter__()
-            self._reserve_runs = True
+        self.profiler.record_steps = marks
         turn.mark()
 
     def step(self) -> None:
         """Goes on to the next step. Raises TakenAwayError, and what torch raises."""
         self._check()
-        if self.profiler.current_action not in _BEFORE_RECORDING:
+        is_recorded = self.profiler.current_action not in _BEFORE_RECORDING
+        if is_recorded and not self._in_reserve:
             self.steps_over += 1
-            self._drop_reserve()
+            self._reserve = None
         with self._mended():
             self.profiler.step()
         turn.mark()
@@ -77,37 +84,39 @@ class Recorder:
         with self._mended():
             self.profiler.__exit__(None, None, None)
 
+    def take_reserve(self) -> bool:
+        """Lets the profiler, which has stopped, hold what was kept in reserve; False
+        if there is nothing."""
+        if self._reserve is None:
+            return False
+        self.profiler.profiler, self._reserve = self._reserve, None
+        return True
+
     def abandon(self) -> None:
-        """Lets go of profilers that must not be touched any more."""
-        if turn.is_taken_away() and self._reserve_runs:
-            turn.leave(self.reserve)
-            self.reserve = None
-        elif turn.is_taken_away():
+        """Lets go of a profiler that must not be touched any more."""
+        if turn.is_taken_away():
             turn.leave(self.profiler)
-        self._drop_reserve()
+        self._reserve = None
         self.profiler.on_trace_ready = None
 
-    def _drop_reserve(self) -> None:
-        if self.reserve is not None:
-            # A profiler is part of a cycle of references; this frees its events now.
-            self.reserve.profiler = None
-            self.reserve = None
-
     def _ready(self, prof: Any) -> None:
+        if self._in_reserve:
+            self._in_reserve = False
+            if not (self._is_lost or live.is_lost(prof)):
+                self._reserve = prof.profiler
+            return
         self._on_ready(prof)
         self.steps_over = 0
 
     def _check(self) -> None:
         if turn.is_taken_away():
             raise turn.TakenAwayError
-        if self._reserve_runs:
-            self._reserve_runs = False
-            is_lost = turn.is_stale()
-            turn.stop(self.reserve)
-            if is_lost or live.is_lost(self.reserve):
-                self._drop_reserve()
-            turn.mark()
-        elif turn.is_stale():
+        if not turn.is_stale():
+            return
+        if self._in_reserve:
+            self._is_lost = True
+            turn.mend(self.profiler)
+        else:
             self.profiler.on_trace_ready = None
             turn.stop(self.profiler)
             raise turn.TakenAwayError

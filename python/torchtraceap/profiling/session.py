@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from torchtraceap.gate.budget_data import Violation
     from torchtraceap.profiling.analyzer import Analyzer
     from torchtraceap.profiling.plan import Plan
-    from torchtraceap.profiling.recorder import Recorder
+    from torchtraceap.profiling.recorder import CycleRecorder
     from torchtraceap.report import Report
 
 
@@ -48,7 +48,7 @@ class Session:
         self._options = options
         self._wants_reserve = reserve
         self.step_call = "step()"
-        self._recorder: Recorder | None = None  # while it runs
+        self._recorder: CycleRecorder | None = None  # while it runs
         self._owner: tuple[int, threading.Thread | None] = (0, None)
         self._steps = 0
         self._cycles = 0  # that were delivered
@@ -139,14 +139,14 @@ class Session:
         if recorder is None:
             return
         if not self._cycles:
-            self._report_reserve(recorder.reserve)
+            self._report_reserve(recorder.take_reserve())
         elif self._is_cut and self._cycles == 1:
             self._note(plan.incomplete(self._plan, self.step_call, self._steps))
 
     def _begin(self) -> None:
-        from torchtraceap.profiling.recorder import Recorder
+        from torchtraceap.profiling.recorder import CycleRecorder
 
-        recorder = Recorder(
+        recorder = CycleRecorder(
             self._plan.schedule(), self._options, self._ready, self._wants_reserve
         )
         recorder.start()
@@ -169,7 +169,7 @@ class Session:
         self._is_cut = recorder.is_stopping
         self._analyzer.deliver(report, prof)
 
-    def _close(self) -> Recorder | None:
+    def _close(self) -> CycleRecorder | None:
         """Ends, and returns what ended; None if that failed."""
         recorder = self._recorder
         assert recorder is not None
@@ -189,11 +189,9 @@ class Session:
             atexit.unregister(self.stop)
             turn.give_back(self)
 
-    def _report_reserve(self, reserve: Any) -> None:
-        is_there = reserve is not None
+    def _report_reserve(self, is_there: bool) -> None:
         if is_there:
-            self.torch_profiler = reserve
-            self._analyzer(reserve)
+            self._analyzer(self.torch_profiler)
         if is_there and not self._steps:
             self._note(plan.NO_STEPS)
         else:

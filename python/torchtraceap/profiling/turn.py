@@ -100,13 +100,17 @@ def is_stale() -> bool:
     return is_disturbed() and not is_taken_away() and torch.autograd._profiler_enabled()
 
 
-def stop(prof: Any) -> None:
-    """Stops a started ``torch.profiler.profile`` of this thread, be it stale or not."""
-    if is_stale():
-        from torch.profiler import profile
+def mend(prof: Any) -> None:
+    """Gives torch a trace to stop as a stale profiler is stopped: one that it is only
+    prepared for will do."""
+    from torch.profiler import profile
 
-        # Gives torch a trace to stop: one that it is only prepared for will do.
-        profile(activities=prof.activities).prepare_trace()
+    profile(activities=prof.activities).prepare_trace()
+
+
+def stop(prof: Any) -> None:
+    """Stops a stale ``torch.profiler.profile`` of this thread."""
+    mend(prof)
     prof.__exit__(None, None, None)
 
 

@@ -1,18 +1,67 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""loading.py: the options of the analysis in the program: settings, own rules."""
+"""options.py: the options that several commands have: what to load, which rules."""
 
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import sys
-from typing import TypedDict
+from collections.abc import Callable
+from typing import TypedDict, TypeVar
 
 from torchtraceap.analysis_plan import plan_analysis
 from torchtraceap.base.errors import ConfigError
 from torchtraceap.data.config import Config, project_file
 from torchtraceap.data.load import LoadOptions, plan_load
 from torchtraceap.data.rules import Rule, find_rules
+
+_Number = TypeVar("_Number", int, float)
+
+
+def number(
+    read: Callable[[str], _Number], what: str, least: float, most: float = math.inf
+) -> Callable[[str], _Number]:
+    """Return what reads the number of an option; it raises ArgumentTypeError for what
+    is none of these bounds, no ``what``."""
+
+    def checked(text: str) -> _Number:
+        try:
+            value = read(text)
+        except ValueError:
+            value = read("-1")
+        if not least <= value <= most:
+            raise argparse.ArgumentTypeError(f"{text!r} is no {what}")
+        return value
+
+    return checked
+
+
+count = number(int, "number from 0 up", 0)
+share = number(float, "number from 0 to 1", 0, 1)
+time = number(float, "time above 0", math.ulp(0.0), 1e9)
+
+
+def quiet_option(command: argparse.ArgumentParser) -> None:
+    """Add ``--quiet`` to a command that prints a summary and may write files."""
+    command.add_argument(
+        "-q",
+        "--quiet",
+        action="store_true",
+        help="print nothing but errors, and what goes to standard output by a -",
+    )
+
+
+def root_option(command: argparse._ActionsContainer) -> None:
+    """Add ``--root`` to a command that compares."""
+    command.add_argument(
+        "--root",
+        metavar="DIR",
+        action="append",
+        default=[],
+        help="folder that the program lies in, before or after: its files are known by "
+        "their paths below; may be repeated (default: the working one)",
+    )
 
 
 def loading_parser() -> argparse.ArgumentParser:

@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""pattern_limits.py: which findings count against a budget, and the limits on them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from torchtraceap import _core
+from torchtraceap.base.location import line_or_name
+from torchtraceap.base.source_lines import display_path, resolve
+from torchtraceap.base.units import share_text, time_text, us_from_ns
+from torchtraceap.data.findings import Finding
+from torchtraceap.gate.budget_data import (
+    EVERY,
+    INCOMPLETE,
+    NO_DEVICE,
+    PATTERN_LIMITS,
+    BudgetData,
+    PatternLimits,
+    Violation,
+    broken,
+    untold,
+)
+from torchtraceap.report_data import ReportData
+
+_NONE = PatternLimits()
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What the occurrences of a finding cost that count."""
+
+    finding: Finding
+    count: int
+    wasted_us: float
+
+
+def costs(
+    report: ReportData,
+    pattern: str,
+    allow: Iterable[str] = (),
+    over_us: float | None = None,
+) -> list[Cost]:
+    """Return what counts of a pattern's findings.
+
+    Not what is allowed; nor occurrences of which each cost less than ``over_us``. Of a
+    dry run's trace each wait counts that it lists, whatever it costs.
+    """
+    found = []
+    for index, finding in enumerate(report.rule_findings):
+        if finding.pattern != pattern or _is_allowed(finding, allow):
+            continue
+        if over_us is None:
+            count = finding.count if finding.waits is None else finding.waits
+            found.append(Cost(finding, count, finding.wasted_us))
+        elif long := [us for us in _occurrences_us(report, index) if us >= over_us]:
+            found.append(Cost(finding, len(long), sum(long)))
+    return found
+
+
+def _is_allowed(finding: Finding, allow: Iterable[str]) -> bool:
+    names = list(_names(finding))
+    return any(fnmatchcase(name, wanted) for wanted in allow for name in names)
+
+
+def _names(finding: Finding) -> Iterator[str]:
+    """Yield what a budget may call a finding to allow it."""
+    yield finding.id
+    if finding.subtype:
+        yield finding.subtype
+    if finding.operator:
+        yield finding.operator
+        yield finding.operator.removeprefix("aten::")
+    if (where := finding.location) is not None:
+        path = where.file.replace("\\", "/")
+        whole = resolve(where.file)
+        for file in {where.file, path, path.rpartition("/")[2], display_path(whole)}:
+            yield file
+            yield f"{file}:{where.line}"
+            yield f"{file}:{where.recorded_line}"
+            yield f"{file}:{where.function}"
+
+
+def _occurrences_us(report: ReportData, index: int) -> Iterable[float]:
+    """Return what each occurrence cost: the events that prove it tell them apart."""
+    spent_ns: dict[int, int] = {}
+    for claim in report.core.findings[index].claims:
+        before = spent_ns.get(claim.evidence, 0)
+        spent_ns[claim.evidence] = before + claim.end - claim.begin
+    return map(us_from_ns, spent_ns.values())
+
+
+def judge_wasted(budget: BudgetData, report: ReportData) -> Iterator[Violation]:
+    """Hold all findings but those that are allowed against ``max_wasted_share``."""
+    name, allowed = "max_wasted_share", budget.max_wasted_share or 0.0
+    counted = [
+        cost
+        for pattern in _patterns_of(report)
+        for cost in costs(report, pattern, _allow(budget, pattern))
+    ]
+    findings, wasted_us, share = _together(counted, report)
+    if report.quality.incomplete:
+        yield untold(name, allowed, INCOMPLETE, share)
+    elif share > allowed:
+        worst = findings[0]
+        text = (
+            f"{line_or_name(worst.location, worst.operator)}: {time_text(wasted_us)} "
+            f"are wasted ({share_text(wasted_us, report.trace.device_time_us)}), most "
+            f"of it by {worst.kind} here"
+        )
+        yield broken(name, allowed, share, text, findings)
+
+
+def judge_patterns(budget: BudgetData, report: ReportData) -> Iterator[Violation]:
+    """Yield what breaks the limits of each pattern, those of ``*`` last."""
+    if not budget.patterns:
+        return
+    # Of a pattern without findings, `*` has nothing to limit.
+    found = _patterns_of(report)
+    named = [name for name in budget.patterns if name != EVERY]
+    for pattern in (*named, *(name for name in found if name not in named)):
+        yield from _judge_pattern(budget, report, pattern)
+    yield from _absent(budget, report, set(found))
+
+
+def _judge_pattern(
+    budget: BudgetData, report: ReportData, pattern: str
+) -> Iterator[Violation]:
+    own, every = (budget.patterns.get(key, _NONE) for key in (pattern, EVERY))
+    over_us = every.over_us if own.over_us is None else own.over_us
+    counted = costs(report, pattern, _allow(budget, pattern), over_us)
+    findings, wasted_us, share = _together(counted, report)
+    count = float(sum(cost.count for cost in counted))
+    figures = {"max_count": count, "max_wasted_us": wasted_us, "max_share": share}
+    for key in PATTERN_LIMITS:
+        section = EVERY if getattr(own, key) is None else pattern
+        limits = every if section == EVERY else own
+        if (allowed := getattr(limits, key)) is None:
+            continue
+        name, found = f"patterns.{section}.{key}", figures[key]
+        if report.quality.incomplete:
+            of = f"{pattern}: " if section == EVERY else ""
+            yield untold(name, allowed, of + INCOMPLETE, found)
+        elif found > allowed:
+            worst = findings[0]
+            text = (
+                f"{line_or_name(worst.location, worst.operator)}: {pattern} "
+                f"×{count:g}, {time_text(wasted_us)} "
+                f"({share_text(wasted_us, report.trace.device_time_us)})"
+            )
+            if len(findings) > 1:
+                text += f" at {len(findings)} places"
+            yield broken(name, allowed, found, text, findings)
+        elif (
+            section == pattern
+            and pattern not in _patterns_of(report)
+            and _needs_device(report, pattern)
+        ):
+            yield untold(name, allowed, NO_DEVICE, found)
+
+
+def _absent(
+    budget: BudgetData, report: ReportData, found: set[str]
+) -> Iterator[Violation]:
+    """Yield those limits of ``*`` that cannot be told of patterns without findings."""
+    for key in PATTERN_LIMITS:
+        allowed = getattr(budget.patterns.get(EVERY, _NONE), key)
+        if allowed is None:
+            continue
+        name = f"patterns.{EVERY}.{key}"
+        own = {n for n, p in budget.patterns.items() if getattr(p, key) is not None}
+        held = {p.name for p in _core.patterns() if p.user_finding} - own
+        absent = [one for one in held - found if _needs_device(report, one)]
+        if report.quality.incomplete and not found - own:
+            yield untold(name, allowed, INCOMPLETE)
+        elif absent:
+            count = f"{len(absent)} pattern{'s' * (len(absent) > 1)}"
+            yield untold(name, allowed, f"{NO_DEVICE}, in which {count} would show")
+
+
+def _patterns_of(report: ReportData) -> list[str]:
+    return list(dict.fromkeys(finding.pattern for finding in report.rule_findings))
+
+
+def _together(
+    counted: list[Cost], report: ReportData
+) -> tuple[list[Finding], float, float]:
+    """Return the findings, costliest first, their time in µs and its share."""
+    ordered = sorted(counted, key=lambda cost: -cost.wasted_us)
+    wasted_us = sum(cost.wasted_us for cost in ordered)
+    whole_us = report.trace.device_time_us
+    share = wasted_us / whole_us if whole_us else 0.0
+    return [cost.finding for cost in ordered], wasted_us, share
+
+
+def _needs_device(report: ReportData, pattern: str) -> bool:
+    """Tell whether a pattern cannot be in a trace, for want of device work."""
+    if report.trace.working_devices:
+        return False
+    return any(p.name == pattern and not p.on_host for p in _core.patterns())
+
+
+def _allow(budget: BudgetData, pattern: str) -> tuple[str, ...]:
+    own, every = (budget.patterns.get(key, _NONE) for key in (pattern, EVERY))
+    return own.allow + every.allow
