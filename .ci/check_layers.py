@@ -150,9 +150,9 @@ DRY_RUN_WITHOUT_TORCH = {
     for name in (
         "__init__",
         "estimate",
-        "judged",
         "limits",
         "lines",
+        "observation",
         "outcome",
         "private_names",
         "record",

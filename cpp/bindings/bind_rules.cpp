@@ -9,6 +9,7 @@
 
 #include "bindings/bindings.h"
 #include "bindings/own_rules.h"
+#include "patterns/rule.h"
 #include "patterns/settings.h"
 
 namespace tta::bindings {
@@ -75,6 +76,8 @@ void bind_rules(py::module_& m) {
       .def_property_readonly("why",
                              [](const ThresholdRow& r) { return r.threshold.why; });
   m.def("thresholds", &thresholds, "Of all patterns, in the order of their table.");
+  m.def("duration_text", &patterns::duration_text_us, py::arg("us"),
+        "Microseconds for people, with three digits: 412 µs, 12.4 ms.");
 
   py::class_<Settings>(m, "Settings", "patterns::Settings; see patterns/settings.h.")
       .def(py::init<>())

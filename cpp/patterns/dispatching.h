@@ -25,18 +25,18 @@ namespace tta::patterns {
 inline constexpr Threshold kMaxPauseThreshold{
     "max_pause", replay::kMostPause / 1000, "us",
     "chosen: on the way to a launch, operators begin, end or call the runtime every "
-    "5-50 us in public traces, with Python between every 100 us"};
+    "5-50 µs in public traces, with Python between every 100 µs"};
 inline constexpr Threshold kSlowCallThreshold{
     "slow_call", 50, "us",
-    "chosen: a runtime call that launches nothing takes 1-10 us in public traces"};
+    "chosen: a runtime call that launches nothing takes 1-10 µs in public traces"};
 inline constexpr Threshold kSlowLaunchThreshold{
     "slow_launch", 2000, "us",
-    "chosen: a graph's launch takes up to 1 ms (979 us in a public B300 trace); one "
+    "chosen: a graph's launch takes up to 1 ms (979 µs in a public B300 trace); one "
     "kernel's takes more only the first time, when its module is loaded (1.6 s in "
     "Kineto's ResNet-50 sample)"};
 inline constexpr Threshold kMaxLatencyThreshold{
     "max_latency", 50, "us",
-    "chosen: from the end of a launch call to the kernel's start 2-10 us in public "
+    "chosen: from the end of a launch call to the kernel's start 2-10 µs in public "
     "traces; more is queueing"};
 
 /// Place of "min_launches" in launch_bound's list.

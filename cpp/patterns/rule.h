@@ -62,8 +62,10 @@ std::span<const Rule* const> rules();
 /// are added up.
 std::string devices_text(const Finding& finding, bool first_word = true);
 
-/// Formats nanoseconds for a message: "312 us", "12.4 ms", "3.20 s".
+/// Writes nanoseconds for people, with three digits: "312 µs", "12.4 ms", "3.2 s".
 std::string duration_text(std::int64_t ns);
+/// The same of microseconds, which Python has.
+std::string duration_text_us(double us);
 
 /// Writes a count with its noun: "1 copy", "30 copies".
 std::string count_text(std::uint64_t count, const std::string& one,

@@ -1,11 +1,30 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // patterns/wording.cpp: the phrases that the rules' messages share.
-#include <cstdio>
+#include <cmath>
+#include <iomanip>
+#include <locale>
 #include <set>
+#include <sstream>
 
 #include "patterns/rule.h"
 
 namespace tta::patterns {
+namespace {
+
+std::string three_digits(double value) {
+  const auto size = std::abs(value);
+  std::ostringstream out;
+  out.imbue(std::locale::classic());  // A point, whatever the language of the host.
+  out << std::fixed << std::setprecision(size < 10 ? 2 : size < 100 ? 1 : 0) << value;
+  auto text = out.str();
+  if (text.find('.') != std::string::npos) {
+    text.erase(text.find_last_not_of('0') + 1);
+    if (text.back() == '.') text.pop_back();
+  }
+  return text;
+}
+
+}  // namespace
 
 std::string devices_text(const Finding& f, bool first_word) {
   std::set<std::int32_t> devices;
@@ -14,17 +33,16 @@ std::string devices_text(const Finding& f, bool first_word) {
   return first_word ? "The device" : "the device";
 }
 
+std::string duration_text_us(double us) {
+  const auto size = std::abs(us);
+  // 999.5 would be written as 1000 of the smaller unit.
+  if (size >= 999'500) return three_digits(us / 1e6) + " s";
+  if (size >= 999.5) return three_digits(us / 1e3) + " ms";
+  return three_digits(us) + " µs";
+}
+
 std::string duration_text(std::int64_t ns) {
-  char text[32];
-  const auto us = static_cast<double>(ns) / 1e3;
-  if (us < 999.5) {
-    std::snprintf(text, sizeof text, us < 9.95 ? "%.1f us" : "%.0f us", us);
-  } else if (us < 999'500) {
-    std::snprintf(text, sizeof text, us < 99'950 ? "%.1f ms" : "%.0f ms", us / 1e3);
-  } else {
-    std::snprintf(text, sizeof text, "%.2f s", us / 1e6);
-  }
-  return text;
+  return duration_text_us(static_cast<double>(ns) / 1e3);
 }
 
 std::string count_text(std::uint64_t count, const std::string& one,

@@ -74,6 +74,7 @@ __all__: list[str] = [
     "built_for_torch",
     "category_names",
     "category_number",
+    "duration_text",
     "edit_kinds",
     "event_kinds",
     "feature_columns",
@@ -1502,6 +1503,11 @@ def category_names() -> list[str]:
 def category_number(name: str) -> int | None:
     """
     A category by any of its names; None if there is none of this name.
+    """
+
+def duration_text(us: typing.SupportsFloat | typing.SupportsIndex) -> str:
+    """
+    Microseconds for people, with three digits: 412 µs, 12.4 ms.
     """
 
 def edit_kinds() -> list[tuple[str, str]]:

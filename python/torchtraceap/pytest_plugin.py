@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from torchtraceap.base.errors import DryRunError
+from torchtraceap.checking import whole_body
 from torchtraceap.checking.pytest_hooks import LOG, log_of, not_checked, settle
 
 if TYPE_CHECKING:
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from torchtraceap.checking.trace_check import TraceChecks
 
 _OURS = os.path.join(os.path.dirname(__file__), "")
-_MARKER = "no_sync_stalls"
 _HELP = """\
 no_sync_stalls(over_us=50, max_count=0, max_per_step=None, allow=[], warmup=0, \
 device="auto", unknown="fail"): fail the test if its body waits for the GPU \
@@ -66,11 +66,10 @@ def no_sync_stalls(request: pytest.FixtureRequest) -> NoSyncStalls:
     """
     _need_torch("no_sync_stalls")
     from torchtraceap.checking.sync_block import NoSyncStalls
-    from torchtraceap.checking.whole_body import asks_for_fixture
 
     item = request.node
     watched = item.stash[_WHOLE] is not None
-    return NoSyncStalls(log_of(item), not watched and asks_for_fixture(item))
+    return NoSyncStalls(log_of(item), not watched and whole_body.asks_for_fixture(item))
 
 
 @pytest.fixture
@@ -103,17 +102,15 @@ def _block(item: pytest.Item, options: dict[str, Any]) -> SyncBlock:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_setup(item: pytest.Item) -> Generator[None, Any, Any]:
     """Prepare to watch a marked test; fail what a fixture found."""
-    from torchtraceap.checking.whole_body import options_of
-
     wrong = ""
     item.stash[LOG] = item.stash[_WHOLE] = None  # tests may be run again
     try:
-        options = options_of(item)
+        options = whole_body.options_of(item)
         if options is not None:
-            _need_torch(_MARKER)
+            _need_torch(whole_body.NAME)
             item.stash[_WHOLE] = _block(item, options)
     except (TypeError, ValueError) as error:
-        wrong = f"marker {_MARKER}: {error}"
+        wrong = f"marker {whole_body.NAME}: {error}"
     if wrong:
         pytest.fail(wrong, pytrace=False)
     refused, result = None, None
@@ -132,15 +129,14 @@ def pytest_runtest_setup(item: pytest.Item) -> Generator[None, Any, Any]:
 @pytest.hookimpl(wrapper=True, trylast=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
     """Watch the body of a marked test; fail what the test found."""
-    from torchtraceap.checking.sync_block import watch_method
-    from torchtraceap.checking.whole_body import is_unittest
-
     whole = item.stash.get(_WHOLE, None)
     result, refused = None, None
     try:
         if whole is None:
             result = yield
-        elif is_unittest(item):
+        elif whole_body.is_unittest(item):
+            from torchtraceap.checking.sync_block import watch_method
+
             watch_method(item, whole)
             result = yield
         else:

@@ -44,7 +44,7 @@ class Report(ReportData):
 
     def tables(self) -> str:
         """Return kernels, copies, operators, threads, counts, overlap as plain text."""
-        from torchtraceap.views.work_text import write_tables
+        from torchtraceap.views.work_tables import write_tables
 
         return write_tables(self)
 
@@ -101,29 +101,6 @@ class Report(ReportData):
         from torchtraceap.views.perfetto import write_perfetto
 
         write_perfetto(self, path)
-
-    def perfetto_page(
-        self,
-        path: str | os.PathLike[str],
-        *,
-        origin: str = "https://ui.perfetto.dev",
-    ) -> None:
-        """Write a page that opens the trace with its tracks in Perfetto at a click.
-
-        The page holds the trace, compressed, and hands it to the tab it opens; nothing
-        is sent to a server. See docs/outputs.md.
-
-        Args:
-            path: The HTML file to write.
-            origin: Where Perfetto's user interface is served from.
-
-        Raises:
-            ValueError: ``origin`` is none, or what ``to_perfetto`` raises.
-            OSError: ``path`` cannot be written.
-        """
-        from torchtraceap.views.perfetto import write_page
-
-        write_page(self, path, origin)
 
     def to_sarif(
         self,
@@ -225,6 +202,6 @@ class Report(ReportData):
         )
 
     def _repr_html_(self) -> str:
-        from torchtraceap.views.html.notebook import notebook_html
+        from torchtraceap.views.html.page import notebook_html
 
         return notebook_html(self)

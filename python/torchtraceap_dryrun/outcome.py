@@ -16,7 +16,7 @@ from torchtraceap.waits.verdict import (
     checked_limit,
     decide,
 )
-from torchtraceap_dryrun.judged import after
+from torchtraceap_dryrun.observation import observe_after
 from torchtraceap_dryrun.result import Result
 from torchtraceap_dryrun.result_views import result_form, result_text
 
@@ -88,7 +88,7 @@ class Outcome(Result):
         """
         __tracebackhide__ = True
         verdict = decide(
-            after(self, after_step),
+            observe_after(self.record, self.gpu, after_step),
             max_count=checked_limit("max_count", max_count),
             max_per_step=checked_limit("max_per_step", max_per_step),
             allow=checked_names("allow", allow),
@@ -109,6 +109,7 @@ class Outcome(Result):
         """
         __tracebackhide__ = True
         limit = checked_int("max_per_step", max_per_step, 0, sys.maxsize)
-        found = LaunchVerdict(after(self, after_step).launches, limit)
-        if not found.ok:
-            raise AssertionError(found.message)
+        seen = observe_after(self.record, self.gpu, after_step)
+        verdict = LaunchVerdict(seen.launches, limit)
+        if not verdict.ok:
+            raise AssertionError(verdict.message)

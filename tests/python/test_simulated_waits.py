@@ -38,7 +38,7 @@ def test_what_costs_no_time_is_a_finding_without_any(report: Report) -> None:
     assert (wait.wasted_us, wait.idle_us, wait.recoverable_us) == (0, 0, None)
     assert "4 times, 1 a step" in wait.message
     assert "costs no idle time" in wait.message
-    assert "10 us of host time assumed" in wait.message
+    assert "10 µs of host time assumed" in wait.message
     assert "a guessed value" in wait.message
     assert wait.advice == "keep the value on the device"
     assert (setup.count, setup.kind) == (9, "sync_stall (blocking_copy)")

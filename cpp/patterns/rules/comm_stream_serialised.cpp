@@ -25,7 +25,7 @@ enum : std::size_t { kMinShare, kMaxLatency };
 constexpr std::array kThresholds = {
     Threshold{"min_share", 0.01, "share", "a hundredth of the time is worth a line"},
     Threshold{"max_latency", 50, "us",
-              "work held by a stream or an event starts 1-10 us after; what starts "
+              "work held by a stream or an event starts 1-10 µs after; what starts "
               "later waited for something else"},
 };
 

@@ -20,8 +20,8 @@ constexpr std::array kThresholds = {
               "copies under 3 % of the time are seldom worth a second stream; "
               "TraceLens flags 5 %"},
     Threshold{"min_length", 50, "us",
-              "a second stream and its events cost the host 10-20 us a copy; RatelProf "
-              "looks at copies over 100 us"},
+              "a second stream and its events cost the host 10-20 µs a copy; RatelProf "
+              "looks at copies over 100 µs"},
 };
 
 std::vector<Claim> propose(const Context& context) {

@@ -31,7 +31,7 @@ constexpr std::array kThresholds = {
               "CUDA stages up to 64 KiB at once; under that, latency is all of it"},
     Threshold{
         "max_call", 1000, "us",
-        "a call for a small copy takes 10-100 us on every machine seen; in longer "
+        "a call for a small copy takes 10-100 µs on every machine seen; in longer "
         "ones something else began (lazy initialization) or was waited for"},
 };
 

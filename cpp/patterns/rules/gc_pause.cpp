@@ -20,8 +20,8 @@ enum : std::size_t { kMinShare, kMinPause, kMinGuess };
 constexpr std::array kThresholds = {
     Threshold{"min_share", 0.01, "share", "a hundredth of the time is worth a line"},
     Threshold{"min_pause", 100, "us",
-              "collections of the youngest generation take 10-100 us and are part of "
-              "running Python (msprof lists those above 1000 us)"},
+              "collections of the youngest generation take 10-100 µs and are part of "
+              "running Python (msprof lists those above 1000 µs)"},
     Threshold{"min_guess", 100'000, "us",
               "where the collector was not recorded: far more than a thread waits for "
               "its processor (msprof: 200 ms)"},

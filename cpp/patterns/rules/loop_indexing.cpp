@@ -35,7 +35,7 @@ constexpr std::array kThresholds = {
               "without Python frames and indexes in the file, layers look the same; no "
               "model has a hundred alike"},
     Threshold{"real_work", 20, "us",
-              "calling an operator takes 1-10 us; one on the CPU that works for longer "
+              "calling an operator takes 1-10 µs; one on the CPU that works for longer "
               "would have to do so in a batch as well"},
     Threshold{"max_pause", 200, "us",
               "Python between two operators takes less; longer is other work"},

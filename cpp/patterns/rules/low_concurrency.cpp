@@ -28,8 +28,8 @@ constexpr std::array kThresholds = {
     Threshold{"max_overlap", 0.10, "share",
               "streams of which more runs side by side work as intended"},
     Threshold{"min_kernel", 10, "us",
-              "TraceLens calls kernels under 10 us short; a stream starts its next one "
-              "a few us late"},
+              "TraceLens calls kernels under 10 µs short; a stream starts its next one "
+              "a few µs late"},
 };
 
 /// When a process's calls ordered streams or waited, ascending.

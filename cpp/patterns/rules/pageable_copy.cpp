@@ -24,10 +24,10 @@ enum : std::size_t { kMinShare, kMinBytes, kLargeBytes, kMaxLag };
 constexpr std::array kThresholds = {
     Threshold{"min_share", 0.01, "share", "a hundredth of the time is worth a line"},
     Threshold{"min_bytes", 1 << 16, "bytes",
-              "CUDA stages up to 64 KiB at once: such a call takes the 10 us that a "
+              "CUDA stages up to 64 KiB at once: such a call takes the 10 µs that a "
               "pinned one takes"},
     Threshold{"large_bytes", 1 << 20, "bytes",
-              "from 1 MiB on latency (about 10 us) is little of a copy"},
+              "from 1 MiB on latency (about 10 µs) is little of a copy"},
     Threshold{
         "max_lag", 1000, "us",
         "before a copy starts its first part is staged, a few MB at most: 200-300 "

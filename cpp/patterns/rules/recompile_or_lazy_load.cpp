@@ -30,7 +30,7 @@ constexpr std::array kThresholds = {
     Threshold{"min_share", 0.01, "share", "a hundredth of the time is worth a line"},
     Threshold{
         "slow_call", 2000, "us",
-        "a warm call into the runtime takes 1-10 us, a graph's launch up to 1 ms; "
+        "a warm call into the runtime takes 1-10 µs, a graph's launch up to 1 ms; "
         "first ones were seen to take 2 ms to 30 s"},
     Threshold{"min_import", 1000, "us",
               "a statement that finds its module loaded takes microseconds"},

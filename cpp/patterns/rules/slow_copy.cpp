@@ -26,7 +26,7 @@ constexpr std::array kThresholds = {
         "of the link's rate: pageable memory, a link of half its lanes and the "
         "wrong NUMA node cost half or more; between runs copies differ by a fifth"},
     Threshold{"large_bytes", 1 << 20, "bytes",
-              "from 1 MiB on latency (about 10 us) is little of a copy"},
+              "from 1 MiB on latency (about 10 µs) is little of a copy"},
     Threshold{"small_bytes", 1 << 16, "bytes",
               "under 64 KiB a copy takes its latency, whatever the link"},
     Threshold{"min_small", 10, "count", "TraceLens: more than 10 copies"},

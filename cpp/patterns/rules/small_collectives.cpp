@@ -53,8 +53,8 @@ constexpr std::array kThresholds = {
               "5 GB/s, half of PCIe 3 x16: what merged messages take at most, unless "
               "the trace's own large collectives are slower"},
     Threshold{"small_time", 50, "us",
-              "of unknown size: NCCL takes 10-30 us for next to nothing inside a "
-              "machine, and 1 MB takes 50 us at 20 GB/s"},
+              "of unknown size: NCCL takes 10-30 µs for next to nothing inside a "
+              "machine, and 1 MB takes 50 µs at 20 GB/s"},
     Threshold{"min_run", 10, "count",
               "of unknown size: small ones in one run; fewer are no loop over "
               "parameters"},

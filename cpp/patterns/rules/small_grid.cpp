@@ -29,7 +29,7 @@ constexpr std::array kThresholds = {
               "libraries cut products into large tiles and leave up to a fifth of the "
               "multiprocessors without one, as more, smaller tiles would be slower"},
     Threshold{"min_kernel", 10, "us",
-              "TraceLens calls kernels under 10 us short: their time is starting and "
+              "TraceLens calls kernels under 10 µs short: their time is starting and "
               "ending, which more blocks do not change"},
 };
 

@@ -28,7 +28,7 @@ constexpr std::array kThresholds = {
     Threshold{
         "min_wait", 50, "us",
         "chosen, as most profilers flag waits from there on; the calls alone take "
-        "4-20 us on an idle device in public traces"},
+        "4-20 µs on an idle device in public traces"},
     Threshold{"max_threads", 2, "count",
               "chosen: of more threads that wait or launch, nobody knows which waits "
               "for whom (a pool that serves requests)"},

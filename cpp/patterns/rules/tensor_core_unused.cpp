@@ -34,7 +34,7 @@ constexpr std::array kThresholds = {
               "without tensor cores, memory stops being the limit at 17 on V100, 10 on "
               "A100, 20 on H100; twice as fast needs twice that"},
     Threshold{"min_kernel", 10, "us",
-              "TraceLens calls kernels under 10 us short: starting and ending is their "
+              "TraceLens calls kernels under 10 µs short: starting and ending is their "
               "time"},
     Threshold{"speedup", 2, "times",
               "tensor cores peak at 8 times float32 on V100, A100 and H100, at 2 times "

@@ -41,12 +41,12 @@ constexpr std::array kThresholds = {
         "min_ops", 20, "count",
         "small kernels, or updates on a CPU, of one step; the fused form launches "
         "one to four a group of parameters"},
-    Threshold{"small_kernel", 10, "us", "nsys-ai: under 10 us a launch costs more"},
+    Threshold{"small_kernel", 10, "us", "nsys-ai: under 10 µs a launch costs more"},
     Threshold{"empty_kernel", 1.5, "us",
-              "a kernel without work takes 1.5-2.5 us on every device seen"},
+              "a kernel without work takes 1.5-2.5 µs on every device seen"},
     Threshold{
         "real_work", 10, "us",
-        "calling an operator on a CPU takes 1-5 us; one that works for longer has "
+        "calling an operator on a CPU takes 1-5 µs; one that works for longer has "
         "tens of thousands of elements"},
     Threshold{"max_pause", 200, "us",
               "Python between two updates takes less; longer is other work"},

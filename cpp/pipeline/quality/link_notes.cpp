@@ -5,6 +5,7 @@
 #include <map>
 #include <vector>
 
+#include "patterns/rule.h"
 #include "pipeline/quality/signs.h"
 
 namespace tta::pipeline {
@@ -29,8 +30,9 @@ void find_clock_skew(const timeline::Timeline& t, Quality& q) {
       share(static_cast<std::uint64_t>(beyond), t.links.linked) >= kLostShare;
   auto text = of(skews.size(), t.links.linked) +
               " linked device events start before their launch does, by " +
-              length_text(skews[skews.size() / 2]) + " (median) to " +
-              length_text(skews.back()) + ": the clocks of host and device differ.";
+              patterns::duration_text(skews[skews.size() / 2]) + " (median) to " +
+              patterns::duration_text(skews.back()) +
+              ": the clocks of host and device differ.";
   if (grave) {
     text += " What the host did while the device was idle is uncertain by as much.";
   }

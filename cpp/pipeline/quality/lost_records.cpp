@@ -2,6 +2,7 @@
 // pipeline/quality/lost_records.cpp: what only one side of the trace knows of.
 #include <algorithm>
 
+#include "patterns/rule.h"
 #include "pipeline/quality/signs.h"
 #include "timeline/sum_until.h"
 
@@ -82,11 +83,11 @@ void find_workless_launches(const timeline::Timeline& t, Quality& q) {
     ++(c.ts[call.row] >= recorded ? after : without);
   }
   if (after > 0) {
-    const auto text = std::to_string(after) +
-                      (after == 1 ? " launch comes" : " launches come") +
-                      " after the last record of a device, " +
-                      length_text(std::max<std::int64_t>(0, t.span.end - recorded)) +
-                      " before the trace ends: the device was no longer recorded. ";
+    const auto text =
+        std::to_string(after) + (after == 1 ? " launch comes" : " launches come") +
+        " after the last record of a device, " +
+        patterns::duration_text(std::max<std::int64_t>(0, t.span.end - recorded)) +
+        " before the trace ends: the device was no longer recorded. ";
     const auto tail = static_cast<double>(t.span.end - recorded);
     if (tail >= kLostShare * static_cast<double>(t.span.length())) {
       add_loss(q, "launches_after_recording", after,
@@ -119,7 +120,7 @@ void find_lost_records(const timeline::Timeline& t, Quality& q) {
   const auto unseen = [&](const char* kind, std::int64_t ns, const char* who) {
     if (!grave(ns)) return;
     add_loss(q, kind, 1,
-             std::string(who) + " waited " + length_text(ns) +
+             std::string(who) + " waited " + patterns::duration_text(ns) +
                  " for a device that shows no work meanwhile: it was busy with work "
                  "that is not in the trace (queued before recording began, or lost). "
                  "That time is not known to be idle.");

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "patterns/rule.h"
 #include "pipeline/quality/signs.h"
 
 namespace tta::pipeline {
@@ -100,7 +101,7 @@ void find_overlaps(const timeline::Timeline& t, Quality& q) {
     add(q, Verdict::kOk, "host_overlaps", t.tree.overlapping,
         std::to_string(t.tree.overlapping) +
             " events on CPU threads end after the event they began in, by up to " +
-            length_text(t.tree.largest_overhang) +
+            patterns::duration_text(t.tree.largest_overhang) +
             ". They are kept, and belong to the nearest event that holds all of them.");
   }
   const auto streams = measure_streams(t);
@@ -109,7 +110,7 @@ void find_overlaps(const timeline::Timeline& t, Quality& q) {
         std::to_string(streams.overlapping) +
             " device events start before earlier ones of their stream end, as "
             "dependent launches and graphs do. Durations add up to " +
-            length_text(streams.twice) +
+            patterns::duration_text(streams.twice) +
             " more than the time the streams were busy; busy time counts each moment "
             "once.");
   }
@@ -121,7 +122,7 @@ void find_overlaps(const timeline::Timeline& t, Quality& q) {
         std::to_string(streams.overruns) +
             " device events outlast later work of their stream by 10 ms or more, which "
             "runs in order: their ends are wrong. Busy time is overstated by " +
-            length_text(streams.excess) + ".");
+            patterns::duration_text(streams.excess) + ".");
   }
 }
 

@@ -101,22 +101,6 @@ std::string of(std::uint64_t part, std::uint64_t whole) {
   return std::to_string(part) + " of " + std::to_string(whole);
 }
 
-std::string length_text(std::int64_t ns) {
-  struct Unit {
-    std::int64_t ns;
-    const char* name;
-  };
-  for (const auto& unit : {Unit{1'000'000'000, " s"}, Unit{1'000'000, " ms"},
-                           Unit{1'000, " us"}, Unit{1, " ns"}}) {
-    if (ns < unit.ns && unit.ns > 1) continue;
-    const auto tenths = ns / unit.ns < 10 ? ns % unit.ns * 10 / unit.ns : 0;
-    auto text = std::to_string(ns / unit.ns);
-    if (tenths > 0) text += "." + std::to_string(tenths);
-    return text + unit.name;
-  }
-  return "";
-}
-
 void add(Quality& q, Verdict verdict, const char* kind, std::uint64_t count,
          std::string detail) {
   q.verdict = std::max(q.verdict, verdict);

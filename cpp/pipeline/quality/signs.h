@@ -20,8 +20,6 @@ inline constexpr double kLostShare = 0.05;
 double share(std::uint64_t part, std::uint64_t whole);
 /// "3 of 40".
 std::string of(std::uint64_t part, std::uint64_t whole);
-/// "1.5 ms", in the largest unit of which there is one.
-std::string length_text(std::int64_t ns);
 
 /// Adds a note and lowers the verdict to what it says.
 void add(Quality& quality, Verdict verdict, const char* kind, std::uint64_t count,

@@ -97,7 +97,7 @@ Stage work_stage(const Report& r, const Totals& sum) {
   };
   std::array kinds = {
       Kind{parts.large_ns, "large_kernels", "large kernels"},
-      Kind{parts.small_ns, "small_kernels", "small kernels (<10 us)"},
+      Kind{parts.small_ns, "small_kernels", "small kernels (<10 µs)"},
       Kind{parts.communication_ns, "communication", "communication alone"},
       Kind{parts.copies_ns, "copies", "copies alone"}};
   std::stable_sort(kinds.begin(), kinds.end(),

@@ -11,6 +11,9 @@ from torchtraceap.base.safe_text import printable
 if TYPE_CHECKING:
     from torchtraceap import _core
 
+NAME_WIDTH = 40  # An operator or device.
+_WIDTH = 48  # A location; the longest of real traces are far longer.
+
 
 @dataclass(frozen=True)
 class Location:
@@ -48,6 +51,11 @@ class Location:
         return self.recorded_line if self.recorded_at == "function" else None
 
     @property
+    def nearest_line(self) -> int | None:
+        """The line, or where it is not known the one at which the function begins."""
+        return self.begins if self.line is None else self.line
+
+    @property
     def names(self) -> tuple[str, ...]:
         """By what else it can be asked for: also the line in the trace counts, so that
         a name stays right where the source file is not at hand."""
@@ -70,25 +78,21 @@ def read_location(
     return Location(frame.file, line, frame.function, frame.user, recorded, at)
 
 
-NAME_WIDTH = 40  # An operator or device.
-
-
-def line_or_name(where: Location | None, name: str) -> str:
-    """Write a source line whole, so that editors can go there: ``train.py:88``; else
-    the name of an operator."""
+def whole_place(where: Location | None, name: str, *, function: bool = True) -> str:
+    """Write a place whole, so that editors and terminals can go there, with its
+    function unless that is left out; else the name of an operator, or that there is no
+    single place."""
     if where is not None:
-        return printable(str(where))
+        return printable(where.text if function else str(where))
     return printable(name, NAME_WIDTH) or "(no single place)"
-
-
-_WIDTH = 48  # A location; the longest of real traces are far longer.
 
 
 def place_text(
     where: Location | None, name: str, deepest: Location | None = None
 ) -> str:
-    """Write a source line, or where it is not known its function; else the name of an
-    operator or event; "" of neither. After it, the deepest function with the time."""
+    """Write a place in at most 48 characters: a source line, or where it is not known
+    its function; else the name of an operator or event; "" of neither. After it, the
+    deepest function with the time."""
     if where is None:
         return printable(name, NAME_WIDTH)
     file = printable(where.file)
@@ -107,10 +111,9 @@ def place_text(
     # The line number stays whole, whatever has to go.
     function = printable(function, max(room // 2, room - len(file)))
     text = printable(file, room - len(function)) + line + function + library
-    if deepest is not None:
-        file = (
-            "" if deepest.file == where.file else f"{deepest.file}".rpartition("/")[2]
-        )
-        below = f"{file} {called(deepest.function)}".strip()
-        text += f" > {printable(below, NAME_WIDTH)}"
-    return text
+    if deepest is None:
+        return text
+    below = called(deepest.function)
+    if deepest.file != where.file:
+        below = f"{deepest.file.rpartition('/')[2]} {below}"
+    return f"{text} > {printable(below, NAME_WIDTH)}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 WIDTH = 88
 
@@ -40,24 +40,3 @@ def wrapped(text: str, indent: str, first: str = "") -> list[str]:
         break_on_hyphens=False,
     )
     return [line.replace("\xa0", " ") for line in lines]
-
-
-def table_lines(
-    title: str, head: tuple[str, ...], rows: Sequence[tuple[str, ...]]
-) -> Iterator[str]:
-    """Yield a title and the rows under their headings; nothing without rows.
-
-    Columns are set flush right, but for a last one named "name" or "kind".
-    """
-    if not rows:
-        return
-    yield title
-    # A last column of text stays on the left.
-    right = range(len(head) - (head[-1] in ("name", "kind")))
-    for line in align([head, *rows], right=tuple(right)):
-        yield f"  {line}"
-
-
-def first_of(shown: int, there: int) -> str:
-    """Say how many of a table's rows are shown, if not all: " (10 of 38)"."""
-    return f" ({shown} of {there:,})" if there > shown else ""

@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""units.py: the one border between the core's nanoseconds and our microseconds."""
+"""units.py: microseconds from the core's nanoseconds, and how amounts are written."""
 
 from __future__ import annotations
-
-import re
 
 
 def us_from_ns(ns: int) -> float:
@@ -13,18 +11,16 @@ def us_from_ns(ns: int) -> float:
 
 def time_text(us: float) -> str:
     """Write a duration for people, with three digits: ``412 µs``, ``12.4 ms``."""
-    for unit, size in (("s", 1e6), ("ms", 1e3)):
-        # 999.5 would be written as 1e+03 of the smaller unit.
-        if abs(us) >= size * 0.9995:
-            return f"{_three_digits(us / size)} {unit}"
-    return f"{_three_digits(us)} µs"
+    from torchtraceap import _core  # Whose messages are written by the same function.
+
+    return _core.duration_text(us)
 
 
 def bytes_text(count: float) -> str:
     """Write an amount of memory with three digits: ``412 B``, ``12.4 MiB``."""
     for unit, size in (("TiB", 2**40), ("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
         if count >= size * 0.9995:
-            return f"{_three_digits(count / size)} {unit}"
+            return f"{three_digits(count / size)} {unit}"
     return f"{int(count)} B"
 
 
@@ -46,13 +42,8 @@ def counted(number: int, noun: str, plural: str = "") -> str:
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
-def with_micro_sign(text: str) -> str:
-    """Write the core's ASCII sentences with ``µs``."""
-    # A unit that is part of a name is not preceded by a digit and a blank.
-    return re.sub(r"(\d) us\b", "\\1 µs", text)
-
-
-def _three_digits(value: float) -> str:
+def three_digits(value: float) -> str:
+    """Write a number without a fraction, or with as many digits as make three."""
     whole_digits = len(str(int(abs(value))))
     text = f"{value:.{max(0, 3 - whole_digits)}f}"
     return text.rstrip("0").rstrip(".") if "." in text else text

@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from torchtraceap.base.errors import DryRunError, DryRunUnderWay
 from torchtraceap.checking.device import Watch, under_way
 from torchtraceap.waits.verdict import Observation
-from torchtraceap_dryrun.judged import Since, cannot_be_run, now, observe
+from torchtraceap_dryrun.observation import Since, cannot_be_run, now, observe
 
 
 class DryWatch(Watch):

@@ -19,7 +19,7 @@ from torchtraceap import _core
 from torchtraceap.base.source_lines import Line, is_user_file, resolve
 from torchtraceap.base.units import us_from_ns
 from torchtraceap.checking.device import Watch
-from torchtraceap.checking.recording import Recording, RecordingLostError
+from torchtraceap.checking.recording import Recording
 from torchtraceap.checking.whole_body import NAME
 from torchtraceap.profiling import live
 from torchtraceap.report import Report
@@ -185,7 +185,9 @@ class GpuWatch(Watch):
             pass
         try:
             report = self._recording.stop()
-        except RecordingLostError as error:
+        except RuntimeError as error:
+            if not self._recording.is_lost:
+                raise
             return Observation((), "", str(error), MODE)
         trace = report.loaded
         base = int(trace.metadata.get("baseTimeNanoseconds", 0))

@@ -11,7 +11,7 @@ from torchtraceap.base.errors import DryRunError
 from torchtraceap.checking.device import Device
 from torchtraceap.checking.whole_body import NAME
 from torchtraceap.waits.verdict import LaunchVerdict, Verdict, decide
-from torchtraceap_dryrun.judged import cannot_be_run
+from torchtraceap_dryrun.observation import cannot_be_run
 
 #: What becomes of a test one of whose checks could not be made.
 Unknown = Literal["fail", "skip", "pass"]

@@ -15,16 +15,6 @@ if TYPE_CHECKING:
     from torchtraceap.profiling.recorder import CycleRecorder  # defined with torch
 
 
-class RecordingLostError(RuntimeError):
-    """The code under test ended the recording."""
-
-    def __init__(self) -> None:
-        super().__init__(
-            "nothing was recorded: the code under test uses torch's profiler itself, "
-            "and only one can run at a time. Take one of the two out."
-        )
-
-
 class Recording:
     """Records from `start`, or from the end of the warm-up, to `stop`.
 
@@ -55,6 +45,13 @@ class Recording:
     def profiler(self) -> Any:
         """Torch's; None if it was taken away."""
         return self._recorder and self._recorder.profiler
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether another profiler ended it; known once it is over."""
+        from torchtraceap.profiling import live
+
+        return self.profiler is None or live.is_lost(self.profiler)
 
     def start(self) -> None:
         __tracebackhide__ = True
@@ -114,13 +111,11 @@ class Recording:
     def stop(self, **options: Any) -> Report:
         """End, and analyse with these options of ``analyze``.
 
-        Raises ValueError if the warm-up was not over, RecordingLostError if another
-        profiler ended this one, and what analysing raises.
+        Raises ValueError if the warm-up was not over, RuntimeError if it `is_lost`, and
+        what analysing raises.
         """
         __tracebackhide__ = True
         import torch
-
-        from torchtraceap.profiling import live
 
         if self.on_gpu and not self.missing_steps:
             torch.cuda.synchronize()  # what was launched is part of it
@@ -130,8 +125,11 @@ class Recording:
                 f"nothing was recorded: the block ended {self.missing_steps} calls of "
                 "step() before the end of warmup"
             )
-        if self.profiler is None or live.is_lost(self.profiler):
-            raise RecordingLostError
+        if self.is_lost:
+            raise RuntimeError(
+                "nothing was recorded: the code under test uses torch's profiler "
+                "itself, and only one can run at a time. Take one of the two out."
+            )
         report: Report = analyze(self.profiler, **options)
         return report
 

@@ -66,7 +66,7 @@ class SyncCheck:
 
     Raises, on leaving the block, SyncStalls if the check fails, or if it cannot be
     told; ValueError if ``warmup`` ended nothing, because `step()` was called too
-    seldom.
+    seldom. On entering it, DryRunError if a dry run cannot begin.
     """
 
     def __init__(

@@ -16,7 +16,7 @@ from typing import Any
 
 from torchtraceap.analysis import analyze
 from torchtraceap.base.arguments import checked_names, wrong_number
-from torchtraceap.base.location import NAME_WIDTH, place_text
+from torchtraceap.base.location import NAME_WIDTH, whole_place
 from torchtraceap.base.safe_text import printable
 from torchtraceap.base.units import time_text
 from torchtraceap.checking.device import suspended
@@ -311,13 +311,7 @@ def _outcome_of(
 
 
 def _place(finding: Finding) -> str:
-    where = finding.location
-    # The file whole, so that editors and terminals can go there.
-    place = (
-        printable(where.text)
-        if where
-        else place_text(None, finding.operator) or "(no single place)"
-    )
+    place = whole_place(finding.location, finding.operator)
     return f"{place}  {finding.kind}  ×{finding.count}, {wasted_text(finding)}"
 
 

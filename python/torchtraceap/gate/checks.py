@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from torchtraceap import _core
-from torchtraceap.base.location import line_or_name
+from torchtraceap.base.location import whole_place
 from torchtraceap.base.safe_text import printable
 from torchtraceap.base.text_table import wrapped
 from torchtraceap.base.units import counted, share_text, time_text
@@ -164,7 +164,7 @@ def _text(checked: Checked) -> Iterator[str]:
 def _places(findings: Sequence[Finding], report: ReportData) -> Iterator[str]:
     whole_us = report.trace.device_time_us
     for finding in findings[:_PLACES]:
-        place = line_or_name(finding.location, finding.operator)
+        place = whole_place(finding.location, finding.operator, function=False)
         yield (
             f"      {place}: {finding.kind} ×{finding.count}, "
             f"{time_text(finding.wasted_us)} "

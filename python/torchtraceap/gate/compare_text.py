@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from torchtraceap.base.location import line_or_name
+from torchtraceap.base.location import whole_place
 from torchtraceap.base.safe_text import printable
 from torchtraceap.base.text_table import align, wrapped
 from torchtraceap.base.units import counted, share_text, time_text
@@ -80,7 +80,9 @@ def _slower(step: Change | None) -> Iterator[Worse]:
 
 def _grown(comparison: ComparisonData, kind: str) -> Iterator[Worse]:
     for finding in comparison.of(kind):
-        place = line_or_name(finding.seen.location, finding.seen.operator)
+        place = whole_place(
+            finding.seen.location, finding.seen.operator, function=False
+        )
         what = f"{kind} {printable(finding.seen.kind)}"
         text = f"{place}: {what}, {_costs(finding, comparison.unit)}"
         yield Worse(kind, text, finding=finding, found=finding.cost.after)
@@ -194,7 +196,9 @@ def _finding_lines(comparison: ComparisonData) -> Iterator[str]:
     yield f"Findings, {_unit(comparison)}: {_counts(comparison)}"
     rows = []
     for finding in _changed(comparison):
-        place = line_or_name(finding.seen.location, finding.seen.operator)
+        place = whole_place(
+            finding.seen.location, finding.seen.operator, function=False
+        )
         before, after = _figures(finding, comparison.unit)
         kind = printable(finding.seen.kind)
         rows.append((finding.status, place, kind, before, "->", after))

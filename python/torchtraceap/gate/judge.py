@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from statistics import median
 
 from torchtraceap import _core
-from torchtraceap.base.location import line_or_name
+from torchtraceap.base.location import whole_place
 from torchtraceap.base.safe_text import printable
 from torchtraceap.base.units import share_text, time_text, us_from_ns
 from torchtraceap.data.facts import Balance
@@ -173,7 +173,7 @@ def _pause(report: ReportData, row: Balance, allowed: float) -> Iterator[Violati
         yield untold(name, allowed, f"{text}; {INCOMPLETE}", found)
         return
     if cause := _cause_of(report, row, begin_ns, end_ns):
-        place = line_or_name(cause.location, cause.operator)
+        place = whole_place(cause.location, cause.operator, function=False)
         text = f"{place}: {text}, mostly by {cause.kind}"
         yield broken(name, allowed, found, text, [cause])
         return

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from torchtraceap import _core
-from torchtraceap.base.location import line_or_name
+from torchtraceap.base.location import whole_place
 from torchtraceap.base.source_lines import display_path, resolve
 from torchtraceap.base.units import share_text, time_text, us_from_ns
 from torchtraceap.data.findings import Finding
@@ -105,8 +105,9 @@ def judge_wasted(budget: BudgetData, report: ReportData) -> Iterator[Violation]:
         yield untold(name, allowed, INCOMPLETE, share)
     elif share > allowed:
         worst = findings[0]
+        place = whole_place(worst.location, worst.operator, function=False)
         text = (
-            f"{line_or_name(worst.location, worst.operator)}: {time_text(wasted_us)} "
+            f"{place}: {time_text(wasted_us)} "
             f"are wasted ({share_text(wasted_us, report.trace.device_time_us)}), most "
             f"of it by {worst.kind} here"
         )
@@ -145,8 +146,9 @@ def _judge_pattern(
             yield untold(name, allowed, of + INCOMPLETE, found)
         elif found > allowed:
             worst = findings[0]
+            place = whole_place(worst.location, worst.operator, function=False)
             text = (
-                f"{line_or_name(worst.location, worst.operator)}: {pattern} "
+                f"{place}: {pattern} "
                 f"×{count:g}, {time_text(wasted_us)} "
                 f"({share_text(wasted_us, report.trace.device_time_us)})"
             )

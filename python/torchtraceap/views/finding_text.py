@@ -7,18 +7,49 @@ All text from the trace passes through `printable`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from torchtraceap.base.location import NAME_WIDTH, place_text
 from torchtraceap.base.safe_text import printable
-from torchtraceap.base.units import share_text, time_text, with_micro_sign
+from torchtraceap.base.units import share_text, time_text
+from torchtraceap.data.events import Unexplained
+from torchtraceap.data.facts import TraceFacts
+from torchtraceap.data.findings import Finding
+from torchtraceap.data.replay import Gain
+from torchtraceap.report_data import ReportData
 
-if TYPE_CHECKING:
-    from torchtraceap.data.events import Unexplained
-    from torchtraceap.data.facts import TraceFacts
-    from torchtraceap.data.findings import Finding
-    from torchtraceap.data.replay import Gain
-    from torchtraceap.report_data import ReportData
+_NOTABLE = 0.01  # Of the time: from here on the devices' own delay is said.
+_MOST_PLACES = 10  # Of one pattern, before the core gathers the rest.
+NO_LINES = (
+    "No source lines: the trace has no Python frames here. Record it with "
+    "torch.profiler.profile(with_stack=True)."
+)
+
+
+def place_of(finding: Finding, report: ReportData) -> str:
+    """Write where a finding is: a line, an operator, or why there is neither."""
+    place = place_text(finding.location, finding.operator, finding.deepest)
+    return (place or _nowhere(finding, report.findings)) + _whose(finding, report.trace)
+
+
+def wasted_text(finding: Finding) -> str:
+    """Write what a finding cost; of an estimate, that it is a bound. A model's claims
+    no time, so it has none."""
+    if finding.basis == "model":
+        return "-"
+    most = "up to " if finding.basis == "estimate" else ""
+    return most + time_text(finding.wasted_us)
+
+
+def wasted_share(finding: Finding, whole_us: float) -> str:
+    """Write what share of the time that is."""
+    return share_text(finding.wasted_us, 0 if finding.basis == "model" else whole_us)
+
+
+def lost_us(findings: Sequence[Finding]) -> tuple[float, float]:
+    """Return what findings cost together, and beside it the bound of the estimates."""
+    estimated = sum(f.wasted_us for f in findings if f.basis == "estimate")
+    exact = sum(f.wasted_us for f in findings if f.basis != "estimate")
+    return exact, estimated
 
 
 def gain_text(finding: Finding, report: ReportData) -> str:
@@ -57,31 +88,12 @@ def order_text(report: ReportData) -> str:
     return "largest gain" if known else "most wasted time"
 
 
-def _high_text(finding: Finding) -> str:
-    gain = finding.recoverable_us or 0
-    how = "up to " if finding.basis == "estimate" else "about "
-    return f"{how if gain else ''}{time_text(gain)}"
+def advice_of(findings: Sequence[Finding]) -> list[tuple[str, str]]:
+    """Return each pattern with its advice once, in the order of the findings.
 
-
-def _why_nothing(finding: Finding, report: ReportData) -> str:
-    """Say why a fix gains nothing, where the report knows."""
-    if finding.edit == "overlap":  # It was let begin as early as it can.
-        return ": an earlier start gains nothing"
-    limits = [stage.verdict for stage in report.story if stage.id == "limit"]
-    if finding.idle_us == 0 and limits == ["host"]:
-        return ": the host is the limit"
-    if len({row.pid for row in report.balance}) > 1:
-        return ": another process of the trace takes longer"
-    return ""
-
-
-def _sure_text(gain: Gain) -> str:
-    """Say how much of a gain of all fixes may be counted on."""
-    if gain.low_us:
-        return f"; the {time_text(gain.low_us)} may be counted on"
-    if gain.high_us:
-        return "; none of it is sure, as what takes the place costs time too"
-    return ""
+    One pattern may have several: by sub-type, device or vendor.
+    """
+    return list(dict.fromkeys((f.pattern, f.advice) for f in findings))
 
 
 def replayed_texts(report: ReportData) -> Iterator[str]:
@@ -116,39 +128,6 @@ def replayed_texts(report: ReportData) -> Iterator[str]:
         yield (f"No gain is given for all of them together: {recovery.together_doubt}.")
     if recovery.fidelity and any(recovery.gains):
         yield recovery.fidelity.caveat
-
-
-_NOTABLE = 0.01  # Of the time: from here on the devices' own delay is said.
-_MOST_PLACES = 10  # Of one pattern, before the core gathers the rest.
-NO_LINES = (
-    "No source lines: the trace has no Python frames here. Record it with "
-    "torch.profiler.profile(with_stack=True)."
-)
-
-
-def place_of(finding: Finding, report: ReportData) -> str:
-    """Write where a finding is: a line, an operator, or why there is neither."""
-    place = place_text(finding.location, finding.operator, finding.deepest)
-    return (place or _nowhere(finding, report.findings)) + _whose(finding, report.trace)
-
-
-def message_text(finding: Finding) -> str:
-    """Write what happened there, in a sentence."""
-    return with_micro_sign(printable(finding.message))
-
-
-def wasted_text(finding: Finding) -> str:
-    """Write what a finding cost; of an estimate, that it is a bound. A model's claims
-    no time, so it has none."""
-    if finding.basis == "model":
-        return "-"
-    most = "up to " if finding.basis == "estimate" else ""
-    return most + time_text(finding.wasted_us)
-
-
-def wasted_share(finding: Finding, whole_us: float) -> str:
-    """Write what share of the time that is."""
-    return share_text(finding.wasted_us, 0 if finding.basis == "model" else whole_us)
 
 
 def why_none(report: ReportData) -> str:
@@ -195,24 +174,6 @@ def stretch_texts(report: ReportData) -> Iterator[str]:
         yield _stretch(stretch, report.trace)
 
 
-def advice_of(findings: Sequence[Finding]) -> list[tuple[str, str]]:
-    """Return each pattern with its advice once, in the order of the findings.
-
-    One pattern may have several: by sub-type, device or vendor.
-    """
-    return list(dict.fromkeys((f.pattern, f.advice) for f in findings))
-
-
-def _stretch(stretch: Unexplained, trace: TraceFacts) -> str:
-    during = stretch.during
-    name = printable(during.name, NAME_WIDTH) if during else "no event for most of it"
-    start = time_text(stretch.start_us - trace.start_us)
-    where = "on the host"
-    if trace.processes > 1:
-        where = f"in process {printable(str(stretch.pid), NAME_WIDTH)}"
-    return f"{time_text(stretch.duration_us)} from +{start}; {where}: {name}"
-
-
 def _whose(finding: Finding, trace: TraceFacts) -> str:
     """Say which processes without a device a finding is of, if not of all."""
     those = finding.processes
@@ -236,3 +197,40 @@ def _nowhere(finding: Finding, findings: Sequence[Finding]) -> str:
     if finding.count == 1 or not any(f.location for f in findings):
         return "(no source line)"
     return "(no single place)"
+
+
+def _high_text(finding: Finding) -> str:
+    gain = finding.recoverable_us or 0
+    how = "up to " if finding.basis == "estimate" else "about "
+    return f"{how if gain else ''}{time_text(gain)}"
+
+
+def _why_nothing(finding: Finding, report: ReportData) -> str:
+    """Say why a fix gains nothing, where the report knows."""
+    if finding.edit == "overlap":  # It was let begin as early as it can.
+        return ": an earlier start gains nothing"
+    limits = [stage.verdict for stage in report.story if stage.id == "limit"]
+    if finding.idle_us == 0 and limits == ["host"]:
+        return ": the host is the limit"
+    if len({row.pid for row in report.balance}) > 1:
+        return ": another process of the trace takes longer"
+    return ""
+
+
+def _sure_text(gain: Gain) -> str:
+    """Say how much of a gain of all fixes may be counted on."""
+    if gain.low_us:
+        return f"; the {time_text(gain.low_us)} may be counted on"
+    if gain.high_us:
+        return "; none of it is sure, as what takes the place costs time too"
+    return ""
+
+
+def _stretch(stretch: Unexplained, trace: TraceFacts) -> str:
+    during = stretch.during
+    name = printable(during.name, NAME_WIDTH) if during else "no event for most of it"
+    start = time_text(stretch.start_us - trace.start_us)
+    where = "on the host"
+    if trace.processes > 1:
+        where = f"in process {printable(str(stretch.pid), NAME_WIDTH)}"
+    return f"{time_text(stretch.duration_us)} from +{start}; {where}: {name}"

@@ -1,27 +1,44 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""heading.py: how a summary begins: the trace, its quality, where the time went."""
+"""heading.py: how a summary begins: the trace, its quality, where the time went.
+
+What the page and Markdown say alike is written here too.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from torchtraceap.base.location import NAME_WIDTH, place_text
 from torchtraceap.base.safe_text import printable
 from torchtraceap.base.text_table import wrapped
-from torchtraceap.base.units import counted, share_text, time_text, with_micro_sign
+from torchtraceap.base.units import counted, share_text, time_text
+from torchtraceap.data.facts import Balance, Note, Simulated, Stage, TraceFacts
+from torchtraceap.data.replay import CriticalPath
+from torchtraceap.report_data import ReportData
 
-if TYPE_CHECKING:
-    from torchtraceap.data.facts import (
-        Balance,
-        Note,
-        Quality,
-        Simulated,
-        Stage,
-        TraceFacts,
-    )
-    from torchtraceap.data.replay import CriticalPath
-    from torchtraceap.report_data import ReportData
+_MOST_DEVICES = 16  # The largest machines that one process feeds.
+# Warnings to be told of whatever the verdict: they say what the figures are of.
+_ALWAYS_SAID = {
+    "filtered",
+    "graph_launches_few_kernels",
+    "launches_after_recording",
+    "launches_without_work",
+    "merged_devices",
+    "outlier_times",
+    "several_processes",
+    "work_overruns",
+    "work_without_launch",
+}
+# Stages of the story that say what the lines above them have not said yet.
+_STORY = {
+    "limit": "Limit",
+    "work": "Busy with",
+    "overlap": "Overlap",
+    "gain": "What matters most",
+}
+_NOTABLE = 0.01  # Of a critical path: kinds of time and places below are left out.
+_MOST_PLACES = 3
 
 
 class OfDevice(Protocol):
@@ -43,46 +60,11 @@ def device_text(row: OfDevice, report: ReportData) -> str:
     return f"{row.device} of {printable(whose, NAME_WIDTH)}"
 
 
-_NOTABLE = 0.01  # Of the path: kinds of time below are left out.
-_MOST_PLACES = 3
-
-
-def kinds_text(by_category: Mapping[str, float]) -> str:
-    """Write what a path is made of, the most first: ``host 61.0 %, compute 38.2 %``."""
-    whole = sum(by_category.values())
-    kinds = sorted(by_category.items(), key=lambda item: -item[1])
-    return ", ".join(
-        f"{name.replace('_', ' ')} {share_text(us, whole)}"
-        for name, us in kinds
-        if us >= _NOTABLE * whole and us > 0
-    )
-
-
-def path_line(path: CriticalPath) -> str:
-    """Write the path of the whole trace, with the places it is longest at."""
-    kinds = kinds_text(path.by_category) or "nothing"
-    text = f"Critical path, the chain of work that sets the trace's length: {kinds}"
-    places = [
-        f"{place.strip()} ({time_text(p.us)})"
-        for p in path.places
-        if p.us >= _NOTABLE * path.span_us and (place := place_text(p.location, p.name))
-    ][:_MOST_PLACES]
-    return text + (f"; longest at {', '.join(places)}." if places else ".")
-
-
-_MOST_DEVICES = 16  # The largest machines that one process feeds.
-# Warnings to be told of whatever the verdict: they say what the figures are of.
-_ALWAYS_SAID = {
-    "filtered",
-    "graph_launches_few_kernels",
-    "launches_after_recording",
-    "launches_without_work",
-    "merged_devices",
-    "outlier_times",
-    "several_processes",
-    "work_overruns",
-    "work_without_launch",
-}
+def whose_text(row: OfDevice, report: ReportData) -> str:
+    """Write whose time a row is: ``Device 0``, ``Process 7``, ``CPU``."""
+    if row.device is not None:
+        return f"Device {device_text(row, report)}"
+    return f"Process {row.pid}" if report.trace.processes > 1 else "CPU"
 
 
 def heading_lines(report: ReportData) -> Iterator[str]:
@@ -91,7 +73,7 @@ def heading_lines(report: ReportData) -> Iterator[str]:
     yield printable(trace.path)
     yield from wrapped(", ".join(fact_texts(report)), "  ")
     yield from wrapped(simulated_text(trace.simulated), "  ")
-    yield from _quality(report.quality, sum(d.events for d in trace.devices))
+    yield from _quality(report)
     for row in report.balance[:_MOST_DEVICES]:
         if row.device is None:
             line = _host_balance(row, several=trace.processes > 1)
@@ -134,15 +116,6 @@ def simulated_text(assumed: Simulated | None) -> str:
     )
 
 
-# What the lines above have not said yet.
-_STORY = {
-    "limit": "Limit",
-    "work": "Busy with",
-    "overlap": "Overlap",
-    "gain": "What matters most",
-}
-
-
 def _story(story: Sequence[Stage]) -> Iterator[str]:
     """Write the stages that say more than the balance, in at most six lines."""
     for stage in story:
@@ -151,13 +124,8 @@ def _story(story: Sequence[Stage]) -> Iterator[str]:
         # Under 3 % of the time it is no news that nothing hides a copy.
         if stage.id == "overlap" and stage.severity in (None, "low"):
             continue
-        text = f"{_STORY[stage.id]}: {_lowered(answer_text(stage))}"
+        text = f"{_STORY[stage.id]}: {_lowered(printable(stage.answer))}"
         yield from wrapped(text, "  ")
-
-
-def answer_text(stage: Stage) -> str:
-    """Write the answer of a stage of the story."""
-    return with_micro_sign(printable(stage.answer))
 
 
 def _lowered(answer: str) -> str:
@@ -166,32 +134,33 @@ def _lowered(answer: str) -> str:
     return answer[:1].lower() + answer[1:] if first.istitle() else answer
 
 
-def said_notes(quality: Quality, device_events: int) -> list[Note]:
+def said_notes(report: ReportData) -> list[Note]:
     """Return the warnings to be told of although they do not change the verdict."""
-    notes = [note for note in quality.warnings if note.verdict == "ok"]
-    return [note for note in notes if _is_said(note, device_events)]
+    work = sum(device.events for device in report.trace.devices)
+    return [
+        note
+        for note in report.quality.warnings
+        if note.verdict == "ok"
+        and (
+            note.kind in _ALWAYS_SAID
+            or (note.kind == "work_without_id" and note.count * 2 > work)
+        )
+    ]
 
 
-def _is_said(note: Note, device_events: int) -> bool:
-    """Tell whether a note is for the summary though the verdict is "ok"."""
-    if note.kind == "work_without_id":
-        return note.count * 2 > device_events
-    return note.kind in _ALWAYS_SAID
-
-
-def _quality(quality: Quality, device_events: int) -> Iterator[str]:
-    said = said_notes(quality, device_events)
-    if quality.verdict != "ok":
-        yield f"Quality: {quality.verdict}"
-        for note in (*quality.reasons, *said):
-            yield from wrapped(f"- {printable(note.detail)}", "  ")
-        rate = quality.linking_rate
-        if rate is not None and rate < 1:
-            text = f"Launches are known of {share_text(rate, 1)} of the device events."
-            yield from wrapped(f"- {text}", "  ")
-    else:
+def _quality(report: ReportData) -> Iterator[str]:
+    quality, said = report.quality, said_notes(report)
+    if quality.verdict == "ok":
         for note in said:
             yield from wrapped(f"Note: {printable(note.detail)}", "  ")
+        return
+    yield f"Quality: {quality.verdict}"
+    for note in (*quality.reasons, *said):
+        yield from wrapped(f"- {printable(note.detail)}", "  ")
+    rate = quality.linking_rate
+    if rate is not None and rate < 1:
+        text = f"Launches are known of {share_text(rate, 1)} of the device events."
+        yield from wrapped(f"- {text}", "  ")
 
 
 def _devices(trace: TraceFacts, verb: str) -> str:
@@ -207,31 +176,54 @@ def _devices(trace: TraceFacts, verb: str) -> str:
 
 
 def _balance(row: Balance, device: str, incomplete: bool) -> str:
-    idle = [(us, name) for name, us in row.idle_us.items() if us > 0]
-    shares = [
-        f"{name} {share_text(us, row.span_us)}" for us, name in sorted(idle)[::-1]
-    ]
-    shares.append(f"unattributed {share_text(row.unattributed_us, row.span_us)}")
+    idle = [*_shares(row.idle_us, row.span_us), _unattributed(row)]
     # What is not in the trace may have filled any gap.
     least, most = (" at least", " at most,") if incomplete else ("", "")
     text = (
         f"Device {device}: busy{least} {share_text(row.busy_us, row.span_us)} "
         f"({time_text(row.busy_us)} of {time_text(row.span_us)}); "
-        f"idle{most} by cause: {', '.join(shares)}"
+        f"idle{most} by cause: {', '.join(idle)}"
     )
-    excess = [(us, name) for name, us in row.excess_us.items() if us > 0]
-    if excess:
-        shares = [
-            f"{n} {share_text(us, row.span_us)}" for us, n in sorted(excess)[::-1]
-        ]
-        text += f"; wasted while busy: {', '.join(shares)}"
+    if excess := _shares(row.excess_us, row.span_us):
+        text += f"; wasted while busy: {', '.join(excess)}"
     return text
 
 
 def _host_balance(row: Balance, several: bool) -> str:
     of = f" of process {printable(str(row.pid), NAME_WIDTH)}" if several else ""
-    parts = [(us, name) for name, us in row.idle_us.items() if us > 0]
-    parts.append((row.busy_us, "operators"))
-    shares = [f"{n} {share_text(us, row.span_us)}" for us, n in sorted(parts)[::-1]]
-    shares.append(f"unattributed {share_text(row.unattributed_us, row.span_us)}")
+    times = {**row.idle_us, "operators": row.busy_us}
+    shares = [*_shares(times, row.span_us), _unattributed(row)]
     return f"CPU{of}: {', '.join(shares)} (of {time_text(row.span_us)})"
+
+
+def _shares(times: Mapping[str, float], whole_us: float) -> list[str]:
+    """Write the shares of what took time, the most first."""
+    there = sorted(((us, name) for name, us in times.items() if us > 0), reverse=True)
+    return [f"{name} {share_text(us, whole_us)}" for us, name in there]
+
+
+def _unattributed(row: Balance) -> str:
+    return f"unattributed {share_text(row.unattributed_us, row.span_us)}"
+
+
+def kinds_text(by_category: Mapping[str, float]) -> str:
+    """Write what a path is made of, the most first: ``host 61.0 %, compute 38.2 %``."""
+    whole = sum(by_category.values())
+    kinds = sorted(by_category.items(), key=lambda item: -item[1])
+    return ", ".join(
+        f"{name.replace('_', ' ')} {share_text(us, whole)}"
+        for name, us in kinds
+        if us >= _NOTABLE * whole and us > 0
+    )
+
+
+def path_line(path: CriticalPath) -> str:
+    """Write the path of the whole trace, with the places it is longest at."""
+    kinds = kinds_text(path.by_category) or "nothing"
+    text = f"Critical path, the chain of work that sets the trace's length: {kinds}"
+    places = [
+        f"{place.strip()} ({time_text(p.us)})"
+        for p in path.places
+        if p.us >= _NOTABLE * path.span_us and (place := place_text(p.location, p.name))
+    ][:_MOST_PLACES]
+    return text + (f"; longest at {', '.join(places)}." if places else ".")

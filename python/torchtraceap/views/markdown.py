@@ -5,19 +5,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from torchtraceap.base.safe_text import printable
-from torchtraceap.base.units import share_text, time_text
-from torchtraceap.views.finding_text import gain_range, wasted_share, wasted_text
+from torchtraceap.base.units import counted, share_text, time_text
+from torchtraceap.data.findings import Finding
+from torchtraceap.report_data import ReportData
+from torchtraceap.views.finding_text import (
+    advice_of,
+    gain_range,
+    wasted_share,
+    wasted_text,
+)
 from torchtraceap.views.heading import device_text, simulated_text
 from torchtraceap.views.summary import detector_text
 
-if TYPE_CHECKING:
-    from torchtraceap.data.findings import Finding
-    from torchtraceap.report_data import ReportData
-
+HEAD = ("where", "what", "count", "wasted", "share", "recoverable")
 _WIDTH = 120  # Of a name; together with the rows that are shown, far under 64 KiB.
+_SHOWN = 20  # Findings of a report.
+_DEVICES = 8
+_MOST_BYTES = 60_000  # GitHub takes 65,536 characters in a comment.
 
 
 def code(text: str, width: int = _WIDTH) -> str:
@@ -42,10 +48,6 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]], texts: int = 2) ->
     return "\n".join(f"| {' | '.join(row)} |" for row in (head, rule, *rows))
 
 
-_SHOWN = 20  # Findings of a report.
-_MOST_BYTES = 60_000  # GitHub takes 65,536 characters in a comment.
-
-
 def reports_markdown(reports: Sequence[ReportData]) -> str:
     """Return reports as one Markdown text under 64 KiB; those that do not fit are
     counted."""
@@ -68,7 +70,7 @@ def joined(texts: Sequence[str], what: str) -> str:
 def findings_rows(
     findings: Sequence[Finding], whole_us: float
 ) -> Iterator[tuple[str, ...]]:
-    """Yield a row for each finding: where, what, count, wasted, share, recoverable."""
+    """Yield a row under `HEAD` for each finding."""
     for finding in findings:
         yield (
             code(str(finding.location or finding.operator)) or "(no source line)",
@@ -80,13 +82,9 @@ def findings_rows(
         )
 
 
-HEAD = ("where", "what", "count", "wasted", "share", "recoverable")
-
-
 def _parts(report: ReportData) -> Iterator[str]:
     trace = report.trace
-    count = len(report.steps)
-    steps = f", {count} step{'s' * (count > 1)}" if count else ""
+    steps = f", {counted(len(report.steps), 'step')}" if report.steps else ""
     yield f"### {code(trace.path)}"
     if assumed := simulated_text(trace.simulated):
         yield f"**{plain(assumed)}**"
@@ -102,8 +100,9 @@ def _parts(report: ReportData) -> Iterator[str]:
         if row.device is not None
     ]
     if busy:
-        more = f"; and {len(busy) - 8} more devices" if len(busy) > 8 else ""
-        yield "; ".join(busy[:8]) + more + "."
+        if more := len(busy) - len(busy[:_DEVICES]):
+            busy[_DEVICES:] = [f"and {counted(more, 'more device')}"]
+        yield "; ".join(busy) + "."
     shown = report.findings[:_SHOWN]
     if shown:
         yield table(HEAD, findings_rows(shown, trace.device_time_us))
@@ -113,7 +112,6 @@ def _parts(report: ReportData) -> Iterator[str]:
         yield f"and {more_findings} more"
     if text := detector_text(report.detection):
         yield plain(text)
-    advice = dict.fromkeys((f.pattern, f.advice) for f in shown)
-    if advice:
+    if advice := advice_of(shown):
         lines = "\n".join(f"- {code(name)}: {plain(text)}" for name, text in advice)
         yield f"<details><summary>What helps</summary>\n\n{lines}\n\n</details>"

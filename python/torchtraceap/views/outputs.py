@@ -8,12 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from torchtraceap.base.files import write_text
-
-if TYPE_CHECKING:
-    from torchtraceap.report_data import ReportData
+from torchtraceap.report_data import ReportData
+from torchtraceap.views.html.page import page_html
+from torchtraceap.views.json_form import json_text, report_form
+from torchtraceap.views.markdown import reports_markdown
+from torchtraceap.views.perfetto import write_perfetto
+from torchtraceap.views.review_queue import review_queue
+from torchtraceap.views.sarif import sarif_text
+from torchtraceap.views.tables import check_folder, write_parquet
 
 
 @dataclass(frozen=True)
@@ -40,54 +44,13 @@ class Output:
 
 
 def _json(reports: Sequence[ReportData], several: bool) -> str:
-    from torchtraceap.views.json_form import json_text, report_form
-
     forms = [report_form(report) for report in reports]
     return json_text(forms if several else forms[0])
 
 
-def _html(reports: Sequence[ReportData], several: bool) -> str:
-    from torchtraceap.views.html.page import page_html
-
-    return page_html(reports[0])
-
-
-def _sarif(reports: Sequence[ReportData], several: bool) -> str:
-    from torchtraceap.views.sarif import sarif_text
-
-    return sarif_text(reports)
-
-
-def _markdown(reports: Sequence[ReportData], several: bool) -> str:
-    from torchtraceap.views.markdown import reports_markdown
-
-    return reports_markdown(reports)
-
-
 def _review(reports: Sequence[ReportData], several: bool) -> str:
-    from torchtraceap.views.json_form import json_text
-    from torchtraceap.views.review_queue import review_queue
-
     lines = [line for report in reports for line in review_queue(report)]
     return "\n".join(json_text(line, indent=None) for line in lines)
-
-
-def _parquet(reports: Sequence[ReportData], folder: str) -> None:
-    from torchtraceap.views.tables import write_parquet
-
-    write_parquet(reports[0], folder)
-
-
-def _check_folder(folder: str) -> None:
-    from torchtraceap.views.tables import check_folder
-
-    check_folder(folder)
-
-
-def _perfetto(reports: Sequence[ReportData], path: str) -> None:
-    from torchtraceap.views.perfetto import write_perfetto
-
-    write_perfetto(reports[0], path)
 
 
 OUTPUTS: tuple[Output, ...] = (
@@ -103,27 +66,27 @@ OUTPUTS: tuple[Output, ...] = (
         "html",
         ".html",
         "write the report as one page for a browser",
-        text=_html,
+        text=lambda reports, several: page_html(reports[0]),
         asks_detector=True,
     ),
     Output(
         "perfetto",
         ".perfetto.json",
         "write a copy of the trace with the findings as tracks, for ui.perfetto.dev",
-        save=_perfetto,
+        save=lambda reports, path: write_perfetto(reports[0], path),
     ),
     Output(
         "sarif",
         ".sarif",
         "write the findings as SARIF 2.1.0, for code review; a run a trace",
-        text=_sarif,
+        text=lambda reports, several: sarif_text(reports),
         takes_several=True,
     ),
     Output(
         "markdown",
         ".md",
         "write a summary in Markdown, for a pull request or a job's summary",
-        text=_markdown,
+        text=lambda reports, several: reports_markdown(reports),
         takes_several=True,
         asks_detector=True,
     ),
@@ -131,8 +94,8 @@ OUTPUTS: tuple[Output, ...] = (
         "parquet",
         "",
         "write the tables and all events as Parquet files (needs pyarrow)",
-        save=_parquet,
-        check=_check_folder,
+        save=lambda reports, folder: write_parquet(reports[0], folder),
+        check=check_folder,
         asks_detector=True,
     ),
     Output(

@@ -12,13 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from torchtraceap import _core
-from torchtraceap.detection.detection import SIDES
+from torchtraceap.detection.detection import SIDES, Detection
+from torchtraceap.report_data import ReportData
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-    from torchtraceap.detection.detection import Detection
-    from torchtraceap.report_data import ReportData
 
 #: Windows in a queue, where nobody says how many.
 MOST = 50

@@ -12,52 +12,18 @@ import os
 import posixpath
 import re
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
 from torchtraceap import _core
 from torchtraceap.base.safe_text import printable
 from torchtraceap.base.source_lines import resolve
 from torchtraceap.base.units import share_text
+from torchtraceap.data.findings import Finding
+from torchtraceap.report_data import ReportData
 from torchtraceap.views.finding_text import wasted_text
 from torchtraceap.views.heading import simulated_text
 from torchtraceap.views.json_form import json_text
-
-if TYPE_CHECKING:
-    from torchtraceap.data.findings import Finding
-    from torchtraceap.report_data import ReportData
-
-
-def source_uri(file: str, root: str | None = None) -> tuple[str, bool] | None:
-    """Return the URI of a file, and whether it is relative to the root.
-
-    The root is the folder that a checkout has its files in, the working folder by
-    default. What lies elsewhere gets a ``file:`` URI. None for what is no file, such as
-    ``<string>`` or a cell of a notebook. Files are looked for, never opened.
-    """
-    path = file.replace("\\", "/")
-    if not path.strip("./") or path.startswith("<") or "\0" in path:
-        return None
-    if drive := re.match(r"/*([A-Za-z]:)/", path):
-        rest = posixpath.normpath("/" + path[drive.end() :]).lstrip("/")
-        return f"file:///{drive[1]}/{_quoted(rest)}", False
-    if path.startswith("//"):  # A share of another machine, which no link may open.
-        return None
-    folder = os.path.abspath(root or os.getcwd()).replace("\\", "/")
-    if not path.startswith("/") and not os.path.isfile(posixpath.join(folder, path)):
-        # Of a module, the profiler leaves out the folder of sys.path.
-        path = resolve(path).replace("\\", "/")
-    whole = posixpath.normpath(posixpath.join(folder, path))
-    inside = folder.rstrip("/") + "/"
-    if whole.startswith(inside):
-        return _quoted(whole[len(inside) :]), True
-    return "file://" + _quoted(whole), False
-
-
-def _quoted(path: str) -> str:
-    # A colon is quoted too: before the first slash it would end a scheme.
-    return quote(path.encode("utf-8", "replace"), safe="/")
-
 
 _SCHEMA = (
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/"
@@ -66,6 +32,11 @@ _SCHEMA = (
 _LEVELS = {"high": "error", "medium": "warning", "low": "note"}
 _ROOT = "%SRCROOT%"
 _Form = dict[str, Any]
+
+
+def sarif_text(reports: Iterable[ReportData], root: str | None = None) -> str:
+    """Return the log of all findings of reports as JSON; ``root`` as of `sarif_run`."""
+    return json_text(sarif_log([sarif_run(report, root=root) for report in reports]))
 
 
 def sarif_log(runs: Sequence[_Form]) -> _Form:
@@ -77,11 +48,6 @@ def sarif_log(runs: Sequence[_Form]) -> _Form:
         if number > 1:
             run["automationDetails"]["id"] = f"{name}{number}/"
     return {"$schema": _SCHEMA, "version": "2.1.0", "runs": list(runs)}
-
-
-def sarif_text(reports: Iterable[ReportData], root: str | None = None) -> str:
-    """Return the log of all findings of reports as JSON; ``root`` as of `sarif_run`."""
-    return json_text(sarif_log([sarif_run(report, root=root) for report in reports]))
 
 
 def sarif_run(
@@ -139,6 +105,37 @@ def sarif_run(
     }
 
 
+def source_uri(file: str, root: str | None = None) -> tuple[str, bool] | None:
+    """Return the URI of a file, and whether it is relative to the root.
+
+    The root is the folder that a checkout has its files in, the working folder by
+    default. What lies elsewhere gets a ``file:`` URI. None for what is no file, such as
+    ``<string>`` or a cell of a notebook. Files are looked for, never opened.
+    """
+    path = file.replace("\\", "/")
+    if not path.strip("./") or path.startswith("<") or "\0" in path:
+        return None
+    if drive := re.match(r"/*([A-Za-z]:)/", path):
+        rest = posixpath.normpath("/" + path[drive.end() :]).lstrip("/")
+        return f"file:///{drive[1]}/{_quoted(rest)}", False
+    if path.startswith("//"):  # A share of another machine, which no link may open.
+        return None
+    folder = os.path.abspath(root or os.getcwd()).replace("\\", "/")
+    if not path.startswith("/") and not os.path.isfile(posixpath.join(folder, path)):
+        # Of a module, the profiler leaves out the folder of sys.path.
+        path = resolve(path).replace("\\", "/")
+    whole = posixpath.normpath(posixpath.join(folder, path))
+    inside = folder.rstrip("/") + "/"
+    if whole.startswith(inside):
+        return _quoted(whole[len(inside) :]), True
+    return "file://" + _quoted(whole), False
+
+
+def _quoted(path: str) -> str:
+    # A colon is quoted too: before the first slash it would end a scheme.
+    return quote(path.encode("utf-8", "replace"), safe="/")
+
+
 def _rules(report: ReportData) -> list[_Form]:
     rules = [
         _rule(pattern.name, pattern.side, pattern.summary, pattern.advice)
@@ -173,7 +170,7 @@ def _location(finding: Finding, root: str | None) -> _Form | None:
         return None
     artifact = {"uri": uri[0]} | ({"uriBaseId": _ROOT} if uri[1] else {})
     place: _Form = {"artifactLocation": artifact}
-    line = where.begins if where.line is None else where.line
+    line = where.nearest_line
     if line is not None and line >= 1:
         place["region"] = {"startLine": line}
     function = {"fullyQualifiedName": printable(where.function), "kind": "function"}

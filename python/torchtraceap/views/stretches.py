@@ -10,16 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from torchtraceap.data.events import Label, Window
-    from torchtraceap.report_data import ReportData
-
-#: Above the labels of a stretch: what their percentages are.
-SAVED_BY_EACH = "labels, and what a fix of each alone saves"
-#: Above how many windows of a stretch the learned detector flags.
-FLAGGED = "detector"
+from torchtraceap.data.events import Label, Window
+from torchtraceap.report_data import ReportData
 
 
 @dataclass(frozen=True)

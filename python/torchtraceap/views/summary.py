@@ -1,25 +1,24 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""summary.py: a report as plain text: what is in it, the findings, the windows.
-
-to do.
-"""
+"""summary.py: a report as plain text: what the trace is, the findings, the windows."""
 
 from __future__ import annotations
 
 import weakref
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from torchtraceap.base.location import NAME_WIDTH
 from torchtraceap.base.safe_text import printable
 from torchtraceap.base.text_table import align, wrapped
-from torchtraceap.base.units import share_text, time_text
+from torchtraceap.base.units import time_text
+from torchtraceap.data.findings import Finding
+from torchtraceap.detection.detection import Detection
+from torchtraceap.report_data import ReportData
 from torchtraceap.views.finding_text import (
     NO_LINES,
     advice_of,
     gain_text,
     left_texts,
-    message_text,
+    lost_us,
     order_text,
     place_of,
     replayed_texts,
@@ -28,13 +27,8 @@ from torchtraceap.views.finding_text import (
     wasted_text,
     why_none,
 )
-from torchtraceap.views.heading import device_text, heading_lines, path_line
-from torchtraceap.views.stretches import FLAGGED, SAVED_BY_EACH, labeled_stretches
-
-if TYPE_CHECKING:
-    from torchtraceap.data.findings import Finding
-    from torchtraceap.detection.detection import Detection
-    from torchtraceap.report_data import ReportData
+from torchtraceap.views.heading import heading_lines, path_line
+from torchtraceap.views.work_tables import table_lines, window_table
 
 _TOLD = 3  # findings in words: what anyone would look into first
 
@@ -46,7 +40,7 @@ def write_summary(report: ReportData, windows: int, findings: int) -> str:
         list(_findings(report, findings)),
         [part for line in outcome_lines(report) for part in wrapped(line, "  ")],
         wrapped(summary_text(report), "  "),
-        list(window_lines(report, windows)),
+        list(table_lines(window_table(report), windows)) if windows else [],
         list(_advice(report, findings)),
     ]
     return "\n\n".join("\n".join(block) for block in blocks if block)
@@ -74,7 +68,7 @@ def _findings(report: ReportData, limit: int) -> Iterator[str]:
         if rest := report.findings[limit:]:
             yield f"  and {', '.join([f'{len(rest)} more', *_together(rest)])}"
         for number, finding in enumerate(report.findings[: min(limit, _TOLD)], 1):
-            told = f"{number}. {finding.kind}: {message_text(finding)}"
+            told = f"{number}. {finding.kind}: {printable(finding.message)}"
             yield from wrapped(told, "     ", first="  ")
         for line in replayed_texts(report):
             yield from wrapped(line, "  ")
@@ -92,14 +86,12 @@ def _findings(report: ReportData, limit: int) -> Iterator[str]:
 
 def _together(findings: Sequence[Finding]) -> list[str]:
     """Write what findings cost, estimated time by itself; and how many point only."""
-    estimates = {True: 0.0, False: 0.0}
-    for finding in findings:
-        estimates[finding.basis == "estimate"] += finding.wasted_us
+    exact, estimated = lost_us(findings)
     parts = []
-    if estimates[False]:
-        parts.append(f"{time_text(estimates[False])} together")
-    if estimates[True]:
-        parts.append(f"up to {time_text(estimates[True])} by estimate")
+    if exact:
+        parts.append(f"{time_text(exact)} together")
+    if estimated:
+        parts.append(f"up to {time_text(estimated)} by estimate")
     if pointing := sum(finding.basis == "model" for finding in findings):
         parts.append(f"{pointing} of them unexplained, look there")
     return parts
@@ -111,47 +103,6 @@ def _advice(report: ReportData, limit: int) -> Iterator[str]:
         yield "What helps:"
     for pattern, text in advice:
         yield from wrapped(f"{pattern}: {text}", "    ", first="  ")
-
-
-def window_lines(report: ReportData, limit: int) -> Iterator[str]:
-    """Yield a title and the `limit` stretches that waste most; nothing if none does."""
-    stretches = labeled_stretches(report)
-    if limit == 0 or not stretches:
-        return
-    labeled = sum(len(stretch.windows) for stretch in stretches)
-    yield (
-        "Windows, most wasted time first, like neighbors as one "
-        f"({min(limit, len(stretches))} of {len(stretches)}; {labeled} of "
-        f"{len(report.windows)} labeled):"
-    )
-    on_hosts = report.trace.processes > 1
-    where = "process" if on_hosts else "device"
-    asked = (FLAGGED,) if report.detection.run else ()
-    rows = [("#", "from", "length", "step", where, "busy", *asked, SAVED_BY_EACH)]
-    for stretch in stretches[:limit]:
-        window = stretch.first
-        labels = [
-            f"{label.pattern} {share_text(share, 1)}" for label, share in stretch.labels
-        ]
-        on_device = window.device is not None
-        rows.append(
-            (
-                stretch.name,
-                "+" + time_text(window.start_us - report.trace.start_us),
-                time_text(stretch.duration_us),
-                "-" if window.step is None else str(window.step),
-                printable(str(window.pid), 16)
-                if on_hosts
-                else device_text(window, report)
-                if on_device
-                else "-",
-                share_text(stretch.busy_us, stretch.duration_us) if on_device else "-",
-                *((stretch.flagged,) if asked else ()),
-                ", ".join(labels),
-            )
-        )
-    for line in align(rows, right=range(len(rows[0]) - 1)):
-        yield f"  {line}"
 
 
 # The report of this process whose summary says that there is no detector.

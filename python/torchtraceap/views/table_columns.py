@@ -18,17 +18,60 @@ from torchtraceap.data.facts import Balance, Step
 from torchtraceap.data.findings import Finding
 from torchtraceap.data.from_core import identity
 from torchtraceap.data.work import Copy, Kernel, Operator, Overlap, Thread
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    from torchtraceap.report_data import ReportData
+from torchtraceap.report_data import ReportData
 
 if TYPE_CHECKING:
     import numpy as np
 
     Array = np.ndarray[Any, Any]
 
+
+@dataclass(frozen=True)
+class Column:
+    """One column, whatever form it is to take.
+
+    Its kind is ``text``, ``float``, ``bool``, ``int``, or ``int?`` for whole numbers
+    that may be missing. A missing value is None in a list. Of an array, ``missing``
+    is True there, and with ``words`` the values are indices of these, -1 if missing.
+    """
+
+    name: str
+    kind: str
+    values: list[Any] | Array
+    missing: Array | None = None
+    words: list[str] | None = None
+
+
+# By the annotation of a record's field. Ids are text, so that "rank 0" can be one.
+_KINDS = {
+    "str": "text",
+    "str | None": "text",
+    "int | str": "text",
+    "int | str | None": "text",
+    "int": "int",
+    "int | None": "int?",
+    "float": "float",
+    "float | None": "float",
+    "bool": "bool",
+}
+_WINDOW = ("index", "start_us", "end_us", "step", "device", "pid", "events", "busy_us")
+_WASTED = ("cpu_wasted_fraction", "gpu_wasted_fraction", "wasted_us")
+_SAID = ("cpu_probability", "gpu_probability")
+_LABEL = (
+    "pattern",
+    "side",
+    "wasted_fraction",
+    "origin",
+    "wasted_us",
+    "saved_fraction",
+    "probability",
+)
+_FINDING = ("id", "pattern", "subtype", "side", "severity", "count", "wasted_us")
+_GAIN = ("recoverable_us", "recoverable_low_us", "recoverable_fraction")
+_FINDING_REST = ("operator", "message", "advice", "basis", "edit", "origin")
+_LOCATION = ("file", "line", "function")
+_BALANCE = ("device", "devices", "pid", "span_us", "busy_us")
+_STEP = ("number", "start_us", "end_us")
 # Whole numbers of which -1 says that there is none, by their names in Trace.columns.
 _NUMBERS = (
     "device",
@@ -41,7 +84,107 @@ _NUMBERS = (
 )
 
 
-def event_columns(trace: _core.Trace) -> list[Column]:
+# --- Tables of records --------------------------------------------------------------
+
+
+def _windows(report: ReportData) -> list[Column]:
+    return _columns(Window, report.windows, (*_WINDOW, *_WASTED, *_SAID))
+
+
+def _labels(report: ReportData) -> list[Column]:
+    rows = [
+        (window.index, label) for window in report.windows for label in window.labels
+    ]
+    window = Column("window", "int", [index for index, _ in rows])
+    return [window, *_columns(Label, [label for _, label in rows], _LABEL)]
+
+
+def _findings(report: ReportData) -> list[Column]:
+    rows = report.findings
+    return [
+        *_columns(Finding, rows, (*_FINDING, "idle_us")),
+        *_columns(Location, [row.location for row in rows], _LOCATION, absent=True),
+        *_columns(Finding, rows, (*_GAIN, *_FINDING_REST)),
+    ]
+
+
+def _steps(report: ReportData) -> list[Column]:
+    counts = report.kernel_counts.steps
+    kernels = list(counts.each) if counts else [None] * len(report.steps)
+    balances = _balances(report, [step.balance for step in report.steps])
+    pids = _columns(Step, report.steps, ("pid",))  # Also of steps without a balance.
+    return [
+        *_columns(Step, report.steps, _STEP),
+        Column("kernels", "int?", kernels),
+        *(pids[0] if column.name == "pid" else column for column in balances),
+    ]
+
+
+def _balances(report: ReportData, rows: Sequence[Balance | None]) -> list[Column]:
+    names = [pattern.name for pattern in _core.patterns()]
+    names += [outcome.rule for outcome in report.rules]
+
+    def times(title: str, get: Callable[[Balance], float]) -> Column:
+        values = [get(row) if row is not None else None for row in rows]
+        return Column(title, "float", values)
+
+    return [
+        *_columns(Balance, rows, _BALANCE, absent=True),
+        *(times(f"idle_{n}_us", lambda row, n=n: row.idle_us[n]) for n in names),  # type: ignore[misc]
+        times("idle_unattributed_us", lambda row: row.unattributed_us),
+        *(times(f"excess_{n}_us", lambda row, n=n: row.excess_us[n]) for n in names),  # type: ignore[misc]
+    ]
+
+
+def _all_of(kind: type[Any], rows: Callable[[ReportData], Sequence[Any]]) -> _Maker:
+    names = [field.name for field in fields(kind)]
+    return lambda report: _columns(kind, rows(report), names)
+
+
+_Maker = Callable[[ReportData], list[Column]]
+TABLES: dict[str, _Maker] = {
+    "windows": _windows,
+    "labels": _labels,
+    "findings": _findings,
+    "balance": lambda report: _balances(report, report.balance),
+    "steps": _steps,
+    "kernels": _all_of(Kernel, lambda report: report.kernels),
+    "copies": _all_of(Copy, lambda report: report.copies),
+    "operators": _all_of(Operator, lambda report: report.operators),
+    "overlap": _all_of(Overlap, lambda report: report.overlap),
+    "threads": _all_of(Thread, lambda report: report.threads),
+    "events": lambda report: _events(report.loaded),
+}
+
+
+def _columns(
+    record: type[Any], rows: Sequence[Any], names: Sequence[str], absent: bool = False
+) -> list[Column]:
+    """Return fields of records as columns; ``absent``: some rows may be None."""
+    columns = []
+    for name in names:
+        annotation = _annotation(record, name)
+        kind = _KINDS[annotation]
+        if absent and kind == "int":
+            kind = "int?"
+        values = [getattr(row, name, None) for row in rows]
+        if annotation.startswith("int | str"):
+            values = [None if value is None else str(value) for value in values]
+        columns.append(Column(name, kind, values))
+    return columns
+
+
+def _annotation(record: type[Any], name: str) -> str:
+    for field in fields(record):
+        if field.name == name:
+            return str(field.type)
+    return str(getattr(record, name).fget.__annotations__["return"])
+
+
+# --- The table of events ------------------------------------------------------------
+
+
+def _events(trace: _core.Trace) -> list[Column]:
     """Return a row for each event, in the order of ``Trace.columns``.
 
     Whole numbers are views of the trace's own memory. What is made: the times in
@@ -109,154 +252,3 @@ def _numbered(
         codes[missing] = -1
     words = [text(int(value)) for value in different]
     return Column(name, "text", codes, missing, words)
-
-
-@dataclass(frozen=True)
-class Column:
-    """One column, whatever form it is to take.
-
-    Its kind is ``text``, ``float``, ``bool``, ``int``, or ``int?`` for whole numbers
-    that may be missing. A missing value is None in a list. Of an array, ``missing``
-    is True there, and with ``words`` the values are indices of these, -1 if missing.
-    """
-
-    name: str
-    kind: str
-    values: list[Any] | np.ndarray[Any, Any]
-    missing: np.ndarray[Any, Any] | None = None
-    words: list[str] | None = None
-
-
-# By the annotation of a record's field. Ids are text, so that "rank 0" can be one.
-_KINDS = {
-    "str": "text",
-    "str | None": "text",
-    "int | str": "text",
-    "int | str | None": "text",
-    "int": "int",
-    "int | None": "int?",
-    "float": "float",
-    "float | None": "float",
-    "bool": "bool",
-}
-_WINDOW = ("index", "start_us", "end_us", "step", "device", "pid", "events", "busy_us")
-_WASTED = ("cpu_wasted_fraction", "gpu_wasted_fraction", "wasted_us")
-_SAID = ("cpu_probability", "gpu_probability")
-_LABEL = (
-    "pattern",
-    "side",
-    "wasted_fraction",
-    "origin",
-    "wasted_us",
-    "saved_fraction",
-    "probability",
-)
-_FINDING = ("id", "pattern", "subtype", "side", "severity", "count", "wasted_us")
-_GAIN = ("recoverable_us", "recoverable_low_us", "recoverable_fraction")
-_FINDING_REST = ("operator", "message", "advice", "basis", "edit", "origin")
-_LOCATION = ("file", "line", "function")
-_BALANCE = ("device", "devices", "pid", "span_us", "busy_us")
-_STEP = ("number", "start_us", "end_us")
-
-
-def _windows(report: ReportData) -> list[Column]:
-    return _columns(Window, report.windows, (*_WINDOW, *_WASTED, *_SAID))
-
-
-def _labels(report: ReportData) -> list[Column]:
-    rows = [
-        (window.index, label) for window in report.windows for label in window.labels
-    ]
-    window = Column("window", "int", [index for index, _ in rows])
-    return [window, *_columns(Label, [label for _, label in rows], _LABEL)]
-
-
-def _findings(report: ReportData) -> list[Column]:
-    rows = report.findings
-    return [
-        *_columns(Finding, rows, (*_FINDING, "idle_us")),
-        *_columns(Location, [row.location for row in rows], _LOCATION, absent=True),
-        *_columns(Finding, rows, (*_GAIN, *_FINDING_REST)),
-    ]
-
-
-def _balance(report: ReportData) -> list[Column]:
-    return _balances(report, report.balance)
-
-
-def _steps(report: ReportData) -> list[Column]:
-    counts = report.kernel_counts.steps
-    kernels = list(counts.each) if counts else [None] * len(report.steps)
-    balances = _balances(report, [step.balance for step in report.steps])
-    pids = _columns(Step, report.steps, ("pid",))  # Also of steps without a balance.
-    return [
-        *_columns(Step, report.steps, _STEP),
-        Column("kernels", "int?", kernels),
-        *(pids[0] if column.name == "pid" else column for column in balances),
-    ]
-
-
-def _balances(report: ReportData, rows: Sequence[Balance | None]) -> list[Column]:
-    names = [pattern.name for pattern in _core.patterns()]
-    names += [outcome.rule for outcome in report.rules]
-
-    def times(title: str, get: Callable[[Balance], float]) -> Column:
-        values = [get(row) if row is not None else None for row in rows]
-        return Column(title, "float", values)
-
-    return [
-        *_columns(Balance, rows, _BALANCE, absent=True),
-        *(times(f"idle_{n}_us", lambda row, n=n: row.idle_us[n]) for n in names),  # type: ignore[misc]
-        times("idle_unattributed_us", lambda row: row.unattributed_us),
-        *(times(f"excess_{n}_us", lambda row, n=n: row.excess_us[n]) for n in names),  # type: ignore[misc]
-    ]
-
-
-def _events(report: ReportData) -> list[Column]:
-
-    return event_columns(report.loaded)
-
-
-def _all_of(kind: type[Any], rows: Callable[[ReportData], Sequence[Any]]) -> _Maker:
-    names = [field.name for field in fields(kind)]
-    return lambda report: _columns(kind, rows(report), names)
-
-
-_Maker = Callable[["ReportData"], list[Column]]
-TABLES: dict[str, _Maker] = {
-    "windows": _windows,
-    "labels": _labels,
-    "findings": _findings,
-    "balance": _balance,
-    "steps": _steps,
-    "kernels": _all_of(Kernel, lambda report: report.kernels),
-    "copies": _all_of(Copy, lambda report: report.copies),
-    "operators": _all_of(Operator, lambda report: report.operators),
-    "overlap": _all_of(Overlap, lambda report: report.overlap),
-    "threads": _all_of(Thread, lambda report: report.threads),
-    "events": _events,
-}
-
-
-def _columns(
-    record: type[Any], rows: Sequence[Any], names: Sequence[str], absent: bool = False
-) -> list[Column]:
-    """Return fields of records as columns; ``absent``: some rows may be None."""
-    columns = []
-    for name in names:
-        annotation = _annotation(record, name)
-        kind = _KINDS[annotation]
-        if absent and kind == "int":
-            kind = "int?"
-        values = [getattr(row, name, None) for row in rows]
-        if annotation.startswith("int | str"):
-            values = [None if value is None else str(value) for value in values]
-        columns.append(Column(name, kind, values))
-    return columns
-
-
-def _annotation(record: type[Any], name: str) -> str:
-    for field in fields(record):
-        if field.name == name:
-            return str(field.type)
-    return str(getattr(record, name).fget.__annotations__["return"])

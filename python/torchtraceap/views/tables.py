@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""tables.py: the report as tables: pandas, Arrow, Parquet."""
+"""tables.py: the report as tables of pandas and Arrow, and as Parquet files.
+
+table_columns.py says which tables there are, and what is in them.
+"""
 
 from __future__ import annotations
 
@@ -9,17 +12,22 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from torchtraceap.base.files import BESIDE, refuse_trace, replacing
+from torchtraceap.report_data import ReportData
 from torchtraceap.views.table_columns import TABLES, Column
 
 if TYPE_CHECKING:
-    import os
-
     import pandas as pd
     import pyarrow as pa
 
-    from torchtraceap.report_data import ReportData
-
 Form = TypeVar("Form")
+# By the kind of a column; of these, missing values are pd.NA, and of a float NaN.
+_DTYPES = {
+    "text": "string",
+    "int": "int64",
+    "int?": "Int64",
+    "float": "float64",
+    "bool": "bool",
+}
 
 
 class Tables(Mapping[str, Form], Generic[Form]):
@@ -70,55 +78,6 @@ class Tables(Mapping[str, Form], Generic[Form]):
         return f"<torchtraceap.Tables: {', '.join(TABLES)}>"
 
 
-def check_folder(folder: str | os.PathLike[str]) -> None:
-    """Raise ValueError if the folder holds anything but our own files.
-
-    So what is written can replace the tables of another report, but no file of the
-    user's that happens to have the name of one.
-    """
-    known = {f"{name}.parquet" for name in TABLES}
-    try:
-        there = sorted(os.scandir(folder), key=lambda entry: entry.name)
-    except FileNotFoundError:
-        return
-    for entry in there:
-        if entry.name.startswith(BESIDE):  # Somebody is writing, or was killed.
-            continue
-        if entry.name not in known or not entry.is_file(follow_symlinks=False):
-            raise ValueError(
-                f"the folder {os.fspath(folder)} holds {entry.name}, which is none of "
-                "the tables. Give a new or an empty folder, or one of such tables, "
-                "which are replaced."
-            )
-
-
-def table_paths(
-    report: ReportData, folder: str | os.PathLike[str]
-) -> list[tuple[str, str]]:
-    """Return each table with its file, in a folder that is made if it is not there.
-
-    Raises:
-        OSError: The folder cannot be made or read.
-        ValueError: It holds other things, or the trace itself.
-    """
-    check_folder(folder)
-    os.makedirs(folder, exist_ok=True)
-    paths = [(name, os.path.join(folder, f"{name}.parquet")) for name in TABLES]
-    for _, path in paths:
-        refuse_trace(path, report.trace.path, "folder")
-    return paths
-
-
-# Of these kinds, missing values are pd.NA; of a float, NaN.
-_DTYPES = {
-    "text": "string",
-    "int": "int64",
-    "int?": "Int64",
-    "float": "float64",
-    "bool": "bool",
-}
-
-
 def pandas_tables(report: ReportData) -> Tables[pd.DataFrame]:
     """Return the tables. Raises ImportError, which names the extra."""
     try:
@@ -163,19 +122,6 @@ def arrow_tables(
     return Tables(report, table)
 
 
-def write_parquet(report: ReportData, folder: str | os.PathLike[str]) -> None:
-    """Write a file for each table. Raises what `table_paths` does, and ImportError."""
-    tables = arrow_tables(report, "Report.to_parquet")
-    import pyarrow.parquet
-
-    # All are whole before the first takes its place: the tables are of one report.
-    with ExitStack() as stack:
-        for name, path in table_paths(report, folder):
-            new = stack.enter_context(replacing(path))
-            with open(new, "wb") as file:
-                pyarrow.parquet.write_table(tables[name], file)
-
-
 def _array(pa: Any, column: Column) -> Any:
     values = column.values
     if isinstance(values, list):
@@ -196,3 +142,52 @@ def _array(pa: Any, column: Column) -> Any:
 def _type(pa: Any, kind: str) -> Any:
     types = {"text": pa.string(), "float": pa.float64(), "bool": pa.bool_()}
     return types.get(kind, pa.int64())
+
+
+def write_parquet(report: ReportData, folder: str | os.PathLike[str]) -> None:
+    """Write a file for each table into a folder, which is made if it is not there.
+
+    Raises ImportError, which names the extra, OSError if something cannot be written,
+    ValueError if the folder holds other things, or the trace itself.
+    """
+    tables = arrow_tables(report, "Report.to_parquet")
+    import pyarrow.parquet
+
+    # All are whole before the first takes its place: the tables are of one report.
+    with ExitStack() as stack:
+        for name, path in _paths(report, folder):
+            new = stack.enter_context(replacing(path))
+            with open(new, "wb") as file:
+                pyarrow.parquet.write_table(tables[name], file)
+
+
+def check_folder(folder: str | os.PathLike[str]) -> None:
+    """Raise ValueError if the folder holds anything but our own files.
+
+    So what is written can replace the tables of another report, but no file of the
+    user's that happens to have the name of one.
+    """
+    known = {f"{name}.parquet" for name in TABLES}
+    try:
+        there = sorted(os.scandir(folder), key=lambda entry: entry.name)
+    except FileNotFoundError:
+        return
+    for entry in there:
+        if entry.name.startswith(BESIDE):  # Somebody is writing, or was killed.
+            continue
+        if entry.name not in known or not entry.is_file(follow_symlinks=False):
+            raise ValueError(
+                f"the folder {os.fspath(folder)} holds {entry.name}, which is none of "
+                "the tables. Give a new or an empty folder, or one of such tables, "
+                "which are replaced."
+            )
+
+
+def _paths(report: ReportData, folder: str | os.PathLike[str]) -> list[tuple[str, str]]:
+    """Return each table with its file, in a folder that can take them."""
+    check_folder(folder)
+    os.makedirs(folder, exist_ok=True)
+    paths = [(name, os.path.join(folder, f"{name}.parquet")) for name in TABLES]
+    for _, path in paths:
+        refuse_trace(path, report.trace.path, "folder")
+    return paths

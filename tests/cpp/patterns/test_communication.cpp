@@ -144,7 +144,7 @@ TEST(CommExposed, LikeCollectivesTellWhoWaited) {
   EXPECT_TRUE(waits(reductions({{100, 900, 100}, {900}}, known)));  // one size
   EXPECT_TRUE(
       says(first(reductions({{100, 900, 100}, {900}}, known), kCommExposed).message,
-           "like ones as little as 100 us"));
+           "like ones as little as 100 µs"));
 }
 
 TEST(CommExposed, AdviceGoesByTheCollective) {

@@ -59,7 +59,7 @@ TEST(Find, ADeviceWithoutANumberIsADevice) {
   const auto found = find_in(text);
   const auto comm = first(found, kCommExposed);
   EXPECT_EQ(figures(comm), "comm_exposed x20: 20000 us, 0 idle");
-  EXPECT_TRUE(says(comm.message, "ran for 20.0 ms"));
+  EXPECT_TRUE(says(comm.message, "ran for 20 ms"));
   EXPECT_EQ(wasted(found, kExposedCopy), 20'000'000);
   EXPECT_EQ(figures(first(found, kStepOutlier)),
             "step_outlier.step x1: 16000 us, 16000 idle");
@@ -119,10 +119,14 @@ TEST(Find, NoTwoFindingsHaveNoPlace) {
 }
 
 TEST(DurationText, RoundsToThreeFigures) {
-  EXPECT_EQ(duration_text(1'234), "1.2 us");
-  EXPECT_EQ(duration_text(312'400), "312 us");
+  EXPECT_EQ(duration_text(1'234), "1.23 µs");
+  EXPECT_EQ(duration_text(312'400), "312 µs");
   EXPECT_EQ(duration_text(12'440'000), "12.4 ms");
-  EXPECT_EQ(duration_text(3'200'000'000), "3.20 s");
+  EXPECT_EQ(duration_text(3'200'000'000), "3.2 s");
+  EXPECT_EQ(duration_text(999'499), "999 µs");
+  EXPECT_EQ(duration_text(999'500), "1 ms");
+  EXPECT_EQ(duration_text(-2'500'000), "-2.5 ms");
+  EXPECT_EQ(duration_text(0), "0 µs");
 }
 
 // Of a process with absurdly many devices, only the first are looked at.

@@ -120,7 +120,7 @@ TEST(LaunchBound, NamesThePhaseAndAdvisesThoseWhoUseGraphsAlready) {
   EXPECT_EQ(
       f(eager(100, 50).step(1, -1, 6000).note("## forward ##", 0, 5000)).operator_name,
       "## forward ##");
-  EXPECT_TRUE(says(f(graphs(900)).message, "took 900 us for 1 kernel or copy"));
+  EXPECT_TRUE(says(f(graphs(900)).message, "took 900 µs for 1 kernel or copy"));
   EXPECT_TRUE(says(f(graphs(900)).advice, "first launch uploads"));
   EXPECT_FALSE(says(f(eager(100, 50)).advice, "already"));
 }

@@ -93,7 +93,7 @@ TEST(TensorCoreUnused, SaysWhichTypeAndWhatWouldUseThem) {
   EXPECT_TRUE(says(volta.message, "float16"));
   EXPECT_TRUE(says(volta.advice, "GradScaler"));
   EXPECT_FALSE(says(volta.advice, "set_float32_matmul_precision"));
-  EXPECT_TRUE(says(volta.message, "ran for 400 us"));
+  EXPECT_TRUE(says(volta.message, "ran for 400 µs"));
   const auto ampere = found(kAmpere, "ampere_sgemm_128x64_nn");
   EXPECT_TRUE(says(ampere.message, "TF32"));
   EXPECT_TRUE(says(ampere.advice, "set_float32_matmul_precision"));

@@ -47,7 +47,7 @@ TEST(OwnRule, ClaimsTheIdleTimeThatItsEventCost) {
   EXPECT_EQ(wasted(found, kOwn), 495'000);
   EXPECT_EQ(found.patterns[kOwn].name, "slow_checkpoint");
   const auto f = first(found, kOwn);
-  EXPECT_EQ(f.message, "1 event, save_checkpoint: the device idled 495 us to it.");
+  EXPECT_EQ(f.message, "1 event, save_checkpoint: the device idled 495 µs to it.");
   EXPECT_EQ(f.idle_ns, 495'000);
 }
 
@@ -99,7 +99,7 @@ TEST(OwnRule, ProcessTimeOfACpuOnlyTrace) {
   EXPECT_EQ(wasted(found, kOwn), 400'000);
   ASSERT_FALSE(found.findings.empty());
   EXPECT_EQ(found.findings[0].message,
-            "1 event, save_checkpoint: the program lost 400 us to it.");
+            "1 event, save_checkpoint: the program lost 400 µs to it.");
 }
 
 TEST(OwnRule, CountsFromItsShareOn) {

@@ -63,13 +63,21 @@ def item(line: int) -> Op:
     return op("aten::_local_scalar_dense", line, copy=ITEM)
 
 
+ITEM_API = "aten::_local_scalar_dense"
+CALLS = {
+    "device_sync": "torch.cuda.synchronize",
+    "stream_sync": "Stream.synchronize",
+    "event_sync": "Event.synchronize",
+}
+
+
 def record_of(*entries: Op | Call, steps: int = 1) -> Record:
     record = Record(list(entries), [], steps)
     for place, entry in enumerate(entries):
         if isinstance(entry, Call) and entry.kind.endswith("_sync"):
-            api, line = f"torch.cuda.{entry.kind}", entry.line
+            api, line = CALLS[entry.kind], entry.line
         elif isinstance(entry, Op) and entry.copy and entry.copy.blocking:
-            api, line = entry.name, entry.line
+            api, line = ITEM_API, entry.line
         else:
             continue
         phase = entry.phase if isinstance(entry, Op) else "forward"
@@ -183,9 +191,9 @@ def test_copies_are_named_as_kineto_names_them(copy: Copy, name: str, way: str) 
 
 
 def test_what_waits_inside_of_its_kernel_reads_back_behind_it() -> None:
-    record = record_of(op("aten::multinomial", 5))
+    record = record_of(op("aten::normal", 5))
     where = at(5)
-    sync = Sync("aten::multinomial", "table", "none", 0, "forward", where, "", 0)
+    sync = Sync("aten::normal", "table", "none", 0, "forward", where, "", 0)
     text = fixed(replace(record, syncs=[sync]))
     (kernel,), (copy,) = times(text, "kernel"), times(text, "gpu_memcpy")
     assert copy[0] == pytest.approx(kernel[1] + 1.2)

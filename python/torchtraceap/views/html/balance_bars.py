@@ -4,15 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from torchtraceap import _core
-from torchtraceap.views.heading import device_text
+from torchtraceap.data.facts import Balance
+from torchtraceap.report_data import ReportData
+from torchtraceap.views.heading import whose_text
 from torchtraceap.views.html.colors import family
-
-if TYPE_CHECKING:
-    from torchtraceap.data.facts import Balance
-    from torchtraceap.report_data import ReportData
 
 MOST_ROWS = 16  # As in the summary: the largest machines that one process feeds.
 
@@ -44,12 +42,8 @@ def balance_bars(report: ReportData) -> list[Bar]:
 
 
 def _bar(row: Balance, estimates: set[str], report: ReportData) -> Bar:
-    if row.device is not None:
-        title = f"Device {device_text(row, report)}"
-    else:
-        several = report.trace.processes > 1
-        title = f"Process {row.pid}" if several else "CPU"
-    return Bar(title, row.span_us, row.busy_us, tuple(_parts(row, estimates)))
+    parts = tuple(_parts(row, estimates))
+    return Bar(whose_text(row, report), row.span_us, row.busy_us, parts)
 
 
 def _parts(row: Balance, estimates: set[str]) -> Iterator[Part]:

@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from torchtraceap.data.findings import Finding
+from torchtraceap.report_data import ReportData
 from torchtraceap.views.finding_text import (
     gain_range,
     place_of,
@@ -14,10 +16,6 @@ from torchtraceap.views.finding_text import (
 from torchtraceap.views.html.code_excerpt import SourceLine, code_excerpt
 from torchtraceap.views.html.colors import family
 from torchtraceap.views.stretches import ranges_text
-
-if TYPE_CHECKING:
-    from torchtraceap.data.findings import Finding
-    from torchtraceap.report_data import ReportData
 
 _MOST_RANGES = 12
 
@@ -61,5 +59,5 @@ def _code(finding: Finding) -> tuple[SourceLine, ...]:
     where = finding.location
     if where is None or not where.user:
         return ()  # Code of libraries is nobody's to change.
-    line = where.begins if where.line is None else where.line
+    line = where.nearest_line
     return () if line is None else tuple(code_excerpt(where.file, line))

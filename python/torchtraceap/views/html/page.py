@@ -1,23 +1,22 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""page.py: a report as one HTML file that needs nothing else.
+"""page.py: a report as one HTML file that needs nothing else, and in a notebook.
 
-The browser is told (Content-Security-Policy) to run our script and apply our style, by
-their hashes, and to load nothing: should a name from a trace ever get out of its
-quotes, it could still do nothing.
+The browser is told by the page (Content-Security-Policy) to run our script and apply
+our style, by their hashes, and to load nothing: should a name from a trace ever get out
+of its quotes, it could still do nothing.
 """
 
 from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from torchtraceap import _core
 from torchtraceap.base.location import place_text
+from torchtraceap.report_data import ReportData
 from torchtraceap.views import finding_text
 from torchtraceap.views.heading import (
-    answer_text,
     fact_texts,
     kinds_text,
     said_notes,
@@ -28,12 +27,15 @@ from torchtraceap.views.html.balance_bars import balance_bars
 from torchtraceap.views.html.finding_cards import finding_cards
 from torchtraceap.views.html.templates import asset, render
 from torchtraceap.views.html.timeline_json import timeline_json
-from torchtraceap.views.html.window_strip import Lane, window_strip
-from torchtraceap.views.html.work_rows import work_rows
+from torchtraceap.views.html.window_strip import window_strip
 from torchtraceap.views.summary import detector_text
+from torchtraceap.views.work_tables import window_table, work_tables
 
-if TYPE_CHECKING:
-    from torchtraceap.report_data import ReportData
+_MOST_ROWS = 100  # Of a table.
+_IN_NOTEBOOK = 20  # Findings.
+# Where a notebook says that it is light or dark.
+_LIGHT = ('[data-jp-theme-light="true"]', ".vscode-light", 'html[theme="light"]')
+_DARK = ('[data-jp-theme-light="false"]', ".vscode-dark", 'html[theme="dark"]')
 
 
 def page_html(report: ReportData) -> str:
@@ -41,50 +43,81 @@ def page_html(report: ReportData) -> str:
 
     Costs what the report's parts that were not asked for yet cost, and little more.
     """
-    style, strip = _style(), window_strip(report)
+    light, dark = colors.variables("light"), colors.variables("dark")
+    style = _style(
+        f":root{{{light}}}",
+        f"@media screen and (prefers-color-scheme:dark){{:root{{{dark}}}}}",
+    )
+    style += "\n" + asset("page.css")  # Last, as it has the last word.
     script = "".join(map(asset, ("slices.js", "timeline.js", "page.js")))
+    policy = (
+        "default-src 'none'",
+        f"script-src {_source(script)}",
+        f"style-src {_source(style)}",
+        "base-uri 'none'",
+        "form-action 'none'",
+    )
+    values = _values(report) | _page_values(report)
     raw = {
         "style": style,
         "script": script,
-        "policy": "; ".join(
-            (
-                "default-src 'none'",
-                f"script-src {_source(script)}",
-                f"style-src {_source(style)}",
-                "base-uri 'none'",
-                "form-action 'none'",
-            )
-        ),
-        "timeline": timeline_json(report, strip),
+        "policy": "; ".join(policy),
+        "timeline": timeline_json(report, values["lanes"]),
     }
-    return render("page.html", _values(report, strip), raw)
+    return render("page.html", values, raw)
 
 
-def _values(report: ReportData, strip: Sequence[Lane]) -> dict[str, Any]:
+def notebook_html(report: ReportData) -> str:
+    """Return what a notebook shows: no script, and one that strips styles still shows
+    table and text."""
+    light, dark = colors.variables("light"), colors.variables("dark")
+    # Themed by the notebook if it says how, else by the system.
+    style = _style(
+        f".torchtraceap{{{light}}}",
+        f"@media (prefers-color-scheme:dark){{.torchtraceap{{{dark}}}}}",
+        *(f"{where} .torchtraceap{{{light}}}" for where in _LIGHT),
+        *(f"{where} .torchtraceap{{{dark}}}" for where in _DARK),
+    )
+    values = {
+        "findings": finding_cards(report, _IN_NOTEBOOK),
+        "more_findings": max(0, len(report.findings) - _IN_NOTEBOOK),
+    }
+    return render("notebook.html", _values(report) | values, {"style": style})
+
+
+def _style(*rules: str) -> str:
+    return "\n".join((*rules, colors.classes(), asset("parts.css")))
+
+
+def _values(report: ReportData) -> dict[str, Any]:
+    """Return what page and notebook show alike."""
     bars = balance_bars(report)
-    gain = report.recovery.together
-    device_events = sum(device.events for device in report.trace.devices)
     return {
         "report": report,
-        "version": _core.__version__,
-        "name": report.trace.path.replace("\\", "/").rpartition("/")[2],
         "facts": fact_texts(report),
-        "notes": said_notes(report.quality, device_events),
+        "simulated": simulated_text(report.trace.simulated),
         "bars": bars,
         "more_bars": len(report.balance) - len(bars),
-        "left": [*finding_text.left_texts(report), *finding_text.stretch_texts(report)],
-        "simulated": simulated_text(report.trace.simulated),
-        "lost_us": sum(f.wasted_us for f in report.findings if f.basis != "estimate"),
-        "estimated_us": sum(
-            f.wasted_us for f in report.findings if f.basis == "estimate"
-        ),
-        "story": [(stage, answer_text(stage)) for stage in report.story],
-        "lanes": strip,
+        "lanes": window_strip(report),
         "detector": detector_text(report.detection),
+        "why_none": finding_text.why_none(report),
+    }
+
+
+def _page_values(report: ReportData) -> dict[str, Any]:
+    gain = report.recovery.together
+    lost_us, estimated_us = finding_text.lost_us(report.findings)
+    tables = [*work_tables(report), window_table(report)]
+    return {
+        "version": _core.__version__,
+        "name": report.trace.path.replace("\\", "/").rpartition("/")[2],
+        "notes": said_notes(report),
+        "left": [*finding_text.left_texts(report), *finding_text.stretch_texts(report)],
+        "lost_us": lost_us,
+        "estimated_us": estimated_us,
         "detector_ran": report.detection.run,
         "findings": finding_cards(report),
         "gain": finding_text.range_text(gain.low_us, gain.high_us) if gain else "",
-        "why_none": finding_text.why_none(report),
         "order": finding_text.order_text(report),
         "replayed": [text for text in finding_text.replayed_texts(report) if text],
         "advice": finding_text.advice_of(report.findings),
@@ -92,7 +125,8 @@ def _values(report: ReportData, strip: Sequence[Lane]) -> dict[str, Any]:
         "paths": report.critical_paths,
         "kinds_text": kinds_text,
         "place_text": place_text,
-        "tables": list(work_rows(report)),
+        "tables": [table for table in tables if table.rows],
+        "most_rows": _MOST_ROWS,
         "patterns": _patterns(report),
     }
 
@@ -108,16 +142,6 @@ def _patterns(
         for pattern in _core.patterns()
         if pattern.name in found
     ]
-
-
-def _style() -> str:
-    light, dark = colors.variables("light"), colors.variables("dark")
-    themed = [
-        f":root{{{light}}}",
-        f"@media screen and (prefers-color-scheme:dark){{:root{{{dark}}}}}",
-    ]
-    parts = (*themed, colors.classes(), asset("parts.css"), asset("page.css"))
-    return "\n".join(parts)
 
 
 def _source(text: str) -> str:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from torchtraceap.base.safe_text import printable
-from torchtraceap.base.units import share_text, time_text, with_micro_sign
+from torchtraceap.base.units import share_text, time_text
 from torchtraceap.views.html.colors import family
 
 if TYPE_CHECKING:
@@ -57,7 +57,6 @@ def _templates() -> jinja2.Environment:
         "place": lambda number: f"{number:.3f}".rstrip("0").rstrip("."),
         "share": share_text,
         "short": printable,
-        "micro": with_micro_sign,
         "time": time_text,
     }
     return environment

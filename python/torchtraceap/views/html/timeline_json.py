@@ -11,17 +11,15 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from torchtraceap import _core
 from torchtraceap.base.safe_text import printable
+from torchtraceap.data.findings import Finding
 from torchtraceap.data.from_core import identity
+from torchtraceap.report_data import ReportData
 from torchtraceap.views.html.colors import family, slice_color
-
-if TYPE_CHECKING:
-    from torchtraceap.data.findings import Finding
-    from torchtraceap.report_data import ReportData
-    from torchtraceap.views.html.window_strip import Lane
+from torchtraceap.views.html.window_strip import Lane
 
 _MOST_SLICES = 9_000  # Of the whole trace; about 40 bytes each.
 _MOST_DETAILS = 20  # Places that can be seen more closely, with so many slices each.

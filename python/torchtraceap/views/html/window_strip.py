@@ -8,19 +8,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from torchtraceap.base.safe_text import printable
 from torchtraceap.base.units import share_text, time_text
-from torchtraceap.detection.detection import SIDES
-from torchtraceap.views.heading import device_text
+from torchtraceap.data.events import Window
+from torchtraceap.detection.detection import SIDES, Detection
+from torchtraceap.report_data import ReportData
+from torchtraceap.views.heading import whose_text
 from torchtraceap.views.html.balance_bars import MOST_ROWS
 from torchtraceap.views.html.colors import family
-
-if TYPE_CHECKING:
-    from torchtraceap.data.events import Window
-    from torchtraceap.detection.detection import Detection
-    from torchtraceap.report_data import ReportData
 
 # Of a lane, and of all lanes together; more windows than that share cells.
 _MOST_CELLS, _MOST_TOGETHER = 300, 900
@@ -67,7 +64,7 @@ def window_strip(report: ReportData) -> list[Lane]:
     most = min(_MOST_CELLS, _MOST_TOGETHER // max(1, len(shown)))
     made = []
     for windows in shown:
-        title = _title(windows[0], report)
+        title = whose_text(windows[0], report)
         cells = tuple(_cells(report, windows, most))
         label = f"Windows of {title}, filled by the share of their time that was lost"
         asked = report.detection.run
@@ -133,13 +130,6 @@ def _model_title(
         of = f" of {differs}" if len(group) > 1 else ""
         parts.append(f"rules say otherwise{of}")
     return f"{which}, by the detector: " + ", ".join(parts)
-
-
-def _title(window: Window, report: ReportData) -> str:
-    if window.device is not None:
-        return f"Device {device_text(window, report)}"
-    several = report.trace.processes > 1
-    return f"Process {window.pid}" if several else "CPU"
 
 
 def _cells(report: ReportData, windows: Sequence[Window], most: int) -> Iterator[Cell]:

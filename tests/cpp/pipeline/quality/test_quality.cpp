@@ -75,7 +75,7 @@ TEST(ClockSkew, IsSaidWithItsSizeAndGraveBeyondWhatTheRulesAllow) {
   EXPECT_EQ(small.quality.verdict, Verdict::kOk);
   EXPECT_EQ(small.quality.linking_rate, 1.0);  // linked all the same
   EXPECT_EQ(note_of(small, "clock_skew").count, 20u);
-  EXPECT_TRUE(says(note_of(small, "clock_skew").detail, "9 us (median) to 9 us"));
+  EXPECT_TRUE(says(note_of(small, "clock_skew").detail, "9 µs (median) to 9 µs"));
   EXPECT_EQ(skew(20, 10).quality.verdict, Verdict::kOk);
   EXPECT_EQ(skew(20, 11).quality.verdict, Verdict::kDegraded);
   EXPECT_EQ(skew(1, 11).quality.verdict, Verdict::kDegraded);  // 1 of 20: 5 %
@@ -104,7 +104,7 @@ TEST(Overlaps, OnAStreamAreCountedAndBusyTimeIsNot) {
       analyze(TraceText().launched(0, 10, 10, 1).launched(5, 18, 10, 2).load());
   ASSERT_TRUE(has_note(report, "stream_overlaps"));
   EXPECT_EQ(note_of(report, "stream_overlaps").count, 1u);
-  EXPECT_TRUE(says(note_of(report, "stream_overlaps").detail, "add up to 2 us more"));
+  EXPECT_TRUE(says(note_of(report, "stream_overlaps").detail, "add up to 2 µs more"));
   EXPECT_EQ(report.balance[0].busy_ns, 18'000);
   EXPECT_EQ(report.quality.verdict, Verdict::kOk);
   EXPECT_FALSE(has_note(

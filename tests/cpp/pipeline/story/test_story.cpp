@@ -162,7 +162,7 @@ TEST(Story, WhatMattersComesInTheOrderOfTheFindings) {
   const auto story = tell_story(report);
   const auto& gain = story.back();
   EXPECT_EQ(gain.verdict, "gc_pause");
-  EXPECT_TRUE(says(gain.answer, "gc_pause, 5.0 ms"));
+  EXPECT_TRUE(says(gain.answer, "gc_pause, 5 ms"));
   EXPECT_TRUE(says(gain.answer, "; then dataloader_bound ("));
   // What is too little to speak of is not what matters most.
   report.findings[0].wasted_ns = report.findings[0].idle_ns = 1'000'000;

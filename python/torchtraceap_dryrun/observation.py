@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""judged.py: a dry run, held against what a test asks of it. Loads no torch."""
+"""observation.py: what a dry run shows, for the verdict on waits and launches. Loads no
+torch."""
 
 from __future__ import annotations
 
@@ -14,14 +15,10 @@ from torchtraceap.base.arguments import checked_int
 from torchtraceap.base.errors import DryRunError
 from torchtraceap.base.safe_text import printable
 from torchtraceap.base.source_lines import Line, deepest_user_line
-from torchtraceap.waits.verdict import (
-    Launches,
-    Observation,
-)
+from torchtraceap.waits.verdict import Launches, Observation
 from torchtraceap_dryrun.estimate.gpus import Gpu
 from torchtraceap_dryrun.estimate.launches import launches_of
 from torchtraceap_dryrun.record import Op, Record, Sync
-from torchtraceap_dryrun.result import Result
 from torchtraceap_dryrun.wait_places import each_wait
 
 #: How an observation of this kind came about.
@@ -71,6 +68,25 @@ def observe(record: Record, gpu: Gpu, since: Since) -> Observation:
     )
 
 
+def observe_after(record: Record, gpu: Gpu, step: int) -> Observation:
+    """Read what follows so many calls of `step()`; ValueError: nothing does."""
+    __tracebackhide__ = True
+    step = checked_int("after_step", step, 0, sys.maxsize)
+    since = Since(
+        bisect_left(record.entries, step, key=lambda entry: entry.step),
+        bisect_left(record.syncs, step, key=lambda sync: sync.step),
+        step,
+    )
+    if record.steps < step or len(record.entries) == since.entries:
+        raise ValueError(
+            f"nothing follows step {step} on the GPU: step() was called "
+            f"{record.steps} times"
+            if step
+            else "the dry run put nothing on the GPU"
+        )
+    return observe(record, gpu, since)
+
+
 def cannot_be_run(error: DryRunError) -> Observation:
     """Return what is known of code that cannot be run dry: why not."""
     lines = [
@@ -109,23 +125,3 @@ def _scope(syncs: Sequence[Sync], record: Record, gpu: Gpu) -> str:
         lines.append(f"{values}, so branches and loops may go otherwise on a GPU.")
     lines += [f"Of this run: {printable(note)}" for note in record.notes]
     return "\n".join(lines)
-
-
-def after(run: Result, step: int) -> Observation:
-    """Return what a run shows after some of its steps."""
-    __tracebackhide__ = True
-    step = checked_int("after_step", step, 0, sys.maxsize)
-    record = run.record
-    since = Since(
-        bisect_left(record.entries, step, key=lambda entry: entry.step),
-        bisect_left(record.syncs, step, key=lambda sync: sync.step),
-        step,
-    )
-    if record.steps < step or len(record.entries) == since.entries:
-        raise ValueError(
-            f"nothing follows step {step} on the GPU: step() was called "
-            f"{record.steps} times"
-            if step
-            else "the dry run put nothing on the GPU"
-        )
-    return observe(record, run.gpu, since)

@@ -1,0 +1,291 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""work_tables.py: what ran and what was lost, as tables: one list for text and page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from torchtraceap.base.safe_text import printable
+from torchtraceap.base.text_table import align
+from torchtraceap.base.units import bytes_text, share_text, three_digits, time_text
+from torchtraceap.report_data import ReportData
+from torchtraceap.views.heading import device_text
+from torchtraceap.views.stretches import Stretch, labeled_stretches
+
+_SHOWN = 10  # Rows of a table in text.
+_NAME, _THREAD, _LABELS = 44, 24, 400  # Characters of a text that are shown there.
+
+
+class Cell(NamedTuple):
+    """What is written, and for a number what it is sorted by."""
+
+    text: str
+    value: float | None = None
+
+
+_NO = Cell("-", -1.0)  # Below every number.
+
+
+@dataclass(frozen=True)
+class Column:
+    """A figure of each row, set flush right, or a text."""
+
+    title: str
+    cell: Callable[[Any], Cell]
+    #: Of a text: how many characters are shown in plain text, where it comes last so
+    #: that a long one costs the others nothing. 0: a figure.
+    width: int = 0
+    if_any: bool = False  #: Left out where no row has a value.
+    on_page: bool = False  #: Left out of plain text, which has less room.
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of a report, those first that matter most."""
+
+    name: str
+    order: str  #: What the title says of the rows after their number.
+    rows: Sequence[Any]
+    columns: Sequence[Column]
+    note: str = ""  #: What plain text says beside the number of rows.
+
+    @property
+    def id(self) -> str:
+        """The first word of the name, for links."""
+        return self.name.partition(" ")[0].strip(",").lower()
+
+    @property
+    def title(self) -> str:
+        """What stands above the table on the page."""
+        return self.name + self.order
+
+    def first(self, most: int) -> tuple[list[Column], list[tuple[Cell, ...]]]:
+        """Return the columns that are shown, and the cells of so many rows."""
+        columns, cells = [], []
+        for column in self.columns:
+            made = [column.cell(row) for row in self.rows[:most]]
+            if not column.if_any or any(cell is not _NO for cell in made):
+                columns.append(column)
+                cells.append(made)
+        return columns, list(zip(*cells, strict=True))
+
+
+def work_tables(report: ReportData) -> list[Table]:
+    """Return what ran, as the tables that have rows."""
+    span_us = report.trace.span_us
+    ordered = f", by the time they were busy; shares of {time_text(span_us)}"
+    tables = (
+        Table("Kernels", ", by the time in which any ran", report.kernels, _KERNELS),
+        Table("Copies and memsets", "", report.copies, _COPIES),
+        Table(
+            "Operators", ", by their own time on the host", report.operators, _OPERATORS
+        ),
+        Table("Threads", ordered, report.threads, _threads(span_us)),
+        Table("Overlap with computation", "", report.overlap, _overlap(report)),
+    )
+    return [table for table in tables if table.rows]
+
+
+def window_table(report: ReportData) -> Table:
+    """Return the windows with labels of rules."""
+    stretches = labeled_stretches(report)
+    labeled = sum(len(stretch.windows) for stretch in stretches)
+    return Table(
+        "Windows, most wasted time first, like neighbors as one",
+        "",
+        stretches,
+        _windows(report),
+        f"{labeled} of {len(report.windows)} labeled",
+    )
+
+
+def table_lines(table: Table, most: int = _SHOWN) -> Iterator[str]:
+    """Yield a table as plain text with at most so many rows; nothing without rows."""
+    columns, rows = table.first(most)
+    if not rows:
+        return
+    order = [i for i, column in enumerate(columns) if not column.on_page]
+    order.sort(key=lambda i: columns[i].width > 0)
+    notes = [f"{len(rows)} of {len(table.rows):,}", table.note]
+    told = table.note or len(rows) < len(table.rows)
+    counts = f" ({'; '.join(filter(None, notes))})" if told else ""
+    yield f"{table.name}{counts}{table.order}:"
+    lines = [[columns[i].title for i in order]] + [
+        [printable(row[i].text, columns[i].width) for i in order] for row in rows
+    ]
+    figures = [place for place, i in enumerate(order) if not columns[i].width]
+    yield from (f"  {line}" for line in align(lines, right=figures))
+
+
+def write_tables(report: ReportData) -> str:
+    """Return what ran as plain text, of each table the ten greatest."""
+    blocks = [list(table_lines(table)) for table in work_tables(report)]
+    blocks.append(list(_counts(report)))
+    return "\n\n".join("\n".join(block) for block in blocks if block)
+
+
+def _counts(report: ReportData) -> Iterator[str]:
+    counts = report.kernel_counts
+    texts = [
+        f"{c.min:,} to {c.max:,} a {name}, median {c.median:,g} ({len(c.each):,} {name}"
+        + ("s)" if len(c.each) != 1 else ")")
+        for name, c in (("step", counts.steps), ("window", counts.windows))
+        if c is not None
+    ]
+    if texts:
+        yield "Kernels launched: " + "; ".join(texts)
+
+
+# --- Cells ------------------------------------------------------------------------
+
+
+def _count(number: int | None) -> Cell:
+    return _NO if number is None else Cell(f"{number:,}", number)
+
+
+def _time(us: float) -> Cell:
+    return Cell(time_text(us), us) if us else _NO
+
+
+def _share(part: float, whole: float) -> Cell:
+    return Cell(share_text(part, whole), part / whole) if whole > 0 else _NO
+
+
+def _size(count: int | None) -> Cell:
+    return _NO if count is None else Cell(bytes_text(count), count)
+
+
+# --- Columns ----------------------------------------------------------------------
+
+_KERNELS = (
+    Column("name", lambda k: Cell(k.name), _NAME),
+    Column("count", lambda k: _count(k.count)),
+    # Together they may have taken longer than the time in which any ran.
+    Column("sum", lambda k: _time(k.total_us)),
+    Column("of busy", lambda k: _share(k.busy_share, 1)),
+    Column("mean", lambda k: _time(k.mean_us)),
+    Column("max", lambda k: _time(k.max_us)),
+    Column("blocks", lambda k: _count(k.blocks)),
+    Column("threads", lambda k: _count(k.block_threads)),
+    Column(
+        "occup.",
+        lambda k: (
+            _NO if k.occupancy is None else Cell(f"{k.occupancy:.0f} %", k.occupancy)
+        ),
+    ),
+)
+_COPIES = (
+    Column(
+        "kind", lambda c: Cell(f"{c.direction or 'unknown'} {c.memory}".rstrip()), _NAME
+    ),
+    Column("count", lambda c: _count(c.count)),
+    Column("sum", lambda c: _time(c.total_us)),
+    Column("mean", lambda c: _time(c.mean_us)),
+    Column("max", lambda c: _time(c.max_us)),
+    Column("bytes", lambda c: _size(c.bytes)),
+    Column("median", lambda c: _size(c.median_bytes)),
+    Column(
+        "speed",
+        lambda c: (
+            _NO
+            if c.bandwidth is None
+            else Cell(f"{three_digits(c.bandwidth)} GB/s", c.bandwidth)
+        ),
+    ),
+)
+_OPERATORS = (
+    Column("name", lambda o: Cell(o.name), _NAME),
+    Column("count", lambda o: _count(o.count)),
+    Column("own", lambda o: _time(o.self_us)),
+    Column("total", lambda o: _time(o.total_us)),
+    Column("own device", lambda o: _time(o.self_device_us), if_any=True),
+    Column("device", lambda o: _time(o.device_us), if_any=True),
+)
+# Parts of a thread's time, by their fields.
+_PARTS = {
+    "operators": "operators_us",
+    "calls": "calls_us",
+    "compile": "compile_us",
+    "Python": "python_us",
+    "loader": "wait_loader_us",
+    "comm": "wait_comm_us",
+    "sync": "wait_device_us",
+    "other waits": "wait_other_us",
+    "profiler": "profiler_us",
+    "no event": "idle_us",
+}
+
+
+def _threads(span_us: float) -> list[Column]:
+    def part(title: str, field: str) -> Column:
+        def cell(thread: Any) -> Cell:
+            us = getattr(thread, field)
+            return _share(us, span_us) if us else _NO
+
+        return Column(title, cell, if_any=title != "busy")
+
+    return [
+        Column("name", lambda t: Cell(t.name or _NO.text), _THREAD),
+        Column("process", lambda t: Cell(printable(str(t.pid), 16))),
+        Column("thread", lambda t: Cell(printable(str(t.tid), 16))),
+        part("busy", "busy_us"),
+        *(part(title, field) for title, field in _PARTS.items()),
+    ]
+
+
+def _overlap(report: ReportData) -> list[Column]:
+    return [
+        Column("device", lambda o: Cell(device_text(o, report), o.device)),
+        Column("compute", lambda o: _time(o.compute_us)),
+        Column("communication", lambda o: _time(o.communication_us)),
+        Column(
+            "hidden", lambda o: _share(o.communication_hidden_us, o.communication_us)
+        ),
+        Column("copies", lambda o: _time(o.copy_us)),
+        Column("hidden", lambda o: _share(o.copy_hidden_us, o.copy_us)),
+    ]
+
+
+def _windows(report: ReportData) -> list[Column]:
+    start_us = report.trace.start_us
+
+    def start(stretch: Stretch) -> Cell:
+        us = stretch.first.start_us - start_us
+        return Cell("+" + time_text(us), us)
+
+    def whose(stretch: Stretch) -> Cell:
+        window = stretch.first
+        if report.trace.processes > 1:
+            return Cell(printable(str(window.pid), 16))
+        return (
+            _NO
+            if window.device is None
+            else Cell(device_text(window, report), window.device)
+        )
+
+    def busy(stretch: Stretch) -> Cell:
+        if stretch.first.device is None:
+            return _NO
+        return _share(stretch.busy_us, stretch.duration_us)
+
+    def labels(stretch: Stretch) -> Cell:
+        return Cell(
+            ", ".join(f"{x.pattern} {share_text(s, 1)}" for x, s in stretch.labels)
+        )
+
+    columns = [
+        Column("#", lambda s: Cell(s.name, s.first.index)),
+        Column("from", start),
+        Column("length", lambda s: _time(s.duration_us)),
+        Column("step", lambda s: _count(s.first.step)),
+        Column("process" if report.trace.processes > 1 else "device", whose),
+        Column("busy", busy),
+        Column("lost", lambda s: _share(s.wasted_us, s.duration_us), on_page=True),
+    ]
+    if report.detection.run:
+        # How many of the windows it flags.
+        columns.append(Column("detector", lambda s: Cell(s.flagged)))
+    title = "labels, and what a fix of each alone saves"
+    return [*columns, Column(title, labels, _LABELS)]
