@@ -147,6 +147,11 @@ class ReportData:
         """Whether less than the whole trace was loaded."""
         return any(note.kind == "filtered" for note in self.quality.warnings)
 
+    @property
+    def event_names(self) -> list[str]:
+        """The distinct names of all events."""
+        return self.loaded.strings
+
     @cached_property
     def windows(self) -> tuple[Window, ...]:
         """Tiles of the analysed time with their labels, by device, then time: those of

@@ -55,9 +55,7 @@ def costs(
         if over_us is None:
             count = finding.count if finding.waits is None else finding.waits
             found.append(Cost(finding, count, finding.wasted_us))
-            continue
-        long = [us for us in _occurrences_us(report, index) if us >= over_us]
-        if long:
+        elif long := [us for us in _occurrences_us(report, index) if us >= over_us]:
             found.append(Cost(finding, len(long), sum(long)))
     return found
 

@@ -200,7 +200,8 @@ def _window_form(window: Window, recoverable: float | None) -> dict[str, Any]:
 
 def _finding_form(finding: Finding, shown: Container[int]) -> dict[str, Any]:
     form = _members(finding, *(field.name for field in fields(finding)), "docs")
-    form.pop("idle_us")
+    for unlisted in ("idle_us", "waits"):
+        form.pop(unlisted)
     return form | {
         "subtype": finding.subtype or None,
         "shares_gain_with": list(finding.shares_gain_with),

@@ -81,7 +81,7 @@ TEST(ListedWaits, ThoseOfNoFindingAreOneOfTheirOwn) {
   EXPECT_EQ(wait.advice, "do not");
   EXPECT_TRUE(says(wait.message,
                    "4 times, 2 a step; on this simulated timeline, with "
-                   "10 us of host time assumed for an operator"));
+                   "10 µs of host time assumed for an operator"));
   EXPECT_TRUE(says(found[2].message, "9 times, in the first step only"));
   EXPECT_NE(found[2].advice, "");
 }
