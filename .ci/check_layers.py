@@ -123,11 +123,12 @@ ROOMS = [
     "checking",  # pytest and SyncCheck
     "cli",  # the program
 ]
+# A room that may use no more than these of the rooms below it: the dry run hands the
+# trace that it simulates to `analyze`, and else stands by itself.
+ONLY = {"torchtraceap_dryrun": {"base", "waits", "analysis", "report"}}
 # What stands on top of all, and is imported by nobody inside.
 ON_TOP = {"__init__", "__main__", "pytest_plugin"}
 PACKAGES = ("torchtraceap", "torchtraceap_dryrun", "torchtraceap_train")
-# Edges that go up, as (module, room) without the package's name: to become none.
-ALLOWED: set[tuple[str, str]] = set()
 
 # What a module of the package may import before anything is called.
 IMPORT_AT_TOP = {*PACKAGES, "numpy", *sys.stdlib_module_names}
@@ -379,12 +380,11 @@ def check_rooms(root: Path) -> Iterator[str]:
             if files[used].stem in ON_TOP and other not in ROOMS:
                 continue  # `from torchtraceap import _core`
             edges.setdefault(module, set()).add(used)
-            if (
-                ROOMS.index(other) > ROOMS.index(room)
-                and (module, other) not in ALLOWED
-            ):
-                where = f"{path.relative_to(root)}:{line}"
-                yield f"{where}: imports {used}: {room} stands below {other}"
+            where = f"{path.relative_to(root)}:{line}: imports {used}"
+            if ROOMS.index(other) > ROOMS.index(room):
+                yield f"{where}: {room} stands below {other}"
+            elif other not in ONLY.get(room, {*ROOMS}) | {room}:
+                yield f"{where}: {room} may use {', '.join(sorted(ONLY[room]))} only"
     for circle in circles(edges):
         yield f"python:1: a circle of imports: {', '.join(sorted(circle))}"
 

@@ -133,12 +133,17 @@ def test_a_room_does_not_look_up_nor_in_a_circle(tmp_path: Path) -> None:
     )
     (package / "views" / "d.py").write_text("import torchtraceap.views.c\n")
     (package / "cellar.py").write_text("")
+    dry_run = tmp_path / "python" / "torchtraceap_dryrun"
+    dry_run.mkdir()
+    (dry_run / "a.py").write_text("def f():\n    import torchtraceap.gate.b\n")
     code, output = check(tmp_path)
     assert code == 1
     assert output.splitlines() == [
         "python/torchtraceap/cellar.py:1: cellar is no room of the table",
         "python/torchtraceap/views/a.py:3: imports torchtraceap.gate.b: views stands "
         "below gate",
+        "python/torchtraceap_dryrun/a.py:2: imports torchtraceap.gate.b: "
+        "torchtraceap_dryrun may use analysis, base, report, waits only",
         "python:1: a circle of imports: torchtraceap.views.c, torchtraceap.views.d",
     ]
 

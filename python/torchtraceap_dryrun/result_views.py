@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
+from torchtraceap.base.location import location_form
 from torchtraceap.base.safe_text import printable
 from torchtraceap.base.text_table import align, wrapped
 from torchtraceap.base.units import bytes_text, counted, time_text
-from torchtraceap.views.json_form import location_form
 from torchtraceap.waits.wait import Wait, explain
 from torchtraceap_dryrun.record import CANNOT_KNOW, INTERRUPTED
 from torchtraceap_dryrun.result import Result, Totals

@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from torchtraceap.base.safe_text import printable
+from torchtraceap.base.source_lines import Line
 
 if TYPE_CHECKING:
     from torchtraceap import _core
@@ -117,3 +118,13 @@ def place_text(
     if deepest.file != where.file:
         below = f"{deepest.file.rpartition('/')[2]} {below}"
     return f"{text} > {printable(below, NAME_WIDTH)}"
+
+
+def location_form(where: Location | Line | None) -> dict[str, Any] | None:
+    """Return a place of the user's code as JSON has it; None without one."""
+    if where is None:
+        return None
+    names = ["file", "line", "function"]
+    if isinstance(where, Location):
+        names += ["recorded_line", "recorded_at"]
+    return {name: getattr(where, name) for name in names}

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from torchtraceap import _core
-from torchtraceap.base.location import whole_place
+from torchtraceap.base.location import location_form, whole_place
 from torchtraceap.base.safe_text import printable
 from torchtraceap.base.text_table import wrapped
 from torchtraceap.base.units import counted, share_text, time_text
@@ -19,7 +19,7 @@ from torchtraceap.gate.compare_text import WORSE, comparison_markdown, find_wors
 from torchtraceap.gate.judge import judge
 from torchtraceap.report_data import ReportData
 from torchtraceap.views.heading import simulated_text
-from torchtraceap.views.json_form import json_text, location_form
+from torchtraceap.views.json_form import json_text
 from torchtraceap.views.markdown import HEAD, code, findings_rows, joined, plain, table
 from torchtraceap.views.sarif import sarif_log, sarif_run
 

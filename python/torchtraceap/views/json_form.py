@@ -18,8 +18,7 @@ from itertools import zip_longest
 from typing import Any
 
 from torchtraceap import _core
-from torchtraceap.base.location import Location
-from torchtraceap.base.source_lines import Line
+from torchtraceap.base.location import location_form
 from torchtraceap.data.events import Window
 from torchtraceap.data.facts import Balance, Quality, Step
 from torchtraceap.data.findings import Finding
@@ -86,14 +85,6 @@ def quality_form(quality: Quality) -> dict[str, Any]:
         **_members(quality, "verdict", "incomplete", "linking_rate"),
         "warnings": [asdict(note) for note in quality.warnings],
     }
-
-
-def location_form(where: Location | Line | None) -> dict[str, Any] | None:
-    """Return a place of the user's code; None without one."""
-    if where is None:
-        return None
-    recorded = ("recorded_line", "recorded_at") if isinstance(where, Location) else ()
-    return _members(where, "file", "line", "function", *recorded)
 
 
 def detector_form(detection: Detection) -> dict[str, Any]:
