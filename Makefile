@@ -102,7 +102,8 @@ wheel: $(VENV)/.extra-wheel  ## Build a wheel into dist/: pip installs it withou
 	.ci/repair_wheel.sh build/wheel/*.whl dist
 
 try-wheel: wheel  ## Use that wheel in an empty environment, with and without torch
-	TORCH_SPEC='$(TORCH_SPEC)' python .ci/try_wheel.py dist/*.whl
+	TORCH_SPEC='$(TORCH_SPEC)' PIP_EXTRA_INDEX_URL='$(TORCH_INDEX)' \
+	  python .ci/try_wheel.py dist/*.whl
 
 # Each process gets half of the tests in their order, so that what a module makes once is
 # made by one of them, and the one that is done first takes over from the other's end.

@@ -49,6 +49,8 @@ HEADER_LIBRARIES = {
     "pattern_names": "patterns/pattern.h",
     "pipeline_report": "pipeline/report.h",
 }
+# What such a header takes from its own folder.
+BESIDE = {"patterns/pattern.h": {"patterns/pattern_rows.h"}}
 # Headers that only one rule needs lie in a folder of its name beside it.
 OF_ONE_RULE = re.compile(r"(patterns/rules/\w+)/")
 # The same for folders of tests/cpp/ only, which every test may use.
@@ -126,8 +128,10 @@ ROOMS = [
 # A room that may use no more than these of the rooms below it: the dry run hands the
 # trace that it simulates to `analyze`, and else stands by itself.
 ONLY = {"torchtraceap_dryrun": {"base", "waits", "analysis", "report"}}
-# What stands on top of all, and is imported by nobody inside.
-ON_TOP = {"__init__", "__main__", "pytest_plugin"}
+# What stands on top of all, and is imported by nobody inside; and what the package
+# itself may be asked for, beside its rooms: the extension modules.
+ON_TOP = {"torchtraceap", "torchtraceap.__main__", "torchtraceap.pytest_plugin"}
+OF_THE_PACKAGE = {"_core", "_torch"}
 PACKAGES = ("torchtraceap", "torchtraceap_dryrun", "torchtraceap_train")
 
 # What a module of the package may import before anything is called.
@@ -196,8 +200,11 @@ def check_include(file: str, header: str, quoted: bool) -> str | None:
     """Return the rule that `file` (from cpp/, or tests/ and the same) breaks."""
     in_tests = file.startswith("tests/")
     inner = file.removeprefix("tests/")
-    # A test links the whole part that it is a test of.
+    # A test links the whole part that it is a test of. A header that others may have
+    # without the rest of its part holds to its own row.
     part = inner.split("/")[0] if in_tests else part_of(inner)
+    if inner in HEADER_LIBRARIES.values():
+        part = inner
     if quoted:
         target = part_of(header)
         if target == header:
@@ -209,7 +216,11 @@ def check_include(file: str, header: str, quoted: bool) -> str | None:
         own = OF_ONE_RULE.match(header)
         if own and not in_tests and not file.startswith((f"{own[1]}/", f"{own[1]}.")):
             return f"what {own[1]}/ holds is for that rule alone"
-        allowed = reach(part) | (TESTS_ALSO_USE.get(part, set()) if in_tests else set())
+        allowed = (
+            reach(part)
+            | BESIDE.get(part, set())
+            | (TESTS_ALSO_USE.get(part, set()) if in_tests else set())
+        )
         if re.match(r"bindings/(?!torch_)", inner) and target in TORCH_PARTS:
             return f"the module _core does without torch, so without {target}"
         if target in allowed or header in allowed:
@@ -300,7 +311,7 @@ def imports_at_top(body: list[ast.stmt]) -> Iterator[tuple[int, str]]:
             module = node.module or ""
             yield node.lineno, module
             yield from ((node.lineno, f"{module}.{alias.name}") for alias in node.names)
-        elif isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+        elif isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
             yield from imports_at_top(node.orelse)
         elif not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             for field in ("body", "handlers", "cases", "orelse", "finalbody"):
@@ -344,21 +355,28 @@ def room_of(module: str) -> str:
     return inner.split(".")[0] or package if package == PACKAGES[0] else package
 
 
+def is_ours(module: str) -> bool:
+    """Tell whether a dotted name is one of the packages, or in one."""
+    return module.split(".")[0] in PACKAGES
+
+
 def edges_of(path: Path, known: set[str]) -> Iterator[tuple[int, str]]:
-    """Yield line and module of ours for each import in a file, wherever in it: those
+    """Yield line and name of ours for each import in a file, wherever in it: those
     inside functions and those for types count like any other. A relative one is ""."""
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.ImportFrom) and node.level:
             yield node.lineno, ""
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            names = {f"{node.module}.{alias.name}" for alias in node.names}
-            inner = names & known
-            yield from ((node.lineno, name) for name in sorted(inner))
-            if names - known and node.module in known:
-                yield node.lineno, node.module
+        elif isinstance(node, ast.ImportFrom) and is_ours(node.module or ""):
+            for alias in node.names:
+                name = f"{node.module}.{alias.name}"
+                inner = name in known or node.module == PACKAGES[0]
+                yield node.lineno, name if inner else node.module
         elif isinstance(node, ast.Import):
-            found = {alias.name for alias in node.names} & known
-            yield from ((node.lineno, name) for name in sorted(found))
+            names = [alias.name for alias in node.names]
+            yield from ((node.lineno, name) for name in names if is_ours(name))
+        elif isinstance(node, ast.Call) and "import" in ast.unparse(node.func):
+            texts = [a.value for a in node.args if isinstance(a, ast.Constant)]
+            yield from ((node.lineno, text) for text in texts if text in known)
 
 
 def check_rooms(root: Path) -> Iterator[str]:
@@ -366,25 +384,28 @@ def check_rooms(root: Path) -> Iterator[str]:
     files = {name_of(path, root): path for path in modules_of(root)}
     edges: dict[str, set[str]] = {}
     for module, path in files.items():
-        if path.stem in ON_TOP:
+        if module in ON_TOP:
             continue
         room = room_of(module)
         if room not in ROOMS:
             yield f"{path.relative_to(root)}:1: {room} is no room of the table"
             continue
         for line, used in edges_of(path, set(files)):
-            if not used:
-                yield f"{path.relative_to(root)}:{line}: a relative import; name it all"
-                continue
+            where = f"{path.relative_to(root)}:{line}"
             other = room_of(used)
-            if files[used].stem in ON_TOP and other not in ROOMS:
-                continue  # `from torchtraceap import _core`
-            edges.setdefault(module, set()).add(used)
-            where = f"{path.relative_to(root)}:{line}: imports {used}"
-            if ROOMS.index(other) > ROOMS.index(room):
-                yield f"{where}: {room} stands below {other}"
+            if not used:
+                yield f"{where}: a relative import; name it all"
+            elif other in OF_THE_PACKAGE:
+                continue
+            elif used in ON_TOP or other not in ROOMS:
+                yield f"{where}: imports {used}: its module is to be named"
+            elif ROOMS.index(other) > ROOMS.index(room):
+                yield f"{where}: imports {used}: {room} stands below {other}"
             elif other not in ONLY.get(room, {*ROOMS}) | {room}:
-                yield f"{where}: {room} may use {', '.join(sorted(ONLY[room]))} only"
+                only = ", ".join(sorted(ONLY[room]))
+                yield f"{where}: imports {used}: {room} may use {only} only"
+            elif used in files and files[used].stem != "__init__":
+                edges.setdefault(module, set()).add(used)
     for circle in circles(edges):
         yield f"python:1: a circle of imports: {', '.join(sorted(circle))}"
 

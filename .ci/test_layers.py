@@ -47,6 +47,8 @@ def check_file(root: Path, file: str, text: str) -> tuple[int, str]:
         ("cpp/detector/a.cpp", '#include "replay/model.h"', "may use"),
         ("cpp/features/a.cpp", '#include "patterns/finding.h"', "may use"),
         ("cpp/features/a.cpp", '#include "pipeline/report.h"', "may use"),
+        ("cpp/pipeline/report.h", '#include "pipeline/story/a.h"', "may use"),
+        ("cpp/patterns/pattern.h", '#include "patterns/rule.h"', "may use"),
         ("cpp/features/a.h", "#include <torch/torch.h>", "torch is known to"),
         ("cpp/pipeline/a.cpp", '#include "detector/net.h"', "pipeline may use"),
         ("cpp/pipeline/quality/a.cpp", '#include "pipeline/pricing/b.h"', "may use"),
@@ -76,7 +78,7 @@ def check_file(root: Path, file: str, text: str) -> tuple[int, str]:
             "inside the function",
         ),
         (
-            "python/torchtraceap/base/a.py",
+            "python/torchtraceap/cli/a.py",
             "from torchtraceap.checking.cpu_watch import a",
             "inside the function",
         ),
@@ -146,6 +148,29 @@ def test_a_room_does_not_look_up_nor_in_a_circle(tmp_path: Path) -> None:
         "torchtraceap_dryrun may use analysis, base, report, waits only",
         "python:1: a circle of imports: torchtraceap.views.c, torchtraceap.views.d",
     ]
+
+
+@pytest.mark.parametrize(
+    ("file", "line", "rule"),
+    [
+        ("base/a.py", "from torchtraceap import analyze", "is to be named"),
+        ("base/a.py", "import torchtraceap", "is to be named"),
+        ("base/a.py", "from torchtraceap import pytest_plugin", "is to be named"),
+        ("base/__init__.py", "from torchtraceap.cli.output import *", "below cli"),
+        ("base/pytest_plugin.py", "import torchtraceap.gate.b", "below gate"),
+        ("base/a.py", "import_module('torchtraceap.gate.b')", "below gate"),
+        ("base/a.py", "def f():\n from . import b", "a relative import"),
+    ],
+)
+def test_no_import_gets_around_the_rooms(
+    tmp_path: Path, file: str, line: str, rule: str
+) -> None:
+    package = tmp_path / "python" / "torchtraceap"
+    (package / "gate").mkdir(parents=True)
+    (package / "gate" / "b.py").write_text("")
+    code, output = check_file(tmp_path, f"python/torchtraceap/{file}", line)
+    assert code == 1
+    assert rule in output
 
 
 def test_no_part_of_the_core_reaches_torch(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -79,7 +79,7 @@ class Room:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        venv.create(folder / "venv", with_pip=True)
+        venv.create(folder / "venv", symlinks=True, with_pip=True)
         kept = {
             name: value
             for name, value in os.environ.items()

@@ -48,6 +48,19 @@ def test_enough_was_compared() -> None:
     assert len(SAME) >= 3 and len(SYNCED) >= 2
 
 
+@pytest.mark.parametrize("name", sorted(RECORDED))
+def test_every_difference_has_a_reason(name: str) -> None:
+    row = RECORDED[name]
+    assert row["windows"] or row["fails"]
+    for of in row["windows"]:
+        lacks = sum(of["theirs_lacks_us"].values())
+        assert of["theirs_us"] + lacks == pytest.approx(of["window_us"], abs=0.1)
+        reasons = of["reasons_us"]
+        differ = of["compared_us"] - of["same_us"]
+        assert sum(reasons.values()) == pytest.approx(differ, abs=0.1)
+        assert reasons.get("other", 0.0) <= NEAR * of["compared_us"]
+
+
 @pytest.mark.parametrize(
     ("name", "of"), SAME, ids=[f"{name}-{of['step']}" for name, of in SAME]
 )

@@ -10,6 +10,7 @@
 #include "patterns/facts.h"
 #include "timeline/by_name.h"
 #include "timeline/copy_direction.h"
+#include "timeline/gpu_table.h"
 
 namespace tta::patterns {
 namespace {
@@ -19,33 +20,6 @@ using trace::Category;
 
 // NVLink-C2C carries 450 GB/s each way; a rate above twice that is a wrong duration.
 constexpr double kFastestLink = 900;
-
-struct Link {
-  std::string_view device;  // a word of the device's name
-  double rate;
-};
-// Host interfaces of data center devices, 16 lanes of PCIe. 3.0, 4.0 and 5.0 carry
-// 15.8, 31.5 and 63 GB/s by their specification, of which the packets' headers leave
-// about 80 %: 12.5, 25 and 50 are what pinned copies reach. Others (consumer cards,
-// laptops, superchips) are not listed: their slots and links differ.
-constexpr std::array<Link, 24> kLinks = {{
-    {"P100", 12.5}, {"V100", 12.5}, {"T4", 12.5},   {"GP100", 12.5}, {"A100", 25},
-    {"A800", 25},   {"A30", 25},    {"A10", 25},    {"A10G", 25},    {"A40", 25},
-    {"L4", 25},     {"L40", 25},    {"L40S", 25},   {"MI210", 25},   {"H100", 50},
-    {"H800", 50},   {"H20", 50},    {"H200", 50},   {"B200", 50},    {"B300", 50},
-    {"MI300X", 50}, {"MI325X", 50}, {"MI350X", 50}, {"MI355X", 50},
-}};
-
-double rate_by_name(std::string_view name) {
-  while (!name.empty()) {
-    const auto end = std::min(name.find_first_of(" -"), name.size());
-    for (const auto& link : kLinks) {
-      if (link.device == name.substr(0, end)) return link.rate;
-    }
-    name.remove_prefix(std::min(end + 1, name.size()));
-  }
-  return -1;
-}
 
 }  // namespace
 
@@ -158,7 +132,8 @@ LinkRate link_rate(const timeline::Timeline& t, std::int32_t device,
   }
   if (best > 0) return {std::max(best, pageable), true};
   const auto* properties = t.properties_of(device);
-  const auto named = properties == nullptr ? -1 : rate_by_name(properties->name);
+  const auto named =
+      properties == nullptr ? -1 : timeline::pinned_copy_gb_s(properties->name);
   return named > 0 ? LinkRate{std::max(named, pageable), pageable >= named}
                    : LinkRate{};
 }

@@ -44,4 +44,9 @@ std::span<const Gpu> gpus();
 /// models under one name it is the slowest.
 const Gpu* gpu_of(std::string_view device);
 
+/// Returns what copies between pinned memory and a data center device reach, one way,
+/// in GB/s: its 16 lanes of PCIe less the packets' headers; -1 of other devices, whose
+/// slots and links differ (consumer cards, laptops, superchips).
+double pinned_copy_gb_s(std::string_view device);
+
 }  // namespace tta::timeline

@@ -49,5 +49,18 @@ TEST(GpuTable, ARowIsWholeOrABandwidthAlone) {
   }
 }
 
+TEST(GpuTable, CopiesReachWhatTheirInterfaceCarries) {
+  EXPECT_EQ(pinned_copy_gb_s("Tesla V100-DGXS-32GB"), 12.5);
+  EXPECT_EQ(pinned_copy_gb_s("AMD Instinct MI300X"), 50);
+  EXPECT_EQ(pinned_copy_gb_s("NVIDIA GeForce RTX 4090"), -1);
+  EXPECT_EQ(pinned_copy_gb_s("NVIDIA GH200 480GB"), -1);
+  EXPECT_EQ(pinned_copy_gb_s(""), -1);
+  for (const auto& gpu : gpus()) {
+    const auto reached = pinned_copy_gb_s(gpu.driver_name);
+    if (reached < 0) continue;
+    EXPECT_EQ(reached, 12.5 * (1 << (gpu.pcie_generation - 3))) << gpu.name;
+  }
+}
+
 }  // namespace
 }  // namespace tta::timeline
