@@ -10,7 +10,7 @@ from __future__ import annotations
 import enum
 from typing import Any
 
-from torchtraceap_dryrun.facade.device_properties import check_device
+from torchtraceap_dryrun.facade.device_properties import Remembered, check_device
 from torchtraceap_dryrun.record_writer import RecordWriter
 
 _UNKNOWN = {"current": 0, "peak": 0, "allocated": 0, "freed": 0}
@@ -39,7 +39,7 @@ class MemoryFigures:
         self._seen_peak = 0  # of the host, when the cache was last emptied
         self._reserved_peak = 0
         self._fraction = 1.0
-        self._caching = True
+        self.caching = Remembered(True)
 
     def _now(self) -> tuple[int, int, int]:
         """Return the bytes that are in use, those that were at most, and reserved."""
@@ -51,7 +51,6 @@ class MemoryFigures:
         return current, peak, self._reserved
 
     def stats(self, device: int = 0) -> dict[str, Any]:
-        """Return all figures, as a nested dictionary."""
         check_device(device)
         current, peak, reserved = self._now()
         used = {"current": current, "peak": peak}
@@ -68,7 +67,6 @@ class MemoryFigures:
         }
 
     def reset_peak(self, device: int = 0) -> None:
-        """Begin to look for the most anew."""
         check_device(device)
         *_, self._reserved_peak = self._now()
         self._host.reset_peak()
@@ -104,20 +102,10 @@ class MemoryFigures:
         self._host.note("set_per_process_memory_fraction() limits nothing in a dry run")
 
     def fraction(self, device: int = 0) -> float:
-        """Return the limit last set."""
         check_device(device)
         return self._fraction
 
-    def set_caching(self, value: bool) -> None:
-        """Remember whether the allocator is to keep what is freed; it is as before."""
-        self._caching = value
-
-    def is_caching(self) -> bool:
-        """Return what was last set."""
-        return self._caching
-
     def backend(self) -> str:
-        """Name the allocator that torch takes by itself."""
         return "native"
 
 
@@ -131,8 +119,6 @@ class Cudart:
     profiler of CUDA can be attached."""
 
     class cudaError(enum.IntEnum):
-        """Results of calls."""
-
         success = 0
 
     def __init__(self, host: RecordWriter, memory: MemoryFigures) -> None:
@@ -140,7 +126,6 @@ class Cudart:
         self.cudaMemGetInfo = memory.info
 
     def cudaGetErrorString(self, error: int) -> str:
-        """Say what a result means."""
         return "unknown error" if error else "no error"
 
     def cudaHostRegister(self, *_: int) -> cudaError:

@@ -45,7 +45,6 @@ class Event(torch.Event):  # type: ignore[misc]
 
     @property
     def device(self) -> Any:
-        """The GPU."""
         return torch.device("cuda", 0)
 
     @property
@@ -69,7 +68,6 @@ class Event(torch.Event):  # type: ignore[misc]
         host.call("event_record", self._stream, self._number)
 
     def wait(self, stream: Stream | None = None) -> None:
-        """Let later work of a stream, by default the current one, wait for this."""
         host = active()
         to = host.current_stream if stream is None else stream.number
         if self._run == run_number():  # Else there is nothing to wait for, as in CUDA.
@@ -138,26 +136,21 @@ class Stream(torch.Stream):  # type: ignore[misc]
         return torch.cuda.Stream
 
     def query(self) -> bool:
-        """Say that all work is done; see above."""
         active()
         return True
 
     def synchronize(self) -> None:
-        """Wait for the work of this stream."""
         host = active()
         host.call("stream_sync", self.number)
         host.wait("Stream.synchronize")
 
     def wait_event(self, event: Event) -> None:
-        """Let later work of this stream wait for an event."""
         event.wait(self)
 
     def wait_stream(self, stream: Stream) -> None:
-        """Let later work of this stream wait for what another has now."""
         self.wait_event(stream.record_event())
 
     def record_event(self, event: Event | None = None) -> Event:
-        """Record an event, by default a new one, and return it."""
         event = Event() if event is None else event
         event.record(self)
         return event
@@ -168,7 +161,6 @@ class Stream(torch.Stream):  # type: ignore[misc]
 
     @staticmethod
     def priority_range() -> tuple[int, int]:
-        """Return the lowest and the highest priority."""
         return LOWEST_AND_HIGHEST
 
     def __enter__(self) -> Stream:
@@ -181,7 +173,6 @@ class Stream(torch.Stream):  # type: ignore[misc]
 
     @property
     def native_handle(self) -> int:
-        """The same as `cuda_stream`."""
         return self.cuda_stream
 
     @property
@@ -236,7 +227,6 @@ class Streams:
             return self.new(priority)
 
     def new(self, priority: int = 0) -> Stream:
-        """Return the next stream of the pool of a priority."""
         lowest, highest = LOWEST_AND_HIGHEST
         priority = min(lowest, max(highest, priority))
         pool = self._pools.setdefault(priority, [])
@@ -264,12 +254,10 @@ class Streams:
         return self._streams[stream_id]
 
     def current(self, _: int = 0) -> Stream:
-        """Return the current stream."""
         number = self._host.current_stream
         return self._of(0 if number == DEFAULT_STREAM else number)
 
     def current_handle(self, _: int = 0) -> int:
-        """Return the handle of the current stream."""
         return self.current().cuda_stream
 
     def current_data(self, _: int = 0) -> tuple[int, int, int]:
@@ -277,17 +265,13 @@ class Streams:
         return self.current().stream_id, 0, CUDA
 
     def default_data(self, _: int = 0) -> tuple[int, int, int]:
-        """Return the default stream likewise."""
         return 0, 0, CUDA
 
     def external_data(self, handle: int, _: int = 0) -> tuple[int, int, int]:
-        """Return the stream of a handle likewise."""
         return self.external(handle).stream_id, 0, CUDA
 
     def select_data(self, stream_id: int, **_: int) -> None:
-        """Make a stream the current one, by its id."""
         self.select(self._of(stream_id))
 
     def select(self, stream: Stream) -> None:
-        """Make a stream the current one."""
         self._host.current_stream = stream.number

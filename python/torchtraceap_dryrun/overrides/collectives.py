@@ -82,15 +82,12 @@ class Work(dist._Work):  # type: ignore[misc]
         return True
 
     def is_success(self) -> bool:
-        """Say that no rank failed."""
         return True
 
     def result(self) -> list[Tensor]:
-        """Return what was written to."""
         return self._outputs
 
     def get_future(self) -> torch.futures.Future[Any]:
-        """Return a future that is done."""
         self.wait()
         future: torch.futures.Future[Any] = torch.futures.Future()
         future.set_result(self._outputs)
@@ -113,7 +110,6 @@ class Group(dist.ProcessGroup):  # type: ignore[misc]
         return [torch.device(name) for name in names]
 
     def getBackendName(self) -> str:
-        """Return what the program asked for."""
         return self.backend
 
     def collective(self, method: str, written: Any, read: Any, beside: bool) -> Work:

@@ -59,27 +59,21 @@ class Bucket:
     work: Any = None
 
     def index(self) -> int:
-        """Return its place in the order in which buckets are summed."""
         return self.number
 
     def buffer(self) -> Tensor:
-        """Return all gradients, one behind the other."""
         return self.memory
 
     def gradients(self) -> list[Tensor]:
-        """Return the gradients."""
         return self.views
 
     def parameters(self) -> list[Tensor]:
-        """Return what they are the gradients of."""
         return self.params
 
     def is_last(self) -> bool:
-        """Tell whether no bucket comes after this one."""
         return self.last
 
     def set_buffer(self, buffer: Tensor) -> None:
-        """Replace all gradients."""
         self.memory.copy_(buffer)
 
 
@@ -273,7 +267,6 @@ class Reducer:
         return True
 
     def register_hook(self, state: Any, hook: Hook) -> None:
-        """Let ``hook`` sum the buckets."""
         self._hook, self._hook_state = hook, state
 
     def _set_static_graph(self) -> None:
