@@ -35,10 +35,6 @@ class StandIns:
     """Lets torch answer as with a GPU from `begin` to `end`, but where suspended.
 
     To be made when no other run is under way: torch's own is what is there then.
-
-    Args:
-        functions: The mode that sees functions; who enters it is another matter.
-        allow_writes: As of `dry_run`.
     """
 
     def __init__(self, functions: FunctionMode, allow_writes: bool) -> None:
@@ -60,14 +56,14 @@ class StandIns:
 
     def begin(self) -> None:
         """Let torch answer as with a GPU."""
-        recorder = self._functions.run.recorder
+        run = self._functions.run
         with ExitStack() as opening:
             opening.enter_context(self._facade)
-            opening.enter_context(recorder.place.watching())
-            opening.enter_context(_overrides(self._functions.run))
+            opening.enter_context(run.recorder.place.watching())
+            opening.enter_context(_overrides(run))
             opening.enter_context(kept(self._functions))
-            opening.enter_context(loading(self._functions.run))
-            opening.enter_context(recorder.live.watching())
+            opening.enter_context(loading(run))
+            opening.enter_context(run.recorder.live.watching())
             if not self._allow_writes:
                 opening.enter_context(self._saving.installed())
             opening.enter_context(other_threads.refused())
@@ -103,7 +99,7 @@ class StandIns:
 
 
 @contextmanager
-def _overrides(run: Run, world_size: int = 8) -> Iterator[None]:
+def _overrides(run: Run) -> Iterator[None]:
     """Be like the GPU of ``run`` while the block lasts, in what differs from "meta"."""
     with ExitStack() as undo:
         casts = undo.enter_context(autocast.installed())
@@ -111,9 +107,8 @@ def _overrides(run: Run, world_size: int = 8) -> Iterator[None]:
         undo.enter_context(attention.installed(run.recorder.gpu.compute_capability))
         undo.enter_context(rnn.installed(casts))
         undo.enter_context(decompositions.installed())
-        undo.enter_context(decompositions.foreach_as_cuda())
         undo.enter_context(tools.loading_pinned())
-        undo.enter_context(collectives.installed(run, world_size))
+        undo.enter_context(collectives.installed(run))
         undo.enter_context(ddp.installed(run.recorder))
         undo.enter_context(tools.compile_bypassed(run.recorder.note))
         undo.enter_context(tools.transformers_in_one_thread())

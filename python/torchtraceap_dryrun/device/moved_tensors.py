@@ -68,7 +68,11 @@ class MovedTensors:
 
     def bring_back(self, parameter: nn.Parameter) -> None:
         """Let a parameter be what it was. Doing so twice does no harm."""
-        _return(parameter, self.parameters[parameter])
+        host = self.parameters[parameter]
+        if _inside(parameter) != host.inside:
+            _swap(parameter, host.holder)
+            if type(parameter) is not host.kind:
+                parameter.__class__ = host.kind
 
     def copy_of(self, parameter: nn.Parameter) -> nn.Parameter:
         """Return another one that is what it was."""
@@ -82,13 +86,6 @@ class MovedTensors:
 def is_hosts(tensor: Tensor) -> bool:
     """Tell whether a tensor is on the host."""
     return bool(tensor.device.type == "cpu")
-
-
-def _return(tensor: Tensor, host: _Host) -> None:
-    if _inside(tensor) != host.inside:
-        _swap(tensor, host.holder)
-        if type(tensor) is not host.kind:
-            tensor.__class__ = host.kind
 
 
 def _swap(tensor: Tensor, other: Tensor) -> None:

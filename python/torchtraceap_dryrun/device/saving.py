@@ -22,14 +22,13 @@ from torch import Tensor, UntypedStorage
 from torchtraceap.base.errors import DryRunError
 from torchtraceap.base.safe_text import printable
 from torchtraceap_dryrun.device.guesses import is_guessed
-from torchtraceap_dryrun.device.storages import bytes_of
-from torchtraceap_dryrun.device.storages import is_storage_here as is_storage_here
+from torchtraceap_dryrun.device.storages import bytes_of, is_storage_here
 from torchtraceap_dryrun.device.tensors import is_here
 from torchtraceap_dryrun.facade.replacing import Replacements
 from torchtraceap_dryrun.private_names import private
 
 _registry = private("torch.serialization._package_registry")
-# torch asks where a storage is in this order; see loading.py.
+# torch asks where a storage is in this order; see storages.py.
 _FIRST = -2
 _MOST_KEPT = 1 << 30  # Bytes of all files together.
 _PATH_WIDTH = 120
@@ -53,11 +52,7 @@ class _Kept(io.BytesIO):
 
 
 class Saving:
-    """Stands in for torch.save and torch.load of files, and safetensors' save_file.
-
-    Args:
-        note: Called with a sentence for the user for each file that is left out.
-    """
+    """Stands in for torch.save and torch.load of files, and safetensors' save_file."""
 
     def __init__(self, note: Callable[[str], Any]) -> None:
         self._note = note

@@ -6,12 +6,10 @@ from __future__ import annotations
 import os
 import uuid
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 from torchtraceap.base.errors import DryRunError
-
-if TYPE_CHECKING:
-    from torchtraceap_dryrun.estimate.gpus import Gpu
+from torchtraceap_dryrun.estimate.gpus import Gpu
 
 #: What CUDA, cuDNN and NCCL say of themselves if this torch was built without them.
 CUDA_VERSION, CUDNN_VERSION, NCCL_VERSION = "13.0", 91900, (2, 28, 9)

@@ -28,9 +28,6 @@ class MemoryFigures:
 
     Reserved is the most that was in use since the cache was last emptied: an allocator
     keeps what was freed. Fragmentation is not known.
-
-    Args:
-        host: Who knows how much tensors take.
     """
 
     def __init__(self, host: RecordWriter) -> None:
@@ -43,7 +40,7 @@ class MemoryFigures:
 
     def _now(self) -> tuple[int, int, int]:
         """Return the bytes that are in use, those that were at most, and reserved."""
-        current, peak = self._host.memory()
+        current, peak = self._host.live.now, self._host.live.peak
         if peak > self._seen_peak:
             self._reserved, self._seen_peak = max(self._reserved, peak), peak
         self._reserved = max(self._reserved, current)
@@ -69,8 +66,7 @@ class MemoryFigures:
     def reset_peak(self, device: int = 0) -> None:
         check_device(device)
         *_, self._reserved_peak = self._now()
-        self._host.reset_peak()
-        self._seen_peak = self._host.memory()[1]
+        self._host.live.peak = self._seen_peak = self._host.live.now
 
     def info(self, device: int = 0) -> tuple[int, int]:
         """Return the free and the whole memory of the device, as its driver sees it."""
@@ -83,8 +79,7 @@ class MemoryFigures:
         current, peak, reserved = self._now()
         self._reserved, self._seen_peak = current, peak
         if reserved > current:  # cudaFree waits for all work on the device.
-            self._host.call("device_sync", self._host.current_stream)
-            self._host.wait("torch.cuda.empty_cache")
+            self._host.wait("torch.cuda.empty_cache", "device_sync")
 
     def host_stats(self) -> dict[str, Any]:
         """Return figures of pinned memory: none are kept."""

@@ -77,8 +77,8 @@ class Event(torch.Event):  # type: ignore[misc]
         """Wait for what was marked; for nothing if nothing was."""
         host = active()
         if self._run == run_number():
-            host.call("event_sync", self._stream, self._number)
-            host.wait("Event.synchronize")
+            api = "Event.synchronize"
+            host.wait(api, "event_sync", self._stream, self._number)
 
     def query(self) -> bool:
         """Say that all work is done: there is no queue."""
@@ -140,9 +140,7 @@ class Stream(torch.Stream):  # type: ignore[misc]
         return True
 
     def synchronize(self) -> None:
-        host = active()
-        host.call("stream_sync", self.number)
-        host.wait("Stream.synchronize")
+        active().wait("Stream.synchronize", "stream_sync", self.number)
 
     def wait_event(self, event: Event) -> None:
         event.wait(self)
@@ -196,11 +194,7 @@ _IN_POOL = 32  # Streams that torch makes of a priority, then hands out in turn.
 
 
 class Streams:
-    """The functions of torch._C that make and choose streams.
-
-    Args:
-        host: Who is told; its current_stream is the current one.
-    """
+    """The functions of torch._C that make and choose streams."""
 
     def __init__(self, host: RecordWriter) -> None:
         self._host = host

@@ -24,7 +24,7 @@ from torchtraceap_dryrun.timeline.rows import (
     operator_args,
     phases_of,
 )
-from torchtraceap_dryrun.timeline.wait_notes import wait_notes
+from torchtraceap_dryrun.wait_places import wait_notes
 
 #: What of an operator's time the call that launches takes, at most, in µs: medians in
 #: traces of V100 and H100 are 3 to 5.

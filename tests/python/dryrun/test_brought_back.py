@@ -14,7 +14,7 @@ from torch import nn
 
 import torchtraceap
 from torchtraceap.base.errors import DryRunError
-from torchtraceap_dryrun.device import moved_tensors
+from torchtraceap_dryrun.device.moved_tensors import MovedTensors
 
 
 def test_modules_that_were_moved_are_back_on_the_host_as_they_were() -> None:
@@ -82,7 +82,7 @@ def test_an_interruption_leaves_nothing_on_the_device(
 ) -> None:
     net = nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4))
     former = {name: value.clone() for name, value in net.state_dict().items()}
-    back, times = moved_tensors._return, 0
+    back, times = MovedTensors.bring_back, 0
 
     def interrupted(*args: Any) -> None:
         nonlocal times
@@ -91,7 +91,7 @@ def test_an_interruption_leaves_nothing_on_the_device(
             raise KeyboardInterrupt
         back(*args)
 
-    monkeypatch.setattr(moved_tensors, "_return", interrupted)
+    monkeypatch.setattr(MovedTensors, "bring_back", interrupted)
     with pytest.raises(KeyboardInterrupt), torchtraceap.dry_run():
         net.cuda()
     for name, value in net.state_dict().items():
