@@ -30,6 +30,13 @@ _swap_inside = private("torch._C._swap_tensor_impl")
 _inside = private("torch.Tensor._cdata").__get__
 
 
+_NOT_SWAPPED = (
+    "a module that was moved got new parameters, as something in C++ refers to the "
+    "former ones, such as a profiler that is not gone: an optimizer made before that "
+    "does not have them"
+)
+
+
 class _Host(NamedTuple):
     """What a tensor was before it was moved: a tensor that has its inside now."""
 
@@ -96,6 +103,18 @@ def _swap(tensor: Tensor, other: Tensor) -> None:
             setattr(tensor, hooks, registered)
 
 
+def _is_swappable(tensor: Tensor) -> bool:
+    """Tell whether no weak reference of C++ keeps what is inside of a tensor there."""
+    with without_dispatch_modes():
+        other = torch.empty(0)
+    try:
+        _swap_inside(tensor, other)
+    except RuntimeError:
+        return False
+    _swap_inside(tensor, other)
+    return True
+
+
 def _crosses(tensor: Tensor, to: Tensor) -> bool:
     return isinstance(to, Tensor) and is_here(tensor) != is_here(to)
 
@@ -112,9 +131,15 @@ def data_functions(moved: MovedTensors) -> FunctionTable:
         )
 
     def is_assignable(run: Run, func: Any, args: Any, kwargs: Any) -> Any:
-        """Tell modules that are moved to do so by `data =`, as on CUDA."""
+        """Tell modules that are moved to do so by `data =`, as on CUDA; where that
+        cannot be, they make new parameters, which are replaced in the end."""
         with without_function_modes():
-            return moves(*args) or (not _crosses(*args) and func(*args))
+            if not moves(*args):
+                return not _crosses(*args) and func(*args)
+            if _is_swappable(args[0]):
+                return True
+            run.recorder.note(_NOT_SWAPPED)
+            return False
 
     def set_data(run: Run, func: Any, args: Any, kwargs: Any) -> Any:
         tensor, to = args

@@ -71,14 +71,7 @@ class Run:
         if self.other_modes.there:  # They see each operator.
             with self.other_modes.shown():
                 return run_on_meta(func, args, kwargs)
-        key = self._shapes.key(func, args, kwargs)
-        if key is None:
-            return run_on_meta(func, args, kwargs)
-        known, out = self._shapes.find(key, args)
-        if not known:
-            out = run_on_meta(func, args, kwargs)
-            self._shapes.keep(key, func, args, out)
-        return out
+        return self._shapes.run(func, args, kwargs)
 
     def new(self, shape: Sequence[int], dtype: torch.dtype) -> Tensor:
         """Return a tensor on the device whose memory is counted."""

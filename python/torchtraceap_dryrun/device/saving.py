@@ -74,18 +74,14 @@ class Saving:
     def installed(self) -> Iterator[None]:
         """Stand in while the block lasts."""
         with Replacements() as replaced:
-            stand_ins = []
-            for name, stand_in in (("save", self._save), ("load", self._load)):
-                former = getattr(torch.serialization, name)
-                value = self._in_place_of(former, stand_in)
-                for module in (torch, torch.serialization):
-                    replaced.set(module, name, value)
-                stand_ins.append((former, value))
+            functions = [(torch.save, self._save), (torch.load, self._load)]
             if (safetensors := _safetensors()) is not None:
-                former = safetensors.save_file
-                value = self._in_place_of(former, self._save_file)
-                stand_ins.append((former, value))
-            replaced.set_wherever(stand_ins)
+                functions.append((safetensors.save_file, self._save_file))
+            rows = [(one, self._in_place_of(one, do)) for one, do in functions]
+            for module in (torch, torch.serialization):
+                replaced.set(module, "save", rows[0][1])
+                replaced.set(module, "load", rows[1][1])
+            replaced.set_wherever(rows)
             row = (_FIRST, self._seen_storage, lambda storage, location: None)
             _registry.insert(0, row)
             self._on = True

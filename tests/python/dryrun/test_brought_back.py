@@ -77,6 +77,20 @@ def test_what_cannot_be_swapped_is_another_parameter_and_said() -> None:
     del weak
 
 
+def test_a_model_that_a_profiler_still_knows_is_moved_and_back() -> None:
+    net = nn.Linear(4, 4)
+    former = net.weight
+    weak = torch._C._WeakTensorRef(former)
+    with torchtraceap.dry_run() as run:
+        net.cuda()
+        assert net.weight.is_cuda and isinstance(net.weight, nn.Parameter)
+        net(torch.ones(2, 4, device="cuda")).sum().backward()
+    assert net.weight is former and former.grad is None
+    assert former.device.type == net.bias.device.type == "cpu"
+    assert any("got new parameters" in note for note in run.notes)
+    del weak
+
+
 def test_an_interruption_leaves_nothing_on_the_device(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
