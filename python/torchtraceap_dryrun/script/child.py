@@ -38,13 +38,8 @@ _LONGEST_NAP_S = 0.05
 def run_dry(
     program: Program, max_seconds: float = 600.0, to_stderr: bool = False
 ) -> tuple[Record, Ended]:
-    """Run a program in a dry run, in a child process.
-
-    Args:
-        program: Which.
-        max_seconds: How long it may take.
-        to_stderr: Let what it writes to standard output go to standard error.
-    """
+    """Run a program in a dry run, in a child process; ``to_stderr`` lets what it writes
+    to standard output go to standard error."""
     shared, parent = Shared(), os.getpid()
     shared.until = time.monotonic() + max_seconds + BEGIN_S
     with ExitStack() as files:

@@ -144,10 +144,6 @@ def function_of(module: ModuleType, name: str, path: str) -> Callable[[], Any]:
     return function  # type: ignore[no-any-return]
 
 
-class TimeUp(End):
-    """Ends a program that reached a limit."""
-
-
 def run_to_end(
     start: Callable[[], object],
     run: DryRun,
@@ -160,9 +156,6 @@ def run_to_end(
     Python.
 
     Args:
-        start: Runs it.
-        run: The run.
-        ending: Is told how it ended.
         steps: End it after so many steps; 0: let it run to its end.
         name: What the user calls it: a path, or the name of a module.
         by: What ends its steps, where `start` tells the run of them. Then it is a part
@@ -172,7 +165,7 @@ def run_to_end(
 
     def time_up(limit: DryRunLimit) -> BaseException:
         ending.tell(Ended(by or ends.by, message=told(limit)), soon=True)
-        return TimeUp(str(limit))
+        return End(str(limit))
 
     def refusing(error: DryRunError) -> None:
         # The thread may end of it and nothing else; what is found is not all there is.

@@ -49,8 +49,6 @@ def simulate(record: Record, gpu: Gpu, host_us: float) -> bytes:
     """Return the timeline of a record as a trace: Kineto's JSON, marked as simulated.
 
     Args:
-        record: What a dry run wrote down.
-        gpu: The device that it ran on.
         host_us: What the host takes for an operator with one launch, in µs, Python and
             dispatcher together; each further launch takes a call's time more.
 
