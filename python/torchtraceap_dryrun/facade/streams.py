@@ -9,7 +9,6 @@ no queue, so `query()` always says that all is done: a loop that polls has to en
 from __future__ import annotations
 
 import ctypes
-import threading
 from typing import Any
 
 import torch
@@ -19,7 +18,9 @@ from torchtraceap_dryrun.facade.active_run import active, run_number
 from torchtraceap_dryrun.record import DEFAULT_STREAM
 from torchtraceap_dryrun.record_writer import RecordWriter
 
-_NUMBERING = threading.Lock()
+CUDA = 1  # c10::DeviceType::CUDA, as it is numbered in `Stream.device_type`.
+LOWEST_AND_HIGHEST = (0, -3)  # Priorities that torch has, however many a GPU has.
+_IN_POOL = 32  # Streams that torch makes of a priority, then hands out in turn.
 
 
 class Event(torch.Event):  # type: ignore[misc]
@@ -57,13 +58,13 @@ class Event(torch.Event):  # type: ignore[misc]
     def record(self, stream: Stream | None = None) -> None:
         """Mark what a stream, by default the current one, has to do until now."""
         host, run = active(), run_number()
-        with _NUMBERING:
-            if self._run != run:
-                number = Event._last[1] + 1 if Event._last[0] == run else 1
-                Event._last = run, number
-                self._run, self._number = run, number
-            Event._records += 1
-            self._recorded = Event._records
+        host.check_thread()  # So nothing is numbered twice.
+        if self._run != run:
+            number = Event._last[1] + 1 if Event._last[0] == run else 1
+            Event._last = run, number
+            self._run, self._number = run, number
+        Event._records += 1
+        self._recorded = Event._records
         self._stream = host.current_stream if stream is None else stream.number
         host.call("event_record", self._stream, self._number)
 
@@ -108,10 +109,6 @@ class Event(torch.Event):  # type: ignore[misc]
 
     def __repr__(self) -> str:
         return f"<torch.cuda.Event {self.event_id or 'uninitialized'}>"
-
-
-CUDA = 1  # c10::DeviceType::CUDA, as it is numbered in `Stream.device_type`.
-LOWEST_AND_HIGHEST = (0, -3)  # Priorities that torch has, however many a GPU has.
 
 
 _entered: list[int] = []  # What was current where others were entered.
@@ -188,9 +185,6 @@ class Stream(torch.Stream):  # type: ignore[misc]
 
     def __repr__(self) -> str:
         return f"<torch.cuda.Stream device=cuda:0 cuda_stream={self.cuda_stream:#x}>"
-
-
-_IN_POOL = 32  # Streams that torch makes of a priority, then hands out in turn.
 
 
 class Streams:
