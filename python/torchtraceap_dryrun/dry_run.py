@@ -12,7 +12,7 @@ from torchtraceap.base.arguments import checked_int, wrong_number
 from torchtraceap.base.errors import DryRunError
 from torchtraceap_dryrun.device.dispatch import Dispatch
 from torchtraceap_dryrun.device.function_mode import FunctionMode
-from torchtraceap_dryrun.device.modes import functions_seen_by, operators_seen_by
+from torchtraceap_dryrun.device.modes import seen_by
 from torchtraceap_dryrun.device.moved_modules import bringing_back
 from torchtraceap_dryrun.device.run import Run
 from torchtraceap_dryrun.device.values import Values
@@ -94,8 +94,8 @@ class DryRun(Outcome):
             self._stand_ins = StandIns(self._functions, self._allow_writes)
             opening.callback(self._stand_ins.end)
             self._stand_ins.begin()
-            opening.enter_context(functions_seen_by(self._functions))
-            opening.enter_context(operators_seen_by(self._dispatch))
+            opening.enter_context(seen_by(self._functions))
+            opening.enter_context(seen_by(self._dispatch))
             opening.callback(_forget)
             _under_way = self
             self._open = opening.pop_all()

@@ -7,7 +7,6 @@ import sys
 import time
 from collections.abc import Callable
 from copy import copy
-from types import FrameType
 
 from torchtraceap.base.errors import DryRunLimit
 from torchtraceap.base.source_lines import Line
@@ -18,13 +17,7 @@ _LOOK_EVERY = 64  # Operators between two looks at the clock.
 
 
 class Limits:
-    """Counts operators and time.
-
-    Args:
-        record: What the run writes down.
-        max_ops: Operators after which it is ended.
-        max_seconds: The same of time, from now on.
-    """
+    """Counts operators and time, from now on."""
 
     def __init__(self, record: Record, max_ops: int, max_seconds: float) -> None:
         self._record = record
@@ -47,32 +40,26 @@ class Limits:
         self.ops += 1
         if self.ops > self._max_ops:
             done = f"{self._max_ops:,} operators"
-            raise self.raising(self._reached(done, "max_ops", sys._getframe(1)))
+            raise self._reached(done, "max_ops")
         if self.ops % _LOOK_EVERY == 0 and not self.seconds_left:
             done = f"{self._max_seconds:g} s and {self.ops:,} operators"
-            raise self.raising(self._reached(done, "max_seconds", sys._getframe(1)))
+            raise self._reached(done, "max_seconds")
 
-    def _reached(self, done: str, limit: str, frame: FrameType | None) -> DryRunLimit:
+    def _reached(self, done: str, limit: str) -> BaseException:
         if self.hit is None:
-            stack = user_stack(frame)
+            stack = user_stack(sys._getframe(1))
             line = stack[0] if stack else None
             self.hit = limit_error(self._record, done, limit, line)
         # One that was raised again and again would keep the frames of all these times,
         # with their tensors.
-        return copy(self.hit)
+        return self.raising(copy(self.hit))
 
 
 def limit_error(
     record: Record, done: str, limit: str, line: Line | None
 ) -> DryRunLimit:
-    """Return the error of a run that reached a limit.
-
-    Args:
-        record: What it wrote down.
-        done: How far it came.
-        limit: The limit's name.
-        line: The user's line that was running.
-    """
+    """Return the error of a run that reached a limit: how far it came, and the user's
+    line that was running."""
     at = f"at {line}, " if line else ""
     done = f"the dry run was ended {at}after {done}"
     guesses = (s for s in reversed(record.syncs) if s.value == "guessed")

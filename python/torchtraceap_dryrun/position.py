@@ -30,11 +30,7 @@ _next_sequence = private("torch._C._autograd._get_sequence_nr")
 
 
 class ForwardOps:
-    """The operators that made nodes, by the number of their node.
-
-    Args:
-        record: Where they are written down.
-    """
+    """The operators that made nodes, by the number of their node."""
 
     def __init__(self, record: Record) -> None:
         self._record = record

@@ -112,9 +112,8 @@ class Op:
     outputs: tuple[TensorInfo, ...]
     step: int  #: How many steps had ended before.
     phase: Phase
-    line: (
-        Line | None
-    )  #: The innermost line of the user's own code; of backward, see below.
+    #: The innermost line of the user's own code; of backward, see `forward`.
+    line: Line | None
     #: The innermost module: "Net.encoder.0"; in an optimizer's step its class; else "".
     module: str
     stream: int = DEFAULT_STREAM

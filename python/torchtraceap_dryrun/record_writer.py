@@ -40,13 +40,7 @@ _current_node = private("torch._C._current_autograd_node")
 
 
 class RecordWriter:
-    """What operators, the facade of torch.cuda and the user's own calls of step() tell.
-
-    Args:
-        gpu: The device that there seems to be.
-        max_ops: Operators after which the run is ended.
-        max_seconds: The same of time.
-    """
+    """What operators, the facade of torch.cuda and the user's calls of step() tell."""
 
     def __init__(self, gpu: Gpu, max_ops: int, max_seconds: float) -> None:
         self.gpu = gpu
@@ -185,17 +179,13 @@ class RecordWriter:
         line = stack[0] if stack else None
         self.record.entries.append(Call(kind, self.record.steps, line, stream, event))
 
-    def wait(self, api: str) -> None:
-        """Write down that the program called for a wait, after its `call`."""
+    def wait(
+        self, api: str, kind: CallKind, stream: int | None = None, event: int = -1
+    ) -> None:
+        """Write down that the program called for a wait: of a stream, by default the
+        current one, or what else ``kind`` says."""
+        self.call(kind, self.current_stream if stream is None else stream, event)
         self.sync(api, "facade")
-
-    def memory(self) -> tuple[int, int]:
-        """Return the bytes that tensors take now, and the most since `reset_peak`."""
-        return self.live.now, self.live.peak
-
-    def reset_peak(self) -> None:
-        """Begin to look for the most anew."""
-        self.live.peak = self.live.now
 
     @contextmanager
     def in_backward(self) -> Iterator[None]:

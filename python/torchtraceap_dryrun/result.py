@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
+from operator import add
 from typing import TypeVar
 
 from torchtraceap.base.source_lines import Line
@@ -34,14 +35,7 @@ class Totals:
     device_us: float = 0.0  #: An estimate: kernels and copies one after the other.
 
     def __add__(self, other: Totals) -> Totals:
-        return Totals(
-            self.ops + other.ops,
-            self.launches + other.launches,
-            self.copies + other.copies,
-            self.copied_bytes + other.copied_bytes,
-            self.waits + other.waits,
-            self.device_us + other.device_us,
-        )
+        return Totals(*map(add, vars(self).values(), vars(other).values()))
 
 
 @dataclass(frozen=True, slots=True)

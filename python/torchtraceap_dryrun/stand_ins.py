@@ -6,8 +6,7 @@ All of it can be taken away for a while. Loads torch.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 
 import torch
 
@@ -15,7 +14,6 @@ from torchtraceap_dryrun.device import other_threads
 from torchtraceap_dryrun.device.function_mode import FunctionMode, kept
 from torchtraceap_dryrun.device.functions import pickling
 from torchtraceap_dryrun.device.modes import DefaultDevice
-from torchtraceap_dryrun.device.run import Run
 from torchtraceap_dryrun.device.saving import Saving
 from torchtraceap_dryrun.device.storages import loading
 from torchtraceap_dryrun.facade.facade import Facade
@@ -35,10 +33,6 @@ class StandIns:
     """Lets torch answer as with a GPU from `begin` to `end`, but where suspended.
 
     To be made when no other run is under way: torch's own is what is there then.
-
-    Args:
-        functions: The mode that sees functions; who enters it is another matter.
-        allow_writes: As of `dry_run`.
     """
 
     def __init__(self, functions: FunctionMode, allow_writes: bool) -> None:
@@ -60,18 +54,30 @@ class StandIns:
 
     def begin(self) -> None:
         """Let torch answer as with a GPU."""
-        recorder = self._functions.run.recorder
+        run = self._functions.run
+        recorder = run.recorder
         with ExitStack() as opening:
-            opening.enter_context(self._facade)
-            opening.enter_context(recorder.place.watching())
-            opening.enter_context(_overrides(self._functions.run))
-            opening.enter_context(kept(self._functions))
-            opening.enter_context(loading(self._functions.run))
-            opening.enter_context(recorder.live.watching())
+            enter = opening.enter_context
+            enter(self._facade)
+            enter(recorder.place.watching())
+            casts = enter(autocast.installed())
+            enter(autocast.early_noted(recorder.note))
+            enter(attention.installed(recorder.gpu.compute_capability))
+            enter(rnn.installed(casts))
+            enter(decompositions.installed())
+            enter(tools.loading_pinned())
+            enter(collectives.installed(run))
+            enter(ddp.installed(recorder))
+            enter(tools.compile_bypassed(recorder.note))
+            enter(tools.transformers_in_one_thread())
+            enter(tools.profiling_cpu_alone(recorder.note))
+            enter(kept(self._functions))
+            enter(loading(run))
+            enter(recorder.live.watching())
             if not self._allow_writes:
-                opening.enter_context(self._saving.installed())
-            opening.enter_context(other_threads.refused())
-            replaced = opening.enter_context(Replacements())
+                enter(self._saving.installed())
+            enter(other_threads.refused())
+            replaced = enter(Replacements())
             pickled = pickling(torch.Tensor.__reduce_ex__, self._saving.seen)
             replaced.set(torch.Tensor, "__reduce_ex__", pickled)
             self._there = opening.pop_all()
@@ -100,22 +106,3 @@ class StandIns:
             self.begin()
             self._default_device.come_back()
             self._functions.run.paused = False
-
-
-@contextmanager
-def _overrides(run: Run, world_size: int = 8) -> Iterator[None]:
-    """Be like the GPU of ``run`` while the block lasts, in what differs from "meta"."""
-    with ExitStack() as undo:
-        casts = undo.enter_context(autocast.installed())
-        undo.enter_context(autocast.early_noted(run.recorder.note))
-        undo.enter_context(attention.installed(run.recorder.gpu.compute_capability))
-        undo.enter_context(rnn.installed(casts))
-        undo.enter_context(decompositions.installed())
-        undo.enter_context(decompositions.foreach_as_cuda())
-        undo.enter_context(tools.loading_pinned())
-        undo.enter_context(collectives.installed(run, world_size))
-        undo.enter_context(ddp.installed(run.recorder))
-        undo.enter_context(tools.compile_bypassed(run.recorder.note))
-        undo.enter_context(tools.transformers_in_one_thread())
-        undo.enter_context(tools.profiling_cpu_alone(run.recorder.note))
-        yield

@@ -103,7 +103,8 @@ def copy_to_device(
     """Record that ``source``, of the host, was copied to ``out``, and if that waits, by
     which API; follow its values."""
     # The host converts if it waits anyway, else the device does.
-    size = (out if waits else source).numel() * (out if waits else source).itemsize
+    sent = out if waits else source
+    size = sent.numel() * sent.itemsize
     pinned = is_pinned(source)
     run.emit(func, (source,), {}, [out], Copy("h2d", size, pinned, waits))
     run.values.put(out, source.detach().expand(out.shape), run.values.known(source))
@@ -160,11 +161,12 @@ def _copy(run: Run, func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> A
 
 def _where(run: Run, func: Any, args: Sequence[Any], kwargs: Any) -> Any:
     """Values of the host are copied first, as where_self_out has it."""
-    args = [
-        to_device(run, arg) if isinstance(arg, Tensor) and _is_host_number(arg) else arg
-        for arg in args
-    ]
-    return run.run(func, args, kwargs)
+
+    def moved(arg: Any) -> Any:
+        is_number = isinstance(arg, Tensor) and arg.dim() == 0 and not on_device(arg)
+        return to_device(run, arg) if is_number else arg
+
+    return run.run(func, list(map(moved, args)), kwargs)
 
 
 def _fill(run: Run, func: Any, args: Sequence[Any], kwargs: Any) -> Any:
@@ -183,10 +185,6 @@ def filled(run: Run, func: Any, args: Sequence[Any], value: Tensor) -> Any:
     if not run.values.known(value):
         run.values.doubt(out)
     return out
-
-
-def _is_host_number(tensor: Tensor) -> bool:
-    return tensor.dim() == 0 and not on_device(tensor)
 
 
 COPIES: Mapping[str, Handler] = {

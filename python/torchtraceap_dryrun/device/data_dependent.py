@@ -62,30 +62,23 @@ def _by_places(run: Run, api: str, indices: Sequence[Any]) -> list[Tensor | None
     indices of the host are copied."""
     out: list[Tensor | None] = []
     for index in indices:
-        if not isinstance(index, Tensor):
+        if not isinstance(index, Tensor) or not (on_device(index) or index.dim()):
             out.append(index)
-        elif _is_mask(index) and on_device(index):
-            places = _places(run, index)
-            read_back(run, api, how_known(run, index))
-            out += [_column(run, places, at) for at in range(index.dim())]
-        elif not on_device(index) and index.dim():
-            if _is_mask(index):
+        elif not _is_mask(index):
+            out.append(index if on_device(index) else to_device(run, index, BY_LIST))
+        else:
+            if on_device(index):
+                places = _places(run, index)
+                read_back(run, api, how_known(run, index))
+            else:
                 # Its places take the way by pinned memory, which nobody waits for.
                 host = index.nonzero()
                 run.values.on_host(host, run.values.known(index))
                 places = to_device(run, host, waits=False)
-                out += [_column(run, places, at) for at in range(index.dim())]
-            else:
-                out.append(to_device(run, index, BY_LIST))
-        else:
-            out.append(index)
+            # Views that CUDA makes as well; they launch nothing.
+            columns = ((places, 1, at) for at in range(index.dim()))
+            out += [run.run(_aten.select.int, column, {}) for column in columns]
     return out
-
-
-def _column(run: Run, places: Tensor, at: int) -> Tensor:
-    # A view that CUDA makes as well; it launches nothing.
-    column: Tensor = run.run(_aten.select.int, (places, 1, at), {})
-    return column
 
 
 def _index(run: Run, func: Any, args: Sequence[Any], kwargs: Any) -> Any:

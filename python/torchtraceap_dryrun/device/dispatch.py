@@ -37,12 +37,7 @@ HANDLERS: Mapping[str, Handler] = {**COPIES, **DATA_DEPENDENT}
 
 
 class Dispatch(TorchDispatchMode):  # type: ignore[misc]
-    """Runs and records what is on the device.
-
-    Args:
-        run: What records.
-        functions: The mode that sees functions.
-    """
+    """Runs and records what is on the device."""
 
     supports_higher_order_operators = True
 

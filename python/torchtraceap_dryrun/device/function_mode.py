@@ -18,6 +18,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from torchtraceap_dryrun.device.functions import FUNCTIONS
+from torchtraceap_dryrun.device.modes import function_modes
 from torchtraceap_dryrun.device.moved_tensors import MovedTensors, data_functions
 from torchtraceap_dryrun.device.named_devices import NAMED_DEVICES
 from torchtraceap_dryrun.device.run import FunctionTable, Run
@@ -27,11 +28,7 @@ from torchtraceap_dryrun.private_names import private
 
 
 class FunctionMode(TorchFunctionMode):  # type: ignore[misc]
-    """Rewrites devices, and answers for tensors on the device as CUDA would.
-
-    Args:
-        run: What records.
-    """
+    """Rewrites devices, and answers for tensors on the device as CUDA would."""
 
     def __init__(self, run: Run) -> None:
         super().__init__()
@@ -80,11 +77,10 @@ def kept(mode: TorchFunctionMode) -> Iterator[None]:
     """Have ``mode``, which is to be entered in this block, in such code as well."""
     on = private("torch._C._EnableTorchFunction")  # it may be off where torch calls
     off = private("torch._C._is_torch_function_all_disabled")
-    modes = private("torch.overrides._get_current_function_mode_stack")
 
     def in_mode(function: Callable[..., Any]) -> Callable[..., Any]:
         def call(*args: Any, **kwargs: Any) -> Any:
-            if not off() and any(one is mode for one in modes()):
+            if not off() and any(one is mode for one in function_modes()):
                 return function(*args, **kwargs)
             with on(), mode:
                 return function(*args, **kwargs)

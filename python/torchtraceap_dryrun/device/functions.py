@@ -16,7 +16,7 @@ from torchtraceap.base.errors import DryRunError
 from torchtraceap.waits.table import BY_LIST, PRINT
 from torchtraceap_dryrun.device.copies import to_device
 from torchtraceap_dryrun.device.modes import without_function_modes
-from torchtraceap_dryrun.device.run import FunctionTable, Replacement, Run, answer
+from torchtraceap_dryrun.device.run import FunctionTable, Handler, Run
 from torchtraceap_dryrun.device.tensors import (
     CUDA,
     is_here,
@@ -27,15 +27,29 @@ from torchtraceap_dryrun.device.tensors import (
 from torchtraceap_dryrun.private_names import private
 
 
-def _to_list(run: Run, func: Any, args: Any, kwargs: Any) -> Any:
-    return func(args[0].cpu() if is_here(args[0]) else args[0])
+def _of_device(handle: Handler) -> Handler:
+    """Return what asks ``handle`` for tensors on the device, and torch for others."""
 
-
-def _to_numpy(run: Run, func: Any, args: Any, kwargs: Any) -> Any:
-    force = kwargs.get("force", False)
-    if not is_here(args[0]):
+    def replacement(run: Run, func: Any, args: Any, kwargs: Any) -> Any:
+        if is_here(args[0]):
+            return handle(run, func, args, kwargs)
         return func(*args, **kwargs)
-    if force:
+
+    return replacement
+
+
+def _answer(value: Any) -> Handler:
+    return _of_device(lambda *_: value)
+
+
+@_of_device
+def _to_list(run: Run, func: Any, args: Any, kwargs: Any) -> Any:
+    return func(args[0].cpu())
+
+
+@_of_device
+def _to_numpy(run: Run, func: Any, args: Any, kwargs: Any) -> Any:
+    if kwargs.get("force", False):
         return args[0].detach().cpu().numpy()
     raise TypeError(
         "can't convert cuda:0 device type tensor to numpy. Use Tensor.cpu() to copy "
@@ -43,10 +57,9 @@ def _to_numpy(run: Run, func: Any, args: Any, kwargs: Any) -> Any:
     )
 
 
+@_of_device
 def _to_text(run: Run, func: Any, args: Any, kwargs: Any) -> Any:
     tensor = args[0]
-    if not is_here(tensor):
-        return func(*args, **kwargs)
     with without_function_modes():
         values, known = run.values.read(tensor.detach())
         run.emit(torch.ops.aten._to_copy.default, (tensor,), {}, [])
@@ -58,36 +71,34 @@ def _to_text(run: Run, func: Any, args: Any, kwargs: Any) -> Any:
     return f"{inner}, device='cuda:0')"
 
 
+@_of_device
 def _format(run: Run, func: Any, args: Any, kwargs: Any) -> Any:
     tensor, spec = args[0], args[1] if len(args) > 1 else ""
-    if not is_here(tensor):
-        return func(*args, **kwargs)
     if tensor.dim() == 0:
         return format(tensor.item(), spec)
     return format(_to_text(run, Tensor.__repr__, (tensor,), {}), spec)
 
 
+@_of_device
 def _deepcopy(run: Run, func: Any, args: Any, kwargs: Any) -> Any:
     # Inside it asks for the device, and knows how to copy "meta".
     with without_function_modes():
-        return copy.deepcopy(args[0], *args[1:]) if is_here(args[0]) else func(*args)
+        return copy.deepcopy(*args)
 
 
+@_of_device
 def _address(run: Run, func: Any, args: Any, kwargs: Any) -> Any:
-    if not is_here(args[0]):
-        return func(*args, **kwargs)
     with without_function_modes():
         offset = args[0].storage_offset() * args[0].itemsize
         return id(args[0].untyped_storage()) + offset
 
 
-def _refuse(what: str) -> Replacement:
-    def replacement(run: Run, func: Any, args: Any, kwargs: Any) -> Any:
-        if is_here(args[0]):
-            raise DryRunError(f"{what} needs memory on a GPU, which a dry run has not")
-        return func(*args, **kwargs)
+def _refuse(what: str) -> Handler:
+    @_of_device
+    def refused(run: Run, func: Any, args: Any, kwargs: Any) -> Any:
+        raise DryRunError(f"{what} needs memory on a GPU, which a dry run has not")
 
-    return replacement
+    return refused
 
 
 def _pin(run: Run, func: Any, args: Any, kwargs: Any) -> Any:
@@ -123,19 +134,20 @@ def pickling(
 _NUMBERS_ARE_TENSORS = torch.__version__ < (2, 14)
 
 
+@_of_device
 def _by_index(run: Run, func: Any, args: Any, kwargs: Any) -> Any:
-    if is_here(args[0]):
-        index = args[1]
-        whole = index if isinstance(index, tuple) else (index,)
-        if any(map(_is_data, whole)):
-            moved = tuple(_as_index(run, one) for one in whole)
-            args = (args[0], moved if isinstance(index, tuple) else moved[0], *args[2:])
+    index = args[1]
+    whole = index if isinstance(index, tuple) else (index,)
+    if any(map(_is_data, whole)):
+        moved = tuple(_as_index(run, one) for one in whole)
+        args = (args[0], moved if isinstance(index, tuple) else moved[0], *args[2:])
     return func(*args, **kwargs)
 
 
+@_of_device
 def _set_by_index(run: Run, func: Any, args: Any, kwargs: Any) -> Any:
     is_number = len(args) > 2 and isinstance(args[2], bool | int | float | complex)
-    if _NUMBERS_ARE_TENSORS and is_number and is_here(args[0]):
+    if _NUMBERS_ARE_TENSORS and is_number:
         with without_function_modes():
             number = torch.scalar_tensor(args[2], dtype=args[0].dtype)
         args = (*args[:2], number)
@@ -195,12 +207,12 @@ def _ctc_loss(run: Run, func: Any, args: Sequence[Any], kwargs: dict[str, Any]) 
 
 
 FUNCTIONS: FunctionTable = {
-    Tensor.device.__get__: answer(CUDA),
-    Tensor.is_cuda.__get__: answer(True),
-    Tensor.is_meta.__get__: answer(False),
-    Tensor.get_device: answer(0),
-    torch.get_device: answer(0),
-    Tensor.record_stream: answer(None),
+    Tensor.device.__get__: _answer(CUDA),
+    Tensor.is_cuda.__get__: _answer(True),
+    Tensor.is_meta.__get__: _answer(False),
+    Tensor.get_device: _answer(0),
+    torch.get_device: _answer(0),
+    Tensor.record_stream: _answer(None),
     Tensor.tolist: _to_list,
     Tensor.numpy: _to_numpy,
     Tensor.__array__: _to_numpy,

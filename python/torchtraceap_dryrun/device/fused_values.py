@@ -27,14 +27,7 @@ def attention_values(
     func: Any, args: Sequence[Any], kwargs: dict[str, Any], out: Any
 ) -> Any:
     """Return the results of an attention kernel, like ``out`` but on the CPU; None if
-    the operator is none, or if dropout makes them random.
-
-    Args:
-        func: The operator.
-        args: What it gets, on the CPU.
-        kwargs: The same by name.
-        out: What it gave on the device: shapes.
-    """
+    the operator is none, or if dropout makes them random."""
     name = func._schema.name
     if name not in ATTENTION:
         return None

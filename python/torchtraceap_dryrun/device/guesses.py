@@ -45,20 +45,13 @@ TRUE_SHARE = 0.5
 def guess_into(values: Tensor, generator: torch.Generator) -> None:
     """Fill a CPU tensor: one number is 1 (a loss, a norm), one bool False (done yet?),
     several are random: floats in [0, 1), whole numbers 0 or 1, bools half true."""
-    one = values.numel() == 1
-    if values.dtype == torch.bool:
-        if one:
-            values.fill_(False)
-        else:
-            values.bernoulli_(TRUE_SHARE, generator=generator)
+    if values.numel() == 1:
+        values.fill_(values.dtype != torch.bool)
+    elif values.dtype == torch.bool:
+        values.bernoulli_(TRUE_SHARE, generator=generator)
     elif values.dtype.is_floating_point or values.dtype.is_complex:
-        if one:
-            values.fill_(1)
-        else:
-            # In one type for all, so that the same seed gives the same guesses.
-            values.copy_(torch.rand(values.shape, generator=generator))
-    elif one:
-        values.fill_(1)
+        # In one type for all, so that the same seed gives the same guesses.
+        values.copy_(torch.rand(values.shape, generator=generator))
     else:
         values.random_(0, 2, generator=generator)
 
@@ -77,7 +70,9 @@ def hint(name: str, args: Any, output: Tensor, generator: Any) -> Tensor | None:
             0, max(size, 1), output.shape, generator=generator, dtype=output.dtype
         )
     if name in ("aten::sum", "aten::count_nonzero") and whole:
-        return torch.full(output.shape, _counted(args[0], output), dtype=output.dtype)
+        of_each = args[0].numel() / max(output.numel(), 1)
+        true = int(of_each * TRUE_SHARE + 0.5)
+        return torch.full(output.shape, true, dtype=output.dtype)
     return None
 
 
@@ -95,12 +90,6 @@ def _size(name: str, args: Any) -> int:
     if name in ("aten::argmax", "aten::argmin", "aten::max", "aten::min") and not dims:
         return int(source.numel())
     return int(source.shape[-1]) if source.dim() else 1
-
-
-def _counted(source: Tensor, output: Tensor) -> int:
-    """Return how many elements of a mask are true, for each element of its sum."""
-    each = source.numel() / max(output.numel(), 1)
-    return int(each * TRUE_SHARE + 0.5)
 
 
 _GUESSED = "_traceap_guessed"
@@ -126,14 +115,8 @@ def is_guessed(tensor: Tensor) -> bool:
 def run_on_host(
     func: Any, args: Sequence[Any], kwargs: dict[str, Any], given: Iterable[Tensor]
 ) -> Any:
-    """Run an operator of the host; what it makes of guesses is one.
-
-    Args:
-        func: The operator.
-        args: What it is called with.
-        kwargs: The same.
-        given: Those tensors among it that may hold guesses.
-    """
+    """Run an operator of the host; what it makes of guesses is one: of those tensors
+    ``given`` to it that may be some."""
     guessed = any(map(is_guessed, given))
     out = func(*args, **kwargs)
     if guessed:

@@ -9,8 +9,8 @@ Loads torch.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -24,42 +24,31 @@ without_function_modes = private("torch._C.DisableTorchFunction")
 #: Gives the modes that it hides.
 without_dispatch_modes = private("torch.utils._python_dispatch._disable_current_modes")
 
-
-_functions = private("torch.overrides._get_current_function_mode_stack")
-_pop_function = private("torch.overrides._pop_mode")
-_push_function = private("torch.overrides._push_mode")
+#: Gives those that are entered, the innermost last.
+function_modes = private("torch.overrides._get_current_function_mode_stack")
+pop_function_mode = private("torch.overrides._pop_mode")
+push_function_mode = private("torch.overrides._push_mode")
 _operators = private("torch.utils._python_dispatch._get_current_dispatch_mode_stack")
 _pop_operator = private("torch.utils._python_dispatch._pop_mode")
 _push_operator = private("torch.utils._python_dispatch._push_mode")
+_count = private("torch._C._len_torch_dispatch_stack")
 _global_device = private("torch._GLOBAL_DEVICE_CONTEXT")
 
 
 @contextmanager
-def functions_seen_by(mode: TorchFunctionMode) -> Iterator[None]:
+def seen_by(mode: TorchFunctionMode | TorchDispatchMode) -> Iterator[None]:
     """Have a mode in this block, and not afterwards, whatever lies above it then."""
     mode.__enter__()
     try:
         yield
     finally:
-        _take_out(mode, _functions, _pop_function, _push_function)
+        _take_out(mode)
 
 
-@contextmanager
-def operators_seen_by(mode: TorchDispatchMode) -> Iterator[None]:
-    """The same of a mode that sees operators."""
-    mode.__enter__()
-    try:
-        yield
-    finally:
-        _take_out(mode, _operators, _pop_operator, _push_operator)
-
-
-def _take_out(
-    mode: Any,
-    entered: Callable[[], list[Any]],
-    pop: Callable[[], Any],
-    push: Callable[[Any], None],
-) -> None:
+def _take_out(mode: Any) -> None:
+    entered, pop, push = _operators, _pop_operator, _push_operator
+    if isinstance(mode, TorchFunctionMode):
+        entered, pop, push = function_modes, pop_function_mode, push_function_mode
     above: list[Any] = []
     try:
         while any(one is mode for one in entered()):
@@ -99,11 +88,6 @@ def _set(device: torch.device | None) -> None:
         torch.set_default_device(device)
 
 
-_count = private("torch._C._len_torch_dispatch_stack")
-_push = private("torch.utils._python_dispatch._push_mode")
-_pop = private("torch.utils._python_dispatch._pop_mode")
-
-
 class OtherModes:
     """Those below the mode of the run, while it handles an operator."""
 
@@ -111,16 +95,12 @@ class OtherModes:
         #: Those that are hidden, the outermost last.
         self.there: list[Any] = []
 
-    def hidden(self) -> AbstractContextManager[None]:
-        """Return a block of which other modes see nothing."""
-        return self._hidden() if _count() else nullcontext()
-
-    def shown(self) -> AbstractContextManager[None]:
-        """Return a block, within a hidden one, of which they see everything."""
-        return self._shown() if self.there else nullcontext()
-
     @contextmanager
-    def _hidden(self) -> Iterator[None]:
+    def hidden(self) -> Iterator[None]:
+        """Let other modes see nothing of a block."""
+        if not _count():
+            yield
+            return
         before = self.there
         with without_dispatch_modes() as modes:
             self.there = modes
@@ -130,15 +110,16 @@ class OtherModes:
                 self.there = before
 
     @contextmanager
-    def _shown(self) -> Iterator[None]:
+    def shown(self) -> Iterator[None]:
+        """Let them see everything of a block within a hidden one."""
         modes, self.there = self.there, []
         pushed = 0
         try:
             for mode in reversed(modes):
-                _push(mode)
+                _push_operator(mode)
                 pushed += 1
             yield
         finally:
             for _ in range(pushed):
-                _pop()
+                _pop_operator()
             self.there = modes

@@ -93,9 +93,6 @@ class _MovedModules:
         """Return what stands for Module._apply, through which modules are moved."""
 
         def keeping(module: nn.Module, *args: Any, **kwargs: Any) -> nn.Module:
-            return move(module, *args, **kwargs)
-
-        def move(module: nn.Module, *args: Any, **kwargs: Any) -> nn.Module:
             self._modules[module] = None
             with without_function_modes():
                 self._keep_lazy(module)
@@ -122,7 +119,7 @@ class _MovedModules:
             for parameter in self.tensors.parameters
         ]
         for place, tensor in self._replaced.items():
-            steps.append(partial(_put_back, *place, tensor))
+            steps.append(partial(_set_again, *place, tensor))
         return [*steps, self._make_lazy]
 
     def _keep_lazy(self, module: nn.Module) -> None:
@@ -184,7 +181,7 @@ def _by_data() -> Iterator[None]:
         torch.__future__.set_swap_module_params_on_conversion(former)
 
 
-def _put_back(module: nn.Module, kind: str, name: str, tensor: Tensor) -> None:
+def _set_again(module: nn.Module, kind: str, name: str, tensor: Tensor) -> None:
     if vars(module)[kind].get(name) is not None:
         vars(module)[kind][name] = tensor
 
@@ -228,11 +225,7 @@ class _SteppedOptimizers:
 
     def steps_back(self, moved: Container[Any]) -> list[Callable[[], None]]:
         """Return what is to be done in the end, each of which may be done twice; to be
-        asked while parameters are where the run left them.
-
-        Args:
-            moved: The parameters that come back from the device.
-        """
+        asked while parameters are where the run left them."""
         return [partial(self._put_back, one, moved) for one in self._former]
 
     def _put_back(self, optimizer: Optimizer, moved: Container[Any]) -> None:

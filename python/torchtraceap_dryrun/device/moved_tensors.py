@@ -30,6 +30,13 @@ _swap_inside = private("torch._C._swap_tensor_impl")
 _inside = private("torch.Tensor._cdata").__get__
 
 
+_NOT_SWAPPED = (
+    "a module that was moved got new parameters, as something in C++ refers to the "
+    "former ones, such as a profiler that is not gone: an optimizer made before that "
+    "does not have them"
+)
+
+
 class _Host(NamedTuple):
     """What a tensor was before it was moved: a tensor that has its inside now."""
 
@@ -68,7 +75,11 @@ class MovedTensors:
 
     def bring_back(self, parameter: nn.Parameter) -> None:
         """Let a parameter be what it was. Doing so twice does no harm."""
-        _return(parameter, self.parameters[parameter])
+        host = self.parameters[parameter]
+        if _inside(parameter) != host.inside:
+            _swap(parameter, host.holder)
+            if type(parameter) is not host.kind:
+                parameter.__class__ = host.kind
 
     def copy_of(self, parameter: nn.Parameter) -> nn.Parameter:
         """Return another one that is what it was."""
@@ -84,19 +95,24 @@ def is_hosts(tensor: Tensor) -> bool:
     return bool(tensor.device.type == "cpu")
 
 
-def _return(tensor: Tensor, host: _Host) -> None:
-    if _inside(tensor) != host.inside:
-        _swap(tensor, host.holder)
-        if type(tensor) is not host.kind:
-            tensor.__class__ = host.kind
-
-
 def _swap(tensor: Tensor, other: Tensor) -> None:
     _swap_inside(tensor, other)
     # Autograd's part of the hooks is inside; their list is not, and makes it anew.
     for hooks in ("_backward_hooks", "_post_accumulate_grad_hooks"):
         if (registered := getattr(tensor, hooks)) is not None:
             setattr(tensor, hooks, registered)
+
+
+def _is_swappable(tensor: Tensor) -> bool:
+    """Tell whether no weak reference of C++ keeps what is inside of a tensor there."""
+    with without_dispatch_modes():
+        other = torch.empty(0)
+    try:
+        _swap_inside(tensor, other)
+    except RuntimeError:
+        return False
+    _swap_inside(tensor, other)
+    return True
 
 
 def _crosses(tensor: Tensor, to: Tensor) -> bool:
@@ -115,9 +131,15 @@ def data_functions(moved: MovedTensors) -> FunctionTable:
         )
 
     def is_assignable(run: Run, func: Any, args: Any, kwargs: Any) -> Any:
-        """Tell modules that are moved to do so by `data =`, as on CUDA."""
+        """Tell modules that are moved to do so by `data =`, as on CUDA; where that
+        cannot be, they make new parameters, which are replaced in the end."""
         with without_function_modes():
-            return moves(*args) or (not _crosses(*args) and func(*args))
+            if not moves(*args):
+                return not _crosses(*args) and func(*args)
+            if _is_swappable(args[0]):
+                return True
+            run.recorder.note(_NOT_SWAPPED)
+            return False
 
     def set_data(run: Run, func: Any, args: Any, kwargs: Any) -> Any:
         tensor, to = args

@@ -20,15 +20,15 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from torchtraceap_dryrun.device.arguments import tensors_in
-from torchtraceap_dryrun.device.modes import without_function_modes
+from torchtraceap_dryrun.device.modes import (
+    function_modes,
+    pop_function_mode,
+    push_function_mode,
+    without_function_modes,
+)
 from torchtraceap_dryrun.device.tensors import memory_of, on_device
 from torchtraceap_dryrun.facade.active_run import active, is_active
 from torchtraceap_dryrun.facade.replacing import Replacements
-from torchtraceap_dryrun.private_names import private
-
-_entered = private("torch.overrides._get_current_function_mode_stack")
-_pop = private("torch.overrides._pop_mode")
-_push = private("torch.overrides._push_mode")
 
 _OF_DEVICE = (Tensor.cuda, Tensor.pin_memory)
 
@@ -68,12 +68,12 @@ def _refused(work: Callable[..., Any]) -> Callable[..., Any]:
         # Not as modes are entered: that keeps flags of the process, which a thread that
         # outlives the run would set back.
         mode = _Refusing()
-        _push(mode)
+        push_function_mode(mode)
         try:
             return work(*args, **kwargs)
         finally:
-            while any(one is mode for one in _entered()):
-                _pop()
+            while any(one is mode for one in function_modes()):
+                pop_function_mode()
 
     return run
 

@@ -70,16 +70,17 @@ def run_with(
     default: torch.Generator,
 ) -> Any:
     """Run an operator on the CPU, which draws from ``source``, of `source_of`."""
-    by_default = source is default
-    if not by_default:  # It draws nothing, or has been given its own.
+    if (
+        source is None or source is not default
+    ):  # It draws nothing, or has been given its own.
         return func(*args, **kwargs)
     # Not all of them can be given one: dropout cannot.
     before = torch.get_rng_state()
-    torch.set_rng_state(default.get_state())
+    torch.set_rng_state(source.get_state())
     try:
         return func(*args, **kwargs)
     finally:
-        default.set_state(torch.get_rng_state())
+        source.set_state(torch.get_rng_state())
         torch.set_rng_state(before)
 
 

@@ -26,15 +26,8 @@ _MAKE_NESTED = ("aten::_nested_view_from", "aten::_nested_tensor_from_tensor_lis
 
 
 def refuse_mixed(name: str, tensors: Sequence[Tensor]) -> None:
-    """Raise what CUDA does if an operator is given tensors of both.
-
-    Args:
-        name: As the dispatcher has it: "aten::mul".
-        tensors: What it was given; at least one is on the device.
-
-    Raises:
-        RuntimeError: Of the host are more than numbers.
-    """
+    """Raise RuntimeError, as CUDA does, if an operator that is given tensors of the
+    device is given others than numbers of the host."""
     if name in _TAKE_BOTH:
         return
     hosts = [t for t in tensors if t.device.type == "cpu" and t.dim() > 0]
@@ -43,12 +36,8 @@ def refuse_mixed(name: str, tensors: Sequence[Tensor]) -> None:
 
 
 def two_devices(other: str, what: str) -> RuntimeError:
-    """Return what CUDA says of tensors on it and on another device.
-
-    Args:
-        other: As torch calls it.
-        what: The operator that was given them, or what else brought them together.
-    """
+    """Return what CUDA says of tensors on it and on another device: which, and which
+    operator, or what else, brought them together."""
     return RuntimeError(
         "Expected all tensors to be on the same device, but found at least two "
         f"devices, cuda:0 and {other}! ({what}, in a dry run as on a GPU)"
@@ -56,17 +45,12 @@ def two_devices(other: str, what: str) -> RuntimeError:
 
 
 def no_sparse() -> DryRunError:
-    """Return the error that says that a sparse tensor would be on the device."""
     return DryRunError("sparse tensors cannot be run dry: leave them on the host")
 
 
 def refuse_nested(name: str, types: Sequence[type]) -> None:
-    """Raise DryRunError if an operator makes or takes nested tensors.
-
-    Args:
-        name: As the dispatcher has it.
-        types: Of its tensors, as far as they are classes of Python.
-    """
+    """Raise DryRunError if an operator makes nested tensors, or takes them: ``types``
+    has the classes of its tensors, as far as they are of Python."""
     if name.startswith(_MAKE_NESTED) or any(one is _Nested for one in types):
         raise DryRunError(
             "nested tensors cannot be run dry: take padded ones and a mask for the dry "

@@ -19,27 +19,16 @@ from torchtraceap_dryrun.device.arguments import tensors_in, written_by
 from torchtraceap_dryrun.device.modes import OtherModes
 from torchtraceap_dryrun.device.propagation import Follower
 from torchtraceap_dryrun.device.shapes import ShapeCache, run_on_meta
-from torchtraceap_dryrun.device.tensors import DEVICE, is_here, memory_of, on_device
+from torchtraceap_dryrun.device.tensors import DEVICE, memory_of, on_device
 from torchtraceap_dryrun.device.users_meta import UsersMeta
 from torchtraceap_dryrun.device.values import Values
 from torchtraceap_dryrun.record import Copy
 from torchtraceap_dryrun.record_writer import RecordWriter
 
-#: Stands in for an operator: called with the run, the operator, its arguments.
+#: Stands in for an operator or function: called with the run, that, its arguments.
 Handler = Callable[["Run", Any, Sequence[Any], dict[str, Any]], Any]
-#: Stands in for a function of torch above the dispatcher, likewise.
-Replacement = Handler
-#: By function, as the mode is asked for it.
-FunctionTable = Mapping[Any, Replacement]
-
-
-def answer(value: Any) -> Replacement:
-    """Answer for a tensor on the device; ask those of the host."""
-
-    def replacement(run: Run, func: Any, args: Any, kwargs: Any) -> Any:
-        return value if is_here(args[0]) else func(*args, **kwargs)
-
-    return replacement
+#: By function of torch above the dispatcher, as the mode is asked for it.
+FunctionTable = Mapping[Any, Handler]
 
 
 class Run:
@@ -82,14 +71,7 @@ class Run:
         if self.other_modes.there:  # They see each operator.
             with self.other_modes.shown():
                 return run_on_meta(func, args, kwargs)
-        key = self._shapes.key(func, args, kwargs)
-        if key is None:
-            return run_on_meta(func, args, kwargs)
-        known, out = self._shapes.find(key, args)
-        if not known:
-            out = run_on_meta(func, args, kwargs)
-            self._shapes.keep(key, func, args, out)
-        return out
+        return self._shapes.run(func, args, kwargs)
 
     def new(self, shape: Sequence[int], dtype: torch.dtype) -> Tensor:
         """Return a tensor on the device whose memory is counted."""

@@ -22,14 +22,13 @@ from torch import Tensor, UntypedStorage
 from torchtraceap.base.errors import DryRunError
 from torchtraceap.base.safe_text import printable
 from torchtraceap_dryrun.device.guesses import is_guessed
-from torchtraceap_dryrun.device.storages import bytes_of
-from torchtraceap_dryrun.device.storages import is_storage_here as is_storage_here
+from torchtraceap_dryrun.device.storages import bytes_of, is_storage_here
 from torchtraceap_dryrun.device.tensors import is_here
 from torchtraceap_dryrun.facade.replacing import Replacements
 from torchtraceap_dryrun.private_names import private
 
 _registry = private("torch.serialization._package_registry")
-# torch asks where a storage is in this order; see loading.py.
+# torch asks where a storage is in this order; see storages.py.
 _FIRST = -2
 _MOST_KEPT = 1 << 30  # Bytes of all files together.
 _PATH_WIDTH = 120
@@ -53,11 +52,7 @@ class _Kept(io.BytesIO):
 
 
 class Saving:
-    """Stands in for torch.save and torch.load of files, and safetensors' save_file.
-
-    Args:
-        note: Called with a sentence for the user for each file that is left out.
-    """
+    """Stands in for torch.save and torch.load of files, and safetensors' save_file."""
 
     def __init__(self, note: Callable[[str], Any]) -> None:
         self._note = note
@@ -79,18 +74,14 @@ class Saving:
     def installed(self) -> Iterator[None]:
         """Stand in while the block lasts."""
         with Replacements() as replaced:
-            stand_ins = []
-            for name, stand_in in (("save", self._save), ("load", self._load)):
-                former = getattr(torch.serialization, name)
-                value = self._in_place_of(former, stand_in)
-                for module in (torch, torch.serialization):
-                    replaced.set(module, name, value)
-                stand_ins.append((former, value))
+            functions = [(torch.save, self._save), (torch.load, self._load)]
             if (safetensors := _safetensors()) is not None:
-                former = safetensors.save_file
-                value = self._in_place_of(former, self._save_file)
-                stand_ins.append((former, value))
-            replaced.set_wherever(stand_ins)
+                functions.append((safetensors.save_file, self._save_file))
+            rows = [(one, self._in_place_of(one, do)) for one, do in functions]
+            for module in (torch, torch.serialization):
+                replaced.set(module, "save", rows[0][1])
+                replaced.set(module, "load", rows[1][1])
+            replaced.set_wherever(rows)
             row = (_FIRST, self._seen_storage, lambda storage, location: None)
             _registry.insert(0, row)
             self._on = True

@@ -181,6 +181,17 @@ def _mark(value: Any) -> Any:
     return type(value), value
 
 
+def _key(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """Return what tells a call from others; None if it is not to be kept."""
+    try:
+        named = tuple((name, _mark(value)) for name, value in kwargs.items())
+        key = func, tuple(map(_mark, args)), named, torch.get_default_dtype()
+        hash(key)
+    except (_Unfit, TypeError):
+        return None
+    return key
+
+
 class ShapeCache:
     """Of one run."""
 
@@ -188,40 +199,30 @@ class ShapeCache:
         # Of each return: the place of the argument that it is, or how a new one lies.
         self._known: dict[Any, tuple[_Layout | int, ...]] = {}
 
-    def key(self, func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-        """Return what tells a call from others; None if it is not to be kept."""
-        if _returns(func) is None:
-            return None
-        try:
-            named = tuple((name, _mark(value)) for name, value in kwargs.items())
-            key = func, tuple(map(_mark, args)), named, torch.get_default_dtype()
-            hash(key)
-        except (_Unfit, TypeError):
-            return None
-        return key
-
-    def find(self, key: Any, args: Sequence[Any]) -> tuple[bool, Any]:
-        """Return whether a call is known, and what it gives."""
+    def run(self, func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        """Return what an operator gives, as `run_on_meta`."""
+        returns = _returns(func)
+        key = None if returns is None else _key(func, args, kwargs)
+        if returns is None or key is None:
+            return run_on_meta(func, args, kwargs)
         known = self._known.get(key)
         if known is None:
-            return False, None
+            out = run_on_meta(func, args, kwargs)
+            self._keep(key, returns, args, out)
+            return out
         outs = [
             args[one]
             if isinstance(one, int)
             else torch.empty_strided(*one[:2], dtype=one[2], device=DEVICE)
             for one in known
         ]
-        return True, None if not outs else outs[0] if len(outs) == 1 else tuple(outs)
+        return None if not outs else outs[0] if len(outs) == 1 else tuple(outs)
 
-    def keep(self, key: Any, func: Any, args: Sequence[Any], out: Any) -> None:
-        """Remember what a call gave."""
-        returns = _returns(func)
+    def _keep(
+        self, key: Any, returns: Sequence[int | None], args: Sequence[Any], out: Any
+    ) -> None:
         outs = () if out is None else (out,) if isinstance(out, Tensor) else tuple(out)
-        if (
-            returns is None
-            or len(outs) != len(returns)
-            or len(self._known) >= _MOST_KEPT
-        ):
+        if len(outs) != len(returns) or len(self._known) >= _MOST_KEPT:
             return
         # Some give views without saying so: _unsafe_view.
         taken = {t.untyped_storage()._cdata for t in args if isinstance(t, Tensor)}

@@ -37,6 +37,10 @@ _true_device = UntypedStorage.device.__get__
 _write_file = private("torch.UntypedStorage._write_file")
 _set_from_file = private("torch.UntypedStorage._set_from_file")
 private("torch.UntypedStorage._share_cuda_")  # Replaced below by its name.
+_registry = private("torch.serialization._package_registry")
+# torch asks in this order, itself for the CPU at 10 and for CUDA at 20. No program
+# takes this one: torch sorts the rows when one is added, and cannot if two are alike.
+_FIRST = -1
 
 
 def is_storage_here(storage: UntypedStorage) -> bool:
@@ -53,67 +57,73 @@ def bytes_of(storage: UntypedStorage) -> Tensor:
         return content.set_(storage)
 
 
-class Storages:
-    """Stands in for methods of storages, and moves them between host and device.
+@contextmanager
+def loading(run: Run) -> Iterator[None]:
+    """Let storages on the device answer as a GPU's, and say of what is saved whether it
+    was there; copy what is loaded for the GPU to it, each once, as torch does."""
 
-    Args:
-        run: What records.
-    """
+    def place(storage: Any, location: str) -> Any:
+        if not is_gpu(location) or names_meta(location):
+            return None
+        if not isinstance(storage, UntypedStorage):
+            storage = storage.untyped()
+        return _placed(run, storage)
 
-    def __init__(self, run: Run) -> None:
-        self._run = run
+    def address(self: Any) -> int:
+        # Storages at 0 are empty to torch.load, and would be loaded again and again.
+        storage = self._untyped_storage
+        return id(storage) if is_storage_here(storage) else storage.data_ptr()
 
-    def place(
-        self, storage: UntypedStorage, non_blocking: bool = False
-    ) -> UntypedStorage:
-        """Return a copy on the device of a storage of the host."""
-        content = bytes_of(storage)
-        with without_function_modes():
-            out = self._run.new(content.shape, content.dtype)
-            to_copy = torch.ops.aten._to_copy.default
-            waits = not non_blocking
-            copy_to_device(self._run, to_copy, out, content, waits, TO_DEVICE)
-            return out.untyped_storage()
-
-    @contextmanager
-    def answering(self) -> Iterator[None]:
-        """Stand in while the block lasts."""
+    row = (_FIRST, saved_place, place)
+    _registry.insert(0, row)
+    try:
         with Replacements() as replaced:
-            for name, stand_in in self._methods():
-                replaced.set(UntypedStorage, name, stand_in)
+            for name, method in _methods(run):
+                replaced.set(UntypedStorage, name, method)
+            replaced.set(torch.storage.TypedStorage, "_data_ptr", address)
             yield
+    finally:
+        _registry.remove(row)
 
-    def _methods(self) -> Iterator[tuple[str, Any]]:
-        def device(storage: UntypedStorage) -> torch.device:
-            return CUDA if is_storage_here(storage) else _true_device(storage)
 
-        # is_cuda asks this in Python, as do share_memory_() and torch.save. C does not.
-        yield "device", property(device)
-        yield "to", self._to_in_place_of(UntypedStorage.to)  # cuda() calls it too.
-        for name, of_device in (
-            ("clone", lambda one: bytes_of(one).clone().untyped_storage()),
-            ("is_shared", lambda one: True),
-            # torch's would copy each byte to the host.
-            ("__repr__", lambda one: f"<storage on cuda:0 of {one.nbytes()} bytes>"),
-            ("__getitem__", _item),
-            ("_share_cuda_", _refuse_sharing),
-            # For pickle. In C these go to the memory, and there is none.
-            ("_write_file", lambda one, *args: _write_file(one.cpu(), *args)),
-            ("_set_from_file", _fill),
-        ):
-            yield name, _where(getattr(UntypedStorage, name), of_device)
+def _placed(run: Run, storage: UntypedStorage, waits: bool = True) -> UntypedStorage:
+    """Return a copy on the device of a storage of the host."""
+    content = bytes_of(storage)
+    with without_function_modes():
+        out = run.new(content.shape, content.dtype)
+        to_copy = torch.ops.aten._to_copy.default
+        copy_to_device(run, to_copy, out, content, waits, TO_DEVICE)
+        return out.untyped_storage()
 
-    def _to_in_place_of(self, former: Any) -> Any:
-        def to(
-            storage: UntypedStorage, *, device: Any, non_blocking: bool = False
-        ) -> Any:
-            if not is_gpu(device) or names_meta(device):
-                return former(storage, device=device, non_blocking=non_blocking)
-            if is_storage_here(storage):
-                return storage
-            return self.place(storage, non_blocking)
 
-        return to
+def _methods(run: Run) -> Iterator[tuple[str, Any]]:
+    def device(storage: UntypedStorage) -> torch.device:
+        return CUDA if is_storage_here(storage) else _true_device(storage)
+
+    of_torch = UntypedStorage.to
+
+    def to(storage: UntypedStorage, *, device: Any, non_blocking: bool = False) -> Any:
+        if not is_gpu(device) or names_meta(device):
+            return of_torch(storage, device=device, non_blocking=non_blocking)
+        if is_storage_here(storage):
+            return storage
+        return _placed(run, storage, not non_blocking)
+
+    # is_cuda asks this in Python, as do share_memory_() and torch.save. C does not.
+    yield "device", property(device)
+    yield "to", to  # cuda() calls it too.
+    for name, of_device in (
+        ("clone", lambda one: bytes_of(one).clone().untyped_storage()),
+        ("is_shared", lambda one: True),
+        # torch's would copy each byte to the host.
+        ("__repr__", lambda one: f"<storage on cuda:0 of {one.nbytes()} bytes>"),
+        ("__getitem__", _item),
+        ("_share_cuda_", _refuse_sharing),
+        # For pickle. In C these go to the memory, and there is none.
+        ("_write_file", lambda one, *args: _write_file(one.cpu(), *args)),
+        ("_set_from_file", _fill),
+    ):
+        yield name, _where(getattr(UntypedStorage, name), of_device)
 
 
 def _where(former: Any, of_device: Any) -> Any:
@@ -146,37 +156,3 @@ def _refuse_sharing(storage: UntypedStorage) -> Any:
         "memory of the device cannot be given to another process in a dry run: there "
         "is no GPU to share"
     )
-
-
-_registry = private("torch.serialization._package_registry")
-# torch asks in this order, itself for the CPU at 10 and for CUDA at 20. No program
-# takes this one: torch sorts the rows when one is added, and cannot if two are alike.
-_FIRST = -1
-
-
-@contextmanager
-def loading(run: Run) -> Iterator[None]:
-    """Say of what is saved whether it was on the device; copy storages that are loaded
-    for the GPU to the device, each once, as torch does."""
-    storages = Storages(run)
-
-    def place(storage: Any, location: str) -> Any:
-        if not is_gpu(location) or names_meta(location):
-            return None
-        if not isinstance(storage, UntypedStorage):
-            storage = storage.untyped()
-        return storages.place(storage)
-
-    def address(self: Any) -> int:
-        # Storages at 0 are empty to torch.load, and would be loaded again and again.
-        storage = self._untyped_storage
-        return id(storage) if is_storage_here(storage) else storage.data_ptr()
-
-    row = (_FIRST, saved_place, place)
-    _registry.insert(0, row)
-    try:
-        with storages.answering(), Replacements() as replaced:
-            replaced.set(torch.storage.TypedStorage, "_data_ptr", address)
-            yield
-    finally:
-        _registry.remove(row)

@@ -24,8 +24,85 @@ from torchtraceap_dryrun.device.modes import without_function_modes
 from torchtraceap_dryrun.facade.replacing import Replacements
 from torchtraceap_dryrun.record import Record
 
+#: Where tensors on the device are in truth.
+DEVICE = torch.device("meta")
+#: Where they seem to be.
+CUDA = torch.device("cuda", 0)
 #: The attribute of storages that has their Memory.
 KEY = "_torchtraceap"
+
+
+def on_device(tensor: Tensor) -> bool:
+    """Tell whether a tensor of an operator is on the device: one that a program has on
+    "meta" itself, see users_meta.py, is not given to such. Not to be asked under
+    a function mode."""
+    return bool(tensor.device.type == "meta")
+
+
+def names_meta(device: Any) -> bool:
+    """Tell whether a device, as a program may write it, is "meta" itself."""
+    if isinstance(device, str):
+        return device.startswith("meta")
+    return isinstance(device, torch.device) and device.type == "meta"
+
+
+def is_gpu(device: Any) -> bool:
+    """Tell whether a device, as a program may write it, is the GPU.
+
+    Raises:
+        RuntimeError: It is a second one, in CUDA's words.
+    """
+    if device is None or isinstance(device, bool):
+        return False
+    if isinstance(device, int):
+        index: int | None = device
+    else:
+        if isinstance(device, str):
+            if not device.startswith(("cuda", "meta")):
+                return False
+            device = torch.device(device)
+        if not isinstance(device, torch.device) or device.type not in ("cuda", "meta"):
+            return False
+        index = device.index
+    if index not in (None, 0, -1):
+        raise RuntimeError(
+            f"CUDA error: invalid device ordinal (cuda:{index}; a dry run has one GPU)"
+        )
+    return True
+
+
+_PINNED = "_traceap_pinned"
+
+
+def mark_pinned(tensor: Tensor) -> Tensor:
+    """Say that a tensor's memory is pinned; return the tensor."""
+    setattr(tensor.untyped_storage(), _PINNED, True)
+    return tensor
+
+
+def is_pinned(tensor: Tensor) -> bool:
+    """Tell whether a tensor's memory would be pinned."""
+    return getattr(tensor.untyped_storage(), _PINNED, False)
+
+
+_SAVED = "_traceap_saved"
+
+
+def mark_saved(tensor: Tensor) -> None:
+    """Say that a tensor of the host is saved for one of the device."""
+    if tensor.layout == torch.strided:
+        setattr(tensor.untyped_storage(), _SAVED, True)
+
+
+def saved_place(storage: Any) -> str | None:
+    """Return where a storage that is saved was, as files say it, if on the device."""
+    return str(CUDA) if getattr(storage, _SAVED, False) else None
+
+
+def is_here(value: Any) -> bool:
+    """Tell whether something is a tensor on the device; under function modes too."""
+    with without_function_modes():
+        return isinstance(value, Tensor) and on_device(value) and not is_users(value)
 
 
 @dataclass(slots=True)
@@ -142,82 +219,3 @@ class LiveMemory:
 
 def _taken(memory: Memory) -> int:
     return -(-memory.nbytes // _BLOCK) * _BLOCK
-
-
-#: Where tensors on the device are in truth.
-DEVICE = torch.device("meta")
-#: Where they seem to be.
-CUDA = torch.device("cuda", 0)
-
-
-def on_device(tensor: Tensor) -> bool:
-    """Tell whether a tensor of an operator is on the device: one that a program has on
-    "meta" itself, for which see memory.py, is not given to such. Not to be asked under
-    a function mode."""
-    return bool(tensor.device.type == "meta")
-
-
-def names_meta(device: Any) -> bool:
-    """Tell whether a device, as a program may write it, is "meta" itself."""
-    if isinstance(device, str):
-        return device.startswith("meta")
-    return isinstance(device, torch.device) and device.type == "meta"
-
-
-def is_gpu(device: Any) -> bool:
-    """Tell whether a device, as a program may write it, is the GPU.
-
-    Raises:
-        RuntimeError: It is a second one, in CUDA's words.
-    """
-    if device is None or isinstance(device, bool):
-        return False
-    if isinstance(device, int):
-        index: int | None = device
-    else:
-        if isinstance(device, str):
-            if not device.startswith(("cuda", "meta")):
-                return False
-            device = torch.device(device)
-        if not isinstance(device, torch.device) or device.type not in ("cuda", "meta"):
-            return False
-        index = device.index
-    if index not in (None, 0, -1):
-        raise RuntimeError(
-            f"CUDA error: invalid device ordinal (cuda:{index}; a dry run has one GPU)"
-        )
-    return True
-
-
-_PINNED = "_traceap_pinned"
-
-
-def mark_pinned(tensor: Tensor) -> Tensor:
-    """Say that a tensor's memory is pinned; return the tensor."""
-    setattr(tensor.untyped_storage(), _PINNED, True)
-    return tensor
-
-
-def is_pinned(tensor: Tensor) -> bool:
-    """Tell whether a tensor's memory would be pinned."""
-    return getattr(tensor.untyped_storage(), _PINNED, False)
-
-
-_SAVED = "_traceap_saved"
-
-
-def mark_saved(tensor: Tensor) -> None:
-    """Say that a tensor of the host is saved for one of the device."""
-    if tensor.layout == torch.strided:
-        setattr(tensor.untyped_storage(), _SAVED, True)
-
-
-def saved_place(storage: Any) -> str | None:
-    """Return where a storage that is saved was, as files say it, if on the device."""
-    return str(CUDA) if getattr(storage, _SAVED, False) else None
-
-
-def is_here(value: Any) -> bool:
-    """Tell whether something is a tensor on the device; under function modes too."""
-    with without_function_modes():
-        return isinstance(value, Tensor) and on_device(value) and not is_users(value)

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from torchtraceap_dryrun.device.arguments import tensors_in
-from torchtraceap_dryrun.device.modes import without_function_modes
+from torchtraceap_dryrun.device.modes import function_modes, without_function_modes
 from torchtraceap_dryrun.device.refused_tensors import two_devices
 from torchtraceap_dryrun.device.tensors import (
     DEVICE,
@@ -29,7 +29,6 @@ from torchtraceap_dryrun.device.tensors import (
 )
 from torchtraceap_dryrun.private_names import private
 
-_function_modes = private("torch.overrides._get_current_function_mode_stack")
 _DeviceContext = private("torch.utils._device.DeviceContext")
 _makers = private("torch.utils._device._device_constructors")
 
@@ -137,7 +136,7 @@ def _makes(func: Any) -> bool:
 def default_device() -> Any:
     """Return the device that the modes that will be asked give to new tensors."""
     # torch.get_default_device would make a tensor there to find out.
-    for mode in reversed(_function_modes()):
+    for mode in reversed(function_modes()):
         if isinstance(mode, _DeviceContext):
             return mode.device
     return None

@@ -6,12 +6,10 @@ from __future__ import annotations
 import os
 import uuid
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 from torchtraceap.base.errors import DryRunError
-
-if TYPE_CHECKING:
-    from torchtraceap_dryrun.estimate.gpus import Gpu
+from torchtraceap_dryrun.estimate.gpus import Gpu
 
 #: What CUDA, cuDNN and NCCL say of themselves if this torch was built without them.
 CUDA_VERSION, CUDNN_VERSION, NCCL_VERSION = "13.0", 91900, (2, 28, 9)
@@ -82,50 +80,54 @@ def refuse(what: str, instead: str) -> Any:
     return refused
 
 
+def _returning(value: Any) -> Any:
+    return lambda *_, **__: value
+
+
+class Remembered:
+    """What a program sets, and asks for again; it changes nothing."""
+
+    def __init__(self, value: Any) -> None:
+        self._value = value
+
+    def set(self, value: Any) -> None:
+        self._value = value
+
+    def get(self) -> Any:
+        return self._value
+
+
 class Device:
     """The functions of torch._C that choose a device and tell of it."""
+
+    one = staticmethod(_returning(1))
+    index = staticmethod(_returning(0))
+    yes = staticmethod(_returning(True))
+    no = staticmethod(_returning(False))
+    #: For that of which a GPU would have nothing to show either.
+    nothing = staticmethod(_returning(None))
+    nccl_suffix = staticmethod(_returning(b""))
 
     def __init__(self, gpu: Gpu) -> None:
         self._properties = properties_of(gpu)
         self._process = os.getpid()
-        self._sync_debug_mode = 0
-        self._benchmark_limit = 10  # as torch sets it
-        self._workspace = 0
-
-    def one(self, *_: object) -> int:
-        """Say how many devices there are."""
-        return 1
-
-    def index(self) -> int:
-        """Say which device is current."""
-        return 0
+        #: Waits are listed in any case, and none raises.
+        self.sync_debug_mode = Remembered(0)
+        self.benchmark_limit = Remembered(10)  # As torch sets it.
+        self.workspace = Remembered(0)
 
     def select(self, index: int) -> None:
-        """Make a device the current one."""
         check_device(index)
 
     def exchange(self, index: int) -> int:
-        """Make a device the current one, and return the one that was."""
         check_device(index)
         return -1 if index < 0 else 0
-
-    def yes(self, *_: object) -> bool:
-        """Say yes."""
-        return True
-
-    def no(self, *_: object) -> bool:
-        """Say no."""
-        return False
-
-    def nothing(self, *_: object, **__: object) -> None:
-        """Do nothing, where a GPU would have nothing to show for it either."""
 
     def is_forked(self) -> bool:
         """Say that this is a child process, which cannot use its parent's GPU."""
         return os.getpid() != self._process
 
     def properties(self, index: int) -> DeviceProperties:
-        """Return what is known of the device."""
         check_device(index)
         return self._properties
 
@@ -151,35 +153,7 @@ class Device:
         major, minor = CUDA_VERSION.split(".")
         return 1000 * int(major) + 10 * int(minor)
 
-    def set_sync_debug_mode(self, mode: int) -> None:
-        """Remember the mode; a dry run lists waits in any case, and raises for none."""
-        self._sync_debug_mode = mode
-
-    def sync_debug_mode(self) -> int:
-        """Return the mode last set."""
-        return self._sync_debug_mode
-
-    def set_benchmark_limit(self, limit: int) -> None:
-        """Remember how many algorithms cuDNN is to try; it tries none."""
-        self._benchmark_limit = limit
-
-    def benchmark_limit(self) -> int:
-        """Return what was last set."""
-        return self._benchmark_limit
-
-    def set_workspace(self, size: int) -> None:
-        """Remember the size of a workspace of cuBLAS; there is none."""
-        self._workspace = size
-
-    def workspace(self) -> int:
-        """Return what was last set."""
-        return self._workspace
-
     def nccl_version(self) -> int:
         """Return the version of NCCL, in three numbers of 16 bits."""
         major, minor, patch = NCCL_VERSION
         return major << 32 | minor << 16 | patch
-
-    def nccl_suffix(self) -> bytes:
-        """Return what follows the version of NCCL."""
-        return b""

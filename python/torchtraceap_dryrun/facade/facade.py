@@ -41,10 +41,6 @@ from torchtraceap_dryrun.record_writer import RecordWriter
 class Facade:
     """What stands in for parts of torch, while a block lasts.
 
-    Args:
-        host: The recorder, which is told of waits and asked for memory.
-        generator: The device's default generator of random numbers; None: a new one.
-
     Raises:
         DryRunError: On entry: a real GPU is here, or this version of torch asks for
             other names. Nothing is changed then.
@@ -166,17 +162,11 @@ class Facade:
         self._of_torch_default(kind)
 
     def synchronize(self) -> None:
-        """Wait for the device."""
-        self._wait("torch.cuda.synchronize")
+        self._host.wait("torch.cuda.synchronize", "device_sync")
 
     def synchronize_accelerator(self, index: int) -> None:
-        """Wait for a device."""
         check_device(index)
-        self._wait("torch.accelerator.synchronize")
-
-    def _wait(self, api: str) -> None:
-        self._host.call("device_sync", self._host.current_stream)
-        self._host.wait(api)
+        self._host.wait("torch.accelerator.synchronize", "device_sync")
 
 
 def _place(path: str) -> tuple[Any, str]:

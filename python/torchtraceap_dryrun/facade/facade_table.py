@@ -14,6 +14,16 @@ _LEGACY = (
     *("Half", "BFloat16", "Float", "Double"),
 )
 
+_TUNING = (
+    *("get_results", "get_validators", "get_filename", "read_file"),
+    *("get_max_tuning_duration", "get_max_tuning_iterations"),
+    "get_rotating_buffer_size",
+)
+_ALLOCATOR = (
+    *("customAllocator", "getAllocator", "changeCurrentAllocator"),
+    *("cudaCachingAllocator_raw_alloc", "cudaCachingAllocator_raw_delete"),
+)
+
 #: Name in torch: the attribute of `Facade` that stands in for it meanwhile.
 REPLACED = {
     # There is a GPU.
@@ -67,8 +77,8 @@ REPLACED = {
     "torch._C._accelerator_getStream": "streams.current",
     "torch._C._accelerator_setStream": "streams.select",
     "torch._C._accelerator_synchronizeDevice": "synchronize_accelerator",
-    "torch._C._cuda_set_sync_debug_mode": "device.set_sync_debug_mode",
-    "torch._C._cuda_get_sync_debug_mode": "device.sync_debug_mode",
+    "torch._C._cuda_set_sync_debug_mode": "device.sync_debug_mode.set",
+    "torch._C._cuda_get_sync_debug_mode": "device.sync_debug_mode.get",
     "torch._C._cuda_sleep": "device.nothing",
     # Random numbers.
     "torch.Generator": "any_generator",
@@ -86,8 +96,8 @@ REPLACED = {
     "torch._C._cuda_setMemoryFraction": "memory.set_fraction",
     "torch._C._cuda_getMemoryFraction": "memory.fraction",
     "torch._C._cuda_getAllocatorBackend": "memory.backend",
-    "torch._C._cuda_cudaCachingAllocator_enable": "memory.set_caching",
-    "torch._C._cuda_cudaCachingAllocator_is_enabled": "memory.is_caching",
+    "torch._C._cuda_cudaCachingAllocator_enable": "memory.caching.set",
+    "torch._C._cuda_cudaCachingAllocator_is_enabled": "memory.caching.get",
     "torch._C._cuda_memorySnapshot": "memory.snapshot",
     "torch._C._cuda_record_memory_history": "device.nothing",
     "torch._C._cuda_record_memory_history_legacy": "device.nothing",
@@ -103,12 +113,12 @@ REPLACED = {
     "torch.cuda._cudart": "cudart",
     "torch.cuda.nvtx._nvtx": "nvtx",
     "torch._C._cuda_clearCublasWorkspaces": "device.nothing",
-    "torch._C._cuda_get_cudnn_benchmark_limit": "device.benchmark_limit",
-    "torch._C._cuda_set_cudnn_benchmark_limit": "device.set_benchmark_limit",
-    "torch._C._cuda_setCublasWorkspaceSize": "device.set_workspace",
-    "torch._C._cuda_getCublasWorkspaceSize": "device.workspace",
-    "torch._C._cuda_setCublasLtWorkspaceSize": "device.set_workspace",
-    "torch._C._cuda_getCublasLtWorkspaceSize": "device.workspace",
+    "torch._C._cuda_get_cudnn_benchmark_limit": "device.benchmark_limit.get",
+    "torch._C._cuda_set_cudnn_benchmark_limit": "device.benchmark_limit.set",
+    "torch._C._cuda_setCublasWorkspaceSize": "device.workspace.set",
+    "torch._C._cuda_getCublasWorkspaceSize": "device.workspace.get",
+    "torch._C._cuda_setCublasLtWorkspaceSize": "device.workspace.set",
+    "torch._C._cuda_getCublasLtWorkspaceSize": "device.workspace.get",
     "torch._C._nccl_version": "device.nccl_version",
     "torch._C._nccl_version_suffix": "device.nccl_suffix",
     "torch._C._cuda_tunableop_enable": "device.nothing",
@@ -118,26 +128,16 @@ REPLACED = {
     "torch._C._cuda_record_untuned_enable": "device.nothing",
     "torch._C._cuda_record_untuned_is_enabled": "device.no",
     # Refused.
+    **{f"torch._C._cuda_tunableop_{name}": "no_tuning" for name in _TUNING},
     **{f"torch.cuda.{kind}Tensor": "legacy_type" for kind in _LEGACY},
     "torch._C._set_default_tensor_type": "set_default_type",
-    "torch._C._cuda_tunableop_get_results": "no_tuning",
-    "torch._C._cuda_tunableop_get_validators": "no_tuning",
-    "torch._C._cuda_tunableop_get_filename": "no_tuning",
-    "torch._C._cuda_tunableop_read_file": "no_tuning",
-    "torch._C._cuda_tunableop_get_max_tuning_duration": "no_tuning",
-    "torch._C._cuda_tunableop_get_max_tuning_iterations": "no_tuning",
-    "torch._C._cuda_tunableop_get_rotating_buffer_size": "no_tuning",
     "torch.cuda.graphs._graph_pool_handle": "no_graph",
     "torch.cuda.CUDAGraph.__new__": "no_graph",
     "torch.accelerator.Graph.__new__": "no_graph",
     "torch.cuda.graphs._cuda_isCurrentStreamCapturing": "device.no",
     "torch._C._cuda_isCurrentStreamCapturing": "device.no",
     "torch.cuda.MemPool.__new__": "no_allocator",
-    "torch._C._cuda_customAllocator": "no_allocator",
-    "torch._C._cuda_getAllocator": "no_allocator",
-    "torch._C._cuda_changeCurrentAllocator": "no_allocator",
-    "torch._C._cuda_cudaCachingAllocator_raw_alloc": "no_allocator",
-    "torch._C._cuda_cudaCachingAllocator_raw_delete": "no_allocator",
+    **{f"torch._C._cuda_{name}": "no_allocator" for name in _ALLOCATOR},
     "torch._C._cuda_getCurrentBlasHandle": "no_handle",
     "torch._C._cuda_getCurrentSolverHandle": "no_handle",
     "torch._C._cuda_jiterator_compile_and_launch_kernel": "no_jiterator",

@@ -10,7 +10,7 @@ from __future__ import annotations
 import enum
 from typing import Any
 
-from torchtraceap_dryrun.facade.device_properties import check_device
+from torchtraceap_dryrun.facade.device_properties import Remembered, check_device
 from torchtraceap_dryrun.record_writer import RecordWriter
 
 _UNKNOWN = {"current": 0, "peak": 0, "allocated": 0, "freed": 0}
@@ -28,9 +28,6 @@ class MemoryFigures:
 
     Reserved is the most that was in use since the cache was last emptied: an allocator
     keeps what was freed. Fragmentation is not known.
-
-    Args:
-        host: Who knows how much tensors take.
     """
 
     def __init__(self, host: RecordWriter) -> None:
@@ -39,11 +36,11 @@ class MemoryFigures:
         self._seen_peak = 0  # of the host, when the cache was last emptied
         self._reserved_peak = 0
         self._fraction = 1.0
-        self._caching = True
+        self.caching = Remembered(True)
 
     def _now(self) -> tuple[int, int, int]:
         """Return the bytes that are in use, those that were at most, and reserved."""
-        current, peak = self._host.memory()
+        current, peak = self._host.live.now, self._host.live.peak
         if peak > self._seen_peak:
             self._reserved, self._seen_peak = max(self._reserved, peak), peak
         self._reserved = max(self._reserved, current)
@@ -51,7 +48,6 @@ class MemoryFigures:
         return current, peak, self._reserved
 
     def stats(self, device: int = 0) -> dict[str, Any]:
-        """Return all figures, as a nested dictionary."""
         check_device(device)
         current, peak, reserved = self._now()
         used = {"current": current, "peak": peak}
@@ -68,11 +64,9 @@ class MemoryFigures:
         }
 
     def reset_peak(self, device: int = 0) -> None:
-        """Begin to look for the most anew."""
         check_device(device)
         *_, self._reserved_peak = self._now()
-        self._host.reset_peak()
-        self._seen_peak = self._host.memory()[1]
+        self._host.live.peak = self._seen_peak = self._host.live.now
 
     def info(self, device: int = 0) -> tuple[int, int]:
         """Return the free and the whole memory of the device, as its driver sees it."""
@@ -85,8 +79,7 @@ class MemoryFigures:
         current, peak, reserved = self._now()
         self._reserved, self._seen_peak = current, peak
         if reserved > current:  # cudaFree waits for all work on the device.
-            self._host.call("device_sync", self._host.current_stream)
-            self._host.wait("torch.cuda.empty_cache")
+            self._host.wait("torch.cuda.empty_cache", "device_sync")
 
     def host_stats(self) -> dict[str, Any]:
         """Return figures of pinned memory: none are kept."""
@@ -104,20 +97,10 @@ class MemoryFigures:
         self._host.note("set_per_process_memory_fraction() limits nothing in a dry run")
 
     def fraction(self, device: int = 0) -> float:
-        """Return the limit last set."""
         check_device(device)
         return self._fraction
 
-    def set_caching(self, value: bool) -> None:
-        """Remember whether the allocator is to keep what is freed; it is as before."""
-        self._caching = value
-
-    def is_caching(self) -> bool:
-        """Return what was last set."""
-        return self._caching
-
     def backend(self) -> str:
-        """Name the allocator that torch takes by itself."""
         return "native"
 
 
@@ -131,8 +114,6 @@ class Cudart:
     profiler of CUDA can be attached."""
 
     class cudaError(enum.IntEnum):
-        """Results of calls."""
-
         success = 0
 
     def __init__(self, host: RecordWriter, memory: MemoryFigures) -> None:
@@ -140,7 +121,6 @@ class Cudart:
         self.cudaMemGetInfo = memory.info
 
     def cudaGetErrorString(self, error: int) -> str:
-        """Say what a result means."""
         return "unknown error" if error else "no error"
 
     def cudaHostRegister(self, *_: int) -> cudaError:

@@ -30,13 +30,8 @@ class Replacements:
         self.undo()
 
     def set(self, owner: Any, name: str, value: object, *, new: bool = False) -> None:
-        """Set an attribute of a module or class.
-
-        Args:
-            owner: The module or class.
-            name: Of the attribute.
-            value: What it is meanwhile.
-            new: Whether there may be none so called.
+        """Set an attribute of a module or class; if ``new``, there may be none so
+        called.
 
         Raises:
             DryRunError: There is none. What stands in for nothing is never called, so
@@ -55,9 +50,6 @@ class Replacements:
         This is for classes in C, which cannot be changed: `from torch import Stream` of
         an earlier moment holds one. What is held elsewhere, as in a default argument,
         stays. It looks at each name of all modules, so ask for all at once.
-
-        Args:
-            replaced: What is looked for, each with what stands in for it.
         """
         # By id: what modules hold may be neither hashed nor compared.
         values = {id(former): value for former, value in replaced}

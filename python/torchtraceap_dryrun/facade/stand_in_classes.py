@@ -29,7 +29,6 @@ class Generator(torch.Generator):  # type: ignore[misc]
 
     @property
     def device(self) -> Any:
-        """The GPU."""
         return torch.device("cuda", 0)
 
     def set_state(self, new_state: Any) -> Any:
@@ -40,7 +39,6 @@ class Generator(torch.Generator):  # type: ignore[misc]
         return super().set_state(new_state)
 
     def clone_state(self) -> Generator:
-        """Return another one in the same state."""
         clone = Generator()
         clone.set_state(self.get_state())
         return clone

@@ -9,7 +9,6 @@ no queue, so `query()` always says that all is done: a loop that polls has to en
 from __future__ import annotations
 
 import ctypes
-import threading
 from typing import Any
 
 import torch
@@ -19,7 +18,9 @@ from torchtraceap_dryrun.facade.active_run import active, run_number
 from torchtraceap_dryrun.record import DEFAULT_STREAM
 from torchtraceap_dryrun.record_writer import RecordWriter
 
-_NUMBERING = threading.Lock()
+CUDA = 1  # c10::DeviceType::CUDA, as it is numbered in `Stream.device_type`.
+LOWEST_AND_HIGHEST = (0, -3)  # Priorities that torch has, however many a GPU has.
+_IN_POOL = 32  # Streams that torch makes of a priority, then hands out in turn.
 
 
 class Event(torch.Event):  # type: ignore[misc]
@@ -45,7 +46,6 @@ class Event(torch.Event):  # type: ignore[misc]
 
     @property
     def device(self) -> Any:
-        """The GPU."""
         return torch.device("cuda", 0)
 
     @property
@@ -58,18 +58,17 @@ class Event(torch.Event):  # type: ignore[misc]
     def record(self, stream: Stream | None = None) -> None:
         """Mark what a stream, by default the current one, has to do until now."""
         host, run = active(), run_number()
-        with _NUMBERING:
-            if self._run != run:
-                number = Event._last[1] + 1 if Event._last[0] == run else 1
-                Event._last = run, number
-                self._run, self._number = run, number
-            Event._records += 1
-            self._recorded = Event._records
+        host.check_thread()  # So nothing is numbered twice.
+        if self._run != run:
+            number = Event._last[1] + 1 if Event._last[0] == run else 1
+            Event._last = run, number
+            self._run, self._number = run, number
+        Event._records += 1
+        self._recorded = Event._records
         self._stream = host.current_stream if stream is None else stream.number
         host.call("event_record", self._stream, self._number)
 
     def wait(self, stream: Stream | None = None) -> None:
-        """Let later work of a stream, by default the current one, wait for this."""
         host = active()
         to = host.current_stream if stream is None else stream.number
         if self._run == run_number():  # Else there is nothing to wait for, as in CUDA.
@@ -79,8 +78,8 @@ class Event(torch.Event):  # type: ignore[misc]
         """Wait for what was marked; for nothing if nothing was."""
         host = active()
         if self._run == run_number():
-            host.call("event_sync", self._stream, self._number)
-            host.wait("Event.synchronize")
+            api = "Event.synchronize"
+            host.wait(api, "event_sync", self._stream, self._number)
 
     def query(self) -> bool:
         """Say that all work is done: there is no queue."""
@@ -112,10 +111,6 @@ class Event(torch.Event):  # type: ignore[misc]
         return f"<torch.cuda.Event {self.event_id or 'uninitialized'}>"
 
 
-CUDA = 1  # c10::DeviceType::CUDA, as it is numbered in `Stream.device_type`.
-LOWEST_AND_HIGHEST = (0, -3)  # Priorities that torch has, however many a GPU has.
-
-
 _entered: list[int] = []  # What was current where others were entered.
 
 
@@ -138,26 +133,19 @@ class Stream(torch.Stream):  # type: ignore[misc]
         return torch.cuda.Stream
 
     def query(self) -> bool:
-        """Say that all work is done; see above."""
         active()
         return True
 
     def synchronize(self) -> None:
-        """Wait for the work of this stream."""
-        host = active()
-        host.call("stream_sync", self.number)
-        host.wait("Stream.synchronize")
+        active().wait("Stream.synchronize", "stream_sync", self.number)
 
     def wait_event(self, event: Event) -> None:
-        """Let later work of this stream wait for an event."""
         event.wait(self)
 
     def wait_stream(self, stream: Stream) -> None:
-        """Let later work of this stream wait for what another has now."""
         self.wait_event(stream.record_event())
 
     def record_event(self, event: Event | None = None) -> Event:
-        """Record an event, by default a new one, and return it."""
         event = Event() if event is None else event
         event.record(self)
         return event
@@ -168,7 +156,6 @@ class Stream(torch.Stream):  # type: ignore[misc]
 
     @staticmethod
     def priority_range() -> tuple[int, int]:
-        """Return the lowest and the highest priority."""
         return LOWEST_AND_HIGHEST
 
     def __enter__(self) -> Stream:
@@ -181,7 +168,6 @@ class Stream(torch.Stream):  # type: ignore[misc]
 
     @property
     def native_handle(self) -> int:
-        """The same as `cuda_stream`."""
         return self.cuda_stream
 
     @property
@@ -201,15 +187,8 @@ class Stream(torch.Stream):  # type: ignore[misc]
         return f"<torch.cuda.Stream device=cuda:0 cuda_stream={self.cuda_stream:#x}>"
 
 
-_IN_POOL = 32  # Streams that torch makes of a priority, then hands out in turn.
-
-
 class Streams:
-    """The functions of torch._C that make and choose streams.
-
-    Args:
-        host: Who is told; its current_stream is the current one.
-    """
+    """The functions of torch._C that make and choose streams."""
 
     def __init__(self, host: RecordWriter) -> None:
         self._host = host
@@ -236,7 +215,6 @@ class Streams:
             return self.new(priority)
 
     def new(self, priority: int = 0) -> Stream:
-        """Return the next stream of the pool of a priority."""
         lowest, highest = LOWEST_AND_HIGHEST
         priority = min(lowest, max(highest, priority))
         pool = self._pools.setdefault(priority, [])
@@ -264,12 +242,10 @@ class Streams:
         return self._streams[stream_id]
 
     def current(self, _: int = 0) -> Stream:
-        """Return the current stream."""
         number = self._host.current_stream
         return self._of(0 if number == DEFAULT_STREAM else number)
 
     def current_handle(self, _: int = 0) -> int:
-        """Return the handle of the current stream."""
         return self.current().cuda_stream
 
     def current_data(self, _: int = 0) -> tuple[int, int, int]:
@@ -277,17 +253,13 @@ class Streams:
         return self.current().stream_id, 0, CUDA
 
     def default_data(self, _: int = 0) -> tuple[int, int, int]:
-        """Return the default stream likewise."""
         return 0, 0, CUDA
 
     def external_data(self, handle: int, _: int = 0) -> tuple[int, int, int]:
-        """Return the stream of a handle likewise."""
         return self.external(handle).stream_id, 0, CUDA
 
     def select_data(self, stream_id: int, **_: int) -> None:
-        """Make a stream the current one, by its id."""
         self.select(self._of(stream_id))
 
     def select(self, stream: Stream) -> None:
-        """Make a stream the current one."""
         self._host.current_stream = stream.number

@@ -156,14 +156,6 @@ class Casts:
         return kernel
 
 
-def _lower(_: Any) -> torch.dtype:
-    return torch.get_autocast_dtype("cuda")
-
-
-def _float32(_: Any) -> torch.dtype:
-    return torch.float32
-
-
 def _widest(args: Any) -> torch.dtype:
     widest = torch.get_autocast_dtype("cuda")
     flat = [each for arg in args for each in (arg if isinstance(arg, list) else [arg])]
@@ -179,10 +171,12 @@ def _widest(args: Any) -> torch.dtype:
 
 
 def _kernels(casts: Casts) -> dict[tuple[str, str], Callable[..., Any]]:
-    made = {
-        name: casts.kernel(name, _lower) for name in LOWER.split() if exists(name, KEY)
-    }
-    for names, dtype_of in ((FLOAT32, _float32), (WIDEST, _widest)):
+    made: dict[str, Callable[..., Any]] = {}
+    for names, dtype_of in (
+        (LOWER, lambda _: torch.get_autocast_dtype("cuda")),
+        (FLOAT32, lambda _: torch.float32),
+        (WIDEST, _widest),
+    ):
         made |= {n: casts.kernel(n, dtype_of) for n in names.split() if exists(n, KEY)}
     made |= {name: casts.giving(name, name) for name in GIVE_FLOAT32.split()}
     made |= {name: casts.giving(name, by) for name, by in GIVE_FLOAT32_BY.items()}

@@ -15,6 +15,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -31,27 +32,19 @@ from torchtraceap_dryrun.device.tensors import on_device
 from torchtraceap_dryrun.facade.replacing import Replacements
 from torchtraceap_dryrun.private_names import private
 
+_IN_PLACE = "allreduce allreduce_coalesced broadcast reduce recv"
+_TO_OTHERS = """
+    allgather _allgather_base allgather_coalesced allgather_into_tensor_coalesced
+    gather scatter reduce_scatter _reduce_scatter_base reduce_scatter_tensor_coalesced
+    alltoall alltoall_base
+"""
 #: Method of a group: the operator of c10d, and how many of its first arguments are
 #: written to and, after them, read.
 METHODS = {
-    "allreduce": ("allreduce_", 1, 0),
-    "allreduce_coalesced": ("allreduce_coalesced_", 1, 0),
-    "broadcast": ("broadcast_", 1, 0),
-    "reduce": ("reduce_", 1, 0),
-    "allgather": ("allgather_", 1, 1),
-    "_allgather_base": ("_allgather_base_", 1, 1),
-    "allgather_coalesced": ("allgather_coalesced_", 1, 1),
-    "allgather_into_tensor_coalesced": ("allgather_into_tensor_coalesced_", 1, 1),
-    "gather": ("gather_", 1, 1),
-    "scatter": ("scatter_", 1, 1),
-    "reduce_scatter": ("reduce_scatter_", 1, 1),
-    "_reduce_scatter_base": ("_reduce_scatter_base_", 1, 1),
-    "reduce_scatter_tensor_coalesced": ("reduce_scatter_tensor_coalesced_", 1, 1),
-    "alltoall": ("alltoall_", 1, 1),
-    "alltoall_base": ("alltoall_base_", 1, 1),
     "send": ("send", 0, 1),
-    "recv": ("recv_", 1, 0),
     "recv_anysource": ("recv_any_source_", 1, 0),
+    **{name: (f"{name}_", 1, 0) for name in _IN_PLACE.split()},
+    **{name: (f"{name}_", 1, 1) for name in _TO_OTHERS.split()},
 }
 # They sum over ranks, so values are other than those of this rank.
 _SUMS = ("allreduce", "reduce")
@@ -82,15 +75,12 @@ class Work(dist._Work):  # type: ignore[misc]
         return True
 
     def is_success(self) -> bool:
-        """Say that no rank failed."""
         return True
 
     def result(self) -> list[Tensor]:
-        """Return what was written to."""
         return self._outputs
 
     def get_future(self) -> torch.futures.Future[Any]:
-        """Return a future that is done."""
         self.wait()
         future: torch.futures.Future[Any] = torch.futures.Future()
         future.set_result(self._outputs)
@@ -113,7 +103,6 @@ class Group(dist.ProcessGroup):  # type: ignore[misc]
         return [torch.device(name) for name in names]
 
     def getBackendName(self) -> str:
-        """Return what the program asked for."""
         return self.backend
 
     def collective(self, method: str, written: Any, read: Any, beside: bool) -> Work:
@@ -154,12 +143,8 @@ class Group(dist.ProcessGroup):  # type: ignore[misc]
 
     def barrier(self, opts: Any = None) -> Work:
         """Write down a barrier: the host waits, if it waits for the work."""
-        recorder = self._run.recorder
-
-        def block() -> None:
-            recorder.call("stream_sync", recorder.current_stream)
-            recorder.wait("torch.distributed.barrier")
-
+        wait = self._run.recorder.wait
+        block = partial(wait, "torch.distributed.barrier", "stream_sync")
         return Work(None, [], block)
 
     def shutdown(self) -> None:
@@ -212,8 +197,7 @@ _TABLES = (
 )
 
 
-def _timeout(_: Any) -> timedelta:
-    return timedelta(minutes=10)  # NCCL's; nothing here takes time
+_RANKS = 8  # Where nobody says how many.
 
 
 def _size(named: int, variable: str, default: int) -> int:
@@ -221,15 +205,15 @@ def _size(named: int, variable: str, default: int) -> int:
 
 
 @contextmanager
-def installed(run: Run, world_size: int) -> Iterator[None]:
-    """Let process groups be made, of ``world_size`` ranks if the program and the
-    environment (``WORLD_SIZE``) say nothing; groups made inside end with the block."""
+def installed(run: Run) -> Iterator[None]:
+    """Let process groups be made, of 8 ranks if the program and the environment
+    (``WORLD_SIZE``) say nothing; groups made inside end with the block."""
     helper = private("torch.distributed.distributed_c10d._new_process_group_helper")
     world = private("torch.distributed.distributed_c10d._world")
     backend = dist.Backend
 
-    def rendezvous(url: str, rank: int = -1, world_size_: int = -1, **_: Any) -> Any:
-        there = _size(rank, "RANK", 0), _size(world_size_, "WORLD_SIZE", world_size)
+    def rendezvous(url: str, rank: int = -1, world_size: int = -1, **_: Any) -> Any:
+        there = _size(rank, "RANK", 0), _size(world_size, "WORLD_SIZE", _RANKS)
         yield dist.HashStore(), *there
 
     def make(
@@ -255,7 +239,9 @@ def installed(run: Run, world_size: int) -> Iterator[None]:
         replaced.set(backend, BACKEND.upper(), BACKEND, new=True)
         backend.register_backend(BACKEND, create, devices=["cpu", "cuda"])
         replaced.set(distributed_c10d, "rendezvous", rendezvous)
-        replaced.set(distributed_c10d, "_get_default_timeout", _timeout)
+        # NCCL's; nothing here takes time.
+        timeout = timedelta(minutes=10)
+        replaced.set(distributed_c10d, "_get_default_timeout", lambda _: timeout)
         replaced.set(torch.cuda.nccl, "version", lambda: NCCL_VERSION)
         replaced.set(distributed_c10d, "_new_process_group_helper", make)
         try:

@@ -92,21 +92,13 @@ def _rms_norm_shapes(
 def installed() -> Iterator[None]:
     """Let these operators take the path of a GPU for tensors on the device."""
     above = "AutogradMeta"
-    with replaced(
-        {
-            ("dropout", above): _dropout,
-            ("softmax.int", above): _softmax("_softmax"),
-            ("log_softmax.int", above): _softmax("_log_softmax"),
-            ("rms_norm", above): _rms_norm,
-            ("_fused_rms_norm", "Meta"): _rms_norm_shapes,
-        }
-    ):
-        yield
-
-
-@contextmanager
-def foreach_as_cuda() -> Iterator[None]:
-    """Sort tensors on the device as "cuda:0"."""
+    kernels: dict[tuple[str, str], Callable[..., Any]] = {
+        ("dropout", above): _dropout,
+        ("softmax.int", above): _softmax("_softmax"),
+        ("log_softmax.int", above): _softmax("_log_softmax"),
+        ("rms_norm", above): _rms_norm,
+        ("_fused_rms_norm", "Meta"): _rms_norm_shapes,
+    }
     sort = private("torch._C._group_tensors_by_device_and_dtype")
 
     def sort_as_cuda(tensors: Any, with_indices: bool = False) -> Any:
@@ -116,6 +108,6 @@ def foreach_as_cuda() -> Iterator[None]:
             for (device, dtype), group in groups.items()
         }
 
-    with Replacements() as replaced:
-        replaced.set(torch._C, "_group_tensors_by_device_and_dtype", sort_as_cuda)
+    with replaced(kernels), Replacements() as attributes:
+        attributes.set(torch._C, "_group_tensors_by_device_and_dtype", sort_as_cuda)
         yield

@@ -52,11 +52,8 @@ def _refuse_fakes(*_: Any) -> None:
 
 @contextmanager
 def compile_bypassed(note: Callable[[str], Any]) -> Iterator[None]:
-    """Run compiled functions as they were written, also those compiled before.
-
-    Args:
-        note: Called with a sentence for the user whenever one is called.
-    """
+    """Run compiled functions as they were written, also those compiled before; tell
+    ``note`` of it."""
     on_call = private("torch._dynamo.eval_frame._callback_from_stance")
 
     def noted(compiler: Any) -> Any:
@@ -82,18 +79,13 @@ PROFILER_NOTE = (
 
 @contextmanager
 def profiling_cpu_alone(note: Callable[[str], Any]) -> Iterator[None]:
-    """Let profilers that are made in the block do without a GPU.
-
-    Args:
-        note: Called with a sentence for the user whenever one is made.
-    """
+    """Let profilers made in the block do without a GPU; tell ``note`` of it."""
     profile = torch.autograd.profiler.profile
     of_torch = profile.__init__
 
     def without_gpu(self: Any, *args: Any, **kwargs: Any) -> None:
         note(PROFILER_NOTE)
-        wanted = kwargs.pop("use_cuda", False) or kwargs.get("use_device") == "cuda"
-        if wanted:
+        if kwargs.pop("use_cuda", False) or kwargs.get("use_device") == "cuda":
             kwargs = {**kwargs, "use_device": None, "use_cpu": True}
         of_torch(self, *args, **kwargs)
 
@@ -102,7 +94,6 @@ def profiling_cpu_alone(note: Callable[[str], Any]) -> Iterator[None]:
         yield
 
 
-_ITERATOR = "torch.utils.data.dataloader._MultiProcessingDataLoaderIter"
 _worker_loop = private("torch.utils.data._utils.worker._worker_loop")
 
 
@@ -115,7 +106,7 @@ def worker_loop(*args: Any, **kwargs: Any) -> None:
 @contextmanager
 def loading_pinned() -> Iterator[None]:
     """Let data loaders with workers give batches that count as pinned, if told to."""
-    iterator = private(_ITERATOR)
+    iterator = private("torch.utils.data.dataloader._MultiProcessingDataLoaderIter")
     pin = private("torch.utils.data._utils.pin_memory.pin_memory")
     init, next_data = iterator.__init__, iterator._next_data
 

@@ -38,13 +38,8 @@ _LONGEST_NAP_S = 0.05
 def run_dry(
     program: Program, max_seconds: float = 600.0, to_stderr: bool = False
 ) -> tuple[Record, Ended]:
-    """Run a program in a dry run, in a child process.
-
-    Args:
-        program: Which.
-        max_seconds: How long it may take.
-        to_stderr: Let what it writes to standard output go to standard error.
-    """
+    """Run a program in a dry run, in a child process; ``to_stderr`` lets what it writes
+    to standard output go to standard error."""
     shared, parent = Shared(), os.getpid()
     shared.until = time.monotonic() + max_seconds + BEGIN_S
     with ExitStack() as files:
@@ -176,28 +171,23 @@ def _how(
     interrupted: bool,
 ) -> Ended:
     ended = written.ended
-    timed_out = code is None and not interrupted
-    limit = ""
-    if timed_out and not (ended and ended.told_to_end):
-        done = f"{max_seconds:g} s and {written.ops:,} operators"
-        error = limit_error(written.record, done, "max_seconds", line)
-        limit = error.in_options
-    if ended is None:
-        ended = Ended()
-        if timed_out:
-            ended = Ended(message=limit)
-        elif code and not interrupted:
-            ended = Ended(message=of_exit(name, code))
-        elif code == 0 and not interrupted:  # As after os.execv, or _exit of C.
-            left = f"{shown(name)} left its process without telling how it ended"
-            ended = Ended(message=f"{left}: the end of what it did may be missing")
-    elif limit:  # A thread of it goes on.
-        if ended.well:
-            ended = replace(ended, message=limit)
-        else:
-            ended = replace(ended, remark=limit)
-    elif timed_out:
+    if interrupted:
+        return replace(ended or Ended(), interrupted=True)
+    timed_out = code is None
+    if ended is not None and not timed_out:
+        return ended
+    if ended is not None and ended.told_to_end:
         at = f" at {line}" if line else ""
         remark = f"it did not end in {GRACE_S:g} s, so it was broken off{at}"
-        ended = replace(ended, remark=f"{shown(name)} was told to end: {remark}")
-    return replace(ended, interrupted=True) if interrupted else ended
+        return replace(ended, remark=f"{shown(name)} was told to end: {remark}")
+    if timed_out:
+        done = f"{max_seconds:g} s and {written.ops:,} operators"
+        error = limit_error(written.record, done, "max_seconds", line)
+        if ended is None or ended.well:  # A thread of it may go on.
+            return replace(ended or Ended(), message=error.in_options)
+        return replace(ended, remark=error.in_options)
+    if code:
+        return Ended(message=of_exit(name, code))
+    # As after os.execv, or _exit of C.
+    left = f"{shown(name)} left its process without telling how it ended"
+    return Ended(message=f"{left}: the end of what it did may be missing")

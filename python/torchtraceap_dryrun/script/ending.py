@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from torchtraceap.base.source_lines import Line
@@ -84,36 +85,22 @@ class Shared:
         return data.decode("utf-8", "replace")
 
 
-class _OwnFile:
-    """A file that is opened for each write: programs close, and use again, descriptors
-    that they did not open."""
-
-    def __init__(self, path: str) -> None:
-        self._path = path
-
-    def write(self, data: bytes) -> None:
-        """Write all of it, or raise OSError."""
-        with io.FileIO(self._path, "ab") as file:
-            while data:
-                data = data[file.write(data) :]
+def _append(path: str, data: bytes) -> None:
+    # Opened each time: programs close, and use again, descriptors that are not theirs.
+    with io.FileIO(path, "ab") as file:
+        while data:
+            data = data[file.write(data) :]
 
 
 class Ending:
-    """Writes down what a run finds, and how its program ended.
-
-    Args:
-        parent: The process that waits for this one.
-        journal: The file where to.
-        shared: What the parent sees.
-        grace_s: How long a program may go on that is told to end.
-    """
+    """Writes down what a run finds, and how its program ended."""
 
     def __init__(
         self, parent: int, journal: str, shared: Shared, grace_s: float
     ) -> None:
         self._parent, self._grace_s = parent, grace_s
         self._shared = shared
-        self.journal = Journal(_OwnFile(journal), shared.break_off)
+        self.journal = Journal(partial(_append, journal), shared.break_off)
         self._record = Record()
         self._limits: Limits | None = None
         self._process = os.getpid()  # Not what that forks.

@@ -72,12 +72,7 @@ def _run(program: Program, max_seconds: float, ending: Ending) -> int:
 
 def _leave(code: int, main: ModuleType) -> NoReturn:
     """End this process as Python does, which is not left to it: the stack below is that
-    of the parent.
-
-    Args:
-        code: The exit code.
-        main: The parent's __main__.
-    """
+    of the parent."""
     try:
         with suppress(BaseException):
             threading._shutdown()  # type: ignore[attr-defined]

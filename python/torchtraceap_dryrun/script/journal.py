@@ -13,7 +13,7 @@ import pickle
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import IO, Any, Protocol
+from typing import IO, Any
 
 from torchtraceap_dryrun.record import Record
 from torchtraceap_dryrun.script.ended import Ended
@@ -28,25 +28,20 @@ class Written:
     ended: Ended | None = None  #: None: it broke off.
 
 
-class Sink(Protocol):
-    """What a journal is written to."""
-
-    def write(self, data: bytes, /) -> object:
-        """Write all of it, or raise OSError."""
-
-
 class Journal:
     """Writes a record down, as far as it has come.
 
     What cannot be written is no fault of the program, which goes on undisturbed.
 
     Args:
-        file: Where to: it writes all, or raises OSError.
+        append: Writes all of some bytes, or raises OSError.
         broke: Is told why it cannot be written to its end.
     """
 
-    def __init__(self, file: Sink, broke: Callable[[str], None]) -> None:
-        self._file, self._broke = file, broke
+    def __init__(
+        self, append: Callable[[bytes], object], broke: Callable[[str], None]
+    ) -> None:
+        self._append, self._broke = append, broke
         self._process = os.getpid()  # Not what that forks.
         # Of whoever writes: finalizers may run, and raise, in the midst of it.
         self._lock = threading.RLock()
@@ -68,7 +63,7 @@ class Journal:
             )
             self._closed = ended is not None
             try:
-                self._file.write(frame)
+                self._append(frame)
             except OSError as error:  # After a part of a frame none can be read.
                 self._closed = True
                 self._broke(error.strerror or str(error))

@@ -14,16 +14,21 @@ import threading
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import torch
+from torch.nn.modules.module import register_module_forward_pre_hook
+from torch.optim.optimizer import (
+    register_optimizer_step_post_hook,
+    register_optimizer_step_pre_hook,
+)
+
+from torchtraceap_dryrun.dry_run import DryRun
 from torchtraceap_dryrun.facade.replacing import Replacements
 from torchtraceap_dryrun.record import Call, Op
 from torchtraceap_dryrun.script.ended import Ended
+from torchtraceap_dryrun.script.ending import Ending
 from torchtraceap_dryrun.script.stopped import stopped_at
-
-if TYPE_CHECKING:
-    from torchtraceap_dryrun.dry_run import DryRun
-    from torchtraceap_dryrun.script.ending import Ending
 
 
 class End(BaseException):
@@ -38,13 +43,8 @@ class Enough(End):
 
 
 class StepEnds:
-    """Ends the steps of a run, those that its own thread makes.
-
-    Args:
-        run: The dry run.
-        most: After so many steps `Enough` is raised; 0: never.
-        ending: Is told what was found so far.
-    """
+    """Ends the steps of a run, those that its own thread makes; raises `Enough` after
+    ``most`` of them (0: never), and tells ``ending`` what was found so far."""
 
     def __init__(self, run: DryRun, most: int, ending: Ending) -> None:
         self._run, self._most, self._ending = run, most, ending
@@ -61,13 +61,6 @@ class StepEnds:
     @contextmanager
     def watching(self) -> Iterator[None]:
         """Follow all optimizers and profilers while the block lasts."""
-        import torch
-        from torch.nn.modules.module import register_module_forward_pre_hook
-        from torch.optim.optimizer import (
-            register_optimizer_step_post_hook,
-            register_optimizer_step_pre_hook,
-        )
-
         of_torch = torch.profiler.profile.step
 
         def step(profiler: Any) -> None:

@@ -16,7 +16,7 @@ from torchtraceap.base.source_lines import Line, display_path, is_user_file, res
 from torchtraceap_dryrun.record import Stopped
 
 _MOST_CALLS = 4
-_RUNNER = "run_to_end"  # of program_end.py
+_RUNNER = "run_to_end"  # of script.py
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _SILENT = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import)
 

@@ -17,6 +17,8 @@ from torchtraceap.base.safe_text import writable
 from torchtraceap.base.source_lines import Line
 from torchtraceap_dryrun.record import Call, Op, Phase, Record, TensorInfo
 
+_MAIN_TID, _BACKWARD_TID = 1, 2
+
 # As C++ names the types, which is what "Input type" holds.
 _TYPES = {
     "bool": "bool",
@@ -140,20 +142,11 @@ def node_name(op: Op) -> str:
     return f"autograd::engine::evaluate_function: {node}Backward"
 
 
-_MAIN_TID, _BACKWARD_TID = 1, 2
-
-
 class Backward:
-    """The thread of the backward pass.
+    """The thread of the backward pass."""
 
-    Args:
-        program: What is written.
-        record: What of.
-        tid: The thread's number in the trace.
-    """
-
-    def __init__(self, program: _core.Program, record: Record, tid: int) -> None:
-        self._program, self._record, self._tid = program, record, tid
+    def __init__(self, program: _core.Program, record: Record) -> None:
+        self._program, self._record = program, record
         self._thread: int | None = None  # Made when there is one.
         self._node: int | None = None  # The forward operator of the one that is open.
 
@@ -161,7 +154,7 @@ class Backward:
     def thread(self) -> int:
         """Its place among the threads of the program."""
         if self._thread is None:
-            self._thread = self._program.add_thread(self._tid, "pt_autograd_0")
+            self._thread = self._program.add_thread(_BACKWARD_TID, "pt_autograd_0")
         return self._thread
 
     def enter_node(self, forward: int | None) -> None:
@@ -181,17 +174,12 @@ class Backward:
 
 class Scopes:
     """The main thread, and what is around the entries of a record: its steps, the
-    phases of each, and what these are made of.
-
-    Args:
-        program: What is written.
-        record: What of.
-    """
+    phases of each, and what these are made of."""
 
     def __init__(self, program: _core.Program, record: Record) -> None:
         self._program, self._record = program, record
         self._host = program.add_thread(_MAIN_TID, "python")
-        self._backward = Backward(program, record, _BACKWARD_TID)
+        self._backward = Backward(program, record)
         self._step: int | None = None
         self._in_step = False
         self._phase: Phase | None = None

@@ -24,7 +24,7 @@ from torchtraceap_dryrun.timeline.rows import (
     operator_args,
     phases_of,
 )
-from torchtraceap_dryrun.timeline.wait_notes import wait_notes
+from torchtraceap_dryrun.wait_places import wait_notes
 
 #: What of an operator's time the call that launches takes, at most, in µs: medians in
 #: traces of V100 and H100 are 3 to 5.
@@ -49,8 +49,6 @@ def simulate(record: Record, gpu: Gpu, host_us: float) -> bytes:
     """Return the timeline of a record as a trace: Kineto's JSON, marked as simulated.
 
     Args:
-        record: What a dry run wrote down.
-        gpu: The device that it ran on.
         host_us: What the host takes for an operator with one launch, in µs, Python and
             dispatcher together; each further launch takes a call's time more.
 

@@ -14,7 +14,7 @@ from torch import nn
 
 import torchtraceap
 from torchtraceap.base.errors import DryRunError
-from torchtraceap_dryrun.device import moved_tensors
+from torchtraceap_dryrun.device.moved_tensors import MovedTensors
 
 
 def test_modules_that_were_moved_are_back_on_the_host_as_they_were() -> None:
@@ -77,12 +77,26 @@ def test_what_cannot_be_swapped_is_another_parameter_and_said() -> None:
     del weak
 
 
+def test_a_model_that_a_profiler_still_knows_is_moved_and_back() -> None:
+    net = nn.Linear(4, 4)
+    former = net.weight
+    weak = torch._C._WeakTensorRef(former)
+    with torchtraceap.dry_run() as run:
+        net.cuda()
+        assert net.weight.is_cuda and isinstance(net.weight, nn.Parameter)
+        net(torch.ones(2, 4, device="cuda")).sum().backward()
+    assert net.weight is former and former.grad is None
+    assert former.device.type == net.bias.device.type == "cpu"
+    assert any("got new parameters" in note for note in run.notes)
+    del weak
+
+
 def test_an_interruption_leaves_nothing_on_the_device(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     net = nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4))
     former = {name: value.clone() for name, value in net.state_dict().items()}
-    back, times = moved_tensors._return, 0
+    back, times = MovedTensors.bring_back, 0
 
     def interrupted(*args: Any) -> None:
         nonlocal times
@@ -91,7 +105,7 @@ def test_an_interruption_leaves_nothing_on_the_device(
             raise KeyboardInterrupt
         back(*args)
 
-    monkeypatch.setattr(moved_tensors, "_return", interrupted)
+    monkeypatch.setattr(MovedTensors, "bring_back", interrupted)
     with pytest.raises(KeyboardInterrupt), torchtraceap.dry_run():
         net.cuda()
     for name, value in net.state_dict().items():

@@ -159,7 +159,7 @@ def test_what_follows_its_one_step_is_of_it_also_where_that_is_written(
 
 def test_a_journal_that_breaks_off_has_what_came_before() -> None:
     file, record = io.BytesIO(), Record()
-    journal = Journal(file, pytest.fail)
+    journal = Journal(file.write, pytest.fail)
     record.entries += [Call("event_record", step, None) for step in range(3)]
     journal.write(record, 3)
     for entry in record.entries[1:]:

@@ -26,17 +26,19 @@ class Told:
     def call(self, kind: str, stream: int = 7, event: int = -1) -> None:
         self.calls.append((kind, stream, event))
 
-    def wait(self, api: str) -> None:
+    def wait(
+        self, api: str, kind: str, stream: int | None = None, event: int = -1
+    ) -> None:
+        self.call(kind, self.current_stream if stream is None else stream, event)
         self.waits.append(api)
 
     def note(self, sentence: str) -> None:
         self.notes.append(sentence)
 
-    def memory(self) -> tuple[int, int]:
-        return self.now, self.peak
-
-    def reset_peak(self) -> None:
-        self.peak = self.now
+    @property
+    def live(self) -> Told:
+        """What counts memory."""
+        return self
 
     def use(self, size: int) -> None:
         self.now = size
