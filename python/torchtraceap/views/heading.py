@@ -197,9 +197,13 @@ def _host_balance(row: Balance, several: bool) -> str:
 
 
 def _shares(times: Mapping[str, float], whole_us: float) -> list[str]:
-    """Write the shares of what took time, the most first."""
-    there = sorted(((us, name) for name, us in times.items() if us > 0), reverse=True)
-    return [f"{name} {share_text(us, whole_us)}" for us, name in there]
+    return [f"{name} {share_text(us, whole_us)}" for name, us in most_first(times)]
+
+
+def most_first(times: Mapping[str, float]) -> list[tuple[str, float]]:
+    """Return what took time, the most first."""
+    there = [(name, us) for name, us in times.items() if us > 0]
+    return sorted(there, key=lambda item: (-item[1], item[0]))
 
 
 def _unattributed(row: Balance) -> str:
@@ -209,11 +213,10 @@ def _unattributed(row: Balance) -> str:
 def kinds_text(by_category: Mapping[str, float]) -> str:
     """Write what a path is made of, the most first: ``host 61.0 %, compute 38.2 %``."""
     whole = sum(by_category.values())
-    kinds = sorted(by_category.items(), key=lambda item: -item[1])
     return ", ".join(
         f"{name.replace('_', ' ')} {share_text(us, whole)}"
-        for name, us in kinds
-        if us >= _NOTABLE * whole and us > 0
+        for name, us in most_first(by_category)
+        if us >= _NOTABLE * whole
     )
 
 
